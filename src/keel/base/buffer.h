@@ -1,0 +1,74 @@
+// keel/base/buffer.h — a growable run of bytes from the thread's pool.
+//
+// Used for response bodies, heads that arrive in pieces and everything that is written before it is sent.
+//
+// Ownership: owns its block; move-only. Views into it die when it grows.
+// Threads:   one at a time; may be destroyed on another thread than it was made.
+// Cost:      appending is a compare and a copy; growth doubles; no heap in steady state up to 64 KiB.
+
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+namespace keel {
+
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(Buffer&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)),
+        size_(std::exchange(other.size_, 0)),
+        capacity_(std::exchange(other.capacity_, 0)) {}
+  Buffer& operator=(Buffer&& other) noexcept {
+    if (this != &other) {
+      release();
+      data_ = std::exchange(other.data_, nullptr);
+      size_ = std::exchange(other.size_, 0);
+      capacity_ = std::exchange(other.capacity_, 0);
+    }
+    return *this;
+  }
+  ~Buffer() { release(); }
+
+  char* data() noexcept { return data_; }
+  const char* data() const noexcept { return data_; }
+  std::size_t size() const noexcept { return size_; }
+  std::size_t capacity() const noexcept { return capacity_; }
+  bool empty() const noexcept { return size_ == 0; }
+  std::string_view view() const noexcept { return {data_, size_}; }
+
+  void append(std::string_view text) {
+    if (text.empty()) return;
+    std::memcpy(reserve(text.size()), text.data(), text.size());
+    size_ += text.size();
+  }
+  void push_back(char c) {
+    *reserve(1) = c;
+    ++size_;
+  }
+  // Room for `bytes` more behind the end; commit() then says how many were written.
+  char* reserve(std::size_t bytes) {
+    if (capacity_ - size_ < bytes) [[unlikely]] grow(bytes);
+    return data_ + size_;
+  }
+  void commit(std::size_t bytes) noexcept { size_ += bytes; }
+  void resize(std::size_t size) noexcept { size_ = size; }  // size <= capacity()
+  // Drops the first `bytes`; what follows moves to the front.
+  void consume(std::size_t bytes) noexcept {
+    size_ -= bytes;
+    if (size_ != 0) std::memmove(data_, data_ + bytes, size_);
+  }
+  void clear() noexcept { size_ = 0; }  // Keeps the block.
+  void release() noexcept;              // Gives the block back.
+
+ private:
+  void grow(std::size_t more);
+  char* data_ = nullptr;
+  std::size_t size_ = 0;
+  std::size_t capacity_ = 0;
+};
+
+}  // namespace keel

@@ -1,0 +1,31 @@
+// keel/base/check.h — assertions that stay on.
+//
+// KEEL_CHECK(condition, "the sentence that should have been true") prints the sentence with file and line to
+// standard error and aborts. For bugs only; input and environment are Result (base/result.h).
+// KEEL_DCHECK is the same in builds without NDEBUG and nothing otherwise: for invariants that cost time.
+//
+// Cost: one predicted branch.
+
+#pragma once
+
+namespace keel {
+
+// Prints "file:line: check failed: condition: sentence" and aborts.
+[[noreturn, gnu::cold, gnu::noinline]] void check_failed(const char* file, int line, const char* condition,
+                                                         const char* sentence) noexcept;
+
+}  // namespace keel
+
+#define KEEL_CHECK(condition, sentence)                                        \
+  do {                                                                         \
+    if (!(condition)) [[unlikely]]                                             \
+      ::keel::check_failed(__FILE__, __LINE__, #condition, sentence);          \
+  } while (false)
+
+#ifdef NDEBUG
+#define KEEL_DCHECK(condition, sentence) \
+  do {                                   \
+  } while (false && (condition))
+#else
+#define KEEL_DCHECK(condition, sentence) KEEL_CHECK(condition, sentence)
+#endif

@@ -1,0 +1,106 @@
+// keel/base/error.h — what went wrong, in one word.
+//
+// An Error is a code, an optional errno and a message. The code is chosen by what the caller does next; each code
+// has a default HTTP status (the status of the RFC 9457 problem that http makes of it) and a log level.
+//
+// Ownership: a literal message is kept by pointer and costs nothing; a made message (text_error, because) is one
+//            heap allocation at most, whatever the depth of context. Move-only; clone() copies.
+// Threads:   a value; may be moved between threads.
+// Cost:      8 bytes; making one from a literal does not allocate.
+
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace keel {
+
+enum class Code : std::uint8_t {
+  InvalidArgument,    // The caller sent something wrong: correct it, do not retry.       400
+  OutOfRange,         // Past the end or above a bound: correct it.                       400
+  Unauthenticated,    // Who is asking is not known.                                      401
+  PermissionDenied,   // Known, and not allowed.                                          403
+  NotFound,           // It is not there.                                                 404
+  AlreadyExists,      // It is there already.                                             409
+  Conflict,           // State has changed or forbids it: read again, then decide.        409
+  FailedPrecondition, // The system is not in the state that this needs.                  412
+  ResourceExhausted,  // A bound was met: back off and retry.                             503
+  DeadlineExceeded,   // The time was up.                                                 504
+  Cancelled,          // Somebody asked to stop, or the peer went away.                   499
+  Unavailable,        // Not now: retry with back-off.                                    503
+  Protocol,           // The peer broke the protocol.                                     400
+  Unsupported,        // Not offered by this build, system or peer.                       501
+  DataLoss,           // Stored data is damaged.                                          500
+  Internal,           // A bug or a foreign exception.                                    500
+};
+inline constexpr int code_count = 16;
+
+enum class Level : std::uint8_t { Trace, Debug, Info, Warn, Error, Fatal };
+
+// "NotFound", "Internal", …
+std::string_view to_string(Code code) noexcept;
+// The HTTP status that answers this code by default.
+int http_status(Code code) noexcept;
+// The level at which the one who handles it logs it.
+Level log_level(Code code) noexcept;
+
+class [[nodiscard]] Error {
+ public:
+  // `literal` is kept by pointer: a string literal, or something that lives as long as the process.
+  Error(Code code, const char* literal) noexcept : Error(code, 0, literal, false) {}
+  Error(Error&& other) noexcept : word_(std::exchange(other.word_, 0)) {}
+  Error& operator=(Error&& other) noexcept {
+    if (this != &other) {
+      release();
+      word_ = std::exchange(other.word_, 0);
+    }
+    return *this;
+  }
+  ~Error() { release(); }
+
+  // An Error with a message of its own (copied: one allocation).
+  static Error text(Code code, std::string_view message);
+  // The code that fits `number` (ENOENT is NotFound, EAGAIN Unavailable, …), with `number` kept.
+  // `what` is a literal, usually the system call. Does not allocate.
+  static Error from_errno(const char* what, int number) noexcept;
+
+  Code code() const noexcept { return static_cast<Code>(word_ & 0x1f); }
+  // The errno kept by from_errno, else 0.
+  int errno_value() const noexcept { return static_cast<int>((word_ >> 8) & 0xff); }
+  // Context first, cause last, without the errno's text. Valid while this Error lives and is not changed.
+  std::string_view message() const noexcept;
+  // Everything for a person: "loading user: open: No such file or directory".
+  std::string describe() const;
+
+  // Adds a line of context in front: because("reading config") gives "reading config: …". Code and errno stay.
+  Error&& because(std::string_view context) &&;
+  // The same error with another code for the caller.
+  Error&& as(Code code) && noexcept;
+  Error clone() const;
+
+ private:
+  static constexpr std::uint64_t owned_bit = 0x80;
+  // Bits 0-4 code, 7 owned, 8-15 errno, 16-63 the text's address (user addresses have 48 bits).
+  Error(Code code, int number, const char* text, bool owned) noexcept
+      : word_(reinterpret_cast<std::uintptr_t>(text) << 16 | static_cast<std::uint64_t>(number & 0xff) << 8 |
+              (owned ? owned_bit : 0) | static_cast<std::uint64_t>(code)) {}
+  const char* pointer() const noexcept { return reinterpret_cast<const char*>(word_ >> 16); }
+  void release() noexcept {
+    if (word_ & owned_bit) [[unlikely]] free_text();
+  }
+  void free_text() noexcept;
+
+  std::uint64_t word_;
+};
+
+// fail(Code::NotFound, "no such user") — what a function that returns Result returns.
+inline std::unexpected<Error> fail(Code code, const char* literal) noexcept {
+  return std::unexpected<Error>(Error(code, literal));
+}
+std::unexpected<Error> fail_text(Code code, std::string_view message);
+std::unexpected<Error> fail_errno(const char* what, int number) noexcept;
+
+}  // namespace keel

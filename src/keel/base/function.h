@@ -1,0 +1,108 @@
+// keel/base/function.h — owned and borrowed callables without <functional>.
+//
+// Function<R(A...)> owns a callable; up to 32 bytes live inside it, larger ones on the heap. Move-only; calling an
+// empty one is a bug and aborts. FunctionRef<R(A...)> borrows a callable for the length of a call.
+//
+// Threads: as the callable.  Cost: one indirect call.
+
+#pragma once
+
+#include <cstddef>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "keel/base/check.h"
+
+namespace keel {
+
+template <class Signature>
+class Function;
+
+template <class R, class... A>
+class Function<R(A...)> {
+ public:
+  Function() = default;
+  template <class F>
+    requires(!std::is_same_v<std::remove_cvref_t<F>, Function> && std::is_invocable_r_v<R, F&, A...>)
+  Function(F&& f) {
+    using D = std::decay_t<F>;
+    if constexpr (sizeof(D) <= inline_bytes && alignof(D) <= alignof(std::max_align_t) &&
+                  std::is_nothrow_move_constructible_v<D>) {
+      new (storage_) D(std::forward<F>(f));
+      operations_ = &inline_operations<D>;
+    } else {
+      *reinterpret_cast<D**>(storage_) = new D(std::forward<F>(f));
+      operations_ = &heap_operations<D>;
+    }
+  }
+  Function(Function&& other) noexcept { take(other); }
+  Function& operator=(Function&& other) noexcept {
+    if (this != &other) {
+      reset();
+      take(other);
+    }
+    return *this;
+  }
+  ~Function() { reset(); }
+
+  explicit operator bool() const noexcept { return operations_ != nullptr; }
+  R operator()(A... arguments) const {
+    KEEL_CHECK(operations_ != nullptr, "a Function that is called holds a callable");
+    return operations_->call(storage_, std::forward<A>(arguments)...);
+  }
+  void reset() noexcept {
+    if (operations_ != nullptr) std::exchange(operations_, nullptr)->destroy(storage_);
+  }
+
+ private:
+  static constexpr std::size_t inline_bytes = 32;
+  struct Operations {
+    R (*call)(void*, A&&...);
+    void (*move)(void* from, void* to) noexcept;
+    void (*destroy)(void*) noexcept;
+  };
+  template <class D>
+  static constexpr Operations inline_operations = {
+      [](void* at, A&&... a) -> R { return (*static_cast<D*>(at))(std::forward<A>(a)...); },
+      [](void* from, void* to) noexcept {
+        new (to) D(std::move(*static_cast<D*>(from)));
+        static_cast<D*>(from)->~D();
+      },
+      [](void* at) noexcept { static_cast<D*>(at)->~D(); }};
+  template <class D>
+  static constexpr Operations heap_operations = {
+      [](void* at, A&&... a) -> R { return (**static_cast<D**>(at))(std::forward<A>(a)...); },
+      [](void* from, void* to) noexcept { *static_cast<D**>(to) = *static_cast<D**>(from); },
+      [](void* at) noexcept { delete *static_cast<D**>(at); }};
+
+  void take(Function& other) noexcept {
+    if (other.operations_ == nullptr) return;
+    operations_ = std::exchange(other.operations_, nullptr);
+    operations_->move(other.storage_, storage_);
+  }
+
+  const Operations* operations_ = nullptr;
+  alignas(std::max_align_t) mutable std::byte storage_[inline_bytes];
+};
+
+template <class Signature>
+class FunctionRef;
+
+template <class R, class... A>
+class FunctionRef<R(A...)> {
+ public:
+  template <class F>
+    requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> && std::is_invocable_r_v<R, F&, A...>)
+  FunctionRef(F&& f) noexcept
+      : object_(const_cast<void*>(static_cast<const void*>(&f))), call_([](void* object, A... a) -> R {
+          return (*static_cast<std::remove_reference_t<F>*>(object))(std::forward<A>(a)...);
+        }) {}
+  R operator()(A... arguments) const { return call_(object_, std::forward<A>(arguments)...); }
+
+ private:
+  void* object_;
+  R (*call_)(void*, A...);
+};
+
+}  // namespace keel

@@ -1,0 +1,75 @@
+#include "keel/base/host.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include <thread>
+
+#include "keel/base/check.h"
+
+namespace keel {
+namespace {
+
+class SystemThread final : public Thread {
+ public:
+  SystemThread(const char* name, Function<void()> body) {
+    // Signals are taken by the main thread alone; a thread begins with all of them blocked.
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    thread_ = std::thread([body = std::move(body)] { body(); });
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    pthread_setname_np(thread_.native_handle(), name);
+  }
+  ~SystemThread() override { join(); }
+  void join() override {
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  std::thread thread_;
+};
+
+std::int64_t read_clock(clockid_t clock) noexcept {
+  timespec at{};
+  clock_gettime(clock, &at);
+  return std::int64_t{at.tv_sec} * 1'000'000'000 + at.tv_nsec;
+}
+
+class SystemHost final : public Host {
+ public:
+  Instant now() noexcept override { return Instant::from_ns(read_clock(CLOCK_MONOTONIC)); }
+  std::int64_t wall_ns() noexcept override { return read_clock(CLOCK_REALTIME); }
+  std::uint64_t random() noexcept override {
+    std::uint64_t value = 0;
+    while (getrandom(&value, sizeof value, 0) != sizeof value) {
+    }
+    return value;
+  }
+  void start_timer(Timer&, Instant) noexcept override { KEEL_CHECK(false, "timers are started on a worker"); }
+  void stop_timer(Timer& timer) noexcept override {
+    KEEL_CHECK(!timer.is_running(), "a running timer is stopped on its own worker");
+  }
+  std::unique_ptr<Thread> start_thread(const char* name, Function<void()> body) override {
+    return std::make_unique<SystemThread>(name, std::move(body));
+  }
+};
+
+constinit thread_local Host* current_host = nullptr;
+
+}  // namespace
+
+Host& Host::system() noexcept {
+  static SystemHost host;
+  return host;
+}
+Host& Host::current() noexcept { return current_host != nullptr ? *current_host : system(); }
+Host* Host::set_current(Host* host) noexcept {
+  Host* before = current_host;
+  current_host = host;
+  return before;
+}
+
+}  // namespace keel

@@ -1,0 +1,15 @@
+#include "keel/exec/executor.h"
+
+namespace keel {
+namespace {
+constinit thread_local Executor* current_executor = nullptr;
+}
+
+Executor* Executor::current() noexcept { return current_executor; }
+Executor* Executor::set_current(Executor* executor) noexcept {
+  Executor* before = current_executor;
+  current_executor = executor;
+  return before;
+}
+
+}  // namespace keel

@@ -1,0 +1,37 @@
+// keel/exec/executor.h — where work runs.
+//
+// A Job is intrusive: it lives in its owner until it has run, so posting never allocates. An Executor runs jobs: a
+// worker's loop (io/loop.h), a ThreadPool, or the simulation. Each thread that runs jobs has a current executor.
+//
+// Threads: post() may be called on any thread; jobs posted by one thread to one executor run in that order on
+//          executors with one thread.
+// Lifetime: a Job stays where it is until its run() is called; run() may destroy it.
+
+#pragma once
+
+namespace keel {
+
+struct Job {
+  using Run = void (*)(Job&) noexcept;
+  explicit Job(Run r) noexcept : run(r) {}
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  Run run;
+  Job* next = nullptr;  // The executor's.
+};
+
+class Executor {
+ public:
+  virtual ~Executor() = default;
+
+  // Runs `job` soon, never inside this call.
+  virtual void post(Job& job) noexcept = 0;
+
+  // The executor whose job is running on this thread; null on others.
+  static Executor* current() noexcept;
+  // Returns what was current.
+  static Executor* set_current(Executor* executor) noexcept;
+};
+
+}  // namespace keel

@@ -1,0 +1,89 @@
+// keel/io/engine.h — the only door to the outside: one interface over io_uring, epoll and simulation.
+//
+// An Engine belongs to one worker and one thread. Everything above it (timers, deadlines, accounting, streams, HTTP) is
+// written once, in terms of submit, cancel and turn. The three implementations are in uring.cc, epoll.cc, sim.cc; the
+// same tests run on all three (engine_test.cc).
+//
+// Threads: all calls on the owning thread, but wake(), which any thread may call.
+// Errors:  operations answer in Op::result; set-up calls return Result.
+// Cost:    uring: one io_uring_enter per turn for everything submitted and completed in it. epoll: one epoll_wait per
+//          turn, one recv per readable event, one send per Send that does not have to wait.
+
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "keel/base/host.h"
+#include "keel/base/result.h"
+#include "keel/io/op.h"
+
+namespace keel::io {
+
+struct ListenOptions {
+  int backlog = 4096;        // Connections the kernel holds before accept; bounded by net.core.somaxconn.
+  bool reuse_port = false;   // Several listeners on one port, one per worker; the kernel spreads connections.
+  bool no_delay = true;      // TCP_NODELAY, inherited by accepted connections.
+};
+
+class Engine {
+ public:
+  virtual ~Engine() = default;
+
+  // "uring", "epoll", "sim".
+  virtual const char* name() const noexcept = 0;
+
+  // Hands over `op`. True: it is complete already, `op.result` holds, and done() is not called (Send and Connect only).
+  // False: done() will be called from a later turn(), never from inside this call.
+  virtual bool submit(Op& op) noexcept = 0;
+
+  // Asks a pending `op` to end; done() follows from a later turn(), with -ECANCELED or with the result it had
+  // reached. No effect on an idle op.
+  virtual void cancel(Op& op) noexcept = 0;
+
+  // While a Receive is paused its done() is not called; what arrives waits, and beyond a few buffers stays in the
+  // kernel, so that the peer is slowed down. resume() delivers what waited from a later turn().
+  virtual void pause(Receive& op) noexcept = 0;
+  virtual void resume(Receive& op) noexcept = 0;
+
+  // Inside done() of a Receive: keeps the bytes beyond the call.
+  virtual Held hold(Receive& op) noexcept = 0;
+  virtual void release(Held held) noexcept = 0;
+
+  // Submits what waits, waits for at least one completion but not beyond `until`, and calls done() for each. Returns
+  // early after wake(). `until` in the past: does not wait. Returns the number of completions.
+  virtual int turn(Instant until) noexcept = 0;
+
+  // Makes a running or the next turn() return early. Any thread.
+  virtual void wake() noexcept = 0;
+
+  // Binds and listens; the descriptor is ready for Accept. AlreadyExists when the address is in use.
+  virtual Result<int> open_listener(const Address& address, const ListenOptions& options) = 0;
+  // A socket for Connect.
+  virtual Result<int> open_stream(int family) = 0;
+  // Closes `fd`, on which no operation is pending.
+  virtual void close(int fd) noexcept = 0;
+  // Tells the peer that nothing more will be written (FIN); reading goes on.
+  virtual void shutdown_write(int fd) noexcept = 0;
+  virtual Address local_address(int fd) noexcept = 0;
+  virtual Address peer_address(int fd) noexcept = 0;
+
+  // System calls this engine has made (an exact count in epoll and uring; 0 in sim).
+  virtual std::uint64_t system_calls() const noexcept = 0;
+};
+
+enum class EngineKind : std::uint8_t { Auto, Uring, Epoll };
+
+struct EngineChoice {
+  EngineKind kind;     // Uring or Epoll.
+  std::string reason;  // One line for the log: "io_uring passed its probe (kernel 6.18)" or why not.
+};
+
+// Resolves Auto by a real probe of every uring feature in use; Uring fails with Unsupported and the reason when the
+// probe does not pass.
+Result<EngineChoice> choose_engine(EngineKind wanted);
+
+// An engine for the calling thread.
+Result<std::unique_ptr<Engine>> make_engine(EngineKind kind);
+
+}  // namespace keel::io

@@ -1,0 +1,125 @@
+#include "keel/io/loop.h"
+
+#include <bit>
+
+#include "keel/base/check.h"
+
+namespace keel::io {
+namespace {
+
+constinit thread_local Loop* current_loop = nullptr;
+// How often the calendar is compared with the monotonic clock; between two looks it advances with the latter.
+constexpr Duration wall_period = 100_ms;
+
+}  // namespace
+
+Loop::Loop(std::unique_ptr<Engine> engine, Host& outside, int index)
+    : engine_(std::move(engine)), outside_(outside), index_(index), now_(outside.now()), wheel_(now_) {
+  for (auto& word : random_state_) word = outside.random();
+  wall_offset_ns_ = outside.wall_ns() - now_.ns();
+  wall_checked_ = now_;
+}
+
+Loop::~Loop() = default;
+
+Loop* Loop::current() noexcept { return current_loop; }
+
+Loop::Entered::Entered(Loop& loop) noexcept
+    : loop_before_(current_loop), host_before_(Host::set_current(&loop)), executor_before_(Executor::set_current(&loop)) {
+  current_loop = &loop;
+}
+Loop::Entered::~Entered() {
+  current_loop = loop_before_;
+  Host::set_current(host_before_);
+  Executor::set_current(executor_before_);
+}
+
+void Loop::run() {
+  Entered entered(*this);
+  while (!stopping_.load(std::memory_order_acquire)) turn(Instant::never());
+  stopping_.store(false, std::memory_order_relaxed);
+}
+
+void Loop::stop() noexcept {
+  stopping_.store(true, std::memory_order_release);
+  engine_->wake();
+}
+
+void Loop::read_clock() noexcept {
+  now_ = outside_.now();
+  if (now_ - wall_checked_ >= wall_period) [[unlikely]] {
+    wall_checked_ = now_;
+    wall_offset_ns_ = outside_.wall_ns() - now_.ns();
+  }
+}
+
+int Loop::turn(Instant until) {
+  ++turns_;
+  int handled = run_posted();
+  handled += wheel_.advance(now_);
+  if (!deferred_.empty()) handled += run_all(deferred_.take_all());
+  // A local job that was posted meanwhile, or a stop, must not wait for a completion.
+  const bool idle = local_.empty() && deferred_.empty() && !stopping_.load(std::memory_order_acquire) &&
+                    remote_.load(std::memory_order_acquire) == nullptr;
+  const Instant wait = idle ? std::min(until, wheel_.next()) : Instant();
+  const int completed = engine_->turn(wait);
+  read_clock();
+  return handled + completed;
+}
+
+int Loop::run_all(Job* jobs) noexcept {
+  int count = 0;
+  while (jobs != nullptr) {
+    Job* job = std::exchange(jobs, jobs->next);
+    job->run(*job);
+    ++count;
+  }
+  return count;
+}
+
+int Loop::run_posted() noexcept {
+  int count = 0;
+  if (remote_.load(std::memory_order_relaxed) != nullptr) {
+    // The stack holds the newest first: turn it round.
+    Job* newest = remote_.exchange(nullptr, std::memory_order_acquire);
+    Job* oldest = nullptr;
+    while (newest != nullptr) {
+      Job* job = std::exchange(newest, newest->next);
+      job->next = oldest;
+      oldest = job;
+    }
+    count += run_all(oldest);
+  }
+  if (!local_.empty()) count += run_all(local_.take_all());
+  return count;
+}
+
+void Loop::defer(Job& job) noexcept { deferred_.push(job); }
+
+void Loop::post(Job& job) noexcept {
+  if (current_loop == this) {
+    local_.push(job);
+    return;
+  }
+  Job* head = remote_.load(std::memory_order_relaxed);
+  do {
+    job.next = head;
+  } while (!remote_.compare_exchange_weak(head, &job, std::memory_order_release, std::memory_order_relaxed));
+  if (head == nullptr) engine_->wake();
+}
+
+// xoshiro256++ by D. Blackman and S. Vigna (public domain): not for secrets; those come from Host::system().
+std::uint64_t Loop::random() noexcept {
+  auto& s = random_state_;
+  const std::uint64_t result = std::rotl(s[0] + s[3], 23) + s[0];
+  const std::uint64_t t = s[1] << 17;
+  s[2] ^= s[0];
+  s[3] ^= s[1];
+  s[1] ^= s[2];
+  s[0] ^= s[3];
+  s[2] ^= t;
+  s[3] = std::rotl(s[3], 45);
+  return result;
+}
+
+}  // namespace keel::io

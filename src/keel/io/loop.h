@@ -1,0 +1,108 @@
+// keel/io/loop.h — the event loop of one worker: an engine, a timer wheel and a queue of jobs.
+//
+// A turn is: run posted jobs, fire due timers, run what was deferred, then let the engine submit, wait and call
+// done() for each completion. While a loop runs it is the thread's Host and its Executor: now() is the time at which
+// this turn's completions were harvested, timers live on its wheel, post() wakes it from any thread.
+//
+// Threads:  post(), stop() and wake-ups from any thread; everything else on the loop's own thread.
+// Lifetime: outlives its operations, timers and jobs.
+// Cost:     one clock read a turn; post() from the same thread is two stores, from another an atomic exchange and, when
+//           the loop may be waiting, one wake-up for all jobs posted meanwhile.
+
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "keel/base/host.h"
+#include "keel/exec/executor.h"
+#include "keel/io/engine.h"
+
+namespace keel::io {
+
+class Loop final : public Executor, public Host {
+ public:
+  // `outside` gives clock, calendar, random seed and threads: Host::system() or the simulation.
+  Loop(std::unique_ptr<Engine> engine, Host& outside, int index = 0);
+  ~Loop() override;
+
+  Engine& engine() noexcept { return *engine_; }
+  int index() const noexcept { return index_; }
+
+  // Turns until stop(). Makes the loop current on this thread meanwhile.
+  void run();
+  // One turn that does not wait beyond `until`; returns the number of jobs, timers and completions handled.
+  int turn(Instant until);
+  // Ends run() after the current turn. Any thread.
+  void stop() noexcept;
+
+  // Runs `job` once after everything of this turn has run and before the loop harvests completions again: the end of
+  // what was consistent within one turn (a shared read snapshot), or the place to gather work of one turn.
+  void defer(Job& job) noexcept;
+
+  void post(Job& job) noexcept override;
+  Instant now() noexcept override { return now_; }
+  std::int64_t wall_ns() noexcept override { return wall_offset_ns_ + now_.ns(); }
+  std::uint64_t random() noexcept override;
+  void start_timer(Timer& timer, Instant at) noexcept override { wheel_.start(timer, at); }
+  void stop_timer(Timer& timer) noexcept override { wheel_.stop(timer); }
+  std::unique_ptr<Thread> start_thread(const char* name, Function<void()> body) override {
+    return outside_.start_thread(name, std::move(body));
+  }
+
+  // The loop that runs on this thread, or null.
+  static Loop* current() noexcept;
+
+  // For metrics, read on the loop's thread.
+  std::uint64_t turns() const noexcept { return turns_; }
+  int timers() const noexcept { return wheel_.running(); }
+
+  // Makes this loop the thread's current host and executor for a scope: run() and the simulation do it.
+  class Entered {
+   public:
+    explicit Entered(Loop& loop) noexcept;
+    ~Entered();
+
+   private:
+    Loop* loop_before_;
+    Host* host_before_;
+    Executor* executor_before_;
+  };
+
+ private:
+  struct Queue {
+    Job* first = nullptr;
+    Job** last = &first;
+    bool empty() const noexcept { return first == nullptr; }
+    void push(Job& job) noexcept {
+      job.next = nullptr;
+      *last = &job;
+      last = &job.next;
+    }
+    Job* take_all() noexcept {
+      Job* jobs = first;
+      first = nullptr;
+      last = &first;
+      return jobs;
+    }
+  };
+  int run_posted() noexcept;
+  static int run_all(Job* jobs) noexcept;
+  void read_clock() noexcept;
+
+  std::unique_ptr<Engine> engine_;
+  Host& outside_;
+  const int index_;
+  Instant now_;
+  std::int64_t wall_offset_ns_ = 0;
+  Instant wall_checked_;
+  TimerWheel wheel_;
+  Queue local_;
+  Queue deferred_;
+  std::uint64_t random_state_[4];
+  std::uint64_t turns_ = 0;
+  alignas(64) std::atomic<Job*> remote_{nullptr};
+  std::atomic<bool> stopping_{false};
+};
+
+}  // namespace keel::io
