@@ -1,7 +1,7 @@
 // keel/io/engine.h — the only door to the outside: one interface over io_uring, epoll and simulation.
 //
 // An Engine belongs to one worker and one thread. Everything above it (timers, deadlines, accounting, streams, HTTP) is
-// written once, in terms of submit, cancel and turn. The three implementations are in uring.cc, epoll.cc, sim.cc; the
+// written once, in terms of submit, cancel, wait and dispatch. The three implementations are in uring.cc, epoll.cc, sim.cc; the
 // same tests run on all three (engine_test.cc).
 //
 // Threads: all calls on the owning thread, but wake(), which any thread may call.
@@ -34,15 +34,15 @@ class Engine {
   virtual const char* name() const noexcept = 0;
 
   // Hands over `op`. True: it is complete already, `op.result` holds, and done() is not called (Send and Connect only).
-  // False: done() will be called from a later turn(), never from inside this call.
+  // False: done() will be called from a later dispatch(), never from inside this call.
   virtual bool submit(Op& op) noexcept = 0;
 
-  // Asks a pending `op` to end; done() follows from a later turn(), with -ECANCELED or with the result it had
+  // Asks a pending `op` to end; done() follows from a later dispatch(), with -ECANCELED or with the result it had
   // reached. No effect on an idle op.
   virtual void cancel(Op& op) noexcept = 0;
 
   // While a Receive is paused its done() is not called; what arrives waits, and beyond a few buffers stays in the
-  // kernel, so that the peer is slowed down. resume() delivers what waited from a later turn().
+  // kernel, so that the peer is slowed down. resume() delivers what waited from a later dispatch().
   virtual void pause(Receive& op) noexcept = 0;
   virtual void resume(Receive& op) noexcept = 0;
 
@@ -50,11 +50,14 @@ class Engine {
   virtual Held hold(Receive& op) noexcept = 0;
   virtual void release(Held held) noexcept = 0;
 
-  // Submits what waits, waits for at least one completion but not beyond `until`, and calls done() for each. Returns
-  // early after wake(). `until` in the past: does not wait. Returns the number of completions.
-  virtual int turn(Instant until) noexcept = 0;
+  // Submits what waits, and waits for at least one completion but not beyond `until` (in the past: does not wait).
+  // Returns early after wake(). Calls no done().
+  virtual void wait(Instant until) noexcept = 0;
+  // Calls done() for everything that had completed when wait() returned; returns how many. The loop reads the clock
+  // between the two, so that done() sees the time of its completion.
+  virtual int dispatch() noexcept = 0;
 
-  // Makes a running or the next turn() return early. Any thread.
+  // Makes a running or the next wait() return early. Any thread.
   virtual void wake() noexcept = 0;
 
   // Binds and listens; the descriptor is ready for Accept. AlreadyExists when the address is in use.

@@ -1,6 +1,8 @@
 #include "keel/io/loop.h"
 
+#include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "keel/base/check.h"
 
@@ -62,9 +64,9 @@ int Loop::turn(Instant until) {
   const bool idle = local_.empty() && deferred_.empty() && !stopping_.load(std::memory_order_acquire) &&
                     remote_.load(std::memory_order_acquire) == nullptr;
   const Instant wait = idle ? std::min(until, wheel_.next()) : Instant();
-  const int completed = engine_->turn(wait);
+  engine_->wait(wait);
   read_clock();
-  return handled + completed;
+  return handled + engine_->dispatch();
 }
 
 int Loop::run_all(Job* jobs) noexcept {

@@ -1,0 +1,104 @@
+#include "keel/io/engine.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "keel/io/internal/sockets.h"
+
+namespace keel::io {
+namespace {
+
+Result<> set_option(int fd, int level, int option, const char* what) {
+  const int one = 1;
+  if (setsockopt(fd, level, option, &one, sizeof one) != 0) return fail_errno(what, errno);
+  return {};
+}
+
+Result<> prepare_listener(int fd, const Address& address, const ListenOptions& options) {
+  if (!address.is_unix()) {
+    KEEL_TRY_VOID(set_option(fd, SOL_SOCKET, SO_REUSEADDR, "setsockopt SO_REUSEADDR"));
+    if (options.reuse_port) KEEL_TRY_VOID(set_option(fd, SOL_SOCKET, SO_REUSEPORT, "setsockopt SO_REUSEPORT"));
+    // Accepted sockets inherit it: no system call per connection.
+    if (options.no_delay) KEEL_TRY_VOID(set_option(fd, IPPROTO_TCP, TCP_NODELAY, "setsockopt TCP_NODELAY"));
+    if (address.family() == AF_INET6) KEEL_TRY_VOID(set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, "setsockopt IPV6_V6ONLY"));
+  }
+  if (bind(fd, address.system(), address.system_size()) != 0) return fail_errno("bind", errno);
+  if (listen(fd, options.backlog) != 0) return fail_errno("listen", errno);
+  return {};
+}
+
+Address name_of(int fd, int (*ask)(int, sockaddr*, socklen_t*)) noexcept {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof storage;
+  if (ask(fd, reinterpret_cast<sockaddr*>(&storage), &size) != 0) return {};
+  return Address::from_system(reinterpret_cast<sockaddr*>(&storage), size);
+}
+
+std::string kernel_release() {
+  utsname name{};
+  return uname(&name) == 0 ? std::string(name.release) : std::string("unknown");
+}
+
+}  // namespace
+
+Result<int> system_stream(int family) {
+  const int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) return fail_errno("socket", errno);
+  if (family != AF_UNIX) {
+    if (auto set = set_option(fd, IPPROTO_TCP, TCP_NODELAY, "setsockopt TCP_NODELAY"); !set) {
+      ::close(fd);
+      return std::move(set).error();
+    }
+  }
+  return fd;
+}
+
+Result<int> system_listener(const Address& address, const ListenOptions& options) {
+  const int fd = socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) return fail_errno("socket", errno).error();
+  if (auto prepared = prepare_listener(fd, address, options); !prepared) {
+    ::close(fd);
+    return std::move(prepared).because("listening on " + address.to_string()).error();
+  }
+  return fd;
+}
+
+Address system_local_address(int fd) noexcept { return name_of(fd, getsockname); }
+Address system_peer_address(int fd) noexcept { return name_of(fd, getpeername); }
+
+bool is_exhaustion(int number) noexcept {
+  return number == EMFILE || number == ENFILE || number == ENOMEM || number == ENOBUFS;
+}
+
+Result<EngineChoice> choose_engine(EngineKind wanted) {
+  if (wanted == EngineKind::Epoll) return EngineChoice{EngineKind::Epoll, "epoll was asked for"};
+  auto probed = probe_uring();
+  const std::string kernel = " (kernel " + kernel_release() + ")";
+  if (probed) return EngineChoice{EngineKind::Uring, "io_uring passed its probe" + kernel};
+  const std::string reason = "io_uring is not usable here: " + probed.error().describe() + kernel;
+  if (wanted == EngineKind::Uring) return fail_text(Code::Unsupported, reason);
+  return EngineChoice{EngineKind::Epoll, reason};
+}
+
+Result<std::unique_ptr<Engine>> make_engine(EngineKind kind) {
+  if (kind == EngineKind::Auto) {
+    KEEL_TRY(EngineChoice choice, choose_engine(kind));
+    kind = choice.kind;
+  }
+  return kind == EngineKind::Uring ? make_uring_engine() : make_epoll_engine();
+}
+
+#if !KEEL_WITH_URING
+Result<std::unique_ptr<Engine>> make_uring_engine() {
+  return fail(Code::Unsupported, "this build has no io_uring engine (KEEL_URING=OFF)");
+}
+Result<> probe_uring() { return fail(Code::Unsupported, "this build has no io_uring engine (KEEL_URING=OFF)"); }
+#endif
+
+}  // namespace keel::io

@@ -1,0 +1,439 @@
+// The epoll engine: one EPOLL_CTL_ADD per descriptor, edge-triggered; a modification only when a send has to wait and
+// when that wait ends. One receive buffer for the whole loop.
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "keel/base/check.h"
+#include "keel/base/pool.h"
+#include "keel/io/internal/sockets.h"
+
+namespace keel::io {
+namespace {
+
+constexpr std::size_t receive_bytes = 64 * 1024;
+constexpr int events_max = 512;
+// How much one stream or listener may take before the others get their turn.
+constexpr int reads_per_turn = 16;
+constexpr int accepts_per_turn = 256;
+
+class EpollEngine final : public Engine {
+ public:
+  static Result<std::unique_ptr<Engine>> make() {
+    std::unique_ptr<EpollEngine> engine(new EpollEngine);
+    engine->epoll_ = epoll_create1(EPOLL_CLOEXEC);
+    if (engine->epoll_ < 0) return fail_errno("epoll_create1", errno);
+    engine->wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (engine->wake_ < 0) return fail_errno("eventfd", errno);
+    epoll_event event{};
+    event.events = EPOLLIN | EPOLLET;
+    event.data.u64 = wake_key;
+    if (epoll_ctl(engine->epoll_, EPOLL_CTL_ADD, engine->wake_, &event) != 0) return fail_errno("epoll_ctl", errno);
+    return std::unique_ptr<Engine>(std::move(engine));
+  }
+  ~EpollEngine() override {
+    while (ready_.pop_front() != nullptr) {
+    }
+    if (wake_ >= 0) ::close(wake_);
+    if (epoll_ >= 0) ::close(epoll_);
+    pool_free(buffer_, receive_bytes);
+  }
+
+  const char* name() const noexcept override { return "epoll"; }
+
+  bool submit(Op& op) noexcept override {
+    KEEL_DCHECK(!op.pending, "an operation is submitted once at a time");
+    op.cancelling = false;
+    op.more = false;
+    Descriptor& at = descriptor(op.fd);
+    switch (op.kind) {
+      case Kind::Send:
+        return submit_send(static_cast<Send&>(op), at);
+      case Kind::Connect:
+        return submit_connect(static_cast<Connect&>(op), at);
+      case Kind::Receive:
+      case Kind::Accept:
+        break;
+    }
+    op.pending = true;
+    op.paused = false;
+    at.in = &op;
+    if (!at.registered) {
+      // Registration reports what is there already.
+      if (const int error = add(op.fd, at)) complete_later(op, -error);
+    } else if (at.readable) {
+      make_ready(op);
+    } else if (op.kind == Kind::Accept) {
+      make_ready(op);  // It may have been left with connections waiting, after EMFILE.
+    }
+    return false;
+  }
+
+  void cancel(Op& op) noexcept override {
+    if (!op.pending || op.cancelling) return;
+    op.cancelling = true;
+    Descriptor& at = descriptor(op.fd);
+    if (at.in == &op) at.in = nullptr;
+    if (at.out == &op) {
+      at.out = nullptr;
+      want_out(op.fd, at, false);
+    }
+    complete_later(op, -ECANCELED);
+  }
+
+  void pause(Receive& op) noexcept override { op.paused = true; }
+  void resume(Receive& op) noexcept override {
+    if (!op.paused) return;
+    op.paused = false;
+    if (op.pending && !op.cancelling && descriptor(op.fd).readable) make_ready(op);
+  }
+
+  Held hold(Receive& op) noexcept override {
+    const auto size = static_cast<std::uint32_t>(op.result);
+    auto* copy = static_cast<char*>(pool_allocate(size));
+    std::memcpy(copy, op.data, size);
+    return {copy, size, 0};
+  }
+  void release(Held held) noexcept override {
+    if (held.data != nullptr) pool_free(held.data, held.size);
+  }
+
+  void wait(Instant until) noexcept override {
+    int timeout = -1;
+    if (!ready_.empty()) {
+      timeout = 0;
+    } else if (!until.is_never()) {
+      const Duration left = until - Host::system().now();
+      timeout = left <= Duration() ? 0 : static_cast<int>(std::min<std::int64_t>((left.count_ns() + 999'999) / 1'000'000, 60'000));
+    }
+    ++system_calls_;
+    count_ = epoll_wait(epoll_, events_, events_max, timeout);
+    if (count_ < 0) {
+      KEEL_CHECK(errno == EINTR, "epoll_wait fails only when interrupted");
+      count_ = 0;
+    }
+  }
+
+  int dispatch() noexcept override {
+    int completed = 0;
+    // Only what is ready now: what becomes ready meanwhile has its turn after the next harvest.
+    List<Op> ready;
+    ready.splice_back(ready_);
+    while (Op* op = ready.pop_front()) completed += run_ready(*op);
+    const int count = std::exchange(count_, 0);
+    for (int i = 0; i < count; ++i) completed += handle(events_[i]);
+    return completed;
+  }
+
+  void wake() noexcept override {
+    if (waking_.exchange(true, std::memory_order_acq_rel)) return;
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = write(wake_, &one, sizeof one);
+  }
+
+  Result<int> open_listener(const Address& address, const ListenOptions& options) override {
+    KEEL_TRY(int fd, system_listener(address, options));
+    descriptor(fd).family = address.family();
+    return fd;
+  }
+  Result<int> open_stream(int family) override {
+    KEEL_TRY(int fd, system_stream(family));
+    descriptor(fd).family = family;
+    return fd;
+  }
+  void close(int fd) noexcept override {
+    Descriptor& at = descriptor(fd);
+    KEEL_CHECK(at.in == nullptr && at.out == nullptr, "a descriptor is closed when no operation is pending on it");
+    const std::uint32_t generation = at.generation + 1;
+    at = Descriptor{};
+    at.generation = generation;
+    ++system_calls_;
+    ::close(fd);
+  }
+  void shutdown_write(int fd) noexcept override {
+    ++system_calls_;
+    ::shutdown(fd, SHUT_WR);
+  }
+  Address local_address(int fd) noexcept override { return system_local_address(fd); }
+  Address peer_address(int fd) noexcept override { return system_peer_address(fd); }
+  std::uint64_t system_calls() const noexcept override { return system_calls_; }
+
+ private:
+  struct Descriptor {
+    Op* in = nullptr;               // The pending Receive or Accept.
+    Op* out = nullptr;              // The pending Send or Connect.
+    std::uint32_t generation = 0;   // Events of an earlier descriptor of the same number are stale.
+    std::int16_t family = 0;        // 0: not known yet.
+    bool registered = false;
+    bool out_wanted = false;
+    bool readable = false;          // There may be something to read that nobody has read.
+    bool hung_up = false;           // RDHUP, HUP or ERR was seen: read on to 0 or error.
+  };
+  static constexpr std::uint64_t wake_key = ~std::uint64_t{0};
+
+  EpollEngine() : buffer_(static_cast<char*>(pool_allocate(receive_bytes))) {}
+
+  Descriptor& descriptor(int fd) noexcept {
+    const auto index = static_cast<std::size_t>(fd);
+    if (index >= descriptors_.size()) [[unlikely]] descriptors_.resize(std::max(index + 1, descriptors_.size() * 2));
+    return descriptors_[index];
+  }
+
+  int control(int what, int fd, Descriptor& at) noexcept {
+    epoll_event event{};
+    event.events = EPOLLIN | EPOLLRDHUP | EPOLLET | (at.out_wanted ? EPOLLOUT : 0u);
+    event.data.u64 = static_cast<std::uint64_t>(at.generation) << 32 | static_cast<std::uint32_t>(fd);
+    ++system_calls_;
+    return epoll_ctl(epoll_, what, fd, &event) == 0 ? 0 : errno;
+  }
+  int add(int fd, Descriptor& at) noexcept {
+    const int error = control(EPOLL_CTL_ADD, fd, at);
+    at.registered = error == 0;
+    return error;
+  }
+  void want_out(int fd, Descriptor& at, bool wanted) noexcept {
+    if (at.out_wanted == wanted) return;
+    at.out_wanted = wanted;
+    if (at.registered) control(EPOLL_CTL_MOD, fd, at);
+  }
+  // Waits for writability of `op.fd`. The errno when the descriptor cannot be registered, else 0.
+  int wait_writable(Op& op, Descriptor& at) noexcept {
+    at.out = &op;
+    op.pending = true;
+    at.out_wanted = true;
+    if (!at.registered) return add(op.fd, at);
+    return control(EPOLL_CTL_MOD, op.fd, at);
+  }
+
+  void make_ready(Op& op) noexcept {
+    if (!op.linked()) ready_.push_back(op);
+  }
+  void complete_later(Op& op, int result) noexcept {
+    op.result = result;
+    op.cancelling = true;
+    Descriptor& at = descriptor(op.fd);
+    if (at.in == &op) at.in = nullptr;
+    if (at.out == &op) at.out = nullptr;
+    make_ready(op);
+  }
+  static void finish(Op& op, int result) noexcept {
+    op.result = result;
+    op.more = false;
+    op.pending = false;
+    op.cancelling = false;
+    op.done(op);
+  }
+
+  int run_ready(Op& op) noexcept {
+    if (op.cancelling) {
+      finish(op, op.result);
+      return 1;
+    }
+    if (op.kind == Kind::Accept) return accept(static_cast<Accept&>(op));
+    if (op.kind == Kind::Receive && !op.paused) return receive(static_cast<Receive&>(op));
+    return 0;
+  }
+
+  int handle(const epoll_event& event) noexcept {
+    if (event.data.u64 == wake_key) {
+      std::uint64_t count = 0;
+      ++system_calls_;
+      [[maybe_unused]] const ssize_t got = read(wake_, &count, sizeof count);
+      waking_.store(false, std::memory_order_release);
+      return 0;
+    }
+    const int fd = static_cast<int>(event.data.u64 & 0xffffffff);
+    Descriptor& at = descriptor(fd);
+    if (at.generation != event.data.u64 >> 32) return 0;
+    int completed = 0;
+    if ((event.events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) != 0 && at.out != nullptr) {
+      completed += at.out->kind == Kind::Send ? continue_send(static_cast<Send&>(*at.out), at)
+                                              : finish_connect(static_cast<Connect&>(*at.out), at);
+      if (descriptors_[static_cast<std::size_t>(fd)].generation != event.data.u64 >> 32) return completed;
+    }
+    if ((event.events & (EPOLLIN | EPOLLRDHUP | EPOLLERR | EPOLLHUP)) != 0) {
+      Descriptor& now = descriptors_[static_cast<std::size_t>(fd)];
+      now.readable = true;
+      if ((event.events & (EPOLLRDHUP | EPOLLERR | EPOLLHUP)) != 0) now.hung_up = true;
+      if (now.in != nullptr && !now.in->linked()) completed += run_ready(*now.in);
+    }
+    return completed;
+  }
+
+  int accept(Accept& op) noexcept {
+    const int fd = op.fd;
+    for (int n = 0; n < accepts_per_turn; ++n) {
+      ++system_calls_;
+      const int accepted = accept4(fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+      if (accepted >= 0) {
+        Descriptor& made = descriptor(accepted);
+        made.family = descriptor(fd).family;
+        op.result = accepted;
+        op.more = true;
+        op.done(op);
+        if (op.cancelling || !op.pending) return n + 1;
+        continue;
+      }
+      if (errno == EAGAIN || errno == EWOULDBLOCK) {
+        descriptor(fd).readable = false;
+        return n;
+      }
+      // The connection went away before it was accepted: accept(2) lists these as transient.
+      if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO || errno == ENETDOWN || errno == EHOSTUNREACH ||
+          errno == ENETUNREACH || errno == ENOPROTOOPT || errno == EHOSTDOWN || errno == EOPNOTSUPP || errno == ENONET) {
+        continue;
+      }
+      const int error = errno;
+      descriptor(fd).in = nullptr;
+      finish(op, -error);
+      return n + 1;
+    }
+    make_ready(op);
+    return accepts_per_turn;
+  }
+
+  bool drains_on_short_read(int fd) noexcept {
+    Descriptor& at = descriptor(fd);
+    if (at.family == 0) [[unlikely]] {
+      socklen_t size = sizeof(int);
+      int family = AF_UNSPEC;
+      ++system_calls_;
+      getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &size);
+      at.family = static_cast<std::int16_t>(family == 0 ? AF_UNIX : family);
+    }
+    return (at.family == AF_INET || at.family == AF_INET6) && !at.hung_up;
+  }
+
+  int receive(Receive& op) noexcept {
+    const int fd = op.fd;
+    for (int n = 0; n < reads_per_turn;) {
+      ++system_calls_;
+      const ssize_t got = recv(fd, buffer_, receive_bytes, 0);
+      if (got > 0) {
+        ++n;
+        // A TCP read that returned less than asked has drained the socket, unless the end of the
+        // stream came with the data (hung_up): then only a further read shows it.
+        const bool drained = static_cast<std::size_t>(got) < receive_bytes && drains_on_short_read(fd);
+        if (drained) descriptor(fd).readable = false;
+        op.data = buffer_;
+        op.result = static_cast<std::int32_t>(got);
+        op.more = true;
+        op.done(op);
+        if (drained || op.paused || op.cancelling || !op.pending) return n;
+        continue;
+      }
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+        descriptor(fd).readable = false;
+        return n;
+      }
+      const int result = got == 0 ? 0 : -errno;
+      descriptor(fd).in = nullptr;
+      finish(op, result);
+      return n + 1;
+    }
+    make_ready(op);
+    return reads_per_turn;
+  }
+
+  // What one attempt left: 0 when all is sent, EAGAIN, or another errno.
+  int try_send(Send& op) noexcept {
+    for (;;) {
+      ++system_calls_;
+      ssize_t sent = 0;
+      if (op.part_count == 1) {
+        sent = ::send(op.fd, op.parts->iov_base, op.parts->iov_len, MSG_NOSIGNAL);
+      } else {
+        msghdr message{};
+        message.msg_iov = op.parts;
+        message.msg_iovlen = op.part_count;
+        sent = sendmsg(op.fd, &message, MSG_NOSIGNAL);
+      }
+      if (sent < 0) {
+        if (errno == EINTR) continue;
+        return errno == EWOULDBLOCK ? EAGAIN : errno;
+      }
+      if (advance(op, static_cast<std::size_t>(sent))) return 0;
+    }
+  }
+  static bool advance(Send& op, std::size_t bytes) noexcept {
+    op.sent += static_cast<std::uint32_t>(bytes);
+    while (op.part_count != 0 && bytes >= op.parts->iov_len) {
+      bytes -= op.parts->iov_len;
+      ++op.parts;
+      --op.part_count;
+    }
+    if (op.part_count == 0) return true;
+    op.parts->iov_base = static_cast<char*>(op.parts->iov_base) + bytes;
+    op.parts->iov_len -= bytes;
+    return false;
+  }
+
+  bool submit_send(Send& op, Descriptor& at) noexcept {
+    op.sent = 0;
+    int error = try_send(op);
+    if (error == EAGAIN) {
+      error = wait_writable(op, at);
+      if (error == 0) return false;
+      at.out = nullptr;
+      op.pending = false;
+    }
+    op.result = error == 0 ? static_cast<std::int32_t>(op.sent) : -error;
+    return true;
+  }
+  int continue_send(Send& op, Descriptor& at) noexcept {
+    const int error = try_send(op);
+    if (error == EAGAIN) return 0;
+    at.out = nullptr;
+    want_out(op.fd, at, false);
+    finish(op, error == 0 ? static_cast<std::int32_t>(op.sent) : -error);
+    return 1;
+  }
+
+  bool submit_connect(Connect& op, Descriptor& at) noexcept {
+    ++system_calls_;
+    int error = connect(op.fd, op.address.system(), op.address.system_size()) == 0 ? 0 : errno;
+    if (error == EINPROGRESS) {
+      error = wait_writable(op, at);
+      if (error == 0) return false;
+      at.out = nullptr;
+      op.pending = false;
+    }
+    op.result = -error;
+    return true;
+  }
+  int finish_connect(Connect& op, Descriptor& at) noexcept {
+    int error = 0;
+    socklen_t size = sizeof error;
+    ++system_calls_;
+    getsockopt(op.fd, SOL_SOCKET, SO_ERROR, &error, &size);
+    at.out = nullptr;
+    want_out(op.fd, at, false);
+    finish(op, -error);
+    return 1;
+  }
+
+  int epoll_ = -1;
+  int wake_ = -1;
+  int count_ = 0;
+  char* buffer_;
+  std::vector<Descriptor> descriptors_;
+  List<Op> ready_;
+  std::uint64_t system_calls_ = 0;
+  epoll_event events_[events_max];
+  alignas(64) std::atomic<bool> waking_{false};
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Engine>> make_epoll_engine() { return EpollEngine::make(); }
+
+}  // namespace keel::io

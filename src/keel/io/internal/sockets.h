@@ -1,0 +1,22 @@
+// Socket set-up shared by the engines that use real descriptors.
+
+#pragma once
+
+#include "keel/io/engine.h"
+
+namespace keel::io {
+
+// Both make non-blocking, close-on-exec sockets.
+Result<int> system_listener(const Address& address, const ListenOptions& options);
+Result<int> system_stream(int family);
+Address system_local_address(int fd) noexcept;
+Address system_peer_address(int fd) noexcept;
+// An errno of accept that means "later", not "never".
+bool is_exhaustion(int number) noexcept;
+
+Result<std::unique_ptr<Engine>> make_epoll_engine();
+Result<std::unique_ptr<Engine>> make_uring_engine();
+// Runs every uring feature that the engine uses once, on a socket pair; the error says which one failed.
+Result<> probe_uring();
+
+}  // namespace keel::io

@@ -1,0 +1,129 @@
+#include "keel/io/runtime.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <atomic>
+#include <cstdio>
+
+#include "keel/base/check.h"
+
+namespace keel::io {
+namespace {
+
+std::vector<int> allowed_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> cores;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) {
+    for (int core = 0; core < CPU_SETSIZE; ++core) {
+      if (CPU_ISSET(core, &set)) cores.push_back(core);
+    }
+  }
+  if (cores.empty()) cores.push_back(0);
+  return cores;
+}
+
+void pin_to(int core) noexcept {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(core, &set);
+  pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+}
+
+}  // namespace
+
+struct Runtime::Worker {
+  std::unique_ptr<Thread> thread;
+  std::unique_ptr<Loop> loop;
+  std::unique_ptr<Error> error;
+  std::atomic<int> state{0};  // 0 starting, 1 running, 2 failed.
+};
+
+Runtime::Runtime(EngineChoice choice) : choice_(std::move(choice)) {}
+
+Result<std::unique_ptr<Runtime>> Runtime::make(const RuntimeOptions& options) {
+  KEEL_TRY(EngineChoice choice, choose_engine(options.engine));
+  std::unique_ptr<Runtime> runtime(new Runtime(std::move(choice)));
+  runtime->options_ = options;
+  const int count = options.workers > 0 ? options.workers : static_cast<int>(allowed_cores().size());
+  for (int i = 0; i < count; ++i) runtime->workers_.push_back(std::make_unique<Worker>());
+  return runtime;
+}
+
+Runtime::~Runtime() { stop(); }
+
+Loop& Runtime::loop(int worker) noexcept {
+  Worker& at = *workers_[static_cast<std::size_t>(worker)];
+  KEEL_CHECK(at.loop != nullptr, "a worker's loop is used after start()");
+  return *at.loop;
+}
+
+Result<> Runtime::start() {
+  const std::vector<int> cores = allowed_cores();
+  int index = 0;
+  for (auto& worker : workers_) {
+    char name[16];
+    std::snprintf(name, sizeof name, "keel-worker-%d", index % 1000);
+    const int core = options_.pin ? cores[static_cast<std::size_t>(index) % cores.size()] : -1;
+    Worker* at = worker.get();
+    at->thread = Host::system().start_thread(name, [this, at, index, core] {
+      if (core >= 0) pin_to(core);
+      // io_uring wants the thread that submits to be the one that made the ring.
+      auto engine = make_engine(choice_.kind);
+      if (!engine) {
+        at->error = std::make_unique<Error>(std::move(engine).error());
+        at->state.store(2, std::memory_order_release);
+        at->state.notify_all();
+        return;
+      }
+      at->loop = std::make_unique<Loop>(*std::move(engine), Host::system(), index);
+      at->state.store(1, std::memory_order_release);
+      at->state.notify_all();
+      at->loop->run();
+    });
+    at->state.wait(0, std::memory_order_acquire);
+    if (at->state.load(std::memory_order_acquire) == 2) {
+      Error error = std::move(*at->error);
+      stop();
+      return std::move(error).because("starting a worker");
+    }
+    ++index;
+  }
+  return {};
+}
+
+void Runtime::each(FunctionRef<void(Loop&)> f) {
+  struct Call : Job {
+    Call(Loop& l, FunctionRef<void(Loop&)> function)
+        : Job([](Job& job) noexcept {
+            auto& self = static_cast<Call&>(job);
+            self.call(self.loop);
+            self.finished.store(true, std::memory_order_release);
+            self.finished.notify_all();
+          }),
+          loop(l),
+          call(function) {}
+    Loop& loop;
+    FunctionRef<void(Loop&)> call;
+    std::atomic<bool> finished{false};
+  };
+  for (auto& worker : workers_) {
+    if (worker->loop == nullptr) continue;
+    Call call(*worker->loop, f);
+    worker->loop->post(call);
+    call.finished.wait(false, std::memory_order_acquire);
+  }
+}
+
+void Runtime::stop() noexcept {
+  for (auto& worker : workers_) {
+    if (worker->loop != nullptr) worker->loop->stop();
+  }
+  for (auto& worker : workers_) {
+    if (worker->thread != nullptr) worker->thread->join();
+    worker->thread.reset();
+  }
+}
+
+}  // namespace keel::io

@@ -1,0 +1,56 @@
+// keel/io/runtime.h — one worker per core: a thread with a loop of its own, nothing shared.
+//
+//   KEEL_TRY(auto runtime, Runtime::make({.workers = 2}));
+//   KEEL_TRY_VOID(runtime->start());
+//   runtime->each([](Loop& loop) { … });    // on every worker's thread, one after the other
+//   …
+//   runtime->stop();                        // ends every loop and joins
+//
+// Threads:  start(), each() and stop() on the thread that made it; workers run on threads of their own.
+// Lifetime: outlives everything that lives on its loops.
+
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "keel/base/function.h"
+#include "keel/io/loop.h"
+
+namespace keel::io {
+
+struct RuntimeOptions {
+  int workers = 0;                     // 0: one per core this process may run on.
+  EngineKind engine = EngineKind::Auto;
+  bool pin = false;                    // Pins worker i to the i-th allowed core.
+};
+
+class Runtime {
+ public:
+  // Unsupported when the engine asked for is not to be had; the text says why.
+  static Result<std::unique_ptr<Runtime>> make(const RuntimeOptions& options);
+  ~Runtime();  // stop()
+
+  int workers() const noexcept { return static_cast<int>(workers_.size()); }
+  // Which engine runs and why, for the log: {Uring, "io_uring passed its probe"}.
+  const EngineChoice& engine() const noexcept { return choice_; }
+  Loop& loop(int worker) noexcept;
+
+  // Starts the threads and waits until each loop turns. On an error no thread is left.
+  Result<> start();
+  // Runs `f` on every worker's own thread, one worker after the other, and waits for it. After start().
+  void each(FunctionRef<void(Loop&)> f);
+  // Stops every loop and joins its thread; what was posted and has not run is left. Idempotent. The loops live on
+  // until the Runtime is destroyed.
+  void stop() noexcept;
+
+ private:
+  struct Worker;
+  explicit Runtime(EngineChoice choice);
+  EngineChoice choice_;
+  RuntimeOptions options_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+};
+
+}  // namespace keel::io

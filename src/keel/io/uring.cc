@@ -1,0 +1,555 @@
+// The io_uring engine: real completions. Multishot accept, multishot receive from a provided buffer ring, sends that
+// leave in one batch, and one io_uring_enter per turn.
+
+#if KEEL_WITH_URING
+
+#include <liburing.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "keel/base/check.h"
+#include "keel/io/internal/sockets.h"
+
+namespace keel::io {
+namespace {
+
+constexpr unsigned submission_entries = 1024;
+constexpr unsigned completion_entries = 8192;
+constexpr unsigned buffers_max = 2048;    // A power of two: the size of the buffer ring.
+constexpr unsigned buffers_first = 128;   // How many the kernel gets at the start; more when it runs out.
+constexpr std::size_t buffer_bytes = 4096;
+// Buffers begin at different cache sets: with a stride of 4096 the first lines of all of them would share one.
+constexpr std::size_t buffer_stride = buffer_bytes + 64;
+constexpr std::uint64_t ignore_key = 1;   // Completions nobody waits for: cancel, close.
+constexpr std::uint64_t wake_key = 2;
+
+class UringEngine final : public Engine {
+ public:
+  static Result<std::unique_ptr<Engine>> make() {
+    std::unique_ptr<UringEngine> engine(new UringEngine);
+    KEEL_TRY_VOID(engine->set_up());
+    return std::unique_ptr<Engine>(std::move(engine));
+  }
+  ~UringEngine() override {
+    if (ring_ready_) {
+      io_uring_submit(&ring_);
+      io_uring_queue_exit(&ring_);
+    }
+    while (ready_.pop_front() != nullptr) {
+    }
+    while (starved_.pop_front() != nullptr) {
+    }
+    if (buffer_ring_ != nullptr) munmap(buffer_ring_, buffers_max * sizeof(io_uring_buf));
+    if (memory_ != nullptr) munmap(memory_, buffers_max * buffer_stride);
+    if (wake_ >= 0) ::close(wake_);
+  }
+
+  const char* name() const noexcept override { return "uring"; }
+
+  bool submit(Op& op) noexcept override {
+    KEEL_DCHECK(!op.pending, "an operation is submitted once at a time");
+    op.pending = true;
+    op.cancelling = false;
+    op.more = false;
+    switch (op.kind) {
+      case Kind::Receive: {
+        auto& receive = static_cast<Receive&>(op);
+        receive.paused = false;
+        receive.waiting_first = receive.waiting_last = Receive::none;
+        receive.waiting_final = 1;
+        arm_receive(receive);
+        break;
+      }
+      case Kind::Accept:
+        arm_accept(static_cast<Accept&>(op));
+        break;
+      case Kind::Send: {
+        auto& send = static_cast<Send&>(op);
+        send.sent = 0;
+        arm_send(send);
+        break;
+      }
+      case Kind::Connect: {
+        auto& connect = static_cast<Connect&>(op);
+        io_uring_sqe* sqe = entry();
+        io_uring_prep_connect(sqe, op.fd, connect.address.system(), connect.address.system_size());
+        arm(sqe, op);
+        break;
+      }
+    }
+    return false;
+  }
+
+  void cancel(Op& op) noexcept override {
+    if (!op.pending || op.cancelling) return;
+    op.cancelling = true;
+    if (op.kind == Kind::Receive) drop_waiting(static_cast<Receive&>(op));
+    if (op.linked()) op.unlink();
+    if (op.armed) {
+      cancel_armed(op);
+    } else {
+      make_ready(op);
+    }
+  }
+
+  void pause(Receive& op) noexcept override { op.paused = true; }
+  void resume(Receive& op) noexcept override {
+    if (!op.paused) return;
+    op.paused = false;
+    if (op.pending && (!op.armed || op.waiting_first != Receive::none)) make_ready(op);
+  }
+
+  Held hold(Receive& op) noexcept override {
+    held_ = true;
+    return {op.data, static_cast<std::uint32_t>(op.result), op.buffer};
+  }
+  void release(Held held) noexcept override {
+    if (held.buffer != Receive::none) recycle(held.buffer);
+  }
+
+  void wait(Instant until) noexcept override {
+    publish_buffers();
+    const bool can_wait = ready_.empty();
+    ++system_calls_;
+    if (can_wait && until.is_never()) {
+      io_uring_submit_and_wait(&ring_, 1);
+      return;
+    }
+    const Duration left = can_wait ? until - Host::system().now() : Duration();
+    if (left <= Duration()) {
+      io_uring_submit_and_get_events(&ring_);
+      return;
+    }
+    __kernel_timespec timeout{};
+    timeout.tv_sec = left.count_ns() / 1'000'000'000;
+    timeout.tv_nsec = left.count_ns() % 1'000'000'000;
+    io_uring_cqe* first = nullptr;
+    io_uring_submit_and_wait_timeout(&ring_, &first, 1, &timeout, nullptr);
+  }
+
+  int dispatch() noexcept override {
+    int completed = 0;
+    List<Op> ready;
+    ready.splice_back(ready_);
+    while (Op* op = ready.pop_front()) completed += run_ready(*op);
+    // Exactly what had completed when wait() returned: a submission queue that fills up meanwhile may bring more.
+    const unsigned count = io_uring_cq_ready(&ring_);
+    const unsigned mask = ring_.cq.ring_mask;
+    unsigned head = *ring_.cq.khead;
+    for (unsigned i = 0; i < count; ++i, ++head) {
+      const io_uring_cqe completion = ring_.cq.cqes[head & mask];
+      completed += handle(completion);
+    }
+    io_uring_cq_advance(&ring_, count);
+    return completed;
+  }
+
+  void wake() noexcept override {
+    if (waking_.exchange(true, std::memory_order_acq_rel)) return;
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = write(wake_, &one, sizeof one);
+  }
+
+  Result<int> open_listener(const Address& address, const ListenOptions& options) override {
+    return system_listener(address, options);
+  }
+  Result<int> open_stream(int family) override { return system_stream(family); }
+  void close(int fd) noexcept override {
+    io_uring_sqe* sqe = entry();
+    io_uring_prep_close(sqe, fd);
+    sqe->flags |= IOSQE_CQE_SKIP_SUCCESS;
+    io_uring_sqe_set_data64(sqe, ignore_key);
+  }
+  void shutdown_write(int fd) noexcept override {
+    ++system_calls_;
+    ::shutdown(fd, SHUT_WR);
+  }
+  Address local_address(int fd) noexcept override { return system_local_address(fd); }
+  Address peer_address(int fd) noexcept override { return system_peer_address(fd); }
+  std::uint64_t system_calls() const noexcept override { return system_calls_; }
+
+ private:
+  struct Waiting {
+    std::uint32_t next;
+    std::int32_t size;
+  };
+
+  UringEngine() = default;
+
+  Result<> set_up() {
+    // Deferred task work (Linux 6.1) runs completions only when we ask; without it, at least without interrupts.
+    constexpr unsigned common = IORING_SETUP_CQSIZE | IORING_SETUP_SUBMIT_ALL;
+    constexpr unsigned wanted[] = {common | IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN,
+                                   common | IORING_SETUP_COOP_TASKRUN};
+    int error = 0;
+    for (const unsigned flags : wanted) {
+      io_uring_params parameters{};
+      parameters.flags = flags;
+      parameters.cq_entries = completion_entries;
+      error = io_uring_queue_init_params(submission_entries, &ring_, &parameters);
+      if (error != -EINVAL) break;
+    }
+    if (error < 0) return fail_errno("io_uring_setup", -error);
+    ring_ready_ = true;
+    if ((ring_.features & IORING_FEAT_EXT_ARG) == 0 || (ring_.features & IORING_FEAT_NODROP) == 0) {
+      return fail(Code::Unsupported, "io_uring lacks waiting with a time-out (EXT_ARG) or NODROP");
+    }
+    io_uring_register_ring_fd(&ring_);  // Saves a descriptor look-up per call; works without.
+
+    void* rings = mmap(nullptr, buffers_max * sizeof(io_uring_buf), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (rings == MAP_FAILED) return fail_errno("mmap", errno);
+    buffer_ring_ = static_cast<io_uring_buf_ring*>(rings);
+    void* memory = mmap(nullptr, buffers_max * buffer_stride, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) return fail_errno("mmap", errno);
+    memory_ = static_cast<char*>(memory);
+    io_uring_buf_reg registration{};
+    registration.ring_addr = reinterpret_cast<std::uint64_t>(buffer_ring_);
+    registration.ring_entries = buffers_max;
+    registration.bgid = 0;
+    io_uring_buf_ring_init(buffer_ring_);
+    if (const int result = io_uring_register_buf_ring(&ring_, &registration, 0); result < 0) {
+      return fail_errno("io_uring_register_buf_ring", -result);
+    }
+    waiting_.resize(buffers_max);
+    provide(buffers_first);
+
+    wake_ = eventfd(0, EFD_CLOEXEC);
+    if (wake_ < 0) return fail_errno("eventfd", errno);
+    arm_wake();
+    return {};
+  }
+
+  io_uring_sqe* entry() noexcept {
+    io_uring_sqe* sqe = io_uring_get_sqe(&ring_);
+    while (sqe == nullptr) [[unlikely]] {
+      publish_buffers();
+      ++system_calls_;
+      io_uring_submit(&ring_);
+      sqe = io_uring_get_sqe(&ring_);
+    }
+    return sqe;
+  }
+  static void arm(io_uring_sqe* sqe, Op& op) noexcept {
+    io_uring_sqe_set_data(sqe, &op);
+    op.armed = true;
+  }
+  void arm_receive(Receive& op) noexcept {
+    io_uring_sqe* sqe = entry();
+    io_uring_prep_recv_multishot(sqe, op.fd, nullptr, 0, 0);
+    sqe->flags |= IOSQE_BUFFER_SELECT;
+    sqe->buf_group = 0;
+    arm(sqe, op);
+  }
+  void arm_accept(Accept& op) noexcept {
+    io_uring_sqe* sqe = entry();
+    io_uring_prep_multishot_accept(sqe, op.fd, nullptr, nullptr, SOCK_CLOEXEC);
+    arm(sqe, op);
+  }
+  void arm_send(Send& op) noexcept {
+    io_uring_sqe* sqe = entry();
+    if (op.part_count == 1) {
+      io_uring_prep_send(sqe, op.fd, op.parts->iov_base, op.parts->iov_len, MSG_WAITALL | MSG_NOSIGNAL);
+    } else {
+      static_assert(sizeof(msghdr) <= sizeof op.scratch);
+      auto* message = new (op.scratch) msghdr{};
+      message->msg_iov = op.parts;
+      message->msg_iovlen = op.part_count;
+      io_uring_prep_sendmsg(sqe, op.fd, message, MSG_WAITALL | MSG_NOSIGNAL);
+    }
+    arm(sqe, op);
+  }
+  void arm_wake() noexcept {
+    io_uring_sqe* sqe = entry();
+    io_uring_prep_read(sqe, wake_, &wake_count_, sizeof wake_count_, 0);
+    io_uring_sqe_set_data64(sqe, wake_key);
+  }
+  void cancel_armed(Op& op) noexcept {
+    io_uring_sqe* sqe = entry();
+    io_uring_prep_cancel(sqe, &op, 0);
+    sqe->flags |= IOSQE_CQE_SKIP_SUCCESS;
+    io_uring_sqe_set_data64(sqe, ignore_key);
+  }
+
+  void make_ready(Op& op) noexcept {
+    if (!op.linked()) ready_.push_back(op);
+  }
+  static void finish(Op& op, int result) noexcept {
+    op.result = result;
+    op.more = false;
+    op.pending = false;
+    op.cancelling = false;
+    if (op.linked()) op.unlink();
+    op.done(op);
+  }
+
+  char* buffer_at(std::uint32_t buffer) noexcept { return memory_ + buffer * buffer_stride; }
+  // Puts a buffer behind those that the kernel may fill; publish_buffers() shows them to it.
+  void recycle(std::uint32_t buffer) noexcept {
+    io_uring_buf_ring_add(buffer_ring_, buffer_at(buffer), buffer_bytes, static_cast<unsigned short>(buffer),
+                          io_uring_buf_ring_mask(buffers_max), unpublished_++);
+  }
+  void publish_buffers() noexcept {
+    if (unpublished_ == 0) return;
+    io_uring_buf_ring_advance(buffer_ring_, std::exchange(unpublished_, 0));
+    while (Op* op = starved_.pop_front()) arm_receive(static_cast<Receive&>(*op));
+  }
+  void provide(unsigned count) noexcept {
+    count = std::min(count, buffers_max - provided_);
+    for (unsigned i = 0; i < count; ++i) recycle(provided_++);
+  }
+
+  int run_ready(Op& op) noexcept {
+    if (op.cancelling) {
+      if (op.armed) return 0;  // The kernel's own last word is on its way.
+      finish(op, -ECANCELED);
+      return 1;
+    }
+    if (op.kind != Kind::Receive) return 0;
+    auto& receive = static_cast<Receive&>(op);
+    int delivered = 0;
+    while (receive.waiting_first != Receive::none && !receive.paused && !receive.cancelling) {
+      const std::uint32_t buffer = receive.waiting_first;
+      receive.waiting_first = waiting_[buffer].next;
+      if (receive.waiting_first == Receive::none) receive.waiting_last = Receive::none;
+      deliver(receive, buffer, waiting_[buffer].size);
+      ++delivered;
+    }
+    if (receive.cancelling || receive.paused) return delivered;
+    if (receive.waiting_final != 1) {
+      finish(receive, std::exchange(receive.waiting_final, 1));
+      return delivered + 1;
+    }
+    if (!receive.armed) arm_receive(receive);
+    return delivered;
+  }
+
+  void deliver(Receive& op, std::uint32_t buffer, std::int32_t size) noexcept {
+    op.data = buffer_at(buffer);
+    op.buffer = buffer;
+    op.result = size;
+    op.more = true;
+    held_ = false;
+    op.done(op);
+    // `op` lives on: it is pending until its final completion.
+    if (!std::exchange(held_, false)) recycle(buffer);
+  }
+
+  void drop_waiting(Receive& op) noexcept {
+    while (op.waiting_first != Receive::none) {
+      const std::uint32_t buffer = op.waiting_first;
+      op.waiting_first = waiting_[buffer].next;
+      recycle(buffer);
+    }
+    op.waiting_last = Receive::none;
+  }
+
+  int handle(const io_uring_cqe& completion) noexcept {
+    if (completion.user_data == ignore_key) return 0;
+    if (completion.user_data == wake_key) {
+      waking_.store(false, std::memory_order_release);
+      arm_wake();
+      return 0;
+    }
+    Op& op = *reinterpret_cast<Op*>(completion.user_data);
+    const int result = completion.res;
+    op.armed = (completion.flags & IORING_CQE_F_MORE) != 0;
+    switch (op.kind) {
+      case Kind::Receive:
+        return received(static_cast<Receive&>(op), result, completion.flags);
+      case Kind::Accept:
+        return accepted(static_cast<Accept&>(op), result);
+      case Kind::Send:
+        return sent(static_cast<Send&>(op), result);
+      case Kind::Connect:
+        finish(op, result);
+        return 1;
+    }
+    return 0;
+  }
+
+  int received(Receive& op, int result, std::uint32_t flags) noexcept {
+    if (result > 0) {
+      const std::uint32_t buffer = flags >> IORING_CQE_BUFFER_SHIFT;
+      if (op.cancelling) {
+        recycle(buffer);
+        if (!op.armed) make_ready(op);
+        return 0;
+      }
+      if (op.paused || op.waiting_first != Receive::none) {
+        keep_waiting(op, buffer, result);
+        return 0;
+      }
+      deliver(op, buffer, result);
+      // Multishot ends when the completion queue was short of room: begin again.
+      if (!op.armed && op.pending) op.cancelling || op.paused ? make_ready(op) : arm_receive(op);
+      return 1;
+    }
+    if (op.cancelling) {
+      finish(op, -ECANCELED);
+      return 1;
+    }
+    if (result == -ENOBUFS) {
+      if (op.paused) return 0;
+      provide(provided_);
+      if (unpublished_ != 0) {
+        arm_receive(op);
+      } else if (!op.linked()) {
+        starved_.push_back(op);
+      }
+      return 0;
+    }
+    if (result == -ECANCELED) {
+      // Our own stop while paused; a resume may have come in the meantime.
+      if (!op.paused) make_ready(op);
+      return 0;
+    }
+    if (op.paused || op.waiting_first != Receive::none) {
+      op.waiting_final = result;
+      return 0;
+    }
+    finish(op, result);
+    return 1;
+  }
+
+  void keep_waiting(Receive& op, std::uint32_t buffer, std::int32_t size) noexcept {
+    waiting_[buffer] = {Receive::none, size};
+    if (op.waiting_first == Receive::none) {
+      op.waiting_first = buffer;
+      if (op.armed) cancel_armed(op);  // Let the rest stay in the kernel, so that the peer is slowed down.
+    } else {
+      waiting_[op.waiting_last].next = buffer;
+    }
+    op.waiting_last = buffer;
+  }
+
+  int accepted(Accept& op, int result) noexcept {
+    if (result >= 0) {
+      if (op.cancelling) {
+        close(result);
+        if (!op.armed) make_ready(op);
+        return 0;
+      }
+      op.result = result;
+      op.more = true;
+      op.done(op);
+      if (!op.armed && op.pending) op.cancelling ? make_ready(op) : arm_accept(op);
+      return 1;
+    }
+    if (op.cancelling) {
+      finish(op, -ECANCELED);
+      return 1;
+    }
+    if (result == -ECONNABORTED || result == -EINTR || result == -EAGAIN || result == -EPROTO) {
+      if (!op.armed) arm_accept(op);
+      return 0;
+    }
+    if (op.armed) return 0;
+    finish(op, result);
+    return 1;
+  }
+
+  int sent(Send& op, int result) noexcept {
+    if (result < 0) {
+      if ((result == -EINTR || result == -EAGAIN) && !op.cancelling) {
+        arm_send(op);
+        return 0;
+      }
+      finish(op, result);
+      return 1;
+    }
+    std::size_t bytes = static_cast<std::size_t>(result);
+    op.sent += static_cast<std::uint32_t>(bytes);
+    while (op.part_count != 0 && bytes >= op.parts->iov_len) {
+      bytes -= op.parts->iov_len;
+      ++op.parts;
+      --op.part_count;
+    }
+    if (op.part_count == 0) {
+      finish(op, static_cast<std::int32_t>(op.sent));
+      return 1;
+    }
+    op.parts->iov_base = static_cast<char*>(op.parts->iov_base) + bytes;
+    op.parts->iov_len -= bytes;
+    if (op.cancelling) {
+      finish(op, -ECANCELED);
+      return 1;
+    }
+    arm_send(op);
+    return 0;
+  }
+
+  io_uring ring_{};
+  bool ring_ready_ = false;
+  bool held_ = false;
+  int wake_ = -1;
+  io_uring_buf_ring* buffer_ring_ = nullptr;
+  char* memory_ = nullptr;
+  unsigned provided_ = 0;
+  int unpublished_ = 0;
+  std::vector<Waiting> waiting_;
+  List<Op> ready_;
+  List<Op> starved_;
+  std::uint64_t wake_count_ = 0;
+  std::uint64_t system_calls_ = 0;
+  alignas(64) std::atomic<bool> waking_{false};
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Engine>> make_uring_engine() { return UringEngine::make(); }
+
+Result<> probe_uring() {
+  KEEL_TRY(auto engine, make_uring_engine());
+  int pair[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) return fail_errno("socketpair", errno);
+  struct Probe : Receive {
+    using Receive::Receive;
+    int bytes = 0;
+    bool multishot = false;
+    bool ended = false;
+  } probe([](Op& op) noexcept {
+    auto& self = static_cast<Probe&>(op);
+    if (op.result > 0) self.bytes += op.result;
+    if (op.result > 0 && op.armed) self.multishot = true;
+    if (!op.more) self.ended = true;
+  });
+  probe.fd = pair[0];
+  engine->submit(probe);
+  const Instant deadline = Host::system().now() + 1_s;
+  const auto turn_until = [&](auto&& reached) {
+    while (!reached() && Host::system().now() < deadline) {
+      engine->wait(deadline);
+      engine->dispatch();
+    }
+    return reached();
+  };
+  Result<> verdict;
+  if (write(pair[1], "k", 1) != 1 || !turn_until([&] { return probe.bytes == 1 || probe.ended; }) || probe.bytes != 1) {
+    verdict = fail(Code::Unsupported, "multishot receive from a buffer ring does not work");
+  } else if (!probe.multishot) {
+    verdict = fail(Code::Unsupported, "receive is not multishot");
+  }
+  if (!probe.ended) {
+    engine->cancel(probe);
+    if (!turn_until([&] { return probe.ended; })) {
+      verdict = fail(Code::Unsupported, "an operation cannot be cancelled");
+    }
+  }
+  engine.reset();
+  ::close(pair[0]);
+  ::close(pair[1]);
+  return verdict;
+}
+
+}  // namespace keel::io
+
+#endif
