@@ -1,0 +1,37 @@
+// keel/observe/internal/log_layout.h — how a log record lies in a ring. Written by log.h, read by log_record.cc.
+//
+// A record is a RecordHeader, a TraceId when `has_trace` is set, then the fields. A field is a key word (address of the
+// literal, its length, the kind) and a value word; strings and errors have their bytes behind it. Everything is a
+// multiple of 8 bytes. Addresses are of literals and of components, which live as long as the process.
+
+#pragma once
+
+#include <cstdint>
+#include <source_location>
+
+namespace keel::log {
+
+class Component;
+
+namespace internal {
+
+enum class Kind : std::uint8_t { Bool, Int, Uint, Double, Duration, String, Error };
+
+inline constexpr std::uint8_t has_trace = 0x80;
+inline constexpr std::uint8_t padding = 0x7f;  // In `level`: skip to the beginning of the ring.
+
+struct RecordHeader {
+  std::uint32_t bytes;  // The whole record.
+  std::uint16_t message_bytes;
+  std::uint8_t level;
+  std::uint8_t fields;
+  std::int64_t wall_ns;
+  const Component* component;
+  const char* message;
+  std::source_location where;
+};
+
+constexpr std::uint32_t rounded(std::uint32_t bytes) { return (bytes + 7) & ~std::uint32_t{7}; }
+
+}  // namespace internal
+}  // namespace keel::log

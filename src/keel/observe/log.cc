@@ -1,0 +1,69 @@
+#include "keel/observe/log.h"
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace keel::log {
+namespace {
+
+struct Named {
+  explicit Named(std::string_view text, Level level) : name(text), component(name, level) {}
+  std::string name;
+  Component component;
+};
+
+struct Components {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Named>> all;
+  Level level = Level::Info;  // Of those to come.
+
+  Component& find(std::string_view name) {
+    for (auto& named : all) {
+      if (named->name == name) return named->component;
+    }
+    all.push_back(std::make_unique<Named>(name, level));
+    return all.back()->component;
+  }
+};
+
+// Never destroyed: records and static Loggers refer to components until the process is gone.
+Components& components() {
+  static Components& the_components = *new Components;
+  return the_components;
+}
+
+}  // namespace
+
+void set_level(Level level) {
+  Components& c = components();
+  std::lock_guard lock(c.mutex);
+  c.level = level;
+  for (auto& named : c.all) named->component.set_level(level);
+}
+
+void set_level(std::string_view component, Level level) {
+  Components& c = components();
+  std::lock_guard lock(c.mutex);
+  c.find(component).set_level(level);
+}
+
+void each_component(FunctionRef<void(const Component&)> f) {
+  Components& c = components();
+  std::lock_guard lock(c.mutex);
+  for (auto& named : c.all) f(named->component);
+}
+
+std::string_view to_string(Level level) noexcept {
+  static constexpr std::string_view names[] = {"trace", "debug", "info", "warn", "error", "fatal"};
+  return names[static_cast<std::size_t>(level)];
+}
+
+Logger::Logger(Name component) {
+  Components& c = components();
+  std::lock_guard lock(c.mutex);
+  component_ = &c.find(component.view());
+}
+
+}  // namespace keel::log

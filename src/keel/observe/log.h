@@ -1,0 +1,306 @@
+// keel/observe/log.h — say what happened: a constant message, typed fields, a component.
+//
+//   log::Logger log("http.server");                                  // one per class, component fixed
+//   log.info("listening", log::field("address", text), log::field("workers", count));
+//   log::Logger request_log = log.with(log::field("request", id));   // these fields come with every line
+//   request_log.error("query failed", error, log::field("statement", "find_user"));
+//
+// Recording copies the fields in binary into the thread's ring (observe/log_ring.h) and does nothing else: no text is
+// made, nothing is allocated, no system call. A LogWriter (app/log_writer.h) turns records into lines later.
+// error = someone must look; warn = degraded and counted; info = state changes; debug = per request.
+//
+// Ownership: messages, components and field names are literals, checked when compiled; field values are copied.
+//            A string is kept up to string_bytes_max; a record larger than half its ring is dropped and counted.
+// Threads:   any; one Logger may be used by several at once (with() included).
+// Cost:      disabled level: one relaxed load. Three to five fields: 5 ns plus the clock (20 ns outside a worker, which
+//            knows the time). With KEEL_BARE=1 nothing is recorded and nothing evaluated but the arguments.
+
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <source_location>
+#include <string_view>
+#include <type_traits>
+
+#include "keel/base/buffer.h"
+#include "keel/base/check.h"
+#include "keel/base/error.h"
+#include "keel/base/host.h"
+#include "keel/base/time.h"
+#include "keel/observe/internal/log_layout.h"
+#include "keel/observe/log_ring.h"
+
+namespace keel::log {
+
+#ifdef KEEL_BARE
+inline constexpr bool is_recorded = false;
+#else
+inline constexpr bool is_recorded = true;
+#endif
+
+inline constexpr std::uint32_t string_bytes_max = 8192;
+inline constexpr int context_fields_max = 64;
+
+// A field or component name: a literal of [A-Za-z0-9_.-], none of the names that every line has.
+class Name {
+ public:
+  template <std::size_t N>
+  consteval Name(const char (&text)[N]) : text_(text), size_(N - 1) {
+    if (N < 2 || N > 64) throw "a name has 1 to 63 characters";
+    for (std::size_t i = 0; i + 1 < N; ++i) {
+      const char c = text[i];
+      const bool fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+                        c == '.' || c == '-';
+      if (!fits) throw "a name consists of letters, digits, '_', '.' and '-'";
+    }
+    for (std::string_view taken : {"time", "level", "component", "message", "trace", "source"}) {
+      if (taken == std::string_view(text, N - 1)) throw "every line has this field already";
+    }
+  }
+  constexpr const char* data() const { return text_; }
+  constexpr std::uint32_t size() const { return size_; }
+  constexpr std::string_view view() const { return {text_, size_}; }
+
+ private:
+  const char* text_;
+  std::uint32_t size_;
+};
+
+// What a line says: a literal, with the place that says it.
+class Message {
+ public:
+  template <std::size_t N>
+  consteval Message(const char (&text)[N], std::source_location where = std::source_location::current())
+      : text_(text), size_(N - 1), where_(where) {
+    if (N < 2 || N > 1024) throw "a message has 1 to 1023 characters";
+  }
+  constexpr std::string_view view() const { return {text_, size_}; }
+  constexpr std::source_location where() const { return where_; }
+
+ private:
+  const char* text_;
+  std::uint16_t size_;
+  std::source_location where_;
+};
+
+// A name and a value of one of the seven kinds; made by field(), used in the same expression.
+template <class T>
+struct Field {
+  Name name;
+  T value;
+};
+
+// bool, integers, double, anything that is a string_view, Duration (written in seconds), Error.
+template <class T>
+auto field(Name name, const T& value) noexcept {
+  if constexpr (std::is_same_v<T, bool>) {
+    return Field<bool>{name, value};
+  } else if constexpr (std::is_same_v<T, Duration>) {
+    return Field<Duration>{name, value};
+  } else if constexpr (std::is_same_v<T, Error>) {
+    return Field<const Error*>{name, &value};
+  } else if constexpr (std::is_convertible_v<const T&, std::string_view>) {
+    return Field<std::string_view>{name, std::string_view(value)};
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return Field<double>{name, static_cast<double>(value)};
+  } else {
+    static_assert(std::is_integral_v<T> && !std::is_same_v<T, char>,
+                  "a field is a bool, an integer, a floating-point number, text, a Duration or an Error");
+    if constexpr (std::is_signed_v<T>) {
+      return Field<std::int64_t>{name, value};
+    } else {
+      return Field<std::uint64_t>{name, value};
+    }
+  }
+}
+
+// Where a request is known by its id in every line it causes. Zero: none.
+struct TraceId {
+  std::uint64_t high = 0;
+  std::uint64_t low = 0;
+  explicit operator bool() const noexcept { return (high | low) != 0; }
+  bool operator==(const TraceId&) const = default;
+};
+
+namespace internal {
+constinit inline thread_local TraceId current_trace;
+}
+
+// The id that this thread's records carry until the ScopedTrace ends. Around the code that runs for a request; a
+// coroutine's resumption is such a stretch of code, its suspension is not.
+class ScopedTrace {
+ public:
+  explicit ScopedTrace(TraceId id) noexcept : before_(internal::current_trace) { internal::current_trace = id; }
+  ~ScopedTrace() { internal::current_trace = before_; }
+  ScopedTrace(const ScopedTrace&) = delete;
+  ScopedTrace& operator=(const ScopedTrace&) = delete;
+
+ private:
+  TraceId before_;
+};
+
+// A component and its level; one for each name, for as long as the process lives.
+class Component {
+ public:
+  explicit Component(std::string_view name, Level level) noexcept : name_(name), level_(level) {}
+  std::string_view name() const noexcept { return name_; }
+  Level level() const noexcept { return level_.load(std::memory_order_relaxed); }
+  void set_level(Level level) noexcept { level_.store(level, std::memory_order_relaxed); }
+
+ private:
+  std::string_view name_;
+  std::atomic<Level> level_;
+};
+
+// From now on: records below `level` are not made. The first sets all components, those to come included; the second
+// one, also before its first Logger exists. Any thread, any time. Start value: Info.
+void set_level(Level level);
+void set_level(std::string_view component, Level level);
+// Every component there is, for the admin page; `f` must not make Loggers or set levels.
+void each_component(FunctionRef<void(const Component&)> f);
+
+std::string_view to_string(Level level) noexcept;  // "info"
+
+class Logger {
+ public:
+  // Finds or makes the component: a lock and a search, so once per object and not per request.
+  explicit Logger(Name component);
+  Logger(Logger&&) = default;
+  Logger& operator=(Logger&&) = default;
+
+  // A Logger whose lines carry `fields` as well. Copies them into a pooled block.
+  template <class... T>
+  Logger with(const Field<T>&... fields) const {
+    Logger child(component_);
+    if constexpr (is_recorded) {
+      const std::uint32_t bytes = (0u + ... + bytes_of(fields));
+      KEEL_CHECK(context_fields_ + sizeof...(fields) <= context_fields_max, "a Logger carries at most 64 fields");
+      child.context_.append(context_.view());
+      char* at = child.context_.reserve(bytes);
+      (encode(at, fields), ...);
+      child.context_.commit(bytes);
+      child.context_fields_ = static_cast<std::uint8_t>(context_fields_ + sizeof...(fields));
+    }
+    return child;
+  }
+
+  bool is_on(Level level) const noexcept { return is_recorded && level >= component_->level(); }
+
+  template <class... F>
+  void trace(Message message, const F&... fields) const { log(Level::Trace, message, fields...); }
+  template <class... F>
+  void debug(Message message, const F&... fields) const { log(Level::Debug, message, fields...); }
+  template <class... F>
+  void info(Message message, const F&... fields) const { log(Level::Info, message, fields...); }
+  template <class... F>
+  void warn(Message message, const F&... fields) const { log(Level::Warn, message, fields...); }
+  template <class... F>
+  void error(Message message, const F&... fields) const { log(Level::Error, message, fields...); }
+  template <class... F>
+  void fatal(Message message, const F&... fields) const { log(Level::Fatal, message, fields...); }
+
+  // A level known only when it runs: log.log(log_level(error.code()), "request failed", error).
+  // Each of `fields` is a field(), or an Error, which is the field "error".
+  template <class... F>
+  void log(Level level, Message message, const F&... fields) const {
+    if (is_on(level)) record(level, message, as_field(fields)...);
+  }
+
+ private:
+  explicit Logger(Component* component) noexcept : component_(component) {}
+
+  template <class T>
+  static const Field<T>& as_field(const Field<T>& f) noexcept { return f; }
+  static Field<const Error*> as_field(const Error& e) noexcept { return {"error", &e}; }
+
+  template <class... T>
+  void record(Level level, Message message, const Field<T>&... fields) const {
+    static_assert(sizeof...(fields) <= 32, "a record has at most 32 fields of its own");
+    const TraceId trace = internal::current_trace;
+    const std::uint32_t context_bytes = static_cast<std::uint32_t>(context_.size());
+    const std::uint32_t bytes = static_cast<std::uint32_t>(sizeof(internal::RecordHeader)) +
+                                (trace ? static_cast<std::uint32_t>(sizeof(TraceId)) : 0u) + context_bytes +
+                                (0u + ... + bytes_of(fields));
+    internal::RingBody* const own = internal::current_ring;
+    internal::RingBody& ring = own != nullptr ? *own : internal::acquire_shared();
+    if (char* at = ring.reserve(bytes)) {
+      new (at) internal::RecordHeader{
+          bytes, static_cast<std::uint16_t>(message.view().size()),
+          static_cast<std::uint8_t>(static_cast<std::uint8_t>(level) | (trace ? internal::has_trace : 0)),
+          static_cast<std::uint8_t>(context_fields_ + sizeof...(fields)), Host::current().wall_ns(), component_,
+          message.view().data(), message.where()};
+      at += sizeof(internal::RecordHeader);
+      if (trace) {
+        std::memcpy(at, &trace, sizeof trace);
+        at += sizeof trace;
+      }
+      if (context_bytes != 0) {
+        std::memcpy(at, context_.data(), context_bytes);
+        at += context_bytes;
+      }
+      (encode(at, fields), ...);
+      ring.commit(bytes);
+    }
+    if (own == nullptr) internal::release_shared();
+  }
+
+  static constexpr std::uint32_t text_bytes(std::size_t size) noexcept {
+    return size < string_bytes_max ? static_cast<std::uint32_t>(size) : string_bytes_max;
+  }
+  template <class T>
+  static std::uint32_t bytes_of(const Field<T>& f) noexcept {
+    if constexpr (std::is_same_v<T, std::string_view>) {
+      return 16 + internal::rounded(text_bytes(f.value.size()));
+    } else if constexpr (std::is_same_v<T, const Error*>) {
+      return 16 + internal::rounded(text_bytes(f.value->message().size()));
+    } else {
+      return 16;
+    }
+  }
+  static void put(char*& at, std::uint64_t word) noexcept {
+    std::memcpy(at, &word, sizeof word);
+    at += sizeof word;
+  }
+  static void put_text(char*& at, std::string_view text) noexcept {
+    const std::uint32_t bytes = text_bytes(text.size());
+    if (bytes != 0) std::memcpy(at, text.data(), bytes);
+    at += internal::rounded(bytes);
+  }
+  template <class T>
+  static void encode(char*& at, const Field<T>& f) noexcept {
+    using internal::Kind;
+    const auto key = [&f](Kind kind) {
+      return reinterpret_cast<std::uintptr_t>(f.name.data()) << 16 | f.name.size() << 8 |
+             static_cast<std::uint64_t>(kind);
+    };
+    if constexpr (std::is_same_v<T, std::string_view>) {
+      put(at, key(Kind::String));
+      put(at, text_bytes(f.value.size()));
+      put_text(at, f.value);
+    } else if constexpr (std::is_same_v<T, const Error*>) {
+      const std::string_view text = f.value->message();
+      put(at, key(Kind::Error));
+      put(at, static_cast<std::uint64_t>(f.value->errno_value()) << 40 |
+                  static_cast<std::uint64_t>(f.value->code()) << 32 | text_bytes(text.size()));
+      put_text(at, text);
+    } else if constexpr (std::is_same_v<T, Duration>) {
+      put(at, key(Kind::Duration));
+      put(at, static_cast<std::uint64_t>(f.value.count_ns()));
+    } else if constexpr (std::is_same_v<T, double>) {
+      put(at, key(Kind::Double));
+      put(at, std::bit_cast<std::uint64_t>(f.value));
+    } else {
+      put(at, key(std::is_same_v<T, bool> ? Kind::Bool : std::is_signed_v<T> ? Kind::Int : Kind::Uint));
+      put(at, static_cast<std::uint64_t>(f.value));
+    }
+  }
+
+  Component* component_;
+  Buffer context_;
+  std::uint8_t context_fields_ = 0;
+};
+
+}  // namespace keel::log

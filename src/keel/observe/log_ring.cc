@@ -1,0 +1,310 @@
+#include "keel/observe/log_ring.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "keel/base/check.h"
+#include "keel/observe/log_record.h"
+
+namespace keel::log {
+namespace {
+
+using internal::RingBody;
+
+struct State {
+  std::mutex mutex;  // Guards all up to `lost`.
+  std::vector<std::unique_ptr<RingBody>> rings;
+  RingOptions options;
+  std::uint64_t lost = 0;  // Of rings that are gone.
+
+  std::mutex shared_mutex;  // Makes its holder the one producer of `shared`. Taken before `mutex`, never after.
+  RingBody* shared = nullptr;  // In `rings`.
+  internal::CommitHook hook;
+
+  std::atomic<bool> has_hook = false;
+  std::atomic<bool> has_reader = false;
+  std::atomic<bool> reader_in_background = false;
+  std::atomic<std::uint32_t> wake_signal = 0;   // Changes when the reader should look.
+  std::atomic<std::uint32_t> space_signal = 0;  // Changes when the reader has made room.
+  std::atomic<std::uint32_t> space_waiters = 0;
+};
+
+// Never destroyed: threads may record until the process is gone.
+State& state() {
+  static State& the_state = *new State;
+  return the_state;
+}
+
+void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t seen, Duration timeout) noexcept {
+  const std::int64_t ns = std::max<std::int64_t>(timeout.count_ns(), 0);
+  const timespec relative{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
+  syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAIT_PRIVATE, seen, &relative, nullptr, 0);
+}
+
+void futex_wake_all(std::atomic<std::uint32_t>& word) noexcept {
+  syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAKE_PRIVATE, 1 << 30, nullptr, nullptr, 0);
+}
+
+void wake_reader() noexcept {
+  state().wake_signal.fetch_add(1, std::memory_order_release);
+  futex_wake_all(state().wake_signal);
+}
+
+void announce_space() noexcept {
+  State& s = state();
+  s.space_signal.fetch_add(1, std::memory_order_seq_cst);
+  if (s.space_waiters.load(std::memory_order_seq_cst) != 0) futex_wake_all(s.space_signal);
+}
+
+constexpr int discard_patience = 64;  // Looks at a tail that the reader holds before the newest record goes instead.
+
+}  // namespace
+
+void set_ring_options(const RingOptions& options) noexcept {
+  std::lock_guard lock(state().mutex);
+  state().options = options;
+}
+
+RingOptions ring_options() noexcept {
+  std::lock_guard lock(state().mutex);
+  return state().options;
+}
+
+std::uint64_t dropped() noexcept {
+  std::lock_guard lock(state().mutex);
+  std::uint64_t total = state().lost;
+  for (const auto& ring : state().rings) total += ring->dropped();
+  return total;
+}
+
+namespace internal {
+
+RingBody::RingBody(const RingOptions& options)
+    : capacity_(std::bit_ceil(std::max<std::uint64_t>(options.bytes, 4096))), mask_(capacity_ - 1),
+      overflow_(options.overflow) {
+  data_ = static_cast<char*>(std::aligned_alloc(64, capacity_));
+  KEEL_CHECK(data_ != nullptr, "there is memory for a log ring");
+}
+
+RingBody::~RingBody() { std::free(data_); }
+
+char* RingBody::reserve_slow(std::uint32_t bytes) noexcept {
+  const std::uint64_t half = capacity_ / 2;
+  if (bytes > half) {
+    count_drop();
+    return nullptr;
+  }
+  const std::uint64_t contiguous = capacity_ - (next_ & mask_);
+  const std::uint64_t need = bytes <= contiguous ? bytes : contiguous + bytes;
+  std::uint64_t tail = tail_.load(std::memory_order_acquire);
+  while (next_ + need - tail > capacity_) {
+    bool again = false;
+    if (overflow_ == Overflow::DropOldest) {
+      again = discard_oldest();
+    } else if (overflow_ == Overflow::Block) {
+      State& s = state();
+      const std::uint32_t seen = s.space_signal.load(std::memory_order_seq_cst);
+      s.space_waiters.fetch_add(1, std::memory_order_seq_cst);
+      again = s.reader_in_background.load(std::memory_order_acquire);
+      if (again && tail_.load(std::memory_order_acquire) == tail) {
+        wake_reader();
+        futex_wait(s.space_signal, seen, Duration::milliseconds(10));
+      }
+      s.space_waiters.fetch_sub(1, std::memory_order_seq_cst);
+    }
+    if (!again) {
+      count_drop();
+      return nullptr;
+    }
+    tail = tail_.load(std::memory_order_acquire);
+  }
+  if (bytes > contiguous) {
+    // The rest of the lap is too short for this record: a header's first word says so. It is published with the record.
+    auto* skip = reinterpret_cast<RecordHeader*>(data_ + (next_ & mask_));
+    skip->bytes = static_cast<std::uint32_t>(contiguous);
+    skip->level = padding;
+    next_ += contiguous;
+  }
+  const std::uint64_t lap_end = (next_ & ~mask_) + capacity_;
+  soft_limit_ = std::min(lap_end, tail + capacity_);
+  if (next_ + bytes - tail <= half) {
+    soft_limit_ = std::min(soft_limit_, tail + half);
+    woke_reader_ = false;
+  } else if (!woke_reader_) {
+    woke_reader_ = true;
+    wake_reader();
+  }
+  return data_ + (next_ & mask_);
+}
+
+bool RingBody::discard_oldest() noexcept {
+  for (int i = 0; i < discard_patience; ++i) {
+    if (!try_hold_tail()) continue;
+    std::uint64_t tail = tail_.load(std::memory_order_relaxed);
+    if (tail != head_.load(std::memory_order_relaxed)) {
+      const RecordHeader& oldest = at(tail);
+      if (oldest.level != padding) count_drop();
+      tail_.store(tail + oldest.bytes, std::memory_order_relaxed);
+    }
+    release_tail();
+    return true;
+  }
+  return false;
+}
+
+std::size_t RingBody::drain(FunctionRef<void(const Record&)> f) {
+  const std::uint64_t head = head_.load(std::memory_order_acquire);
+  std::size_t count = 0;
+  if (overflow_ == Overflow::DropOldest) {
+    // The tail is held for one record at a time, so that the producer seldom finds it held.
+    while (true) {
+      while (!try_hold_tail()) {
+      }
+      const std::uint64_t tail = tail_.load(std::memory_order_relaxed);
+      const bool more = tail < head;
+      if (more) {
+        const RecordHeader& header = at(tail);
+        const std::uint32_t bytes = header.bytes;
+        if (header.level != padding) {
+          f(Record(header));
+          ++count;
+        }
+        tail_.store(tail + bytes, std::memory_order_release);
+      }
+      release_tail();
+      if (!more) return count;
+    }
+  }
+  std::uint64_t tail = tail_.load(std::memory_order_relaxed);
+  while (tail != head) {
+    const RecordHeader& header = at(tail);
+    const std::uint32_t bytes = header.bytes;
+    if (header.level != padding) {
+      f(Record(header));
+      ++count;
+    }
+    tail += bytes;
+    tail_.store(tail, std::memory_order_release);
+  }
+  return count;
+}
+
+std::uint64_t RingBody::left() noexcept {
+  std::uint64_t count = 0;
+  const std::uint64_t head = head_.load(std::memory_order_acquire);
+  for (std::uint64_t tail = tail_.load(std::memory_order_relaxed); tail != head; tail += at(tail).bytes) {
+    if (at(tail).level != padding) ++count;
+  }
+  return count;
+}
+
+RingBody& acquire_shared() noexcept {
+  State& s = state();
+  s.shared_mutex.lock();
+  if (s.shared == nullptr) {
+    std::lock_guard lock(s.mutex);
+    s.rings.push_back(std::make_unique<RingBody>(s.options));
+    s.shared = s.rings.back().get();
+  }
+  return *s.shared;
+}
+
+void release_shared() noexcept {
+  State& s = state();
+  if (s.hook.call != nullptr) s.hook.call(s.hook.context);
+  s.shared_mutex.unlock();
+}
+
+void set_commit_hook(CommitHook hook) noexcept {
+  std::lock_guard lock(state().shared_mutex);
+  state().hook = hook;
+  state().has_hook.store(hook.call != nullptr, std::memory_order_release);
+}
+
+}  // namespace internal
+
+Ring::Ring(const RingOptions& options) {
+  if (state().has_hook.load(std::memory_order_acquire)) return;
+  KEEL_CHECK(internal::current_ring == nullptr, "a thread has one log ring");
+  auto body = std::make_unique<RingBody>(options);
+  body_ = body.get();
+  internal::current_ring = body_;
+  std::lock_guard lock(state().mutex);
+  state().rings.push_back(std::move(body));
+}
+
+Ring::~Ring() {
+  if (body_ == nullptr) return;
+  KEEL_CHECK(internal::current_ring == body_, "a log ring is destroyed on the thread that made it");
+  internal::current_ring = nullptr;
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  if (s.has_reader.load(std::memory_order_relaxed)) {
+    body_->closed.store(true, std::memory_order_release);
+    return;
+  }
+  s.lost += body_->dropped() + body_->left();
+  std::erase_if(s.rings, [this](const auto& ring) { return ring.get() == body_; });
+}
+
+Reader::Reader(bool background) : seen_(state().wake_signal.load(std::memory_order_acquire)) {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  KEEL_CHECK(!s.has_reader.load(std::memory_order_relaxed), "there is one reader of the log");
+  s.has_reader.store(true, std::memory_order_relaxed);
+  s.reader_in_background.store(background, std::memory_order_release);
+}
+
+Reader::~Reader() {
+  State& s = state();
+  {
+    std::lock_guard lock(s.mutex);
+    s.has_reader.store(false, std::memory_order_relaxed);
+    s.reader_in_background.store(false, std::memory_order_release);
+    std::erase_if(s.rings, [&s](const auto& ring) {
+      if (!ring->closed.load(std::memory_order_acquire)) return false;
+      s.lost += ring->dropped() + ring->left();
+      return true;
+    });
+  }
+  announce_space();
+}
+
+std::size_t Reader::drain(FunctionRef<void(const Record&)> f) {
+  State& s = state();
+  std::size_t count = 0;
+  {
+    std::lock_guard lock(s.mutex);
+    for (std::size_t i = 0; i < s.rings.size();) {
+      RingBody& ring = *s.rings[i];
+      const bool closed = ring.closed.load(std::memory_order_acquire);
+      count += ring.drain(f);
+      if (closed) {
+        s.lost += ring.dropped();
+        s.rings.erase(s.rings.begin() + static_cast<std::ptrdiff_t>(i));
+      } else {
+        ++i;
+      }
+    }
+  }
+  if (count != 0) announce_space();
+  return count;
+}
+
+void Reader::wait(Duration timeout) noexcept {
+  futex_wait(state().wake_signal, seen_, timeout);
+  seen_ = state().wake_signal.load(std::memory_order_acquire);
+}
+
+void Reader::wake() noexcept { wake_reader(); }
+
+}  // namespace keel::log

@@ -1,0 +1,283 @@
+// keel/observe/metric.h — counters, gauges and histograms that cost a worker nothing to share.
+//
+//   metrics::Counter hits = registry.counter("cache_hits_total", "Lookups answered from memory");
+//   metrics::Counter ok = registry.counter("http_requests_total", "Requests answered",
+//                                          {{"method", "GET"}, {"route", "/users/{id}"}, {"status_class", "2xx"}});
+//   metrics::Histogram took = registry.histogram("lookup_seconds", "Time to answer", metrics::latency_seconds);
+//   metrics::GaugeFunction entries = registry.gauge("cache_entries", "Entries held now", {}, [this] { return size(); });
+//   ok.add();  took.observe(elapsed);  auto timer = took.time();
+//
+// Counter, Gauge and Histogram are small values, resolved once at set-up and copied freely. Recording goes to the
+// thread's own cells (observe/metric_cells.h); the sum is made when somebody reads.
+//
+// Errors:   a mistake in set-up aborts and names the metric: a bad name, no help, a counter that does not end in _total,
+//           the same name with another kind, help, bounds or label names. The same name and label values again is the same series.
+// Lifetime: the registry outlives every Counter, Gauge and Histogram used and every GaugeFunction.
+// Threads:  recording on any; the registry's functions on any (a lock; not for the request path).
+// Cost:     counter 1 ns, histogram 3 ns on a worker. With KEEL_BARE=1 recording is compiled out.
+// Source:   names and labels as in the Prometheus data model.
+
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "keel/base/function.h"
+#include "keel/base/host.h"
+#include "keel/base/time.h"
+#include "keel/observe/metric_cells.h"
+
+namespace keel::metrics {
+
+#ifdef KEEL_BARE
+inline constexpr bool is_recorded = false;
+#else
+inline constexpr bool is_recorded = true;
+#endif
+
+struct Label {
+  std::string_view name, value;
+};
+
+class Labels {
+ public:
+  Labels() = default;
+  Labels(std::initializer_list<Label> labels) noexcept : view_(labels.begin(), labels.size()) {}
+  Labels(std::span<const Label> labels) noexcept : view_(labels) {}
+  std::span<const Label> view() const noexcept { return view_; }
+
+ private:
+  std::span<const Label> view_;
+};
+
+// How a histogram is exported: cumulative buckets up to and including each bound, then +Inf.
+struct Bounds {
+  double scale;                        // Exported value of one unit recorded: 1e-9 for nanoseconds as seconds.
+  std::span<const std::uint8_t> powers;  // Bound i is 2^powers[i] units: an edge inside, so exported counts are exact.
+  bool operator==(const Bounds& other) const noexcept {
+    return scale == other.scale && powers.data() == other.powers.data();
+  }
+};
+
+namespace internal {
+inline constexpr std::uint8_t latency_powers[] = {12, 14, 16, 17, 18, 19, 20, 21, 22, 23, 24, 26, 28, 30, 33};
+inline constexpr std::uint8_t size_powers[] = {6, 8, 9, 10, 11, 12, 13, 14, 16, 18, 20, 22, 24, 27, 30};
+}  // namespace internal
+
+// 4 us to 8.6 s, in powers of two between 65 us and 17 ms.
+inline constexpr Bounds latency_seconds{1e-9, internal::latency_powers};
+// 64 B to 1 GiB.
+inline constexpr Bounds size_bytes{1, internal::size_powers};
+
+namespace internal {
+
+// Inside, a histogram is log-linear: four buckets per power of two, so a quantile is right within 12.5 %.
+// Bucket i holds the values above edge(i-1), up to and including edge(i); the last one what is above 2^37.
+inline constexpr std::uint32_t histogram_buckets = 145;
+inline constexpr std::uint32_t histogram_cells = histogram_buckets + 1;  // The sum is the last.
+
+constexpr std::uint32_t bucket_of(std::uint64_t value) noexcept {
+  if (value <= 4) return value == 0 ? 0 : static_cast<std::uint32_t>(value) - 1;
+  const std::uint64_t v = value - 1;
+  const auto power = static_cast<std::uint32_t>(std::bit_width(v)) - 1;
+  const auto bucket = (power - 1) * 4 + static_cast<std::uint32_t>((v >> (power - 2)) & 3);
+  return bucket < histogram_buckets ? bucket : histogram_buckets - 1;
+}
+// The largest value of the bucket.
+constexpr std::uint64_t edge_of(std::uint32_t bucket) noexcept {
+  if (bucket < 4) return bucket + 1;
+  const std::uint32_t power = bucket / 4 + 1;
+  return (std::uint64_t{5} + bucket % 4) << (power - 2);
+}
+
+// True with probability 1/every.
+bool is_sampled(std::uint32_t every) noexcept;
+
+}  // namespace internal
+
+class Counter {
+ public:
+  void add(std::uint64_t n = 1) const noexcept {
+    if constexpr (is_recorded) internal::add(cell_, n);
+  }
+  // The sum over all threads. A lock; for tests and pages.
+  std::uint64_t value() const noexcept { return internal::read_cell(cell_); }
+
+ private:
+  friend class Registry;
+  explicit Counter(std::uint32_t cell) noexcept : cell_(cell) {}
+  std::uint32_t cell_;
+};
+
+// A value that goes up and down, one for all threads: for things that change seldom. What changes with every request
+// is better read by a GaugeFunction.
+class Gauge {
+ public:
+  void set(double value) const noexcept {
+    if constexpr (is_recorded) value_->store(value, std::memory_order_relaxed);
+  }
+  void add(double by) const noexcept {
+    if constexpr (is_recorded) value_->fetch_add(by, std::memory_order_relaxed);
+  }
+  double value() const noexcept { return value_->load(std::memory_order_relaxed); }
+
+ private:
+  friend class Registry;
+  explicit Gauge(std::atomic<double>* value) noexcept : value_(value) {}
+  std::atomic<double>* value_;
+};
+
+class Histogram {
+ public:
+  class [[nodiscard]] Timer;
+
+  // Units as recorded: nanoseconds for latency_seconds, bytes for size_bytes.
+  void observe(std::uint64_t value) const noexcept {
+    if constexpr (is_recorded) {
+      if (every_ != 1 && !internal::is_sampled(every_)) return;
+      internal::add_two(first_cell_ + internal::bucket_of(value), every_,
+                        first_cell_ + internal::histogram_buckets, value * every_);
+    }
+  }
+  void observe(Duration value) const noexcept {
+    observe(static_cast<std::uint64_t>(value.count_ns() < 0 ? 0 : value.count_ns()));
+  }
+  // Observes the time until it is destroyed, by the clock of the current Host.
+  Timer time() const noexcept;
+
+  std::uint64_t count() const noexcept;
+  std::uint64_t sum() const noexcept;
+  // The value that `q` (0 to 1) of the observations do not exceed, within 12.5 % above it; 0 without observations.
+  std::uint64_t quantile(double q) const noexcept;
+
+ private:
+  friend class Registry;
+  Histogram(std::uint32_t first_cell, std::uint32_t every) noexcept : first_cell_(first_cell), every_(every) {}
+  std::uint32_t first_cell_;
+  std::uint32_t every_;  // One observation in so many is recorded, with that weight.
+};
+
+class Histogram::Timer {
+ public:
+  explicit Timer(Histogram histogram) noexcept : histogram_(histogram), began_(Host::current().now()) {}
+  ~Timer() { histogram_.observe(Host::current().now() - began_); }
+  Timer(const Timer&) = delete;
+  Timer& operator=(const Timer&) = delete;
+
+ private:
+  Histogram histogram_;
+  Instant began_;
+};
+
+inline Histogram::Timer Histogram::time() const noexcept { return Timer(*this); }
+
+class Registry;
+
+// A registered function; ends with this handle, and waits for a call that is under way. Movable. Any thread.
+class [[nodiscard]] GaugeFunction {
+ public:
+  GaugeFunction() = default;
+  GaugeFunction(GaugeFunction&& other) noexcept
+      : registry_(std::exchange(other.registry_, nullptr)), id_(other.id_) {}
+  GaugeFunction& operator=(GaugeFunction&& other) noexcept;
+  ~GaugeFunction() { end(); }
+
+ private:
+  friend class Registry;
+  GaugeFunction(Registry* registry, std::uint64_t id) noexcept : registry_(registry), id_(id) {}
+  void end() noexcept;
+  Registry* registry_ = nullptr;
+  std::uint64_t id_ = 0;
+};
+
+enum class Kind : std::uint8_t { Counter, Gauge, Histogram };
+
+// Where a function is called.
+enum class Calls : std::uint8_t {
+  OnReader,      // On the thread that reads; it must be safe there.
+  OnThisThread,  // Only on the thread that registered it, when that calls Registry::sample(); readers see the last result.
+};
+
+struct RegistryOptions {
+  // Of histogram observations, 0 < rate <= 1; each counts 1/rate (rounded to a whole number). Counters are exact.
+  double sample_rate = 1;
+};
+
+// What a Registry holds, as exporters see it. Addresses stay valid until the registry's version() changes.
+struct Series {
+  std::vector<std::string> label_values;
+  std::uint32_t cell = 0;               // Counter: its cell. Histogram: the first of histogram_cells.
+  std::atomic<double>* value = nullptr;  // Gauge.
+  bool has_function = false;            // Then it has no cell, but
+  std::uint32_t functions = 0;          // so many functions (none: it has no value now)
+  double function_value = 0;            // with this sum at this reading.
+};
+struct Family {
+  std::string name, help;
+  Kind kind;
+  Bounds bounds{1, {}};
+  std::vector<std::string> label_names;
+  std::vector<Series> series;
+};
+
+// The cells of a registry at one time, in a flat array that is reused.
+class Reading {
+ public:
+  std::uint64_t cell(std::uint32_t index) const noexcept {
+    return cells_[std::size_t{slots_[index / internal::chunk_cells]} * internal::chunk_cells +
+                  index % internal::chunk_cells];
+  }
+
+ private:
+  friend class Registry;
+  std::vector<std::uint64_t> cells_;
+  std::vector<std::uint32_t> slots_;  // By chunk: its place in cells_.
+};
+
+class Registry {
+ public:
+  explicit Registry(RegistryOptions options = {});
+  ~Registry();
+  Registry(const Registry&) = delete;
+  Registry& operator=(const Registry&) = delete;
+
+  Counter counter(std::string_view name, std::string_view help, Labels labels = {});
+  Gauge gauge(std::string_view name, std::string_view help, Labels labels = {});
+  Histogram histogram(std::string_view name, std::string_view help, const Bounds& bounds, Labels labels = {});
+
+  // A value that is asked for. Several functions of one series (one per worker) are summed. `f` must not use the
+  // registry. counter() is for totals that somebody else keeps, in whatever unit; they only grow.
+  GaugeFunction gauge(std::string_view name, std::string_view help, Labels labels, Function<double()> f,
+                      Calls calls = Calls::OnReader);
+  GaugeFunction counter(std::string_view name, std::string_view help, Labels labels, Function<double()> f,
+                        Calls calls = Calls::OnReader);
+
+  // Calls the functions that this thread registered with OnThisThread and keeps their results for readers.
+  void sample();
+
+  // Changes whenever a family or series is added.
+  std::uint64_t version() const noexcept { return version_.load(std::memory_order_acquire); }
+  // Takes a reading, then passes every family in order of registration, under one lock. What is recorded meanwhile may
+  // be in the reading or not; no counter goes back from one reading to the next.
+  void read(Reading& reading, FunctionRef<void(std::span<const Family>)> f);
+
+ private:
+  friend class GaugeFunction;
+  struct State;
+  GaugeFunction add_function(Kind kind, std::string_view name, std::string_view help, Labels labels,
+                             Function<double()> f, Calls calls);
+  void remove_function(std::uint64_t id) noexcept;
+
+  std::atomic<std::uint64_t> version_ = 0;
+  std::uint32_t every_;
+  State* state_;  // Owned.
+};
+
+}  // namespace keel::metrics

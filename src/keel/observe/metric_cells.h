@@ -1,0 +1,80 @@
+// keel/observe/metric_cells.h — where counts are kept: 64-bit cells, one set per worker, summed when somebody looks.
+//
+//   metrics::ThreadCells cells;           // on the worker's thread, for as long as it runs
+//
+// A cell is a number (index) that every thread has a place for. A thread that has installed ThreadCells adds with a
+// load and a store of its own; every other thread adds atomically to one shared place. Places come in chunks, so
+// that cells may be made while threads run.
+//
+// Threads:  ThreadCells belongs to the thread that made it and is destroyed there; what it counted is kept.
+// Cost:     add() about 1 ns with ThreadCells, 5 ns or more without; 8 bytes per cell and thread.
+
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace keel::metrics {
+namespace internal {
+
+inline constexpr std::uint32_t chunk_cells = 1024;
+inline constexpr std::uint32_t chunks_max = 2048;  // Two million cells in a process.
+
+using Cell = std::atomic<std::uint64_t>;
+
+struct CellSet {
+  std::atomic<Cell*> chunks[chunks_max] = {};
+  Cell& at(std::uint32_t index) noexcept {
+    return chunks[index / chunk_cells].load(std::memory_order_acquire)[index % chunk_cells];
+  }
+};
+
+constinit inline thread_local CellSet* current_cells = nullptr;
+CellSet& shared_cells() noexcept;
+
+inline void add(std::uint32_t index, std::uint64_t n) noexcept {
+  if (CellSet* own = current_cells) [[likely]] {
+    Cell& cell = own->at(index);
+    cell.store(cell.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+  } else {
+    shared_cells().at(index).fetch_add(n, std::memory_order_relaxed);
+  }
+}
+// Two neighbouring look-ups for the price of one: bucket and sum of a histogram lie in one chunk.
+inline void add_two(std::uint32_t a, std::uint64_t n, std::uint32_t b, std::uint64_t m) noexcept {
+  if (CellSet* own = current_cells) [[likely]] {
+    Cell* const chunk = own->chunks[a / chunk_cells].load(std::memory_order_acquire);
+    Cell& first = chunk[a % chunk_cells];
+    Cell& second = chunk[b % chunk_cells];
+    first.store(first.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+    second.store(second.load(std::memory_order_relaxed) + m, std::memory_order_relaxed);
+  } else {
+    shared_cells().at(a).fetch_add(n, std::memory_order_relaxed);
+    shared_cells().at(b).fetch_add(m, std::memory_order_relaxed);
+  }
+}
+
+// A chunk of cells, all zero, with a place in every thread; its number. More than chunks_max is a bug and aborts.
+std::uint32_t make_chunk();
+// Gives it back: the caller says that nothing adds to it any more.
+void free_chunk(std::uint32_t chunk) noexcept;
+// Sums `chunk` over all threads into `sums` (chunk_cells of them).
+void read_chunk(std::uint32_t chunk, std::span<std::uint64_t> sums) noexcept;
+std::uint64_t read_cell(std::uint32_t index) noexcept;
+
+}  // namespace internal
+
+class ThreadCells {
+ public:
+  ThreadCells();
+  ~ThreadCells();
+  ThreadCells(const ThreadCells&) = delete;
+  ThreadCells& operator=(const ThreadCells&) = delete;
+
+ private:
+  internal::CellSet* cells_;
+};
+
+}  // namespace keel::metrics
