@@ -28,6 +28,10 @@ class Executor {
   // Runs `job` soon, never inside this call.
   virtual void post(Job& job) noexcept = 0;
 
+  // True: one job at a time, and a job posted while another runs starts after it has returned. Tasks that are resumed
+  // by several threads need a handshake that serial executors spare them.
+  virtual bool is_serial() const noexcept { return true; }
+
   // The executor whose job is running on this thread; null on others.
   static Executor* current() noexcept;
   // Returns what was current.
