@@ -1,0 +1,145 @@
+// keel/base/scan.h — find the next interesting byte, sixteen at a time.
+//
+// Each find_… gives the first byte of [at, end) that belongs to its set, or end. `begin` is where readable memory
+// starts (begin <= at): the last bytes are then read in one load that overlaps bytes already seen, and nothing
+// outside [begin, end) is ever touched, so sanitizers and page ends are safe.
+//
+// SSE2 is part of x86-64 and is all that is used; other machines get the table of the same set.
+//
+// Cost: 5 to 12 instructions for 16 bytes. Inline because callers' loops are a few dozen instructions long.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+namespace keel::scan {
+
+// The sets, as tests of one byte. Each is also a vector test below.
+struct Control {  // Below 0x20 except HTAB, and DEL: what no header value may hold (RFC 9110 §5.5).
+  static constexpr bool has(unsigned char c) { return (c < 0x20 && c != '\t') || c == 0x7f; }
+#ifdef __SSE2__
+  static __m128i mask(__m128i x) {
+    const __m128i low = _mm_cmpeq_epi8(_mm_min_epu8(x, _mm_set1_epi8(0x1f)), x);
+    const __m128i tab = _mm_cmpeq_epi8(x, _mm_set1_epi8('\t'));
+    const __m128i del = _mm_cmpeq_epi8(x, _mm_set1_epi8(0x7f));
+    return _mm_or_si128(_mm_andnot_si128(tab, low), del);
+  }
+#endif
+};
+
+struct NotLetterOrDash {  // Anything but A-Z a-z and '-': the end of nearly every header name.
+  static constexpr bool has(unsigned char c) {
+    return !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-');
+  }
+#ifdef __SSE2__
+  static __m128i mask(__m128i x) {
+    const __m128i from_a = _mm_sub_epi8(_mm_or_si128(x, _mm_set1_epi8(0x20)), _mm_set1_epi8('a'));
+    const __m128i letter = _mm_cmpeq_epi8(_mm_min_epu8(from_a, _mm_set1_epi8(25)), from_a);
+    const __m128i dash = _mm_cmpeq_epi8(x, _mm_set1_epi8('-'));
+    return _mm_cmpeq_epi8(_mm_or_si128(letter, dash), _mm_setzero_si128());
+  }
+#endif
+};
+
+struct QueryStop {  // Control bytes, space, bytes from 0x7f up, and '#': what a request target's query may not hold.
+  static constexpr bool has(unsigned char c) { return c <= 0x20 || c >= 0x7f || c == '#'; }
+#ifdef __SSE2__
+  static __m128i mask(__m128i x) {
+    const __m128i low = _mm_cmpeq_epi8(_mm_min_epu8(x, _mm_set1_epi8(0x20)), x);
+    const __m128i high = _mm_cmpeq_epi8(_mm_max_epu8(x, _mm_set1_epi8(0x7f)), x);
+    return _mm_or_si128(_mm_or_si128(low, high), _mm_cmpeq_epi8(x, _mm_set1_epi8('#')));
+  }
+#endif
+};
+
+struct PathStop {  // QueryStop with '?' and '%'.
+  static constexpr bool has(unsigned char c) { return QueryStop::has(c) || c == '?' || c == '%'; }
+#ifdef __SSE2__
+  static __m128i mask(__m128i x) {
+    const __m128i more = _mm_or_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8('?')), _mm_cmpeq_epi8(x, _mm_set1_epi8('%')));
+    return _mm_or_si128(QueryStop::mask(x), more);
+  }
+#endif
+};
+
+// The first byte of [at, end) in Set, or end, one byte at a time.
+template <class Set>
+inline const char* find_portable(const char* at, const char* end) {
+  while (at != end && !Set::has(static_cast<unsigned char>(*at))) ++at;
+  return at;
+}
+
+template <class Set>
+inline const char* find(const char* begin, const char* at, const char* end) {
+#ifdef __SSE2__
+  while (end - at >= 16) {
+    const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+    const unsigned hits = static_cast<unsigned>(_mm_movemask_epi8(Set::mask(block)));
+    if (hits != 0) return at + __builtin_ctz(hits);
+    at += 16;
+  }
+  const unsigned rest = static_cast<unsigned>(end - at);
+  if (end - begin >= 16) {
+    const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(end - 16));
+    const unsigned hits = static_cast<unsigned>(_mm_movemask_epi8(Set::mask(block))) >> (16 - rest);
+    return hits != 0 ? at + __builtin_ctz(hits) : end;
+  }
+#else
+  static_cast<void>(begin);
+#endif
+  return find_portable<Set>(at, end);
+}
+
+inline const char* find_control(const char* begin, const char* at, const char* end) {
+  return find<Control>(begin, at, end);
+}
+inline const char* find_not_letter_or_dash(const char* begin, const char* at, const char* end) {
+  return find<NotLetterOrDash>(begin, at, end);
+}
+inline const char* find_path_stop(const char* begin, const char* at, const char* end) {
+  return find<PathStop>(begin, at, end);
+}
+inline const char* find_query_stop(const char* begin, const char* at, const char* end) {
+  return find<QueryStop>(begin, at, end);
+}
+
+// Bytes as one number, for comparing short words at once. Memory of that size must be readable.
+inline std::uint32_t load32(const char* at) {
+  std::uint32_t word;
+  std::memcpy(&word, at, sizeof word);
+  return word;
+}
+inline std::uint64_t load64(const char* at) {
+  std::uint64_t word;
+  std::memcpy(&word, at, sizeof word);
+  return word;
+}
+
+// True when the N-1 bytes at `at` are `text` without regard to the case of letters. `text` is lower case, made of
+// letters, digits and '-' only, 4 to 24 bytes long. The bytes at `at` are header-name bytes, among which setting
+// bit 0x20 maps only A-Z onto letters, digits and '-'; in other text a control byte could pass as one.
+template <std::size_t N>
+inline bool same_word(const char* at, const char (&text)[N]) {
+  constexpr std::size_t size = N - 1;
+  static_assert(size >= 4 && size <= 24);
+  if constexpr (size < 8) {
+    constexpr std::uint32_t fold = 0x20202020;
+    const std::uint32_t head = (load32(at) | fold) ^ load32(text);
+    const std::uint32_t tail = (load32(at + size - 4) | fold) ^ load32(text + size - 4);
+    return (head | tail) == 0;
+  } else {
+    constexpr std::uint64_t fold = 0x2020202020202020;
+    std::uint64_t diff = (load64(at) | fold) ^ load64(text);
+    diff |= (load64(at + size - 8) | fold) ^ load64(text + size - 8);
+    if constexpr (size > 16) diff |= (load64(at + 8) | fold) ^ load64(text + 8);
+    return diff == 0;
+  }
+}
+
+}  // namespace keel::scan

@@ -1,0 +1,130 @@
+#include "keel/http/acceptor.h"
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+#include "keel/base/check.h"
+#include "keel/http/internal/server_metrics.h"
+
+namespace keel::http {
+namespace {
+
+// After EMFILE and its like: how long to leave the listener alone.
+constexpr Duration retry_pause = 50_ms;
+
+bool is_exhaustion(int number) noexcept {
+  return number == EMFILE || number == ENFILE || number == ENOMEM || number == ENOBUFS;
+}
+
+}  // namespace
+
+Acceptor::Acceptor(Server& server, io::Loop& loop, int listener, std::uint32_t connections_max)
+    : server_(server),
+      loop_(loop),
+      engine_(loop.engine()),
+      accept_([](io::Op& op) noexcept {
+        reinterpret_cast<Acceptor*>(reinterpret_cast<char*>(&op) - offsetof(Acceptor, accept_))->accepted();
+      }),
+      retry_([](Timer& timer) noexcept {
+        auto* self = reinterpret_cast<Acceptor*>(reinterpret_cast<char*>(&timer) - offsetof(Acceptor, retry_));
+        if (!self->accept_.pending && self->listener_ >= 0) self->engine_.submit(self->accept_);
+      }),
+      connections_max_(connections_max),
+      listener_(listener) {
+  accept_.fd = listener;
+}
+
+Acceptor::~Acceptor() {
+  KEEL_CHECK(connections_.empty() && listener_ < 0, "an acceptor has ended its connections before it is destroyed");
+}
+
+void Acceptor::begin() { engine_.submit(accept_); }
+
+void Acceptor::accepted() {
+  const std::int32_t result = accept_.result;
+  if (result >= 0) {
+    tally.accepted.add();
+    Connection::begin(*this, result);
+    // A refusal would cost as much as an answer: above the limit connections wait in the kernel's queue.
+    if (tally.connections.get() >= connections_max_ && !full_) {
+      full_ = true;
+      engine_.cancel(accept_);
+      server_.log_.warn("connection limit reached, not accepting", log::field("worker", loop_.index()),
+                        log::field("connections", tally.connections.get()));
+    }
+    return;
+  }
+  if (draining_) return close_listener();
+  if (full_) return;
+  if (is_exhaustion(-result)) {
+    server_.log_.warn("cannot accept", Error::from_errno("accept", -result));
+    loop_.start_timer(retry_, loop_.now() + retry_pause);
+    return;
+  }
+  server_.log_.error("accept failed, the listener is closed", Error::from_errno("accept", -result));
+  close_listener();
+}
+
+void Acceptor::begin_drain(Duration grace) {
+  if (draining_) return;
+  draining_ = true;
+  grace_ = grace;
+  loop_.stop_timer(retry_);
+  if (accept_.pending) {
+    engine_.cancel(accept_);
+  } else {
+    close_listener();
+  }
+  connections_.for_each([](Connection& connection) { connection.begin_drain(); });
+  check_drained();
+}
+
+void Acceptor::abort_all() {
+  begin_drain(Duration());
+  connections_.for_each([](Connection& connection) { connection.end(); });
+}
+
+void Acceptor::close_listener() {
+  if (listener_ < 0) return;
+  engine_.close(listener_);
+  listener_ = -1;
+  check_drained();
+}
+
+void Acceptor::ended() {
+  tally.connections.subtract();
+  if (full_ && !draining_ && tally.connections.get() < connections_max_ - connections_max_ / 16) {
+    full_ = false;
+    if (!accept_.pending) engine_.submit(accept_);
+  }
+  check_drained();
+}
+
+void Acceptor::check_drained() {
+  if (closed_ || !draining_ || listener_ >= 0 || !connections_.empty()) return;
+  closed_ = true;
+  scratch_.release();
+  server_.open_acceptors_.fetch_sub(1, std::memory_order_acq_rel);
+  server_.open_acceptors_.notify_all();
+}
+
+std::string_view Acceptor::date_line() {
+  const std::int64_t second = loop_.wall_ns() / 1'000'000'000;
+  if (second != date_second_) {
+    date_second_ = second;
+    std::memcpy(date_, "Date: ", 6);
+    char* end = format_date(second, date_ + 6);
+    std::memcpy(end, "\r\n", 2);
+  }
+  return {date_, sizeof date_};
+}
+
+void Acceptor::count_request(std::uint32_t route, Status status, Duration took) {
+  if (server_.metrics_ != nullptr) server_.metrics_->count(route, status, took);
+}
+void Acceptor::count_refused(Status status) {
+  if (server_.metrics_ != nullptr) server_.metrics_->count_refused(status);
+}
+
+}  // namespace keel::http

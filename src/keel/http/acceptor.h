@@ -1,0 +1,84 @@
+// keel/http/acceptor.h — the part of a Server that lives on one worker: its listener and its connections.
+//
+// Internal to http: users see Server.
+//
+// Threads: the worker; the counters may be read by any thread.
+
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+
+#include "keel/base/arena.h"
+#include "keel/base/list.h"
+#include "keel/http/connection.h"
+#include "keel/http/date.h"
+#include "keel/http/server.h"
+#include "keel/io/loop.h"
+
+namespace keel::http {
+
+// A counter with one writer that others may read.
+class Tally {
+ public:
+  void add(std::uint64_t n = 1) noexcept { set(get() + n); }
+  void subtract(std::uint64_t n = 1) noexcept { set(get() - n); }
+  std::uint64_t get() const noexcept { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  void set(std::uint64_t value) noexcept { value_.store(value, std::memory_order_relaxed); }
+  std::atomic<std::uint64_t> value_{0};
+};
+
+class Acceptor {
+ public:
+  // `listener` is a listening descriptor of the loop's engine; the Acceptor closes it.
+  Acceptor(Server& server, io::Loop& loop, int listener, std::uint32_t connections_max);
+  ~Acceptor();
+
+  void begin();
+  void begin_drain(Duration grace);
+  // Ends every connection as soon as its operations allow.
+  void abort_all();
+
+  io::Loop& loop() noexcept { return loop_; }
+  bool is_draining() const noexcept { return draining_; }
+
+  struct {
+    Tally connections, accepted, requests, refused, timeouts, aborted;
+  } tally;
+
+ private:
+  friend class Connection;
+  const ServerOptions& options() const noexcept { return server_.options_; }
+  const Limits& limits() const noexcept { return server_.options_.limits; }
+  const Router& router() const noexcept { return server_.router_; }
+  void accepted();
+  void close_listener();
+  void ended();
+  void check_drained();
+  // "Date: …\r\n" of this second.
+  std::string_view date_line();
+  void count_request(std::uint32_t route, Status status, Duration took);
+  void count_refused(Status status);
+
+  Server& server_;
+  io::Loop& loop_;
+  io::Engine& engine_;
+  io::Accept accept_;
+  Timer retry_;
+  Duration grace_ = Duration::forever();
+  const std::uint32_t connections_max_;
+  int listener_;
+  bool draining_ = false;
+  bool full_ = false;
+  bool closed_ = false;
+  List<Connection> connections_;
+  Arena scratch_;      // Of the request that is being answered at once.
+  RequestHead head_;   // The same.
+  std::int64_t date_second_ = -1;
+  char date_[6 + date_bytes + 2];
+};
+
+}  // namespace keel::http

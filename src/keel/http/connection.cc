@@ -1,0 +1,543 @@
+#include "keel/http/connection.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "keel/base/check.h"
+#include "keel/base/pool.h"
+#include "keel/http/acceptor.h"
+#include "keel/http/chunk.h"
+#include "keel/http/problem.h"
+#include "keel/task/start.h"
+
+namespace keel::http {
+namespace {
+
+// Bodies up to this are copied behind their head, so that pipelined answers leave together.
+constexpr std::size_t copied_body_max = 32 * 1024;
+constexpr Duration linger_timeout = 1_s;
+constexpr std::uint32_t linger_bytes_max = 1024 * 1024;
+constexpr std::string_view continue_line = "HTTP/1.1 100 Continue\r\n\r\n";
+
+char* put(char* at, std::string_view text) noexcept {
+  std::memcpy(at, text.data(), text.size());
+  return at + text.size();
+}
+
+template <class T>
+T* new_pooled() {
+  return new (pool_allocate(sizeof(T))) T;
+}
+template <class T>
+void free_pooled(T* object) noexcept {
+  object->~T();
+  pool_free(object, sizeof(T));
+}
+
+Error foreign_exception() {
+  try {
+    throw;
+  } catch (const std::exception& exception) {
+    return Error::text(Code::Internal, std::string("exception: ") + exception.what());
+  } catch (...) {
+    return Error(Code::Internal, "exception of an unknown type");
+  }
+}
+
+}  // namespace
+
+struct Connection::Active {
+  Arena arena;
+  RequestHead head;
+  Request request;
+  Router::Match match{};
+  Buffer body;
+  std::uint64_t body_left = 0;
+  ChunkDecoder chunks;
+  bool chunked = false;
+  struct Run : Start<Response> {
+    Connection* owner = nullptr;
+  } run;
+};
+
+void Connection::begin(Acceptor& acceptor, int fd) {
+  auto* connection = new (pool_allocate(sizeof(Connection))) Connection(acceptor, fd);
+  acceptor.connections_.push_back(*connection);
+  acceptor.tally.connections.add();
+  acceptor.engine_.submit(connection->receive_);
+  connection->watch();
+}
+
+Connection::Connection(Acceptor& acceptor, int fd)
+    : acceptor_(acceptor),
+      receive_([](io::Op& op) noexcept {
+        reinterpret_cast<Connection*>(reinterpret_cast<char*>(&op) - offsetof(Connection, receive_))->received();
+      }),
+      send_([](io::Op& op) noexcept {
+        reinterpret_cast<Connection*>(reinterpret_cast<char*>(&op) - offsetof(Connection, send_))->sent();
+      }),
+      timer_([](Timer& timer) noexcept {
+        reinterpret_cast<Connection*>(reinterpret_cast<char*>(&timer) - offsetof(Connection, timer_))->timed_out();
+      }),
+      began_(acceptor.loop_.now()) {
+  receive_.fd = fd;
+  send_.fd = fd;
+}
+
+Connection::~Connection() {
+  if (partial_ != nullptr) free_pooled(partial_);
+  if (active_ != nullptr) free_active();
+}
+
+// --- what comes in -------------------------------------------------------------------------------------------------
+
+void Connection::received() {
+  const std::int32_t result = receive_.result;
+  if (result > 0) {
+    if (phase_ == Phase::Ending) return;
+    if (phase_ == Phase::Lingering) {
+      lingered_ += static_cast<std::uint32_t>(result);
+      if (lingered_ > linger_bytes_max) end();
+      return;
+    }
+    take({receive_.data, static_cast<std::size_t>(result)});
+    return;
+  }
+  peer_done_ = true;
+  if (phase_ == Phase::Ending) {
+    free_if_quiet();
+  } else if (result < 0 || phase_ == Phase::Lingering || phase_ == Phase::Body) {
+    end();
+  } else {
+    settle();
+  }
+}
+
+void Connection::take(std::string_view bytes) {
+  if (phase_ == Phase::Body) bytes = feed_body(bytes);
+  if (!bytes.empty()) {
+    if (in_.empty() && can_process()) {
+      in_.append(process(bytes));
+    } else {
+      in_.append(bytes);
+      if (can_process()) process_kept();
+    }
+  }
+  settle();
+}
+
+void Connection::process_kept() {
+  kept_ready_ = false;
+  const std::string_view rest = process(in_.view());
+  in_.consume(in_.size() - rest.size());
+  if (in_.empty()) in_.release();
+}
+
+bool Connection::can_process() const noexcept {
+  return phase_ == Phase::Head && !close_ && large_.empty() && out_.size() < acceptor_.limits().pipeline_bytes_max;
+}
+
+// Takes whole requests off the front of `rest` and answers them; returns what has to be kept.
+std::string_view Connection::process(std::string_view rest) {
+  while (!rest.empty()) {
+    if (!can_process()) {
+      if (close_) return {};  // Nothing behind a last request is looked at.
+      kept_ready_ = true;
+      return rest;
+    }
+    RequestHead& head = partial_ != nullptr ? *partial_ : acceptor_.head_;
+    const HeadLimits& limits = acceptor_.limits().head;
+    const HeadResult result =
+        partial_ != nullptr ? resume_head(rest, limits, head) : parse_head(rest, limits, head);
+    switch (result.state) {
+      case HeadState::Incomplete:
+        if (partial_ == nullptr) {
+          partial_ = new (pool_allocate(sizeof(RequestHead))) RequestHead(head);
+          began_ = acceptor_.loop_.now();
+        }
+        return rest;
+      case HeadState::Refused:
+        refuse_and_close(result.status, result.reason);
+        return {};
+      case HeadState::Complete: {
+        const std::string_view head_bytes = rest.substr(0, result.consumed);
+        rest.remove_prefix(result.consumed);
+        rest = begin_request(head, head_bytes, rest);
+        if (partial_ != nullptr) free_pooled(std::exchange(partial_, nullptr));
+      }
+    }
+  }
+  return rest;
+}
+
+std::string_view Connection::begin_request(RequestHead& head, std::string_view head_bytes, std::string_view rest) {
+  Request request;
+  request.head_ = &head;
+  request.arena_ = &acceptor_.scratch_;
+  request.started_ = acceptor_.loop_.now();
+  ++requests_;
+  if (!head.keep_alive()) peer_closes_ = true;
+  const Router::Match match = acceptor_.router().match(request);
+  const bool at_once = static_cast<bool>(match.handler->at_once);
+  const bool has_body = head.body() != BodyKind::None;
+
+  if (head.body() == BodyKind::Length && head.content_length() > acceptor_.limits().body_bytes_max) {
+    // Before reading it, and without allocating what was announced.
+    refuse_and_close(Status::ContentTooLarge, "the body is larger than this server accepts");
+    return {};
+  }
+  if (has_body && head.expect_continue() && rest.empty()) {
+    if (!match.is_route) {
+      // The answer does not depend on a body that has not been sent: give it, and never read a request out of that body.
+      Result<Response> answer = match.handler->at_once(request);
+      if (answer) answer->close();
+      close_ = true;
+      respond(request, match, std::move(answer));
+      acceptor_.scratch_.rewind();
+      return {};
+    }
+    out_.append(continue_line);
+  }
+  if (at_once && (!has_body || (head.body() == BodyKind::Length && rest.size() >= head.content_length()))) {
+    const auto length = static_cast<std::size_t>(head.content_length());
+    request.body_ = rest.substr(0, length);
+    Result<Response> answer = [&]() -> Result<Response> {
+      try {
+        return match.handler->at_once(request);
+      } catch (...) {
+        return foreign_exception();
+      }
+    }();
+    respond(request, match, std::move(answer));
+    acceptor_.scratch_.rewind();
+    return rest.substr(length);
+  }
+  Active& active = activate(head, head_bytes, match);
+  if (!has_body) {
+    run_active();
+    return rest;
+  }
+  active.chunked = head.body() == BodyKind::Chunked;
+  active.body_left = head.content_length();
+  phase_ = Phase::Body;
+  began_ = acceptor_.loop_.now();
+  return feed_body(rest);
+}
+
+// The request's memory: head bytes copied, its views following them.
+Connection::Active& Connection::activate(const RequestHead& head, std::string_view head_bytes,
+                                         const Router::Match& match) {
+  active_ = new_pooled<Active>();
+  active_->head = head;
+  active_->head.rebase(active_->arena.copy(head_bytes).data());
+  active_->request.head_ = &active_->head;
+  active_->request.arena_ = &active_->arena;
+  active_->request.started_ = acceptor_.loop_.now();
+  active_->match = acceptor_.router().match(active_->request);
+  KEEL_DCHECK(active_->match.handler == match.handler, "a request matches the same route again");
+  return *active_;
+}
+
+std::string_view Connection::feed_body(std::string_view rest) {
+  Active& active = *active_;
+  if (!active.chunked) {
+    const std::size_t part = std::min<std::size_t>(rest.size(), active.body_left);
+    active.body.append(rest.substr(0, part));
+    active.body_left -= part;
+    rest.remove_prefix(part);
+    if (active.body_left != 0) return rest;
+  } else {
+    for (;;) {
+      const ChunkResult step = active.chunks.feed(rest);
+      rest.remove_prefix(step.consumed);
+      if (step.state == ChunkState::Refused) {
+        free_active();
+        refuse_and_close(step.status, step.reason);
+        return {};
+      }
+      if (active.body.size() + step.data.size() > acceptor_.limits().body_bytes_max) {
+        free_active();
+        refuse_and_close(Status::ContentTooLarge, "the body is larger than this server accepts");
+        return {};
+      }
+      active.body.append(step.data);
+      if (step.state == ChunkState::Done) break;
+      if (step.state == ChunkState::Incomplete) return rest;
+    }
+  }
+  active.request.body_ = active.body.view();
+  run_active();
+  return rest;
+}
+
+void Connection::run_active() {
+  Active& active = *active_;
+  if (active.match.handler->at_once) {
+    phase_ = Phase::Head;
+    Result<Response> answer = [&]() -> Result<Response> {
+      try {
+        return active.match.handler->at_once(active.request);
+      } catch (...) {
+        return foreign_exception();
+      }
+    }();
+    respond(active.request, active.match, std::move(answer));
+    free_active();
+    began_ = acceptor_.loop_.now();
+    return;
+  }
+  phase_ = Phase::Handling;
+  active.run.owner = this;
+  began_ = acceptor_.loop_.now();
+  const StartOptions options{.deadline = began_ + acceptor_.limits().request_timeout};
+  const auto done = [](StartCore& run) noexcept { static_cast<Active::Run&>(run).owner->task_done(); };
+  if (active.run.begin(active.match.handler->later(active.request), done, options)) answer_active();
+}
+
+// The task has ended: its result is the answer.
+void Connection::answer_active() {
+  phase_ = Phase::Head;
+  respond(active_->request, active_->match, active_->run.take());
+  free_active();
+  began_ = acceptor_.loop_.now();
+}
+
+void Connection::task_done() {
+  if (phase_ == Phase::Ending) {
+    free_active();
+    free_if_quiet();
+    return;
+  }
+  answer_active();
+  settle();
+}
+
+void Connection::free_active() { free_pooled(std::exchange(active_, nullptr)); }
+
+// --- what goes out -------------------------------------------------------------------------------------------------
+
+void Connection::respond(const Request& request, const Router::Match& match, Result<Response> result) {
+  const log::Logger& log = acceptor_.server_.log_;
+  if (!result) {
+    const Error& error = result.error();
+    log.log(log_level(error.code()), "request failed", log::field("method", request.head_->method_text()),
+            log::field("path", request.path()), error);
+    result = problem(error);
+  } else if (!result->is_valid()) {
+    log.error("a response had a field that cannot be sent", log::field("path", request.path()));
+    result = refuse(Status::InternalServerError, {});
+  }
+  const Response& response = *result;
+  const RequestHead& head = *request.head_;
+  if (!head.keep_alive() || response.close_ || acceptor_.draining_ ||
+      requests_ >= acceptor_.limits().requests_per_connection_max) {
+    close_ = true;
+  }
+  const std::size_t bytes = response.body_.size();
+  const Status status = response.status();
+  write(response, head.method() == Method::Head, head.version_minor(), close_);
+  if (bytes > copied_body_max && head.method() != Method::Head && !forbids_content(status)) {
+    large_ = std::move(result->body_);
+  }
+  acceptor_.tally.requests.add();
+  const Duration took = acceptor_.loop_.precise_now() - request.started_;
+  acceptor_.count_request(match.index, status, took);
+  if (acceptor_.options().access_log) {
+    log.info("request", log::field("method", head.method_text()), log::field("path", head.path()),
+             log::field("status", number(status)), log::field("bytes", bytes), log::field("duration", took));
+  }
+}
+
+void Connection::refuse_and_close(Status status, std::string_view detail) {
+  ++requests_;
+  close_ = true;
+  phase_ = Phase::Head;
+  acceptor_.tally.requests.add();
+  acceptor_.tally.refused.add();
+  write(refuse(status, detail), false, 1, true);
+  acceptor_.count_refused(status);
+  acceptor_.server_.log_.info("request refused", log::field("status", number(status)), log::field("reason", detail));
+}
+
+void Connection::write(const Response& response, bool head_only, int version_minor, bool close) {
+  const std::string_view body = response.body_.view();
+  const std::string_view line = status_line(response.status());
+  const std::string_view date = acceptor_.date_line();
+  const bool has_length = !forbids_content(response.status());
+  const bool copies = has_length && !head_only && body.size() <= copied_body_max;
+  constexpr std::size_t fixed = 14 + 2 + 16 + 20 + 2 + 24 + 2;  // The names and line ends below.
+  char* const begin = out_.reserve(line.size() + date.size() + response.content_type_.size() +
+                                   response.fields_.size() + fixed + (copies ? body.size() : 0));
+  char* at = put(begin, line);
+  at = put(at, date);
+  if (!response.content_type_.empty() && has_length) {
+    at = put(at, "Content-Type: ");
+    at = put(at, response.content_type_);
+    at = put(at, "\r\n");
+  }
+  if (has_length) {
+    at = put(at, "Content-Length: ");
+    at = std::to_chars(at, at + 20, body.size()).ptr;
+    at = put(at, "\r\n");
+  }
+  if (!response.fields_.empty()) at = put(at, response.fields_.view());
+  if (close) {
+    at = put(at, "Connection: close\r\n");
+  } else if (version_minor == 0) {
+    at = put(at, "Connection: keep-alive\r\n");
+  }
+  at = put(at, "\r\n");
+  if (copies && !body.empty()) at = put(at, body);
+  out_.commit(static_cast<std::size_t>(at - begin));
+}
+
+void Connection::flush() {
+  while (!send_.pending && !out_.empty()) {
+    flight_ = std::move(out_);
+    parts_[0] = {flight_.data(), flight_.size()};
+    parts_[1] = {large_.data(), large_.size()};
+    send_.parts = parts_;
+    send_.part_count = large_.empty() ? 1 : 2;
+    send_began_ = acceptor_.loop_.now();
+    if (!acceptor_.engine_.submit(send_)) return;
+    finish_send();
+    if (phase_ == Phase::Ending) return;
+  }
+}
+
+void Connection::sent() {
+  if (phase_ == Phase::Ending) {
+    free_if_quiet();
+    return;
+  }
+  finish_send();
+  if (phase_ == Phase::Ending) {
+    free_if_quiet();
+    return;
+  }
+  settle();
+}
+
+// After a send: what it sent is given back; a failed one is the end (the caller looks at phase_).
+void Connection::finish_send() {
+  flight_.release();
+  large_.release();
+  if (send_.result < 0) {
+    acceptor_.tally.aborted.add();
+    phase_ = Phase::Ending;
+  }
+}
+
+void Connection::settle() {
+  for (;;) {
+    flush();
+    if (phase_ == Phase::Ending) return end();
+    if (!kept_ready_ || !can_process()) break;
+    process_kept();
+  }
+  if (phase_ == Phase::Head && !send_.pending && out_.empty()) {
+    if (close_) return linger_or_end();
+    if (peer_done_) return end();
+  }
+  // While nothing more can be answered, nothing more is read: the peer is slowed down.
+  const bool reads = (phase_ == Phase::Head && can_process()) || phase_ == Phase::Body;
+  if (reads && receive_.paused) acceptor_.engine_.resume(receive_);
+  if (!reads && !receive_.paused && receive_.pending) acceptor_.engine_.pause(receive_);
+  watch();
+}
+
+// A peer that is still writing would lose the answer to a reset: stop writing, and read on for a moment.
+void Connection::linger_or_end() {
+  if (peer_done_ || peer_closes_) return end();
+  acceptor_.engine_.shutdown_write(receive_.fd);
+  phase_ = Phase::Lingering;
+  began_ = acceptor_.loop_.now();
+  in_.release();
+  if (receive_.paused) acceptor_.engine_.resume(receive_);
+  watch();
+}
+
+// --- time and the end ----------------------------------------------------------------------------------------------
+
+Instant Connection::deadline() const noexcept {
+  const Limits& limits = acceptor_.limits();
+  Instant at = send_.pending ? send_began_ + limits.send_timeout : Instant::never();
+  switch (phase_) {
+    case Phase::Head:
+      if (partial_ != nullptr) return std::min(at, began_ + limits.header_timeout);
+      if (send_.pending) return at;
+      return began_ + (acceptor_.draining_ ? std::min(acceptor_.grace_, limits.idle_timeout) : limits.idle_timeout);
+    case Phase::Body:
+      return std::min(at, began_ + limits.body_timeout);
+    case Phase::Lingering:
+      return began_ + linger_timeout;
+    case Phase::Handling:
+      return std::min(at, began_ + limits.request_timeout);
+    case Phase::Ending:
+      return at;
+  }
+  return at;
+}
+
+// The timer is moved only when it would ring too late; when it rings too early it is set again. A busy connection
+// therefore does not touch the wheel.
+void Connection::watch() {
+  const Instant at = deadline();
+  if (at.is_never()) return;
+  if (!timer_.is_running() || at < timer_.at) acceptor_.loop_.start_timer(timer_, at);
+}
+
+void Connection::timed_out() {
+  if (acceptor_.loop_.now() < deadline()) return watch();
+  acceptor_.tally.timeouts.add();
+  if (send_.pending) {
+    acceptor_.tally.aborted.add();
+    return end();
+  }
+  if (phase_ == Phase::Handling) return active_->run.stop(Code::DeadlineExceeded);
+  if (phase_ == Phase::Body) free_active();
+  if (phase_ == Phase::Body || (phase_ == Phase::Head && partial_ != nullptr)) {
+    refuse_and_close(Status::RequestTimeout, "the request did not arrive in time");
+    return settle();
+  }
+  end();
+}
+
+void Connection::begin_drain() {
+  if (phase_ == Phase::Head && partial_ == nullptr) began_ = acceptor_.loop_.now();
+  watch();
+}
+
+void Connection::end() {
+  if (phase_ != Phase::Ending && (!out_.empty() || send_.pending || phase_ == Phase::Handling)) {
+    acceptor_.tally.aborted.add();
+  }
+  const bool running = phase_ == Phase::Handling;
+  phase_ = Phase::Ending;
+  acceptor_.loop_.stop_timer(timer_);
+  acceptor_.engine_.cancel(receive_);
+  acceptor_.engine_.cancel(send_);
+  if (running) {
+    active_->run.stop();
+  } else if (active_ != nullptr && !active_->run.is_running()) {
+    free_active();
+  }
+  free_if_quiet();
+}
+
+void Connection::free_if_quiet() {
+  if (receive_.pending || send_.pending || active_ != nullptr) return;
+  acceptor_.engine_.close(receive_.fd);
+  Acceptor& acceptor = acceptor_;
+  unlink();
+  this->~Connection();
+  pool_free(this, sizeof(Connection));
+  acceptor.ended();
+}
+
+}  // namespace keel::http

@@ -1,0 +1,100 @@
+// keel/http/connection.h — one HTTP/1.1 connection: a state machine around one Receive and one Send.
+//
+// Internal to http: users see Server. Bytes come in by received(), answers go out by settle(); requests of one
+// connection are answered one after the other, in order, and those that arrive together with one send.
+//
+//   Head ──complete──▶ (Body ──complete──▶) (Handling ──done──▶) Head …
+//     └─ answer with close ─▶ Lingering ─▶ Ending ─▶ freed when no operation is pending
+//
+// Idle, a connection owns its two operations and a timer, and no buffer.
+//
+// Threads: the worker.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "keel/base/buffer.h"
+#include "keel/base/list.h"
+#include "keel/base/wheel.h"
+#include "keel/http/parser.h"
+#include "keel/http/response.h"
+#include "keel/http/router.h"
+#include "keel/io/op.h"
+
+namespace keel::http {
+
+class Acceptor;
+
+class Connection final : public Link {
+ public:
+  // On a descriptor just accepted; frees itself when it has ended.
+  static void begin(Acceptor& acceptor, int fd);
+
+  // An idle connection now has the grace of the drain instead of the idle time-out.
+  void begin_drain();
+  // Ends without sending what is left.
+  void end();
+
+ private:
+  enum class Phase : std::uint8_t { Head, Body, Handling, Lingering, Ending };
+  struct Active;  // A request that outlives the call that brought it: its memory, its body, its task.
+
+  Connection(Acceptor& acceptor, int fd);
+  ~Connection();
+  void received();
+  void sent();
+  void timed_out();
+
+  void take(std::string_view bytes);
+  void process_kept();
+  std::string_view process(std::string_view rest);
+  std::string_view begin_request(RequestHead& head, std::string_view head_bytes, std::string_view rest);
+  std::string_view feed_body(std::string_view rest);
+  Active& activate(const RequestHead& head, std::string_view head_bytes, const Router::Match& match);
+  void run_active();
+  void answer_active();
+  void task_done();
+  void free_active();
+
+  void respond(const Request& request, const Router::Match& match, Result<Response> result);
+  void refuse_and_close(Status status, std::string_view detail);
+  void write(const Response& response, bool head_only, int version_minor, bool close);
+  bool can_process() const noexcept;
+
+  // Sends what is there, goes on with what was kept, decides whether this is the end. The last thing a caller does:
+  // the connection may be gone afterwards.
+  void settle();
+  void flush();
+  void finish_send();
+  void linger_or_end();
+  void free_if_quiet();
+  Instant deadline() const noexcept;
+  void watch();
+
+  Acceptor& acceptor_;
+  io::Receive receive_;
+  io::Send send_;
+  Timer timer_;
+  Buffer in_;                       // Bytes that wait: a head or chunk cut short, or requests behind one in progress.
+  Buffer out_;                      // Answers not handed to send_ yet.
+  Buffer flight_;                   // What send_ is sending.
+  Buffer large_;                    // A body too large to copy: goes out behind out_.
+  iovec parts_[2];
+  RequestHead* partial_ = nullptr;  // Of a head cut short.
+  Active* active_ = nullptr;
+  Instant began_;                   // When this phase began; in Head the idle time, or a head's first byte.
+  Instant send_began_;
+  std::uint32_t requests_ = 0;
+  std::uint32_t lingered_ = 0;
+  Phase phase_ = Phase::Head;
+  bool close_ = false;              // After what is in out_.
+  bool peer_done_ = false;          // It has finished writing, or is gone.
+  bool peer_closes_ = false;        // It asked for the close: nothing more will come.
+  bool kept_ready_ = false;         // in_ may hold a whole request.
+  bool settling_ = false;
+};
+
+}  // namespace keel::http

@@ -1,0 +1,32 @@
+// The metrics of a server, resolved once when it starts.
+
+#pragma once
+
+#include <vector>
+
+#include "keel/http/server.h"
+#include "keel/observe/metric.h"
+
+namespace keel::http {
+
+struct Server::Metrics {
+  Metrics(metrics::Registry& registry, Server& server);
+  void count(std::uint32_t route, Status status, Duration took) noexcept {
+    const Route& at = routes[route];
+    at.by_class[number(status) / 100 - 1].add();
+    at.took.observe(took);
+  }
+  void count_refused(Status status) noexcept {
+    refused[number(status) >= 500].add();
+  }
+
+  struct Route {
+    metrics::Counter by_class[5];
+    metrics::Histogram took;
+  };
+  std::vector<Route> routes;  // By the router's index; the last one is for what no route matched.
+  metrics::Counter refused[2];
+  std::vector<metrics::GaugeFunction> functions;
+};
+
+}  // namespace keel::http

@@ -1,0 +1,44 @@
+// keel/http/problem.h — errors as RFC 9457 problem details.
+//
+//   {"type":"about:blank","title":"Not Found","status":404,"detail":"no such user"}
+//
+// The one place where an Error becomes a response. What a client may not know (Internal, DataLoss) keeps its text out
+// of the body; the server logs it with the trace id that the body names.
+
+#pragma once
+
+#include <string_view>
+
+#include "keel/base/error.h"
+#include "keel/http/response.h"
+
+namespace keel::json {
+class Reader;
+}
+
+namespace keel::http {
+
+// A problem made from the code's default status and the message.
+Response problem(const Error& error);
+
+// HTTP's own refusals, and any status a handler chooses: 405, 413, 415, 422, …
+Response refuse(Status status, std::string_view detail);
+
+// 422 that names the member: "errors":[{"pointer":"/email","detail":"must not be empty"}].
+class Invalid {
+ public:
+  // `pointer` is a JSON Pointer (RFC 6901) into the body, "/email".
+  Invalid& field(std::string_view pointer, std::string_view detail);
+  bool empty() const noexcept { return count_ == 0; }
+  Response response() &&;
+
+ private:
+  Buffer errors_;
+  int count_ = 0;
+};
+
+// What is wrong with a JSON body: 400 with line and column when it is not JSON, 422 naming the member when it is JSON
+// and not what was asked for.
+Response problem(const json::Reader& reader);
+
+}  // namespace keel::http

@@ -1,0 +1,102 @@
+// keel/http/request.h — one request, as a handler sees it.
+//
+// Everything is a view into the request's own memory: the received bytes, or the request's arena. Nothing is copied
+// for a handler that answers at once; before a Task handler is started the head and the body are moved to the arena,
+// so that its views hold across suspensions.
+//
+// Lifetime: the Request and every view from it live until the response has been made (until the Task has ended).
+// Threads:  the worker that received it.
+// Cost:     accessors are loads; path_param and query_param decode on demand, into the arena when there is an escape.
+
+#pragma once
+
+#include <charconv>
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "keel/base/arena.h"
+#include "keel/base/result.h"
+#include "keel/base/time.h"
+#include "keel/http/parser.h"
+#include "keel/http/path.h"
+
+namespace keel::http {
+
+class Request {
+ public:
+  Method method() const noexcept { return head_->method(); }
+  // As sent: "/api/users/7", percent-escapes not decoded.
+  std::string_view path() const noexcept { return head_->path(); }
+  // Behind the '?', not decoded; empty when there is none.
+  std::string_view query() const noexcept { return head_->query(); }
+  // The pattern of the route that matched, "/api/users/{id}"; empty when none did. Lives as long as the router.
+  std::string_view route() const noexcept { return route_; }
+  // The value of the first field of that name (any case), or nullopt.
+  std::optional<std::string_view> header(std::string_view name) const noexcept { return head_->find(name); }
+  std::optional<std::string_view> header(Known name) const noexcept { return head_->find(name); }
+  const RequestHead& head() const noexcept { return *head_; }
+  // The whole body, decoded from its transfer coding; empty when there is none. Bounded by Limits::body_bytes_max.
+  std::string_view body() const noexcept { return body_; }
+
+  // The decoded value of `{name}`. InvalidArgument (400) when it is not a T; asking for a name that the route does not
+  // have is a bug. T: std::string_view, integers, double.
+  template <class T>
+  Result<T> path_param(std::string_view name);
+  // The decoded value of the first `name=` in the query, nullopt when it is not there; InvalidArgument (400) when it
+  // is there and not a T, or its escapes are broken.
+  template <class T>
+  Result<std::optional<T>> query_param(std::string_view name);
+
+  // Memory that ends with this request.
+  Arena& arena() noexcept { return *arena_; }
+  // When the head had arrived, on the worker's clock.
+  Instant started() const noexcept { return started_; }
+
+ private:
+  friend class Connection;
+  friend class Router;
+  Result<std::string_view> path_text(std::string_view name);
+  Result<std::optional<std::string_view>> query_text(std::string_view name);
+  template <class T>
+  static Result<T> convert(std::string_view text, std::string_view name);
+  static Error bad_parameter(std::string_view name, std::string_view expected);
+
+  RequestHead* head_ = nullptr;
+  Arena* arena_ = nullptr;
+  std::string_view body_;
+  std::string_view route_;
+  Instant started_;
+  PathParams params_;
+};
+
+template <class T>
+Result<T> Request::convert(std::string_view text, std::string_view name) {
+  if constexpr (std::same_as<T, std::string_view>) {
+    return text;
+  } else {
+    T value{};
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size()) {
+      return bad_parameter(name, std::floating_point<T> ? "a number" : "an integer in range");
+    }
+    return value;
+  }
+}
+
+template <class T>
+Result<T> Request::path_param(std::string_view name) {
+  KEEL_TRY(std::string_view text, path_text(name));
+  return convert<T>(text, name);
+}
+
+template <class T>
+Result<std::optional<T>> Request::query_param(std::string_view name) {
+  KEEL_TRY(std::optional<std::string_view> text, query_text(name));
+  if (!text) return std::optional<T>();
+  KEEL_TRY(T value, convert<T>(*text, name));
+  return std::optional<T>(value);
+}
+
+}  // namespace keel::http

@@ -1,0 +1,84 @@
+// keel/http/response.h — what a handler answers.
+//
+//   return http::Response::text(http::Status::Ok, "Hello, World!");
+//   return http::Response::json(http::Status::Created, user).header("Location", where);
+//
+// A Response owns its body and fields; their memory comes from the worker's pool. Content-Length, Date, Connection and,
+// where the status has no content (1xx, 204, 304), the absence of a body are the server's business.
+//
+// Threads: a value; made and sent on one worker.  Cost: no heap in steady state.
+
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "keel/base/buffer.h"
+#include "keel/base/error.h"
+#include "keel/data/json.h"
+#include "keel/http/status.h"
+
+namespace keel::http {
+
+class Response {
+ public:
+  // No body.
+  explicit Response(Status status) noexcept : status_(status) {}
+
+  // `content_type` is a literal. The text is copied.
+  static Response text(Status status, std::string_view text,
+                       std::string_view content_type = "text/plain; charset=utf-8");
+  // The buffer becomes the body.
+  static Response body(Status status, Buffer&& bytes, std::string_view content_type);
+  // Calls write_json(json::Writer&, value), found beside T's definition.
+  template <class T>
+  static Response json(Status status, const T& value) {
+    Response response(status);
+    response.content_type_ = "application/json";
+    json::Writer writer(response.body_, json_options());
+    write_json(writer, value);
+    return response;
+  }
+
+  // Adds a field. A name that is not a token or a value with a control character is a bug of the caller or an attack
+  // (response splitting): the whole response then becomes a 500 and the error is logged. Framing fields
+  // (Content-Length, Transfer-Encoding, Connection, Date) are the server's and treated the same way.
+  Response& header(std::string_view name, std::string_view value) &;
+  Response&& header(std::string_view name, std::string_view value) && {
+    header(name, value);
+    return std::move(*this);
+  }
+  // The connection ends after this response.
+  Response& close() & noexcept {
+    close_ = true;
+    return *this;
+  }
+  Response&& close() && noexcept {
+    close_ = true;
+    return std::move(*this);
+  }
+
+  Status status() const noexcept { return status_; }
+  std::string_view content_type() const noexcept { return content_type_; }
+  std::string_view content() const noexcept { return body_.view(); }
+  // The added fields as they will be sent: "Name: value\r\n" each.
+  std::string_view fields() const noexcept { return fields_.view(); }
+  bool is_valid() const noexcept { return valid_; }
+
+  // How Response::json writes, for the whole process; set once before serving (container.json.pretty_print).
+  static void set_json_options(json::WriterOptions options) noexcept;
+
+ private:
+  friend class Connection;
+  static json::WriterOptions json_options() noexcept;
+
+  Buffer body_;
+  Buffer fields_;
+  std::string_view content_type_;
+  Status status_;
+  bool close_ = false;
+  bool valid_ = true;
+};
+
+}  // namespace keel::http

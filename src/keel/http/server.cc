@@ -1,0 +1,157 @@
+#include "keel/http/server.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "keel/base/check.h"
+#include "keel/http/acceptor.h"
+#include "keel/http/internal/server_metrics.h"
+
+namespace keel::http {
+namespace {
+
+constexpr std::string_view class_names[5] = {"1xx", "2xx", "3xx", "4xx", "5xx"};
+
+}  // namespace
+
+Server::Metrics::Metrics(metrics::Registry& registry, Server& server)
+    : refused{registry.counter("http_refused_total", "Requests refused by the parser or a limit, before any handler",
+                               {{"server", server.options_.name}, {"status_class", "4xx"}}),
+              registry.counter("http_refused_total", "Requests refused by the parser or a limit, before any handler",
+                               {{"server", server.options_.name}, {"status_class", "5xx"}})} {
+  const std::string_view name = server.options_.name;
+  auto add_route = [&](std::string_view method, std::string_view pattern) {
+    const auto by_class = [&](int i) {
+      return registry.counter("http_requests_total", "Requests answered",
+                              {{"server", name}, {"method", method}, {"route", pattern}, {"status_class", class_names[i]}});
+    };
+    routes.push_back({{by_class(0), by_class(1), by_class(2), by_class(3), by_class(4)},
+                      registry.histogram("http_request_duration_seconds", "From the last byte of a request's head to its answer",
+                                         metrics::latency_seconds,
+                                         {{"server", name}, {"method", method}, {"route", pattern}})});
+  };
+  for (const Router::RouteName& route : server.router_.routes()) add_route(to_string(route.method), route.pattern);
+  add_route("", "");
+  const auto total = [&](std::string_view metric, std::string_view help, std::uint64_t Stats::*field) {
+    functions.push_back(registry.counter(metric, help, {{"server", name}},
+                                         [&server, field] { return static_cast<double>(server.stats().*field); }));
+  };
+  functions.push_back(registry.gauge("http_connections", "Connections open now", {{"server", name}},
+                                     [&server] { return static_cast<double>(server.stats().connections); }));
+  total("http_accepted_total", "Connections accepted", &Stats::accepted);
+  total("http_timeouts_total", "Connections on which a time limit was met", &Stats::timeouts);
+  total("http_aborted_total", "Connections that ended with an answer unsent", &Stats::aborted);
+}
+
+Server::Server(const Router& router, ServerOptions options)
+    : router_(router), options_(std::move(options)), address_(options_.address), log_("http.server") {}
+
+Server::~Server() { stop(); }
+
+Result<> Server::start(io::Runtime& runtime) {
+  runtime_ = &runtime;
+  options_.listen.reuse_port = !options_.address.is_unix();
+  KEEL_CHECK(!options_.address.is_unix() || runtime.workers() == 1, "a Unix socket has one listener: use one worker");
+  // Ports are shared by our own workers; a second instance would silently take a part of the connections. So first ask
+  // without sharing.
+  Result<> result;
+  if (options_.listen.reuse_port && options_.address.port() != 0) {
+    runtime.each([&](io::Loop& loop) {
+      if (loop.index() != 0 || !result) return;
+      io::ListenOptions alone = options_.listen;
+      alone.reuse_port = false;
+      auto probe = loop.engine().open_listener(options_.address, alone);
+      if (probe) {
+        loop.engine().close(*probe);
+      } else {
+        result = std::unexpected(std::move(probe).error());
+      }
+    });
+    // The close of the probe leaves with the engine's next submission.
+    runtime.each([](io::Loop&) {});
+  }
+  if (result && options_.metrics != nullptr) metrics_ = std::make_unique<Metrics>(*options_.metrics, *this);
+  runtime.each([&](io::Loop& loop) {
+    if (result) result = listen_on(loop, runtime.workers());
+  });
+  if (!result) stop();
+  return result;
+}
+
+Result<> Server::start(io::Runtime& runtime, int worker) {
+  runtime_ = &runtime;
+  if (options_.metrics != nullptr) metrics_ = std::make_unique<Metrics>(*options_.metrics, *this);
+  Result<> result;
+  runtime.each([&](io::Loop& loop) {
+    if (loop.index() == worker) result = listen_on(loop, 1);
+  });
+  return result;
+}
+
+Result<> Server::start(io::Loop& loop) {
+  if (options_.metrics != nullptr) metrics_ = std::make_unique<Metrics>(*options_.metrics, *this);
+  return listen_on(loop, 1);
+}
+
+Result<> Server::listen_on(io::Loop& loop, int parts) {
+  KEEL_TRY(int listener, loop.engine().open_listener(address_, options_.listen));
+  // The first listener of port 0 decides the port for all.
+  if (address_.port() == 0 && !address_.is_unix()) address_ = loop.engine().local_address(listener);
+  const std::uint32_t most = std::max(1u, (options_.limits.connections_max + static_cast<std::uint32_t>(parts) - 1) /
+                                              static_cast<std::uint32_t>(parts));
+  acceptors_.push_back(std::make_unique<Acceptor>(*this, loop, listener, most));
+  open_acceptors_.fetch_add(1, std::memory_order_acq_rel);
+  acceptors_.back()->begin();
+  return {};
+}
+
+void Server::on_every_loop(FunctionRef<void(Acceptor&)> f) {
+  if (runtime_ == nullptr) {
+    for (auto& acceptor : acceptors_) f(*acceptor);
+    return;
+  }
+  runtime_->each([&](io::Loop& loop) {
+    for (auto& acceptor : acceptors_) {
+      if (&acceptor->loop() == &loop) f(*acceptor);
+    }
+  });
+}
+
+void Server::begin_drain(Duration grace) {
+  on_every_loop([grace](Acceptor& acceptor) { acceptor.begin_drain(grace); });
+}
+
+bool Server::drain(Duration deadline) {
+  begin_drain(std::min(Duration(250_ms), deadline / 4));
+  KEEL_CHECK(runtime_ != nullptr || is_drained(), "on a loop of its own thread a server drains by begin_drain()");
+  const Instant until = Host::system().now() + deadline;
+  while (!is_drained() && Host::system().now() < until) Host::system().sleep(5_ms);
+  const bool all = is_drained();
+  stop();
+  return all;
+}
+
+void Server::stop() {
+  if (!is_drained()) on_every_loop([](Acceptor& acceptor) { acceptor.abort_all(); });
+  if (runtime_ != nullptr) {
+    for (int open; (open = open_acceptors_.load(std::memory_order_acquire)) != 0;) open_acceptors_.wait(open);
+  }
+  KEEL_CHECK(is_drained(), "the loop turns until a server that was told to stop is drained");
+  acceptors_.clear();
+}
+
+Server::Stats Server::stats() const noexcept {
+  Stats sum;
+  for (const auto& acceptor : acceptors_) {
+    sum.connections += acceptor->tally.connections.get();
+    sum.accepted += acceptor->tally.accepted.get();
+    sum.requests += acceptor->tally.requests.get();
+    sum.refused += acceptor->tally.refused.get();
+    sum.timeouts += acceptor->tally.timeouts.get();
+    sum.aborted += acceptor->tally.aborted.get();
+  }
+  return sum;
+}
+
+}  // namespace keel::http

@@ -1,0 +1,117 @@
+// keel/http/server.h — an HTTP/1.1 server: one listener per worker, nothing shared between workers.
+//
+//   http::Router router;
+//   router.get("/plaintext", [](http::Request&) { return http::Response::text(http::Status::Ok, "Hello, World!"); });
+//   http::Server server(router, {.address = *Address::parse("127.0.0.1:8080")});
+//   KEEL_TRY_VOID(server.start(*runtime));
+//   …
+//   server.drain(10_s);
+//
+// Strict RFC 9110 and 9112: what is ambiguous is refused with 400 and the connection closed. Everything has a limit and
+// a time limit. A connection is a plain state machine around its operations: idle, it owns no buffer, no arena and no
+// coroutine frame. Requests that arrive together are answered with one send.
+//
+// Threads:  start(), drain() and stop() on one thread that is not a worker (with a Loop: on that loop's thread).
+// Lifetime: router, runtime and registry outlive the server.
+
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "keel/base/result.h"
+#include "keel/base/time.h"
+#include "keel/http/parser.h"
+#include "keel/http/router.h"
+#include "keel/io/loop.h"
+#include "keel/io/runtime.h"
+#include "keel/observe/log.h"
+#include "keel/observe/metric.h"
+
+namespace keel::http {
+
+class Acceptor;
+
+struct Limits {
+  HeadLimits head;                                   // Bytes and number of header fields: 431; of the target: 414.
+  std::size_t body_bytes_max = 1024 * 1024;          // Of a decoded body: 413. Memory per request grows as it arrives.
+  std::size_t pipeline_bytes_max = 256 * 1024;       // Unsent answers of a connection before reading stops.
+  std::uint32_t connections_max = 10'000;            // Per server, shared evenly by workers; above it, accepting stops.
+  std::uint32_t requests_per_connection_max = 1'000'000;  // Then Connection: close.
+  Duration header_timeout = 10_s;   // From the first byte of a head to its last: 408. Absolute, not per byte.
+  Duration body_timeout = 30_s;     // For a whole body: 408.
+  Duration idle_timeout = 60_s;     // Between requests, and before the first: closed without a word.
+  Duration send_timeout = 30_s;     // For the peer to take what is sent: reset.
+  Duration request_timeout = 30_s;  // For a Task handler: its deadline, inherited by what it awaits; then 504.
+};
+
+struct ServerOptions {
+  Address address;
+  Limits limits;
+  bool access_log = true;          // One line per request at level info.
+  std::string name = "http";       // In logs, and as the label `server` of metrics.
+  io::ListenOptions listen;
+  metrics::Registry* metrics = nullptr;  // None: no metrics.
+};
+
+class Server {
+ public:
+  Server(const Router& router, ServerOptions options);
+  ~Server();  // stop()
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  // Listens on every worker of `runtime`. AlreadyExists when somebody else has the address (asked with a socket that
+  // does not share its port), and the bind error otherwise.
+  Result<> start(io::Runtime& runtime);
+  // Listens on one worker alone (admin pages).
+  Result<> start(io::Runtime& runtime, int worker);
+  // Listens on a loop of this thread: simulations and programs with a loop of their own.
+  Result<> start(io::Loop& loop);
+
+  // Where it listens, with the port the system chose for port 0.
+  const Address& address() const noexcept { return address_; }
+
+  // Begins to drain, on every worker: connections that are waiting to be accepted are still taken, then listeners
+  // close; each further answer says Connection: close; connections without a request in progress get `grace` for one
+  // that is on its way. Returns at once.
+  void begin_drain(Duration grace = 250_ms);
+  // No listener and no connection is left.
+  bool is_drained() const noexcept { return open_acceptors_.load(std::memory_order_acquire) == 0; }
+  // begin_drain(), then waits until drained or `deadline` has passed; what is left is cut off. True: nothing was.
+  bool drain(Duration deadline);
+  // Cuts everything off and waits until it is gone.
+  void stop();
+
+  struct Stats {
+    std::uint64_t connections = 0;  // Open now.
+    std::uint64_t accepted = 0;
+    std::uint64_t requests = 0;     // Answered, refused ones included.
+    std::uint64_t refused = 0;      // Answered by the parser or a limit.
+    std::uint64_t timeouts = 0;
+    std::uint64_t aborted = 0;      // Connections that ended with an answer unsent.
+  };
+  // Summed over the workers; each figure is exact once its worker is idle.
+  Stats stats() const noexcept;
+
+ private:
+  friend class Acceptor;
+  friend class Connection;
+  Result<> listen_on(io::Loop& loop, int parts);
+  void on_every_loop(FunctionRef<void(Acceptor&)> f);
+
+  const Router& router_;
+  ServerOptions options_;
+  Address address_;
+  io::Runtime* runtime_ = nullptr;
+  std::vector<std::unique_ptr<Acceptor>> acceptors_;
+  std::atomic<int> open_acceptors_{0};
+  log::Logger log_;
+  struct Metrics;
+  std::unique_ptr<Metrics> metrics_;
+};
+
+}  // namespace keel::http
