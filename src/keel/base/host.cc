@@ -52,6 +52,11 @@ class SystemHost final : public Host {
   void stop_timer(Timer& timer) noexcept override {
     KEEL_CHECK(!timer.is_running(), "a running timer is stopped on its own worker");
   }
+  void sleep(Duration duration) noexcept override {
+    timespec left{duration.count_ns() / 1'000'000'000, duration.count_ns() % 1'000'000'000};
+    while (nanosleep(&left, &left) != 0) {
+    }
+  }
   std::unique_ptr<Thread> start_thread(const char* name, Function<void()> body) override {
     return std::make_unique<SystemThread>(name, std::move(body));
   }
@@ -60,6 +65,8 @@ class SystemHost final : public Host {
 constinit thread_local Host* current_host = nullptr;
 
 }  // namespace
+
+void Host::sleep(Duration) noexcept { KEEL_CHECK(false, "only plain threads sleep; a worker awaits sleep_for"); }
 
 Host& Host::system() noexcept {
   static SystemHost host;

@@ -40,6 +40,9 @@ class Host {
   // Runs `body` on a new thread named `name` (15 characters are shown by the system).
   virtual std::unique_ptr<Thread> start_thread(const char* name, Function<void()> body) = 0;
 
+  // Blocks the calling thread. Only the system host does; on a worker it is a bug (task/timing.h has sleep_for).
+  virtual void sleep(Duration duration) noexcept;
+
   // The calling thread's host: what set_current installed, else the system host.
   static Host& current() noexcept;
   // Installs `host` (null: the system host) for the calling thread; returns what was there.

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "keel/base/check.h"
@@ -20,6 +21,8 @@ namespace keel::io {
 namespace {
 
 constexpr std::size_t receive_bytes = 64 * 1024;
+// What is held is copied up to this size; above it the whole buffer is given away.
+constexpr std::uint32_t copied_bytes_max = 4096;
 constexpr int events_max = 512;
 // How much one stream or listener may take before the others get their turn.
 constexpr int reads_per_turn = 16;
@@ -98,12 +101,15 @@ class EpollEngine final : public Engine {
 
   Held hold(Receive& op) noexcept override {
     const auto size = static_cast<std::uint32_t>(op.result);
+    if (size > copied_bytes_max) {
+      return {std::exchange(buffer_, static_cast<char*>(pool_allocate(receive_bytes))), size, receive_bytes};
+    }
     auto* copy = static_cast<char*>(pool_allocate(size));
     std::memcpy(copy, op.data, size);
-    return {copy, size, 0};
+    return {copy, size, size};
   }
   void release(Held held) noexcept override {
-    if (held.data != nullptr) pool_free(held.data, held.size);
+    if (held.data != nullptr) pool_free(held.data, held.buffer);
   }
 
   void wait(Instant until) noexcept override {

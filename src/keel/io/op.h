@@ -83,11 +83,12 @@ struct Connect : Op {
   Address address;  // In.
 };
 
-// Bytes kept beyond done(): give them back with Engine::release as soon as possible, buffers are few.
+// Bytes kept beyond done(), at `data` (not always where they were during the call). Give them back with
+// Engine::release as soon as possible, buffers are few.
 struct Held {
   char* data = nullptr;
   std::uint32_t size = 0;
-  std::uint32_t buffer = Receive::none;
+  std::uint32_t buffer = Receive::none;  // The engine's.
 };
 
 }  // namespace keel::io

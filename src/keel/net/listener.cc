@@ -1,0 +1,109 @@
+#include "keel/net/listener.h"
+
+#include <cerrno>
+#include <deque>
+
+#include "keel/base/check.h"
+#include "keel/base/member.h"
+#include "keel/io/loop.h"
+
+namespace keel {
+namespace {
+
+constexpr Duration retry_pause = 50_ms;
+// Connections taken from the kernel and not from us yet; above it the rest stays in the kernel's queue.
+constexpr std::size_t waiting_max = 256;
+
+bool is_exhaustion(int number) noexcept {
+  return number == EMFILE || number == ENFILE || number == ENOMEM || number == ENOBUFS;
+}
+
+}  // namespace
+
+struct Listener::State {
+  State(io::Loop& l, int fd) : loop(l), engine(l.engine()) { accept.fd = fd; }
+
+  void listen() noexcept {
+    if (!accept.pending && !retry.is_running() && !failed()) engine.submit(accept);
+  }
+  bool failed() const noexcept { return final_result < 0; }
+  void accepted() noexcept {
+    const int result = accept.result;
+    if (result >= 0) {
+      waiting.push_back(result);
+      if (waiting.size() >= waiting_max) engine.cancel(accept);
+    } else if (orphaned) {
+      free();
+      return;
+    } else if (is_exhaustion(-result)) {
+      loop.start_timer(retry, loop.now() + retry_pause);
+      return;
+    } else if (result == -ECANCELED) {
+      return;  // Too many were waiting; the next accept() listens again.
+    } else {
+      final_result = result;
+    }
+    if (taker != nullptr) std::exchange(taker, nullptr)->wake();
+  }
+  void free() noexcept {
+    loop.stop_timer(retry);
+    for (const int fd : waiting) engine.close(fd);
+    engine.close(accept.fd);
+    delete this;
+  }
+
+  io::Loop& loop;
+  io::Engine& engine;
+  Member<io::Accept, State, &State::accepted> accept{*this};
+  Member<Timer, State, &State::listen> retry{*this};
+  std::deque<int> waiting;
+  Accept* taker = nullptr;
+  int final_result = 0;
+  bool orphaned = false;
+};
+
+Result<Listener> Listener::bind(const Address& address, const io::ListenOptions& options) {
+  io::Loop* loop = io::Loop::current();
+  KEEL_CHECK(loop != nullptr, "streams and listeners are used on a worker");
+  KEEL_TRY(int fd, loop->engine().open_listener(address, options));
+  return Listener(*new State(*loop, fd));
+}
+
+Listener::~Listener() {
+  if (state_ == nullptr) return;
+  KEEL_CHECK(state_->taker == nullptr, "a listener is destroyed when nobody waits for it");
+  state_->orphaned = true;
+  if (state_->accept.pending) {
+    state_->engine.cancel(state_->accept);
+  } else {
+    state_->free();
+  }
+}
+
+Listener::Accept Listener::accept() noexcept { return Accept(*state_); }
+Address Listener::address() const noexcept { return state_->engine.local_address(state_->accept.fd); }
+
+bool Listener::Accept::start() noexcept {
+  state_.listen();
+  if (!state_.waiting.empty() || state_.failed()) return true;
+  KEEL_CHECK(state_.taker == nullptr, "one task at a time accepts from a listener");
+  state_.taker = this;
+  return false;
+}
+
+void Listener::Accept::cancel(Leaf& leaf) noexcept {
+  auto& self = static_cast<Accept&>(leaf);
+  self.state_.taker = nullptr;
+  self.cancelled_ = true;
+  self.wake();
+}
+
+Result<Stream> Listener::Accept::take() noexcept {
+  if (cancelled_) return fail(Code::Cancelled, "accept was cancelled");
+  if (state_.waiting.empty()) return fail_errno("accept", -state_.final_result);
+  const int fd = state_.waiting.front();
+  state_.waiting.pop_front();
+  return Stream(fd);
+}
+
+}  // namespace keel

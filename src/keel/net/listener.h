@@ -1,0 +1,56 @@
+// keel/net/listener.h — waits for peers to connect.
+//
+//   Listener listener = co_await Listener::bind(*Address::parse("0.0.0.0:7000"));
+//   Scope connections;
+//   while (true) connections.spawn(echo(co_await listener.accept()));
+//
+// Errors:    bind: AlreadyExists when the address is in use, PermissionDenied, InvalidArgument. accept: retries what is
+//            transient; when descriptors or memory run out it waits 50 ms and tries again.
+// Ownership: owns its descriptor. Connections that were accepted and not taken are closed with it.
+// Threads:   the worker it was made on.
+// Cancel:    a cancelled accept loses no connection.
+
+#pragma once
+
+#include <utility>
+
+#include "keel/io/engine.h"
+#include "keel/net/stream.h"
+
+namespace keel {
+
+class Listener {
+ public:
+  class Accept;
+
+  static Result<Listener> bind(const Address& address, const io::ListenOptions& options = {});
+  Listener(Listener&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+  Listener& operator=(Listener&&) = delete;
+  ~Listener();
+
+  // The next connection.
+  [[nodiscard]] Accept accept() noexcept;
+  // Where it listens, with the port the system chose for port 0.
+  Address address() const noexcept;
+
+ private:
+  struct State;
+  explicit Listener(State& state) noexcept : state_(&state) {}
+  State* state_;
+};
+
+class [[nodiscard]] Listener::Accept : public Leaf {
+ public:
+  using Value = Stream;
+  explicit Accept(State& state) noexcept : Leaf(&cancel), state_(state) {}
+  bool start() noexcept;
+  Result<Stream> take() noexcept;
+
+ private:
+  friend struct State;
+  static void cancel(Leaf& leaf) noexcept;
+  State& state_;
+  bool cancelled_ = false;
+};
+
+}  // namespace keel
