@@ -1,0 +1,59 @@
+#include "keel/task/context.h"
+
+#include <algorithm>
+
+#include "keel/base/check.h"
+#include "keel/base/host.h"
+#include "keel/task/frame.h"
+#include "keel/task/leaf.h"
+
+namespace keel {
+
+Context::~Context() { close(); }
+
+void Context::open(Context* parent, Instant deadline) noexcept {
+  home_ = Executor::current();
+  deadline_ = deadline;
+  leaf_ = nullptr;
+  std::uint8_t reason = running;
+  if (parent != nullptr) {
+    // A StopSource made before the loop ran belongs to the loop of its first task.
+    if (parent->home_ == nullptr) parent->home_ = home_;
+    KEEL_CHECK(parent->home_ == home_, "a nested scope, time-out or group is opened on the loop where its task began");
+    deadline_ = std::min(deadline, parent->deadline_);
+    reason = parent->reason_.load(std::memory_order_relaxed);
+    parent->below_.push_back(*this);
+  }
+  reason_.store(reason, std::memory_order_release);
+}
+
+void Context::close() noexcept {
+  while (below_.pop_front() != nullptr) {
+  }
+  if (linked()) unlink();
+}
+
+void Context::stop(Code reason) noexcept {
+  KEEL_DCHECK(home_ == Executor::current(), "a context is stopped on its home executor");
+  Trampoline::Deferring deferring;
+  stop_below(reason);
+}
+
+void Context::stop_below(Code reason) noexcept {
+  if (is_stopped()) return;
+  reason_.store(static_cast<std::uint8_t>(reason), std::memory_order_release);
+  if (leaf_ != nullptr) leaf_->cancel_now();
+  below_.for_each([reason](Context& below) { below.stop_below(reason); });
+}
+
+bool Context::is_late() const noexcept { return Host::current().now() >= deadline_; }
+
+Error Context::reason() const noexcept {
+  const std::uint8_t reason = reason_.load(std::memory_order_acquire);
+  if (reason != running && static_cast<Code>(reason) != Code::DeadlineExceeded) {
+    return Error(static_cast<Code>(reason), "the task was asked to stop");
+  }
+  return Error(Code::DeadlineExceeded, "the deadline has passed");
+}
+
+}  // namespace keel

@@ -1,0 +1,87 @@
+// keel/task/context.h — stop request and deadline, inherited by everything a task awaits.
+//
+// A chain of tasks that await each other shares one Context; with_timeout, all, any, Scope::spawn and Start make nested
+// ones. stop() asks: it marks the context and those below it and cancels the operation each of them waits for. It never
+// resumes a task inside the call; tasks end later, and their owners wait for that.
+//
+//   StopSource shutting_down;                       // whoever decides
+//   start.begin(serve(), &done, {.stop = &shutting_down});
+//   shutting_down.request_stop();                   // operations below end with Code::Cancelled
+//
+// Errors:   what is awaited afterwards is refused, with the reason (Cancelled or DeadlineExceeded).
+// Threads:  a context belongs to the executor it was made on, its home; is_stopped(), reason() and StopToken may be
+//           read on any thread. A task that has gone to a pool (resume_on) is not interrupted there.
+// Lifetime: a context outlives what runs below it; a StopSource outlives the tasks that begin under it.
+// Cost:     no allocation; stop() visits the contexts below.
+
+#pragma once
+
+#include <atomic>
+
+#include "keel/base/error.h"
+#include "keel/base/list.h"
+#include "keel/base/time.h"
+#include "keel/exec/executor.h"
+
+namespace keel {
+
+class Leaf;
+
+class Context : public Link {  // The link is in the parent's list.
+ public:
+  Context() = default;
+  ~Context();
+
+  // Makes it current below `parent` (null: none), with the earlier of the deadlines. On the parent's home.
+  void open(Context* parent, Instant deadline) noexcept;
+  // Leaves the parent and lets go of those below: scopes and groups in a frame that has ended and is not destroyed yet.
+  void close() noexcept;
+
+  // Cancelled or DeadlineExceeded; the first reason stays.
+  void stop(Code reason) noexcept;
+  bool is_stopped() const noexcept { return reason_.load(std::memory_order_acquire) != running; }
+  // Stopped, or past the deadline: an operation that asks is not begun.
+  bool refuses() const noexcept { return is_stopped() || (!deadline_.is_never() && is_late()); }
+  // Why it refuses.
+  Error reason() const noexcept;
+
+  Instant deadline() const noexcept { return deadline_; }
+  Executor* home() const noexcept { return home_; }
+
+ private:
+  friend class Leaf;
+  static constexpr std::uint8_t running = 0xff;
+  bool is_late() const noexcept;
+  void stop_below(Code reason) noexcept;
+
+  List<Context> below_;
+  Leaf* leaf_ = nullptr;  // What the chain waits for, when that can be cancelled.
+  Executor* home_ = nullptr;
+  Instant deadline_ = Instant::never();
+  std::atomic<std::uint8_t> reason_{running};
+};
+
+// A view for polling in long computations: valid while the task runs, on any thread.
+class StopToken {
+ public:
+  explicit StopToken(const Context& context) noexcept : context_(&context) {}
+  bool stop_requested() const noexcept { return context_->is_stopped(); }
+
+ private:
+  const Context* context_;
+};
+
+class StopSource {
+ public:
+  StopSource() noexcept { context_.open(nullptr, Instant::never()); }
+  // On the home executor; other threads post a Job that calls it. Idempotent.
+  void request_stop(Code reason = Code::Cancelled) noexcept { context_.stop(reason); }
+  bool stop_requested() const noexcept { return context_.is_stopped(); }
+  StopToken token() const noexcept { return StopToken(context_); }
+  Context& context() noexcept { return context_; }
+
+ private:
+  Context context_;
+};
+
+}  // namespace keel

@@ -1,0 +1,215 @@
+#include "keel/task/frame.h"
+
+#include <exception>
+#include <new>
+
+#include "keel/base/check.h"
+#include "keel/task/context.h"
+#include "keel/task/leaf.h"
+#include "keel/task/scope.h"
+#include "keel/task/start.h"
+
+namespace keel {
+
+struct Trampoline::State {
+  Frame* current = nullptr;  // Whose body runs.
+  Frame* ended = nullptr;    // The slot: a frame that had suspended and has now ended.
+  bool ended_here = false;   // The frame that was being started ended without suspending.
+  bool draining = false;
+  int deferring = 0;
+  Leaf* woken = nullptr;     // Waiting for the loop below, oldest first.
+  Leaf* woken_last = nullptr;
+};
+
+[[gnu::noinline]] Trampoline::State& Trampoline::state() noexcept {
+  static constinit thread_local State state;
+  return state;
+}
+
+[[gnu::noinline]] Trampoline::Deferring::Deferring() noexcept { ++state().deferring; }
+[[gnu::noinline]] Trampoline::Deferring::~Deferring() { --state().deferring; }
+
+Frame* Trampoline::current() noexcept { return state().current; }
+
+bool Trampoline::queue(Leaf& leaf) noexcept {
+  State& s = state();
+  if (s.current != nullptr || s.deferring != 0) return false;
+  if (s.draining) {
+    leaf.next = nullptr;
+    if (s.woken == nullptr) {
+      s.woken = &leaf;
+    } else {
+      s.woken_last->next = &leaf;
+    }
+    s.woken_last = &leaf;
+    return true;
+  }
+  leaf.waiter_->arrive(*leaf.waiter_);
+  drain(s);
+  return true;
+}
+
+void Trampoline::arrive(Leaf& leaf) noexcept {
+  leaf.waiter_->arrive(*leaf.waiter_);
+  drain(state());
+}
+
+void Trampoline::drain(State& s) noexcept {
+  const bool before = std::exchange(s.draining, true);
+  while (true) {
+    if (Frame* ended = std::exchange(s.ended, nullptr)) {
+      ended->settle();
+    } else if (Leaf* leaf = s.woken) {
+      s.woken = static_cast<Leaf*>(leaf->next);
+      leaf->waiter_->arrive(*leaf->waiter_);
+    } else {
+      break;
+    }
+  }
+  s.draining = before;
+}
+
+// The thread stays the same during this call even when the coroutine does not: it suspends and goes on elsewhere.
+bool Frame::start(Trampoline::State& s) noexcept {
+  Frame* before = std::exchange(s.current, this);
+  handle_.resume();
+  s.current = before;
+  return std::exchange(s.ended_here, false);
+}
+
+bool Frame::start_for(Frame& parent, bool keeps_errors) noexcept {
+  // All of this before the child runs: it may end on another thread while the parent is still here.
+  parent.home_ = Executor::current();
+  parent.meeting_.store(Meeting::Open, std::memory_order_relaxed);
+  up_ = &parent;
+  up_is_frame_ = true;
+  up_keeps_errors_ = keeps_errors;
+  context_ = parent.context_;
+  return start(Trampoline::state());
+}
+
+bool Frame::start_for(StartCore& owner, Context& context) noexcept {
+  up_ = &owner;
+  context_ = &context;
+  return start(Trampoline::state());
+}
+
+bool Frame::suspends() noexcept {
+  if (home_ == nullptr || home_->is_serial()) {
+    suspended_ = true;
+    return true;
+  }
+  const bool before = std::exchange(suspended_, true);
+  if (meeting_.exchange(Meeting::ParentSuspended, std::memory_order_acq_rel) == Meeting::Open) return true;
+  suspended_ = before;
+  return false;
+}
+
+void Frame::resume() noexcept {
+  Trampoline::State& s = Trampoline::state();
+  Frame* before = std::exchange(s.current, this);
+  handle_.resume();
+  s.current = before;
+}
+
+void Frame::end() noexcept {
+  Trampoline::State& s = Trampoline::state();
+  if (suspended_) {
+    s.ended = this;
+  } else {
+    s.ended_here = true;
+  }
+}
+
+void Frame::set_error(Error&& error) noexcept {
+  new (&error_) Error(std::move(error));
+  outcome_ = Outcome::Failed;
+}
+
+void Frame::set_exception() noexcept {
+  try {
+    throw;
+  } catch (const std::exception& exception) {
+    set_error(Error::text(Code::Internal, exception.what()));
+  } catch (...) {
+    set_error(Error(Code::Internal, "an exception that is not a std::exception"));
+  }
+}
+
+void Frame::fail(Error&& error) noexcept {
+  set_error(std::move(error));
+  if (scopes_ == nullptr) return end();
+  if (Executor::current() == context_->home()) return end_with_scopes();
+  // The children live at home: wait for them there.
+  outcome_ = Outcome::Ending;
+  suspended_ = true;
+  run = &run_end_with_scopes;
+  context_->home()->post(*this);
+}
+
+void Frame::run_end_with_scopes(Job& job) noexcept {
+  auto& frame = static_cast<Frame&>(job);
+  frame.run = &run_settled;
+  frame.end_with_scopes();
+  Trampoline::drain(Trampoline::state());
+}
+
+void Frame::end_with_scopes() noexcept {
+  bool any_running = false;
+  for (Scope* scope = scopes_; scope != nullptr; scope = scope->outer_) {
+    if (scope->running() == 0) continue;
+    any_running = true;
+    scope->stop();
+  }
+  if (!any_running) {
+    outcome_ = Outcome::Failed;
+    return end();
+  }
+  outcome_ = Outcome::Ending;
+  suspended_ = true;
+}
+
+void Frame::scopes_joined() noexcept {
+  if (outcome_ != Outcome::Ending) return;
+  for (Scope* scope = scopes_; scope != nullptr; scope = scope->outer_) {
+    if (scope->running() != 0) return;
+  }
+  outcome_ = Outcome::Failed;
+  end();
+}
+
+// This frame has ended after it had suspended: tell whoever waits, where he waits.
+void Frame::settle() noexcept {
+  Executor* here = Executor::current();
+  Executor* there = nullptr;
+  if (up_is_frame_) {
+    auto& parent = *static_cast<Frame*>(up_);
+    there = parent.home_;
+    if (there != nullptr && !there->is_serial() &&
+        parent.meeting_.exchange(Meeting::ChildEnded, std::memory_order_acq_rel) != Meeting::ParentSuspended) {
+      return;  // The parent is about to suspend and will see it.
+    }
+  } else {
+    there = static_cast<StartCore*>(up_)->home();
+  }
+  if (here == there) return settle_at_home();
+  KEEL_CHECK(there != nullptr, "a task that changes executors was started on one");
+  there->post(*this);
+}
+
+void Frame::settle_at_home() noexcept {
+  if (!up_is_frame_) return static_cast<StartCore*>(up_)->ended();
+  auto& parent = *static_cast<Frame*>(up_);
+  if (has_value() || up_keeps_errors_) {
+    parent.resume();
+  } else {
+    parent.fail(std::move(error_));
+  }
+}
+
+void Frame::run_settled(Job& job) noexcept {
+  static_cast<Frame&>(job).settle_at_home();
+  Trampoline::drain(Trampoline::state());
+}
+
+}  // namespace keel

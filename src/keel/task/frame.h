@@ -1,0 +1,129 @@
+// keel/task/frame.h — how tasks are run: the part of every coroutine frame that does not depend on its type.
+//
+// Users meet Task (task.h), Scope and Start. This file is for those who build on the same ground.
+//
+// There is no symmetric transfer: with GCC 12.2 it is a real call at -O0 and under AddressSanitizer, and a loop of awaits
+// that complete at once would overflow the stack. Instead a child is started inside its parent's await_ready. When it
+// ends there, the parent never suspends. When not, the parent suspends; the child's end goes into the thread's slot,
+// and the loop around resume() (Trampoline::drain) resumes the parent. A child that ends with an error finishes its
+// parent without resuming it and the error goes on upward. A frame is never destroyed from inside itself: its owner
+// does that afterwards.
+//
+// A parent has a home, the executor on which it awaits. A child that ends elsewhere posts its Job there. A serial
+// executor runs it only when the parent has suspended; on a pool the two meet in one atomic exchange.
+//
+// Coroutines may change threads, so thread-local state is touched only in functions that are not inlined.
+
+#pragma once
+
+#include <atomic>
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "keel/base/error.h"
+#include "keel/base/pool.h"
+#include "keel/exec/executor.h"
+
+namespace keel {
+
+class Context;
+class Frame;
+class Leaf;
+class Scope;
+class StartCore;
+
+// The thread's part.
+class Trampoline {
+ public:
+  // While one lives nothing is resumed on this thread: what is woken is posted.
+  class Deferring {
+   public:
+    Deferring() noexcept;
+    ~Deferring();
+  };
+
+  // The frame whose body runs on this thread, or null.
+  [[gnu::noinline]] static Frame* current() noexcept;
+  // Runs the task that `leaf` woke, now or at the next turn of the loop below us. False: it must be posted.
+  [[gnu::noinline]] static bool queue(Leaf& leaf) noexcept;
+  // The same, from a posted job.
+  [[gnu::noinline]] static void arrive(Leaf& leaf) noexcept;
+
+ private:
+  friend class Frame;
+  struct State;
+  static State& state() noexcept;
+  static void drain(State& state) noexcept;
+};
+
+class Frame : public Job {
+ public:
+  explicit Frame(std::coroutine_handle<> handle) noexcept : Job(&run_settled), handle_(handle) {}
+  ~Frame() {
+    if (outcome_ == Outcome::Failed || outcome_ == Outcome::Ending) error_.~Error();
+  }
+
+  static void* operator new(std::size_t bytes) { return pool_allocate(bytes); }
+  static void operator delete(void* frame, std::size_t bytes) noexcept { pool_free(frame, bytes); }
+
+  bool has_value() const noexcept { return outcome_ == Outcome::Value; }
+  bool has_error() const noexcept { return outcome_ == Outcome::Failed; }
+  Error& error() noexcept { return error_; }
+  Context& context() const noexcept { return *context_; }
+  void destroy() noexcept { handle_.destroy(); }
+
+  // Starts this frame for a parent that is in its await_ready. True: it has ended. `keeps_errors`: the parent wants
+  // the error itself.
+  [[gnu::noinline]] bool start_for(Frame& parent, bool keeps_errors) noexcept;
+  // Starts it for plain code. True: it has ended.
+  [[gnu::noinline]] bool start_for(StartCore& owner, Context& context) noexcept;
+
+  // The parent's await_suspend, after start_for() was false. False: the child has ended meanwhile, on another thread.
+  bool suspends() noexcept;
+  // What await_suspend of a leaf says, before the leaf can complete.
+  bool set_suspended(bool suspended) noexcept { return std::exchange(suspended_, suspended); }
+
+  // At the final suspension.
+  [[gnu::noinline]] void end() noexcept;
+  // Ends a suspended frame that will not be resumed; its scopes are stopped and joined before the error goes up.
+  [[gnu::noinline]] void fail(Error&& error) noexcept;
+  // From the trampoline's loop: its leaf is complete.
+  [[gnu::noinline]] void resume() noexcept;
+
+  // Outcomes of the body.
+  void set_value() noexcept { outcome_ = Outcome::Value; }
+  void set_error(Error&& error) noexcept;
+  void set_exception() noexcept;  // In a catch block: Code::Internal.
+
+ private:
+  friend class Trampoline;
+  friend class Scope;
+  enum class Outcome : std::uint8_t { Running, Ending, Value, Failed };
+  enum class Meeting : std::uint8_t { Open, ParentSuspended, ChildEnded };
+
+  bool start(Trampoline::State& state) noexcept;
+  void settle() noexcept;
+  void settle_at_home() noexcept;
+  void end_with_scopes() noexcept;
+  void scopes_joined() noexcept;
+  static void run_settled(Job& job) noexcept;
+  static void run_end_with_scopes(Job& job) noexcept;
+
+  std::coroutine_handle<> handle_;
+  void* up_ = nullptr;           // The awaiting Frame, or the StartCore.
+  Context* context_ = nullptr;
+  Executor* home_ = nullptr;     // Where it awaits a child.
+  Scope* scopes_ = nullptr;      // Declared in the body, innermost first.
+  union {
+    Error error_;                // When Ending or Failed.
+  };
+  Outcome outcome_ = Outcome::Running;
+  std::atomic<Meeting> meeting_{Meeting::Open};
+  bool up_is_frame_ = false;
+  bool up_keeps_errors_ = false;
+  bool suspended_ = false;       // It has gone back to a loop: its end goes through the trampoline.
+};
+
+}  // namespace keel

@@ -1,0 +1,175 @@
+// keel/task/group.h — several tasks at once: all of them, or any one.
+//
+//   auto both = co_await all(load_profile(user), load_feed(user));
+//   auto& [profile, feed] = both;                   // named first, bound second
+//   std::string page = co_await any(from(mirror_a), from(mirror_b));
+//
+// Arguments are tasks or operations of the same expression. Each runs until it ends or first waits, in the order written;
+// nothing outlives the await.
+//
+// Result:  all: a tuple of the values (std::monostate for void). any: the value of the first that succeeds.
+// Errors:  all: the first error; the others are then stopped and waited for. any: the first error, when all failed.
+// Cancel:  everything in it is stopped and waited for.
+// Threads: the loop where the awaiting task began.  Cost: no frame beside those of the tasks.
+
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "keel/base/result.h"
+#include "keel/task/leaf.h"
+#include "keel/task/start.h"
+#include "keel/task/task.h"
+
+namespace keel {
+
+// One task of a group.
+template <std::size_t index, class T>
+struct Branch : Start<T> {
+  explicit Branch(Task<T>&& task) noexcept : Start<T>(std::move(task)) {}
+};
+
+// What all and any share: begins the branches below a context of its own and counts them down. Derived::ended<i>(result)
+// says by true that the others are to be stopped.
+template <class Derived, class Indices, class... Ts>
+class Group;
+template <class Derived, std::size_t... indices, class... Ts>
+class Group<Derived, std::index_sequence<indices...>, Ts...> : public Leaf, private Branch<indices, Ts>... {
+ public:
+  bool start() noexcept {
+    below_.open(&Leaf::context(), Instant::never());
+    (begin<indices, Ts>(), ...);
+    return running_ == 0;
+  }
+
+ protected:
+  explicit Group(Task<Ts>&&... tasks) noexcept : Branch<indices, Ts>(std::move(tasks))... {}
+
+ private:
+  template <std::size_t i, class T>
+  void begin() noexcept {
+    if (decided_) return;
+    Branch<i, T>& branch = *this;
+    if (branch.begin_in(below_, Instant::never(), &done<i, T>)) {
+      settle<i, T>();
+    } else {
+      ++running_;
+    }
+  }
+  template <std::size_t i, class T>
+  static void done(StartCore& start) noexcept {
+    auto& group = static_cast<Group&>(static_cast<Branch<i, T>&>(start));
+    --group.running_;
+    group.template settle<i, T>();
+    if (group.running_ == 0) group.wake();
+  }
+  template <std::size_t i, class T>
+  void settle() noexcept {
+    Branch<i, T>& branch = *this;
+    if (!static_cast<Derived*>(this)->template ended<i>(branch.take()) || std::exchange(decided_, true)) return;
+    below_.stop(Code::Cancelled);
+  }
+
+  Context below_;
+  std::size_t running_ = 0;
+  bool decided_ = false;
+};
+
+template <class T>
+using OrMonostate = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+
+template <class T>
+OrMonostate<T> value_of(Result<T>&& result) noexcept {
+  if constexpr (std::is_void_v<T>) {
+    return {};
+  } else {
+    return *std::move(result);
+  }
+}
+
+template <class... Ts>
+class [[nodiscard]] All : public Group<All<Ts...>, std::index_sequence_for<Ts...>, Ts...> {
+ public:
+  using Value = std::tuple<OrMonostate<Ts>...>;
+  explicit All(Task<Ts>&&... tasks) noexcept
+      : Group<All<Ts...>, std::index_sequence_for<Ts...>, Ts...>(std::move(tasks)...) {}
+
+  Result<Value> take() noexcept {
+    if (first_error_) return *std::move(first_error_);
+    return std::apply([](auto&... values) { return Result<Value>(Value(*std::move(values)...)); }, values_);
+  }
+  template <std::size_t i, class T>
+  bool ended(Result<T>&& result) noexcept {
+    if (result.has_value()) {
+      std::get<i>(values_).emplace(value_of(std::move(result)));
+      return false;
+    }
+    if (!first_error_) first_error_.emplace(std::move(result.error()));
+    return true;
+  }
+
+ private:
+  std::tuple<std::optional<OrMonostate<Ts>>...> values_;
+  std::optional<Error> first_error_;
+};
+
+template <class T, class... Same>
+class [[nodiscard]] Any : public Group<Any<T, Same...>, std::make_index_sequence<sizeof...(Same)>, Same...> {
+ public:
+  using Value = T;
+  explicit Any(Task<Same>&&... tasks) noexcept
+      : Group<Any<T, Same...>, std::make_index_sequence<sizeof...(Same)>, Same...>(std::move(tasks)...) {}
+
+  Result<T> take() noexcept {
+    if (!value_) return *std::move(first_error_);
+    if constexpr (std::is_void_v<T>) {
+      return {};
+    } else {
+      return *std::move(value_);
+    }
+  }
+  template <std::size_t i>
+  bool ended(Result<T>&& result) noexcept {
+    if (result.has_value()) {
+      if (!value_) value_.emplace(value_of(std::move(result)));
+      return true;
+    }
+    if (!first_error_) first_error_.emplace(std::move(result.error()));
+    return false;
+  }
+
+ private:
+  std::optional<OrMonostate<T>> value_;
+  std::optional<Error> first_error_;
+};
+
+template <class T>
+Task<T>&& to_task(Task<T>&& task) noexcept {
+  return std::move(task);
+}
+template <Operation L>
+auto to_task(L&& leaf) {
+  return as_task(leaf);
+}
+template <class X>
+using ValueOf = typename std::remove_reference_t<X>::Value;
+
+template <class... Xs>
+  requires(sizeof...(Xs) >= 2)
+All<ValueOf<Xs>...> all(Xs&&... awaited) noexcept {
+  return All<ValueOf<Xs>...>(to_task(std::forward<Xs>(awaited))...);
+}
+
+template <class X, class... Xs>
+  requires(sizeof...(Xs) >= 1 && (std::is_same_v<ValueOf<X>, ValueOf<Xs>> && ...))
+Any<ValueOf<X>, ValueOf<X>, ValueOf<Xs>...> any(X&& first, Xs&&... others) noexcept {
+  return Any<ValueOf<X>, ValueOf<X>, ValueOf<Xs>...>(to_task(std::forward<X>(first)),
+                                                     to_task(std::forward<Xs>(others))...);
+}
+
+}  // namespace keel

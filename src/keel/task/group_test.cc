@@ -1,0 +1,144 @@
+#include "keel/task/group.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "keel/task/testing.h"
+#include "keel/task/timing.h"
+
+namespace keel {
+namespace {
+
+struct GroupTest : ::testing::Test {
+  testing::TestLoop loop;
+};
+void ignore(StartCore&) noexcept {}
+
+Task<std::string> text(std::string value, Duration duration) {
+  co_await sleep_for(duration);
+  co_return value;
+}
+Task<std::unique_ptr<int>> number(int value, Duration duration) {
+  co_await sleep_for(duration);
+  co_return std::make_unique<int>(value);
+}
+Task<std::string> failing(Code code, Duration duration) {
+  co_await sleep_for(duration);
+  co_return fail(code, "failed");
+}
+
+Task<std::string> joins(Duration first, Duration second) {
+  auto all_three = co_await all(text("a text too long for the small buffer", first), number(7, second), sleep_for(1_ms));
+  auto& [a, b, nothing] = all_three;
+  static_assert(std::is_same_v<std::remove_cvref_t<decltype(nothing)>, std::monostate>);
+  co_return a + std::to_string(*b);
+}
+TEST_F(GroupTest, all_yields_every_value) {
+  for (const auto first : {Duration(), 10_ms}) {
+    for (const auto second : {Duration(), 5_ms, 20_ms}) {
+      EXPECT_EQ(loop.run(joins(first, second)).value(), "a text too long for the small buffer7");
+    }
+  }
+}
+TEST_F(GroupTest, all_runs_at_the_same_time) {
+  const Instant before = loop.now();
+  EXPECT_TRUE(loop.run(joins(50_ms, 50_ms)).is_ok());
+  EXPECT_LT(loop.now() - before, 60_ms);
+}
+
+Task<std::string> joins_failing(Duration fails_after, Duration other) {
+  auto both = co_await all(text("never", other), failing(Code::NotFound, fails_after));
+  auto& [a, b] = both;
+  co_return a + b;
+}
+TEST_F(GroupTest, all_ends_with_the_first_error_and_stops_the_others) {
+  const Instant before = loop.now();
+  EXPECT_EQ(loop.run(joins_failing(5_ms, 10_s)).error().code(), Code::NotFound);
+  EXPECT_EQ(loop.run(joins_failing(Duration(), 10_s)).error().code(), Code::NotFound);
+  EXPECT_EQ(loop.run(joins_failing(5_ms, Duration())).error().code(), Code::NotFound);
+  EXPECT_LT(loop.now() - before, 1_s);
+  EXPECT_EQ(loop.timers(), 0);
+}
+TEST_F(GroupTest, all_does_not_begin_what_follows_an_error) {
+  auto body = []() -> Task<int> {
+    auto both = co_await all(failing(Code::NotFound, Duration()), number(1, 10_s));
+    auto& [a, b] = both;
+    co_return static_cast<int>(a.size()) + *b;
+  };
+  Start<int> start;
+  EXPECT_TRUE(start.begin(body(), &ignore));
+  EXPECT_EQ(start.take().error().code(), Code::NotFound);
+}
+TEST_F(GroupTest, all_is_stopped_with_its_task) {
+  Start<std::string> start;
+  EXPECT_FALSE(start.begin(joins(10_s, 10_s), &ignore));
+  start.stop();
+  loop.run_jobs();
+  EXPECT_EQ(start.take().error().code(), Code::Cancelled);
+  EXPECT_EQ(loop.timers(), 0);
+}
+TEST_F(GroupTest, all_of_a_stopped_task_does_not_begin) {
+  StopSource stop;
+  stop.request_stop();
+  Start<std::string> start;
+  EXPECT_TRUE(start.begin(joins(10_s, 10_s), &ignore, {.stop = &stop}));
+  EXPECT_EQ(start.take().error().code(), Code::Cancelled);
+}
+Task<std::string> joins_in_time() {
+  auto both = co_await with_timeout(10_ms, all(text("a", 1_s), text("b", 1_s)));
+  auto& [a, b] = both;
+  co_return a + b;
+}
+TEST_F(GroupTest, all_obeys_a_limit) {
+  EXPECT_EQ(loop.run(joins_in_time()).error().code(), Code::DeadlineExceeded);
+  EXPECT_EQ(loop.timers(), 0);
+}
+
+Task<std::string> picks(Duration a, Duration b, bool b_fails) {
+  if (b_fails) co_return co_await any(text("a", a), failing(Code::Unavailable, b));
+  co_return co_await any(text("a", a), text("b", b), failing(Code::Unavailable, 1_ms));
+}
+TEST_F(GroupTest, any_yields_the_first_success_and_stops_the_others) {
+  const Instant before = loop.now();
+  EXPECT_EQ(loop.run(picks(10_s, 5_ms, false)).value(), "b");
+  EXPECT_EQ(loop.run(picks(5_ms, 10_s, false)).value(), "a");
+  EXPECT_EQ(loop.run(picks(10_s, Duration(), false)).value(), "b");
+  EXPECT_EQ(loop.run(picks(5_ms, Duration(), true)).value(), "a");
+  EXPECT_LT(loop.now() - before, 1_s);
+  EXPECT_EQ(loop.timers(), 0);
+}
+Task<std::string> all_fail() {
+  co_return co_await any(failing(Code::NotFound, 9_ms), failing(Code::Unavailable, 2_ms));
+}
+TEST_F(GroupTest, any_ends_with_the_first_error_when_all_fail) {
+  EXPECT_EQ(loop.run(all_fail()).error().code(), Code::Unavailable);
+}
+Task<> first_sleep() { co_await any(sleep_for(5_ms), sleep_for(10_s)); }
+TEST_F(GroupTest, any_takes_operations) {
+  const Instant before = loop.now();
+  EXPECT_TRUE(loop.run(first_sleep()).is_ok());
+  EXPECT_LT(loop.now() - before, 1_s);
+}
+TEST_F(GroupTest, any_is_stopped_with_its_task) {
+  Start<std::string> start;
+  EXPECT_FALSE(start.begin(picks(10_s, 10_s, true), &ignore));
+  start.stop();
+  loop.run_jobs();
+  EXPECT_EQ(start.take().error().code(), Code::Cancelled);
+}
+
+Task<int> nested(int depth) {
+  if (depth == 0) {
+    co_await sleep_for(3_ms);
+    co_return 1;
+  }
+  auto both = co_await all(nested(depth - 1), nested(depth - 1));
+  auto& [a, b] = both;
+  co_return a + b;
+}
+TEST_F(GroupTest, groups_nest) { EXPECT_EQ(loop.run(nested(8)).value(), 256); }
+
+}  // namespace
+}  // namespace keel

@@ -1,0 +1,47 @@
+#include "keel/task/leaf.h"
+
+#include "keel/base/check.h"
+#include "keel/exec/thread_pool.h"
+#include "keel/task/context.h"
+#include "keel/task/frame.h"
+
+namespace keel {
+
+bool Leaf::begins(Context& context) noexcept {
+  context_ = &context;
+  return when_stopped_ == WhenStopped::Begins || !context.refuses();
+}
+
+void Leaf::wait(Waiter& waiter) noexcept {
+  waiter_ = &waiter;
+  // Away from home nobody could cancel it without a race, and nothing that waits long is awaited there.
+  if (cancel_ == nullptr || context_->home() != Executor::current()) return;
+  context_->leaf_ = this;
+  registered_ = true;
+  // Its own start() may have caused the stop.
+  if (when_stopped_ == WhenStopped::IsRefused && context_->is_stopped()) [[unlikely]] {
+    Trampoline::Deferring deferring;
+    cancel_now();
+  }
+}
+
+void Leaf::forget() noexcept {
+  if (registered_) context_->leaf_ = nullptr;
+  registered_ = false;
+}
+
+void Leaf::wake() noexcept {
+  KEEL_DCHECK(waiter_ != nullptr, "a leaf wakes its task after start() has returned false");
+  forget();
+  if (Trampoline::queue(*this)) return;
+  Executor* executor = Executor::current();
+  KEEL_CHECK(executor != nullptr, "a task that is woken inside another one lives on an executor");
+  executor->post(*this);
+}
+
+void Leaf::wake_on(Executor& executor) noexcept { executor.post(*this); }
+bool Leaf::try_wake_on(ThreadPool& pool) noexcept { return pool.try_post(*this); }
+
+void Leaf::run_posted(Job& job) noexcept { Trampoline::arrive(static_cast<Leaf&>(job)); }
+
+}  // namespace keel

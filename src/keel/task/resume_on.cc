@@ -1,0 +1,43 @@
+#include "keel/task/resume_on.h"
+
+#include "keel/base/check.h"
+#include "keel/task/context.h"
+
+namespace keel {
+
+bool ResumeOn::start() noexcept {
+  if (Executor::current() == &target_) return true;
+  if (context().home() == &target_ || !context().refuses()) return false;
+  answer_ = Answer::Refused;
+  return true;
+}
+
+bool ResumeOn::suspended() noexcept {
+  if (pool_ == nullptr || context().home() == &target_) {
+    wake_on(target_);
+    return true;
+  }
+  // Full first: once posted, this may be gone.
+  answer_ = Answer::Full;
+  return try_wake_on(*pool_);
+}
+
+Result<> ResumeOn::take() noexcept {
+  if (Executor::current() == &target_) return {};
+  if (answer_ == Answer::Refused) return context().reason();
+  return fail(Code::ResourceExhausted, "the queue of the thread pool is full");
+}
+
+bool Checkpoint::suspended() noexcept {
+  Executor* executor = Executor::current();
+  KEEL_CHECK(executor != nullptr, "a checkpoint is made by a task that lives on an executor");
+  wake_on(*executor);
+  return true;
+}
+
+Result<> Checkpoint::take() noexcept {
+  if (context().refuses()) return context().reason();
+  return {};
+}
+
+}  // namespace keel

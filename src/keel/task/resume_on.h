@@ -1,0 +1,58 @@
+// keel/task/resume_on.h — moving a task to another executor, and giving others a turn.
+//
+//   Executor& home = *(co_await this_task()).executor;
+//   co_await resume_on(pool);                          // heavy or blocking work leaves the loop
+//   std::string hash = digest(file);
+//   co_await resume_on(home);                          // and comes back
+//
+// resume_on(executor)  goes on as a job of `executor`; at once when it is there already. A task that was asked to stop
+//                      is refused (Cancelled, DeadlineExceeded), except when it goes home, where its task began.
+// resume_on(pool)      the same for a ThreadPool; ResourceExhausted, where it is, when the pool's queue is full.
+// checkpoint()         lets everything else that waits on this executor run once; ends the task when it was asked to stop.
+//
+// On a pool a task may await tasks, resume_on and checkpoint; timers, scopes, groups and sockets belong to its loop. It is
+// not interrupted there; long computations poll this_task().stop. A task that ends on another executor than its
+// parent's takes the parent's end home: the parent goes on where it awaited.
+//
+// Cost: one post, no allocation.
+
+#pragma once
+
+#include "keel/base/result.h"
+#include "keel/exec/executor.h"
+#include "keel/exec/thread_pool.h"
+#include "keel/task/leaf.h"
+
+namespace keel {
+
+class [[nodiscard]] ResumeOn : public Leaf {
+ public:
+  using Value = void;
+  explicit ResumeOn(Executor& target) noexcept : Leaf(nullptr, WhenStopped::Begins), target_(target) {}
+  explicit ResumeOn(ThreadPool& pool) noexcept : Leaf(nullptr, WhenStopped::Begins), target_(pool), pool_(&pool) {}
+  bool start() noexcept;
+  bool suspended() noexcept;
+  Result<> take() noexcept;
+
+ private:
+  enum class Answer : unsigned char { Moved, Refused, Full };
+  Executor& target_;
+  ThreadPool* pool_ = nullptr;
+  Answer answer_ = Answer::Moved;
+};
+
+inline ResumeOn resume_on(Executor& target) noexcept { return ResumeOn(target); }
+inline ResumeOn resume_on(ThreadPool& pool) noexcept { return ResumeOn(pool); }
+
+class [[nodiscard]] Checkpoint : public Leaf {
+ public:
+  using Value = void;
+  Checkpoint() noexcept = default;
+  bool start() noexcept { return false; }
+  bool suspended() noexcept;
+  Result<> take() noexcept;
+};
+
+inline Checkpoint checkpoint() noexcept { return {}; }
+
+}  // namespace keel

@@ -1,0 +1,258 @@
+// Crosses threads: run under ThreadSanitizer.
+#include "keel/task/resume_on.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <latch>
+#include <string>
+#include <thread>
+
+#include "keel/task/group.h"
+#include "keel/task/scope.h"
+#include "keel/task/testing.h"
+#include "keel/task/timing.h"
+
+namespace keel {
+namespace {
+
+struct ResumeOnTest : ::testing::Test {
+  testing::TestLoop loop;
+  ThreadPool pool{{.name = "test", .threads = 3}};
+};
+void ignore(StartCore&) noexcept {}
+
+Task<bool> goes_and_returns(ThreadPool& pool) {
+  Executor& home = *(co_await this_task()).executor;
+  co_await resume_on(pool);
+  const bool away = Executor::current() == &pool && (co_await this_task()).executor == &pool;
+  co_await resume_on(pool);
+  co_await resume_on(home);
+  co_return away && Executor::current() == &home;
+}
+TEST_F(ResumeOnTest, a_task_goes_to_a_pool_and_comes_back) { EXPECT_TRUE(loop.run(goes_and_returns(pool)).value()); }
+
+// Ends on the pool; how long it takes there decides whether its parent is before, in or after its suspension.
+Task<int> ends_on(ThreadPool& pool, int spin) {
+  co_await resume_on(pool);
+  for (int i = 0; i < spin; ++i) std::atomic_signal_fence(std::memory_order_seq_cst);
+  co_return 1;
+}
+Task<int> fails_on(ThreadPool& pool, int spin) {
+  co_await resume_on(pool);
+  for (int i = 0; i < spin; ++i) std::atomic_signal_fence(std::memory_order_seq_cst);
+  co_return fail(Code::NotFound, "not on this pool");
+}
+Task<int> awaits_ends(ThreadPool& pool, int rounds) {
+  Executor& home = *(co_await this_task()).executor;
+  int total = 0;
+  for (int i = 0; i < rounds; ++i) {
+    total += co_await ends_on(pool, (i % 20) * 50);
+    if (Executor::current() != &home) co_return -1;
+    if (!co_await attempt(fails_on(pool, (i % 20) * 50))) ++total;
+    if (Executor::current() != &home) co_return -1;
+  }
+  co_return total;
+}
+TEST_F(ResumeOnTest, a_parent_goes_on_at_home_when_its_child_ends_elsewhere) {
+  EXPECT_EQ(loop.run(awaits_ends(pool, 2000)).value(), 4000);
+}
+TEST_F(ResumeOnTest, an_error_on_the_pool_ends_the_parent_at_home) {
+  auto body = [](ThreadPool& p) -> Task<int> { co_return co_await fails_on(p, 0); };
+  EXPECT_EQ(loop.run(body(pool)).error().code(), Code::NotFound);
+}
+
+// Parent and children on the pool: a child may go on, on another thread, before the parent has suspended.
+Task<int> yields(int times, bool fails) {
+  for (int i = 0; i < times; ++i) co_await checkpoint();
+  if (fails) co_return fail(Code::Conflict, "on the pool");
+  co_return 1;
+}
+Task<int> middle(int times, bool fails) { co_return co_await yields(times, fails); }
+Task<int> lives_on(ThreadPool& pool, int rounds) {
+  co_await resume_on(pool);
+  int total = 0;
+  for (int i = 0; i < rounds; ++i) {
+    total += co_await middle(i % 3, false);
+    if (!co_await attempt(middle(i % 3, true))) ++total;
+  }
+  co_return total;
+}
+TEST_F(ResumeOnTest, tasks_await_each_other_on_a_pool) { EXPECT_EQ(loop.run(lives_on(pool, 3000)).value(), 6000); }
+
+Task<int> visits(Executor& home) {
+  co_await resume_on(home);
+  co_return 1;
+}
+Task<int> child_ends_at_home(ThreadPool& pool, int rounds) {
+  Executor& home = *(co_await this_task()).executor;
+  co_await resume_on(pool);
+  int total = 0;
+  for (int i = 0; i < rounds; ++i) {
+    total += co_await visits(home);
+    if (Executor::current() != &pool) co_return -1;
+  }
+  co_return total;
+}
+TEST_F(ResumeOnTest, a_parent_on_a_pool_stays_there_when_its_child_ends_at_home) {
+  EXPECT_EQ(loop.run(child_ends_at_home(pool, 2000)).value(), 2000);
+}
+
+TEST_F(ResumeOnTest, many_tasks_at_once) {
+  auto body = [](ThreadPool& p) -> Task<> {
+    Scope scope;
+    for (int i = 0; i < 200; ++i) scope.spawn(awaits_ends(p, 5));
+    for (int i = 0; i < 50; ++i) scope.spawn(lives_on(p, 5));
+    co_await scope.join();
+  };
+  EXPECT_TRUE(loop.run(body(pool)).is_ok());
+}
+
+TEST_F(ResumeOnTest, a_full_pool_is_resource_exhausted_where_the_task_is) {
+  ThreadPool small({.name = "small", .threads = 1, .queue_max = 1});
+  std::latch began{1}, go{1};
+  struct Block : Job {
+    Block(std::latch& b, std::latch& g) : Job(&run_it), began(b), go(g) {}
+    static void run_it(Job& job) noexcept {
+      auto& self = static_cast<Block&>(job);
+      self.began.count_down();
+      self.go.wait();
+    }
+    std::latch& began;
+    std::latch& go;
+  } block(began, go);
+  small.post(block);
+  began.wait();
+  auto body = [](ThreadPool& p, std::latch& free) -> Task<int> {
+    Scope scope;
+    scope.spawn(ends_on(p, 0));
+    auto second = co_await attempt(ends_on(p, 0));
+    auto third = co_await attempt(resume_on(p));
+    free.count_down();
+    co_await scope.join();
+    const bool both = !second && second.error().code() == Code::ResourceExhausted && !third &&
+                      third.error().code() == Code::ResourceExhausted;
+    if (!both) co_return 0;
+    co_return co_await ends_on(p, 0);
+  };
+  EXPECT_EQ(loop.run(body(small, go)).value(), 1);
+  auto fails = [](ThreadPool& p) -> Task<> { co_await resume_on(p); };
+  small.stop();
+  EXPECT_EQ(loop.run(fails(small)).error().code(), Code::ResourceExhausted);
+}
+
+TEST_F(ResumeOnTest, a_stopped_task_does_not_go_away) {
+  StopSource stop;
+  stop.request_stop();
+  Start<int> start;
+  EXPECT_TRUE(start.begin(ends_on(pool, 0), &ignore, {.stop = &stop}));
+  EXPECT_EQ(start.take().error().code(), Code::Cancelled);
+}
+
+Task<int> polls(ThreadPool& pool, std::latch& there) {
+  Executor& home = *(co_await this_task()).executor;
+  StopToken stop = (co_await this_task()).stop;
+  co_await resume_on(pool);
+  there.count_down();
+  while (!stop.stop_requested()) std::this_thread::yield();
+  co_await resume_on(home);
+  co_return Executor::current() == &home ? 1 : 0;
+}
+TEST_F(ResumeOnTest, a_stopped_task_on_a_pool_sees_it_and_may_come_home) {
+  std::latch there{1};
+  Start<int> start;
+  EXPECT_FALSE(start.begin(polls(pool, there), &ignore));
+  there.wait();
+  start.stop();
+  loop.run_until([&] { return start.has_ended(); });
+  EXPECT_EQ(start.take().value(), 1);
+}
+
+TEST_F(ResumeOnTest, a_limit_waits_for_what_is_on_a_pool) {
+  auto body = [](ThreadPool& p, std::latch& there) -> Task<int> { co_return co_await with_timeout(5_ms, polls(p, there)); };
+  std::latch there{1};
+  Start<int> start;
+  EXPECT_FALSE(start.begin(body(pool, there), &ignore));
+  there.wait();
+  loop.run_until([&] { return start.has_ended(); });
+  EXPECT_EQ(start.take().value(), 1);
+}
+
+Task<int> group_over_pool(ThreadPool& pool) {
+  auto both = co_await all(ends_on(pool, 100), lives_on(pool, 3));
+  auto& [a, b] = both;
+  co_return a + b;
+}
+TEST_F(ResumeOnTest, groups_join_tasks_that_end_on_a_pool) { EXPECT_EQ(loop.run(group_over_pool(pool)).value(), 7); }
+
+// Fails on the pool while children of its scope wait at home.
+Task<> waits_long(std::atomic<int>& ended) {
+  struct Count {
+    std::atomic<int>& n;
+    ~Count() { ++n; }
+  } count{ended};
+  co_await sleep_for(10_s);
+}
+Task<> fails_away_with_children(ThreadPool& pool, std::atomic<int>& ended) {
+  Scope scope;
+  scope.spawn(waits_long(ended));
+  scope.spawn(waits_long(ended));
+  co_await resume_on(pool);
+  co_await fail(Code::Conflict, "away from home");
+}
+TEST_F(ResumeOnTest, children_at_home_are_joined_when_their_parent_fails_on_a_pool) {
+  std::atomic<int> ended{0};
+  const Instant before = loop.now();
+  Start<void> start;
+  EXPECT_FALSE(start.begin(fails_away_with_children(pool, ended), &ignore));
+  while (!start.has_ended()) {
+    loop.run_jobs();
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(start.take().error().code(), Code::Conflict);
+  EXPECT_EQ(ended, 2);
+  EXPECT_EQ(loop.now(), before);
+}
+
+Task<> notes(std::string& trace, char name) {
+  for (int i = 0; i < 2; ++i) {
+    trace += name;
+    co_await checkpoint();
+  }
+}
+TEST_F(ResumeOnTest, a_checkpoint_lets_others_run) {
+  std::string trace;
+  auto body = [](std::string& t) -> Task<> {
+    Scope scope;
+    scope.spawn(notes(t, 'a'));
+    scope.spawn(notes(t, 'b'));
+    co_await scope.join();
+  };
+  EXPECT_TRUE(loop.run(body(trace)).is_ok());
+  EXPECT_EQ(trace, "abab");
+}
+TEST_F(ResumeOnTest, a_checkpoint_ends_a_stopped_task) {
+  std::string trace;
+  Start<void> start;
+  EXPECT_FALSE(start.begin(notes(trace, 'a'), &ignore));
+  start.stop();
+  loop.run_jobs();
+  EXPECT_EQ(start.take().error().code(), Code::Cancelled);
+  EXPECT_EQ(trace, "a");
+}
+TEST_F(ResumeOnTest, a_checkpoint_ends_a_task_past_its_deadline) {
+  std::string trace;
+  Start<void> start;
+  EXPECT_FALSE(start.begin(notes(trace, 'a'), &ignore, {.deadline = loop.now() + 5_ms}));
+  loop.advance(Duration());
+  EXPECT_FALSE(trace.empty());
+  loop.run_until([&] { return start.has_ended(); });
+  EXPECT_TRUE(start.take().is_ok());
+
+  trace.clear();
+  EXPECT_TRUE(start.begin(notes(trace, 'a'), &ignore, {.deadline = loop.now()}));
+  EXPECT_EQ(start.take().error().code(), Code::DeadlineExceeded);
+}
+
+}  // namespace
+}  // namespace keel

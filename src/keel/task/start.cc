@@ -1,0 +1,33 @@
+#include "keel/task/start.h"
+
+namespace keel {
+
+void StartCore::hold(Frame& frame) noexcept {
+  KEEL_CHECK(!running_, "a Start begins one task at a time");
+  reset();
+  frame_ = &frame;
+}
+
+bool StartCore::begin_held(Context* parent, Instant deadline, Done done) noexcept {
+  done_ = done;
+  context_.open(parent, deadline);
+  KEEL_CHECK(home() == nullptr || home()->is_serial(), "a task is begun on a loop; it goes to a pool by resume_on");
+  running_ = true;
+  if (!frame_->start_for(*this, context_)) return false;
+  running_ = false;
+  context_.close();
+  return true;
+}
+
+void StartCore::ended() noexcept {
+  running_ = false;
+  context_.close();
+  done_(*this);
+}
+
+void StartCore::reset() noexcept {
+  KEEL_CHECK(!running_, "a Start is destroyed after its task has ended: stop it and wait for done");
+  if (frame_ != nullptr) std::exchange(frame_, nullptr)->destroy();
+}
+
+}  // namespace keel

@@ -1,0 +1,97 @@
+// keel/task/start.h — begins a task from plain code: a connection's state machine, a test, main.
+//
+//   struct Connection {
+//     Start<Response> handling;
+//     void on_request() {
+//       if (handling.begin(handler(request), &answered)) send(handling.take());
+//     }
+//     static void answered(StartCore& start) noexcept { … connection of start …; }
+//   };
+//
+// begin() runs the task until it ends or first waits. True: it has ended, take() has the result and done is not called.
+// False: done(start) is called later, once, on the executor that began it, from the loop and not inside the task's
+// frame: there the Start may be taken from, begun again or destroyed.
+//
+// Ownership: intrusive; owns the task's frame from begin() to take(). Immovable.
+// Lifetime:  destroying one whose task still runs is a bug and aborts: stop() it and wait for done.
+// Threads:   one executor, a serial one (or none, when the task never leaves this thread).
+// Cost:      one frame from the pool, no heap; task_bench has the figures.
+
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include "keel/base/check.h"
+#include "keel/task/context.h"
+#include "keel/task/frame.h"
+#include "keel/task/task.h"
+
+namespace keel {
+
+struct StartOptions {
+  Instant deadline = Instant::never();  // Inherited by what the task awaits. No timer is started: at that time
+                                        // operations are no longer begun, and whoever set it calls stop() to end
+                                        // the one that waits. with_timeout does both.
+  StopSource* stop = nullptr;           // Stops the task with others.
+};
+
+class StartCore {
+ public:
+  using Done = void (*)(StartCore&) noexcept;
+
+  StartCore() = default;
+  StartCore(const StartCore&) = delete;
+  StartCore& operator=(const StartCore&) = delete;
+
+  bool is_running() const noexcept { return running_; }
+  bool has_ended() const noexcept {
+    return !running_ && frame_ != nullptr && (frame_->has_value() || frame_->has_error());
+  }
+  // Asks the task to end; done follows as ever. No effect when it does not run.
+  void stop(Code reason = Code::Cancelled) noexcept {
+    if (running_) context_.stop(reason);
+  }
+
+  // For Frame.
+  Executor* home() const noexcept { return context_.home(); }
+  void ended() noexcept;
+
+ protected:
+  ~StartCore() { reset(); }
+  void hold(Frame& frame) noexcept;
+  bool begin_held(Context* parent, Instant deadline, Done done) noexcept;
+  void reset() noexcept;
+  Frame* frame() const noexcept { return frame_; }
+
+ private:
+  Context context_;
+  Frame* frame_ = nullptr;
+  Done done_ = nullptr;
+  bool running_ = false;
+};
+
+template <class T>
+class Start : public StartCore {
+ public:
+  Start() = default;
+  // Holds a task that is begun later, by begin_in.
+  explicit Start(Task<T>&& task) noexcept { hold(task.release()); }
+
+  bool begin(Task<T>&& task, Done done, const StartOptions& options = {}) noexcept {
+    hold(task.release());
+    return begin_held(options.stop != nullptr ? &options.stop->context() : nullptr, options.deadline, done);
+  }
+  // Begins the held task below `parent`: for groups of tasks.
+  bool begin_in(Context& parent, Instant deadline, Done done) noexcept { return begin_held(&parent, deadline, done); }
+
+  // The result, once, after the end; frees the frame.
+  Result<T> take() noexcept {
+    KEEL_CHECK(has_ended(), "a result is taken once, after its task has ended");
+    Result<T> result = static_cast<Promise<T>*>(frame())->take_result();
+    reset();
+    return result;
+  }
+};
+
+}  // namespace keel

@@ -1,0 +1,322 @@
+// keel/task/task.h — Task<T>: a coroutine that completes with Result<T>.
+//
+//   Task<Page> load_page(UserId user) {
+//     auto both = co_await with_timeout(200_ms, all(load_profile(user), load_feed(user)));
+//     auto& [profile, feed] = both;                  // named first, bound second (a compiler defect, compiler_test.cc)
+//     co_return Page{std::move(profile), std::move(feed)};
+//   }
+//
+// co_await x     yields the value, or ends this coroutine with the error (its frame is not resumed, its locals are
+//                destroyed by its owner). x is a Task, an operation (leaf.h), a Result, or fail(…).
+// co_await attempt(x)   yields the Result itself.
+// co_await this_task()  yields {executor, deadline, stop}.
+// co_return      takes a T, a Result<T>, an Error or fail(…). A Task<> ends with an error by co_await fail(…).
+//
+// Result:    T, moved out once. An exception that leaves the body becomes Code::Internal with its what().
+// Ownership: lazy and immovable: awaited in the expression that made it, or handed to a Scope, Start or group. The frame
+//            comes from the thread's pool (base/pool.h).
+// Lifetime:  parameters are taken by value unless the caller awaits at once. No capturing coroutine lambdas.
+// Threads:   after any await the task is on the executor where it was, unless it awaited resume_on.
+// Cancel:    an awaited operation ends with Cancelled or DeadlineExceeded; the task unwinds from there (context.h).
+// Cost:      see task_bench.cc; an await that completes at once does not go through a loop and does not use the stack.
+
+#pragma once
+
+#include <concepts>
+#include <coroutine>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "keel/base/check.h"
+#include "keel/base/result.h"
+#include "keel/task/context.h"
+#include "keel/task/frame.h"
+#include "keel/task/leaf.h"
+
+namespace keel {
+
+template <class T>
+class Promise;
+template <class T>
+class Start;
+class Scope;
+
+template <class T = void>
+class [[nodiscard]] Task {
+  static_assert(!std::is_reference_v<T>, "a task yields a value; return a pointer for something that lives elsewhere");
+
+ public:
+  using Value = T;
+  using promise_type = Promise<T>;
+
+  explicit Task(Promise<T>& promise) noexcept : promise_(&promise) {}
+  Task(const Task&) = delete;
+  Task& operator=(const Task&) = delete;
+  ~Task() {
+    if (promise_ != nullptr) promise_->destroy();
+  }
+
+  // For whoever takes the frame over, and for the awaiting side.
+  Promise<T>& release() noexcept { return *std::exchange(promise_, nullptr); }
+  Promise<T>& promise() const noexcept { return *promise_; }
+
+ private:
+  Promise<T>* promise_;
+};
+
+// What can be awaited inside a task by the protocol of leaf.h.
+template <class L>
+concept Operation = std::derived_from<std::remove_reference_t<L>, Leaf>;
+
+template <class X>
+struct Attempt {
+  X& awaited;
+};
+
+// attempt(x): the Result instead of the value; x is a task or an operation in the same expression.
+template <class T>
+Attempt<Task<T>> attempt(Task<T>&& task) noexcept {
+  return {task};
+}
+template <Operation L>
+Attempt<std::remove_reference_t<L>> attempt(L&& leaf) noexcept {
+  return {leaf};
+}
+
+struct TaskInfo {
+  Executor* executor;  // Where the body runs now; null outside executors.
+  Instant deadline;    // Instant::never() when there is none.
+  StopToken stop;
+};
+struct ThisTask {};
+inline ThisTask this_task() noexcept { return {}; }
+
+template <class T, bool attempts>
+class TaskAwait {
+ public:
+  TaskAwait(Frame& self, Promise<T>& child) noexcept : self_(self), child_(child) {}
+  bool await_ready() noexcept {
+    ended_ = child_.start_for(self_, attempts);
+    return ended_ && (attempts || child_.has_value());
+  }
+  bool await_suspend(std::coroutine_handle<>) noexcept {
+    if (!ended_) {
+      if (self_.suspends()) return true;
+      if (attempts || child_.has_value()) return false;
+    }
+    self_.fail(std::move(child_.error()));
+    return true;
+  }
+  auto await_resume() {
+    if constexpr (attempts) {
+      return child_.take_result();
+    } else if constexpr (!std::is_void_v<T>) {
+      return child_.take_value();
+    }
+  }
+
+ private:
+  Frame& self_;
+  Promise<T>& child_;
+  bool ended_ = false;
+};
+
+template <class L, bool attempts>
+class LeafAwait : private Leaf::Waiter {
+  using T = typename L::Value;
+
+ public:
+  LeafAwait(Frame& self, L& leaf) noexcept : Waiter{&arrived}, self_(self), leaf_(leaf) {}
+  bool await_ready() noexcept {
+    if (!leaf_.begins(self_.context())) {
+      result_.emplace(self_.context().reason());
+    } else if (leaf_.start()) {
+      take();
+    } else {
+      return false;
+    }
+    return attempts || result_->has_value();
+  }
+  bool await_suspend(std::coroutine_handle<>) noexcept {
+    if (!result_) {
+      const bool before = self_.set_suspended(true);
+      leaf_.wait(*this);
+      if constexpr (requires { leaf_.suspended(); }) {
+        // True: it goes on elsewhere, perhaps already, and nothing here may be touched.
+        if (leaf_.suspended()) return true;
+        self_.set_suspended(before);
+        leaf_.forget();
+        take();
+        if (attempts || result_->has_value()) return false;
+      } else {
+        return true;
+      }
+    }
+    self_.fail(std::move(result_->error()));
+    return true;
+  }
+  auto await_resume() {
+    if constexpr (attempts) {
+      return Result<T>(std::move(*result_));
+    } else if constexpr (!std::is_void_v<T>) {
+      return T(*std::move(*result_));
+    }
+  }
+
+ private:
+  static void arrived(Leaf::Waiter& waiter) noexcept {
+    auto& await = static_cast<LeafAwait&>(waiter);
+    await.take();
+    if (attempts || await.result_->has_value()) {
+      await.self_.resume();
+    } else {
+      await.self_.fail(std::move(await.result_->error()));
+    }
+  }
+  void take() noexcept {
+    result_.emplace(leaf_.take());
+    if (!result_->has_value() && result_->error().code() == Code::Cancelled && self_.context().is_stopped()) {
+      result_.emplace(self_.context().reason());
+    }
+  }
+
+  Frame& self_;
+  L& leaf_;
+  std::optional<Result<T>> result_;
+};
+
+template <class T>
+class ResultAwait {
+ public:
+  ResultAwait(Frame& self, Result<T>&& result) noexcept : self_(self), result_(std::move(result)) {}
+  bool await_ready() const noexcept { return result_.has_value(); }
+  void await_suspend(std::coroutine_handle<>) noexcept { self_.fail(std::move(result_.error())); }
+  auto await_resume() {
+    if constexpr (!std::is_void_v<T>) return T(*std::move(result_));
+  }
+
+ private:
+  Frame& self_;
+  Result<T> result_;
+};
+
+class ThisTaskAwait {
+ public:
+  explicit ThisTaskAwait(Frame& self) noexcept : self_(self) {}
+  bool await_ready() const noexcept { return true; }
+  void await_suspend(std::coroutine_handle<>) const noexcept {}
+  TaskInfo await_resume() const noexcept {
+    return {Executor::current(), self_.context().deadline(), StopToken(self_.context())};
+  }
+
+ private:
+  Frame& self_;
+};
+
+class PromiseCore : public Frame {
+ public:
+  explicit PromiseCore(std::coroutine_handle<> handle) noexcept : Frame(handle) {}
+
+  struct Final {
+    bool await_ready() const noexcept { return false; }
+    template <class P>
+    void await_suspend(std::coroutine_handle<P> handle) const noexcept {
+      handle.promise().end();
+    }
+    void await_resume() const noexcept {}
+  };
+  std::suspend_always initial_suspend() const noexcept { return {}; }
+  Final final_suspend() const noexcept { return {}; }
+  void unhandled_exception() noexcept { set_exception(); }
+
+  template <class U>
+  TaskAwait<U, false> await_transform(Task<U>&& task) noexcept {
+    return {*this, task.promise()};
+  }
+  template <class U>
+  TaskAwait<U, true> await_transform(Attempt<Task<U>> attempted) noexcept {
+    return {*this, attempted.awaited.promise()};
+  }
+  template <Operation L>
+  LeafAwait<std::remove_reference_t<L>, false> await_transform(L&& leaf) noexcept {
+    return {*this, leaf};
+  }
+  template <Operation L>
+  LeafAwait<L, true> await_transform(Attempt<L> attempted) noexcept {
+    return {*this, attempted.awaited};
+  }
+  template <class U>
+  ResultAwait<U> await_transform(Result<U>&& result) noexcept {
+    return {*this, std::move(result)};
+  }
+  ResultAwait<void> await_transform(std::unexpected<Error>&& error) noexcept { return {*this, std::move(error)}; }
+  ResultAwait<void> await_transform(Error&& error) noexcept { return {*this, std::move(error)}; }
+  ThisTaskAwait await_transform(ThisTask) noexcept { return ThisTaskAwait(*this); }
+};
+
+template <class T>
+class Promise final : public PromiseCore {
+ public:
+  Promise() noexcept : PromiseCore(std::coroutine_handle<Promise>::from_promise(*this)) {}
+  ~Promise() {
+    if (has_value()) std::destroy_at(std::addressof(value_));
+  }
+  Task<T> get_return_object() noexcept { return Task<T>(*this); }
+
+  template <class U = T>
+    requires(std::is_constructible_v<T, U> && !std::is_same_v<std::remove_cvref_t<U>, Result<T>> &&
+             !std::is_same_v<std::remove_cvref_t<U>, Error> &&
+             !std::is_same_v<std::remove_cvref_t<U>, std::unexpected<Error>>)
+  void return_value(U&& value) {
+    std::construct_at(std::addressof(value_), std::forward<U>(value));
+    set_value();
+  }
+  void return_value(Result<T>&& result) {
+    if (result.has_value()) {
+      std::construct_at(std::addressof(value_), *std::move(result));
+      set_value();
+    } else {
+      set_error(std::move(result.error()));
+    }
+  }
+  void return_value(Error&& error) noexcept { set_error(std::move(error)); }
+  void return_value(std::unexpected<Error>&& error) noexcept { set_error(std::move(error).error()); }
+
+  T take_value() { return std::move(value_); }
+  Result<T> take_result() {
+    if (has_value()) return Result<T>(std::move(value_));
+    return Result<T>(std::move(error()));
+  }
+
+ private:
+  union {
+    T value_;
+  };
+};
+
+template <>
+class Promise<void> final : public PromiseCore {
+ public:
+  Promise() noexcept : PromiseCore(std::coroutine_handle<Promise>::from_promise(*this)) {}
+  Task<void> get_return_object() noexcept { return Task<void>(*this); }
+  void return_void() noexcept { set_value(); }
+
+  Result<> take_result() {
+    if (has_value()) return Result<>();
+    return Result<>(std::move(error()));
+  }
+};
+
+// An operation in a frame of its own; `leaf` lives until the task has ended.
+template <Operation L>
+Task<typename L::Value> as_task(L& leaf) {
+  if constexpr (std::is_void_v<typename L::Value>) {
+    co_await leaf;
+  } else {
+    co_return co_await leaf;
+  }
+}
+
+}  // namespace keel

@@ -1,0 +1,42 @@
+#include "keel/task/timing.h"
+
+#include "keel/base/host.h"
+
+namespace keel {
+
+bool SleepFor::start() noexcept {
+  if (duration_ <= Duration()) return true;
+  Host& host = Host::current();
+  host.start_timer(*this, host.now() + duration_);
+  return false;
+}
+Result<> SleepFor::take() noexcept {
+  if (cancelled_) return Error(Code::Cancelled, "a sleep was ended early");
+  return {};
+}
+void SleepFor::cancel(Leaf& leaf) noexcept {
+  auto& sleep = static_cast<SleepFor&>(leaf);
+  Host::current().stop_timer(sleep);
+  sleep.cancelled_ = true;
+  sleep.wake();
+}
+
+bool TimeLimit::limits(Instant& deadline) const noexcept {
+  deadline = Host::current().now() + limit_;
+  return limit_ > Duration();
+}
+void TimeLimit::start_timer(Instant deadline, StartCore& child) noexcept {
+  limited_ = &child;
+  if (deadline < context().deadline()) Host::current().start_timer(*this, deadline);
+}
+void TimeLimit::finish() noexcept {
+  if (Timer::is_running()) Host::current().stop_timer(*this);
+  wake();
+}
+void TimeLimit::fired(Timer& timer) noexcept {
+  auto& limit = static_cast<TimeLimit&>(timer);
+  limit.expired_ = true;
+  limit.limited_->stop(Code::DeadlineExceeded);
+}
+
+}  // namespace keel

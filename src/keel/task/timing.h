@@ -1,0 +1,98 @@
+// keel/task/timing.h — waiting for time, and bounding how long something may take.
+//
+// Threads: a loop's (timers belong to it).  Cost: a timer on the wheel; with_timeout adds no frame for a Task and one
+// for another operation.
+
+#pragma once
+
+#include <utility>
+
+#include "keel/base/time.h"
+#include "keel/base/wheel.h"
+#include "keel/task/leaf.h"
+#include "keel/task/start.h"
+#include "keel/task/task.h"
+
+namespace keel {
+
+class [[nodiscard]] SleepFor : public Leaf, private Timer {
+ public:
+  using Value = void;
+  explicit SleepFor(Duration duration) noexcept : Leaf(&cancel), Timer(&fired), duration_(duration) {}
+  bool start() noexcept;
+  Result<> take() noexcept;
+
+ private:
+  static void fired(Timer& timer) noexcept { static_cast<SleepFor&>(timer).wake(); }
+  static void cancel(Leaf& leaf) noexcept;
+  Duration duration_;
+  bool cancelled_ = false;
+};
+
+// Completes after `duration`, not before; at once when it is not positive. Cancelled or DeadlineExceeded when stopped.
+inline SleepFor sleep_for(Duration duration) noexcept { return SleepFor(duration); }
+
+// The part of with_timeout that does not depend on the type.
+class TimeLimit : public Leaf, private Timer {
+ protected:
+  explicit TimeLimit(Duration limit) noexcept : Timer(&fired), limit_(limit) {}
+  // False: the time is over already. Else `deadline` is when it will be.
+  bool limits(Instant& deadline) const noexcept;
+  void start_timer(Instant deadline, StartCore& child) noexcept;
+  void finish() noexcept;
+  void expire() noexcept { expired_ = true; }
+  bool is_expired() const noexcept { return expired_; }
+  static Error expiry() noexcept { return Error(Code::DeadlineExceeded, "the time limit has passed"); }
+
+ private:
+  static void fired(Timer& timer) noexcept;
+  Duration limit_;
+  StartCore* limited_ = nullptr;
+  bool expired_ = false;
+};
+
+template <class T>
+class [[nodiscard]] Timed : public TimeLimit {
+ public:
+  using Value = T;
+  Timed(Duration limit, Task<T>&& task) noexcept : TimeLimit(limit), child_(*this, std::move(task)) {}
+  bool start() noexcept {
+    Instant deadline;
+    if (!limits(deadline)) {
+      expire();
+      return true;
+    }
+    began_ = true;
+    if (child_.begin_in(context(), deadline, &done)) return true;
+    start_timer(deadline, child_);
+    return false;
+  }
+  Result<T> take() noexcept {
+    if (!began_) return expiry();
+    Result<T> result = child_.take();
+    if (is_expired() && !result.has_value() && result.error().code() == Code::Cancelled) return expiry();
+    return result;
+  }
+
+ private:
+  struct Child : Start<T> {
+    Child(Timed& t, Task<T>&& task) noexcept : Start<T>(std::move(task)), timed(t) {}
+    Timed& timed;
+  };
+  static void done(StartCore& start) noexcept { static_cast<Child&>(start).timed.finish(); }
+  Child child_;
+  bool began_ = false;
+};
+
+// Awaits a task or an operation for at most `limit`. On expiry it is cancelled, waited for, and the error is
+// DeadlineExceeded; what ended in time after all keeps its result. Deadlines only shorten: the inherited one still holds.
+template <class T>
+Timed<T> with_timeout(Duration limit, Task<T>&& task) noexcept {
+  return Timed<T>(limit, std::move(task));
+}
+template <Operation L>
+Timed<typename std::remove_reference_t<L>::Value> with_timeout(Duration limit, L&& leaf) noexcept {
+  return Timed<typename std::remove_reference_t<L>::Value>(limit, as_task(leaf));
+}
+
+}  // namespace keel
