@@ -1,0 +1,157 @@
+#include "keel/app/log_line.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cmath>
+#include <string>
+
+#include "keel/base/host.h"
+
+namespace keel::app {
+namespace {
+
+using log::field;
+
+class FixedClock final : public Host {
+ public:
+  explicit FixedClock(std::int64_t wall_ns) : wall_ns_(wall_ns), before_(Host::set_current(this)) {}
+  ~FixedClock() override { Host::set_current(before_); }
+  Instant now() noexcept override { return Instant::from_ns(1); }
+  std::int64_t wall_ns() noexcept override { return wall_ns_; }
+  std::uint64_t random() noexcept override { return 4; }
+  void start_timer(Timer&, Instant) noexcept override {}
+  void stop_timer(Timer&) noexcept override {}
+  std::unique_ptr<Thread> start_thread(const char* name, Function<void()> body) override {
+    return Host::system().start_thread(name, std::move(body));
+  }
+
+ private:
+  std::int64_t wall_ns_;
+  Host* before_;
+};
+
+// 2026-11-21T03:31:00.123456Z
+constexpr std::int64_t moment = 1'795'231'860'123'456'789;
+
+class LogLine : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!log::is_recorded) GTEST_SKIP() << "compiled out";
+  }
+  std::string line(LineFormat format, Level source_level = Level::Fatal) {
+    LineFormatter formatter(format, source_level);
+    Buffer out;
+    reader_.drain([&](const log::Record& record) { formatter.append(out, record); });
+    return std::string(out.view());
+  }
+  // The value of the field "v" in JSON and in text.
+  std::pair<std::string, std::string> both(std::string_view text) {
+    log_.info("m", field("v", text));
+    std::string json = line(LineFormat::Json);
+    log_.info("m", field("v", text));
+    std::string plain = line(LineFormat::Text);
+    json = json.substr(json.find("\"v\":") + 4);
+    plain = plain.substr(plain.find("v=") + 2);
+    return {json.substr(0, json.size() - 2), plain.substr(0, plain.size() - 1)};
+  }
+
+  FixedClock clock_{moment};
+  log::Reader reader_{false};
+  log::Ring ring_;
+  log::Logger log_{"http.server"};
+};
+
+TEST_F(LogLine, is_json_with_the_fields_in_order) {
+  log::ScopedTrace trace({0x0123456789abcdef, 0xf});
+  log_.info("request", field("method", "GET"), field("path", "/api/users"), field("status", 200),
+            field("bytes", 1234u), field("duration", 17_us), field("cached", false), field("ratio", 0.25));
+
+  EXPECT_EQ(line(LineFormat::Json),
+            "{\"time\":\"2026-11-21T03:31:00.123456Z\",\"level\":\"info\",\"component\":\"http.server\",\"message\":"
+            "\"request\",\"method\":\"GET\",\"path\":\"/api/users\",\"status\":200,\"bytes\":1234,"
+            "\"duration\":0.000017,\"cached\":false,\"ratio\":0.25,\"trace\":\"0123456789abcdef000000000000000f\"}\n");
+}
+
+TEST_F(LogLine, is_text_when_told_so) {
+  log::ScopedTrace trace({0, 1});
+  log_.info("request", field("method", "GET"), field("path", "/a b"), field("empty", ""), field("duration", -1500_ms));
+
+  EXPECT_EQ(line(LineFormat::Text),
+            "2026-11-21T03:31:00.123456Z INFO  http.server: request method=GET path=\"/a b\" empty=\"\" "
+            "duration=-1.5 trace=00000000000000000000000000000001\n");
+}
+
+TEST_F(LogLine, spells_errors_out) {
+  log_.warn("failed", Error::from_errno("open", ENOENT), field("cause", Error(Code::Conflict, "taken")));
+
+  EXPECT_NE(line(LineFormat::Json).find("\"error\":\"open: No such file or directory\",\"error_code\":\"NotFound\","
+                                        "\"cause\":\"taken\",\"cause_code\":\"Conflict\""),
+            std::string::npos);
+}
+
+TEST_F(LogLine, names_the_source_from_its_level_on) {
+  log_.warn("w");
+  EXPECT_NE(line(LineFormat::Json, Level::Warn).find("\"source\":\"log_line_test.cc:"), std::string::npos);
+  log_.info("i");
+  EXPECT_EQ(line(LineFormat::Json, Level::Warn).find("source"), std::string::npos);
+}
+
+TEST_F(LogLine, numbers_that_are_none_are_null) {
+  log_.info("m", field("a", std::nan("")), field("b", INFINITY), field("c", 1e300), field("d", 0_s), field("e", 2_s));
+  EXPECT_NE(line(LineFormat::Json).find("\"a\":null,\"b\":null,\"c\":1e+300,\"d\":0,\"e\":2}"), std::string::npos);
+}
+
+// Log injection and terminal escapes: whatever a field holds, the record stays one line of printable text.
+TEST_F(LogLine, escapes_what_could_forge_a_line) {
+  struct Case {
+    std::string_view bytes, json, text;
+  };
+  const Case cases[] = {
+      {"a\"b\\c", R"("a\"b\\c")", R"("a\"b\\c")"},
+      {"x\r\n{\"level\":\"fatal\"}", R"("x\r\n{\"level\":\"fatal\"}")", R"("x\r\n{\"level\":\"fatal\"}")"},
+      {"\x1b[31mred", R"("\u001b[31mred")", R"("\u{001b}[31mred")"},
+      {std::string_view("nul\0end", 7), R"("nul\u0000end")", R"("nul\u{0000}end")"},
+      {"del\x7f", R"("del\u007f")", R"("del\u{007f}")"},
+      {"c1\xc2\x9b", R"("c1\u009b")", R"("c1\u{009b}")"},
+      {"sep\xe2\x80\xa8", R"("sep\u2028")", R"("sep\u{2028}")"},
+      {"bidi\xe2\x80\xae", R"("bidi\u202e")", R"("bidi\u{202e}")"},
+      {"gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x8e\x89", "\"gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x8e\x89\"",
+       "\"gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x8e\x89\""},
+      {"\xff\xfe", R"("\ufffd\ufffd")", R"("\xff\xfe")"},
+      {"\xc0\xaf", R"("\ufffd\ufffd")", R"("\xc0\xaf")"},                  // overlong
+      {"\xed\xa0\x80", R"("\ufffd\ufffd\ufffd")", R"("\xed\xa0\x80")"},    // surrogate
+      {"\xf4\x90\x80\x80", R"("\ufffd\ufffd\ufffd\ufffd")", R"("\xf4\x90\x80\x80")"},
+      {"cut\xe2\x82", R"("cut\ufffd\ufffd")", R"("cut\xe2\x82")"},
+      {"a=b", "\"a=b\"", "\"a=b\""},
+      {"%s%n{}", "\"%s%n{}\"", "%s%n{}"},
+  };
+  for (const Case& c : cases) {
+    const auto [json, text] = both(c.bytes);
+    EXPECT_EQ(json, c.json);
+    EXPECT_EQ(text, c.text);
+  }
+}
+
+TEST(LogLineTime, follows_the_calendar) {
+  if (!log::is_recorded) GTEST_SKIP() << "compiled out";
+  LineFormatter formatter(LineFormat::Text, Level::Fatal);
+  log::Reader reader(false);
+  const std::pair<std::int64_t, std::string_view> cases[] = {
+      {0, "1970-01-01T00:00:00.000000Z"},
+      {999, "1970-01-01T00:00:00.000000Z"},
+      {-1000, "1969-12-31T23:59:59.999999Z"},
+      {1'709'210'096'000'001'000, "2024-02-29T12:34:56.000001Z"},
+      {1'709'210'096'999'999'999, "2024-02-29T12:34:56.999999Z"},
+  };
+  for (const auto& [ns, text] : cases) {
+    FixedClock clock(ns);
+    log::Logger("t").info("m");
+    Buffer out;
+    reader.drain([&](const log::Record& record) { formatter.append(out, record); });
+    EXPECT_EQ(out.view().substr(0, 27), text);
+  }
+}
+
+}  // namespace
+}  // namespace keel::app

@@ -1,0 +1,233 @@
+#include "keel/app/log_writer.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <mutex>
+#include <utility>
+
+#include "keel/base/check.h"
+#include "keel/base/host.h"
+#include "keel/observe/log.h"
+
+namespace keel::app {
+namespace {
+
+constexpr int patience_ms = 1000;  // For a pipe or terminal that takes nothing, the first time.
+
+Result<int> open_file(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
+  if (descriptor < 0) {
+    return std::unexpected(Error::from_errno("open", errno).because("log file " + path));
+  }
+  return descriptor;
+}
+
+}  // namespace
+
+// A sink, the lines that wait for it and what became of them.
+class LogWriter::Output {
+ public:
+  explicit Output(LogSink sink) : sink_(std::move(sink)), formatter_(sink_.format, sink_.source_level) {}
+  Output(Output&& other) noexcept
+      : sink_(std::move(other.sink_)), formatter_(other.formatter_), pending_(std::move(other.pending_)),
+        descriptor_(std::exchange(other.descriptor_, -1)), is_file_(other.is_file_) {}
+  ~Output() { close(); }
+
+  Result<> open() {
+    switch (sink_.to) {
+      case LogSink::To::Stderr: descriptor_ = STDERR_FILENO; break;
+      case LogSink::To::Stdout: descriptor_ = STDOUT_FILENO; break;
+      case LogSink::To::Function:
+        if (!sink_.write) return fail(Code::InvalidArgument, "a log sink to a function has a function");
+        return {};
+      case LogSink::To::File:
+        if (sink_.path.empty()) return fail(Code::InvalidArgument, "a log sink to a file has a path");
+        KEEL_TRY(const int opened, open_file(sink_.path));
+        close();
+        descriptor_ = opened;
+        break;
+    }
+    struct stat facts {};
+    is_file_ = fstat(descriptor_, &facts) == 0 && S_ISREG(facts.st_mode);
+    return {};
+  }
+  bool is_path() const noexcept { return sink_.to == LogSink::To::File; }
+
+  void append(const log::Record& record) {
+    if (record.level() >= sink_.level) formatter_.append(pending_, record);
+  }
+  std::size_t waiting_bytes() const noexcept { return pending_.size(); }
+
+  // Hands over all that waits; what is not taken is dropped. Returns the number of lines lost.
+  std::uint64_t write_out() {
+    if (pending_.empty()) return 0;
+    if (sink_.to == LogSink::To::Function) {
+      sink_.write(pending_.view());
+      pending_.clear();
+      return 0;
+    }
+    const std::size_t done = write_some();
+    if (done == pending_.size()) {
+      pending_.clear();
+      is_torn_ = false;
+      return 0;
+    }
+    // The rest of a line that has begun in the file is kept, so that the next attempt completes it.
+    const std::string_view all = pending_.view();
+    is_torn_ = done == 0 ? is_torn_ : all[done - 1] != '\n';
+    const std::size_t kept_end = is_torn_ ? all.find('\n', done) + 1 : done;
+    const auto lost = std::count(all.begin() + static_cast<std::ptrdiff_t>(kept_end), all.end(), '\n');
+    pending_.resize(kept_end);
+    pending_.consume(done);
+    return static_cast<std::uint64_t>(lost);
+  }
+
+ private:
+  // Returns how many bytes of pending_ the descriptor took.
+  std::size_t write_some() {
+    std::size_t done = 0;
+    while (done < pending_.size()) {
+      std::size_t bytes = pending_.size() - done;
+      if (!is_file_) {
+        // After POLLOUT a pipe takes PIPE_BUF bytes without blocking, and no more is certain.
+        bytes = std::min<std::size_t>(bytes, PIPE_BUF);
+        pollfd ready{descriptor_, POLLOUT, 0};
+        if (::poll(&ready, 1, is_stuck_ ? 0 : patience_ms) <= 0) {
+          is_stuck_ = true;
+          return done;
+        }
+        is_stuck_ = false;
+      }
+      const ssize_t n = ::write(descriptor_, pending_.data() + done, bytes);
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) return done;
+      done += static_cast<std::size_t>(n);
+    }
+    return done;
+  }
+  void close() noexcept {
+    if (is_path() && descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
+  }
+
+  LogSink sink_;
+  LineFormatter formatter_;
+  Buffer pending_;
+  int descriptor_ = -1;
+  bool is_file_ = false;
+  bool is_torn_ = false;  // pending_ begins inside a line.
+  bool is_stuck_ = false;
+};
+
+struct LogWriter::State {
+  explicit State(LogWriterOptions from) : options(std::move(from)), reader(options.mode == LogWriterOptions::Mode::Background) {}
+
+  // Everything recorded before the call, to the sinks. Holds `mutex`.
+  std::size_t turn() {
+    const std::size_t records = reader.drain([this](const log::Record& record) {
+      for (Output& output : outputs) {
+        output.append(record);
+        if (output.waiting_bytes() >= options.batch_bytes) lose(output.write_out());
+      }
+    });
+    for (Output& output : outputs) lose(output.write_out());
+    records_taken.fetch_add(records, std::memory_order_relaxed);
+    return records;
+  }
+  void lose(std::uint64_t lines) noexcept {
+    if (lines != 0) lines_lost.fetch_add(lines, std::memory_order_relaxed);
+  }
+  void run() {
+    const Duration idle_max = options.flush_interval * 10;
+    Duration interval = options.flush_interval;
+    while (!stopping.load(std::memory_order_acquire)) {
+      reader.wait(interval);
+      std::lock_guard lock(mutex);
+      interval = turn() != 0 ? options.flush_interval : std::min(interval * 2, idle_max);
+    }
+  }
+
+  LogWriterOptions options;
+  std::mutex mutex;  // Guards draining and `outputs`.
+  std::vector<Output> outputs;
+  log::Reader reader;
+  std::atomic<std::uint64_t> records_taken = 0;
+  std::atomic<std::uint64_t> lines_lost = 0;
+  std::atomic<bool> stopping = false;
+  std::unique_ptr<Thread> thread;
+  std::vector<metrics::GaugeFunction> exposed;
+};
+
+LogWriter::LogWriter(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
+
+Result<std::unique_ptr<LogWriter>> LogWriter::make(LogWriterOptions options) {
+  if (options.sinks.empty()) options.sinks.emplace_back();
+  options.batch_bytes = std::max<std::size_t>(options.batch_bytes, 4096);
+  options.flush_interval = std::max(options.flush_interval, Duration::milliseconds(1));
+  std::vector<Output> outputs;
+  for (LogSink& sink : options.sinks) {
+    outputs.emplace_back(std::move(sink));
+    KEEL_TRY_VOID(outputs.back().open());
+  }
+  const auto mode = options.mode;
+  std::unique_ptr<LogWriter> writer(new LogWriter(std::make_unique<State>(std::move(options))));
+  State* const state = writer->state_.get();
+  state->outputs = std::move(outputs);
+  if (mode == LogWriterOptions::Mode::Background) {
+    state->thread = Host::current().start_thread("keel-log", [state] { state->run(); });
+  } else if (mode == LogWriterOptions::Mode::Direct) {
+    log::internal::set_commit_hook({[](void* context) noexcept {
+                                      auto* const self = static_cast<State*>(context);
+                                      std::lock_guard lock(self->mutex);
+                                      self->turn();
+                                    },
+                                    state});
+  }
+  return writer;
+}
+
+LogWriter::~LogWriter() {
+  state_->exposed.clear();
+  if (state_->options.mode == LogWriterOptions::Mode::Direct) log::internal::set_commit_hook({});
+  state_->stopping.store(true, std::memory_order_release);
+  state_->reader.wake();
+  state_->thread.reset();
+  flush();
+}
+
+void LogWriter::flush() {
+  std::lock_guard lock(state_->mutex);
+  state_->turn();
+}
+
+Result<> LogWriter::reopen() {
+  std::lock_guard lock(state_->mutex);
+  state_->turn();
+  Result<> result;
+  for (Output& output : state_->outputs) {
+    if (!output.is_path()) continue;
+    if (Result<> opened = output.open(); !opened) result = std::move(opened);
+  }
+  return result;
+}
+
+LogWriter::Counts LogWriter::counts() const noexcept {
+  return {state_->records_taken.load(std::memory_order_relaxed), state_->lines_lost.load(std::memory_order_relaxed)};
+}
+
+void LogWriter::expose(metrics::Registry& registry) {
+  KEEL_CHECK(state_->exposed.empty(), "a log writer is exposed once");
+  state_->exposed.push_back(registry.counter("log_records_total", "Log records taken from the rings", {},
+                                             [this] { return static_cast<double>(counts().records); }));
+  state_->exposed.push_back(registry.counter("log_records_dropped_total", "Log records lost because a ring was full", {},
+                                             [] { return static_cast<double>(log::dropped()); }));
+  state_->exposed.push_back(registry.counter("log_lines_lost_total", "Log lines that a sink did not take", {},
+                                             [this] { return static_cast<double>(counts().lines_lost); }));
+}
+
+}  // namespace keel::app
