@@ -47,6 +47,20 @@ struct NotLetterOrDash {  // Anything but A-Z a-z and '-': the end of nearly eve
 #endif
 };
 
+struct NotHostByte {  // Anything but letters, digits, '-' and '.': the end of nearly every host name.
+  static constexpr bool has(unsigned char c) { return NotLetterOrDash::has(c) && c != '.' && !(c >= '0' && c <= '9'); }
+#ifdef __SSE2__
+  static __m128i mask(__m128i x) {
+    const __m128i from_a = _mm_sub_epi8(_mm_or_si128(x, _mm_set1_epi8(0x20)), _mm_set1_epi8('a'));
+    const __m128i letter = _mm_cmpeq_epi8(_mm_min_epu8(from_a, _mm_set1_epi8(25)), from_a);
+    const __m128i from_dash = _mm_sub_epi8(x, _mm_set1_epi8('-'));  // '-' '.' '/' '0' to '9' follow each other
+    const __m128i other = _mm_cmpeq_epi8(_mm_min_epu8(from_dash, _mm_set1_epi8('9' - '-')), from_dash);
+    const __m128i slash = _mm_cmpeq_epi8(x, _mm_set1_epi8('/'));
+    return _mm_or_si128(_mm_cmpeq_epi8(_mm_or_si128(letter, other), _mm_setzero_si128()), slash);
+  }
+#endif
+};
+
 struct QueryStop {  // Control bytes, space, bytes from 0x7f up, and '#': what a request target's query may not hold.
   static constexpr bool has(unsigned char c) { return c <= 0x20 || c >= 0x7f || c == '#'; }
 #ifdef __SSE2__
@@ -102,6 +116,9 @@ inline const char* find_control(const char* begin, const char* at, const char* e
 inline const char* find_not_letter_or_dash(const char* begin, const char* at, const char* end) {
   return find<NotLetterOrDash>(begin, at, end);
 }
+inline const char* find_not_host_byte(const char* begin, const char* at, const char* end) {
+  return find<NotHostByte>(begin, at, end);
+}
 inline const char* find_path_stop(const char* begin, const char* at, const char* end) {
   return find<PathStop>(begin, at, end);
 }
@@ -110,6 +127,11 @@ inline const char* find_query_stop(const char* begin, const char* at, const char
 }
 
 // Bytes as one number, for comparing short words at once. Memory of that size must be readable.
+inline std::uint16_t load16(const char* at) {
+  std::uint16_t word;
+  std::memcpy(&word, at, sizeof word);
+  return word;
+}
 inline std::uint32_t load32(const char* at) {
   std::uint32_t word;
   std::memcpy(&word, at, sizeof word);

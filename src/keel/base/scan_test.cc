@@ -31,6 +31,7 @@ void agrees_with_the_table() {
 
 TEST(Scan, finds_controls_as_the_table_does) { agrees_with_the_table<scan::Control>(); }
 TEST(Scan, finds_the_end_of_a_name_as_the_table_does) { agrees_with_the_table<scan::NotLetterOrDash>(); }
+TEST(Scan, finds_the_end_of_a_host_as_the_table_does) { agrees_with_the_table<scan::NotHostByte>(); }
 TEST(Scan, finds_the_end_of_a_path_as_the_table_does) { agrees_with_the_table<scan::PathStop>(); }
 TEST(Scan, finds_the_end_of_a_query_as_the_table_does) { agrees_with_the_table<scan::QueryStop>(); }
 

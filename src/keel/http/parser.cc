@@ -31,26 +31,30 @@ bool is_ipv6(std::string_view text) noexcept {
 
 // host [ ":" port ] without user information. Narrower than RFC 3986 on purpose: no '%' (what it decodes to is
 // another host to somebody else) and no ',' (two hosts to a list reader).
-bool read_authority(std::string_view text, Authority& out) noexcept {
-  std::size_t at = 0;
-  if (text.starts_with('[')) {
-    const std::size_t close = text.find(']');
-    if (close == std::string_view::npos || !is_ipv6(text.substr(1, close - 1))) return false;
-    at = close + 1;
-  } else {
-    while (at < text.size() && byte_class::is(byte_class::host, text[at])) ++at;
-  }
-  if (at == 0) return false;
-  out.host = text.substr(0, at);
+// `begin` is as in base/scan.h.
+[[gnu::always_inline]] inline bool read_authority(const char* begin, const char* from, const char* to,
+                                                  Authority& out) noexcept {
+  const char* p = scan::find_not_host_byte(begin, from, to);
   out.port = {};
-  if (at == text.size()) return true;
-  if (text[at] != ':') return false;
-  out.port = text.substr(at + 1);
+  if (p != to && *p != ':') [[unlikely]] {
+    if (p == from && *p == '[') {
+      const char* const close = std::find(from, to, ']');
+      if (close == to || !is_ipv6({from + 1, static_cast<std::size_t>(close - from - 1)})) return false;
+      p = close + 1;
+    } else {
+      while (p != to && byte_class::is(byte_class::host, *p)) ++p;
+    }
+  }
+  out.host = {from, static_cast<std::size_t>(p - from)};
+  if (p == from) return false;
+  if (p == to) return true;
+  if (*p != ':' || to - p > 6) return false;
+  out.port = {p + 1, static_cast<std::size_t>(to - p - 1)};
   unsigned number = 0;
-  if (out.port.size() > 5) return false;
-  for (char c : out.port) {
-    if (c < '0' || c > '9') return false;
-    number = number * 10 + static_cast<unsigned>(c - '0');
+  while (++p != to) {
+    const unsigned digit = static_cast<unsigned>(*p) - '0';
+    if (digit > 9) return false;
+    number = number * 10 + digit;
   }
   return number <= 65'535;
 }
@@ -80,25 +84,24 @@ class HeadReader {
     facts_.base = begin_;
   }
 
-  HeadResult start() noexcept {
-    facts_.resume_at = 0;
-    facts_.content_length = 0;
-    facts_.present = 0;
-    facts_.field_count = 0;
-    facts_.body = BodyKind::None;
-    facts_.coding = Chunked;
-    facts_.target_is_https = false;
-    facts_.says_close = false;
-    facts_.says_keep_alive = false;
-    facts_.expects_other = false;
-    if (read_request_line()) read_fields();
-    return result_;
-  }
-
-  HeadResult resume() noexcept {
-    if (facts_.resume_at == 0) return start();
-    at_ = begin_ + facts_.resume_at;
-    KEEL_CHECK(at_ <= end_, "resume_head is given the bytes of the call before, and more");
+  HeadResult run(bool resumes) noexcept {
+    if (resumes && facts_.resume_at != 0) {
+      at_ = begin_ + facts_.resume_at;
+      KEEL_CHECK(at_ <= end_, "resume_head is given the bytes of the call before, and more");
+    } else {
+      facts_.resume_at = 0;
+      facts_.content_length = 0;
+      facts_.present = 0;
+      facts_.field_count = 0;
+      facts_.body = BodyKind::None;
+      facts_.coding = Chunked;
+      facts_.target_is_https = false;
+      facts_.expect_continue = false;
+      facts_.says_close = false;
+      facts_.says_keep_alive = false;
+      facts_.expects_other = false;
+      if (!read_request_line()) return result_;
+    }
     read_fields();
     return result_;
   }
@@ -136,7 +139,8 @@ class HeadReader {
   }
 
   // method SP request-target SP HTTP-version CRLF, each blank exactly one (RFC 9112 §3).
-  bool read_request_line() noexcept {
+  [[gnu::always_inline]] inline bool read_request_line() noexcept {
+    const char* const begin = begin_;
     const char* line = at_;
     const auto more = [&] { return need_more(line, limits_.request_line_bytes_max, Status::UriTooLong); };
     if (line != end_ && *line == '\r') [[unlikely]] {
@@ -163,7 +167,7 @@ class HeadReader {
     const char* const target = ++p;
     const char* path_end = nullptr;
     for (;;) {
-      p = scan::find_path_stop(begin_, p, stop);
+      p = scan::find_path_stop(begin, p, stop);
       if (p == stop) [[unlikely]] return more();
       if (*p == ' ') {
         path_end = p;
@@ -183,7 +187,7 @@ class HeadReader {
       }
       if (*p != '?') return refuse(wrong_in_target(*p));
       path_end = p;
-      p = scan::find_query_stop(begin_, p + 1, stop);
+      p = scan::find_query_stop(begin, p + 1, stop);
       if (p == stop) [[unlikely]] return more();
       if (*p != ' ') return refuse(wrong_in_target(*p));
       break;
@@ -229,7 +233,7 @@ class HeadReader {
     Authority authority;
     const std::string_view all(target, static_cast<std::size_t>(target_end - target));
     if (facts_.method == Method::Connect) {
-      if (!read_authority(all, authority) || authority.port.empty()) return refuse("CONNECT wants host:port");
+      if (!read_authority(begin_, target, target_end, authority) || authority.port.empty()) return refuse("CONNECT wants host:port");
       facts_.form = TargetForm::Authority;
       facts_.path = {0, 0};
       facts_.authority = facts_.target;
@@ -249,7 +253,7 @@ class HeadReader {
     if (scheme == 0) return refuse("request target has none of the four forms");
     const char* const from = target + scheme;
     const char* const slash = std::find(from, path_end, '/');
-    if (!read_authority({from, static_cast<std::size_t>(slash - from)}, authority)) {
+    if (!read_authority(begin_, from, slash, authority)) {
       return refuse("authority of the request target is malformed");
     }
     facts_.form = TargetForm::Absolute;
@@ -261,40 +265,43 @@ class HeadReader {
   }
 
   // *( field-name ":" OWS field-value OWS CRLF ) CRLF
-  void read_fields() noexcept {
+  [[gnu::always_inline]] inline void read_fields() noexcept {
+    const char* const begin = begin_;
+    const char* const end = end_;
+    const std::uint32_t line_max = limits_.field_line_bytes_max;
+    const std::uint32_t count_max = limits_.fields_max;
     const char* p = at_;
     std::uint32_t count = facts_.field_count;
     for (;;) {
       const char* const line = p;
-      const char* const stop = line_end(line, limits_.field_line_bytes_max);
+      const char* const stop = end - line > std::ptrdiff_t{line_max} ? line + line_max : end;
       // Kept for resume_head, which starts again at this line.
       const auto more = [&] {
         facts_.resume_at = static_cast<std::uint32_t>(line - begin_);
         facts_.field_count = count;
         need_more(line, limits_.field_line_bytes_max, Status::RequestHeaderFieldsTooLarge);
       };
-      p = scan::find_not_letter_or_dash(begin_, p, stop);
+      if (stop - p >= 2 && scan::load16(p) == scan::load16("\r\n")) {
+        at_ = p + 2;
+        break;
+      }
+      p = scan::find_not_letter_or_dash(begin, p, stop);
       if (p == stop) [[unlikely]] return more();
       if (*p != ':') {
-        if (*p == '\r' && p == line) {
-          if (p + 1 == stop) return more();
-          if (p[1] != '\n') return static_cast<void>(refuse("CR without LF"));
-          at_ = p + 2;
-          break;
-        }
+        if (*p == '\r' && p == line) return p + 1 == stop ? more() : static_cast<void>(refuse("CR without LF"));
         while (p != stop && is_token_byte(*p)) ++p;
         if (p == stop) return more();
         if (*p != ':') return static_cast<void>(refuse(wrong_in_name(p, line)));
       }
       if (p == line) [[unlikely]] return static_cast<void>(refuse("field without a name"));
-      if (count == limits_.fields_max) [[unlikely]] {
+      if (count == count_max) [[unlikely]] {
         return static_cast<void>(refuse(Status::RequestHeaderFieldsTooLarge, "too many fields"));
       }
       const char* const name_end = p;
       ++p;
       while (p != stop && is_blank(*p)) ++p;
       const char* const value = p;
-      p = scan::find_control(begin_, p, stop);
+      p = scan::find_control(begin, p, stop);
       if (p == stop) [[unlikely]] return more();
       if (*p != '\r') [[unlikely]] {
         return static_cast<void>(refuse(*p == '\n' ? "LF without CR" : "control byte in a field value"));
@@ -394,20 +401,14 @@ class HeadReader {
     return true;
   }
 
-  bool read_host(const char* value, const char* value_end, std::uint32_t index) noexcept {
+  [[gnu::always_inline]] inline bool read_host(const char* value, const char* value_end, std::uint32_t index) noexcept {
     if (head_.has(Known::Host)) return refuse("more than one Host");
     keep(Known::Host, index);
     Authority authority;
-    if (!read_authority(text(value, value_end), authority)) return refuse("Host is malformed");
+    if (!read_authority(begin_, value, value_end, authority)) return refuse("Host is malformed");
     if (facts_.form == TargetForm::Absolute) [[unlikely]] {
       // RFC 9112 §3.2.2 lets the target win; two names for one request are refused instead.
-      Authority of_target;
-      read_authority(head_.authority(), of_target);
-      const unsigned port = facts_.target_is_https ? 443 : 80;
-      if (!equals_ignore_case(of_target.host, authority.host) ||
-          port_number(of_target.port, port) != port_number(authority.port, port)) {
-        return refuse("request target and Host disagree");
-      }
+      return agrees_with_target(authority);
     } else if (facts_.form != TargetForm::Authority) {
       facts_.authority = part(value, value_end);
       facts_.host = part(authority.host);
@@ -415,7 +416,19 @@ class HeadReader {
     return true;
   }
 
-  bool read_content_length(std::string_view value, std::uint32_t index) noexcept {
+  [[gnu::noinline]] bool agrees_with_target(const Authority& authority) noexcept {
+    const std::string_view of_target = head_.authority();
+    const std::string_view host = head_.host();
+    const std::string_view port = host.size() == of_target.size() ? host.substr(0, 0) : of_target.substr(host.size() + 1);
+    const unsigned otherwise = facts_.target_is_https ? 443 : 80;
+    if (!equals_ignore_case(host, authority.host) ||
+        port_number(port, otherwise) != port_number(authority.port, otherwise)) {
+      return refuse("request target and Host disagree");
+    }
+    return true;
+  }
+
+  [[gnu::noinline]] bool read_content_length(std::string_view value, std::uint32_t index) noexcept {
     if (head_.has(Known::ContentLength)) return refuse("more than one Content-Length");
     keep(Known::ContentLength, index);
     if (value.empty()) return refuse("Content-Length is empty");
@@ -433,7 +446,7 @@ class HeadReader {
 
   // `value` is between its blanks; the line is looked at from the colon on, because a tab there is how the field
   // is hidden from readers who skip spaces only.
-  bool read_transfer_encoding(const char* value, const char* value_end, std::uint32_t index) noexcept {
+  [[gnu::noinline]] bool read_transfer_encoding(const char* value, const char* value_end, std::uint32_t index) noexcept {
     if (head_.has(Known::TransferEncoding)) return refuse("more than one Transfer-Encoding");
     keep(Known::TransferEncoding, index);
     const char* from = value;
@@ -452,7 +465,7 @@ class HeadReader {
     return true;
   }
 
-  void read_connection(std::string_view value) noexcept {
+  [[gnu::noinline]] void read_connection(std::string_view value) noexcept {
     for (std::string_view option; next_element(value, option);) {
       if (equals_ignore_case(option, "close")) facts_.says_close = true;
       if (equals_ignore_case(option, "keep-alive")) facts_.says_keep_alive = true;
@@ -460,8 +473,7 @@ class HeadReader {
   }
 
   // What only the whole head can tell; framing first.
-  void finish() noexcept {
-    facts_.expect_continue = false;
+  [[gnu::always_inline]] inline void finish() noexcept {
     if (head_.has(Known::TransferEncoding)) {
       if (head_.has(Known::ContentLength)) return static_cast<void>(refuse("Content-Length beside Transfer-Encoding"));
       if (facts_.version_minor == 0) return static_cast<void>(refuse("Transfer-Encoding in HTTP/1.0"));
@@ -499,11 +511,11 @@ class HeadReader {
 };
 
 HeadResult parse_head(std::string_view received, const HeadLimits& limits, RequestHead& head) noexcept {
-  return HeadReader(received, limits, head).start();
+  return HeadReader(received, limits, head).run(false);
 }
 
 HeadResult resume_head(std::string_view received, const HeadLimits& limits, RequestHead& head) noexcept {
-  return HeadReader(received, limits, head).resume();
+  return HeadReader(received, limits, head).run(true);
 }
 
 RequestHead& RequestHead::operator=(const RequestHead& other) noexcept {
