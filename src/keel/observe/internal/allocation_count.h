@@ -1,0 +1,45 @@
+// keel/observe/internal/allocation_count.h — counts this thread's heap allocations, for tests that promise none.
+//
+// Include it in one source file of a program: it replaces malloc, calloc and realloc (operator new ends there too).
+// Under a sanitizer, which replaces them itself, allocations() stays 0.
+
+#pragma once
+
+#include <cstddef>
+
+namespace keel::internal {
+constinit inline thread_local std::size_t allocation_count = 0;
+inline std::size_t allocations() noexcept { return allocation_count; }
+}  // namespace keel::internal
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define KEEL_COUNTS_ALLOCATIONS 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define KEEL_COUNTS_ALLOCATIONS 0
+#endif
+#endif
+#ifndef KEEL_COUNTS_ALLOCATIONS
+#define KEEL_COUNTS_ALLOCATIONS 1
+#endif
+
+#if KEEL_COUNTS_ALLOCATIONS
+extern "C" {
+void* __libc_malloc(std::size_t);
+void* __libc_calloc(std::size_t, std::size_t);
+void* __libc_realloc(void*, std::size_t);
+
+[[gnu::noinline]] void* malloc(std::size_t bytes) noexcept {
+  ++keel::internal::allocation_count;
+  return __libc_malloc(bytes);
+}
+[[gnu::noinline]] void* calloc(std::size_t count, std::size_t bytes) noexcept {
+  ++keel::internal::allocation_count;
+  return __libc_calloc(count, bytes);
+}
+[[gnu::noinline]] void* realloc(void* block, std::size_t bytes) noexcept {
+  ++keel::internal::allocation_count;
+  return __libc_realloc(block, bytes);
+}
+}
+#endif
