@@ -1,0 +1,166 @@
+#include "keel/db/migrations.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+#include "keel/base/host.h"
+#include "keel/db/sqlite/connection.h"
+
+namespace keel::db {
+namespace {
+
+namespace fs = std::filesystem;
+using sqlite::Connection;
+
+struct Migration {
+  int version = 0;
+  std::string name;  // The file's.
+  std::string text;
+  std::string checksum;
+};
+
+std::string checksum_of(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return fmt::format("{:016x}", hash);
+}
+
+template <class... A>
+std::unexpected<Error> refuse(Code code, fmt::format_string<A...> text, A&&... arguments) {
+  return fail_text(code, fmt::format(text, std::forward<A>(arguments)...));
+}
+
+// NNNN of NNNN_name.sql; 0 when the name is another.
+int version_of(std::string_view name) {
+  if (name.size() < 10 || name[4] != '_' || !name.ends_with(".sql")) return 0;
+  int version = 0;
+  for (const char c : name.substr(0, 4)) {
+    if (c < '0' || c > '9') return 0;
+    version = version * 10 + (c - '0');
+  }
+  return version;
+}
+
+Result<std::vector<Migration>> read_folder(const std::string& folder) {
+  std::error_code error;
+  fs::directory_iterator files(folder, error);
+  if (error) return refuse(Code::NotFound, "migrations: {}: {}", folder, error.message());
+  std::vector<Migration> found;
+  for (const fs::directory_entry& file : files) {
+    Migration migration;
+    migration.name = file.path().filename().string();
+    if (migration.name.starts_with('.')) continue;
+    migration.version = version_of(migration.name);
+    if (migration.version == 0) {
+      return refuse(Code::InvalidArgument, "migrations: {}: files are named NNNN_name.sql, from 0001",
+                    file.path().string());
+    }
+    std::ifstream stream(file.path(), std::ios::binary);
+    migration.text.assign(std::istreambuf_iterator<char>(stream), {});
+    if (!stream) return refuse(Code::Unavailable, "migrations: {}: cannot be read", file.path().string());
+    migration.checksum = checksum_of(migration.text);
+    found.push_back(std::move(migration));
+  }
+  std::sort(found.begin(), found.end(), [](const Migration& a, const Migration& b) { return a.name < b.name; });
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const int expected = static_cast<int>(i) + 1;
+    if (found[i].version == expected) continue;
+    if (i > 0 && found[i].version == found[i - 1].version) {
+      return refuse(Code::InvalidArgument, "migrations: {} and {} have the same number", found[i - 1].name,
+                    found[i].name);
+    }
+    return refuse(Code::InvalidArgument, "migrations: {} follows number {:04}: {:04} is missing", found[i].name,
+                  expected - 1, expected);
+  }
+  return found;
+}
+
+// What has been applied agrees with the files; the version reached.
+Result<int> check_applied(Connection& connection, const std::vector<Migration>& migrations) {
+  int version = 0;
+  Result<> agrees;
+  auto check = [&](const Row& row) {
+    version = static_cast<int>(row.integer(0));
+    if (!agrees) return;
+    if (version < 1 || static_cast<std::size_t>(version) > migrations.size()) {
+      agrees = refuse(Code::FailedPrecondition, "migrations: {} was applied to this data base and its file is missing",
+                      row.text(1));
+      return;
+    }
+    const Migration& file = migrations[static_cast<std::size_t>(version) - 1];
+    if (file.name != row.text(1)) {
+      agrees = refuse(Code::FailedPrecondition, "migrations: {} was applied to this data base and its file is missing",
+                      row.text(1));
+    } else if (file.checksum != row.text(2)) {
+      agrees = refuse(Code::FailedPrecondition,
+                      "migrations: {} has changed since it was applied (checksum {}, applied {}): write a new file",
+                      file.name, file.checksum, row.text(2));
+    }
+  };
+  KEEL_TRY_VOID(connection.query("select version, name, checksum from keel_migrations order by version", check));
+  KEEL_TRY_VOID(std::move(agrees));
+  return version;
+}
+
+Result<> apply_in_transaction(Connection& connection, const Migration& migration) {
+  int line = 0;
+  Result<> done = connection.run_script(migration.text, &line, Connection::Control::Refused);
+  if (!done) {
+    return refuse(done.error().code(), "migrations: {}:{}: {}", migration.name, line, done.error().message());
+  }
+  Result<> sound;
+  auto violated = [&](const Row& row) {
+    sound = refuse(Code::InvalidArgument, "migrations: {}: leaves rows in {} that refer to none in {}", migration.name,
+                   row.text(0), row.text(1));
+  };
+  KEEL_TRY_VOID(connection.query("select \"table\", parent from pragma_foreign_key_check", violated));
+  KEEL_TRY_VOID(std::move(sound));
+  return connection.run("insert into keel_migrations (version, name, checksum, applied_at) values ($1, $2, $3, $4)",
+                        migration.version, migration.name, migration.checksum,
+                        Host::current().wall_ns() / 1'000'000'000);
+}
+
+// One transaction: takes the lock, looks what others have done meanwhile, applies the next one.
+Result<bool> apply_next(Connection& connection, const std::vector<Migration>& migrations, int& version) {
+  KEEL_TRY_VOID(connection.run_script("begin immediate"));
+  const auto work = [&]() -> Result<bool> {
+    KEEL_TRY_VOID(connection.run_script(
+        "create table if not exists keel_migrations ("
+        "version integer primary key, name text not null, checksum text not null, applied_at integer not null) strict"));
+    KEEL_TRY(version, check_applied(connection, migrations));
+    if (static_cast<std::size_t>(version) == migrations.size()) return false;
+    KEEL_TRY_VOID(apply_in_transaction(connection, migrations[static_cast<std::size_t>(version)]));
+    ++version;
+    return true;
+  };
+  Result<bool> applied = work();
+  if (applied) {
+    if (Result<> committed = connection.run_script("commit"); !committed) applied = std::move(committed).error();
+  }
+  if (!connection.is_autocommit()) KEEL_TRY_VOID(connection.run_script("rollback"));
+  return applied;
+}
+
+}  // namespace
+
+Result<Migrated> migrate(Connection& connection, const std::string& folder) {
+  KEEL_TRY(const std::vector<Migration> migrations, read_folder(folder));
+  // Tables can be rebuilt only while foreign keys are off, and that cannot change within a transaction.
+  KEEL_TRY_VOID(connection.run_script("pragma foreign_keys=off"));
+  Migrated migrated;
+  Result<bool> more = true;
+  while (more && *more) {
+    more = apply_next(connection, migrations, migrated.version);
+    if (more && *more) ++migrated.applied;
+  }
+  KEEL_TRY_VOID(connection.run_script("pragma foreign_keys=on"));
+  if (!more) return std::unexpected(std::move(more).error());
+  return migrated;
+}
+
+}  // namespace keel::db

@@ -1,0 +1,116 @@
+// keel/db/sql.h — SQL text that is known when the program is compiled.
+//
+// Sql is made from a string literal and from nothing else, so text made from input can never become SQL. `$1`, `$2`, …
+// are the placeholders on every data base; literals, quoted names and comments are left alone. SqlFor<N> is an Sql with
+// exactly the parameters $1 to $N: a wrong number of arguments does not compile.
+//
+//   database.query_one<User>("select id, name from users where id = $1", id);
+//
+// Lifetime: the text lives as long as the process, so its address is its name in statement caches.
+// Threads:  values.  Cost: counted by the compiler.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace keel::db {
+
+inline constexpr int parameters_max = 99;
+
+// Calls f(offset, number) for each `$number` in `text` that is a placeholder; `offset` is that of the `$`.
+// `$name` and `$0` give number 0.
+template <class F>
+constexpr void for_each_placeholder(std::string_view text, F&& f) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const auto is_name = [&](char c) {
+    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' ||
+           static_cast<unsigned char>(c) >= 0x80;
+  };
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const char c = text[at];
+    if (c == '\'' || c == '"' || c == '`' || c == '[') {
+      // A doubled quote inside ends one literal and begins the next, which comes to the same.
+      const char end = c == '[' ? ']' : c;
+      for (++at; at < text.size() && text[at] != end; ++at) {
+      }
+      ++at;
+    } else if (c == '-' && at + 1 < text.size() && text[at + 1] == '-') {
+      while (at < text.size() && text[at] != '\n') ++at;
+    } else if (c == '/' && at + 1 < text.size() && text[at + 1] == '*') {
+      at += 2;
+      while (at + 1 < text.size() && !(text[at] == '*' && text[at + 1] == '/')) ++at;
+      at += 2;
+    } else if (c == '$') {
+      const std::size_t start = at++;
+      int number = 0;
+      while (at < text.size() && is_digit(text[at])) {
+        if (number <= parameters_max) number = number * 10 + (text[at] - '0');
+        ++at;
+      }
+      if (at < text.size() && is_name(text[at])) number = 0;
+      while (at < text.size() && is_name(text[at])) ++at;
+      f(start, number);
+    } else if (is_name(c)) {
+      while (at < text.size() && is_name(text[at])) ++at;  // `a$1` is a name.
+    } else {
+      ++at;
+    }
+  }
+}
+
+// How many parameters `text` has: the highest $n. -1 when a number up to it is missing, above parameters_max, or a
+// placeholder is not a number.
+constexpr int count_parameters(std::string_view text) {
+  bool seen[parameters_max + 1] = {};
+  int highest = 0;
+  bool good = true;
+  for_each_placeholder(text, [&](std::size_t, int number) {
+    if (number < 1 || number > parameters_max) {
+      good = false;
+      return;
+    }
+    seen[number] = true;
+    if (number > highest) highest = number;
+  });
+  for (int i = 1; i <= highest; ++i) good = good && seen[i];
+  return good ? highest : -1;
+}
+
+namespace internal {
+// Not constexpr on purpose: the compiler names them when they would be called.
+void sql_parameters_are_numbered_from_1_without_gaps();
+void sql_has_another_number_of_parameters_than_arguments_were_given();
+}  // namespace internal
+
+class Sql {
+ public:
+  template <std::size_t Size>
+  consteval Sql(const char (&literal)[Size])
+      : text_(literal), size_(Size - 1), parameters_(count_parameters({literal, Size - 1})) {
+    if (parameters_ < 0) internal::sql_parameters_are_numbered_from_1_without_gaps();
+  }
+
+  constexpr std::string_view text() const noexcept { return {text_, size_}; }
+  constexpr int parameters() const noexcept { return parameters_; }
+
+ private:
+  const char* text_;
+  std::uint32_t size_;
+  std::int32_t parameters_;
+};
+
+template <std::size_t Arguments>
+class SqlFor : public Sql {
+ public:
+  template <std::size_t Size>
+  consteval SqlFor(const char (&literal)[Size]) : Sql(literal) {
+    if (parameters() != static_cast<int>(Arguments)) {
+      internal::sql_has_another_number_of_parameters_than_arguments_were_given();
+    }
+  }
+};
+
+}  // namespace keel::db

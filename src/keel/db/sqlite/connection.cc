@@ -1,0 +1,257 @@
+#include "keel/db/sqlite/connection.h"
+
+#include <sqlite3.h>
+#include <strings.h>
+
+#include <algorithm>
+
+#include "keel/db/sqlite/memory.h"
+
+namespace keel::db::sqlite {
+namespace {
+
+Code code_of(int extended) noexcept {
+  switch (extended) {
+    case SQLITE_CONSTRAINT_UNIQUE:
+    case SQLITE_CONSTRAINT_PRIMARYKEY:
+    case SQLITE_CONSTRAINT_ROWID:
+      return Code::AlreadyExists;
+    case SQLITE_CONSTRAINT_FOREIGNKEY:
+    case SQLITE_CONSTRAINT_TRIGGER:
+    case SQLITE_BUSY_SNAPSHOT:
+      return Code::Conflict;
+    case SQLITE_CONSTRAINT_CHECK:
+    case SQLITE_CONSTRAINT_NOTNULL:
+    case SQLITE_CONSTRAINT_DATATYPE:
+      return Code::InvalidArgument;
+    default:
+      break;
+  }
+  switch (extended & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+    case SQLITE_READONLY:
+    case SQLITE_IOERR:
+    case SQLITE_CANTOPEN:
+    case SQLITE_PROTOCOL:
+      return Code::Unavailable;
+    case SQLITE_FULL:
+    case SQLITE_NOMEM:
+    case SQLITE_TOOBIG:
+      return Code::ResourceExhausted;
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return Code::DataLoss;
+    case SQLITE_INTERRUPT:
+      return Code::Cancelled;
+    case SQLITE_CONSTRAINT:
+      return Code::Conflict;
+    case SQLITE_ERROR:
+    case SQLITE_MISMATCH:
+    case SQLITE_RANGE:
+      return Code::InvalidArgument;
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+      return Code::PermissionDenied;
+    default:
+      return Code::Internal;
+  }
+}
+
+bool is_space(char c) noexcept { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f'; }
+
+// Where the first statement of `text` begins: behind white space, comments and empty statements.
+std::size_t skip_blank(std::string_view text) noexcept {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    if (is_space(text[at]) || text[at] == ';') {
+      ++at;
+    } else if (text.substr(at, 2) == "--") {
+      while (at < text.size() && text[at] != '\n') ++at;
+    } else if (text.substr(at, 2) == "/*") {
+      const std::size_t end = text.find("*/", at + 2);
+      at = end == text.npos ? text.size() : end + 2;
+    } else {
+      break;
+    }
+  }
+  return at;
+}
+
+// Statements that would change what Database relies on: its transactions, settings and files.
+bool is_control(std::string_view text) noexcept {
+  static constexpr std::string_view words[] = {"begin",  "commit", "end",    "rollback", "savepoint",
+                                               "release", "attach", "detach", "pragma",   "vacuum"};
+  const std::string_view first = text.substr(skip_blank(text));
+  return std::any_of(std::begin(words), std::end(words), [first](std::string_view word) {
+    if (first.size() < word.size() || strncasecmp(first.data(), word.data(), word.size()) != 0) return false;
+    if (first.size() == word.size()) return true;
+    const char next = first[word.size()];
+    return !(next == '_' || (next >= '0' && next <= '9') || ((next | 0x20) >= 'a' && (next | 0x20) <= 'z'));
+  });
+}
+
+int line_of(std::string_view text, std::size_t offset) noexcept {
+  return 1 + static_cast<int>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(
+                                                                          std::min(offset, text.size())), '\n'));
+}
+
+}  // namespace
+
+Error error_of(sqlite3* handle, int code) {
+  const int extended = handle != nullptr ? sqlite3_extended_errcode(handle) : code;
+  const char* text = handle != nullptr ? sqlite3_errmsg(handle) : sqlite3_errstr(code);
+  return Error::text(code_of((extended & 0xff) == (code & 0xff) ? extended : code), text);
+}
+
+Connection::Connection(sqlite3* handle, int statements_max) : handle_(handle), statements_(*this, statements_max) {}
+
+Connection::~Connection() {
+  // close_v2 waits for statements that are finalised later: those of the cache go after this.
+  sqlite3_close_v2(handle_);
+}
+
+Result<std::unique_ptr<Connection>> Connection::open(const ConnectionOptions& options) {
+  use_pool_memory();
+  const bool writes = options.access == Access::ReadWrite;
+  sqlite3* handle = nullptr;
+  // A reader, too, opens for writing: it may have to recover the WAL. query_only refuses its writes.
+  int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+  if (writes) flags |= SQLITE_OPEN_CREATE;
+  const int code = sqlite3_open_v2(options.path.c_str(), &handle, flags, options.vfs);
+  if (code != SQLITE_OK) {
+    Error error = error_of(handle, code);
+    sqlite3_close_v2(handle);
+    return std::unexpected(std::move(error).because(options.path));
+  }
+  std::unique_ptr<Connection> connection(new Connection(handle, options.statements_max));
+  sqlite3_busy_timeout(handle, static_cast<int>(std::min<std::int64_t>(options.busy_timeout.count_ms(), 1'000'000)));
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_DQS_DML, 0, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_DQS_DDL, 0, nullptr);
+  sqlite3_wal_autocheckpoint(handle, options.checkpoint_pages);
+  std::string settings = "pragma foreign_keys=on; pragma mmap_size=0; pragma temp_store=memory; pragma cache_size=-";
+  settings += std::to_string(std::max(options.cache_kib, 64));
+  settings += options.synchronous == Synchronous::Full     ? "; pragma synchronous=full"
+              : options.synchronous == Synchronous::Normal ? "; pragma synchronous=normal"
+                                                           : "; pragma synchronous=off";
+  settings += writes ? "; pragma journal_mode=wal" : "; pragma query_only=on";
+  if (Result<> set = connection->run_script(settings); !set) return std::move(set).because(options.path).error();
+  return connection;
+}
+
+Result<Statement> Connection::prepare(std::string_view text) {
+  if (is_control(text)) {
+    return fail_text(Code::InvalidArgument,
+                     "transactions, settings and files are Database's own business: " + std::string(text));
+  }
+  return prepare_control(text);
+}
+
+Result<Statement> Connection::prepare_control(std::string_view text) {
+  // `$1` would be a name for SQLite, and names are numbered as they come; `?1` is a number.
+  std::string numbered(text);
+  int highest = 0;
+  bool good = true;
+  for_each_placeholder(text, [&](std::size_t offset, int number) {
+    numbered[offset] = '?';
+    highest = std::max(highest, number);
+    good = good && number > 0;
+  });
+  if (!good || count_parameters(text) < 0) {
+    return fail_text(Code::InvalidArgument, "placeholders are $1, $2, … without gaps: " + std::string(text));
+  }
+  sqlite3_stmt* prepared = nullptr;
+  const char* tail = nullptr;
+  const int code = sqlite3_prepare_v3(handle_, numbered.data(), static_cast<int>(numbered.size()),
+                                      SQLITE_PREPARE_PERSISTENT, &prepared, &tail);
+  if (code != SQLITE_OK) return std::unexpected(error_of(handle_, code));
+  if (prepared == nullptr) return fail(Code::InvalidArgument, "SQL text holds a statement");
+  Statement statement(prepared);
+  const std::string_view rest(tail, static_cast<std::size_t>(numbered.data() + numbered.size() - tail));
+  if (skip_blank(rest) != rest.size()) return fail(Code::InvalidArgument, "SQL text holds one statement only");
+  if (statement.parameters() != highest) {
+    return fail_text(Code::InvalidArgument, "placeholders are $1, $2, … and no others: " + std::string(text));
+  }
+  return statement;
+}
+
+Result<> Connection::run_values(Sql sql, std::span<const Value> values, Rows* rows) {
+  KEEL_TRY(StatementCache::Entry* entry, statements_.find(sql));
+  if (rows == nullptr) return entry->statement.run(values);
+  KEEL_TRY_VOID(entry->statement.run(values, *rows));
+  rows->capture_names(entry->statement.handle());
+  return {};
+}
+
+Result<> Connection::run_script(std::string_view text, int* line, Control control) {
+  std::string_view rest = text;
+  while (true) {
+    rest.remove_prefix(skip_blank(rest));
+    if (rest.empty()) return {};
+    const std::size_t start = text.size() - rest.size();
+    if (control == Control::Refused && is_control(rest)) {
+      if (line != nullptr) *line = line_of(text, start);
+      return fail(Code::InvalidArgument, "transactions, settings and files are not changed here");
+    }
+    sqlite3_stmt* prepared = nullptr;
+    const char* tail = nullptr;
+    int code = sqlite3_prepare_v2(handle_, rest.data(), static_cast<int>(rest.size()), &prepared, &tail);
+    if (code != SQLITE_OK) {
+      const int offset = sqlite3_error_offset(handle_);
+      if (line != nullptr) *line = line_of(text, start + static_cast<std::size_t>(std::max(offset, 0)));
+      return std::unexpected(error_of(handle_, code));
+    }
+    if (prepared == nullptr) return {};
+    do {
+      code = sqlite3_step(prepared);
+    } while (code == SQLITE_ROW);
+    Result<> done;
+    if (code != SQLITE_DONE) done = std::unexpected(error_of(handle_, code));
+    sqlite3_finalize(prepared);
+    if (!done) {
+      if (line != nullptr) *line = line_of(text, start);
+      return done;
+    }
+    rest.remove_prefix(static_cast<std::size_t>(tail - rest.data()));
+  }
+}
+
+std::int64_t Connection::changes() const noexcept { return sqlite3_changes64(handle_); }
+std::int64_t Connection::total_changes() const noexcept { return sqlite3_total_changes64(handle_); }
+std::int64_t Connection::last_insert_id() const noexcept { return sqlite3_last_insert_rowid(handle_); }
+void Connection::forget_last_insert_id() noexcept { sqlite3_set_last_insert_rowid(handle_, 0); }
+bool Connection::is_autocommit() const noexcept { return sqlite3_get_autocommit(handle_) != 0; }
+
+bool Connection::has_deferred_violations() const noexcept {
+  int now = 0;
+  int highest = 0;
+  sqlite3_db_status(handle_, SQLITE_DBSTATUS_DEFERRED_FKS, &now, &highest, 0);
+  return now != 0;
+}
+
+void Connection::limit_steps(int steps) noexcept {
+  sqlite3_progress_handler(handle_, steps, steps > 0 ? &on_steps : nullptr, this);
+}
+
+void Connection::start_steps(Statement& statement) noexcept {
+  step_limit_met_ = false;
+  // SQLite calls the handler when the statement's own count of steps, from its last reset to 0, meets the limit.
+  sqlite3_stmt_status(statement.handle(), SQLITE_STMTSTATUS_VM_STEP, 1);
+}
+
+int Connection::on_steps(void* connection) noexcept {
+  static_cast<Connection*>(connection)->step_limit_met_ = true;
+  return 1;
+}
+
+void Connection::interrupt() noexcept { sqlite3_interrupt(handle_); }
+
+Result<> Connection::checkpoint() {
+  const int code = sqlite3_wal_checkpoint_v2(handle_, nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+  if (code != SQLITE_OK) return std::unexpected(error_of(handle_, code));
+  return {};
+}
+
+}  // namespace keel::db::sqlite

@@ -1,0 +1,119 @@
+// keel/db/sqlite/connection.h — one SQLite connection, synchronous.
+//
+// The ground under Database (sqlite/database.h), and enough by itself for tools and migrations. WAL, foreign keys on,
+// memory-mapping off, defensive, schema not trusted.
+//
+// Errors:   AlreadyExists (unique, primary key), Conflict (foreign key, a deferred one too; busy snapshot),
+//           InvalidArgument (check, not null, type, wrong SQL), Unavailable (busy, locked, read-only, cannot open, I/O),
+//           ResourceExhausted (disk full, too big, no memory), DataLoss (corrupt, not a data base), Cancelled
+//           (interrupted). The message is SQLite's.
+// Threads:  one at a time.  Lifetime: outlives its statements.
+
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "keel/base/result.h"
+#include "keel/base/time.h"
+#include "keel/db/sqlite/statement.h"
+#include "keel/db/sqlite/statement_cache.h"
+
+namespace keel::db::sqlite {
+
+enum class Access : std::uint8_t {
+  ReadWrite,  // Creates the file when it is missing.
+  ReadOnly,   // Every attempt to write fails.
+};
+
+enum class Synchronous : std::uint8_t {
+  Off,     // A crash of the machine may corrupt the file: for tests and imports.
+  Normal,  // A crash of the machine may lose the last commits.
+  Full,    // What was committed is on disk.
+};
+
+struct ConnectionOptions {
+  std::string path;                              // The file; ":memory:" is for tests of one connection.
+  Access access = Access::ReadWrite;
+  Synchronous synchronous = Synchronous::Full;
+  Duration busy_timeout = 5_s;                   // How long to wait for another process's lock.
+  int cache_kib = 4096;                          // Pages kept per connection: more memory, fewer reads.
+  int statements_max = 128;                      // Prepared statements kept.
+  int checkpoint_pages = 1000;                   // A commit that leaves more pages in the WAL moves them to the file.
+  const char* vfs = nullptr;                     // A registered VFS: tests.
+};
+
+class Connection {
+ public:
+  static Result<std::unique_ptr<Connection>> open(const ConnectionOptions& options);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  // Prepares one statement with placeholders $1, $2, …. InvalidArgument: more than one, none at all, or one that would
+  // change transactions, settings or files behind Database's back (begin, savepoint, pragma, attach, vacuum, …).
+  Result<Statement> prepare(std::string_view text);
+  // The same without that restriction: for Keel's own transaction control.
+  Result<Statement> prepare_control(std::string_view text);
+  StatementCache& statements() noexcept { return statements_; }
+
+  // Runs a cached statement.
+  template <class... A>
+  Result<> run(SqlFor<sizeof...(A)> sql, const A&... arguments) {
+    const Value values[sizeof...(A) + 1] = {Value(arguments)...};
+    return run_values(sql, {values, sizeof...(A)}, nullptr);
+  }
+  // Runs it and then calls `on_row` with each row. Gives their number.
+  template <class... A>
+  Result<std::size_t> query(SqlFor<sizeof...(A)> sql, FunctionRef<void(const Row&)> on_row, const A&... arguments) {
+    const Value values[sizeof...(A) + 1] = {Value(arguments)...};
+    Rows rows;
+    KEEL_TRY_VOID(run_values(sql, {values, sizeof...(A)}, &rows));
+    rows.for_each(on_row);
+    return rows.count();
+  }
+  Result<> run_values(Sql sql, std::span<const Value> values, Rows* rows);
+
+  // Runs trusted text of any number of statements without placeholders. On an error `line` (when given) is the line,
+  // from 1, on which the statement or the mistake in it stands. Control::Refused: with the restriction of prepare().
+  enum class Control : std::uint8_t { Allowed, Refused };
+  Result<> run_script(std::string_view text, int* line = nullptr, Control control = Control::Allowed);
+
+  // Of the last statement that wrote.
+  std::int64_t changes() const noexcept;
+  std::int64_t total_changes() const noexcept;
+  std::int64_t last_insert_id() const noexcept;
+  void forget_last_insert_id() noexcept;
+
+  // False within a transaction. SQLite may end one by itself after an error.
+  bool is_autocommit() const noexcept;
+  // Rows that violate a deferred foreign key now.
+  bool has_deferred_violations() const noexcept;
+
+  // Interrupts a statement after `steps` steps of SQLite's virtual machine; 0: never. The statement must have been
+  // told by start_steps(); step_limit_met() says whether that ended it.
+  void limit_steps(int steps) noexcept;
+  void start_steps(Statement& statement) noexcept;
+  bool step_limit_met() const noexcept { return step_limit_met_; }
+
+  // Interrupts what runs; any thread.
+  void interrupt() noexcept;
+  // Moves the WAL into the file and empties it. Unavailable while a reader holds it.
+  Result<> checkpoint();
+
+  sqlite3* handle() const noexcept { return handle_; }
+
+ private:
+  Connection(sqlite3* handle, int statements_max);
+  static int on_steps(void* connection) noexcept;
+
+  sqlite3* handle_;
+  StatementCache statements_;
+  bool step_limit_met_ = false;
+};
+
+// The Error for `code`, just returned for `handle`. `handle` may be null.
+Error error_of(sqlite3* handle, int code);
+
+}  // namespace keel::db::sqlite

@@ -1,0 +1,176 @@
+#include "keel/db/sqlite/connection.h"
+
+#include <gtest/gtest.h>
+
+#include "keel/db/testing.h"
+
+namespace keel::db::sqlite {
+namespace {
+
+class SqliteConnection : public ::testing::Test {
+ protected:
+  SqliteConnection() {
+    run("create table parents (id integer primary key)");
+    run("create table t (a text, b integer unique, c integer not null default 1 check (c > 0),"
+        " parent integer references parents)");
+  }
+  void run(const char* text) { ASSERT_TRUE(connection->run_script(text).has_value()) << text; }
+  template <class... A>
+  Code code(SqlFor<sizeof...(A)> sql, const A&... arguments) {
+    auto result = connection->run(sql, arguments...);
+    if (result) ADD_FAILURE() << "no error: " << sql.text();
+    return result ? Code::Internal : result.error().code();
+  }
+
+  testing::Folder folder;
+  std::unique_ptr<Connection> connection = Connection::open({.path = folder / "app.db"}).value();
+};
+
+TEST_F(SqliteConnection, binds_by_number_in_any_order) {
+  ASSERT_TRUE(connection->run("insert into t (a, b) values ($2, $1)", 5, "five").has_value());
+  int rows = 0;
+  auto count = [&](const Row&) { ++rows; };
+
+  ASSERT_TRUE(connection->query("select 1 from t where b = $2 and a = $1", count, "five", 5).has_value());
+  ASSERT_TRUE(connection->query("select '$9' from t where b = $1 and $1 < 6 -- $7", count, 5).has_value());
+
+  EXPECT_EQ(rows, 2);
+}
+
+TEST_F(SqliteConnection, constraint_errors_say_what_to_do_next) {
+  ASSERT_TRUE(connection->run("insert into t (b) values (1)").has_value());
+
+  EXPECT_EQ(code("insert into t (b) values (1)"), Code::AlreadyExists);
+  EXPECT_EQ(code("insert into t (c) values (null)"), Code::InvalidArgument);
+  EXPECT_EQ(code("insert into t (c) values (0)"), Code::InvalidArgument);
+  EXPECT_EQ(code("insert into t (parent) values ($1)", 9), Code::Conflict);
+  EXPECT_EQ(code("insert into parents values ('text')"), Code::InvalidArgument);
+  EXPECT_EQ(connection->run("insert into t (b) values (1)").error().message(), "UNIQUE constraint failed: t.b");
+  EXPECT_TRUE(connection->run("insert into parents values (1)").has_value());
+  EXPECT_EQ(code("insert into parents values (1)"), Code::AlreadyExists);
+}
+
+TEST_F(SqliteConnection, wrong_text_is_an_invalid_argument) {
+  for (const char* text : {"selec 1", "select nothing from t", "", "  -- only a comment", "select 1; select 2",
+                           "select $2", "select $name", "select ?1", "select :name", "begin", "BEGIN immediate",
+                           "/* x */ commit", "pragma user_version", "attach 'x' as y", "vacuum", "savepoint x",
+                           "rollback;", "end"}) {
+    auto statement = connection->prepare(text);
+    ASSERT_FALSE(statement.has_value()) << text;
+    EXPECT_EQ(statement.error().code(), Code::InvalidArgument) << text;
+  }
+  EXPECT_TRUE(connection->prepare("select 1 ; -- the end\n ").has_value());
+  EXPECT_TRUE(connection->prepare("/* first */ select 1").has_value());
+}
+
+TEST_F(SqliteConnection, values_and_parameters_are_as_many) {
+  auto statement = connection->prepare("select $1, $2").value();
+  const Value one[] = {Value(1)};
+
+  EXPECT_EQ(statement.run(one).error().code(), Code::InvalidArgument);
+}
+
+TEST_F(SqliteConnection, a_reader_cannot_write) {
+  auto reader = Connection::open({.path = folder / "app.db", .access = Access::ReadOnly}).value();
+
+  EXPECT_EQ(reader->run("insert into t (b) values (7)").error().code(), Code::Unavailable);
+  EXPECT_TRUE(reader->run("select * from t").has_value());
+}
+
+TEST_F(SqliteConnection, a_missing_folder_names_the_path) {
+  auto opened = Connection::open({.path = folder / "nowhere/app.db"});
+
+  ASSERT_FALSE(opened.has_value());
+  EXPECT_EQ(opened.error().code(), Code::Unavailable);
+  EXPECT_NE(opened.error().message().find("nowhere/app.db"), std::string::npos);
+}
+
+TEST_F(SqliteConnection, a_file_that_is_none_of_ours_is_data_loss) {
+  folder.write("text.db", std::string(4096, 'x'));
+
+  EXPECT_EQ(Connection::open({.path = folder / "text.db"}).error().code(), Code::DataLoss);
+}
+
+TEST_F(SqliteConnection, a_lock_of_another_is_unavailable_after_the_timeout) {
+  auto other = Connection::open({.path = folder / "app.db", .busy_timeout = 10_ms}).value();
+  run("begin immediate");
+
+  EXPECT_EQ(other->run("insert into t (b) values (7)").error().code(), Code::Unavailable);
+  run("commit");
+}
+
+TEST_F(SqliteConnection, a_result_beyond_its_limit_is_refused) {
+  auto statement = connection->prepare("select zeroblob(100000)").value();
+  Rows rows;
+
+  EXPECT_EQ(statement.run({}, rows, 1000).error().code(), Code::ResourceExhausted);
+  EXPECT_TRUE(statement.run({}).has_value());
+}
+
+TEST_F(SqliteConnection, a_limit_in_steps_interrupts_and_can_be_used_again) {
+  auto lengthy = connection->prepare("with recursive n(i) as (select 1 union all select i + 1 from n where i < 1000000) "
+                                     "select count(*) from n").value();
+  auto brief = connection->prepare("select 1").value();
+  connection->limit_steps(2000);
+
+  for (int i = 0; i < 3; ++i) {
+    connection->start_steps(lengthy);
+    EXPECT_FALSE(lengthy.run({}).has_value());
+    EXPECT_TRUE(connection->step_limit_met());
+    for (int j = 0; j < 1000; ++j) {
+      connection->start_steps(brief);
+      ASSERT_TRUE(brief.run({}).has_value());
+      ASSERT_FALSE(connection->step_limit_met());
+    }
+  }
+  connection->limit_steps(0);
+  EXPECT_TRUE(lengthy.run({}).has_value());
+}
+
+TEST_F(SqliteConnection, deferred_violations_are_seen_before_the_commit) {
+  run("create table child (parent integer references parents deferrable initially deferred)");
+  run("begin");
+  EXPECT_TRUE(connection->run("insert into child values (77)").has_value());
+
+  EXPECT_TRUE(connection->has_deferred_violations());
+  run("insert into parents values (77)");
+  EXPECT_FALSE(connection->has_deferred_violations());
+  run("commit");
+}
+
+TEST(StatementCache, prepares_once_and_forgets_the_least_recently_used) {
+  testing::Folder folder;
+  auto connection = Connection::open({.path = folder / "app.db", .statements_max = 2}).value();
+  StatementCache& cache = connection->statements();
+
+  auto* one = cache.find(Sql("select 1")).value();
+  EXPECT_EQ(cache.find(std::string_view("select 1")).value(), one);
+  EXPECT_EQ(cache.prepared(), 1u);
+  EXPECT_TRUE(cache.find(std::string_view("select 2")).has_value());
+  EXPECT_EQ(cache.find(std::string_view("select 1")).value(), one);
+  EXPECT_TRUE(cache.find(std::string_view("select 3")).has_value());
+  EXPECT_EQ(cache.size(), 2);
+  EXPECT_EQ(cache.find(std::string_view("select 1")).value(), one);
+  EXPECT_EQ(cache.prepared(), 3u);
+  EXPECT_TRUE(cache.find(std::string_view("select 2")).has_value());
+  EXPECT_EQ(cache.prepared(), 4u);
+}
+
+TEST(StatementCache, finds_everything_after_many_evictions) {
+  testing::Folder folder;
+  auto connection = Connection::open({.path = folder / "app.db", .statements_max = 16}).value();
+  StatementCache& cache = connection->statements();
+
+  for (int round = 0; round < 20; ++round) {
+    for (int i = 0; i < 23; ++i) {
+      const std::string text = "select " + std::to_string(i * (1 + round % 3));
+      auto* entry = cache.find(text).value();
+      ASSERT_EQ(entry->text, text);
+      ASSERT_EQ(cache.find(text).value(), entry);
+    }
+  }
+  EXPECT_EQ(cache.size(), 16);
+}
+
+}  // namespace
+}  // namespace keel::db::sqlite

@@ -1,0 +1,377 @@
+#include "keel/db/sqlite/database.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <utility>
+
+#include "keel/base/check.h"
+#include "keel/db/migrations.h"
+#include "keel/db/sqlite/reader.h"
+#include "keel/exec/thread_pool.h"
+#include "keel/io/loop.h"
+#include "keel/task/leaf.h"
+
+namespace keel::db {
+
+using sqlite::Connection;
+using sqlite::Reader;
+using sqlite::Write;
+
+namespace {
+
+std::atomic<std::uint64_t> databases_opened{0};
+
+// The reader that this thread used last. Databases are numbered and never reuse a number.
+struct Recent {
+  std::uint64_t database = 0;
+  const void* owner = nullptr;
+  Reader* reader = nullptr;
+};
+constinit thread_local Recent recent;
+
+}  // namespace
+
+struct Database::State {
+  struct OwnedReader {
+    const void* owner;  // A loop, or an address that is one thread's.
+    std::unique_ptr<Reader> reader;
+  };
+
+  explicit State(const DatabaseOptions& o) : options(o), number(++databases_opened) {}
+
+  sqlite::ConnectionOptions connection_options(sqlite::Access access) const {
+    return {.path = options.path,
+            .access = access,
+            .synchronous = options.synchronous,
+            .busy_timeout = options.busy_timeout,
+            .cache_kib = options.cache_kib,
+            .statements_max = options.statements_max,
+            .checkpoint_pages = options.checkpoint_pages,
+            .vfs = options.vfs};
+  }
+
+  Result<Reader*> reader_of(io::Loop* loop);
+  // Null: the calling thread has no reader yet, or not for this loop.
+  Result<Reader*> reader() {
+    io::Loop* loop = io::Loop::current();
+    const void* owner = loop != nullptr ? static_cast<const void*>(loop) : &recent;
+    if (recent.database == number && recent.owner == owner) [[likely]] return recent.reader;
+    return reader_of(loop);
+  }
+
+  const DatabaseOptions options;
+  const std::uint64_t number;
+  std::unique_ptr<sqlite::Writer> writer;
+  std::unique_ptr<ThreadPool> pool;
+  std::atomic<bool> closed{false};
+
+  mutable std::mutex mutex;
+  std::vector<OwnedReader> readers;
+  std::vector<std::unique_ptr<Connection>> pool_connections;  // Free ones.
+  std::uint64_t pool_reads = 0;
+};
+
+Result<Reader*> Database::State::reader_of(io::Loop* loop) {
+  if (closed.load(std::memory_order_acquire)) return fail(Code::Unavailable, "the data base is closed");
+  const void* owner = loop != nullptr ? static_cast<const void*>(loop) : &recent;
+  {
+    std::lock_guard lock(mutex);
+    for (OwnedReader& owned : readers) {
+      if (owned.owner != owner) continue;
+      recent = {number, owner, owned.reader.get()};
+      return owned.reader.get();
+    }
+  }
+  KEEL_TRY(std::unique_ptr<Connection> connection, Connection::open(connection_options(sqlite::Access::ReadOnly)));
+  auto made = std::make_unique<Reader>(std::move(connection), *writer, loop, options.loop_steps_max,
+                                       options.loop_rows_bytes_max);
+  Reader* reader = made.get();
+  std::lock_guard lock(mutex);
+  readers.push_back({owner, std::move(made)});
+  recent = {number, owner, reader};
+  return reader;
+}
+
+// One statement that a task waits for: on the loop at once, on the pool, or on the writer.
+class DatabaseCall final : public Leaf {
+ public:
+  using Value = void;
+  enum class Kind : std::uint8_t { Query, Execute, Body, Begin, Commit };
+
+  DatabaseCall(Database::State& state, Kind kind, std::uint64_t transaction = 0) noexcept
+      : Leaf(&cancel), state_(state), kind_(kind), arrived_(*this), read_(*this) {
+    write_.transaction = transaction;
+  }
+  ~DatabaseCall() {
+    if (reader_ != nullptr) reader_->give_rows(std::move(rows));
+  }
+
+  bool start() noexcept {
+    if (kind_ != Kind::Query) return !push_write();
+    if (write_.transaction != 0) {
+      write_.rows = &rows;
+      return !push_write();
+    }
+    Result<Reader*> reader = state_.reader();
+    if (!reader) {
+      result_ = std::unexpected(std::move(reader).error());
+      return true;
+    }
+    if (io::Loop::current() != nullptr) {
+      reader_ = *reader;
+      rows = reader_->take_rows();
+    }
+    Result<Reader::Outcome> outcome =
+        state_.options.loop_steps_max > 0 ? (*reader)->read(sql, values, rows) : Reader::Outcome::OverBudget;
+    if (!outcome) {
+      result_ = std::unexpected(std::move(outcome).error());
+      return true;
+    }
+    switch (*outcome) {
+      case Reader::Outcome::Done:
+        return true;
+      case Reader::Outcome::Writes:
+        write_.rows = &rows;
+        return !push_write();
+      case Reader::Outcome::OverBudget:
+        return !push_read();
+    }
+    return true;
+  }
+  Result<> take() noexcept { return std::move(result_); }
+
+  Sql sql{""};
+  std::span<const db::Value> values;
+  FunctionRef<Result<>(Connection&)>* body = nullptr;
+  Rows rows;
+  Written written() const noexcept { return write_.written; }
+  std::uint64_t transaction() const noexcept { return write_.transaction; }
+
+ private:
+  struct Arrived : ::keel::Job {
+    explicit Arrived(DatabaseCall& c) noexcept : ::keel::Job(&run_arrived), call(c) {}
+    DatabaseCall& call;
+  };
+  struct Read : ::keel::Job {
+    explicit Read(DatabaseCall& c) noexcept : ::keel::Job(&run_read), call(c) {}
+    DatabaseCall& call;
+  };
+
+  bool push_write() noexcept {
+    static constexpr Write::Kind kinds[] = {Write::Kind::Statement, Write::Kind::Statement, Write::Kind::Body,
+                                            Write::Kind::Begin, Write::Kind::Commit};
+    go_elsewhere();
+    write_.kind = kinds[static_cast<int>(kind_)];
+    write_.sql = sql;
+    write_.values = values;
+    write_.body = body;
+    write_.home = home_;
+    write_.done = &arrived_;
+    on_writer_ = true;
+    if (state_.writer->push(write_)) return true;
+    result_ = std::move(write_.result);
+    on_writer_ = false;
+    return false;
+  }
+  bool push_read() noexcept {
+    go_elsewhere();
+    if (state_.closed.load(std::memory_order_acquire)) {
+      result_ = fail(Code::Unavailable, "the data base is closed");
+      return false;
+    }
+    if (state_.pool->try_post(read_)) return true;
+    result_ = fail(Code::ResourceExhausted, "the queue of reads is full");
+    return false;
+  }
+  void go_elsewhere() noexcept {
+    home_ = Executor::current();
+    KEEL_CHECK(home_ != nullptr, "what the data base does elsewhere is awaited on an executor");
+  }
+
+  static void run_arrived(::keel::Job& job) noexcept {
+    DatabaseCall& call = static_cast<Arrived&>(job).call;
+    if (call.on_writer_) call.result_ = std::move(call.write_.result);
+    call.wake();
+  }
+
+  static void run_read(::keel::Job& job) noexcept {
+    DatabaseCall& call = static_cast<Read&>(job).call;
+    call.result_ = call.read_on_pool();
+    call.home_->post(call.arrived_);  // Gone after this.
+  }
+  Result<> read_on_pool() noexcept {
+    std::unique_ptr<Connection> connection;
+    {
+      std::lock_guard lock(state_.mutex);
+      if (cancelled_) return fail(Code::Cancelled, "the query was cancelled before it began");
+      if (!state_.pool_connections.empty()) {
+        connection = std::move(state_.pool_connections.back());
+        state_.pool_connections.pop_back();
+        running_ = connection.get();
+      }
+    }
+    if (connection == nullptr) {
+      KEEL_TRY(connection, Connection::open(state_.connection_options(sqlite::Access::ReadOnly)));
+      std::lock_guard lock(state_.mutex);
+      if (cancelled_) return fail(Code::Cancelled, "the query was cancelled before it began");
+      running_ = connection.get();
+    }
+    Result<> result = run_on(*connection);
+    std::lock_guard lock(state_.mutex);
+    running_ = nullptr;
+    if (result) ++state_.pool_reads;
+    state_.pool_connections.push_back(std::move(connection));
+    return result;
+  }
+  Result<> run_on(Connection& connection) noexcept {
+    KEEL_TRY(sqlite::StatementCache::Entry* entry, connection.statements().find(sql));
+    rows.clear();
+    KEEL_TRY_VOID(entry->statement.run(values, rows, state_.options.rows_bytes_max));
+    rows.capture_names(entry->statement.handle());
+    return {};
+  }
+
+  static void cancel(Leaf& leaf) noexcept {
+    auto& call = static_cast<DatabaseCall&>(leaf);
+    if (call.on_writer_) {
+      if (call.kind_ == Kind::Commit || !call.state_.writer->withdraw(call.write_)) return;
+      call.on_writer_ = false;
+      call.result_ = fail(Code::Cancelled, "the write was cancelled before it began");
+      call.wake();
+      return;
+    }
+    std::lock_guard lock(call.state_.mutex);
+    call.cancelled_ = true;
+    if (call.running_ != nullptr) call.running_->interrupt();
+  }
+
+  Database::State& state_;
+  const Kind kind_;
+  Reader* reader_ = nullptr;  // Whose memory `rows` has: a loop's, because there this ends where it began.
+  Executor* home_ = nullptr;
+  Arrived arrived_;
+  Read read_;
+  Write write_;
+  bool on_writer_ = false;
+  bool cancelled_ = false;         // Under the state's lock.
+  Connection* running_ = nullptr;  // Under the state's lock.
+  Result<> result_;
+};
+
+Database::Database(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Database::~Database() { close(); }
+
+Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& options) {
+  if (options.path.empty() || options.path == ":memory:") {
+    return fail(Code::InvalidArgument, "database.path names a file");
+  }
+  auto state = std::make_unique<State>(options);
+  KEEL_TRY(std::unique_ptr<Connection> connection,
+           Connection::open(state->connection_options(sqlite::Access::ReadWrite)));
+  if (!options.migrations.empty()) {
+    KEEL_TRY_VOID(migrate(*connection, options.migrations));
+  }
+  state->writer = std::make_unique<sqlite::Writer>(std::move(connection), options.writer);
+  KEEL_TRY_VOID(state->writer->start());
+  state->pool = std::make_unique<ThreadPool>(ThreadPoolOptions{
+      .name = "database", .threads = std::max(options.pool_size, 1), .queue_max = options.pool_queued_max});
+  return std::unique_ptr<Database>(new Database(std::move(state)));
+}
+
+void Database::close() noexcept {
+  State& state = *state_;
+  if (state.closed.exchange(true)) return;
+  state.pool->stop();
+  {
+    std::lock_guard lock(state.mutex);
+    state.pool_connections.clear();
+    // Loops that still turn keep theirs until the data base is destroyed.
+  }
+  state.writer->stop();
+}
+
+Result<> Database::attach(io::Loop& loop) {
+  KEEL_TRY_VOID(state_->reader_of(&loop));
+  return {};
+}
+
+Task<std::size_t> Database::query_rows(Sql sql, Arguments arguments, FunctionRef<void(const Row&)> on_row,
+                                       std::uint64_t transaction) {
+  DatabaseCall call(*state_, DatabaseCall::Kind::Query, transaction);
+  call.sql = sql;
+  call.values = arguments.values();
+  co_await call;
+  call.rows.for_each(on_row);
+  co_return call.rows.count();
+}
+
+Task<Written> Database::execute_values(Sql sql, Arguments arguments, std::uint64_t transaction) {
+  DatabaseCall call(*state_, DatabaseCall::Kind::Execute, transaction);
+  call.sql = sql;
+  call.values = arguments.values();
+  co_await call;
+  co_return call.written();
+}
+
+Result<std::size_t> Database::read_values_now(Sql sql, std::span<const Value> values,
+                                              FunctionRef<void(const Row&)> on_row) {
+  KEEL_TRY(Reader* reader, state_->reader());
+  Rows rows = reader->take_rows();
+  Result<Reader::Outcome> outcome = reader->read(sql, values, rows);
+  Result<std::size_t> result = rows.count();
+  if (!outcome) {
+    result = std::unexpected(std::move(outcome).error());
+  } else if (*outcome == Reader::Outcome::OverBudget) {
+    result = fail(Code::Unavailable, "this read is too long for a loop: await query() instead");
+  } else if (*outcome == Reader::Outcome::Writes) {
+    result = fail(Code::InvalidArgument, "read_now() takes statements that read");
+  } else {
+    rows.for_each(on_row);
+  }
+  reader->give_rows(std::move(rows));
+  return result;
+}
+
+Task<> Database::transact(FunctionRef<Result<>(Connection&)> body) {
+  DatabaseCall call(*state_, DatabaseCall::Kind::Body);
+  call.body = &body;
+  co_await call;
+}
+
+Task<Transaction> Database::begin() {
+  DatabaseCall call(*state_, DatabaseCall::Kind::Begin);
+  co_await call;
+  co_return Transaction(*this, call.transaction());
+}
+
+DatabaseStats Database::stats() const {
+  DatabaseStats stats;
+  {
+    std::lock_guard lock(state_->mutex);
+    stats.pool_reads = state_->pool_reads;
+    stats.readers = static_cast<int>(state_->readers.size());
+    for (const State::OwnedReader& owned : state_->readers) {
+      stats.loop_reads += owned.reader->reads.value();
+      stats.budget_exceeded += owned.reader->budget_exceeded.value();
+      stats.known_long += owned.reader->known_long.value();
+      stats.snapshots += owned.reader->snapshots.value();
+      stats.snapshots_renewed += owned.reader->snapshots_renewed.value();
+    }
+  }
+  stats.pool_queued = state_->pool->queued();
+  stats.writer = state_->writer->stats();
+  return stats;
+}
+
+Transaction::~Transaction() {
+  if (id_ != 0) database_->state_->writer->drop(id_);
+}
+
+Task<> Transaction::commit() {
+  DatabaseCall call(*database_->state_, DatabaseCall::Kind::Commit, id_);
+  co_await call;
+  id_ = 0;
+}
+
+}  // namespace keel::db

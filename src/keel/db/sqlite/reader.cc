@@ -1,0 +1,94 @@
+#include "keel/db/sqlite/reader.h"
+
+#include <utility>
+
+#include "keel/base/check.h"
+#include "keel/db/sqlite/writer.h"
+#include "keel/io/loop.h"
+
+namespace keel::db::sqlite {
+namespace {
+
+constexpr int tries_max = 2;
+constexpr std::size_t spare_bytes_max = 64 * 1024;
+
+}  // namespace
+
+Reader::Reader(std::unique_ptr<Connection> connection, const Writer& writer, io::Loop* loop, int steps_max,
+               std::size_t rows_bytes_max)
+    : connection_(std::move(connection)),
+      writer_(writer),
+      loop_(loop),
+      rows_bytes_max_(rows_bytes_max),
+      end_of_turn_(*this) {
+  connection_->limit_steps(steps_max);
+}
+
+Reader::~Reader() { end_snapshot(); }
+
+void Reader::give_rows(Rows&& rows) noexcept {
+  rows.clear();
+  rows.shrink(spare_bytes_max);
+  spare_ = std::move(rows);
+}
+
+Result<Reader::Outcome> Reader::read(Sql sql, std::span<const Value> values, Rows& rows) {
+  KEEL_TRY(StatementCache::Entry* entry, connection_->statements().find(sql));
+  if (!entry->statement.is_readonly()) return Outcome::Writes;
+  if (entry->budget_exceeded >= tries_max) {
+    known_long.add();
+    return Outcome::OverBudget;
+  }
+  KEEL_TRY_VOID(begin_snapshot());
+  rows.clear();
+  connection_->start_steps(entry->statement);
+  Result<> result = entry->statement.run(values, rows, rows_bytes_max_);
+  if (result) [[likely]] {
+    reads.add();
+    return Outcome::Done;
+  }
+  if (open_ && connection_->is_autocommit()) open_ = false;
+  if (!connection_->step_limit_met() && rows.bytes() <= rows_bytes_max_) return std::unexpected(std::move(result).error());
+  ++entry->budget_exceeded;
+  budget_exceeded.add();
+  rows.clear();
+  return Outcome::OverBudget;
+}
+
+Result<> Reader::begin_snapshot() {
+  if (loop_ == nullptr) return {};
+  // Asked before the snapshot begins: everything acknowledged by now is in it.
+  const std::uint64_t committed = writer_.committed();
+  if (open_) {
+    if (seen_ == committed) [[likely]] return {};
+    end_snapshot();
+    snapshots_renewed.add();
+  }
+  if (begin_.handle() == nullptr) {
+    KEEL_TRY(begin_, connection_->prepare_control("begin"));
+    KEEL_TRY(commit_, connection_->prepare_control("commit"));
+  }
+  KEEL_TRY_VOID(begin_.run());
+  open_ = true;
+  seen_ = committed;
+  snapshots.add();
+  if (!deferred_) {
+    deferred_ = true;
+    loop_->defer(end_of_turn_);
+  }
+  return {};
+}
+
+void Reader::end_snapshot() noexcept {
+  if (!std::exchange(open_, false)) return;
+  const Result<> ended = commit_.run();
+  KEEL_CHECK(ended.has_value() || connection_->is_autocommit(), "a snapshot without open statements can be ended");
+}
+
+void Reader::EndOfTurn::ended(Job& job) noexcept {
+  Reader& reader = static_cast<EndOfTurn&>(job).reader;
+  reader.deferred_ = false;
+  reader.end_snapshot();
+}
+
+}  // namespace keel::db::sqlite

@@ -1,0 +1,86 @@
+#include "keel/db/sqlite/statement.h"
+
+#include <sqlite3.h>
+
+#include "keel/db/sqlite/connection.h"
+
+namespace keel::db::sqlite {
+
+Statement::Statement(sqlite3_stmt* statement) noexcept
+    : statement_(statement),
+      parameters_(sqlite3_bind_parameter_count(statement)),
+      is_readonly_(sqlite3_stmt_readonly(statement) != 0) {}
+
+Statement::~Statement() {
+  if (statement_ != nullptr) sqlite3_finalize(statement_);
+}
+
+int Statement::columns() const noexcept { return sqlite3_column_count(statement_); }
+std::string_view Statement::column_name(int column) const noexcept {
+  const char* name = sqlite3_column_name(statement_, column);
+  return name != nullptr ? name : "";
+}
+
+Result<> Statement::bind(std::span<const Value> values) {
+  if (static_cast<int>(values.size()) != parameters_) {
+    return fail(Code::InvalidArgument, "as many values are given as the statement has parameters");
+  }
+  int index = 0;
+  for (const Value& value : values) {
+    ++index;
+    int code = SQLITE_OK;
+    switch (value.kind) {
+      case ValueKind::Null:
+        code = sqlite3_bind_null(statement_, index);
+        break;
+      case ValueKind::Integer:
+        code = sqlite3_bind_int64(statement_, index, value.integer);
+        break;
+      case ValueKind::Real:
+        code = sqlite3_bind_double(statement_, index, value.real);
+        break;
+      case ValueKind::Text:
+        code = sqlite3_bind_text(statement_, index, value.bytes, static_cast<int>(value.size), SQLITE_STATIC);
+        break;
+      case ValueKind::Blob:
+        code = sqlite3_bind_blob(statement_, index, value.bytes, static_cast<int>(value.size), SQLITE_STATIC);
+        break;
+    }
+    if (code != SQLITE_OK) [[unlikely]] return std::unexpected(error_of(sqlite3_db_handle(statement_), code));
+  }
+  return {};
+}
+
+Result<> Statement::finish(int code) {
+  if (code == SQLITE_DONE) [[likely]] {
+    // An error of the reset would repeat one that step has given.
+    sqlite3_reset(statement_);
+    return {};
+  }
+  Error error = error_of(sqlite3_db_handle(statement_), code);
+  sqlite3_reset(statement_);
+  return std::unexpected(std::move(error));
+}
+
+Result<> Statement::run(std::span<const Value> values, Rows& rows, std::size_t rows_bytes_max) {
+  KEEL_TRY_VOID(bind(values));
+  int code = sqlite3_step(statement_);
+  while (code == SQLITE_ROW) {
+    rows.capture(statement_);
+    if (rows.bytes() > rows_bytes_max) [[unlikely]] {
+      sqlite3_reset(statement_);
+      return fail(Code::ResourceExhausted, "the rows of one result stay below their limit in bytes");
+    }
+    code = sqlite3_step(statement_);
+  }
+  return finish(code);
+}
+
+Result<> Statement::run(std::span<const Value> values) {
+  KEEL_TRY_VOID(bind(values));
+  int code = sqlite3_step(statement_);
+  while (code == SQLITE_ROW) code = sqlite3_step(statement_);
+  return finish(code);
+}
+
+}  // namespace keel::db::sqlite

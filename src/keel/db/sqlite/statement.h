@@ -1,0 +1,64 @@
+// keel/db/sqlite/statement.h — one prepared SQLite statement.
+//
+// Made by Connection::prepare. run() binds, steps to the end, captures the rows and leaves the statement ready for the
+// next run; nothing of it stays open, so a statement never holds a snapshot or a lock between calls.
+//
+// Errors:   of run(): see Connection.
+// Lifetime: dies before its Connection.  Threads: one at a time.
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "keel/base/result.h"
+#include "keel/db/row.h"
+#include "keel/db/value.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace keel::db::sqlite {
+
+inline constexpr std::size_t rows_bytes_max_default = 64u << 20;
+
+class Statement {
+ public:
+  Statement() = default;
+  Statement(Statement&& other) noexcept { *this = std::move(other); }
+  Statement& operator=(Statement&& other) noexcept {  // The old one dies with `other`.
+    std::swap(statement_, other.statement_);
+    std::swap(parameters_, other.parameters_);
+    std::swap(is_readonly_, other.is_readonly_);
+    return *this;
+  }
+  ~Statement();
+
+  // Runs once with `values` for $1, $2, … and appends its rows to `rows` (which was cleared before).
+  // InvalidArgument: the number of values is not that of parameters. ResourceExhausted: the rows have more than
+  // `rows_bytes_max` bytes. After an error `rows` may hold some rows, which are to be thrown away.
+  Result<> run(std::span<const Value> values, Rows& rows, std::size_t rows_bytes_max = rows_bytes_max_default);
+  // The same for statements whose rows nobody wants.
+  Result<> run(std::span<const Value> values = {});
+
+  int parameters() const noexcept { return parameters_; }
+  int columns() const noexcept;
+  std::string_view column_name(int column) const noexcept;
+  // It does not change the data base.
+  bool is_readonly() const noexcept { return is_readonly_; }
+  sqlite3_stmt* handle() const noexcept { return statement_; }
+
+ private:
+  friend class Connection;
+  explicit Statement(sqlite3_stmt* statement) noexcept;
+  Result<> bind(std::span<const Value> values);
+  Result<> finish(int code);
+
+  sqlite3_stmt* statement_ = nullptr;
+  int parameters_ = 0;
+  bool is_readonly_ = false;
+};
+
+}  // namespace keel::db::sqlite

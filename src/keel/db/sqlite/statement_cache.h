@@ -1,0 +1,63 @@
+// keel/db/sqlite/statement_cache.h — the prepared statements of one connection, least recently used first to go.
+//
+// Found by the address of constant text (Sql) in a load and a compare, else by the text. A statement is prepared at its
+// first use. Bounded: `statements_max` at a time.
+//
+// Errors:   those of Connection::prepare.
+// Lifetime: dies before its Connection; the Entry is valid until the next find().
+// Threads:  one at a time.  Cost: a hit does not allocate.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "keel/base/list.h"
+#include "keel/base/result.h"
+#include "keel/db/sql.h"
+#include "keel/db/sqlite/statement.h"
+
+namespace keel::db::sqlite {
+
+class Connection;
+
+class StatementCache {
+ public:
+  struct Entry : Link {
+    Statement statement;
+    std::string text;
+    std::uint64_t hash = 0;
+    int budget_exceeded = 0;  // The reader's: how often it ran out of its budget.
+  };
+
+  StatementCache(Connection& connection, int statements_max);
+  ~StatementCache();
+
+  Result<Entry*> find(Sql sql);
+  Result<Entry*> find(std::string_view text);
+
+  int size() const noexcept { return size_; }
+  std::uint64_t prepared() const noexcept { return prepared_; }
+
+ private:
+  struct Address {
+    const char* text = nullptr;
+    std::size_t size = 0;
+    Entry* entry = nullptr;
+  };
+  Address& address_of(const char* text) noexcept;
+  void evict() noexcept;
+
+  Connection& connection_;
+  const int statements_max_;
+  int size_ = 0;
+  std::uint64_t prepared_ = 0;
+  List<Entry> used_;  // Least recently used first.
+  std::vector<Entry*> buckets_;
+  std::vector<Address> addresses_;
+};
+
+}  // namespace keel::db::sqlite

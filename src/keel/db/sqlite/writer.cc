@@ -1,0 +1,370 @@
+#include "keel/db/sqlite/writer.h"
+
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "keel/base/check.h"
+
+namespace keel::db::sqlite {
+namespace {
+
+constexpr const char* outcome_unknown = "the disk failed while this was being committed: its outcome is unknown";
+
+}  // namespace
+
+Writer::Writer(std::unique_ptr<Connection> connection, const WriterOptions& options)
+    : connection_(std::move(connection)), options_(options) {}
+
+Writer::~Writer() { stop(); }
+
+Result<> Writer::start() {
+  KEEL_CHECK(thread_ == nullptr, "a writer is started once");
+  const auto prepare = [this](Statement& statement, const char* text) -> Result<> {
+    KEEL_TRY(statement, connection_->prepare_control(text));
+    return {};
+  };
+  KEEL_TRY_VOID(prepare(begin_, "begin immediate"));
+  KEEL_TRY_VOID(prepare(commit_, "commit"));
+  KEEL_TRY_VOID(prepare(roll_back_, "rollback"));
+  KEEL_TRY_VOID(prepare(savepoint_, "savepoint keel_write"));
+  KEEL_TRY_VOID(prepare(release_, "release keel_write"));
+  KEEL_TRY_VOID(prepare(roll_back_to_, "rollback to keel_write"));
+  thread_ = Host::current().start_thread("db-writer", [this] { work(); });
+  return {};
+}
+
+void Writer::stop() noexcept {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+    wake_.notify_all();
+  }
+  if (thread_ != nullptr) thread_->join();
+  thread_.reset();
+  if (connection_ != nullptr) {
+    // Best effort: what could not be moved now is in the WAL, and is found there at the next start.
+    (void)connection_->checkpoint().is_ok();
+    for (Statement* statement : {&begin_, &commit_, &roll_back_, &savepoint_, &release_, &roll_back_to_}) {
+      *statement = Statement();
+    }
+    connection_.reset();
+  }
+}
+
+bool Writer::push(Write& write) noexcept {
+  std::lock_guard lock(mutex_);
+  if (write.transaction != 0) {
+    if (held_ != write.transaction || dropped_) {
+      write.result = fail(Code::DeadlineExceeded, "the transaction held the writer for too long and was rolled back");
+      return false;
+    }
+    held_queue_.push_back(write);
+  } else {
+    if (stopping_) {
+      write.result = fail(Code::Unavailable, "the data base is closing");
+      return false;
+    }
+    if (stats_.queued >= options_.queued_max) {
+      ++stats_.refused;
+      write.result = fail(Code::ResourceExhausted, "the queue of writes is full");
+      return false;
+    }
+    queue_.push_back(write);
+    ++stats_.queued;
+  }
+  write.state = Write::State::Queued;
+  if (sleeping_) wake_.notify_one();
+  return true;
+}
+
+bool Writer::withdraw(Write& write) noexcept {
+  std::lock_guard lock(mutex_);
+  if (write.state != Write::State::Queued) return false;
+  write.unlink();
+  if (write.transaction == 0) --stats_.queued;
+  write.state = Write::State::Idle;
+  return true;
+}
+
+void Writer::drop(std::uint64_t transaction) noexcept {
+  std::lock_guard lock(mutex_);
+  if (held_ != transaction) return;
+  dropped_ = true;
+  wake_.notify_one();
+}
+
+WriterStats Writer::stats() const noexcept {
+  std::lock_guard lock(mutex_);
+  return stats_;
+}
+
+void Writer::work() noexcept {
+  while (true) {
+    Writes group;
+    bool alone = false;
+    {
+      std::unique_lock lock(mutex_);
+      sleeping_ = true;
+      wake_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
+      sleeping_ = false;
+      if (queue_.empty()) return;
+      for (int i = 0; i < options_.group_max && !queue_.empty(); ++i) {
+        const bool begins = queue_.front().kind == Write::Kind::Begin;
+        if (begins && i > 0) break;
+        Write* write = queue_.pop_front();
+        write->state = Write::State::Begun;
+        --stats_.queued;
+        group.push_back(*write);
+        alone = begins;
+        if (begins) break;
+      }
+    }
+    if (alone) {
+      hold(*group.pop_front());
+    } else {
+      commit_group(group);
+    }
+  }
+}
+
+Result<> Writer::run(Write& write) noexcept {
+  if (write.kind == Write::Kind::Body) return (*write.body)(*connection_);
+  KEEL_TRY(StatementCache::Entry* entry, connection_->statements().find(*write.sql));
+  Statement& statement = entry->statement;
+  const std::int64_t before = connection_->total_changes();
+  connection_->forget_last_insert_id();
+  if (write.rows != nullptr) {
+    write.rows->clear();
+    KEEL_TRY_VOID(statement.run(write.values, *write.rows));
+    write.rows->capture_names(statement.handle());
+  } else {
+    KEEL_TRY_VOID(statement.run(write.values));
+  }
+  write.written = {connection_->total_changes() != before ? connection_->changes() : 0, connection_->last_insert_id()};
+  return {};
+}
+
+Writer::Outcome Writer::outcome_of_error() noexcept {
+  const int code = sqlite3_errcode(connection_->handle()) & 0xff;
+  if (code == SQLITE_IOERR || code == SQLITE_FULL) return Outcome::DiskFailed;
+  return connection_->is_autocommit() ? Outcome::Lost : Outcome::Fine;
+}
+
+Writer::Outcome Writer::run_in_savepoint(Write& write) noexcept {
+  write.result = savepoint_.run();
+  if (!write.result) return outcome_of_error() == Outcome::DiskFailed ? Outcome::DiskFailed : Outcome::Lost;
+  write.result = run(write);
+  if (!write.result) {
+    const Outcome outcome = outcome_of_error();
+    if (outcome != Outcome::Fine) return outcome;
+  } else if (connection_->is_autocommit()) {
+    // A body that swallowed an error which ended the transaction.
+    write.result = fail(Code::Conflict, "an error inside ended the transaction");
+    return Outcome::Lost;
+  } else if (connection_->has_deferred_violations()) {
+    write.result = fail(Code::Conflict, "FOREIGN KEY constraint failed");
+  }
+  if (!write.result && !roll_back_to_.run()) return Outcome::Lost;
+  Result<> released = release_.run();
+  if (released) return Outcome::Fine;
+  const bool disk = outcome_of_error() == Outcome::DiskFailed;
+  write.result = std::move(released);
+  return disk ? Outcome::DiskFailed : Outcome::Lost;
+}
+
+Writer::Outcome Writer::commit() noexcept {
+  commit_error_ = commit_.run();
+  if (commit_error_) return Outcome::Fine;
+  return outcome_of_error() == Outcome::DiskFailed ? Outcome::DiskFailed : Outcome::Lost;
+}
+
+void Writer::roll_back() noexcept {
+  // After an error SQLite may have done it already.
+  if (!connection_->is_autocommit()) (void)roll_back_.run().is_ok();
+}
+
+void Writer::commit_group(Writes& group) noexcept {
+  if (Result<> begun = begin_.run(); !begun) {
+    fail_all(group, begun.error());
+    return;
+  }
+  std::uint64_t count = 0;
+  Write* culprit = nullptr;
+  Outcome outcome = Outcome::Fine;
+  group.for_each([&](Write& write) {
+    if (outcome != Outcome::Fine) return;
+    outcome = run_in_savepoint(write);
+    if (outcome == Outcome::Lost) culprit = &write;
+    if (write.result) ++count;
+  });
+  if (outcome == Outcome::Fine) outcome = commit();
+  if (outcome == Outcome::Fine) {
+    acknowledge(group, count);
+    return;
+  }
+  roll_back();
+  {
+    std::lock_guard lock(mutex_);
+    ++stats_.groups_lost;
+    if (outcome == Outcome::DiskFailed) ++stats_.disk_errors;
+  }
+  if (outcome == Outcome::DiskFailed) {
+    fail_all(group, Error(Code::Unavailable, outcome_unknown));
+    return;
+  }
+  if (culprit != nullptr) {
+    group.remove(*culprit);
+    Writes failed;
+    failed.push_back(*culprit);
+    acknowledge(failed, 0);
+  }
+  commit_alone(group);
+}
+
+void Writer::commit_alone(Writes& group) noexcept {
+  while (Write* write = group.pop_front()) {
+    Writes one;
+    one.push_back(*write);
+    if (Result<> begun = begin_.run(); !begun) {
+      fail_all(one, begun.error());
+      continue;
+    }
+    Outcome outcome = run_in_savepoint(*write);
+    if (outcome == Outcome::Fine && write->result) {
+      outcome = commit();
+      if (outcome == Outcome::Lost) write->result = std::move(commit_error_);
+    }
+    if (outcome == Outcome::Fine && write->result) {
+      acknowledge(one, 1);
+      continue;
+    }
+    roll_back();
+    if (outcome == Outcome::DiskFailed) {
+      {
+        std::lock_guard lock(mutex_);
+        ++stats_.disk_errors;
+      }
+      one.splice_back(group);
+      fail_all(one, Error(Code::Unavailable, outcome_unknown));
+      return;
+    }
+    acknowledge(one, 0);
+  }
+}
+
+void Writer::hold(Write& begin) noexcept {
+  begin.result = begin_.run();
+  if (!begin.result) {
+    finish(begin);
+    return;
+  }
+  const Instant until = Host::current().now() + options_.hold_max;
+  {
+    std::lock_guard lock(mutex_);
+    held_ = ++transactions_begun_;
+    dropped_ = false;
+    begin.transaction = held_;
+  }
+  finish(begin);
+  bool holds = true;
+  while (holds) {
+    Write* write = nullptr;
+    {
+      std::unique_lock lock(mutex_);
+      sleeping_ = true;
+      const Duration left = until - Host::current().now();
+      wake_.wait_for(lock, std::chrono::nanoseconds(left.count_ns()),
+                     [this] { return dropped_ || !held_queue_.empty(); });
+      sleeping_ = false;
+      if (dropped_ || Host::current().now() >= until) {
+        if (!dropped_) ++stats_.expired;
+        break;
+      }
+      write = held_queue_.pop_front();
+      if (write == nullptr) continue;
+      write->state = Write::State::Begun;
+    }
+    holds = serve_held(*write);
+  }
+  roll_back();
+  Writes late;
+  {
+    std::lock_guard lock(mutex_);
+    held_ = 0;
+    while (Write* write = held_queue_.pop_front()) {
+      write->state = Write::State::Begun;
+      late.push_back(*write);
+    }
+  }
+  fail_all(late, Error(Code::DeadlineExceeded, "the transaction held the writer for too long and was rolled back"));
+}
+
+bool Writer::serve_held(Write& write) noexcept {
+  if (write.kind != Write::Kind::Commit) {
+    write.result = run(write);
+    const bool lost = connection_->is_autocommit();
+    if (lost && write.result) write.result = fail(Code::Conflict, "an error inside ended the transaction");
+    if (lost) {
+      std::lock_guard lock(mutex_);
+      held_ = 0;
+    }
+    finish(write);
+    return !lost;
+  }
+  {
+    // Whatever comes now comes too late; the Transaction may be gone before the next lock.
+    std::lock_guard lock(mutex_);
+    held_ = 0;
+  }
+  Outcome outcome = Outcome::Fine;
+  if (connection_->has_deferred_violations()) {
+    write.result = fail(Code::Conflict, "FOREIGN KEY constraint failed");
+  } else {
+    outcome = commit();
+    write.result = std::move(commit_error_);
+  }
+  if (outcome == Outcome::DiskFailed) write.result = fail(Code::Unavailable, outcome_unknown);
+  if (write.result) {
+    committed_.fetch_add(1, std::memory_order_acq_rel);
+    std::lock_guard lock(mutex_);
+    ++stats_.transactions;
+    ++stats_.groups;
+  } else {
+    roll_back();
+    std::lock_guard lock(mutex_);
+    if (outcome == Outcome::DiskFailed) ++stats_.disk_errors;
+  }
+  finish(write);
+  return false;
+}
+
+void Writer::acknowledge(Writes& group, std::uint64_t committed) noexcept {
+  if (committed != 0) committed_.fetch_add(1, std::memory_order_acq_rel);
+  {
+    std::lock_guard lock(mutex_);
+    stats_.writes += committed;
+    if (committed != 0) ++stats_.groups;
+    stats_.group_max = std::max(stats_.group_max, committed);
+  }
+  while (Write* write = group.pop_front()) finish(*write);
+}
+
+void Writer::fail_all(Writes& group, const Error& error) noexcept {
+  while (Write* write = group.pop_front()) {
+    write->result = std::unexpected(error.clone());
+    finish(*write);
+  }
+}
+
+void Writer::finish(Write& write) noexcept {
+  if (!write.result) {
+    std::lock_guard lock(mutex_);
+    ++stats_.failed;
+  }
+  // Gone after this.
+  write.home->post(*write.done);
+}
+
+}  // namespace keel::db::sqlite

@@ -1,0 +1,133 @@
+// keel/db/sqlite/writer.h — the one thread that writes, in groups.
+//
+// Whatever waits when the writer is free is committed as one group: one transaction, each write under its own
+// savepoint, one fsync, then all are acknowledged. No write waits for company.
+//
+// A write that fails is rolled back alone; one that leaves a deferred foreign key violated fails with Conflict. A group
+// that SQLite has rolled back (`on conflict rollback`), or whose COMMIT fails, is never acknowledged: its other writes
+// run again once, one transaction each. After an I/O error or a full disk nothing runs again: all get Unavailable, and
+// whether they are in the file is unknown.
+//
+// Ownership: a Write is intrusive and stays where it is until its `done` has run on `home`.
+// Threads:   push(), withdraw() and the getters on any; start(), stop() on one.
+// Cost:      one lock per write to queue it, one per group to take it; nothing is allocated.
+
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "keel/base/function.h"
+#include "keel/base/host.h"
+#include "keel/base/list.h"
+#include "keel/db/sqlite/connection.h"
+#include "keel/exec/executor.h"
+
+namespace keel::db {
+
+struct Written {
+  std::int64_t changes = 0;         // Rows inserted, updated or deleted by the statement itself.
+  std::int64_t last_insert_id = 0;  // 0 when it inserted nothing.
+};
+
+namespace sqlite {
+
+struct Write : Link {
+  enum class Kind : std::uint8_t { Statement, Body, Begin, Commit };
+  enum class State : std::uint8_t { Idle, Queued, Begun };
+
+  Kind kind = Kind::Statement;
+  State state = State::Idle;      // The writer's, under its lock.
+  std::optional<Sql> sql;         // Statement.
+  std::span<const Value> values;  // Statement: alive until done.
+  Rows* rows = nullptr;           // Statement: receives the rows, if somebody wants them.
+  FunctionRef<Result<>(Connection&)>* body = nullptr;
+  std::uint64_t transaction = 0;  // Of Begin: out. Of others: the interactive transaction they belong to, or 0.
+  Executor* home = nullptr;
+  Job* done = nullptr;            // Posted to `home`.
+  Written written;
+  Result<> result;
+};
+
+struct WriterOptions {
+  std::size_t queued_max = 8192;  // Writes that may wait; more are refused with ResourceExhausted.
+  int group_max = 512;            // Writes per commit: larger groups save fsyncs and make each write wait longer.
+  Duration hold_max = 1_s;        // How long an interactive transaction may keep the writer from everybody else.
+};
+
+struct WriterStats {
+  std::uint64_t writes = 0;        // Writes acknowledged as committed.
+  std::uint64_t refused = 0;       // Not queued, because the queue was full.
+  std::uint64_t failed = 0;        // Ended with an error.
+  std::uint64_t groups = 0;        // Commits.
+  std::uint64_t group_max = 0;     // The most writes in one commit.
+  std::uint64_t groups_lost = 0;   // Groups that had to run again or failed as a whole.
+  std::uint64_t disk_errors = 0;   // I/O errors and full disks.
+  std::uint64_t transactions = 0;  // Interactive ones that were committed.
+  std::uint64_t expired = 0;       // Interactive ones that held the writer for too long.
+  std::size_t queued = 0;          // Waiting now.
+};
+
+class Writer {
+ public:
+  Writer(std::unique_ptr<Connection> connection, const WriterOptions& options);
+  ~Writer();  // stop()
+
+  Result<> start();
+  // Commits what is queued, then moves the WAL into the file and closes. Idempotent.
+  void stop() noexcept;
+
+  // Hands `write` over. False: it was refused and `result` says why; `done` is not posted.
+  bool push(Write& write) noexcept;
+  // Takes back what has not begun. False: it has begun, or is done; `done` is posted as ever.
+  bool withdraw(Write& write) noexcept;
+  // Rolls back an interactive transaction that nobody will commit. No effect when it has ended.
+  void drop(std::uint64_t transaction) noexcept;
+
+  // Rises with each commit, after it and before any of its writes is acknowledged: a read that begins later sees it.
+  std::uint64_t committed() const noexcept { return committed_.load(std::memory_order_acquire); }
+  WriterStats stats() const noexcept;
+
+ private:
+  enum class Outcome : std::uint8_t { Fine, Lost, DiskFailed };
+  using Writes = List<Write>;
+
+  void work() noexcept;
+  void commit_group(Writes& group) noexcept;
+  void commit_alone(Writes& group) noexcept;
+  void hold(Write& begin) noexcept;
+  bool serve_held(Write& write) noexcept;
+  Outcome run_in_savepoint(Write& write) noexcept;
+  Outcome commit() noexcept;
+  Result<> run(Write& write) noexcept;
+  Outcome outcome_of_error() noexcept;
+  void roll_back() noexcept;
+  void acknowledge(Writes& group, std::uint64_t committed) noexcept;
+  void fail_all(Writes& group, const Error& error) noexcept;
+  void finish(Write& write) noexcept;
+
+  std::unique_ptr<Connection> connection_;
+  Statement begin_, commit_, roll_back_, savepoint_, release_, roll_back_to_;
+  const WriterOptions options_;
+  std::unique_ptr<Thread> thread_;
+  Result<> commit_error_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  Writes queue_;
+  Writes held_queue_;          // Of the interactive transaction.
+  std::uint64_t held_ = 0;     // Which holds the writer; 0: none.
+  bool dropped_ = false;
+  std::uint64_t transactions_begun_ = 0;
+  bool stopping_ = false;
+  bool sleeping_ = false;
+  WriterStats stats_;
+
+  alignas(64) std::atomic<std::uint64_t> committed_{1};
+};
+
+}  // namespace sqlite
+}  // namespace keel::db

@@ -1,0 +1,43 @@
+#include "keel/db/value.h"
+
+#include <cstring>
+#include <new>
+
+#include "keel/base/check.h"
+#include "keel/base/pool.h"
+
+namespace keel::db {
+namespace {
+
+bool has_bytes(const Value& value) noexcept { return value.kind == ValueKind::Text || value.kind == ValueKind::Blob; }
+
+}  // namespace
+
+Arguments::Arguments(std::span<const Value> values) {
+  if (values.empty()) return;
+  std::size_t bytes = values.size_bytes();
+  for (const Value& value : values) {
+    if (has_bytes(value)) bytes += value.size;
+  }
+  KEEL_CHECK(bytes <= 0x7fffffff, "the arguments of one statement are less than 2 GiB");
+  block_ = pool_allocate(bytes);
+  bytes_ = static_cast<std::uint32_t>(bytes);
+  count_ = static_cast<std::uint32_t>(values.size());
+  char* free = static_cast<char*>(block_) + values.size_bytes();
+  Value* copy = static_cast<Value*>(block_);
+  for (const Value& value : values) {
+    new (copy) Value(value);
+    if (has_bytes(value)) {
+      std::memcpy(free, value.bytes, value.size);
+      copy->bytes = free;
+      free += value.size;
+    }
+    ++copy;
+  }
+}
+
+Arguments::~Arguments() {
+  if (block_ != nullptr) pool_free(block_, bytes_);
+}
+
+}  // namespace keel::db

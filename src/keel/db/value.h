@@ -1,0 +1,77 @@
+// keel/db/value.h — one SQL value, and the arguments of a statement.
+//
+// Value is a view: text and blobs refer to the caller's bytes. Arguments is a copy of several Values with their bytes
+// in one pool block; it is what a statement owns while it waits for its turn.
+//
+// bool becomes 0 or 1; integers are signed 64-bit (an unsigned 64-bit value above that range does not compile); an
+// empty std::optional and nullptr are NULL.
+//
+// Threads: values; Arguments may be moved to another thread.  Cost: Arguments is one pool block, no heap.
+
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace keel::db {
+
+enum class ValueKind : std::uint8_t { Null, Integer, Real, Text, Blob };
+
+struct Value {
+  constexpr Value() noexcept : integer(0) {}
+  constexpr Value(std::nullptr_t) noexcept : integer(0) {}
+  template <std::integral T>
+    requires(sizeof(T) < 8 || std::signed_integral<T>)
+  constexpr Value(T value) noexcept : kind(ValueKind::Integer), integer(static_cast<std::int64_t>(value)) {}
+  constexpr Value(double value) noexcept : kind(ValueKind::Real), real(value) {}
+  template <class T>
+    requires(std::is_convertible_v<const T&, std::string_view> && !std::is_same_v<T, std::nullptr_t>)
+  constexpr Value(const T& text) noexcept : kind(ValueKind::Text), bytes(nullptr) {
+    const std::string_view view(text);
+    bytes = view.data() != nullptr ? view.data() : "";
+    size = static_cast<std::uint32_t>(view.size());
+  }
+  Value(std::span<const std::byte> blob) noexcept
+      : kind(ValueKind::Blob),
+        size(static_cast<std::uint32_t>(blob.size())),
+        bytes(blob.data() != nullptr ? reinterpret_cast<const char*>(blob.data()) : "") {}
+  template <class T>
+  constexpr Value(const std::optional<T>& value) noexcept : Value(value ? Value(*value) : Value()) {}
+
+  ValueKind kind = ValueKind::Null;
+  std::uint32_t size = 0;  // Bytes of text or blob, at most 2 GiB.
+  union {
+    std::int64_t integer;
+    double real;
+    const char* bytes;
+  };
+};
+static_assert(sizeof(Value) == 16);
+
+class Arguments {
+ public:
+  Arguments() = default;
+  // Copies the values and their bytes.
+  explicit Arguments(std::span<const Value> values);
+  Arguments(Arguments&& other) noexcept
+      : block_(std::exchange(other.block_, nullptr)),
+        bytes_(other.bytes_),
+        count_(std::exchange(other.count_, 0)) {}
+  Arguments& operator=(Arguments&&) = delete;
+  ~Arguments();
+
+  std::span<const Value> values() const noexcept { return {static_cast<const Value*>(block_), count_}; }
+
+ private:
+  void* block_ = nullptr;
+  std::uint32_t bytes_ = 0;
+  std::uint32_t count_ = 0;
+};
+
+}  // namespace keel::db
