@@ -95,14 +95,14 @@ inline const char* find(const char* begin, const char* at, const char* end) {
   while (end - at >= 16) {
     const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
     const unsigned hits = static_cast<unsigned>(_mm_movemask_epi8(Set::mask(block)));
-    if (hits != 0) return at + __builtin_ctz(hits);
+    if (hits != 0) return at + static_cast<unsigned>(__builtin_ctz(hits));
     at += 16;
   }
   const unsigned rest = static_cast<unsigned>(end - at);
   if (end - begin >= 16) {
     const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(end - 16));
     const unsigned hits = static_cast<unsigned>(_mm_movemask_epi8(Set::mask(block))) >> (16 - rest);
-    return hits != 0 ? at + __builtin_ctz(hits) : end;
+    return hits != 0 ? at + static_cast<unsigned>(__builtin_ctz(hits)) : end;
   }
 #else
   static_cast<void>(begin);

@@ -73,8 +73,9 @@ class HeadReader {
  public:
   enum Coding : std::uint8_t { Chunked, Unknown, Malformed };
 
-  HeadReader(std::string_view received, const HeadLimits& limits, RequestHead& head) noexcept
-      : limits_(limits),
+  HeadReader(std::string_view received, const HeadLimits& limits, RequestHead& head, HeadResult& result) noexcept
+      : result_(result),
+        limits_(limits),
         head_(head),
         facts_(head.facts_),
         begin_(received.data()),
@@ -84,12 +85,14 @@ class HeadReader {
     facts_.base = begin_;
   }
 
-  HeadResult run(bool resumes) noexcept {
-    if (resumes && facts_.resume_at != 0) {
+  // The next run begins with the request line.
+  static void forget(RequestHead& head) noexcept { head.facts_.resume_at = 0; }
+
+  [[gnu::always_inline]] inline void run() noexcept {
+    if (facts_.resume_at != 0) [[unlikely]] {
       at_ = begin_ + facts_.resume_at;
       KEEL_CHECK(at_ <= end_, "resume_head is given the bytes of the call before, and more");
     } else {
-      facts_.resume_at = 0;
       facts_.content_length = 0;
       facts_.present = 0;
       facts_.field_count = 0;
@@ -100,10 +103,9 @@ class HeadReader {
       facts_.says_close = false;
       facts_.says_keep_alive = false;
       facts_.expects_other = false;
-      if (!read_request_line()) return result_;
+      if (!read_request_line()) return;
     }
     read_fields();
-    return result_;
   }
 
  private:
@@ -134,6 +136,17 @@ class HeadReader {
     return false;
   }
 
+  [[gnu::cold, gnu::noinline]] bool more_of_request_line(const char* line) noexcept {
+    return need_more(line, limits_.request_line_bytes_max, Status::UriTooLong);
+  }
+
+  // resume_head starts again at this line.
+  [[gnu::cold, gnu::noinline]] void more_of_field(const char* line, std::uint32_t count) noexcept {
+    facts_.resume_at = static_cast<std::uint32_t>(line - begin_);
+    facts_.field_count = count;
+    need_more(line, limits_.field_line_bytes_max, Status::RequestHeaderFieldsTooLarge);
+  }
+
   const char* line_end(const char* line, std::size_t line_max) const noexcept {
     return static_cast<std::size_t>(end_ - line) > line_max ? line + line_max : end_;
   }
@@ -142,9 +155,8 @@ class HeadReader {
   [[gnu::always_inline]] inline bool read_request_line() noexcept {
     const char* const begin = begin_;
     const char* line = at_;
-    const auto more = [&] { return need_more(line, limits_.request_line_bytes_max, Status::UriTooLong); };
     if (line != end_ && *line == '\r') [[unlikely]] {
-      if (end_ - line < 2) return more();
+      if (end_ - line < 2) return more_of_request_line(line);
       if (line[1] != '\n') return refuse("CR without LF");
       line += 2;
     }
@@ -158,7 +170,7 @@ class HeadReader {
       const char* const method_stop = std::min(stop, p + std::min<std::ptrdiff_t>(stop - p, method_bytes_max + 1));
       while (p != method_stop && is_token_byte(*p)) ++p;
       if (p - line > std::ptrdiff_t{method_bytes_max}) return refuse(Status::NotImplemented, "method too long");
-      if (p == stop) return more();
+      if (p == stop) return more_of_request_line(line);
       if (*p != ' ' || p == line) return refuse("method is not a token");
       facts_.method = parse_method({line, static_cast<std::size_t>(p - line)});
     }
@@ -168,7 +180,7 @@ class HeadReader {
     const char* path_end = nullptr;
     for (;;) {
       p = scan::find_path_stop(begin, p, stop);
-      if (p == stop) [[unlikely]] return more();
+      if (p == stop) [[unlikely]] return more_of_request_line(line);
       if (*p == ' ') {
         path_end = p;
         break;
@@ -176,7 +188,7 @@ class HeadReader {
       if (*p == '%') {
         int value = 0;
         for (int i = 1; i <= 2; ++i) {
-          if (p + i == stop) return more();
+          if (p + i == stop) return more_of_request_line(line);
           const int digit = hex_value(p[i]);
           if (digit < 0) return refuse("percent-escape without two digits in the path");
           value = value * 16 + digit;
@@ -188,7 +200,7 @@ class HeadReader {
       if (*p != '?') return refuse(wrong_in_target(*p));
       path_end = p;
       p = scan::find_query_stop(begin, p + 1, stop);
-      if (p == stop) [[unlikely]] return more();
+      if (p == stop) [[unlikely]] return more_of_request_line(line);
       if (*p != ' ') return refuse(wrong_in_target(*p));
       break;
     }
@@ -204,7 +216,7 @@ class HeadReader {
     } else {
       constexpr std::string_view form = "HTTP/0.0\r\n";
       for (std::size_t i = 0; i < form.size(); ++i) {
-        if (p + i == stop) return more();
+        if (p + i == stop) return more_of_request_line(line);
         const bool fits = form[i] == '0' ? p[i] >= '0' && p[i] <= '9' : p[i] == form[i];
         if (!fits) return refuse("HTTP version is malformed");
       }
@@ -275,22 +287,16 @@ class HeadReader {
     for (;;) {
       const char* const line = p;
       const char* const stop = end - line > std::ptrdiff_t{line_max} ? line + line_max : end;
-      // Kept for resume_head, which starts again at this line.
-      const auto more = [&] {
-        facts_.resume_at = static_cast<std::uint32_t>(line - begin_);
-        facts_.field_count = count;
-        need_more(line, limits_.field_line_bytes_max, Status::RequestHeaderFieldsTooLarge);
-      };
       if (stop - p >= 2 && scan::load16(p) == scan::load16("\r\n")) {
         at_ = p + 2;
         break;
       }
       p = scan::find_not_letter_or_dash(begin, p, stop);
-      if (p == stop) [[unlikely]] return more();
+      if (p == stop) [[unlikely]] return more_of_field(line, count);
       if (*p != ':') {
-        if (*p == '\r' && p == line) return p + 1 == stop ? more() : static_cast<void>(refuse("CR without LF"));
+        if (*p == '\r' && p == line) return p + 1 == stop ? more_of_field(line, count) : static_cast<void>(refuse("CR without LF"));
         while (p != stop && is_token_byte(*p)) ++p;
-        if (p == stop) return more();
+        if (p == stop) return more_of_field(line, count);
         if (*p != ':') return static_cast<void>(refuse(wrong_in_name(p, line)));
       }
       if (p == line) [[unlikely]] return static_cast<void>(refuse("field without a name"));
@@ -302,11 +308,11 @@ class HeadReader {
       while (p != stop && is_blank(*p)) ++p;
       const char* const value = p;
       p = scan::find_control(begin, p, stop);
-      if (p == stop) [[unlikely]] return more();
+      if (p == stop) [[unlikely]] return more_of_field(line, count);
       if (*p != '\r') [[unlikely]] {
         return static_cast<void>(refuse(*p == '\n' ? "LF without CR" : "control byte in a field value"));
       }
-      if (p + 1 == stop) [[unlikely]] return more();
+      if (p + 1 == stop) [[unlikely]] return more_of_field(line, count);
       if (p[1] != '\n') [[unlikely]] return static_cast<void>(refuse("CR without LF"));
       const char* value_end = p;
       while (value_end != value && is_blank(value_end[-1])) --value_end;
@@ -392,18 +398,18 @@ class HeadReader {
     return {from, static_cast<std::size_t>(to - from)};
   }
 
+  void keep_first(Known name, std::uint32_t index) noexcept {
+    facts_.present |= 1u << static_cast<unsigned>(name);
+    facts_.known[static_cast<unsigned>(name)] = static_cast<std::uint8_t>(index);
+  }
   bool keep(Known name, std::uint32_t index) noexcept {
-    const auto bit = static_cast<unsigned>(name);
-    if ((facts_.present >> bit & 1) == 0) {
-      facts_.present |= 1u << bit;
-      facts_.known[bit] = static_cast<std::uint8_t>(index);
-    }
+    if (!head_.has(name)) keep_first(name, index);
     return true;
   }
 
   [[gnu::always_inline]] inline bool read_host(const char* value, const char* value_end, std::uint32_t index) noexcept {
     if (head_.has(Known::Host)) return refuse("more than one Host");
-    keep(Known::Host, index);
+    keep_first(Known::Host, index);
     Authority authority;
     if (!read_authority(begin_, value, value_end, authority)) return refuse("Host is malformed");
     if (facts_.form == TargetForm::Absolute) [[unlikely]] {
@@ -501,21 +507,24 @@ class HeadReader {
     result_.consumed = static_cast<std::uint32_t>(at_ - begin_);
   }
 
+  HeadResult& result_;
   const HeadLimits& limits_;
   RequestHead& head_;
   RequestHead::Facts& facts_;
   const char* const begin_;
   const char* at_;
   const char* const end_;  // of what is received or may be looked at, whichever is less
-  HeadResult result_;
 };
 
 HeadResult parse_head(std::string_view received, const HeadLimits& limits, RequestHead& head) noexcept {
-  return HeadReader(received, limits, head).run(false);
+  HeadReader::forget(head);
+  return resume_head(received, limits, head);
 }
 
 HeadResult resume_head(std::string_view received, const HeadLimits& limits, RequestHead& head) noexcept {
-  return HeadReader(received, limits, head).run(true);
+  HeadResult result;
+  HeadReader(received, limits, head, result).run();
+  return result;
 }
 
 RequestHead& RequestHead::operator=(const RequestHead& other) noexcept {
