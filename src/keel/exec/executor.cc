@@ -5,7 +5,8 @@ namespace {
 constinit thread_local Executor* current_executor = nullptr;
 }
 
-Executor* Executor::current() noexcept { return current_executor; }
+// Not inlined: a coroutine that changes threads must not keep the address of a thread-local variable.
+[[gnu::noinline]] Executor* Executor::current() noexcept { return current_executor; }
 Executor* Executor::set_current(Executor* executor) noexcept {
   Executor* before = current_executor;
   current_executor = executor;

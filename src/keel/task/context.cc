@@ -34,7 +34,7 @@ void Context::close() noexcept {
 }
 
 void Context::stop(Code reason) noexcept {
-  KEEL_DCHECK(home_ == Executor::current(), "a context is stopped on its home executor");
+  KEEL_DCHECK(below_.empty() || home_ == Executor::current(), "a context is stopped on its home executor");
   Trampoline::Deferring deferring;
   stop_below(reason);
 }

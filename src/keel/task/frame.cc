@@ -161,12 +161,16 @@ void Frame::end_with_scopes() noexcept {
     any_running = true;
     scope->stop();
   }
-  if (!any_running) {
-    outcome_ = Outcome::Failed;
-    return end();
-  }
+  if (!any_running) return end_after_scopes();
   outcome_ = Outcome::Ending;
   suspended_ = true;
+}
+
+// The frame may be destroyed on another executor; what belongs to this one is let go here.
+void Frame::end_after_scopes() noexcept {
+  for (Scope* scope = scopes_; scope != nullptr; scope = scope->outer_) scope->context_.close();
+  outcome_ = Outcome::Failed;
+  end();
 }
 
 void Frame::scopes_joined() noexcept {
@@ -174,8 +178,7 @@ void Frame::scopes_joined() noexcept {
   for (Scope* scope = scopes_; scope != nullptr; scope = scope->outer_) {
     if (scope->running() != 0) return;
   }
-  outcome_ = Outcome::Failed;
-  end();
+  end_after_scopes();
 }
 
 // This frame has ended after it had suspended: tell whoever waits, where he waits.

@@ -107,6 +107,7 @@ class Frame : public Job {
   void settle() noexcept;
   void settle_at_home() noexcept;
   void end_with_scopes() noexcept;
+  void end_after_scopes() noexcept;
   void scopes_joined() noexcept;
   static void run_settled(Job& job) noexcept;
   static void run_end_with_scopes(Job& job) noexcept;

@@ -44,7 +44,9 @@ class Group<Derived, std::index_sequence<indices...>, Ts...> : public Leaf, priv
   bool start() noexcept {
     below_.open(&Leaf::context(), Instant::never());
     (begin<indices, Ts>(), ...);
-    return running_ == 0;
+    if (running_ != 0) return false;
+    below_.close();
+    return true;
   }
 
  protected:
@@ -66,7 +68,9 @@ class Group<Derived, std::index_sequence<indices...>, Ts...> : public Leaf, priv
     auto& group = static_cast<Group&>(static_cast<Branch<i, T>&>(start));
     --group.running_;
     group.template settle<i, T>();
-    if (group.running_ == 0) group.wake();
+    if (group.running_ != 0) return;
+    group.below_.close();
+    group.wake();
   }
   template <std::size_t i, class T>
   void settle() noexcept {

@@ -1,9 +1,13 @@
 #include "keel/task/resume_on.h"
 
 #include "keel/base/check.h"
+#include "keel/exec/thread_pool.h"
 #include "keel/task/context.h"
 
 namespace keel {
+
+ResumeOn::ResumeOn(ThreadPool& pool) noexcept
+    : Leaf(nullptr, WhenStopped::Begins), target_(pool), pool_(&pool) {}
 
 bool ResumeOn::start() noexcept {
   if (Executor::current() == &target_) return true;

@@ -20,16 +20,17 @@
 
 #include "keel/base/result.h"
 #include "keel/exec/executor.h"
-#include "keel/exec/thread_pool.h"
 #include "keel/task/leaf.h"
 
 namespace keel {
+
+class ThreadPool;
 
 class [[nodiscard]] ResumeOn : public Leaf {
  public:
   using Value = void;
   explicit ResumeOn(Executor& target) noexcept : Leaf(nullptr, WhenStopped::Begins), target_(target) {}
-  explicit ResumeOn(ThreadPool& pool) noexcept : Leaf(nullptr, WhenStopped::Begins), target_(pool), pool_(&pool) {}
+  explicit ResumeOn(ThreadPool& pool) noexcept;
   bool start() noexcept;
   bool suspended() noexcept;
   Result<> take() noexcept;

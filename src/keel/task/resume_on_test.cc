@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 
+#include "keel/exec/thread_pool.h"
 #include "keel/task/group.h"
 #include "keel/task/scope.h"
 #include "keel/task/testing.h"
@@ -212,6 +213,33 @@ TEST_F(ResumeOnTest, children_at_home_are_joined_when_their_parent_fails_on_a_po
   EXPECT_EQ(start.take().error().code(), Code::Conflict);
   EXPECT_EQ(ended, 2);
   EXPECT_EQ(loop.now(), before);
+}
+
+// Its frame, with the scope in it, is destroyed on the pool where its parent awaits.
+Task<int> fails_at_home(Executor& home, std::atomic<int>& ended) {
+  co_await resume_on(home);
+  Scope scope;
+  scope.spawn(waits_long(ended));
+  auto both = co_await all(sleep_for(1_ms), sleep_for(2_ms));
+  auto& [a, b] = both;
+  (void)a;
+  (void)b;
+  co_return co_await Result<int>(fail(Code::Conflict, "at home"));
+}
+TEST_F(ResumeOnTest, a_scope_joins_at_home_when_its_parent_is_on_a_pool) {
+  auto body = [](ThreadPool& p, std::atomic<int>& n) -> Task<int> {
+    Executor& home = *(co_await this_task()).executor;
+    co_await resume_on(p);
+    int conflicts = 0;
+    for (int i = 0; i < 50; ++i) {
+      auto result = co_await attempt(fails_at_home(home, n));
+      if (Executor::current() == &p && !result && result.error().code() == Code::Conflict) ++conflicts;
+    }
+    co_return conflicts;
+  };
+  std::atomic<int> ended{0};
+  EXPECT_EQ(loop.run(body(pool, ended)).value(), 50);
+  EXPECT_EQ(ended, 50);
 }
 
 Task<> notes(std::string& trace, char name) {

@@ -21,6 +21,8 @@ Scope::Scope() noexcept : frame_(declaring_frame()), outer_(frame_.scopes_) {
 Scope::~Scope() {
   KEEL_CHECK(running_ == 0, "a Scope is joined before its coroutine returns: co_await scope.join()");
   KEEL_CHECK(frame_.scopes_ == this, "scopes of a task end in the reverse order of their declaration");
+  KEEL_CHECK(!context_.linked() || Executor::current() == context_.home(),
+             "a Scope ends on the loop where it was declared: come home before its coroutine returns");
   frame_.scopes_ = outer_;
 }
 

@@ -24,7 +24,7 @@
 
 #include <concepts>
 #include <coroutine>
-#include <memory>
+#include <new>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -261,7 +261,7 @@ class Promise final : public PromiseCore {
  public:
   Promise() noexcept : PromiseCore(std::coroutine_handle<Promise>::from_promise(*this)) {}
   ~Promise() {
-    if (has_value()) std::destroy_at(std::addressof(value_));
+    if (has_value()) value_.~T();
   }
   Task<T> get_return_object() noexcept { return Task<T>(*this); }
 
@@ -270,19 +270,25 @@ class Promise final : public PromiseCore {
              !std::is_same_v<std::remove_cvref_t<U>, Error> &&
              !std::is_same_v<std::remove_cvref_t<U>, std::unexpected<Error>>)
   void return_value(U&& value) {
-    std::construct_at(std::addressof(value_), std::forward<U>(value));
-    set_value();
+    emplace(std::forward<U>(value));
   }
-  void return_value(Result<T>&& result) {
+  // Templates, so that `co_return {…}` means a T.
+  template <std::same_as<Result<T>> R>
+  void return_value(R&& result) {
     if (result.has_value()) {
-      std::construct_at(std::addressof(value_), *std::move(result));
-      set_value();
+      emplace(*std::move(result));
     } else {
       set_error(std::move(result.error()));
     }
   }
-  void return_value(Error&& error) noexcept { set_error(std::move(error)); }
-  void return_value(std::unexpected<Error>&& error) noexcept { set_error(std::move(error).error()); }
+  template <std::same_as<Error> E>
+  void return_value(E&& error) noexcept {
+    set_error(std::move(error));
+  }
+  template <std::same_as<std::unexpected<Error>> E>
+  void return_value(E&& error) noexcept {
+    set_error(std::move(error).error());
+  }
 
   T take_value() { return std::move(value_); }
   Result<T> take_result() {
@@ -291,6 +297,11 @@ class Promise final : public PromiseCore {
   }
 
  private:
+  template <class U>
+  void emplace(U&& value) {
+    ::new (static_cast<void*>(__builtin_addressof(value_))) T(std::forward<U>(value));
+    set_value();
+  }
   union {
     T value_;
   };

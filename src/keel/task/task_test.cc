@@ -43,6 +43,7 @@ struct Source {
   int started = 0;
   int cancelled = 0;
   bool at_once = false;
+  StopSource* stops_when_started = nullptr;
   Wait* waiting = nullptr;
   Wait wait() noexcept { return Wait(*this); }
 };
@@ -53,6 +54,7 @@ bool Wait::start() noexcept {
     return true;
   }
   source_.waiting = this;
+  if (source_.stops_when_started != nullptr) source_.stops_when_started->request_stop();
   return false;
 }
 void Wait::cancel(Leaf& leaf) noexcept {
@@ -96,8 +98,9 @@ Task<int> returns(int form) {
   if (form == 2) co_return Error(Code::Unavailable, "an error");
   if (form == 3) {
     Result<int> named = parse(false);
-    co_return std::move(named);
+    co_return named;
   }
+  if (form == 6) co_return {};
   co_return co_await parse(form == 4);
 }
 TEST_F(TaskTest, returns_values_results_and_errors_in_every_form) {
@@ -106,6 +109,7 @@ TEST_F(TaskTest, returns_values_results_and_errors_in_every_form) {
   EXPECT_EQ(loop.run(returns(2)).error().code(), Code::Unavailable);
   EXPECT_EQ(loop.run(returns(3)).error().code(), Code::InvalidArgument);
   EXPECT_EQ(loop.run(returns(4)).value(), 3);
+  EXPECT_EQ(loop.run(returns(6)).value(), 0);
   EXPECT_EQ(loop.run(returns(5)).error().message(), "digits only");
 }
 
@@ -269,6 +273,16 @@ TEST_F(TaskTest, a_stop_source_ends_every_task_below_it) {
   EXPECT_EQ(done_count, 2);
   EXPECT_EQ(first.take().error().code(), Code::Unavailable);
   EXPECT_EQ(second.take().error().code(), Code::Unavailable);
+}
+
+TEST_F(TaskTest, an_operation_whose_start_stops_its_own_task_is_cancelled) {
+  StopSource stop;
+  source.stops_when_started = &stop;
+  Start<int> start;
+  EXPECT_FALSE(start.begin(depth(3, source), &count_done, {.stop = &stop}));
+  loop.run_jobs();
+  EXPECT_EQ(source.cancelled, 1);
+  EXPECT_EQ(start.take().error().code(), Code::Cancelled);
 }
 
 TEST_F(TaskTest, past_its_deadline_a_task_begins_no_further_operation) {
