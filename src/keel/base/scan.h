@@ -34,9 +34,7 @@ struct Control {  // Below 0x20 except HTAB, and DEL: what no header value may h
 };
 
 struct NotLetterOrDash {  // Anything but A-Z a-z and '-': the end of nearly every header name.
-  static constexpr bool has(unsigned char c) {
-    return !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-');
-  }
+  static constexpr bool has(unsigned char c) { return !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-'); }
 #ifdef __SSE2__
   static __m128i mask(__m128i x) {
     const __m128i from_a = _mm_sub_epi8(_mm_or_si128(x, _mm_set1_epi8(0x20)), _mm_set1_epi8('a'));

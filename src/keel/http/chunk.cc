@@ -29,7 +29,8 @@ ChunkStep ChunkDecoder::feed(std::string_view received) noexcept {
       return {ChunkState::Data, Status::Ok, i + size, received.substr(i, size), ""};
     }
     if (at_ == At::Done) break;
-    if (const char* reason = step(received[i])) [[unlikely]] return refuse(status_, reason, i);
+    if (const char* reason = step(received[i])) [[unlikely]]
+      return refuse(status_, reason, i);
     ++i;
   }
   return {at_ == At::Done ? ChunkState::Done : ChunkState::Need, Status::Ok, i, {}, ""};

@@ -5,7 +5,7 @@
 //     ChunkStep step = decoder.feed(rest);
 //     rest.remove_prefix(step.consumed);
 //     if (step.state == ChunkState::Data) use(step.data);         // a view into `received`: nothing is copied
-//     else break;                                                 // Need: receive more; Done: `rest` is the next request
+//     else break;                                                 // Need: receive more; Done: `rest` comes next
 //   }
 //
 // Refused with 400: a size that is not 1 to 16 hexadecimal digits, or whose sum overflows; blanks beside the size;
@@ -39,13 +39,13 @@ struct ChunkStep {
   Status status = Status::Ok;  // why it was refused
   std::size_t consumed = 0;    // bytes used, `data` included
   std::string_view data;
-  const char* reason = "";     // Refused: a literal for the log
+  const char* reason = "";  // Refused: a literal for the log
 };
 
 class ChunkDecoder {
  public:
-  static constexpr unsigned extension_bytes_max = 1024;     // per chunk
-  static constexpr unsigned trailer_bytes_max = 8 * 1024;   // all of them
+  static constexpr unsigned extension_bytes_max = 1024;    // per chunk
+  static constexpr unsigned trailer_bytes_max = 8 * 1024;  // all of them
   static constexpr unsigned trailers_max = 32;
   // Framing beyond 16 bytes and twice the data of each chunk is counted against this.
   static constexpr std::uint64_t excess_bytes_max = 16 * 1024;
@@ -60,19 +60,34 @@ class ChunkDecoder {
 
  private:
   enum class At : std::uint8_t {
-    Size, SizeLf,
-    ExtensionStart, ExtensionName, ExtensionNameEnd, ExtensionValueStart, ExtensionValue, Quoted, QuotedPair, ExtensionEnd,
-    Data, DataCr, DataLf,
-    LineStart, TrailerName, TrailerValue, TrailerLf, LastLf,
-    Done, Refused,
+    Size,
+    SizeLf,
+    ExtensionStart,
+    ExtensionName,
+    ExtensionNameEnd,
+    ExtensionValueStart,
+    ExtensionValue,
+    Quoted,
+    QuotedPair,
+    ExtensionEnd,
+    Data,
+    DataCr,
+    DataLf,
+    LineStart,
+    TrailerName,
+    TrailerValue,
+    TrailerLf,
+    LastLf,
+    Done,
+    Refused,
   };
   ChunkStep refuse(Status status, const char* reason, std::size_t consumed) noexcept;
   // One byte of framing; null, or why it is refused.
   const char* step(char c) noexcept;
 
   std::uint64_t announced_ = 0;
-  std::uint64_t left_ = 0;    // data of this chunk still to come
-  std::uint64_t size_ = 0;    // of this chunk, while it is read
+  std::uint64_t left_ = 0;  // data of this chunk still to come
+  std::uint64_t size_ = 0;  // of this chunk, while it is read
   std::uint64_t excess_ = 0;
   std::uint32_t line_bytes_ = 0;  // of this chunk's extension, or of all trailers
   std::uint16_t trailers_ = 0;

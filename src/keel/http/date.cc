@@ -9,8 +9,7 @@ constexpr std::int64_t day_seconds = 86'400;
 constexpr std::int64_t last_second = 253'402'300'799;  // 9999-12-31 23:59:59
 
 constexpr std::string_view days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-constexpr std::string_view long_days[] = {"Sunday",   "Monday", "Tuesday", "Wednesday",
-                                          "Thursday", "Friday", "Saturday"};
+constexpr std::string_view long_days[] = {"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"};
 constexpr std::string_view months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                        "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 
@@ -112,7 +111,11 @@ struct Reader {
 
 // "94" with 2026 in mind is 1994, "30" is 2030: RFC 9110 §5.6.7.
 int full_year(int two_digits, std::int64_t now_seconds) noexcept {
-  const int now = date_of((now_seconds < 0 ? 0 : now_seconds > last_second ? last_second : now_seconds) / day_seconds).year;
+  const int now = date_of((now_seconds < 0             ? 0
+                           : now_seconds > last_second ? last_second
+                                                       : now_seconds) /
+                          day_seconds)
+                      .year;
   const int year = now - now % 100 + two_digits;
   return year > now + 50 ? year - 100 : year;
 }

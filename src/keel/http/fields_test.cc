@@ -18,7 +18,8 @@ std::vector<std::string> elements(std::string_view list) {
 
 TEST(Fields, know_a_token_from_other_text) {
   for (std::string_view good : {"a", "Content-Type", "x_y", "!#$%&'*+-.^_`|~09AZaz"}) EXPECT_TRUE(is_token(good));
-  for (std::string_view bad : {"", "a b", "a:", "a/b", "(a)", "a\"", "a@b", "caf\xc3\xa9", "a\x7f", "a\t", "[a]", "{a}"}) {
+  for (std::string_view bad :
+       {"", "a b", "a:", "a/b", "(a)", "a\"", "a@b", "caf\xc3\xa9", "a\x7f", "a\t", "[a]", "{a}"}) {
     EXPECT_FALSE(is_token(bad)) << bad;
   }
 }

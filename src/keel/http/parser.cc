@@ -180,7 +180,8 @@ class HeadReader {
     const char* path_end = nullptr;
     for (;;) {
       p = scan::find_path_stop(begin, p, stop);
-      if (p == stop) [[unlikely]] return more_of_request_line(line);
+      if (p == stop) [[unlikely]]
+        return more_of_request_line(line);
       if (*p == ' ') {
         path_end = p;
         break;
@@ -200,7 +201,8 @@ class HeadReader {
       if (*p != '?') return refuse(wrong_in_target(*p));
       path_end = p;
       p = scan::find_query_stop(begin, p + 1, stop);
-      if (p == stop) [[unlikely]] return more_of_request_line(line);
+      if (p == stop) [[unlikely]]
+        return more_of_request_line(line);
       if (*p != ' ') return refuse(wrong_in_target(*p));
       break;
     }
@@ -245,7 +247,8 @@ class HeadReader {
     Authority authority;
     const std::string_view all(target, static_cast<std::size_t>(target_end - target));
     if (facts_.method == Method::Connect) {
-      if (!read_authority(begin_, target, target_end, authority) || authority.port.empty()) return refuse("CONNECT wants host:port");
+      if (!read_authority(begin_, target, target_end, authority) || authority.port.empty())
+        return refuse("CONNECT wants host:port");
       facts_.form = TargetForm::Authority;
       facts_.path = {0, 0};
       facts_.authority = facts_.target;
@@ -292,14 +295,17 @@ class HeadReader {
         break;
       }
       p = scan::find_not_letter_or_dash(begin, p, stop);
-      if (p == stop) [[unlikely]] return more_of_field(line, count);
+      if (p == stop) [[unlikely]]
+        return more_of_field(line, count);
       if (*p != ':') {
-        if (*p == '\r' && p == line) return p + 1 == stop ? more_of_field(line, count) : static_cast<void>(refuse("CR without LF"));
+        if (*p == '\r' && p == line)
+          return p + 1 == stop ? more_of_field(line, count) : static_cast<void>(refuse("CR without LF"));
         while (p != stop && is_token_byte(*p)) ++p;
         if (p == stop) return more_of_field(line, count);
         if (*p != ':') return static_cast<void>(refuse(wrong_in_name(p, line)));
       }
-      if (p == line) [[unlikely]] return static_cast<void>(refuse("field without a name"));
+      if (p == line) [[unlikely]]
+        return static_cast<void>(refuse("field without a name"));
       if (count == count_max) [[unlikely]] {
         return static_cast<void>(refuse(Status::RequestHeaderFieldsTooLarge, "too many fields"));
       }
@@ -308,12 +314,15 @@ class HeadReader {
       while (p != stop && is_blank(*p)) ++p;
       const char* const value = p;
       p = scan::find_control(begin, p, stop);
-      if (p == stop) [[unlikely]] return more_of_field(line, count);
+      if (p == stop) [[unlikely]]
+        return more_of_field(line, count);
       if (*p != '\r') [[unlikely]] {
         return static_cast<void>(refuse(*p == '\n' ? "LF without CR" : "control byte in a field value"));
       }
-      if (p + 1 == stop) [[unlikely]] return more_of_field(line, count);
-      if (p[1] != '\n') [[unlikely]] return static_cast<void>(refuse("CR without LF"));
+      if (p + 1 == stop) [[unlikely]]
+        return more_of_field(line, count);
+      if (p[1] != '\n') [[unlikely]]
+        return static_cast<void>(refuse("CR without LF"));
       const char* value_end = p;
       while (value_end != value && is_blank(value_end[-1])) --value_end;
       p += 2;
@@ -425,7 +434,8 @@ class HeadReader {
   [[gnu::noinline]] bool agrees_with_target(const Authority& authority) noexcept {
     const std::string_view of_target = head_.authority();
     const std::string_view host = head_.host();
-    const std::string_view port = host.size() == of_target.size() ? host.substr(0, 0) : of_target.substr(host.size() + 1);
+    const std::string_view port =
+        host.size() == of_target.size() ? host.substr(0, 0) : of_target.substr(host.size() + 1);
     const unsigned otherwise = facts_.target_is_https ? 443 : 80;
     if (!equals_ignore_case(host, authority.host) ||
         port_number(port, otherwise) != port_number(authority.port, otherwise)) {
@@ -452,7 +462,8 @@ class HeadReader {
 
   // `value` is between its blanks; the line is looked at from the colon on, because a tab there is how the field
   // is hidden from readers who skip spaces only.
-  [[gnu::noinline]] bool read_transfer_encoding(const char* value, const char* value_end, std::uint32_t index) noexcept {
+  [[gnu::noinline]] bool read_transfer_encoding(const char* value, const char* value_end,
+                                                std::uint32_t index) noexcept {
     if (head_.has(Known::TransferEncoding)) return refuse("more than one Transfer-Encoding");
     keep(Known::TransferEncoding, index);
     const char* from = value;
@@ -462,7 +473,8 @@ class HeadReader {
     if (std::find(from, to, '\t') != to) return refuse("tab in Transfer-Encoding");
     facts_.coding = Chunked;
     bool chunked = false;
-    for (std::string_view rest(value, static_cast<std::size_t>(value_end - value)), coding; next_element(rest, coding);) {
+    for (std::string_view rest(value, static_cast<std::size_t>(value_end - value)), coding;
+         next_element(rest, coding);) {
       if (!is_token(coding) || chunked) facts_.coding = Malformed;  // Nothing follows chunked, not even chunked.
       if (facts_.coding == Malformed) break;
       chunked = equals_ignore_case(coding, "chunked");

@@ -49,9 +49,9 @@ enum class HeadState : std::uint8_t { Complete, Incomplete, Refused };
 
 struct HeadResult {
   HeadState state = HeadState::Incomplete;
-  Status status = Status::Ok;     // why it was refused
-  std::uint32_t consumed = 0;     // Complete: bytes of the head, blank line included; the body begins there
-  const char* reason = "";        // Refused: a literal for the log, without any byte of the request
+  Status status = Status::Ok;  // why it was refused
+  std::uint32_t consumed = 0;  // Complete: bytes of the head, blank line included; the body begins there
+  const char* reason = "";     // Refused: a literal for the log, without any byte of the request
 };
 
 // The fields that have their own index: find(Known) does not search.
@@ -132,9 +132,7 @@ class RequestHead {
 
   unsigned field_count() const noexcept { return facts_.field_count; }
   // index < field_count(); in the order of arrival.
-  Field field(unsigned index) const noexcept {
-    return {view(fields_[index].name), view(fields_[index].value)};
-  }
+  Field field(unsigned index) const noexcept { return {view(fields_[index].name), view(fields_[index].value)}; }
   // The first field of that name.
   std::optional<std::string_view> find(Known name) const noexcept {
     if (!has(name)) return std::nullopt;
@@ -168,14 +166,14 @@ class RequestHead {
     Part query;
     Part authority;
     Part host;
-    std::uint32_t resume_at;    // start of the first line not yet read, 0 when the request line is that line
-    std::uint32_t present;      // bit per Known
+    std::uint32_t resume_at;  // start of the first line not yet read, 0 when the request line is that line
+    std::uint32_t present;    // bit per Known
     std::uint32_t field_count;
     Method method;
     TargetForm form;
     BodyKind body;
     std::uint8_t version_minor;
-    std::uint8_t coding;        // HeadReader::Coding
+    std::uint8_t coding;  // HeadReader::Coding
     bool target_is_https;
     bool has_query;
     bool keep_alive;

@@ -63,18 +63,31 @@ void check_complete(const RequestHead& head, std::string_view received, std::siz
   KEEL_CHECK(lengths + codings <= 1 && hosts <= 1, "framing is said once");
   KEEL_CHECK((head.body() == BodyKind::Chunked) == (codings == 1), "chunked comes from Transfer-Encoding");
   KEEL_CHECK((head.body() == BodyKind::Length) == (head.content_length() != 0), "a length comes with a body");
-  constexpr std::string_view names[known_count] = {
-      "host",          "connection", "content-length",    "transfer-encoding", "expect", "content-type", "accept",  "accept-encoding",
-      "authorization", "cookie",     "if-modified-since", "if-none-match",     "origin", "range",        "upgrade", "user-agent"};
+  constexpr std::string_view names[known_count] = {"host",
+                                                   "connection",
+                                                   "content-length",
+                                                   "transfer-encoding",
+                                                   "expect",
+                                                   "content-type",
+                                                   "accept",
+                                                   "accept-encoding",
+                                                   "authorization",
+                                                   "cookie",
+                                                   "if-modified-since",
+                                                   "if-none-match",
+                                                   "origin",
+                                                   "range",
+                                                   "upgrade",
+                                                   "user-agent"};
   for (unsigned i = 0; i < known_count; ++i) {
     KEEL_CHECK(head.find(static_cast<Known>(i)) == head.find(names[i]), "the index and the search agree");
   }
 }
 
 void check_same(const HeadResult& a, const HeadResult& b) {
-  KEEL_CHECK(a.state == b.state && a.status == b.status && a.consumed == b.consumed &&
-                 std::string_view(a.reason) == b.reason,
-             "the answer does not depend on how the bytes are cut");
+  KEEL_CHECK(
+      a.state == b.state && a.status == b.status && a.consumed == b.consumed && std::string_view(a.reason) == b.reason,
+      "the answer does not depend on how the bytes are cut");
 }
 
 void check_limits(std::string_view bytes, const HeadLimits& limits) {
@@ -82,9 +95,11 @@ void check_limits(std::string_view bytes, const HeadLimits& limits) {
   const Exact whole(bytes);
   const HeadResult full = parse_head(whole.view(), limits, head);
   if (full.state == HeadState::Complete) check_complete(head, whole.view(), full.consumed, limits);
-  if (full.state == HeadState::Refused) KEEL_CHECK(number(full.status) >= 400 && *full.reason != 0, "a refusal says why");
+  if (full.state == HeadState::Refused)
+    KEEL_CHECK(number(full.status) >= 400 && *full.reason != 0, "a refusal says why");
 
-  // Every prefix of short input, sixteen of long input: complete exactly from its end on, never refused for another reason.
+  // Every prefix of short input, sixteen of long input: complete exactly from its end on, never refused for another
+  // reason.
   const std::size_t step = std::max<std::size_t>(1, bytes.size() / (bytes.size() < 200 ? 200 : 16));
   static RequestHead resumed;
   bool is_first = true;
@@ -99,7 +114,8 @@ void check_limits(std::string_view bytes, const HeadLimits& limits) {
       check_same(cut, full);
     }
     if (!is_over) {
-      const HeadResult again = is_first ? parse_head(prefix.view(), limits, resumed) : resume_head(prefix.view(), limits, resumed);
+      const HeadResult again =
+          is_first ? parse_head(prefix.view(), limits, resumed) : resume_head(prefix.view(), limits, resumed);
       check_same(again, cut);
       is_first = false;
       is_over = again.state != HeadState::Incomplete;
@@ -120,9 +136,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace keel::http;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   check_limits(bytes, HeadLimits{});
-  check_limits(bytes, HeadLimits{.request_line_bytes_max = 40,
-                                 .field_line_bytes_max = 32,
-                                 .head_bytes_max = 120,
-                                 .fields_max = 4});
+  check_limits(
+      bytes,
+      HeadLimits{.request_line_bytes_max = 40, .field_line_bytes_max = 32, .head_bytes_max = 120, .fields_max = 4});
   return 0;
 }

@@ -121,7 +121,8 @@ constexpr Accepted accepted[] = {
     {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length:  12 \r\n\r\n", "POST / a length=12 keep"},
     {"POST / HTTP/1.0\r\nContent-Length: 3\r\n\r\nabc", "POST /  length=3 close"},
     {"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc", "GET / a length=3 keep"},
-    {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-Continue\r\n\r\n", "POST / a length=3 expect keep"},
+    {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-Continue\r\n\r\n",
+     "POST / a length=3 expect keep"},
     {"POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n",
      "POST / a chunked expect keep"},
     {"POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n\r\n", "POST / a keep"},
@@ -137,16 +138,22 @@ struct Refused {
 
 constexpr Refused refused[] = {
     // Two ways to frame one message (RFC 9112 §6.3).
-    {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n", 400, "Content-Length beside Transfer-Encoding"},
-    {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n", 400, "Content-Length beside Transfer-Encoding"},
-    {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 0\r\n\r\n", 400, "Content-Length beside Transfer-Encoding"},
-    {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\nContent-Length: 5\r\n\r\n", 400, "Content-Length beside Transfer-Encoding"},
+    {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n", 400,
+     "Content-Length beside Transfer-Encoding"},
+    {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n", 400,
+     "Content-Length beside Transfer-Encoding"},
+    {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 0\r\n\r\n", 400,
+     "Content-Length beside Transfer-Encoding"},
+    {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\nContent-Length: 5\r\n\r\n", 400,
+     "Content-Length beside Transfer-Encoding"},
     // Transfer codings.
     {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n", 501, "transfer coding other than chunked"},
     {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: identity\r\n\r\n", 501, "transfer coding other than chunked"},
-    {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", 501, "transfer coding other than chunked"},
+    {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", 501,
+     "transfer coding other than chunked"},
     {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, gzip\r\n\r\n", 400, "Transfer-Encoding is malformed"},
-    {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, chunked\r\n\r\n", 400, "Transfer-Encoding is malformed"},
+    {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, chunked\r\n\r\n", 400,
+     "Transfer-Encoding is malformed"},
     {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked,\r\n\r\n", 400, "Transfer-Encoding is malformed"},
     {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: ,chunked\r\n\r\n", 400, "Transfer-Encoding is malformed"},
     {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: \r\n\r\n", 400, "Transfer-Encoding is malformed"},
@@ -156,15 +163,21 @@ constexpr Refused refused[] = {
     {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chun\xc3\xa9\r\n\r\n", 400, "Transfer-Encoding is malformed"},
     {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding:\tchunked\r\n\r\n", 400, "tab in Transfer-Encoding"},
     {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\t\r\n\r\n", 400, "tab in Transfer-Encoding"},
-    {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: \x0b" "chunked\r\n\r\n", 400, "control byte in a field value"},
-    {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n", 400, "more than one Transfer-Encoding"},
-    {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n", 400, "more than one Transfer-Encoding"},
+    {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: \x0b"
+     "chunked\r\n\r\n",
+     400, "control byte in a field value"},
+    {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n", 400,
+     "more than one Transfer-Encoding"},
+    {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n", 400,
+     "more than one Transfer-Encoding"},
     {"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", 400, "Transfer-Encoding in HTTP/1.0"},
     {"POST / HTTP/1.1\r\nHost: a\r\nTransfer_Encoding: chunked\r\n\r\n", 400, "underscore form of a framing field"},
     {"POST / HTTP/1.1\r\nHost: a\r\nContent_Length: 5\r\n\r\n", 400, "underscore form of a framing field"},
     // Lengths.
-    {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\n", 400, "more than one Content-Length"},
-    {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n", 400, "more than one Content-Length"},
+    {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\n", 400,
+     "more than one Content-Length"},
+    {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n", 400,
+     "more than one Content-Length"},
     {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5, 5\r\n\r\n", 400, "Content-Length is not a number"},
     {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5 5\r\n\r\n", 400, "Content-Length is not a number"},
     {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: +5\r\n\r\n", 400, "Content-Length is not a number"},
@@ -175,7 +188,8 @@ constexpr Refused refused[] = {
     {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length:\r\n\r\n", 400, "Content-Length is empty"},
     {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length:  \t\r\n\r\n", 400, "Content-Length is empty"},
     {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 18446744073709551616\r\n\r\n", 400, "Content-Length is too large"},
-    {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999999\r\n\r\n", 400, "Content-Length is too large"},
+    {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999999\r\n\r\n", 400,
+     "Content-Length is too large"},
     // Field lines (RFC 9112 §5).
     {"GET / HTTP/1.1\r\nHost : a\r\n\r\n", 400, "blank in a field name or before its colon"},
     {"GET / HTTP/1.1\r\nHost\t: a\r\n\r\n", 400, "blank in a field name or before its colon"},
@@ -296,12 +310,14 @@ constexpr Refused refused[] = {
     {"GET / HTTP/1.1\r\nHost: [:::1]\r\n\r\n", 400, "Host is malformed"},
     {"GET / HTTP/1.1\r\nHost: [fe80::1%25eth0]\r\n\r\n", 400, "Host is malformed"},
     {"GET / HTTP/1.1\r\nHost: []\r\n\r\n", 400, "Host is malformed"},
-    {"GET / HTTP/1.1\r\nHost: [aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa]\r\n\r\n", 400, "Host is malformed"},
+    {"GET / HTTP/1.1\r\nHost: [aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa]\r\n\r\n", 400,
+     "Host is malformed"},
     // Expectations.
     {"POST / HTTP/1.1\r\nHost: a\r\nExpect: 200-ok\r\n\r\n", 417, "expectation other than 100-continue"},
     {"POST / HTTP/1.1\r\nHost: a\r\nExpect:\r\n\r\n", 417, "expectation other than 100-continue"},
     {"POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue, x\r\n\r\n", 417, "expectation other than 100-continue"},
-    {"POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nExpect: x\r\n\r\n", 417, "expectation other than 100-continue"},
+    {"POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nExpect: x\r\n\r\n", 417,
+     "expectation other than 100-continue"},
 };
 
 TEST(Parser, accepts_every_valid_form) {
@@ -371,12 +387,12 @@ TEST(Parser, finds_fields_by_index_and_by_name) {
 
 TEST(Parser, indexes_every_known_field) {
   RequestHead head;
-  const HeadResult result =
-      parse("GET / HTTP/1.1\r\nHost: host\r\nConnection: connection\r\nContent-Length: 1\r\nExpect: 100-continue\r\n"
-            "Content-Type: type\r\nAccept: accept\r\nAccept-Encoding: encoding\r\nAuthorization: authorization\r\n"
-            "Cookie: cookie\r\nIf-Modified-Since: since\r\nIf-None-Match: match\r\nOrigin: origin\r\nRange: range\r\n"
-            "Upgrade: upgrade\r\nUser-Agent: agent\r\n\r\n",
-            head);
+  const HeadResult result = parse(
+      "GET / HTTP/1.1\r\nHost: host\r\nConnection: connection\r\nContent-Length: 1\r\nExpect: 100-continue\r\n"
+      "Content-Type: type\r\nAccept: accept\r\nAccept-Encoding: encoding\r\nAuthorization: authorization\r\n"
+      "Cookie: cookie\r\nIf-Modified-Since: since\r\nIf-None-Match: match\r\nOrigin: origin\r\nRange: range\r\n"
+      "Upgrade: upgrade\r\nUser-Agent: agent\r\n\r\n",
+      head);
 
   ASSERT_EQ(result.state, HeadState::Complete) << result.reason;
   for (unsigned i = 0; i < known_count; ++i) {
@@ -469,7 +485,8 @@ TEST(Parser, bounds_the_whole_head) {
   const std::string bytes = "GET / HTTP/1.1\r\nHost: a\r\nX: b\r\n\r\n";
   RequestHead head;
 
-  EXPECT_EQ(parse(bytes, head, {.head_bytes_max = static_cast<std::uint32_t>(bytes.size())}).state, HeadState::Complete);
+  EXPECT_EQ(parse(bytes, head, {.head_bytes_max = static_cast<std::uint32_t>(bytes.size())}).state,
+            HeadState::Complete);
   const HeadLimits less{.head_bytes_max = static_cast<std::uint32_t>(bytes.size() - 1)};
   EXPECT_EQ(parse(bytes, head, less).status, Status::RequestHeaderFieldsTooLarge);
   EXPECT_EQ(parse(std::string_view(bytes).substr(0, bytes.size() - 1), head, less).status,

@@ -107,7 +107,9 @@ Result<> PathTree::add(std::string_view pattern, std::uint32_t id) {
   if (const char* why = read_pattern(pattern, segments)) return refuse(Code::InvalidArgument, pattern, why);
   if (id == none) return refuse(Code::InvalidArgument, pattern, "the largest id means none");
   std::uint32_t node = 0;
-  const auto same_name = [&](std::uint32_t name, std::string_view text) { return name == none || names_[name] == text; };
+  const auto same_name = [&](std::uint32_t name, std::string_view text) {
+    return name == none || names_[name] == text;
+  };
   bool is_static = true;
   for (const Segment& segment : segments) {
     if (segment.kind == Segment::Literal) {
@@ -184,7 +186,8 @@ std::uint32_t PathTree::literal_child(std::uint32_t node, std::string_view raw) 
 }
 
 // Recursion is as deep as the longest pattern, whatever the path: every step goes to an existing node further down.
-std::optional<std::uint32_t> PathTree::walk(std::uint32_t node, std::string_view rest, PathParams& params) const noexcept {
+std::optional<std::uint32_t> PathTree::walk(std::uint32_t node, std::string_view rest,
+                                            PathParams& params) const noexcept {
   const Node& here = nodes_[node];
   const std::size_t slash = rest.find('/');
   const bool is_last = slash == std::string_view::npos;

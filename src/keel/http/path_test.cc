@@ -173,7 +173,8 @@ TEST(PathTree, finds_its_way_among_thousands) {
 
 TEST(PathTree, agrees_with_a_list_that_is_searched) {
   // Every subset of a few patterns against paths made of the same few segments.
-  const char* const patterns[] = {"/a\n", "/{x}\n", "/a/b\n", "/{x}/b\n", "/a/{y}\n", "/{x}/{y}\n", "/a/{r...}\n", "/{r...}\n", "/a/\n"};
+  const char* const patterns[] = {"/a\n",       "/{x}\n",      "/a/b\n",    "/{x}/b\n", "/a/{y}\n",
+                                  "/{x}/{y}\n", "/a/{r...}\n", "/{r...}\n", "/a/\n"};
   const char* const segments[] = {"/a", "/b", "/c", "/", "/%61"};
   for (unsigned subset = 0; subset < 1u << std::size(patterns); ++subset) {
     std::string input;

@@ -23,8 +23,7 @@ TEST(Status, gives_every_number_a_line_of_its_own) {
   for (int code = 100; code < 600; ++code) {
     const auto status = static_cast<Status>(code);
 
-    EXPECT_EQ(status_line(status),
-              "HTTP/1.1 " + std::to_string(code) + " " + std::string(reason(status)) + "\r\n");
+    EXPECT_EQ(status_line(status), "HTTP/1.1 " + std::to_string(code) + " " + std::string(reason(status)) + "\r\n");
   }
 }
 
