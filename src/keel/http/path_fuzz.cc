@@ -1,6 +1,7 @@
 // The tree against a list that is searched from end to end. Input: patterns, one per line, the last line is the path.
 // path_test.cc runs the same function over tables of its own.
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
