@@ -162,6 +162,32 @@ TEST(LogWriter, batches_its_writes) {
   EXPECT_EQ(calls, bytes / (32 * 1024) + 1);
 }
 
+TEST(LogWriter, a_slow_sink_holds_up_neither_new_workers_nor_the_counts) {
+  SKIP_WHEN_BARE();
+  int workers = 0;
+  LogSink sink;
+  sink.to = LogSink::To::Function;
+  sink.write = [&workers](std::string_view) {
+    if (workers == 3) return;
+    // As if all this happened while the disk takes its time.
+    std::uint64_t dropped = ~std::uint64_t{0};
+    std::thread([&dropped] {
+      log::Ring ring;
+      log::Logger("writer.slow").info("new worker");
+      dropped = log::dropped();
+    }).join();
+    EXPECT_EQ(dropped, log::dropped());
+    ++workers;
+  };
+  auto writer = LogWriter::make(options(Mode::Manual, std::move(sink))).value();
+  const std::string text(1000, 'x');
+  for (int i = 0; i < 200; ++i) log::Logger("writer.slow").info("line", field("text", text));
+  writer->flush();  // Writes several times while it drains.
+  writer->flush();
+  EXPECT_EQ(workers, 3);
+  EXPECT_EQ(writer->counts().records, 203u);
+}
+
 TEST(LogWriter, reopens_its_file_after_a_rename) {
   SKIP_WHEN_BARE();
   TemporaryFile file;

@@ -282,20 +282,22 @@ Reader::~Reader() {
 std::size_t Reader::drain(FunctionRef<void(const Record&)> f) {
   State& s = state();
   std::size_t count = 0;
-  {
-    std::lock_guard lock(s.mutex);
-    for (std::size_t i = 0; i < s.rings.size();) {
-      RingBody& ring = *s.rings[i];
-      const bool closed = ring.closed.load(std::memory_order_acquire);
-      count += ring.drain(f);
-      if (closed) {
-        s.lost += ring.dropped();
-        s.rings.erase(s.rings.begin() + static_cast<std::ptrdiff_t>(i));
-      } else {
-        ++i;
-      }
+  // While there is a reader only it removes rings, so the lock is not held while `f` writes, perhaps to a slow disk.
+  std::unique_lock lock(s.mutex);
+  for (std::size_t i = 0; i < s.rings.size();) {
+    RingBody& ring = *s.rings[i];
+    lock.unlock();
+    const bool closed = ring.closed.load(std::memory_order_acquire);
+    count += ring.drain(f);
+    lock.lock();
+    if (closed) {
+      s.lost += ring.dropped();
+      s.rings.erase(s.rings.begin() + static_cast<std::ptrdiff_t>(i));
+    } else {
+      ++i;
     }
   }
+  lock.unlock();
   if (count != 0) announce_space();
   return count;
 }

@@ -64,9 +64,6 @@ class RingBody {
 
   // Consumer: gives every record published before the call to `f`, oldest first.
   std::size_t drain(FunctionRef<void(const Record&)> f);
-  bool is_drained() const noexcept {
-    return tail_.load(std::memory_order_relaxed) == head_.load(std::memory_order_acquire);
-  }
   std::uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }
   // Records that are in it; only once the producer is gone.
   std::uint64_t left() noexcept;

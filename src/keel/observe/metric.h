@@ -14,7 +14,8 @@
 //           the same name with another kind, help, bounds or label names. The same name and label values again is the same series.
 // Lifetime: the registry outlives every Counter, Gauge and Histogram used and every GaugeFunction.
 // Threads:  recording on any; the registry's functions on any (a lock; not for the request path).
-// Cost:     counter 1 ns, histogram 3 ns on a worker. With KEEL_BARE=1 recording is compiled out.
+// Cost:     counter 0.5 ns, histogram 5 ns on a worker (metric_bench); 5 and 11 ns on a thread without cells.
+//           With KEEL_BARE=1 recording is compiled out.
 // Source:   names and labels as in the Prometheus data model.
 
 #pragma once
