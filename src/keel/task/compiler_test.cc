@@ -238,7 +238,9 @@ MiniTask<int> awaits_temporaries() {
   const int sum = co_await join(both(later(20), later(22)));
   co_return sum;
 }
-TEST_F(Compiler, temporaries_of_an_awaited_expression_survive_suspension) { EXPECT_EQ(finish(awaits_temporaries()), 42); }
+TEST_F(Compiler, temporaries_of_an_awaited_expression_survive_suspension) {
+  EXPECT_EQ(finish(awaits_temporaries()), 42);
+}
 TEST_F(Compiler, temporaries_of_an_awaited_expression_die_once_when_the_frame_is_destroyed) {
   {
     MiniTask<int> task = awaits_temporaries();
@@ -270,7 +272,9 @@ MiniTask<int> await_holder(Holder&& holder, const std::string& text) {
 MiniTask<int> awaits_with_string_temporary() {
   co_return co_await await_holder(Holder(later(1)), std::string("a text that is too long for the small buffer"));
 }
-TEST_F(Compiler, references_to_temporaries_hold_across_suspension) { EXPECT_EQ(finish(awaits_with_string_temporary()), 45); }
+TEST_F(Compiler, references_to_temporaries_hold_across_suspension) {
+  EXPECT_EQ(finish(awaits_with_string_temporary()), 45);
+}
 
 MiniTask<std::tuple<Counted, Counted>> pair_of(int a, int b) {
   co_await Park{};
@@ -357,7 +361,9 @@ MiniTask<int> chain(int depth) {
   const int below = co_await chain(depth - 1);
   co_return below + local.value;
 }
-TEST_F(Compiler, a_failed_chain_is_never_resumed_and_its_frames_die_once) { EXPECT_EQ(finish(chain(50)), std::nullopt); }
+TEST_F(Compiler, a_failed_chain_is_never_resumed_and_its_frames_die_once) {
+  EXPECT_EQ(finish(chain(50)), std::nullopt);
+}
 
 MiniTask<int> suspended_chain(int depth) {
   Counted local(depth);

@@ -21,10 +21,10 @@ void Context::open(Context* parent, Instant deadline) noexcept {
     if (parent->home_ == nullptr) parent->home_ = home_;
     KEEL_CHECK(parent->home_ == home_, "a nested scope, time-out or group is opened on the loop where its task began");
     deadline_ = std::min(deadline, parent->deadline_);
-    reason = parent->reason_.load(std::memory_order_relaxed);
+    reason = parent->reason_;
     parent->below_.push_back(*this);
   }
-  reason_.store(reason, std::memory_order_release);
+  __atomic_store_n(&reason_, reason, __ATOMIC_RELEASE);
 }
 
 void Context::close() noexcept {
@@ -41,7 +41,7 @@ void Context::stop(Code reason) noexcept {
 
 void Context::stop_below(Code reason) noexcept {
   if (is_stopped()) return;
-  reason_.store(static_cast<std::uint8_t>(reason), std::memory_order_release);
+  __atomic_store_n(&reason_, static_cast<std::uint8_t>(reason), __ATOMIC_RELEASE);
   if (leaf_ != nullptr) leaf_->cancel_now();
   below_.for_each([reason](Context& below) { below.stop_below(reason); });
 }
@@ -49,7 +49,7 @@ void Context::stop_below(Code reason) noexcept {
 bool Context::is_late() const noexcept { return Host::current().now() >= deadline_; }
 
 Error Context::reason() const noexcept {
-  const std::uint8_t reason = reason_.load(std::memory_order_acquire);
+  const std::uint8_t reason = __atomic_load_n(&reason_, __ATOMIC_ACQUIRE);
   if (reason != running && static_cast<Code>(reason) != Code::DeadlineExceeded) {
     return Error(static_cast<Code>(reason), "the task was asked to stop");
   }

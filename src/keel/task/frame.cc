@@ -80,7 +80,7 @@ bool Frame::start(Trampoline::State& s) noexcept {
 bool Frame::start_for(Frame& parent, bool keeps_errors) noexcept {
   // All of this before the child runs: it may end on another thread while the parent is still here.
   parent.home_ = Executor::current();
-  parent.meeting_.store(Meeting::Open, std::memory_order_relaxed);
+  parent.meeting_ = Meeting::Open;
   up_ = &parent;
   up_is_frame_ = true;
   up_keeps_errors_ = keeps_errors;
@@ -94,13 +94,20 @@ bool Frame::start_for(StartCore& owner, Context& context) noexcept {
   return start(Trampoline::state());
 }
 
+// Says who was there before; the second one to come carries on.
+Frame::Meeting Frame::meet(Meeting arrival) noexcept {
+  static_assert(sizeof(Meeting) == 1);
+  auto* word = reinterpret_cast<std::uint8_t*>(&meeting_);
+  return static_cast<Meeting>(__atomic_exchange_n(word, static_cast<std::uint8_t>(arrival), __ATOMIC_ACQ_REL));
+}
+
 bool Frame::suspends() noexcept {
   if (home_ == nullptr || home_->is_serial()) {
     suspended_ = true;
     return true;
   }
   const bool before = std::exchange(suspended_, true);
-  if (meeting_.exchange(Meeting::ParentSuspended, std::memory_order_acq_rel) == Meeting::Open) return true;
+  if (meet(Meeting::ParentSuspended) == Meeting::Open) return true;
   suspended_ = before;
   return false;
 }
@@ -189,7 +196,7 @@ void Frame::settle() noexcept {
     auto& parent = *static_cast<Frame*>(up_);
     there = parent.home_;
     if (there != nullptr && !there->is_serial() &&
-        parent.meeting_.exchange(Meeting::ChildEnded, std::memory_order_acq_rel) != Meeting::ParentSuspended) {
+        parent.meet(Meeting::ChildEnded) != Meeting::ParentSuspended) {
       return;  // The parent is about to suspend and will see it.
     }
   } else {

@@ -2,10 +2,10 @@
 //
 // Users meet Task (task.h), Scope and Start. This file is for those who build on the same ground.
 //
-// There is no symmetric transfer: with GCC 12.2 it is a real call at -O0 and under AddressSanitizer, and a loop of awaits
-// that complete at once would overflow the stack. Instead a child is started inside its parent's await_ready. When it
-// ends there, the parent never suspends. When not, the parent suspends; the child's end goes into the thread's slot,
-// and the loop around resume() (Trampoline::drain) resumes the parent. A child that ends with an error finishes its
+// There is no symmetric transfer: with GCC 12.2 it is a real call at -O0 and under AddressSanitizer, and a loop of
+// awaits that complete at once would overflow the stack. Instead a child is started inside its parent's await_ready.
+// When it ends there, the parent never suspends. When not, the parent suspends; the child's end goes into the thread's
+// slot, and the loop around resume() (Trampoline::drain) resumes the parent. A child that ends with an error finishes its
 // parent without resuming it and the error goes on upward. A frame is never destroyed from inside itself: its owner
 // does that afterwards.
 //
@@ -16,7 +16,6 @@
 
 #pragma once
 
-#include <atomic>
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
@@ -103,6 +102,7 @@ class Frame : public Job {
   enum class Outcome : std::uint8_t { Running, Ending, Value, Failed };
   enum class Meeting : std::uint8_t { Open, ParentSuspended, ChildEnded };
 
+  Meeting meet(Meeting arrival) noexcept;
   bool start(Trampoline::State& state) noexcept;
   void settle() noexcept;
   void settle_at_home() noexcept;
@@ -121,7 +121,7 @@ class Frame : public Job {
     Error error_;                // When Ending or Failed.
   };
   Outcome outcome_ = Outcome::Running;
-  std::atomic<Meeting> meeting_{Meeting::Open};
+  Meeting meeting_ = Meeting::Open;  // Accessed by meet(), atomically.
   bool up_is_frame_ = false;
   bool up_keeps_errors_ = false;
   bool suspended_ = false;       // It has gone back to a loop: its end goes through the trampoline.

@@ -4,8 +4,8 @@
 //   auto& [profile, feed] = both;                   // named first, bound second
 //   std::string page = co_await any(from(mirror_a), from(mirror_b));
 //
-// Arguments are tasks or operations of the same expression. Each runs until it ends or first waits, in the order written;
-// nothing outlives the await.
+// Arguments are tasks or operations of the same expression. Each runs until it ends or first waits, in the order
+// written; nothing outlives the await.
 //
 // Result:  all: a tuple of the values (std::monostate for void). any: the value of the first that succeeds.
 // Errors:  all: the first error; the others are then stopped and waited for. any: the first error, when all failed.
@@ -34,8 +34,8 @@ struct Branch : Start<T> {
   explicit Branch(Task<T>&& task) noexcept : Start<T>(std::move(task)) {}
 };
 
-// What all and any share: begins the branches below a context of its own and counts them down. Derived::ended<i>(result)
-// says by true that the others are to be stopped.
+// What all and any share: begins the branches below a context of its own and counts them down.
+// Derived::ended<i>(result) says by true that the others are to be stopped.
 template <class Derived, class Indices, class... Ts>
 class Group;
 template <class Derived, std::size_t... indices, class... Ts>

@@ -30,7 +30,8 @@ Task<std::string> failing(Code code, Duration duration) {
 }
 
 Task<std::string> joins(Duration first, Duration second) {
-  auto all_three = co_await all(text("a text too long for the small buffer", first), number(7, second), sleep_for(1_ms));
+  auto all_three =
+      co_await all(text("a text too long for the small buffer", first), number(7, second), sleep_for(1_ms));
   auto& [a, b, nothing] = all_three;
   static_assert(std::is_same_v<std::remove_cvref_t<decltype(nothing)>, std::monostate>);
   co_return a + std::to_string(*b);

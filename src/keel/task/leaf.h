@@ -13,10 +13,11 @@
 //     static void cancel(Leaf& leaf) noexcept;     // asks the operation to end soon; wake() must still follow
 //   };
 //
-// The order of events: start() once; when it returned false, wake() exactly once, never inside start(); then take() once,
-// and the object is destroyed. cancel() may come at most once between start() and wake(), and may call wake() itself. When
-// the task's context was stopped or is late, start() is not called at all and the await ends with the reason, unless the
-// leaf was made with `WhenStopped::Begins`. An answer Cancelled becomes DeadlineExceeded when the deadline was the reason.
+// The order of events: start() once; when it returned false, wake() exactly once, never inside start(); then take()
+// once, and the object is destroyed. cancel() may come at most once between start() and wake(), and may call wake()
+// itself. When the task's context was stopped or is late, start() is not called at all and the await ends with the
+// reason, unless the leaf was made with `WhenStopped::Begins`. An answer Cancelled becomes DeadlineExceeded when the
+// deadline was the reason.
 //
 // Threads: start(), wake(), take() and cancel() on the executor that awaits. A completion on another thread posts a Job
 //          there first, which calls wake().

@@ -8,10 +8,11 @@
 // resume_on(executor)  goes on as a job of `executor`; at once when it is there already. A task that was asked to stop
 //                      is refused (Cancelled, DeadlineExceeded), except when it goes home, where its task began.
 // resume_on(pool)      the same for a ThreadPool; ResourceExhausted, where it is, when the pool's queue is full.
-// checkpoint()         lets everything else that waits on this executor run once; ends the task when it was asked to stop.
+// checkpoint()         lets everything else that waits on this executor run once; ends the task when it was asked to
+//                      stop.
 //
-// On a pool a task may await tasks, resume_on and checkpoint; timers, scopes, groups and sockets belong to its loop. It is
-// not interrupted there; long computations poll this_task().stop. A task that ends on another executor than its
+// On a pool a task may await tasks, resume_on and checkpoint; timers, scopes, groups and sockets belong to its loop.
+// It is not interrupted there; long computations poll this_task().stop. A task that ends on another executor than its
 // parent's takes the parent's end home: the parent goes on where it awaited.
 //
 // Cost: one post, no allocation.

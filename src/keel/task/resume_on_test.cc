@@ -170,7 +170,9 @@ TEST_F(ResumeOnTest, a_stopped_task_on_a_pool_sees_it_and_may_come_home) {
 }
 
 TEST_F(ResumeOnTest, a_limit_waits_for_what_is_on_a_pool) {
-  auto body = [](ThreadPool& p, std::latch& there) -> Task<int> { co_return co_await with_timeout(5_ms, polls(p, there)); };
+  auto body = [](ThreadPool& p, std::latch& on_pool) -> Task<int> {
+    co_return co_await with_timeout(5_ms, polls(p, on_pool));
+  };
   std::latch there{1};
   Start<int> start;
   EXPECT_FALSE(start.begin(body(pool, there), &ignore));

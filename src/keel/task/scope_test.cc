@@ -118,8 +118,8 @@ TEST_F(ScopeTest, stopping_the_declaring_task_stops_the_children_and_waits) {
   EXPECT_EQ(trace, "a");
 }
 TEST_F(ScopeTest, a_deadline_stops_the_children_and_waits) {
-  EXPECT_EQ(loop.run([](std::string& t) -> Task<> { co_await with_timeout(5_ms, joins_forever(t)); }(trace)).error().code(),
-            Code::DeadlineExceeded);
+  auto body = [](std::string& t) -> Task<> { co_await with_timeout(5_ms, joins_forever(t)); };
+  EXPECT_EQ(loop.run(body(trace)).error().code(), Code::DeadlineExceeded);
   EXPECT_EQ(trace, "a");
 }
 TEST_F(ScopeTest, children_of_a_stopped_scope_begin_no_operation) {

@@ -85,7 +85,7 @@ class [[nodiscard]] Timed : public TimeLimit {
 };
 
 // Awaits a task or an operation for at most `limit`. On expiry it is cancelled, waited for, and the error is
-// DeadlineExceeded; what ended in time after all keeps its result. Deadlines only shorten: the inherited one still holds.
+// DeadlineExceeded; what ended well after all keeps its result. Deadlines only shorten: the inherited one still holds.
 template <class T>
 Timed<T> with_timeout(Duration limit, Task<T>&& task) noexcept {
   return Timed<T>(limit, std::move(task));

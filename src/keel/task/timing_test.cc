@@ -106,7 +106,9 @@ Task<int> finishes_anyway() {
   co_return 5;
 }
 Task<int> limits_stubborn() { co_return co_await with_timeout(10_ms, finishes_anyway()); }
-TEST_F(TimingTest, a_task_that_ends_well_after_all_keeps_its_value) { EXPECT_EQ(loop.run(limits_stubborn()).value(), 5); }
+TEST_F(TimingTest, a_task_that_ends_well_after_all_keeps_its_value) {
+  EXPECT_EQ(loop.run(limits_stubborn()).value(), 5);
+}
 
 Task<int> stacked(int depth) {
   if (depth == 0) co_return co_await later(1, 5_ms);
