@@ -1,0 +1,59 @@
+#include "keel/io/address.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace keel {
+namespace {
+
+TEST(Address, prints_what_it_parses) {
+  for (const char* text : {"127.0.0.1:8080", "0.0.0.0:0", "255.255.255.255:65535", "[::1]:8080", "[::]:0", "unix:/run/app.sock"}) {
+    auto address = Address::parse(text);
+    ASSERT_TRUE(address) << text << ": " << address.error().describe();
+    EXPECT_EQ(address->to_string(), text);
+  }
+}
+
+TEST(Address, refuses_what_is_not_an_address) {
+  for (const std::string& text : {std::string(), std::string("127.0.0.1"), std::string("127.0.0.1:"), std::string("127.0.0.1:65536"),
+                                  std::string("127.0.0.1:-1"), std::string("127.0.0.1:8o"), std::string(":80"),
+                                  std::string("localhost:80"), std::string("256.0.0.1:80"), std::string("::1:80"),
+                                  std::string("[::1:80"), std::string("unix:"), "unix:" + std::string(108, 'x')}) {
+    auto address = Address::parse(text);
+    ASSERT_FALSE(address) << text;
+    EXPECT_EQ(address.error().code(), Code::InvalidArgument) << text;
+  }
+}
+
+TEST(Address, takes_the_longest_unix_path) {
+  const std::string text = "unix:" + std::string(107, 'x');
+
+  EXPECT_EQ(Address::parse(text).value().to_string(), text);
+}
+
+TEST(Address, compares_family_host_and_port) {
+  const Address a = Address::parse("127.0.0.1:80").value();
+  Address b = Address::parse("127.0.0.1:81").value();
+
+  EXPECT_FALSE(a == b);
+  b.set_port(80);
+  EXPECT_EQ(b.port(), 80);
+  EXPECT_TRUE(a == b);
+  EXPECT_FALSE(a == Address::parse("127.0.0.2:80").value());
+  EXPECT_FALSE(a == Address::parse("[::1]:80").value());
+  EXPECT_TRUE(Address::parse("unix:/a").value() == Address::parse("unix:/a").value());
+  EXPECT_FALSE(Address::parse("unix:/a").value() == Address::parse("unix:/b").value());
+}
+
+TEST(Address, survives_the_system_form) {
+  for (const char* text : {"127.0.0.1:80", "[::1]:80", "unix:/a"}) {
+    const Address address = Address::parse(text).value();
+    EXPECT_TRUE(Address::from_system(address.system(), address.system_size()) == address) << text;
+  }
+  EXPECT_EQ(Address().family(), AF_UNSPEC);
+  EXPECT_TRUE(Address::parse("unix:/a").value().is_unix());
+}
+
+}  // namespace
+}  // namespace keel

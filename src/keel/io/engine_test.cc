@@ -1,0 +1,706 @@
+// One suite for every engine: uring, epoll, the simulation, and the simulation with delays, cuts and stalls.
+
+#include "keel/io/engine.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <deque>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "keel/io/loop.h"
+#include "keel/io/sim.h"
+
+namespace keel::io {
+namespace {
+
+constexpr int unfinished = 1 << 30;  // No final result yet.
+bool inside_submit = false;
+
+struct Accepter : Accept {
+  Accepter() : Accept(&on_done) {}
+  static void on_done(Op& op) noexcept {
+    EXPECT_FALSE(inside_submit);
+    auto& self = static_cast<Accepter&>(op);
+    if (op.result >= 0) self.fds.push_back(op.result);
+    if (!op.more) self.final = op.result;
+  }
+  std::vector<int> fds;
+  int final = unfinished;
+};
+
+struct Reader : Receive {
+  Reader() : Receive(&on_done) {}
+  static void on_done(Op& op) noexcept {
+    EXPECT_FALSE(inside_submit);
+    auto& self = static_cast<Reader&>(op);
+    EXPECT_FALSE(self.paused);
+    if (op.result > 0) {
+      self.got.append(self.data, static_cast<std::size_t>(op.result));
+      if (self.hold_next) self.held.push_back(self.engine->hold(self));
+    }
+    if (!op.more) self.final = op.result;
+  }
+  std::string got;
+  int final = unfinished;
+  bool hold_next = false;
+  Engine* engine = nullptr;
+  std::vector<Held> held;
+};
+
+struct Sender : Send {
+  Sender() : Send(&on_done) {}
+  static void on_done(Op& op) noexcept {
+    EXPECT_FALSE(inside_submit);
+    static_cast<Sender&>(op).final = op.result;
+  }
+  int final = unfinished;
+};
+
+struct Connecter : Connect {
+  Connecter() : Connect(&on_done) {}
+  static void on_done(Op& op) noexcept {
+    EXPECT_FALSE(inside_submit);
+    static_cast<Connecter&>(op).final = op.result;
+  }
+  int final = unfinished;
+};
+
+// Bytes in which a lost, repeated or moved piece shows.
+std::string pattern(std::size_t size) {
+  std::string text(size, '\0');
+  std::uint32_t state = 12345;
+  for (char& c : text) c = static_cast<char>((state = state * 1664525 + 1013904223) >> 24);
+  return text;
+}
+
+enum class Which { Uring, Epoll, Sim, SimWithFaults };
+
+std::string name_of(const testing::TestParamInfo<Which>& info) {
+  constexpr const char* names[] = {"uring", "epoll", "sim", "sim_with_faults"};
+  return names[static_cast<int>(info.param)];
+}
+
+class Engines : public testing::TestWithParam<Which> {
+ protected:
+  void SetUp() override {
+    if (is_real()) {
+      auto engine = make_engine(GetParam() == Which::Uring ? EngineKind::Uring : EngineKind::Epoll);
+      if (!engine) {
+        ASSERT_EQ(engine.error().code(), Code::Unsupported) << engine.error().describe();
+        GTEST_SKIP() << "no uring engine here: " << engine.error().describe();
+      }
+      owned_ = std::make_unique<Loop>(std::move(*engine), Host::system());
+      loop_ = owned_.get();
+    } else {
+      sim::SimOptions options;
+      options.trace_bytes_max = 4096;
+      options.seed = static_cast<std::uint64_t>(testing::UnitTest::GetInstance()->random_seed()) + 1;
+      if (GetParam() == Which::SimWithFaults) {
+        options.short_delivery = 0.1;
+        options.long_delay = 0.002;
+        options.stall = 0.002;
+        options.clock_jump = 0.1;
+      }
+      simulation_ = std::make_unique<sim::Simulation>(options);
+      loop_ = &simulation_->add_loop();
+    }
+    entered_ = std::make_unique<Loop::Entered>(*loop_);
+  }
+  void TearDown() override {
+    if (HasFailure() && simulation_ != nullptr) std::printf("%.*s%s\n", static_cast<int>(simulation_->trace_text().size()), simulation_->trace_text().data(),
+                                                         simulation_->replay().c_str());
+    entered_.reset();
+  }
+
+  bool is_real() const { return GetParam() == Which::Uring || GetParam() == Which::Epoll; }
+  Loop& loop() { return *loop_; }
+  Engine& engine() { return loop_->engine(); }
+
+  // Lets time pass until done().
+  template <class F>
+  bool until(F done, Duration limit = 20_s) {
+    if (simulation_ != nullptr) return simulation_->run_until(done, limit * 100);
+    const Instant end = Host::system().now() + limit;
+    while (!done()) {
+      if (Host::system().now() >= end) return false;
+      loop_->turn(Host::system().now() + 5_ms);
+    }
+    return true;
+  }
+  void pass(Duration time) {
+    const Instant end = now() + time;
+    until([&] { return now() >= end; }, time * 2);
+  }
+  Instant now() { return simulation_ != nullptr ? simulation_->now() : Host::system().now(); }
+
+  bool submit(Op& op) {
+    inside_submit = true;
+    const bool complete = engine().submit(op);
+    inside_submit = false;
+    return complete;
+  }
+  void send(Sender& op, int fd) {
+    op.fd = fd;
+    op.final = unfinished;
+    if (submit(op)) op.final = op.result;
+  }
+  void connect(Connecter& op, const Address& to) {
+    op.fd = engine().open_stream(to.family()).value();
+    op.address = to;
+    if (submit(op)) op.final = op.result;
+  }
+  void read(Reader& op, int fd) {
+    op.fd = fd;
+    op.engine = &engine();
+    op.final = unfinished;
+    submit(op);
+  }
+
+  // A listener on any port, with a pending Accept.
+  void listen(Accepter& accepter, const Address& at) {
+    auto fd = engine().open_listener(at, {});
+    ASSERT_TRUE(fd) << fd.error().describe();
+    accepter.fd = *fd;
+    submit(accepter);
+  }
+  void listen(Accepter& accepter) { listen(accepter, Address::parse("127.0.0.1:0").value()); }
+  struct Pair {
+    int client = -1;
+    int server = -1;
+  };
+  Pair pair(Accepter& accepter) {
+    Connecter connecter;
+    const std::size_t before = accepter.fds.size();
+    connect(connecter, engine().local_address(accepter.fd));
+    EXPECT_TRUE(until([&] { return connecter.final != unfinished && accepter.fds.size() > before; }));
+    EXPECT_EQ(connecter.final, 0);
+    return {connecter.fd, accepter.fds.back()};
+  }
+  template <class Operation>
+  void end(Operation& op) {
+    engine().cancel(op);
+    EXPECT_TRUE(until([&] { return op.is_idle(); }));
+  }
+  template <class Operation>
+  void end_and_close(Operation& op) {
+    end(op);
+    engine().close(op.fd);
+  }
+
+  std::unique_ptr<sim::Simulation> simulation_;
+  std::unique_ptr<Loop> owned_;
+  Loop* loop_ = nullptr;
+  std::unique_ptr<Loop::Entered> entered_;
+};
+
+TEST_P(Engines, listen_accept_and_connect_agree_on_addresses) {
+  Accepter accepter;
+  listen(accepter);
+
+  const Pair made = pair(accepter);
+
+  EXPECT_NE(engine().local_address(accepter.fd).port(), 0);
+  EXPECT_EQ(engine().peer_address(made.client), engine().local_address(made.server));
+  EXPECT_EQ(engine().peer_address(made.server), engine().local_address(made.client));
+  engine().close(made.client);
+  engine().close(made.server);
+  end_and_close(accepter);
+}
+
+TEST_P(Engines, bytes_go_both_ways_whole_and_in_order) {
+  Accepter accepter;
+  listen(accepter);
+  for (const std::size_t size : {std::size_t{1}, std::size_t{64 * 1024}, std::size_t{10 * 1024 * 1024}}) {
+    const Pair made = pair(accepter);
+    const std::string there = pattern(size);
+    const std::string back(there.rbegin(), there.rend());
+    Reader at_server, at_client;
+    Sender from_client, from_server;
+    read(at_server, made.server);
+    read(at_client, made.client);
+
+    from_client.set(there.data(), there.size());
+    from_server.set(back.data(), back.size());
+    send(from_client, made.client);
+    send(from_server, made.server);
+    ASSERT_TRUE(until([&] { return at_server.got.size() >= size && at_client.got.size() >= size; }));
+    ASSERT_TRUE(until([&] { return from_client.final != unfinished && from_server.final != unfinished; }));
+
+    EXPECT_TRUE(at_server.got == there);
+    EXPECT_TRUE(at_client.got == back);
+    EXPECT_EQ(from_client.final, static_cast<int>(size));
+    EXPECT_EQ(from_server.final, static_cast<int>(size));
+    end_and_close(at_server);
+    end_and_close(at_client);
+  }
+  end_and_close(accepter);
+}
+
+TEST_P(Engines, data_and_end_of_stream_that_come_together_are_both_seen) {
+  Accepter accepter;
+  listen(accepter);
+  const Pair made = pair(accepter);
+  Sender sender;
+  sender.set("last words", 10);
+  send(sender, made.client);
+  ASSERT_TRUE(until([&] { return sender.final != unfinished; }));
+  engine().close(made.client);
+  pass(20_ms);
+
+  Reader reader;
+  read(reader, made.server);
+  ASSERT_TRUE(until([&] { return reader.final != unfinished; }));
+
+  EXPECT_EQ(reader.got, "last words");
+  EXPECT_EQ(reader.final, 0);
+  engine().close(made.server);
+  end_and_close(accepter);
+}
+
+TEST_P(Engines, shutdown_ends_one_direction_only) {
+  Accepter accepter;
+  listen(accepter);
+  const Pair made = pair(accepter);
+  Reader at_server, at_client;
+  read(at_server, made.server);
+  read(at_client, made.client);
+
+  engine().shutdown_write(made.client);
+  ASSERT_TRUE(until([&] { return at_server.final != unfinished; }));
+  Sender sender;
+  sender.set("still here", 10);
+  send(sender, made.server);
+  ASSERT_TRUE(until([&] { return at_client.got.size() == 10; }));
+  ASSERT_TRUE(until([&] { return sender.final != unfinished; }));
+
+  EXPECT_EQ(at_server.final, 0);
+  EXPECT_EQ(at_client.got, "still here");
+  EXPECT_EQ(sender.final, 10);
+  engine().close(made.server);
+  end_and_close(at_client);
+  end_and_close(accepter);
+}
+
+TEST_P(Engines, a_peer_that_closes_with_unread_data_resets) {
+  Accepter accepter;
+  listen(accepter);
+  const Pair made = pair(accepter);
+  Sender sender;
+  sender.set("unread", 6);
+  send(sender, made.client);
+  ASSERT_TRUE(until([&] { return sender.final != unfinished; }));
+  pass(3_s * (is_real() ? 0 : 1) + 20_ms);
+
+  Reader reader;
+  read(reader, made.client);
+  engine().close(made.server);
+  ASSERT_TRUE(until([&] { return reader.final != unfinished; }));
+
+  EXPECT_EQ(reader.final, -ECONNRESET);
+  sender.set("x", 1);
+  send(sender, made.client);
+  ASSERT_TRUE(until([&] { return sender.final != unfinished; }));
+  EXPECT_EQ(sender.final, -EPIPE);
+  engine().close(made.client);
+  end_and_close(accepter);
+}
+
+TEST_P(Engines, nobody_listening_refuses) {
+  const int fd = engine().open_listener(Address::parse("127.0.0.1:0").value(), {}).value();
+  const Address gone = engine().local_address(fd);
+  engine().close(fd);
+  pass(5_ms);
+
+  Connecter connecter;
+  connect(connecter, gone);
+  ASSERT_TRUE(until([&] { return connecter.final != unfinished; }));
+
+  EXPECT_EQ(connecter.final, -ECONNREFUSED);
+  engine().close(connecter.fd);
+}
+
+TEST_P(Engines, a_port_in_use_already_exists_unless_shared) {
+  const Address any = Address::parse("127.0.0.1:0").value();
+  const int alone = engine().open_listener(any, {}).value();
+  const int shared = engine().open_listener(any, {.reuse_port = true}).value();
+
+  const auto again = engine().open_listener(engine().local_address(alone), {});
+  const auto beside = engine().open_listener(engine().local_address(shared), {.reuse_port = true});
+
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().code(), Code::AlreadyExists);
+  ASSERT_TRUE(beside);
+  engine().close(alone);
+  engine().close(shared);
+  engine().close(*beside);
+}
+
+TEST_P(Engines, a_pending_receive_and_accept_are_cancelled) {
+  Accepter accepter;
+  listen(accepter);
+  const Pair made = pair(accepter);
+  Reader reader;
+  read(reader, made.server);
+
+  // At once, then midway, then twice.
+  engine().cancel(reader);
+  EXPECT_FALSE(reader.is_idle());
+  ASSERT_TRUE(until([&] { return reader.final != unfinished; }));
+  EXPECT_EQ(reader.final, -ECANCELED);
+  read(reader, made.server);
+  pass(5_ms);
+  engine().cancel(reader);
+  engine().cancel(reader);
+  ASSERT_TRUE(until([&] { return reader.final != unfinished; }));
+  EXPECT_EQ(reader.final, -ECANCELED);
+  engine().cancel(accepter);
+  ASSERT_TRUE(until([&] { return accepter.final != unfinished; }));
+  EXPECT_EQ(accepter.final, -ECANCELED);
+
+  // After completion it has no effect, and the socket still works.
+  engine().cancel(reader);
+  Sender sender;
+  sender.set("ok", 2);
+  send(sender, made.client);
+  read(reader, made.server);
+  ASSERT_TRUE(until([&] { return reader.got == "ok" && sender.final == 2; }));
+  engine().close(made.client);
+  end_and_close(reader);
+  engine().close(accepter.fd);
+}
+
+TEST_P(Engines, a_send_that_waits_for_the_peer_is_cancelled) {
+  Accepter accepter;
+  listen(accepter);
+  const Pair made = pair(accepter);
+  const std::string much = pattern(32 * 1024 * 1024);
+  Sender sender;
+  sender.set(much.data(), much.size());
+
+  send(sender, made.client);
+  pass(20_ms);
+  EXPECT_EQ(sender.final, unfinished) << "nobody reads";
+  engine().cancel(sender);
+  ASSERT_TRUE(until([&] { return sender.is_idle(); }));
+
+  // Cancelled, or the short count it had reached.
+  EXPECT_LT(sender.final, static_cast<int>(much.size()));
+  engine().close(made.client);
+  engine().close(made.server);
+  end_and_close(accepter);
+}
+
+TEST_P(Engines, a_connect_is_cancelled_or_completes) {
+  Accepter accepter;
+  listen(accepter);
+  Connecter connecter;
+  connect(connecter, engine().local_address(accepter.fd));
+  engine().cancel(connecter);
+
+  ASSERT_TRUE(until([&] { return connecter.final != unfinished; }));
+
+  EXPECT_TRUE(connecter.final == 0 || connecter.final == -ECANCELED) << connecter.final;
+  engine().close(connecter.fd);
+  pass(5_ms);
+  end_and_close(accepter);
+  for (const int fd : accepter.fds) engine().close(fd);
+}
+
+TEST_P(Engines, a_paused_receive_slows_the_peer_and_loses_nothing) {
+  Accepter accepter;
+  listen(accepter);
+  const Pair made = pair(accepter);
+  const std::string much = pattern(32 * 1024 * 1024);
+  Reader reader;
+  read(reader, made.server);
+  engine().pause(reader);
+  Sender sender;
+  sender.set(much.data(), much.size());
+  send(sender, made.client);
+
+  pass(100_ms);
+  EXPECT_TRUE(reader.got.empty());
+  EXPECT_EQ(sender.final, unfinished) << "the peer is slowed down";
+  engine().resume(reader);
+  ASSERT_TRUE(until([&] { return reader.got.size() >= much.size() / 2; }, 60_s));
+  engine().pause(reader);
+  pass(20_ms);
+  engine().resume(reader);
+  ASSERT_TRUE(until([&] { return reader.got.size() >= much.size() && sender.final != unfinished; }, 60_s));
+
+  EXPECT_EQ(sender.final, static_cast<int>(much.size()));
+  EXPECT_TRUE(reader.got == much);
+  engine().close(made.client);
+  end_and_close(reader);
+  end_and_close(accepter);
+}
+
+TEST_P(Engines, the_end_of_stream_waits_behind_what_waits_while_paused) {
+  Accepter accepter;
+  listen(accepter);
+  const Pair made = pair(accepter);
+  Reader reader;
+  read(reader, made.server);
+  engine().pause(reader);
+  Sender sender;
+  sender.set("before the end", 14);
+  send(sender, made.client);
+  ASSERT_TRUE(until([&] { return sender.final != unfinished; }));
+  engine().close(made.client);
+  pass(50_ms);
+  EXPECT_EQ(reader.final, unfinished);
+
+  engine().resume(reader);
+  ASSERT_TRUE(until([&] { return reader.final != unfinished; }));
+
+  EXPECT_EQ(reader.got, "before the end");
+  EXPECT_EQ(reader.final, 0);
+  engine().close(made.server);
+  end_and_close(accepter);
+}
+
+TEST_P(Engines, held_bytes_stay_while_others_receive) {
+  Accepter accepter;
+  listen(accepter);
+  const Pair kept = pair(accepter);
+  const Pair busy = pair(accepter);
+  Reader holder, other;
+  read(holder, kept.server);
+  read(other, busy.server);
+  holder.hold_next = true;
+  Sender sender;
+  sender.set("keep these", 10);
+  send(sender, kept.client);
+  ASSERT_TRUE(until([&] { return holder.got.size() == 10 && sender.final != unfinished; }));
+
+  const std::string much = pattern(1024 * 1024);
+  sender.set(much.data(), much.size());
+  send(sender, busy.client);
+  ASSERT_TRUE(until([&] { return other.got.size() == much.size() && sender.final != unfinished; }));
+
+  std::string held;
+  for (const Held& part : holder.held) held.append(part.data, part.size);
+  EXPECT_EQ(held, "keep these");
+  for (const Held& part : holder.held) engine().release(part);
+  engine().close(kept.client);
+  engine().close(busy.client);
+  end_and_close(holder);
+  end_and_close(other);
+  end_and_close(accepter);
+}
+
+TEST_P(Engines, parts_are_sent_in_order_and_whole) {
+  Accepter accepter;
+  listen(accepter);
+  const Pair made = pair(accepter);
+  const std::string text = pattern(3 * 1024 * 1024);
+  std::vector<iovec> parts;
+  std::size_t at = 0;
+  for (const std::size_t size : {std::size_t{1}, std::size_t{2 * 1024 * 1024}, std::size_t{70'000}, text.size() - 2 * 1024 * 1024 - 70'001}) {
+    parts.push_back({const_cast<char*>(text.data()) + at, size});
+    at += size;
+  }
+  Reader reader;
+  read(reader, made.server);
+  Sender sender;
+  sender.parts = parts.data();
+  sender.part_count = static_cast<std::uint32_t>(parts.size());
+
+  send(sender, made.client);
+  ASSERT_TRUE(until([&] { return reader.got.size() >= text.size() && sender.final != unfinished; }));
+
+  EXPECT_EQ(sender.final, static_cast<int>(text.size()));
+  EXPECT_TRUE(reader.got == text);
+  engine().close(made.client);
+  end_and_close(reader);
+  end_and_close(accepter);
+}
+
+TEST_P(Engines, two_hundred_connections_at_once) {
+  constexpr std::size_t count = 200;
+  Accepter accepter;
+  listen(accepter);
+  std::deque<Connecter> clients(count);
+  for (Connecter& client : clients) connect(client, engine().local_address(accepter.fd));
+  ASSERT_TRUE(until([&] {
+    return accepter.fds.size() == count &&
+           std::all_of(clients.begin(), clients.end(), [](const Connecter& c) { return c.final == 0; });
+  }));
+
+  std::deque<Reader> readers(count);
+  std::deque<Sender> senders(count);
+  const std::string text = pattern(1000);
+  for (std::size_t i = 0; i < count; ++i) read(readers[i], accepter.fds[i]);
+  for (std::size_t i = 0; i < count; ++i) {
+    senders[i].set(text.data(), text.size());
+    send(senders[i], clients[i].fd);
+  }
+  ASSERT_TRUE(until([&] {
+    return std::all_of(readers.begin(), readers.end(), [&](const Reader& r) { return r.got.size() == text.size(); }) &&
+           std::all_of(senders.begin(), senders.end(), [&](const Sender& s) { return s.final == 1000; });
+  }));
+
+  for (Connecter& client : clients) engine().close(client.fd);
+  ASSERT_TRUE(until([&] {
+    return std::all_of(readers.begin(), readers.end(), [](const Reader& r) { return r.final == 0; });
+  }));
+  for (Reader& reader : readers) {
+    EXPECT_TRUE(reader.got == text);
+    engine().close(reader.fd);
+  }
+  end_and_close(accepter);
+}
+
+TEST_P(Engines, timers_fire_in_order_and_not_early) {
+  struct Bell : Timer {
+    Bell() : Timer([](Timer& timer) noexcept {
+      auto& self = static_cast<Bell&>(timer);
+      self.rang = self.loop->now();
+      self.order->push_back(&self);
+    }) {}
+    Loop* loop = nullptr;
+    std::vector<Bell*>* order = nullptr;
+    Instant rang;
+  };
+  std::vector<Bell*> order;
+  Bell bells[3];
+  const Instant start = now();
+  const Duration after[] = {30_ms, 10_ms, 20_ms};
+  for (int i = 0; i < 3; ++i) {
+    bells[i].loop = &loop();
+    bells[i].order = &order;
+    loop().start_timer(bells[i], start + after[i]);
+  }
+
+  ASSERT_TRUE(until([&] { return order.size() == 3; }));
+
+  EXPECT_EQ(order, (std::vector<Bell*>{&bells[1], &bells[2], &bells[0]}));
+  for (int i = 0; i < 3; ++i) EXPECT_GE(bells[i].rang, start + after[i]);
+}
+
+TEST_P(Engines, deferred_jobs_run_after_the_completions_of_a_turn_and_before_the_next_harvest) {
+  struct Last : Job {
+    Last() : Job([](Job& job) noexcept { static_cast<Last&>(job).seen = static_cast<Last&>(job).events->size(); }) {}
+    std::vector<int>* events = nullptr;
+    std::size_t seen = 0;
+  };
+  struct Recorder : Reader {
+    Recorder() { done = [](Op& op) noexcept {
+      auto& self = static_cast<Recorder&>(op);
+      self.events->push_back(op.fd);
+      if (self.last != nullptr) self.loop->defer(*std::exchange(self.last, nullptr));
+      if (!op.more) self.final = op.result;
+    }; }
+    std::vector<int>* events = nullptr;
+    Last* last = nullptr;
+    Loop* loop = nullptr;
+  };
+  Accepter accepter;
+  listen(accepter);
+  const Pair a = pair(accepter);
+  std::vector<int> events;
+  Last last;
+  last.events = &events;
+  Recorder reader;
+  reader.events = &events;
+  reader.last = &last;
+  reader.loop = &loop();
+  read(reader, a.server);
+  Sender sender;
+  sender.set("x", 1);
+  send(sender, a.client);
+
+  ASSERT_TRUE(until([&] { return last.seen != 0; }));
+
+  EXPECT_GE(last.seen, 1u);
+  EXPECT_TRUE(until([&] { return sender.final != unfinished; }));
+  engine().close(a.client);
+  end_and_close(reader);
+  end_and_close(accepter);
+}
+
+TEST_P(Engines, another_thread_posts_and_ends_the_wait) {
+  if (!is_real()) GTEST_SKIP() << "a simulation has one thread";
+  struct Mark : Job {
+    Mark() : Job([](Job& job) noexcept { static_cast<Mark&>(job).ran = std::this_thread::get_id(); }) {}
+    std::thread::id ran;
+  };
+  std::deque<Mark> marks(100);
+  const Instant start = now();
+  std::thread other([&] {
+    for (Mark& mark : marks) loop().post(mark);
+  });
+
+  while (marks.back().ran == std::thread::id()) loop().turn(now() + 20_s);
+  other.join();
+
+  EXPECT_LT(now() - start, 10_s);
+  for (const Mark& mark : marks) EXPECT_EQ(mark.ran, std::this_thread::get_id());
+}
+
+TEST_P(Engines, a_unix_path_carries_a_stream) {
+  const std::string path = "/tmp/keel_engine_test_" + std::to_string(getpid());
+  Accepter accepter;
+  listen(accepter, Address::parse("unix:" + path).value());
+  Connecter connecter;
+  connect(connecter, engine().local_address(accepter.fd));
+  ASSERT_TRUE(until([&] { return connecter.final != unfinished && accepter.fds.size() == 1; }));
+  const std::string text = pattern(1024 * 1024);
+  Reader reader;
+  read(reader, accepter.fds[0]);
+  Sender sender;
+  sender.set(text.data(), text.size());
+  send(sender, connecter.fd);
+  ASSERT_TRUE(until([&] { return sender.final != unfinished; }));
+  engine().close(connecter.fd);
+
+  ASSERT_TRUE(until([&] { return reader.final != unfinished; }));
+
+  EXPECT_TRUE(reader.got == text);
+  EXPECT_EQ(reader.final, 0);
+  engine().close(reader.fd);
+  end_and_close(accepter);
+  ::unlink(path.c_str());
+}
+
+TEST_P(Engines, accept_without_descriptors_says_so_and_recovers) {
+  if (!is_real()) GTEST_SKIP() << "accept_failure in sim_test.cc";
+  Accepter accepter;
+  listen(accepter);
+  Connecter connecter;
+  connecter.fd = engine().open_stream(AF_INET).value();
+  connecter.address = engine().local_address(accepter.fd);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  // No descriptor is free below the limit: the next lowest number is above it.
+  const int lowest = dup(0);
+  ::close(lowest);
+  rlimit none = before;
+  none.rlim_cur = static_cast<rlim_t>(lowest);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  if (submit(connecter)) connecter.final = connecter.result;
+
+  const bool failed = until([&] { return accepter.final != unfinished; });
+  setrlimit(RLIMIT_NOFILE, &before);
+
+  ASSERT_TRUE(failed);
+  EXPECT_EQ(accepter.final, -EMFILE);
+  accepter.final = unfinished;
+  submit(accepter);
+  EXPECT_TRUE(until([&] { return accepter.fds.size() == 1 && connecter.final == 0; }));
+  engine().close(connecter.fd);
+  for (const int fd : accepter.fds) engine().close(fd);
+  end_and_close(accepter);
+}
+
+INSTANTIATE_TEST_SUITE_P(Io, Engines, testing::Values(Which::Uring, Which::Epoll, Which::Sim, Which::SimWithFaults), name_of);
+
+}  // namespace
+}  // namespace keel::io

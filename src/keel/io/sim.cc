@@ -1,0 +1,875 @@
+#include "keel/io/sim.h"
+
+#include <fmt/format.h>
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "keel/base/check.h"
+
+namespace keel::sim {
+namespace {
+
+constexpr std::int64_t wall_start_ns = 1'767'225'600'000'000'000;
+constexpr Duration first_instant = 1_s;  // Not zero: the loop means "do not wait" by that.
+constexpr int first_fd = 3;
+constexpr std::uint16_t first_ephemeral_port = 32768;
+constexpr std::size_t piece_bytes_max = 16 * 1024;
+constexpr std::size_t read_bytes_max = 64 * 1024;
+constexpr int idle_turns_max = 3;
+
+std::uint64_t mix(std::uint64_t x) noexcept {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+std::uint64_t hash_bytes(std::uint64_t hash, std::string_view bytes) noexcept {
+  while (bytes.size() >= 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data(), 8);
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15;
+    hash ^= hash >> 29;
+    bytes.remove_prefix(8);
+  }
+  for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return mix(hash);
+}
+
+// SplitMix64 by S. Vigna (public domain).
+struct Random {
+  std::uint64_t state;
+  std::uint64_t next() noexcept { return mix(state += 0x9e3779b97f4a7c15); }
+  // 0 <= result < bound.
+  std::uint64_t below(std::uint64_t bound) noexcept { return bound == 0 ? 0 : next() % bound; }
+  bool chance(double probability) noexcept {
+    return probability > 0 && static_cast<double>(next() >> 11) * 0x1p-53 < probability;
+  }
+  Duration between(Duration low, Duration high) noexcept {
+    const std::int64_t span = std::max<std::int64_t>(0, (high - low).count_ns());
+    return low + Duration::nanoseconds(static_cast<std::int64_t>(below(static_cast<std::uint64_t>(span) + 1)));
+  }
+};
+
+bool is_wildcard(const Address& address) noexcept {
+  if (address.family() == AF_INET) {
+    return reinterpret_cast<const sockaddr_in*>(address.system())->sin_addr.s_addr == INADDR_ANY;
+  }
+  if (address.family() == AF_INET6) {
+    const in6_addr any = IN6ADDR_ANY_INIT;
+    return std::memcmp(&reinterpret_cast<const sockaddr_in6*>(address.system())->sin6_addr, &any, sizeof any) == 0;
+  }
+  return false;
+}
+
+// Whether what listens on `bound` answers for `wanted`.
+bool covers(const Address& bound, const Address& wanted) noexcept {
+  if (bound == wanted) return true;
+  return bound.family() == wanted.family() && bound.port() == wanted.port() && is_wildcard(bound);
+}
+
+struct Socket;
+
+// What one side of a connection has received and may still receive.
+struct End {
+  Socket* socket = nullptr;      // Null before accept and after close.
+  std::string inbox;             // Arrived; `taken` bytes of it are read.
+  std::size_t taken = 0;
+  std::size_t flight = 0;        // On the way to this end.
+  Instant last_arrival;          // What is sent to this end arrives in order.
+  int error = 0;                 // Reported once.
+  bool fin = false;              // The peer's end of stream has arrived.
+  bool reset = false;
+  bool write_closed = false;     // This end sends nothing more.
+  bool closed = false;           // The program has closed it.
+
+  std::size_t unread() const noexcept { return inbox.size() - taken; }
+  bool has_news() const noexcept { return unread() != 0 || fin || reset || error != 0; }
+};
+
+struct Connection {
+  std::uint64_t id = 0;
+  bool vanished = false;
+  Address address[2];
+  End end[2];
+};
+using ConnectionPtr = std::shared_ptr<Connection>;
+
+}  // namespace
+
+SimOptions SimOptions::faulty(std::uint64_t seed) {
+  Random random{mix(seed ^ 0x6b65656c)};
+  const auto some = [&](double most) {
+    return random.chance(0.25) ? 0.0 : most * static_cast<double>(random.below(1000) + 1) / 1000;
+  };
+  SimOptions options;
+  options.seed = seed;
+  options.latency_max = random.between(100_us, 5_ms);
+  options.buffer_bytes = static_cast<std::uint32_t>(4096u << random.below(7));
+  options.instant_send = static_cast<double>(random.below(101)) / 100;
+  options.reset = some(0.1);
+  options.vanish = some(0.03);
+  options.accept_failure = some(0.1);
+  options.short_delivery = some(0.2);
+  options.long_delay = some(0.02);
+  options.stall = some(0.005);
+  options.clock_jump = some(0.02);
+  return options;
+}
+
+std::string SimOptions::to_string() const {
+  return fmt::format(
+      "seed={} latency={}..{}us buffer={} instant_send={} reset={} vanish={} accept_failure={} short_delivery={} "
+      "long_delay={} stall={} clock_jump={}",
+      seed, latency_min.count_us(), latency_max.count_us(), buffer_bytes, instant_send, reset, vanish, accept_failure,
+      short_delivery, long_delay, stall, clock_jump);
+}
+
+namespace {
+
+struct Socket {
+  int fd = -1;
+  Simulation* simulation = nullptr;
+  std::uint32_t attempt = 0;  // Counts sends and connects: an event of an earlier one is stale.
+  io::Op* in = nullptr;       // The pending Receive or Accept, and who completes it.
+  io::Op* out = nullptr;      // The pending Send or Connect.
+  class Completer* in_by = nullptr;
+  class Completer* out_by = nullptr;
+  bool closed = false;
+  bool step_planned = false;  // A Send's next attempt is on the way.
+  // A stream:
+  ConnectionPtr connection;
+  int side = 0;
+  int family = AF_UNSPEC;
+  // A listener:
+  bool listening = false;
+  bool reuse_port = false;
+  std::size_t backlog = 0;
+  Address address;
+  std::deque<ConnectionPtr> queue;
+};
+using SocketPtr = std::shared_ptr<Socket>;
+
+// What the network knows of an engine.
+class Completer {
+ public:
+  virtual void make_ready(io::Op& op) noexcept = 0;
+
+ protected:
+  ~Completer() = default;
+};
+
+}  // namespace
+
+class Simulation::Pool final : public Executor {
+ public:
+  explicit Pool(Simulation& simulation) : simulation_(simulation) {}
+  void post(Job& job) noexcept override;
+
+ private:
+  Simulation& simulation_;
+};
+
+struct Worker {
+  std::unique_ptr<io::Loop> loop;
+  Instant until;          // How long the loop would have slept.
+  Instant stalled_until;
+  int idle_turns = 0;     // Turns without any work although `until` had passed.
+  bool again = true;      // Worth a turn whatever `until` says.
+  std::size_t ready = 0;
+};
+
+struct Simulation::State {
+  explicit State(Simulation& owner, const SimOptions& o)
+      : simulation(owner), options(o), random{mix(o.seed)}, now(Instant() + first_instant), pool(owner) {}
+
+  Simulation& simulation;
+  const SimOptions options;
+  Random random;
+  Instant now;
+  std::int64_t wall_offset_ns = wall_start_ns - first_instant.count_ns();
+  FaultCounts faults;
+  std::uint64_t hash = 0;
+  std::string text;
+  std::uint64_t sequence = 0;
+  std::uint64_t connections = 0;
+  std::uint16_t next_port = first_ephemeral_port;
+  int turning = -1;  // The worker whose turn it is.
+  Pool pool;
+  std::map<std::pair<Instant, std::uint64_t>, Function<void()>> events;
+  std::vector<SocketPtr> sockets;  // By descriptor.
+  std::vector<SocketPtr> listeners;
+  std::vector<std::unique_ptr<Worker>> workers;
+
+  template <class... A>
+  void trace(fmt::format_string<A...> format, A&&... arguments) {
+    fmt::memory_buffer line;
+    fmt::format_to(std::back_inserter(line), "{} ", now.ns());
+    fmt::format_to(std::back_inserter(line), format, std::forward<A>(arguments)...);
+    line.push_back('\n');
+    hash = hash_bytes(hash, {line.data(), line.size()});
+    if (options.trace_bytes_max == 0) return;
+    text.append(line.data(), line.size());
+    if (text.size() > 2 * std::size_t{options.trace_bytes_max}) text.erase(0, text.size() - options.trace_bytes_max);
+  }
+
+  // --- Events.
+
+  void at(Instant when, Function<void()> what) { events.emplace(std::pair(when, sequence++), std::move(what)); }
+  void run_due() {
+    while (!events.empty() && events.begin()->first.first <= now) {
+      const Function<void()> what = std::move(events.begin()->second);
+      events.erase(events.begin());
+      what();
+    }
+  }
+  Duration latency() {
+    Duration delay = random.between(options.latency_min, options.latency_max);
+    if (random.chance(options.long_delay)) {
+      ++faults.long_delays;
+      delay = delay + random.between(1_ms, 2_s);
+    }
+    return delay;
+  }
+  Instant arrival(End& to) {
+    to.last_arrival = std::max(now + latency(), to.last_arrival);
+    return to.last_arrival;
+  }
+
+  // --- Descriptors.
+
+  SocketPtr new_socket(int family) {
+    auto socket = std::make_shared<Socket>();
+    auto free = std::find(sockets.begin() + first_fd, sockets.end(), nullptr);
+    if (free == sockets.end()) free = sockets.insert(free, nullptr);
+    socket->fd = static_cast<int>(free - sockets.begin());
+    socket->family = family;
+    *free = socket;
+    return socket;
+  }
+  Socket& socket(int fd) {
+    KEEL_CHECK(fd >= first_fd && static_cast<std::size_t>(fd) < sockets.size() && sockets[static_cast<std::size_t>(fd)] != nullptr,
+               "a descriptor is used only while it is open");
+    return *sockets[static_cast<std::size_t>(fd)];
+  }
+  SocketPtr shared(int fd) { return socket(fd), sockets[static_cast<std::size_t>(fd)]; }
+  std::uint16_t free_port() {
+    for (;;) {
+      const std::uint16_t port = next_port;
+      next_port = next_port == 65535 ? first_ephemeral_port : static_cast<std::uint16_t>(next_port + 1);
+      const auto takes = [&](const SocketPtr& l) { return l->address.port() == port; };
+      if (std::none_of(listeners.begin(), listeners.end(), takes)) return port;
+    }
+  }
+
+  // --- Completion.
+
+  // Takes `op` off its socket; done() follows from the next dispatch of its engine.
+  void complete(Socket& at, io::Op& op, int result) {
+    Completer* by = at.in == &op ? at.in_by : at.out_by;
+    if (at.in == &op) at.in = nullptr;
+    if (at.out == &op) at.out = nullptr;
+    op.result = result;
+    op.cancelling = true;
+    by->make_ready(op);
+  }
+  void notify_reader(End& end) {
+    if (end.socket != nullptr && end.socket->in != nullptr) end.socket->in_by->make_ready(*end.socket->in);
+  }
+
+  // --- Connecting.
+
+  void syn(const SocketPtr& client, std::uint32_t attempt, const Address& to) {
+    if (client->closed || client->attempt != attempt) return;
+    std::vector<SocketPtr> candidates;
+    for (const SocketPtr& listener : listeners) {
+      if (covers(listener->address, to)) candidates.push_back(listener);
+    }
+    if (candidates.empty()) {
+      at(now + latency(), [this, client, attempt] { connected(client, attempt, nullptr); });
+      return;
+    }
+    const SocketPtr listener = candidates[random.below(candidates.size())];
+    if (listener->queue.size() >= listener->backlog) {
+      // The packet is dropped and sent again, as TCP does after a second.
+      at(now + 1_s, [this, client, attempt, to] { syn(client, attempt, to); });
+      return;
+    }
+    auto connection = std::make_shared<Connection>();
+    connection->id = ++connections;
+    connection->address[1] = to;
+    connection->address[0] = to;
+    if (!to.is_unix()) connection->address[0].set_port(free_port());
+    trace("syn fd={} c{} listener={}", client->fd, connection->id, listener->fd);
+    listener->queue.push_back(connection);
+    if (listener->in != nullptr) listener->in_by->make_ready(*listener->in);
+    at(arrival(connection->end[0]), [this, client, attempt, connection] { connected(client, attempt, connection); });
+    plan_faults(connection);
+  }
+
+  void plan_faults(const ConnectionPtr& connection) {
+    if (random.chance(options.reset)) {
+      at(now + random.between(Duration(), 1_s), [this, connection] {
+        End* ends = connection->end;
+        if ((ends[0].closed || ends[0].reset) && (ends[1].closed || ends[1].reset)) return;
+        ++faults.resets;
+        on_reset(connection, 0);
+        on_reset(connection, 1);
+      });
+    }
+    if (random.chance(options.vanish)) {
+      at(now + random.between(Duration(), 1_s), [this, connection] {
+        ++faults.vanished;
+        trace("vanish c{}", connection->id);
+        connection->vanished = true;
+      });
+    }
+  }
+
+  void connected(const SocketPtr& client, std::uint32_t attempt, const ConnectionPtr& connection) {
+    if (client->closed || client->attempt != attempt) {
+      if (connection != nullptr) {
+        connection->end[0].closed = true;
+        send_reset(connection, 1);
+      }
+      return;
+    }
+    trace("connected fd={} c{}", client->fd, connection != nullptr ? connection->id : 0);
+    if (connection != nullptr) {
+      client->connection = connection;
+      client->side = 0;
+      connection->end[0].socket = client.get();
+    }
+    if (client->out != nullptr) complete(*client, *client->out, connection != nullptr ? 0 : -ECONNREFUSED);
+  }
+
+  // --- Bytes.
+
+  void send_bytes(const ConnectionPtr& connection, int from, std::string_view bytes) {
+    End& to = connection->end[1 - from];
+    to.flight += bytes.size();
+    while (!bytes.empty()) {
+      std::size_t size = std::min(bytes.size(), piece_bytes_max);
+      if (random.chance(0.5)) size = 1 + random.below(size);
+      if (random.chance(options.short_delivery)) {
+        ++faults.short_deliveries;
+        size = 1;
+      }
+      at(arrival(to), [this, connection, to_side = 1 - from, piece = std::string(bytes.substr(0, size))] {
+        deliver(connection, to_side, piece);
+      });
+      bytes.remove_prefix(size);
+    }
+  }
+
+  void deliver(const ConnectionPtr& connection, int side, const std::string& piece) {
+    if (connection->vanished) return;
+    End& end = connection->end[side];
+    end.flight -= piece.size();
+    if (end.reset) return;
+    trace("deliver c{}.{} {} {:016x}", connection->id, side, piece.size(), hash_bytes(0, piece));
+    if (end.closed) {
+      send_reset(connection, 1 - side);
+      return;
+    }
+    if (end.taken == end.inbox.size()) {
+      end.inbox.clear();
+      end.taken = 0;
+    }
+    end.inbox += piece;
+    notify_reader(end);
+  }
+
+  void send_fin(const ConnectionPtr& connection, int from) {
+    End& end = connection->end[from];
+    if (end.write_closed || end.reset) return;
+    end.write_closed = true;
+    at(arrival(connection->end[1 - from]), [this, connection, side = 1 - from] {
+      End& to = connection->end[side];
+      if (connection->vanished || to.reset || to.closed) return;
+      trace("fin c{}.{}", connection->id, side);
+      to.fin = true;
+      notify_reader(to);
+    });
+  }
+
+  void send_reset(const ConnectionPtr& connection, int side) {
+    // A reset stays behind what was sent before it, or overtakes what was still in a queue and is lost.
+    const Instant when = random.chance(0.5) ? arrival(connection->end[side]) : now + latency();
+    at(when, [this, connection, side] {
+      if (!connection->vanished) on_reset(connection, side);
+    });
+  }
+
+  void on_reset(const ConnectionPtr& connection, int side) {
+    End& end = connection->end[side];
+    if (end.reset || end.closed) return;
+    trace("reset c{}.{}", connection->id, side);
+    end.reset = true;
+    end.error = end.fin ? EPIPE : ECONNRESET;
+    Socket* socket = end.socket;
+    if (socket == nullptr) return;
+    // The error is told once: to the reader or to the sender, whoever asks first.
+    if (socket->out != nullptr && (socket->in == nullptr || random.chance(0.5))) {
+      complete(*socket, *socket->out, -send_error(end));
+    }
+    notify_reader(end);
+    if (socket->out != nullptr) plan_send(*socket);
+  }
+
+  static int send_error(End& end) noexcept {
+    if (end.error != 0) return std::exchange(end.error, 0);
+    return end.reset || end.write_closed ? EPIPE : 0;
+  }
+  std::size_t space(const Connection& connection, int from) const noexcept {
+    const End& to = connection.end[1 - from];
+    const std::size_t used = to.flight + to.unread();
+    return used < options.buffer_bytes ? options.buffer_bytes - used : 0;
+  }
+
+  // Lets `bytes` of the send go; true when nothing is left.
+  bool push(Socket& at, io::Send& op, std::size_t bytes) {
+    op.sent += static_cast<std::uint32_t>(bytes);
+    for (;;) {
+      while (op.part_count != 0 && op.parts->iov_len == 0) {
+        ++op.parts;
+        --op.part_count;
+      }
+      if (op.part_count == 0 || bytes == 0) return op.part_count == 0;
+      const std::size_t size = std::min(bytes, op.parts->iov_len);
+      send_bytes(at.connection, at.side, {static_cast<const char*>(op.parts->iov_base), size});
+      op.parts->iov_base = static_cast<char*>(op.parts->iov_base) + size;
+      op.parts->iov_len -= size;
+      bytes -= size;
+    }
+  }
+  static std::size_t left(const io::Send& op) noexcept {
+    std::size_t bytes = 0;
+    for (std::uint32_t i = 0; i < op.part_count; ++i) bytes += op.parts[i].iov_len;
+    return bytes;
+  }
+
+  void plan_send(Socket& at_socket) {
+    if (at_socket.step_planned) return;
+    at_socket.step_planned = true;
+    at(now + random.between(options.latency_min, options.latency_max),
+       [this, socket = shared(at_socket.fd), attempt = at_socket.attempt] {
+         if (socket->attempt != attempt) return;
+         socket->step_planned = false;
+         if (!socket->closed && socket->out != nullptr) send_step(*socket);
+       });
+  }
+  void send_step(Socket& at_socket) {
+    auto& op = static_cast<io::Send&>(*at_socket.out);
+    End& end = at_socket.connection->end[at_socket.side];
+    if (const int error = send_error(end)) {
+      complete(at_socket, op, -error);
+      return;
+    }
+    std::size_t bytes = std::min(space(*at_socket.connection, at_socket.side), left(op));
+    if (bytes > 1 && random.chance(0.3)) bytes = 1 + random.below(bytes);
+    trace("send fd={} {}", at_socket.fd, bytes);
+    if (push(at_socket, op, bytes)) {
+      complete(at_socket, op, static_cast<int>(op.sent));
+    } else if (space(*at_socket.connection, at_socket.side) != 0) {
+      plan_send(at_socket);
+    }
+  }
+  // The reader at `side` has made room.
+  void opened_window(const ConnectionPtr& connection, int side) {
+    Socket* sender = connection->end[1 - side].socket;
+    if (sender != nullptr && sender->out != nullptr && !connection->vanished) plan_send(*sender);
+  }
+
+  // --- Scheduling.
+
+  bool runnable(const Worker& worker) const noexcept {
+    if (worker.stalled_until > now) return false;
+    return worker.again || worker.ready != 0 || (worker.until <= now && worker.idle_turns < idle_turns_max);
+  }
+  int turn(std::size_t index) {
+    Worker& worker = *workers[index];
+    worker.again = false;
+    const int turning_before = std::exchange(turning, static_cast<int>(index));
+    int handled = 0;
+    {
+      io::Loop::Entered entered(*worker.loop);
+      handled = worker.loop->turn(Instant::never());
+    }
+    turning = turning_before;
+    if (handled != 0) worker.again = true;
+    worker.idle_turns = handled != 0 || worker.until > now ? 0 : worker.idle_turns + 1;
+    if (handled != 0) trace("turn w{} {}", index, handled);
+    // Work takes time.
+    now = now + random.between(1_us, 10_us);
+    if (handled != 0 && random.chance(options.stall)) {
+      ++faults.stalls;
+      worker.stalled_until = now + random.between(1_ms, 300_ms);
+      trace("stall w{}", index);
+    }
+    return handled;
+  }
+  // One step, in which time does not jump beyond `limit`.
+  bool step(Instant limit) {
+    run_due();
+    std::vector<std::size_t> choice;
+    for (std::size_t i = 0; i < workers.size(); ++i) {
+      if (runnable(*workers[i])) choice.push_back(i);
+    }
+    if (!choice.empty()) {
+      turn(choice[random.below(choice.size())]);
+      return true;
+    }
+    // Something may have been started outside of any turn: ask every loop how long it would sleep now.
+    int handled = 0;
+    for (std::size_t i = 0; i < workers.size(); ++i) {
+      if (workers[i]->stalled_until <= now) handled += turn(i);
+    }
+    for (const auto& worker : workers) {
+      if (runnable(*worker)) return true;
+    }
+    if (handled != 0) return true;
+    Instant next = events.empty() ? Instant::never() : events.begin()->first.first;
+    for (const auto& worker : workers) {
+      if (worker->stalled_until > now) next = std::min(next, worker->stalled_until);
+      if (worker->until > now) next = std::min(next, worker->until);
+    }
+    if (next.is_never() && limit.is_never()) return false;
+    const bool any = !next.is_never();
+    now = std::max(now, std::min(next, limit));
+    if (random.chance(options.clock_jump)) {
+      ++faults.clock_jumps;
+      wall_offset_ns += random.between(-1_h, 1_h).count_ns();
+      trace("calendar {}", wall_offset_ns);
+    }
+    return any;
+  }
+};
+
+void Simulation::Pool::post(Job& job) noexcept {
+  State& state = *simulation_.state_;
+  state.at(state.now + state.random.between(1_us, 5_ms), [this, &job] {
+    simulation_.state_->trace("pool job");
+    Host* host = Host::set_current(&simulation_);
+    Executor* executor = Executor::set_current(this);
+    job.run(job);
+    Executor::set_current(executor);
+    Host::set_current(host);
+  });
+}
+
+class Simulation::Engine final : public io::Engine, public Completer {
+ public:
+  Engine(State& state, std::size_t index) : state_(state), index_(index) {}
+  ~Engine() override {
+    while (ready_.pop_front() != nullptr) {
+    }
+  }
+
+  const char* name() const noexcept override { return "sim"; }
+
+  bool submit(io::Op& op) noexcept override {
+    KEEL_CHECK(!op.pending, "an operation is submitted once at a time");
+    Socket& at = state_.socket(op.fd);
+    op.cancelling = false;
+    op.more = false;
+    op.paused = false;
+    if (op.kind == io::Kind::Send && try_at_once(at, static_cast<io::Send&>(op))) return true;
+    op.pending = true;
+    if (op.kind == io::Kind::Receive || op.kind == io::Kind::Accept) {
+      KEEL_CHECK(at.in == nullptr, "a socket has one pending Receive or Accept at a time");
+      at.in = &op;
+      at.in_by = this;
+      if (op.kind == io::Kind::Accept && !at.listening) {
+        state_.complete(at, op, -EINVAL);
+      } else if (op.kind == io::Kind::Receive && at.connection == nullptr) {
+        state_.complete(at, op, -ENOTCONN);
+      } else if (op.kind == io::Kind::Accept ? !at.queue.empty() : at.connection->end[at.side].has_news()) {
+        make_ready(op);
+      }
+      return false;
+    }
+    KEEL_CHECK(at.out == nullptr, "a socket has one pending Send or Connect at a time");
+    at.out = &op;
+    at.out_by = this;
+    ++at.attempt;
+    at.step_planned = false;
+    if (op.kind == io::Kind::Connect) {
+      connect(at, static_cast<io::Connect&>(op));
+    } else if (at.connection == nullptr) {
+      state_.complete(at, op, -ENOTCONN);
+    } else {
+      state_.plan_send(at);
+    }
+    return false;
+  }
+
+  void cancel(io::Op& op) noexcept override {
+    if (!op.pending || op.cancelling) return;
+    state_.trace("cancel w{} fd={}", index_, op.fd);
+    state_.complete(state_.socket(op.fd), op, -ECANCELED);
+  }
+
+  void pause(io::Receive& op) noexcept override { op.paused = true; }
+  void resume(io::Receive& op) noexcept override {
+    if (!op.paused) return;
+    op.paused = false;
+    if (op.pending) make_ready(op);
+  }
+
+  io::Held hold(io::Receive& op) noexcept override {
+    held_ = true;
+    return {op.data, static_cast<std::uint32_t>(op.result), 0};
+  }
+  void release(io::Held held) noexcept override { delete[] held.data; }
+
+  void wait(Instant until) noexcept override {
+    KEEL_CHECK(state_.turning == static_cast<int>(index_), "a simulated loop is turned by its simulation");
+    worker().until = until;
+    worker().again = false;
+  }
+
+  int dispatch() noexcept override {
+    List<io::Op> ready;
+    while (io::Op* op = ready_.pop_front()) {
+      state_.random.chance(0.5) ? ready.push_back(*op) : ready.push_front(*op);
+    }
+    worker().ready = 0;
+    int completed = 0;
+    while (io::Op* op = ready.pop_front()) completed += run_ready(*op);
+    return completed;
+  }
+
+  void wake() noexcept override { worker().again = true; }
+
+  Result<int> open_listener(const Address& address, const io::ListenOptions& options) override {
+    Address bound = address;
+    if (!bound.is_unix() && bound.port() == 0) bound.set_port(state_.free_port());
+    for (const SocketPtr& other : state_.listeners) {
+      if (!covers(other->address, bound) && !covers(bound, other->address)) continue;
+      if (!bound.is_unix() && other->reuse_port && options.reuse_port) continue;
+      return fail_text(Code::AlreadyExists, "listening on " + bound.to_string() + ": the address is in use");
+    }
+    SocketPtr socket = state_.new_socket(bound.family());
+    socket->listening = true;
+    socket->reuse_port = options.reuse_port;
+    socket->backlog = static_cast<std::size_t>(std::max(options.backlog, 1));
+    socket->address = bound;
+    state_.listeners.push_back(socket);
+    state_.trace("listen w{} fd={} {}", index_, socket->fd, bound.to_string());
+    return socket->fd;
+  }
+  Result<int> open_stream(int family) override { return state_.new_socket(family)->fd; }
+
+  void close(int fd) noexcept override {
+    const SocketPtr socket = state_.shared(fd);
+    KEEL_CHECK(socket->in == nullptr && socket->out == nullptr, "a descriptor is closed when no operation is pending on it");
+    state_.trace("close w{} fd={}", index_, fd);
+    socket->closed = true;
+    state_.sockets[static_cast<std::size_t>(fd)] = nullptr;
+    std::erase(state_.listeners, socket);
+    for (const ConnectionPtr& waiting : socket->queue) {
+      waiting->end[1].closed = true;
+      state_.send_reset(waiting, 0);
+    }
+    if (socket->connection == nullptr) return;
+    End& end = socket->connection->end[socket->side];
+    end.socket = nullptr;
+    if (end.unread() != 0 && !end.reset) {
+      state_.send_reset(socket->connection, 1 - socket->side);
+    } else {
+      state_.send_fin(socket->connection, socket->side);
+    }
+    end.closed = true;
+  }
+  void shutdown_write(int fd) noexcept override {
+    Socket& socket = state_.socket(fd);
+    if (socket.connection != nullptr) state_.send_fin(socket.connection, socket.side);
+  }
+  Address local_address(int fd) noexcept override {
+    Socket& socket = state_.socket(fd);
+    return socket.connection != nullptr ? socket.connection->address[socket.side] : socket.address;
+  }
+  Address peer_address(int fd) noexcept override {
+    Socket& socket = state_.socket(fd);
+    return socket.connection != nullptr ? socket.connection->address[1 - socket.side] : Address();
+  }
+  std::uint64_t system_calls() const noexcept override { return 0; }
+
+  void make_ready(io::Op& op) noexcept override {
+    if (op.linked()) return;
+    ready_.push_back(op);
+    ++worker().ready;
+  }
+
+ private:
+  Worker& worker() noexcept { return *state_.workers[index_]; }
+
+  bool try_at_once(Socket& at, io::Send& op) noexcept {
+    op.sent = 0;
+    if (at.connection == nullptr || !state_.random.chance(state_.options.instant_send)) return false;
+    if (const int error = State::send_error(at.connection->end[at.side])) {
+      op.result = -error;
+      return true;
+    }
+    const std::size_t bytes = std::min(state_.space(*at.connection, at.side), State::left(op));
+    state_.trace("send w{} fd={} {}", index_, op.fd, bytes);
+    if (!state_.push(at, op, bytes)) return false;
+    op.result = static_cast<int>(op.sent);
+    return true;
+  }
+
+  void connect(Socket& at, io::Connect& op) noexcept {
+    state_.trace("connect w{} fd={} {}", index_, op.fd, op.address.to_string());
+    if (at.connection != nullptr) {
+      state_.complete(at, op, -EISCONN);
+      return;
+    }
+    const auto answers = [&](const SocketPtr& l) { return l->address == op.address; };
+    if (op.address.is_unix() && std::none_of(state_.listeners.begin(), state_.listeners.end(), answers)) {
+      state_.complete(at, op, -ENOENT);
+      return;
+    }
+    state_.at(state_.now + state_.latency(), [this, client = state_.shared(op.fd), attempt = at.attempt, to = op.address] {
+      state_.syn(client, attempt, to);
+    });
+  }
+
+  static void finish(io::Op& op, int result) noexcept {
+    op.result = result;
+    op.more = false;
+    op.pending = false;
+    op.cancelling = false;
+    op.done(op);
+  }
+
+  int run_ready(io::Op& op) noexcept {
+    if (op.cancelling) {
+      state_.trace("done w{} fd={} {}", index_, op.fd, op.result);
+      finish(op, op.result);
+      return 1;
+    }
+    if (op.kind == io::Kind::Accept) return accept(static_cast<io::Accept&>(op));
+    if (op.kind == io::Kind::Receive && !op.paused) return receive(static_cast<io::Receive&>(op));
+    return 0;
+  }
+
+  int accept(io::Accept& op) noexcept {
+    const SocketPtr listener = state_.shared(op.fd);
+    if (listener->queue.empty()) return 0;
+    if (state_.random.chance(state_.options.accept_failure)) {
+      ++state_.faults.accept_failures;
+      state_.trace("accept w{} fd={} EMFILE", index_, op.fd);
+      listener->in = nullptr;
+      finish(op, -EMFILE);
+      return 1;
+    }
+    const ConnectionPtr connection = std::move(listener->queue.front());
+    listener->queue.pop_front();
+    const SocketPtr made = state_.new_socket(listener->family);
+    made->connection = connection;
+    made->side = 1;
+    connection->end[1].socket = made.get();
+    state_.trace("accept w{} fd={} c{} {}", index_, op.fd, connection->id, made->fd);
+    op.result = made->fd;
+    op.more = true;
+    op.done(op);
+    if (listener->in != nullptr && !listener->queue.empty()) listener->in_by->make_ready(*listener->in);
+    return 1;
+  }
+
+  int receive(io::Receive& op) noexcept {
+    const SocketPtr socket = state_.shared(op.fd);
+    const ConnectionPtr connection = socket->connection;
+    End& end = connection->end[socket->side];
+    if (end.unread() != 0) {
+      std::size_t size = std::min(end.unread(), read_bytes_max);
+      if (state_.random.chance(0.3)) size = 1 + state_.random.below(size);
+      if (state_.random.chance(state_.options.short_delivery)) {
+        ++state_.faults.short_deliveries;
+        size = 1;
+      }
+      char* data = new char[size];
+      std::memcpy(data, end.inbox.data() + end.taken, size);
+      end.taken += size;
+      state_.trace("receive w{} fd={} {} {:016x}", index_, op.fd, size, hash_bytes(0, {data, size}));
+      state_.opened_window(connection, socket->side);
+      op.data = data;
+      op.buffer = 0;
+      op.result = static_cast<int>(size);
+      op.more = true;
+      held_ = false;
+      op.done(op);
+      if (!std::exchange(held_, false)) delete[] data;
+      if (socket->in != nullptr && !socket->in->paused && end.has_news()) make_ready(*socket->in);
+      return 1;
+    }
+    if (!end.has_news()) return 0;
+    int result = 0;
+    if (!end.fin) result = -std::exchange(end.error, 0);
+    socket->in = nullptr;
+    state_.trace("receive w{} fd={} end {}", index_, op.fd, result);
+    finish(op, result);
+    return 1;
+  }
+
+  State& state_;
+  const std::size_t index_;
+  List<io::Op> ready_;
+  bool held_ = false;
+};
+
+Simulation::Simulation(const SimOptions& options) : state_(std::make_unique<State>(*this, options)) {
+  state_->sockets.resize(first_fd);
+}
+Simulation::~Simulation() { state_->workers.clear(); }
+
+io::Loop& Simulation::add_loop() {
+  const std::size_t index = state_->workers.size();
+  state_->workers.push_back(std::make_unique<Worker>());
+  auto engine = std::make_unique<Engine>(*state_, index);
+  state_->workers[index]->loop = std::make_unique<io::Loop>(std::move(engine), *this, static_cast<int>(index));
+  return *state_->workers[index]->loop;
+}
+Executor& Simulation::pool() noexcept { return state_->pool; }
+
+bool Simulation::step() { return state_->step(Instant::never()); }
+bool Simulation::run_until(FunctionRef<bool()> done, Duration limit) {
+  const Instant end = state_->now + limit;
+  while (!done()) {
+    if (state_->now >= end) return false;
+    if (!state_->step(end) && end.is_never()) return done();
+  }
+  return true;
+}
+
+Instant Simulation::now() noexcept { return state_->now; }
+std::int64_t Simulation::wall_ns() noexcept { return state_->wall_offset_ns + state_->now.ns(); }
+std::uint64_t Simulation::random() noexcept { return state_->random.next(); }
+void Simulation::start_timer(Timer&, Instant) noexcept { KEEL_CHECK(false, "timers are started on a worker"); }
+void Simulation::stop_timer(Timer& timer) noexcept {
+  KEEL_CHECK(!timer.is_running(), "a running timer is stopped on its own worker");
+}
+std::unique_ptr<Thread> Simulation::start_thread(const char*, Function<void()>) {
+  KEEL_CHECK(false, "a simulation has one thread: work goes to its pool()");
+  return nullptr;
+}
+
+std::uint64_t Simulation::trace_hash() const noexcept { return state_->hash; }
+std::string_view Simulation::trace_text() const noexcept {
+  const std::string_view text = state_->text;
+  const std::size_t most = state_->options.trace_bytes_max;
+  return text.size() > most ? text.substr(text.size() - most) : text;
+}
+const FaultCounts& Simulation::faults() const noexcept { return state_->faults; }
+std::string Simulation::replay() const {
+  return fmt::format("replay: {}; time {} ms; trace {:016x}", state_->options.to_string(), state_->now.ns() / 1'000'000, state_->hash);
+}
+
+}  // namespace keel::sim
