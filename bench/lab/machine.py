@@ -1,0 +1,69 @@
+"""Facts about the machine and the build, and what the machine does not permit."""
+
+import datetime
+import os
+import pathlib
+import platform
+import subprocess
+
+TRACEPOINT = pathlib.Path("/sys/kernel/tracing/events/raw_syscalls/sys_enter/id")
+
+
+def read(path, otherwise="unknown"):
+    try:
+        return pathlib.Path(path).read_text().strip()
+    except OSError:
+        return otherwise
+
+
+def output(*command):
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=10).stdout.strip()
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+
+
+def system_call_tracepoint():
+    """Id of the tracepoint that counts system calls; 0 where this user may not see it."""
+    if not TRACEPOINT.exists() and os.geteuid() == 0:
+        subprocess.run(["mount", "-t", "tracefs", "none", "/sys/kernel/tracing"], capture_output=True)
+    text = read(TRACEPOINT, "0")
+    return int(text) if text.isdigit() else 0
+
+
+def build_setting(build, name):
+    for folder in (build, *build.parents):
+        cache = folder / "CMakeCache.txt"
+        if cache.exists():
+            for line in cache.read_text().splitlines():
+                if line.startswith(name + ":"):
+                    return line.split("=", 1)[1]
+    return ""
+
+
+def facts(build):
+    cpu = next((line.split(":", 1)[1].strip() for line in read("/proc/cpuinfo").splitlines()
+                if line.startswith("model name")), platform.processor())
+    compiler = build_setting(build, "CMAKE_CXX_COMPILER") or "c++"
+    kind = build_setting(build, "CMAKE_BUILD_TYPE")
+    flags = " ".join(filter(None, (build_setting(build, "CMAKE_CXX_FLAGS"),
+                                   build_setting(build, "CMAKE_CXX_FLAGS_" + kind.upper()))))
+    root = pathlib.Path(__file__).resolve().parents[2]
+    changed = output("git", "-C", str(root), "status", "--porcelain", "--untracked-files=no")
+    refused = []
+    if not system_call_tracepoint():
+        refused.append("system call tracepoint")
+    counters = output("perf", "stat", "-x,", "-e", "instructions", "--log-fd", "1", "true")
+    if not counters or "not supported" in counters:
+        refused.append("hardware counters")
+    return {
+        "cpu": f"{cpu}, {os.cpu_count()} cores",
+        "kernel": platform.release(),
+        "governor": read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "not readable"),
+        "compiler": (output(compiler, "--version").splitlines() or ["unknown"])[0],
+        "flags": f"{kind}: {flags}" if kind else flags or "unknown",
+        "commit": output("git", "-C", str(root), "describe", "--always") + (" with changes" if changed else ""),
+        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+        "load before": " ".join(read("/proc/loadavg").split()[:3]),
+        "not permitted": ", ".join(refused) or "nothing",
+    }
