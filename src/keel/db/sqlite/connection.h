@@ -34,7 +34,7 @@ enum class Synchronous : std::uint8_t {
 };
 
 struct ConnectionOptions {
-  std::string path;                              // The file; ":memory:" is for tests of one connection.
+  std::string path = {};                         // The file; ":memory:" is for tests of one connection.
   Access access = Access::ReadWrite;
   Synchronous synchronous = Synchronous::Full;
   Duration busy_timeout = 5_s;                   // How long to wait for another process's lock.

@@ -122,8 +122,7 @@ class DatabaseCall final : public Leaf {
       reader_ = *reader;
       rows = reader_->take_rows();
     }
-    Result<Reader::Outcome> outcome =
-        state_.options.loop_steps_max > 0 ? (*reader)->read(sql, values, rows) : Reader::Outcome::OverBudget;
+    Result<Reader::Outcome> outcome = (*reader)->read(sql, values, rows);
     if (!outcome) {
       result_ = std::unexpected(std::move(outcome).error());
       return true;
@@ -260,7 +259,14 @@ class DatabaseCall final : public Leaf {
 };
 
 Database::Database(std::unique_ptr<State> state) : state_(std::move(state)) {}
-Database::~Database() { close(); }
+Database::~Database() {
+  {
+    // Without their snapshots the WAL can be emptied.
+    std::lock_guard lock(state_->mutex);
+    state_->readers.clear();
+  }
+  close();
+}
 
 Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& options) {
   if (options.path.empty() || options.path == ":memory:") {
@@ -286,7 +292,6 @@ void Database::close() noexcept {
   {
     std::lock_guard lock(state.mutex);
     state.pool_connections.clear();
-    // Loops that still turn keep theirs until the data base is destroyed.
   }
   state.writer->stop();
 }

@@ -50,7 +50,7 @@ namespace keel::db {
 
 struct DatabaseOptions {
   std::string path = "data/app.db";     // The file; its folder exists. In memory is not offered: connections share it.
-  std::string migrations;               // A folder of NNNN_name.sql, applied by open(); empty: none (migrations.h).
+  std::string migrations = {};          // A folder of NNNN_name.sql, applied by open(); empty: none (migrations.h).
   sqlite::Synchronous synchronous = sqlite::Synchronous::Full;
   Duration busy_timeout = 5_s;          // Waiting for other processes.
   int cache_kib = 4096;                 // Per connection.
@@ -61,7 +61,7 @@ struct DatabaseOptions {
   int loop_steps_max = 10'000;          // Budget of a read on the loop: about 0.2 to 1 ms. 0: all reads on the pool.
   std::size_t loop_rows_bytes_max = 256 * 1024;  // A larger result is read on the pool.
   std::size_t rows_bytes_max = 64u << 20;        // A larger result is an error.
-  sqlite::WriterOptions writer;
+  sqlite::WriterOptions writer = {};
   const char* vfs = nullptr;            // See ConnectionOptions.
 };
 

@@ -19,6 +19,7 @@ Reader::Reader(std::unique_ptr<Connection> connection, const Writer& writer, io:
     : connection_(std::move(connection)),
       writer_(writer),
       loop_(loop),
+      steps_max_(steps_max),
       rows_bytes_max_(rows_bytes_max),
       end_of_turn_(*this) {
   connection_->limit_steps(steps_max);
@@ -35,6 +36,7 @@ void Reader::give_rows(Rows&& rows) noexcept {
 Result<Reader::Outcome> Reader::read(Sql sql, std::span<const Value> values, Rows& rows) {
   KEEL_TRY(StatementCache::Entry* entry, connection_->statements().find(sql));
   if (!entry->statement.is_readonly()) return Outcome::Writes;
+  if (steps_max_ == 0) return Outcome::OverBudget;
   if (entry->budget_exceeded >= tries_max) {
     known_long.add();
     return Outcome::OverBudget;

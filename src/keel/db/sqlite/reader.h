@@ -5,7 +5,7 @@
 // without a loop each read has its own.
 //
 // A read that takes more than `steps_max` steps of SQLite's virtual machine is interrupted and gives nothing; one that
-// did so twice is not tried again.
+// did so twice is not tried again. `steps_max` 0: no read is tried.
 //
 // Threads: one (the counters may be read on any).  Lifetime: the loop runs no jobs any more when it is destroyed.
 
@@ -71,6 +71,7 @@ class Reader {
   std::unique_ptr<Connection> connection_;
   const Writer& writer_;
   io::Loop* const loop_;
+  const int steps_max_;
   const std::size_t rows_bytes_max_;
   Statement begin_;
   Statement commit_;

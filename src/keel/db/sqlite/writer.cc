@@ -45,6 +45,7 @@ void Writer::stop() noexcept {
   thread_.reset();
   if (connection_ != nullptr) {
     // Best effort: what could not be moved now is in the WAL, and is found there at the next start.
+    sqlite3_busy_timeout(connection_->handle(), 100);
     (void)connection_->checkpoint().is_ok();
     for (Statement* statement : {&begin_, &commit_, &roll_back_, &savepoint_, &release_, &roll_back_to_}) {
       *statement = Statement();

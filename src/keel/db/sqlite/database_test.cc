@@ -1,0 +1,569 @@
+#include "keel/db/sqlite/database.h"
+
+#include <gtest/gtest.h>
+
+#include <latch>
+#include <thread>
+
+#include "keel/db/testing.h"
+#include "keel/task/group.h"
+#include "keel/task/scope.h"
+#include "keel/task/timing.h"
+
+namespace keel::db {
+namespace {
+
+using testing::OwnLoop;
+
+struct User {
+  std::int64_t id;
+  std::string name;
+  static User from_row(const Row& row) { return {row.integer(0), std::string(row.text(1))}; }
+};
+
+Task<> add_user(Database& database, std::string name) {
+  co_await database.execute("insert into users (name) values ($1)", name);
+}
+// Outcomes of many at once: values[i] is Code + 1, or 0 for success.
+Task<> add_into(Database& database, std::string name, int& outcome) {
+  Result<Written> written = co_await attempt(database.execute("insert into users (name) values ($1)", name));
+  outcome = written ? 0 : static_cast<int>(written.error().code()) + 1;
+}
+Task<> add_many(Database& database, std::vector<std::string> names, std::vector<int>& outcomes) {
+  Scope scope;
+  outcomes.assign(names.size(), -1);
+  for (std::size_t i = 0; i < names.size(); ++i) scope.spawn(add_into(database, names[i], outcomes[i]));
+  co_await scope.join();
+}
+constexpr int failed(Code code) { return static_cast<int>(code) + 1; }
+
+std::vector<std::string> numbered(int count) {
+  std::vector<std::string> names;
+  for (int i = 0; i < count; ++i) names.push_back("user " + std::to_string(i));
+  return names;
+}
+
+#define LONG_COUNT \
+  "with recursive n(i) as (select 1 union all select i + 1 from n where i < 300000) select count(*) from n"
+#define ENDLESS "with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n"
+
+Task<> endless(Database& database, Duration limit) { co_await with_timeout(limit, database.query_one<int>(ENDLESS)); }
+
+// Keeps the writer busy until it is told.
+struct Blocker {
+  std::latch entered{1};
+  std::latch released{1};
+  Result<> operator()(sqlite::Connection&) {
+    entered.count_down();
+    released.wait();
+    return {};
+  }
+};
+Task<> block(Database& database, Blocker& blocker) { co_await database.transact(blocker); }
+// Queues all of `names` while the writer is busy, so that they become one group.
+Task<> add_as_group(Database& database, std::vector<std::string> names, std::vector<int>& outcomes) {
+  Blocker blocker;
+  Scope scope;
+  outcomes.assign(names.size(), -1);
+  scope.spawn(block(database, blocker));
+  blocker.entered.wait();
+  for (std::size_t i = 0; i < names.size(); ++i) scope.spawn(add_into(database, names[i], outcomes[i]));
+  blocker.released.count_down();
+  co_await scope.join();
+}
+
+class SqliteDatabase : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directory(folder / "migrations");
+    folder.write("migrations/0001_users.sql",
+                 "create table users (id integer primary key, name text not null unique);\n"
+                 "create table pets (id integer primary key,"
+                 " user integer references users deferrable initially deferred);\n");
+    open();
+  }
+  void open() {
+    options.path = folder / "app.db";
+    options.migrations = folder / "migrations";
+    auto opened = Database::open(options);
+    ASSERT_TRUE(opened.has_value()) << opened.error().describe();
+    database = *std::move(opened);
+  }
+  void reopen() {
+    database.reset();
+    open();
+  }
+  std::int64_t count() {
+    std::int64_t found = -1;
+    auto keep = [&](const Row& row) { found = row.integer(0); };
+    EXPECT_TRUE(database->read_now("select count(*) from users", keep).has_value());
+    return found;
+  }
+  // Another worker: a thread with a loop that runs `task` to its end.
+  template <class F>
+  void elsewhere(F make_task) {
+    std::thread([&] {
+      OwnLoop other;
+      auto result = other.run(make_task());
+      EXPECT_TRUE(result.has_value()) << result.error().describe();
+    }).join();
+  }
+
+  testing::Folder folder;
+  OwnLoop loop;
+  DatabaseOptions options;
+  std::unique_ptr<Database> database;
+};
+
+TEST_F(SqliteDatabase, writes_and_reads_typed_rows) {
+  auto written = loop.run(database->execute("insert into users (name) values ($1)", "alice"));
+  ASSERT_TRUE(written.has_value()) << written.error().describe();
+  EXPECT_EQ(written->changes, 1);
+  EXPECT_EQ(written->last_insert_id, 1);
+  EXPECT_TRUE(loop.run(add_user(*database, "bob")).has_value());
+
+  EXPECT_EQ(loop.run(database->query_one<User>("select id, name from users where id = $1", 2))->name, "bob");
+  EXPECT_EQ(loop.run(database->query_one<User>("select id, name from users where id = $1", 3)).error().code(),
+            Code::NotFound);
+  EXPECT_FALSE(loop.run(database->query_optional<User>("select id, name from users where id = 3"))->has_value());
+  EXPECT_EQ(loop.run(database->query_many<User>("select id, name from users order by id"))->size(), 2u);
+  EXPECT_EQ(loop.run(database->query_one<std::int64_t>("select count(*) from users")).value(), 2);
+  EXPECT_EQ(loop.run(database->execute("update users set name = name || '!'"))->changes, 2);
+  EXPECT_EQ(loop.run(database->execute("update users set name = '' where id = 77"))->last_insert_id, 0);
+}
+
+TEST_F(SqliteDatabase, rows_of_a_write_come_back_from_the_writer) {
+  auto user = loop.run(database->query_one<User>("insert into users (name) values ($1) returning id, name", "carol"));
+
+  ASSERT_TRUE(user.has_value()) << user.error().describe();
+  EXPECT_EQ(user->name, "carol");
+  EXPECT_EQ(database->stats().writer.writes, 1u);
+}
+
+TEST_F(SqliteDatabase, errors_of_statements_reach_the_task) {
+  EXPECT_TRUE(loop.run(add_user(*database, "alice")).has_value());
+
+  EXPECT_EQ(loop.run(add_user(*database, "alice")).error().code(), Code::AlreadyExists);
+  auto nothing = [](const Row&) {};
+  EXPECT_EQ(loop.run(database->query("select nonsense", nothing)).error().code(), Code::InvalidArgument);
+  EXPECT_EQ(database->read_now("select nonsense", nothing).error().code(), Code::InvalidArgument);
+  EXPECT_EQ(database->read_now("delete from users", nothing).error().code(), Code::InvalidArgument);
+  EXPECT_EQ(loop.run(database->execute("pragma synchronous=off")).error().code(), Code::InvalidArgument);
+}
+
+TEST_F(SqliteDatabase, reads_of_one_turn_share_a_snapshot_that_ends_with_it) {
+  EXPECT_EQ(count(), 0);
+  EXPECT_EQ(count(), 0);
+  EXPECT_EQ(database->stats().snapshots, 1u);
+
+  loop.turn();
+  EXPECT_EQ(count(), 0);
+
+  EXPECT_EQ(database->stats().snapshots, 2u);
+  EXPECT_EQ(database->stats().snapshots_renewed, 0u);
+}
+
+TEST_F(SqliteDatabase, an_acknowledged_write_is_seen_by_the_next_read_of_a_turn_that_has_read_before) {
+  EXPECT_EQ(count(), 0);
+  elsewhere([&] { return add_user(*database, "alice"); });
+
+  EXPECT_EQ(count(), 1);
+  EXPECT_EQ(database->stats().snapshots_renewed, 1u);
+}
+
+TEST_F(SqliteDatabase, no_snapshot_stays_open_after_its_turn) {
+  EXPECT_EQ(count(), 0);
+  EXPECT_TRUE(loop.run(add_user(*database, "alice")).has_value());
+  EXPECT_EQ(count(), 1);
+  auto other = sqlite::Connection::open({.path = options.path, .busy_timeout = 1_ms}).value();
+  // The write above is in the WAL, and the snapshot after it needs none of what is in the file.
+  elsewhere([&] { return add_user(*database, "bob"); });
+  EXPECT_FALSE(other->checkpoint().has_value());
+
+  loop.turn();
+
+  EXPECT_TRUE(other->checkpoint().has_value());
+}
+
+TEST_F(SqliteDatabase, a_read_within_a_row_of_another_is_fine) {
+  EXPECT_TRUE(loop.run(add_user(*database, "alice")).has_value());
+  std::string found;
+  auto inner = [&](const Row& row) { found += row.text(0); };
+  auto outer = [&](const Row&) { EXPECT_TRUE(database->read_now("select name from users", inner).has_value()); };
+
+  EXPECT_TRUE(database->read_now("select name from users", outer).has_value());
+
+  EXPECT_EQ(found, "alice");
+}
+
+TEST_F(SqliteDatabase, a_long_read_moves_to_the_pool_and_after_twice_goes_there_at_once) {
+  for (int i = 0; i < 4; ++i) {
+    int rows = 0;
+    auto keep = [&](const Row& row) {
+      ++rows;
+      EXPECT_EQ(row.integer(0), 300000);
+      EXPECT_EQ(row.name(0), "count(*)");
+    };
+    EXPECT_EQ(loop.run(database->query(LONG_COUNT, keep)).value(), 1u);
+    EXPECT_EQ(rows, 1);
+  }
+  const DatabaseStats stats = database->stats();
+  EXPECT_EQ(stats.budget_exceeded, 2u);
+  EXPECT_EQ(stats.known_long, 2u);
+  EXPECT_EQ(stats.pool_reads, 4u);
+  auto nothing = [](const Row&) {};
+  EXPECT_EQ(database->read_now(LONG_COUNT, nothing).error().code(), Code::Unavailable);
+  EXPECT_EQ(count(), 0);
+}
+
+TEST_F(SqliteDatabase, rows_of_an_interrupted_read_are_given_once) {
+  std::vector<std::int64_t> rows;
+  auto keep = [&](const Row& row) { rows.push_back(row.integer(0)); };
+
+  auto count = loop.run(database->query(
+      "with recursive n(i) as (select 1 union all select i + 1 from n where i < 20000) select i from n", keep));
+
+  EXPECT_EQ(count.value(), 20000u);
+  ASSERT_EQ(rows.size(), 20000u);
+  EXPECT_EQ(rows.front(), 1);
+  EXPECT_EQ(rows.back(), 20000);
+  EXPECT_EQ(database->stats().pool_reads, 1u);
+}
+
+TEST_F(SqliteDatabase, a_result_beyond_the_limit_is_an_error) {
+  options.rows_bytes_max = 100'000;
+  options.loop_rows_bytes_max = 10'000;
+  reopen();
+  auto nothing = [](const Row&) {};
+
+  EXPECT_TRUE(loop.run(database->query("select zeroblob(50000)", nothing)).has_value());
+  EXPECT_EQ(database->stats().pool_reads, 1u);
+  EXPECT_EQ(loop.run(database->query("select zeroblob(200000)", nothing)).error().code(), Code::ResourceExhausted);
+}
+
+TEST_F(SqliteDatabase, without_a_budget_all_reads_run_on_the_pool) {
+  options.loop_steps_max = 0;
+  reopen();
+
+  EXPECT_EQ(loop.run(database->query_one<int>("select 7")).value(), 7);
+  EXPECT_EQ(database->stats().pool_reads, 1u);
+  EXPECT_EQ(database->stats().loop_reads, 0u);
+  EXPECT_EQ(loop.run(database->query_one<int>("insert into users (name) values ('x') returning id")).value(), 1);
+}
+
+TEST_F(SqliteDatabase, a_full_pool_refuses) {
+  options.pool_size = 1;
+  options.pool_queued_max = 0;
+  reopen();
+  auto nothing = [](const Row&) {};
+
+  EXPECT_EQ(loop.run(database->query(LONG_COUNT, nothing)).error().code(), Code::ResourceExhausted);
+}
+
+TEST_F(SqliteDatabase, a_read_on_the_pool_ends_with_its_deadline) {
+  auto nothing = [](const Row&) {};
+
+  EXPECT_EQ(loop.run(endless(*database, 30_ms)).error().code(), Code::DeadlineExceeded);
+  EXPECT_TRUE(loop.run(database->query("select 1", nothing)).has_value());
+}
+
+TEST_F(SqliteDatabase, what_waits_is_committed_as_one_group) {
+  std::vector<int> outcomes;
+
+  ASSERT_TRUE(loop.run(add_as_group(*database, numbered(64), outcomes)).has_value());
+
+  EXPECT_EQ(outcomes, std::vector<int>(64, 0));
+  const sqlite::WriterStats stats = database->stats().writer;
+  EXPECT_EQ(stats.groups, 2u);  // That of the blocker, and all others.
+  EXPECT_EQ(stats.group_max, 64u);
+  EXPECT_EQ(stats.writes, 65u);
+  EXPECT_EQ(count(), 64);
+}
+
+TEST_F(SqliteDatabase, a_group_is_bounded) {
+  options.writer.group_max = 10;
+  reopen();
+  std::vector<int> outcomes;
+
+  ASSERT_TRUE(loop.run(add_as_group(*database, numbered(64), outcomes)).has_value());
+
+  EXPECT_EQ(database->stats().writer.group_max, 10u);
+  EXPECT_EQ(database->stats().writer.groups, 8u);
+}
+
+TEST_F(SqliteDatabase, a_failing_write_of_a_group_fails_alone) {
+  std::vector<std::string> names = numbered(9);
+  names[4] = names[3];
+  std::vector<int> outcomes;
+
+  ASSERT_TRUE(loop.run(add_as_group(*database, names, outcomes)).has_value());
+
+  std::vector<int> expected(9, 0);
+  expected[4] = failed(Code::AlreadyExists);
+  EXPECT_EQ(outcomes, expected);
+  EXPECT_EQ(count(), 8);
+  EXPECT_EQ(database->stats().writer.groups, 2u);
+}
+
+Task<> orphan(Database& database, int& outcome) {
+  Result<Written> written = co_await attempt(database.execute("insert into pets (user) values (777)"));
+  outcome = written ? 0 : failed(written.error().code());
+}
+Task<> group_around_an_orphan(Database& database, std::vector<int>& outcomes) {
+  Blocker blocker;
+  Scope scope;
+  outcomes.assign(3, -1);
+  scope.spawn(block(database, blocker));
+  blocker.entered.wait();
+  scope.spawn(add_into(database, "first", outcomes[0]));
+  scope.spawn(orphan(database, outcomes[1]));
+  scope.spawn(add_into(database, "last", outcomes[2]));
+  blocker.released.count_down();
+  co_await scope.join();
+}
+
+TEST_F(SqliteDatabase, a_deferred_foreign_key_that_is_violated_fails_its_write_alone) {
+  std::vector<int> outcomes;
+
+  ASSERT_TRUE(loop.run(group_around_an_orphan(*database, outcomes)).has_value());
+
+  EXPECT_EQ(outcomes, (std::vector<int>{0, failed(Code::Conflict), 0}));
+  EXPECT_EQ(count(), 2);
+  EXPECT_EQ(database->stats().writer.groups, 2u);
+  EXPECT_EQ(database->stats().writer.groups_lost, 0u);
+}
+
+Task<> add_or_roll_back(Database& database, std::string name, int& outcome) {
+  Result<Written> written =
+      co_await attempt(database.execute("insert or rollback into users (name) values ($1)", name));
+  outcome = written ? 0 : failed(written.error().code());
+}
+Task<> lose_a_group(Database& database, std::vector<int>& outcomes) {
+  Blocker blocker;
+  Scope scope;
+  outcomes.assign(5, -1);
+  scope.spawn(block(database, blocker));
+  blocker.entered.wait();
+  scope.spawn(add_into(database, "a", outcomes[0]));
+  scope.spawn(add_into(database, "a", outcomes[1]));
+  scope.spawn(add_or_roll_back(database, "a", outcomes[2]));  // Takes the whole transaction with it.
+  scope.spawn(add_into(database, "b", outcomes[3]));
+  scope.spawn(add_into(database, "b", outcomes[4]));
+  blocker.released.count_down();
+  co_await scope.join();
+}
+
+TEST_F(SqliteDatabase, a_lost_group_runs_again_one_by_one) {
+  std::vector<int> outcomes;
+
+  ASSERT_TRUE(loop.run(lose_a_group(*database, outcomes)).has_value());
+
+  EXPECT_EQ(outcomes, (std::vector<int>{0, failed(Code::AlreadyExists), failed(Code::AlreadyExists), 0,
+                                        failed(Code::AlreadyExists)}));
+  EXPECT_EQ(count(), 2);
+  EXPECT_EQ(database->stats().writer.groups_lost, 1u);
+}
+
+TEST_F(SqliteDatabase, a_full_queue_refuses) {
+  options.writer.queued_max = 4;
+  reopen();
+  std::vector<int> outcomes;
+
+  ASSERT_TRUE(loop.run(add_as_group(*database, numbered(6), outcomes)).has_value());
+
+  const int refused = failed(Code::ResourceExhausted);
+  EXPECT_EQ(outcomes, (std::vector<int>{0, 0, 0, 0, refused, refused}));
+  EXPECT_EQ(database->stats().writer.refused, 2u);
+}
+
+Task<> stop_while_waiting(Database& database, std::vector<int>& outcomes) {
+  Blocker blocker;
+  Scope first;
+  first.spawn(block(database, blocker));
+  blocker.entered.wait();
+  outcomes.assign(2, -1);
+  Scope second;
+  second.spawn(add_into(database, "never", outcomes[0]));
+  second.stop();
+  second.spawn(add_into(database, "refused", outcomes[1]));
+  (void)(co_await attempt(second.join())).is_ok();
+  blocker.released.count_down();
+  co_await first.join();
+}
+
+TEST_F(SqliteDatabase, a_write_that_waits_can_be_cancelled_and_did_not_happen) {
+  std::vector<int> outcomes;
+
+  ASSERT_TRUE(loop.run(stop_while_waiting(*database, outcomes)).has_value());
+
+  EXPECT_EQ(outcomes, std::vector<int>(2, failed(Code::Cancelled)));
+  EXPECT_EQ(count(), 0);
+}
+
+Task<> stop_while_running(Database& database) {
+  Blocker blocker;
+  Scope scope;
+  scope.spawn(block(database, blocker));
+  blocker.entered.wait();
+  scope.stop();
+  blocker.released.count_down();
+  (void)(co_await attempt(scope.join())).is_ok();
+}
+
+TEST_F(SqliteDatabase, a_write_that_has_begun_is_finished_when_its_task_is_stopped) {
+  ASSERT_TRUE(loop.run(stop_while_running(*database)).has_value());
+
+  EXPECT_EQ(database->stats().writer.writes, 1u);
+}
+
+TEST_F(SqliteDatabase, closing_commits_what_is_queued_and_refuses_the_rest) {
+  std::vector<int> outcomes;
+  Start<void> start;
+  ASSERT_FALSE(start.begin(add_many(*database, numbered(200), outcomes),
+                           [](StartCore&) noexcept { io::Loop::current()->stop(); }));
+  database->close();
+  loop.loop.run();
+  EXPECT_TRUE(start.take().has_value());
+
+  EXPECT_EQ(outcomes, std::vector<int>(200, 0));
+  EXPECT_EQ(loop.run(add_user(*database, "late")).error().code(), Code::Unavailable);
+  EXPECT_EQ(std::filesystem::exists(options.path + "-wal") && std::filesystem::file_size(options.path + "-wal") > 0, false);
+  reopen();
+  EXPECT_EQ(count(), 200);
+}
+
+constexpr auto add_two = [](sqlite::Connection& connection) -> Result<> {
+  KEEL_TRY_VOID(connection.run("insert into users (name) values ('one')"));
+  return connection.run("insert into users (name) values ('two')");
+};
+constexpr auto add_two_and_fail = [](sqlite::Connection& connection) -> Result<> {
+  KEEL_TRY_VOID(add_two(connection));
+  return fail(Code::FailedPrecondition, "changed its mind");
+};
+
+TEST_F(SqliteDatabase, several_statements_are_one_write) {
+  EXPECT_EQ(loop.run(database->transact(add_two_and_fail)).error().code(), Code::FailedPrecondition);
+  EXPECT_EQ(count(), 0);
+  EXPECT_TRUE(loop.run(database->transact(add_two)).has_value());
+  EXPECT_EQ(count(), 2);
+}
+
+Task<std::int64_t> interactive(Database& database, bool commits) {
+  Transaction transaction = co_await database.begin();
+  co_await transaction.execute("insert into users (name) values ($1)", "alice");
+  std::int64_t inside = 0;
+  auto keep = [&](const Row& row) { inside = row.integer(0); };
+  co_await transaction.query("select count(*) from users", keep);
+  if (commits) co_await transaction.commit();
+  co_return inside;
+}
+
+TEST_F(SqliteDatabase, an_interactive_transaction_is_committed_or_rolled_back) {
+  EXPECT_EQ(loop.run(interactive(*database, false)).value(), 1);
+  EXPECT_EQ(count(), 0);
+  EXPECT_EQ(loop.run(interactive(*database, true)).value(), 1);
+  EXPECT_EQ(count(), 1);
+  EXPECT_TRUE(loop.run(add_user(*database, "bob")).has_value());
+  EXPECT_EQ(database->stats().writer.transactions, 1u);
+}
+
+Task<> hold_for(Database& database, Duration time) {
+  Transaction transaction = co_await database.begin();
+  co_await transaction.execute("insert into users (name) values ('slow')");
+  co_await sleep_for(time);
+  co_await transaction.commit();
+}
+
+TEST_F(SqliteDatabase, a_transaction_that_holds_the_writer_for_too_long_is_rolled_back) {
+  options.writer.hold_max = 30_ms;
+  reopen();
+
+  EXPECT_EQ(loop.run(hold_for(*database, 100_ms)).error().code(), Code::DeadlineExceeded);
+  EXPECT_EQ(count(), 0);
+  EXPECT_TRUE(loop.run(add_user(*database, "next")).has_value());
+  EXPECT_EQ(database->stats().writer.expired, 1u);
+}
+
+Task<> hold_while_others_write(Database& database, std::vector<int>& outcomes) {
+  Scope scope;
+  outcomes.assign(2, -1);
+  {
+    Transaction transaction = co_await database.begin();
+    scope.spawn(add_into(database, "alice", outcomes[0]));
+    co_await transaction.execute("insert into users (name) values ('alice')");
+    co_await transaction.commit();
+    scope.spawn(add_into(database, "bob", outcomes[1]));
+  }
+  co_await scope.join();
+}
+
+TEST_F(SqliteDatabase, others_write_after_an_interactive_transaction) {
+  std::vector<int> outcomes;
+
+  ASSERT_TRUE(loop.run(hold_while_others_write(*database, outcomes)).has_value());
+
+  EXPECT_EQ(outcomes, (std::vector<int>{failed(Code::AlreadyExists), 0}));
+}
+
+Task<> broken_transaction(Database& database) {
+  Transaction transaction = co_await database.begin();
+  co_await transaction.execute("insert into pets (user) values (777)");
+  co_await transaction.commit();
+}
+
+TEST_F(SqliteDatabase, an_interactive_transaction_that_violates_a_deferred_key_is_a_conflict) {
+  EXPECT_EQ(loop.run(broken_transaction(*database)).error().code(), Code::Conflict);
+  EXPECT_TRUE(loop.run(add_user(*database, "next")).has_value());
+}
+
+TEST_F(SqliteDatabase, attached_loops_have_their_connection_before_they_read) {
+  EXPECT_TRUE(database->attach(loop.loop).has_value());
+  EXPECT_EQ(database->stats().readers, 1);
+  EXPECT_EQ(count(), 0);
+  EXPECT_EQ(database->stats().readers, 1);
+}
+
+TEST_F(SqliteDatabase, a_path_that_cannot_be_opened_and_a_bad_migration_are_said_by_open) {
+  EXPECT_EQ(Database::open({.path = ":memory:"}).error().code(), Code::InvalidArgument);
+  EXPECT_EQ(Database::open({.path = folder / "no/such/app.db"}).error().code(), Code::Unavailable);
+  folder.write("migrations/0002_bad.sql", "creat table x (id)");
+  EXPECT_EQ(Database::open(options).error().describe(), "migrations: 0002_bad.sql:1: near \"creat\": syntax error");
+}
+
+// A writer and a reader per thread: what a thread has been told is written it reads back, with everybody writing.
+Task<> write_and_read_back(Database& database, std::string prefix, int rounds, int& wrong) {
+  for (int i = 0; i < rounds; ++i) {
+    const std::string name = prefix + std::to_string(i);
+    auto written = co_await database.execute("insert into users (name) values ($1)", name);
+    auto found = co_await database.query_optional<std::string>("select name from users where id = $1",
+                                                               written.last_insert_id);
+    if (found != name) ++wrong;
+  }
+}
+Task<> many_writers(Database& database, std::string prefix, int& wrong) {
+  Scope scope;
+  for (int i = 0; i < 8; ++i) {
+    scope.spawn(write_and_read_back(database, prefix + std::to_string(i) + "-", 10, wrong));
+  }
+  co_await scope.join();
+}
+
+TEST_F(SqliteDatabase, every_loop_reads_its_own_writes_while_all_write) {
+  std::vector<std::thread> threads;
+  std::vector<int> wrong(3, 0);
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([this, i, &wrong] {
+      OwnLoop other;
+      auto result = other.run(many_writers(*database, std::string(1, static_cast<char>('a' + i)),
+                                           wrong[static_cast<std::size_t>(i)]));
+      EXPECT_TRUE(result.has_value()) << result.error().describe();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+
+  EXPECT_EQ(wrong, std::vector<int>(3, 0));
+  EXPECT_EQ(count(), 240);
+}
+
+}  // namespace
+}  // namespace keel::db
