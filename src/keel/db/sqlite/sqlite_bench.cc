@@ -1,0 +1,110 @@
+// Rows per second by commit group (durable: synchronous=FULL, on the file system of the temporary folder), and a point
+// select alone and inside the shared snapshot of a turn. items_per_second are rows.
+
+#include <benchmark/benchmark.h>
+
+#include <string>
+
+#include "keel/db/sqlite/database.h"
+#include "keel/db/testing.h"
+#include "keel/task/scope.h"
+
+namespace keel::db {
+namespace {
+
+struct Fixture {
+  testing::Folder folder;
+  testing::OwnLoop loop;
+  std::unique_ptr<Database> database;
+
+  Fixture() {
+    std::filesystem::create_directory(folder / "migrations");
+    folder.write("migrations/0001_users.sql",
+                 "create table users (id integer primary key, name text, email text, age integer)");
+    database = Database::open({.path = folder / "app.db", .migrations = folder / "migrations"}).value();
+  }
+  void fill(int rows) {
+    auto insert = [rows](sqlite::Connection& connection) -> Result<> {
+      for (int i = 0; i < rows; ++i) {
+        KEEL_TRY_VOID(connection.run("insert into users (name, email, age) values ('alice', 'alice@example.com', $1)", i));
+      }
+      return {};
+    };
+    if (!loop.run(database->transact(insert))) std::abort();
+  }
+};
+
+Task<> insert_some(Database& database, int rows) {
+  for (int i = 0; i < rows; ++i) {
+    co_await database.execute("insert into users (name, email, age) values ($1, $2, $3)", "alice",
+                              "alice@example.com", i);
+  }
+}
+Task<> insert_by(Database& database, int clients, int rows) {
+  Scope scope;
+  for (int i = 0; i < clients; ++i) scope.spawn(insert_some(database, rows));
+  co_await scope.join();
+}
+
+// Clients that each wait for their own acknowledgement before the next row.
+void durable_insert(benchmark::State& state) {
+  Fixture fixture;
+  const int clients = static_cast<int>(state.range(0));
+  const int rows = clients == 1 ? 200 : 50;
+  for (auto _ : state) {
+    if (!fixture.loop.run(insert_by(*fixture.database, clients, rows))) state.SkipWithError("insert failed");
+  }
+  const auto stats = fixture.database->stats().writer;
+  state.SetItemsProcessed(static_cast<std::int64_t>(stats.writes));
+  state.counters["rows_per_commit"] = static_cast<double>(stats.writes) / static_cast<double>(stats.groups);
+}
+BENCHMARK(durable_insert)->Arg(1)->Arg(8)->Arg(64)->Arg(512)->UseRealTime();
+
+constexpr int table_rows = 100'000;
+
+// `reads` selects per turn of the loop: 1 pays for a snapshot of its own.
+void point_select(benchmark::State& state) {
+  Fixture fixture;
+  fixture.fill(table_rows);
+  const std::int64_t reads = state.range(0);
+  std::size_t bytes = 0;
+  auto keep = [&bytes](const Row& row) { bytes += row.text(1).size(); };
+  std::int64_t i = 0;
+  for (auto _ : state) {
+    for (std::int64_t j = 0; j < reads; ++j, ++i) {
+      if (!fixture.database->read_now("select id, name, email, age from users where id = $1", keep,
+                                      1 + (i * 7919) % table_rows)) {
+        state.SkipWithError("select failed");
+      }
+    }
+    fixture.loop.loop.turn(Instant());
+  }
+  benchmark::DoNotOptimize(bytes);
+  state.SetItemsProcessed(i);
+}
+BENCHMARK(point_select)->Arg(1)->Arg(8)->Arg(64);
+
+Task<> select_some(Database& database, std::int64_t reads, std::size_t& bytes) {
+  auto keep = [&bytes](const Row& row) { bytes += row.text(1).size(); };
+  for (std::int64_t i = 0; i < reads; ++i) {
+    co_await database.query("select id, name, email, age from users where id = $1", keep, 1 + (i * 7919) % table_rows);
+  }
+}
+
+// The same through tasks, all in one turn.
+void point_select_awaited(benchmark::State& state) {
+  Fixture fixture;
+  fixture.fill(table_rows);
+  const std::int64_t reads = state.range(0);
+  std::size_t bytes = 0;
+  for (auto _ : state) {
+    if (!fixture.loop.run(select_some(*fixture.database, reads, bytes))) state.SkipWithError("select failed");
+    fixture.loop.loop.turn(Instant());
+  }
+  benchmark::DoNotOptimize(bytes);
+  state.SetItemsProcessed(state.iterations() * reads);
+}
+BENCHMARK(point_select_awaited)->Arg(64);
+
+}  // namespace
+}  // namespace keel::db
