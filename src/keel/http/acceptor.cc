@@ -1,7 +1,6 @@
 #include "keel/http/acceptor.h"
 
 #include <cerrno>
-#include <cstddef>
 #include <cstring>
 
 #include "keel/base/check.h"
@@ -23,13 +22,6 @@ Acceptor::Acceptor(Server& server, io::Loop& loop, int listener, std::uint32_t c
     : server_(server),
       loop_(loop),
       engine_(loop.engine()),
-      accept_([](io::Op& op) noexcept {
-        reinterpret_cast<Acceptor*>(reinterpret_cast<char*>(&op) - offsetof(Acceptor, accept_))->accepted();
-      }),
-      retry_([](Timer& timer) noexcept {
-        auto* self = reinterpret_cast<Acceptor*>(reinterpret_cast<char*>(&timer) - offsetof(Acceptor, retry_));
-        if (!self->accept_.pending && self->listener_ >= 0) self->engine_.submit(self->accept_);
-      }),
       connections_max_(connections_max),
       listener_(listener) {
   accept_.fd = listener;
@@ -39,7 +31,9 @@ Acceptor::~Acceptor() {
   KEEL_CHECK(connections_.empty() && listener_ < 0, "an acceptor has ended its connections before it is destroyed");
 }
 
-void Acceptor::begin() { engine_.submit(accept_); }
+void Acceptor::begin() {
+  if (!accept_.pending && listener_ >= 0) engine_.submit(accept_);
+}
 
 void Acceptor::accepted() {
   const std::int32_t result = accept_.result;

@@ -12,6 +12,7 @@
 
 #include "keel/base/arena.h"
 #include "keel/base/list.h"
+#include "keel/base/member.h"
 #include "keel/http/connection.h"
 #include "keel/http/date.h"
 #include "keel/http/server.h"
@@ -66,8 +67,8 @@ class Acceptor {
   Server& server_;
   io::Loop& loop_;
   io::Engine& engine_;
-  io::Accept accept_;
-  Timer retry_;
+  Member<io::Accept, Acceptor, &Acceptor::accepted> accept_{*this};
+  Member<Timer, Acceptor, &Acceptor::begin> retry_{*this};
   Duration grace_ = Duration::forever();
   const std::uint32_t connections_max_;
   int listener_;

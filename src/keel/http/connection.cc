@@ -22,6 +22,7 @@ namespace {
 constexpr std::size_t copied_body_max = 32 * 1024;
 constexpr Duration linger_timeout = 1_s;
 constexpr std::uint32_t linger_bytes_max = 1024 * 1024;
+constexpr std::string_view too_large = "the body is larger than this server accepts";
 constexpr std::string_view continue_line = "HTTP/1.1 100 Continue\r\n\r\n";
 
 char* put(char* at, std::string_view text) noexcept {
@@ -73,18 +74,7 @@ void Connection::begin(Acceptor& acceptor, int fd) {
   connection->watch();
 }
 
-Connection::Connection(Acceptor& acceptor, int fd)
-    : acceptor_(acceptor),
-      receive_([](io::Op& op) noexcept {
-        reinterpret_cast<Connection*>(reinterpret_cast<char*>(&op) - offsetof(Connection, receive_))->received();
-      }),
-      send_([](io::Op& op) noexcept {
-        reinterpret_cast<Connection*>(reinterpret_cast<char*>(&op) - offsetof(Connection, send_))->sent();
-      }),
-      timer_([](Timer& timer) noexcept {
-        reinterpret_cast<Connection*>(reinterpret_cast<char*>(&timer) - offsetof(Connection, timer_))->timed_out();
-      }),
-      began_(acceptor.loop_.now()) {
+Connection::Connection(Acceptor& acceptor, int fd) : acceptor_(acceptor), began_(acceptor.loop_.now()) {
   receive_.fd = fd;
   send_.fd = fd;
 }
@@ -188,7 +178,7 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view h
 
   if (head.body() == BodyKind::Length && head.content_length() > acceptor_.limits().body_bytes_max) {
     // Before reading it, and without allocating what was announced.
-    refuse_and_close(Status::ContentTooLarge, "the body is larger than this server accepts");
+    refuse_and_close(Status::ContentTooLarge, too_large);
     return {};
   }
   if (has_body && head.expect_continue() && rest.empty()) {
@@ -252,22 +242,22 @@ std::string_view Connection::feed_body(std::string_view rest) {
     rest.remove_prefix(part);
     if (active.body_left != 0) return rest;
   } else {
-    for (;;) {
-      const ChunkResult step = active.chunks.feed(rest);
+    for (bool done = false; !done;) {
+      const ChunkStep step = active.chunks.feed(rest);
       rest.remove_prefix(step.consumed);
       if (step.state == ChunkState::Refused) {
         free_active();
         refuse_and_close(step.status, step.reason);
         return {};
       }
-      if (active.body.size() + step.data.size() > acceptor_.limits().body_bytes_max) {
+      if (active.chunks.announced() > acceptor_.limits().body_bytes_max) {
         free_active();
-        refuse_and_close(Status::ContentTooLarge, "the body is larger than this server accepts");
+        refuse_and_close(Status::ContentTooLarge, too_large);
         return {};
       }
       active.body.append(step.data);
-      if (step.state == ChunkState::Done) break;
-      if (step.state == ChunkState::Incomplete) return rest;
+      if (step.state == ChunkState::Need) return rest;
+      done = step.state == ChunkState::Done;
     }
   }
   active.request.body_ = active.body.view();

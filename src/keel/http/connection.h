@@ -12,12 +12,12 @@
 
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 #include "keel/base/buffer.h"
 #include "keel/base/list.h"
+#include "keel/base/member.h"
 #include "keel/base/wheel.h"
 #include "keel/http/parser.h"
 #include "keel/http/response.h"
@@ -75,9 +75,9 @@ class Connection final : public Link {
   void watch();
 
   Acceptor& acceptor_;
-  io::Receive receive_;
-  io::Send send_;
-  Timer timer_;
+  Member<io::Receive, Connection, &Connection::received> receive_{*this};
+  Member<io::Send, Connection, &Connection::sent> send_{*this};
+  Member<Timer, Connection, &Connection::timed_out> timer_{*this};
   Buffer in_;                       // Bytes that wait: a head or chunk cut short, or requests behind one in progress.
   Buffer out_;                      // Answers not handed to send_ yet.
   Buffer flight_;                   // What send_ is sending.

@@ -67,6 +67,7 @@ class Request {
   Arena* arena_ = nullptr;
   std::string_view body_;
   std::string_view route_;
+  std::string_view allow_;  // For the router's 405 and OPTIONS.
   Instant started_;
   PathParams params_;
 };

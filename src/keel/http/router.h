@@ -59,6 +59,7 @@ class Next {
   friend class Router;
   Next(const Middleware* const* at, const Middleware* const* end, const Handler& handler) noexcept
       : at_(at), end_(end), handler_(&handler) {}
+  static Task<Response> answer_at_once(Request& request, const Handler& handler);
   const Middleware* const* at_;
   const Middleware* const* end_;
   const Handler* handler_;
