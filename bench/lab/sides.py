@@ -64,7 +64,8 @@ def nginx():
 
 
 def keel(server, engine, **settings):
-    pairs = {"KEEL_NETWORK__ENGINE": engine, "KEEL_NETWORK__WORKERS": "1", **settings}
+    pairs = {"KEEL_NETWORK__ENGINE": engine, "KEEL_NETWORK__WORKERS": "1",
+             "KEEL_NETWORK__HTTP__ACCESS_LOG": "false", **settings}
     extra = "".join(f" {name.removeprefix('KEEL_').lower().replace('__', '.')}={value}" for name, value in settings.items())
     return Side(f"Keel {engine}{extra}", "keel", server or "", tuple(pairs.items()))
 
