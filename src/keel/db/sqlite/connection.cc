@@ -236,14 +236,17 @@ void Connection::limit_steps(int steps) noexcept {
 }
 
 void Connection::start_steps(Statement& statement) noexcept {
+  counts_steps_ = true;
   step_limit_met_ = false;
   // SQLite calls the handler when the statement's own count of steps, from its last reset to 0, meets the limit.
   sqlite3_stmt_status(statement.handle(), SQLITE_STMTSTATUS_VM_STEP, 1);
 }
 
-int Connection::on_steps(void* connection) noexcept {
-  static_cast<Connection*>(connection)->step_limit_met_ = true;
-  return 1;
+int Connection::on_steps(void* at) noexcept {
+  // Other statements, such as the end of a snapshot, meet the limit by the sum of all their runs.
+  auto& connection = *static_cast<Connection*>(at);
+  connection.step_limit_met_ = connection.counts_steps_;
+  return connection.counts_steps_ ? 1 : 0;
 }
 
 void Connection::interrupt() noexcept { sqlite3_interrupt(handle_); }

@@ -91,10 +91,11 @@ class Connection {
   // Rows that violate a deferred foreign key now.
   bool has_deferred_violations() const noexcept;
 
-  // Interrupts a statement after `steps` steps of SQLite's virtual machine; 0: never. The statement must have been
-  // told by start_steps(); step_limit_met() says whether that ended it.
+  // Interrupts a statement that runs between start_steps() and stop_steps() after `steps` steps of SQLite's virtual
+  // machine; 0: never. step_limit_met() says whether that ended it.
   void limit_steps(int steps) noexcept;
   void start_steps(Statement& statement) noexcept;
+  void stop_steps() noexcept { counts_steps_ = false; }
   bool step_limit_met() const noexcept { return step_limit_met_; }
 
   // Interrupts what runs; any thread.
@@ -110,6 +111,7 @@ class Connection {
 
   sqlite3* handle_;
   StatementCache statements_;
+  bool counts_steps_ = false;
   bool step_limit_met_ = false;
 };
 

@@ -117,6 +117,7 @@ TEST_F(SqliteConnection, a_limit_in_steps_interrupts_and_can_be_used_again) {
     connection->start_steps(lengthy);
     EXPECT_FALSE(lengthy.run({}).has_value());
     EXPECT_TRUE(connection->step_limit_met());
+    connection->stop_steps();
     for (int j = 0; j < 1000; ++j) {
       connection->start_steps(brief);
       ASSERT_TRUE(brief.run({}).has_value());

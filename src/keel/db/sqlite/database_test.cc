@@ -163,6 +163,18 @@ TEST_F(SqliteDatabase, reads_of_one_turn_share_a_snapshot_that_ends_with_it) {
   EXPECT_EQ(database->stats().snapshots_renewed, 0u);
 }
 
+TEST_F(SqliteDatabase, the_budget_is_that_of_one_read_however_many_there_are) {
+  options.loop_steps_max = 500;
+  reopen();
+  for (int i = 0; i < 2000; ++i) {
+    ASSERT_EQ(count(), 0);
+    loop.loop.turn(Instant());
+  }
+
+  EXPECT_EQ(database->stats().snapshots, 2000u);
+  EXPECT_EQ(database->stats().budget_exceeded, 0u);
+}
+
 TEST_F(SqliteDatabase, an_acknowledged_write_is_seen_by_the_next_read_of_a_turn_that_has_read_before) {
   EXPECT_EQ(count(), 0);
   elsewhere([&] { return add_user(*database, "alice"); });

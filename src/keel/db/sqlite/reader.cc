@@ -45,6 +45,7 @@ Result<Reader::Outcome> Reader::read(Sql sql, std::span<const Value> values, Row
   rows.clear();
   connection_->start_steps(entry->statement);
   Result<> result = entry->statement.run(values, rows, rows_bytes_max_);
+  connection_->stop_steps();
   if (result) [[likely]] {
     reads.add();
     return Outcome::Done;
