@@ -1,0 +1,687 @@
+#include "keel/data/json.h"
+
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <system_error>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#include "keel/base/check.h"
+#include "keel/data/utf8.h"
+
+namespace keel::json {
+namespace {
+
+constexpr std::uint64_t each_byte = 0x0101010101010101;
+
+bool is_plain(char c) noexcept {
+  const auto byte = static_cast<std::uint8_t>(c);
+  return byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\';
+}
+
+bool is_digit(char c) noexcept { return static_cast<unsigned char>(c - '0') < 10; }
+
+// How many bytes in front stand for themselves in a JSON string: ASCII without quote, backslash and controls.
+std::size_t plain_run(const char* text, std::size_t size) noexcept {
+  std::size_t i = 0;
+#ifdef __SSE2__
+  for (; size - i >= 16; i += 16) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text + i));
+    // The comparison is signed, so bytes from 0x80 count as small.
+    const __m128i small = _mm_cmplt_epi8(bytes, _mm_set1_epi8(0x20));
+    const __m128i quote = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('"'));
+    const __m128i slash = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'));
+    const int mask = _mm_movemask_epi8(_mm_or_si128(small, _mm_or_si128(quote, slash)));
+    if (mask != 0) return i + static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(mask)));
+  }
+#endif
+  if constexpr (std::endian::native == std::endian::little) {
+    for (; size - i >= 8; i += 8) {
+      std::uint64_t bytes = 0;
+      std::memcpy(&bytes, text + i, 8);
+      const std::uint64_t quote = bytes ^ each_byte * '"';
+      const std::uint64_t slash = bytes ^ each_byte * '\\';
+      // A borrow can mark a byte wrongly, but only above one that is marked rightly.
+      const std::uint64_t found = (((quote - each_byte) & ~quote) | ((slash - each_byte) & ~slash) |
+                                   ((bytes - each_byte * 0x20) & ~bytes) | bytes) & each_byte * 0x80;
+      if (found != 0) return i + static_cast<std::size_t>(std::countr_zero(found) >> 3);
+    }
+  }
+  while (i < size && is_plain(text[i])) ++i;
+  return i;
+}
+
+char* put(char* to, std::string_view text) noexcept {
+  if (!text.empty()) std::memcpy(to, text.data(), text.size());
+  return to + text.size();
+}
+
+unsigned hex_digit(char c) noexcept {
+  if (is_digit(c)) return static_cast<unsigned>(c - '0');
+  const auto letter = static_cast<unsigned>((c | 0x20) - 'a');
+  return letter < 6 ? letter + 10 : 16;
+}
+
+bool is_high_surrogate(unsigned unit) noexcept { return (unit & 0xFC00) == 0xD800; }
+bool is_low_surrogate(unsigned unit) noexcept { return (unit & 0xFC00) == 0xDC00; }
+
+// `raw` was checked by scan_string. The result is never longer than `raw`.
+char* unescape_to(std::string_view raw, char* to) noexcept {
+  const char* at = raw.data();
+  const char* const end = at + raw.size();
+  const auto hex4 = [](const char* digits) {
+    return hex_digit(digits[0]) << 12 | hex_digit(digits[1]) << 8 | hex_digit(digits[2]) << 4 | hex_digit(digits[3]);
+  };
+  while (at != end) {
+    const auto* slash = static_cast<const char*>(std::memchr(at, '\\', static_cast<std::size_t>(end - at)));
+    if (slash == nullptr) slash = end;
+    to = put(to, {at, slash});
+    at = slash;
+    if (at == end) break;
+    const char letter = at[1];
+    at += 2;
+    switch (letter) {
+      case 'b': *to++ = '\b'; break;
+      case 'f': *to++ = '\f'; break;
+      case 'n': *to++ = '\n'; break;
+      case 'r': *to++ = '\r'; break;
+      case 't': *to++ = '\t'; break;
+      case 'u': {
+        char32_t point = hex4(at);
+        at += 4;
+        if (is_high_surrogate(point)) {
+          point = 0x10000 + ((point & 0x3FF) << 10) + (hex4(at + 2) & 0x3FF);
+          at += 6;
+        }
+        to += utf8::encode(point, to);
+        break;
+      }
+      default: *to++ = letter;
+    }
+  }
+  return to;
+}
+
+}  // namespace
+
+// --- Writer ---
+
+char* Writer::open(std::size_t bytes) {
+  KEEL_DCHECK(depth_ > 0 || place_ == Place::First, "a JSON text is one value");
+  const bool comma = place_ == Place::Next;
+  const bool after_key = place_ == Place::Value;
+  place_ = Place::Next;
+  if (pretty_ && depth_ > 0 && !after_key) [[unlikely]] {
+    if (comma) out_.push_back(',');
+    newline(depth_);
+    return out_.reserve(bytes);
+  }
+  char* to = out_.reserve(bytes + 1);
+  if (comma) *to++ = ',';
+  return to;
+}
+
+void Writer::newline(int depth) {
+  out_.push_back('\n');
+  for (int i = 0; i < depth; ++i) out_.append("  ");
+}
+
+Writer& Writer::begin(char bracket) {
+  char* to = open(1);
+  *to++ = bracket;
+  close(to);
+  ++depth_;
+  place_ = Place::First;
+  return *this;
+}
+
+Writer& Writer::end(char bracket) {
+  KEEL_DCHECK(depth_ > 0 && place_ != Place::Value, "an end follows its begin, and a value each key");
+  --depth_;
+  if (pretty_ && place_ == Place::Next) newline(depth_);
+  out_.push_back(bracket);
+  place_ = Place::Next;
+  return *this;
+}
+
+Writer& Writer::key(std::string_view name) {
+  KEEL_DCHECK(depth_ > 0 && place_ != Place::Value, "a key stands in an object and is followed by its value");
+  string(name);
+  out_.push_back(':');
+  if (pretty_) out_.push_back(' ');
+  place_ = Place::Value;
+  return *this;
+}
+
+Writer& Writer::string(std::string_view text) {
+  const std::size_t clean = plain_run(text.data(), text.size());
+  if (clean != text.size()) [[unlikely]] {
+    close(open(0));
+    quote_slow(text, clean);
+    return *this;
+  }
+  char* to = open(text.size() + 2);
+  *to++ = '"';
+  to = put(to, text);
+  *to++ = '"';
+  close(to);
+  return *this;
+}
+
+void Writer::quote_slow(std::string_view text, std::size_t clean) {
+  static constexpr char digits[] = "0123456789abcdef";
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  out_.push_back('"');
+  for (;;) {
+    out_.append({at, clean});
+    at += clean;
+    if (at == end) break;
+    const auto byte = static_cast<std::uint8_t>(*at);
+    if (byte >= 0x80) {
+      const char* const first = at;
+      int length = 0;
+      while (at != end && static_cast<std::uint8_t>(*at) >= 0x80 && (length = utf8::sequence_length(at, end)) != 0) {
+        at += length;
+      }
+      out_.append({first, at});
+      if (length == 0) {
+        out_.append(utf8::replacement);
+        ++at;
+      }
+    } else {
+      char* to = out_.reserve(6);
+      *to++ = '\\';
+      switch (byte) {
+        case '"': case '\\': *to++ = *at; break;
+        case '\b': *to++ = 'b'; break;
+        case '\f': *to++ = 'f'; break;
+        case '\n': *to++ = 'n'; break;
+        case '\r': *to++ = 'r'; break;
+        case '\t': *to++ = 't'; break;
+        default:
+          to = put(to, "u00");
+          *to++ = digits[byte >> 4];
+          *to++ = digits[byte & 15];
+      }
+      close(to);
+      ++at;
+    }
+    clean = plain_run(at, static_cast<std::size_t>(end - at));
+  }
+  out_.push_back('"');
+}
+
+Writer& Writer::integer(std::int64_t value) {
+  char* to = open(20);
+  close(std::to_chars(to, to + 20, value).ptr);
+  return *this;
+}
+
+Writer& Writer::unsigned_integer(std::uint64_t value) {
+  char* to = open(20);
+  close(std::to_chars(to, to + 20, value).ptr);
+  return *this;
+}
+
+Writer& Writer::number(double value) {
+  if (!std::isfinite(value)) return null();
+  char* to = open(32);
+  close(std::to_chars(to, to + 32, value).ptr);
+  return *this;
+}
+
+Writer& Writer::raw(std::string_view json) {
+  close(put(open(json.size()), json));
+  return *this;
+}
+
+// --- Reader ---
+
+Reader::Reader(std::string_view text, Arena& arena, ReaderOptions options) noexcept
+    : begin_(text.data()), end_(begin_ + text.size()), at_(begin_), value_(begin_), arena_(arena),
+      depth_max_(options.depth_max) {
+  KEEL_CHECK(depth_max_ >= 1 && depth_max_ <= depth_limit, "depth_max is between 1 and 128");
+}
+
+void Reader::refuse(Problem::Cause cause, const char* message, const char* where) noexcept {
+  if (state_ == State::Failed) return;
+  state_ = State::Failed;
+  cause_ = cause;
+  message_ = message;
+  where_ = where;
+}
+
+void Reader::fail(const char* message, const char* member) noexcept {
+  if (state_ == State::Failed) return;
+  member_ = member;
+  refuse(Problem::Cause::Value, message, member != nullptr ? at_ : value_);
+}
+
+void Reader::skip_space() noexcept {
+  while (at_ != end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t')) ++at_;
+}
+
+bool Reader::value_due() noexcept {
+  if (state_ != State::Value) [[unlikely]] {
+    KEEL_CHECK(state_ == State::Failed, "a value is asked for once, after a key, an element or at the start");
+    return false;
+  }
+  skip_space();
+  value_ = at_;
+  return true;
+}
+
+Kind Reader::peek() noexcept {
+  if (!value_due() || at_ == end_) return Kind::None;
+  switch (*at_) {
+    case '{': return Kind::Object;
+    case '[': return Kind::Array;
+    case '"': return Kind::String;
+    case 't': case 'f': return Kind::Boolean;
+    case 'n': return Kind::Null;
+    default: return is_digit(*at_) || *at_ == '-' ? Kind::Number : Kind::None;
+  }
+}
+
+// The value is checked first: what is not JSON is a Syntax problem, whatever was expected.
+void Reader::mismatch(const char* expected) noexcept {
+  const char* const where = value_;
+  skip();
+  refuse(Problem::Cause::Value, expected, where);
+}
+
+bool Reader::begin(char bracket, const char* expected) noexcept {
+  if (!value_due()) return false;
+  if (at_ == end_ || *at_ != bracket) {
+    mismatch(expected);
+    return false;
+  }
+  if (depth_ == depth_max_) {
+    refuse(Problem::Cause::Syntax, "nested too deeply", at_);
+    return false;
+  }
+  ++at_;
+  level_[depth_++] = bracket == '[' ? 1 : 0;
+  state_ = State::First;
+  return true;
+}
+
+bool Reader::begin_object() noexcept { return begin('{', "expected an object"); }
+bool Reader::begin_array() noexcept { return begin('[', "expected an array"); }
+
+// True when another member or element must follow; false when the container has ended, or at a problem.
+bool Reader::after_value(char closing, const char* expected) noexcept {
+  if (state_ == State::Failed) return false;
+  KEEL_CHECK(state_ != State::Value, "a value is read or skipped before the next one is asked for");
+  KEEL_CHECK(depth_ > 0 && (level_[depth_ - 1] & 1) == (closing == ']' ? 1u : 0u),
+             "keys are asked for in objects, elements in arrays");
+  skip_space();
+  if (at_ == end_) {
+    refuse(Problem::Cause::Syntax, "unexpected end of text", at_);
+    return false;
+  }
+  if (*at_ == closing) {
+    ++at_;
+    --depth_;
+    state_ = State::Next;
+    return false;
+  }
+  if (state_ == State::First) return true;
+  if (*at_ != ',') {
+    refuse(Problem::Cause::Syntax, expected, at_);
+    return false;
+  }
+  ++at_;
+  skip_space();
+  return true;
+}
+
+bool Reader::member(std::string_view& raw, bool& escaped) noexcept {
+  if (!after_value('}', "expected ',' or '}'")) return false;
+  level_[depth_ - 1] = 0;
+  if (at_ == end_ || *at_ != '"') {
+    refuse(Problem::Cause::Syntax, at_ == end_ ? "unexpected end of text" : "expected a key in quotes", at_);
+    return false;
+  }
+  const auto key_offset = static_cast<std::uint64_t>(at_ + 1 - begin_);
+  if (!scan_string(raw, escaped)) return false;
+  level_[depth_ - 1] = key_offset << 1;
+  skip_space();
+  if (at_ == end_ || *at_ != ':') {
+    refuse(Problem::Cause::Syntax, at_ == end_ ? "unexpected end of text" : "expected ':'", at_);
+    return false;
+  }
+  ++at_;
+  state_ = State::Value;
+  return true;
+}
+
+std::optional<std::string_view> Reader::next_key() noexcept {
+  std::string_view raw;
+  bool escaped = false;
+  if (!member(raw, escaped)) return std::nullopt;
+  return escaped ? unescape(raw) : raw;
+}
+
+bool Reader::next_element() noexcept {
+  if (!after_value(']', "expected ',' or ']'")) return false;
+  level_[depth_ - 1] += 2;
+  state_ = State::Value;
+  return true;
+}
+
+bool Reader::scan_string(std::string_view& raw, bool& escaped) noexcept {
+  const char* const first = ++at_;
+  for (;;) {
+    at_ += plain_run(at_, static_cast<std::size_t>(end_ - at_));
+    if (at_ == end_) {
+      refuse(Problem::Cause::Syntax, "unexpected end of text in a string", at_);
+      return false;
+    }
+    if (*at_ == '"') {
+      raw = {first, at_++};
+      return true;
+    }
+    if (*at_ == '\\') {
+      escaped = true;
+      if (!scan_escape()) return false;
+    } else if (static_cast<std::uint8_t>(*at_) < 0x20) {
+      refuse(Problem::Cause::Syntax, "control character in a string", at_);
+      return false;
+    } else {
+      do {
+        const int length = utf8::sequence_length(at_, end_);
+        if (length == 0) {
+          refuse(Problem::Cause::Syntax, "string is not UTF-8", at_);
+          return false;
+        }
+        at_ += length;
+      } while (at_ != end_ && static_cast<std::uint8_t>(*at_) >= 0x80);
+    }
+  }
+}
+
+bool Reader::scan_escape() noexcept {
+  const char* const slash = at_++;
+  const char letter = at_ != end_ ? *at_++ : '\0';
+  switch (letter) {
+    case '"': case '\\': case '/': case 'b': case 'f': case 'n': case 'r': case 't':
+      return true;
+    case 'u': {
+      unsigned unit = 0;
+      unsigned low = 0;
+      if (!scan_hex4(unit)) break;
+      if (!is_high_surrogate(unit) && !is_low_surrogate(unit)) return true;
+      if (is_high_surrogate(unit) && end_ - at_ >= 2 && at_[0] == '\\' && at_[1] == 'u') {
+        at_ += 2;
+        if (scan_hex4(low) && is_low_surrogate(low)) return true;
+      }
+      refuse(Problem::Cause::Syntax, "lone surrogate in a string", slash);
+      return false;
+    }
+    default:
+      break;
+  }
+  refuse(Problem::Cause::Syntax, "bad escape in a string", slash);
+  return false;
+}
+
+bool Reader::scan_hex4(unsigned& unit) noexcept {
+  if (end_ - at_ < 4) return false;
+  for (int i = 0; i < 4; ++i) {
+    const unsigned digit = hex_digit(*at_++);
+    if (digit > 15) return false;
+    unit = unit << 4 | digit;
+  }
+  return true;
+}
+
+std::string_view Reader::unescape(std::string_view raw) noexcept {
+  auto* text = static_cast<char*>(arena_.allocate(raw.size(), 1));
+  const auto size = static_cast<std::size_t>(unescape_to(raw, text) - text);
+  arena_.extend(text, raw.size(), size);  // Gives the rest back.
+  return {text, size};
+}
+
+std::string_view Reader::string() noexcept {
+  if (!value_due()) return {};
+  if (at_ == end_ || *at_ != '"') {
+    mismatch("expected a string");
+    return {};
+  }
+  std::string_view raw;
+  bool escaped = false;
+  if (!scan_string(raw, escaped)) return {};
+  state_ = State::Next;
+  return escaped ? unescape(raw) : raw;
+}
+
+bool Reader::scan_number(std::string_view& raw, bool& whole) noexcept {
+  const char* const first = at_;
+  const auto digits = [this] {
+    const char* const before = at_;
+    while (at_ != end_ && is_digit(*at_)) ++at_;
+    return at_ - before;
+  };
+  whole = true;
+  if (*at_ == '-') ++at_;
+  const bool zero = at_ != end_ && *at_ == '0';
+  const auto count = digits();
+  bool good = count != 0;
+  if (zero && count > 1) {
+    refuse(Problem::Cause::Syntax, "number with a leading zero", first);
+    return false;
+  }
+  if (good && at_ != end_ && *at_ == '.') {
+    ++at_;
+    whole = false;
+    good = digits() != 0;
+  }
+  if (good && at_ != end_ && (*at_ == 'e' || *at_ == 'E')) {
+    ++at_;
+    whole = false;
+    if (at_ != end_ && (*at_ == '+' || *at_ == '-')) ++at_;
+    good = digits() != 0;
+  }
+  if (!good) {
+    refuse(Problem::Cause::Syntax, "number without a digit where one is needed", at_);
+    return false;
+  }
+  raw = {first, at_};
+  return true;
+}
+
+bool Reader::number_due(std::string_view& raw, bool& whole) noexcept {
+  if (!value_due()) return false;
+  if (at_ == end_ || (*at_ != '-' && !is_digit(*at_))) {
+    mismatch("expected a number");
+    return false;
+  }
+  if (!scan_number(raw, whole)) return false;
+  state_ = State::Next;
+  return true;
+}
+
+std::int64_t Reader::int64() noexcept {
+  std::string_view raw;
+  bool whole = false;
+  if (!number_due(raw, whole)) return 0;
+  std::int64_t value = 0;
+  if (whole && std::from_chars(raw.data(), raw.data() + raw.size(), value).ec == std::errc()) return value;
+  fail(whole ? "number out of range" : "expected an integer");
+  return 0;
+}
+
+std::uint64_t Reader::uint64() noexcept {
+  std::string_view raw;
+  bool whole = false;
+  if (!number_due(raw, whole)) return 0;
+  std::uint64_t value = 0;
+  if (whole && raw == "-0") return 0;
+  if (whole && std::from_chars(raw.data(), raw.data() + raw.size(), value).ec == std::errc()) return value;
+  fail(whole ? "number out of range" : "expected an integer");
+  return 0;
+}
+
+double Reader::number() noexcept {
+  std::string_view raw;
+  bool whole = false;
+  if (!number_due(raw, whole)) return 0;
+  double value = 0;
+  const auto end = std::from_chars(raw.data(), raw.data() + raw.size(), value);
+  if (end.ec == std::errc() && std::isfinite(value)) return value;
+  fail("number out of range");
+  return 0;
+}
+
+std::string_view Reader::number_text() noexcept {
+  std::string_view raw;
+  bool whole = false;
+  return number_due(raw, whole) ? raw : std::string_view();
+}
+
+bool Reader::take_literal(std::string_view word) noexcept {
+  if (!std::string_view(at_, end_).starts_with(word)) {
+    refuse(Problem::Cause::Syntax, "expected a value", at_);
+    return false;
+  }
+  at_ += word.size();
+  state_ = State::Next;
+  return true;
+}
+
+bool Reader::boolean() noexcept {
+  if (peek() == Kind::Boolean) return *at_ == 't' ? take_literal("true") : (take_literal("false"), false);
+  if (!failed()) mismatch("expected true or false");
+  return false;
+}
+
+void Reader::null() noexcept {
+  if (!try_null() && !failed()) mismatch("expected null");
+}
+
+bool Reader::try_null() noexcept { return peek() == Kind::Null && take_literal("null"); }
+
+std::string_view Reader::skip() noexcept {
+  if (!value_due()) return {};
+  const char* const first = at_;
+  const int outside = depth_;
+  std::string_view raw;
+  bool flag = false;
+  do {
+    switch (peek()) {
+      case Kind::Object: begin_object(); break;
+      case Kind::Array: begin_array(); break;
+      case Kind::String:
+        if (scan_string(raw, flag)) state_ = State::Next;
+        break;
+      case Kind::Number:
+        if (scan_number(raw, flag)) state_ = State::Next;
+        break;
+      case Kind::Boolean: boolean(); break;
+      case Kind::Null: null(); break;
+      case Kind::None:
+        if (at_ != end_) {
+          const bool mark = std::string_view(at_, end_).starts_with("\xEF\xBB\xBF");
+          refuse(Problem::Cause::Syntax, mark ? "byte-order mark before the value" : "expected a value", at_);
+        } else {
+          refuse(Problem::Cause::Syntax, depth_ == 0 ? "the text is empty" : "unexpected end of text", at_);
+        }
+    }
+    // Closes what ends here, until a value is due.
+    while (depth_ > outside && !failed() &&
+           !((level_[depth_ - 1] & 1) != 0 ? next_element() : member(raw, flag))) {
+    }
+  } while (depth_ > outside && !failed());
+  value_ = first;
+  return failed() ? std::string_view() : std::string_view(first, at_);
+}
+
+Result<> Reader::finish() {
+  if (!failed()) {
+    KEEL_CHECK(depth_ == 0 && state_ == State::Next, "finish() follows the whole value");
+    skip_space();
+    if (at_ != end_) refuse(Problem::Cause::Syntax, "unexpected text after the value", at_);
+  }
+  if (failed()) return std::unexpected<Error>(error());
+  return {};
+}
+
+Problem Reader::problem() const noexcept {
+  KEEL_CHECK(failed(), "a Reader is asked for its problem when it has one");
+  const auto offset = static_cast<std::size_t>(where_ - begin_);
+  std::size_t line = 1;
+  const char* line_begin = begin_;
+  for (const char* at = begin_; at != where_; ++at) {
+    if (*at == '\n') {
+      ++line;
+      line_begin = at + 1;
+    }
+  }
+  return {cause_, message_, offset, line, static_cast<std::size_t>(where_ - line_begin) + 1};
+}
+
+void Reader::append_path(Buffer& out) const {
+  const auto append_number = [&out](std::uint64_t value) {
+    char* to = out.reserve(20);
+    out.commit(static_cast<std::size_t>(std::to_chars(to, to + 20, value).ptr - to));
+  };
+  const auto append_name = [&out](std::string_view name) {
+    for (const char c : name) {
+      if (c == '~') {
+        out.append("~0");
+      } else if (c == '/') {
+        out.append("~1");
+      } else {
+        out.push_back(c);
+      }
+    }
+  };
+  for (int i = 0; i < depth_ && level_[i] > 1; ++i) {
+    out.push_back('/');
+    const std::uint64_t value = level_[i] >> 1;
+    if ((level_[i] & 1) != 0) {
+      append_number(value - 1);
+      continue;
+    }
+    const char* const first = begin_ + value;
+    const char* last = first;
+    while (*last != '"') last += *last == '\\' ? 2 : 1;
+    Buffer name;
+    char* const to = name.reserve(static_cast<std::size_t>(last - first));
+    name.commit(static_cast<std::size_t>(unescape_to({first, last}, to) - to));
+    append_name(name.view());
+  }
+  if (member_ != nullptr) {
+    out.push_back('/');
+    append_name(member_);
+  }
+}
+
+Error Reader::error() const {
+  const Problem found = problem();
+  Buffer text;
+  const auto append_number = [&text](std::size_t value) {
+    char* to = text.reserve(20);
+    text.commit(static_cast<std::size_t>(std::to_chars(to, to + 20, value).ptr - to));
+  };
+  text.append(found.message);
+  text.append(" at line ");
+  append_number(found.line);
+  text.append(" column ");
+  append_number(found.column);
+  Buffer path;
+  append_path(path);
+  if (!path.empty()) {
+    text.append(" (");
+    text.append(path.view());
+    text.push_back(')');
+  }
+  return Error::text(Code::InvalidArgument, text.view());
+}
+
+}  // namespace keel::json
