@@ -1,0 +1,225 @@
+#include "keel/app/settings.h"
+
+#include <string>
+
+namespace keel::app {
+namespace {
+
+using config::field;
+
+constexpr auto level_names = config::names<Level>({{"trace", Level::Trace},
+                                                   {"debug", Level::Debug},
+                                                   {"info", Level::Info},
+                                                   {"warn", Level::Warn},
+                                                   {"error", Level::Error},
+                                                   {"fatal", Level::Fatal}});
+constexpr auto threshold_names = config::names<Threshold>({{"inherit", Threshold::Inherit},
+                                                           {"trace", Threshold::Trace},
+                                                           {"debug", Threshold::Debug},
+                                                           {"info", Threshold::Info},
+                                                           {"warn", Threshold::Warn},
+                                                           {"error", Threshold::Error},
+                                                           {"fatal", Threshold::Fatal}});
+constexpr auto sink_type_names = config::names<SinkType>({{"console", SinkType::Console}, {"file", SinkType::File}});
+constexpr auto sink_format_names = config::names<SinkFormat>({{"json", SinkFormat::Json}, {"text", SinkFormat::Text}});
+constexpr auto overflow_names = config::names<Overflow>(
+    {{"block", Overflow::Block}, {"drop_newest", Overflow::DropNewest}, {"drop_oldest", Overflow::DropOldest}});
+constexpr auto database_type_names = config::names<DatabaseType>({{"sqlite", DatabaseType::Sqlite}});
+constexpr auto synchronous_names = config::names<Synchronous>(
+    {{"full", Synchronous::Full}, {"normal", Synchronous::Normal}, {"off", Synchronous::Off}});
+constexpr auto engine_names =
+    config::names<Engine>({{"auto", Engine::Auto}, {"uring", Engine::Uring}, {"epoll", Engine::Epoll}});
+
+constexpr config::Range<Duration> time_limit = {1_ms, 24_h};
+
+// Accepted because the vocabulary has them; nothing in this version reads them. A key leaves this list in the commit
+// that makes it work.
+constexpr std::string_view without_effect[] = {
+    "thread.autoscale.enabled",
+    "thread.autoscale.min_threads",
+    "thread.autoscale.max_threads",
+    "thread.autoscale.scale_up_threshold",
+    "thread.autoscale.scale_down_threshold",
+    "database.buffer_size_kb",
+    "network.read_buffer_size_kb",
+    "network.write_buffer_size_kb",
+    "monitoring.health.check_interval_sec",
+    "container.json.pretty_print",
+};
+
+}  // namespace
+
+void CommonSettings::fields(config::Schema& v) {
+  field(v, "log_level", log_level, "lines below this level are not recorded, unless logging.level says otherwise",
+        level_names);
+}
+
+void PoolSettings::fields(config::Schema& v) {
+  field(v, "name", name, "what the pool is for: database, network, or a name of the application");
+  field(v, "size", size, "threads of this pool", {1, 1024});
+}
+
+void AutoscaleSettings::fields(config::Schema& v) {
+  field(v, "enabled", enabled, "grow and shrink pools between the bounds below");
+  field(v, "min_threads", min_threads, "threads that a pool keeps", {1, 1024});
+  field(v, "max_threads", max_threads, "threads that a pool may have", {1, 1024});
+  field(v, "scale_up_threshold", scale_up_threshold, "add a thread above this share of busy ones", {0, 1});
+  field(v, "scale_down_threshold", scale_down_threshold, "end a thread below this share of busy ones", {0, 1});
+}
+
+void ThreadSettings::fields(config::Schema& v) {
+  field(v, "pool_size", pool_size, "threads of the default pool for work off the loops; 0: one per core", {0, 1024});
+  field(v, "queue_capacity", queue_capacity, "tasks that may wait for a pool; more are refused", {1, 10'000'000});
+  field(v, "affinity", affinity, "pin each network worker to a core of its own");
+  field(v, "pools", pools, "named pools, so that one kind of work cannot starve another");
+  field(v, "autoscale", autoscale, "elastic pools");
+}
+
+void SinkSettings::fields(config::Schema& v) {
+  field(v, "type", type, "where lines go: console is standard error", sink_type_names);
+  field(v, "path", path, "the file of a file sink; appended to");
+  field(v, "level", level, "lines below this level are not for this sink; inherit: all that are recorded",
+        threshold_names);
+  field(v, "format", format, "json for machines, text for people", sink_format_names);
+}
+
+void LoggingSettings::fields(config::Schema& v) {
+  field(v, "enabled", enabled, "whether anything is recorded");
+  field(v, "async", async, "format and write on a thread of its own; false: before the recording thread goes on");
+  field(v, "level", level, "lines below this level are not recorded; inherit: as common.log_level", threshold_names);
+  field(v, "ring_buffer_size_mb", ring_buffer_size, "memory for lines not yet written, per thread",
+        {ByteSize::mib(1), ByteSize::mib(1024)});
+  field(v, "overflow", overflow, "what happens when that memory is full; what was dropped is counted", overflow_names);
+  field(v, "sinks", sinks, "where lines go");
+}
+
+void DatabaseSettings::fields(config::Schema& v) {
+  field(v, "type", type, "the kind of database", database_type_names);
+  field(v, "path", path, "the database's file; its folder must exist");
+  field(v, "pool_size", pool_size, "connections of the database pool, for reads that are too long for a loop",
+        {1, 1024});
+  field(v, "timeout_sec", timeout, "how long to wait for another process's lock", {1_ms, 1_h});
+  field(v, "cache_size_mb", cache_size, "pages kept in memory, per connection",
+        {ByteSize::mib(1), ByteSize::mib(65'536)});
+  field(v, "buffer_size_kb", buffer_size, "buffer per connection", {ByteSize::kib(1), ByteSize::mib(64)});
+  field(v, "synchronous", synchronous,
+        "when a commit is on disk: full: before it is acknowledged; normal and off may lose acknowledged writes when "
+        "the machine fails",
+        synchronous_names);
+  field(v, "migrations", migrations, "folder of NNNN_name.sql, applied at start; empty text: none");
+}
+
+void HttpSettings::fields(config::Schema& v) {
+  field(v, "address", address, "address to listen on; 0.0.0.0 or :: for all");
+  field(v, "port", port, "port to listen on; 0: any free one");
+  field(v, "max_connections", max_connections, "open connections of the process; above it, accepting stops",
+        {1, 10'000'000});
+  field(v, "keep_alive", keep_alive, "keep connections open between requests");
+  field(v, "max_requests_per_connection", max_requests_per_connection, "then the connection is closed",
+        {1, 1'000'000'000});
+  field(v, "request_timeout_sec", request_timeout, "for a handler; then 504", time_limit);
+  field(v, "header_timeout_sec", header_timeout, "from the first byte of a head to its last; then 408", time_limit);
+  field(v, "body_timeout_sec", body_timeout, "for a whole body to arrive; then 408", time_limit);
+  field(v, "idle_timeout_sec", idle_timeout, "between requests; then the connection is closed", time_limit);
+  field(v, "send_timeout_sec", send_timeout, "for the client to take an answer; then the connection is reset",
+        time_limit);
+  field(v, "drain_timeout_sec", drain_timeout, "for open requests to finish after SIGTERM", {Duration(), 24_h});
+  field(v, "max_body", max_body, "a request's body, decoded; above it 413", {ByteSize{0}, ByteSize::mib(1 << 20)});
+  field(v, "max_header", max_header, "a request's head; above it 431", {ByteSize{256}, ByteSize::mib(1)});
+  field(v, "max_header_line", max_header_line, "one header line; above it 431", {ByteSize{128}, ByteSize::mib(1)});
+  field(v, "max_request_line", max_request_line, "method, target and version; above it 414",
+        {ByteSize{128}, ByteSize::mib(1)});
+  field(v, "max_header_count", max_header_count, "header lines of a request; above it 431", {1, 100});
+  field(v, "access_log", access_log, "one line per request at level info");
+}
+
+void NetworkSettings::fields(config::Schema& v) {
+  field(v, "workers", workers, "event loops, a thread each; 0: one per core", {0, 1024});
+  field(v, "engine", engine, "how the loops ask the kernel; auto: uring when it passes its probe, else epoll",
+        engine_names);
+  field(v, "tcp_nodelay", tcp_nodelay, "send small answers at once");
+  field(v, "read_buffer_size_kb", read_buffer_size, "buffer per read", {ByteSize::kib(1), ByteSize::mib(64)});
+  field(v, "write_buffer_size_kb", write_buffer_size, "buffer per write", {ByteSize::kib(1), ByteSize::mib(64)});
+  field(v, "send_buffer_kb", send_buffer, "the kernel's buffer per connection; 0: as the system has it",
+        {ByteSize{0}, ByteSize::mib(64)});
+  field(v, "recv_buffer_kb", recv_buffer, "the kernel's buffer per connection; 0: as the system has it",
+        {ByteSize{0}, ByteSize::mib(64)});
+  field(v, "http", http, "the HTTP server");
+}
+
+void MetricsSettings::fields(config::Schema& v) {
+  field(v, "export_address", export_address, "address of the admin listener: /metrics, /healthz, /readyz");
+  field(v, "export_port", export_port, "port of the admin listener; 0: any free one");
+  field(v, "sample_rate", sample_rate, "share of histogram observations that are recorded; counters are exact", {0, 1});
+}
+
+void HealthSettings::fields(config::Schema& v) {
+  field(v, "check_interval_sec", check_interval, "time between checks that run by themselves", {1_s, 24_h});
+}
+
+void MonitoringSettings::fields(config::Schema& v) {
+  field(v, "enabled", enabled, "whether there is an admin listener");
+  field(v, "metrics", metrics, "metrics and the admin listener");
+  field(v, "health", health, "health checks");
+}
+
+void JsonSettings::fields(config::Schema& v) {
+  field(v, "pretty_print", pretty_print, "write JSON for people: indented, a member per line");
+}
+
+void ContainerSettings::fields(config::Schema& v) { field(v, "json", json, "JSON text"); }
+
+void Settings::fields(config::Schema& v) {
+  field(v, "common", common, "what several sections share");
+  field(v, "thread", thread, "threads beside the event loops");
+  field(v, "logging", logging, "log lines and where they go");
+  field(v, "database", database, "the embedded database");
+  field(v, "network", network, "event loops and listeners");
+  field(v, "monitoring", monitoring, "metrics, health and the admin listener");
+  field(v, "container", container, "how values are written");
+}
+
+void Settings::check(config::Checks& checks) const {
+  for (std::size_t i = 0; i < thread.pools.size(); ++i) {
+    const std::string path = "thread.pools." + std::to_string(i) + ".name";
+    if (thread.pools[i].name.empty()) checks.refuse(path, "a pool needs a name");
+    for (std::size_t j = 0; j < i; ++j) {
+      if (!thread.pools[i].name.empty() && thread.pools[i].name == thread.pools[j].name) {
+        checks.refuse(path, "two pools have the name \"" + thread.pools[i].name + "\"");
+        break;
+      }
+    }
+  }
+  if (thread.autoscale.min_threads > thread.autoscale.max_threads) {
+    checks.refuse("thread.autoscale.min_threads", "is above thread.autoscale.max_threads");
+  }
+  if (thread.autoscale.scale_down_threshold > thread.autoscale.scale_up_threshold) {
+    checks.refuse("thread.autoscale.scale_down_threshold", "is above thread.autoscale.scale_up_threshold");
+  }
+  for (std::size_t i = 0; i < logging.sinks.size(); ++i) {
+    if (logging.sinks[i].type == SinkType::File && logging.sinks[i].path.empty()) {
+      checks.refuse("logging.sinks." + std::to_string(i) + ".path", "a file sink needs a path");
+    }
+  }
+  if (database.path.empty()) checks.refuse("database.path", "is empty: expected the name of a file");
+}
+
+Level Settings::log_level() const noexcept {
+  if (logging.level == Threshold::Inherit) return common.log_level;
+  return static_cast<Level>(static_cast<int>(logging.level) - static_cast<int>(Threshold::Trace));
+}
+
+Level Settings::level_of(const SinkSettings& sink) noexcept {
+  if (sink.level == Threshold::Inherit) return Level::Trace;
+  return static_cast<Level>(static_cast<int>(sink.level) - static_cast<int>(Threshold::Trace));
+}
+
+std::vector<std::string_view> Settings::unused(const config::Origins& origins) {
+  std::vector<std::string_view> found;
+  for (const std::string_view key : without_effect) {
+    if (origins.is_set(key)) found.push_back(key);
+  }
+  return found;
+}
+
+}  // namespace keel::app

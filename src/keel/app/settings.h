@@ -1,0 +1,186 @@
+// keel/app/settings.h — the configuration every Keel service has: threads, logs, database, network, monitoring.
+//
+// Defaults suit a small service: loopback address, bounded everything, durable writes. Each field's help sentence,
+// range and unit is in settings.cc, and what --help prints. An application adds its own sections by deriving:
+//
+//   struct ShopConfig : app::Settings {
+//     StoreConfig store;
+//     template <class Visitor> void fields(Visitor& v) {
+//       Settings::fields(v);
+//       config::field(v, "store", store, "the shop's own store");
+//     }
+//   };
+//   Result<ShopConfig> config = config::load<ShopConfig>({.file = "shop.yaml", .args = args});
+//
+// A field named x_sec, x_kb or x_mb in the file is a Duration or ByteSize here, without the unit in its name.
+//
+// Threads: values.  Cost: start-up only.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "keel/app/config.h"
+#include "keel/base/time.h"
+
+namespace keel::app {
+
+// Log levels as they are configured: Inherit is the level of the place above (sink, logging, common).
+enum class Threshold : std::uint8_t { Inherit, Trace, Debug, Info, Warn, Error, Fatal };
+
+struct CommonSettings {
+  Level log_level = Level::Info;
+  void fields(config::Schema& v);
+};
+
+struct PoolSettings {
+  std::string name;
+  unsigned size = 1;
+  void fields(config::Schema& v);
+};
+
+struct AutoscaleSettings {
+  bool enabled = false;
+  unsigned min_threads = 1;
+  unsigned max_threads = 64;
+  double scale_up_threshold = 0.8;
+  double scale_down_threshold = 0.2;
+  void fields(config::Schema& v);
+};
+
+struct ThreadSettings {
+  unsigned pool_size = 0;  // 0: one per core
+  unsigned queue_capacity = 10'000;
+  bool affinity = false;
+  std::vector<PoolSettings> pools;
+  AutoscaleSettings autoscale;
+  void fields(config::Schema& v);
+};
+
+enum class SinkType : std::uint8_t { Console, File };
+enum class SinkFormat : std::uint8_t { Json, Text };
+enum class Overflow : std::uint8_t { Block, DropNewest, DropOldest };
+
+struct SinkSettings {
+  SinkType type = SinkType::Console;
+  std::string path = "keel.log";
+  Threshold level = Threshold::Inherit;
+  SinkFormat format = SinkFormat::Json;
+  void fields(config::Schema& v);
+};
+
+struct LoggingSettings {
+  bool enabled = true;
+  bool async = true;
+  Threshold level = Threshold::Inherit;
+  ByteSize ring_buffer_size = ByteSize::mib(1);
+  Overflow overflow = Overflow::DropNewest;
+  std::vector<SinkSettings> sinks = std::vector<SinkSettings>(1);
+  void fields(config::Schema& v);
+};
+
+enum class DatabaseType : std::uint8_t { Sqlite };
+enum class Synchronous : std::uint8_t { Full, Normal, Off };
+
+struct DatabaseSettings {
+  DatabaseType type = DatabaseType::Sqlite;
+  std::string path = "data/app.db";
+  unsigned pool_size = 2;
+  Duration timeout = 5_s;
+  ByteSize cache_size = ByteSize::mib(4);
+  ByteSize buffer_size = ByteSize::kib(16);
+  Synchronous synchronous = Synchronous::Full;
+  std::string migrations = "db/migrations";
+  void fields(config::Schema& v);
+};
+
+struct HttpSettings {
+  std::string address = "127.0.0.1";
+  std::uint16_t port = 8080;  // 0: any free one
+  std::uint32_t max_connections = 10'000;
+  bool keep_alive = true;
+  std::uint32_t max_requests_per_connection = 1'000'000;
+  Duration request_timeout = 30_s;
+  Duration header_timeout = 10_s;
+  Duration body_timeout = 30_s;
+  Duration idle_timeout = 60_s;
+  Duration send_timeout = 30_s;
+  Duration drain_timeout = 30_s;
+  ByteSize max_body = ByteSize::mib(1);
+  ByteSize max_header = ByteSize::kib(64);
+  ByteSize max_header_line = ByteSize::kib(16);
+  ByteSize max_request_line = ByteSize::kib(8);
+  std::uint32_t max_header_count = 100;
+  bool access_log = true;
+  void fields(config::Schema& v);
+};
+
+enum class Engine : std::uint8_t { Auto, Uring, Epoll };
+
+struct NetworkSettings {
+  unsigned workers = 0;  // 0: one per core
+  Engine engine = Engine::Auto;
+  bool tcp_nodelay = true;
+  ByteSize read_buffer_size = ByteSize::kib(16);
+  ByteSize write_buffer_size = ByteSize::kib(16);
+  ByteSize send_buffer;  // 0: as the system has it
+  ByteSize recv_buffer;  // 0: as the system has it
+  HttpSettings http;
+  void fields(config::Schema& v);
+};
+
+struct MetricsSettings {
+  std::string export_address = "127.0.0.1";
+  std::uint16_t export_port = 9090;  // 0: any free one
+  double sample_rate = 1.0;
+  void fields(config::Schema& v);
+};
+
+struct HealthSettings {
+  Duration check_interval = 10_s;
+  void fields(config::Schema& v);
+};
+
+struct MonitoringSettings {
+  bool enabled = true;
+  MetricsSettings metrics;
+  HealthSettings health;
+  void fields(config::Schema& v);
+};
+
+struct JsonSettings {
+  bool pretty_print = false;
+  void fields(config::Schema& v);
+};
+
+struct ContainerSettings {
+  JsonSettings json;
+  void fields(config::Schema& v);
+};
+
+struct Settings {
+  CommonSettings common;
+  ThreadSettings thread;
+  LoggingSettings logging;
+  DatabaseSettings database;
+  NetworkSettings network;
+  MonitoringSettings monitoring;
+  ContainerSettings container;
+
+  void fields(config::Schema& v);
+  // Rules between fields; load() calls it. A deriving struct with rules of its own calls it from its check().
+  void check(config::Checks& checks) const;
+
+  // Lines below this are not recorded: logging.level, else common.log_level.
+  Level log_level() const noexcept;
+  // Lines below this are not for `sink`: its own level, else Trace (what was recorded is written).
+  static Level level_of(const SinkSettings& sink) noexcept;
+
+  // The keys that were set explicitly, are accepted, and have no effect in this version; for one warning at start.
+  static std::vector<std::string_view> unused(const config::Origins& origins);
+};
+
+}  // namespace keel::app

@@ -1,0 +1,285 @@
+#include "keel/app/settings.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+namespace keel::app {
+namespace {
+
+struct Loaded {
+  Result<Settings> settings;
+  config::Origins origins;
+};
+
+Loaded load(const std::string& yaml, std::vector<const char*> args = {}) {
+  char name[] = "/tmp/keel-settings-XXXXXX";
+  const int fd = mkstemp(name);
+  EXPECT_EQ(write(fd, yaml.data(), yaml.size()), static_cast<ssize_t>(yaml.size()));
+  close(fd);
+  const char* const none[] = {nullptr};
+  config::Origins origins;
+  auto settings = config::load<Settings>(
+      {.file = yaml.empty() ? "" : name, .args = args, .environment = none, .origins = &origins});
+  std::remove(name);
+  if (!settings) ADD_FAILURE() << settings.error().message();
+  return {std::move(settings), std::move(origins)};
+}
+
+TEST(Settings, are_safe_by_default) {
+  const Settings settings;
+
+  EXPECT_EQ(settings.network.http.address, "127.0.0.1");
+  EXPECT_EQ(settings.monitoring.metrics.export_address, "127.0.0.1");
+  EXPECT_EQ(settings.database.synchronous, Synchronous::Full);
+  EXPECT_EQ(settings.network.http.max_body, ByteSize::mib(1));
+  EXPECT_EQ(settings.log_level(), Level::Info);
+}
+
+TEST(Settings, defaults_are_within_their_own_ranges) {
+  const std::string described = config::describe(Settings(), config::Origins());
+
+  const Loaded again = load(described);
+
+  EXPECT_EQ(config::describe(*again.settings, config::Origins()), described);
+}
+
+// The configurations that the reference of the seven systems prints, key by key.
+TEST(Settings, load_the_four_end_to_end_scenarios) {
+  const auto logged = load(R"(
+thread:
+  pool_size: 8
+logging:
+  enabled: true
+  async: true
+  sinks:
+    - type: file
+      path: /tmp/server.log
+      level: info
+network:
+  http:
+    port: 8080
+    max_connections: 1000
+)");
+  EXPECT_EQ(logged.settings->thread.pool_size, 8u);
+  ASSERT_EQ(logged.settings->logging.sinks.size(), 1u);
+  EXPECT_EQ(logged.settings->logging.sinks[0].type, SinkType::File);
+  EXPECT_EQ(logged.settings->logging.sinks[0].path, "/tmp/server.log");
+  EXPECT_EQ(Settings::level_of(logged.settings->logging.sinks[0]), Level::Info);
+  EXPECT_EQ(logged.settings->network.http.max_connections, 1000u);
+
+  const auto stored = load(R"(
+thread:
+  pool_size: 16
+database:
+  type: sqlite
+  path: /tmp/benchmark.db
+  pool_size: 10
+  timeout_sec: 5
+network:
+  http:
+    port: 8080
+    max_connections: 2000
+)");
+  EXPECT_EQ(stored.settings->database.path, "/tmp/benchmark.db");
+  EXPECT_EQ(stored.settings->database.timeout, 5_s);
+
+  const auto watched = load(R"(
+thread:
+  pool_size: 32
+  queue_capacity: 10000
+monitoring:
+  enabled: true
+  metrics:
+    export_port: 9090
+  health:
+    check_interval_sec: 10
+)");
+  EXPECT_EQ(watched.settings->monitoring.health.check_interval, 10_s);
+
+  const auto full = load(R"(
+common:
+  log_level: debug
+thread:
+  pool_size: 24
+logging:
+  enabled: true
+  async: true
+database:
+  type: sqlite
+  pool_size: 15
+network:
+  http:
+    port: 8080
+    max_connections: 3000
+monitoring:
+  enabled: true
+container:
+  json:
+    pretty_print: false
+)");
+  EXPECT_EQ(full.settings->log_level(), Level::Debug);
+  EXPECT_FALSE(full.settings->database.path.empty());
+}
+
+TEST(Settings, load_the_tuning_advice) {
+  const auto shared = load("thread:\n  pool_size: 16  # Shared by all systems\n");
+  EXPECT_EQ(shared.settings->thread.pool_size, 16u);
+
+  const auto pools = load(R"(
+thread:
+  pools:
+    - name: network
+      size: 12
+    - name: database
+      size: 8
+)");
+  ASSERT_EQ(pools.settings->thread.pools.size(), 2u);
+  EXPECT_EQ(pools.settings->thread.pools[1].name, "database");
+  EXPECT_EQ(pools.settings->thread.pools[1].size, 8u);
+
+  const auto elastic = load(R"(
+thread:
+  autoscale:
+    enabled: true
+    min_threads: 8
+    max_threads: 32
+    scale_up_threshold: 0.8
+    scale_down_threshold: 0.2
+)");
+  EXPECT_EQ(elastic.settings->thread.autoscale.max_threads, 32u);
+
+  const auto memory = load(R"(
+database:
+  pool_size: 10
+  buffer_size_kb: 16
+logging:
+  ring_buffer_size_mb: 8
+network:
+  read_buffer_size_kb: 4
+  write_buffer_size_kb: 4
+)");
+  EXPECT_EQ(memory.settings->logging.ring_buffer_size, ByteSize::mib(8));
+  EXPECT_EQ(memory.settings->network.read_buffer_size, ByteSize::kib(4));
+}
+
+TEST(Settings, load_the_three_templates) {
+  const auto throughput = load(R"(
+thread:
+  pool_size: 16
+  queue_capacity: 10000
+logging:
+  enabled: true
+  async: true
+  sinks:
+    - type: file
+      level: warn
+network:
+  http:
+    port: 8080
+    max_connections: 5000
+    keep_alive: true
+    request_timeout_sec: 30
+monitoring:
+  enabled: true
+  metrics:
+    sample_rate: 0.1
+)");
+  EXPECT_FALSE(throughput.settings->logging.sinks[0].path.empty());
+  EXPECT_EQ(throughput.settings->monitoring.metrics.sample_rate, 0.1);
+
+  const auto storage = load(R"(
+thread:
+  pool_size: 24
+database:
+  pool_size: 20
+  timeout_sec: 10
+  cache_size_mb: 256
+logging:
+  enabled: true
+  async: true
+  level: info
+monitoring:
+  enabled: true
+)");
+  EXPECT_EQ(storage.settings->database.cache_size, ByteSize::mib(256));
+
+  const auto latency = load(R"(
+thread:
+  pool_size: 8
+  affinity: true
+logging:
+  enabled: false
+network:
+  tcp_nodelay: true
+  send_buffer_kb: 2
+  recv_buffer_kb: 2
+monitoring:
+  enabled: true
+  metrics:
+    sample_rate: 0.01
+)");
+  EXPECT_TRUE(latency.settings->thread.affinity);
+  EXPECT_FALSE(latency.settings->logging.enabled);
+  EXPECT_EQ(latency.settings->network.send_buffer, ByteSize::kib(2));
+}
+
+TEST(Settings, name_the_keys_that_were_set_and_have_no_effect) {
+  const auto none = load("", {"--thread.pool_size=3"});
+  EXPECT_TRUE(Settings::unused(none.origins).empty());
+
+  const auto some = load("thread: {autoscale: {enabled: false}}\n", {"--container.json.pretty_print=true"});
+  EXPECT_EQ(Settings::unused(some.origins),
+            (std::vector<std::string_view>{"thread.autoscale.enabled", "container.json.pretty_print"}));
+}
+
+TEST(Settings, without_effect_lists_only_keys_that_exist) {
+  // Setting each key of the vocabulary to what it is already finds every entry of the list, or the list is wrong.
+  const auto all = load(config::describe(Settings(), config::Origins()));
+
+  EXPECT_EQ(Settings::unused(all.origins).size(), 10u);
+}
+
+TEST(Settings, refuse_what_contradicts_itself) {
+  const char* const args[] = {"--thread.pools=[{name: a}, {name: a}, {size: 2}]", "--thread.autoscale.min_threads=100",
+                              "--thread.autoscale.scale_up_threshold=0.1", "--logging.sinks=[{type: file, path: ''}]",
+                              "--database.path="};
+  const char* const none[] = {nullptr};
+
+  const auto loaded = config::load<Settings>({.args = args, .environment = none});
+
+  ASSERT_FALSE(loaded.is_ok());
+  EXPECT_EQ(loaded.error().message(),
+            "--thread.pools: thread.pools.1.name: two pools have the name \"a\"\n"
+            "thread.pools.2.name: a pool needs a name\n"
+            "--thread.autoscale.min_threads: is above thread.autoscale.max_threads\n"
+            "thread.autoscale.scale_down_threshold: is above thread.autoscale.scale_up_threshold\n"
+            "--logging.sinks: logging.sinks.0.path: a file sink needs a path\n"
+            "--database.path: is empty: expected the name of a file");
+}
+
+struct ShopConfig : Settings {
+  unsigned shelves = 3;
+  template <class Visitor>
+  void fields(Visitor& v) {
+    Settings::fields(v);
+    config::field(v, "shelves", shelves, "how many there are");
+  }
+};
+
+TEST(Settings, are_extended_by_deriving) {
+  const char* const args[] = {"--shelves=5", "--network.http.port=0"};
+  const char* const none[] = {nullptr};
+
+  const auto loaded = config::load<ShopConfig>({.args = args, .environment = none});
+
+  ASSERT_TRUE(loaded.is_ok()) << loaded.error().message();
+  EXPECT_EQ(loaded->shelves, 5u);
+  EXPECT_EQ(loaded->network.http.port, 0);
+}
+
+}  // namespace
+}  // namespace keel::app

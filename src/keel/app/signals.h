@@ -1,0 +1,58 @@
+// keel/app/signals.h — SIGTERM, SIGINT and SIGHUP, taken by the main thread as values.
+//
+//   app::SignalWaiter signals;                    // first thing in main, before any thread starts
+//   …start…
+//   while (signals.wait() == app::Signal::Reload) reload();
+//   signals.end_on_next();                        // the drain begins: a second SIGTERM or SIGINT ends at once
+//   …drain…
+//
+// The constructor blocks the three signals in its thread, and so in every thread started later, and ignores SIGPIPE
+// (a write to a closed socket is an error of that write). The destructor puts everything back.
+//
+// Threads: all calls on the thread that made it, except request_stop(), which any thread may call. One per process.
+// Cancellation: request_stop() ends a wait.
+
+#pragma once
+
+#include <signal.h>
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+
+#include "keel/base/time.h"
+
+namespace keel::app {
+
+enum class Signal : std::uint8_t { Terminate, Interrupt, Reload };  // SIGTERM, SIGINT, SIGHUP
+
+class SignalWaiter {
+ public:
+  SignalWaiter();
+  ~SignalWaiter();
+  SignalWaiter(const SignalWaiter&) = delete;
+  SignalWaiter& operator=(const SignalWaiter&) = delete;
+
+  // The next signal; waits for it. Signals of one kind that come while nobody waits are one.
+  Signal wait() noexcept;
+  // The same for at most `timeout`; nothing when none came.
+  std::optional<Signal> wait_for(Duration timeout) noexcept;
+
+  // From here on the next SIGTERM or SIGINT ends the process at once, with the exit status 128 + its number and
+  // without destructors: for one that came since the last wait(), before this returns. SIGHUP has no effect any more.
+  // Idempotent.
+  void end_on_next() noexcept;
+
+  // As if SIGTERM had come; without effect once end_on_next() was called.
+  void request_stop() noexcept;
+
+ private:
+  sigset_t signals_;
+  sigset_t mask_before_;
+  struct sigaction pipe_before_;
+  struct sigaction terminate_before_;
+  struct sigaction interrupt_before_;
+  std::atomic<bool> ending_ = false;
+};
+
+}  // namespace keel::app

@@ -1,0 +1,104 @@
+#include "keel/app/signals.h"
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "keel/base/host.h"
+
+namespace keel::app {
+namespace {
+
+TEST(SignalWaiter, tells_which_signal_came) {
+  SignalWaiter signals;
+
+  kill(getpid(), SIGHUP);
+  EXPECT_EQ(signals.wait(), Signal::Reload);
+  kill(getpid(), SIGINT);
+  EXPECT_EQ(signals.wait(), Signal::Interrupt);
+  kill(getpid(), SIGTERM);
+  EXPECT_EQ(signals.wait_for(1_s), Signal::Terminate);
+}
+
+TEST(SignalWaiter, gives_nothing_when_the_time_is_up) {
+  SignalWaiter signals;
+
+  EXPECT_EQ(signals.wait_for(5_ms), std::nullopt);
+  EXPECT_EQ(signals.wait_for(Duration()), std::nullopt);
+}
+
+TEST(SignalWaiter, waits_while_other_threads_run_undisturbed) {
+  SignalWaiter signals;
+  auto other = Host::current().start_thread("stopper", [&] {
+    sigset_t mask;
+    pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+    EXPECT_EQ(sigismember(&mask, SIGTERM), 1);
+    signals.request_stop();
+  });
+
+  EXPECT_EQ(signals.wait(), Signal::Terminate);
+  other->join();
+}
+
+TEST(SignalWaiter, makes_a_broken_pipe_an_error_of_the_write) {
+  SignalWaiter signals;
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  close(ends[0]);
+
+  EXPECT_EQ(write(ends[1], "x", 1), -1);
+  EXPECT_EQ(errno, EPIPE);
+  close(ends[1]);
+}
+
+TEST(SignalWaiter, puts_everything_back) {
+  sigset_t before;
+  pthread_sigmask(SIG_SETMASK, nullptr, &before);
+  {
+    SignalWaiter signals;
+    signals.end_on_next();
+    signals.request_stop();
+  }
+  sigset_t after;
+  pthread_sigmask(SIG_SETMASK, nullptr, &after);
+  struct sigaction action;
+  sigaction(SIGTERM, nullptr, &action);
+
+  EXPECT_EQ(sigismember(&before, SIGTERM), sigismember(&after, SIGTERM));
+  EXPECT_EQ(action.sa_handler, SIG_DFL);
+}
+
+TEST(SignalWaiterDeathTest, ends_at_once_on_the_second_signal) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto drain = [](int second) {
+    SignalWaiter signals;
+    kill(getpid(), SIGTERM);
+    signals.wait();
+    signals.end_on_next();
+    kill(getpid(), SIGHUP);
+    kill(getpid(), second);
+    pause();
+  };
+
+  EXPECT_EXIT(drain(SIGTERM), testing::ExitedWithCode(128 + SIGTERM), "second signal while draining: ending at once");
+  EXPECT_EXIT(drain(SIGINT), testing::ExitedWithCode(128 + SIGINT), "ending at once");
+}
+
+TEST(SignalWaiterDeathTest, does_not_miss_a_second_signal_that_came_early) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto drain = [] {
+    SignalWaiter signals;
+    kill(getpid(), SIGTERM);
+    signals.wait();
+    kill(getpid(), SIGTERM);
+    signals.end_on_next();
+    _exit(0);
+  };
+
+  EXPECT_EXIT(drain(), testing::ExitedWithCode(128 + SIGTERM), "");
+}
+
+}  // namespace
+}  // namespace keel::app
