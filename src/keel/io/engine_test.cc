@@ -629,19 +629,31 @@ TEST_P(Engines, deferred_jobs_run_after_the_completions_of_a_turn_and_before_the
 TEST_P(Engines, another_thread_posts_and_ends_the_wait) {
   if (!is_real()) GTEST_SKIP() << "a simulation has one thread";
   struct Mark : Job {
-    Mark() : Job([](Job& job) noexcept { static_cast<Mark&>(job).ran = std::this_thread::get_id(); }) {}
+    Mark() : Job([](Job& job) noexcept {
+      auto& self = static_cast<Mark&>(job);
+      self.ran = std::this_thread::get_id();
+      if (self.last_of != nullptr) self.last_of->stop();
+    }) {}
     std::thread::id ran;
+    Loop* last_of = nullptr;
   };
+  // So that a lost wake-up fails the test instead of hanging it.
+  struct TooLate : Timer {
+    explicit TooLate(Loop& l) : Timer([](Timer& timer) noexcept { static_cast<TooLate&>(timer).loop.stop(); }), loop(l) {}
+    Loop& loop;
+  } too_late(loop());
   std::deque<Mark> marks(100);
-  const Instant start = now();
+  marks.back().last_of = &loop();
+  loop().start_timer(too_late, now() + 10_s);
   std::thread other([&] {
     for (Mark& mark : marks) loop().post(mark);
   });
 
-  while (marks.back().ran == std::thread::id()) loop().turn(now() + 20_s);
+  loop().run();
   other.join();
 
-  EXPECT_LT(now() - start, 10_s);
+  EXPECT_TRUE(too_late.is_running()) << "a wake-up was lost";
+  loop().stop_timer(too_late);
   for (const Mark& mark : marks) EXPECT_EQ(mark.ran, std::this_thread::get_id());
 }
 
