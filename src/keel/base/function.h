@@ -64,7 +64,7 @@ class Function<R(A...)> {
   };
   template <class D>
   static constexpr Operations inline_operations = {
-      [](void* at, A&&... a) -> R { return (*static_cast<D*>(at))(std::forward<A>(a)...); },
+      [](void* at, A&&... a) -> R { return static_cast<R>((*static_cast<D*>(at))(std::forward<A>(a)...)); },
       [](void* from, void* to) noexcept {
         new (to) D(std::move(*static_cast<D*>(from)));
         static_cast<D*>(from)->~D();
@@ -72,7 +72,7 @@ class Function<R(A...)> {
       [](void* at) noexcept { static_cast<D*>(at)->~D(); }};
   template <class D>
   static constexpr Operations heap_operations = {
-      [](void* at, A&&... a) -> R { return (**static_cast<D**>(at))(std::forward<A>(a)...); },
+      [](void* at, A&&... a) -> R { return static_cast<R>((**static_cast<D**>(at))(std::forward<A>(a)...)); },
       [](void* from, void* to) noexcept { *static_cast<D**>(to) = *static_cast<D**>(from); },
       [](void* at) noexcept { delete *static_cast<D**>(at); }};
 
@@ -96,7 +96,7 @@ class FunctionRef<R(A...)> {
     requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> && std::is_invocable_r_v<R, F&, A...>)
   FunctionRef(F&& f) noexcept
       : object_(const_cast<void*>(static_cast<const void*>(&f))), call_([](void* object, A... a) -> R {
-          return (*static_cast<std::remove_reference_t<F>*>(object))(std::forward<A>(a)...);
+          return static_cast<R>((*static_cast<std::remove_reference_t<F>*>(object))(std::forward<A>(a)...));
         }) {}
   R operator()(A... arguments) const { return call_(object_, std::forward<A>(arguments)...); }
 

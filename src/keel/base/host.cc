@@ -5,6 +5,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include <cstring>
 #include <thread>
 
 #include "keel/base/check.h"
@@ -21,7 +22,9 @@ class SystemThread final : public Thread {
     pthread_sigmask(SIG_SETMASK, &all, &before);
     thread_ = std::thread([body = std::move(body)] { body(); });
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    pthread_setname_np(thread_.native_handle(), name);
+    char shown[16] = {};  // The system refuses longer names.
+    std::strncpy(shown, name, sizeof shown - 1);
+    pthread_setname_np(thread_.native_handle(), shown);
   }
   ~SystemThread() override { join(); }
   void join() override {

@@ -29,11 +29,11 @@ class Duration {
   constexpr double count_seconds() const { return static_cast<double>(ns_) * 1e-9; }
 
   constexpr auto operator<=>(const Duration&) const = default;
-  constexpr Duration operator-() const { return Duration(-ns_); }
+  constexpr Duration operator-() const { return Duration() - *this; }
   friend constexpr Duration operator+(Duration a, Duration b) { return Duration(add(a.ns_, b.ns_)); }
-  friend constexpr Duration operator-(Duration a, Duration b) { return Duration(add(a.ns_, -b.ns_)); }
+  friend constexpr Duration operator-(Duration a, Duration b) { return Duration(subtract(a.ns_, b.ns_)); }
   friend constexpr Duration operator*(Duration a, std::int64_t n) { return scaled(n, a.ns_); }
-  friend constexpr Duration operator/(Duration a, std::int64_t n) { return Duration(a.ns_ / n); }
+  friend constexpr Duration operator/(Duration a, std::int64_t n) { return n == -1 ? -a : Duration(a.ns_ / n); }
 
  private:
   explicit constexpr Duration(std::int64_t ns) : ns_(ns) {}
@@ -43,6 +43,13 @@ class Duration {
       return a > 0 ? std::numeric_limits<std::int64_t>::max() : std::numeric_limits<std::int64_t>::min();
     }
     return sum;
+  }
+  static constexpr std::int64_t subtract(std::int64_t a, std::int64_t b) {
+    std::int64_t difference = 0;
+    if (__builtin_sub_overflow(a, b, &difference)) {
+      return b < 0 ? std::numeric_limits<std::int64_t>::max() : std::numeric_limits<std::int64_t>::min();
+    }
+    return difference;
   }
   static constexpr Duration scaled(std::int64_t count, std::int64_t unit) {
     std::int64_t product = 0;

@@ -1,0 +1,84 @@
+#include "keel/base/buffer.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+namespace keel {
+namespace {
+
+TEST(Buffer, begins_empty_and_owns_nothing) {
+  const Buffer buffer;
+  EXPECT_TRUE(buffer.empty());
+  EXPECT_EQ(buffer.capacity(), 0u);
+  EXPECT_EQ(buffer.view(), "");
+}
+
+TEST(Buffer, keeps_its_bytes_while_it_grows) {
+  Buffer buffer;
+  std::string expected;
+
+  for (int i = 0; i < 5000; ++i) {
+    const std::string piece = std::to_string(i);
+    buffer.append(piece);
+    buffer.push_back(',');
+    expected += piece + ',';
+  }
+  buffer.append({});
+
+  EXPECT_EQ(buffer.view(), expected);
+}
+
+TEST(Buffer, takes_bytes_written_behind_its_end) {
+  Buffer buffer;
+  buffer.append("ab");
+
+  std::memcpy(buffer.reserve(2), "cd", 2);
+  buffer.commit(2);
+
+  EXPECT_EQ(buffer.view(), "abcd");
+  EXPECT_EQ(buffer.capacity(), 256u);
+}
+
+TEST(Buffer, consumes_from_the_front) {
+  Buffer buffer;
+  buffer.append("abcd");
+
+  buffer.consume(3);
+  EXPECT_EQ(buffer.view(), "d");
+  buffer.consume(1);
+  EXPECT_TRUE(buffer.empty());
+}
+
+TEST(Buffer, keeps_its_block_when_cleared_and_gives_it_back_when_released) {
+  Buffer buffer;
+  buffer.append("abc");
+
+  buffer.clear();
+  EXPECT_EQ(buffer.size(), 0u);
+  EXPECT_EQ(buffer.capacity(), 256u);
+
+  buffer.release();
+  EXPECT_EQ(buffer.capacity(), 0u);
+  buffer.append("again");
+  EXPECT_EQ(buffer.view(), "again");
+}
+
+TEST(Buffer, is_empty_after_it_was_moved_from) {
+  Buffer first;
+  first.append("abc");
+
+  Buffer second(std::move(first));
+  EXPECT_EQ(second.view(), "abc");
+  EXPECT_EQ(first.capacity(), 0u);
+
+  Buffer third;
+  third.append("gone");
+  third = std::move(second);
+  EXPECT_EQ(third.view(), "abc");
+  EXPECT_EQ(second.capacity(), 0u);
+}
+
+}  // namespace
+}  // namespace keel

@@ -1,0 +1,101 @@
+#include "keel/base/error.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace keel {
+namespace {
+
+static_assert(sizeof(Error) == 8);
+
+TEST(Error, keeps_a_literal_by_pointer) {
+  static const char text[] = "no such user";
+  const Error error(Code::NotFound, text);
+
+  EXPECT_EQ(error.code(), Code::NotFound);
+  EXPECT_EQ(error.message().data(), text);
+  EXPECT_EQ(error.errno_value(), 0);
+}
+
+TEST(Error, copies_a_text_that_was_made) {
+  std::string text = "user 7";
+  const Error error = Error::text(Code::Conflict, text);
+  text = "other!";
+
+  EXPECT_EQ(error.message(), "user 7");
+  EXPECT_EQ(error.describe(), "user 7");
+}
+
+TEST(Error, puts_context_in_front_and_keeps_code_and_errno) {
+  const Error error = Error::from_errno("open", ENOENT).because("reading config").because("starting");
+
+  EXPECT_EQ(error.code(), Code::NotFound);
+  EXPECT_EQ(error.errno_value(), ENOENT);
+  EXPECT_EQ(error.message(), "starting: reading config: open");
+  EXPECT_EQ(error.describe(), "starting: reading config: open: No such file or directory");
+}
+
+TEST(Error, gives_errnos_the_code_that_says_what_to_do) {
+  const std::pair<int, Code> rows[] = {
+      {ENOENT, Code::NotFound},          {EADDRINUSE, Code::AlreadyExists}, {EACCES, Code::PermissionDenied},
+      {EINVAL, Code::InvalidArgument},   {EMFILE, Code::ResourceExhausted}, {ENOSPC, Code::ResourceExhausted},
+      {ETIMEDOUT, Code::DeadlineExceeded}, {ECANCELED, Code::Cancelled},    {EAGAIN, Code::Unavailable},
+      {ECONNRESET, Code::Unavailable},   {ENOSYS, Code::Unsupported},       {EPROTO, Code::Protocol},
+      {EIO, Code::DataLoss},             {EXDEV, Code::Internal}};
+  for (const auto& [number, code] : rows) {
+    EXPECT_EQ(Error::from_errno("call", number).code(), code) << number;
+    EXPECT_EQ(Error::from_errno("call", number).errno_value(), number);
+  }
+}
+
+TEST(Error, changes_its_code_and_nothing_else) {
+  const Error error = Error::from_errno("connect", ECONNREFUSED).because("peer").as(Code::Internal);
+
+  EXPECT_EQ(error.code(), Code::Internal);
+  EXPECT_EQ(error.errno_value(), ECONNREFUSED);
+  EXPECT_EQ(error.message(), "peer: connect");
+}
+
+TEST(Error, clones_deeply) {
+  Error first = Error::text(Code::DataLoss, "page 3");
+  Error second = first.clone();
+  const Error literal = Error(Code::NotFound, "gone").clone();
+  first = Error(Code::NotFound, "replaced");
+
+  EXPECT_EQ(second.message(), "page 3");
+  EXPECT_EQ(second.code(), Code::DataLoss);
+  EXPECT_EQ(literal.message(), "gone");
+}
+
+TEST(Error, moves_its_text) {
+  Error first = Error::text(Code::DataLoss, "page 3");
+  Error second(std::move(first));
+  Error third(Code::NotFound, "x");
+  third = std::move(second);
+
+  EXPECT_EQ(third.message(), "page 3");
+  EXPECT_EQ(second.message(), "");
+}
+
+TEST(Error, gives_every_code_a_name_a_status_and_a_level) {
+  std::set<std::string> names;
+  for (int i = 0; i < code_count; ++i) {
+    const auto code = static_cast<Code>(i);
+    names.emplace(to_string(code));
+    EXPECT_GE(http_status(code), 400);
+    EXPECT_LE(http_status(code), 504);
+    EXPECT_GE(log_level(code), Level::Info);
+  }
+  EXPECT_EQ(names.size(), static_cast<std::size_t>(code_count));
+  EXPECT_EQ(to_string(Code::Internal), "Internal");
+  EXPECT_EQ(http_status(Code::InvalidArgument), 400);
+  EXPECT_EQ(http_status(Code::ResourceExhausted), 503);
+  EXPECT_EQ(log_level(Code::Internal), Level::Error);
+}
+
+}  // namespace
+}  // namespace keel

@@ -1,0 +1,83 @@
+#include "keel/base/host.h"
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+
+#include <csignal>
+#include <string>
+
+namespace keel {
+namespace {
+
+class FixedHost final : public Host {
+ public:
+  Instant now() noexcept override { return Instant::from_ns(42); }
+  std::int64_t wall_ns() noexcept override { return 7; }
+  std::uint64_t random() noexcept override { return 4; }
+  void start_timer(Timer&, Instant) noexcept override {}
+  void stop_timer(Timer&) noexcept override {}
+  std::unique_ptr<Thread> start_thread(const char*, Function<void()>) override { return nullptr; }
+};
+
+TEST(Host, is_the_system_until_another_is_installed) {
+  FixedHost fixed;
+  EXPECT_EQ(&Host::current(), &Host::system());
+
+  EXPECT_EQ(Host::set_current(&fixed), nullptr);
+  EXPECT_EQ(Host::current().now(), Instant::from_ns(42));
+  EXPECT_EQ(Host::set_current(nullptr), &fixed);
+
+  EXPECT_EQ(&Host::current(), &Host::system());
+}
+
+TEST(Host, is_current_for_one_thread_only) {
+  FixedHost fixed;
+  Host::set_current(&fixed);
+  Host* seen = nullptr;
+
+  Host::system().start_thread("other", [&seen] { seen = &Host::current(); })->join();
+
+  Host::set_current(nullptr);
+  EXPECT_EQ(seen, &Host::system());
+}
+
+TEST(Host, has_a_clock_that_does_not_go_back_and_a_calendar) {
+  const Instant first = Host::system().now();
+  const Instant second = Host::system().now();
+
+  EXPECT_LE(first, second);
+  EXPECT_GT(Host::system().wall_ns(), 1'700'000'000'000'000'000);
+}
+
+TEST(Host, gives_different_random_numbers) { EXPECT_NE(Host::system().random(), Host::system().random()); }
+
+TEST(Host, runs_threads_with_their_name_and_every_signal_blocked) {
+  std::string name;
+  bool blocked = false;
+
+  Host::system().start_thread("a-name-longer-than-fits", [&] {
+    // The name is set by the starter, so it may come a moment after the body begins.
+    char text[16] = "";
+    for (int i = 0; i < 10'000'000 && std::string_view(text) != "a-name-longer-t"; ++i) {
+      pthread_getname_np(pthread_self(), text, sizeof text);
+    }
+    name = text;
+    sigset_t mask;
+    pthread_sigmask(SIG_BLOCK, nullptr, &mask);
+    blocked = sigismember(&mask, SIGTERM) == 1;
+  })->join();
+
+  EXPECT_EQ(name, "a-name-longer-t");
+  EXPECT_TRUE(blocked);
+  sigset_t mask;
+  pthread_sigmask(SIG_BLOCK, nullptr, &mask);
+  EXPECT_EQ(sigismember(&mask, SIGTERM), 0) << "the starter's own mask is as it was";
+}
+
+TEST(HostDeathTest, has_no_timers_on_the_plain_system) {
+  Timer timer;
+  EXPECT_DEATH(Host::system().start_timer(timer, Instant::never()), "timers are started on a worker");
+}
+
+}  // namespace
+}  // namespace keel
