@@ -10,6 +10,7 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <tuple>
 
 #include "keel/app/internal/config_tree.h"
 #include "keel/base/check.h"
@@ -575,7 +576,9 @@ class Loader {
     problem(at, join(path, shown(key)) + shown(below), text);
   }
 
-  void record(const std::string& path, std::string where) { origins_.entries_.push_back({path, std::move(where)}); }
+  void record(const std::string& path, std::string where) {
+    origins_.entries_.push_back({path, std::move(where), ++recorded_});
+  }
   void forget_below(const std::string& path) {
     std::erase_if(origins_.entries_, [&](const Origins::Entry& e) {
       return e.path.size() > path.size() && e.path.starts_with(path) && e.path[path.size()] == '.';
@@ -584,7 +587,9 @@ class Loader {
   // By path; of several for one path the last, which won.
   void sort_origins() {
     auto& entries = origins_.entries_;
-    std::stable_sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
+    std::sort(entries.begin(), entries.end(), [](const Origins::Entry& a, const Origins::Entry& b) {
+      return std::tie(a.path, a.order) < std::tie(b.path, b.order);
+    });
     std::size_t kept = 0;
     for (std::size_t i = 0; i < entries.size(); ++i) {
       if (i + 1 < entries.size() && entries[i].path == entries[i + 1].path) continue;
@@ -600,6 +605,7 @@ class Loader {
   std::string place_;  // The file, variable or flag that is being applied.
   std::vector<std::string> problems_;
   Origins origins_;
+  std::size_t recorded_ = 0;
 };
 
 void Checks::refuse(std::string_view path, std::string_view problem) { loader_.refuse(path, problem); }

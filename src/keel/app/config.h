@@ -13,7 +13,7 @@
 //       config::field(v, "connections_max", connections_max, "for the whole process", {1, 1024});
 //       config::field(v, "acquire_timeout", acquire_timeout, "how long a request may wait for a connection");
 //     }
-//     void check(config::Checks& checks) const;               // optional, of the outermost struct: rules between fields
+//     void check(config::Checks& checks) const;               // optional, outermost struct only: rules between fields
 //   };
 //   Result<StoreConfig> config = config::load<StoreConfig>({.file = "service.yaml", .args = args});
 //
@@ -212,6 +212,7 @@ class Origins {
   struct Entry {
     std::string path;
     std::string where;
+    std::size_t order;  // In which it was set: the last one counts.
   };
   std::vector<Entry> entries_;  // Sorted by path.
 };

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 #include <sstream>
+#include <tuple>
 #include <utility>
 
 namespace keel::config {
@@ -186,7 +187,9 @@ void refuse_duplicates(const Node& node, const std::string& path, std::vector<Pa
   std::vector<const Node*> sorted;
   if (node.kind == Node::Kind::Map) {
     for (const Node& child : node.children) sorted.push_back(&child);
-    std::stable_sort(sorted.begin(), sorted.end(), [](const Node* a, const Node* b) { return a->key < b->key; });
+    std::sort(sorted.begin(), sorted.end(), [](const Node* a, const Node* b) {
+      return std::tie(a->key, a) < std::tie(b->key, b);  // Of one key, in the order written: they are in one vector.
+    });
   }
   for (std::size_t i = 1; i < sorted.size(); ++i) {
     if (sorted[i]->key != sorted[i - 1]->key) continue;
@@ -217,7 +220,9 @@ Node parse_tree(std::string_view text, std::vector<ParseProblem>& problems) {
       parser.HandleNextDocument(nothing);
     }
     refuse_duplicates(builder.root, {}, problems);
-    std::stable_sort(problems.begin(), problems.end(), [](const auto& a, const auto& b) { return a.line < b.line; });
+    std::sort(problems.begin(), problems.end(), [](const ParseProblem& a, const ParseProblem& b) {
+      return std::tie(a.line, a.path, a.text) < std::tie(b.line, b.path, b.text);
+    });
     return std::move(builder.root);
   } catch (const Refused& refused) {
     problems.push_back({refused.line, {}, refused.text});
