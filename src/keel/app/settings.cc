@@ -95,7 +95,7 @@ void LoggingSettings::fields(config::Schema& v) {
 
 void DatabaseSettings::fields(config::Schema& v) {
   field(v, "type", type, "the kind of database", database_type_names);
-  field(v, "path", path, "the database's file; its folder must exist");
+  field(v, "path", path, "the database's file; its folder is made when it is not there");
   field(v, "pool_size", pool_size, "connections of the database pool, for reads that are too long for a loop",
         {1, 1024});
   field(v, "timeout_sec", timeout, "how long to wait for another process's lock", {1_ms, 1_h});
@@ -106,6 +106,8 @@ void DatabaseSettings::fields(config::Schema& v) {
         "when a commit is on disk: full: before it is acknowledged; normal and off may lose acknowledged writes when "
         "the machine fails",
         synchronous_names);
+  field(v, "group_max", group_max, "writes that one commit may take together; 1: a commit, and an fsync, for each",
+        {1, 65'536});
   field(v, "migrations", migrations, "folder of NNNN_name.sql, applied at start; empty text: none");
 }
 

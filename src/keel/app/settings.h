@@ -93,6 +93,7 @@ struct DatabaseSettings {
   ByteSize cache_size = ByteSize::mib(4);
   ByteSize buffer_size = ByteSize::kib(16);
   Synchronous synchronous = Synchronous::Full;
+  unsigned group_max = 512;
   std::string migrations = "db/migrations";
   void fields(config::Schema& v);
 };

@@ -3,7 +3,7 @@
 //   {"type":"about:blank","title":"Not Found","status":404,"detail":"no such user"}
 //
 // The one place where an Error becomes a response. What a client may not know (Internal, DataLoss) keeps its text out
-// of the body; the server logs it with the trace id that the body names.
+// of the body; the server logs it.
 
 #pragma once
 

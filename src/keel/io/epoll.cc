@@ -253,7 +253,8 @@ class EpollEngine final : public Engine {
       std::uint64_t count = 0;
       ++system_calls_;
       [[maybe_unused]] const ssize_t got = read(wake_, &count, sizeof count);
-      waking_.store(false, std::memory_order_release);
+      // An exchange, so that whoever saw it set has its job seen by the look at the queue that follows.
+      waking_.exchange(false, std::memory_order_acq_rel);
       return 0;
     }
     const int fd = static_cast<int>(event.data.u64 & 0xffffffff);

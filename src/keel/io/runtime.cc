@@ -63,8 +63,8 @@ Result<> Runtime::start() {
   const std::vector<int> cores = allowed_cores();
   int index = 0;
   for (auto& worker : workers_) {
-    char name[16];
-    std::snprintf(name, sizeof name, "keel-worker-%d", index % 1000);
+    char name[32];
+    std::snprintf(name, sizeof name, "worker-%d", index);
     const int core = options_.pin ? cores[static_cast<std::size_t>(index) % cores.size()] : -1;
     Worker* at = worker.get();
     at->thread = Host::system().start_thread(name, [this, at, index, core] {

@@ -355,7 +355,8 @@ class UringEngine final : public Engine {
   int handle(const io_uring_cqe& completion) noexcept {
     if (completion.user_data == ignore_key) return 0;
     if (completion.user_data == wake_key) {
-      waking_.store(false, std::memory_order_release);
+      // An exchange, so that whoever saw it set has its job seen by the look at the queue that follows.
+      waking_.exchange(false, std::memory_order_acq_rel);
       arm_wake();
       return 0;
     }
@@ -433,11 +434,7 @@ class UringEngine final : public Engine {
 
   int accepted(Accept& op, int result) noexcept {
     if (result >= 0) {
-      if (op.cancelling) {
-        close(result);
-        if (!op.armed) make_ready(op);
-        return 0;
-      }
+      // While it is being cancelled, too: a connection that was accepted is not lost.
       op.result = result;
       op.more = true;
       op.done(op);

@@ -1,0 +1,115 @@
+// keel/app/app.h — a service from start to end: configuration, logs, workers, servers, signals, drain.
+//
+//   int main(int argc, char** argv) {
+//     auto [settings, origins] = app::load_or_exit("accounts", argc, argv);
+//     app::App app("accounts", settings, origins);
+//     Users users(app.database());                  // ordinary constructors: the wiring is readable
+//     http::Router router;
+//     users.mount(router);
+//     app.serve(router);
+//     return app.run();                             // start in order; on SIGTERM drain, stop in reverse
+//   }
+//
+// The admin listener (monitoring.metrics) serves /metrics, /healthz and /readyz, and nothing else does.
+// SIGTERM and SIGINT: readiness fails, listeners close, requests in progress are answered with Connection: close, the
+// database commits what it was given, logs are flushed; all within network.http.drain_timeout. A second one ends the
+// process at once. SIGHUP opens log files again.
+//
+// Errors:   what prevents the start is one line on standard error, and the exit code 1 (2 for the configuration).
+// Threads:  all calls on the main thread.
+// Lifetime: what handlers refer to is made before run() and outlives it; the router outlives the App's run().
+
+#pragma once
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "keel/app/config.h"
+#include "keel/app/health.h"
+#include "keel/app/settings.h"
+#include "keel/base/result.h"
+#include "keel/http/server.h"
+#include "keel/io/runtime.h"
+#include "keel/observe/metric.h"
+
+namespace keel::db {
+class Database;
+}
+
+namespace keel::app {
+
+template <class S>
+struct Loaded {
+  S settings;
+  config::Origins origins;
+};
+
+namespace internal {
+std::vector<const char*> words(int argc, char** argv);
+[[noreturn]] void show_and_exit(std::string_view name, const std::string& text);
+[[noreturn]] void refuse_and_exit(std::string_view name, const Error& error);
+}  // namespace internal
+
+// Loads the configuration: `file` unless --config names another (empty: none), the environment (KEEL_…), the command
+// line. Answers --help, --print-config and --check-config, and ends the process; a mistake ends it with the exit code 2.
+template <class S = Settings>
+Loaded<S> load_or_exit(std::string_view name, int argc, char** argv, std::string file = {}) {
+  const auto args = internal::words(argc, argv);
+  const config::Action action = config::action(args);
+  if (action == config::Action::Help) internal::show_and_exit(name, config::help<S>());
+  Loaded<S> loaded;
+  auto settings = config::load<S>({.file = std::move(file), .args = args, .origins = &loaded.origins});
+  if (!settings) internal::refuse_and_exit(name, settings.error());
+  loaded.settings = *std::move(settings);
+  if (action == config::Action::PrintConfig) {
+    internal::show_and_exit(name, config::describe(loaded.settings, loaded.origins));
+  }
+  if (action == config::Action::CheckConfig) internal::show_and_exit(name, "the configuration is good\n");
+  return loaded;
+}
+
+class App {
+ public:
+  // Starts logging and the workers. Make it before any other thread.
+  App(std::string name, const Settings& settings, const config::Origins& origins);
+  ~App();
+  App(const App&) = delete;
+  App& operator=(const App&) = delete;
+
+  const Settings& settings() const noexcept { return settings_; }
+  io::Runtime& runtime() noexcept { return *runtime_; }
+  metrics::Registry& metrics() noexcept { return registry_; }
+  Health& health() noexcept { return health_; }
+
+  // The configured database, opened and migrated at the first call.
+  db::Database& database();
+  // Serves `router` at network.http's address from run() on.
+  void serve(const http::Router& router);
+
+  // Starts what was asked for, says where it is, waits for a signal, drains and stops. The exit code: 0 when every
+  // accepted request was answered.
+  int run();
+
+  // Why the process cannot go on: one line on standard error, logs flushed, exit code 1.
+  [[noreturn]] void fail_start(const Error& error);
+
+ private:
+  struct Parts;
+  void start_admin();
+  void print_ready() const;
+  int drain();
+
+  const std::string name_;
+  const Settings& settings_;
+  Instant began_;
+  std::unique_ptr<Parts> parts_;     // Signals and logs: first to come, last to go.
+  metrics::Registry registry_;
+  Health health_;
+  std::unique_ptr<io::Runtime> runtime_;
+  log::Logger log_;
+};
+
+}  // namespace keel::app
