@@ -3,7 +3,6 @@
 #include <cstring>
 #include <new>
 
-#include "keel/base/check.h"
 #include "keel/base/pool.h"
 
 namespace keel::db {
@@ -19,9 +18,8 @@ Arguments::Arguments(std::span<const Value> values) {
   for (const Value& value : values) {
     if (has_bytes(value)) bytes += value.size;
   }
-  KEEL_CHECK(bytes <= 0x7fffffff, "the arguments of one statement are less than 2 GiB");
   block_ = pool_allocate(bytes);
-  bytes_ = static_cast<std::uint32_t>(bytes);
+  bytes_ = bytes;
   count_ = static_cast<std::uint32_t>(values.size());
   char* free = static_cast<char*>(block_) + values.size_bytes();
   Value* copy = static_cast<Value*>(block_);

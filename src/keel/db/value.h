@@ -35,22 +35,27 @@ struct Value {
   constexpr Value(const T& text) noexcept : kind(ValueKind::Text), bytes(nullptr) {
     const std::string_view view(text);
     bytes = view.data() != nullptr ? view.data() : "";
-    size = static_cast<std::uint32_t>(view.size());
+    size = clamp(view.size());
   }
   Value(std::span<const std::byte> blob) noexcept
       : kind(ValueKind::Blob),
-        size(static_cast<std::uint32_t>(blob.size())),
+        size(clamp(blob.size())),
         bytes(blob.data() != nullptr ? reinterpret_cast<const char*>(blob.data()) : "") {}
   template <class T>
   constexpr Value(const std::optional<T>& value) noexcept : Value(value ? Value(*value) : Value()) {}
 
   ValueKind kind = ValueKind::Null;
-  std::uint32_t size = 0;  // Bytes of text or blob, at most 2 GiB.
+  std::uint32_t size = 0;  // Bytes of text or blob. SQLite refuses more than 10^9 (ResourceExhausted).
   union {
     std::int64_t integer;
     double real;
     const char* bytes;
   };
+
+ private:
+  static constexpr std::uint32_t clamp(std::size_t bytes) noexcept {
+    return bytes < 0xffffffff ? static_cast<std::uint32_t>(bytes) : 0xffffffff;
+  }
 };
 static_assert(sizeof(Value) == 16);
 
@@ -70,7 +75,7 @@ class Arguments {
 
  private:
   void* block_ = nullptr;
-  std::uint32_t bytes_ = 0;
+  std::size_t bytes_ = 0;
   std::uint32_t count_ = 0;
 };
 

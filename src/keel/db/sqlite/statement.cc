@@ -40,10 +40,10 @@ Result<> Statement::bind(std::span<const Value> values) {
         code = sqlite3_bind_double(statement_, index, value.real);
         break;
       case ValueKind::Text:
-        code = sqlite3_bind_text(statement_, index, value.bytes, static_cast<int>(value.size), SQLITE_STATIC);
+        code = sqlite3_bind_text64(statement_, index, value.bytes, value.size, SQLITE_STATIC, SQLITE_UTF8);
         break;
       case ValueKind::Blob:
-        code = sqlite3_bind_blob(statement_, index, value.bytes, static_cast<int>(value.size), SQLITE_STATIC);
+        code = sqlite3_bind_blob64(statement_, index, value.bytes, value.size, SQLITE_STATIC);
         break;
     }
     if (code != SQLITE_OK) [[unlikely]] return std::unexpected(error_of(sqlite3_db_handle(statement_), code));

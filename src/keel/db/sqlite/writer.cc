@@ -10,6 +10,8 @@
 namespace keel::db::sqlite {
 namespace {
 
+// Longer is never meant, and waiting forever cannot be added to a clock.
+constexpr Duration hold_limit = 1_h;
 constexpr const char* outcome_unknown = "the disk failed while this was being committed: its outcome is unknown";
 
 }  // namespace
@@ -261,7 +263,7 @@ void Writer::hold(Write& begin) noexcept {
     finish(begin);
     return;
   }
-  const Instant until = Host::current().now() + options_.hold_max;
+  const Instant until = Host::current().now() + std::min(options_.hold_max, hold_limit);
   {
     std::lock_guard lock(mutex_);
     held_ = ++transactions_begun_;
