@@ -81,6 +81,14 @@ LogWriterOptions log_options(const Settings& settings) {
   return options;
 }
 
+Result<> make_folder_of(const std::string& file) {
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  std::error_code error;
+  if (!folder.empty()) std::filesystem::create_directories(folder, error);
+  if (!error) return {};
+  return Error::from_errno("mkdir", error.value()).because("creating the folder '" + folder.string() + "'");
+}
+
 Result<Address> listen_address(const std::string& host, std::uint16_t port) {
   if (host.starts_with("unix:")) return Address::parse(host);
   return Address::ip(host, port);
@@ -143,6 +151,10 @@ App::App(std::string name, const Settings& settings, const config::Origins& orig
       log_("app") {
   log::set_ring_options({settings.logging.ring_buffer_size.bytes, overflow_of(settings.logging.overflow)});
   log::set_level(settings.logging.enabled ? settings.log_level() : Level::Fatal);
+  for (const SinkSettings& sink : settings.logging.sinks) {
+    if (sink.type != SinkType::File || !settings.logging.enabled) continue;
+    if (auto made = make_folder_of(sink.path); !made) fail_start(std::move(made).error().because("logging.sinks"));
+  }
   auto logs = LogWriter::make(log_options(settings));
   if (!logs) fail_start(logs.error());
   parts_->logs = *std::move(logs);
@@ -196,13 +208,7 @@ void App::fail_start(const Error& error) {
 db::Database& App::database() {
   if (parts_->database != nullptr) return *parts_->database;
   const DatabaseSettings& from = settings_.database;
-  const std::filesystem::path folder = std::filesystem::path(from.path).parent_path();
-  std::error_code made;
-  if (!folder.empty()) std::filesystem::create_directories(folder, made);
-  if (made) {
-    fail_start(Error::from_errno("mkdir", made.value())
-                   .because("database.path: creating the folder '" + folder.string() + "'"));
-  }
+  if (auto made = make_folder_of(from.path); !made) fail_start(std::move(made).error().because("database.path"));
   db::DatabaseOptions options;
   options.path = from.path;
   options.migrations = from.migrations;
