@@ -134,6 +134,7 @@ struct App::Parts {
   std::unique_ptr<LogWriter> logs;
   std::unique_ptr<Prometheus> exporter;
   std::unique_ptr<ProcessMetrics> process;
+  std::vector<std::pair<std::string, std::unique_ptr<ThreadPool>>> pools;
   std::unique_ptr<db::Database> database;
   std::vector<metrics::GaugeFunction> database_metrics;
   std::unique_ptr<http::Router> admin_router;
@@ -163,7 +164,8 @@ App::App(std::string name, const Settings& settings, const config::Origins& orig
   }
   http::Response::set_json_options({.pretty_print = settings.container.json.pretty_print});
 
-  auto runtime = io::Runtime::make({.workers = static_cast<int>(settings.network.workers),
+  const unsigned workers = settings.network.workers != 0 ? settings.network.workers : pool_size("network", 0);
+  auto runtime = io::Runtime::make({.workers = static_cast<int>(workers),
                                     .engine = engine_of(settings.network.engine),
                                     .pin = settings.thread.affinity});
   if (!runtime) fail_start(runtime.error());
@@ -185,6 +187,7 @@ App::App(std::string name, const Settings& settings, const config::Origins& orig
 App::~App() {
   parts_->server.reset();
   parts_->admin.reset();
+  for (auto& [name, pool] : parts_->pools) pool->stop();
   if (parts_->database != nullptr) parts_->database->close();
   if (runtime_ != nullptr) runtime_->stop();
   parts_->database_metrics.clear();
@@ -215,7 +218,7 @@ db::Database& App::database() {
   options.synchronous = synchronous_of(from.synchronous);
   options.busy_timeout = from.timeout;
   options.cache_kib = static_cast<int>(from.cache_size.bytes / 1024);
-  options.pool_size = static_cast<int>(from.pool_size);
+  options.pool_size = static_cast<int>(pool_size("database", from.pool_size));
   options.writer.group_max = static_cast<int>(from.group_max);
   auto opened = db::Database::open(options);
   if (!opened) fail_start(std::move(opened).error().because("database '" + from.path + "'"));
@@ -249,6 +252,26 @@ db::Database& App::database() {
   return database;
 }
 
+unsigned App::pool_size(std::string_view name, unsigned otherwise) const {
+  for (const PoolSettings& pool : settings_.thread.pools) {
+    if (pool.name == name) return pool.size;
+  }
+  return otherwise;
+}
+
+ThreadPool& App::pool(std::string_view name) {
+  for (auto& [known, pool] : parts_->pools) {
+    if (known == name) return *pool;
+  }
+  const unsigned otherwise =
+      settings_.thread.pool_size != 0 ? settings_.thread.pool_size : static_cast<unsigned>(runtime_->workers());
+  auto made = std::make_unique<ThreadPool>(ThreadPoolOptions{.name = std::string(name),
+                                                             .threads = static_cast<int>(pool_size(name, otherwise)),
+                                                             .queue_max = settings_.thread.queue_capacity});
+  parts_->pools.emplace_back(name, std::move(made));
+  return *parts_->pools.back().second;
+}
+
 void App::serve(const http::Router& router) {
   const HttpSettings& from = settings_.network.http;
   auto address = listen_address(from.address, from.port);
@@ -260,6 +283,8 @@ void App::serve(const http::Router& router) {
   options.limits = limits_of(from);
   options.access_log = from.access_log;
   options.listen.no_delay = settings_.network.tcp_nodelay;
+  options.listen.send_buffer_bytes = static_cast<int>(settings_.network.send_buffer.bytes);
+  options.listen.receive_buffer_bytes = static_cast<int>(settings_.network.recv_buffer.bytes);
   if (settings_.monitoring.enabled) options.metrics = &registry_;
   parts_->server = std::make_unique<http::Server>(router, std::move(options));
 }

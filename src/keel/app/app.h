@@ -31,6 +31,7 @@
 #include "keel/app/health.h"
 #include "keel/app/settings.h"
 #include "keel/base/result.h"
+#include "keel/exec/thread_pool.h"
 #include "keel/http/server.h"
 #include "keel/io/runtime.h"
 #include "keel/observe/metric.h"
@@ -86,6 +87,9 @@ class App {
 
   // The configured database, opened and migrated at the first call.
   db::Database& database();
+  // The pool `name` of thread.pools, made at the first call; a name that is not listed there has thread.pool_size
+  // threads. For blocking or heavy work: co_await resume_on(app.pool("images")). Ends after the servers have drained.
+  ThreadPool& pool(std::string_view name);
   // Serves `router` at network.http's address from run() on.
   void serve(const http::Router& router);
 
@@ -98,6 +102,7 @@ class App {
 
  private:
   struct Parts;
+  unsigned pool_size(std::string_view name, unsigned otherwise) const;
   void start_admin();
   void print_ready() const;
   int drain();

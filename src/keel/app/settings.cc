@@ -44,7 +44,6 @@ constexpr std::string_view without_effect[] = {
     "network.read_buffer_size_kb",
     "network.write_buffer_size_kb",
     "monitoring.health.check_interval_sec",
-    "container.json.pretty_print",
 };
 
 }  // namespace

@@ -231,9 +231,9 @@ TEST(Settings, name_the_keys_that_were_set_and_have_no_effect) {
   const auto none = load("", {"--thread.pool_size=3"});
   EXPECT_TRUE(Settings::unused(none.origins).empty());
 
-  const auto some = load("thread: {autoscale: {enabled: false}}\n", {"--container.json.pretty_print=true"});
+  const auto some = load("thread: {autoscale: {enabled: false}}\n", {"--database.buffer_size_kb=32"});
   EXPECT_EQ(Settings::unused(some.origins),
-            (std::vector<std::string_view>{"thread.autoscale.enabled", "container.json.pretty_print"}));
+            (std::vector<std::string_view>{"thread.autoscale.enabled", "database.buffer_size_kb"}));
 }
 
 TEST(Settings, without_effect_lists_only_keys_that_exist) {

@@ -14,9 +14,8 @@
 namespace keel::io {
 namespace {
 
-Result<> set_option(int fd, int level, int option, const char* what) {
-  const int one = 1;
-  if (setsockopt(fd, level, option, &one, sizeof one) != 0) return fail_errno(what, errno);
+Result<> set_option(int fd, int level, int option, const char* what, int value = 1) {
+  if (setsockopt(fd, level, option, &value, sizeof value) != 0) return fail_errno(what, errno);
   return {};
 }
 
@@ -27,6 +26,12 @@ Result<> prepare_listener(int fd, const Address& address, const ListenOptions& o
     // Accepted sockets inherit it: no system call per connection.
     if (options.no_delay) KEEL_TRY_VOID(set_option(fd, IPPROTO_TCP, TCP_NODELAY, "setsockopt TCP_NODELAY"));
     if (address.family() == AF_INET6) KEEL_TRY_VOID(set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, "setsockopt IPV6_V6ONLY"));
+  }
+  if (options.send_buffer_bytes > 0) {
+    KEEL_TRY_VOID(set_option(fd, SOL_SOCKET, SO_SNDBUF, "setsockopt SO_SNDBUF", options.send_buffer_bytes));
+  }
+  if (options.receive_buffer_bytes > 0) {
+    KEEL_TRY_VOID(set_option(fd, SOL_SOCKET, SO_RCVBUF, "setsockopt SO_RCVBUF", options.receive_buffer_bytes));
   }
   if (bind(fd, address.system(), address.system_size()) != 0) return fail_errno("bind", errno);
   if (listen(fd, options.backlog) != 0) return fail_errno("listen", errno);

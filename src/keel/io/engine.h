@@ -24,6 +24,8 @@ struct ListenOptions {
   int backlog = 4096;        // Connections the kernel holds before accept; bounded by net.core.somaxconn.
   bool reuse_port = false;   // Several listeners on one port, one per worker; the kernel spreads connections.
   bool no_delay = true;      // TCP_NODELAY, inherited by accepted connections.
+  int send_buffer_bytes = 0;     // SO_SNDBUF, inherited; 0: as the system has it (it then grows by itself).
+  int receive_buffer_bytes = 0;  // SO_RCVBUF, the same.
 };
 
 class Engine {
