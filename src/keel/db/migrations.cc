@@ -129,9 +129,10 @@ Result<> apply_in_transaction(Connection& connection, const Migration& migration
 Result<bool> apply_next(Connection& connection, const std::vector<Migration>& migrations, int& version) {
   KEEL_TRY_VOID(connection.run_script("begin immediate"));
   const auto work = [&]() -> Result<bool> {
-    KEEL_TRY_VOID(connection.run_script(
-        "create table if not exists keel_migrations ("
-        "version integer primary key, name text not null, checksum text not null, applied_at integer not null) strict"));
+    KEEL_TRY_VOID(
+        connection.run_script("create table if not exists keel_migrations ("
+                              "version integer primary key, name text not null, checksum text not null, applied_at "
+                              "integer not null) strict"));
     KEEL_TRY(version, check_applied(connection, migrations));
     if (static_cast<std::size_t>(version) == migrations.size()) return false;
     KEEL_TRY_VOID(apply_in_transaction(connection, migrations[static_cast<std::size_t>(version)]));

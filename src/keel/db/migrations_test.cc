@@ -76,7 +76,8 @@ TEST_F(Migrations, a_syntax_error_names_its_own_line) {
 }
 
 TEST_F(Migrations, a_failing_statement_names_its_line) {
-  file("0001_bad.sql", "create table t (id integer primary key);\ninsert into t values (1);\ninsert into t values (1);");
+  file("0001_bad.sql",
+       "create table t (id integer primary key);\ninsert into t values (1);\ninsert into t values (1);");
 
   EXPECT_EQ(error(), "migrations: 0001_bad.sql:3: UNIQUE constraint failed: t.id");
 }

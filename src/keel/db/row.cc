@@ -18,7 +18,7 @@ std::int64_t Row::to_integer(double value) noexcept {
 
 std::string_view Row::name(int column) const {
   KEEL_CHECK(column >= 0 && column < columns_, "a column that is named is in the row");
-  if (rows_.names_.empty()) return sqlite3_column_name(rows_.statement_, column);
+  KEEL_CHECK(!rows_.names_.empty(), "rows that are handed out know their names");
   const char* at = rows_.names_.data();
   for (int i = 0; i < column; ++i) at += std::strlen(at) + 1;
   return at;
@@ -27,7 +27,6 @@ std::string_view Row::name(int column) const {
 void Rows::clear() noexcept {
   data_.clear();
   names_.clear();
-  statement_ = nullptr;
   count_ = 0;
   columns_ = 0;
 }
@@ -43,10 +42,7 @@ void Rows::for_each(FunctionRef<void(const Row&)> f) const {
 }
 
 void Rows::capture(sqlite3_stmt* statement) {
-  if (count_ == 0) {
-    columns_ = sqlite3_data_count(statement);
-    statement_ = statement;
-  }
+  if (count_ == 0) columns_ = sqlite3_data_count(statement);
   const std::size_t start = data_.size();
   const std::size_t head = Row::record_head + static_cast<std::size_t>(columns_) * sizeof(Value);
   data_.reserve(head);

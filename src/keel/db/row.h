@@ -93,14 +93,13 @@ class Rows {
 
   // Used by Statement: copies the row on which `statement` stands.
   void capture(sqlite3_stmt* statement);
-  // Keeps the column names of `statement`, which may go away before the rows do.
+  // And, after the last one, the names of its columns.
   void capture_names(sqlite3_stmt* statement);
 
  private:
   friend class Row;
   Buffer data_;   // Records: their size (8 bytes), the Values, the bytes; each a multiple of 8.
-  Buffer names_;  // Each ended by a zero byte; empty while statement_ can be asked.
-  sqlite3_stmt* statement_ = nullptr;
+  Buffer names_;  // Each ended by a zero byte.
   std::size_t count_ = 0;
   int columns_ = 0;
 };

@@ -1,4 +1,5 @@
-// Each case, chosen by CASE, is refused by the compiler (CMakeLists.txt looks for the name of the reason). CASE 0 compiles.
+// Each case, chosen by CASE, is refused by the compiler (CMakeLists.txt looks for the name of the reason). CASE 0
+// compiles.
 
 #include "keel/db/sql.h"
 

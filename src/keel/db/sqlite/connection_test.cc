@@ -108,8 +108,11 @@ TEST_F(SqliteConnection, a_result_beyond_its_limit_is_refused) {
 }
 
 TEST_F(SqliteConnection, a_limit_in_steps_interrupts_and_can_be_used_again) {
-  auto lengthy = connection->prepare("with recursive n(i) as (select 1 union all select i + 1 from n where i < 1000000) "
-                                     "select count(*) from n").value();
+  auto lengthy = connection
+                     ->prepare(
+                         "with recursive n(i) as (select 1 union all select i + 1 from n where i < 1000000) "
+                         "select count(*) from n")
+                     .value();
   auto brief = connection->prepare("select 1").value();
   connection->limit_steps(2000);
 

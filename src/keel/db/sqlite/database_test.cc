@@ -439,7 +439,8 @@ TEST_F(SqliteDatabase, closing_commits_what_is_queued_and_refuses_the_rest) {
 
   EXPECT_EQ(outcomes, std::vector<int>(200, 0));
   EXPECT_EQ(loop.run(add_user(*database, "late")).error().code(), Code::Unavailable);
-  EXPECT_EQ(std::filesystem::exists(options.path + "-wal") && std::filesystem::file_size(options.path + "-wal") > 0, false);
+  EXPECT_EQ(std::filesystem::exists(options.path + "-wal") && std::filesystem::file_size(options.path + "-wal") > 0,
+            false);
   reopen();
   EXPECT_EQ(count(), 200);
 }

@@ -66,7 +66,8 @@ class Durability : public ::testing::Test {
     std::vector<std::string> tokens = stored();
     std::sort(tokens.begin(), tokens.end());
     for (const std::string& token : acknowledged) {
-      EXPECT_TRUE(std::binary_search(tokens.begin(), tokens.end(), token)) << token << " was acknowledged and is not there";
+      EXPECT_TRUE(std::binary_search(tokens.begin(), tokens.end(), token))
+          << token << " was acknowledged and is not there";
     }
   }
 

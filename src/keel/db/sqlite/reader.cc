@@ -47,11 +47,15 @@ Result<Reader::Outcome> Reader::read(Sql sql, std::span<const Value> values, Row
   Result<> result = entry->statement.run(values, rows, rows_bytes_max_);
   connection_->stop_steps();
   if (result) [[likely]] {
+    // A read within a row of this one may drop the statement from the cache.
+    rows.capture_names(entry->statement.handle());
     reads.add();
     return Outcome::Done;
   }
   if (open_ && connection_->is_autocommit()) open_ = false;
-  if (!connection_->step_limit_met() && rows.bytes() <= rows_bytes_max_) return std::unexpected(std::move(result).error());
+  if (!connection_->step_limit_met() && rows.bytes() <= rows_bytes_max_) {
+    return std::unexpected(std::move(result).error());
+  }
   ++entry->budget_exceeded;
   budget_exceeded.add();
   rows.clear();

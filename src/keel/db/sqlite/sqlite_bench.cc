@@ -26,7 +26,8 @@ struct Fixture {
   void fill(int rows) {
     auto insert = [rows](sqlite::Connection& connection) -> Result<> {
       for (int i = 0; i < rows; ++i) {
-        KEEL_TRY_VOID(connection.run("insert into users (name, email, age) values ('alice', 'alice@example.com', $1)", i));
+        KEEL_TRY_VOID(
+            connection.run("insert into users (name, email, age) values ('alice', 'alice@example.com', $1)", i));
       }
       return {};
     };

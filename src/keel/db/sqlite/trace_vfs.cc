@@ -54,7 +54,9 @@ sqlite3_file* below(sqlite3_file* file) noexcept { return file_of(file)->below()
 State& state_of(sqlite3_vfs* vfs) noexcept { return *static_cast<State*>(vfs->pAppData); }
 
 int close_file(sqlite3_file* f) { return below(f)->pMethods->xClose(below(f)); }
-int read_file(sqlite3_file* f, void* to, int n, sqlite3_int64 at) { return below(f)->pMethods->xRead(below(f), to, n, at); }
+int read_file(sqlite3_file* f, void* to, int n, sqlite3_int64 at) {
+  return below(f)->pMethods->xRead(below(f), to, n, at);
+}
 int write_file(sqlite3_file* f, const void* from, int n, sqlite3_int64 at) {
   File& file = *file_of(f);
   if (file.is_wal) {
@@ -147,7 +149,9 @@ std::vector<std::string> TraceVfs::violations() const {
   for (std::size_t i = 0; i < events.size(); ++i) {
     if (events[i].what != State::What::Acknowledged) continue;
     std::size_t at = 0;
-    while (at < i && !(events[at].what == State::What::Write && events[at].bytes.find(events[i].bytes) != std::string::npos)) ++at;
+    while (at < i &&
+           !(events[at].what == State::What::Write && events[at].bytes.find(events[i].bytes) != std::string::npos))
+      ++at;
     std::uint64_t first_sync = 0;
     bool synced = false;
     for (; at < i && !synced; ++at) {
