@@ -21,6 +21,7 @@
 #include "keel/base/time.h"
 #include "keel/http/parser.h"
 #include "keel/http/path.h"
+#include "keel/observe/log.h"
 
 namespace keel::http {
 
@@ -53,6 +54,8 @@ class Request {
   Arena& arena() noexcept { return *arena_; }
   // When the head had arrived, on the worker's clock.
   Instant started() const noexcept { return started_; }
+  // Names this request in every log line that is recorded while it is handled.
+  log::TraceId trace() const noexcept { return trace_; }
 
  private:
   friend class Connection;
@@ -69,6 +72,7 @@ class Request {
   std::string_view route_;
   std::string_view allow_;  // For the router's 405 and OPTIONS.
   Instant started_;
+  log::TraceId trace_;
   PathParams params_;
 };
 

@@ -59,14 +59,21 @@ int Loop::turn(Instant until) {
   ++turns_;
   int handled = run_posted();
   handled += wheel_.advance(now_);
-  if (!deferred_.empty()) handled += run_all(deferred_.take_all());
+  run_deferred();
   // A local job that was posted meanwhile, or a stop, must not wait for a completion.
   const bool idle = local_.empty() && deferred_.empty() && !stopping_.load(std::memory_order_acquire) &&
                     remote_.load(std::memory_order_acquire) == nullptr;
   const Instant wait = idle ? std::min(until, wheel_.next()) : Instant();
   engine_->wait(wait);
   read_clock();
-  return handled + engine_->dispatch();
+  handled += engine_->dispatch();
+  run_deferred();
+  return handled;
+}
+
+// Before each harvest: of the engine's completions, and of what other threads have posted.
+void Loop::run_deferred() noexcept {
+  if (!deferred_.empty()) run_all(deferred_.take_all());
 }
 
 int Loop::run_all(Job* jobs) noexcept {

@@ -1,7 +1,7 @@
 // keel/io/loop.h — the event loop of one worker: an engine, a timer wheel and a queue of jobs.
 //
-// A turn is: run posted jobs, fire due timers, run what was deferred, then let the engine submit, wait and call
-// done() for each completion. While a loop runs it is the thread's Host and its Executor: now() is the time at which
+// A turn is: run posted jobs, fire due timers, then let the engine submit, wait and call done() for each completion.
+// What was deferred runs before the engine is asked, and again before posted jobs are. While a loop runs it is the thread's Host and its Executor: now() is the time at which
 // this turn's completions were harvested, timers live on its wheel, post() wakes it from any thread.
 //
 // Threads:  post(), stop() and wake-ups from any thread; everything else on the loop's own thread.
@@ -89,6 +89,7 @@ class Loop final : public Executor, public Host {
     }
   };
   int run_posted() noexcept;
+  void run_deferred() noexcept;
   static int run_all(Job* jobs) noexcept;
   void read_clock() noexcept;
 
