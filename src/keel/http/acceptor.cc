@@ -1,5 +1,6 @@
 #include "keel/http/acceptor.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -11,6 +12,8 @@ namespace {
 
 // After EMFILE and its like: how long to leave the listener alone.
 constexpr Duration retry_pause = 50_ms;
+// When draining: how long to take in the connections that the kernel holds.
+constexpr Duration last_call = 2_ms;
 
 bool is_exhaustion(int number) noexcept {
   return number == EMFILE || number == ENFILE || number == ENOMEM || number == ENOBUFS;
@@ -38,6 +41,7 @@ void Acceptor::begin() {
 void Acceptor::accepted() {
   const std::int32_t result = accept_.result;
   if (result >= 0) {
+    if (aborting_) return engine_.close(result);
     tally.accepted.add();
     Connection::begin(*this, result);
     // A refusal would cost as much as an answer: above the limit connections wait in the kernel's queue.
@@ -50,7 +54,11 @@ void Acceptor::accepted() {
     return;
   }
   if (draining_) return close_listener();
-  if (full_) return;
+  if (result == -ECANCELED) {
+    // For there were too many; perhaps there no longer are.
+    if (!full_) begin();
+    return;
+  }
   if (is_exhaustion(-result)) {
     server_.log_.warn("cannot accept", Error::from_errno("accept", -result));
     loop_.start_timer(retry_, loop_.now() + retry_pause);
@@ -65,22 +73,31 @@ void Acceptor::begin_drain(Duration grace) {
   draining_ = true;
   grace_ = grace;
   loop_.stop_timer(retry_);
-  if (accept_.pending) {
-    engine_.cancel(accept_);
-  } else {
-    close_listener();
-  }
+  if (!full_) begin();
+  loop_.start_timer(last_call_, loop_.now() + std::min(last_call, grace));
   connections_.for_each([](Connection& connection) { connection.begin_drain(); });
   check_drained();
 }
 
 void Acceptor::abort_all() {
+  aborting_ = true;
   begin_drain(Duration());
+  loop_.stop_timer(last_call_);
+  stop_accepting();
   connections_.for_each([](Connection& connection) { connection.end(); });
+}
+
+void Acceptor::stop_accepting() {
+  if (accept_.pending) {
+    engine_.cancel(accept_);
+  } else {
+    close_listener();
+  }
 }
 
 void Acceptor::close_listener() {
   if (listener_ < 0) return;
+  loop_.stop_timer(last_call_);
   engine_.close(listener_);
   listener_ = -1;
   check_drained();

@@ -56,6 +56,7 @@ class Acceptor {
   const Limits& limits() const noexcept { return server_.options_.limits; }
   const Router& router() const noexcept { return server_.router_; }
   void accepted();
+  void stop_accepting();
   void close_listener();
   void ended();
   void check_drained();
@@ -69,10 +70,12 @@ class Acceptor {
   io::Engine& engine_;
   Member<io::Accept, Acceptor, &Acceptor::accepted> accept_{*this};
   Member<Timer, Acceptor, &Acceptor::begin> retry_{*this};
+  Member<Timer, Acceptor, &Acceptor::stop_accepting> last_call_{*this};
   Duration grace_ = Duration::forever();
   const std::uint32_t connections_max_;
   int listener_;
   bool draining_ = false;
+  bool aborting_ = false;
   bool full_ = false;
   bool closed_ = false;
   List<Connection> connections_;

@@ -115,6 +115,7 @@ void Connection::take(std::string_view bytes) {
       in_.append(process(bytes));
     } else {
       in_.append(bytes);
+      kept_ready_ = true;
       if (can_process()) process_kept();
     }
   }
@@ -170,6 +171,8 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view h
   request.head_ = &head;
   request.arena_ = &acceptor_.scratch_;
   request.started_ = acceptor_.loop_.now();
+  request.trace_ = {acceptor_.loop_.random(), acceptor_.loop_.random()};
+  const log::ScopedTrace trace(request.trace_);
   ++requests_;
   if (!head.keep_alive()) peer_closes_ = true;
   const Router::Match match = acceptor_.router().match(request);
@@ -187,6 +190,7 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view h
       Result<Response> answer = match.handler->at_once(request);
       if (answer) answer->close();
       close_ = true;
+      peer_closes_ = false;
       respond(request, match, std::move(answer));
       acceptor_.scratch_.rewind();
       return {};
@@ -207,7 +211,7 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view h
     acceptor_.scratch_.rewind();
     return rest.substr(length);
   }
-  Active& active = activate(head, head_bytes, match);
+  Active& active = activate(request, head_bytes);
   if (!has_body) {
     run_active();
     return rest;
@@ -220,16 +224,16 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view h
 }
 
 // The request's memory: head bytes copied, its views following them.
-Connection::Active& Connection::activate(const RequestHead& head, std::string_view head_bytes,
-                                         const Router::Match& match) {
+Connection::Active& Connection::activate(const Request& request, std::string_view head_bytes) {
   active_ = new_pooled<Active>();
-  active_->head = head;
+  active_->head = *request.head_;
   active_->head.rebase(active_->arena.copy(head_bytes).data());
   active_->request.head_ = &active_->head;
   active_->request.arena_ = &active_->arena;
-  active_->request.started_ = acceptor_.loop_.now();
+  active_->request.started_ = request.started_;
+  active_->request.trace_ = request.trace_;
+  // Once more, for the views of the parameters.
   active_->match = acceptor_.router().match(active_->request);
-  KEEL_DCHECK(active_->match.handler == match.handler, "a request matches the same route again");
   return *active_;
 }
 
@@ -267,6 +271,7 @@ std::string_view Connection::feed_body(std::string_view rest) {
 
 void Connection::run_active() {
   Active& active = *active_;
+  const log::ScopedTrace trace(active.request.trace_);
   if (active.match.handler->at_once) {
     phase_ = Phase::Head;
     Result<Response> answer = [&]() -> Result<Response> {
@@ -313,6 +318,7 @@ void Connection::free_active() { free_pooled(std::exchange(active_, nullptr)); }
 
 void Connection::respond(const Request& request, const Router::Match& match, Result<Response> result) {
   const log::Logger& log = acceptor_.server_.log_;
+  const log::ScopedTrace trace(request.trace_);
   if (!result) {
     const Error& error = result.error();
     log.log(log_level(error.code()), "request failed", log::field("method", request.head_->method_text()),
@@ -346,7 +352,9 @@ void Connection::respond(const Request& request, const Router::Match& match, Res
 void Connection::refuse_and_close(Status status, std::string_view detail) {
   ++requests_;
   close_ = true;
+  peer_closes_ = false;  // Whatever it announced, the rest of what was refused may be on its way.
   phase_ = Phase::Head;
+  if (partial_ != nullptr) free_pooled(std::exchange(partial_, nullptr));
   acceptor_.tally.requests.add();
   acceptor_.tally.refused.add();
   write(refuse(status, detail), false, 1, true);
@@ -393,6 +401,7 @@ void Connection::flush() {
     parts_[1] = {large_.data(), large_.size()};
     send_.parts = parts_;
     send_.part_count = large_.empty() ? 1 : 2;
+    large_flies_ = !large_.empty();
     send_began_ = acceptor_.loop_.now();
     if (!acceptor_.engine_.submit(send_)) return;
     finish_send();
@@ -416,11 +425,13 @@ void Connection::sent() {
 // After a send: what it sent is given back; a failed one is the end (the caller looks at phase_).
 void Connection::finish_send() {
   flight_.release();
-  large_.release();
+  if (std::exchange(large_flies_, false)) large_.release();
   if (send_.result < 0) {
     acceptor_.tally.aborted.add();
     phase_ = Phase::Ending;
   }
+  // The idle time begins with the end of the answer.
+  if (phase_ == Phase::Head && partial_ == nullptr) began_ = acceptor_.loop_.now();
 }
 
 void Connection::settle() {
@@ -485,10 +496,7 @@ void Connection::watch() {
 void Connection::timed_out() {
   if (acceptor_.loop_.now() < deadline()) return watch();
   acceptor_.tally.timeouts.add();
-  if (send_.pending) {
-    acceptor_.tally.aborted.add();
-    return end();
-  }
+  if (send_.pending && acceptor_.loop_.now() >= send_began_ + acceptor_.limits().send_timeout) return end();
   if (phase_ == Phase::Handling) return active_->run.stop(Code::DeadlineExceeded);
   if (phase_ == Phase::Body) free_active();
   if (phase_ == Phase::Body || (phase_ == Phase::Head && partial_ != nullptr)) {

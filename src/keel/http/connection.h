@@ -53,7 +53,7 @@ class Connection final : public Link {
   std::string_view process(std::string_view rest);
   std::string_view begin_request(RequestHead& head, std::string_view head_bytes, std::string_view rest);
   std::string_view feed_body(std::string_view rest);
-  Active& activate(const RequestHead& head, std::string_view head_bytes, const Router::Match& match);
+  Active& activate(const Request& request, std::string_view head_bytes);
   void run_active();
   void answer_active();
   void task_done();
@@ -94,7 +94,7 @@ class Connection final : public Link {
   bool peer_done_ = false;          // It has finished writing, or is gone.
   bool peer_closes_ = false;        // It asked for the close: nothing more will come.
   bool kept_ready_ = false;         // in_ may hold a whole request.
-  bool settling_ = false;
+  bool large_flies_ = false;        // large_ is a part of what send_ is sending.
 };
 
 }  // namespace keel::http

@@ -136,6 +136,8 @@ void Server::stop() {
   if (!is_drained()) on_every_loop([](Acceptor& acceptor) { acceptor.abort_all(); });
   if (runtime_ != nullptr) {
     for (int open; (open = open_acceptors_.load(std::memory_order_acquire)) != 0;) open_acceptors_.wait(open);
+    // The worker that said so may still be on its way out of the acceptor.
+    if (!acceptors_.empty()) on_every_loop([](Acceptor&) {});
   }
   KEEL_CHECK(is_drained(), "the loop turns until a server that was told to stop is drained");
   acceptors_.clear();

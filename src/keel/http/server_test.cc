@@ -1,0 +1,1284 @@
+// The server over real sockets (io_uring, epoll) and simulated ones: one suite for all.
+
+#include "keel/http/server.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "keel/base/member.h"
+#include "keel/http/problem.h"
+#include "keel/io/sim.h"
+#include "keel/observe/internal/allocation_count.h"
+#include "keel/observe/log_ring.h"
+#include "keel/observe/metric_cells.h"
+#include "keel/task/timing.h"
+
+namespace keel::http {
+
+struct Point {
+  int x;
+};
+void write_json(json::Writer& out, const Point& point) {
+  out.begin_object();
+  out.key("x").integer(point.x);
+  out.end_object();
+}
+
+namespace {
+
+using namespace std::string_literals;
+
+#if KEEL_COUNTS_ALLOCATIONS
+constexpr bool is_sanitized = false;
+#else
+constexpr bool is_sanitized = true;
+#endif
+
+// --- What is served.
+
+std::string large_body() {
+  std::string text(10 * 1024 * 1024, '\0');
+  std::uint32_t state = 1;
+  for (char& c : text) c = static_cast<char>('a' + ((state = state * 1664525 + 1013904223) >> 24) % 26);
+  return text;
+}
+const std::string large = large_body();
+const std::string kilobyte(1024, 'k');
+int handlers_running = 0;
+int handlers_begun = 0;
+
+Response plaintext(Request&) { return Response::text(Status::Ok, "Hello, World!"); }
+Response point(Request&) { return Response::json(Status::Ok, Point{7}); }
+Task<Response> later(Request& request) {
+  co_return Response::text(Status::Ok, request.path());
+}
+Task<Response> slow(Request& request) {
+  ++handlers_begun;
+  ++handlers_running;
+  Result<> slept = co_await attempt(sleep_for(20_ms));
+  --handlers_running;
+  if (!slept) co_return std::move(slept).error();
+  co_return Response::text(Status::Ok, request.path());
+}
+Task<Response> forever(Request&) {
+  ++handlers_begun;
+  ++handlers_running;
+  Result<> slept = co_await attempt(sleep_for(1_h));
+  --handlers_running;
+  if (!slept) co_return std::move(slept).error();
+  co_return Response::text(Status::Ok, "unexpected");
+}
+Result<Response> number_now(Request& request) {
+  KEEL_TRY(int id, request.path_param<int>("id"));
+  return Response::text(Status::Ok, "n=" + std::to_string(id));
+}
+Task<Response> number_later(Request& request) {
+  const int id = co_await request.path_param<int>("id");
+  co_await sleep_for(1_ms * (id % 3));
+  co_return Response::text(Status::Ok, "t=" + std::to_string(id));
+}
+Response echo(Request& request) { return Response::text(Status::Ok, request.body()); }
+Task<Response> echo_later(Request& request) {
+  co_await sleep_for(1_ms);
+  co_return Response::text(Status::Ok, request.body());
+}
+Response injected(Request&) {
+  return Response::text(Status::Ok, "x").header("X-Name", "a\r\nSet-Cookie: evil=1");
+}
+Response throws(Request&) { throw std::runtime_error("secret of the handler"); }
+Task<Response> throws_later(Request&) {
+  co_await sleep_for(1_ms);
+  throw std::runtime_error("secret of the handler");
+}
+Result<Response> missing(Request&) { return fail(Code::NotFound, "no such thing"); }
+Result<Response> broken(Request&) { return fail(Code::Internal, "secret of the service"); }
+
+void add_routes(Router& router) {
+  router.get("/plaintext", plaintext).get("/json", point).get("/later", &later).get("/slow", &slow);
+  router.get("/forever", &forever).get("/n/{id}", number_now).get("/t/{id}", &number_later);
+  router.post("/echo", echo).post("/echo-later", &echo_later);
+  router.get("/large", [](Request&) { return Response::text(Status::Ok, large); });
+  router.get("/kilobyte", [](Request&) { return Response::text(Status::Ok, kilobyte); });
+  router.get("/inject", injected).get("/throw", throws).get("/throw-later", &throws_later);
+  router.get("/missing", missing).get("/broken", broken);
+  router.del("/n/{id}", [](Request&) { return Response(Status::NoContent); });
+}
+
+// --- What comes back.
+
+struct Reply {
+  int status = 0;
+  std::string head;
+  std::string body;
+  bool closes() const { return head.find("\r\nConnection: close\r\n") != std::string::npos; }
+  std::string field(const std::string& name) const {
+    const auto at = head.find("\r\n" + name + ": ");
+    if (at == std::string::npos) return "";
+    const auto begin = at + name.size() + 4;
+    return head.substr(begin, head.find("\r\n", begin) - begin);
+  }
+};
+
+// Whole replies at the front of `wire`, interim ones left out; what does not look like a reply makes a failure.
+std::vector<Reply> replies(std::string_view wire) {
+  std::vector<Reply> list;
+  while (!wire.empty()) {
+    const auto end = wire.find("\r\n\r\n");
+    if (end == std::string_view::npos) break;
+    Reply reply;
+    reply.head = wire.substr(0, end + 2);
+    if (!reply.head.starts_with("HTTP/1.1 ")) {
+      ADD_FAILURE() << "not a reply: " << wire.substr(0, 80);
+      break;
+    }
+    reply.status = std::stoi(reply.head.substr(9, 3));
+    const std::string length = reply.field("Content-Length");
+    const std::size_t size = length.empty() ? 0 : std::stoul(length);
+    if (wire.size() < end + 4 + size) break;
+    reply.body = wire.substr(end + 4, size);
+    wire.remove_prefix(end + 4 + size);
+    if (reply.status != 100) list.push_back(std::move(reply));
+  }
+  return list;
+}
+
+// What must be the same however the request was cut: all but the time, and whether 100 Continue was worth sending.
+std::string canonical(std::string wire) {
+  for (;;) {
+    const auto at = wire.find("HTTP/1.1 100 Continue\r\n\r\n");
+    if (at == std::string::npos) break;
+    wire.erase(at, 25);
+  }
+  for (std::size_t at = 0; (at = wire.find("\r\nDate: ", at)) != std::string::npos;) {
+    wire.erase(at, wire.find("\r\n", at + 2) - at);
+  }
+  return wire;
+}
+
+std::string get(std::string_view target, std::string_view fields = "") {
+  return "GET " + std::string(target) + " HTTP/1.1\r\nHost: a\r\n" + std::string(fields) + "\r\n";
+}
+std::string post(std::string_view target, std::string_view body, std::string_view fields = "") {
+  return "POST " + std::string(target) + " HTTP/1.1\r\nHost: a\r\nContent-Length: " + std::to_string(body.size()) +
+         "\r\n" + std::string(fields) + "\r\n" + std::string(body);
+}
+
+// --- The two sides on one loop.
+
+enum class Which { Uring, Epoll, Sim };
+
+class Peer {
+ public:
+  Peer(io::Loop& loop, const Address& to) : engine_(loop.engine()) {
+    connect_.fd = engine_.open_stream(to.family()).value();
+    connect_.address = to;
+    if (engine_.submit(connect_)) connected();
+  }
+  ~Peer() { EXPECT_TRUE(is_quiet()) << "a peer is closed before it is destroyed"; }
+
+  void send(std::string text) {
+    queue_.push_back(std::move(text));
+    pump();
+  }
+  void finish_writing() {
+    finishes_ = true;
+    pump();
+  }
+  void pause() { engine_.pause(receive_); }
+  void resume() { engine_.resume(receive_); }
+  void begin_close() {
+    engine_.cancel(connect_);
+    engine_.cancel(receive_);
+    engine_.cancel(send_);
+  }
+  bool is_quiet() const { return connect_.is_idle() && receive_.is_idle() && send_.is_idle(); }
+  void end_close() { engine_.close(connect_.fd); }
+
+  bool is_connected() const { return is_connected_; }
+  bool is_refused() const { return connect_.is_idle() && !is_connected_; }
+  bool is_sent() const { return queue_.empty() && send_.is_idle(); }
+  // The end of stream, or a reset, has arrived.
+  bool has_ended() const { return ended_; }
+  int error() const { return error_; }
+  const std::string& wire() const { return wire_; }
+  std::vector<Reply> all() const { return replies(wire_); }
+
+ private:
+  void connected() {
+    if (connect_.result < 0) return;
+    is_connected_ = true;
+    receive_.fd = send_.fd = connect_.fd;
+    engine_.submit(receive_);
+    pump();
+  }
+  void received() {
+    if (receive_.result > 0) {
+      wire_.append(receive_.data, static_cast<std::size_t>(receive_.result));
+    } else if (receive_.result != -ECANCELED) {
+      ended_ = true;
+      error_ = -receive_.result;
+    }
+  }
+  void sent() {
+    if (send_.result >= 0) {
+      flying_.clear();
+      pump();
+    } else {
+      queue_.clear();
+    }
+  }
+  void pump() {
+    while (is_connected_ && send_.is_idle() && !queue_.empty()) {
+      flying_ = std::move(queue_.front());
+      queue_.pop_front();
+      send_.set(flying_.data(), flying_.size());
+      if (!engine_.submit(send_)) return;
+      if (send_.result < 0) queue_.clear();
+    }
+    if (is_connected_ && send_.is_idle() && std::exchange(finishes_, false)) engine_.shutdown_write(connect_.fd);
+  }
+
+  io::Engine& engine_;
+  Member<io::Connect, Peer, &Peer::connected> connect_{*this};
+  Member<io::Receive, Peer, &Peer::received> receive_{*this};
+  Member<io::Send, Peer, &Peer::sent> send_{*this};
+  std::deque<std::string> queue_;
+  std::string flying_;
+  std::string wire_;
+  bool is_connected_ = false;
+  bool finishes_ = false;
+  bool ended_ = false;
+  int error_ = 0;
+};
+
+class Servers : public testing::TestWithParam<Which> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == Which::Sim) {
+      sim::SimOptions options;
+      options.seed = static_cast<std::uint64_t>(testing::UnitTest::GetInstance()->random_seed()) + 1;
+      simulation_ = std::make_unique<sim::Simulation>(options);
+      loop_ = &simulation_->add_loop();
+    } else {
+      auto engine = io::make_engine(GetParam() == Which::Uring ? io::EngineKind::Uring : io::EngineKind::Epoll);
+      if (!engine) GTEST_SKIP() << engine.error().describe();
+      owned_ = std::make_unique<io::Loop>(*std::move(engine), Host::system());
+      loop_ = owned_.get();
+    }
+    entered_ = std::make_unique<io::Loop::Entered>(*loop_);
+    handlers_running = handlers_begun = 0;
+    add_routes(router_);
+  }
+  void TearDown() override {
+    if (loop_ == nullptr) return;
+    for (auto& peer : peers_) peer->begin_close();
+    EXPECT_TRUE(until([&] { return std::ranges::all_of(peers_, [](auto& peer) { return peer->is_quiet(); }); }));
+    for (auto& peer : peers_) peer->end_close();
+    peers_.clear();
+    if (server_ != nullptr) {
+      server_->begin_drain(Duration());
+      EXPECT_TRUE(until([&] { return server_->is_drained(); })) << server_->stats().connections;
+      EXPECT_EQ(server_->stats().connections, 0u);
+      server_.reset();
+    }
+    if (HasFailure() && simulation_ != nullptr) std::printf("%s\n", simulation_->replay().c_str());
+    entered_.reset();
+  }
+
+  void start(const Limits& limits = {}) {
+    ServerOptions options;
+    options.address = Address::parse("127.0.0.1:0").value();
+    options.limits = limits;
+    server_ = std::make_unique<Server>(router_, std::move(options));
+    ASSERT_TRUE(server_->start(*loop_));
+  }
+  Peer& peer() {
+    peers_.push_back(std::make_unique<Peer>(*loop_, server_->address()));
+    return *peers_.back();
+  }
+  void close(Peer& peer) {
+    peer.begin_close();
+    EXPECT_TRUE(until([&] { return peer.is_quiet(); }));
+    peer.end_close();
+    std::erase_if(peers_, [&](auto& p) { return p.get() == &peer; });
+  }
+  void close_all() {
+    for (auto& peer : peers_) peer->begin_close();
+    EXPECT_TRUE(until([&] { return std::ranges::all_of(peers_, [](auto& p) { return p->is_quiet(); }); }));
+    for (auto& peer : peers_) peer->end_close();
+    peers_.clear();
+  }
+
+  Instant now() { return simulation_ != nullptr ? simulation_->now() : Host::system().now(); }
+  template <class F>
+  bool until(F done, Duration limit = 10_s) {
+    if (simulation_ != nullptr) return simulation_->run_until(done, limit * 100);
+    const Instant end = Host::system().now() + limit;
+    while (!done()) {
+      if (Host::system().now() >= end) return false;
+      loop_->turn(Host::system().now() + 2_ms);
+    }
+    return true;
+  }
+  void pass(Duration time) {
+    const Instant end = now() + time;
+    until([&] { return now() >= end; }, time * 2);
+  }
+  // Lets everything happen that is on its way.
+  void settle() {
+    if (simulation_ != nullptr) return pass(4_ms);
+    for (int quiet = 0; quiet < 2;) quiet = loop_->turn(Host::system().now() + 500_us) == 0 ? quiet + 1 : 0;
+  }
+  bool has_replies(Peer& peer, std::size_t count) {
+    std::size_t looked_at = ~std::size_t{0};
+    return until([&] {
+      if (peer.wire().size() == looked_at) return false;
+      looked_at = peer.wire().size();
+      return peer.all().size() >= count;
+    });
+  }
+  // Sends `wire` and the end of stream, and gives everything that comes back.
+  std::string exchange(const std::string& wire) {
+    Peer& one = peer();
+    one.send(wire);
+    one.finish_writing();
+    EXPECT_TRUE(until([&] { return one.has_ended(); })) << wire;
+    EXPECT_EQ(one.error(), 0) << wire;
+    std::string text = one.wire();
+    close(one);
+    return text;
+  }
+  std::vector<Reply> ask(const std::string& wire) { return replies(exchange(wire)); }
+  Reply ask_one(const std::string& wire) {
+    auto list = ask(wire);
+    EXPECT_EQ(list.size(), 1u) << wire;
+    return list.empty() ? Reply() : list.front();
+  }
+
+  Router router_;
+  std::unique_ptr<sim::Simulation> simulation_;
+  std::unique_ptr<io::Loop> owned_;
+  io::Loop* loop_ = nullptr;
+  std::unique_ptr<io::Loop::Entered> entered_;
+  std::unique_ptr<Server> server_;
+  std::vector<std::unique_ptr<Peer>> peers_;
+};
+
+std::string name_of(const testing::TestParamInfo<Which>& which) {
+  constexpr const char* names[] = {"uring", "epoll", "sim"};
+  return names[static_cast<int>(which.param)];
+}
+INSTANTIATE_TEST_SUITE_P(, Servers, testing::Values(Which::Uring, Which::Epoll, Which::Sim), name_of);
+
+// --- Answers.
+
+TEST_P(Servers, answer_a_request_with_length_date_and_type) {
+  start();
+  const Reply reply = ask_one(get("/plaintext"));
+
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.body, "Hello, World!");
+  EXPECT_TRUE(reply.head.starts_with("HTTP/1.1 200 OK\r\n")) << reply.head;
+  EXPECT_EQ(reply.field("Content-Type"), "text/plain; charset=utf-8");
+  EXPECT_EQ(reply.field("Content-Length"), "13");
+  EXPECT_TRUE(reply.field("Date").ends_with(" GMT")) << reply.head;
+  EXPECT_FALSE(reply.closes());
+  EXPECT_EQ(ask_one(get("/json")).body, "{\"x\":7}");
+}
+
+TEST_P(Servers, keep_connections_open_between_requests) {
+  start();
+  Peer& one = peer();
+  for (std::size_t i = 1; i <= 5; ++i) {
+    one.send(get(i % 2 == 0 ? "/plaintext" : "/later"));
+    ASSERT_TRUE(has_replies(one, i));
+  }
+  EXPECT_FALSE(one.has_ended());
+  EXPECT_EQ(server_->stats().accepted, 1u);
+  EXPECT_EQ(server_->stats().requests, 5u);
+}
+
+TEST_P(Servers, answer_pipelined_requests_in_order_whatever_answers_them) {
+  start();
+  std::string wire;
+  std::vector<std::string> expected;
+  for (int i = 0; i < 60; ++i) {
+    const std::string id = std::to_string(i);
+    switch (i % 4) {
+      case 0: wire += get("/n/" + id); expected.push_back("n=" + id); break;
+      case 1: wire += get("/t/" + id); expected.push_back("t=" + id); break;
+      case 2: wire += post("/echo", "now" + id); expected.push_back("now" + id); break;
+      default: wire += post("/echo-later", "later" + id); expected.push_back("later" + id); break;
+    }
+  }
+  const auto list = ask(wire);
+
+  ASSERT_EQ(list.size(), expected.size());
+  for (std::size_t i = 0; i < list.size(); ++i) EXPECT_EQ(list[i].body, expected[i]) << i;
+}
+
+TEST_P(Servers, answer_a_request_that_arrives_with_the_end_of_a_body_for_a_task) {
+  start();
+  Peer& one = peer();
+  const std::string first = post("/echo-later", "abcdef");
+  one.send(first.substr(0, first.size() - 3));
+  settle();
+  one.send(first.substr(first.size() - 3) + get("/n/2"));
+
+  ASSERT_TRUE(has_replies(one, 2));
+  EXPECT_EQ(one.all()[0].body, "abcdef");
+  EXPECT_EQ(one.all()[1].body, "n=2");
+}
+
+TEST_P(Servers, answer_head_like_get_without_the_body) {
+  start();
+  const std::string wire = exchange("HEAD /plaintext HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_NE(wire.find("Content-Length: 13\r\n"), std::string::npos);
+  EXPECT_TRUE(wire.ends_with("\r\n\r\n")) << wire;
+  const std::string of_large = exchange("HEAD /large HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_NE(of_large.find("Content-Length: 10485760\r\n"), std::string::npos);
+  EXPECT_TRUE(of_large.ends_with("\r\n\r\n"));
+}
+
+TEST_P(Servers, name_the_methods_of_a_path) {
+  start();
+  const Reply options = ask_one("OPTIONS /n/1 HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_EQ(options.status, 204);
+  EXPECT_EQ(options.field("Content-Length"), "");  // RFC 9110 §8.6: none in a 204.
+  EXPECT_EQ(ask_one("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n").status, 204);
+  const Reply refused = ask_one("PUT /n/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
+  EXPECT_EQ(refused.status, 405);
+  for (const char* method : {"GET", "HEAD", "DELETE", "OPTIONS"}) {
+    EXPECT_NE(options.field("Allow").find(method), std::string::npos) << options.head;
+    EXPECT_NE(refused.field("Allow").find(method), std::string::npos) << refused.head;
+  }
+  EXPECT_EQ(refused.field("Allow").find("PUT"), std::string::npos);
+  EXPECT_EQ(refused.field("Content-Type"), "application/problem+json");
+}
+
+TEST_P(Servers, answer_unknown_paths_with_404_and_unknown_methods_with_501) {
+  start();
+  const Reply reply = ask_one(get("/nowhere"));
+  EXPECT_EQ(reply.status, 404);
+  EXPECT_NE(reply.body.find("\"status\":404"), std::string::npos) << reply.body;
+  EXPECT_EQ(ask_one("BREW /plaintext HTTP/1.1\r\nHost: a\r\n\r\n").status, 501);
+  EXPECT_EQ(ask_one("CONNECT a:80 HTTP/1.1\r\nHost: a:80\r\n\r\n").status, 501);
+}
+
+TEST_P(Servers, speak_http_1_0_and_keep_alive_only_when_asked) {
+  start();
+  const auto closed = ask("GET /plaintext HTTP/1.0\r\n\r\n" + get("/n/1"));
+  ASSERT_EQ(closed.size(), 1u);
+  EXPECT_TRUE(closed[0].closes());
+  const auto kept = ask("GET /plaintext HTTP/1.0\r\nConnection: keep-alive\r\n\r\n" + get("/n/1"));
+  ASSERT_EQ(kept.size(), 2u);
+  EXPECT_EQ(kept[0].field("Connection"), "keep-alive");
+}
+
+TEST_P(Servers, turn_errors_and_exceptions_into_problems_that_tell_no_secrets) {
+  start();
+  EXPECT_EQ(ask_one(get("/missing")).status, 404);
+  EXPECT_NE(ask_one(get("/missing")).body.find("no such thing"), std::string::npos);
+  EXPECT_EQ(ask_one(get("/n/seven")).status, 400);
+  for (const char* path : {"/broken", "/throw", "/throw-later"}) {
+    const auto list = ask(get(path) + get("/n/1"));
+    ASSERT_EQ(list.size(), 2u) << path;
+    EXPECT_EQ(list[0].status, 500) << path;
+    EXPECT_EQ(list[0].field("Content-Type"), "application/problem+json");
+    EXPECT_EQ(list[0].body.find("secret"), std::string::npos) << list[0].body;
+    EXPECT_EQ(list[1].body, "n=1");
+  }
+}
+
+TEST_P(Servers, answer_500_when_a_response_would_be_split) {
+  start();
+  const std::string wire = exchange(get("/inject"));
+  EXPECT_EQ(wire.find("Set-Cookie"), std::string::npos);
+  EXPECT_EQ(replies(wire).at(0).status, 500);
+}
+
+// --- Every form, however it is cut.
+
+struct Vector {
+  std::string wire;
+  std::vector<int> statuses;
+  bool closes = false;     // The request behind it is not answered,
+  bool announced = false;  // because the client has said itself that none would come.
+  std::string with_marker() const { return announced ? wire : wire + get("/n/99"); }
+};
+
+std::vector<Vector> vectors() {
+  const auto head = [](const std::string& fields) { return "GET /plaintext HTTP/1.1\r\nHost: a\r\n" + fields + "\r\n"; };
+  const auto chunked = [](const std::string& body) {
+    return "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + body;
+  };
+  const auto chunked_later = [](const std::string& body) {
+    return "POST /echo-later HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + body;
+  };
+  const auto length = [](const std::string& value) {
+    return "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: " + value + "\r\n\r\nhello";
+  };
+  const auto host = [](const std::string& value) { return "GET /plaintext HTTP/1.1\r\nHost: " + value + "\r\n\r\n"; };
+  std::vector<Vector> list;
+  const auto good = [&](const std::string& wire, std::vector<int> statuses = {200}) { list.push_back({wire, statuses}); };
+  const auto last = [&](const std::string& wire, std::vector<int> statuses) { list.push_back({wire, statuses, true}); };
+  const auto announced = [&](const std::string& wire) { list.push_back({wire, {200}, true, true}); };
+
+  good(get("/plaintext"));
+  good(get("/later"));
+  good("\r\n" + get("/plaintext"));
+  good(get("/n/7?a=b&c=%20"));
+  good(get("/n/%37"));
+  good(get("/nowhere"), {404});
+  good("GET http://a/plaintext HTTP/1.1\r\nHost: a\r\n\r\n");
+  good(head("X: \t a \t\r\nY:\r\nx_y: 1\r\n"));
+  good(head("X: caf\xc3\xa9\r\n"));
+  good(get("/n/1") + get("/t/2") + get("/n/3"), {200, 200, 200});
+  good(post("/echo", "hello") + post("/echo-later", "hello"), {200, 200});
+  good(post("/echo", ""));
+  good(post("/echo-later", ""));
+  good(post("/nowhere", "hello"), {404});
+  good(post("/plaintext", "hello"), {405});
+  good("GET /plaintext HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc");
+  good("DELETE /n/1 HTTP/1.1\r\nHost: a\r\n\r\n", {204});
+  good("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", {204});
+  good(chunked("0\r\n\r\n"));
+  good(chunked("5\r\nhello\r\n0\r\n\r\n"));
+  good(chunked("0000000005;name=value;x=\"q\\\"\"\r\nhello\r\n0\r\nTrailer: 1\r\nContent-Length: 9\r\n\r\n"));
+  good(chunked_later("2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n"));
+  good(chunked_later("A\r\n0123456789\r\na\r\n0123456789\r\n0\r\n\r\n"));
+  good("POST /echo HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\nhello");
+  good("POST /echo-later HTTP/1.1\r\nHost: a\r\nExpect: 100-Continue\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n");
+  announced(get("/plaintext", "Connection: close\r\n"));
+  announced("GET /plaintext HTTP/1.0\r\n\r\n");
+  announced(post("/echo-later", "hello", "Connection: close\r\n"));
+
+  // 1: both lengths. 2: transfer codings.
+  last("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", {400});
+  last("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n", {400});
+  for (const char* coding : {" chunked, chunked", " chunked, gzip", "\tchunked", " \"chunked\"", " chunked;q=1", " ,chunked", ""}) {
+    last("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding:" + std::string(coding) + "\r\n\r\n0\r\n\r\n", {400});
+  }
+  last("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", {501});
+  last("POST /echo HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", {400});
+  // 3 to 5: field lines.
+  for (const char* line : {"X : b", "X Y: b", "X", ": b", "X(Y): b", "X: b\r\n folded", "X: b\rY: c", "X: b\nY: c", "X: \x01", "X: \x7f"}) {
+    last(head(std::string(line) + "\r\n"), {400});
+  }
+  last(head("X: a\0b\r\n"s), {400});
+  last("GET /plaintext HTTP/1.1\nHost: a\n\n", {400});
+  last("\r\n\r\n" + get("/plaintext"), {400});
+  // 6 to 8: chunks.
+  for (const char* body : {"g\r\n", "-1\r\nx\r\n0\r\n\r\n", "+1\r\nx\r\n0\r\n\r\n", "0x1\r\nx\r\n0\r\n\r\n", " 1\r\nx\r\n0\r\n\r\n", "1 \r\nx\r\n0\r\n\r\n",
+                           "1_0\r\n", "00000000000000001\r\nx\r\n0\r\n\r\n", "1\nx\r\n0\r\n\r\n", "1\r\nxy\r\n0\r\n\r\n",
+                           "1;a\nb\r\nx\r\n0\r\n\r\n", "1;a=\"\n\"\r\nx\r\n0\r\n\r\n", "0\r\nBad Name: 1\r\n\r\n", "0\r\nno colon\r\n\r\n", "0\r\nX: a\rb\r\n\r\n"}) {
+    last(chunked(body), {400});
+  }
+  last(chunked_later("5\r\nhello\r\n-1\r\n"), {400});
+  // 9: lengths.
+  for (const char* value : {"5, 5", "5 5", "+5", "-5", "0x5", "", "18446744073709551616", "5.0"}) last(length(value), {400});
+  last("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\nhello", {400});
+  // 9 and 11: above the limit, announced.
+  last(length("1001"), {413});
+  last(length("18446744073709551615"), {413});
+  last(chunked("3e9\r\nhello"), {413});
+  last(chunked("3\r\nabc\r\n3e8\r\nhello"), {413});
+  last(chunked_later("ffffffffffffffff\r\nhello"), {413});
+  // 10: head limits.
+  last(get("/" + std::string(120, 'a')), {414});
+  last(head("X: " + std::string(120, 'b') + "\r\n"), {431});
+  last(head("A: 1\r\nB: 1\r\nC: 1\r\nD: 1\r\nE: 1\r\nF: 1\r\nG: 1\r\nH: 1\r\n"), {431});
+  // 13: nothing behind an error is parsed, what is before it is answered.
+  last(get("/n/1") + get("/t/2") + "BAD\r\n\r\n", {200, 200, 400});
+  last(post("/echo-later", "hello") + "GET /\x01 HTTP/1.1\r\nHost: a\r\n\r\n", {200, 400});
+  // 16: hosts and targets.
+  for (const char* value : {"", "a,b", "a b", "a/b", "user@a", "a:b"}) last(host(value), {400});
+  last("GET /plaintext HTTP/1.1\r\n\r\n", {400});
+  last("GET /plaintext HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", {400});
+  last("GET http://a/plaintext HTTP/1.1\r\nHost: b\r\n\r\n", {400});
+  last("GET /%00 HTTP/1.1\r\nHost: a\r\n\r\n", {400});
+  last("GET /%zz HTTP/1.1\r\nHost: a\r\n\r\n", {400});
+  last("GET plaintext HTTP/1.1\r\nHost: a\r\n\r\n", {400});
+  last("GET /plaintext HTTP/2.0\r\nHost: a\r\n\r\n", {505});
+  last("GET  /plaintext HTTP/1.1\r\nHost: a\r\n\r\n", {400});
+  // 31: expectations.
+  last("POST /echo HTTP/1.1\r\nHost: a\r\nExpect: a-miracle\r\nContent-Length: 5\r\n\r\nhello", {417});
+  return list;
+}
+
+Limits small_limits() {
+  Limits limits;
+  limits.head = {.request_line_bytes_max = 100, .field_line_bytes_max = 100, .head_bytes_max = 400, .fields_max = 8};
+  limits.body_bytes_max = 1000;
+  return limits;
+}
+
+TEST_P(Servers, answer_every_form_as_the_standard_says) {
+  start(small_limits());
+  for (const Vector& vector : vectors()) {
+    const auto list = ask(vector.with_marker());
+    std::vector<int> statuses;
+    for (const Reply& reply : list) statuses.push_back(reply.status);
+    std::vector<int> expected = vector.statuses;
+    if (!vector.closes) expected.push_back(200);
+    ASSERT_EQ(statuses, expected) << testing::PrintToString(vector.wire);
+    EXPECT_EQ(list.back().closes(), vector.closes) << testing::PrintToString(vector.wire);
+    if (!vector.closes) {
+      EXPECT_EQ(list.back().body, "n=99") << testing::PrintToString(vector.wire);
+    }
+  }
+}
+
+TEST_P(Servers, answer_the_same_when_a_request_is_cut_at_any_byte) {
+  start(small_limits());
+  for (const Vector& vector : vectors()) {
+    const std::string wire = vector.with_marker();
+    const std::string whole = canonical(exchange(wire));
+    for (std::size_t cut = 1; cut < wire.size(); ++cut) peer().send(wire.substr(0, cut));
+    ASSERT_TRUE(until([&] { return std::ranges::all_of(peers_, [](auto& p) { return p->is_connected() && p->is_sent(); }); }));
+    settle();
+    for (std::size_t cut = 1; cut < wire.size(); ++cut) {
+      peers_[cut - 1]->send(wire.substr(cut));
+      peers_[cut - 1]->finish_writing();
+    }
+    ASSERT_TRUE(until([&] { return std::ranges::all_of(peers_, [](auto& p) { return p->has_ended(); }); })) << testing::PrintToString(wire);
+    for (std::size_t cut = 1; cut < wire.size(); ++cut) {
+      ASSERT_EQ(canonical(peers_[cut - 1]->wire()), whole) << "cut at " << cut << " of " << testing::PrintToString(wire);
+      ASSERT_EQ(peers_[cut - 1]->error(), 0);
+    }
+    close_all();
+  }
+}
+
+TEST_P(Servers, answer_the_same_byte_by_byte) {
+  start(small_limits());
+  const auto list = vectors();
+  std::vector<std::string> whole;
+  for (const Vector& vector : list) whole.push_back(canonical(exchange(vector.with_marker())));
+  for (std::size_t i = 0; i < list.size(); ++i) peer();
+  std::size_t longest = 0;
+  for (const Vector& vector : list) longest = std::max(longest, vector.with_marker().size());
+  for (std::size_t at = 0; at < longest; ++at) {
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const std::string wire = list[i].with_marker();
+      if (at < wire.size()) peers_[i]->send(wire.substr(at, 1));
+      if (at + 1 == wire.size()) peers_[i]->finish_writing();
+    }
+    if (simulation_ == nullptr) {
+      loop_->turn(Host::system().now());
+    } else {
+      pass(500_us);
+    }
+  }
+  ASSERT_TRUE(until([&] { return std::ranges::all_of(peers_, [](auto& p) { return p->has_ended(); }); }));
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    EXPECT_EQ(canonical(peers_[i]->wire()), whole[i]) << testing::PrintToString(list[i].wire);
+  }
+}
+
+// --- Bodies.
+
+TEST_P(Servers, take_bodies_up_to_the_limit_and_refuse_larger_ones_before_reading) {
+  Limits limits;
+  limits.body_bytes_max = 200'000;
+  start(limits);
+  const std::string body(200'000, 'b');
+  EXPECT_EQ(ask_one(post("/echo", body)).body, body);
+  EXPECT_EQ(ask_one(post("/echo-later", body)).body, body);
+
+  Peer& one = peer();
+  one.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 200001\r\n\r\n");
+  ASSERT_TRUE(has_replies(one, 1));
+  EXPECT_EQ(one.all()[0].status, 413);
+  EXPECT_TRUE(one.all()[0].closes());
+}
+
+TEST_P(Servers, let_a_refusal_arrive_although_the_body_is_still_coming) {
+  Limits limits;
+  limits.body_bytes_max = 1000;
+  start(limits);
+  for (const char* fields : {"", "Connection: close\r\n"}) {
+    Peer& one = peer();
+    one.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 300000\r\n" + std::string(fields) + "\r\n");
+    for (int i = 0; i < 30; ++i) one.send(std::string(10'000, 'b'));
+    one.finish_writing();
+    ASSERT_TRUE(until([&] { return one.has_ended(); }));
+    ASSERT_EQ(one.all().size(), 1u) << fields;
+    EXPECT_EQ(one.all()[0].status, 413);
+    EXPECT_EQ(one.error(), 0);
+  }
+}
+
+TEST_P(Servers, refuse_a_chunked_body_as_soon_as_its_sum_passes_the_limit) {
+  Limits limits;
+  limits.body_bytes_max = 1000;
+  start(limits);
+  Peer& one = peer();
+  one.send("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+  for (int i = 0; i < 10; ++i) one.send("64\r\n" + std::string(100, 'c') + "\r\n");
+  settle();
+  EXPECT_EQ(one.all().size(), 0u);
+  one.send("1\r\n");
+  ASSERT_TRUE(has_replies(one, 1));
+  EXPECT_EQ(one.all()[0].status, 413);
+}
+
+TEST_P(Servers, say_continue_when_the_body_waits_for_it) {
+  start();
+  for (const char* path : {"/echo", "/echo-later"}) {
+    Peer& one = peer();
+    one.send("POST " + std::string(path) + " HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n");
+    ASSERT_TRUE(until([&] { return one.wire() == "HTTP/1.1 100 Continue\r\n\r\n"; })) << one.wire();
+    one.send("hello");
+    ASSERT_TRUE(has_replies(one, 1));
+    EXPECT_EQ(one.all()[0].body, "hello");
+    EXPECT_FALSE(one.all()[0].closes());
+  }
+}
+
+TEST_P(Servers, close_when_the_final_answer_comes_before_the_expected_body) {
+  start();
+  for (const char* request : {"POST /nowhere HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 100\r\n\r\n",
+                              "POST /echo HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 9999999\r\n\r\n"}) {
+    Peer& one = peer();
+    one.send(request);
+    ASSERT_TRUE(has_replies(one, 1));
+    EXPECT_TRUE(one.all()[0].closes());
+    one.send(get("/n/1"));  // The client sends a body that looks like a request.
+    ASSERT_TRUE(until([&] { return one.has_ended(); }));
+    EXPECT_EQ(one.all().size(), 1u);
+    EXPECT_EQ(one.wire().find("100 Continue"), std::string::npos);
+  }
+}
+
+// --- Time.
+
+TEST_P(Servers, answer_408_when_a_head_does_not_end_however_slowly_it_comes) {
+  Limits limits;
+  limits.header_timeout = 80_ms;
+  start(limits);
+  Peer& silent = peer();
+  Peer& slow_one = peer();
+  const Instant began = now();
+  silent.send("GET /plaintext HTTP/1.1\r\nHo");
+  const std::string dribble = "GET /plaintext HTTP/1.1\r\nX: " + std::string(200, 'x');
+  for (std::size_t i = 0; i < dribble.size() && !slow_one.has_ended() && slow_one.wire().empty(); ++i) {
+    slow_one.send(dribble.substr(i, 1));
+    pass(3_ms);
+  }
+  ASSERT_TRUE(until([&] { return silent.has_ended() && slow_one.has_ended(); }));
+  EXPECT_GE((now() - began).count_ms(), 80);
+  for (Peer* one : {&silent, &slow_one}) {
+    ASSERT_EQ(one->all().size(), 1u);
+    EXPECT_EQ(one->all()[0].status, 408);
+    EXPECT_TRUE(one->all()[0].closes());
+  }
+  EXPECT_EQ(server_->stats().refused, 2u);
+}
+
+TEST_P(Servers, answer_408_when_a_body_does_not_end) {
+  Limits limits;
+  limits.body_timeout = 50_ms;
+  start(limits);
+  for (const char* request : {"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhe",
+                              "POST /echo-later HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhe"}) {
+    Peer& one = peer();
+    one.send(request);
+    ASSERT_TRUE(until([&] { return one.has_ended(); }));
+    ASSERT_EQ(one.all().size(), 1u);
+    EXPECT_EQ(one.all()[0].status, 408);
+  }
+}
+
+TEST_P(Servers, close_idle_connections_without_a_word) {
+  Limits limits;
+  limits.idle_timeout = 60_ms;
+  start(limits);
+  Peer& never = peer();
+  Peer& once = peer();
+  once.send(get("/plaintext"));
+  ASSERT_TRUE(until([&] { return never.has_ended() && once.has_ended(); }));
+  EXPECT_EQ(never.wire(), "");
+  EXPECT_EQ(once.all().size(), 1u);
+  EXPECT_FALSE(once.all()[0].closes());
+}
+
+TEST_P(Servers, keep_a_busy_connection_beyond_the_idle_time) {
+  Limits limits;
+  limits.idle_timeout = 150_ms;
+  start(limits);
+  Peer& one = peer();
+  for (std::size_t i = 1; i <= 15; ++i) {
+    one.send(get(i % 2 == 0 ? "/n/1" : "/t/3"));
+    ASSERT_TRUE(has_replies(one, i)) << i;
+    pass(30_ms);
+  }
+  EXPECT_FALSE(one.has_ended());
+  EXPECT_EQ(server_->stats().timeouts, 0u);
+}
+
+TEST_P(Servers, cut_a_peer_that_does_not_read) {
+  Limits limits;
+  limits.send_timeout = 100_ms;
+  start(limits);
+  Peer& one = peer();
+  ASSERT_TRUE(until([&] { return one.is_connected(); }));
+  one.pause();
+  one.send(get("/large") + get("/large"));
+  ASSERT_TRUE(until([&] { return server_->stats().connections == 0 && server_->stats().accepted == 1; }));
+  EXPECT_EQ(server_->stats().aborted, 1u);
+  EXPECT_EQ(server_->stats().timeouts, 1u);
+}
+
+TEST_P(Servers, answer_504_when_a_handler_takes_too_long) {
+  Limits limits;
+  limits.request_timeout = 50_ms;
+  start(limits);
+  const auto list = ask(get("/forever") + get("/n/1"));
+  ASSERT_EQ(list.size(), 2u);
+  EXPECT_EQ(list[0].status, 504);
+  EXPECT_EQ(list[1].body, "n=1");
+  EXPECT_EQ(handlers_running, 0);
+}
+
+// --- Sizes.
+
+TEST_P(Servers, send_large_bodies_whole_with_requests_behind_them) {
+  start();
+  const auto list = ask(get("/n/1") + get("/large") + get("/n/2") + get("/t/3") + get("/large") + get("/n/4"));
+  ASSERT_EQ(list.size(), 6u);
+  EXPECT_EQ(list[0].body, "n=1");
+  EXPECT_TRUE(list[1].body == large);
+  EXPECT_EQ(list[2].body, "n=2");
+  EXPECT_EQ(list[3].body, "t=3");
+  EXPECT_TRUE(list[4].body == large);
+  EXPECT_EQ(list[5].body, "n=4");
+}
+
+TEST_P(Servers, send_a_large_body_that_is_made_while_a_small_one_is_on_its_way) {
+  start();
+  for (int round = 0; round < 20; ++round) {
+    Peer& one = peer();
+    one.send(get("/kilobyte"));
+    one.send(get("/large"));
+    one.send(get("/n/1"));
+    one.finish_writing();
+    ASSERT_TRUE(until([&] { return one.has_ended(); }));
+    const auto list = one.all();
+    ASSERT_EQ(list.size(), 3u) << one.wire().size();
+    EXPECT_TRUE(list[1].body == large);
+    close(one);
+  }
+}
+
+TEST_P(Servers, stop_reading_from_a_peer_that_does_not_take_its_answers) {
+  Limits limits;
+  limits.pipeline_bytes_max = 16 * 1024;
+  start(limits);
+  constexpr std::size_t count = 20'000;
+  Peer& one = peer();
+  ASSERT_TRUE(until([&] { return one.is_connected(); }));
+  one.pause();
+  std::string wire;
+  for (std::size_t i = 0; i < count; ++i) wire += get("/kilobyte");
+  one.send(wire);
+  pass(50_ms);
+  std::uint64_t before = 0;
+  ASSERT_TRUE(until([&] {
+    const std::uint64_t was = std::exchange(before, server_->stats().requests);
+    pass(30_ms);
+    return server_->stats().requests == was && was != 0;
+  }));
+  EXPECT_LT(server_->stats().requests, count);
+
+  one.resume();
+  ASSERT_TRUE(until([&] { return server_->stats().requests == count; }));
+  one.finish_writing();
+  ASSERT_TRUE(until([&] { return one.has_ended(); }));
+  EXPECT_EQ(one.all().size(), count);
+}
+
+TEST_P(Servers, close_a_connection_after_its_most_requests) {
+  Limits limits;
+  limits.requests_per_connection_max = 3;
+  start(limits);
+  const auto list = ask(get("/n/1") + get("/t/2") + get("/n/3") + get("/n/4"));
+  ASSERT_EQ(list.size(), 3u);
+  EXPECT_FALSE(list[1].closes());
+  EXPECT_TRUE(list[2].closes());
+}
+
+TEST_P(Servers, stop_accepting_at_the_limit_and_go_on_below_it) {
+  Limits limits;
+  limits.connections_max = 4;
+  start(limits);
+  for (int i = 0; i < 4; ++i) {
+    peer().send(get("/n/1"));
+    ASSERT_TRUE(has_replies(*peers_.back(), 1));
+  }
+  Peer& fifth = peer();
+  fifth.send(get("/n/5"));
+  pass(20_ms);
+  EXPECT_EQ(fifth.wire(), "");
+  EXPECT_EQ(server_->stats().connections, 4u);
+
+  close(*peers_[1]);
+  ASSERT_TRUE(has_replies(fifth, 1));
+}
+
+TEST_P(Servers, go_on_accepting_when_connections_end_as_soon_as_the_limit_is_met) {
+  Limits limits;
+  limits.connections_max = 1;
+  start(limits);
+  for (int i = 0; i < 30; ++i) {
+    peer().send(get("/n/1", "Connection: close\r\n"));
+    peers_.back()->finish_writing();
+  }
+  ASSERT_TRUE(until([&] { return std::ranges::all_of(peers_, [](auto& p) { return p->has_ended(); }); }));
+  for (auto& one : peers_) EXPECT_EQ(one->all().size(), 1u);
+}
+
+// --- Peers that go.
+
+TEST_P(Servers, answer_a_peer_that_has_finished_writing) {
+  start();
+  const auto list = ask(get("/slow") + get("/slow"));
+  EXPECT_EQ(list.size(), 2u);
+}
+
+TEST_P(Servers, survive_a_peer_that_leaves_during_a_handler) {
+  start();
+  Peer& one = peer();
+  one.send(get("/slow") + get("/n/1"));
+  ASSERT_TRUE(until([&] { return handlers_running == 1; }));
+  close(one);
+  ASSERT_TRUE(until([&] { return server_->stats().connections == 0; }));
+  EXPECT_EQ(handlers_running, 0);
+}
+
+TEST_P(Servers, survive_peers_that_leave_at_any_byte) {
+  start();
+  const std::string wire = post("/echo-later", "hello") + get("/t/1");
+  for (std::size_t cut = 0; cut <= wire.size(); ++cut) peer().send(wire.substr(0, cut));
+  settle();
+  close_all();
+  ASSERT_TRUE(until([&] { return server_->stats().connections == 0; }));
+}
+
+// --- The end.
+
+TEST_P(Servers, drain_answers_what_is_under_way_and_closes_what_is_idle) {
+  start();
+  Peer& idle = peer();
+  Peer& late = peer();
+  Peer& busy = peer();
+  Peer& half = peer();
+  busy.send(get("/slow"));
+  half.send("GET /n/1 HTTP/1.1\r\nHo");
+  late.send(get("/n/1"));
+  ASSERT_TRUE(until([&] { return handlers_running == 1 && late.all().size() == 1 && idle.is_connected(); }));
+  settle();
+  Peer& waiting = peer();  // Connected, and not accepted yet.
+  waiting.send(get("/n/2"));
+  if (simulation_ != nullptr) {
+    ASSERT_TRUE(until([&] { return waiting.is_connected(); }));
+  }
+
+  server_->begin_drain(100_ms);
+  const Instant began = now();
+  settle();
+  late.send(get("/n/3"));
+  half.send("st: a\r\n\r\n");
+  ASSERT_TRUE(until([&] { return server_->is_drained(); }));
+  ASSERT_TRUE(until([&] { return std::ranges::all_of(peers_, [](auto& p) { return p->has_ended(); }); }));
+
+  EXPECT_GE((now() - began).count_ms(), 100);
+  EXPECT_EQ(idle.wire(), "");
+  ASSERT_EQ(busy.all().size(), 1u);
+  EXPECT_EQ(busy.all()[0].body, "/slow");
+  EXPECT_TRUE(busy.all()[0].closes());
+  ASSERT_EQ(late.all().size(), 2u);
+  EXPECT_FALSE(late.all()[0].closes());
+  EXPECT_TRUE(late.all()[1].closes());
+  ASSERT_EQ(half.all().size(), 1u);
+  EXPECT_TRUE(half.all()[0].closes());
+  ASSERT_EQ(waiting.all().size(), 1u);
+  EXPECT_TRUE(waiting.all()[0].closes());
+
+  Peer& newcomer = peer();
+  ASSERT_TRUE(until([&] { return newcomer.is_refused(); }));
+}
+
+// --- Workers of their own, blocking clients.
+
+class Client {
+ public:
+  explicit Client(const Address& to) : fd_(socket(to.family(), SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    timeval limit{10, 0};
+    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    connected_ = connect(fd_, to.system(), to.system_size()) == 0;
+  }
+  Client(const Client&) = delete;
+  ~Client() { close(fd_); }
+
+  bool is_connected() const { return connected_; }
+  bool send(std::string_view text) const {
+    return ::send(fd_, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
+  }
+  // Reads exactly `count` replies; false when the connection ends before.
+  bool read(std::size_t count) {
+    while (count != 0) {
+      const auto end = text_.find("\r\n\r\n");
+      if (end != std::string::npos) {
+        const auto at = text_.find("Content-Length: ");
+        const std::size_t size = at < end ? std::stoul(text_.substr(at + 16)) : 0;
+        if (text_.size() >= end + 4 + size) {
+          last_ = text_.substr(0, end + 4 + size);
+          text_.erase(0, end + 4 + size);
+          --count;
+          continue;
+        }
+      }
+      char buffer[16384];
+      const ssize_t got = recv(fd_, buffer, sizeof buffer, 0);
+      if (got <= 0) return false;
+      text_.append(buffer, static_cast<std::size_t>(got));
+    }
+    return true;
+  }
+  const std::string& last() const { return last_; }
+
+ private:
+  int fd_;
+  bool connected_ = false;
+  std::string text_;
+  std::string last_;
+};
+
+class Workers : public testing::TestWithParam<io::EngineKind> {
+ protected:
+  std::unique_ptr<io::Runtime> make(int workers) {
+    auto runtime = io::Runtime::make({.workers = workers, .engine = GetParam()});
+    if (!runtime) return nullptr;
+    EXPECT_TRUE((*runtime)->start());
+    return *std::move(runtime);
+  }
+  static ServerOptions options() {
+    ServerOptions options;
+    options.address = Address::parse("127.0.0.1:0").value();
+    return options;
+  }
+};
+
+#define MAKE_OR_SKIP(runtime, workers) \
+  auto runtime = make(workers);        \
+  if (runtime == nullptr) GTEST_SKIP() << "no such engine here"
+
+std::string name_of_kind(const testing::TestParamInfo<io::EngineKind>& kind) {
+  return kind.param == io::EngineKind::Uring ? "uring" : "epoll";
+}
+INSTANTIATE_TEST_SUITE_P(, Workers, testing::Values(io::EngineKind::Uring, io::EngineKind::Epoll), name_of_kind);
+
+TEST_P(Workers, serve_under_load_from_two_threads_and_drain) {
+  MAKE_OR_SKIP(runtime, 2);
+  Router router;
+  add_routes(router);
+  Server server(router, options());
+  ASSERT_TRUE(server.start(*runtime));
+
+  std::atomic<bool> enough = false;
+  std::atomic<std::uint64_t> answered = 0;
+  std::atomic<int> failures = 0;
+  std::vector<std::thread> clients;
+  for (int i = 0; i < 2; ++i) {
+    clients.emplace_back([&] {
+      while (!enough.load()) {
+        Client client(server.address());
+        for (int round = 0; round < 20; ++round) {
+          const bool sent = client.send(get("/n/1") + get("/t/2") + post("/echo", "abc") + post("/echo-later", "def"));
+          if (!sent || !client.read(4)) {
+            ++failures;
+            return;
+          }
+          answered += 4;
+        }
+      }
+    });
+  }
+  Host::system().sleep(is_sanitized ? 400_ms : 150_ms);
+  EXPECT_GT(server.stats().requests, 0u);
+  enough = true;
+  for (auto& client : clients) client.join();
+
+  EXPECT_EQ(failures.load(), 0);
+  EXPECT_EQ(server.stats().requests, answered.load());
+  EXPECT_TRUE(server.drain(5_s));
+}
+
+TEST_P(Workers, drain_lets_no_request_fail_that_was_accepted) {
+  MAKE_OR_SKIP(runtime, 2);
+  Router router;
+  add_routes(router);
+  Server server(router, options());
+  ASSERT_TRUE(server.start(*runtime));
+
+  std::atomic<int> failures = 0;
+  std::atomic<int> ready = 0;
+  std::vector<std::thread> clients;
+  for (int i = 0; i < 4; ++i) {
+    clients.emplace_back([&, i] {
+      Client client(server.address());
+      for (int n = 0;; ++n) {
+        if (!client.send(get(i % 2 == 0 ? "/n/1" : "/slow"))) return;
+        // An answer that says close is the last one; none at all is a failure.
+        if (!client.read(1)) {
+          ++failures;
+          return;
+        }
+        if (n == 0) ++ready;
+        if (client.last().find("Connection: close") != std::string::npos) return;
+      }
+    });
+  }
+  while (ready.load() < 4) Host::system().sleep(1_ms);
+  EXPECT_TRUE(server.drain(5_s));
+  for (auto& client : clients) client.join();
+  EXPECT_EQ(failures.load(), 0);
+}
+
+TEST_P(Workers, stop_cuts_handlers_and_connections_off) {
+  MAKE_OR_SKIP(runtime, 1);
+  Router router;
+  add_routes(router);
+  handlers_begun = 0;
+  Server server(router, options());
+  ASSERT_TRUE(server.start(*runtime));
+  Client idle(server.address());
+  Client busy(server.address());
+  ASSERT_TRUE(busy.send(get("/forever")));
+  for (bool begun = false; !begun;) runtime->each([&](io::Loop&) { begun = handlers_begun == 1; });
+
+  const Instant began = Host::system().now();
+  server.stop();
+
+  EXPECT_LT((Host::system().now() - began).count_ms(), 5000);
+  EXPECT_FALSE(idle.read(1));
+  EXPECT_FALSE(busy.read(1));
+  runtime->each([&](io::Loop&) { EXPECT_EQ(handlers_running, 0); });
+}
+
+TEST_P(Workers, drain_says_false_when_something_had_to_be_cut) {
+  MAKE_OR_SKIP(runtime, 1);
+  Router router;
+  add_routes(router);
+  handlers_begun = 0;
+  Server server(router, options());
+  ASSERT_TRUE(server.start(*runtime));
+  Client busy(server.address());
+  ASSERT_TRUE(busy.send(get("/forever")));
+  for (bool begun = false; !begun;) runtime->each([&](io::Loop&) { begun = handlers_begun == 1; });
+
+  EXPECT_FALSE(server.drain(60_ms));
+  EXPECT_FALSE(busy.read(1));
+}
+
+TEST_P(Workers, a_second_server_is_told_that_the_address_is_taken) {
+  MAKE_OR_SKIP(runtime, 2);
+  Router router;
+  add_routes(router);
+  Server first(router, options());
+  ASSERT_TRUE(first.start(*runtime));
+  ServerOptions same = options();
+  same.address = first.address();
+  Server second(router, std::move(same));
+  Result<> started = second.start(*runtime);
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().code(), Code::AlreadyExists);
+}
+
+std::size_t open_descriptors() {
+  std::size_t count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++count;
+  return count;
+}
+
+TEST_P(Workers, leave_no_descriptor_behind_after_many_starts_and_stops) {
+  if (make(1) == nullptr) GTEST_SKIP() << "no such engine here";
+  Router router;
+  add_routes(router);
+  const std::size_t before = open_descriptors();
+  for (int i = 0; i < (is_sanitized ? 20 : 200); ++i) {
+    auto runtime = make(2);
+    Server server(router, options());
+    ASSERT_TRUE(server.start(*runtime));
+    Client client(server.address());
+    ASSERT_TRUE(client.send(get("/n/1") + get("/later")));
+    ASSERT_TRUE(client.read(2));
+    if (i % 10 != 0) {
+      server.stop();
+    } else {
+      EXPECT_TRUE(server.drain(5_s));
+    }
+  }
+  EXPECT_EQ(open_descriptors(), before);
+}
+
+TEST_P(Workers, allocate_nothing_per_request_in_steady_state) {
+  if (is_sanitized) GTEST_SKIP() << "the sanitizer replaces malloc";
+  MAKE_OR_SKIP(runtime, 1);
+  Router router;
+  add_routes(router);
+  metrics::Registry registry;
+  std::unique_ptr<log::Ring> ring;
+  std::unique_ptr<metrics::ThreadCells> cells;
+  runtime->each([&](io::Loop&) {
+    ring = std::make_unique<log::Ring>();
+    cells = std::make_unique<metrics::ThreadCells>();
+  });
+  {
+    ServerOptions with_all = options();
+    with_all.metrics = &registry;
+    Server server(router, std::move(with_all));
+    ASSERT_TRUE(server.start(*runtime));
+    Client client(server.address());
+    for (const std::string& request :
+         {get("/plaintext"), get("/json"), get("/later"), get("/t/1"), post("/echo", "abc"), post("/echo-later", "abc"),
+          "POST /echo-later HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"s,
+          get("/nowhere"), get("/plaintext") + get("/later")}) {
+      const std::size_t per_send = request == get("/plaintext") + get("/later") ? 2 : 1;
+      const auto run = [&](int count) {
+        for (int i = 0; i < count; ++i) {
+          ASSERT_TRUE(client.send(request));
+          ASSERT_TRUE(client.read(per_send));
+        }
+      };
+      const int count = request.find("/t/") == std::string::npos && request.find("-later") == std::string::npos ? 1000 : 200;
+      run(200);
+      std::size_t before = 0;
+      std::size_t after = 0;
+      runtime->each([&](io::Loop&) { before = keel::internal::allocations(); });
+      run(count);
+      runtime->each([&](io::Loop&) { after = keel::internal::allocations(); });
+      EXPECT_EQ(after - before, 0u) << request;
+    }
+  }
+  runtime->each([&](io::Loop&) {
+    ring.reset();
+    cells.reset();
+  });
+}
+
+}  // namespace
+}  // namespace keel::http
