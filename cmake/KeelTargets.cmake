@@ -2,6 +2,7 @@
 # keel_test(NAME [LABELS label...] [LIBS target...] SOURCES file...)  one GoogleTest executable, one ctest entry per executable.
 # keel_fuzzer(NAME SOURCES file... [LIBS target...])  one libFuzzer executable; Clang only.
 # keel_bench(NAME SOURCES file... [LIBS target...])   one Google Benchmark executable.
+# keel_list_fuzzers()  target `fuzzers` builds all of them; their paths are in fuzzers.txt in the build folder.
 
 include(GNUInstallDirs)
 
@@ -51,6 +52,19 @@ function(keel_fuzzer name)
   target_link_libraries(${name} PRIVATE ${arg_LIBS})
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   set_property(GLOBAL APPEND PROPERTY KEEL_FUZZERS ${name})
+endfunction()
+
+function(keel_list_fuzzers)
+  if(NOT KEEL_FUZZ)
+    return()
+  endif()
+  get_property(fuzzers GLOBAL PROPERTY KEEL_FUZZERS)
+  set(paths "")
+  foreach(fuzzer IN LISTS fuzzers)
+    string(APPEND paths "$<TARGET_FILE:${fuzzer}>\n")
+  endforeach()
+  file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/fuzzers.txt CONTENT "${paths}")
+  add_custom_target(fuzzers DEPENDS ${fuzzers})
 endfunction()
 
 function(keel_bench name)

@@ -1,0 +1,55 @@
+# The front door. CMake does the work; CMakePresets.json has every way to build.
+
+MAKEFLAGS += --no-print-directory
+jobs := $(shell nproc 2>/dev/null || echo 2)
+sources := git ls-files --cached --others --exclude-standard -- '*.h' '*.cc' '*.c'
+
+.PHONY: help run test bench check format format-check budget clean
+
+help:
+	@echo 'make run      build the full-stack example and serve it on http://127.0.0.1:8080'
+	@echo 'make test     build everything and run the tests'
+	@echo 'make bench    build the benchmarks and measure, a few minutes (bench/run --help for more)'
+	@echo 'make check    what a change must pass: formatting and the tests, which include layers and tidy'
+	@echo 'make format   format all C and C++ files'
+	@echo 'make budget   accept the present compile-time cost of the public headers (tools/tidy/budget.txt)'
+	@echo 'make clean    delete build/'
+	@echo 'Packages that are missing are installed by scripts/setup, which says what and why.'
+
+# Tests are not configured here: their packages would have to be installed first. `make test` adds them.
+run:
+	@scripts/setup build
+	@[ -e build/release/build.ninja ] || cmake --preset release -DKEEL_TESTS=OFF
+	@cmake --build build/release -j$(jobs) --target fullstack
+	@exec build/release/examples/fullstack/fullstack --config examples/fullstack/service.yaml
+
+test:
+	@scripts/setup build test
+	@cmake --preset release -DKEEL_TESTS=ON
+	@cmake --build build/release -j$(jobs)
+	@ctest --preset release -j$(jobs)
+
+bench:
+	@scripts/setup build bench
+	@cmake --preset bench
+	@cmake --build build/bench -j$(jobs)
+	@bench/run all --pairs 3 --seconds 1
+
+check: format-check test
+
+format:
+	@scripts/setup dev
+	@$(sources) | xargs clang-format-19 -i
+
+format-check:
+	@scripts/setup dev
+	@$(sources) | xargs clang-format-19 --dry-run -Werror
+
+budget:
+	@scripts/setup build test
+	@cmake --preset release -DKEEL_TESTS=ON
+	@cmake --build build/release -j$(jobs) --target tidy
+	@KEEL_TIDY_UPDATE=1 build/release/tools/tidy/tidy --gtest_brief=1 --gtest_filter='Headers.*'
+
+clean:
+	@rm -rf build

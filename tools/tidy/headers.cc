@@ -1,0 +1,148 @@
+// Every header compiles alone, says what it is, and costs what budget.txt allows.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <string>
+#include <thread>
+
+#include <unistd.h>
+
+#include "tree.h"
+
+namespace {
+
+using namespace tidy;
+
+const std::string budget_file = "tools/tidy/budget.txt";
+const std::string update_command = "make budget";
+
+struct Output {
+  int status;
+  std::string text;
+};
+
+Output run(const std::string& command) {
+  Output output{-1, {}};
+  std::FILE* pipe = popen((command + " 2>&1").c_str(), "r");
+  if (pipe == nullptr) return output;
+  char part[4096];
+  while (const std::size_t size = std::fread(part, 1, sizeof part, pipe)) output.text.append(part, size);
+  output.status = pclose(pipe);
+  return output;
+}
+
+bool is_public(const std::string& path) {
+  return path.find("/internal/") == std::string::npos && !path.ends_with("/testing.h");
+}
+
+struct Header {
+  std::string path;
+  long cost = 0;         // Lines after preprocessing.
+  std::string problems;  // What the compiler said.
+};
+
+// Compiles every header of the library as the only include of a file; once, for all tests here.
+const std::vector<Header>& headers() {
+  static const std::vector<Header> compiled = [] {
+    std::vector<Header> all;
+    for (const std::string& file : files()) {
+      if (file.starts_with("src/keel/") && file.ends_with(".h")) all.push_back({file, 0, {}});
+    }
+    const std::string scratch = testing::TempDir() + "keel_tidy_" + std::to_string(getpid()) + "_";
+    std::atomic<std::size_t> next = 0;
+    const auto work = [&] {
+      for (std::size_t i = next++; i < all.size(); i = next++) {
+        Header& header = all[i];
+        const std::string preprocessed = scratch + std::to_string(i) + ".ii";
+        const std::string include = "echo '#include \"" + header.path.substr(4) + "\"' | ";
+        const std::string compiler = KEEL_CXX " -std=c++23 -Wall -Wextra -Werror ";
+        Output output = run(include + compiler + "-E -P -I" + absolute("src") + " -x c++ - -o " + preprocessed);
+        if (output.status == 0) {
+          std::ifstream text(preprocessed);
+          header.cost = std::count(std::istreambuf_iterator<char>(text), {}, '\n');
+          // Again from the source: without it, warnings about the standard library's own code are not suppressed.
+          output = run(include + compiler + "-fsyntax-only -I" + absolute("src") + " -x c++ -");
+        }
+        if (output.status != 0) header.problems = output.text.empty() ? "no compiler: " KEEL_CXX : output.text;
+        std::remove(preprocessed.c_str());
+      }
+    };
+    std::vector<std::thread> threads(std::max(1u, std::thread::hardware_concurrency()));
+    for (std::thread& thread : threads) thread = std::thread(work);
+    for (std::thread& thread : threads) thread.join();
+    return all;
+  }();
+  return compiled;
+}
+
+TEST(Headers, every_header_compiles_alone) {
+  for (const Header& header : headers()) {
+    EXPECT_TRUE(header.problems.empty()) << header.path << ":\n" << header.problems;
+  }
+}
+
+TEST(Headers, every_public_header_begins_with_its_purpose) {
+  for (const Header& header : headers()) {
+    const std::string name = header.path.substr(4);
+    const std::string text = read(header.path);
+    EXPECT_NE(text.find("\n#pragma once\n"), std::string::npos) << header.path;
+    if (!is_public(header.path)) continue;
+    EXPECT_TRUE(text.starts_with("// " + name + " — ")) << header.path << ": first line: // " << name << " — what for";
+  }
+}
+
+// The numbers are those of one compiler and its library: the oldest that is supported.
+TEST(Headers, every_public_header_costs_what_its_budget_says) {
+  const std::string version = run(KEEL_CXX " -dumpfullversion").text;
+  const std::string name = run(KEEL_CXX " --version").text;
+  if (!version.starts_with("12.") || name.find("clang") != std::string::npos) {
+    GTEST_SKIP() << "the budget is in lines of GCC 12's library; this is " << name.substr(0, name.find('\n'));
+  }
+  std::map<std::string, long> costs;
+  for (const Header& header : headers()) {
+    if (is_public(header.path) && header.problems.empty()) costs[header.path] = header.cost;
+  }
+  std::map<std::string, long> budget;
+  for (const Entry& entry : entries(budget_file)) budget[entry.path] = std::atol(entry.text.c_str());
+
+  if (std::getenv("KEEL_TIDY_UPDATE") != nullptr) {
+    std::string text;
+    for (const std::string& line : lines(budget_file)) {
+      if (line.starts_with('#')) text += line + '\n';
+    }
+    for (const auto& [path, cost] : costs) {
+      const auto old = budget.find(path);
+      const bool is_within = old != budget.end() && cost * 10 <= old->second * 11 && cost * 10 >= old->second * 9;
+      text += path + ' ' + std::to_string(is_within ? old->second : cost) + '\n';
+    }
+    std::ofstream(absolute(budget_file)) << text;
+    return;
+  }
+
+  for (const auto& [path, cost] : costs) {
+    const auto allowed = budget.find(path);
+    if (allowed == budget.end()) {
+      ADD_FAILURE() << path << " (" << cost << " lines after preprocessing) has no budget. If the cost is right, run `"
+                    << update_command << "` and commit " << budget_file;
+      continue;
+    }
+    EXPECT_LE(cost * 10, allowed->second * 11)
+        << path << " costs " << cost << " lines after preprocessing, its budget is " << allowed->second
+        << ". Include less, or accept it: `" << update_command << "` and commit " << budget_file;
+    EXPECT_GE(cost * 10, allowed->second * 9)
+        << path << " costs only " << cost << " lines after preprocessing, its budget is " << allowed->second
+        << ". Keep the gain: `" << update_command << "` and commit " << budget_file;
+  }
+  for (const auto& [path, lines] : budget) {
+    EXPECT_TRUE(costs.contains(path) || exists(path))
+        << budget_file << " names " << path << ", which is gone: `" << update_command << "`";
+  }
+}
+
+}  // namespace

@@ -1,0 +1,74 @@
+// What any text in the repository must not contain.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <regex>
+
+#include "tree.h"
+
+namespace {
+
+using namespace tidy;
+
+// Snapshots and seeds are kept byte for byte.
+bool is_prose_or_code(const std::string& path) {
+  if (path.find("/testdata/") != std::string::npos || path.starts_with("bench/results/")) return false;
+  return read(path).find('\0') == std::string::npos;
+}
+
+template <class Check>
+void on_every_line(Check check) {
+  for (const std::string& file : files()) {
+    if (!is_prose_or_code(file)) continue;
+    std::size_t number = 0;
+    for (const std::string& line : lines(file)) check(line, file, file + ':' + std::to_string(++number) + ": ");
+  }
+}
+
+TEST(Text, no_line_ends_in_blanks_or_has_tabs) {
+  on_every_line([](const std::string& line, const std::string& file, const std::string& where) {
+    EXPECT_FALSE(line.ends_with(' ') || line.ends_with('\t') || line.ends_with('\r')) << where << "blank at the end";
+    EXPECT_TRUE(file == "Makefile" || line.find('\t') == std::string::npos) << where << "tab";
+  });
+}
+
+TEST(Text, every_file_ends_with_one_line_feed) {
+  for (const std::string& file : files()) {
+    const std::string text = is_prose_or_code(file) ? read(file) : "";
+    if (text.empty()) continue;
+    EXPECT_TRUE(text.ends_with('\n') && !text.ends_with("\n\n")) << file;
+  }
+}
+
+TEST(Text, work_left_to_do_is_typed) {
+  // Spelled apart, so that this file passes its own check.
+  const std::string todo = std::string("TO") + "DO";
+  const std::string fixme = std::string("FIX") + "ME";
+  const std::regex typed(todo + R"(\((perf|cleanup|port|test|later)\): .{10,})");
+
+  on_every_line([&](const std::string& line, const std::string& file, const std::string& where) {
+    if (!is_source(file)) return;
+    EXPECT_EQ(line.find(fixme), std::string::npos) << where << "may not be committed";
+    if (line.find(todo) != std::string::npos) {
+      EXPECT_TRUE(std::regex_search(line, typed)) << where << "write " << todo << "(perf|cleanup|port|test|later): why";
+    }
+  });
+}
+
+TEST(Text, nothing_depends_on_one_machine) {
+  // Where somebody's checkout lies, in any file; a service's own paths are relative.
+  const std::vector<std::string> places = {std::string("/wo") + "rk/", std::string("/ho") + "me/",
+                                           std::string("/ro") + "ot/"};
+
+  on_every_line([&](const std::string& line, const std::string&, const std::string& where) {
+    for (const std::string& place : places) {
+      const std::size_t at = line.find(place);
+      const bool is_absolute = at != std::string::npos && (at == 0 || std::string_view(" \"'=(`").find(line[at - 1]) !=
+                                                                          std::string_view::npos);
+      EXPECT_FALSE(is_absolute) << where << "names " << place;
+    }
+  });
+}
+
+}  // namespace
