@@ -235,6 +235,7 @@ class EpollEngine final : public Engine {
     op.more = false;
     op.pending = false;
     op.cancelling = false;
+    if (op.linked()) op.unlink();  // Resumed inside its own done() and read on.
     op.done(op);
   }
 

@@ -90,7 +90,7 @@ Address Stream::local_address() const noexcept { return state_->engine.local_add
 Address Stream::peer_address() const noexcept { return state_->engine.peer_address(state_->send.fd); }
 
 Stream::Receive Stream::receive() noexcept {
-  state_->let_go();
+  if (state_->left.empty()) state_->let_go();
   return Receive(*state_);
 }
 Stream::Read Stream::read(std::span<char> into) noexcept {

@@ -58,7 +58,8 @@ class Stream {
   }
   ~Stream() { close(); }
 
-  // The next bytes, as many as there are (at most 64 KiB). Empty: the peer has finished writing.
+  // The next bytes, as many as there are (at most 64 KiB); what read() left of a chunk comes first. Empty: the peer has
+  // finished writing.
   [[nodiscard]] Receive receive() noexcept;
   // Copies at most `into.size()` bytes; returns how many, 0 at the end. What is left of a chunk comes first.
   [[nodiscard]] Read read(std::span<char> into) noexcept;

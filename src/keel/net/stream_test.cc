@@ -1,0 +1,291 @@
+// Streams and listeners on every engine: io_uring, epoll, the simulation.
+
+#include "keel/net/stream.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "keel/io/loop.h"
+#include "keel/net/internal/net_test.h"
+#include "keel/net/listener.h"
+#include "keel/task/group.h"
+#include "keel/task/scope.h"
+#include "keel/task/timing.h"
+
+namespace keel {
+namespace {
+
+using Streams = internal::NetTest;
+INSTANTIATE_TEST_SUITE_P(, Streams, internal::every_engine(), internal::name_of_engine);
+
+// The echo server of the style guide, as it stands there.
+Task<> echo(Stream stream) {
+  while (true) {
+    Chunk chunk = co_await stream.receive();
+    if (chunk.empty()) co_return;
+    co_await stream.write(chunk);
+  }
+}
+
+Task<> serve(Listener& listener) {
+  Scope connections;
+  while (true) {
+    Stream peer = co_await listener.accept();
+    connections.spawn(echo(std::move(peer)));
+  }
+}
+
+Task<std::string> read_all(Stream& stream) {
+  std::string text;
+  while (true) {
+    Chunk chunk = co_await stream.receive();
+    if (chunk.empty()) co_return text;
+    text += chunk;
+  }
+}
+
+Task<> write_and_finish(Stream& stream, std::string text) {
+  co_await stream.write(text);
+  stream.shutdown_write();
+}
+
+// What `client` says to an echo server, and hears.
+Task<std::string> say(Address to, std::string text) {
+  Stream stream = co_await Stream::connect(to);
+  auto both = co_await all(write_and_finish(stream, text), read_all(stream));
+  co_return std::move(std::get<1>(both));
+}
+
+Task<> echo_to_three(Address to, std::string* heard) {
+  for (int i = 0; i < 3; ++i) heard[i] = co_await say(to, internal::pattern(200'000 + static_cast<std::size_t>(i)));
+}
+
+TEST_P(Streams, echo_as_in_the_style_guide) {
+  Listener listener = listen();
+  Start<void> server;
+  ASSERT_FALSE(server.begin(serve(listener), [](StartCore&) noexcept {}));
+  std::string heard[3];
+
+  ASSERT_TRUE(run(echo_to_three(listener.address(), heard)));
+
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(heard[i] == internal::pattern(200'000 + static_cast<std::size_t>(i)));
+  server.stop();
+  ASSERT_TRUE(until([&] { return server.has_ended(); }));
+  EXPECT_EQ(server.take().error().code(), Code::Cancelled);
+}
+
+TEST_P(Streams, receive_gives_what_was_written_and_then_the_end) {
+  auto [client, server] = pair();
+  ASSERT_TRUE(run(write_and_finish(client, "hello")));
+  EXPECT_EQ(*run(read_all(server)), "hello");
+  EXPECT_EQ(*run(read_all(server)), "");  // The end stays the end.
+}
+
+Task<std::string> read_in_pieces(Stream& stream, std::size_t size) {
+  std::string text;
+  std::string piece(size, '\0');
+  while (true) {
+    const std::size_t got = co_await stream.read(piece);
+    if (got == 0) co_return text;
+    text.append(piece, 0, got);
+  }
+}
+
+TEST_P(Streams, read_copies_at_most_what_there_is_room_for) {
+  for (const std::size_t size : {1u, 7u, 100'000u}) {
+    auto [client, server] = pair();
+    const std::string sent = internal::pattern(size == 1 ? 300 : 50'000);
+    ASSERT_TRUE(run(write_and_finish(client, sent)));
+    EXPECT_TRUE(*run(read_in_pieces(server, size)) == sent) << size;
+  }
+}
+
+Task<std::string> read_three_then_receive(Stream& stream) {
+  char three[3];
+  std::size_t got = 0;
+  while (got < 3) got += co_await stream.read(std::span(three).subspan(got));
+  std::string text(three, 3);
+  co_return text + co_await read_all(stream);
+}
+
+TEST_P(Streams, receive_begins_with_what_read_left_of_a_chunk) {
+  auto [client, server] = pair();
+  ASSERT_TRUE(run(write_and_finish(client, "0123456789")));
+  settle();
+  const Result<std::string> text = run(with_limit(read_three_then_receive(server)));
+  ASSERT_TRUE(text) << text.error().describe();
+  EXPECT_EQ(*text, "0123456789");
+}
+
+Task<bool> chunk_holds_across_a_write(Stream& from, Stream& to) {
+  Chunk chunk = co_await from.receive();
+  const std::string copy(chunk);
+  const std::string much(2'000'000, 'w');
+  co_await to.write(much);
+  co_return chunk == copy;
+}
+
+TEST_P(Streams, a_chunk_is_valid_until_the_next_receive_whatever_arrives) {
+  auto [client, server] = pair();
+  ASSERT_TRUE(run(internal::write(client, internal::pattern(9000))));
+  settle();
+  Start<bool> holds;
+  ASSERT_FALSE(holds.begin(chunk_holds_across_a_write(server, server), [](StartCore&) noexcept {}));
+  settle();
+  ASSERT_TRUE(run(internal::write(client, std::string(100'000, 'z'))));
+  client.shutdown_write();
+  EXPECT_EQ(run(read_count(client, 2'000'000)).value(), 2'000'000u);
+  ASSERT_TRUE(until([&] { return holds.has_ended(); }));
+  EXPECT_TRUE(*holds.take());
+}
+
+Task<std::string> receive_once(Stream& stream) {
+  Chunk chunk = co_await stream.receive();
+  co_return std::string(chunk);
+}
+
+TEST_P(Streams, a_cancelled_receive_loses_nothing) {
+  auto [client, server] = pair();
+  std::string got;
+  for (int i = 0; i < 20; ++i) {
+    const Result<std::string> none = run(with_limit(receive_once(server), 1_ms));
+    if (none) got += *none;
+    ASSERT_TRUE(run(internal::write(client, std::to_string(i % 10))));
+    if (i % 3 == 0) settle();
+    const Result<std::string> some = run(with_limit(receive_once(server), i % 2 == 0 ? 1_ms : 100_ms));
+    if (some) {
+      got += *some;
+    } else {
+      EXPECT_EQ(some.error().code(), Code::DeadlineExceeded);
+    }
+  }
+  client.shutdown_write();
+  got += *run(read_all(server));
+  EXPECT_EQ(got, "01234567890123456789");
+}
+
+TEST_P(Streams, with_timeout_ends_a_receive_with_deadline_exceeded) {
+  auto [client, server] = pair();
+  const Instant began = now();
+  const Result<std::string> result = run(with_limit(receive_once(server), 30_ms));
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code(), Code::DeadlineExceeded);
+  EXPECT_GE((now() - began).count_ms(), 29);
+}
+
+TEST_P(Streams, a_stopped_receive_is_cancelled) {
+  auto [client, server] = pair();
+  Start<std::string> waiting;
+  ASSERT_FALSE(waiting.begin(receive_once(server), [](StartCore&) noexcept {}));
+  settle();
+  waiting.stop();
+  ASSERT_TRUE(until([&] { return waiting.has_ended(); }));
+  EXPECT_EQ(waiting.take().error().code(), Code::Cancelled);
+  // Already stopped: it does not even begin.
+  StopSource stop;
+  stop.request_stop();
+  Start<std::string> late;
+  EXPECT_TRUE(late.begin(receive_once(server), [](StartCore&) noexcept {}, {.stop = &stop}));
+  EXPECT_EQ(late.take().error().code(), Code::Cancelled);
+}
+
+TEST_P(Streams, a_write_waits_for_a_peer_that_does_not_read) {
+  auto [client, server] = pair();
+  const std::string much = internal::pattern(20'000'000);
+  Start<void> writing;
+  ASSERT_FALSE(writing.begin(internal::write(server, much), [](StartCore&) noexcept {}));
+  settle();
+  EXPECT_TRUE(writing.is_running());
+  EXPECT_EQ(run(read_count(client, much.size())).value(), much.size());
+  ASSERT_TRUE(until([&] { return writing.has_ended(); }));
+  EXPECT_TRUE(writing.take());
+}
+
+TEST_P(Streams, a_write_that_waits_is_cancelled) {
+  auto [client, server] = pair();
+  const Result<> result = run(with_limit(internal::write(server, internal::pattern(20'000'000)), 30_ms));
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code(), Code::DeadlineExceeded);
+}
+
+TEST_P(Streams, a_receiver_that_does_not_ask_slows_the_sender_down) {
+  auto [client, server] = pair();
+  ASSERT_TRUE(run(internal::write(client, "x")));
+  EXPECT_EQ(*run(receive_once(server)), "x");  // From now on it is armed and paused.
+  Start<void> writing;
+  ASSERT_FALSE(writing.begin(internal::write(client, internal::pattern(30'000'000)), [](StartCore&) noexcept {}));
+  settle();
+  EXPECT_TRUE(writing.is_running());
+  EXPECT_EQ(run(read_count(server, 30'000'000)).value(), 30'000'000u);
+  ASSERT_TRUE(until([&] { return writing.has_ended(); }));
+  EXPECT_TRUE(writing.take());
+}
+
+Task<> write_until_it_breaks(Stream& stream) {
+  const std::string some(100'000, 's');
+  while (true) co_await stream.write(some);
+}
+
+TEST_P(Streams, a_broken_connection_is_unavailable) {
+  auto [client, server] = pair();
+  {
+    // Closed with something unread: a reset.
+    ASSERT_TRUE(run(internal::write(server, "unread")));
+    settle();
+    Stream gone = std::move(client);
+  }
+  const Result<> written = run(write_until_it_breaks(server));
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().code(), Code::Unavailable) << written.error().describe();
+  EXPECT_NE(written.error().errno_value(), 0);
+}
+
+TEST_P(Streams, a_refused_connect_is_unavailable_and_names_the_address) {
+  Address nobody = internal::any_port();
+  {
+    Listener listener = listen();
+    nobody = listener.address();
+  }
+  settle();
+  const Result<Stream> stream = run(Stream::connect(nobody));
+  ASSERT_FALSE(stream);
+  EXPECT_EQ(stream.error().code(), Code::Unavailable);
+  EXPECT_NE(stream.error().describe().find(nobody.to_string()), std::string::npos) << stream.error().describe();
+}
+
+TEST_P(Streams, know_both_addresses) {
+  auto [client, server] = pair();
+  EXPECT_EQ(client.local_address(), server.peer_address());
+  EXPECT_EQ(server.local_address(), client.peer_address());
+}
+
+TEST_P(Streams, what_was_written_before_a_close_arrives) {
+  auto [client, server] = pair();
+  ASSERT_TRUE(run(internal::write(client, internal::pattern(100'000))));
+  client.close();
+  EXPECT_TRUE(*run(read_all(server)) == internal::pattern(100'000));
+}
+
+TEST_P(Streams, may_be_destroyed_while_the_peer_still_sends) {
+  auto [client, server] = pair();
+  ASSERT_TRUE(run(internal::write(client, internal::pattern(50'000))));
+  EXPECT_FALSE(run(receive_once(server))->empty());
+  { Stream gone = std::move(server); }
+  const Result<> written = run(write_until_it_breaks(client));
+  EXPECT_FALSE(written);
+}
+
+TEST_P(Streams, move_between_operations) {
+  auto [client, server] = pair();
+  ASSERT_TRUE(run(internal::write(client, "one")));
+  EXPECT_EQ(run(read_count(server, 3)).value(), 3u);
+  Stream moved = std::move(server);
+  ASSERT_TRUE(run(write_and_finish(client, "two")));
+  EXPECT_EQ(*run(read_all(moved)), "two");
+}
+
+}  // namespace
+}  // namespace keel
