@@ -415,10 +415,6 @@ void Connection::sent() {
     return;
   }
   finish_send();
-  if (phase_ == Phase::Ending) {
-    free_if_quiet();
-    return;
-  }
   settle();
 }
 
@@ -515,16 +511,11 @@ void Connection::end() {
   if (phase_ != Phase::Ending && (!out_.empty() || send_.pending || phase_ == Phase::Handling)) {
     acceptor_.tally.aborted.add();
   }
-  const bool running = phase_ == Phase::Handling;
   phase_ = Phase::Ending;
   acceptor_.loop_.stop_timer(timer_);
   acceptor_.engine_.cancel(receive_);
   acceptor_.engine_.cancel(send_);
-  if (running) {
-    active_->run.stop();
-  } else if (active_ != nullptr && !active_->run.is_running()) {
-    free_active();
-  }
+  if (active_ != nullptr) active_->run.is_running() ? active_->run.stop() : free_active();
   free_if_quiet();
 }
 

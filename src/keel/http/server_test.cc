@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <deque>
 #include <filesystem>
 #include <stdexcept>
@@ -333,6 +334,10 @@ class Servers : public testing::TestWithParam<Which> {
     return true;
   }
   void pass(Duration time) {
+    if (simulation_ != nullptr) {
+      simulation_->run_until([] { return false; }, time);
+      return;
+    }
     const Instant end = now() + time;
     until([&] { return now() >= end; }, time * 2);
   }
@@ -479,9 +484,11 @@ TEST_P(Servers, answer_unknown_paths_with_404_and_unknown_methods_with_501) {
 
 TEST_P(Servers, speak_http_1_0_and_keep_alive_only_when_asked) {
   start();
-  const auto closed = ask("GET /plaintext HTTP/1.0\r\n\r\n" + get("/n/1"));
-  ASSERT_EQ(closed.size(), 1u);
-  EXPECT_TRUE(closed[0].closes());
+  Peer& one = peer();
+  one.send("GET /plaintext HTTP/1.0\r\n\r\n");
+  ASSERT_TRUE(until([&] { return one.has_ended(); }));
+  ASSERT_EQ(one.all().size(), 1u);
+  EXPECT_TRUE(one.all()[0].closes());
   const auto kept = ask("GET /plaintext HTTP/1.0\r\nConnection: keep-alive\r\n\r\n" + get("/n/1"));
   ASSERT_EQ(kept.size(), 2u);
   EXPECT_EQ(kept[0].field("Connection"), "keep-alive");
@@ -1053,6 +1060,8 @@ class Client {
       }
       char buffer[16384];
       const ssize_t got = recv(fd_, buffer, sizeof buffer, 0);
+      // With a time limit a call is not restarted; the ring of the engine's probe interrupts this thread.
+      if (got < 0 && errno == EINTR) continue;
       if (got <= 0) return false;
       text_.append(buffer, static_cast<std::size_t>(got));
     }
@@ -1226,9 +1235,11 @@ TEST_P(Workers, leave_no_descriptor_behind_after_many_starts_and_stops) {
     Client client(server.address());
     ASSERT_TRUE(client.send(get("/n/1") + get("/later")));
     ASSERT_TRUE(client.read(2));
-    if (i % 10 != 0) {
+    if (i % 20 != 0) {
       server.stop();
     } else {
+      ASSERT_TRUE(client.send(get("/slow")));
+      EXPECT_TRUE(client.read(1));
       EXPECT_TRUE(server.drain(5_s));
     }
   }
