@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <ctime>
 #include <optional>
 
 #include "keel/data/json.h"
@@ -22,22 +23,45 @@ struct Draft {
   std::optional<std::int64_t> age;
 };
 
-// A row of `select id, name, email, age, created_at`.
-struct UserRow {
-  const db::Row& row;
+// A user as the client sees it. Views into a row, or into a request.
+struct User {
+  std::int64_t id;
+  std::string_view name;
+  std::string_view email;
+  std::optional<std::int64_t> age;
+  std::string_view created_at;
+
+  // Of `select id, name, email, age, created_at`.
+  static User of(const db::Row& row) {
+    return {row.integer(0), row.text(1), row.text(2), row.get<std::optional<std::int64_t>>(3), row.text(4)};
+  }
 };
 
-void write_json(json::Writer& out, const UserRow& user) {
-  const db::Row& row = user.row;
+void write_json(json::Writer& out, const User& user) {
   out.begin_object();
-  out.key("id").integer(row.integer(0));
-  out.key("name").string(row.text(1));
-  out.key("email").string(row.text(2));
+  out.key("id").integer(user.id);
+  out.key("name").string(user.name);
+  out.key("email").string(user.email);
   out.key("age");
-  row.is_null(3) ? out.null() : out.integer(row.integer(3));
-  out.key("created_at").string(row.text(4));
+  user.age ? out.integer(*user.age) : out.null();
+  out.key("created_at").string(user.created_at);
   out.end_object();
 }
+
+// RFC 3339, in seconds.
+class Timestamp {
+ public:
+  Timestamp() {
+    const std::time_t seconds = Host::current().wall_ns() / 1'000'000'000;
+    std::tm parts{};
+    size_ = std::strftime(text_, sizeof text_, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&seconds, &parts));
+  }
+  std::string_view view() const { return {text_, size_}; }
+
+ private:
+  char text_[32];
+  std::size_t size_;
+};
 
 bool looks_like_email(std::string_view text) {
   const std::size_t at = text.find('@');
@@ -122,7 +146,7 @@ Task<http::Response> Users::list(http::Request& request) {
   auto add = [&](const db::Row& row) {
     if (++rows > limit) return;  // One more was asked for, to know whether there is a next page.
     last = row.integer(0);
-    write_json(out, UserRow{row});
+    write_json(out, User::of(row));
   };
   co_await database_.query("select id, name, email, age, created_at from users where id > $1 order by id limit $2", add,
                            after.value_or(0), limit + 1);
@@ -136,24 +160,22 @@ Task<http::Response> Users::list(http::Request& request) {
 Task<http::Response> Users::create(http::Request& request) {
   Draft draft;
   if (auto problem = read_draft(request, draft)) co_return *std::move(problem);
-  http::Response response(http::Status::Created);
-  auto answer = [&](const db::Row& row) {
-    char location[48] = "/api/users/";
-    char* const end = std::to_chars(location + 11, location + sizeof location, row.integer(0)).ptr;
-    response = http::Response::json(http::Status::Created, UserRow{row});
-    response.header("Location", {location, static_cast<std::size_t>(end - location)});
-  };
-  const Result<std::size_t> written = co_await attempt(database_.query(
-      "insert into users (name, email, age) values ($1, $2, $3) returning id, name, email, age, created_at", answer,
-      draft.name, draft.email, draft.age));
+  const Timestamp now;
+  const Result<db::Written> written = co_await attempt(
+      database_.execute("insert into users (name, email, age, created_at) values ($1, $2, $3, $4)", draft.name,
+                        draft.email, draft.age, now.view()));
   if (!written) co_return explain(written.error());
-  co_return std::move(response);
+  const std::int64_t id = written->last_insert_id;
+  char location[48] = "/api/users/";
+  char* const end = std::to_chars(location + 11, location + sizeof location, id).ptr;
+  co_return http::Response::json(http::Status::Created, User{id, draft.name, draft.email, draft.age, now.view()})
+      .header("Location", {location, static_cast<std::size_t>(end - location)});
 }
 
 Task<http::Response> Users::find(http::Request& request) {
   const auto id = co_await request.path_param<std::int64_t>("id");
   http::Response response(http::Status::NotFound);
-  auto answer = [&](const db::Row& row) { response = http::Response::json(http::Status::Ok, UserRow{row}); };
+  auto answer = [&](const db::Row& row) { response = http::Response::json(http::Status::Ok, User::of(row)); };
   const std::size_t found =
       co_await database_.query("select id, name, email, age, created_at from users where id = $1", answer, id);
   if (found == 0) co_return no_such_user();
@@ -165,7 +187,7 @@ Task<http::Response> Users::replace(http::Request& request) {
   Draft draft;
   if (auto problem = read_draft(request, draft)) co_return *std::move(problem);
   http::Response response(http::Status::Ok);
-  auto answer = [&](const db::Row& row) { response = http::Response::json(http::Status::Ok, UserRow{row}); };
+  auto answer = [&](const db::Row& row) { response = http::Response::json(http::Status::Ok, User::of(row)); };
   const Result<std::size_t> written = co_await attempt(database_.query(
       "update users set name = $1, email = $2, age = $3 where id = $4 returning id, name, email, age, created_at",
       answer, draft.name, draft.email, draft.age, id));

@@ -13,4 +13,14 @@ Executor* Executor::set_current(Executor* executor) noexcept {
   return before;
 }
 
+void Executor::post_all(Job& first, Job& last) noexcept {
+  for (Job* job = &first;;) {
+    // A posted job may be gone at once.
+    Job* const next = job == &last ? nullptr : job->next;
+    post(*job);
+    if (next == nullptr) return;
+    job = next;
+  }
+}
+
 }  // namespace keel

@@ -28,6 +28,9 @@ class Executor {
   // Runs `job` soon, never inside this call.
   virtual void post(Job& job) noexcept = 0;
 
+  // post() for several jobs of one sender, linked by `next` from `first` to `last`: one wake-up for all.
+  virtual void post_all(Job& first, Job& last) noexcept;
+
   // True: one job at a time, and a job posted while another runs starts after it has returned. Tasks that are resumed
   // by several threads need a handshake that serial executors spare them.
   virtual bool is_serial() const noexcept { return true; }

@@ -108,12 +108,34 @@ void Loop::defer(Job& job) noexcept { deferred_.push(job); }
 void Loop::post(Job& job) noexcept {
   if (current_loop == this) {
     local_.push(job);
+  } else {
+    push_remote(job, job);
+  }
+}
+
+void Loop::post_all(Job& first, Job& last) noexcept {
+  if (current_loop == this) {
+    Executor::post_all(first, last);
     return;
   }
+  // The stack holds the newest first: turn the chain round.
+  Job* newest = nullptr;
+  for (Job* job = &first;;) {
+    Job* const next = job->next;
+    job->next = newest;
+    newest = job;
+    if (job == &last) break;
+    job = next;
+  }
+  push_remote(*newest, first);
+}
+
+// `newest` is linked to `oldest` by `next`.
+void Loop::push_remote(Job& newest, Job& oldest) noexcept {
   Job* head = remote_.load(std::memory_order_relaxed);
   do {
-    job.next = head;
-  } while (!remote_.compare_exchange_weak(head, &job, std::memory_order_release, std::memory_order_relaxed));
+    oldest.next = head;
+  } while (!remote_.compare_exchange_weak(head, &newest, std::memory_order_release, std::memory_order_relaxed));
   if (head == nullptr) engine_->wake();
 }
 

@@ -41,6 +41,7 @@ class Loop final : public Executor, public Host {
   void defer(Job& job) noexcept;
 
   void post(Job& job) noexcept override;
+  void post_all(Job& first, Job& last) noexcept override;
   Instant now() noexcept override { return now_; }
   // The clock itself, read now: for measuring within a turn. Costs a clock read.
   Instant precise_now() noexcept { return outside_.now(); }
@@ -88,6 +89,7 @@ class Loop final : public Executor, public Host {
       return jobs;
     }
   };
+  void push_remote(Job& newest, Job& oldest) noexcept;
   int run_posted() noexcept;
   void run_deferred() noexcept;
   static int run_all(Job* jobs) noexcept;

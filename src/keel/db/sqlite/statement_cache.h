@@ -31,6 +31,7 @@ class StatementCache {
     std::string text;
     std::uint64_t hash = 0;
     int budget_exceeded = 0;  // The reader's: how often it ran out of its budget.
+    bool needs_savepoint = false;  // The writer's: it does not undo itself.
   };
 
   StatementCache(Connection& connection, int statements_max);

@@ -155,6 +155,31 @@ Writer::Outcome Writer::outcome_of_error() noexcept {
   return connection_->is_autocommit() ? Outcome::Lost : Outcome::Fine;
 }
 
+// One statement undoes itself when it fails, so it needs no savepoint, which would copy each page it touches. Two kinds
+// do: those that leave a deferred foreign key violated, and those that fail half-way by `or fail`. They are found out
+// when it happens, at the cost of their group, and have a savepoint from then on.
+Writer::Outcome Writer::run_in_group(Write& write) noexcept {
+  if (write.kind != Write::Kind::Statement) return run_in_savepoint(write);
+  auto entry = connection_->statements().find(*write.sql);
+  if (!entry) {
+    write.result = std::unexpected(std::move(entry).error());
+    return Outcome::Fine;
+  }
+  if ((*entry)->needs_savepoint) return run_in_savepoint(write);
+  const std::int64_t before = connection_->total_changes();
+  write.result = run(write);
+  if (!write.result) {
+    if (const Outcome outcome = outcome_of_error(); outcome != Outcome::Fine) return outcome;
+    if (connection_->total_changes() == before && !connection_->has_deferred_violations()) return Outcome::Fine;
+  } else if (!connection_->has_deferred_violations()) {
+    return Outcome::Fine;
+  } else {
+    write.result = fail(Code::Conflict, "FOREIGN KEY constraint failed");
+  }
+  (*entry)->needs_savepoint = true;
+  return Outcome::Lost;
+}
+
 Writer::Outcome Writer::run_in_savepoint(Write& write) noexcept {
   write.result = savepoint_.run();
   if (!write.result) return outcome_of_error() == Outcome::DiskFailed ? Outcome::DiskFailed : Outcome::Lost;
@@ -198,7 +223,7 @@ void Writer::commit_group(Writes& group) noexcept {
   Outcome outcome = Outcome::Fine;
   group.for_each([&](Write& write) {
     if (outcome != Outcome::Fine) return;
-    outcome = run_in_savepoint(write);
+    outcome = run_in_group(write);
     if (outcome == Outcome::Lost) culprit = &write;
     if (write.result) ++count;
   });
@@ -351,13 +376,34 @@ void Writer::acknowledge(Writes& group, std::uint64_t committed) noexcept {
     if (committed != 0) ++stats_.groups;
     stats_.group_max = std::max(stats_.group_max, committed);
   }
-  while (Write* write = group.pop_front()) finish(*write);
+  finish_all(group);
 }
 
 void Writer::fail_all(Writes& group, const Error& error) noexcept {
+  group.for_each([&](Write& write) { write.result = std::unexpected(error.clone()); });
+  finish_all(group);
+}
+
+// Sends each executor what is its, with one wake-up.
+void Writer::finish_all(Writes& group) noexcept {
   while (Write* write = group.pop_front()) {
-    write->result = std::unexpected(error.clone());
-    finish(*write);
+    Executor* const home = write->home;
+    Job* const first = write->done;
+    Job* last = first;
+    std::uint64_t failed = write->result ? 0 : 1;
+    group.for_each([&](Write& other) {
+      if (other.home != home) return;
+      if (!other.result) ++failed;
+      group.remove(other);
+      last->next = other.done;
+      last = other.done;
+    });
+    if (failed != 0) {
+      std::lock_guard lock(mutex_);
+      stats_.failed += failed;
+    }
+    // Gone after this.
+    home->post_all(*first, *last);
   }
 }
 

@@ -1,7 +1,8 @@
 // keel/db/sqlite/writer.h — the one thread that writes, in groups.
 //
-// Whatever waits when the writer is free is committed as one group: one transaction, each write under its own
-// savepoint, one fsync, then all are acknowledged. No write waits for company.
+// Whatever waits when the writer is free is committed as one group: one transaction, one fsync, then all are
+// acknowledged. Each write stands or falls alone: a single statement is atomic in SQLite, everything else runs under a
+// savepoint of its own. No write waits for company.
 //
 // A write that fails is rolled back alone; one that leaves a deferred foreign key violated fails with Conflict. A group
 // that SQLite has rolled back (`on conflict rollback`), or whose COMMIT fails, is never acknowledged: its other writes
@@ -100,6 +101,7 @@ class Writer {
   void commit_alone(Writes& group) noexcept;
   void hold(Write& begin) noexcept;
   bool serve_held(Write& write) noexcept;
+  Outcome run_in_group(Write& write) noexcept;
   Outcome run_in_savepoint(Write& write) noexcept;
   Outcome commit() noexcept;
   Result<> run(Write& write) noexcept;
@@ -108,6 +110,7 @@ class Writer {
   void acknowledge(Writes& group, std::uint64_t committed) noexcept;
   void fail_all(Writes& group, const Error& error) noexcept;
   void finish(Write& write) noexcept;
+  void finish_all(Writes& group) noexcept;
 
   std::unique_ptr<Connection> connection_;
   Statement begin_, commit_, roll_back_, savepoint_, release_, roll_back_to_;
