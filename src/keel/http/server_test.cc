@@ -57,8 +57,8 @@ std::string large_body() {
 }
 const std::string large = large_body();
 const std::string kilobyte(1024, 'k');
-int handlers_running = 0;
-int handlers_begun = 0;
+std::atomic<int> handlers_running = 0;
+std::atomic<int> handlers_begun = 0;
 
 Response plaintext(Request&) { return Response::text(Status::Ok, "Hello, World!"); }
 Response point(Request&) { return Response::json(Status::Ok, Point{7}); }
@@ -279,7 +279,8 @@ class Servers : public testing::TestWithParam<Which> {
       loop_ = owned_.get();
     }
     entered_ = std::make_unique<io::Loop::Entered>(*loop_);
-    handlers_running = handlers_begun = 0;
+    handlers_running = 0;
+    handlers_begun = 0;
     add_routes(router_);
   }
   void TearDown() override {
@@ -857,7 +858,7 @@ TEST_P(Servers, answer_504_when_a_handler_takes_too_long) {
   ASSERT_EQ(list.size(), 2u);
   EXPECT_EQ(list[0].status, 504);
   EXPECT_EQ(list[1].body, "n=1");
-  EXPECT_EQ(handlers_running, 0);
+  EXPECT_EQ(handlers_running.load(), 0);
 }
 
 // --- Sizes.
@@ -972,7 +973,7 @@ TEST_P(Servers, survive_a_peer_that_leaves_during_a_handler) {
   ASSERT_TRUE(until([&] { return handlers_running == 1; }));
   close(one);
   ASSERT_TRUE(until([&] { return server_->stats().connections == 0; }));
-  EXPECT_EQ(handlers_running, 0);
+  EXPECT_EQ(handlers_running.load(), 0);
 }
 
 TEST_P(Servers, survive_peers_that_leave_at_any_byte) {
@@ -1185,7 +1186,7 @@ TEST_P(Workers, stop_cuts_handlers_and_connections_off) {
   EXPECT_LT((Host::system().now() - began).count_ms(), 5000);
   EXPECT_FALSE(idle.read(1));
   EXPECT_FALSE(busy.read(1));
-  runtime->each([&](io::Loop&) { EXPECT_EQ(handlers_running, 0); });
+  runtime->each([&](io::Loop&) { EXPECT_EQ(handlers_running.load(), 0); });
 }
 
 TEST_P(Workers, drain_says_false_when_something_had_to_be_cut) {
