@@ -1,0 +1,17 @@
+# Configures, builds and runs tests/consume/project in SCRATCH; WAY is package or subdirectory.
+function(run)
+  execute_process(COMMAND ${ARGN} COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+file(REMOVE_RECURSE ${SCRATCH})
+set(options -D KEEL_WAY=${WAY})
+if(WAY STREQUAL "package")
+  run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${SCRATCH}/prefix)
+  list(APPEND options -D CMAKE_PREFIX_PATH=${SCRATCH}/prefix)
+else()
+  list(APPEND options -D KEEL_SOURCE=${SOURCE})
+endif()
+run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/project -B ${SCRATCH}/build -G ${GENERATOR}
+  -D CMAKE_CXX_COMPILER=${COMPILER} -D CMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER} ${options})
+run(${CMAKE_COMMAND} --build ${SCRATCH}/build --target hello)
+run(${SCRATCH}/build/hello)
