@@ -15,10 +15,6 @@ constexpr Duration retry_pause = 50_ms;
 // When draining: how long to take in the connections that the kernel holds.
 constexpr Duration last_call = 2_ms;
 
-bool is_exhaustion(int number) noexcept {
-  return number == EMFILE || number == ENFILE || number == ENOMEM || number == ENOBUFS;
-}
-
 }  // namespace
 
 Acceptor::Acceptor(Server& server, io::Loop& loop, int listener, std::uint32_t connections_max)
@@ -59,7 +55,7 @@ void Acceptor::accepted() {
     if (!full_) begin();
     return;
   }
-  if (is_exhaustion(-result)) {
+  if (io::is_exhaustion(-result)) {
     server_.log_.warn("cannot accept", Error::from_errno("accept", -result));
     loop_.start_timer(retry_, loop_.now() + retry_pause);
     return;

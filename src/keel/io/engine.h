@@ -77,6 +77,9 @@ class Engine {
   virtual std::uint64_t system_calls() const noexcept = 0;
 };
 
+// Whether an errno of accept means "later": descriptors or memory have run out (EMFILE, ENFILE, ENOMEM, ENOBUFS).
+bool is_exhaustion(int number) noexcept;
+
 enum class EngineKind : std::uint8_t { Auto, Uring, Epoll };
 
 struct EngineChoice {

@@ -14,10 +14,6 @@ constexpr Duration retry_pause = 50_ms;
 // Connections taken from the kernel and not from us yet; above it the rest stays in the kernel's queue.
 constexpr std::size_t waiting_max = 256;
 
-bool is_exhaustion(int number) noexcept {
-  return number == EMFILE || number == ENFILE || number == ENOMEM || number == ENOBUFS;
-}
-
 }  // namespace
 
 struct Listener::State {
@@ -35,7 +31,7 @@ struct Listener::State {
     } else if (orphaned) {
       free();
       return;
-    } else if (is_exhaustion(-result)) {
+    } else if (io::is_exhaustion(-result)) {
       loop.start_timer(retry, loop.now() + retry_pause);
       return;
     } else if (result == -ECANCELED) {

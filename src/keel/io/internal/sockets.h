@@ -11,8 +11,6 @@ Result<int> system_listener(const Address& address, const ListenOptions& options
 Result<int> system_stream(int family);
 Address system_local_address(int fd) noexcept;
 Address system_peer_address(int fd) noexcept;
-// An errno of accept that means "later", not "never".
-bool is_exhaustion(int number) noexcept;
 
 Result<std::unique_ptr<Engine>> make_epoll_engine();
 Result<std::unique_ptr<Engine>> make_uring_engine();
