@@ -89,11 +89,6 @@ Result<> make_folder_of(const std::string& file) {
   return Error::from_errno("mkdir", error.value()).because("creating the folder '" + folder.string() + "'");
 }
 
-Result<Address> listen_address(const std::string& host, std::uint16_t port) {
-  if (host.starts_with("unix:")) return Address::parse(host);
-  return Address::ip(host, port);
-}
-
 http::Limits limits_of(const HttpSettings& from) {
   http::Limits limits;
   limits.head.request_line_bytes_max = static_cast<std::uint32_t>(from.max_request_line.bytes);
@@ -274,7 +269,7 @@ ThreadPool& App::pool(std::string_view name) {
 
 void App::serve(const http::Router& router) {
   const HttpSettings& from = settings_.network.http;
-  auto address = listen_address(from.address, from.port);
+  auto address = Address::ip(from.address, from.port);
   if (!address) {
     internal::refuse_and_exit(name_, std::move(address).error().because("network.http.address"));
   }
@@ -292,7 +287,7 @@ void App::serve(const http::Router& router) {
 void App::start_admin() {
   if (!settings_.monitoring.enabled) return;
   const MetricsSettings& from = settings_.monitoring.metrics;
-  auto address = listen_address(from.export_address, from.export_port);
+  auto address = Address::ip(from.export_address, from.export_port);
   if (!address) {
     internal::refuse_and_exit(name_, std::move(address).error().because("monitoring.metrics.export_address"));
   }

@@ -50,13 +50,13 @@ Server::Server(const Router& router, ServerOptions options)
 Server::~Server() { stop(); }
 
 Result<> Server::start(io::Runtime& runtime) {
+  if (options_.address.is_unix()) return start(runtime, 0);
   runtime_ = &runtime;
-  options_.listen.reuse_port = !options_.address.is_unix();
-  KEEL_CHECK(!options_.address.is_unix() || runtime.workers() == 1, "a Unix socket has one listener: use one worker");
+  options_.listen.reuse_port = true;
   // Ports are shared by our own workers; a second instance would silently take a part of the connections. So first ask
   // without sharing.
   Result<> result;
-  if (options_.listen.reuse_port && options_.address.port() != 0) {
+  if (options_.address.port() != 0) {
     runtime.each([&](io::Loop& loop) {
       if (loop.index() != 0 || !result) return;
       io::ListenOptions alone = options_.listen;

@@ -65,7 +65,7 @@ class Server {
   Server& operator=(const Server&) = delete;
 
   // Listens on every worker of `runtime`. AlreadyExists when somebody else has the address (asked with a socket that
-  // does not share its port), and the bind error otherwise.
+  // does not share its port), and the bind error otherwise. A Unix socket has one listener, on worker 0.
   Result<> start(io::Runtime& runtime);
   // Listens on one worker alone (admin pages).
   Result<> start(io::Runtime& runtime, int worker);
