@@ -118,7 +118,14 @@ void show_and_exit(std::string_view, const std::string& text) {
 }
 
 void refuse_and_exit(std::string_view name, const Error& error) {
-  std::fprintf(stderr, "%.*s: %s\n", static_cast<int>(name.size()), name.data(), error.describe().c_str());
+  // Each mistake is a line of its own.
+  const std::string text = error.describe();
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    std::fprintf(stderr, "%.*s: %.*s\n", static_cast<int>(name.size()), name.data(), static_cast<int>(end - begin),
+                 text.data() + begin);
+    begin = end + 1;
+  }
   std::exit(exit_configuration);
 }
 

@@ -1,0 +1,114 @@
+// No heap allocation per request in steady state, with the access log written and metrics counted.
+
+#include "keel/observe/internal/allocation_count.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "client.h"
+#include "keel/app/log_writer.h"
+#include "keel/http/server.h"
+#include "keel/observe/log_ring.h"
+#include "keel/observe/metric_cells.h"
+#include "service.h"
+#include "users.h"
+
+namespace e2e {
+
+struct Message {
+  std::string_view message;
+};
+static void write_json(keel::json::Writer& out, const Message& message) {
+  out.begin_object();
+  out.key("message").string(message.message);
+  out.end_object();
+}
+
+namespace {
+
+using namespace keel;
+
+class Allocations : public testing::TestWithParam<std::string> {};
+
+INSTANTIATE_TEST_SUITE_P(Engines, Allocations, testing::Values("uring", "epoll"),
+                         [](auto& test) { return test.param; });
+
+TEST_P(Allocations, are_none_per_request_in_steady_state) {
+  if (!has_engine(GetParam())) GTEST_SKIP() << "this machine has no " << GetParam();
+  if (!KEEL_COUNTS_ALLOCATIONS) GTEST_SKIP() << "the sanitizer replaces malloc";
+  Folder folder;
+  app::LogSink sink;
+  sink.to = app::LogSink::To::File;
+  sink.path = folder / "service.log";
+  app::LogWriterOptions writing;
+  writing.sinks.push_back(std::move(sink));
+  auto logs = app::LogWriter::make(std::move(writing)).value();
+  metrics::Registry registry;
+  auto database = db::Database::open({.path = folder / "app.db", .migrations = KEEL_E2E_MIGRATIONS}).value();
+  auto runtime =
+      io::Runtime::make({.workers = 1, .engine = GetParam() == "uring" ? io::EngineKind::Uring : io::EngineKind::Epoll})
+          .value();
+  ASSERT_TRUE(runtime->start());
+  std::optional<log::Ring> ring;
+  std::optional<metrics::ThreadCells> cells;
+  runtime->each([&](io::Loop& loop) {
+    ring.emplace();
+    cells.emplace();
+    EXPECT_TRUE(database->attach(loop));
+  });
+  {
+    Users users(*database);
+    http::Router router;
+    users.mount(router);
+    router.get("/plaintext", [](http::Request&) { return http::Response::text(http::Status::Ok, "Hello, World!"); });
+    router.get("/json", [](http::Request&) { return http::Response::json(http::Status::Ok, Message{"Hello"}); });
+    http::ServerOptions options;
+    options.address = Address::parse("127.0.0.1:0").value();
+    options.metrics = &registry;
+    http::Server server(router, std::move(options));
+    ASSERT_TRUE(server.start(*runtime));
+    Connection connection(server.address());
+    const auto ask = [&](const std::string& wire, int status, int times) {
+      for (int i = 0; i < times; ++i) {
+        ASSERT_TRUE(connection.send(wire));
+        const auto reply = connection.receive();
+        ASSERT_EQ(reply ? reply->status : 0, status) << wire;
+      }
+    };
+    const auto count = [&] {
+      std::size_t now = 0;
+      runtime->each([&](io::Loop&) { now = keel::internal::allocations(); });
+      return now;
+    };
+    for (const auto& [target, status] : std::map<std::string, int>{{"/plaintext", 200},
+                                                                   {"/json", 200},
+                                                                   {"/api/users/7", 200},
+                                                                   {"/api/users/999", 404},
+                                                                   {"/api/users", 200}}) {
+      const std::string wire = request("GET", target);
+      ask(wire, status, 300);
+      const std::size_t before = count();
+      ask(wire, status, 1000);
+      EXPECT_EQ(count() - before, 0u) << target;
+    }
+    // The counter counts.
+    const std::size_t before = count();
+    runtime->each([](io::Loop&) { delete new int(1); });
+    runtime->each([](io::Loop&) { std::string(100, 'x').shrink_to_fit(); });
+    EXPECT_GE(count() - before, 1u);
+    EXPECT_TRUE(server.drain(10_s));
+  }
+  database->close();
+  runtime->each([&](io::Loop&) {
+    ring.reset();
+    cells.reset();
+  });
+  runtime->stop();
+  logs->flush();
+  EXPECT_EQ(logs->counts().lines_lost, 0u);
+  EXPECT_GE(lines(read_file(folder / "service.log")).size(), 6500u) << "and every request was logged";
+}
+
+}  // namespace
+}  // namespace e2e

@@ -1,0 +1,160 @@
+// What somebody who configures the service gets wrong: one clear line, and the right exit code.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "client.h"
+#include "service.h"
+
+namespace e2e {
+namespace {
+
+using namespace keel;
+
+class Mistakes : public testing::Test {
+ protected:
+  // Ends with `code`, having written `line` and nothing else to standard error, and nothing to standard output.
+  void expect_refused(int code, const std::string& line, std::vector<std::string> flags,
+                      std::vector<std::string> environment = {}) {
+    Service service(std::move(flags), std::move(environment));
+    EXPECT_EQ(service.wait(10_s), code) << line;
+    EXPECT_EQ(service.errors(), "fullstack: " + line + "\n");
+    EXPECT_EQ(service.output(), "");
+  }
+  // The same for a mistake that is found when everything is configured.
+  void expect_no_start(const std::string& part, std::vector<std::string> more) {
+    Service service(folder_, std::move(more));
+    EXPECT_EQ(service.wait(10_s), 1) << part;
+    EXPECT_TRUE(service.errors().starts_with("fullstack: ")) << service.errors();
+    EXPECT_NE(service.errors().find(part), std::string::npos) << service.errors();
+    EXPECT_EQ(lines(service.errors()).size(), 1u) << service.errors();
+    EXPECT_EQ(service.output(), "");
+  }
+  std::string config(const std::string& text) {
+    folder_.write("service.yaml", text);
+    return "--config=" + folder_ / "service.yaml";
+  }
+
+  Folder folder_;
+};
+
+TEST_F(Mistakes, in_the_file_are_named_with_line_and_key) {
+  const std::string file = folder_ / "service.yaml";
+
+  expect_refused(2, file + ":3: network.http.prot: unknown key; did you mean network.http.port?",
+                 {config("network:\n  http:\n    prot: 80\n")});
+  expect_refused(2, file + ":2: thread.pool_size: \"many\" is not an integer: expected an integer from 0 to 1024",
+                 {config("thread:\n  pool_size: many\n")});
+  expect_refused(2, file + ":4: network.http.port: 70000 is out of range: expected an integer from 0 to 65535",
+                 {config("# where\nnetwork:\n  http:\n    port: 70000\n")});
+  expect_refused(2, file + ": is empty: expected a map of keys", {config("")});
+}
+
+TEST_F(Mistakes, a_file_that_is_named_must_exist) {
+  expect_refused(2, folder_ / "none.yaml" + ": cannot be opened: No such file or directory",
+                 {"--config", folder_ / "none.yaml"});
+  expect_refused(2, "--config: needs a file: --config FILE", {"--config"});
+}
+
+TEST_F(Mistakes, on_the_command_line_are_named) {
+  expect_refused(2, "--frobnicate: needs a value: --frobnicate=VALUE", {"--frobnicate"});
+  expect_refused(2, "command line: unexpected argument \"serve\"", {"serve"});
+  expect_refused(2, "--network.http.prot: unknown key; did you mean --network.http.port?", {"--network.http.prot=1"});
+}
+
+TEST_F(Mistakes, in_the_environment_are_named) {
+  expect_refused(2,
+                 "KEEL_NETWORK__HTTP__PORT: network.http.port: \"x\" is not an integer: expected an integer from 0 to "
+                 "65535",
+                 {}, {"KEEL_NETWORK__HTTP__PORT=x"});
+  expect_refused(2, "KEEL_NETWORK__HTTP__PROT: network.http.prot: unknown key; did you mean KEEL_NETWORK__HTTP__PORT?",
+                 {}, {"KEEL_NETWORK__HTTP__PROT=1"});
+}
+
+TEST_F(Mistakes, all_are_told_at_once_a_line_each) {
+  expect_refused(2,
+                 "--frob: needs a value: --frob=VALUE\n"
+                 "fullstack: --network.http.prot: unknown key; did you mean --network.http.port?",
+                 {"--frob", "--network.http.prot=1"});
+}
+
+TEST_F(Mistakes, are_found_without_starting_anything) {
+  Service good({config("network:\n  http:\n    port: 1234\n"), "--check-config"}, {});
+  EXPECT_EQ(good.wait(10_s), 0) << good.errors();
+  EXPECT_EQ(good.output(), "the configuration is good\n");
+  expect_refused(2, "--network.http.port: \"x\" is not an integer: expected an integer from 0 to 65535",
+                 {"--check-config", "--network.http.port=x"});
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "app.db"));
+}
+
+TEST_F(Mistakes, help_and_the_effective_configuration_are_printed) {
+  Service help({"--help"}, {});
+  EXPECT_EQ(help.wait(10_s), 0);
+  EXPECT_EQ(help.errors(), "");
+  for (const char* word : {"network.http.port", "KEEL_", "--config", "database.path", "drain_timeout_sec"}) {
+    EXPECT_NE(help.output().find(word), std::string::npos) << word;
+  }
+
+  Service printed({config("network:\n  http:\n    port: 1234\n"), "--thread.pool_size=3", "--print-config"}, {});
+  EXPECT_EQ(printed.wait(10_s), 0);
+  EXPECT_EQ(printed.errors(), "");
+  const auto says = [&](const std::string& setting, const std::string& origin) {
+    for (const std::string& line : lines(printed.output())) {
+      if (line.find(setting + " ") != std::string::npos && line.ends_with(" # " + origin)) return true;
+    }
+    return false;
+  };
+  EXPECT_TRUE(says("port: 1234", folder_ / "service.yaml" + ":3")) << printed.output();
+  EXPECT_TRUE(says("pool_size: 3", "--thread.pool_size")) << printed.output();
+  EXPECT_TRUE(says("max_body: 1MiB", "default")) << printed.output();
+
+  // What is printed is a configuration.
+  Service again({config(printed.output()), "--check-config"}, {});
+  EXPECT_EQ(again.wait(10_s), 0) << again.errors();
+}
+
+TEST_F(Mistakes, a_port_in_use_is_one_line) {
+  Service first(folder_);
+  ASSERT_TRUE(first.is_ready()) << first.errors();
+  const std::string port = std::to_string(first.address().port());
+  const std::string admin = std::to_string(first.admin().port());
+
+  expect_no_start("127.0.0.1:" + port, {"--network.http.port=" + port});
+  expect_no_start("127.0.0.1:" + admin, {"--monitoring.metrics.export_port=" + admin});
+
+  EXPECT_EQ(call(first.address(), "GET", "/health").status, 200) << "the first one goes on";
+  EXPECT_EQ(first.stop(), 0);
+}
+
+TEST_F(Mistakes, a_data_base_that_cannot_be_used_is_one_line) {
+  folder_.write("file", "not a data base, and long enough to be looked at by somebody who expects a header\n");
+
+  expect_no_start("database.path: creating the folder '" + folder_ / "file" + "'",
+                  {"--database.path=" + folder_ / "file" + "/app.db"});
+  expect_no_start("database '" + folder_.path() + "': ", {"--database.path=" + folder_.path()});
+  expect_no_start("database '" + folder_ / "file" + "': ", {"--database.path=" + folder_ / "file"});
+}
+
+TEST_F(Mistakes, a_log_file_that_cannot_be_written_is_one_line) {
+  expect_no_start(folder_.path(), {"--logging.sinks=[{type: file, path: '" + folder_.path() + "'}]"});
+}
+
+TEST_F(Mistakes, a_broken_migration_is_named_with_its_line) {
+  std::filesystem::create_directory(folder_ / "migrations");
+  folder_.write("migrations/0001_good.sql", "create table a (id integer primary key);\n");
+  folder_.write("migrations/0002_broken.sql", "-- Rows.\ncreate table b (\n  id integer primary kay\n);\n");
+
+  expect_no_start("0002_broken.sql:3: near \"kay\"", {"--database.migrations=" + folder_ / "migrations"});
+  expect_no_start(folder_ / "none", {"--database.migrations=" + folder_ / "none"});
+}
+
+TEST_F(Mistakes, an_address_that_is_not_one_is_named) {
+  Service service(folder_, {"--network.http.address=localhost.example"});
+  EXPECT_EQ(service.wait(10_s), 2);
+  EXPECT_NE(service.errors().find("network.http.address"), std::string::npos) << service.errors();
+  EXPECT_EQ(lines(service.errors()).size(), 1u) << service.errors();
+}
+
+}  // namespace
+}  // namespace e2e

@@ -1,0 +1,80 @@
+// The real program in a process of its own: started with a folder of its own, killed and reaped at the end.
+//
+//   e2e::Service service(folder, {"--network.engine=epoll"});
+//   ASSERT_TRUE(service.is_ready()) << service.errors();
+//   e2e::call(service.address(), "GET", "/health");
+//   service.signal(SIGTERM);
+//   EXPECT_EQ(service.wait(10_s), 0);
+
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "keel/base/time.h"
+#include "keel/db/testing.h"
+#include "keel/io/address.h"
+
+namespace e2e {
+
+using keel::db::testing::Folder;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool is_sanitized = true;
+#elif defined(__has_feature)
+inline constexpr bool is_sanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#else
+inline constexpr bool is_sanitized = false;
+#endif
+
+// Flags for a service whose files are in `folder`, on ports of the system's choice, with two workers.
+std::vector<std::string> usual_flags(const Folder& folder);
+
+class Service {
+ public:
+  // Starts it with usual_flags() and `more`, and waits until it says that it is ready or ends. `in_child` runs in the
+  // new process before the program and may make system calls only.
+  Service(const Folder& folder, std::vector<std::string> more = {}, void (*in_child)() = nullptr);
+  // The same with exactly these flags, and `environment` added.
+  Service(std::vector<std::string> flags, std::vector<std::string> environment, void (*in_child)() = nullptr);
+  ~Service();  // SIGKILL, when it still runs.
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  bool is_ready() const noexcept { return address_.port() != 0; }
+  const keel::Address& address() const noexcept { return address_; }
+  const keel::Address& admin() const noexcept { return admin_; }
+  // What it has written to standard output until it was ready, or until its end; and to standard error.
+  const std::string& output() const noexcept { return output_; }
+  std::string errors() const;
+  pid_t pid() const noexcept { return pid_; }
+
+  void signal(int number) const;
+  // The exit code, 128 + the number of the signal that ended it, or nothing when it still runs after `timeout`.
+  std::optional<int> wait(keel::Duration timeout);
+  // SIGTERM and wait().
+  std::optional<int> stop();
+
+ private:
+  void start(const std::vector<std::string>& flags, const std::vector<std::string>& environment, void (*in_child)());
+  void read_output();
+  pid_t pid_ = -1;
+  int out_ = -1;
+  int err_ = -1;
+  std::optional<int> ended_;
+  std::string output_;
+  keel::Address address_;
+  keel::Address admin_;
+};
+
+// Whether this machine lets us have `engine` ("uring", "epoll").
+bool has_engine(const std::string& engine);
+
+// The whole file; "" when there is none.
+std::string read_file(const std::string& path);
+std::vector<std::string> lines(const std::string& text);
+
+}  // namespace e2e
