@@ -254,8 +254,8 @@ class Client {
     if (done_) return close_if_quiet();
     if (receive_.result <= 0) {
       error_ = -receive_.result;
-      // A reset is told once; when the send has heard of it, the stream just ends.
-      if (receive_.result == 0 && !text_.empty() && !send_failed_) complain("the stream ended inside of an answer");
+      // A reset is told once; when the send has heard of it, or is about to, the stream just ends.
+      if (receive_.result == 0 && !text_.empty() && !send_failed_ && send_.is_idle()) complain("the stream ended inside of an answer");
       return end();
     }
     text_.append(receive_.data, static_cast<std::size_t>(receive_.result));

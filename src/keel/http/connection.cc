@@ -101,9 +101,14 @@ void Connection::received() {
   peer_done_ = true;
   if (phase_ == Phase::Ending) {
     free_if_quiet();
-  } else if (result < 0 || phase_ == Phase::Lingering || phase_ == Phase::Body) {
+  } else if (result < 0 || phase_ == Phase::Lingering) {
     end();
   } else {
+    if (phase_ == Phase::Body) {
+      // This request will never be whole; answers to earlier ones may still be on their way.
+      free_active();
+      phase_ = Phase::Head;
+    }
     settle();
   }
 }

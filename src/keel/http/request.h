@@ -60,6 +60,7 @@ class Request {
  private:
   friend class Connection;
   friend class Router;
+  friend class TestRequest;  // internal/request_test.h
   Result<std::string_view> path_text(std::string_view name);
   Result<std::optional<std::string_view>> query_text(std::string_view name);
   template <class T>

@@ -966,6 +966,20 @@ TEST_P(Servers, answer_a_peer_that_has_finished_writing) {
   EXPECT_EQ(list.size(), 2u);
 }
 
+TEST_P(Servers, answer_what_came_before_a_body_that_was_cut_short) {
+  start();
+  Peer& one = peer();
+  ASSERT_TRUE(until([&] { return one.is_connected(); }));
+  one.pause();
+  one.send(get("/n/1") + get("/large") + "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc");
+  one.finish_writing();
+  settle();
+  one.resume();
+  ASSERT_TRUE(until([&] { return one.has_ended(); }));
+  ASSERT_EQ(one.all().size(), 2u);
+  EXPECT_TRUE(one.all()[1].body == large);
+}
+
 TEST_P(Servers, survive_a_peer_that_leaves_during_a_handler) {
   start();
   Peer& one = peer();

@@ -1,0 +1,81 @@
+#include "keel/http/request.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "keel/http/internal/request_test.h"
+
+namespace keel::http {
+namespace {
+
+class Requests : public testing::Test {
+ protected:
+  Requests() {
+    router_.get("/users/{id}/{name}", [](Request&) { return Response(Status::Ok); });
+    router_.post("/users", [](Request&) { return Response(Status::Ok); });
+  }
+  Router router_;
+};
+
+TEST_F(Requests, show_their_parts) {
+  TestRequest request(router_, "POST", "/users?a=b&c", "X-Token: t\r\nContent-Type: text/plain\r\nContent-Length: 4\r\n", "body");
+  EXPECT_EQ(request->method(), Method::Post);
+  EXPECT_EQ(request->path(), "/users");
+  EXPECT_EQ(request->query(), "a=b&c");
+  EXPECT_EQ(request->route(), "/users");
+  EXPECT_EQ(request->header("x-tOKEN"), "t");
+  EXPECT_EQ(request->header(Known::ContentType), "text/plain");
+  EXPECT_EQ(request->header("missing"), std::nullopt);
+  EXPECT_EQ(request->body(), "body");
+}
+
+TEST_F(Requests, convert_path_parameters) {
+  TestRequest request(router_, "GET", "/users/-42/J%C3%BCrgen%2F");
+  EXPECT_EQ(*request->path_param<int>("id"), -42);
+  EXPECT_EQ(*request->path_param<std::int64_t>("id"), -42);
+  EXPECT_EQ(*request->path_param<double>("id"), -42.0);
+  EXPECT_EQ(*request->path_param<std::string_view>("name"), "J\xc3\xbcrgen/");
+}
+
+TEST_F(Requests, refuse_path_parameters_of_another_type_by_name) {
+  for (const char* value : {"x", "1x", "+1", "99999999999", "1.5", "%31x", "0x1"}) {
+    TestRequest request(router_, "GET", std::string("/users/") + value + "/n");
+    const Result<int> id = request->path_param<int>("id");
+    ASSERT_FALSE(id) << value;
+    EXPECT_EQ(id.error().code(), Code::InvalidArgument);
+    EXPECT_EQ(id.error().message(), "parameter 'id': expected an integer in range");
+  }
+  TestRequest negative(router_, "GET", "/users/-1/n");
+  EXPECT_FALSE(negative->path_param<unsigned>("id"));
+}
+
+TEST_F(Requests, convert_query_parameters_that_are_there) {
+  TestRequest request(router_, "POST", "/users?page=3&q=a+b%26c&page=4&empty=&flag");
+  EXPECT_EQ(**request->query_param<int>("page"), 3);
+  EXPECT_EQ(**request->query_param<std::string_view>("q"), "a b&c");
+  EXPECT_EQ(**request->query_param<std::string_view>("empty"), "");
+  EXPECT_EQ(**request->query_param<std::string_view>("flag"), "");
+  EXPECT_EQ(*request->query_param<int>("missing"), std::nullopt);
+  EXPECT_FALSE(request->query_param<int>("q"));
+  EXPECT_FALSE(request->query_param<int>("empty"));
+}
+
+TEST_F(Requests, refuse_a_query_whose_escapes_are_broken) {
+  TestRequest request(router_, "POST", "/users?a=%zz&b=1");
+  const auto missing = request->query_param<int>("missing");
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().code(), Code::InvalidArgument);
+  EXPECT_FALSE(request->query_param<std::string_view>("a"));
+}
+
+using RequestsDeathTest = Requests;
+TEST_F(RequestsDeathTest, a_parameter_the_route_does_not_have_is_a_bug) {
+  TestRequest request(router_, "GET", "/users/1/n");
+  EXPECT_DEATH((void)request->path_param<int>("other"), "stands in the route's pattern");
+}
+
+}  // namespace
+}  // namespace keel::http

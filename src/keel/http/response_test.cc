@@ -1,0 +1,70 @@
+#include "keel/http/response.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+namespace keel::http {
+
+struct Pair {
+  int a;
+  std::string_view b;
+};
+void write_json(json::Writer& out, const Pair& pair) {
+  out.begin_object();
+  out.key("a").integer(pair.a);
+  out.key("b").string(pair.b);
+  out.end_object();
+}
+
+namespace {
+
+using namespace std::string_view_literals;
+
+TEST(Response, of_text_copies_it_and_says_what_it_is) {
+  std::string text = "hello";
+  const Response response = Response::text(Status::Created, text);
+  text = "other";
+  EXPECT_EQ(response.status(), Status::Created);
+  EXPECT_EQ(response.content(), "hello");
+  EXPECT_EQ(response.content_type(), "text/plain; charset=utf-8");
+  EXPECT_EQ(Response::text(Status::Ok, "<p>", "text/html").content_type(), "text/html");
+  EXPECT_EQ(Response(Status::NoContent).content(), "");
+}
+
+TEST(Response, of_json_is_written_by_its_type) {
+  const Response response = Response::json(Status::Ok, Pair{1, "x\"y"});
+  EXPECT_EQ(response.content(), R"({"a":1,"b":"x\"y"})");
+  EXPECT_EQ(response.content_type(), "application/json");
+}
+
+TEST(Response, takes_a_buffer_over) {
+  Buffer buffer;
+  buffer.append("bytes");
+  const Response response = Response::body(Status::Ok, std::move(buffer), "application/octet-stream");
+  EXPECT_EQ(response.content(), "bytes");
+  EXPECT_TRUE(buffer.empty());
+}
+
+TEST(Response, collects_fields_in_order) {
+  const Response response = Response(Status::Ok).header("X-A", "1").header("Set-Cookie", "a=b").header("Set-Cookie", "c=d");
+  EXPECT_EQ(response.fields(), "X-A: 1\r\nSet-Cookie: a=b\r\nSet-Cookie: c=d\r\n");
+  EXPECT_TRUE(response.is_valid());
+}
+
+TEST(Response, is_not_valid_with_a_field_that_would_split_it_or_is_the_servers) {
+  const std::pair<std::string_view, std::string_view> bad[] = {
+      {"X", "a\r\nY: b"}, {"X", "a\nb"}, {"X", "a\rb"}, {"X", "a\0b"sv}, {"X", "\x1b[31m"}, {"X Y", "a"}, {"", "a"},
+      {"X:", "a"}, {"X\r\n", "a"}, {"Content-Length", "5"}, {"transfer-encoding", "chunked"}, {"CONNECTION", "close"}, {"Date", "now"},
+  };
+  for (const auto& [name, value] : bad) {
+    const Response response = Response(Status::Ok).header(name, value);
+    EXPECT_FALSE(response.is_valid()) << name << ": " << value;
+    EXPECT_EQ(response.fields(), "");
+  }
+  EXPECT_TRUE(Response(Status::Ok).header("X", "caf\xc3\xa9 \t ok").is_valid());
+}
+
+}  // namespace
+}  // namespace keel::http
