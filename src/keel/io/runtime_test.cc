@@ -1,0 +1,121 @@
+#include "keel/io/runtime.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "keel/exec/executor.h"
+
+namespace keel::io {
+namespace {
+
+class Runtimes : public testing::TestWithParam<EngineKind> {
+ protected:
+  // Null where this machine has no such engine.
+  static std::unique_ptr<Runtime> make(int workers, bool pin = false) {
+    auto runtime = Runtime::make({.workers = workers, .engine = GetParam(), .pin = pin});
+    if (!runtime) {
+      EXPECT_EQ(runtime.error().code(), Code::Unsupported) << runtime.error().describe();
+      return nullptr;
+    }
+    return *std::move(runtime);
+  }
+};
+
+std::string name_of(const testing::TestParamInfo<EngineKind>& kind) {
+  constexpr const char* names[] = {"auto", "uring", "epoll"};
+  return names[static_cast<int>(kind.param)];
+}
+INSTANTIATE_TEST_SUITE_P(, Runtimes, testing::Values(EngineKind::Auto, EngineKind::Uring, EngineKind::Epoll), name_of);
+
+#define MAKE_OR_SKIP(runtime, ...)      \
+  auto runtime = make(__VA_ARGS__);     \
+  if (runtime == nullptr) GTEST_SKIP() << "no such engine here"
+
+TEST_P(Runtimes, say_which_engine_runs_and_why) {
+  MAKE_OR_SKIP(runtime, 1);
+  EXPECT_NE(runtime->engine().kind, EngineKind::Auto);
+  EXPECT_NE(runtime->engine().reason, "");
+  ASSERT_TRUE(runtime->start());
+  EXPECT_STREQ(runtime->loop(0).engine().name(), runtime->engine().kind == EngineKind::Uring ? "uring" : "epoll");
+}
+
+TEST_P(Runtimes, run_each_on_every_workers_own_thread) {
+  MAKE_OR_SKIP(runtime, 3);
+  ASSERT_TRUE(runtime->start());
+  EXPECT_EQ(runtime->workers(), 3);
+  std::set<std::thread::id> threads;
+  std::vector<int> indices;
+  runtime->each([&](Loop& loop) {
+    threads.insert(std::this_thread::get_id());
+    indices.push_back(loop.index());
+    EXPECT_EQ(Loop::current(), &loop);
+    EXPECT_EQ(Executor::current(), &loop);
+    EXPECT_EQ(&Host::current(), &loop);
+  });
+  EXPECT_EQ(threads.size(), 3u);
+  EXPECT_FALSE(threads.contains(std::this_thread::get_id()));
+  EXPECT_EQ(indices, (std::vector<int>{0, 1, 2}));
+}
+
+TEST_P(Runtimes, have_a_worker_for_each_core_by_default) {
+  MAKE_OR_SKIP(runtime, 0, true);
+  EXPECT_GE(runtime->workers(), 1);
+  ASSERT_TRUE(runtime->start());
+}
+
+struct Count : Job {
+  explicit Count(std::atomic<int>& t) : Job([](Job& job) noexcept { ++static_cast<Count&>(job).total; }), total(t) {}
+  std::atomic<int>& total;
+};
+
+TEST_P(Runtimes, run_what_other_threads_post) {
+  MAKE_OR_SKIP(runtime, 2);
+  ASSERT_TRUE(runtime->start());
+  constexpr int jobs = 500;
+  std::atomic<int> ran = 0;
+  std::vector<std::unique_ptr<Count>> all;
+  for (int i = 0; i < 2 * jobs; ++i) all.push_back(std::make_unique<Count>(ran));
+  std::vector<std::thread> posters;
+  for (int t = 0; t < 2; ++t) {
+    posters.emplace_back([&, t] {
+      for (int i = 0; i < jobs; ++i) runtime->loop(i % 2).post(*all[static_cast<std::size_t>(t * jobs + i)]);
+    });
+  }
+  for (auto& poster : posters) poster.join();
+  runtime->each([](Loop&) {});  // Comes after all of them.
+  EXPECT_EQ(ran.load(), 2 * jobs);
+}
+
+TEST_P(Runtimes, wake_from_sleep_for_timers_and_jobs) {
+  MAKE_OR_SKIP(runtime, 1);
+  ASSERT_TRUE(runtime->start());
+  struct Ring : Timer {
+    Ring() : Timer(&fired) {}
+    static void fired(Timer& timer) noexcept {
+      static_cast<Ring&>(timer).rang.store(true);
+      static_cast<Ring&>(timer).rang.notify_all();
+    }
+    std::atomic<bool> rang = false;
+  } ring;
+  const Instant began = Host::system().now();
+  runtime->each([&](Loop& loop) { loop.start_timer(ring, loop.now() + 20_ms); });
+  ring.rang.wait(false);
+  runtime->each([](Loop&) {});  // The worker has let go of it.
+  EXPECT_GE((Host::system().now() - began).count_ms(), 19);
+}
+
+TEST_P(Runtimes, stop_more_than_once_and_without_start) {
+  MAKE_OR_SKIP(runtime, 2);
+  MAKE_OR_SKIP(never_started, 2);
+  ASSERT_TRUE(runtime->start());
+  runtime->stop();
+  runtime->stop();
+  never_started->stop();
+}
+
+}  // namespace
+}  // namespace keel::io
