@@ -1,0 +1,335 @@
+// The server that protocol suites run against, of this repository and of others, made from the public API.
+//
+//   server --port P --describe-port Q [--engine auto|uring|epoll] [--data FILE]
+//
+// P:  any method, any path  200 and the body of the request
+//     /echo                 the request's header lines
+//     /json                 200 when the body is JSON, else 400
+//     POST /items {"key":k} 201 once it is committed; GET /items/{k} 200 or 404
+//     /reflect?v=…          the decoded v in the response field X-Reflect
+//     /metrics /live /ready what an admin listener serves as /metrics, /healthz, /readyz
+// Q:  any method, any path  200 and what was understood: {"method","uri","version","body","headers"}, in base64
+//
+// Port 0 is a port of the system's choice; both are printed. FILE is conformance.db in the working directory, so that
+// a server that is started again finds what was committed. SIGTERM drains.
+// Not served in this version: /ws, /cookie, /static, /upload; they answer as any path does.
+
+#include <sys/resource.h>
+
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "keel/app/health.h"
+#include "keel/app/log_writer.h"
+#include "keel/app/prometheus.h"
+#include "keel/app/signals.h"
+#include "keel/data/json.h"
+#include "keel/db/sqlite/database.h"
+#include "keel/http/problem.h"
+#include "keel/http/server.h"
+#include "keel/io/runtime.h"
+#include "keel/observe/log_ring.h"
+#include "keel/observe/metric_cells.h"
+
+using namespace keel;
+
+namespace {
+
+constexpr http::Method every_method[] = {http::Method::Get,     http::Method::Head,   http::Method::Post,
+                                         http::Method::Put,     http::Method::Delete, http::Method::Patch,
+                                         http::Method::Options, http::Method::Trace};
+
+template <class F>
+void route_all(http::Router& router, std::string_view pattern, F handler) {
+  for (const http::Method method : every_method) router.add(method, pattern, {.at_once = handler, .later = {}});
+}
+
+// --- What any path answers.
+
+Result<http::Response> echo_body(http::Request& request) {
+  return http::Response::text(http::Status::Ok, request.body(), "application/octet-stream");
+}
+
+Result<http::Response> echo_head(http::Request& request) {
+  Buffer lines;
+  const http::RequestHead& head = request.head();
+  for (unsigned i = 0; i < head.field_count(); ++i) {
+    lines.append(head.field(i).name);
+    lines.append(": ");
+    lines.append(head.field(i).value);
+    lines.append("\r\n");
+  }
+  return http::Response::body(http::Status::Ok, std::move(lines), "text/plain; charset=utf-8");
+}
+
+Result<http::Response> check_json(http::Request& request) {
+  json::Reader in(request.body(), request.arena());
+  in.skip();
+  if (!in.finish()) return http::problem(in);
+  return http::Response(http::Status::Ok);
+}
+
+Result<http::Response> reflect(http::Request& request) {
+  KEEL_TRY(const auto value, request.query_param<std::string_view>("v"));
+  return http::Response(http::Status::Ok).header("X-Reflect", value.value_or(""));
+}
+
+// --- What is kept.
+
+struct Item {
+  std::string_view key;
+};
+void write_json(json::Writer& out, const Item& item) {
+  out.begin_object();
+  out.key("key").string(item.key);
+  out.end_object();
+}
+
+class Items {
+ public:
+  explicit Items(db::Database& database) : database_(database) {}
+
+  Task<http::Response> add(http::Request& request) {
+    std::string_view key;
+    bool given = false;
+    json::Reader in(request.body(), request.arena());
+    in.begin_object();
+    while (auto name = in.next_key()) {
+      if (*name != "key") {
+        in.skip();
+        continue;
+      }
+      key = in.string();
+      if (given) in.fail("is given twice");
+      given = true;
+    }
+    if (!given) in.fail("is required", "key");
+    if (!in.finish()) co_return http::problem(in);
+    co_await database_.execute("insert into items (key) values ($1) on conflict do nothing", key);
+    co_return http::Response::json(http::Status::Created, Item{key});
+  }
+
+  Task<http::Response> find(http::Request& request) {
+    const auto key = co_await request.path_param<std::string_view>("key");
+    auto ignore = [](const db::Row&) {};
+    const std::size_t found = co_await database_.query("select key from items where key = $1", ignore, key);
+    if (found == 0) co_return http::refuse(http::Status::NotFound, "no item has this key");
+    co_return http::Response::json(http::Status::Ok, Item{key});
+  }
+
+ private:
+  db::Database& database_;
+};
+
+Result<std::unique_ptr<db::Database>> open_database(const std::string& path) {
+  {
+    KEEL_TRY(auto connection, db::sqlite::Connection::open({.path = path}));
+    KEEL_TRY_VOID(connection->run_script("create table if not exists items (key text primary key) without rowid;"));
+  }
+  return db::Database::open({.path = path});
+}
+
+// --- What was understood.
+
+void append_base64(Buffer& out, std::string_view bytes) {
+  static constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  for (std::size_t at = 0; at < bytes.size(); at += 3) {
+    const auto byte = [&](std::size_t i) -> unsigned {
+      return at + i < bytes.size() ? static_cast<unsigned char>(bytes[at + i]) : 0;
+    };
+    const unsigned three = byte(0) << 16 | byte(1) << 8 | byte(2);
+    out.push_back(digits[three >> 18]);
+    out.push_back(digits[three >> 12 & 63]);
+    out.push_back(at + 1 < bytes.size() ? digits[three >> 6 & 63] : '=');
+    out.push_back(at + 2 < bytes.size() ? digits[three & 63] : '=');
+  }
+}
+
+Result<http::Response> describe(http::Request& request) {
+  const http::RequestHead& head = request.head();
+  Buffer body;
+  json::Writer out(body);
+  Buffer text;
+  const auto base64 = [&](std::string_view bytes) {
+    text.clear();
+    append_base64(text, bytes);
+    out.string(text.view());
+  };
+  out.begin_object();
+  out.key("method");
+  base64(head.method_text());
+  out.key("uri");
+  base64(head.target());
+  out.key("version");
+  base64(head.version_minor() == 0 ? "HTTP/1.0" : "HTTP/1.1");
+  out.key("body");
+  base64(request.body());
+  out.key("headers").begin_array();
+  for (unsigned i = 0; i < head.field_count(); ++i) {
+    out.begin_array();
+    base64(head.field(i).name);
+    base64(head.field(i).value);
+    out.end_array();
+  }
+  out.end_array();
+  out.end_object();
+  return http::Response::body(http::Status::Ok, std::move(body), "application/json");
+}
+
+// --- The process.
+
+struct Options {
+  std::uint16_t port = 0;
+  std::uint16_t describe_port = 0;
+  io::EngineKind engine = io::EngineKind::Auto;
+  std::string data = "conformance.db";
+};
+
+[[noreturn]] void usage() {
+  std::fputs("usage: server --port P --describe-port Q [--engine auto|uring|epoll] [--data FILE]\n", stderr);
+  std::exit(2);
+}
+
+std::uint16_t port_of(std::string_view text) {
+  std::uint16_t port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  if (error != std::errc() || end != text.data() + text.size()) usage();
+  return port;
+}
+
+Options options_of(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; i += 2) {
+    if (i + 1 == argc) usage();
+    const std::string_view name = argv[i];
+    const std::string_view value = argv[i + 1];
+    if (name == "--port") {
+      options.port = port_of(value);
+    } else if (name == "--describe-port") {
+      options.describe_port = port_of(value);
+    } else if (name == "--data") {
+      options.data = value;
+    } else if (name == "--engine" && value == "auto") {
+      options.engine = io::EngineKind::Auto;
+    } else if (name == "--engine" && value == "uring") {
+      options.engine = io::EngineKind::Uring;
+    } else if (name == "--engine" && value == "epoll") {
+      options.engine = io::EngineKind::Epoll;
+    } else {
+      usage();
+    }
+  }
+  return options;
+}
+
+// What attacks are measured against: short times, and room for good clients beside ten thousand bad ones.
+http::Limits limits() {
+  http::Limits limits;
+  limits.body_bytes_max = 1024 * 1024;
+  limits.head.head_bytes_max = 64 * 1024;
+  limits.header_timeout = 5_s;
+  limits.body_timeout = 5_s;
+  limits.idle_timeout = 5_s;
+  limits.send_timeout = 10_s;
+  limits.connections_max = 20'000;
+  return limits;
+}
+
+void allow_descriptors() {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = files.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &files);
+}
+
+Result<int> run(const Options& options) {
+  app::SignalWaiter signals;
+  allow_descriptors();
+  std::vector<app::LogSink> sinks;
+  sinks.push_back({.to = app::LogSink::To::Stderr, .path = {}, .write = {}, .level = Level::Warn});
+  KEEL_TRY(auto logs, app::LogWriter::make({.sinks = std::move(sinks)}));
+  metrics::Registry registry;
+  app::Prometheus exporter(registry);
+  app::Health health;
+  KEEL_TRY(auto database, open_database(options.data));
+  Items items(*database);
+
+  http::Router router;
+  route_all(router, "/{rest...}", echo_body);
+  route_all(router, "/echo", echo_head);
+  route_all(router, "/json", check_json);
+  route_all(router, "/reflect", reflect);
+  router.post("/items", items, &Items::add).get("/items/{key}", items, &Items::find);
+  router.get("/metrics", [&exporter](http::Request&) {
+    Buffer body;
+    exporter.render(body);
+    return http::Response::body(http::Status::Ok, std::move(body), app::Prometheus::content_type);
+  });
+  const auto ask = [&health](bool (app::Health::*kind)(Buffer&)) {
+    Buffer body;
+    const bool good = (health.*kind)(body);
+    return http::Response::body(good ? http::Status::Ok : http::Status::ServiceUnavailable, std::move(body),
+                                "application/json")
+        .header("Cache-Control", "no-store");
+  };
+  router.get("/live", [ask](http::Request&) { return ask(&app::Health::live); });
+  router.get("/ready", [ask](http::Request&) { return ask(&app::Health::ready); });
+  http::Router describing;
+  route_all(describing, "/{rest...}", describe);
+
+  KEEL_TRY(auto runtime, io::Runtime::make({.engine = options.engine}));
+  KEEL_TRY_VOID(runtime->start());
+  runtime->each([](io::Loop&) {
+    thread_local std::optional<log::Ring> ring;
+    thread_local std::optional<metrics::ThreadCells> cells;
+    ring.emplace();
+    cells.emplace();
+  });
+  Result<> attached;
+  runtime->each([&](io::Loop& loop) {
+    if (auto one = database->attach(loop); !one) attached = std::move(one);
+  });
+  KEEL_TRY_VOID(std::move(attached));
+
+  // Loopback only: this server refuses nobody.
+  KEEL_TRY(const Address address, Address::ip("127.0.0.1", options.port));
+  KEEL_TRY(const Address describe_address, Address::ip("127.0.0.1", options.describe_port));
+  http::ServerOptions serving;
+  serving.address = address;
+  serving.limits = limits();
+  serving.access_log = false;
+  serving.metrics = &registry;
+  http::Server server(router, serving);
+  serving.address = describe_address;
+  serving.name = "describe";
+  http::Server describer(describing, serving);
+  KEEL_TRY_VOID(server.start(*runtime));
+  KEEL_TRY_VOID(describer.start(*runtime));
+  health.start_complete();
+  std::printf("listening on port %d, describing on port %d, engine %s\n", server.address().port(),
+              describer.address().port(), runtime->engine().kind == io::EngineKind::Uring ? "uring" : "epoll");
+  std::fflush(stdout);
+
+  while (signals.wait() == app::Signal::Reload) {
+  }
+  signals.end_on_next();
+  health.drain("draining");
+  describer.begin_drain();
+  const bool all = server.drain(10_s) && describer.drain(10_s);
+  database->close();
+  runtime->stop();
+  return all ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto code = run(options_of(argc, argv));
+  if (code) return *code;
+  std::fprintf(stderr, "server: %s\n", code.error().describe().c_str());
+  return 1;
+}
