@@ -4,6 +4,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,16 +37,21 @@ class EpollEngine final : public Engine {
     if (engine->epoll_ < 0) return fail_errno("epoll_create1", errno);
     engine->wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (engine->wake_ < 0) return fail_errno("eventfd", errno);
+    engine->timer_ = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (engine->timer_ < 0) return fail_errno("timerfd_create", errno);
     epoll_event event{};
     event.events = EPOLLIN | EPOLLET;
     event.data.u64 = wake_key;
     if (epoll_ctl(engine->epoll_, EPOLL_CTL_ADD, engine->wake_, &event) != 0) return fail_errno("epoll_ctl", errno);
+    event.data.u64 = timer_key;
+    if (epoll_ctl(engine->epoll_, EPOLL_CTL_ADD, engine->timer_, &event) != 0) return fail_errno("epoll_ctl", errno);
     return std::unique_ptr<Engine>(std::move(engine));
   }
   ~EpollEngine() override {
     while (ready_.pop_front() != nullptr) {
     }
     if (wake_ >= 0) ::close(wake_);
+    if (timer_ >= 0) ::close(timer_);
     if (epoll_ >= 0) ::close(epoll_);
     pool_free(buffer_, receive_bytes);
   }
@@ -113,15 +119,10 @@ class EpollEngine final : public Engine {
   }
 
   void wait(Instant until) noexcept override {
-    int timeout = -1;
-    if (!ready_.empty()) {
-      timeout = 0;
-    } else if (!until.is_never()) {
-      const Duration left = until - Host::system().now();
-      timeout = left <= Duration() ? 0 : static_cast<int>(std::min<std::int64_t>((left.count_ns() + 999'999) / 1'000'000, 60'000));
-    }
+    const bool waits = ready_.empty() && until > Instant();
+    if (waits && until < timeout_at_) set_timeout(until);
     ++system_calls_;
-    count_ = epoll_wait(epoll_, events_, events_max, timeout);
+    count_ = epoll_wait(epoll_, events_, events_max, waits ? -1 : 0);
     if (count_ < 0) {
       KEEL_CHECK(errno == EINTR, "epoll_wait fails only when interrupted");
       count_ = 0;
@@ -184,6 +185,7 @@ class EpollEngine final : public Engine {
     bool hung_up = false;           // RDHUP, HUP or ERR was seen: read on to 0 or error.
   };
   static constexpr std::uint64_t wake_key = ~std::uint64_t{0};
+  static constexpr std::uint64_t timer_key = wake_key - 1;
 
   EpollEngine() : buffer_(static_cast<char*>(pool_allocate(receive_bytes))) {}
 
@@ -193,6 +195,15 @@ class EpollEngine final : public Engine {
     return descriptors_[index];
   }
 
+  // One timer for all waits, moved only to an earlier time: a time-out given with each wait would cost the kernel a timer
+  // started and stopped each time. One that comes too early makes wait() return for nothing, and is set again.
+  void set_timeout(Instant at) noexcept {
+    timeout_at_ = at;
+    itimerspec when{};
+    when.it_value = {at.ns() / 1'000'000'000, at.ns() % 1'000'000'000};
+    ++system_calls_;
+    timerfd_settime(timer_, TFD_TIMER_ABSTIME, &when, nullptr);
+  }
   int control(int what, int fd, Descriptor& at) noexcept {
     epoll_event event{};
     event.events = EPOLLIN | EPOLLRDHUP | EPOLLET | (at.out_wanted ? EPOLLOUT : 0u);
@@ -256,6 +267,10 @@ class EpollEngine final : public Engine {
       [[maybe_unused]] const ssize_t got = read(wake_, &count, sizeof count);
       // An exchange, so that whoever saw it set has its job seen by the look at the queue that follows.
       waking_.exchange(false, std::memory_order_acq_rel);
+      return 0;
+    }
+    if (event.data.u64 == timer_key) {
+      timeout_at_ = Instant::never();  // Edge-triggered: setting it again is enough, nobody has to read it.
       return 0;
     }
     const int fd = static_cast<int>(event.data.u64 & 0xffffffff);
@@ -431,10 +446,12 @@ class EpollEngine final : public Engine {
 
   int epoll_ = -1;
   int wake_ = -1;
+  int timer_ = -1;
   int count_ = 0;
   char* buffer_;
   std::vector<Descriptor> descriptors_;
   List<Op> ready_;
+  Instant timeout_at_ = Instant::never();  // When the timer comes; never: it is not set.
   std::uint64_t system_calls_ = 0;
   epoll_event events_[events_max];
   alignas(64) std::atomic<bool> waking_{false};

@@ -30,6 +30,7 @@ constexpr std::size_t buffer_bytes = 4096;
 constexpr std::size_t buffer_stride = buffer_bytes + 64;
 constexpr std::uint64_t ignore_key = 1;   // Completions nobody waits for: cancel, close.
 constexpr std::uint64_t wake_key = 2;
+constexpr std::uint64_t timeout_key = 3;
 
 class UringEngine final : public Engine {
  public:
@@ -117,22 +118,13 @@ class UringEngine final : public Engine {
 
   void wait(Instant until) noexcept override {
     publish_buffers();
-    const bool can_wait = ready_.empty();
     ++system_calls_;
-    if (can_wait && until.is_never()) {
-      io_uring_submit_and_wait(&ring_, 1);
-      return;
-    }
-    const Duration left = can_wait ? until - Host::system().now() : Duration();
-    if (left <= Duration()) {
+    if (!ready_.empty() || until <= Instant()) {
       io_uring_submit_and_get_events(&ring_);
       return;
     }
-    __kernel_timespec timeout{};
-    timeout.tv_sec = left.count_ns() / 1'000'000'000;
-    timeout.tv_nsec = left.count_ns() % 1'000'000'000;
-    io_uring_cqe* first = nullptr;
-    io_uring_submit_and_wait_timeout(&ring_, &first, 1, &timeout, nullptr);
+    if (until < timeout_at_) arm_timeout(until);
+    io_uring_submit_and_wait(&ring_, 1);
   }
 
   int dispatch() noexcept override {
@@ -199,9 +191,7 @@ class UringEngine final : public Engine {
     }
     if (error < 0) return fail_errno("io_uring_setup", -error);
     ring_ready_ = true;
-    if ((ring_.features & IORING_FEAT_EXT_ARG) == 0 || (ring_.features & IORING_FEAT_NODROP) == 0) {
-      return fail(Code::Unsupported, "io_uring lacks waiting with a time-out (EXT_ARG) or NODROP");
-    }
+    if ((ring_.features & IORING_FEAT_NODROP) == 0) return fail(Code::Unsupported, "io_uring may lose completions");
     io_uring_register_ring_fd(&ring_);  // Saves a descriptor look-up per call; works without.
 
     void* rings = mmap(nullptr, buffers_max * sizeof(io_uring_buf), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -271,6 +261,22 @@ class UringEngine final : public Engine {
     io_uring_sqe* sqe = entry();
     io_uring_prep_read(sqe, wake_, &wake_count_, sizeof wake_count_, 0);
     io_uring_sqe_set_data64(sqe, wake_key);
+  }
+  // One time-out for all waits, moved only to an earlier time: a time-out given with each wait would cost the kernel a
+  // timer started and stopped each time. One that comes too early makes wait() return for nothing, and is set again.
+  void arm_timeout(Instant at) noexcept {
+    timeout_.tv_sec = at.ns() / 1'000'000'000;
+    timeout_.tv_nsec = at.ns() % 1'000'000'000;
+    io_uring_sqe* sqe = entry();
+    if (timeout_at_.is_never()) {
+      io_uring_prep_timeout(sqe, &timeout_, 0, IORING_TIMEOUT_ABS);
+      io_uring_sqe_set_data64(sqe, timeout_key);
+    } else {
+      io_uring_prep_timeout_update(sqe, &timeout_, timeout_key, IORING_TIMEOUT_ABS);
+      sqe->flags |= IOSQE_CQE_SKIP_SUCCESS;
+      io_uring_sqe_set_data64(sqe, ignore_key);
+    }
+    timeout_at_ = at;
   }
   void cancel_armed(Op& op) noexcept {
     io_uring_sqe* sqe = entry();
@@ -354,6 +360,10 @@ class UringEngine final : public Engine {
 
   int handle(const io_uring_cqe& completion) noexcept {
     if (completion.user_data == ignore_key) return 0;
+    if (completion.user_data == timeout_key) {
+      timeout_at_ = Instant::never();
+      return 0;
+    }
     if (completion.user_data == wake_key) {
       // An exchange, so that whoever saw it set has its job seen by the look at the queue that follows.
       waking_.exchange(false, std::memory_order_acq_rel);
@@ -496,6 +506,8 @@ class UringEngine final : public Engine {
   List<Op> ready_;
   List<Op> starved_;
   std::uint64_t wake_count_ = 0;
+  __kernel_timespec timeout_{};
+  Instant timeout_at_ = Instant::never();  // When the pending time-out comes; never: none is pending.
   std::uint64_t system_calls_ = 0;
   alignas(64) std::atomic<bool> waking_{false};
 };
