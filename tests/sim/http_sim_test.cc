@@ -73,10 +73,10 @@ struct Expected {
   std::size_t begin = 0;  // Of the request, in the wire.
   std::size_t end = 0;
   int status = 200;
-  std::string body;       // Empty with any_body: whatever it is.
+  std::string body;  // Empty with any_body: whatever it is.
   bool any_body = false;
   bool head_only = false;
-  bool closes = false;    // It is the last one.
+  bool closes = false;  // It is the last one.
 };
 
 enum class Ending { Reads, FinishesWriting, Leaves, FallsSilent };
@@ -86,11 +86,11 @@ struct Script {
   std::vector<Expected> expected;
   Ending ending = Ending::Reads;
   Duration begins;
-  Duration gap;                // At most, between two pieces.
-  std::size_t piece = 1;       // At most.
+  Duration gap;           // At most, between two pieces.
+  std::size_t piece = 1;  // At most.
   Duration leaves_after;
-  Duration reads_after;        // A slow reader begins to read so late.
-  bool is_refused = false;     // Bytes follow an answer that closes.
+  Duration reads_after;     // A slow reader begins to read so late.
+  bool is_refused = false;  // Bytes follow an answer that closes.
 };
 
 void add_request(Dice& dice, Script& script, int id) {
@@ -122,14 +122,41 @@ void add_request(Dice& dice, Script& script, int id) {
     script.wire += "0\r\n\r\n";
   };
   switch (dice.below(11)) {
-    case 0: case 1: get("GET", "/n/" + token); expected.body = "n=" + token; break;
-    case 2: case 3: get("GET", "/t/" + token); expected.body = "t=" + token; break;
-    case 4: post("/echo", dice.one_in(2)); break;
-    case 5: case 6: post("/echo-later", dice.one_in(2)); break;
-    case 7: get("GET", "/large/" + token); expected.body = large_body(id); break;
-    case 8: get("HEAD", "/n/" + token); expected.head_only = true; break;
-    case 9: get("GET", "/nowhere/" + token); expected.status = 404; expected.any_body = true; break;
-    default: get("PUT", "/n/" + token); expected.status = 405; expected.any_body = true; break;
+    case 0:
+    case 1:
+      get("GET", "/n/" + token);
+      expected.body = "n=" + token;
+      break;
+    case 2:
+    case 3:
+      get("GET", "/t/" + token);
+      expected.body = "t=" + token;
+      break;
+    case 4:
+      post("/echo", dice.one_in(2));
+      break;
+    case 5:
+    case 6:
+      post("/echo-later", dice.one_in(2));
+      break;
+    case 7:
+      get("GET", "/large/" + token);
+      expected.body = large_body(id);
+      break;
+    case 8:
+      get("HEAD", "/n/" + token);
+      expected.head_only = true;
+      break;
+    case 9:
+      get("GET", "/nowhere/" + token);
+      expected.status = 404;
+      expected.any_body = true;
+      break;
+    default:
+      get("PUT", "/n/" + token);
+      expected.status = 405;
+      expected.any_body = true;
+      break;
   }
   expected.end = script.wire.size();
   script.expected.push_back(std::move(expected));
@@ -174,7 +201,8 @@ Script make_script(Dice& dice, int client) {
   const std::size_t requests = 1 + dice.below(12);
   for (std::size_t i = 0; i < requests; ++i) add_request(dice, script, client * 1000 + static_cast<int>(i));
   if (dice.one_in(4)) add_last_request(dice, script, client * 1000 + 999);
-  constexpr Ending endings[] = {Ending::Reads, Ending::Reads, Ending::FinishesWriting, Ending::Leaves, Ending::FallsSilent};
+  constexpr Ending endings[] = {Ending::Reads, Ending::Reads, Ending::FinishesWriting, Ending::Leaves,
+                                Ending::FallsSilent};
   script.ending = endings[dice.below(std::size(endings))];
   script.begins = dice.up_to(500_ms);
   script.gap = dice.one_in(2) ? dice.up_to(100_us) : dice.up_to(20_ms);
@@ -192,9 +220,15 @@ Script make_script(Dice& dice, int client) {
 class Client {
  public:
   Client(io::Loop& loop, const Address& to, int number, Script script)
-      : loop_(loop), engine_(loop.engine()), to_(to), number_(number), script_(std::move(script)), dice_(static_cast<std::uint64_t>(number) * 7919) {
+      : loop_(loop),
+        engine_(loop.engine()),
+        to_(to),
+        number_(number),
+        script_(std::move(script)),
+        dice_(static_cast<std::uint64_t>(number) * 7919) {
     loop_.start_timer(write_timer_, loop_.now() + script_.begins);
-    loop_.start_timer(end_timer_, loop_.now() + script_.begins + (script_.ending == Ending::Leaves ? script_.leaves_after : 100_s));
+    loop_.start_timer(end_timer_,
+                      loop_.now() + script_.begins + (script_.ending == Ending::Leaves ? script_.leaves_after : 100_s));
   }
 
   bool is_done() const { return done_ && !is_open_; }
@@ -255,7 +289,8 @@ class Client {
     if (receive_.result <= 0) {
       error_ = -receive_.result;
       // A reset is told once; when the send has heard of it, or is about to, the stream just ends.
-      if (receive_.result == 0 && !text_.empty() && !send_failed_ && send_.is_idle()) complain("the stream ended inside of an answer");
+      if (receive_.result == 0 && !text_.empty() && !send_failed_ && send_.is_idle())
+        complain("the stream ended inside of an answer");
       return end();
     }
     text_.append(receive_.data, static_cast<std::size_t>(receive_.result));
@@ -290,7 +325,8 @@ class Client {
         if (status != expected.status) {
           return complain("status " + std::to_string(status) + " instead of " + std::to_string(expected.status));
         }
-        if (!expected.any_body && !expected.head_only && std::string_view(text_).substr(head_end + 4, size) != expected.body) {
+        if (!expected.any_body && !expected.head_only &&
+            std::string_view(text_).substr(head_end + 4, size) != expected.body) {
           return complain("another body: " + text_.substr(head_end + 4, std::min<std::size_t>(size, 40)));
         }
         if (expected.closes && !closes) return complain("no close where it is due");
@@ -304,15 +340,18 @@ class Client {
     }
   }
   void complain(std::string what) {
-    if (complaint_.empty()) complaint_ = "client " + std::to_string(number_) + ", answer " + std::to_string(next_) + ": " + what;
+    if (complaint_.empty())
+      complaint_ = "client " + std::to_string(number_) + ", answer " + std::to_string(next_) + ": " + what;
   }
   void end() {
     if (done_) return;
     done_ = true;
-    for (Timer* timer : {static_cast<Timer*>(&write_timer_), static_cast<Timer*>(&end_timer_), static_cast<Timer*>(&read_timer_)}) {
+    for (Timer* timer :
+         {static_cast<Timer*>(&write_timer_), static_cast<Timer*>(&end_timer_), static_cast<Timer*>(&read_timer_)}) {
       loop_.stop_timer(*timer);
     }
-    for (io::Op* op : {static_cast<io::Op*>(&connect_), static_cast<io::Op*>(&receive_), static_cast<io::Op*>(&send_)}) {
+    for (io::Op* op :
+         {static_cast<io::Op*>(&connect_), static_cast<io::Op*>(&receive_), static_cast<io::Op*>(&send_)}) {
       engine_.cancel(*op);
     }
     close_if_quiet();
@@ -429,10 +468,13 @@ Outcome run(std::uint64_t seed, Mistake mistake = Mistake::None) {
     const std::size_t count = 1 + dice.below(16);
     for (std::size_t i = 0; i < count; ++i) {
       const int number = static_cast<int>(i) + 1;
-      clients.push_back(std::make_unique<Client>(client_loop, server_options.address, number, make_script(dice, number)));
+      clients.push_back(
+          std::make_unique<Client>(client_loop, server_options.address, number, make_script(dice, number)));
     }
   }
-  const auto clients_done = [&] { return std::ranges::all_of(clients, [](const auto& client) { return client->is_done(); }); };
+  const auto clients_done = [&] {
+    return std::ranges::all_of(clients, [](const auto& client) { return client->is_done(); });
+  };
   const auto begin_drain = [&] {
     for (std::size_t i = 0; i < workers; ++i) {
       io::Loop::Entered entered(*loops[i]);
@@ -507,7 +549,8 @@ TEST(HttpSimulation, holds_its_promises_on_every_seed_and_repeats_each_run) {
     Outcome outcome;
     const std::string complaint = check(seed, outcome);
     if (seed_count == 1) std::printf("%s\n%s", outcome.trace.c_str(), outcome.told.c_str());
-    ASSERT_EQ(complaint, "") << "seed " << seed << ", to see it again: http_sim_test --seed=" << seed << "\n" << outcome.told;
+    ASSERT_EQ(complaint, "") << "seed " << seed << ", to see it again: http_sim_test --seed=" << seed << "\n"
+                             << outcome.told;
     requests += outcome.requests;
     refused += outcome.refused;
     timeouts += outcome.timeouts;
@@ -518,13 +561,14 @@ TEST(HttpSimulation, holds_its_promises_on_every_seed_and_repeats_each_run) {
     faults.short_deliveries += outcome.faults.short_deliveries;
     faults.stalls += outcome.faults.stalls;
   }
-  std::printf("%llu seeds: %llu requests, %llu refused, %llu time-outs, %llu aborted; %llu resets, %llu vanished, "
-              "%llu failed accepts, %llu short deliveries, %llu stalls\n",
-              static_cast<unsigned long long>(seed_count), static_cast<unsigned long long>(requests),
-              static_cast<unsigned long long>(refused), static_cast<unsigned long long>(timeouts),
-              static_cast<unsigned long long>(aborted), static_cast<unsigned long long>(faults.resets),
-              static_cast<unsigned long long>(faults.vanished), static_cast<unsigned long long>(faults.accept_failures),
-              static_cast<unsigned long long>(faults.short_deliveries), static_cast<unsigned long long>(faults.stalls));
+  std::printf(
+      "%llu seeds: %llu requests, %llu refused, %llu time-outs, %llu aborted; %llu resets, %llu vanished, "
+      "%llu failed accepts, %llu short deliveries, %llu stalls\n",
+      static_cast<unsigned long long>(seed_count), static_cast<unsigned long long>(requests),
+      static_cast<unsigned long long>(refused), static_cast<unsigned long long>(timeouts),
+      static_cast<unsigned long long>(aborted), static_cast<unsigned long long>(faults.resets),
+      static_cast<unsigned long long>(faults.vanished), static_cast<unsigned long long>(faults.accept_failures),
+      static_cast<unsigned long long>(faults.short_deliveries), static_cast<unsigned long long>(faults.stalls));
   if (seed_count < usual_seeds) return;
   // A run in which nothing happens proves nothing.
   EXPECT_GT(requests, seed_count * 5);
@@ -544,7 +588,9 @@ int seeds_that_complain(Mistake mistake) {
   return count;
 }
 
-TEST(HttpSimulation, finds_a_server_that_answers_another_request) { EXPECT_GE(seeds_that_complain(Mistake::AnswersAnother), 3); }
+TEST(HttpSimulation, finds_a_server_that_answers_another_request) {
+  EXPECT_GE(seeds_that_complain(Mistake::AnswersAnother), 3);
+}
 TEST(HttpSimulation, finds_a_server_that_leaves_a_body_out) { EXPECT_GE(seeds_that_complain(Mistake::SkipsOne), 3); }
 TEST(HttpSimulation, finds_a_handler_that_asks_the_real_world) {
   EXPECT_GE(seeds_that_complain(Mistake::AsksTheRealWorld), 3);

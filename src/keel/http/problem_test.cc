@@ -46,9 +46,10 @@ TEST(Problem, names_the_members_that_are_not_acceptable) {
   EXPECT_FALSE(invalid.empty());
   const Response response = std::move(invalid).response();
   EXPECT_EQ(response.status(), Status::UnprocessableContent);
-  EXPECT_NE(response.content().find(
-                R"("errors":[{"pointer":"/email","detail":"must not be empty"},{"pointer":"/age","detail":"must be positive"}])"),
-            std::string_view::npos)
+  EXPECT_NE(
+      response.content().find(
+          R"("errors":[{"pointer":"/email","detail":"must not be empty"},{"pointer":"/age","detail":"must be positive"}])"),
+      std::string_view::npos)
       << response.content();
 }
 

@@ -21,7 +21,8 @@ class Requests : public testing::Test {
 };
 
 TEST_F(Requests, show_their_parts) {
-  TestRequest request(router_, "POST", "/users?a=b&c", "X-Token: t\r\nContent-Type: text/plain\r\nContent-Length: 4\r\n", "body");
+  TestRequest request(router_, "POST", "/users?a=b&c",
+                      "X-Token: t\r\nContent-Type: text/plain\r\nContent-Length: 4\r\n", "body");
   EXPECT_EQ(request->method(), Method::Post);
   EXPECT_EQ(request->path(), "/users");
   EXPECT_EQ(request->query(), "a=b&c");

@@ -48,15 +48,27 @@ TEST(Response, takes_a_buffer_over) {
 }
 
 TEST(Response, collects_fields_in_order) {
-  const Response response = Response(Status::Ok).header("X-A", "1").header("Set-Cookie", "a=b").header("Set-Cookie", "c=d");
+  const Response response =
+      Response(Status::Ok).header("X-A", "1").header("Set-Cookie", "a=b").header("Set-Cookie", "c=d");
   EXPECT_EQ(response.fields(), "X-A: 1\r\nSet-Cookie: a=b\r\nSet-Cookie: c=d\r\n");
   EXPECT_TRUE(response.is_valid());
 }
 
 TEST(Response, is_not_valid_with_a_field_that_would_split_it_or_is_the_servers) {
   const std::pair<std::string_view, std::string_view> bad[] = {
-      {"X", "a\r\nY: b"}, {"X", "a\nb"}, {"X", "a\rb"}, {"X", "a\0b"sv}, {"X", "\x1b[31m"}, {"X Y", "a"}, {"", "a"},
-      {"X:", "a"}, {"X\r\n", "a"}, {"Content-Length", "5"}, {"transfer-encoding", "chunked"}, {"CONNECTION", "close"}, {"Date", "now"},
+      {"X", "a\r\nY: b"},
+      {"X", "a\nb"},
+      {"X", "a\rb"},
+      {"X", "a\0b"sv},
+      {"X", "\x1b[31m"},
+      {"X Y", "a"},
+      {"", "a"},
+      {"X:", "a"},
+      {"X\r\n", "a"},
+      {"Content-Length", "5"},
+      {"transfer-encoding", "chunked"},
+      {"CONNECTION", "close"},
+      {"Date", "now"},
   };
   for (const auto& [name, value] : bad) {
     const Response response = Response(Status::Ok).header(name, value);

@@ -25,7 +25,9 @@ Response answer(const Router& router, std::string_view method, std::string_view 
 
 TEST(Router, finds_the_handler_of_method_and_path) {
   Router router;
-  router.get("/a", hello).post("/a", [](Request&) { return ok("posted"); }).get("/b/{id}", [](Request&) { return ok("b"); });
+  router.get("/a", hello).post("/a", [](Request&) { return ok("posted"); }).get("/b/{id}", [](Request&) {
+    return ok("b");
+  });
 
   EXPECT_EQ(answer(router, "GET", "/a").content(), "hello");
   EXPECT_EQ(answer(router, "POST", "/a").content(), "posted");
@@ -45,7 +47,9 @@ TEST(Router, takes_functions_lambdas_and_members_that_answer_now_or_later) {
   Router router;
   router.get("/function", hello).get("/task", &hello_later).get("/lambda", [](Request&) { return ok("lambda"); });
   router.get("/lambda-task", [](Request&) -> Task<Response> { co_return ok("lambda-task"); });
-  router.get("/now", service, &Service::now).put("/maybe", service, &Service::maybe).patch("/later", service, &Service::later);
+  router.get("/now", service, &Service::now)
+      .put("/maybe", service, &Service::maybe)
+      .patch("/later", service, &Service::later);
 
   EXPECT_EQ(answer(router, "GET", "/function").content(), "hello");
   EXPECT_EQ(answer(router, "GET", "/task").content(), "later");

@@ -62,9 +62,7 @@ std::atomic<int> handlers_begun = 0;
 
 Response plaintext(Request&) { return Response::text(Status::Ok, "Hello, World!"); }
 Response point(Request&) { return Response::json(Status::Ok, Point{7}); }
-Task<Response> later(Request& request) {
-  co_return Response::text(Status::Ok, request.path());
-}
+Task<Response> later(Request& request) { co_return Response::text(Status::Ok, request.path()); }
 Task<Response> slow(Request& request) {
   ++handlers_begun;
   ++handlers_running;
@@ -95,9 +93,7 @@ Task<Response> echo_later(Request& request) {
   co_await sleep_for(1_ms);
   co_return Response::text(Status::Ok, request.body());
 }
-Response injected(Request&) {
-  return Response::text(Status::Ok, "x").header("X-Name", "a\r\nSet-Cookie: evil=1");
-}
+Response injected(Request&) { return Response::text(Status::Ok, "x").header("X-Name", "a\r\nSet-Cookie: evil=1"); }
 Response throws(Request&) { throw std::runtime_error("secret of the handler"); }
 Task<Response> throws_later(Request&) {
   co_await sleep_for(1_ms);
@@ -423,10 +419,22 @@ TEST_P(Servers, answer_pipelined_requests_in_order_whatever_answers_them) {
   for (int i = 0; i < 60; ++i) {
     const std::string id = std::to_string(i);
     switch (i % 4) {
-      case 0: wire += get("/n/" + id); expected.push_back("n=" + id); break;
-      case 1: wire += get("/t/" + id); expected.push_back("t=" + id); break;
-      case 2: wire += post("/echo", "now" + id); expected.push_back("now" + id); break;
-      default: wire += post("/echo-later", "later" + id); expected.push_back("later" + id); break;
+      case 0:
+        wire += get("/n/" + id);
+        expected.push_back("n=" + id);
+        break;
+      case 1:
+        wire += get("/t/" + id);
+        expected.push_back("t=" + id);
+        break;
+      case 2:
+        wire += post("/echo", "now" + id);
+        expected.push_back("now" + id);
+        break;
+      default:
+        wire += post("/echo-later", "later" + id);
+        expected.push_back("later" + id);
+        break;
     }
   }
   const auto list = ask(wire);
@@ -528,7 +536,9 @@ struct Vector {
 };
 
 std::vector<Vector> vectors() {
-  const auto head = [](const std::string& fields) { return "GET /plaintext HTTP/1.1\r\nHost: a\r\n" + fields + "\r\n"; };
+  const auto head = [](const std::string& fields) {
+    return "GET /plaintext HTTP/1.1\r\nHost: a\r\n" + fields + "\r\n";
+  };
   const auto chunked = [](const std::string& body) {
     return "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + body;
   };
@@ -540,7 +550,9 @@ std::vector<Vector> vectors() {
   };
   const auto host = [](const std::string& value) { return "GET /plaintext HTTP/1.1\r\nHost: " + value + "\r\n\r\n"; };
   std::vector<Vector> list;
-  const auto good = [&](const std::string& wire, std::vector<int> statuses = {200}) { list.push_back({wire, statuses}); };
+  const auto good = [&](const std::string& wire, std::vector<int> statuses = {200}) {
+    list.push_back({wire, statuses});
+  };
   const auto last = [&](const std::string& wire, std::vector<int> statuses) { list.push_back({wire, statuses, true}); };
   const auto announced = [&](const std::string& wire) { list.push_back({wire, {200}, true, true}); };
 
@@ -568,7 +580,9 @@ std::vector<Vector> vectors() {
   good(chunked_later("2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n"));
   good(chunked_later("A\r\n0123456789\r\na\r\n0123456789\r\n0\r\n\r\n"));
   good("POST /echo HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\nhello");
-  good("POST /echo-later HTTP/1.1\r\nHost: a\r\nExpect: 100-Continue\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n");
+  good(
+      "POST /echo-later HTTP/1.1\r\nHost: a\r\nExpect: 100-Continue\r\nTransfer-Encoding: "
+      "chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n");
   announced(get("/plaintext", "Connection: close\r\n"));
   announced("GET /plaintext HTTP/1.0\r\n\r\n");
   announced(post("/echo-later", "hello", "Connection: close\r\n"));
@@ -576,27 +590,32 @@ std::vector<Vector> vectors() {
   // 1: both lengths. 2: transfer codings.
   last("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", {400});
   last("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n", {400});
-  for (const char* coding : {" chunked, chunked", " chunked, gzip", "\tchunked", " \"chunked\"", " chunked;q=1", " ,chunked", ""}) {
+  for (const char* coding :
+       {" chunked, chunked", " chunked, gzip", "\tchunked", " \"chunked\"", " chunked;q=1", " ,chunked", ""}) {
     last("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding:" + std::string(coding) + "\r\n\r\n0\r\n\r\n", {400});
   }
   last("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", {501});
   last("POST /echo HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", {400});
   // 3 to 5: field lines.
-  for (const char* line : {"X : b", "X Y: b", "X", ": b", "X(Y): b", "X: b\r\n folded", "X: b\rY: c", "X: b\nY: c", "X: \x01", "X: \x7f"}) {
+  for (const char* line : {"X : b", "X Y: b", "X", ": b", "X(Y): b", "X: b\r\n folded", "X: b\rY: c", "X: b\nY: c",
+                           "X: \x01", "X: \x7f"}) {
     last(head(std::string(line) + "\r\n"), {400});
   }
   last(head("X: a\0b\r\n"s), {400});
   last("GET /plaintext HTTP/1.1\nHost: a\n\n", {400});
   last("\r\n\r\n" + get("/plaintext"), {400});
   // 6 to 8: chunks.
-  for (const char* body : {"g\r\n", "-1\r\nx\r\n0\r\n\r\n", "+1\r\nx\r\n0\r\n\r\n", "0x1\r\nx\r\n0\r\n\r\n", " 1\r\nx\r\n0\r\n\r\n", "1 \r\nx\r\n0\r\n\r\n",
-                           "1_0\r\n", "00000000000000001\r\nx\r\n0\r\n\r\n", "1\nx\r\n0\r\n\r\n", "1\r\nxy\r\n0\r\n\r\n",
-                           "1;a\nb\r\nx\r\n0\r\n\r\n", "1;a=\"\n\"\r\nx\r\n0\r\n\r\n", "0\r\nBad Name: 1\r\n\r\n", "0\r\nno colon\r\n\r\n", "0\r\nX: a\rb\r\n\r\n"}) {
+  for (const char* body :
+       {"g\r\n", "-1\r\nx\r\n0\r\n\r\n", "+1\r\nx\r\n0\r\n\r\n", "0x1\r\nx\r\n0\r\n\r\n", " 1\r\nx\r\n0\r\n\r\n",
+        "1 \r\nx\r\n0\r\n\r\n", "1_0\r\n", "00000000000000001\r\nx\r\n0\r\n\r\n", "1\nx\r\n0\r\n\r\n",
+        "1\r\nxy\r\n0\r\n\r\n", "1;a\nb\r\nx\r\n0\r\n\r\n", "1;a=\"\n\"\r\nx\r\n0\r\n\r\n", "0\r\nBad Name: 1\r\n\r\n",
+        "0\r\nno colon\r\n\r\n", "0\r\nX: a\rb\r\n\r\n"}) {
     last(chunked(body), {400});
   }
   last(chunked_later("5\r\nhello\r\n-1\r\n"), {400});
   // 9: lengths.
-  for (const char* value : {"5, 5", "5 5", "+5", "-5", "0x5", "", "18446744073709551616", "5.0"}) last(length(value), {400});
+  for (const char* value : {"5, 5", "5 5", "+5", "-5", "0x5", "", "18446744073709551616", "5.0"})
+    last(length(value), {400});
   last("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\nhello", {400});
   // 9 and 11: above the limit, announced.
   last(length("1001"), {413});
@@ -655,15 +674,18 @@ TEST_P(Servers, answer_the_same_when_a_request_is_cut_at_any_byte) {
     const std::string wire = vector.with_marker();
     const std::string whole = canonical(exchange(wire));
     for (std::size_t cut = 1; cut < wire.size(); ++cut) peer().send(wire.substr(0, cut));
-    ASSERT_TRUE(until([&] { return std::ranges::all_of(peers_, [](auto& p) { return p->is_connected() && p->is_sent(); }); }));
+    ASSERT_TRUE(
+        until([&] { return std::ranges::all_of(peers_, [](auto& p) { return p->is_connected() && p->is_sent(); }); }));
     settle();
     for (std::size_t cut = 1; cut < wire.size(); ++cut) {
       peers_[cut - 1]->send(wire.substr(cut));
       peers_[cut - 1]->finish_writing();
     }
-    ASSERT_TRUE(until([&] { return std::ranges::all_of(peers_, [](auto& p) { return p->has_ended(); }); })) << testing::PrintToString(wire);
+    ASSERT_TRUE(until([&] { return std::ranges::all_of(peers_, [](auto& p) { return p->has_ended(); }); }))
+        << testing::PrintToString(wire);
     for (std::size_t cut = 1; cut < wire.size(); ++cut) {
-      ASSERT_EQ(canonical(peers_[cut - 1]->wire()), whole) << "cut at " << cut << " of " << testing::PrintToString(wire);
+      ASSERT_EQ(canonical(peers_[cut - 1]->wire()), whole)
+          << "cut at " << cut << " of " << testing::PrintToString(wire);
       ASSERT_EQ(peers_[cut - 1]->error(), 0);
     }
     close_all();
@@ -758,8 +780,9 @@ TEST_P(Servers, say_continue_when_the_body_waits_for_it) {
 
 TEST_P(Servers, close_when_the_final_answer_comes_before_the_expected_body) {
   start();
-  for (const char* request : {"POST /nowhere HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 100\r\n\r\n",
-                              "POST /echo HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 9999999\r\n\r\n"}) {
+  for (const char* request :
+       {"POST /nowhere HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 100\r\n\r\n",
+        "POST /echo HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 9999999\r\n\r\n"}) {
     Peer& one = peer();
     one.send(request);
     ASSERT_TRUE(has_replies(one, 1));
@@ -1290,7 +1313,8 @@ TEST_P(Workers, allocate_nothing_per_request_in_steady_state) {
           ASSERT_TRUE(client.read(per_send));
         }
       };
-      const int count = request.find("/t/") == std::string::npos && request.find("-later") == std::string::npos ? 1000 : 200;
+      const int count =
+          request.find("/t/") == std::string::npos && request.find("-later") == std::string::npos ? 1000 : 200;
       run(200);
       std::size_t before = 0;
       std::size_t after = 0;

@@ -31,8 +31,8 @@ std::string name_of(const testing::TestParamInfo<EngineKind>& kind) {
 }
 INSTANTIATE_TEST_SUITE_P(, Runtimes, testing::Values(EngineKind::Auto, EngineKind::Uring, EngineKind::Epoll), name_of);
 
-#define MAKE_OR_SKIP(runtime, ...)      \
-  auto runtime = make(__VA_ARGS__);     \
+#define MAKE_OR_SKIP(runtime, ...)  \
+  auto runtime = make(__VA_ARGS__); \
   if (runtime == nullptr) GTEST_SKIP() << "no such engine here"
 
 TEST_P(Runtimes, say_which_engine_runs_and_why) {

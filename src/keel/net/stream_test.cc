@@ -273,7 +273,9 @@ TEST_P(Streams, may_be_destroyed_while_the_peer_still_sends) {
   auto [client, server] = pair();
   ASSERT_TRUE(run(internal::write(client, internal::pattern(50'000))));
   EXPECT_FALSE(run(receive_once(server))->empty());
-  { Stream gone = std::move(server); }
+  {
+    Stream gone = std::move(server);
+  }
   const Result<> written = run(write_until_it_breaks(client));
   EXPECT_FALSE(written);
 }

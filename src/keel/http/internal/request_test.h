@@ -18,7 +18,8 @@ class TestRequest {
  public:
   TestRequest(const Router& router, std::string_view method, std::string_view target, std::string_view fields = "",
               std::string_view body = "")
-      : wire_(std::string(method) + " " + std::string(target) + " HTTP/1.1\r\nHost: test\r\n" + std::string(fields) + "\r\n"),
+      : wire_(std::string(method) + " " + std::string(target) + " HTTP/1.1\r\nHost: test\r\n" + std::string(fields) +
+              "\r\n"),
         body_(body) {
     const HeadResult result = parse_head(wire_, HeadLimits(), head_);
     KEEL_CHECK(result.state == HeadState::Complete, "a test's request is well-formed");
