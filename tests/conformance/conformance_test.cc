@@ -1,0 +1,515 @@
+// The server as bytes on a wire show it, on both engines: what is accepted, refused, waited for and survived.
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <random>
+#include <sstream>
+#include <thread>
+
+#include "keel/base/host.h"
+#include "keel/db/testing.h"
+#include "keel/io/engine.h"
+#include "process.h"
+#include "vectors.h"
+#include "wire.h"
+
+namespace conformance {
+namespace {
+
+using namespace keel;
+using db::testing::Folder;
+
+constexpr std::size_t short_bytes_max = 400;
+
+bool has_engine(const std::string& engine) {
+  return io::choose_engine(engine == "uring" ? io::EngineKind::Uring : io::EngineKind::Epoll).has_value();
+}
+
+std::string read_file(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return std::move(text).str();
+}
+
+std::vector<std::filesystem::path> files(const std::string& folder) {
+  std::vector<std::filesystem::path> list;
+  std::error_code absent;
+  for (const auto& entry : std::filesystem::directory_iterator(KEEL_CORPORA + ("/" + folder), absent)) {
+    list.push_back(entry.path());
+  }
+  std::sort(list.begin(), list.end());
+  return list;
+}
+
+// One server for each engine, for all tests; at the end it must still be well.
+class Servers : public testing::Environment {
+ public:
+  Process& get(const std::string& engine) {
+    auto& process = running_[engine];
+    if (process == nullptr) process = std::make_unique<Process>(engine, folder_ / engine);
+    return *process;
+  }
+  void TearDown() override {
+    for (auto& [engine, process] : running_) {
+      process->signal(SIGTERM);
+      EXPECT_EQ(process->wait(20_s), 0) << engine << ": " << read_file(folder_ / engine + ".log");
+    }
+  }
+
+ private:
+  Folder folder_;
+  std::map<std::string, std::unique_ptr<Process>> running_;
+};
+Servers& servers = *static_cast<Servers*>(testing::AddGlobalTestEnvironment(new Servers));
+
+class Conformance : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    if (!has_engine(GetParam())) GTEST_SKIP() << "this machine has no " << GetParam();
+    ASSERT_TRUE(server().is_ready());
+  }
+  void TearDown() override {
+    if (IsSkipped() || HasFatalFailure()) return;
+    EXPECT_EQ(call("GET /live HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").status, 200) << "others are served";
+  }
+  Process& server() const { return servers.get(GetParam()); }
+  Exchange send(std::string_view bytes, bool finishes = false) const {
+    return exchange(server().port(), bytes, finishes);
+  }
+  // The only reply on a connection that ends.
+  Reply call(std::string_view bytes) const {
+    const Exchange one = send(bytes);
+    const auto all = replies(one.received);
+    EXPECT_EQ(all.size(), 1u) << bytes.substr(0, 200) << one.received.substr(0, 200);
+    EXPECT_TRUE(one.ended);
+    return all.size() == 1 ? all[0] : Reply();
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Engines, Conformance, testing::Values("uring", "epoll"),
+                         [](auto& test) { return test.param; });
+
+// One vector, with the last request behind it, and what is wrong with what came back; "" when nothing is.
+struct Vector {
+  const Accepted* accepted = nullptr;
+  const Refused* refused = nullptr;
+  std::string wire;
+  const std::string& name() const { return accepted != nullptr ? accepted->name : refused->name; }
+  std::size_t own_bytes() const { return wire.size() - last_request.size(); }
+};
+
+std::vector<Vector> vectors() {
+  std::vector<Vector> all;
+  for (const Accepted& one : accepted()) all.push_back({&one, nullptr, one.wire + std::string(last_request)});
+  for (const Refused& one : refused()) all.push_back({nullptr, &one, one.wire + std::string(last_request)});
+  return all;
+}
+
+std::string complaint(const Vector& vector, const Exchange& one) {
+  if (one.reset) return "the connection was reset";
+  if (!one.ended) return "the connection stayed open";
+  std::vector<bool> to_head;
+  if (vector.accepted != nullptr) {
+    for (const Answer& answer : vector.accepted->answers) to_head.push_back(answer.to_head);
+  }
+  std::string_view rest;
+  const std::vector<Reply> got = replies(one.received, to_head, &rest);
+  if (!rest.empty()) return "there is more than replies: " + std::string(rest.substr(0, 100));
+  if (vector.refused != nullptr) {
+    if (got.size() != 1) return std::to_string(got.size()) + " replies to what must be refused";
+    if (got[0].status != vector.refused->status) return "status " + std::to_string(got[0].status) + ": " + got[0].body;
+    if (!got[0].closes()) return "no Connection: close";
+    if (got[0].field("Content-Type") != "application/problem+json") return "not a problem";
+    return "";
+  }
+  const auto& want = vector.accepted->answers;
+  const std::size_t last = vector.accepted->closes ? 0 : 1;
+  if (got.size() != want.size() + last) {
+    return std::to_string(got.size()) + " replies; the first: " + (got.empty() ? "" : got[0].head + got[0].body);
+  }
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    if (got[i].status != want[i].status) return "status " + std::to_string(got[i].status) + ": " + got[i].body;
+    if (got[i].closes() != (last == 0 && i + 1 == want.size())) return "Connection: close in the wrong place";
+    if (want[i].status == 200 && got[i].head.find("octet-stream") != std::string::npos && got[i].body != want[i].body) {
+      return "another body: " + got[i].body.substr(0, 100);
+    }
+  }
+  if (last == 1 && (got.back().status != 200 || got.back().body != last_answer)) return "the last request was misread";
+  return "";
+}
+
+struct Trial {
+  const Vector* vector;
+  std::string cut;
+};
+
+void expect_no_complaints(std::uint16_t port, const std::vector<Trial>& trials, std::vector<Exchange>& all,
+                          const Pace& pace) {
+  exchange(port, all, pace);
+  int told = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::string text = complaint(*trials[i].vector, all[i]);
+    if (text.empty()) continue;
+    ADD_FAILURE() << trials[i].vector->name() << trials[i].cut << ": " << text;
+    if (++told == 20) break;
+  }
+}
+
+TEST(Vectors, are_many) {
+  EXPECT_GE(accepted().size(), 60u);
+  EXPECT_GE(refused().size(), 100u);
+}
+
+// The judge itself: each way in which a server can be wrong has a name.
+TEST(Vectors, are_judged) {
+  const Refused bad{"bad", "", 400};
+  const Accepted good{"good", "", {{200, "abc"}}};
+  const Vector refusal{nullptr, &bad, std::string(last_request)};
+  const Vector success{&good, nullptr, std::string(last_request)};
+  const auto judge = [](const Vector& vector, std::string received, bool ended = true) {
+    return complaint(vector, {.received = std::move(received), .ended = ended});
+  };
+  const auto reply = [](int status, const std::string& body, const std::string& fields) {
+    return "HTTP/1.1 " + std::to_string(status) + " X\r\n" + fields + "Content-Length: " + std::to_string(body.size()) +
+           "\r\n\r\n" + body;
+  };
+  const std::string octets = "Content-Type: application/octet-stream\r\n";
+  const std::string refused_fields = "Content-Type: application/problem+json\r\nConnection: close\r\n";
+  const std::string right = reply(400, "{}", refused_fields);
+  const std::string end = reply(200, std::string(last_answer), "Connection: close\r\n");
+
+  EXPECT_EQ(judge(refusal, right), "");
+  EXPECT_NE(judge(refusal, right, false), "") << "stays open";
+  EXPECT_NE(judge(refusal, right + end), "") << "goes on behind the error";
+  EXPECT_NE(judge(refusal, right + "x"), "") << "more than a reply";
+  EXPECT_NE(judge(refusal, reply(500, "{}", refused_fields)), "") << "another status";
+  EXPECT_NE(judge(refusal, reply(400, "{}", "Content-Type: application/problem+json\r\n")), "") << "no close";
+  EXPECT_NE(judge(refusal, ""), "");
+  EXPECT_EQ(judge(success, reply(200, "abc", octets) + end), "");
+  EXPECT_NE(judge(success, reply(200, "abd", octets) + end), "") << "another body";
+  EXPECT_NE(judge(success, reply(200, "abc", octets)), "") << "the last request unanswered";
+  EXPECT_NE(judge(success, reply(200, "abc", octets) + reply(200, "", "Connection: close\r\n")), "") << "misread";
+  EXPECT_NE(judge(success, reply(200, "abc", octets + "Connection: close\r\n") + end), "") << "a close too early";
+  EXPECT_NE(judge(success, right), "");
+}
+
+TEST_P(Conformance, accepts_what_is_right_and_refuses_what_is_not) {
+  const std::vector<Vector> list = vectors();
+  std::vector<Trial> trials;
+  std::vector<Exchange> all;
+  for (const Vector& vector : list) {
+    trials.push_back({&vector, ""});
+    all.push_back({.pieces = {vector.wire}});
+  }
+  expect_no_complaints(server().port(), trials, all, {});
+}
+
+TEST_P(Conformance, a_cut_anywhere_changes_nothing) {
+  const std::vector<Vector> list = vectors();
+  std::vector<Trial> trials;
+  std::vector<Exchange> all;
+  for (const Vector& vector : list) {
+    if (vector.own_bytes() > short_bytes_max) continue;
+    const std::string_view wire = vector.wire;
+    for (std::size_t cut = 1; cut <= vector.own_bytes(); ++cut) {
+      trials.push_back({&vector, ", cut at " + std::to_string(cut)});
+      all.push_back({.pieces = {wire.substr(0, cut), wire.substr(cut)}});
+    }
+  }
+  EXPECT_GT(all.size(), 8000u);
+  expect_no_complaints(server().port(), trials, all, {.pause = 1_ms});
+}
+
+TEST_P(Conformance, byte_by_byte_changes_nothing) {
+  const std::vector<Vector> list = vectors();
+  std::vector<Trial> trials;
+  std::vector<Exchange> all;
+  for (const Vector& vector : list) {
+    if (vector.own_bytes() > short_bytes_max) continue;
+    trials.push_back({&vector, ", byte by byte"});
+    all.emplace_back();
+    const std::string_view wire = vector.wire;
+    for (std::size_t at = 0; at < wire.size(); ++at) all.back().pieces.push_back(wire.substr(at, 1));
+  }
+  expect_no_complaints(server().port(), trials, all, {.pause = Duration::microseconds(200)});
+}
+
+TEST_P(Conformance, large_requests_are_cut_at_random) {
+  constexpr unsigned seed = 7;
+  std::minstd_rand random(seed);
+  const std::vector<Vector> list = vectors();
+  std::vector<Trial> trials;
+  std::vector<Exchange> all;
+  for (const Vector& vector : list) {
+    if (vector.own_bytes() <= short_bytes_max) continue;
+    const std::string_view wire = vector.wire;
+    for (int i = 0; i < 4; ++i) {
+      std::size_t cuts[] = {0, random() % wire.size(), random() % wire.size(), random() % wire.size(), wire.size()};
+      std::sort(std::begin(cuts), std::end(cuts));
+      trials.push_back({&vector, ", seed " + std::to_string(seed)});
+      all.emplace_back();
+      for (int piece = 0; piece < 4; ++piece) {
+        all.back().pieces.push_back(wire.substr(cuts[piece], cuts[piece + 1] - cuts[piece]));
+      }
+    }
+  }
+  expect_no_complaints(server().port(), trials, all, {.pause = 1_ms});
+}
+
+// RFC 9112 §9.5, and the promise of five seconds. Both engines at once: it is the waiting that takes time.
+TEST(Conformance, what_is_not_whole_is_waited_for_and_then_ended) {
+  const std::string slow_head = "GET / HTTP/1.1\r\nHost: a\r\nX: " + std::string(100, 'y');
+  std::vector<std::thread> threads;
+  std::map<std::string, std::vector<Exchange>> results;
+  for (const std::string engine : {"uring", "epoll"}) {
+    if (!has_engine(engine)) continue;
+    std::vector<Exchange>& all = results[engine];
+    for (const Incomplete& one : incomplete()) all.push_back({.pieces = {one.wire}});
+    // A byte now and then does not buy time: the limit counts from the first.
+    all.emplace_back();
+    for (int i = 0; i < 10; ++i) all.back().pieces.push_back(std::string_view(slow_head).substr(i * 10, 10));
+    const std::uint16_t port = servers.get(engine).port();
+    threads.emplace_back([&all, port] { exchange(port, all, {.pause = 450_ms, .patience = 4_s}); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& [engine, all] : results) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const std::string name = engine + ": " + (i < incomplete().size() ? incomplete()[i].name : "a slow head");
+      EXPECT_TRUE(all[i].ended) << name;
+      EXPECT_GE(all[i].took, 4900_ms) << name << all[i].received;
+      EXPECT_LE(all[i].took, 6_s + 500_ms) << name;
+      const auto got = replies(all[i].received);
+      if (i < incomplete().size() && incomplete()[i].silent) {
+        EXPECT_EQ(all[i].received, "") << name;
+      } else {
+        ASSERT_EQ(got.size(), 1u) << name;
+        EXPECT_EQ(got[0].status, 408) << name;
+        EXPECT_TRUE(got[0].closes()) << name;
+      }
+    }
+  }
+}
+
+TEST_P(Conformance, what_is_not_whole_and_will_never_be_is_not_answered_as_if_it_were) {
+  std::vector<Exchange> all;
+  for (const Incomplete& one : incomplete()) all.push_back({.pieces = {one.wire}, .finishes = true});
+
+  exchange(server().port(), all, {.patience = 3_s});
+
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    EXPECT_TRUE(all[i].ended || all[i].reset) << incomplete()[i].name;
+    for (const Reply& reply : replies(all[i].received)) EXPECT_GE(reply.status, 400) << incomplete()[i].name;
+  }
+}
+
+TEST_P(Conformance, a_thousand_requests_in_one_write_are_answered_in_order) {
+  std::string wire;
+  for (int i = 0; i < 1000; ++i)
+    wire += "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n" + std::to_string(1000 + i);
+  wire += last_request;
+
+  const Exchange one = send(wire);
+
+  const auto got = replies(one.received);
+  ASSERT_EQ(got.size(), 1001u);
+  for (int i = 0; i < 1000; ++i) ASSERT_EQ(got[i].body, std::to_string(1000 + i));
+  EXPECT_TRUE(one.ended);
+}
+
+TEST_P(Conformance, an_error_ends_a_pipeline_behind_the_answers_before_it) {
+  const std::string good = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+
+  const Exchange one = send(good + good + "GET / HTTP/1.1\r\nHost : a\r\n\r\n" + good + std::string(last_request));
+
+  const auto got = replies(one.received);
+  ASSERT_EQ(got.size(), 3u);
+  EXPECT_EQ(got[0].status, 200);
+  EXPECT_EQ(got[1].status, 200);
+  EXPECT_EQ(got[2].status, 400);
+  EXPECT_TRUE(got[2].closes());
+  EXPECT_TRUE(one.ended);
+}
+
+// RFC 9110 §10.1.1: who waits is asked to go on, or is told the final answer and never understood again.
+TEST_P(Conformance, who_expects_is_told_to_continue) {
+  const std::string head =
+      "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nConnection: close\r\nContent-Length: 3\r\n\r\n";
+  std::vector<Exchange> all(1);
+  all[0].pieces = {head, "abc"};
+
+  exchange(server().port(), all, {.pause = 50_ms});
+
+  EXPECT_TRUE(all[0].received.starts_with("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n")) << all[0].received;
+  EXPECT_TRUE(all[0].received.ends_with("\r\n\r\nabc"));
+}
+
+TEST_P(Conformance, a_body_that_was_refused_is_never_a_request) {
+  const std::string head = "DELETE /items HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 200\r\n\r\n";
+  std::vector<Exchange> all(1);
+  all[0].pieces = {head, last_request};
+
+  exchange(server().port(), all, {.pause = 50_ms});
+
+  const auto got = replies(all[0].received);
+  ASSERT_EQ(got.size(), 1u) << all[0].received;
+  EXPECT_EQ(got[0].status, 405);
+  EXPECT_TRUE(got[0].closes());
+}
+
+// Some clients read their socket once.
+TEST_P(Conformance, head_and_small_body_arrive_together) {
+  const std::string body(1000, 'x');
+  const std::string wire = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n" + body;
+  std::vector<Exchange> all(1);
+  all[0].pieces = {wire};
+
+  exchange(server().port(), all, {.patience = 300_ms});
+
+  EXPECT_FALSE(all[0].ended);
+  EXPECT_TRUE(all[0].received.ends_with("\r\n\r\n" + body));
+}
+
+TEST_P(Conformance, a_value_is_reflected_only_when_it_is_one_line) {
+  EXPECT_EQ(call("GET /reflect?v=a%20b HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").field("X-Reflect"), "a b");
+  const Reply split = call("GET /reflect?v=a%0d%0aEvil:%20b HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+  EXPECT_EQ(split.status, 500);
+  EXPECT_EQ(split.head.find("Evil"), std::string::npos);
+}
+
+TEST_P(Conformance, what_was_understood_is_described) {
+  const Exchange one =
+      exchange(server().describe_port(), "PUT /a?b HTTP/1.0\r\nX:  y \r\nContent-Length: 2\r\n\r\n\xff\n");
+
+  const auto got = replies(one.received);
+  ASSERT_EQ(got.size(), 1u);
+  EXPECT_EQ(got[0].body, R"({"method":"UFVU","uri":"L2E/Yg==","version":"SFRUUC8xLjA=","body":"/wo=",)"
+                         R"("headers":[["WA==","eQ=="],["Q29udGVudC1MZW5ndGg=","Mg=="]]})");
+}
+
+TEST_P(Conformance, metrics_and_health_are_served) {
+  for (const char* path : {"/metrics", "/live", "/ready"}) {
+    const Reply reply = call(std::string("GET ") + path + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    EXPECT_EQ(reply.status, 200) << path;
+    EXPECT_FALSE(reply.body.empty()) << path;
+  }
+}
+
+// y_ is JSON, n_ is not; i_ is either, and answered.
+TEST_P(Conformance, json_is_what_the_standard_says) {
+  const auto list = files("JSONTestSuite/test_parsing");
+  if (list.empty()) GTEST_SKIP() << "JSONTestSuite is not beside the repository";
+  std::vector<std::string> wires;
+  for (const auto& path : list) {
+    const std::string body = read_file(path);
+    wires.push_back("POST /json HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: " +
+                    std::to_string(body.size()) + "\r\n\r\n" + body);
+  }
+  std::vector<Exchange> all(wires.size());
+  for (std::size_t i = 0; i < wires.size(); ++i) all[i].pieces = {wires[i]};
+
+  exchange(server().port(), all, {});
+
+  int judged = 0;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const std::string name = list[i].filename();
+    const auto got = replies(all[i].received);
+    ASSERT_EQ(got.size(), 1u) << name;
+    const bool may_be_json = !name.starts_with("n_");
+    const bool may_be_wrong = !name.starts_with("y_");
+    EXPECT_TRUE((may_be_json && got[0].status == 200) || (may_be_wrong && got[0].status == 400))
+        << name << " " << got[0].status;
+    judged += may_be_json != may_be_wrong;
+  }
+  EXPECT_EQ(judged, 283);
+}
+
+TEST_P(Conformance, survives_what_fuzzers_found) {
+  const auto list = files("fuzz/http1");
+  if (list.empty()) GTEST_SKIP() << "the fuzz seeds are not beside the repository";
+  std::vector<std::string> seeds;
+  for (const auto& path : list) seeds.push_back(read_file(path));
+  std::vector<Exchange> whole;
+  std::vector<Exchange> halves;
+  for (const std::string_view seed : seeds) {
+    whole.push_back({.pieces = {seed}, .finishes = true});
+    halves.push_back({.pieces = {seed.substr(0, seed.size() / 2), seed.substr(seed.size() / 2)}, .finishes = true});
+  }
+
+  exchange(server().port(), whole, {.patience = 3_s});
+  exchange(server().port(), halves, {.pause = 1_ms, .patience = 3_s});
+
+  const auto statuses = [](const Exchange& one) {
+    std::vector<int> list_of_them;
+    for (const Reply& reply : replies(one.received)) list_of_them.push_back(reply.status);
+    return list_of_them;
+  };
+  for (std::size_t i = 0; i < seeds.size(); ++i) {
+    EXPECT_TRUE(whole[i].ended || whole[i].reset) << list[i];
+    if (!whole[i].reset && !halves[i].reset) {
+      EXPECT_EQ(statuses(whole[i]), statuses(halves[i])) << list[i];
+    }
+  }
+}
+
+class Restart : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    if (!has_engine(GetParam())) GTEST_SKIP() << "this machine has no " << GetParam();
+  }
+  Folder folder_;
+};
+INSTANTIATE_TEST_SUITE_P(Engines, Restart, testing::Values("uring", "epoll"), [](auto& test) { return test.param; });
+
+TEST_P(Restart, an_item_that_was_acknowledged_survives_a_kill) {
+  const std::string data = folder_ / "items";
+  {
+    Process server(GetParam(), data);
+    ASSERT_TRUE(server.is_ready());
+    const Exchange one = exchange(server.port(),
+                                  "POST /items HTTP/1.1\r\nHost: a\r\nContent-Length: 13\r\nConnection: close\r\n\r\n"
+                                  R"({"key":"a/b"})");
+    ASSERT_EQ(replies(one.received).at(0).status, 201);
+    server.signal(SIGKILL);
+    ASSERT_EQ(server.wait(10_s), 128 + SIGKILL);
+  }
+
+  Process server(GetParam(), data);
+  ASSERT_TRUE(server.is_ready());
+  const Exchange one = exchange(server.port(), "GET /items/a%2Fb HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+
+  const auto got = replies(one.received);
+  ASSERT_EQ(got.size(), 1u);
+  EXPECT_EQ(got[0].status, 200);
+  EXPECT_EQ(got[0].body, R"({"key":"a/b"})");
+}
+
+TEST_P(Restart, a_request_that_has_begun_is_answered_before_the_end) {
+  Process server(GetParam(), folder_ / "items");
+  ASSERT_TRUE(server.is_ready());
+  std::vector<Exchange> all(1);
+  all[0].pieces = {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\na", "bc"};
+  std::thread stopping([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(150));
+    server.signal(SIGTERM);
+  });
+
+  exchange(server.port(), all, {.pause = 300_ms});
+  stopping.join();
+
+  const auto got = replies(all[0].received);
+  ASSERT_EQ(got.size(), 1u);
+  EXPECT_EQ(got[0].body, "abc");
+  EXPECT_TRUE(got[0].closes());
+  EXPECT_TRUE(all[0].ended);
+  EXPECT_EQ(server.wait(10_s), 0);
+}
+
+}  // namespace
+}  // namespace conformance
