@@ -126,7 +126,9 @@ void refuse_and_exit(std::string_view name, const Error& error) {
                  text.data() + begin);
     begin = end + 1;
   }
-  std::exit(exit_configuration);
+  std::fflush(stderr);
+  // Without destructors: workers may be running.
+  _exit(exit_configuration);
 }
 
 }  // namespace internal

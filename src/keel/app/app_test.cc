@@ -1,0 +1,363 @@
+// A whole App in this process: its requests come from a second thread, and its signals from there too.
+
+#include "keel/app/app.h"
+
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "keel/db/sqlite/database.h"
+#include "keel/http/router.h"
+#include "keel/task/timing.h"
+
+namespace keel::app {
+namespace {
+
+struct Point {
+  int x;
+};
+void write_json(json::Writer& out, const Point& point) {
+  out.begin_object();
+  out.key("x").integer(point.x);
+  out.end_object();
+}
+
+http::Response hello(http::Request&) { return http::Response::text(http::Status::Ok, "hello"); }
+http::Response point(http::Request&) { return http::Response::json(http::Status::Ok, Point{7}); }
+http::Response echo(http::Request& request) { return http::Response::text(http::Status::Ok, request.body()); }
+Task<http::Response> slow(http::Request&) {
+  co_await sleep_for(150_ms);
+  co_return http::Response::text(http::Status::Ok, "slow");
+}
+
+// What comes back until the server closes; `wire` asks it to.
+std::string ask(const Address& to, const std::string& wire) {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  std::string text;
+  if (::connect(fd, to.system(), to.system_size()) == 0 &&
+      ::send(fd, wire.data(), wire.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(wire.size())) {
+    char bytes[4096];
+    for (ssize_t got; (got = ::recv(fd, bytes, sizeof bytes, 0)) > 0;)
+      text.append(bytes, static_cast<std::size_t>(got));
+  }
+  ::close(fd);
+  return text;
+}
+// An address that nobody listens on.
+Address free_address() {
+  Address address = Address::parse("127.0.0.1:0").value();
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  EXPECT_EQ(::bind(fd, address.system(), address.system_size()), 0);
+  sockaddr_storage storage{};
+  socklen_t size = sizeof storage;
+  ::getsockname(fd, reinterpret_cast<sockaddr*>(&storage), &size);
+  ::close(fd);
+  return Address::from_system(reinterpret_cast<sockaddr*>(&storage), size);
+}
+std::string get(const std::string& target, const std::string& fields = "Connection: close\r\n") {
+  return "GET " + target + " HTTP/1.1\r\nHost: a\r\n" + fields + "\r\n";
+}
+int status_of(const std::string& wire) { return wire.starts_with("HTTP/1.1 ") ? std::stoi(wire.substr(9, 3)) : 0; }
+int occurrences(const std::string& text, const std::string& what) {
+  int count = 0;
+  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; ++at) ++count;
+  return count;
+}
+
+class Apps : public testing::Test {
+ protected:
+  Apps() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "keel-app-XXXXXX").string();
+    folder_ = ::mkdtemp(pattern.data());
+  }
+  ~Apps() override { std::filesystem::remove_all(folder_); }
+
+  // Runs an App with `flags` and calls `client` on another thread; then SIGTERM. The exit code.
+  template <class Client>
+  int run(std::vector<std::string> flags, Client client) {
+    service_ = free_address();
+    admin_ = free_address();
+    flags.insert(flags.begin(), {"--network.http.port=" + std::to_string(service_.port()), "--network.workers=1",
+                                 "--monitoring.metrics.export_port=" + std::to_string(admin_.port()),
+                                 "--logging.sinks=[{type: file, path: '" + folder_ + "/logs/app.log'}]"});
+    std::vector<const char*> args;
+    for (const std::string& flag : flags) args.push_back(flag.c_str());
+    const char* const environment[] = {nullptr};
+    config::Origins origins;
+    auto settings = config::load<Settings>({.args = args, .environment = environment, .origins = &origins});
+    if (!settings) {
+      ADD_FAILURE() << settings.error().describe();
+      return -1;
+    }
+    App app("test", *settings, origins);
+    http::Router router;
+    router.get("/", hello).get("/point", point).post("/echo", echo).get("/slow", &slow);
+    app.serve(router);
+    std::thread other([&] {
+      for (int i = 0; i < 1000 && status_of(ask(service_, get("/"))) == 0; ++i) ::usleep(1000);
+      client();
+      ::kill(::getpid(), SIGTERM);
+    });
+    const int code = app.run();
+    other.join();
+    return code;
+  }
+  std::string log(const std::string& name = "app.log") {
+    std::ostringstream text;
+    text << std::ifstream(folder_ + "/logs/" + name).rdbuf();
+    return std::move(text).str();
+  }
+
+  std::string folder_;
+  Address service_;
+  Address admin_;
+};
+
+TEST_F(Apps, serve_until_a_signal_and_give_0) {
+  const int code = run({}, [&] {
+    EXPECT_TRUE(ask(service_, get("/")).ends_with("\r\n\r\nhello"));
+    EXPECT_EQ(status_of(ask(admin_, get("/healthz"))), 200);
+    EXPECT_EQ(status_of(ask(admin_, get("/readyz"))), 200);
+    EXPECT_NE(ask(admin_, get("/metrics")).find("\nhttp_requests_total{"), std::string::npos);
+    EXPECT_EQ(status_of(ask(service_, get("/metrics"))), 404);
+  });
+
+  EXPECT_EQ(code, 0);
+  EXPECT_NE(log().find(R"("message":"ready")"), std::string::npos);
+  EXPECT_NE(log().find(R"("message":"stopping","signal":"SIGTERM")"), std::string::npos);
+  EXPECT_NE(log().find(R"("message":"stopped")"), std::string::npos);
+}
+
+TEST_F(Apps, run_one_after_the_other_in_one_process) {
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(run({}, [&] { EXPECT_EQ(status_of(ask(service_, get("/"))), 200); }), 0);
+  }
+  EXPECT_EQ(occurrences(log(), R"("message":"stopped")"), 3);
+}
+
+TEST_F(Apps, complete_a_request_that_is_in_progress) {
+  std::string answer;
+  std::thread asking;
+  const int code = run({}, [&] {
+    asking = std::thread([&] { answer = ask(service_, get("/slow", "")); });
+    ::usleep(50'000);
+  });
+  asking.join();
+
+  EXPECT_EQ(code, 0);
+  EXPECT_TRUE(answer.ends_with("\r\n\r\nslow")) << answer;
+  EXPECT_NE(answer.find("\r\nConnection: close\r\n"), std::string::npos) << answer;
+}
+
+TEST_F(Apps, give_1_when_the_drain_deadline_cuts_a_request_off) {
+  std::string answer = "none yet";
+  std::thread asking;
+  const int code = run({"--network.http.drain_timeout_sec=0.02"}, [&] {
+    asking = std::thread([&] { answer = ask(service_, get("/slow", "")); });
+    ::usleep(50'000);
+  });
+  asking.join();
+
+  EXPECT_EQ(code, 1);
+  EXPECT_EQ(answer, "");
+  EXPECT_NE(log().find("requests were cut off at the drain deadline"), std::string::npos);
+}
+
+TEST_F(Apps, open_log_files_again_on_sighup) {
+  const std::string before = folder_ + "/logs/app.log";
+  const int code = run({}, [&] {
+    std::filesystem::rename(before, folder_ + "/logs/old.log");
+    ::kill(::getpid(), SIGHUP);
+    for (int i = 0; i < 1000 && !std::filesystem::exists(before); ++i) ::usleep(1000);
+    EXPECT_EQ(status_of(ask(service_, get("/point"))), 200);
+  });
+
+  EXPECT_EQ(code, 0);
+  EXPECT_NE(log("old.log").find(R"("message":"ready")"), std::string::npos);
+  EXPECT_EQ(log("old.log").find(R"("path":"/point")"), std::string::npos);
+  EXPECT_NE(log().find(R"("path":"/point")"), std::string::npos);
+}
+
+// --- Each setting of network.http, seen from outside.
+
+TEST_F(Apps, limit_what_the_settings_say) {
+  const std::string post = "POST /echo HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: ";
+  const int code =
+      run({"--network.http.max_body=16B", "--network.http.max_request_line=128B", "--network.http.max_header=512B",
+           "--network.http.max_header_line=128B", "--network.http.max_header_count=8",
+           "--network.http.header_timeout_sec=0.05", "--network.http.body_timeout_sec=0.06",
+           "--network.http.idle_timeout_sec=0.07", "--network.http.request_timeout_sec=0.04"},
+          [&] {
+            EXPECT_EQ(status_of(ask(service_, post + "16\r\n\r\n0123456789abcdef")), 200);
+            EXPECT_EQ(status_of(ask(service_, post + "17\r\n\r\n0123456789abcdefg")), 413);
+            EXPECT_EQ(status_of(ask(service_, get("/" + std::string(40, 'x')))), 404);
+            EXPECT_EQ(status_of(ask(service_, get("/" + std::string(128, 'x')))), 414);
+            EXPECT_EQ(status_of(ask(service_, get("/", "X: " + std::string(128, 'x') + "\r\n"))), 431);
+            std::string many = "Connection: close\r\n";
+            for (int i = 0; i < 6; ++i) many += "X: y\r\n";
+            EXPECT_EQ(status_of(ask(service_, get("/", many))), 200) << "eight with Host";
+            EXPECT_EQ(status_of(ask(service_, get("/", many + "X: y\r\n"))), 431);
+            std::string long_ones;
+            for (int i = 0; i < 5; ++i) long_ones += "X: " + std::string(100, 'x') + "\r\n";
+            EXPECT_EQ(status_of(ask(service_, get("/", long_ones))), 431);
+            EXPECT_EQ(status_of(ask(service_, "GET / HT")), 408);
+            EXPECT_EQ(status_of(ask(service_, post + "2\r\n\r\n{")), 408);
+            EXPECT_EQ(status_of(ask(service_, get("/slow"))), 504);
+            EXPECT_EQ(occurrences(ask(service_, get("/", "")), "HTTP/1.1 200"), 1) << "idle, then closed";
+          });
+
+  EXPECT_EQ(code, 0);
+}
+
+TEST_F(Apps, close_after_as_many_requests_as_the_settings_say) {
+  const std::string three = get("/", "") + get("/", "") + get("/", "");
+  EXPECT_EQ(run({"--network.http.max_requests_per_connection=2"},
+                [&] { EXPECT_EQ(occurrences(ask(service_, three), "HTTP/1.1 200"), 2); }),
+            0);
+  EXPECT_EQ(run({"--network.http.keep_alive=false"},
+                [&] { EXPECT_EQ(occurrences(ask(service_, three), "HTTP/1.1 200"), 1); }),
+            0);
+}
+
+TEST_F(Apps, log_requests_only_when_asked_to) {
+  EXPECT_EQ(run({"--network.http.access_log=false"}, [] {}), 0);
+  EXPECT_EQ(occurrences(log(), R"("message":"request")"), 0);
+  EXPECT_EQ(occurrences(log(), R"("message":"stopped")"), 1);
+
+  EXPECT_EQ(run({}, [] {}), 0);
+  EXPECT_GE(occurrences(log(), R"("message":"request")"), 1);
+
+  std::filesystem::remove(folder_ + "/logs/app.log");
+  EXPECT_EQ(run({"--logging.enabled=false"}, [] {}), 0);
+  EXPECT_EQ(log(), "");
+}
+
+TEST_F(Apps, say_which_settings_have_no_effect) {
+  EXPECT_EQ(run({"--thread.autoscale.min_threads=2"}, [] {}), 0);
+
+  EXPECT_NE(log().find(R"("message":"a setting is accepted and has no effect in this version",)"
+                       R"("key":"thread.autoscale.min_threads")"),
+            std::string::npos)
+      << log();
+}
+
+TEST_F(Apps, write_json_for_people_when_asked_to) {
+  EXPECT_EQ(run({"--container.json.pretty_print=true"},
+                [&] { EXPECT_TRUE(ask(service_, get("/point")).ends_with("{\n  \"x\": 7\n}")); }),
+            0);
+  EXPECT_EQ(run({}, [&] { EXPECT_TRUE(ask(service_, get("/point")).ends_with("{\"x\":7}")); }), 0);
+}
+
+TEST_F(Apps, serve_no_admin_pages_without_monitoring) {
+  EXPECT_EQ(run({"--monitoring.enabled=false"}, [&] { EXPECT_EQ(status_of(ask(admin_, get("/healthz"))), 0); }), 0);
+}
+
+TEST(AppPools, have_the_sizes_that_are_configured) {
+  const char* const args[] = {"--thread.pool_size=3",
+                              "--thread.pools=[{name: images, size: 2}, {name: network, size: 1}]",
+                              "--logging.enabled=false", "--thread.queue_capacity=1"};
+  const char* const environment[] = {nullptr};
+  config::Origins origins;
+  const Settings settings =
+      config::load<Settings>({.args = args, .environment = environment, .origins = &origins}).value();
+  App app("test", settings, origins);
+
+  EXPECT_EQ(app.pool("images").threads(), 2);
+  EXPECT_EQ(app.pool("others").threads(), 3);
+  EXPECT_EQ(&app.pool("images"), &app.pool("images"));
+  EXPECT_EQ(app.runtime().workers(), 1) << "the pool of the name network";
+}
+
+// --- Ends of the process.
+
+class AppDeathTest : public testing::Test {
+ protected:
+  AppDeathTest() { testing::FLAGS_gtest_death_test_style = "threadsafe"; }
+
+  static void load(std::vector<std::string> words) {
+    ::clearenv();
+    ::dup2(STDERR_FILENO, STDOUT_FILENO);  // Death tests look at standard error.
+    words.insert(words.begin(), "test");
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    const auto loaded = load_or_exit("test", static_cast<int>(words.size()), argv.data());
+    std::fprintf(stderr, "loaded: %d from %s\n", loaded.settings.network.http.port,
+                 std::string(loaded.origins.of("network.http.port")).c_str());
+    ::_exit(7);
+  }
+  static Settings quiet() {
+    Settings settings;
+    settings.network.workers = 1;
+    settings.logging.enabled = false;
+    return settings;
+  }
+};
+
+TEST_F(AppDeathTest, load_or_exit_goes_on_with_what_is_right) {
+  EXPECT_EXIT(load({"--network.http.port=81"}), testing::ExitedWithCode(7), "^loaded: 81 from --network.http.port\n$");
+}
+
+TEST_F(AppDeathTest, load_or_exit_answers_questions_with_0) {
+  EXPECT_EXIT(load({"--help"}), testing::ExitedWithCode(0), "network.http.port");
+  EXPECT_EXIT(load({"-h", "--network.http.prot=1"}), testing::ExitedWithCode(0), "network.http.port");
+  EXPECT_EXIT(load({"--print-config", "--network.http.port=81"}), testing::ExitedWithCode(0),
+              "port: 81 +# --network.http.port");
+  EXPECT_EXIT(load({"--check-config"}), testing::ExitedWithCode(0), "the configuration is good\n");
+}
+
+TEST_F(AppDeathTest, load_or_exit_ends_with_2_and_a_line_for_each_mistake) {
+  EXPECT_EXIT(load({"--network.http.prot=1", "--thread.pool_size=many"}), testing::ExitedWithCode(2),
+              "^test: --network.http.prot: unknown key; did you mean --network.http.port\\?\n"
+              "test: --thread.pool_size: \"many\" is not an integer: [^\n]*\n$");
+  EXPECT_EXIT(load({"--check-config", "--frob"}), testing::ExitedWithCode(2), "^test: --frob: needs a value[^\n]*\n$");
+}
+
+TEST_F(AppDeathTest, what_prevents_the_start_is_one_line_and_1) {
+  const auto fail = [] {
+    const Settings settings = quiet();
+    App app("test", settings, {});
+    app.fail_start(Error(Code::Unavailable, "the moon is down").because("starting"));
+  };
+  const auto no_database = [] {
+    Settings settings = quiet();
+    settings.database.path = "/dev/null/app.db";
+    App app("test", settings, {});
+    app.database();
+  };
+  const auto no_log = [] {
+    Settings settings = quiet();
+    settings.logging.enabled = true;
+    settings.logging.sinks[0].type = SinkType::File;
+    settings.logging.sinks[0].path = "/dev/null/app.log";
+    App app("test", settings, {});
+  };
+
+  EXPECT_EXIT(fail(), testing::ExitedWithCode(1), "^test: starting: the moon is down\n$");
+  EXPECT_EXIT(no_database(), testing::ExitedWithCode(1),
+              "^test: database.path: creating the folder '/dev/null'[^\n]*\n$");
+  EXPECT_EXIT(no_log(), testing::ExitedWithCode(1), "^test: logging.sinks: creating the folder '/dev/null'[^\n]*\n$");
+}
+
+TEST_F(AppDeathTest, an_address_that_is_not_one_is_a_mistake_in_the_configuration) {
+  const auto serve = [] {
+    Settings settings = quiet();
+    settings.network.http.address = "nowhere";
+    App app("test", settings, {});
+    http::Router router;
+    app.serve(router);
+  };
+
+  EXPECT_EXIT(serve(), testing::ExitedWithCode(2), "^test: network.http.address: [^\n]*\n$");
+}
+
+}  // namespace
+}  // namespace keel::app
