@@ -31,8 +31,8 @@ test:
 
 bench:
 	@scripts/setup build bench
-	@cmake --preset bench
-	@cmake --build build/bench -j$(jobs)
+	@cmake --preset release -DKEEL_BENCH=ON
+	@cmake --build build/release -j$(jobs)
 	@bench/run all --pairs 3 --seconds 1
 
 check: format-check test
