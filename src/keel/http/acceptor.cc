@@ -14,6 +14,8 @@ namespace {
 constexpr Duration retry_pause = 50_ms;
 // When draining: how long to take in the connections that the kernel holds.
 constexpr Duration last_call = 2_ms;
+// And how many at its end: new ones may be coming as fast as they are taken.
+constexpr int waiting_max = 4096;
 
 }  // namespace
 
@@ -49,7 +51,10 @@ void Acceptor::accepted() {
     }
     return;
   }
-  if (draining_) return close_listener();
+  if (draining_) {
+    take_waiting();
+    return close_listener();
+  }
   if (result == -ECANCELED) {
     // For there were too many; perhaps there no longer are.
     if (!full_) begin();
@@ -88,6 +93,16 @@ void Acceptor::stop_accepting() {
     engine_.cancel(accept_);
   } else {
     close_listener();
+  }
+}
+
+// Their clients have connected and may have sent a request: closing the listener would reset them.
+void Acceptor::take_waiting() {
+  for (int n = 0; n < waiting_max && !aborting_ && tally.connections.get() < connections_max_; ++n) {
+    const int fd = engine_.try_accept(listener_);
+    if (fd < 0) return;
+    tally.accepted.add();
+    Connection::begin(*this, fd);
   }
 }
 

@@ -57,6 +57,7 @@ class Acceptor {
   const Router& router() const noexcept { return server_.router_; }
   void accepted();
   void stop_accepting();
+  void take_waiting();
   void close_listener();
   void ended();
   void check_drained();

@@ -66,6 +66,9 @@ class Engine {
   virtual Result<int> open_listener(const Address& address, const ListenOptions& options) = 0;
   // A socket for Connect.
   virtual Result<int> open_stream(int family) = 0;
+  // A connection that waits at `listener`, on which no Accept is pending, or a negative errno (-EAGAIN: none waits). For
+  // the moment before close(), which resets those that wait.
+  virtual int try_accept(int listener) noexcept = 0;
   // Closes `fd`, on which no operation is pending.
   virtual void close(int fd) noexcept = 0;
   // Tells the peer that nothing more will be written (FIN); reading goes on.

@@ -214,6 +214,36 @@ TEST_P(Engines, listen_accept_and_connect_agree_on_addresses) {
   end_and_close(accepter);
 }
 
+TEST_P(Engines, a_listener_that_is_about_to_close_gives_what_waits) {
+  Accepter accepter;
+  listen(accepter);
+  end(accepter);
+  EXPECT_EQ(engine().try_accept(accepter.fd), -EAGAIN);
+  Connecter first, second;
+  connect(first, engine().local_address(accepter.fd));
+  connect(second, engine().local_address(accepter.fd));
+  ASSERT_TRUE(until([&] { return first.final == 0 && second.final == 0; }));
+
+  Sender from_first, from_second;
+  from_first.set("hello", 5);
+  from_second.set("hello", 5);
+  send(from_first, first.fd);
+  send(from_second, second.fd);
+  for (const int fd : {engine().try_accept(accepter.fd), engine().try_accept(accepter.fd)}) {
+    ASSERT_GE(fd, 0);
+    Reader reader;
+    read(reader, fd);
+    EXPECT_TRUE(until([&] { return reader.got == "hello"; }));
+    end_and_close(reader);
+  }
+  EXPECT_TRUE(until([&] { return from_first.final == 5 && from_second.final == 5; }));
+  EXPECT_EQ(engine().try_accept(accepter.fd), -EAGAIN);
+
+  engine().close(accepter.fd);
+  engine().close(first.fd);
+  engine().close(second.fd);
+}
+
 TEST_P(Engines, bytes_go_both_ways_whole_and_in_order) {
   Accepter accepter;
   listen(accepter);

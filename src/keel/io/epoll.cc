@@ -156,6 +156,14 @@ class EpollEngine final : public Engine {
     descriptor(fd).family = family;
     return fd;
   }
+  int try_accept(int listener) noexcept override {
+    ++system_calls_;
+    const int fd = accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0) return -errno;
+    const std::int16_t family = descriptor(listener).family;
+    descriptor(fd).family = family;
+    return fd;
+  }
   void close(int fd) noexcept override {
     Descriptor& at = descriptor(fd);
     KEEL_CHECK(at.in == nullptr && at.out == nullptr, "a descriptor is closed when no operation is pending on it");

@@ -667,6 +667,10 @@ class Simulation::Engine final : public io::Engine, public Completer {
   }
   Result<int> open_stream(int family) override { return state_.new_socket(family)->fd; }
 
+  int try_accept(int listener) noexcept override {
+    const SocketPtr at = state_.shared(listener);
+    return at->queue.empty() ? -EAGAIN : take_first(*at);
+  }
   void close(int fd) noexcept override {
     const SocketPtr socket = state_.shared(fd);
     KEEL_CHECK(socket->in == nullptr && socket->out == nullptr, "a descriptor is closed when no operation is pending on it");
@@ -760,6 +764,17 @@ class Simulation::Engine final : public io::Engine, public Completer {
     return 0;
   }
 
+  int take_first(Socket& listener) noexcept {
+    const ConnectionPtr connection = std::move(listener.queue.front());
+    listener.queue.pop_front();
+    const SocketPtr made = state_.new_socket(listener.family);
+    made->connection = connection;
+    made->side = 1;
+    connection->end[1].socket = made.get();
+    state_.trace("accept w{} fd={} c{} {}", index_, listener.fd, connection->id, made->fd);
+    return made->fd;
+  }
+
   int accept(io::Accept& op) noexcept {
     const SocketPtr listener = state_.shared(op.fd);
     if (listener->queue.empty()) return 0;
@@ -770,14 +785,7 @@ class Simulation::Engine final : public io::Engine, public Completer {
       finish(op, -EMFILE);
       return 1;
     }
-    const ConnectionPtr connection = std::move(listener->queue.front());
-    listener->queue.pop_front();
-    const SocketPtr made = state_.new_socket(listener->family);
-    made->connection = connection;
-    made->side = 1;
-    connection->end[1].socket = made.get();
-    state_.trace("accept w{} fd={} c{} {}", index_, op.fd, connection->id, made->fd);
-    op.result = made->fd;
+    op.result = take_first(*listener);
     op.more = true;
     op.done(op);
     if (listener->in != nullptr && !listener->queue.empty()) listener->in_by->make_ready(*listener->in);

@@ -154,6 +154,11 @@ class UringEngine final : public Engine {
     return system_listener(address, options);
   }
   Result<int> open_stream(int family) override { return system_stream(family); }
+  int try_accept(int listener) noexcept override {
+    ++system_calls_;
+    const int fd = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+    return fd >= 0 ? fd : -errno;
+  }
   void close(int fd) noexcept override {
     io_uring_sqe* sqe = entry();
     io_uring_prep_close(sqe, fd);
