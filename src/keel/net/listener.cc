@@ -35,7 +35,9 @@ struct Listener::State {
       loop.start_timer(retry, loop.now() + retry_pause);
       return;
     } else if (result == -ECANCELED) {
-      return;  // Too many were waiting; the next accept() listens again.
+      // Too many were waiting. They may all have been taken since; else the next accept() listens again.
+      if (taker != nullptr) listen();
+      return;
     } else {
       final_result = result;
     }

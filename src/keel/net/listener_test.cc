@@ -49,6 +49,37 @@ TEST_P(Listeners, accept_every_connection_once) {
   }
 }
 
+Task<> accept_after(Stream& signal, Listener& listener, std::size_t count, std::vector<Stream>& into) {
+  co_await signal.receive();
+  co_await accept_all(listener, count, into);
+}
+
+// The listener stops accepting when many connections wait; here they are all taken before that has come about.
+TEST_P(Listeners, go_on_when_everything_is_taken_while_accepting_stops) {
+  Pair signal = pair();
+  Listener listener = listen();
+  EXPECT_FALSE(run(with_limit(accept_from(listener), 1_ms)));
+  std::vector<Stream> accepted;
+  Start<void> accepting;
+  ASSERT_FALSE(accepting.begin(accept_after(signal.server, listener, 257, accepted), [](StartCore&) noexcept {}));
+  std::vector<Stream> clients;
+  for (int i = 0; i < 255; ++i) clients.push_back(*run(Stream::connect(listener.address())));
+  settle();
+  Start<Stream> last;
+  ASSERT_FALSE(last.begin(Stream::connect(listener.address()), [](StartCore&) noexcept {}));
+  ASSERT_TRUE(run(internal::write(signal.client, "go")));
+  ASSERT_TRUE(until([&] { return last.has_ended(); }));
+  clients.push_back(*last.take());
+  clients.push_back(*run(Stream::connect(listener.address())));
+
+  EXPECT_TRUE(until([&] { return accepting.has_ended(); }, 2_s));
+  if (accepting.is_running()) {
+    accepting.stop();
+    ASSERT_TRUE(until([&] { return accepting.has_ended(); }));
+  }
+  EXPECT_TRUE(accepting.take());
+}
+
 TEST_P(Listeners, a_cancelled_accept_loses_no_connection) {
   Listener listener = listen();
   std::vector<Stream> clients;
