@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <latch>
+#include <stdexcept>
 #include <thread>
 
 #include "keel/db/testing.h"
@@ -497,6 +498,20 @@ constexpr auto add_two_and_fail = [](sqlite::Connection& connection) -> Result<>
 
 TEST_F(SqliteDatabase, several_statements_are_one_write) {
   EXPECT_EQ(loop.run(database->transact(add_two_and_fail)).error().code(), Code::FailedPrecondition);
+  EXPECT_EQ(count(), 0);
+  EXPECT_TRUE(loop.run(database->transact(add_two)).has_value());
+  EXPECT_EQ(count(), 2);
+}
+
+constexpr auto add_two_and_throw = [](sqlite::Connection& connection) -> Result<> {
+  KEEL_TRY_VOID(add_two(connection));
+  throw std::runtime_error("what nobody expected");
+};
+
+TEST_F(SqliteDatabase, an_exception_rolls_its_write_back_and_no_other) {
+  const Result<> thrown = loop.run(database->transact(add_two_and_throw));
+  ASSERT_FALSE(thrown.has_value());
+  EXPECT_EQ(thrown.error().code(), Code::Internal);
   EXPECT_EQ(count(), 0);
   EXPECT_TRUE(loop.run(database->transact(add_two)).has_value());
   EXPECT_EQ(count(), 2);

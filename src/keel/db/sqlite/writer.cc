@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
+#include <string>
 
 #include "keel/base/check.h"
 
@@ -133,7 +135,15 @@ void Writer::work() noexcept {
 }
 
 Result<> Writer::run(Write& write) noexcept {
-  if (write.kind == Write::Kind::Body) return (*write.body)(*connection_);
+  if (write.kind == Write::Kind::Body) {
+    try {
+      return (*write.body)(*connection_);
+    } catch (const std::exception& exception) {
+      return Error::text(Code::Internal, std::string("exception: ") + exception.what());
+    } catch (...) {
+      return fail(Code::Internal, "exception of an unknown type");
+    }
+  }
   KEEL_TRY(StatementCache::Entry* entry, connection_->statements().find(*write.sql));
   Statement& statement = entry->statement;
   const std::int64_t before = connection_->total_changes();
