@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -472,6 +473,42 @@ TEST_P(Engines, a_paused_receive_slows_the_peer_and_loses_nothing) {
   end_and_close(accepter);
 }
 
+TEST_P(Engines, paused_receives_do_not_starve_the_others) {
+  if (!is_real()) GTEST_SKIP() << "the simulation has no buffers to run out of";
+  Accepter accepter;
+  listen(accepter);
+  const Pair other = pair(accepter);
+  Reader reader;
+  read(reader, other.server);
+  const std::string much = pattern(64 * 1024);
+  std::deque<Reader> readers(300);
+  std::vector<int> clients;
+  for (std::size_t i = 0; i < readers.size(); ++i) {
+    const Pair made = pair(accepter);
+    clients.push_back(made.client);
+    // All of it is there when the receive begins, so that it comes in one batch.
+    Sender sender;
+    sender.set(much.data(), much.size());
+    send(sender, made.client);
+    ASSERT_TRUE(until([&] { return sender.final != unfinished; }));
+    read(readers[i], made.server);
+    engine().pause(readers[i]);
+
+    Sender small;
+    small.set("k", 1);
+    send(small, other.client);
+    ASSERT_TRUE(until([&] { return reader.got.size() == i + 1; }, 2_s)) << "with " << i + 1 << " paused";
+  }
+
+  for (Reader& paused : readers) engine().resume(paused);
+  EXPECT_TRUE(until([&] { return std::ranges::all_of(readers, [&](Reader& each) { return each.got == much; }); }));
+  engine().close(other.client);
+  end_and_close(reader);
+  for (const int client : clients) engine().close(client);
+  for (Reader& each : readers) end_and_close(each);
+  end_and_close(accepter);
+}
+
 TEST_P(Engines, the_end_of_stream_waits_behind_what_waits_while_paused) {
   Accepter accepter;
   listen(accepter);
@@ -550,6 +587,40 @@ TEST_P(Engines, parts_are_sent_in_order_and_whole) {
   EXPECT_TRUE(reader.got == text);
   engine().close(made.client);
   end_and_close(reader);
+  end_and_close(accepter);
+}
+
+// More than the 31 bits of a result: it stays at the largest one and does not become an error.
+TEST_P(Engines, more_than_two_gibibytes_are_sent_whole) {
+  if (!is_real()) GTEST_SKIP() << "the simulation copies what is under way";
+  Accepter accepter;
+  listen(accepter);
+  const Pair made = pair(accepter);
+  const std::string text(40 * 1024 * 1024, 'x');
+  std::vector<iovec> parts(55, iovec{const_cast<char*>(text.data()), text.size()});
+  std::uint64_t received = 0;
+  std::thread drain([&, fd = dup(made.server)] {
+    std::vector<char> into(4 * 1024 * 1024);
+    for (ssize_t got = 1; got != 0;) {
+      got = recv(fd, into.data(), into.size(), MSG_WAITALL);
+      if (got < 0 && errno == EAGAIN) std::this_thread::yield();
+      if (got > 0) received += static_cast<std::uint64_t>(got);
+    }
+    ::close(fd);
+  });
+  Sender sender;
+  sender.parts = parts.data();
+  sender.part_count = static_cast<std::uint32_t>(parts.size());
+
+  send(sender, made.client);
+  EXPECT_TRUE(until([&] { return sender.final != unfinished; }, 60_s));
+
+  EXPECT_EQ(sender.final, INT32_MAX);
+  engine().shutdown_write(made.client);
+  drain.join();
+  EXPECT_EQ(received, 55 * std::uint64_t{text.size()});
+  engine().close(made.client);
+  engine().close(made.server);
   end_and_close(accepter);
 }
 

@@ -396,7 +396,7 @@ class EpollEngine final : public Engine {
     }
   }
   static bool advance(Send& op, std::size_t bytes) noexcept {
-    op.sent += static_cast<std::uint32_t>(bytes);
+    op.sent += bytes;
     while (op.part_count != 0 && bytes >= op.parts->iov_len) {
       bytes -= op.parts->iov_len;
       ++op.parts;
@@ -417,7 +417,7 @@ class EpollEngine final : public Engine {
       at.out = nullptr;
       op.pending = false;
     }
-    op.result = error == 0 ? static_cast<std::int32_t>(op.sent) : -error;
+    op.result = error == 0 ? op.total() : -error;
     return true;
   }
   int continue_send(Send& op, Descriptor& at) noexcept {
@@ -425,7 +425,7 @@ class EpollEngine final : public Engine {
     if (error == EAGAIN) return 0;
     at.out = nullptr;
     want_out(op.fd, at, false);
-    finish(op, error == 0 ? static_cast<std::int32_t>(op.sent) : -error);
+    finish(op, error == 0 ? op.total() : -error);
     return 1;
   }
 

@@ -62,7 +62,7 @@ struct Accept : Op {
 };
 
 // Sends all bytes of `parts` in order, or fails. One send per stream at a time.
-// result: the total on success; an error leaves it unknown how much the peer has got.
+// result: the total on success (INT32_MAX when it is more); an error leaves it unknown how much the peer has got.
 struct Send : Op {
   explicit Send(Done d) noexcept : Op(Kind::Send, d) {}
   void set(const char* data, std::size_t size) noexcept {
@@ -73,7 +73,8 @@ struct Send : Op {
   iovec* parts = nullptr;        // In: must live until done; the engine advances base and length as bytes leave.
   std::uint32_t part_count = 0;  // In: at most 64.
   iovec single = {};             // Room for the usual case.
-  std::uint32_t sent = 0;        // The engine's: bytes that have left.
+  std::uint64_t sent = 0;        // The engine's: bytes that have left.
+  std::int32_t total() const noexcept { return sent > INT32_MAX ? INT32_MAX : static_cast<std::int32_t>(sent); }
   alignas(8) char scratch[56];   // The engine's: a msghdr for vectored sends.
 };
 

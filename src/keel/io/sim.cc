@@ -435,7 +435,7 @@ struct Simulation::State {
 
   // Lets `bytes` of the send go; true when nothing is left.
   bool push(Socket& at, io::Send& op, std::size_t bytes) {
-    op.sent += static_cast<std::uint32_t>(bytes);
+    op.sent += bytes;
     for (;;) {
       while (op.part_count != 0 && op.parts->iov_len == 0) {
         ++op.parts;
@@ -476,7 +476,7 @@ struct Simulation::State {
     if (bytes > 1 && random.chance(0.3)) bytes = 1 + random.below(bytes);
     trace("send fd={} {}", at_socket.fd, bytes);
     if (push(at_socket, op, bytes)) {
-      complete(at_socket, op, static_cast<int>(op.sent));
+      complete(at_socket, op, op.total());
     } else if (space(*at_socket.connection, at_socket.side) != 0) {
       plan_send(at_socket);
     }
@@ -725,7 +725,7 @@ class Simulation::Engine final : public io::Engine, public Completer {
     const std::size_t bytes = std::min(state_.space(*at.connection, at.side), State::left(op));
     state_.trace("send w{} fd={} {}", index_, op.fd, bytes);
     if (!state_.push(at, op, bytes)) return false;
-    op.result = static_cast<int>(op.sent);
+    op.result = op.total();
     return true;
   }
 

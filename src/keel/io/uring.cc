@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "keel/base/check.h"
+#include "keel/base/pool.h"
 #include "keel/io/internal/sockets.h"
 
 namespace keel::io {
@@ -28,6 +29,9 @@ constexpr unsigned buffers_first = 128;   // How many the kernel gets at the sta
 constexpr std::size_t buffer_bytes = 4096;
 // Buffers begin at different cache sets: with a stride of 4096 the first lines of all of them would share one.
 constexpr std::size_t buffer_stride = buffer_bytes + 64;
+// How many may be out of the kernel's reach, held or waiting behind a pause; beyond it they are copied, so that the
+// connections nobody reads from do not make the worker deaf to all others.
+constexpr unsigned lent_max = buffers_max / 2;
 constexpr std::uint64_t ignore_key = 1;   // Completions nobody waits for: cancel, close.
 constexpr std::uint64_t wake_key = 2;
 constexpr std::uint64_t timeout_key = 3;
@@ -47,6 +51,9 @@ class UringEngine final : public Engine {
     while (ready_.pop_front() != nullptr) {
     }
     while (starved_.pop_front() != nullptr) {
+    }
+    for (std::size_t i = buffers_max; i < waiting_.size(); ++i) {
+      if (waiting_[i].copy != nullptr) pool_free(waiting_[i].copy, buffer_bytes);
     }
     if (buffer_ring_ != nullptr) munmap(buffer_ring_, buffers_max * sizeof(io_uring_buf));
     if (memory_ != nullptr) munmap(memory_, buffers_max * buffer_stride);
@@ -110,10 +117,11 @@ class UringEngine final : public Engine {
 
   Held hold(Receive& op) noexcept override {
     held_ = true;
-    return {op.data, static_cast<std::uint32_t>(op.result), op.buffer};
+    const std::uint32_t buffer = lend(op.buffer, op.result);
+    return {buffer_at(buffer), static_cast<std::uint32_t>(op.result), buffer};
   }
   void release(Held held) noexcept override {
-    if (held.buffer != Receive::none) recycle(held.buffer);
+    if (held.buffer != Receive::none) take_back(held.buffer);
   }
 
   void wait(Instant until) noexcept override {
@@ -177,6 +185,7 @@ class UringEngine final : public Engine {
   struct Waiting {
     std::uint32_t next;
     std::int32_t size;
+    char* copy;  // Of names from buffers_max on: not a buffer of the kernel's.
   };
 
   UringEngine() = default;
@@ -252,7 +261,9 @@ class UringEngine final : public Engine {
   void arm_send(Send& op) noexcept {
     io_uring_sqe* sqe = entry();
     if (op.part_count == 1) {
-      io_uring_prep_send(sqe, op.fd, op.parts->iov_base, op.parts->iov_len, MSG_WAITALL | MSG_NOSIGNAL);
+      // The length of an entry has 32 bits; sent() sends the rest.
+      const std::size_t size = std::min<std::size_t>(op.parts->iov_len, 1u << 30);
+      io_uring_prep_send(sqe, op.fd, op.parts->iov_base, size, MSG_WAITALL | MSG_NOSIGNAL);
     } else {
       static_assert(sizeof(msghdr) <= sizeof op.scratch);
       auto* message = new (op.scratch) msghdr{};
@@ -302,9 +313,39 @@ class UringEngine final : public Engine {
     op.done(op);
   }
 
-  char* buffer_at(std::uint32_t buffer) noexcept { return memory_ + buffer * buffer_stride; }
-  // Puts a buffer behind those that the kernel may fill; publish_buffers() shows them to it.
+  char* buffer_at(std::uint32_t buffer) noexcept {
+    return buffer < buffers_max ? memory_ + buffer * buffer_stride : waiting_[buffer].copy;
+  }
+  // A name under which the bytes of `buffer` stay until take_back(): its own, or that of a copy.
+  std::uint32_t lend(std::uint32_t buffer, std::int32_t size) noexcept {
+    if (buffer >= buffers_max) return buffer;  // Waited as a copy, is held as one.
+    if (lent_ < lent_max) {
+      ++lent_;
+      return buffer;
+    }
+    std::uint32_t name = free_copy_;
+    if (name == Receive::none) {
+      name = static_cast<std::uint32_t>(waiting_.size());
+      waiting_.push_back({});
+    } else {
+      free_copy_ = waiting_[name].next;
+    }
+    waiting_[name].copy = static_cast<char*>(pool_allocate(buffer_bytes));
+    std::memcpy(waiting_[name].copy, buffer_at(buffer), static_cast<std::size_t>(size));
+    recycle(buffer);
+    return name;
+  }
+  void take_back(std::uint32_t buffer) noexcept {
+    if (buffer < buffers_max) --lent_;
+    recycle(buffer);
+  }
+  // Puts a buffer behind those that the kernel may fill; publish_buffers() shows them to it. A copy is freed.
   void recycle(std::uint32_t buffer) noexcept {
+    if (buffer >= buffers_max) [[unlikely]] {
+      pool_free(std::exchange(waiting_[buffer].copy, nullptr), buffer_bytes);
+      waiting_[buffer].next = std::exchange(free_copy_, buffer);
+      return;
+    }
     io_uring_buf_ring_add(buffer_ring_, buffer_at(buffer), buffer_bytes, static_cast<unsigned short>(buffer),
                           io_uring_buf_ring_mask(buffers_max), unpublished_++);
   }
@@ -331,7 +372,8 @@ class UringEngine final : public Engine {
       const std::uint32_t buffer = receive.waiting_first;
       receive.waiting_first = waiting_[buffer].next;
       if (receive.waiting_first == Receive::none) receive.waiting_last = Receive::none;
-      deliver(receive, buffer, waiting_[buffer].size);
+      if (buffer < buffers_max) --lent_;  // Holding it would lend it again.
+      if (!show(receive, buffer, waiting_[buffer].size)) recycle(buffer);
       ++delivered;
     }
     if (receive.cancelling || receive.paused) return delivered;
@@ -343,7 +385,8 @@ class UringEngine final : public Engine {
     return delivered;
   }
 
-  void deliver(Receive& op, std::uint32_t buffer, std::int32_t size) noexcept {
+  // Calls done() with the bytes; whether it held them.
+  bool show(Receive& op, std::uint32_t buffer, std::int32_t size) noexcept {
     op.data = buffer_at(buffer);
     op.buffer = buffer;
     op.result = size;
@@ -351,14 +394,14 @@ class UringEngine final : public Engine {
     held_ = false;
     op.done(op);
     // `op` lives on: it is pending until its final completion.
-    if (!std::exchange(held_, false)) recycle(buffer);
+    return std::exchange(held_, false);
   }
 
   void drop_waiting(Receive& op) noexcept {
     while (op.waiting_first != Receive::none) {
       const std::uint32_t buffer = op.waiting_first;
       op.waiting_first = waiting_[buffer].next;
-      recycle(buffer);
+      take_back(buffer);
     }
     op.waiting_last = Receive::none;
   }
@@ -404,7 +447,7 @@ class UringEngine final : public Engine {
         keep_waiting(op, buffer, result);
         return 0;
       }
-      deliver(op, buffer, result);
+      if (!show(op, buffer, result)) recycle(buffer);
       // Multishot ends when the completion queue was short of room: begin again.
       if (!op.armed && op.pending) op.cancelling || op.paused ? make_ready(op) : arm_receive(op);
       return 1;
@@ -437,7 +480,9 @@ class UringEngine final : public Engine {
   }
 
   void keep_waiting(Receive& op, std::uint32_t buffer, std::int32_t size) noexcept {
-    waiting_[buffer] = {Receive::none, size};
+    buffer = lend(buffer, size);
+    waiting_[buffer].next = Receive::none;
+    waiting_[buffer].size = size;
     if (op.waiting_first == Receive::none) {
       op.waiting_first = buffer;
       if (op.armed) cancel_armed(op);  // Let the rest stay in the kernel, so that the peer is slowed down.
@@ -479,14 +524,14 @@ class UringEngine final : public Engine {
       return 1;
     }
     std::size_t bytes = static_cast<std::size_t>(result);
-    op.sent += static_cast<std::uint32_t>(bytes);
+    op.sent += bytes;
     while (op.part_count != 0 && bytes >= op.parts->iov_len) {
       bytes -= op.parts->iov_len;
       ++op.parts;
       --op.part_count;
     }
     if (op.part_count == 0) {
-      finish(op, static_cast<std::int32_t>(op.sent));
+      finish(op, op.total());
       return 1;
     }
     op.parts->iov_base = static_cast<char*>(op.parts->iov_base) + bytes;
@@ -510,6 +555,8 @@ class UringEngine final : public Engine {
   std::vector<Waiting> waiting_;
   List<Op> ready_;
   List<Op> starved_;
+  unsigned lent_ = 0;
+  std::uint32_t free_copy_ = Receive::none;
   std::uint64_t wake_count_ = 0;
   __kernel_timespec timeout_{};
   Instant timeout_at_ = Instant::never();  // When the pending time-out comes; never: none is pending.
