@@ -296,13 +296,19 @@ void Connection::run_active() {
   began_ = acceptor_.loop_.now();
   const StartOptions options{.deadline = began_ + acceptor_.limits().request_timeout};
   const auto done = [](StartCore& run) noexcept { static_cast<Active::Run&>(run).owner->task_done(); };
-  if (active.run.begin(active.match.handler->later(active.request), done, options)) answer_active();
+  try {
+    if (!active.run.begin(active.match.handler->later(active.request), done, options)) return;
+  } catch (...) {
+    // A handler that is no coroutine itself: there is no task.
+    return answer_active(foreign_exception());
+  }
+  answer_active(active.run.take());
 }
 
 // The task has ended: its result is the answer.
-void Connection::answer_active() {
+void Connection::answer_active(Result<Response> result) {
   phase_ = Phase::Head;
-  respond(active_->request, active_->match, active_->run.take());
+  respond(active_->request, active_->match, std::move(result));
   free_active();
   began_ = acceptor_.loop_.now();
 }
@@ -313,7 +319,7 @@ void Connection::task_done() {
     free_if_quiet();
     return;
   }
-  answer_active();
+  answer_active(active_->run.take());
   settle();
 }
 
@@ -329,8 +335,9 @@ void Connection::respond(const Request& request, const Router::Match& match, Res
     log.log(log_level(error.code()), "request failed", log::field("method", request.head_->method_text()),
             log::field("path", request.path()), error);
     result = problem(error);
-  } else if (!result->is_valid()) {
-    log.error("a response had a field that cannot be sent", log::field("path", request.path()));
+  } else if (!result->is_valid() || number(result->status()) < 200) {
+    // After an interim status the client would take the next answer for this one.
+    log.error("a response had a field or a status that cannot be sent", log::field("path", request.path()));
     result = refuse(Status::InternalServerError, {});
   }
   const Response& response = *result;
@@ -400,7 +407,7 @@ void Connection::write(const Response& response, bool head_only, int version_min
 }
 
 void Connection::flush() {
-  while (!send_.pending && !out_.empty()) {
+  while (!send_.pending && !out_.empty() && phase_ != Phase::Ending) {
     flight_ = std::move(out_);
     parts_[0] = {flight_.data(), flight_.size()};
     parts_[1] = {large_.data(), large_.size()};
@@ -410,7 +417,6 @@ void Connection::flush() {
     send_began_ = acceptor_.loop_.now();
     if (!acceptor_.engine_.submit(send_)) return;
     finish_send();
-    if (phase_ == Phase::Ending) return;
   }
 }
 

@@ -55,7 +55,7 @@ class Connection final : public Link {
   std::string_view feed_body(std::string_view rest);
   Active& activate(const Request& request, std::string_view head_bytes);
   void run_active();
-  void answer_active();
+  void answer_active(Result<Response> result);
   void task_done();
   void free_active();
 

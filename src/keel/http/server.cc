@@ -140,6 +140,8 @@ void Server::stop() {
     if (!acceptors_.empty()) on_every_loop([](Acceptor&) {});
   }
   KEEL_CHECK(is_drained(), "the loop turns until a server that was told to stop is drained");
+  // Another server of this registry may still be asked for metrics: nobody may be inside stats().
+  metrics_.reset();
   acceptors_.clear();
 }
 

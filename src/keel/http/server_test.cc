@@ -99,6 +99,11 @@ Task<Response> throws_later(Request&) {
   co_await sleep_for(1_ms);
   throw std::runtime_error("secret of the handler");
 }
+// Not a coroutine: it throws before there is a task.
+Task<Response> throws_instead(Request& request) {
+  if (request.query().empty()) throw std::runtime_error("secret of the handler");
+  return later(request);
+}
 Result<Response> missing(Request&) { return fail(Code::NotFound, "no such thing"); }
 Result<Response> broken(Request&) { return fail(Code::Internal, "secret of the service"); }
 
@@ -109,6 +114,8 @@ void add_routes(Router& router) {
   router.get("/large", [](Request&) { return Response::text(Status::Ok, large); });
   router.get("/kilobyte", [](Request&) { return Response::text(Status::Ok, kilobyte); });
   router.get("/inject", injected).get("/throw", throws).get("/throw-later", &throws_later);
+  router.get("/throw-instead", &throws_instead);
+  router.get("/interim", [](Request&) { return Response(Status::EarlyHints); });
   router.get("/missing", missing).get("/broken", broken);
   router.del("/n/{id}", [](Request&) { return Response(Status::NoContent); });
 }
@@ -508,7 +515,7 @@ TEST_P(Servers, turn_errors_and_exceptions_into_problems_that_tell_no_secrets) {
   EXPECT_EQ(ask_one(get("/missing")).status, 404);
   EXPECT_NE(ask_one(get("/missing")).body.find("no such thing"), std::string::npos);
   EXPECT_EQ(ask_one(get("/n/seven")).status, 400);
-  for (const char* path : {"/broken", "/throw", "/throw-later"}) {
+  for (const char* path : {"/broken", "/throw", "/throw-later", "/throw-instead"}) {
     const auto list = ask(get(path) + get("/n/1"));
     ASSERT_EQ(list.size(), 2u) << path;
     EXPECT_EQ(list[0].status, 500) << path;
@@ -523,6 +530,14 @@ TEST_P(Servers, answer_500_when_a_response_would_be_split) {
   const std::string wire = exchange(get("/inject"));
   EXPECT_EQ(wire.find("Set-Cookie"), std::string::npos);
   EXPECT_EQ(replies(wire).at(0).status, 500);
+}
+
+TEST_P(Servers, answer_500_when_a_handler_gives_no_final_status) {
+  start();
+  const auto list = ask(get("/interim") + get("/n/1"));
+  ASSERT_EQ(list.size(), 2u);
+  EXPECT_EQ(list[0].status, 500);
+  EXPECT_EQ(list[1].body, "n=1");
 }
 
 // --- Every form, however it is cut.
