@@ -59,6 +59,9 @@ std::vector<Accepted> make_accepted() {
   add("sub-delimiters in the path", get("/a;b=c,d!e$f&g'h(i)*+,:@~-._"));
   add("empty segments", get("//a///b"));
   add("dot segments are ordinary text", get("/a/../b/./c"));
+  add("bytes that should have been escaped", get("/a\"b<c>|[d]^{e}`\\f?g[h]=\"i\"|\\"));
+  add("a broken escape in a query that nobody reads", get("/?a=%zz&b=%00"));
+  add("an escaped line end in the path", get("/%0d%0aX:y"));
   add("a long target", get("/" + std::string(4000, 'x')));
 
   // Host (RFC 9112 §3.2, RFC 3986 §3.2.2).
@@ -108,6 +111,8 @@ std::vector<Accepted> make_accepted() {
   add("an extension", chunked("3;a\r\nabc\r\n0;b\r\n\r\n"), "abc");
   add("an extension with a value", chunked("3;a=b\r\nabc\r\n0\r\n\r\n"), "abc");
   add("an extension with a quoted value", chunked("3;a=\"b \\\" ;\"\r\nabc\r\n0\r\n\r\n"), "abc");
+  add("extensions", chunked("3;a;b=c\r\nabc\r\n0\r\n\r\n"), "abc");
+  add("blanks around an extension", chunked("3; a = b\r\nabc\r\n0\r\n\r\n"), "abc");
   add("a chunk that contains line ends", chunked("4\r\n\r\n\r\n\r\n0\r\n\r\n"), "\r\n\r\n");
   add("a trailer", chunked("3\r\nabc\r\n0\r\nX: y\r\n\r\n"), "abc");
   add("trailers", chunked("3\r\nabc\r\n0\r\nX: y\r\nZ:\r\n\r\n"), "abc");
@@ -206,6 +211,7 @@ std::vector<Refused> make_refused() {
   add("chunked with a parameter", post("Transfer-Encoding: chunked;a=b\r\n", empty));
   add("an empty coding", post("Transfer-Encoding:\r\n", empty));
   add("a comma alone", post("Transfer-Encoding: ,\r\n", empty));
+  add("a comma behind chunked", post("Transfer-Encoding: chunked,\r\n", empty));
   add("a comma before chunked", post("Transfer-Encoding: , chunked\r\n", empty));
   add("chunked in HTTP/1.0", "POST / HTTP/1.0\r\nHost: a\r\n" + te + "\r\n" + empty);
   add("chunked and keep-alive in HTTP/1.0", "POST / HTTP/1.0\r\nConnection: keep-alive\r\n" + te + "\r\n" + empty);
@@ -279,6 +285,11 @@ std::vector<Refused> make_refused() {
   add("CONNECT without a port", "CONNECT a HTTP/1.1\r\nHost: a\r\n\r\n");
   add("CONNECT with a path", "CONNECT /a HTTP/1.1\r\nHost: a\r\n\r\n");
   add("a fragment", get("/a#b"));
+  add("a fragment behind a query", get("/?a#b"));
+  add("a query alone", get("?a"));
+  add("an asterisk with a query", "OPTIONS *?a HTTP/1.1\r\nHost: a\r\n\r\n");
+  add("one slash behind the scheme", "GET http:/a HTTP/1.1\r\nHost: a\r\n\r\n");
+  add("DEL in the query", get("/?\x7f"));
   add("a NUL in the target", get("/a\0b"s));
   add("%00 in the path", get("/a%00b"));
   add("a broken escape in the path", get("/a%zz"));
@@ -305,6 +316,14 @@ std::vector<Refused> make_refused() {
   add("a Host with a bracket open", "GET / HTTP/1.1\r\nHost: [::1\r\n\r\n");
   add("a Host of a port alone", "GET / HTTP/1.1\r\nHost: :80\r\n\r\n");
   add("two Hosts in HTTP/1.0", "GET / HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n");
+  add("a Host with a scheme", "GET / HTTP/1.1\r\nHost: http://a\r\n\r\n");
+  add("a Host with two ports", "GET / HTTP/1.1\r\nHost: a:1:2\r\n\r\n");
+  add("a Host with a plus before the port", "GET / HTTP/1.1\r\nHost: a:+80\r\n\r\n");
+  add("a Host with bytes from 0x80", "GET / HTTP/1.1\r\nHost: \xc3\xa4\r\n\r\n");
+  add("a Host with empty brackets", "GET / HTTP/1.1\r\nHost: []\r\n\r\n");
+  add("a Host with letters in brackets", "GET / HTTP/1.1\r\nHost: [zz]\r\n\r\n");
+  add("a Host with more behind the brackets", "GET / HTTP/1.1\r\nHost: [::1]x\r\n\r\n");
+  add("an empty Host in HTTP/1.0", "GET / HTTP/1.0\r\nHost:\r\n\r\n");
   add("a target of another host", "GET http://b/ HTTP/1.1\r\nHost: a\r\n\r\n");
   add("a target of another port", "GET http://a:81/ HTTP/1.1\r\nHost: a\r\n\r\n");
   add("a target with a user", "GET http://u@a/ HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -377,6 +396,9 @@ std::vector<Refused> make_refused() {
   add("a quote that stays open", chunked("2;a=\"b\r\nab\r\n0\r\n\r\n"));
   add("an extension without a name", chunked("2;\r\nab\r\n0\r\n\r\n"));
   add("an extension without a value", chunked("2;a=\r\nab\r\n0\r\n\r\n"));
+  add("a blank at the end of an extension", chunked("2;a \r\nab\r\n0\r\n\r\n"));
+  add("more behind a quoted extension", chunked("2;a=\"b\"c\r\nab\r\n0\r\n\r\n"));
+  add("a byte from 0x80 in an extension", chunked("2;\xff\r\nab\r\n0\r\n\r\n"));
   add("a giant extension", chunked("2;a=" + std::string(2000, 'b') + "\r\nab\r\n0\r\n\r\n"), 413);
   add("many extensions", chunked("2" + repeated(1000, ";a") + "\r\nab\r\n0\r\n\r\n"), 413);
   add("framing out of proportion", chunked(repeated(200, "1;" + std::string(500, 'a') + "\r\nx\r\n") + "0\r\n\r\n"),
@@ -407,6 +429,8 @@ std::vector<Refused> make_refused() {
   // Expectations (RFC 9110 §10.1.1).
   add("an unknown expectation", post("Content-Length: 3\r\nExpect: 200-ok\r\n", "abc"), 417);
   add("an unknown expectation beside the known", post("Content-Length: 3\r\nExpect: 100-continue, x\r\n", "abc"), 417);
+  add("an empty expectation", post("Expect:\r\nContent-Length: 3\r\n", "abc"), 417);
+  add("a known expectation with a parameter", post("Expect: 100-continue;a=b\r\nContent-Length: 3\r\n", "abc"), 417);
   add("an expectation with a body above the limit", post("Content-Length: 1048577\r\nExpect: 100-continue\r\n", ""),
       413);
   return list;

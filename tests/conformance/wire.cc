@@ -59,6 +59,7 @@ void take(Exchange& one, const Socket& socket) {
   char bytes[65536];
   const ssize_t got = ::recv(socket.fd, bytes, sizeof bytes, MSG_DONTWAIT);
   if (got > 0) {
+    if (one.received.empty()) one.first_bytes = static_cast<std::size_t>(got);
     one.received.append(bytes, static_cast<std::size_t>(got));
   } else if (got == 0) {
     one.ended = true;

@@ -29,9 +29,10 @@ struct Exchange {
   bool finishes = false;                      // Nothing more will be written (FIN), behind the last piece.
 
   std::string received = {};
-  bool ended = false;        // The peer finished writing.
-  bool reset = false;        // Or cut it off.
-  keel::Duration took = {};  // From the connection to the end.
+  std::size_t first_bytes = 0;  // Of `received`, by the first read.
+  bool ended = false;           // The peer finished writing.
+  bool reset = false;           // Or cut it off.
+  keel::Duration took = {};     // From the connection to the end.
 };
 
 struct Pace {
