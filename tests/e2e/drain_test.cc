@@ -211,8 +211,8 @@ TEST_P(Drain, under_load_no_request_that_was_read_fails) {
   EXPECT_GT(before, 50) << "there was load";
   EXPECT_EQ(load.torn, std::vector<std::string>());
   EXPECT_LT(took, is_sanitized ? 10_s : 3_s);
-  // One connection loses at most the one request that it raced with the end.
-  EXPECT_LE(load.unanswered.size() + load.unstored.size(), clients.size());
+  // A client waits for one answer at a time, and each of the two listeners closes once.
+  EXPECT_LE(load.unanswered.size() + load.unstored.size(), 2 * clients.size());
   std::set<std::string> logged;
   int posts = 0;
   for (const auto& record : log()) {
