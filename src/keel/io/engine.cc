@@ -77,6 +77,12 @@ Result<int> system_listener(const Address& address, const ListenOptions& options
 Address system_local_address(int fd) noexcept { return name_of(fd, getsockname); }
 Address system_peer_address(int fd) noexcept { return name_of(fd, getpeername); }
 
+bool is_transient_accept_error(int number) noexcept {
+  return number == EINTR || number == ECONNABORTED || number == EPROTO || number == ENETDOWN || number == EHOSTUNREACH ||
+         number == ENETUNREACH || number == ENOPROTOOPT || number == EHOSTDOWN || number == EOPNOTSUPP ||
+         number == ENONET;
+}
+
 bool is_exhaustion(int number) noexcept {
   return number == EMFILE || number == ENFILE || number == ENOMEM || number == ENOBUFS;
 }

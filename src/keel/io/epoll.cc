@@ -317,11 +317,7 @@ class EpollEngine final : public Engine {
         descriptor(fd).readable = false;
         return n;
       }
-      // The connection went away before it was accepted: accept(2) lists these as transient.
-      if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO || errno == ENETDOWN || errno == EHOSTUNREACH ||
-          errno == ENETUNREACH || errno == ENOPROTOOPT || errno == EHOSTDOWN || errno == EOPNOTSUPP || errno == ENONET) {
-        continue;
-      }
+      if (is_transient_accept_error(errno)) continue;
       const int error = errno;
       descriptor(fd).in = nullptr;
       finish(op, -error);

@@ -1,6 +1,9 @@
 #include "keel/io/runtime.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <set>
@@ -106,6 +109,44 @@ TEST_P(Runtimes, wake_from_sleep_for_timers_and_jobs) {
   ring.rang.wait(false);
   runtime->each([](Loop&) {});  // The worker has let go of it.
   EXPECT_GE((Host::system().now() - began).count_ms(), 19);
+}
+
+// The last turn of a loop may ask for a close that nobody hands over any more.
+TEST_P(Runtimes, leave_no_descriptor_open_that_was_closed_in_the_last_turn) {
+  int signal[2];
+  int closed[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, signal), 0);
+  ASSERT_EQ(pipe2(closed, O_CLOEXEC), 0);
+  struct Last : Receive {
+    Last() : Receive(&on_done) {}
+    static void on_done(Op& op) noexcept {
+      auto& self = static_cast<Last&>(op);
+      if (op.result <= 0) return;
+      self.loop->engine().close(self.closes);
+      self.loop->stop();
+      self.seen = true;
+    }
+    std::atomic<bool> seen = false;
+    Loop* loop = nullptr;
+    int closes = -1;
+  } last;
+  {
+    MAKE_OR_SKIP(runtime, 1);
+    ASSERT_TRUE(runtime->start());
+    last.fd = signal[0];
+    last.closes = closed[1];
+    runtime->each([&](Loop& loop) {
+      last.loop = &loop;
+      loop.engine().submit(last);
+    });
+    ASSERT_EQ(write(signal[1], "k", 1), 1);
+    while (!last.seen.load()) std::this_thread::yield();
+    runtime->stop();
+  }
+  char byte = 0;
+  ASSERT_EQ(fcntl(closed[0], F_SETFL, O_NONBLOCK), 0);
+  EXPECT_EQ(read(closed[0], &byte, 1), 0) << "the other end is still open";
+  for (const int fd : {signal[0], signal[1], closed[0]}) ::close(fd);
 }
 
 TEST_P(Runtimes, stop_more_than_once_and_without_start) {

@@ -45,6 +45,13 @@ class UringEngine final : public Engine {
   }
   ~UringEngine() override {
     if (ring_ready_) {
+      // Closes of the last turn, by hand: another thread than the one that made the ring may not submit.
+      for (unsigned i = ring_.sq.sqe_head; i != ring_.sq.sqe_tail; ++i) {
+        io_uring_sqe& entry = ring_.sq.sqes[i & ring_.sq.ring_mask];
+        if (entry.opcode != IORING_OP_CLOSE) continue;
+        ::close(entry.fd);
+        io_uring_prep_nop(&entry);
+      }
       io_uring_submit(&ring_);
       io_uring_queue_exit(&ring_);
     }
@@ -505,7 +512,7 @@ class UringEngine final : public Engine {
       finish(op, -ECANCELED);
       return 1;
     }
-    if (result == -ECONNABORTED || result == -EINTR || result == -EAGAIN || result == -EPROTO) {
+    if (result == -EAGAIN || is_transient_accept_error(-result)) {
       if (!op.armed) arm_accept(op);
       return 0;
     }
