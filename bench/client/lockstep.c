@@ -62,7 +62,7 @@ struct sample {
   double wall;
   double client_cpu;
   double server_cpu;
-  double idle;   // Of all cores together; tells how much anything else ran.
+  double idle;  // Of all cores together; tells how much anything else ran.
   double steal;
   uint64_t system_calls;
   uint64_t allocations;
@@ -268,10 +268,8 @@ static void open_system_call_counters(void) {
   for (struct dirent* entry; (entry = readdir(threads)) != NULL;) {
     int thread = atoi(entry->d_name);
     if (thread == 0 || system_call_counter_count == threads_max) continue;
-    struct perf_event_attr attributes = {.type = PERF_TYPE_TRACEPOINT,
-                                         .size = sizeof attributes,
-                                         .config = (uint64_t)options.tracepoint,
-                                         .inherit = 1};
+    struct perf_event_attr attributes = {
+        .type = PERF_TYPE_TRACEPOINT, .size = sizeof attributes, .config = (uint64_t)options.tracepoint, .inherit = 1};
     int fd = (int)syscall(SYS_perf_event_open, &attributes, thread, -1, -1, PERF_FLAG_FD_CLOEXEC);
     if (fd < 0) die("perf_event_open");
     system_call_counters[system_call_counter_count++] = fd;
@@ -390,7 +388,8 @@ int main(int argc, char** argv) {
   uint64_t answers = 0;
   while (any_connection()) {
     answers += round_trip();
-    if (options.count != 0 ? answers >= options.count : seconds_of(CLOCK_MONOTONIC) - from.wall >= options.seconds) break;
+    if (options.count != 0 ? answers >= options.count : seconds_of(CLOCK_MONOTONIC) - from.wall >= options.seconds)
+      break;
   }
   const struct sample to = take_sample();
 
@@ -404,8 +403,8 @@ int main(int argc, char** argv) {
            to.allocated_bytes - from.allocated_bytes);
   }
   printf(", \"idle\": %.3f, \"steal\": %.3f", to.idle - from.idle, to.steal - from.steal);
-  printf(", \"errors\": {\"status\": %" PRIu64 ", \"length\": %" PRIu64 ", \"closed\": %" PRIu64 ", \"timeout\": %" PRIu64
-         "}}\n",
+  printf(", \"errors\": {\"status\": %" PRIu64 ", \"length\": %" PRIu64 ", \"closed\": %" PRIu64
+         ", \"timeout\": %" PRIu64 "}}\n",
          errors.status, errors.length, errors.closed, errors.timeout);
   return errors.status + errors.length + errors.closed + errors.timeout == 0 ? 0 : 1;
 }

@@ -161,9 +161,9 @@ Task<http::Response> Users::create(http::Request& request) {
   Draft draft;
   if (auto problem = read_draft(request, draft)) co_return *std::move(problem);
   const Timestamp now;
-  const Result<db::Written> written = co_await attempt(
-      database_.execute("insert into users (name, email, age, created_at) values ($1, $2, $3, $4)", draft.name,
-                        draft.email, draft.age, now.view()));
+  const Result<db::Written> written =
+      co_await attempt(database_.execute("insert into users (name, email, age, created_at) values ($1, $2, $3, $4)",
+                                         draft.name, draft.email, draft.age, now.view()));
   if (!written) co_return explain(written.error());
   const std::int64_t id = written->last_insert_id;
   char location[48] = "/api/users/";

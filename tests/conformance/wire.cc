@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <cstdio>
 #include <span>
 
 #include "keel/base/check.h"
@@ -41,7 +42,7 @@ int connect_to(std::uint16_t port) {
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  KEEL_CHECK(::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0, "the server listens");
+  if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) std::perror("DEBUG connect");
   return fd;
 }
 

@@ -64,8 +64,8 @@ TEST(Text, nothing_depends_on_one_machine) {
   on_every_line([&](const std::string& line, const std::string&, const std::string& where) {
     for (const std::string& place : places) {
       const std::size_t at = line.find(place);
-      const bool is_absolute = at != std::string::npos && (at == 0 || std::string_view(" \"'=(`").find(line[at - 1]) !=
-                                                                          std::string_view::npos);
+      const bool is_absolute = at != std::string::npos &&
+                               (at == 0 || std::string_view(" \"'=(`").find(line[at - 1]) != std::string_view::npos);
       EXPECT_FALSE(is_absolute) << where << "names " << place;
     }
   });

@@ -16,9 +16,9 @@ const std::vector<std::string>& files();
 std::string read(const std::string& path);
 std::vector<std::string> lines(const std::string& path);
 
-bool is_source(std::string_view path);       // .h, .cc and .c
-std::string stem(std::string_view path);     // Without the extension.
-std::string folder(std::string_view path);   // Without the last part; empty at the top.
+bool is_source(std::string_view path);      // .h, .cc and .c
+std::string stem(std::string_view path);    // Without the extension.
+std::string folder(std::string_view path);  // Without the last part; empty at the top.
 bool exists(const std::string& path);
 std::string absolute(const std::string& path);
 

@@ -232,8 +232,8 @@ db::Database& App::database() {
     if (auto attached = database.attach(loop); !attached) fail_start(attached.error());
   });
   const auto total = [&](std::string_view name, std::string_view help, auto read) {
-    parts_->database_metrics.push_back(registry_.counter(
-        name, help, {}, [&database, read] { return static_cast<double>(read(database.stats())); }));
+    parts_->database_metrics.push_back(
+        registry_.counter(name, help, {}, [&database, read] { return static_cast<double>(read(database.stats())); }));
   };
   total("db_writes_total", "Writes committed", [](const db::DatabaseStats& s) { return s.writer.writes; });
   total("db_write_groups_total", "Commits: groups of writes with one fsync",
@@ -242,7 +242,8 @@ db::Database& App::database() {
         [](const db::DatabaseStats& s) { return s.writer.failed; });
   total("db_writes_refused_total", "Writes not queued because the queue was full",
         [](const db::DatabaseStats& s) { return s.writer.refused; });
-  total("db_disk_errors_total", "I/O errors and full disks", [](const db::DatabaseStats& s) { return s.writer.disk_errors; });
+  total("db_disk_errors_total", "I/O errors and full disks",
+        [](const db::DatabaseStats& s) { return s.writer.disk_errors; });
   total("db_loop_reads_total", "Reads completed on the worker that asked",
         [](const db::DatabaseStats& s) { return s.loop_reads; });
   total("db_pool_reads_total", "Reads completed on the database pool",
@@ -349,10 +350,11 @@ int App::run() {
   }
   start_admin();
   health_.start_complete();
-  log_.info("ready", log::field("engine", runtime_->engine().kind == io::EngineKind::Uring ? "uring" : "epoll"),
-            log::field("reason", runtime_->engine().reason), log::field("workers", runtime_->workers()),
-            log::field("address", parts_->server != nullptr ? parts_->server->address().to_string() : std::string("none")),
-            log::field("took", Host::system().now() - began_));
+  log_.info(
+      "ready", log::field("engine", runtime_->engine().kind == io::EngineKind::Uring ? "uring" : "epoll"),
+      log::field("reason", runtime_->engine().reason), log::field("workers", runtime_->workers()),
+      log::field("address", parts_->server != nullptr ? parts_->server->address().to_string() : std::string("none")),
+      log::field("took", Host::system().now() - began_));
   print_ready();
   for (;;) {
     const Signal signal = parts_->signals.wait();

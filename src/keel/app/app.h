@@ -55,7 +55,8 @@ std::vector<const char*> words(int argc, char** argv);
 }  // namespace internal
 
 // Loads the configuration: `file` unless --config names another (empty: none), the environment (KEEL_…), the command
-// line. Answers --help, --print-config and --check-config, and ends the process; a mistake ends it with the exit code 2.
+// line. Answers --help, --print-config and --check-config, and ends the process; a mistake ends it with the exit
+// code 2.
 template <class S = Settings>
 Loaded<S> load_or_exit(std::string_view name, int argc, char** argv, std::string file = {}) {
   const auto args = internal::words(argc, argv);
@@ -110,7 +111,7 @@ class App {
   const std::string name_;
   const Settings& settings_;
   Instant began_;
-  std::unique_ptr<Parts> parts_;     // Signals and logs: first to come, last to go.
+  std::unique_ptr<Parts> parts_;  // Signals and logs: first to come, last to go.
   metrics::Registry registry_;
   Health health_;
   std::unique_ptr<io::Runtime> runtime_;

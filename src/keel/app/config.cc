@@ -44,12 +44,20 @@ void field(Schema& v, std::string_view key, Secret& value, const char* help) {
   v.add({.kind = Kind::Secret, .key = key, .help = help, .at = &value});
 }
 void field(Schema& v, std::string_view key, Duration& value, const char* help, Range<Duration> range) {
-  v.add({.kind = Kind::Duration, .key = key, .help = help, .at = &value, .low = range.min.count_ns(),
+  v.add({.kind = Kind::Duration,
+         .key = key,
+         .help = help,
+         .at = &value,
+         .low = range.min.count_ns(),
          .high = range.max.count_ns()});
 }
 void field(Schema& v, std::string_view key, ByteSize& value, const char* help, Range<ByteSize> range) {
-  v.add({.kind = Kind::Bytes, .key = key, .help = help, .at = &value,
-         .low = static_cast<std::int64_t>(range.min.bytes), .high = static_cast<std::int64_t>(range.max.bytes)});
+  v.add({.kind = Kind::Bytes,
+         .key = key,
+         .help = help,
+         .at = &value,
+         .low = static_cast<std::int64_t>(range.min.bytes),
+         .high = static_cast<std::int64_t>(range.max.bytes)});
 }
 
 namespace {
@@ -62,8 +70,12 @@ struct Unit {
   const char* name;
   std::int64_t size;
 };
-constexpr Unit duration_units[] = {{"d", 86'400'000'000'000}, {"h", 3'600'000'000'000}, {"min", 60'000'000'000},
-                                   {"s", 1'000'000'000},      {"ms", 1'000'000},        {"us", 1'000},
+constexpr Unit duration_units[] = {{"d", 86'400'000'000'000},
+                                   {"h", 3'600'000'000'000},
+                                   {"min", 60'000'000'000},
+                                   {"s", 1'000'000'000},
+                                   {"ms", 1'000'000},
+                                   {"us", 1'000},
                                    {"ns", 1}};
 constexpr Unit size_units[] = {{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}};
 
@@ -120,10 +132,15 @@ std::string bounds(const std::string& what, const std::string& low, const std::s
 
 std::string expectation(const Field& f) {
   switch (f.kind) {
-    case Kind::Section: return "a section of keys";
-    case Kind::List: return "a list";
-    case Kind::Bool: return "true or false";
-    case Kind::Text: case Kind::Secret: return "text";
+    case Kind::Section:
+      return "a section of keys";
+    case Kind::List:
+      return "a list";
+    case Kind::Bool:
+      return "true or false";
+    case Kind::Text:
+    case Kind::Secret:
+      return "text";
     case Kind::Int:
       return bounds("an integer", f.low == std::numeric_limits<std::int64_t>::min() ? "" : fmt::format("{}", f.low),
                     f.high == no_bound ? "" : fmt::format("{}", f.high));
@@ -131,11 +148,12 @@ std::string expectation(const Field& f) {
       return bounds("a number",
                     f.real_low == std::numeric_limits<double>::lowest() ? "" : fmt::format("{}", f.real_low),
                     f.real_high == std::numeric_limits<double>::max() ? "" : fmt::format("{}", f.real_high));
-    case Kind::Duration: case Kind::Bytes: {
+    case Kind::Duration:
+    case Kind::Bytes: {
       const Unit unit = unit_in_key(f);
-      const std::string what = unit.size != 0 ? fmt::format("a number of {}", unit.name)
-                         : f.kind == Kind::Duration ? "a duration with its unit, such as 200ms or 30s,"
-                                                    : "a size with its unit, such as 64KiB or 1MiB,";
+      const std::string what = unit.size != 0             ? fmt::format("a number of {}", unit.name)
+                               : f.kind == Kind::Duration ? "a duration with its unit, such as 200ms or 30s,"
+                                                          : "a size with its unit, such as 64KiB or 1MiB,";
       return bounds(what, amount(f, f.low), f.high == no_bound ? "" : amount(f, f.high));
     }
     case Kind::Enum: {
@@ -372,9 +390,8 @@ class Loader {
       settings.push_back({path, std::string(entry.substr(equals + 1)), shown(name)});
     }
     // Natural order, so that places in a list are appended in order: 2 before 10.
-    std::sort(settings.begin(), settings.end(), [](const Setting& a, const Setting& b) {
-      return ::strverscmp(a.path.c_str(), b.path.c_str()) < 0;
-    });
+    std::sort(settings.begin(), settings.end(),
+              [](const Setting& a, const Setting& b) { return ::strverscmp(a.path.c_str(), b.path.c_str()) < 0; });
     return settings;
   }
 
@@ -425,9 +442,9 @@ class Loader {
     const auto index = integer_in(rest.substr(0, dot));
     const std::int64_t size = f.get(f.at);
     if (!index || *index < 0 || *index > size) {
-      return problem(place_, path + "." + shown(rest),
-                     fmt::format("\"{}\" is not a place in the list: expected 0 to {}", shown(rest.substr(0, dot)),
-                                 size));
+      return problem(
+          place_, path + "." + shown(rest),
+          fmt::format("\"{}\" is not a place in the list: expected 0 to {}", shown(rest.substr(0, dot)), size));
     }
     if (*index == size) f.set(f.at, size + 1);
     Schema element;
@@ -499,11 +516,13 @@ class Loader {
   static std::string set_leaf(const Field& f, const Node& node) {
     const std::string_view text = node.text;
     const auto said = [&](std::string_view wrong) { return fmt::format("\"{}\" {}", shown(text), wrong); };
-    const bool is_number = f.kind == Kind::Bool || f.kind == Kind::Int || f.kind == Kind::Real ||
-                           unit_in_key(f).size != 0;
+    const bool is_number =
+        f.kind == Kind::Bool || f.kind == Kind::Int || f.kind == Kind::Real || unit_in_key(f).size != 0;
     if (is_number && node.quoted) return said("is in quotes");
     switch (f.kind) {
-      case Kind::Section: case Kind::List: break;
+      case Kind::Section:
+      case Kind::List:
+        break;
       case Kind::Bool:
         if (text != "true" && text != "false") return said("is not a boolean");
         *static_cast<bool*>(f.at) = text == "true";
@@ -528,7 +547,8 @@ class Loader {
       case Kind::Secret:
         *static_cast<Secret*>(f.at) = Secret(std::string(text));
         return {};
-      case Kind::Duration: case Kind::Bytes: {
+      case Kind::Duration:
+      case Kind::Bytes: {
         const auto number = amount_in(f, text);
         if (!number && unit_in_key(f).size == 0 && real_in(text)) return fmt::format("{} has no unit", shown(text));
         if (!number) return said(f.kind == Kind::Duration ? "is not a duration" : "is not a size");
@@ -644,15 +664,24 @@ std::string quoted(std::string_view text) {
 
 std::string value_text(const Field& f) {
   switch (f.kind) {
-    case Kind::Section: return "{}";
-    case Kind::List: return "[]";
-    case Kind::Bool: return *static_cast<const bool*>(f.at) ? "true" : "false";
-    case Kind::Int: return fmt::format("{}", f.get(f.at));
-    case Kind::Real: return fmt::format("{}", *static_cast<const double*>(f.at));
-    case Kind::Text: return quoted(*static_cast<const std::string*>(f.at));
-    case Kind::Secret: return static_cast<const Secret*>(f.at)->empty() ? "\"\"" : "\"***\"";
-    case Kind::Duration: return amount(f, static_cast<const Duration*>(f.at)->count_ns());
-    case Kind::Bytes: return amount(f, static_cast<std::int64_t>(static_cast<const ByteSize*>(f.at)->bytes));
+    case Kind::Section:
+      return "{}";
+    case Kind::List:
+      return "[]";
+    case Kind::Bool:
+      return *static_cast<const bool*>(f.at) ? "true" : "false";
+    case Kind::Int:
+      return fmt::format("{}", f.get(f.at));
+    case Kind::Real:
+      return fmt::format("{}", *static_cast<const double*>(f.at));
+    case Kind::Text:
+      return quoted(*static_cast<const std::string*>(f.at));
+    case Kind::Secret:
+      return static_cast<const Secret*>(f.at)->empty() ? "\"\"" : "\"***\"";
+    case Kind::Duration:
+      return amount(f, static_cast<const Duration*>(f.at)->count_ns());
+    case Kind::Bytes:
+      return amount(f, static_cast<std::int64_t>(static_cast<const ByteSize*>(f.at)->bytes));
     case Kind::Enum:
       for (const Name& name : f.names) {
         if (f.get(f.at) == name.value) return name.text;

@@ -148,7 +148,12 @@ void add_integer(Schema& v, std::string_view key, T& value, const char* help, T 
     return std::in_range<std::int64_t>(bound) ? static_cast<std::int64_t>(bound)
                                               : std::numeric_limits<std::int64_t>::max();
   };
-  v.add({.kind = Field::Kind::Int, .key = key, .help = help, .at = &value, .low = clamp(min), .high = clamp(max),
+  v.add({.kind = Field::Kind::Int,
+         .key = key,
+         .help = help,
+         .at = &value,
+         .low = clamp(min),
+         .high = clamp(max),
          .get = [](const void* at) { return static_cast<std::int64_t>(*static_cast<const T*>(at)); },
          .set = [](void* at, std::int64_t number) { *static_cast<T*>(at) = static_cast<T>(number); }});
 }
@@ -174,7 +179,10 @@ void field(Schema& v, std::string_view key, ByteSize& value, const char* help,
 template <class E, std::size_t N>
   requires std::is_enum_v<E>
 void field(Schema& v, std::string_view key, E& value, const char* help, const Names<E, N>& words) {
-  v.add({.kind = Field::Kind::Enum, .key = key, .help = help, .at = &value,
+  v.add({.kind = Field::Kind::Enum,
+         .key = key,
+         .help = help,
+         .at = &value,
          .get = [](const void* at) { return static_cast<std::int64_t>(*static_cast<const E*>(at)); },
          .set = [](void* at, std::int64_t number) { *static_cast<E*>(at) = static_cast<E>(number); },
          .names = words.list});
@@ -188,14 +196,17 @@ void field(Schema& v, std::string_view key, T& section, const char* help) {
 template <class T>
 void field(Schema& v, std::string_view key, std::vector<T>& list, const char* help) {
   using List = std::vector<T>;
-  static_assert(!requires(T& t) { t.push_back(t.front()); } || std::is_same_v<T, std::string>,
-                "a list of lists has no readable keys: put the inner list into a struct");
-  v.add({.kind = Field::Kind::List, .key = key, .help = help, .at = &list,
+  static_assert(
+      !requires(T& t) { t.push_back(t.front()); } || std::is_same_v<T, std::string>,
+      "a list of lists has no readable keys: put the inner list into a struct");
+  v.add({.kind = Field::Kind::List,
+         .key = key,
+         .help = help,
+         .at = &list,
          .get = [](const void* at) { return static_cast<std::int64_t>(static_cast<const List*>(at)->size()); },
          .set = [](void* at, std::int64_t size) { static_cast<List*>(at)->resize(static_cast<std::size_t>(size)); },
-         .element = [](Schema& schema, void* at, std::size_t index) {
-           field(schema, "", (*static_cast<List*>(at))[index], "");
-         }});
+         .element = [](Schema& schema, void* at,
+                       std::size_t index) { field(schema, "", (*static_cast<List*>(at))[index], ""); }});
 }
 
 // Where each value came from. Values that are not in it have their default.

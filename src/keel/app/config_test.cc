@@ -102,8 +102,7 @@ class Config : public testing::Test {
   Result<Service> load_from(const std::string& file, std::vector<const char*> args = {},
                             std::vector<const char*> variables = {}) {
     variables.push_back(nullptr);
-    return config::load<Service>(
-        {.file = file, .args = args, .environment = variables.data(), .origins = &origins_});
+    return config::load<Service>({.file = file, .args = args, .environment = variables.data(), .origins = &origins_});
   }
   std::string error(const std::string& yaml, std::vector<const char*> args = {},
                     std::vector<const char*> variables = {}) {
@@ -218,9 +217,10 @@ TEST_F(Config, lists_are_reached_by_place_or_replaced_as_yaml) {
 }
 
 TEST_F(Config, ten_places_of_a_list_are_appended_in_order) {
-  const auto service = load_from("", {}, {"KEEL_TAGS__10=k", "KEEL_TAGS__2=c", "KEEL_TAGS__0=a", "KEEL_TAGS__1=b",
-                                          "KEEL_TAGS__3=d", "KEEL_TAGS__4=e", "KEEL_TAGS__5=f", "KEEL_TAGS__6=g",
-                                          "KEEL_TAGS__7=h", "KEEL_TAGS__8=i", "KEEL_TAGS__9=j"});
+  const auto service = load_from(
+      "", {},
+      {"KEEL_TAGS__10=k", "KEEL_TAGS__2=c", "KEEL_TAGS__0=a", "KEEL_TAGS__1=b", "KEEL_TAGS__3=d", "KEEL_TAGS__4=e",
+       "KEEL_TAGS__5=f", "KEEL_TAGS__6=g", "KEEL_TAGS__7=h", "KEEL_TAGS__8=i", "KEEL_TAGS__9=j"});
 
   ASSERT_TRUE(service.is_ok()) << service.error().message();
   EXPECT_EQ(service->tags.size(), 11u);
@@ -395,8 +395,8 @@ TEST_F(Config, describe_prints_values_with_their_origins_and_no_secret) {
 }
 
 TEST_F(Config, what_describe_prints_loads_to_the_same) {
-  auto service = load(
-      "name: \"null\"\ntags: ['', \"a\\nb\", '- x', '#', '~', '12', 'ü: \"']\nnetwork: {http: {idle: 7us}}\n");
+  auto service =
+      load("name: \"null\"\ntags: ['', \"a\\nb\", '- x', '#', '~', '12', 'ü: \"']\nnetwork: {http: {idle: 7us}}\n");
   ASSERT_TRUE(service.is_ok()) << service.error().message();
   const std::string first = describe(*service, Origins());
 

@@ -66,9 +66,8 @@ TEST(Health, a_drain_fails_readiness_and_not_liveness) {
 
   EXPECT_TRUE(live(health).well);
   EXPECT_FALSE(ready(health).well);
-  EXPECT_EQ(ready(health).body,
-            R"({"status":"failing","checks":[{"name":"start","status":"ok"},)"
-            R"({"name":"drain","status":"failing","reason":"draining"}]})");
+  EXPECT_EQ(ready(health).body, R"({"status":"failing","checks":[{"name":"start","status":"ok"},)"
+                                R"({"name":"drain","status":"failing","reason":"draining"}]})");
 }
 
 TEST(Health, a_check_ends_with_its_handle) {

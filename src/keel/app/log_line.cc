@@ -32,7 +32,12 @@ struct Decoded {
 Decoded decode_utf8(std::string_view text) {
   const auto byte = [&text](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(text[i])); };
   const std::uint32_t first = byte(0);
-  const std::size_t bytes = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
+  const std::size_t bytes = first < 0x80   ? 1
+                            : first < 0xc2 ? 0
+                            : first < 0xe0 ? 2
+                            : first < 0xf0 ? 3
+                            : first < 0xf5 ? 4
+                                           : 0;
   if (bytes == 0 || bytes > text.size()) return {};
   std::uint32_t point = bytes == 1 ? first : first & (0x7fu >> bytes);
   for (std::size_t i = 1; i < bytes; ++i) {
@@ -97,8 +102,8 @@ void append_quoted(Buffer& out, std::string_view text, LineFormat format) {
 // In Text, quotes only where the end of a value would be in doubt.
 void append_value(Buffer& out, std::string_view text, LineFormat format) {
   const bool bare = format == LineFormat::Text && !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return plain[static_cast<unsigned char>(c)] && c != ' ' && c != '=';
-  });
+                      return plain[static_cast<unsigned char>(c)] && c != ' ' && c != '=';
+                    });
   if (bare) {
     out.append(text);
   } else {
@@ -135,9 +140,15 @@ void append_field(Buffer& out, const FieldView& field, LineFormat format) {
   };
   key("");
   switch (field.kind) {
-    case FieldKind::Bool: out.append(field.word != 0 ? "true" : "false"); break;
-    case FieldKind::Int: append_number(out, static_cast<std::int64_t>(field.word)); break;
-    case FieldKind::Uint: append_number(out, field.word); break;
+    case FieldKind::Bool:
+      out.append(field.word != 0 ? "true" : "false");
+      break;
+    case FieldKind::Int:
+      append_number(out, static_cast<std::int64_t>(field.word));
+      break;
+    case FieldKind::Uint:
+      append_number(out, field.word);
+      break;
     case FieldKind::Double:
       if (std::isfinite(field.number)) {
         append_number(out, field.number);
@@ -145,8 +156,12 @@ void append_field(Buffer& out, const FieldView& field, LineFormat format) {
         out.append("null");
       }
       break;
-    case FieldKind::Duration: append_seconds(out, static_cast<std::int64_t>(field.word)); break;
-    case FieldKind::String: append_value(out, field.text, format); break;
+    case FieldKind::Duration:
+      append_seconds(out, static_cast<std::int64_t>(field.word));
+      break;
+    case FieldKind::String:
+      append_value(out, field.text, format);
+      break;
     case FieldKind::Error: {
       out.push_back('"');
       append_escaped(out, field.text, format);
@@ -171,9 +186,7 @@ void append_source(Buffer& out, const std::source_location& where) {
   append_number(out, where.line());
 }
 
-void append_trace(Buffer& out, const log::TraceId& id) {
-  append_formatted(out, "{:016x}{:016x}", id.high, id.low);
-}
+void append_trace(Buffer& out, const log::TraceId& id) { append_formatted(out, "{:016x}{:016x}", id.high, id.low); }
 
 }  // namespace
 
@@ -196,8 +209,8 @@ void LineFormatter::append_time(Buffer& out, std::int64_t wall_ns) {
     const time_t at = second;
     tm parts{};
     gmtime_r(&at, &parts);
-    *fmt::format_to_n(second_text_, sizeof second_text_ - 1, "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", parts.tm_year + 1900,
-                      parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec)
+    *fmt::format_to_n(second_text_, sizeof second_text_ - 1, "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}",
+                      parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec)
          .out = '\0';
     second_ = second;
   }

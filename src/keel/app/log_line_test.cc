@@ -64,8 +64,8 @@ class LogLine : public testing::Test {
 
 TEST_F(LogLine, is_json_with_the_fields_in_order) {
   log::ScopedTrace trace({0x0123456789abcdef, 0xf});
-  log_.info("request", field("method", "GET"), field("path", "/api/users"), field("status", 200),
-            field("bytes", 1234u), field("duration", 17_us), field("cached", false), field("ratio", 0.25));
+  log_.info("request", field("method", "GET"), field("path", "/api/users"), field("status", 200), field("bytes", 1234u),
+            field("duration", 17_us), field("cached", false), field("ratio", 0.25));
 
   EXPECT_EQ(line(LineFormat::Json),
             "{\"time\":\"2026-11-21T03:31:00.123456Z\",\"level\":\"info\",\"component\":\"http.server\",\"message\":"
@@ -85,8 +85,9 @@ TEST_F(LogLine, is_text_when_told_so) {
 TEST_F(LogLine, spells_errors_out) {
   log_.warn("failed", Error::from_errno("open", ENOENT), field("cause", Error(Code::Conflict, "taken")));
 
-  EXPECT_NE(line(LineFormat::Json).find("\"error\":\"open: No such file or directory\",\"error_code\":\"NotFound\","
-                                        "\"cause\":\"taken\",\"cause_code\":\"Conflict\""),
+  EXPECT_NE(line(LineFormat::Json)
+                .find("\"error\":\"open: No such file or directory\",\"error_code\":\"NotFound\","
+                      "\"cause\":\"taken\",\"cause_code\":\"Conflict\""),
             std::string::npos);
 }
 
@@ -119,8 +120,8 @@ TEST_F(LogLine, escapes_what_could_forge_a_line) {
       {"gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x8e\x89", "\"gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x8e\x89\"",
        "\"gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x8e\x89\""},
       {"\xff\xfe", R"("\ufffd\ufffd")", R"("\xff\xfe")"},
-      {"\xc0\xaf", R"("\ufffd\ufffd")", R"("\xc0\xaf")"},                  // overlong
-      {"\xed\xa0\x80", R"("\ufffd\ufffd\ufffd")", R"("\xed\xa0\x80")"},    // surrogate
+      {"\xc0\xaf", R"("\ufffd\ufffd")", R"("\xc0\xaf")"},                // overlong
+      {"\xed\xa0\x80", R"("\ufffd\ufffd\ufffd")", R"("\xed\xa0\x80")"},  // surrogate
       {"\xf4\x90\x80\x80", R"("\ufffd\ufffd\ufffd\ufffd")", R"("\xf4\x90\x80\x80")"},
       {"cut\xe2\x82", R"("cut\ufffd\ufffd")", R"("cut\xe2\x82")"},
       {"a=b", "\"a=b\"", "\"a=b\""},

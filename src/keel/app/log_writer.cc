@@ -35,14 +35,21 @@ class LogWriter::Output {
  public:
   explicit Output(LogSink sink) : sink_(std::move(sink)), formatter_(sink_.format, sink_.source_level) {}
   Output(Output&& other) noexcept
-      : sink_(std::move(other.sink_)), formatter_(other.formatter_), pending_(std::move(other.pending_)),
-        descriptor_(std::exchange(other.descriptor_, -1)), is_file_(other.is_file_) {}
+      : sink_(std::move(other.sink_)),
+        formatter_(other.formatter_),
+        pending_(std::move(other.pending_)),
+        descriptor_(std::exchange(other.descriptor_, -1)),
+        is_file_(other.is_file_) {}
   ~Output() { close(); }
 
   Result<> open() {
     switch (sink_.to) {
-      case LogSink::To::Stderr: descriptor_ = STDERR_FILENO; break;
-      case LogSink::To::Stdout: descriptor_ = STDOUT_FILENO; break;
+      case LogSink::To::Stderr:
+        descriptor_ = STDERR_FILENO;
+        break;
+      case LogSink::To::Stdout:
+        descriptor_ = STDOUT_FILENO;
+        break;
       case LogSink::To::Function:
         if (!sink_.write) return fail(Code::InvalidArgument, "a log sink to a function has a function");
         return {};
@@ -53,7 +60,7 @@ class LogWriter::Output {
         descriptor_ = opened;
         break;
     }
-    struct stat facts {};
+    struct stat facts{};
     is_file_ = fstat(descriptor_, &facts) == 0 && S_ISREG(facts.st_mode);
     return {};
   }
@@ -125,7 +132,8 @@ class LogWriter::Output {
 };
 
 struct LogWriter::State {
-  explicit State(LogWriterOptions from) : options(std::move(from)), reader(options.mode == LogWriterOptions::Mode::Background) {}
+  explicit State(LogWriterOptions from)
+      : options(std::move(from)), reader(options.mode == LogWriterOptions::Mode::Background) {}
 
   // Everything recorded before the call, to the sinks. Holds `mutex`.
   std::size_t turn() {
@@ -224,8 +232,8 @@ void LogWriter::expose(metrics::Registry& registry) {
   KEEL_CHECK(state_->exposed.empty(), "a log writer is exposed once");
   state_->exposed.push_back(registry.counter("log_records_total", "Log records taken from the rings", {},
                                              [this] { return static_cast<double>(counts().records); }));
-  state_->exposed.push_back(registry.counter("log_records_dropped_total", "Log records lost because a ring was full", {},
-                                             [] { return static_cast<double>(log::dropped()); }));
+  state_->exposed.push_back(registry.counter("log_records_dropped_total", "Log records lost because a ring was full",
+                                             {}, [] { return static_cast<double>(log::dropped()); }));
   state_->exposed.push_back(registry.counter("log_lines_lost_total", "Log lines that a sink did not take", {},
                                              [this] { return static_cast<double>(counts().lines_lost); }));
 }

@@ -7,7 +7,8 @@
 // Make it before the workers start; there is one per process. What was recorded earlier is written too. Lines of one
 // thread are in order; lines of different threads may be some milliseconds out of order, and each has its time.
 //
-// Errors:   a sink that cannot write (full disk, broken or stuck pipe) never stops anything: its lines are lost and counted,
+// Errors:   a sink that cannot write (full disk, broken or stuck pipe) never stops anything: its lines are lost and
+// counted,
 //           it is tried again with the next lines, and a line that was half written is completed first.
 //           A file that cannot be opened is an error of make() and reopen().
 // Threads:  flush(), reopen(), expose() and counts() on any. SIGPIPE must be ignored or blocked.
@@ -36,10 +37,10 @@ namespace keel::app {
 struct LogSink {
   enum class To : std::uint8_t { Stderr, Stdout, File, Function };
   To to = To::Stderr;
-  std::string path;                       // File: appended to, made with mode 0640.
+  std::string path;                        // File: appended to, made with mode 0640.
   Function<void(std::string_view)> write;  // Function: whole lines, on the thread that writes; must not record.
-  Level level = Level::Trace;             // Lines below are not for this sink.
-  Level source_level = Level::Warn;       // Lines from here on name the place in the source.
+  Level level = Level::Trace;              // Lines below are not for this sink.
+  Level source_level = Level::Warn;        // Lines from here on name the place in the source.
   LineFormat format = LineFormat::Json;
 };
 
@@ -49,10 +50,10 @@ struct LogWriterOptions {
     Direct,      // The recording thread writes before it goes on, under a lock: for tests and debugging.
     Manual,      // flush() and nothing else: for simulation.
   };
-  std::vector<LogSink> sinks;              // None: JSON to standard error.
+  std::vector<LogSink> sinks;  // None: JSON to standard error.
   Mode mode = Mode::Background;
   Duration flush_interval = Duration::milliseconds(10);  // How long a line may wait. Shorter: more wake-ups.
-  std::size_t batch_bytes = 32 * 1024;     // Written at once when so much is ready, 4 KiB at least.
+  std::size_t batch_bytes = 32 * 1024;                   // Written at once when so much is ready, 4 KiB at least.
 };
 
 class LogWriter {

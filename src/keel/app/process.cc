@@ -80,8 +80,8 @@ ProcessMetrics::ProcessMetrics(metrics::Registry& registry) {
                                       [] { return process_resident_bytes(); }));
   functions_.push_back(registry.gauge("process_virtual_memory_bytes", "Address space in use", {},
                                       [] { return process_virtual_bytes(); }));
-  functions_.push_back(registry.gauge("process_open_fds", "Open file descriptors", {},
-                                      [] { return process_open_descriptors(); }));
+  functions_.push_back(
+      registry.gauge("process_open_fds", "Open file descriptors", {}, [] { return process_open_descriptors(); }));
   functions_.push_back(registry.gauge("process_max_fds", "Limit of open file descriptors", {},
                                       [] { return process_descriptors_max(); }));
   functions_.push_back(registry.gauge("process_start_time_seconds", "When the process began, in seconds since 1970", {},

@@ -17,7 +17,8 @@ std::string_view number_text(T value, std::span<char, 32> space) {
     if (std::isnan(value)) return "NaN";
     if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
   }
-  return {space.data(), static_cast<std::size_t>(std::to_chars(space.data(), space.data() + 32, value).ptr - space.data())};
+  return {space.data(),
+          static_cast<std::size_t>(std::to_chars(space.data(), space.data() + 32, value).ptr - space.data())};
 }
 
 // Backslash and line feed are escaped everywhere, quotes in label values.
@@ -123,7 +124,8 @@ void Prometheus::render(Buffer& out) {
           }
           while (bucket < cells::histogram_buckets) count += reading_.cell(series.cell + bucket++);
           line(text(), count);
-          line(text(), static_cast<double>(reading_.cell(series.cell + cells::histogram_buckets)) * family.bounds.scale);
+          line(text(),
+               static_cast<double>(reading_.cell(series.cell + cells::histogram_buckets)) * family.bounds.scale);
           line(text(), count);
         } else if (!series.has_function) {
           const std::string_view prefix = text();

@@ -7,8 +7,8 @@
 //
 // Threads:  any, one call at a time waits for another. While it renders, the registry takes no new series.
 // Lifetime: the registry outlives it.
-// Cost:     about 10 ns a line, 100 ns when series were added; registry.sample() on each worker beforehand refreshes functions tied to workers.
-// Source:   Prometheus text exposition format 0.0.4.
+// Cost:     about 10 ns a line, 100 ns when series were added; registry.sample() on each worker beforehand refreshes
+// functions tied to workers. Source:   Prometheus text exposition format 0.0.4.
 
 #pragma once
 
@@ -40,8 +40,8 @@ class Prometheus {
   std::mutex mutex_;
   metrics::Reading reading_;
   std::uint64_t prepared_version_ = ~std::uint64_t{0};
-  std::string texts_;                 // "# HELP …", `name{label="value"} `, … one after the other, in the order of use,
-  std::vector<std::size_t> ends_;     // and where each ends.
+  std::string texts_;              // "# HELP …", `name{label="value"} `, … one after the other, in the order of use,
+  std::vector<std::size_t> ends_;  // and where each ends.
 };
 
 }  // namespace keel::app

@@ -116,7 +116,8 @@ class Checker {
     }
     if (type_ != "histogram") {
       if (!suffix.empty() || !le.empty()) return "counters and gauges have no suffix";
-      if (type_ == "counter" && (value < 0 || !metric.ends_with("_total"))) return "a counter is _total and not negative";
+      if (type_ == "counter" && (value < 0 || !metric.ends_with("_total")))
+        return "a counter is _total and not negative";
       return "";
     }
     if (suffix == "_bucket") {
@@ -227,11 +228,13 @@ TEST(Prometheus, sees_series_that_come_later_and_functions_that_end) {
 void fill(metrics::Registry& registry) {
   for (const char* method : {"GET", "POST"}) {
     for (const char* status : {"2xx", "4xx", "5xx"}) {
-      registry.counter("http_requests_total", "Requests answered",
-                       {{"method", method}, {"route", "/users/{id}"}, {"status_class", status}}).add(7);
+      registry
+          .counter("http_requests_total", "Requests answered",
+                   {{"method", method}, {"route", "/users/{id}"}, {"status_class", status}})
+          .add(7);
     }
-    const metrics::Histogram took = registry.histogram("http_request_seconds", "Time to answer",
-                                                       metrics::latency_seconds, {{"method", method}});
+    const metrics::Histogram took =
+        registry.histogram("http_request_seconds", "Time to answer", metrics::latency_seconds, {{"method", method}});
     for (std::uint64_t ns = 1; ns < 1'000'000'000'000; ns *= 3) took.observe(ns);
   }
   const metrics::Histogram size = registry.histogram("body_bytes", "Size of bodies", metrics::size_bytes);

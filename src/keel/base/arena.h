@@ -28,7 +28,8 @@ class Arena {
   // `bytes` of memory aligned to `alignment` (a power of two, at most 16). Never null.
   void* allocate(std::size_t bytes, std::size_t alignment = 8) noexcept {
     const std::uintptr_t at = (next_ + alignment - 1) & ~(alignment - 1);
-    if (at + bytes > end_ || next_ == 0) [[unlikely]] return allocate_slow(bytes, alignment);
+    if (at + bytes > end_ || next_ == 0) [[unlikely]]
+      return allocate_slow(bytes, alignment);
     next_ = at + bytes;
     return reinterpret_cast<void*>(at);
   }
@@ -46,8 +47,8 @@ class Arena {
   // Grows the block that was allocated last, in place when it fits, else by copying.
   void* extend(void* last, std::size_t old_bytes, std::size_t new_bytes) noexcept;
 
-  void rewind() noexcept;    // Forgets all; keeps one block for the next user.
-  void release() noexcept;   // Forgets all; gives every block back.
+  void rewind() noexcept;   // Forgets all; keeps one block for the next user.
+  void release() noexcept;  // Forgets all; gives every block back.
   std::size_t bytes_held() const noexcept { return held_; }
 
  private:

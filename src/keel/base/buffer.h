@@ -51,7 +51,8 @@ class Buffer {
   }
   // Room for `bytes` more behind the end; commit() then says how many were written.
   char* reserve(std::size_t bytes) {
-    if (capacity_ - size_ < bytes) [[unlikely]] grow(bytes);
+    if (capacity_ - size_ < bytes) [[unlikely]]
+      grow(bytes);
     return data_ + size_;
   }
   void commit(std::size_t bytes) noexcept { size_ += bytes; }

@@ -16,10 +16,10 @@ namespace keel {
 
 }  // namespace keel
 
-#define KEEL_CHECK(condition, sentence)                                        \
-  do {                                                                         \
-    if (!(condition)) [[unlikely]]                                             \
-      ::keel::check_failed(__FILE__, __LINE__, #condition, sentence);          \
+#define KEEL_CHECK(condition, sentence)                               \
+  do {                                                                \
+    if (!(condition)) [[unlikely]]                                    \
+      ::keel::check_failed(__FILE__, __LINE__, #condition, sentence); \
   } while (false)
 
 #ifdef NDEBUG

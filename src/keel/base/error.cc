@@ -39,26 +39,54 @@ char* copy_text(std::string_view first, std::string_view second) {
 
 Code code_of(int number) noexcept {
   switch (number) {
-    case ENOENT: case ENODEV: case ESRCH:
+    case ENOENT:
+    case ENODEV:
+    case ESRCH:
       return Code::NotFound;
-    case EEXIST: case EADDRINUSE:
+    case EEXIST:
+    case EADDRINUSE:
       return Code::AlreadyExists;
-    case EACCES: case EPERM: case EROFS:
+    case EACCES:
+    case EPERM:
+    case EROFS:
       return Code::PermissionDenied;
-    case EINVAL: case ENAMETOOLONG: case EISDIR: case ENOTDIR: case EDOM:
+    case EINVAL:
+    case ENAMETOOLONG:
+    case EISDIR:
+    case ENOTDIR:
+    case EDOM:
       return Code::InvalidArgument;
-    case EMFILE: case ENFILE: case ENOMEM: case ENOBUFS: case ENOSPC: case EDQUOT:
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+    case ENOBUFS:
+    case ENOSPC:
+    case EDQUOT:
       return Code::ResourceExhausted;
-    case ETIMEDOUT: case ETIME:
+    case ETIMEDOUT:
+    case ETIME:
       return Code::DeadlineExceeded;
     case ECANCELED:
       return Code::Cancelled;
-    case EAGAIN: case EBUSY: case ECONNREFUSED: case ECONNRESET: case ECONNABORTED: case EPIPE: case ENETUNREACH:
-    case EHOSTUNREACH: case ENOTCONN: case ENETDOWN: case EINTR:
+    case EAGAIN:
+    case EBUSY:
+    case ECONNREFUSED:
+    case ECONNRESET:
+    case ECONNABORTED:
+    case EPIPE:
+    case ENETUNREACH:
+    case EHOSTUNREACH:
+    case ENOTCONN:
+    case ENETDOWN:
+    case EINTR:
       return Code::Unavailable;
-    case ENOSYS: case EOPNOTSUPP: case EAFNOSUPPORT: case EPROTONOSUPPORT:
+    case ENOSYS:
+    case EOPNOTSUPP:
+    case EAFNOSUPPORT:
+    case EPROTONOSUPPORT:
       return Code::Unsupported;
-    case EPROTO: case EBADMSG:
+    case EPROTO:
+    case EBADMSG:
       return Code::Protocol;
     case EIO:
       return Code::DataLoss;

@@ -19,22 +19,22 @@
 namespace keel {
 
 enum class Code : std::uint8_t {
-  InvalidArgument,    // The caller sent something wrong: correct it, do not retry.       400
-  OutOfRange,         // Past the end or above a bound: correct it.                       400
-  Unauthenticated,    // Who is asking is not known.                                      401
-  PermissionDenied,   // Known, and not allowed.                                          403
-  NotFound,           // It is not there.                                                 404
-  AlreadyExists,      // It is there already.                                             409
-  Conflict,           // State has changed or forbids it: read again, then decide.        409
-  FailedPrecondition, // The system is not in the state that this needs.                  412
-  ResourceExhausted,  // A bound was met: back off and retry.                             503
-  DeadlineExceeded,   // The time was up.                                                 504
-  Cancelled,          // Somebody asked to stop, or the peer went away.                   499
-  Unavailable,        // Not now: retry with back-off.                                    503
-  Protocol,           // The peer broke the protocol.                                     400
-  Unsupported,        // Not offered by this build, system or peer.                       501
-  DataLoss,           // Stored data is damaged.                                          500
-  Internal,           // A bug or a foreign exception.                                    500
+  InvalidArgument,     // The caller sent something wrong: correct it, do not retry.       400
+  OutOfRange,          // Past the end or above a bound: correct it.                       400
+  Unauthenticated,     // Who is asking is not known.                                      401
+  PermissionDenied,    // Known, and not allowed.                                          403
+  NotFound,            // It is not there.                                                 404
+  AlreadyExists,       // It is there already.                                             409
+  Conflict,            // State has changed or forbids it: read again, then decide.        409
+  FailedPrecondition,  // The system is not in the state that this needs.                  412
+  ResourceExhausted,   // A bound was met: back off and retry.                             503
+  DeadlineExceeded,    // The time was up.                                                 504
+  Cancelled,           // Somebody asked to stop, or the peer went away.                   499
+  Unavailable,         // Not now: retry with back-off.                                    503
+  Protocol,            // The peer broke the protocol.                                     400
+  Unsupported,         // Not offered by this build, system or peer.                       501
+  DataLoss,            // Stored data is damaged.                                          500
+  Internal,            // A bug or a foreign exception.                                    500
 };
 inline constexpr int code_count = 16;
 
@@ -89,7 +89,8 @@ class [[nodiscard]] Error {
               (owned ? owned_bit : 0) | static_cast<std::uint64_t>(code)) {}
   const char* pointer() const noexcept { return reinterpret_cast<const char*>(word_ >> 16); }
   void release() noexcept {
-    if (word_ & owned_bit) [[unlikely]] free_text();
+    if (word_ & owned_bit) [[unlikely]]
+      free_text();
   }
   void free_text() noexcept;
 

@@ -40,12 +40,20 @@ TEST(Error, puts_context_in_front_and_keeps_code_and_errno) {
 }
 
 TEST(Error, gives_errnos_the_code_that_says_what_to_do) {
-  const std::pair<int, Code> rows[] = {
-      {ENOENT, Code::NotFound},          {EADDRINUSE, Code::AlreadyExists}, {EACCES, Code::PermissionDenied},
-      {EINVAL, Code::InvalidArgument},   {EMFILE, Code::ResourceExhausted}, {ENOSPC, Code::ResourceExhausted},
-      {ETIMEDOUT, Code::DeadlineExceeded}, {ECANCELED, Code::Cancelled},    {EAGAIN, Code::Unavailable},
-      {ECONNRESET, Code::Unavailable},   {ENOSYS, Code::Unsupported},       {EPROTO, Code::Protocol},
-      {EIO, Code::DataLoss},             {EXDEV, Code::Internal}};
+  const std::pair<int, Code> rows[] = {{ENOENT, Code::NotFound},
+                                       {EADDRINUSE, Code::AlreadyExists},
+                                       {EACCES, Code::PermissionDenied},
+                                       {EINVAL, Code::InvalidArgument},
+                                       {EMFILE, Code::ResourceExhausted},
+                                       {ENOSPC, Code::ResourceExhausted},
+                                       {ETIMEDOUT, Code::DeadlineExceeded},
+                                       {ECANCELED, Code::Cancelled},
+                                       {EAGAIN, Code::Unavailable},
+                                       {ECONNRESET, Code::Unavailable},
+                                       {ENOSYS, Code::Unsupported},
+                                       {EPROTO, Code::Protocol},
+                                       {EIO, Code::DataLoss},
+                                       {EXDEV, Code::Internal}};
   for (const auto& [number, code] : rows) {
     EXPECT_EQ(Error::from_errno("call", number).code(), code) << number;
     EXPECT_EQ(Error::from_errno("call", number).errno_value(), number);

@@ -55,17 +55,20 @@ TEST(Host, runs_threads_with_their_name_and_every_signal_blocked) {
   std::string name;
   bool blocked = false;
 
-  Host::system().start_thread("a-name-longer-than-fits", [&] {
-    // The name is set by the starter, so it may come a moment after the body begins.
-    char text[16] = "";
-    for (int i = 0; i < 10'000'000 && std::string_view(text) != "a-name-longer-t"; ++i) {
-      pthread_getname_np(pthread_self(), text, sizeof text);
-    }
-    name = text;
-    sigset_t mask;
-    pthread_sigmask(SIG_BLOCK, nullptr, &mask);
-    blocked = sigismember(&mask, SIGTERM) == 1;
-  })->join();
+  Host::system()
+      .start_thread("a-name-longer-than-fits",
+                    [&] {
+                      // The name is set by the starter, so it may come a moment after the body begins.
+                      char text[16] = "";
+                      for (int i = 0; i < 10'000'000 && std::string_view(text) != "a-name-longer-t"; ++i) {
+                        pthread_getname_np(pthread_self(), text, sizeof text);
+                      }
+                      name = text;
+                      sigset_t mask;
+                      pthread_sigmask(SIG_BLOCK, nullptr, &mask);
+                      blocked = sigismember(&mask, SIGTERM) == 1;
+                    })
+      ->join();
 
   EXPECT_EQ(name, "a-name-longer-t");
   EXPECT_TRUE(blocked);

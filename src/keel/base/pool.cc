@@ -63,7 +63,8 @@ void* pool_allocate(std::size_t bytes) noexcept {
   if (KEEL_POOL_BYPASS || bytes > pool_block_max) return from_heap(pool_block_size(bytes));
   const int i = class_of(bytes);
   Free* block = lists.head[i];
-  if (block == nullptr) [[unlikely]] return from_heap(pool_block_min << i);
+  if (block == nullptr) [[unlikely]]
+    return from_heap(pool_block_min << i);
   lists.head[i] = block->next;
   --lists.count[i];
   return block;

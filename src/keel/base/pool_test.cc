@@ -62,10 +62,13 @@ TEST(Pool, takes_a_block_back_on_another_thread) {
   void* block = pool_allocate(1000);
   std::memset(block, 1, 1000);
 
-  Host::system().start_thread("freeing", [block] {
-    pool_free(block, 1000);
-    pool_free(pool_allocate(1000), 1000);
-  })->join();
+  Host::system()
+      .start_thread("freeing",
+                    [block] {
+                      pool_free(block, 1000);
+                      pool_free(pool_allocate(1000), 1000);
+                    })
+      ->join();
 
   void* next = pool_allocate(1000);
   std::memset(next, 2, 1000);

@@ -119,17 +119,17 @@ class [[nodiscard]] Result : public std::expected<T, Error> {
 
 #define KEEL_CONCAT_(a, b) a##b
 #define KEEL_CONCAT(a, b) KEEL_CONCAT_(a, b)
-#define KEEL_TRY_(name, target, ...)                                   \
-  auto name = (__VA_ARGS__);                                           \
-  if (!name) [[unlikely]]                                              \
-    return std::unexpected<::keel::Error>(std::move(name).error());    \
+#define KEEL_TRY_(name, target, ...)                                \
+  auto name = (__VA_ARGS__);                                        \
+  if (!name) [[unlikely]]                                           \
+    return std::unexpected<::keel::Error>(std::move(name).error()); \
   target = *std::move(name)
 
 // KEEL_TRY(auto value, expression): the value, or return the error. Plain functions; coroutines use co_await.
 #define KEEL_TRY(target, ...) KEEL_TRY_(KEEL_CONCAT(keel_try_, __COUNTER__), target, __VA_ARGS__)
 // KEEL_TRY_VOID(expression): for Result<> and values nobody needs.
-#define KEEL_TRY_VOID(...)                                                                  \
-  do {                                                                                      \
-    if (auto keel_try_result = (__VA_ARGS__); !keel_try_result) [[unlikely]]                \
-      return std::unexpected<::keel::Error>(std::move(keel_try_result).error());            \
+#define KEEL_TRY_VOID(...)                                                       \
+  do {                                                                           \
+    if (auto keel_try_result = (__VA_ARGS__); !keel_try_result) [[unlikely]]     \
+      return std::unexpected<::keel::Error>(std::move(keel_try_result).error()); \
   } while (false)

@@ -46,7 +46,8 @@ std::size_t plain_run(const char* text, std::size_t size) noexcept {
       const std::uint64_t slash = bytes ^ each_byte * '\\';
       // A borrow can mark a byte wrongly, but only above one that is marked rightly.
       const std::uint64_t found = (((quote - each_byte) & ~quote) | ((slash - each_byte) & ~slash) |
-                                   ((bytes - each_byte * 0x20) & ~bytes) | bytes) & each_byte * 0x80;
+                                   ((bytes - each_byte * 0x20) & ~bytes) | bytes) &
+                                  each_byte * 0x80;
       if (found != 0) return i + static_cast<std::size_t>(std::countr_zero(found) >> 3);
     }
   }
@@ -84,11 +85,21 @@ char* unescape_to(std::string_view raw, char* to) noexcept {
     const char letter = at[1];
     at += 2;
     switch (letter) {
-      case 'b': *to++ = '\b'; break;
-      case 'f': *to++ = '\f'; break;
-      case 'n': *to++ = '\n'; break;
-      case 'r': *to++ = '\r'; break;
-      case 't': *to++ = '\t'; break;
+      case 'b':
+        *to++ = '\b';
+        break;
+      case 'f':
+        *to++ = '\f';
+        break;
+      case 'n':
+        *to++ = '\n';
+        break;
+      case 'r':
+        *to++ = '\r';
+        break;
+      case 't':
+        *to++ = '\t';
+        break;
       case 'u': {
         char32_t point = hex4(at);
         at += 4;
@@ -99,7 +110,8 @@ char* unescape_to(std::string_view raw, char* to) noexcept {
         to += utf8::encode(point, to);
         break;
       }
-      default: *to++ = letter;
+      default:
+        *to++ = letter;
     }
   }
   return to;
@@ -196,12 +208,25 @@ void Writer::quote_slow(std::string_view text, std::size_t clean) {
       char* to = out_.reserve(6);
       *to++ = '\\';
       switch (byte) {
-        case '"': case '\\': *to++ = *at; break;
-        case '\b': *to++ = 'b'; break;
-        case '\f': *to++ = 'f'; break;
-        case '\n': *to++ = 'n'; break;
-        case '\r': *to++ = 'r'; break;
-        case '\t': *to++ = 't'; break;
+        case '"':
+        case '\\':
+          *to++ = *at;
+          break;
+        case '\b':
+          *to++ = 'b';
+          break;
+        case '\f':
+          *to++ = 'f';
+          break;
+        case '\n':
+          *to++ = 'n';
+          break;
+        case '\r':
+          *to++ = 'r';
+          break;
+        case '\t':
+          *to++ = 't';
+          break;
         default:
           to = put(to, "u00");
           *to++ = digits[byte >> 4];
@@ -242,7 +267,11 @@ Writer& Writer::raw(std::string_view json) {
 // --- Reader ---
 
 Reader::Reader(std::string_view text, Arena& arena, ReaderOptions options) noexcept
-    : begin_(text.data()), end_(begin_ + text.size()), at_(begin_), value_(begin_), arena_(arena),
+    : begin_(text.data()),
+      end_(begin_ + text.size()),
+      at_(begin_),
+      value_(begin_),
+      arena_(arena),
       depth_max_(options.depth_max) {
   KEEL_CHECK(depth_max_ >= 1 && depth_max_ <= depth_limit, "depth_max is between 1 and 128");
 }
@@ -278,12 +307,19 @@ bool Reader::value_due() noexcept {
 Kind Reader::peek() noexcept {
   if (!value_due() || at_ == end_) return Kind::None;
   switch (*at_) {
-    case '{': return Kind::Object;
-    case '[': return Kind::Array;
-    case '"': return Kind::String;
-    case 't': case 'f': return Kind::Boolean;
-    case 'n': return Kind::Null;
-    default: return is_digit(*at_) || *at_ == '-' ? Kind::Number : Kind::None;
+    case '{':
+      return Kind::Object;
+    case '[':
+      return Kind::Array;
+    case '"':
+      return Kind::String;
+    case 't':
+    case 'f':
+      return Kind::Boolean;
+    case 'n':
+      return Kind::Null;
+    default:
+      return is_digit(*at_) || *at_ == '-' ? Kind::Number : Kind::None;
   }
 }
 
@@ -409,7 +445,14 @@ bool Reader::scan_escape() noexcept {
   const char* const slash = at_++;
   const char letter = at_ != end_ ? *at_++ : '\0';
   switch (letter) {
-    case '"': case '\\': case '/': case 'b': case 'f': case 'n': case 'r': case 't':
+    case '"':
+    case '\\':
+    case '/':
+    case 'b':
+    case 'f':
+    case 'n':
+    case 'r':
+    case 't':
       return true;
     case 'u': {
       unsigned unit = 0;
@@ -574,16 +617,24 @@ std::string_view Reader::skip() noexcept {
   bool flag = false;
   do {
     switch (peek()) {
-      case Kind::Object: begin_object(); break;
-      case Kind::Array: begin_array(); break;
+      case Kind::Object:
+        begin_object();
+        break;
+      case Kind::Array:
+        begin_array();
+        break;
       case Kind::String:
         if (scan_string(raw, flag)) state_ = State::Next;
         break;
       case Kind::Number:
         if (scan_number(raw, flag)) state_ = State::Next;
         break;
-      case Kind::Boolean: boolean(); break;
-      case Kind::Null: null(); break;
+      case Kind::Boolean:
+        boolean();
+        break;
+      case Kind::Null:
+        null();
+        break;
       case Kind::None:
         if (at_ != end_) {
           const bool mark = std::string_view(at_, end_).starts_with("\xEF\xBB\xBF");
@@ -593,8 +644,7 @@ std::string_view Reader::skip() noexcept {
         }
     }
     // Closes what ends here, until a value is due.
-    while (depth_ > outside && !failed() &&
-           !((level_[depth_ - 1] & 1) != 0 ? next_element() : member(raw, flag))) {
+    while (depth_ > outside && !failed() && !((level_[depth_ - 1] & 1) != 0 ? next_element() : member(raw, flag))) {
     }
   } while (depth_ > outside && !failed());
   value_ = first;

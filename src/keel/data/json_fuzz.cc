@@ -28,11 +28,21 @@ void copy(json::Reader& in, json::Writer& out) {
       while (in.next_element()) copy(in, out);
       if (!in.failed()) out.end_array();
       return;
-    case json::Kind::String: out.string(in.string()); return;
-    case json::Kind::Number: out.number(in.number()); return;
-    case json::Kind::Boolean: out.boolean(in.boolean()); return;
-    case json::Kind::Null: in.null(), out.null(); return;
-    case json::Kind::None: in.skip(); return;
+    case json::Kind::String:
+      out.string(in.string());
+      return;
+    case json::Kind::Number:
+      out.number(in.number());
+      return;
+    case json::Kind::Boolean:
+      out.boolean(in.boolean());
+      return;
+    case json::Kind::Null:
+      in.null(), out.null();
+      return;
+    case json::Kind::None:
+      in.skip();
+      return;
   }
 }
 

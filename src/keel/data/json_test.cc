@@ -39,11 +39,21 @@ void copy(Reader& in, Writer& out) {
       while (in.next_element()) copy(in, out);
       if (!in.failed()) out.end_array();
       return;
-    case Kind::String: out.string(in.string()); return;
-    case Kind::Number: out.number(in.number()); return;
-    case Kind::Boolean: out.boolean(in.boolean()); return;
-    case Kind::Null: in.null(), out.null(); return;
-    case Kind::None: in.skip(); return;
+    case Kind::String:
+      out.string(in.string());
+      return;
+    case Kind::Number:
+      out.number(in.number());
+      return;
+    case Kind::Boolean:
+      out.boolean(in.boolean());
+      return;
+    case Kind::Null:
+      in.null(), out.null();
+      return;
+    case Kind::None:
+      in.skip();
+      return;
   }
 }
 
@@ -118,9 +128,9 @@ TEST(JsonWriter, pretty_prints_two_spaces_per_level) {
 
 // RFC 8259 §7.
 TEST(JsonWriter, escapes_quotes_backslashes_and_controls_at_every_offset) {
-  const std::pair<char, const char*> escapes[] = {{'"', "\\\""},  {'\\', "\\\\"}, {'\b', "\\b"},     {'\f', "\\f"},
-                                                  {'\n', "\\n"},  {'\r', "\\r"},  {'\t', "\\t"},     {'\0', "\\u0000"},
-                                                  {'\x1f', "\\u001f"}, {'\x7f', "\x7f"}, {'/', "/"}};
+  const std::pair<char, const char*> escapes[] = {
+      {'"', "\\\""}, {'\\', "\\\\"},    {'\b', "\\b"},       {'\f', "\\f"},    {'\n', "\\n"}, {'\r', "\\r"},
+      {'\t', "\\t"}, {'\0', "\\u0000"}, {'\x1f', "\\u001f"}, {'\x7f', "\x7f"}, {'/', "/"}};
   for (const auto& [raw, escaped] : escapes) {
     for (std::size_t before = 0; before < 35; ++before) {
       for (std::size_t after : {0u, 1u, 7u, 20u}) {
@@ -136,9 +146,8 @@ TEST(JsonWriter, escapes_quotes_backslashes_and_controls_at_every_offset) {
 
 TEST(JsonWriter, replaces_what_is_not_utf8_and_keeps_what_is) {
   const std::pair<std::string_view, std::string_view> rows[] = {
-      {"é€😀", "\"é€😀\""},          {"\xFF", "\"\uFFFD\""},
-      {"a\xC3", "\"a\uFFFD\""},      {"\xC3(x", "\"\uFFFD(x\""},
-      {"é\x80é", "\"é\uFFFDé\""}, {"\xED\xA0\x80", "\"\uFFFD\uFFFD\uFFFD\""}};
+      {"é€😀", "\"é€😀\""},       {"\xFF", "\"\uFFFD\""},     {"a\xC3", "\"a\uFFFD\""},
+      {"\xC3(x", "\"\uFFFD(x\""}, {"é\x80é", "\"é\uFFFDé\""}, {"\xED\xA0\x80", "\"\uFFFD\uFFFD\uFFFD\""}};
   for (const auto& [text, expected] : rows) {
     Buffer buffer;
     Writer(buffer).string(text);
@@ -147,9 +156,15 @@ TEST(JsonWriter, replaces_what_is_not_utf8_and_keeps_what_is) {
 }
 
 TEST(JsonWriter, writes_the_shortest_double_and_null_for_what_json_lacks) {
-  const std::pair<double, const char*> rows[] = {
-      {0.1, "0.1"}, {-0.0, "-0"}, {1e300, "1e+300"}, {3, "3"}, {5e-324, "5e-324"}, {1.7976931348623157e308, "1.7976931348623157e+308"},
-      {std::nan(""), "null"}, {std::numeric_limits<double>::infinity(), "null"}, {-std::numeric_limits<double>::infinity(), "null"}};
+  const std::pair<double, const char*> rows[] = {{0.1, "0.1"},
+                                                 {-0.0, "-0"},
+                                                 {1e300, "1e+300"},
+                                                 {3, "3"},
+                                                 {5e-324, "5e-324"},
+                                                 {1.7976931348623157e308, "1.7976931348623157e+308"},
+                                                 {std::nan(""), "null"},
+                                                 {std::numeric_limits<double>::infinity(), "null"},
+                                                 {-std::numeric_limits<double>::infinity(), "null"}};
   for (const auto& [value, expected] : rows) {
     Buffer buffer;
     Writer(buffer).number(value);
@@ -159,8 +174,11 @@ TEST(JsonWriter, writes_the_shortest_double_and_null_for_what_json_lacks) {
 
 TEST(JsonWriter, writes_the_extremes_of_integers) {
   Buffer buffer;
-  Writer(buffer).begin_array().integer(std::numeric_limits<std::int64_t>::min()).integer(
-      std::numeric_limits<std::int64_t>::max()).end_array();
+  Writer(buffer)
+      .begin_array()
+      .integer(std::numeric_limits<std::int64_t>::min())
+      .integer(std::numeric_limits<std::int64_t>::max())
+      .end_array();
   EXPECT_EQ(buffer.view(), "[-9223372036854775808,9223372036854775807]");
 }
 
@@ -270,9 +288,10 @@ TEST(JsonReader, keeps_the_first_problem_and_gives_empty_values_from_then_on) {
 
 // RFC 8259 §7.
 TEST(JsonReader, unescapes_into_the_arena) {
-  const std::pair<const char*, std::string> rows[] = {
-      {R"("\"\\\/\b\f\n\r\t")", "\"\\/\b\f\n\r\t"}, {R"("a\u0041\u00e9\u20AC\ud83d\uDE00z")", "aAé€😀z"},
-      {R"("\u0000")", std::string(1, '\0')},        {R"("é\\")", "é\\"}};
+  const std::pair<const char*, std::string> rows[] = {{R"("\"\\\/\b\f\n\r\t")", "\"\\/\b\f\n\r\t"},
+                                                      {R"("a\u0041\u00e9\u20AC\ud83d\uDE00z")", "aAé€😀z"},
+                                                      {R"("\u0000")", std::string(1, '\0')},
+                                                      {R"("é\\")", "é\\"}};
   for (const auto& [text, expected] : rows) {
     Arena arena;
     Reader in(text, arena);
@@ -300,9 +319,9 @@ TEST(JsonReader, decodes_escaped_keys_and_shows_duplicates) {
 }
 
 TEST(JsonReader, refuses_bad_strings) {
-  for (const char* text :
-       {R"("\x")", R"("\u12g4")", R"("\u12")", R"("\ud800")", R"("\udc00")", R"("\ud800\u0041")", R"("\ud800\n")",
-        R"("\ud83d\ud83d")", "\"\n\"", "\"\x1f\"", "\"\xFF\"", "\"\xC3\"", "\"\xED\xA0\x80\"", R"("\)", R"("\u)", R"("abc)"}) {
+  for (const char* text : {R"("\x")", R"("\u12g4")", R"("\u12")", R"("\ud800")", R"("\udc00")", R"("\ud800\u0041")",
+                           R"("\ud800\n")", R"("\ud83d\ud83d")", "\"\n\"", "\"\x1f\"", "\"\xFF\"", "\"\xC3\"",
+                           "\"\xED\xA0\x80\"", R"("\)", R"("\u)", R"("abc)"}) {
     EXPECT_NE(read_all(text), "") << text;
     EXPECT_NE(skip_all(text), "") << text;
   }
@@ -336,9 +355,14 @@ TEST(JsonReader, reads_integers_exactly_and_refuses_what_does_not_fit) {
 }
 
 TEST(JsonReader, reads_doubles_correctly_rounded_and_refuses_what_no_double_approximates) {
-  const std::pair<std::string, double> rows[] = {{"0", 0}, {"-1.5e3", -1500}, {"5e-324", 5e-324},
-      {"1.7976931348623157e308", 1.7976931348623157e308}, {"2.2250738585072011e-308", 2.2250738585072011e-308},
-      {"1" + std::string(300, '0'), 1e300}, {"0." + std::string(300, '0') + "1", 1e-301}, {"0e999999999999", 0}};
+  const std::pair<std::string, double> rows[] = {{"0", 0},
+                                                 {"-1.5e3", -1500},
+                                                 {"5e-324", 5e-324},
+                                                 {"1.7976931348623157e308", 1.7976931348623157e308},
+                                                 {"2.2250738585072011e-308", 2.2250738585072011e-308},
+                                                 {"1" + std::string(300, '0'), 1e300},
+                                                 {"0." + std::string(300, '0') + "1", 1e-301},
+                                                 {"0e999999999999", 0}};
   for (const auto& [text, expected] : rows) {
     Arena arena;
     Reader in(text, arena);
@@ -383,7 +407,11 @@ TEST(JsonReader, bounds_the_depth_of_nesting) {
 
 TEST(JsonReader, refuses_every_text_that_is_cut_off) {
   const std::string_view texts[] = {R"({"a":[1,-2.5e+3,true,false,null,"x\n\u00e9\ud83d\ude00é€"],"b":{"c":{}}})",
-                                    R"(["",[],{},[[]],{"":""}])", R"("text")", "true", "false", "null"};
+                                    R"(["",[],{},[[]],{"":""}])",
+                                    R"("text")",
+                                    "true",
+                                    "false",
+                                    "null"};
   for (const std::string_view text : texts) {
     EXPECT_EQ(read_all(text), "");
     for (std::size_t size = 0; size < text.size(); ++size) {
@@ -432,23 +460,40 @@ TEST(JsonReaderDeathTest, treats_calls_out_of_order_as_bugs) {
 // What RFC 8259 leaves open (the i_ files), as this reader decides it: 'y' reads, 'v' is well-formed but refused when
 // read as a number (and skipped without complaint), 'n' is refused.
 const std::map<std::string, char> open_cases = {
-    {"i_number_double_huge_neg_exp.json", 'v'}, {"i_number_huge_exp.json", 'v'},
-    {"i_number_neg_int_huge_exp.json", 'v'}, {"i_number_pos_double_huge_exp.json", 'v'},
-    {"i_number_real_neg_overflow.json", 'v'}, {"i_number_real_pos_overflow.json", 'v'},
-    {"i_number_real_underflow.json", 'v'}, {"i_number_too_big_neg_int.json", 'y'},
-    {"i_number_too_big_pos_int.json", 'y'}, {"i_number_very_big_negative_int.json", 'y'},
-    {"i_object_key_lone_2nd_surrogate.json", 'n'}, {"i_string_1st_surrogate_but_2nd_missing.json", 'n'},
-    {"i_string_1st_valid_surrogate_2nd_invalid.json", 'n'}, {"i_string_UTF-16LE_with_BOM.json", 'n'},
-    {"i_string_UTF-8_invalid_sequence.json", 'n'}, {"i_string_UTF8_surrogate_U+D800.json", 'n'},
-    {"i_string_incomplete_surrogate_and_escape_valid.json", 'n'}, {"i_string_incomplete_surrogate_pair.json", 'n'},
-    {"i_string_incomplete_surrogates_escape_valid.json", 'n'}, {"i_string_invalid_lonely_surrogate.json", 'n'},
-    {"i_string_invalid_surrogate.json", 'n'}, {"i_string_invalid_utf-8.json", 'n'},
-    {"i_string_inverted_surrogates_U+1D11E.json", 'n'}, {"i_string_iso_latin_1.json", 'n'},
-    {"i_string_lone_second_surrogate.json", 'n'}, {"i_string_lone_utf8_continuation_byte.json", 'n'},
-    {"i_string_not_in_unicode_range.json", 'n'}, {"i_string_overlong_sequence_2_bytes.json", 'n'},
-    {"i_string_overlong_sequence_6_bytes.json", 'n'}, {"i_string_overlong_sequence_6_bytes_null.json", 'n'},
-    {"i_string_truncated-utf-8.json", 'n'}, {"i_string_utf16BE_no_BOM.json", 'n'},
-    {"i_string_utf16LE_no_BOM.json", 'n'}, {"i_structure_500_nested_arrays.json", 'n'},
+    {"i_number_double_huge_neg_exp.json", 'v'},
+    {"i_number_huge_exp.json", 'v'},
+    {"i_number_neg_int_huge_exp.json", 'v'},
+    {"i_number_pos_double_huge_exp.json", 'v'},
+    {"i_number_real_neg_overflow.json", 'v'},
+    {"i_number_real_pos_overflow.json", 'v'},
+    {"i_number_real_underflow.json", 'v'},
+    {"i_number_too_big_neg_int.json", 'y'},
+    {"i_number_too_big_pos_int.json", 'y'},
+    {"i_number_very_big_negative_int.json", 'y'},
+    {"i_object_key_lone_2nd_surrogate.json", 'n'},
+    {"i_string_1st_surrogate_but_2nd_missing.json", 'n'},
+    {"i_string_1st_valid_surrogate_2nd_invalid.json", 'n'},
+    {"i_string_UTF-16LE_with_BOM.json", 'n'},
+    {"i_string_UTF-8_invalid_sequence.json", 'n'},
+    {"i_string_UTF8_surrogate_U+D800.json", 'n'},
+    {"i_string_incomplete_surrogate_and_escape_valid.json", 'n'},
+    {"i_string_incomplete_surrogate_pair.json", 'n'},
+    {"i_string_incomplete_surrogates_escape_valid.json", 'n'},
+    {"i_string_invalid_lonely_surrogate.json", 'n'},
+    {"i_string_invalid_surrogate.json", 'n'},
+    {"i_string_invalid_utf-8.json", 'n'},
+    {"i_string_inverted_surrogates_U+1D11E.json", 'n'},
+    {"i_string_iso_latin_1.json", 'n'},
+    {"i_string_lone_second_surrogate.json", 'n'},
+    {"i_string_lone_utf8_continuation_byte.json", 'n'},
+    {"i_string_not_in_unicode_range.json", 'n'},
+    {"i_string_overlong_sequence_2_bytes.json", 'n'},
+    {"i_string_overlong_sequence_6_bytes.json", 'n'},
+    {"i_string_overlong_sequence_6_bytes_null.json", 'n'},
+    {"i_string_truncated-utf-8.json", 'n'},
+    {"i_string_utf16BE_no_BOM.json", 'n'},
+    {"i_string_utf16LE_no_BOM.json", 'n'},
+    {"i_structure_500_nested_arrays.json", 'n'},
     {"i_structure_UTF-8_BOM_empty_object.json", 'n'},
 };
 

@@ -8,8 +8,9 @@
 //
 // Result:   how many were applied now, and the version reached.
 // Errors:   FailedPrecondition: a file that was applied is missing or has changed, or the data base is newer than the
-//           folder. InvalidArgument: a badly named file, a gap, a number used twice, wrong SQL ("0002_orders.sql:7: near
-//           …"), transaction control or a pragma in a file. NotFound: no folder. What was committed before an error stays.
+//           folder. InvalidArgument: a badly named file, a gap, a number used twice, wrong SQL ("0002_orders.sql:7:
+//           near …"), transaction control or a pragma in a file. NotFound: no folder. What was committed before an
+//           error stays.
 // Threads:  the connection's. Blocks: call it before serving.
 
 #pragma once

@@ -36,8 +36,9 @@ class Migrations : public ::testing::Test {
 };
 
 TEST_F(Migrations, are_applied_in_order_and_once) {
-  file("0002_orders.sql", "create table orders (id integer primary key, user integer references users);\n"
-                          "insert into orders values (1, 1);");
+  file("0002_orders.sql",
+       "create table orders (id integer primary key, user integer references users);\n"
+       "insert into orders values (1, 1);");
   file("0001_users.sql", "create table users (id integer primary key);\ninsert into users values (1);\n-- the end\n");
 
   auto first = apply();
@@ -124,15 +125,17 @@ TEST_F(Migrations, transaction_control_inside_is_refused) {
 }
 
 TEST_F(Migrations, rows_that_refer_to_nothing_are_refused) {
-  file("0001_a.sql", "create table a (id integer primary key); create table b (a integer references a);\n"
-                     "insert into b values (7);");
+  file("0001_a.sql",
+       "create table a (id integer primary key); create table b (a integer references a);\n"
+       "insert into b values (7);");
 
   EXPECT_EQ(error(), "migrations: 0001_a.sql: leaves rows in b that refer to none in a");
 }
 
 TEST_F(Migrations, a_table_that_others_refer_to_can_be_rebuilt) {
-  file("0001_a.sql", "create table a (id integer primary key); create table b (a integer references a);\n"
-                     "insert into a values (7); insert into b values (7);");
+  file("0001_a.sql",
+       "create table a (id integer primary key); create table b (a integer references a);\n"
+       "insert into a values (7); insert into b values (7);");
   file("0002_rebuild.sql",
        "create table a_new (id integer primary key, name text);\ninsert into a_new (id) select id from a;\n"
        "drop table a;\nalter table a_new rename to a;\n");

@@ -35,7 +35,8 @@ class Row {
   bool is_null(int column) const { return kind(column) == ValueKind::Null; }
   std::int64_t integer(int column) const {
     const Value& value = cell(column);
-    if (value.kind == ValueKind::Integer) [[likely]] return value.integer;
+    if (value.kind == ValueKind::Integer) [[likely]]
+      return value.integer;
     return value.kind == ValueKind::Real ? to_integer(value.real) : 0;
   }
   double real(int column) const {
@@ -145,9 +146,13 @@ T Row::get(int column) const {
 // by its argument, or a plain value for results of one column.
 template <class T>
 T read_as(const Row& row) {
-  if constexpr (requires { { T::from_row(row) } -> std::same_as<T>; }) {
+  if constexpr (requires {
+                  { T::from_row(row) } -> std::same_as<T>;
+                }) {
     return T::from_row(row);
-  } else if constexpr (requires { { read_row(row, static_cast<T*>(nullptr)) } -> std::same_as<T>; }) {
+  } else if constexpr (requires {
+                         { read_row(row, static_cast<T*>(nullptr)) } -> std::same_as<T>;
+                       }) {
     return read_row(row, static_cast<T*>(nullptr));
   } else {
     static_assert(!std::same_as<T, std::string_view>, "a row's text does not outlive the row: use std::string");

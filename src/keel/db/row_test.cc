@@ -19,9 +19,7 @@ std::unique_ptr<Connection> memory() { return Connection::open({.path = ":memory
 struct User {
   std::int64_t id;
   std::optional<std::string> name;
-  static User from_row(const Row& row) {
-    return {row.integer(0), row.get<std::optional<std::string>>(1)};
-  }
+  static User from_row(const Row& row) { return {row.integer(0), row.get<std::optional<std::string>>(1)}; }
 };
 
 struct Point {
@@ -49,10 +47,10 @@ TEST(Row, gives_back_every_kind_of_value) {
     EXPECT_EQ(row.text(8), "");
   };
 
-  auto count = connection->query("select $1, $2, $3, $4, $5, $6, $7, $8, $9", check,
-                                 std::numeric_limits<std::int64_t>::min(), 0.25, std::string("text \xc3\xa9"),
-                                 std::span<const std::byte>(blob), nullptr, true, std::optional<int>(),
-                                 std::optional<int>(5), "");
+  auto count =
+      connection->query("select $1, $2, $3, $4, $5, $6, $7, $8, $9", check, std::numeric_limits<std::int64_t>::min(),
+                        0.25, std::string("text \xc3\xa9"), std::span<const std::byte>(blob), nullptr, true,
+                        std::optional<int>(), std::optional<int>(5), "");
 
   ASSERT_TRUE(count.has_value()) << count.error().describe();
   EXPECT_EQ(rows, 1);

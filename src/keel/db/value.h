@@ -65,9 +65,7 @@ class Arguments {
   // Copies the values and their bytes.
   explicit Arguments(std::span<const Value> values);
   Arguments(Arguments&& other) noexcept
-      : block_(std::exchange(other.block_, nullptr)),
-        bytes_(other.bytes_),
-        count_(std::exchange(other.count_, 0)) {}
+      : block_(std::exchange(other.block_, nullptr)), bytes_(other.bytes_), count_(std::exchange(other.count_, 0)) {}
   Arguments& operator=(Arguments&&) = delete;
   ~Arguments();
 

@@ -20,11 +20,7 @@ constexpr int waiting_max = 4096;
 }  // namespace
 
 Acceptor::Acceptor(Server& server, io::Loop& loop, int listener, std::uint32_t connections_max)
-    : server_(server),
-      loop_(loop),
-      engine_(loop.engine()),
-      connections_max_(connections_max),
-      listener_(listener) {
+    : server_(server), loop_(loop), engine_(loop.engine()), connections_max_(connections_max), listener_(listener) {
   accept_.fd = listener;
 }
 

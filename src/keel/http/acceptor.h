@@ -80,8 +80,8 @@ class Acceptor {
   bool full_ = false;
   bool closed_ = false;
   List<Connection> connections_;
-  Arena scratch_;      // Of the request that is being answered at once.
-  RequestHead head_;   // The same.
+  Arena scratch_;     // Of the request that is being answered at once.
+  RequestHead head_;  // The same.
   std::int64_t date_second_ = -1;
   char date_[6 + date_bytes + 2];
 };

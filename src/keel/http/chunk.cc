@@ -123,7 +123,9 @@ const char* ChunkDecoder::step(char c) noexcept {
           if (c == '"') at_ = At::ExtensionEnd;
           if (c == '\\') at_ = At::QuotedPair;
           return nullptr;
-        default: at_ = At::Quoted; return nullptr;
+        default:
+          at_ = At::Quoted;
+          return nullptr;
       }
     case At::DataCr:
       if (c != '\r') return "chunk is longer than its size";
@@ -163,7 +165,8 @@ const char* ChunkDecoder::step(char c) noexcept {
       return nullptr;
     case At::Data:
     case At::Done:
-    case At::Refused: return nullptr;  // feed() does not come here in these.
+    case At::Refused:
+      return nullptr;  // feed() does not come here in these.
   }
   if (++line_bytes_ > trailer_bytes_max) {
     status_ = Status::RequestHeaderFieldsTooLarge;

@@ -148,8 +148,7 @@ std::string_view Connection::process(std::string_view rest) {
     }
     RequestHead& head = partial_ != nullptr ? *partial_ : acceptor_.head_;
     const HeadLimits& limits = acceptor_.limits().head;
-    const HeadResult result =
-        partial_ != nullptr ? resume_head(rest, limits, head) : parse_head(rest, limits, head);
+    const HeadResult result = partial_ != nullptr ? resume_head(rest, limits, head) : parse_head(rest, limits, head);
     switch (result.state) {
       case HeadState::Incomplete:
         if (partial_ == nullptr) {
@@ -191,7 +190,8 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view h
   }
   if (has_body && head.expect_continue() && rest.empty()) {
     if (!match.is_route) {
-      // The answer does not depend on a body that has not been sent: give it, and never read a request out of that body.
+      // The answer does not depend on a body that has not been sent: give it, and never read a request out of that
+      // body.
       Result<Response> answer = match.handler->at_once(request);
       if (answer) answer->close();
       close_ = true;
@@ -381,8 +381,8 @@ void Connection::write(const Response& response, bool head_only, int version_min
   const bool has_length = !forbids_content(response.status());
   const bool copies = has_length && !head_only && body.size() <= copied_body_max;
   constexpr std::size_t fixed = 14 + 2 + 16 + 20 + 2 + 24 + 2;  // The names and line ends below.
-  char* const begin = out_.reserve(line.size() + date.size() + response.content_type_.size() +
-                                   response.fields_.size() + fixed + (copies ? body.size() : 0));
+  char* const begin = out_.reserve(line.size() + date.size() + response.content_type_.size() + response.fields_.size() +
+                                   fixed + (copies ? body.size() : 0));
   char* at = put(begin, line);
   at = put(at, date);
   if (!response.content_type_.empty() && has_length) {

@@ -78,23 +78,23 @@ class Connection final : public Link {
   Member<io::Receive, Connection, &Connection::received> receive_{*this};
   Member<io::Send, Connection, &Connection::sent> send_{*this};
   Member<Timer, Connection, &Connection::timed_out> timer_{*this};
-  Buffer in_;                       // Bytes that wait: a head or chunk cut short, or requests behind one in progress.
-  Buffer out_;                      // Answers not handed to send_ yet.
-  Buffer flight_;                   // What send_ is sending.
-  Buffer large_;                    // A body too large to copy: goes out behind out_.
+  Buffer in_;      // Bytes that wait: a head or chunk cut short, or requests behind one in progress.
+  Buffer out_;     // Answers not handed to send_ yet.
+  Buffer flight_;  // What send_ is sending.
+  Buffer large_;   // A body too large to copy: goes out behind out_.
   iovec parts_[2];
   RequestHead* partial_ = nullptr;  // Of a head cut short.
   Active* active_ = nullptr;
-  Instant began_;                   // When this phase began; in Head the idle time, or a head's first byte.
+  Instant began_;  // When this phase began; in Head the idle time, or a head's first byte.
   Instant send_began_;
   std::uint32_t requests_ = 0;
   std::uint32_t lingered_ = 0;
   Phase phase_ = Phase::Head;
-  bool close_ = false;              // After what is in out_.
-  bool peer_done_ = false;          // It has finished writing, or is gone.
-  bool peer_closes_ = false;        // It asked for the close: nothing more will come.
-  bool kept_ready_ = false;         // in_ may hold a whole request.
-  bool large_flies_ = false;        // large_ is a part of what send_ is sending.
+  bool close_ = false;        // After what is in out_.
+  bool peer_done_ = false;    // It has finished writing, or is gone.
+  bool peer_closes_ = false;  // It asked for the close: nothing more will come.
+  bool kept_ready_ = false;   // in_ may hold a whole request.
+  bool large_flies_ = false;  // large_ is a part of what send_ is sending.
 };
 
 }  // namespace keel::http

@@ -14,12 +14,18 @@ Method if_same(std::string_view text, Method method) noexcept {
 
 Method parse_method(std::string_view text) noexcept {
   switch (text.size()) {
-    case 3: return if_same(text, text[0] == 'G' ? Method::Get : Method::Put);
-    case 4: return if_same(text, text[0] == 'P' ? Method::Post : Method::Head);
-    case 5: return if_same(text, text[0] == 'P' ? Method::Patch : Method::Trace);
-    case 6: return if_same(text, Method::Delete);
-    case 7: return if_same(text, text[0] == 'O' ? Method::Options : Method::Connect);
-    default: return Method::Other;
+    case 3:
+      return if_same(text, text[0] == 'G' ? Method::Get : Method::Put);
+    case 4:
+      return if_same(text, text[0] == 'P' ? Method::Post : Method::Head);
+    case 5:
+      return if_same(text, text[0] == 'P' ? Method::Patch : Method::Trace);
+    case 6:
+      return if_same(text, Method::Delete);
+    case 7:
+      return if_same(text, text[0] == 'O' ? Method::Options : Method::Connect);
+    default:
+      return Method::Other;
   }
 }
 

@@ -399,7 +399,8 @@ class HeadReader {
           return refuse("underscore form of a framing field");
         }
         return true;
-      default: return true;
+      default:
+        return true;
     }
   }
 

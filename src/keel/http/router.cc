@@ -30,9 +30,7 @@ Task<Response> Next::operator()(Request& request) const {
   return answer_at_once(request, *handler_);
 }
 
-Task<Response> Next::answer_at_once(Request& request, const Handler& handler) {
-  co_return handler.at_once(request);
-}
+Task<Response> Next::answer_at_once(Request& request, const Handler& handler) { co_return handler.at_once(request); }
 
 Router::Router() {
   not_found_.at_once = [](Request&) -> Result<Response> {
@@ -87,7 +85,8 @@ Router& Router::add(Method method, std::string_view pattern, Handler handler) {
     if (path->by_method[i] == nullptr) continue;
     path->allow += to_string(static_cast<Method>(i));
     path->allow += ", ";
-    const bool also_head = static_cast<Method>(i) == Method::Get && path->by_method[static_cast<int>(Method::Head)] == nullptr;
+    const bool also_head =
+        static_cast<Method>(i) == Method::Get && path->by_method[static_cast<int>(Method::Head)] == nullptr;
     if (also_head) path->allow += "HEAD, ";
   }
   if (path->by_method[static_cast<int>(Method::Options)] == nullptr) {
@@ -125,8 +124,8 @@ Router::Match Router::match(Request& request) const noexcept {
 
 Result<Response> Router::options(Request& request) const {
   // For "*" the methods of the server as a whole (RFC 9110 §9.3.7).
-  const std::string_view allow = request.allow_.empty() ? std::string_view("GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS")
-                                                        : request.allow_;
+  const std::string_view allow =
+      request.allow_.empty() ? std::string_view("GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS") : request.allow_;
   return Response(Status::NoContent).header("Allow", allow);
 }
 

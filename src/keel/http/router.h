@@ -33,9 +33,9 @@ namespace keel::http {
 
 namespace internal {
 template <class F>
-concept AnswersAtOnce = std::is_invocable_v<F&, Request&> &&
-                        (std::same_as<std::invoke_result_t<F&, Request&>, Response> ||
-                         std::same_as<std::invoke_result_t<F&, Request&>, Result<Response>>);
+concept AnswersAtOnce =
+    std::is_invocable_v<F&, Request&> && (std::same_as<std::invoke_result_t<F&, Request&>, Response> ||
+                                          std::same_as<std::invoke_result_t<F&, Request&>, Result<Response>>);
 template <class F>
 concept AnswersLater =
     std::is_invocable_v<F&, Request&> && std::same_as<std::invoke_result_t<F&, Request&>, Task<Response>>;

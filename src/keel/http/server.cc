@@ -23,17 +23,18 @@ Server::Metrics::Metrics(metrics::Registry& registry, Server& server)
   const std::string_view name = server.options_.name;
   auto add_route = [&](std::string_view method, std::string_view pattern) {
     const auto by_class = [&](int i) {
-      return registry.counter("http_requests_total", "Requests answered",
-                              {{"server", name}, {"method", method}, {"route", pattern}, {"status_class", class_names[i]}});
+      return registry.counter(
+          "http_requests_total", "Requests answered",
+          {{"server", name}, {"method", method}, {"route", pattern}, {"status_class", class_names[i]}});
     };
-    routes.push_back({{by_class(0), by_class(1), by_class(2), by_class(3), by_class(4)},
-                      registry.histogram("http_request_duration_seconds", "From the last byte of a request's head to its answer",
-                                         metrics::latency_seconds,
-                                         {{"server", name}, {"method", method}, {"route", pattern}})});
+    routes.push_back(
+        {{by_class(0), by_class(1), by_class(2), by_class(3), by_class(4)},
+         registry.histogram("http_request_duration_seconds", "From the last byte of a request's head to its answer",
+                            metrics::latency_seconds, {{"server", name}, {"method", method}, {"route", pattern}})});
   };
   for (const Router::RouteName& route : server.router_.routes()) add_route(to_string(route.method), route.pattern);
   add_route("", "");
-  const auto total = [&](std::string_view metric, std::string_view help, std::uint64_t Stats::*field) {
+  const auto total = [&](std::string_view metric, std::string_view help, std::uint64_t Stats::* field) {
     functions.push_back(registry.counter(metric, help, {{"server", name}},
                                          [&server, field] { return static_cast<double>(server.stats().*field); }));
   };

@@ -32,8 +32,8 @@ Result<Address> Address::ip(std::string_view host, std::uint16_t port) {
     in6.sin6_port = htons(port);
     return from_system(reinterpret_cast<sockaddr*>(&in6), sizeof in6);
   }
-  return fail_text(Code::InvalidArgument,
-                   "address: '" + std::string(host) + "' is not an IPv4 or IPv6 address (host names are not resolved here)");
+  return fail_text(Code::InvalidArgument, "address: '" + std::string(host) +
+                                              "' is not an IPv4 or IPv6 address (host names are not resolved here)");
 }
 
 Result<Address> Address::parse(std::string_view text) {

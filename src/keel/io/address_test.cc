@@ -8,7 +8,8 @@ namespace keel {
 namespace {
 
 TEST(Address, prints_what_it_parses) {
-  for (const char* text : {"127.0.0.1:8080", "0.0.0.0:0", "255.255.255.255:65535", "[::1]:8080", "[::]:0", "unix:/run/app.sock"}) {
+  for (const char* text :
+       {"127.0.0.1:8080", "0.0.0.0:0", "255.255.255.255:65535", "[::1]:8080", "[::]:0", "unix:/run/app.sock"}) {
     auto address = Address::parse(text);
     ASSERT_TRUE(address) << text << ": " << address.error().describe();
     EXPECT_EQ(address->to_string(), text);
@@ -16,10 +17,11 @@ TEST(Address, prints_what_it_parses) {
 }
 
 TEST(Address, refuses_what_is_not_an_address) {
-  for (const std::string& text : {std::string(), std::string("127.0.0.1"), std::string("127.0.0.1:"), std::string("127.0.0.1:65536"),
-                                  std::string("127.0.0.1:-1"), std::string("127.0.0.1:8o"), std::string(":80"),
-                                  std::string("localhost:80"), std::string("256.0.0.1:80"), std::string("::1:80"),
-                                  std::string("[::1:80"), std::string("unix:"), "unix:" + std::string(108, 'x')}) {
+  for (const std::string& text :
+       {std::string(), std::string("127.0.0.1"), std::string("127.0.0.1:"), std::string("127.0.0.1:65536"),
+        std::string("127.0.0.1:-1"), std::string("127.0.0.1:8o"), std::string(":80"), std::string("localhost:80"),
+        std::string("256.0.0.1:80"), std::string("::1:80"), std::string("[::1:80"), std::string("unix:"),
+        "unix:" + std::string(108, 'x')}) {
     auto address = Address::parse(text);
     ASSERT_FALSE(address) << text;
     EXPECT_EQ(address.error().code(), Code::InvalidArgument) << text;

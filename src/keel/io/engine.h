@@ -1,8 +1,8 @@
 // keel/io/engine.h — the only door to the outside: one interface over io_uring, epoll and simulation.
 //
 // An Engine belongs to one worker and one thread. Everything above it (timers, deadlines, accounting, streams, HTTP) is
-// written once, in terms of submit, cancel, wait and dispatch. The three implementations are in uring.cc, epoll.cc, sim.cc; the
-// same tests run on all three (engine_test.cc).
+// written once, in terms of submit, cancel, wait and dispatch. The three implementations are in uring.cc, epoll.cc,
+// sim.cc; the same tests run on all three (engine_test.cc).
 //
 // Threads: all calls on the owning thread, but wake(), which any thread may call.
 // Errors:  operations answer in Op::result; set-up calls return Result.
@@ -21,9 +21,9 @@
 namespace keel::io {
 
 struct ListenOptions {
-  int backlog = 4096;        // Connections the kernel holds before accept; bounded by net.core.somaxconn.
-  bool reuse_port = false;   // Several listeners on one port, one per worker; the kernel spreads connections.
-  bool no_delay = true;      // TCP_NODELAY, inherited by accepted connections.
+  int backlog = 4096;            // Connections the kernel holds before accept; bounded by net.core.somaxconn.
+  bool reuse_port = false;       // Several listeners on one port, one per worker; the kernel spreads connections.
+  bool no_delay = true;          // TCP_NODELAY, inherited by accepted connections.
   int send_buffer_bytes = 0;     // SO_SNDBUF, inherited; 0: as the system has it (it then grows by itself).
   int receive_buffer_bytes = 0;  // SO_RCVBUF, the same.
 };
@@ -66,8 +66,8 @@ class Engine {
   virtual Result<int> open_listener(const Address& address, const ListenOptions& options) = 0;
   // A socket for Connect.
   virtual Result<int> open_stream(int family) = 0;
-  // A connection that waits at `listener`, on which no Accept is pending, or a negative errno (-EAGAIN: none waits). For
-  // the moment before close(), which resets those that wait.
+  // A connection that waits at `listener`, on which no Accept is pending, or a negative errno (-EAGAIN: none waits).
+  // For the moment before close(), which resets those that wait.
   virtual int try_accept(int listener) noexcept = 0;
   // Closes `fd`, on which no operation is pending.
   virtual void close(int fd) noexcept = 0;

@@ -115,8 +115,9 @@ class Engines : public testing::TestWithParam<Which> {
     entered_ = std::make_unique<Loop::Entered>(*loop_);
   }
   void TearDown() override {
-    if (HasFailure() && simulation_ != nullptr) std::printf("%.*s%s\n", static_cast<int>(simulation_->trace_text().size()), simulation_->trace_text().data(),
-                                                         simulation_->replay().c_str());
+    if (HasFailure() && simulation_ != nullptr)
+      std::printf("%.*s%s\n", static_cast<int>(simulation_->trace_text().size()), simulation_->trace_text().data(),
+                  simulation_->replay().c_str());
     entered_.reset();
   }
 
@@ -570,7 +571,8 @@ TEST_P(Engines, parts_are_sent_in_order_and_whole) {
   const std::string text = pattern(3 * 1024 * 1024);
   std::vector<iovec> parts;
   std::size_t at = 0;
-  for (const std::size_t size : {std::size_t{1}, std::size_t{2 * 1024 * 1024}, std::size_t{70'000}, text.size() - 2 * 1024 * 1024 - 70'001}) {
+  for (const std::size_t size :
+       {std::size_t{1}, std::size_t{2 * 1024 * 1024}, std::size_t{70'000}, text.size() - 2 * 1024 * 1024 - 70'001}) {
     parts.push_back({const_cast<char*>(text.data()) + at, size});
     at += size;
   }
@@ -649,9 +651,8 @@ TEST_P(Engines, two_hundred_connections_at_once) {
   }));
 
   for (Connecter& client : clients) engine().close(client.fd);
-  ASSERT_TRUE(until([&] {
-    return std::all_of(readers.begin(), readers.end(), [](const Reader& r) { return r.final == 0; });
-  }));
+  ASSERT_TRUE(
+      until([&] { return std::all_of(readers.begin(), readers.end(), [](const Reader& r) { return r.final == 0; }); }));
   for (Reader& reader : readers) {
     EXPECT_TRUE(reader.got == text);
     engine().close(reader.fd);
@@ -661,11 +662,12 @@ TEST_P(Engines, two_hundred_connections_at_once) {
 
 TEST_P(Engines, timers_fire_in_order_and_not_early) {
   struct Bell : Timer {
-    Bell() : Timer([](Timer& timer) noexcept {
-      auto& self = static_cast<Bell&>(timer);
-      self.rang = self.loop->now();
-      self.order->push_back(&self);
-    }) {}
+    Bell()
+        : Timer([](Timer& timer) noexcept {
+            auto& self = static_cast<Bell&>(timer);
+            self.rang = self.loop->now();
+            self.order->push_back(&self);
+          }) {}
     Loop* loop = nullptr;
     std::vector<Bell*>* order = nullptr;
     Instant rang;
@@ -693,12 +695,14 @@ TEST_P(Engines, deferred_jobs_run_after_the_completions_of_a_turn_and_before_the
     std::size_t seen = 0;
   };
   struct Recorder : Reader {
-    Recorder() { done = [](Op& op) noexcept {
-      auto& self = static_cast<Recorder&>(op);
-      self.events->push_back(op.fd);
-      if (self.last != nullptr) self.loop->defer(*std::exchange(self.last, nullptr));
-      if (!op.more) self.final = op.result;
-    }; }
+    Recorder() {
+      done = [](Op& op) noexcept {
+        auto& self = static_cast<Recorder&>(op);
+        self.events->push_back(op.fd);
+        if (self.last != nullptr) self.loop->defer(*std::exchange(self.last, nullptr));
+        if (!op.more) self.final = op.result;
+      };
+    }
     std::vector<int>* events = nullptr;
     Last* last = nullptr;
     Loop* loop = nullptr;
@@ -730,17 +734,19 @@ TEST_P(Engines, deferred_jobs_run_after_the_completions_of_a_turn_and_before_the
 TEST_P(Engines, another_thread_posts_and_ends_the_wait) {
   if (!is_real()) GTEST_SKIP() << "a simulation has one thread";
   struct Mark : Job {
-    Mark() : Job([](Job& job) noexcept {
-      auto& self = static_cast<Mark&>(job);
-      self.ran = std::this_thread::get_id();
-      if (self.last_of != nullptr) self.last_of->stop();
-    }) {}
+    Mark()
+        : Job([](Job& job) noexcept {
+            auto& self = static_cast<Mark&>(job);
+            self.ran = std::this_thread::get_id();
+            if (self.last_of != nullptr) self.last_of->stop();
+          }) {}
     std::thread::id ran;
     Loop* last_of = nullptr;
   };
   // So that a lost wake-up fails the test instead of hanging it.
   struct TooLate : Timer {
-    explicit TooLate(Loop& l) : Timer([](Timer& timer) noexcept { static_cast<TooLate&>(timer).loop.stop(); }), loop(l) {}
+    explicit TooLate(Loop& l)
+        : Timer([](Timer& timer) noexcept { static_cast<TooLate&>(timer).loop.stop(); }), loop(l) {}
     Loop& loop;
   } too_late(loop());
   std::deque<Mark> marks(100);
@@ -813,7 +819,8 @@ TEST_P(Engines, accept_without_descriptors_says_so_and_recovers) {
   end_and_close(accepter);
 }
 
-INSTANTIATE_TEST_SUITE_P(Io, Engines, testing::Values(Which::Uring, Which::Epoll, Which::Sim, Which::SimWithFaults), name_of);
+INSTANTIATE_TEST_SUITE_P(Io, Engines, testing::Values(Which::Uring, Which::Epoll, Which::Sim, Which::SimWithFaults),
+                         name_of);
 
 }  // namespace
 }  // namespace keel::io

@@ -27,7 +27,9 @@ Loop::~Loop() = default;
 Loop* Loop::current() noexcept { return current_loop; }
 
 Loop::Entered::Entered(Loop& loop) noexcept
-    : loop_before_(current_loop), host_before_(Host::set_current(&loop)), executor_before_(Executor::set_current(&loop)) {
+    : loop_before_(current_loop),
+      host_before_(Host::set_current(&loop)),
+      executor_before_(Executor::set_current(&loop)) {
   current_loop = &loop;
 }
 Loop::Entered::~Entered() {

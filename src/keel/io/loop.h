@@ -1,8 +1,9 @@
 // keel/io/loop.h — the event loop of one worker: an engine, a timer wheel and a queue of jobs.
 //
 // A turn is: run posted jobs, fire due timers, then let the engine submit, wait and call done() for each completion.
-// What was deferred runs before the engine is asked, and again before posted jobs are. While a loop runs it is the thread's Host and its Executor: now() is the time at which
-// this turn's completions were harvested, timers live on its wheel, post() wakes it from any thread.
+// What was deferred runs before the engine is asked, and again before posted jobs are. While a loop runs it is the
+// thread's Host and its Executor: now() is the time at which this turn's completions were harvested, timers live on its
+// wheel, post() wakes it from any thread.
 //
 // Threads:  post(), stop() and wake-ups from any thread; everything else on the loop's own thread.
 // Lifetime: outlives its operations, timers and jobs.

@@ -12,7 +12,10 @@ namespace keel::io {
 namespace {
 
 struct Step : Job {
-  Step(std::vector<int>& o, int n) : Job([](Job& job) noexcept { static_cast<Step&>(job).order.push_back(static_cast<Step&>(job).number); }), order(o), number(n) {}
+  Step(std::vector<int>& o, int n)
+      : Job([](Job& job) noexcept { static_cast<Step&>(job).order.push_back(static_cast<Step&>(job).number); }),
+        order(o),
+        number(n) {}
   std::vector<int>& order;
   int number;
 };
@@ -35,12 +38,13 @@ TEST(Loop, is_host_and_executor_of_what_it_runs) {
   sim::Simulation simulation;
   Loop& loop = simulation.add_loop();
   struct Look : Job {
-    Look() : Job([](Job& job) noexcept {
-      auto& self = static_cast<Look&>(job);
-      self.loop = Loop::current();
-      self.host = &Host::current();
-      self.executor = Executor::current();
-    }) {}
+    Look()
+        : Job([](Job& job) noexcept {
+            auto& self = static_cast<Look&>(job);
+            self.loop = Loop::current();
+            self.host = &Host::current();
+            self.executor = Executor::current();
+          }) {}
     Loop* loop = nullptr;
     Host* host = nullptr;
     Executor* executor = nullptr;
@@ -61,7 +65,8 @@ TEST(Loop, runs_deferred_jobs_after_posted_ones_and_timers) {
   std::vector<int> order;
   Step posted(order, 1), deferred(order, 3);
   struct Ring : Timer {
-    explicit Ring(std::vector<int>& o) : Timer([](Timer& t) noexcept { static_cast<Ring&>(t).order.push_back(2); }), order(o) {}
+    explicit Ring(std::vector<int>& o)
+        : Timer([](Timer& t) noexcept { static_cast<Ring&>(t).order.push_back(2); }), order(o) {}
     std::vector<int>& order;
   } timer(order);
 
@@ -93,7 +98,9 @@ TEST(Loop, keeps_the_calendar_with_the_clock) {
   sim::Simulation simulation;
   Loop& loop = simulation.add_loop();
   struct Look : Timer {
-    explicit Look(Loop& l) : Timer([](Timer& t) noexcept { static_cast<Look&>(t).wall = static_cast<Look&>(t).loop.wall_ns(); }), loop(l) {}
+    explicit Look(Loop& l)
+        : Timer([](Timer& t) noexcept { static_cast<Look&>(t).wall = static_cast<Look&>(t).loop.wall_ns(); }),
+          loop(l) {}
     Loop& loop;
     std::int64_t wall = 0;
   } look(loop);

@@ -31,22 +31,22 @@ struct Op : Link {  // The link is the engine's: its ready, starved and cancelli
   bool is_idle() const noexcept { return !pending; }
 
   Done done;
-  int fd = -1;               // In: the socket.
-  std::int32_t result = 0;   // Out.
+  int fd = -1;              // In: the socket.
+  std::int32_t result = 0;  // Out.
   const Kind kind;
-  bool more = false;         // Out: this multishot operation stays submitted.
-  bool pending = false;      // The engine's: submitted and not finally done.
-  bool cancelling = false;   // The engine's.
-  bool armed = false;        // The engine's: the kernel has it.
-  bool paused = false;       // Receive: see Engine::pause.
+  bool more = false;        // Out: this multishot operation stays submitted.
+  bool pending = false;     // The engine's: submitted and not finally done.
+  bool cancelling = false;  // The engine's.
+  bool armed = false;       // The engine's: the kernel has it.
+  bool paused = false;      // Receive: see Engine::pause.
 };
 
 // Bytes as they arrive. done() with result > 0: `result` bytes at `data`, valid during the call unless kept by
 // Engine::hold(). result == 0: the peer finished writing (final). result < 0: final.
 struct Receive : Op {
   explicit Receive(Done d) noexcept : Op(Kind::Receive, d) {}
-  char* data = nullptr;            // Out.
-  std::uint32_t buffer = 0;        // Out, the engine's name of the buffer.
+  char* data = nullptr;      // Out.
+  std::uint32_t buffer = 0;  // Out, the engine's name of the buffer.
   // The engine's: arrivals that wait while paused (buffer names, first and last), and its own flags.
   std::uint32_t waiting_first = none;
   std::uint32_t waiting_last = none;
@@ -75,7 +75,7 @@ struct Send : Op {
   iovec single = {};             // Room for the usual case.
   std::uint64_t sent = 0;        // The engine's: bytes that have left.
   std::int32_t total() const noexcept { return sent > INT32_MAX ? INT32_MAX : static_cast<std::int32_t>(sent); }
-  alignas(8) char scratch[56];   // The engine's: a msghdr for vectored sends.
+  alignas(8) char scratch[56];  // The engine's: a msghdr for vectored sends.
 };
 
 // Connects a socket made by Engine::open_stream.

@@ -21,9 +21,9 @@
 namespace keel::io {
 
 struct RuntimeOptions {
-  int workers = 0;                     // 0: one per core this process may run on.
+  int workers = 0;  // 0: one per core this process may run on.
   EngineKind engine = EngineKind::Auto;
-  bool pin = false;                    // Pins worker i to the i-th allowed core.
+  bool pin = false;  // Pins worker i to the i-th allowed core.
 };
 
 class Runtime {

@@ -78,16 +78,16 @@ struct Socket;
 
 // What one side of a connection has received and may still receive.
 struct End {
-  Socket* socket = nullptr;      // Null before accept and after close.
-  std::string inbox;             // Arrived; `taken` bytes of it are read.
+  Socket* socket = nullptr;  // Null before accept and after close.
+  std::string inbox;         // Arrived; `taken` bytes of it are read.
   std::size_t taken = 0;
-  std::size_t flight = 0;        // On the way to this end.
-  Instant last_arrival;          // What is sent to this end arrives in order.
-  int error = 0;                 // Reported once.
-  bool fin = false;              // The peer's end of stream has arrived.
+  std::size_t flight = 0;  // On the way to this end.
+  Instant last_arrival;    // What is sent to this end arrives in order.
+  int error = 0;           // Reported once.
+  bool fin = false;        // The peer's end of stream has arrived.
   bool reset = false;
-  bool write_closed = false;     // This end sends nothing more.
-  bool closed = false;           // The program has closed it.
+  bool write_closed = false;  // This end sends nothing more.
+  bool closed = false;        // The program has closed it.
 
   std::size_t unread() const noexcept { return inbox.size() - taken; }
   bool has_news() const noexcept { return unread() != 0 || fin || reset || error != 0; }
@@ -178,10 +178,10 @@ class Simulation::Pool final : public Executor {
 
 struct Worker {
   std::unique_ptr<io::Loop> loop;
-  Instant until;          // How long the loop would have slept.
+  Instant until;  // How long the loop would have slept.
   Instant stalled_until;
-  int idle_turns = 0;     // Turns without any work although `until` had passed.
-  bool again = true;      // Worth a turn whatever `until` says.
+  int idle_turns = 0;  // Turns without any work although `until` had passed.
+  bool again = true;   // Worth a turn whatever `until` says.
   std::size_t ready = 0;
 };
 
@@ -254,7 +254,8 @@ struct Simulation::State {
     return socket;
   }
   Socket& socket(int fd) {
-    KEEL_CHECK(fd >= first_fd && static_cast<std::size_t>(fd) < sockets.size() && sockets[static_cast<std::size_t>(fd)] != nullptr,
+    KEEL_CHECK(fd >= first_fd && static_cast<std::size_t>(fd) < sockets.size() &&
+                   sockets[static_cast<std::size_t>(fd)] != nullptr,
                "a descriptor is used only while it is open");
     return *sockets[static_cast<std::size_t>(fd)];
   }
@@ -673,7 +674,8 @@ class Simulation::Engine final : public io::Engine, public Completer {
   }
   void close(int fd) noexcept override {
     const SocketPtr socket = state_.shared(fd);
-    KEEL_CHECK(socket->in == nullptr && socket->out == nullptr, "a descriptor is closed when no operation is pending on it");
+    KEEL_CHECK(socket->in == nullptr && socket->out == nullptr,
+               "a descriptor is closed when no operation is pending on it");
     state_.trace("close w{} fd={}", index_, fd);
     socket->closed = true;
     state_.sockets[static_cast<std::size_t>(fd)] = nullptr;
@@ -740,9 +742,8 @@ class Simulation::Engine final : public io::Engine, public Completer {
       state_.complete(at, op, -ENOENT);
       return;
     }
-    state_.at(state_.now + state_.latency(), [this, client = state_.shared(op.fd), attempt = at.attempt, to = op.address] {
-      state_.syn(client, attempt, to);
-    });
+    state_.at(state_.now + state_.latency(), [this, client = state_.shared(op.fd), attempt = at.attempt,
+                                              to = op.address] { state_.syn(client, attempt, to); });
   }
 
   static void finish(io::Op& op, int result) noexcept {
@@ -877,7 +878,8 @@ std::string_view Simulation::trace_text() const noexcept {
 }
 const FaultCounts& Simulation::faults() const noexcept { return state_->faults; }
 std::string Simulation::replay() const {
-  return fmt::format("replay: {}; time {} ms; trace {:016x}", state_->options.to_string(), state_->now.ns() / 1'000'000, state_->hash);
+  return fmt::format("replay: {}; time {} ms; trace {:016x}", state_->options.to_string(), state_->now.ns() / 1'000'000,
+                     state_->hash);
 }
 
 }  // namespace keel::sim

@@ -12,8 +12,8 @@
 //
 // The network behaves as Linux TCP does where a program can tell: bytes of one direction stay in order and arrive in
 // pieces cut anywhere; unread data at close() makes a reset; data that meets a closed socket makes a reset; a reset is
-// ECONNRESET once and then end of stream or EPIPE; a full receiver blocks the sender. Each delivery is a buffer of its own
-// that dies after done(), so that AddressSanitizer sees bytes which are used too long.
+// ECONNRESET once and then end of stream or EPIPE; a full receiver blocks the sender. Each delivery is a buffer of its
+// own that dies after done(), so that AddressSanitizer sees bytes which are used too long.
 //
 // Threads:  one; start_thread() is a bug. Work that would run on other threads goes to pool().
 // Lifetime: outlives everything that lives on its loops, and owns them.
@@ -36,11 +36,11 @@ namespace keel::sim {
 
 struct SimOptions {
   std::uint64_t seed = 1;
-  Duration latency_min = 20_us;           // Of every packet, one way.
+  Duration latency_min = 20_us;  // Of every packet, one way.
   Duration latency_max = 1_ms;
-  std::uint32_t buffer_bytes = 256 * 1024; // Sent and not yet read, per direction; then the sender waits.
-  double instant_send = 0.5;              // Probability that a Send that fits completes inside submit().
-  std::uint32_t trace_bytes_max = 0;      // How much of the end of the trace is kept as text.
+  std::uint32_t buffer_bytes = 256 * 1024;  // Sent and not yet read, per direction; then the sender waits.
+  double instant_send = 0.5;                // Probability that a Send that fits completes inside submit().
+  std::uint32_t trace_bytes_max = 0;        // How much of the end of the trace is kept as text.
 
   // Faults: probabilities, none by default.
   double reset = 0;           // Per connection: both ends are reset at a random moment of its first second.

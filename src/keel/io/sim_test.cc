@@ -32,15 +32,18 @@ class Echo {
   void finish() {
     for (auto& client : clients_) client->stop();
     for (auto& server : servers_) server->stop();
-    ASSERT_TRUE(simulation.run_until([&] {
-      for (auto& server : servers_) {
-        if (!server->idle()) return false;
-      }
-      for (auto& client : clients_) {
-        if (!client->idle()) return false;
-      }
-      return true;
-    }, 10_s)) << simulation.replay();
+    ASSERT_TRUE(simulation.run_until(
+        [&] {
+          for (auto& server : servers_) {
+            if (!server->idle()) return false;
+          }
+          for (auto& client : clients_) {
+            if (!client->idle()) return false;
+          }
+          return true;
+        },
+        10_s))
+        << simulation.replay();
   }
   std::size_t answered() const { return answered_; }
   std::size_t damaged() const { return damaged_; }
@@ -112,18 +115,20 @@ class Echo {
       loop.engine().submit(accept);
     }
     struct Listening : io::Accept {
-      Listening() : Accept([](Op& op) noexcept {
-        Server& server = *static_cast<Listening&>(op).self;
-        if (op.result >= 0) server.sessions.emplace_back(server.loop, op.result);
-        if (op.result == -EMFILE) server.loop.start_timer(server.again, server.loop.now() + 10_ms);
-      }) {}
+      Listening()
+          : Accept([](Op& op) noexcept {
+              Server& server = *static_cast<Listening&>(op).self;
+              if (op.result >= 0) server.sessions.emplace_back(server.loop, op.result);
+              if (op.result == -EMFILE) server.loop.start_timer(server.again, server.loop.now() + 10_ms);
+            }) {}
       Server* self = nullptr;
     };
     struct Again : Timer {
-      Again() : Timer([](Timer& timer) noexcept {
-        Server& server = *static_cast<Again&>(timer).self;
-        server.loop.engine().submit(server.accept);
-      }) {}
+      Again()
+          : Timer([](Timer& timer) noexcept {
+              Server& server = *static_cast<Again&>(timer).self;
+              server.loop.engine().submit(server.accept);
+            }) {}
       Server* self = nullptr;
     };
     void stop() {
@@ -327,11 +332,12 @@ TEST(Simulation, runs_pool_jobs_as_steps_and_posts_back_to_a_loop) {
     io::Loop* on = nullptr;
   } back;
   struct Work : Job {
-    Work() : Job([](Job& job) noexcept {
-      auto& self = static_cast<Work&>(job);
-      self.on = Executor::current();
-      self.home->post(*self.back);
-    }) {}
+    Work()
+        : Job([](Job& job) noexcept {
+            auto& self = static_cast<Work&>(job);
+            self.on = Executor::current();
+            self.home->post(*self.back);
+          }) {}
     Executor* on = nullptr;
     io::Loop* home = nullptr;
     Back* back = nullptr;

@@ -67,7 +67,7 @@ struct Stream::State {
   StreamInput* input = nullptr;
   Write* output = nullptr;
   io::Held held;
-  Chunk left;             // Of what is held: not yet handed out by read().
+  Chunk left;  // Of what is held: not yet handed out by read().
   int final_result = 0;
   bool ended = false;
   bool orphaned = false;

@@ -2,9 +2,9 @@
 //
 //   Task<> echo(Stream stream) {
 //     while (true) {
-//       Chunk chunk = co_await stream.receive();        // borrowed until the next receive; empty: the peer has finished
-//       if (chunk.empty()) co_return;
-//       co_await stream.write(chunk);                   // all of it, or an error
+//       Chunk chunk = co_await stream.receive();        // borrowed until the next receive; empty: the peer has
+//       finished if (chunk.empty()) co_return; co_await stream.write(chunk);                   // all of it, or an
+//       error
 //     }
 //   }
 //

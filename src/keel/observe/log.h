@@ -190,17 +190,29 @@ class Logger {
   bool is_on(Level level) const noexcept { return is_recorded && level >= component_->level(); }
 
   template <class... F>
-  void trace(Message message, const F&... fields) const { log(Level::Trace, message, fields...); }
+  void trace(Message message, const F&... fields) const {
+    log(Level::Trace, message, fields...);
+  }
   template <class... F>
-  void debug(Message message, const F&... fields) const { log(Level::Debug, message, fields...); }
+  void debug(Message message, const F&... fields) const {
+    log(Level::Debug, message, fields...);
+  }
   template <class... F>
-  void info(Message message, const F&... fields) const { log(Level::Info, message, fields...); }
+  void info(Message message, const F&... fields) const {
+    log(Level::Info, message, fields...);
+  }
   template <class... F>
-  void warn(Message message, const F&... fields) const { log(Level::Warn, message, fields...); }
+  void warn(Message message, const F&... fields) const {
+    log(Level::Warn, message, fields...);
+  }
   template <class... F>
-  void error(Message message, const F&... fields) const { log(Level::Error, message, fields...); }
+  void error(Message message, const F&... fields) const {
+    log(Level::Error, message, fields...);
+  }
   template <class... F>
-  void fatal(Message message, const F&... fields) const { log(Level::Fatal, message, fields...); }
+  void fatal(Message message, const F&... fields) const {
+    log(Level::Fatal, message, fields...);
+  }
 
   // A level known only when it runs: log.log(log_level(error.code()), "request failed", error).
   // Each of `fields` is a field(), or an Error, which is the field "error".
@@ -213,7 +225,9 @@ class Logger {
   explicit Logger(Component* component) noexcept : component_(component) {}
 
   template <class T>
-  static const Field<T>& as_field(const Field<T>& f) noexcept { return f; }
+  static const Field<T>& as_field(const Field<T>& f) noexcept {
+    return f;
+  }
   static Field<const Error*> as_field(const Error& e) noexcept { return {"error", &e}; }
 
   template <class... T>
@@ -228,10 +242,14 @@ class Logger {
     internal::RingBody& ring = own != nullptr ? *own : internal::acquire_shared();
     if (char* at = ring.reserve(bytes)) {
       new (at) internal::RecordHeader{
-          bytes, static_cast<std::uint16_t>(message.view().size()),
+          bytes,
+          static_cast<std::uint16_t>(message.view().size()),
           static_cast<std::uint8_t>(static_cast<std::uint8_t>(level) | (trace ? internal::has_trace : 0)),
-          static_cast<std::uint8_t>(context_fields_ + sizeof...(fields)), Host::current().wall_ns(), component_,
-          message.view().data(), message.where()};
+          static_cast<std::uint8_t>(context_fields_ + sizeof...(fields)),
+          Host::current().wall_ns(),
+          component_,
+          message.view().data(),
+          message.where()};
       at += sizeof(internal::RecordHeader);
       if (trace) {
         std::memcpy(at, &trace, sizeof trace);

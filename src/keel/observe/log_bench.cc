@@ -46,9 +46,8 @@ void measure(benchmark::State& state, bool on_worker, F&& record) {
 void three_fields(benchmark::State& state) {
   Logger log("bench");
   std::string_view address = "127.0.0.1:8080";
-  measure(state, state.range(0) != 0, [&] {
-    log.info("listening", field("address", address), field("workers", 2), field("backlog", 4096u));
-  });
+  measure(state, state.range(0) != 0,
+          [&] { log.info("listening", field("address", address), field("workers", 2), field("backlog", 4096u)); });
 }
 BENCHMARK(three_fields)->ArgName("worker_clock")->Arg(0)->Arg(1);
 

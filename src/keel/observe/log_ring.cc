@@ -26,7 +26,7 @@ struct State {
   RingOptions options;
   std::uint64_t lost = 0;  // Of rings that are gone.
 
-  std::mutex shared_mutex;  // Makes its holder the one producer of `shared`. Taken before `mutex`, never after.
+  std::mutex shared_mutex;     // Makes its holder the one producer of `shared`. Taken before `mutex`, never after.
   RingBody* shared = nullptr;  // In `rings`.
   internal::CommitHook hook;
 
@@ -89,7 +89,8 @@ std::uint64_t dropped() noexcept {
 namespace internal {
 
 RingBody::RingBody(const RingOptions& options)
-    : capacity_(std::bit_ceil(std::max<std::uint64_t>(options.bytes, 4096))), mask_(capacity_ - 1),
+    : capacity_(std::bit_ceil(std::max<std::uint64_t>(options.bytes, 4096))),
+      mask_(capacity_ - 1),
       overflow_(options.overflow) {
   data_ = static_cast<char*>(std::aligned_alloc(64, capacity_));
   KEEL_CHECK(data_ != nullptr, "there is memory for a log ring");

@@ -26,7 +26,8 @@ class Record;
 
 enum class Overflow : std::uint8_t {
   DropNewest,  // The record that does not fit is lost. The worker never waits.
-  DropOldest,  // The oldest records are lost. The worker never waits; should the reader hold the oldest, the newest goes.
+  DropOldest,  // The oldest records are lost. The worker never waits; should the reader hold the oldest, the newest
+               // goes.
   Block,       // The worker waits for the writer. Without a writer thread this is DropNewest.
 };
 
@@ -53,7 +54,8 @@ class RingBody {
 
   // Producer: `bytes` (a multiple of 8) in one piece, or null when they are lost (counted).
   char* reserve(std::uint32_t bytes) noexcept {
-    if (next_ + bytes > soft_limit_) [[unlikely]] return reserve_slow(bytes);
+    if (next_ + bytes > soft_limit_) [[unlikely]]
+      return reserve_slow(bytes);
     return data_ + (next_ & mask_);
   }
   // Producer: publishes what was reserved last.

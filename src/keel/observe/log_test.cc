@@ -13,12 +13,18 @@ namespace {
 
 std::string text_of(const FieldView& field) {
   switch (field.kind) {
-    case FieldKind::Bool: return field.word != 0 ? "true" : "false";
-    case FieldKind::Int: return std::to_string(static_cast<std::int64_t>(field.word));
-    case FieldKind::Uint: return std::to_string(field.word);
-    case FieldKind::Double: return std::to_string(field.number);
-    case FieldKind::Duration: return std::to_string(static_cast<std::int64_t>(field.word)) + "ns";
-    case FieldKind::String: return "'" + std::string(field.text) + "'";
+    case FieldKind::Bool:
+      return field.word != 0 ? "true" : "false";
+    case FieldKind::Int:
+      return std::to_string(static_cast<std::int64_t>(field.word));
+    case FieldKind::Uint:
+      return std::to_string(field.word);
+    case FieldKind::Double:
+      return std::to_string(field.number);
+    case FieldKind::Duration:
+      return std::to_string(static_cast<std::int64_t>(field.word)) + "ns";
+    case FieldKind::String:
+      return "'" + std::string(field.text) + "'";
     case FieldKind::Error:
       return std::string(to_string(field.code)) + "/" + std::to_string(field.errno_value) + "/" +
              std::string(field.text);
@@ -29,9 +35,8 @@ std::string text_of(const FieldView& field) {
 std::string text_of(const Record& record) {
   std::string out(to_string(record.level()));
   out.append(" ").append(record.component()).append(": ").append(record.message());
-  record.for_each([&out](const FieldView& field) {
-    out.append(" ").append(field.name).append("=").append(text_of(field));
-  });
+  record.for_each(
+      [&out](const FieldView& field) { out.append(" ").append(field.name).append("=").append(text_of(field)); });
   return out;
 }
 
@@ -74,9 +79,9 @@ TEST(Logger, with_adds_its_fields_to_every_line) {
   }
   log.info("plain");
 
-  EXPECT_EQ(drain(reader), (std::vector<std::string>{
-                               "info test.with: slow request=42 user='ann' statement='find_user' rows=3",
-                               "info test.with: done request=42 user='ann'", "info test.with: plain"}));
+  EXPECT_EQ(drain(reader),
+            (std::vector<std::string>{"info test.with: slow request=42 user='ann' statement='find_user' rows=3",
+                                      "info test.with: done request=42 user='ann'", "info test.with: plain"}));
 }
 
 TEST(Logger, records_place_time_and_trace) {
@@ -156,8 +161,7 @@ TEST(Logger, recording_does_not_allocate) {
   const std::string path = "/api/users/1";
   const auto record = [&] {
     ScopedTrace trace({1, 2});
-    log.info("request", field("method", "GET"), field("path", path), field("status", 200),
-             field("duration", 12_us));
+    log.info("request", field("method", "GET"), field("path", path), field("status", 200), field("duration", 12_us));
     log.error("failed", error);
     log.with(field("request", 1)).info("done", field("rows", 3.5));
   };

@@ -75,9 +75,7 @@ std::uint64_t Histogram::count() const noexcept {
   return total;
 }
 
-std::uint64_t Histogram::sum() const noexcept {
-  return internal::read_cell(first_cell_ + internal::histogram_buckets);
-}
+std::uint64_t Histogram::sum() const noexcept { return internal::read_cell(first_cell_ + internal::histogram_buckets); }
 
 std::uint64_t Histogram::quantile(double q) const noexcept {
   std::uint64_t counts[internal::histogram_buckets];
@@ -259,8 +257,8 @@ void Registry::read(Reading& reading, FunctionRef<void(std::span<const Family>)>
     const std::uint32_t chunk = state_->chunks[slot];
     if (reading.slots_.size() <= chunk) reading.slots_.resize(chunk + 1);
     reading.slots_[chunk] = slot;
-    internal::read_chunk(chunk, std::span(reading.cells_).subspan(std::size_t{slot} * internal::chunk_cells,
-                                                                  internal::chunk_cells));
+    internal::read_chunk(
+        chunk, std::span(reading.cells_).subspan(std::size_t{slot} * internal::chunk_cells, internal::chunk_cells));
   }
   for (const Registered& function : state_->functions) {
     state_->families[function.family].series[function.series].function_value = 0;

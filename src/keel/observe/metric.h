@@ -4,14 +4,16 @@
 //   metrics::Counter ok = registry.counter("http_requests_total", "Requests answered",
 //                                          {{"method", "GET"}, {"route", "/users/{id}"}, {"status_class", "2xx"}});
 //   metrics::Histogram took = registry.histogram("lookup_seconds", "Time to answer", metrics::latency_seconds);
-//   metrics::GaugeFunction entries = registry.gauge("cache_entries", "Entries held now", {}, [this] { return size(); });
-//   ok.add();  took.observe(elapsed);  auto timer = took.time();
+//   metrics::GaugeFunction entries = registry.gauge("cache_entries", "Entries held now", {}, [this] { return size();
+//   }); ok.add();  took.observe(elapsed);  auto timer = took.time();
 //
 // Counter, Gauge and Histogram are small values, resolved once at set-up and copied freely. Recording goes to the
 // thread's own cells (observe/metric_cells.h); the sum is made when somebody reads.
 //
-// Errors:   a mistake in set-up aborts and names the metric: a bad name, no help, a counter that does not end in _total,
-//           the same name with another kind, help, bounds or label names. The same name and label values again is the same series.
+// Errors:   a mistake in set-up aborts and names the metric: a bad name, no help, a counter that does not end in
+// _total,
+//           the same name with another kind, help, bounds or label names. The same name and label values again is the
+//           same series.
 // Lifetime: the registry outlives every Counter, Gauge and Histogram used and every GaugeFunction.
 // Threads:  recording on any; the registry's functions on any (a lock; not for the request path).
 // Cost:     counter 0.5 ns, histogram 5 ns on a worker (metric_bench); 5 and 11 ns on a thread without cells.
@@ -60,7 +62,7 @@ class Labels {
 
 // How a histogram is exported: cumulative buckets up to and including each bound, then +Inf.
 struct Bounds {
-  double scale;                        // Exported value of one unit recorded: 1e-9 for nanoseconds as seconds.
+  double scale;                          // Exported value of one unit recorded: 1e-9 for nanoseconds as seconds.
   std::span<const std::uint8_t> powers;  // Bound i is 2^powers[i] units: an edge inside, so exported counts are exact.
   bool operator==(const Bounds& other) const noexcept {
     return scale == other.scale && powers.data() == other.powers.data();
@@ -143,8 +145,8 @@ class Histogram {
   void observe(std::uint64_t value) const noexcept {
     if constexpr (is_recorded) {
       if (every_ != 1 && !internal::is_sampled(every_)) return;
-      internal::add_two(first_cell_ + internal::bucket_of(value), every_,
-                        first_cell_ + internal::histogram_buckets, value * every_);
+      internal::add_two(first_cell_ + internal::bucket_of(value), every_, first_cell_ + internal::histogram_buckets,
+                        value * every_);
     }
   }
   void observe(Duration value) const noexcept {
@@ -185,8 +187,7 @@ class Registry;
 class [[nodiscard]] GaugeFunction {
  public:
   GaugeFunction() = default;
-  GaugeFunction(GaugeFunction&& other) noexcept
-      : registry_(std::exchange(other.registry_, nullptr)), id_(other.id_) {}
+  GaugeFunction(GaugeFunction&& other) noexcept : registry_(std::exchange(other.registry_, nullptr)), id_(other.id_) {}
   GaugeFunction& operator=(GaugeFunction&& other) noexcept;
   ~GaugeFunction() { end(); }
 
@@ -203,7 +204,8 @@ enum class Kind : std::uint8_t { Counter, Gauge, Histogram };
 // Where a function is called.
 enum class Calls : std::uint8_t {
   OnReader,      // On the thread that reads; it must be safe there.
-  OnThisThread,  // Only on the thread that registered it, when that calls Registry::sample(); readers see the last result.
+  OnThisThread,  // Only on the thread that registered it, when that calls Registry::sample(); readers see the last
+                 // result.
 };
 
 struct RegistryOptions {
@@ -214,11 +216,11 @@ struct RegistryOptions {
 // What a Registry holds, as exporters see it. Addresses stay valid until the registry's version() changes.
 struct Series {
   std::vector<std::string> label_values;
-  std::uint32_t cell = 0;               // Counter: its cell. Histogram: the first of histogram_cells.
+  std::uint32_t cell = 0;                // Counter: its cell. Histogram: the first of histogram_cells.
   std::atomic<double>* value = nullptr;  // Gauge.
-  bool has_function = false;            // Then it has no cell, but
-  std::uint32_t functions = 0;          // so many functions (none: it has no value now)
-  double function_value = 0;            // with this sum at this reading.
+  bool has_function = false;             // Then it has no cell, but
+  std::uint32_t functions = 0;           // so many functions (none: it has no value now)
+  double function_value = 0;             // with this sum at this reading.
 };
 struct Family {
   std::string name, help;

@@ -138,8 +138,8 @@ TEST(GaugeFunction, is_summed_and_ends_with_its_handle) {
 TEST(GaugeFunction, may_insist_on_its_thread) {
   Registry registry;
   int plain = 1;  // Not shared: only its own thread touches it.
-  GaugeFunction function = registry.gauge("plain", "Plain", {}, [&plain] { return double(plain); },
-                                          Calls::OnThisThread);
+  GaugeFunction function =
+      registry.gauge("plain", "Plain", {}, [&plain] { return double(plain); }, Calls::OnThisThread);
   std::thread([&registry] {
     registry.sample();
     EXPECT_EQ(only_value(registry), 0);
@@ -179,7 +179,9 @@ TEST(Histogram, counts_sums_and_gives_quantiles) {
   EXPECT_EQ(histogram.sum(), 500'500'000u);
   EXPECT_NEAR(static_cast<double>(histogram.quantile(0.5)), 500e3, 125e3);
   EXPECT_NEAR(static_cast<double>(histogram.quantile(0.99)), 990e3, 250e3);
-  { auto timer = histogram.time(); }
+  {
+    auto timer = histogram.time();
+  }
   EXPECT_EQ(histogram.count(), 1002u);
 }
 

@@ -17,7 +17,7 @@ struct Trampoline::State {
   bool ended_here = false;   // The frame that was being started ended without suspending.
   bool draining = false;
   int deferring = 0;
-  Leaf* woken = nullptr;     // Waiting for the loop below, oldest first.
+  Leaf* woken = nullptr;  // Waiting for the loop below, oldest first.
   Leaf* woken_last = nullptr;
 };
 
@@ -195,8 +195,7 @@ void Frame::settle() noexcept {
   if (up_is_frame_) {
     auto& parent = *static_cast<Frame*>(up_);
     there = parent.home_;
-    if (there != nullptr && !there->is_serial() &&
-        parent.meet(Meeting::ChildEnded) != Meeting::ParentSuspended) {
+    if (there != nullptr && !there->is_serial() && parent.meet(Meeting::ChildEnded) != Meeting::ParentSuspended) {
       return;  // The parent is about to suspend and will see it.
     }
   } else {

@@ -5,8 +5,8 @@
 // There is no symmetric transfer: with GCC 12.2 it is a real call at -O0 and under AddressSanitizer, and a loop of
 // awaits that complete at once would overflow the stack. Instead a child is started inside its parent's await_ready.
 // When it ends there, the parent never suspends. When not, the parent suspends; the child's end goes into the thread's
-// slot, and the loop around resume() (Trampoline::drain) resumes the parent. A child that ends with an error finishes its
-// parent without resuming it and the error goes on upward. A frame is never destroyed from inside itself: its owner
+// slot, and the loop around resume() (Trampoline::drain) resumes the parent. A child that ends with an error finishes
+// its parent without resuming it and the error goes on upward. A frame is never destroyed from inside itself: its owner
 // does that afterwards.
 //
 // A parent has a home, the executor on which it awaits. A child that ends elsewhere posts its Job there. A serial
@@ -113,18 +113,18 @@ class Frame : public Job {
   static void run_end_with_scopes(Job& job) noexcept;
 
   std::coroutine_handle<> handle_;
-  void* up_ = nullptr;           // The awaiting Frame, or the StartCore.
+  void* up_ = nullptr;  // The awaiting Frame, or the StartCore.
   Context* context_ = nullptr;
-  Executor* home_ = nullptr;     // Where it awaits a child.
-  Scope* scopes_ = nullptr;      // Declared in the body, innermost first.
+  Executor* home_ = nullptr;  // Where it awaits a child.
+  Scope* scopes_ = nullptr;   // Declared in the body, innermost first.
   union {
-    Error error_;                // When Ending or Failed.
+    Error error_;  // When Ending or Failed.
   };
   Outcome outcome_ = Outcome::Running;
   Meeting meeting_ = Meeting::Open;  // Accessed by meet(), atomically.
   bool up_is_frame_ = false;
   bool up_keeps_errors_ = false;
-  bool suspended_ = false;       // It has gone back to a loop: its end goes through the trampoline.
+  bool suspended_ = false;  // It has gone back to a loop: its end goes through the trampoline.
 };
 
 }  // namespace keel

@@ -49,10 +49,10 @@ class Leaf : private Job {
   Leaf& operator=(const Leaf&) = delete;
 
   // For the awaiting side.
-  bool begins(Context& context) noexcept;             // False: refused.
-  void wait(Waiter& waiter) noexcept;                 // The task has suspended.
-  void forget() noexcept;                             // It had not, after all.
-  void cancel_now() noexcept { cancel_(*this); }      // From Context::stop.
+  bool begins(Context& context) noexcept;         // False: refused.
+  void wait(Waiter& waiter) noexcept;             // The task has suspended.
+  void forget() noexcept;                         // It had not, after all.
+  void cancel_now() noexcept { cancel_(*this); }  // From Context::stop.
 
  protected:
   // Without `cancel` a waiting operation is left alone: it ends soon by itself, or because what it waits for has a

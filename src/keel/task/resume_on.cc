@@ -6,8 +6,7 @@
 
 namespace keel {
 
-ResumeOn::ResumeOn(ThreadPool& pool) noexcept
-    : Leaf(nullptr, WhenStopped::Begins), target_(pool), pool_(&pool) {}
+ResumeOn::ResumeOn(ThreadPool& pool) noexcept : Leaf(nullptr, WhenStopped::Begins), target_(pool), pool_(&pool) {}
 
 bool ResumeOn::start() noexcept {
   if (Executor::current() == &target_) return true;

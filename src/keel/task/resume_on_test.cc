@@ -29,7 +29,7 @@ Task<bool> goes_and_returns(ThreadPool& pool) {
   const bool away = Executor::current() == &pool && (co_await this_task()).executor == &pool;
   co_await resume_on(pool);
   co_await resume_on(home);
-  co_return away && Executor::current() == &home;
+  co_return away&& Executor::current() == &home;
 }
 TEST_F(ResumeOnTest, a_task_goes_to_a_pool_and_comes_back) { EXPECT_TRUE(loop.run(goes_and_returns(pool)).value()); }
 

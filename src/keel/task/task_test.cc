@@ -296,7 +296,7 @@ Task<Instant> deadline_below() { co_return (co_await this_task()).deadline; }
 Task<bool> inherits(Executor& home, Instant expected) {
   TaskInfo info = co_await this_task();
   const Instant below = co_await deadline_below();
-  co_return info.executor == &home && info.deadline == expected && below == expected && !info.stop.stop_requested();
+  co_return info.executor == &home&& info.deadline == expected&& below == expected && !info.stop.stop_requested();
 }
 TEST_F(TaskTest, tells_where_it_runs_and_inherits_the_deadline) {
   Start<bool> start;

@@ -110,8 +110,8 @@ class Builder : public YAML::EventHandler {
   }
   void count_node(int line) {
     if (++nodes_ > nodes_max) {
-      throw Refused{line, "has too many values: expected at most " + std::to_string(nodes_max) +
-                              " after aliases are expanded"};
+      throw Refused{
+          line, "has too many values: expected at most " + std::to_string(nodes_max) + " after aliases are expanded"};
     }
   }
   void count_bytes(const Node& node, int line) {

@@ -17,16 +17,16 @@ struct Node {
   enum class Kind { Null, Scalar, List, Map };
 
   Kind kind = Kind::Null;
-  bool quoted = false;          // A scalar in quotes, or a block scalar: text, never a number or a boolean.
-  int line = 0;                 // From 1: of its key inside a map, else of its own beginning.
-  std::string key;              // Inside a map.
-  std::string text;             // Of a scalar.
-  std::vector<Node> children;   // Of a list or a map, in the order written.
+  bool quoted = false;         // A scalar in quotes, or a block scalar: text, never a number or a boolean.
+  int line = 0;                // From 1: of its key inside a map, else of its own beginning.
+  std::string key;             // Inside a map.
+  std::string text;            // Of a scalar.
+  std::vector<Node> children;  // Of a list or a map, in the order written.
 };
 
 struct ParseProblem {
-  int line = 0;                 // 0: the text as a whole.
-  std::string path;             // Dotted; empty where none is known.
+  int line = 0;      // 0: the text as a whole.
+  std::string path;  // Dotted; empty where none is known.
   std::string text;
 };
 

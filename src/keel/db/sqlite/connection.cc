@@ -80,7 +80,7 @@ std::size_t skip_blank(std::string_view text) noexcept {
 
 // Statements that would change what Database relies on: its transactions, settings and files.
 bool is_control(std::string_view text) noexcept {
-  static constexpr std::string_view words[] = {"begin",  "commit", "end",    "rollback", "savepoint",
+  static constexpr std::string_view words[] = {"begin",   "commit", "end",    "rollback", "savepoint",
                                                "release", "attach", "detach", "pragma",   "vacuum"};
   const std::string_view first = text.substr(skip_blank(text));
   return std::any_of(std::begin(words), std::end(words), [first](std::string_view word) {
@@ -92,8 +92,8 @@ bool is_control(std::string_view text) noexcept {
 }
 
 int line_of(std::string_view text, std::size_t offset) noexcept {
-  return 1 + static_cast<int>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(
-                                                                          std::min(offset, text.size())), '\n'));
+  return 1 + static_cast<int>(std::count(
+                 text.begin(), text.begin() + static_cast<std::ptrdiff_t>(std::min(offset, text.size())), '\n'));
 }
 
 }  // namespace
@@ -178,7 +178,7 @@ Result<Statement> Connection::prepare_control(std::string_view text) {
 }
 
 Result<> Connection::run_values(Sql sql, std::span<const Value> values, Rows* rows) {
-  KEEL_TRY(StatementCache::Entry* entry, statements_.find(sql));
+  KEEL_TRY(StatementCache::Entry * entry, statements_.find(sql));
   if (rows == nullptr) return entry->statement.run(values);
   KEEL_TRY_VOID(entry->statement.run(values, *rows));
   rows->capture_names(entry->statement.handle());

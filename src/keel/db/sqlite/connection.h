@@ -4,8 +4,8 @@
 // memory-mapping off, defensive, schema not trusted.
 //
 // Errors:   AlreadyExists (unique, primary key), Conflict (foreign key, a deferred one too; busy snapshot),
-//           InvalidArgument (check, not null, type, wrong SQL), Unavailable (busy, locked, read-only, cannot open, I/O),
-//           ResourceExhausted (disk full, too big, no memory), DataLoss (corrupt, not a data base), Cancelled
+//           InvalidArgument (check, not null, type, wrong SQL), Unavailable (busy, locked, read-only, cannot open,
+//           I/O), ResourceExhausted (disk full, too big, no memory), DataLoss (corrupt, not a data base), Cancelled
 //           (interrupted). The message is SQLite's.
 // Threads:  one at a time.  Lifetime: outlives its statements.
 
@@ -34,14 +34,14 @@ enum class Synchronous : std::uint8_t {
 };
 
 struct ConnectionOptions {
-  std::string path = {};                         // The file; ":memory:" is for tests of one connection.
+  std::string path = {};  // The file; ":memory:" is for tests of one connection.
   Access access = Access::ReadWrite;
   Synchronous synchronous = Synchronous::Full;
-  Duration busy_timeout = 5_s;                   // How long to wait for another process's lock.
-  int cache_kib = 4096;                          // Pages kept per connection: more memory, fewer reads.
-  int statements_max = 128;                      // Prepared statements kept.
-  int checkpoint_pages = 1000;                   // A commit that leaves more pages in the WAL moves them to the file.
-  const char* vfs = nullptr;                     // A registered VFS: tests.
+  Duration busy_timeout = 5_s;  // How long to wait for another process's lock.
+  int cache_kib = 4096;         // Pages kept per connection: more memory, fewer reads.
+  int statements_max = 128;     // Prepared statements kept.
+  int checkpoint_pages = 1000;  // A commit that leaves more pages in the WAL moves them to the file.
+  const char* vfs = nullptr;    // A registered VFS: tests.
 };
 
 class Connection {

@@ -51,10 +51,10 @@ TEST_F(SqliteConnection, constraint_errors_say_what_to_do_next) {
 }
 
 TEST_F(SqliteConnection, wrong_text_is_an_invalid_argument) {
-  for (const char* text : {"selec 1", "select nothing from t", "", "  -- only a comment", "select 1; select 2",
-                           "select $2", "select $name", "select ?1", "select :name", "begin", "BEGIN immediate",
-                           "/* x */ commit", "pragma user_version", "attach 'x' as y", "vacuum", "savepoint x",
-                           "rollback;", "end"}) {
+  for (const char* text :
+       {"selec 1", "select nothing from t", "", "  -- only a comment", "select 1; select 2", "select $2",
+        "select $name", "select ?1", "select :name", "begin", "BEGIN immediate", "/* x */ commit",
+        "pragma user_version", "attach 'x' as y", "vacuum", "savepoint x", "rollback;", "end"}) {
     auto statement = connection->prepare(text);
     ASSERT_FALSE(statement.has_value()) << text;
     EXPECT_EQ(statement.error().code(), Code::InvalidArgument) << text;

@@ -56,7 +56,8 @@ struct Database::State {
   Result<Reader*> reader() {
     io::Loop* loop = io::Loop::current();
     const void* owner = loop != nullptr ? static_cast<const void*>(loop) : &recent;
-    if (recent.database == number && recent.owner == owner) [[likely]] return recent.reader;
+    if (recent.database == number && recent.owner == owner) [[likely]]
+      return recent.reader;
     return reader_of(loop);
   }
 
@@ -224,7 +225,7 @@ class DatabaseCall final : public Leaf {
     return result;
   }
   Result<> run_on(Connection& connection) noexcept {
-    KEEL_TRY(sqlite::StatementCache::Entry* entry, connection.statements().find(sql));
+    KEEL_TRY(sqlite::StatementCache::Entry * entry, connection.statements().find(sql));
     rows.clear();
     KEEL_TRY_VOID(entry->statement.run(values, rows, state_.options.rows_bytes_max));
     rows.capture_names(entry->statement.handle());
@@ -321,7 +322,7 @@ Task<Written> Database::execute_values(Sql sql, Arguments arguments, std::uint64
 
 Result<std::size_t> Database::read_values_now(Sql sql, std::span<const Value> values,
                                               FunctionRef<void(const Row&)> on_row) {
-  KEEL_TRY(Reader* reader, state_->reader());
+  KEEL_TRY(Reader * reader, state_->reader());
   Rows rows = reader->take_rows();
   Result<Reader::Outcome> outcome = reader->read(sql, values, rows);
   Result<std::size_t> result = rows.count();

@@ -20,7 +20,8 @@
 // Errors:    those of sqlite/connection.h; NotFound (query_one without a row); ResourceExhausted (queue or pool full,
 //            result too large); Unavailable (closing; after an I/O error or full disk: outcome unknown).
 // Ownership: arguments are copied before the call returns; row callbacks are borrowed until the task completes and are
-//            named on the line before, not written inside the awaiting expression (a compiler defect, task/compiler_test.cc).
+//            named on the line before, not written inside the awaiting expression (a compiler defect,
+//            task/compiler_test.cc).
 // Lifetime:  outlives its tasks. Loops that have read have stopped when it is destroyed.
 // Threads:   any thread; tasks on executors.
 // Cancel:    a write that waits is taken back and did not happen; one that has begun is completed first. A read on the
@@ -49,20 +50,20 @@ class Loop;
 namespace keel::db {
 
 struct DatabaseOptions {
-  std::string path = "data/app.db";     // The file; its folder exists. In memory is not offered: connections share it.
-  std::string migrations = {};          // A folder of NNNN_name.sql, applied by open(); empty: none (migrations.h).
+  std::string path = "data/app.db";  // The file; its folder exists. In memory is not offered: connections share it.
+  std::string migrations = {};       // A folder of NNNN_name.sql, applied by open(); empty: none (migrations.h).
   sqlite::Synchronous synchronous = sqlite::Synchronous::Full;
-  Duration busy_timeout = 5_s;          // Waiting for other processes.
-  int cache_kib = 4096;                 // Per connection.
-  int statements_max = 128;             // Prepared statements per connection.
-  int checkpoint_pages = 1000;          // See ConnectionOptions.
-  int pool_size = 2;                    // Threads, each with a connection, for reads that are too long for a loop.
-  std::size_t pool_queued_max = 1024;   // Reads that may wait for them.
-  int loop_steps_max = 20'000;          // Budget of a read on the loop, well below 1 ms. 0: all reads on the pool.
+  Duration busy_timeout = 5_s;         // Waiting for other processes.
+  int cache_kib = 4096;                // Per connection.
+  int statements_max = 128;            // Prepared statements per connection.
+  int checkpoint_pages = 1000;         // See ConnectionOptions.
+  int pool_size = 2;                   // Threads, each with a connection, for reads that are too long for a loop.
+  std::size_t pool_queued_max = 1024;  // Reads that may wait for them.
+  int loop_steps_max = 20'000;         // Budget of a read on the loop, well below 1 ms. 0: all reads on the pool.
   std::size_t loop_rows_bytes_max = 256 * 1024;  // A larger result is read on the pool.
   std::size_t rows_bytes_max = 64u << 20;        // A larger result is an error.
   sqlite::WriterOptions writer = {};
-  const char* vfs = nullptr;            // See ConnectionOptions.
+  const char* vfs = nullptr;  // See ConnectionOptions.
 };
 
 struct DatabaseStats {

@@ -361,8 +361,8 @@ TEST_F(SqliteDatabase, a_statement_that_needed_a_savepoint_once_has_one_from_the
 
 Task<> add_half(Database& database, int& outcome) {
   // The second row is taken already; `or fail` keeps the first one.
-  Result<Written> written = co_await attempt(
-      database.execute("insert or fail into users (name) select 'half' union all select 'a'"));
+  Result<Written> written =
+      co_await attempt(database.execute("insert or fail into users (name) select 'half' union all select 'a'"));
   outcome = written ? 0 : failed(written.error().code());
 }
 Task<> group_around_a_half(Database& database, std::vector<int>& outcomes) {
@@ -604,8 +604,8 @@ Task<> write_and_read_back(Database& database, std::string prefix, int rounds, i
   for (int i = 0; i < rounds; ++i) {
     const std::string name = prefix + std::to_string(i);
     auto written = co_await database.execute("insert into users (name) values ($1)", name);
-    auto found = co_await database.query_optional<std::string>("select name from users where id = $1",
-                                                               written.last_insert_id);
+    auto found =
+        co_await database.query_optional<std::string>("select name from users where id = $1", written.last_insert_id);
     if (found != name) ++wrong;
   }
 }
@@ -623,8 +623,8 @@ TEST_F(SqliteDatabase, every_loop_reads_its_own_writes_while_all_write) {
   for (int i = 0; i < 3; ++i) {
     threads.emplace_back([this, i, &wrong] {
       OwnLoop other;
-      auto result = other.run(many_writers(*database, std::string(1, static_cast<char>('a' + i)),
-                                           wrong[static_cast<std::size_t>(i)]));
+      auto result = other.run(
+          many_writers(*database, std::string(1, static_cast<char>('a' + i)), wrong[static_cast<std::size_t>(i)]));
       EXPECT_TRUE(result.has_value()) << result.error().describe();
     });
   }

@@ -19,8 +19,7 @@ using testing::OwnLoop;
 Task<> write_rows(Database& database, TraceVfs& vfs, int client, int rounds, std::vector<std::string>& acknowledged) {
   for (int i = 0; i < rounds; ++i) {
     const std::string token = "<client " + std::to_string(client) + " row " + std::to_string(i) + ">";
-    Result<Written> written =
-        co_await attempt(database.execute("insert into rows (token) values ($1)", token));
+    Result<Written> written = co_await attempt(database.execute("insert into rows (token) values ($1)", token));
     if (!written) {
       EXPECT_EQ(written.error().code(), Code::Unavailable) << written.error().describe();
       continue;

@@ -68,8 +68,6 @@ bool configure() noexcept {
 
 }  // namespace
 
-void use_pool_memory() noexcept {
-  [[maybe_unused]] static const bool configured = configure();
-}
+void use_pool_memory() noexcept { [[maybe_unused]] static const bool configured = configure(); }
 
 }  // namespace keel::db::sqlite

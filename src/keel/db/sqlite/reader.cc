@@ -34,7 +34,7 @@ void Reader::give_rows(Rows&& rows) noexcept {
 }
 
 Result<Reader::Outcome> Reader::read(Sql sql, std::span<const Value> values, Rows& rows) {
-  KEEL_TRY(StatementCache::Entry* entry, connection_->statements().find(sql));
+  KEEL_TRY(StatementCache::Entry * entry, connection_->statements().find(sql));
   if (!entry->statement.is_readonly()) return Outcome::Writes;
   if (steps_max_ == 0) return Outcome::OverBudget;
   if (entry->budget_exceeded >= tries_max) {
@@ -67,7 +67,8 @@ Result<> Reader::begin_snapshot() {
   // Asked before the snapshot begins: everything acknowledged by now is in it.
   const std::uint64_t committed = writer_.committed();
   if (open_) {
-    if (seen_ == committed) [[likely]] return {};
+    if (seen_ == committed) [[likely]]
+      return {};
     end_snapshot();
     snapshots_renewed.add();
   }

@@ -1,8 +1,8 @@
 // keel/db/sqlite/reader.h — reads of one loop: a connection, and a snapshot that the reads of one turn share.
 //
 // The snapshot begins with the first read of a turn and ends before the loop harvests again (Loop::defer). It is
-// begun anew as soon as the writer has committed meanwhile, so no read is older than any acknowledged write. On a thread
-// without a loop each read has its own.
+// begun anew as soon as the writer has committed meanwhile, so no read is older than any acknowledged write. On a
+// thread without a loop each read has its own.
 //
 // A read that takes more than `steps_max` steps of SQLite's virtual machine is interrupted and gives nothing; one that
 // did so twice is not tried again. `steps_max` 0: no read is tried.
@@ -53,10 +53,10 @@ class Reader {
   Rows take_rows() noexcept { return std::move(spare_); }
   void give_rows(Rows&& rows) noexcept;
 
-  OwnCounter reads;            // Completed here.
-  OwnCounter budget_exceeded;  // Interrupted, or too many bytes.
-  OwnCounter known_long;       // Not tried, because it was too long twice.
-  OwnCounter snapshots;        // Begun.
+  OwnCounter reads;              // Completed here.
+  OwnCounter budget_exceeded;    // Interrupted, or too many bytes.
+  OwnCounter known_long;         // Not tried, because it was too long twice.
+  OwnCounter snapshots;          // Begun.
   OwnCounter snapshots_renewed;  // Of these: because of a commit within a turn.
 
  private:

@@ -37,8 +37,8 @@ struct Fixture {
 
 Task<> insert_some(Database& database, int rows) {
   for (int i = 0; i < rows; ++i) {
-    co_await database.execute("insert into users (name, email, age) values ($1, $2, $3)", "alice",
-                              "alice@example.com", i);
+    co_await database.execute("insert into users (name, email, age) values ($1, $2, $3)", "alice", "alice@example.com",
+                              i);
   }
 }
 Task<> insert_by(Database& database, int clients, int rows) {

@@ -46,7 +46,8 @@ Result<> Statement::bind(std::span<const Value> values) {
         code = sqlite3_bind_blob64(statement_, index, value.bytes, value.size, SQLITE_STATIC);
         break;
     }
-    if (code != SQLITE_OK) [[unlikely]] return std::unexpected(error_of(sqlite3_db_handle(statement_), code));
+    if (code != SQLITE_OK) [[unlikely]]
+      return std::unexpected(error_of(sqlite3_db_handle(statement_), code));
   }
   return {};
 }

@@ -39,7 +39,7 @@ Result<StatementCache::Entry*> StatementCache::find(Sql sql) {
     used_.push_back(*address.entry);
     return address.entry;
   }
-  KEEL_TRY(Entry* entry, find(text));
+  KEEL_TRY(Entry * entry, find(text));
   address = {text.data(), text.size(), entry};
   return entry;
 }

@@ -30,7 +30,7 @@ class StatementCache {
     Statement statement;
     std::string text;
     std::uint64_t hash = 0;
-    int budget_exceeded = 0;  // The reader's: how often it ran out of its budget.
+    int budget_exceeded = 0;       // The reader's: how often it ran out of its budget.
     bool needs_savepoint = false;  // The writer's: it does not undo itself.
   };
 

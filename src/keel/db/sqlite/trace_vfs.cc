@@ -103,10 +103,25 @@ void barrier(sqlite3_file* f) { below(f)->pMethods->xShmBarrier(below(f)); }
 int unmap_shared(sqlite3_file* f, int remove) { return below(f)->pMethods->xShmUnmap(below(f), remove); }
 
 // Version 2: shared memory for the WAL, no memory-mapped reads.
-const sqlite3_io_methods methods = {2,           &close_file,    &read_file,   &write_file, &truncate_file,
-                                    &sync_file,  &file_size,     &lock_file,   &unlock_file, &check_lock,
-                                    &control_file, &sector_size, &characteristics, &map_shared, &lock_shared,
-                                    &barrier,    &unmap_shared,  nullptr,      nullptr};
+const sqlite3_io_methods methods = {2,
+                                    &close_file,
+                                    &read_file,
+                                    &write_file,
+                                    &truncate_file,
+                                    &sync_file,
+                                    &file_size,
+                                    &lock_file,
+                                    &unlock_file,
+                                    &check_lock,
+                                    &control_file,
+                                    &sector_size,
+                                    &characteristics,
+                                    &map_shared,
+                                    &lock_shared,
+                                    &barrier,
+                                    &unmap_shared,
+                                    nullptr,
+                                    nullptr};
 
 int open_file(sqlite3_vfs* vfs, sqlite3_filename name, sqlite3_file* f, int flags, int* out) {
   State& state = state_of(vfs);

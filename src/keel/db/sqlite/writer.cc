@@ -144,7 +144,7 @@ Result<> Writer::run(Write& write) noexcept {
       return fail(Code::Internal, "exception of an unknown type");
     }
   }
-  KEEL_TRY(StatementCache::Entry* entry, connection_->statements().find(*write.sql));
+  KEEL_TRY(StatementCache::Entry * entry, connection_->statements().find(*write.sql));
   Statement& statement = entry->statement;
   const std::int64_t before = connection_->total_changes();
   connection_->forget_last_insert_id();

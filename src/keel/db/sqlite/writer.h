@@ -48,7 +48,7 @@ struct Write : Link {
   FunctionRef<Result<>(Connection&)>* body = nullptr;
   std::uint64_t transaction = 0;  // Of Begin: out. Of others: the interactive transaction they belong to, or 0.
   Executor* home = nullptr;
-  Job* done = nullptr;            // Posted to `home`.
+  Job* done = nullptr;  // Posted to `home`.
   Written written;
   Result<> result;
 };
@@ -121,8 +121,8 @@ class Writer {
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   Writes queue_;
-  Writes held_queue_;          // Of the interactive transaction.
-  std::uint64_t held_ = 0;     // Which holds the writer; 0: none.
+  Writes held_queue_;       // Of the interactive transaction.
+  std::uint64_t held_ = 0;  // Which holds the writer; 0: none.
   bool dropped_ = false;
   std::uint64_t transactions_begun_ = 0;
   bool stopping_ = false;

@@ -16,9 +16,7 @@ struct Server::Metrics {
     at.by_class[number(status) / 100 - 1].add();
     at.took.observe(took);
   }
-  void count_refused(Status status) noexcept {
-    refused[number(status) >= 500].add();
-  }
+  void count_refused(Status status) noexcept { refused[number(status) >= 500].add(); }
 
   struct Route {
     metrics::Counter by_class[5];
