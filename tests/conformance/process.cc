@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 
 #include "keel/base/check.h"
@@ -49,7 +50,10 @@ Process::~Process() {
 void Process::read_ports(int from) {
   std::string line;
   pollfd readable{.fd = from, .events = POLLIN, .revents = 0};
-  while (!line.ends_with('\n') && ::poll(&readable, 1, 20'000) > 0) {
+  while (!line.ends_with('\n')) {
+    const int ready = ::poll(&readable, 1, 20'000);
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) return;
     char bytes[256];
     const ssize_t got = ::read(from, bytes, sizeof bytes);
     if (got <= 0) return;
@@ -70,7 +74,8 @@ std::optional<int> Process::wait(Duration timeout) {
   if (ended_) return ended_;
   const int handle = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
   pollfd ended{.fd = handle, .events = POLLIN, .revents = 0};
-  ::poll(&ended, 1, static_cast<int>(timeout.count_ns() / 1'000'000));
+  while (::poll(&ended, 1, static_cast<int>(timeout.count_ns() / 1'000'000)) < 0 && errno == EINTR) {
+  }
   ::close(handle);
   int status = 0;
   if (::waitpid(pid_, &status, WNOHANG) == pid_) {

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <cstdio>
 #include <span>
 
 #include "keel/base/check.h"
@@ -42,7 +41,15 @@ int connect_to(std::uint16_t port) {
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) std::perror("DEBUG connect");
+  int error = ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
+  if (error == EINTR) {  // It goes on by itself: connect(2) must not be called again.
+    pollfd connected{.fd = fd, .events = POLLOUT, .revents = 0};
+    while (::poll(&connected, 1, 5000) < 0 && errno == EINTR) {
+    }
+    socklen_t size = sizeof error;
+    ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
+  }
+  KEEL_CHECK(error == 0, "the server listens");
   return fd;
 }
 
@@ -85,7 +92,9 @@ void read_until(std::span<Exchange> part, std::span<const Socket> sockets, Insta
     const std::int64_t left_ns = (until - Host::system().now()).count_ns();
     if (waiting.empty() || left_ns < 0) return;
     const timespec left{.tv_sec = left_ns / 1'000'000'000, .tv_nsec = left_ns % 1'000'000'000};
-    if (::ppoll(waiting.data(), waiting.size(), &left, nullptr) <= 0) return;
+    const int ready = ::ppoll(waiting.data(), waiting.size(), &left, nullptr);
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) return;
     for (std::size_t i = 0; i < waiting.size(); ++i) {
       if (waiting[i].revents != 0) take(part[which[i]], sockets[which[i]]);
     }
