@@ -25,8 +25,8 @@ constexpr std::size_t receive_bytes = 64 * 1024;
 // What is held is copied up to this size; above it the whole buffer is given away.
 constexpr std::uint32_t copied_bytes_max = 4096;
 constexpr int events_max = 512;
-// How much one stream or listener may take before the others get their turn.
-constexpr int reads_per_turn = 16;
+// How much one stream or listener may take before the others get their turn: 128 KiB are thousands of small requests.
+constexpr int reads_per_turn = 2;
 constexpr int accepts_per_turn = 256;
 
 class EpollEngine final : public Engine {
