@@ -20,6 +20,8 @@ namespace {
 
 // Bodies up to this are copied behind their head, so that pipelined answers leave together.
 constexpr std::size_t copied_body_max = 32 * 1024;
+// How many requests of one connection are answered before the others have their turn.
+constexpr int requests_per_turn = 64;
 constexpr Duration linger_timeout = 1_s;
 constexpr std::uint32_t linger_bytes_max = 1024 * 1024;
 constexpr std::string_view too_large = "the body is larger than this server accepts";
@@ -134,13 +136,26 @@ void Connection::process_kept() {
   if (in_.empty()) in_.release();
 }
 
+// The connection's next share of the worker.
+void Connection::go_on() {
+  yields_ = false;
+  if (phase_ == Phase::Ending) return free_if_quiet();
+  if (can_process()) process_kept();
+  settle();
+}
+
 bool Connection::can_process() const noexcept {
-  return phase_ == Phase::Head && !close_ && large_.empty() && out_.size() < acceptor_.limits().pipeline_bytes_max;
+  return phase_ == Phase::Head && !close_ && !yields_ && large_.empty() &&
+         out_.size() < acceptor_.limits().pipeline_bytes_max;
 }
 
 // Takes whole requests off the front of `rest` and answers them; returns what has to be kept.
 std::string_view Connection::process(std::string_view rest) {
-  while (!rest.empty()) {
+  for (int answered = 0; !rest.empty(); ++answered) {
+    if (answered == requests_per_turn && can_process()) {
+      yields_ = true;
+      acceptor_.loop_.post(turn_);
+    }
     if (!can_process()) {
       if (close_) return {};  // Nothing behind a last request is looked at.
       kept_ready_ = true;
@@ -448,7 +463,7 @@ void Connection::settle() {
     if (!kept_ready_ || !can_process()) break;
     process_kept();
   }
-  if (phase_ == Phase::Head && !send_.pending && out_.empty()) {
+  if (phase_ == Phase::Head && !send_.pending && out_.empty() && !yields_) {
     if (close_) return linger_or_end();
     if (peer_done_) return end();
   }
@@ -531,7 +546,7 @@ void Connection::end() {
 }
 
 void Connection::free_if_quiet() {
-  if (receive_.pending || send_.pending || active_ != nullptr) return;
+  if (receive_.pending || send_.pending || active_ != nullptr || yields_) return;
   acceptor_.engine_.close(receive_.fd);
   Acceptor& acceptor = acceptor_;
   unlink();

@@ -19,6 +19,7 @@
 #include "keel/base/list.h"
 #include "keel/base/member.h"
 #include "keel/base/wheel.h"
+#include "keel/exec/executor.h"
 #include "keel/http/parser.h"
 #include "keel/http/response.h"
 #include "keel/http/router.h"
@@ -47,6 +48,7 @@ class Connection final : public Link {
   void received();
   void sent();
   void timed_out();
+  void go_on();
 
   void take(std::string_view bytes);
   void process_kept();
@@ -78,6 +80,7 @@ class Connection final : public Link {
   Member<io::Receive, Connection, &Connection::received> receive_{*this};
   Member<io::Send, Connection, &Connection::sent> send_{*this};
   Member<Timer, Connection, &Connection::timed_out> timer_{*this};
+  Member<Job, Connection, &Connection::go_on> turn_{*this};
   Buffer in_;      // Bytes that wait: a head or chunk cut short, or requests behind one in progress.
   Buffer out_;     // Answers not handed to send_ yet.
   Buffer flight_;  // What send_ is sending.
@@ -93,6 +96,7 @@ class Connection final : public Link {
   bool close_ = false;        // After what is in out_.
   bool peer_done_ = false;    // It has finished writing, or is gone.
   bool peer_closes_ = false;  // It asked for the close: nothing more will come.
+  bool yields_ = false;       // turn_ is posted: it has had its share of this turn.
   bool kept_ready_ = false;   // in_ may hold a whole request.
   bool large_flies_ = false;  // large_ is a part of what send_ is sending.
 };

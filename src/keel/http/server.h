@@ -36,10 +36,10 @@ namespace keel::http {
 class Acceptor;
 
 struct Limits {
-  HeadLimits head;                              // Bytes and number of header fields: 431; of the target: 414.
-  std::size_t body_bytes_max = 1024 * 1024;     // Of a decoded body: 413. Memory per request grows as it arrives.
-  std::size_t pipeline_bytes_max = 256 * 1024;  // Unsent answers of a connection before reading stops.
-  std::uint32_t connections_max = 10'000;       // Per server, shared evenly by workers; above it, accepting stops.
+  HeadLimits head;                             // Bytes and number of header fields: 431; of the target: 414.
+  std::size_t body_bytes_max = 1024 * 1024;    // Of a decoded body: 413. Memory per request grows as it arrives.
+  std::size_t pipeline_bytes_max = 64 * 1024;  // Unsent answers of a connection before reading stops.
+  std::uint32_t connections_max = 10'000;      // Per server, shared evenly by workers; above it, accepting stops.
   std::uint32_t requests_per_connection_max = 1'000'000;  // Then Connection: close.
   Duration header_timeout = 10_s;   // From the first byte of a head to its last: 408. Absolute, not per byte.
   Duration body_timeout = 30_s;     // For a whole body: 408.

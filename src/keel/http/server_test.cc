@@ -450,6 +450,23 @@ TEST_P(Servers, answer_pipelined_requests_in_order_whatever_answers_them) {
   for (std::size_t i = 0; i < list.size(); ++i) EXPECT_EQ(list[i].body, expected[i]) << i;
 }
 
+TEST_P(Servers, answer_hundreds_of_pipelined_requests_in_shares_also_when_the_peer_has_finished) {
+  start();
+  std::string wire;
+  for (int i = 0; i < 500; ++i) wire += get("/n/" + std::to_string(i));
+  Peer& many = peer();
+  many.send(wire);
+  many.finish_writing();
+  Peer& few = peer();
+  few.send(get("/n/7"));
+
+  ASSERT_TRUE(has_replies(few, 1));
+  ASSERT_TRUE(has_replies(many, 500));
+  const auto list = many.all();
+  for (std::size_t i = 0; i < list.size(); ++i) ASSERT_EQ(list[i].body, "n=" + std::to_string(i));
+  EXPECT_TRUE(until([&] { return many.has_ended(); }));
+}
+
 TEST_P(Servers, answer_a_request_that_arrives_with_the_end_of_a_body_for_a_task) {
   start();
   Peer& one = peer();

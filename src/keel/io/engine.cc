@@ -25,7 +25,8 @@ Result<> prepare_listener(int fd, const Address& address, const ListenOptions& o
     if (options.reuse_port) KEEL_TRY_VOID(set_option(fd, SOL_SOCKET, SO_REUSEPORT, "setsockopt SO_REUSEPORT"));
     // Accepted sockets inherit it: no system call per connection.
     if (options.no_delay) KEEL_TRY_VOID(set_option(fd, IPPROTO_TCP, TCP_NODELAY, "setsockopt TCP_NODELAY"));
-    if (address.family() == AF_INET6) KEEL_TRY_VOID(set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, "setsockopt IPV6_V6ONLY"));
+    if (address.family() == AF_INET6)
+      KEEL_TRY_VOID(set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, "setsockopt IPV6_V6ONLY"));
   }
   if (options.send_buffer_bytes > 0) {
     KEEL_TRY_VOID(set_option(fd, SOL_SOCKET, SO_SNDBUF, "setsockopt SO_SNDBUF", options.send_buffer_bytes));
@@ -78,9 +79,9 @@ Address system_local_address(int fd) noexcept { return name_of(fd, getsockname);
 Address system_peer_address(int fd) noexcept { return name_of(fd, getpeername); }
 
 bool is_transient_accept_error(int number) noexcept {
-  return number == EINTR || number == ECONNABORTED || number == EPROTO || number == ENETDOWN || number == EHOSTUNREACH ||
-         number == ENETUNREACH || number == ENOPROTOOPT || number == EHOSTDOWN || number == EOPNOTSUPP ||
-         number == ENONET;
+  return number == EINTR || number == ECONNABORTED || number == EPROTO || number == ENETDOWN ||
+         number == EHOSTUNREACH || number == ENETUNREACH || number == ENOPROTOOPT || number == EHOSTDOWN ||
+         number == EOPNOTSUPP || number == ENONET;
 }
 
 bool is_exhaustion(int number) noexcept {

@@ -183,14 +183,14 @@ class EpollEngine final : public Engine {
 
  private:
   struct Descriptor {
-    Op* in = nullptr;               // The pending Receive or Accept.
-    Op* out = nullptr;              // The pending Send or Connect.
-    std::uint32_t generation = 0;   // Events of an earlier descriptor of the same number are stale.
-    std::int16_t family = 0;        // 0: not known yet.
+    Op* in = nullptr;              // The pending Receive or Accept.
+    Op* out = nullptr;             // The pending Send or Connect.
+    std::uint32_t generation = 0;  // Events of an earlier descriptor of the same number are stale.
+    std::int16_t family = 0;       // 0: not known yet.
     bool registered = false;
     bool out_wanted = false;
-    bool readable = false;          // There may be something to read that nobody has read.
-    bool hung_up = false;           // RDHUP, HUP or ERR was seen: read on to 0 or error.
+    bool readable = false;  // There may be something to read that nobody has read.
+    bool hung_up = false;   // RDHUP, HUP or ERR was seen: read on to 0 or error.
   };
   static constexpr std::uint64_t wake_key = ~std::uint64_t{0};
   static constexpr std::uint64_t timer_key = wake_key - 1;
@@ -199,12 +199,13 @@ class EpollEngine final : public Engine {
 
   Descriptor& descriptor(int fd) noexcept {
     const auto index = static_cast<std::size_t>(fd);
-    if (index >= descriptors_.size()) [[unlikely]] descriptors_.resize(std::max(index + 1, descriptors_.size() * 2));
+    if (index >= descriptors_.size()) [[unlikely]]
+      descriptors_.resize(std::max(index + 1, descriptors_.size() * 2));
     return descriptors_[index];
   }
 
-  // One timer for all waits, moved only to an earlier time: a time-out given with each wait would cost the kernel a timer
-  // started and stopped each time. One that comes too early makes wait() return for nothing, and is set again.
+  // One timer for all waits, moved only to an earlier time: a time-out given with each wait would cost the kernel a
+  // timer started and stopped each time. One that comes too early makes wait() return for nothing, and is set again.
   void set_timeout(Instant at) noexcept {
     timeout_at_ = at;
     itimerspec when{};

@@ -24,15 +24,15 @@ namespace {
 
 constexpr unsigned submission_entries = 1024;
 constexpr unsigned completion_entries = 8192;
-constexpr unsigned buffers_max = 2048;    // A power of two: the size of the buffer ring.
-constexpr unsigned buffers_first = 128;   // How many the kernel gets at the start; more when it runs out.
+constexpr unsigned buffers_max = 2048;   // A power of two: the size of the buffer ring.
+constexpr unsigned buffers_first = 128;  // How many the kernel gets at the start; more when it runs out.
 constexpr std::size_t buffer_bytes = 4096;
 // Buffers begin at different cache sets: with a stride of 4096 the first lines of all of them would share one.
 constexpr std::size_t buffer_stride = buffer_bytes + 64;
 // How many may be out of the kernel's reach, held or waiting behind a pause; beyond it they are copied, so that the
 // connections nobody reads from do not make the worker deaf to all others.
 constexpr unsigned lent_max = buffers_max / 2;
-constexpr std::uint64_t ignore_key = 1;   // Completions nobody waits for: cancel, close.
+constexpr std::uint64_t ignore_key = 1;  // Completions nobody waits for: cancel, close.
 constexpr std::uint64_t wake_key = 2;
 constexpr std::uint64_t timeout_key = 3;
 
@@ -215,7 +215,8 @@ class UringEngine final : public Engine {
     if ((ring_.features & IORING_FEAT_NODROP) == 0) return fail(Code::Unsupported, "io_uring may lose completions");
     io_uring_register_ring_fd(&ring_);  // Saves a descriptor look-up per call; works without.
 
-    void* rings = mmap(nullptr, buffers_max * sizeof(io_uring_buf), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* rings =
+        mmap(nullptr, buffers_max * sizeof(io_uring_buf), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (rings == MAP_FAILED) return fail_errno("mmap", errno);
     buffer_ring_ = static_cast<io_uring_buf_ring*>(rings);
     void* memory = mmap(nullptr, buffers_max * buffer_stride, PROT_READ | PROT_WRITE,
