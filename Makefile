@@ -30,7 +30,7 @@ test:
 	@ctest --preset release -j$(jobs)
 
 bench:
-	@scripts/setup build bench
+	@scripts/setup build test bench
 	@cmake --preset release -DKEEL_BENCH=ON
 	@cmake --build build/release -j$(jobs)
 	@bench/run all --pairs 3 --seconds 1
