@@ -430,6 +430,7 @@ void Connection::flush() {
     send_.part_count = large_.empty() ? 1 : 2;
     large_flies_ = !large_.empty();
     send_began_ = acceptor_.loop_.now();
+    sent_seen_ = 0;
     if (!acceptor_.engine_.submit(send_)) return;
     finish_send();
   }
@@ -517,8 +518,15 @@ void Connection::watch() {
 
 void Connection::timed_out() {
   if (acceptor_.loop_.now() < deadline()) return watch();
+  const bool send_is_late = send_.pending && acceptor_.loop_.now() >= send_began_ + acceptor_.limits().send_timeout;
+  if (send_is_late && send_.sent != sent_seen_) {
+    // Slowly, but it takes what is sent.
+    sent_seen_ = send_.sent;
+    send_began_ = acceptor_.loop_.now();
+    return watch();
+  }
   acceptor_.tally.timeouts.add();
-  if (send_.pending && acceptor_.loop_.now() >= send_began_ + acceptor_.limits().send_timeout) return end();
+  if (send_is_late) return end();
   if (phase_ == Phase::Handling) return active_->run.stop(Code::DeadlineExceeded);
   if (phase_ == Phase::Body) free_active();
   if (phase_ == Phase::Body || (phase_ == Phase::Head && partial_ != nullptr)) {

@@ -90,6 +90,7 @@ class Connection final : public Link {
   Active* active_ = nullptr;
   Instant began_;  // When this phase began; in Head the idle time, or a head's first byte.
   Instant send_began_;
+  std::uint64_t sent_seen_ = 0;  // Of send_, when its time was up last.
   std::uint32_t requests_ = 0;
   std::uint32_t lingered_ = 0;
   Phase phase_ = Phase::Head;

@@ -44,7 +44,7 @@ struct Limits {
   Duration header_timeout = 10_s;   // From the first byte of a head to its last: 408. Absolute, not per byte.
   Duration body_timeout = 30_s;     // For a whole body: 408.
   Duration idle_timeout = 60_s;     // Between requests, and before the first: closed without a word.
-  Duration send_timeout = 30_s;     // For the peer to take what is sent: reset.
+  Duration send_timeout = 30_s;     // For the peer to take anything of what is sent: closed.
   Duration request_timeout = 30_s;  // For a Task handler: its deadline, inherited by what it awaits; then 504.
 };
 

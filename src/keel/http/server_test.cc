@@ -905,6 +905,25 @@ TEST_P(Servers, cut_a_peer_that_does_not_read) {
   EXPECT_EQ(server_->stats().timeouts, 1u);
 }
 
+TEST_P(Servers, leave_a_slow_peer_alone_while_it_takes_something) {
+  Limits limits;
+  // A real kernel tells of room in large steps only; there the whole answer leaves in time.
+  limits.send_timeout = GetParam() == Which::Sim ? 40_ms : 400_ms;
+  start(limits);
+  Peer& one = peer();
+  ASSERT_TRUE(until([&] { return one.is_connected(); }));
+  one.send(get("/large"));
+  for (int i = 0; i < 400 && one.all().empty(); ++i) {
+    one.pause();
+    pass(30_ms);
+    one.resume();
+    pass(2_ms);
+  }
+  ASSERT_TRUE(has_replies(one, 1));
+  EXPECT_EQ(one.all()[0].body.size(), large.size());
+  EXPECT_EQ(server_->stats().timeouts, 0u);
+}
+
 TEST_P(Servers, answer_504_when_a_handler_takes_too_long) {
   Limits limits;
   limits.request_timeout = 50_ms;

@@ -32,6 +32,7 @@ constexpr std::size_t buffer_stride = buffer_bytes + 64;
 // How many may be out of the kernel's reach, held or waiting behind a pause; beyond it they are copied, so that the
 // connections nobody reads from do not make the worker deaf to all others.
 constexpr unsigned lent_max = buffers_max / 2;
+constexpr std::size_t whole_send_max = 64 * 1024;
 constexpr std::uint64_t ignore_key = 1;  // Completions nobody waits for: cancel, close.
 constexpr std::uint64_t wake_key = 2;
 constexpr std::uint64_t timeout_key = 3;
@@ -268,16 +269,20 @@ class UringEngine final : public Engine {
   }
   void arm_send(Send& op) noexcept {
     io_uring_sqe* sqe = entry();
+    std::size_t left = 0;
+    for (std::uint32_t i = 0; i < op.part_count; ++i) left += op.parts[i].iov_len;
+    // The kernel sends a small one to its end by itself; of a large one we hear how far it has come.
+    const int flags = MSG_NOSIGNAL | (left <= whole_send_max ? MSG_WAITALL : 0);
     if (op.part_count == 1) {
       // The length of an entry has 32 bits; sent() sends the rest.
-      const std::size_t size = std::min<std::size_t>(op.parts->iov_len, 1u << 30);
-      io_uring_prep_send(sqe, op.fd, op.parts->iov_base, size, MSG_WAITALL | MSG_NOSIGNAL);
+      const std::size_t size = std::min<std::size_t>(left, 1u << 30);
+      io_uring_prep_send(sqe, op.fd, op.parts->iov_base, size, flags);
     } else {
       static_assert(sizeof(msghdr) <= sizeof op.scratch);
       auto* message = new (op.scratch) msghdr{};
       message->msg_iov = op.parts;
       message->msg_iovlen = op.part_count;
-      io_uring_prep_sendmsg(sqe, op.fd, message, MSG_WAITALL | MSG_NOSIGNAL);
+      io_uring_prep_sendmsg(sqe, op.fd, message, static_cast<unsigned>(flags));
     }
     arm(sqe, op);
   }
