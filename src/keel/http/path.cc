@@ -126,8 +126,9 @@ Result<> PathTree::add(std::string_view pattern, std::uint32_t id) {
     is_static = false;
     std::uint32_t& name = segment.kind == Segment::Param ? nodes_[node].param_name : nodes_[node].rest_name;
     if (!same_name(name, segment.text)) {
-      return refuse(Code::Conflict, pattern,
-                    "{" + std::string(segment.text) + "} stands where another pattern has {" + names_[name] + "}");
+      std::string why = "{";
+      why.append(segment.text).append("} stands where another pattern has {").append(names_[name]).append("}");
+      return refuse(Code::Conflict, pattern, why);
     }
     if (name == none) {
       name = static_cast<std::uint32_t>(names_.size());
