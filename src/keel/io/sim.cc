@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "keel/base/check.h"
+#include "keel/io/internal/seeded.h"
 
 namespace keel::sim {
 namespace {
@@ -23,39 +24,6 @@ constexpr std::uint16_t first_ephemeral_port = 32768;
 constexpr std::size_t piece_bytes_max = 16 * 1024;
 constexpr std::size_t read_bytes_max = 64 * 1024;
 constexpr int idle_turns_max = 3;
-
-std::uint64_t mix(std::uint64_t x) noexcept {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
-
-std::uint64_t hash_bytes(std::uint64_t hash, std::string_view bytes) noexcept {
-  while (bytes.size() >= 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, bytes.data(), 8);
-    hash = (hash ^ word) * 0x9e3779b97f4a7c15;
-    hash ^= hash >> 29;
-    bytes.remove_prefix(8);
-  }
-  for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return mix(hash);
-}
-
-// SplitMix64 by S. Vigna (public domain).
-struct Random {
-  std::uint64_t state;
-  std::uint64_t next() noexcept { return mix(state += 0x9e3779b97f4a7c15); }
-  // 0 <= result < bound.
-  std::uint64_t below(std::uint64_t bound) noexcept { return bound == 0 ? 0 : next() % bound; }
-  bool chance(double probability) noexcept {
-    return probability > 0 && static_cast<double>(next() >> 11) * 0x1p-53 < probability;
-  }
-  Duration between(Duration low, Duration high) noexcept {
-    const std::int64_t span = std::max<std::int64_t>(0, (high - low).count_ns());
-    return low + Duration::nanoseconds(static_cast<std::int64_t>(below(static_cast<std::uint64_t>(span) + 1)));
-  }
-};
 
 bool is_wildcard(const Address& address) noexcept {
   if (address.family() == AF_INET) {

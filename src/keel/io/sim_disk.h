@@ -1,0 +1,118 @@
+// keel/io/sim_disk.h — a disk in memory that forgets what was not synced, and fails on purpose.
+//
+//   sim::Disk disk(seed);
+//   const int file = disk.open("/data/log", true);
+//   disk.write(file, "begun", 0);
+//   disk.sync(file);
+//   disk.sync_folder("/data/log");             // without this the file itself may be gone
+//   disk.power_off();                          // everything fails with EIO from here on
+//   disk.power_on();                           // what was synced is there; of the rest, what the seed says
+//
+// Written bytes are in the cache until sync(). At a power loss each 4 KiB page that was not synced is kept, lost or
+// torn into 512-byte sectors that are old or new, apart from the others; where the file had not reached before, a lost
+// sector is zeros or garbage. The size is the old one, the new one or a page boundary between. A file's name belongs to
+// its folder: that it was made, removed or renamed is durable after sync_folder() only. This is harsher than ext4,
+// whose fsync of a new file keeps the name, and what fsync(2) promises. The kernel may write a page early
+// (DiskFaults::write_back).
+//
+// A sync that fails leaves each page either written or dropped, and no page is written by a later sync unless it was
+// written to again; a dropped page reads as new or, thrown out of the cache, as old ("fsyncgate").
+//
+// Folders are the part of a path before its last '/'; they need not be made.
+//
+// Result:   of every operation: 0 or what is said there, or -errno.
+// Threads:  one.
+// Cost:     two copies of each file; the trace hashes what is written. For tests.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace keel::sim {
+
+// Probabilities, none by default.
+struct DiskFaults {
+  double read_error = 0;  // Per read: EIO.
+  double write_error =
+      0;                  // Per write, truncate, make, remove and rename: EIO; of a write some of it may have happened.
+  double sync_error = 0;  // Per sync of a file or a folder: EIO.
+  double short_write = 0;  // Per write: less than all.
+  double write_back = 0;   // Per write: some page of this file that waits for its sync is written now.
+  std::uint64_t capacity_bytes = UINT64_MAX;  // ENOSPC beyond: the sum of all sizes.
+  bool syncs = true;                          // False: sync() does nothing and says 0, as a lying disk.
+
+  // A mix that depends only on `seed`; about one in three is off. No capacity, and syncs.
+  static DiskFaults faulty(std::uint64_t seed);
+};
+
+// How often each fault has struck.
+struct DiskCounts {
+  std::uint64_t syncs = 0;
+  std::uint64_t power_losses = 0;
+  std::uint64_t pages_lost = 0;   // At a power loss.
+  std::uint64_t pages_torn = 0;   // At a power loss.
+  std::uint64_t sizes_lost = 0;   // At a power loss.
+  std::uint64_t names_lost = 0;   // Made, removed or renamed in vain.
+  std::uint64_t pages_early = 0;  // Written before their sync.
+  std::uint64_t read_errors = 0;
+  std::uint64_t write_errors = 0;
+  std::uint64_t sync_errors = 0;
+  std::uint64_t short_writes = 0;
+  std::uint64_t full = 0;
+};
+
+class Disk {
+ public:
+  explicit Disk(std::uint64_t seed, const DiskFaults& faults = {});
+  ~Disk();
+  Disk(const Disk&) = delete;
+  Disk& operator=(const Disk&) = delete;
+
+  // From now on.
+  void set_faults(const DiskFaults& faults) noexcept;
+
+  // A descriptor. ENOENT: missing, and not to be made.
+  int open(std::string_view path, bool make);
+  // Descriptors are closed even without power. A removed file lives until then.
+  void close(int fd) noexcept;
+  // The number of bytes read: less than asked only at the end of the file.
+  std::int64_t read(int fd, std::span<char> into, std::uint64_t at);
+  // The number of bytes written. ENOSPC.
+  std::int64_t write(int fd, std::string_view bytes, std::uint64_t at);
+  int truncate(int fd, std::uint64_t size);
+  std::int64_t size(int fd);
+  int sync(int fd);
+
+  // The size. ENOENT.
+  std::int64_t find(std::string_view path);
+  // ENOENT.
+  int remove(std::string_view path);
+  // Replaces `to`. ENOENT.
+  int rename(std::string_view from, std::string_view to);
+  // Syncs the folder of `path`: its names.
+  int sync_folder(std::string_view path);
+
+  bool is_on() const noexcept;
+  void power_off() noexcept;
+  // The power goes within the `changes`th change from now (1: the next): a write, truncate, make, remove, rename or
+  // sync of whatever file. The change is cached or not, and a sync is not done. 0: never.
+  void power_off_after(std::uint64_t changes) noexcept;
+  // Descriptors from before stay useless and are only closed.
+  void power_on();
+  // Changes so far.
+  std::uint64_t changes() const noexcept;
+
+  const DiskCounts& counts() const noexcept;
+  // Over every operation, its outcome and its bytes.
+  std::uint64_t trace_hash() const noexcept;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace keel::sim
