@@ -1,10 +1,14 @@
 #include "keel/app/app.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <list>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -106,6 +110,8 @@ http::Limits limits_of(const HttpSettings& from) {
   return limits;
 }
 
+std::string_view name_of(Signal signal) { return signal == Signal::Terminate ? "SIGTERM" : "SIGINT"; }
+
 }  // namespace
 
 namespace internal {
@@ -135,65 +141,65 @@ void refuse_and_exit(std::string_view name, const Error& error) {
 
 struct App::Parts {
   SignalWaiter signals;
+  const pthread_t main_thread = ::pthread_self();
+  std::optional<Signal> stop_asked;
+  bool reload_asked = false;
   std::unique_ptr<LogWriter> logs;
   std::unique_ptr<Prometheus> exporter;
   std::unique_ptr<ProcessMetrics> process;
-  std::vector<std::pair<std::string, std::unique_ptr<ThreadPool>>> pools;
+  std::mutex pools_mutex;
+  std::list<std::pair<std::string, std::unique_ptr<ThreadPool>>> pools;
   std::unique_ptr<db::Database> database;
   std::vector<metrics::GaugeFunction> database_metrics;
   std::unique_ptr<http::Router> admin_router;
   std::unique_ptr<http::Server> server;
   std::unique_ptr<http::Server> admin;
   Health::Check database_check;
+  bool is_drained = true;
+  bool is_stopped = false;
+  Instant wiring_began;
+  std::atomic<std::int64_t> ready_ns = 0;  // 0: not yet.
+  // Last: the modules refer to everything else.
+  Lifecycle lifecycle;
+
+  explicit Parts(Duration stop_timeout) : lifecycle(stop_timeout) {}
 };
 
 App::App(std::string name, const Settings& settings, const config::Origins& origins)
     : name_(std::move(name)),
       settings_(settings),
       began_(Host::system().now()),
-      parts_(std::make_unique<Parts>()),
+      parts_(std::make_unique<Parts>(settings.common.stop_timeout)),
       registry_({.sample_rate = settings.monitoring.metrics.sample_rate}),
       log_("app") {
+  Lifecycle& lifecycle = parts_->lifecycle;
+  const Instant began = began_;
+  lifecycle.record("signals", began, Host::system().now() - began);
+  if (origins.loading_took() > Duration()) {
+    lifecycle.record("configuration", origins.loading_began(), origins.loading_took());
+    began_ = origins.loading_began();
+  }
   log::set_ring_options({settings.logging.ring_buffer_size.bytes, overflow_of(settings.logging.overflow)});
   log::set_level(settings.logging.enabled ? settings.log_level() : Level::Fatal);
-  for (const SinkSettings& sink : settings.logging.sinks) {
-    if (sink.type != SinkType::File || !settings.logging.enabled) continue;
-    if (auto made = make_folder_of(sink.path); !made) fail_start(std::move(made).error().because("logging.sinks"));
+  http::Response::set_json_options({.pretty_print = settings.container.json.pretty_print});
+  add_foundation();
+  add_database();
+  if (auto begun = lifecycle.begin("workers"); !begun) fail_start(begun.error());
+  ensure("logs");
+  if (settings.monitoring.enabled) {
+    if (auto begun = lifecycle.begin("monitoring"); !begun) fail_start(begun.error());
   }
-  auto logs = LogWriter::make(log_options(settings));
-  if (!logs) fail_start(logs.error());
-  parts_->logs = *std::move(logs);
   for (const std::string_view key : Settings::unused(origins)) {
     log_.warn("a setting is accepted and has no effect in this version", log::field("key", key));
   }
-  http::Response::set_json_options({.pretty_print = settings.container.json.pretty_print});
-
-  const unsigned workers = settings.network.workers != 0 ? settings.network.workers : pool_size("network", 0);
-  auto runtime = io::Runtime::make({.workers = static_cast<int>(workers),
-                                    .engine = engine_of(settings.network.engine),
-                                    .pin = settings.thread.affinity});
-  if (!runtime) fail_start(runtime.error());
-  runtime_ = *std::move(runtime);
-  if (auto started = runtime_->start(); !started) fail_start(started.error());
-  runtime_->each([](io::Loop&) {
-    // For as long as the worker's thread runs.
-    thread_local std::optional<log::Ring> ring;
-    thread_local std::optional<metrics::ThreadCells> cells;
-    ring.emplace();
-    cells.emplace();
-  });
-  if (settings.monitoring.enabled) {
-    parts_->process = std::make_unique<ProcessMetrics>(registry_);
-    parts_->logs->expose(registry_);
-  }
+  parts_->wiring_began = Host::system().now();
+  lifecycle.record("bootstrap", began, parts_->wiring_began - began);
 }
 
 App::~App() {
+  stop_modules(settings_.common.stop_timeout);
   parts_->server.reset();
   parts_->admin.reset();
-  for (auto& [name, pool] : parts_->pools) pool->stop();
-  if (parts_->database != nullptr) parts_->database->close();
-  if (runtime_ != nullptr) runtime_->stop();
   parts_->database_metrics.clear();
   parts_->database_check = {};
   parts_->database.reset();
@@ -204,18 +210,98 @@ App::~App() {
   parts_->logs.reset();
 }
 
+bool App::is_main_thread() const noexcept { return ::pthread_equal(::pthread_self(), parts_->main_thread) != 0; }
+
 void App::fail_start(const Error& error) {
+  // On a module's thread the modules cannot be waited for: that one is starting.
+  if (is_main_thread()) parts_->lifecycle.stop(settings_.common.stop_timeout);
+  end_start(error);
+}
+
+void App::end_start(const Error& error) {
   if (parts_->logs != nullptr) parts_->logs->flush();
   std::fprintf(stderr, "%s: %s\n", name_.c_str(), error.describe().c_str());
   std::fflush(stderr);
-  // Workers may be running: their world is not taken apart under them.
+  // Without destructors: objects of main may still be used by what did not stop.
   _exit(exit_failure);
 }
 
+void App::add_foundation() {
+  const Duration timeout = settings_.common.start_timeout;
+  parts_->lifecycle.add({.name = "logs", .start = [this] { return start_logs(); }, .start_timeout = timeout});
+  parts_->lifecycle.add({.name = "workers",
+                         .start = [this] { return start_workers(); },
+                         .stop = [this] { runtime_->stop(); },
+                         .start_timeout = timeout});
+  if (!settings_.monitoring.enabled) return;
+  parts_->lifecycle.add({.name = "monitoring",
+                         .needs = {"logs"},
+                         .start = [this]() -> Result<> {
+                           parts_->process = std::make_unique<ProcessMetrics>(registry_);
+                           parts_->logs->expose(registry_);
+                           parts_->exporter = std::make_unique<Prometheus>(registry_);
+                           return {};
+                         },
+                         .start_timeout = timeout});
+}
+
+Result<> App::start_logs() {
+  for (const SinkSettings& sink : settings_.logging.sinks) {
+    if (sink.type != SinkType::File || !settings_.logging.enabled) continue;
+    if (auto made = make_folder_of(sink.path); !made) {
+      return std::unexpected(std::move(made).error().because("logging.sinks"));
+    }
+  }
+  KEEL_TRY(parts_->logs, LogWriter::make(log_options(settings_)));
+  return {};
+}
+
+Result<> App::start_workers() {
+  const unsigned workers = settings_.network.workers != 0 ? settings_.network.workers : pool_size("network", 0);
+  KEEL_TRY(runtime_, io::Runtime::make({.workers = static_cast<int>(workers),
+                                        .engine = engine_of(settings_.network.engine),
+                                        .pin = settings_.thread.affinity}));
+  KEEL_TRY_VOID(runtime_->start());
+  runtime_->each([](io::Loop&) {
+    // For as long as the worker's thread runs.
+    thread_local std::optional<log::Ring> ring;
+    thread_local std::optional<metrics::ThreadCells> cells;
+    ring.emplace();
+    cells.emplace();
+  });
+  return {};
+}
+
+io::Runtime& App::runtime() {
+  ensure("workers");
+  return *runtime_;
+}
+
+// --- The database: opened beside the workers' start, then a connection for each of them.
+
+void App::add_database() {
+  parts_->lifecycle.add({.name = "database",
+                         .start = [this] { return open_database(); },
+                         .stop = [this] { parts_->database->close(); },
+                         .start_timeout = settings_.common.start_timeout,
+                         .lazy = true});
+  parts_->lifecycle.add({.name = "connections",
+                         .needs = {"database", "workers"},
+                         .start = [this] { return connect_database(); },
+                         .start_timeout = settings_.common.start_timeout,
+                         .lazy = true});
+}
+
 db::Database& App::database() {
-  if (parts_->database != nullptr) return *parts_->database;
+  ensure("connections");
+  return *parts_->database;
+}
+
+Result<> App::open_database() {
   const DatabaseSettings& from = settings_.database;
-  if (auto made = make_folder_of(from.path); !made) fail_start(std::move(made).error().because("database.path"));
+  if (auto made = make_folder_of(from.path); !made) {
+    return std::unexpected(std::move(made).error().because("database.path"));
+  }
   db::DatabaseOptions options;
   options.path = from.path;
   options.migrations = from.migrations;
@@ -225,12 +311,18 @@ db::Database& App::database() {
   options.pool_size = static_cast<int>(pool_size("database", from.pool_size));
   options.writer.group_max = static_cast<int>(from.group_max);
   auto opened = db::Database::open(options);
-  if (!opened) fail_start(std::move(opened).error().because("database '" + from.path + "'"));
+  if (!opened) return std::unexpected(std::move(opened).error().because("database '" + from.path + "'"));
   parts_->database = *std::move(opened);
+  return {};
+}
+
+Result<> App::connect_database() {
   db::Database& database = *parts_->database;
+  Result<> attached;
   runtime_->each([&](io::Loop& loop) {
-    if (auto attached = database.attach(loop); !attached) fail_start(attached.error());
+    if (attached) attached = database.attach(loop);
   });
+  KEEL_TRY_VOID(std::move(attached));
   const auto total = [&](std::string_view name, std::string_view help, auto read) {
     parts_->database_metrics.push_back(
         registry_.counter(name, help, {}, [&database, read] { return static_cast<double>(read(database.stats())); }));
@@ -254,7 +346,7 @@ db::Database& App::database() {
   parts_->database_metrics.push_back(registry_.gauge("db_writes_queued", "Writes waiting now", {}, [&database] {
     return static_cast<double>(database.stats().writer.queued);
   }));
-  return database;
+  return {};
 }
 
 unsigned App::pool_size(std::string_view name, unsigned otherwise) const {
@@ -265,16 +357,50 @@ unsigned App::pool_size(std::string_view name, unsigned otherwise) const {
 }
 
 ThreadPool& App::pool(std::string_view name) {
-  for (auto& [known, pool] : parts_->pools) {
-    if (known == name) return *pool;
+  const std::string module = "pool " + std::string(name);
+  const auto find = [&]() -> std::unique_ptr<ThreadPool>* {
+    for (auto& [known, pool] : parts_->pools) {
+      if (known == name) return &pool;
+    }
+    return nullptr;
+  };
+  std::unique_lock lock(parts_->pools_mutex);
+  if (find() == nullptr) {
+    parts_->pools.emplace_back(name, nullptr);
+    ThreadPoolOptions options{.name = std::string(name), .queue_max = settings_.thread.queue_capacity};
+    std::unique_ptr<ThreadPool>* const pool = &parts_->pools.back().second;
+    parts_->lifecycle.add({.name = module,
+                           .start = [this, pool, options]() -> Result<> {
+                             const unsigned all = settings_.thread.pool_size;
+                             const auto usual = all != 0 ? all : static_cast<unsigned>(runtime().workers());
+                             ThreadPoolOptions sized = options;
+                             sized.threads = static_cast<int>(pool_size(options.name, usual));
+                             *pool = std::make_unique<ThreadPool>(sized);
+                             return {};
+                           },
+                           .stop = [pool] { (*pool)->stop(); },
+                           .start_timeout = settings_.common.start_timeout,
+                           .lazy = true});
   }
-  const unsigned otherwise =
-      settings_.thread.pool_size != 0 ? settings_.thread.pool_size : static_cast<unsigned>(runtime_->workers());
-  auto made = std::make_unique<ThreadPool>(ThreadPoolOptions{.name = std::string(name),
-                                                             .threads = static_cast<int>(pool_size(name, otherwise)),
-                                                             .queue_max = settings_.thread.queue_capacity});
-  parts_->pools.emplace_back(name, std::move(made));
-  return *parts_->pools.back().second;
+  lock.unlock();
+  ensure(module);
+  lock.lock();
+  return **find();
+}
+
+void App::module(Module module) { parts_->lifecycle.add(std::move(module)); }
+
+void App::ensure(std::string_view name) {
+  Lifecycle& lifecycle = parts_->lifecycle;
+  // Signals are the main thread's.
+  const bool is_main = is_main_thread();
+  auto ensured = lifecycle.ensure(name, [&] { return is_main && is_stop_asked(); });
+  if (ensured) return;
+  if (!is_main || !parts_->stop_asked) fail_start(ensured.error());
+  // There is no way back through main.
+  const int code = stop_modules(settings_.common.stop_timeout);
+  if (parts_->logs != nullptr) parts_->logs->flush();
+  _exit(code);
 }
 
 void App::serve(const http::Router& router) {
@@ -294,14 +420,13 @@ void App::serve(const http::Router& router) {
   parts_->server = std::make_unique<http::Server>(router, std::move(options));
 }
 
-void App::start_admin() {
+void App::add_admin() {
   if (!settings_.monitoring.enabled) return;
   const MetricsSettings& from = settings_.monitoring.metrics;
   auto address = Address::ip(from.export_address, from.export_port);
   if (!address) {
     internal::refuse_and_exit(name_, std::move(address).error().because("monitoring.metrics.export_address"));
   }
-  parts_->exporter = std::make_unique<Prometheus>(registry_);
   parts_->admin_router = std::make_unique<http::Router>();
   const auto health = [this](bool (Health::*ask)(Buffer&)) {
     Buffer body;
@@ -317,6 +442,7 @@ void App::start_admin() {
   });
   parts_->admin_router->get("/healthz", [health](http::Request&) { return health(&Health::live); });
   parts_->admin_router->get("/readyz", [health](http::Request&) { return health(&Health::ready); });
+  parts_->admin_router->get("/admin/start", [this](http::Request& request) { return start_page(request); });
   http::ServerOptions options;
   options.address = *address;
   options.name = "admin";
@@ -324,17 +450,67 @@ void App::start_admin() {
   options.limits.connections_max = 64;
   options.metrics = &registry_;
   parts_->admin = std::make_unique<http::Server>(*parts_->admin_router, std::move(options));
-  if (auto started = parts_->admin->start(*runtime_, 0); !started) {
-    fail_start(std::move(started).error().because("admin listener (monitoring.metrics)"));
+  parts_->lifecycle.add({.name = "admin",
+                         .needs = {"workers", "monitoring"},
+                         .start = [this]() -> Result<> {
+                           auto started = parts_->admin->start(*runtime_, 0);
+                           if (started) return {};
+                           return std::unexpected(
+                               std::move(started).error().because("admin listener (monitoring.metrics)"));
+                         },
+                         .stop = [this] { parts_->admin->stop(); },
+                         .start_timeout = settings_.common.start_timeout});
+}
+
+// Last to start, and the first to stop.
+void App::add_service() {
+  if (parts_->server == nullptr) return;
+  parts_->lifecycle.add(
+      {.name = "http",
+       .needs = parts_->lifecycle.wanted(),
+       .start = [this] { return parts_->server->start(*runtime_); },
+       .stop = [this] { parts_->is_drained = parts_->server->drain(settings_.network.http.drain_timeout); },
+       .start_timeout = settings_.common.start_timeout});
+}
+
+http::Response App::start_page(http::Request& request) const {
+  const std::int64_t ready = parts_->ready_ns;
+  const Instant end = ready != 0 ? Instant::from_ns(ready) : Host::system().now();
+  const std::vector<Phase> phases = parts_->lifecycle.phases();
+  const auto format = request.query_param<std::string_view>("format");
+  if (format && *format == "text") {
+    return http::Response::text(http::Status::Ok, phase_table(name_, phases, began_, end));
   }
+  Buffer body;
+  write_phases(body, name_, phases, began_, end);
+  return http::Response::body(http::Status::Ok, std::move(body), "application/json");
+}
+
+// Says what the start was made of, to whom it may concern.
+void App::report_start() {
+  const Instant end = Instant::from_ns(parts_->ready_ns);
+  const std::vector<Phase> phases = parts_->lifecycle.phases();
+  const auto expose = [&](std::string_view phase, Duration took) {
+    registry_.gauge("app_start_seconds", "How long a phase of the start took", {{"phase", phase}})
+        .set(took.count_seconds());
+  };
+  for (const Phase& phase : phases) {
+    if (settings_.monitoring.enabled) expose(phase.name, phase.took);
+    log_.debug("start phase", log::field("phase", phase.name), log::field("at", phase.began - began_),
+               log::field("took", phase.took), log::field("thread", phase.thread), log::field("waited", phase.waited),
+               log::field("waited_for", phase.waited_for));
+  }
+  if (settings_.monitoring.enabled) expose("total", end - began_);
+  if (settings_.common.start_report) std::fputs(phase_table(name_, phases, began_, end).c_str(), stdout);
 }
 
 void App::print_ready() const {
-  const Duration took = Host::system().now() - began_;
+  const Duration took = Instant::from_ns(parts_->ready_ns) - began_;
   std::printf("%s is ready (%.1f ms)\n", name_.c_str(), took.count_seconds() * 1e3);
   if (parts_->server != nullptr) std::printf("  service  http://%s\n", parts_->server->address().to_string().c_str());
   if (parts_->admin != nullptr) {
-    std::printf("  admin    http://%s  /metrics /healthz /readyz\n", parts_->admin->address().to_string().c_str());
+    std::printf("  admin    http://%s  /metrics /healthz /readyz /admin/start\n",
+                parts_->admin->address().to_string().c_str());
   }
   std::printf("  engine   %s, %d workers: %s\n", runtime_->engine().kind == io::EngineKind::Uring ? "uring" : "epoll",
               runtime_->workers(), runtime_->engine().reason.c_str());
@@ -344,22 +520,48 @@ void App::print_ready() const {
   std::fflush(stdout);
 }
 
-int App::run() {
-  if (parts_->server != nullptr) {
-    if (auto started = parts_->server->start(*runtime_); !started) fail_start(started.error());
+bool App::is_stop_asked() {
+  while (!parts_->stop_asked) {
+    const std::optional<Signal> signal = parts_->signals.wait_for(Duration());
+    if (!signal) return false;
+    if (*signal == Signal::Reload) {
+      parts_->reload_asked = true;
+    } else {
+      parts_->stop_asked = signal;
+    }
   }
-  start_admin();
+  parts_->signals.end_on_next();
+  return true;
+}
+
+int App::run() {
+  Lifecycle& lifecycle = parts_->lifecycle;
+  lifecycle.record("wiring", parts_->wiring_began, Host::system().now() - parts_->wiring_began);
+  add_admin();
+  add_service();
+  if (auto started = lifecycle.start([this] { return is_stop_asked(); }); !started) {
+    if (!parts_->stop_asked) end_start(started.error());
+    log_.info("stopped during the start", log::field("signal", name_of(*parts_->stop_asked)));
+    return stop_modules(Duration());
+  }
+  const Instant checking = Host::system().now();
+  Buffer checks;
+  health_.ready(checks);
+  const Instant ready = Host::system().now();
+  lifecycle.record("health", checking, ready - checking);
+  parts_->ready_ns = ready.ns();
+  report_start();
   health_.start_complete();
   log_.info(
       "ready", log::field("engine", runtime_->engine().kind == io::EngineKind::Uring ? "uring" : "epoll"),
       log::field("reason", runtime_->engine().reason), log::field("workers", runtime_->workers()),
       log::field("address", parts_->server != nullptr ? parts_->server->address().to_string() : std::string("none")),
-      log::field("took", Host::system().now() - began_));
+      log::field("took", ready - began_));
   print_ready();
   for (;;) {
-    const Signal signal = parts_->signals.wait();
+    const Signal signal = std::exchange(parts_->reload_asked, false) ? Signal::Reload : parts_->signals.wait();
     if (signal != Signal::Reload) {
-      log_.info("stopping", log::field("signal", signal == Signal::Terminate ? "SIGTERM" : "SIGINT"));
+      log_.info("stopping", log::field("signal", name_of(signal)));
       break;
     }
     if (auto opened = parts_->logs->reopen(); !opened) log_.error("log files were not opened again", opened.error());
@@ -370,15 +572,34 @@ int App::run() {
 int App::drain() {
   parts_->signals.end_on_next();
   health_.drain("draining");
-  const Instant began = Host::system().now();
-  bool all = true;
-  if (parts_->server != nullptr) {
-    all = parts_->server->drain(settings_.network.http.drain_timeout);
+  const int code = stop_modules(settings_.network.http.drain_timeout + settings_.common.stop_timeout);
+  return parts_->is_drained ? code : exit_failure;
+}
+
+// The exit code.
+int App::stop_modules(Duration deadline) {
+  if (parts_->is_stopped) return 0;
+  const StopReport report = parts_->lifecycle.stop(deadline);
+  parts_->is_stopped = true;
+  if (!parts_->is_drained) log_.warn("requests were cut off at the drain deadline");
+  for (const StopReport::Part& part : report.parts) {
+    if (!part.problem.empty()) {
+      log_.error("a module did not stop as it should", log::field("module", part.name),
+                 log::field("problem", part.problem));
+    }
+    log_.debug("stop phase", log::field("phase", part.name), log::field("took", part.took),
+               log::field("stuck", part.is_stuck));
+    if (!part.is_stuck) continue;
+    log_.error("still stopping when the time was up", log::field("module", part.name), log::field("took", part.took));
+    std::fprintf(stderr, "%s: module \"%s\" was still stopping after %.1f s; the process ends without it\n",
+                 name_.c_str(), part.name.c_str(), part.took.count_seconds());
   }
-  if (parts_->database != nullptr) parts_->database->close();
-  if (!all) log_.warn("requests were cut off at the drain deadline");
-  log_.info("stopped", log::field("took", Host::system().now() - began));
-  return all ? 0 : exit_failure;
+  log_.info("stopped", log::field("took", report.took));
+  if (report.is_complete()) return 0;
+  // Without destructors: what is stuck may use anything.
+  if (parts_->logs != nullptr) parts_->logs->flush();
+  std::fflush(stderr);
+  _exit(exit_failure);
 }
 
 }  // namespace keel::app

@@ -6,17 +6,26 @@
 //     Users users(app.database());                  // ordinary constructors: the wiring is readable
 //     http::Router router;
 //     users.mount(router);
+//     app.module({.name = "cache", .needs = {"database"}, .start = [&] { return cache.load(); }});
 //     app.serve(router);
 //     return app.run();                             // start in order; on SIGTERM drain, stop in reverse
 //   }
 //
-// The admin listener (monitoring.metrics) serves /metrics, /healthz and /readyz, and nothing else does.
-// SIGTERM and SIGINT: readiness fails, listeners close, requests in progress are answered with Connection: close, the
-// database commits what it was given, logs are flushed; all within network.http.drain_timeout. A second one ends the
-// process at once. SIGHUP opens log files again.
+// The parts are modules (lifecycle.h) and so are the application's own: "logs", "workers", "monitoring", "database",
+// "connections" (the workers' own, to the database), "pool NAME", "admin", "http". Logs and workers start in the
+// constructor, and the constructor does not wait for the workers; what is asked for here waits for what it needs.
+// run() starts the application's modules, the admin listener beside them and the service last. GET /admin/start has
+// every phase with its times (JSON; ?format=text: a table).
 //
-// Errors:   what prevents the start is one line on standard error, and the exit code 1 (2 for the configuration).
-// Threads:  all calls on the main thread.
+// The admin listener (monitoring.metrics) serves /metrics, /healthz, /readyz and /admin/start, and nothing else does.
+// SIGTERM and SIGINT: readiness fails, listeners close, requests in progress are answered with Connection: close within
+// network.http.drain_timeout; then the modules stop in reverse (the database commits what it was given) within
+// common.stop_timeout, and logs are flushed. During the start: what has started is stopped, and the exit code is 0. A
+// second one ends the process at once. SIGHUP opens log files again.
+//
+// Errors:   what prevents the start is one line on standard error, and the exit code 1 (2 for the configuration). So is
+//           what still stops when the time is up: the process ends without it, and without destructors.
+// Threads:  all calls on the main thread; database(), pool(), runtime() and settings() also in a module's start.
 // Lifetime: what handlers refer to is made before run() and outlives it; the router outlives the App's run().
 
 #pragma once
@@ -29,6 +38,7 @@
 
 #include "keel/app/config.h"
 #include "keel/app/health.h"
+#include "keel/app/lifecycle.h"
 #include "keel/app/settings.h"
 #include "keel/base/result.h"
 #include "keel/exec/thread_pool.h"
@@ -75,14 +85,14 @@ Loaded<S> load_or_exit(std::string_view name, int argc, char** argv, std::string
 
 class App {
  public:
-  // Starts logging and the workers. Make it before any other thread.
+  // Starts logging, and begins with the workers. Make it before any other thread.
   App(std::string name, const Settings& settings, const config::Origins& origins);
   ~App();
   App(const App&) = delete;
   App& operator=(const App&) = delete;
 
   const Settings& settings() const noexcept { return settings_; }
-  io::Runtime& runtime() noexcept { return *runtime_; }
+  io::Runtime& runtime();
   metrics::Registry& metrics() noexcept { return registry_; }
   Health& health() noexcept { return health_; }
 
@@ -91,22 +101,41 @@ class App {
   // The pool `name` of thread.pools, made at the first call; a name that is not listed there has thread.pool_size
   // threads. For blocking or heavy work: co_await resume_on(app.pool("images")). Ends after the servers have drained.
   ThreadPool& pool(std::string_view name);
+  // A part of the application: run() starts it, with what it needs, before the service listens (a lazy one: when it is
+  // ensured), and stops it when the last request is answered. Its stop, and common.stop_timeout, bound the end.
+  void module(Module module);
+  // Waits for a lazy module.
+  void ensure(std::string_view name);
   // Serves `router` at network.http's address from run() on.
   void serve(const http::Router& router);
 
-  // Starts what was asked for, says where it is, waits for a signal, drains and stops. The exit code: 0 when every
-  // accepted request was answered.
+  // Starts what was asked for, says where it is, waits for a signal, drains and stops everything. The exit code: 0 when
+  // every accepted request was answered and everything has stopped.
   int run();
 
-  // Why the process cannot go on: one line on standard error, logs flushed, exit code 1.
+  // Why the process cannot go on: what runs is stopped (when called on the main thread), logs are flushed, one line on
+  // standard error, exit code 1.
   [[noreturn]] void fail_start(const Error& error);
 
  private:
   struct Parts;
   unsigned pool_size(std::string_view name, unsigned otherwise) const;
-  void start_admin();
+  void add_foundation();
+  void add_database();
+  void add_admin();
+  void add_service();
+  Result<> start_logs();
+  Result<> start_workers();
+  Result<> open_database();
+  Result<> connect_database();
+  http::Response start_page(http::Request& request) const;
+  void report_start();
   void print_ready() const;
+  bool is_stop_asked();
+  bool is_main_thread() const noexcept;
+  [[noreturn]] void end_start(const Error& error);
   int drain();
+  int stop_modules(Duration deadline);
 
   const std::string name_;
   const Settings& settings_;

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -101,6 +102,7 @@ class Apps : public testing::Test {
     http::Router router;
     router.get("/", hello).get("/point", point).post("/echo", echo).get("/slow", &slow);
     app.serve(router);
+    if (prepare) prepare(app);
     std::thread other([&] {
       // The admin listener is the last to start.
       const bool has_admin = settings->monitoring.enabled;
@@ -122,6 +124,7 @@ class Apps : public testing::Test {
   std::string folder_;
   Address service_;
   Address admin_;
+  Function<void(App&)> prepare;  // What main does beside serve().
 };
 
 TEST_F(Apps, serve_until_a_signal_and_give_0) {
@@ -187,6 +190,65 @@ TEST_F(Apps, open_log_files_again_on_sighup) {
   EXPECT_NE(log("old.log").find(R"("message":"ready")"), std::string::npos);
   EXPECT_EQ(log("old.log").find(R"("path":"/point")"), std::string::npos);
   EXPECT_NE(log().find(R"("path":"/point")"), std::string::npos);
+}
+
+// --- Modules and the start.
+
+TEST_F(Apps, start_modules_before_the_service_listens_and_stop_them_after_the_last_answer) {
+  std::atomic<int> answered_in_start = -1;
+  std::atomic<int> answered_in_stop = -1;
+  std::atomic<bool> stopped = false;
+  prepare = [&](App& app) {
+    app.module({.name = "cache",
+                .needs = {"workers"},
+                .start = [&]() -> Result<> {
+                  answered_in_start = status_of(ask(service_, get("/")));
+                  return {};
+                },
+                .stop =
+                    [&] {
+                      answered_in_stop = status_of(ask(service_, get("/")));
+                      stopped = true;
+                    }});
+  };
+
+  const int code = run({}, [&] {
+    EXPECT_EQ(status_of(ask(service_, get("/"))), 200);
+    EXPECT_FALSE(stopped);
+  });
+
+  EXPECT_EQ(code, 0);
+  EXPECT_EQ(answered_in_start, 0) << "nobody listens yet";
+  EXPECT_EQ(answered_in_stop, 0) << "nobody listens any more";
+  EXPECT_TRUE(stopped);
+}
+
+TEST_F(Apps, tell_what_the_start_was_made_of) {
+  prepare = [](App& app) {
+    app.module({.name = "cache", .start = [] { return Result<>(); }});
+    app.module({.name = "unused", .start = [] { return Result<>(); }, .lazy = true});
+    app.pool("images");
+  };
+
+  const int code = run({"--common.log_level=debug"}, [&] {
+    const std::string text = ask(admin_, get("/admin/start?format=text"));
+    EXPECT_EQ(status_of(text), 200);
+    const std::string json = ask(admin_, get("/admin/start"));
+    EXPECT_NE(json.find("\r\nContent-Type: application/json\r\n"), std::string::npos) << json;
+    const std::string metrics = ask(admin_, get("/metrics"));
+    for (const char* const phase : {"signals", "bootstrap", "logs", "workers", "wiring", "monitoring", "pool images",
+                                    "cache", "admin", "http", "health"}) {
+      EXPECT_NE(text.find("\n  " + std::string(phase) + "  "), std::string::npos) << phase << text;
+      EXPECT_NE(json.find("{\"name\":\"" + std::string(phase) + '"'), std::string::npos) << phase << json;
+      EXPECT_NE(metrics.find("\napp_start_seconds{phase=\"" + std::string(phase) + '"'), std::string::npos) << phase;
+    }
+    EXPECT_NE(metrics.find("\napp_start_seconds{phase=\"total\""), std::string::npos);
+    EXPECT_EQ(text.find("unused"), std::string::npos) << "a lazy module that nobody needed has not started";
+    EXPECT_EQ(text.find("database"), std::string::npos) << "nobody asked for it";
+  });
+
+  EXPECT_EQ(code, 0);
+  EXPECT_NE(log().find(R"("message":"start phase","phase":"workers","at":)"), std::string::npos) << log();
 }
 
 // --- Each setting of network.http, seen from outside.

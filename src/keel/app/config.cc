@@ -14,6 +14,7 @@
 
 #include "keel/app/internal/config_tree.h"
 #include "keel/base/check.h"
+#include "keel/base/host.h"
 
 namespace keel::config {
 
@@ -290,6 +291,7 @@ class Loader {
   Loader(const internal::Subject& subject, const Sources& sources) : subject_(subject), sources_(sources) {}
 
   Result<> run() {
+    const Instant began = Host::current().now();
     std::string file = sources_.file;
     const std::vector<Setting> flags = command_line(file);
     if (!file.empty()) from_file(file);
@@ -303,6 +305,8 @@ class Loader {
       subject_.check(subject_.value, checks);
     }
     if (problems_.empty()) {
+      origins_.loading_began_ = began;
+      origins_.loading_took_ = Host::current().now() - began;
       if (sources_.origins != nullptr) *sources_.origins = std::move(origins_);
       return {};
     }

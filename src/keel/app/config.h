@@ -217,6 +217,9 @@ class Origins {
   std::string_view of(std::string_view path) const noexcept;
   // Whether `path`, or anything below it, was set explicitly.
   bool is_set(std::string_view path) const noexcept;
+  // When loading began, and how long it took.
+  Instant loading_began() const noexcept { return loading_began_; }
+  Duration loading_took() const noexcept { return loading_took_; }
 
  private:
   friend class Loader;
@@ -226,6 +229,8 @@ class Origins {
     std::size_t order;  // In which it was set: the last one counts.
   };
   std::vector<Entry> entries_;  // Sorted by path.
+  Instant loading_began_;
+  Duration loading_took_;
 };
 
 // Collects broken rules between fields; see check() above.

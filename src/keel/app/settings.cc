@@ -51,6 +51,11 @@ constexpr std::string_view without_effect[] = {
 void CommonSettings::fields(config::Schema& v) {
   field(v, "log_level", log_level, "lines below this level are not recorded, unless logging.level says otherwise",
         level_names);
+  field(v, "start_timeout_sec", start_timeout, "for each part of the service to start; then the process ends with 1",
+        time_limit);
+  field(v, "stop_timeout_sec", stop_timeout, "for everything to stop once requests are finished; then the process ends",
+        time_limit);
+  field(v, "start_report", start_report, "print what the start was made of, and how long each part took");
 }
 
 void PoolSettings::fields(config::Schema& v) {

@@ -33,6 +33,9 @@ enum class Threshold : std::uint8_t { Inherit, Trace, Debug, Info, Warn, Error, 
 
 struct CommonSettings {
   Level log_level = Level::Info;
+  Duration start_timeout = 60_s;
+  Duration stop_timeout = 10_s;
+  bool start_report = false;
   void fields(config::Schema& v);
 };
 

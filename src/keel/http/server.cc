@@ -15,7 +15,7 @@ constexpr std::string_view class_names[5] = {"1xx", "2xx", "3xx", "4xx", "5xx"};
 
 }  // namespace
 
-Server::Metrics::Metrics(metrics::Registry& registry, Server& server)
+Server::Metrics::Metrics(metrics::Registry& registry, const Server& server)
     : refused{registry.counter("http_refused_total", "Requests refused by the parser or a limit, before any handler",
                                {{"server", server.options_.name}, {"status_class", "4xx"}}),
               registry.counter("http_refused_total", "Requests refused by the parser or a limit, before any handler",
@@ -34,6 +34,10 @@ Server::Metrics::Metrics(metrics::Registry& registry, Server& server)
   };
   for (const Router::RouteName& route : server.router_.routes()) add_route(to_string(route.method), route.pattern);
   add_route("", "");
+}
+
+void Server::Metrics::expose(metrics::Registry& registry, const Server& server) {
+  const std::string_view name = server.options_.name;
   const auto total = [&](std::string_view metric, std::string_view help, std::uint64_t Stats::* field) {
     functions.push_back(registry.counter(metric, help, {{"server", name}},
                                          [&server, field] { return static_cast<double>(server.stats().*field); }));
@@ -76,6 +80,7 @@ Result<> Server::start(io::Runtime& runtime) {
   runtime.each([&](io::Loop& loop) {
     if (result) result = listen_on(loop, runtime.workers());
   });
+  if (result && metrics_ != nullptr) metrics_->expose(*options_.metrics, *this);
   if (!result) stop();
   return result;
 }
@@ -87,12 +92,15 @@ Result<> Server::start(io::Runtime& runtime, int worker) {
   runtime.each([&](io::Loop& loop) {
     if (loop.index() == worker) result = listen_on(loop, 1);
   });
+  if (result && metrics_ != nullptr) metrics_->expose(*options_.metrics, *this);
   return result;
 }
 
 Result<> Server::start(io::Loop& loop) {
   if (options_.metrics != nullptr) metrics_ = std::make_unique<Metrics>(*options_.metrics, *this);
-  return listen_on(loop, 1);
+  KEEL_TRY_VOID(listen_on(loop, 1));
+  if (metrics_ != nullptr) metrics_->expose(*options_.metrics, *this);
+  return {};
 }
 
 Result<> Server::listen_on(io::Loop& loop, int parts) {

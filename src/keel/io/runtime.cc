@@ -110,6 +110,7 @@ void Runtime::each(FunctionRef<void(Loop&)> f) {
   };
   for (auto& worker : workers_) {
     if (worker->loop == nullptr) continue;
+    KEEL_CHECK(worker->thread != nullptr, "each() is called between start() and stop()");
     Call call(*worker->loop, f);
     worker->loop->post(call);
     call.finished.wait(false, std::memory_order_acquire);

@@ -6,7 +6,7 @@
 //   …
 //   runtime->stop();                        // ends every loop and joins
 //
-// Threads:  start(), each() and stop() on the thread that made it; workers run on threads of their own.
+// Threads:  start() and stop() one after the other, each() on any number at once, none of them on a worker.
 // Lifetime: outlives everything that lives on its loops.
 
 #pragma once
@@ -39,7 +39,8 @@ class Runtime {
 
   // Starts the threads and waits until each loop turns. On an error no thread is left.
   Result<> start();
-  // Runs `f` on every worker's own thread, one worker after the other, and waits for it. After start().
+  // Runs `f` on every worker's own thread, one worker after the other, and waits for it. Between start() and
+  // stop(): afterwards nobody would run it.
   void each(FunctionRef<void(Loop&)> f);
   // Stops every loop and joins its thread; what was posted and has not run is left. Idempotent. The loops live on
   // until the Runtime is destroyed.

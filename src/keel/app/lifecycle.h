@@ -1,0 +1,161 @@
+// keel/app/lifecycle.h — the modules of a process: started along what they need, timed, and stopped in reverse.
+//
+//   app::Lifecycle lifecycle;
+//   lifecycle.add({.name = "store", .start = [&] { return store.open(); }, .stop = [&] { store.close(); }});
+//   lifecycle.add({.name = "cache", .needs = {"store"}, .start = [&] { return cache.load(); }});
+//   lifecycle.add({.name = "reports", .needs = {"store"}, .start = [&] { return reports.open(); }, .lazy = true});
+//   KEEL_TRY_VOID(lifecycle.start());           // store, then cache
+//   KEEL_TRY_VOID(lifecycle.ensure("reports")); // at its first use
+//   const StopReport report = lifecycle.stop(10_s);
+//
+// Modules that do not need each other start at the same time, each on a thread "start-N" made by the Host. A lazy one
+// starts when somebody ensures it or a module needs it. ensure() within a module's own start counts as a need.
+//
+// Errors:   InvalidArgument for a need that nobody provides and for a circle, with the chain, before anything starts;
+//           a module's own error, DeadlineExceeded (start_timeout) or Cancelled (is_interrupted), with the module, its
+//           time and what waited for it. An exception out of `start` is Internal.
+// Ownership: start and stop are called at most once per start, and destroyed with the Lifecycle; what they refer to
+//           outlives it.
+// Threads:  add(), begin(), ensure(), record() and phases() on any; start() and stop() on one.
+// Lifetime: destruction stops what runs and waits for it without a limit: where stop() has reported a module that is
+//           stuck, end the process without destructors.
+// Cost:     a lock for ensure() of what runs; starting, a thread for each module that starts beside another.
+
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "keel/base/buffer.h"
+#include "keel/base/function.h"
+#include "keel/base/host.h"
+#include "keel/base/result.h"
+
+namespace keel::app {
+
+struct Module {
+  std::string name;                     // Unique.
+  std::vector<std::string> needs = {};  // Modules that run before this one starts, and until it has stopped.
+  Function<Result<>()> start = {};      // Empty: it runs at once.
+  Function<void()> stop = {};           // Called when start has succeeded. Empty: nothing to do.
+  Duration start_timeout = 30_s;        // For `start` alone, without the waiting for needs.
+  bool lazy = false;                    // Not started by start() itself.
+};
+
+// What happened to a module, or a step that was record()ed.
+struct Phase {
+  enum class State : std::uint8_t { Waiting, Starting, Running, Failed, Stopped };
+  std::string name;
+  Instant began = {};           // Of `start`; while it waits, when it was asked for.
+  Duration took = {};           // Of `start`; while it starts, until now.
+  Duration waited = {};         // For its needs, from the moment it was asked for.
+  std::string waited_for = {};  // The last of these to come; empty when they ran already.
+  std::string thread = {};      // "start-2"; of a step: "main".
+  State state = State::Running;
+};
+std::string_view to_string(Phase::State state) noexcept;
+
+// A table for people: a line for each phase in order of beginning, times in milliseconds since `origin`, and the total
+// until `end`.
+std::string phase_table(std::string_view name, const std::vector<Phase>& phases, Instant origin, Instant end);
+// The same as one JSON object: {"name":…,"total_ms":…,"phases":[{"name":…,"began_ms":…,"took_ms":…,"waited_ms":…,
+// "waited_for":…,"thread":…,"state":…}]}
+void write_phases(Buffer& out, std::string_view name, const std::vector<Phase>& phases, Instant origin, Instant end);
+
+struct StopReport {
+  struct Part {
+    std::string name;
+    Duration took;             // Until the deadline when it is stuck.
+    bool is_stuck = false;     // Still stopping, or still starting, at the deadline.
+    std::string problem = {};  // The text of an exception out of `stop`.
+  };
+  std::vector<Part> parts;        // In the order of stopping.
+  std::vector<std::string> left;  // Not stopped, because something stuck comes before.
+  Duration took;
+
+  bool is_complete() const noexcept;
+};
+
+class Lifecycle {
+ public:
+  // `stop_timeout`: for stopping what was started when start() fails.
+  explicit Lifecycle(Duration stop_timeout = 10_s);
+  ~Lifecycle();
+  Lifecycle(const Lifecycle&) = delete;
+  Lifecycle& operator=(const Lifecycle&) = delete;
+
+  // A name that is used already is a bug.
+  void add(Module module);
+  // A step that is no module, for phases(): it has been done.
+  void record(std::string_view name, Instant began, Duration took);
+
+  // Starts every module that is not lazy, with what these need, and waits for them. `is_interrupted` is asked every few
+  // milliseconds meanwhile, on this thread. On an error what had started is stopped again, in reverse order.
+  Result<> start(FunctionRef<bool()> is_interrupted);
+  Result<> start();
+  // Starts one module and what it needs, without waiting; for errors see ensure().
+  Result<> begin(std::string_view name);
+  // The same, and waits. Nothing else is stopped on an error; ensuring a module that has failed starts it again.
+  // FailedPrecondition once stop() has begun, for a module that does not run.
+  Result<> ensure(std::string_view name, FunctionRef<bool()> is_interrupted);
+  Result<> ensure(std::string_view name);
+
+  // Stops what runs, one after the other in reverse order of starting, on a thread of its own; modules that still start
+  // are waited for. Returns when all is stopped, or at the deadline with what is not. `while_waiting` is called every
+  // few milliseconds, on this thread. Idempotent.
+  StopReport stop(Duration deadline, FunctionRef<void()> while_waiting);
+  StopReport stop(Duration deadline);
+
+  // What was asked for so far and every recorded step, in order of beginning.
+  std::vector<Phase> phases() const;
+  // The modules that were added and are not lazy, or have been asked for.
+  std::vector<std::string> wanted() const;
+
+ private:
+  struct Entry;
+  struct Starter {
+    int number;
+    std::unique_ptr<Thread> thread;
+    bool is_done = false;
+  };
+  using Lock = std::unique_lock<std::mutex>;
+  // All of these hold mutex_, except where they call a module.
+  Entry* find(std::string_view name) const noexcept;
+  Result<> check(Entry& entry, std::vector<Entry*>& path);
+  Result<> add_need(Entry& of, Entry& need);
+  void want(Entry& entry);
+  Entry* next_ready() noexcept;
+  void advance();
+  void work(Entry* entry, int thread);
+  void run(Entry& entry, Lock& lock);
+  Result<Entry*> begin_locked(std::string_view name);
+  Result<> wait(Lock& lock, const std::vector<Entry*>& wanted, FunctionRef<bool()> is_interrupted);
+  std::string waiting_for(const Entry& entry) const;
+  Entry* next_to_stop() noexcept;
+  void stop_all();
+  StopReport report() const;
+  void join_finished(Lock& lock);
+
+  Host& host_;
+  const Duration stop_timeout_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::unique_ptr<Entry>> entries_;
+  std::vector<Phase> steps_;
+  std::vector<Starter> threads_;
+  int threads_made_ = 0;
+  int started_ = 0;
+  bool stopping_ = false;
+  bool stopped_ = false;
+  Instant stop_began_;
+  Instant stop_ended_;
+  std::vector<StopReport::Part> stopped_parts_;
+  std::unique_ptr<Thread> stopper_;
+};
+
+}  // namespace keel::app
