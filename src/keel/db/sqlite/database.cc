@@ -345,6 +345,17 @@ Task<> Database::transact(FunctionRef<Result<>(Connection&)> body) {
   co_await call;
 }
 
+Task<> Database::try_write() {
+  auto touch = [](Connection& connection) -> Result<> {
+    std::int64_t version = 0;
+    auto keep = [&version](const Row& row) { version = row.integer(0); };
+    KEEL_TRY_VOID(connection.query("select user_version from pragma_user_version", keep));
+    // SQLite writes the page whether the number is another one or not.
+    return connection.run_script("pragma user_version = " + std::to_string(version));
+  };
+  co_await transact(touch);
+}
+
 Task<Transaction> Database::begin() {
   DatabaseCall call(*state_, DatabaseCall::Kind::Begin);
   co_await call;

@@ -133,6 +133,9 @@ class Database {
   // An interactive transaction: it has the writer alone until it is committed, destroyed, or `writer.hold_max` is over.
   Task<Transaction> begin();
 
+  // Commits something that changes nothing: whether the disk takes writes. For a health check while it did not.
+  Task<> try_write();
+
   DatabaseStats stats() const;
 
  private:

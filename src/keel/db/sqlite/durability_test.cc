@@ -1,12 +1,18 @@
 // An acknowledged write is on disk: shown by the order of what reaches the WAL, and by disks that fail.
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 
 #include "keel/db/sqlite/database.h"
 #include "keel/db/sqlite/trace_vfs.h"
 #include "keel/db/testing.h"
+#include "keel/observe/log_record.h"
+#include "keel/observe/log_ring.h"
 #include "keel/task/scope.h"
 
 namespace keel::db {
@@ -33,6 +39,8 @@ Task<> write_all(Database& database, TraceVfs& vfs, int clients, int rounds, std
   for (int i = 0; i < clients; ++i) scope.spawn(write_rows(database, vfs, i, rounds, acknowledged));
   co_await scope.join();
 }
+
+Code code_of(const auto& result) { return result ? Code::Internal : result.error().code(); }
 
 class Durability : public ::testing::Test {
  protected:
@@ -61,6 +69,8 @@ class Durability : public ::testing::Test {
     EXPECT_TRUE(other->query("select * from pragma_integrity_check", sound).has_value());
     return tokens;
   }
+  // Through the data base that has the fault.
+  std::int64_t read_count() { return loop.run(database->query_one<std::int64_t>("select count(*) from rows")).value(); }
   void expect_all_acknowledged_stored() {
     std::vector<std::string> tokens = stored();
     std::sort(tokens.begin(), tokens.end());
@@ -139,6 +149,114 @@ TEST_F(Durability, a_full_disk_acknowledges_nothing_and_is_recovered_from) {
   EXPECT_EQ(acknowledged.size(), before + 16);
   EXPECT_EQ(vfs.violations(), std::vector<std::string>());
   expect_all_acknowledged_stored();
+}
+
+TEST_F(Durability, a_read_only_disk_refuses_writes_and_is_recovered_from) {
+  open(sqlite::Synchronous::Full);
+  write(8, 2);
+
+  vfs.refuse_writes(true);
+  write(8, 2);
+  EXPECT_EQ(acknowledged.size(), 16u);
+  EXPECT_TRUE(database->stats().writer.disk_fails);
+  EXPECT_EQ(read_count(), 16);
+  vfs.refuse_writes(false);
+  write(8, 2);
+
+  EXPECT_EQ(acknowledged.size(), 32u);
+  EXPECT_FALSE(database->stats().writer.disk_fails);
+  expect_all_acknowledged_stored();
+}
+
+TEST_F(Durability, try_write_tells_whether_the_disk_takes_writes) {
+  open(sqlite::Synchronous::Full);
+  EXPECT_TRUE(loop.run(database->try_write()));
+
+  vfs.fill_disk(true);
+  EXPECT_EQ(code_of(loop.run(database->try_write())), Code::Unavailable);
+  EXPECT_TRUE(database->stats().writer.disk_fails);
+  vfs.fill_disk(false);
+
+  EXPECT_TRUE(loop.run(database->try_write()));
+  EXPECT_FALSE(database->stats().writer.disk_fails) << "without any other write";
+}
+
+TEST_F(Durability, the_log_says_once_that_the_disk_fails_and_once_that_it_works_again) {
+  if (!log::is_recorded) GTEST_SKIP() << "compiled out";
+  log::Reader reader(false);
+  open(sqlite::Synchronous::Full);
+  reader.drain([](const log::Record&) {});
+  vfs.fill_disk(true);
+  write(1, 3);
+  vfs.fill_disk(false);
+  write(1, 3);
+
+  std::vector<std::string> lines;
+  reader.drain([&](const log::Record& record) {
+    if (record.component() == "db.writer") lines.emplace_back(record.message());
+  });
+  EXPECT_EQ(lines,
+            (std::vector<std::string>{"the disk does not take writes: they are refused, and tried again as they come",
+                                      "the disk takes writes again"}));
+}
+
+// A disk of one megabyte that is really full.
+class SmallDisk {
+ public:
+  explicit SmallDisk(std::string folder) : folder_(std::move(folder)) {
+    // In a namespace of this thread and those that it starts: nothing is left mounted, whatever happens.
+    is_mounted_ = ::unshare(CLONE_NEWNS) == 0 && ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                  ::mount("keel-test", folder_.c_str(), "tmpfs", 0, "size=1m") == 0;
+  }
+  ~SmallDisk() {
+    if (is_mounted_) ::umount2(folder_.c_str(), MNT_DETACH);
+  }
+  bool is_mounted() const { return is_mounted_; }
+  void fill() const {
+    std::ofstream file(folder_ + "/filler");
+    const std::string block(512, 'x');
+    while (file.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) {
+    }
+  }
+  void empty() const { std::filesystem::remove(folder_ + "/filler"); }
+
+ private:
+  std::string folder_;
+  bool is_mounted_ = false;
+};
+
+TEST(FullDisk, refuses_writes_while_reads_go_on_and_recovers_when_there_is_space) {
+  testing::Folder folder;
+  std::filesystem::create_directory(folder / "disk");
+  const SmallDisk disk(folder / "disk");
+  if (!disk.is_mounted()) GTEST_SKIP() << "mounting a small disk is not allowed here";
+  std::filesystem::create_directory(folder / "migrations");
+  folder.write("migrations/0001_rows.sql", "create table rows (id integer primary key, token text not null)");
+  OwnLoop loop;
+  auto database = Database::open({.path = folder / "disk/app.db", .migrations = folder / "migrations"}).value();
+  const std::string text(2000, 'x');
+  const auto write = [&] { return loop.run(database->execute("insert into rows (token) values ($1)", text)); };
+  const auto count = [&] { return loop.run(database->query_one<std::int64_t>("select count(*) from rows")).value(); };
+  EXPECT_TRUE(write());
+
+  disk.fill();
+  int before = 0;
+  while (write() && before < 1000) ++before;
+  ASSERT_LT(before, 1000) << "the pages that the WAL has already may be used";
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(code_of(write()), Code::Unavailable);
+  EXPECT_EQ(count(), before + 1);
+  // A connection that is opened now, too, finds its way through the WAL.
+  auto other = sqlite::Connection::open({.path = folder / "disk/app.db", .access = sqlite::Access::ReadOnly}).value();
+  std::int64_t seen = 0;
+  auto keep = [&seen](const Row& row) { seen = row.integer(0); };
+  EXPECT_TRUE(other->query("select count(*) from rows", keep));
+  EXPECT_EQ(seen, before + 1);
+  EXPECT_TRUE(database->stats().writer.disk_fails);
+  disk.empty();
+
+  EXPECT_TRUE(write());
+  EXPECT_EQ(count(), before + 2);
+  EXPECT_FALSE(database->stats().writer.disk_fails);
 }
 
 }  // namespace

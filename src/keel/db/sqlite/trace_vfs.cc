@@ -34,7 +34,7 @@ struct TraceVfs::State {
   std::atomic<std::uint64_t> syncs{0};
   std::atomic<std::uint64_t> writes{0};
   std::atomic<int> failing_sync{0};
-  std::atomic<bool> full{false};
+  std::atomic<int> write_error{SQLITE_OK};
 };
 
 namespace {
@@ -60,7 +60,7 @@ int read_file(sqlite3_file* f, void* to, int n, sqlite3_int64 at) {
 int write_file(sqlite3_file* f, const void* from, int n, sqlite3_int64 at) {
   File& file = *file_of(f);
   if (file.is_wal) {
-    if (file.state->full.load()) return SQLITE_FULL;
+    if (const int error = file.state->write_error.load(); error != SQLITE_OK) return error;
     file.state->record(State::What::Write, 0, std::string(static_cast<const char*>(from), static_cast<std::size_t>(n)));
     ++file.state->writes;
   }
@@ -185,6 +185,10 @@ void TraceVfs::clear() {
   state_->events.clear();
 }
 void TraceVfs::fail_sync(int nth) noexcept { state_->failing_sync.store(nth); }
-void TraceVfs::fill_disk(bool full) noexcept { state_->full.store(full); }
+void TraceVfs::fill_disk(bool full) noexcept { state_->write_error.store(full ? SQLITE_FULL : SQLITE_OK); }
+// What SQLite makes of EROFS.
+void TraceVfs::refuse_writes(bool refuses) noexcept {
+  state_->write_error.store(refuses ? SQLITE_IOERR_WRITE : SQLITE_OK);
+}
 
 }  // namespace keel::db::sqlite

@@ -42,6 +42,8 @@ class TraceVfs {
   void fail_sync(int nth) noexcept;
   // Every write to a WAL fails as on a full disk until called with false.
   void fill_disk(bool full) noexcept;
+  // The same as on a disk that has become read-only.
+  void refuse_writes(bool refuses) noexcept;
 
   struct State;
 

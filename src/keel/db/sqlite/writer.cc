@@ -14,12 +14,13 @@ namespace {
 
 // Longer is never meant, and waiting forever cannot be added to a clock.
 constexpr Duration hold_limit = 1_h;
+constexpr log::Message writes_again = "the disk takes writes again";
 constexpr const char* outcome_unknown = "the disk failed while this was being committed: its outcome is unknown";
 
 }  // namespace
 
 Writer::Writer(std::unique_ptr<Connection> connection, const WriterOptions& options)
-    : connection_(std::move(connection)), options_(options) {}
+    : connection_(std::move(connection)), options_(options), log_("db.writer") {}
 
 Writer::~Writer() { stop(); }
 
@@ -161,7 +162,10 @@ Result<> Writer::run(Write& write) noexcept {
 
 Writer::Outcome Writer::outcome_of_error() noexcept {
   const int code = sqlite3_errcode(connection_->handle()) & 0xff;
-  if (code == SQLITE_IOERR || code == SQLITE_FULL) return Outcome::DiskFailed;
+  if (code == SQLITE_IOERR || code == SQLITE_FULL || code == SQLITE_READONLY) {
+    disk_error_ = sqlite3_errmsg(connection_->handle());
+    return Outcome::DiskFailed;
+  }
   return connection_->is_autocommit() ? Outcome::Lost : Outcome::Fine;
 }
 
@@ -218,6 +222,19 @@ Writer::Outcome Writer::commit() noexcept {
   return outcome_of_error() == Outcome::DiskFailed ? Outcome::DiskFailed : Outcome::Lost;
 }
 
+void Writer::count_disk_error() noexcept {
+  bool begins = false;
+  {
+    std::lock_guard lock(mutex_);
+    ++stats_.disk_errors;
+    begins = !std::exchange(stats_.disk_fails, true);
+  }
+  if (begins) {
+    log_.error("the disk does not take writes: they are refused, and tried again as they come",
+               log::field("reason", disk_error_));
+  }
+}
+
 void Writer::roll_back() noexcept {
   // After an error SQLite may have done it already.
   if (!connection_->is_autocommit()) (void)roll_back_.run().is_ok();
@@ -225,6 +242,7 @@ void Writer::roll_back() noexcept {
 
 void Writer::commit_group(Writes& group) noexcept {
   if (Result<> begun = begin_.run(); !begun) {
+    if (outcome_of_error() == Outcome::DiskFailed) count_disk_error();
     fail_all(group, begun.error());
     return;
   }
@@ -246,9 +264,9 @@ void Writer::commit_group(Writes& group) noexcept {
   {
     std::lock_guard lock(mutex_);
     ++stats_.groups_lost;
-    if (outcome == Outcome::DiskFailed) ++stats_.disk_errors;
   }
   if (outcome == Outcome::DiskFailed) {
+    count_disk_error();
     fail_all(group, Error(Code::Unavailable, outcome_unknown));
     return;
   }
@@ -280,10 +298,7 @@ void Writer::commit_alone(Writes& group) noexcept {
     }
     roll_back();
     if (outcome == Outcome::DiskFailed) {
-      {
-        std::lock_guard lock(mutex_);
-        ++stats_.disk_errors;
-      }
+      count_disk_error();
       one.splice_back(group);
       fail_all(one, Error(Code::Unavailable, outcome_unknown));
       return;
@@ -366,13 +381,17 @@ bool Writer::serve_held(Write& write) noexcept {
   if (outcome == Outcome::DiskFailed) write.result = fail(Code::Unavailable, outcome_unknown);
   if (write.result) {
     committed_.fetch_add(1, std::memory_order_acq_rel);
-    std::lock_guard lock(mutex_);
-    ++stats_.transactions;
-    ++stats_.groups;
+    bool recovers = false;
+    {
+      std::lock_guard lock(mutex_);
+      ++stats_.transactions;
+      ++stats_.groups;
+      recovers = std::exchange(stats_.disk_fails, false);
+    }
+    if (recovers) log_.info(writes_again);
   } else {
     roll_back();
-    std::lock_guard lock(mutex_);
-    if (outcome == Outcome::DiskFailed) ++stats_.disk_errors;
+    if (outcome == Outcome::DiskFailed) count_disk_error();
   }
   finish(write);
   return false;
@@ -380,12 +399,17 @@ bool Writer::serve_held(Write& write) noexcept {
 
 void Writer::acknowledge(Writes& group, std::uint64_t committed) noexcept {
   if (committed != 0) committed_.fetch_add(1, std::memory_order_acq_rel);
+  bool recovers = false;
   {
     std::lock_guard lock(mutex_);
     stats_.writes += committed;
-    if (committed != 0) ++stats_.groups;
+    if (committed != 0) {
+      ++stats_.groups;
+      recovers = std::exchange(stats_.disk_fails, false);
+    }
     stats_.group_max = std::max(stats_.group_max, committed);
   }
+  if (recovers) log_.info(writes_again);
   finish_all(group);
 }
 

@@ -7,7 +7,8 @@
 // A write that fails is rolled back alone; one that leaves a deferred foreign key violated fails with Conflict. A group
 // that SQLite has rolled back (`on conflict rollback`), or whose COMMIT fails, is never acknowledged: its other writes
 // run again once, one transaction each. After an I/O error or a full disk nothing runs again: all get Unavailable, and
-// whether they are in the file is unknown.
+// whether they are in the file is unknown. The log has a line when the disk begins to fail, and one when a commit
+// reaches it again; nothing else has to be done.
 //
 // Ownership: a Write is intrusive and stays where it is until its `done` has run on `home`.
 // Threads:   push(), withdraw() and the getters on any; start(), stop() on one.
@@ -20,12 +21,14 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 
 #include "keel/base/function.h"
 #include "keel/base/host.h"
 #include "keel/base/list.h"
 #include "keel/db/sqlite/connection.h"
 #include "keel/exec/executor.h"
+#include "keel/observe/log.h"
 
 namespace keel::db {
 
@@ -66,7 +69,8 @@ struct WriterStats {
   std::uint64_t groups = 0;        // Commits.
   std::uint64_t group_max = 0;     // The most writes in one commit.
   std::uint64_t groups_lost = 0;   // Groups that had to run again or failed as a whole.
-  std::uint64_t disk_errors = 0;   // I/O errors and full disks.
+  std::uint64_t disk_errors = 0;   // I/O errors, full and read-only disks.
+  bool disk_fails = false;         // The last commit that was tried met one.
   std::uint64_t transactions = 0;  // Interactive ones that were committed.
   std::uint64_t expired = 0;       // Interactive ones that held the writer for too long.
   std::size_t queued = 0;          // Waiting now.
@@ -106,6 +110,7 @@ class Writer {
   Outcome commit() noexcept;
   Result<> run(Write& write) noexcept;
   Outcome outcome_of_error() noexcept;
+  void count_disk_error() noexcept;
   void roll_back() noexcept;
   void acknowledge(Writes& group, std::uint64_t committed) noexcept;
   void fail_all(Writes& group, const Error& error) noexcept;
@@ -115,8 +120,10 @@ class Writer {
   std::unique_ptr<Connection> connection_;
   Statement begin_, commit_, roll_back_, savepoint_, release_, roll_back_to_;
   const WriterOptions options_;
+  const log::Logger log_;
   std::unique_ptr<Thread> thread_;
   Result<> commit_error_;
+  std::string disk_error_;  // What SQLite said when the disk failed last.
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;
