@@ -12,6 +12,7 @@
 #include <optional>
 #include <utility>
 
+#include "keel/app/checks.h"
 #include "keel/app/log_writer.h"
 #include "keel/app/process.h"
 #include "keel/app/prometheus.h"
@@ -154,7 +155,10 @@ struct App::Parts {
   std::unique_ptr<http::Router> admin_router;
   std::unique_ptr<http::Server> server;
   std::unique_ptr<http::Server> admin;
-  Health::Check database_check;
+  std::vector<Health::Check> worker_checks;
+  std::vector<Health::Check> database_checks;
+  Health::Check log_check;
+  Health::Check disk_check;
   bool is_drained = true;
   bool is_stopped = false;
   Instant wiring_began;
@@ -201,7 +205,8 @@ App::~App() {
   parts_->server.reset();
   parts_->admin.reset();
   parts_->database_metrics.clear();
-  parts_->database_check = {};
+  parts_->disk_check = {};
+  parts_->log_check = {};
   parts_->database.reset();
   if (parts_->logs != nullptr) parts_->logs->flush();
   // The log writer's and the process's metrics end before the registry that holds them.
@@ -231,7 +236,11 @@ void App::add_foundation() {
   parts_->lifecycle.add({.name = "logs", .start = [this] { return start_logs(); }, .start_timeout = timeout});
   parts_->lifecycle.add({.name = "workers",
                          .start = [this] { return start_workers(); },
-                         .stop = [this] { runtime_->stop(); },
+                         .stop =
+                             [this] {
+                               parts_->worker_checks.clear();
+                               runtime_->stop();
+                             },
                          .start_timeout = timeout});
   if (!settings_.monitoring.enabled) return;
   parts_->lifecycle.add({.name = "monitoring",
@@ -253,6 +262,7 @@ Result<> App::start_logs() {
     }
   }
   KEEL_TRY(parts_->logs, LogWriter::make(log_options(settings_)));
+  parts_->log_check = check_log(health_, *parts_->logs);
   return {};
 }
 
@@ -269,6 +279,7 @@ Result<> App::start_workers() {
     ring.emplace();
     cells.emplace();
   });
+  parts_->worker_checks = check_workers(health_, *runtime_, settings_.monitoring.health.worker_timeout);
   return {};
 }
 
@@ -288,6 +299,7 @@ void App::add_database() {
   parts_->lifecycle.add({.name = "connections",
                          .needs = {"database", "workers"},
                          .start = [this] { return connect_database(); },
+                         .stop = [this] { parts_->database_checks.clear(); },
                          .start_timeout = settings_.common.start_timeout,
                          .lazy = true});
 }
@@ -310,6 +322,7 @@ Result<> App::open_database() {
   options.cache_kib = static_cast<int>(from.cache_size.bytes / 1024);
   options.pool_size = static_cast<int>(pool_size("database", from.pool_size));
   options.writer.group_max = static_cast<int>(from.group_max);
+  options.writer.queued_max = from.queue_max;
   auto opened = db::Database::open(options);
   if (!opened) return std::unexpected(std::move(opened).error().because("database '" + from.path + "'"));
   parts_->database = *std::move(opened);
@@ -346,6 +359,8 @@ Result<> App::connect_database() {
   parts_->database_metrics.push_back(registry_.gauge("db_writes_queued", "Writes waiting now", {}, [&database] {
     return static_cast<double>(database.stats().writer.queued);
   }));
+  parts_->database_checks =
+      check_database(health_, database, runtime_->loop(0), settings_.monitoring.health.check_timeout);
   return {};
 }
 
@@ -442,6 +457,7 @@ void App::add_admin() {
   });
   parts_->admin_router->get("/healthz", [health](http::Request&) { return health(&Health::live); });
   parts_->admin_router->get("/readyz", [health](http::Request&) { return health(&Health::ready); });
+  parts_->admin_router->get("/startupz", [health](http::Request&) { return health(&Health::started); });
   parts_->admin_router->get("/admin/start", [this](http::Request& request) { return start_page(request); });
   http::ServerOptions options;
   options.address = *address;
@@ -471,6 +487,23 @@ void App::add_service() {
        .start = [this] { return parts_->server->start(*runtime_); },
        .stop = [this] { parts_->is_drained = parts_->server->drain(settings_.network.http.drain_timeout); },
        .start_timeout = settings_.common.start_timeout});
+}
+
+// Once everything has started; waits for the first results, so that what is said to be ready is.
+void App::start_health() {
+  if (!settings_.monitoring.enabled) return;
+  const HealthSettings& from = settings_.monitoring.health;
+  std::vector<std::string> folders;
+  const auto add_folder_of = [&folders](const std::string& file) {
+    folders.push_back(std::filesystem::absolute(file).parent_path().string());
+  };
+  if (parts_->database != nullptr) add_folder_of(settings_.database.path);
+  for (const SinkSettings& sink : settings_.logging.sinks) {
+    if (sink.type == SinkType::File && settings_.logging.enabled) add_folder_of(sink.path);
+  }
+  parts_->disk_check = check_disk_space(health_, std::move(folders), from.disk_free_min, from.check_timeout);
+  health_.start(from.check_interval);
+  health_.wait_checked(from.check_timeout);
 }
 
 http::Response App::start_page(http::Request& request) const {
@@ -509,7 +542,7 @@ void App::print_ready() const {
   std::printf("%s is ready (%.1f ms)\n", name_.c_str(), took.count_seconds() * 1e3);
   if (parts_->server != nullptr) std::printf("  service  http://%s\n", parts_->server->address().to_string().c_str());
   if (parts_->admin != nullptr) {
-    std::printf("  admin    http://%s  /metrics /healthz /readyz /admin/start\n",
+    std::printf("  admin    http://%s  /metrics /healthz /readyz /startupz /admin/start\n",
                 parts_->admin->address().to_string().c_str());
   }
   std::printf("  engine   %s, %d workers: %s\n", runtime_->engine().kind == io::EngineKind::Uring ? "uring" : "epoll",
@@ -545,8 +578,7 @@ int App::run() {
     return stop_modules(Duration());
   }
   const Instant checking = Host::system().now();
-  Buffer checks;
-  health_.ready(checks);
+  start_health();
   const Instant ready = Host::system().now();
   lifecycle.record("health", checking, ready - checking);
   parts_->ready_ns = ready.ns();
@@ -572,6 +604,7 @@ int App::run() {
 int App::drain() {
   parts_->signals.end_on_next();
   health_.drain("draining");
+  if (settings_.network.http.drain_delay > Duration()) Host::system().sleep(settings_.network.http.drain_delay);
   const int code = stop_modules(settings_.network.http.drain_timeout + settings_.common.stop_timeout);
   return parts_->is_drained ? code : exit_failure;
 }

@@ -17,7 +17,8 @@
 // run() starts the application's modules, the admin listener beside them and the service last. GET /admin/start has
 // every phase with its times (JSON; ?format=text: a table).
 //
-// The admin listener (monitoring.metrics) serves /metrics, /healthz, /readyz and /admin/start, and nothing else does.
+// The admin listener (monitoring.metrics) serves /metrics, /healthz, /readyz, /startupz and /admin/start, and nothing
+// else does. health() has the checks of app/checks.h; an application adds its own before run().
 // SIGTERM and SIGINT: readiness fails, listeners close, requests in progress are answered with Connection: close within
 // network.http.drain_timeout; then the modules stop in reverse (the database commits what it was given) within
 // common.stop_timeout, and logs are flushed. During the start: what has started is stopped, and the exit code is 0. A
@@ -123,6 +124,7 @@ class App {
   void add_foundation();
   void add_database();
   void add_admin();
+  void start_health();
   void add_service();
   Result<> start_logs();
   Result<> start_workers();
@@ -142,7 +144,7 @@ class App {
   Instant began_;
   std::unique_ptr<Parts> parts_;  // Signals and logs: first to come, last to go.
   metrics::Registry registry_;
-  Health health_;
+  Health health_{&registry_};
   std::unique_ptr<io::Runtime> runtime_;
   log::Logger log_;
 };

@@ -132,6 +132,8 @@ TEST_F(Apps, serve_until_a_signal_and_give_0) {
     EXPECT_TRUE(ask(service_, get("/")).ends_with("\r\n\r\nhello"));
     EXPECT_EQ(status_of(ask(admin_, get("/healthz"))), 200);
     EXPECT_EQ(status_of(ask(admin_, get("/readyz"))), 200);
+    EXPECT_EQ(status_of(ask(admin_, get("/startupz"))), 200);
+    EXPECT_NE(ask(admin_, get("/metrics")).find("\nhealth_check_up{check=\"worker 0\"} 1\n"), std::string::npos);
     EXPECT_NE(ask(admin_, get("/metrics")).find("\nhttp_requests_total{"), std::string::npos);
     EXPECT_EQ(status_of(ask(service_, get("/metrics"))), 404);
   });
@@ -175,6 +177,38 @@ TEST_F(Apps, give_1_when_the_drain_deadline_cuts_a_request_off) {
   EXPECT_EQ(code, 1);
   EXPECT_EQ(answer, "");
   EXPECT_NE(log().find("requests were cut off at the drain deadline"), std::string::npos);
+}
+
+TEST_F(Apps, fail_readiness_and_go_on_serving_for_the_delay_of_the_drain) {
+  int ready = 0;
+  int served = 0;
+  std::thread watching;
+  const int code = run({"--network.http.drain_delay_sec=0.4"}, [&] {
+    watching = std::thread([&] {
+      for (int i = 0; i < 1000 && (ready = status_of(ask(admin_, get("/readyz")))) == 200; ++i) ::usleep(1000);
+      served = status_of(ask(service_, get("/")));
+    });
+  });
+  watching.join();
+
+  EXPECT_EQ(code, 0);
+  EXPECT_EQ(ready, 503);
+  EXPECT_EQ(served, 200) << "the listener was open after readiness had failed";
+}
+
+TEST_F(Apps, run_their_checks_as_often_as_the_settings_say) {
+  // The age is that of the oldest result: with the default of 10 s it would pass 0.3 s.
+  EXPECT_EQ(run({"--monitoring.health.check_interval_sec=0.01", "--monitoring.health.disk_free_min=1000000MiB"},
+                [&] {
+                  ::usleep(300'000);
+                  const std::string answer = ask(admin_, get("/readyz"));
+                  EXPECT_EQ(status_of(answer), 200);
+                  EXPECT_NE(answer.find(R"({"status":"degraded")"), std::string::npos) << answer;
+                  const std::size_t at = answer.find(R"("age_sec":)");
+                  ASSERT_NE(at, std::string::npos) << answer;
+                  EXPECT_LT(std::stod(answer.substr(at + 10)), 0.3) << answer;
+                }),
+            0);
 }
 
 TEST_F(Apps, open_log_files_again_on_sighup) {

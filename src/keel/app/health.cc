@@ -1,36 +1,159 @@
 #include "keel/app/health.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <string>
+#include <chrono>
+#include <ctime>
+#include <exception>
+#include <optional>
 
 #include "keel/base/check.h"
 #include "keel/data/json.h"
+#include "keel/io/loop.h"
+#include "keel/task/start.h"
+#include "keel/task/timing.h"
 
 namespace keel::app {
 namespace {
 
-void write_check(json::Writer& out, std::string_view name, const Result<>& result) {
-  out.begin_object().key("name").string(name).key("status").string(result ? "ok" : "failing");
-  if (!result) out.key("reason").string(result.error().describe());
-  out.end_object();
+// Waiting for ever cannot be added to a clock.
+constexpr Duration wait_max = 1_h;
+
+// RFC 3339, in seconds.
+std::string timestamp(std::int64_t wall_ns) {
+  const std::time_t seconds = wall_ns / 1'000'000'000;
+  std::tm parts{};
+  char text[32];
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&seconds, &parts))};
+}
+
+std::string seconds(Duration duration) { return fmt::format("{:.3g} s", duration.count_seconds()); }
+
+Task<> bounded(Duration timeout, const Function<Task<>()>& test) { co_await with_timeout(timeout, test()); }
+
+Result<> run(const Function<Result<>()>& test) noexcept {
+  try {
+    return test();
+  } catch (const std::exception& exception) {
+    return Error::text(Code::Internal, std::string("exception: ") + exception.what());
+  } catch (...) {
+    return fail(Code::Internal, "exception of an unknown type");
+  }
 }
 
 }  // namespace
 
-Health::~Health() { KEEL_CHECK(entries_.empty(), "a Health outlives its checks"); }
+struct Health::Entry : Job {
+  struct Run : Start<void> {
+    Entry* entry = nullptr;
+  };
 
-Health::Check Health::add(std::string_view name, Kind kind, Function<Result<>()> test) {
-  const std::lock_guard lock(mutex_);
-  for (const Entry& e : entries_) {
-    KEEL_CHECK(e.kind != kind || e.name != name, "a health check's name is used once");
+  Entry(Health& h, HealthOptions o) : Job(&begin), health(h), options(std::move(o)) {}
+  static void begin(Job& job) noexcept;
+
+  Health& health;
+  const HealthOptions options;
+  std::uint64_t id = 0;
+  Function<Result<>()> test;
+  Function<Task<>()> task;
+  io::Loop* loop = nullptr;
+  Run task_run;
+  std::optional<metrics::Gauge> up;
+  std::optional<metrics::Gauge> took;
+
+  bool runs = false;
+  bool late = false;  // This run has passed its time-out.
+  Instant began;      // Of the run that runs, or ran last.
+  Instant next;       // When it is due.
+  Status status = Status::NotChecked;
+  std::int64_t since_wall_ns = 0;
+  bool has_run = false;
+  Instant finished;
+  Duration duration;
+  std::string last_error;
+};
+
+// On the loop.
+void Health::Entry::begin(Job& job) noexcept {
+  auto& entry = static_cast<Entry&>(job);
+  entry.task_run.entry = &entry;
+  const auto done = [](StartCore& start) noexcept {
+    auto& run = static_cast<Run&>(start);
+    Result<> result = run.take();
+    Health& health = run.entry->health;
+    const std::lock_guard lock(health.mutex_);
+    health.finish(*run.entry, std::move(result));
+  };
+  if (entry.task_run.begin(bounded(entry.options.timeout, entry.task), done)) done(entry.task_run);
+}
+
+Health::Health(metrics::Registry* registry) : registry_(registry), log_("health") {}
+
+Health::~Health() {
+  {
+    const std::lock_guard lock(mutex_);
+    KEEL_CHECK(entries_.empty(), "a Health outlives its checks");
+    stopping_ = true;
+    wake_.notify_all();
   }
-  entries_.push_back({++last_id_, std::string(name), kind, std::move(test)});
+  threads_.clear();
+}
+
+Health::Check Health::add(HealthOptions options, Function<Result<>()> test) {
+  auto entry = std::make_unique<Entry>(*this, std::move(options));
+  entry->test = std::move(test);
+  return add_entry(std::move(entry));
+}
+
+Health::Check Health::add(HealthOptions options, io::Loop& loop, Function<Task<>()> test) {
+  auto entry = std::make_unique<Entry>(*this, std::move(options));
+  entry->task = std::move(test);
+  entry->loop = &loop;
+  return add_entry(std::move(entry));
+}
+
+Health::Check Health::add_entry(std::unique_ptr<Entry> entry) {
+  const std::string& name = entry->options.name;
+  if (registry_ != nullptr) {
+    entry->up = registry_->gauge("health_check_up", "Whether the check passed when it ran last", {{"check", name}});
+    entry->took = registry_->gauge("health_check_duration_seconds", "How long the check took when it ran last",
+                                   {{"check", name}});
+  }
+  const std::lock_guard lock(mutex_);
+  KEEL_CHECK(name != "start" && name != "drain" && find(name) == nullptr, "a health check's name is used once");
+  for (const std::string& need : entry->options.needs) {
+    KEEL_CHECK(find(need) != nullptr, "what a health check needs is added before it");
+  }
+  entry->id = ++last_id_;
+  entries_.push_back(std::move(entry));
+  wake_.notify_one();
   return Check(*this, last_id_);
 }
 
 void Health::remove(std::uint64_t id) noexcept {
+  std::unique_lock lock(mutex_);
+  const auto at = std::find_if(entries_.begin(), entries_.end(), [id](const auto& e) { return e->id == id; });
+  Entry& entry = **at;
+  entry.next = Instant::never();
+  finished_.wait(lock, [&entry] { return !entry.runs; });
+  std::erase_if(entries_, [id](const auto& e) { return e->id == id; });
+}
+
+void Health::start(Duration interval) {
   const std::lock_guard lock(mutex_);
-  std::erase_if(entries_, [id](const Entry& e) { return e.id == id; });
+  KEEL_CHECK(!running_, "health checks are started once");
+  running_ = true;
+  interval_ = interval;
+  add_thread();
+}
+
+bool Health::wait_checked(Duration limit) {
+  std::unique_lock lock(mutex_);
+  const auto done = [this] {
+    return std::all_of(entries_.begin(), entries_.end(), [](const auto& e) { return e->has_run || e->late; });
+  };
+  return finished_.wait_for(lock, std::chrono::nanoseconds(std::min(limit, wait_max).count_ns()), done);
 }
 
 void Health::start_complete() {
@@ -44,8 +167,145 @@ void Health::drain(std::string_view reason) {
   drain_reason_ = reason;
 }
 
+// --- Running -------------------------------------------------------------------------------------------------------
+
+Health::Entry* Health::find(std::string_view name) noexcept {
+  for (const auto& entry : entries_) {
+    if (entry->options.name == name) return entry.get();
+  }
+  return nullptr;
+}
+
+void Health::add_thread() {
+  const std::string name = "health-" + std::to_string(threads_.size());
+  threads_.push_back(Host::system().start_thread(name.c_str(), [this] { work(); }));
+}
+
+// Each thread takes what is due, and before it runs it makes sure that another one looks after the rest.
+void Health::work() {
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    Instant wake = Instant::never();
+    Entry* const entry = pick(wake);
+    if (entry != nullptr) {
+      idle_ == 0 ? add_thread() : wake_.notify_one();
+      lock.unlock();
+      Result<> result = run(entry->test);
+      lock.lock();
+      finish(*entry, std::move(result));
+    } else if (!changes_.empty()) {
+      report(lock);
+    } else {
+      ++idle_;
+      const Duration left = std::min(wake - Host::system().now(), wait_max);
+      wake_.wait_for(lock, std::chrono::nanoseconds(left.count_ns()));
+      --idle_;
+    }
+  }
+}
+
+// A function that is due, now marked as running; tasks are begun by the way. None: nothing is due before `wake`.
+Health::Entry* Health::pick(Instant& wake) {
+  const Instant now = Host::system().now();
+  for (const auto& each : entries_) {
+    Entry& entry = *each;
+    if (entry.runs) {
+      const Instant limit = entry.began + entry.options.timeout;
+      if (!entry.late && now >= limit) {
+        entry.late = true;
+        set(entry, Status::Failing, "no answer for " + seconds(entry.options.timeout));
+      }
+      if (!entry.late) wake = std::min(wake, limit);
+    } else if (now < entry.next) {
+      wake = std::min(wake, entry.next);
+    } else if (may_run(entry, now)) {
+      entry.runs = true;
+      entry.began = now;
+      if (entry.loop == nullptr) return &entry;
+      entry.loop->post(entry);
+      wake = std::min(wake, now + entry.options.timeout);
+    } else if (now < entry.next) {
+      wake = std::min(wake, entry.next);
+    }
+  }
+  return nullptr;
+}
+
+// Whether what `entry` needs is well. When it is not, that is the entry's result.
+bool Health::may_run(Entry& entry, Instant now) {
+  for (const std::string& name : entry.options.needs) {
+    const Entry* const need = find(name);
+    if (need == nullptr) continue;
+    // It comes first; when it has an answer, this is looked at again.
+    if (need->runs ? !need->late : now >= need->next) return false;
+    if (need->status == Status::Ok) continue;
+    entry.has_run = true;
+    entry.finished = now;
+    entry.duration = Duration();
+    entry.next = now + interval_;
+    set(entry, Status::NotChecked, "not checked: " + name + " failed");
+    return false;
+  }
+  return true;
+}
+
+void Health::finish(Entry& entry, Result<> result) {
+  const Instant now = Host::system().now();
+  entry.duration = now - entry.began;
+  entry.finished = now;
+  entry.runs = false;
+  entry.has_run = true;
+  const bool late = std::exchange(entry.late, false) || entry.duration >= entry.options.timeout;
+  if (late) {
+    set(entry, Status::Failing, "took " + seconds(entry.duration) + ", the limit is " + seconds(entry.options.timeout));
+  } else if (result) {
+    set(entry, Status::Ok, {});
+  } else {
+    set(entry, Status::Failing, result.error().describe());
+  }
+  const bool is_over = entry.options.kind == Kind::Startup && entry.status == Status::Ok;
+  if (entry.next != Instant::never()) entry.next = is_over ? Instant::never() : late ? now : entry.began + interval_;
+  wake_.notify_all();
+}
+
+void Health::set(Entry& entry, Status status, std::string error) {
+  if (entry.status != status || entry.since_wall_ns == 0) entry.since_wall_ns = Host::system().wall_ns();
+  const bool recovers = status == Status::Ok && !entry.last_error.empty() && entry.status != Status::Ok;
+  if (recovers || (status == Status::Failing && entry.status != Status::Failing)) {
+    changes_.emplace_back(entry.options.name, error);
+  }
+  entry.status = status;
+  if (!error.empty()) entry.last_error = std::move(error);
+  if (entry.up) entry.up->set(status == Status::Ok ? 1 : 0);
+  if (entry.took) entry.took->set(entry.duration.count_seconds());
+  finished_.notify_all();
+}
+
+// Logging may wait for a disk: without the lock, which the pages take.
+void Health::report(std::unique_lock<std::mutex>& lock) {
+  const auto changes = std::exchange(changes_, {});
+  lock.unlock();
+  for (const auto& [name, error] : changes) {
+    if (error.empty()) {
+      log_.info("a health check passes again", log::field("check", name));
+    } else {
+      log_.warn("a health check failed", log::field("check", name), log::field("reason", error));
+    }
+  }
+  lock.lock();
+}
+
+// --- Pages ---------------------------------------------------------------------------------------------------------
+
+bool Health::has_started() const noexcept {
+  return started_ && std::all_of(entries_.begin(), entries_.end(), [](const auto& e) {
+           return e->options.kind != Kind::Startup || e->options.degrades || e->status == Status::Ok;
+         });
+}
+
 bool Health::live(Buffer& out) { return render(out, Kind::Liveness); }
 bool Health::ready(Buffer& out) { return render(out, Kind::Readiness); }
+bool Health::started(Buffer& out) { return render(out, Kind::Startup); }
 
 bool Health::render(Buffer& out, Kind kind) {
   const std::lock_guard lock(mutex_);
@@ -53,23 +313,48 @@ bool Health::render(Buffer& out, Kind kind) {
   Buffer aside;
   json::Writer checks(aside);
   bool well = true;
-  checks.begin_array();
-  const auto add = [&](std::string_view name, const Result<>& result) {
-    well = well && result.is_ok();
-    write_check(checks, name, result);
+  bool degraded = false;
+  const auto add_own = [&](std::string_view name, std::string_view error) {
+    well = well && error.empty();
+    checks.begin_object().key("name").string(name).key("status").string(error.empty() ? "ok" : "failing");
+    if (!error.empty()) checks.key("last_error").string(error);
+    checks.end_object();
   };
+  checks.begin_array();
   if (kind == Kind::Readiness) {
-    add("start", started_ ? Result<>() : Result<>(Error(Code::Unavailable, "not complete")));
-    if (draining_) add("drain", Result<>(Error::text(Code::Unavailable, drain_reason_)));
+    add_own("start", has_started() ? "" : "not complete");
+    if (draining_) add_own("drain", drain_reason_);
+  } else if (kind == Kind::Startup) {
+    add_own("start", started_ ? "" : "not complete");
   }
-  for (const Entry& e : entries_) {
-    if (e.kind == kind) add(e.name, e.test());
+  const Instant now = Host::system().now();
+  for (const auto& each : entries_) {
+    const Entry& e = *each;
+    if (e.options.kind != kind) continue;
+    // What was not checked says nothing about the process: a restart would not help.
+    const bool good = e.status == Status::Ok || (kind == Kind::Liveness && e.status == Status::NotChecked);
+    degraded = degraded || !good;
+    well = well && (good || e.options.degrades);
+    const std::string_view bad = e.options.degrades ? "degraded" : "failing";
+    checks.begin_object().key("name").string(e.options.name).key("status");
+    checks.string(e.status == Status::Ok ? "ok" : e.status == Status::Failing ? bad : "not checked");
+    if (e.since_wall_ns != 0) checks.key("since").string(timestamp(e.since_wall_ns));
+    if (e.late) {
+      checks.key("duration_sec").number((now - e.began).count_seconds()).key("age_sec").number(0);
+    } else if (e.has_run) {
+      checks.key("duration_sec").number(e.duration.count_seconds());
+      checks.key("age_sec").number((now - e.finished).count_seconds());
+    }
+    if (!e.last_error.empty()) checks.key("last_error").string(e.last_error);
+    checks.end_object();
   }
   checks.end_array();
   json::Writer(out)
       .begin_object()
       .key("status")
-      .string(well ? "ok" : "failing")
+      .string(!well      ? "failing"
+              : degraded ? "degraded"
+                         : "ok")
       .key("checks")
       .raw(aside.view())
       .end_object();

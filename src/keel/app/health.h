@@ -1,24 +1,41 @@
-// keel/app/health.h — is the process alive, and may it be sent traffic?
+// keel/app/health.h — is the process alive, has it started, and may it be sent traffic?
 //
-//   auto check = health.add("database", Health::Kind::Readiness, [&db] { return db.ping(); });
+//   auto store = health.add({.name = "store", .needs = {"database"}}, [&store] { return store.ping(); });
+//   auto cache = health.add({.name = "cache", .degrades = true}, loop, [&cache] { return cache.check(); });  // Task<>
+//   health.start(10_s);                        // from here on each check runs every 10 s
 //   health.start_complete();
 //   const bool ready = health.ready(body);     // 200 or 503
 //
-// Liveness fails only when a restart would help; a dependency that is down belongs to readiness. Readiness also needs
-// that the start is complete and that no drain has begun: drain() makes it fail before the listeners close, so that a
-// load balancer stops sending first. Both are written as JSON:
+// Liveness fails only when a restart would help; a dependency that is down belongs to readiness. Start-up checks run
+// until they have passed once; readiness needs all of them, start_complete(), and that no drain has begun: drain()
+// makes it fail before the listeners close, so that a load balancer stops sending first. A check that `degrades` fails
+// nothing: it is shown, and the status is "degraded".
 //
-//   {"status":"failing","checks":[{"name":"start","status":"ok"},{"name":"database","status":"failing",
-//    "reason":"open: No such file or directory"}]}
+// Checks run by themselves, at an interval; pages show the last results and their age, and never wait. One that takes
+// longer than its time-out has failed from that moment on, holds up nobody, and is run again when it has returned. One
+// whose need has failed is not run: "not checked: database failed".
 //
-// Ownership: a Check ends its registration when destroyed and must not outlive the Health.
-// Threads:   any. Checks run on the thread that asks, one at a time under a lock; destroying a Check waits for it to
-//            finish, after which it never runs again. A check is quick, does not block, and does not call the Health.
-// Cost:      a lock, and the checks.
+//   {"status":"failing","checks":[{"name":"start","status":"ok"},
+//    {"name":"database","status":"failing","since":"2026-01-31T12:00:00Z","duration_sec":0.0004,"age_sec":2.5,
+//     "last_error":"open: No such file or directory"}]}
+//
+// `last_error` stays when the check passes again; `since` is when the status became what it is. Metrics:
+// health_check_up{check} (1 or 0) and health_check_duration_seconds{check}. A check that begins to fail is a line of
+// the log at level warn, one that passes again a line at level info.
+//
+// Ownership: a Check ends its registration when destroyed and must not outlive the Health; a loop turns until the
+//            checks that run on it are gone.
+// Threads:   any, but a Check that runs on a loop is not destroyed on that loop's thread. Functions run on threads of
+//            the Health (two, and one more for each that hangs), each check one at a time; tasks on their loop.
+//            Destroying a Check waits for a run that is under way, after which it never runs again. A check does not
+//            add or destroy checks.
+// Cost:      a lock for the pages; the checks cost what they do.
 
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -27,22 +44,48 @@
 
 #include "keel/base/buffer.h"
 #include "keel/base/function.h"
+#include "keel/base/host.h"
 #include "keel/base/result.h"
+#include "keel/observe/log.h"
+#include "keel/observe/metric.h"
+#include "keel/task/task.h"
+
+namespace keel::io {
+class Loop;
+}
 
 namespace keel::app {
 
+enum class HealthKind : std::uint8_t { Liveness, Readiness, Startup };
+
+struct HealthOptions {
+  std::string name;  // For people, and the label `check` of metrics. Used once; "start" and "drain" are taken.
+  HealthKind kind = HealthKind::Readiness;
+  bool degrades = false;                // Failing is shown, and the kind does not fail with it.
+  std::vector<std::string> needs = {};  // Checks that were added before and must pass for this one to be run.
+  Duration timeout = 5_s;               // After so long without an answer it has failed.
+};
+
 class Health {
  public:
-  enum class Kind : std::uint8_t { Liveness, Readiness };
+  using Kind = HealthKind;
   class [[nodiscard]] Check;
 
-  Health() = default;
+  // Without `registry` there are no metrics; it outlives this.
+  explicit Health(metrics::Registry* registry = nullptr);
   ~Health();  // Checks that no Check is left.
   Health(const Health&) = delete;
   Health& operator=(const Health&) = delete;
 
-  // Asks `test` whenever that kind is asked for. Names are for people; using one twice within a kind is a bug.
-  Check add(std::string_view name, Kind kind, Function<Result<>()> test);
+  // A name that is used already and a need that does not exist are bugs.
+  Check add(HealthOptions options, Function<Result<>()> test);
+  // `test` makes a task that runs on `loop`; at its time-out it is cancelled.
+  Check add(HealthOptions options, io::Loop& loop, Function<Task<>()> test);
+
+  // Runs every check now and then each `interval`. Once.
+  void start(Duration interval);
+  // Waits until each check has a result; false when `limit` was over first.
+  bool wait_checked(Duration limit);
 
   void start_complete();
   // Readiness fails from here on with `reason`: "draining".
@@ -51,20 +94,40 @@ class Health {
   // Appends the JSON and returns whether all is well.
   bool live(Buffer& out);
   bool ready(Buffer& out);
+  bool started(Buffer& out);
 
  private:
-  struct Entry {
-    std::uint64_t id;
-    std::string name;
-    Kind kind;
-    Function<Result<>()> test;
-  };
-  bool render(Buffer& out, Kind kind);
+  struct Entry;
+  enum class Status : std::uint8_t { NotChecked, Ok, Failing };
+  Check add_entry(std::unique_ptr<Entry> entry);
   void remove(std::uint64_t id) noexcept;
+  bool render(Buffer& out, Kind kind);
 
+  // The rest is called under the lock.
+  Entry* find(std::string_view name) noexcept;
+  bool has_started() const noexcept;
+  void add_thread();
+  void work();
+  Entry* pick(Instant& wake);
+  bool may_run(Entry& entry, Instant now);
+  void begin_on_loop(Entry& entry);
+  void finish(Entry& entry, Result<> result);
+  void set(Entry& entry, Status status, std::string error);
+  void report(std::unique_lock<std::mutex>& lock);
+
+  metrics::Registry* const registry_;
+  log::Logger log_;
   std::mutex mutex_;
-  std::vector<Entry> entries_;
+  std::condition_variable wake_;      // For the threads: something may be due.
+  std::condition_variable finished_;  // A check has a result, or a change was reported.
+  std::vector<std::unique_ptr<Entry>> entries_;
+  std::vector<std::unique_ptr<Thread>> threads_;
+  std::vector<std::pair<std::string, std::string>> changes_;  // To be logged: a check, and why it fails or "".
+  Duration interval_;
   std::uint64_t last_id_ = 0;
+  int idle_ = 0;
+  bool running_ = false;
+  bool stopping_ = false;
   bool started_ = false;
   bool draining_ = false;
   std::string drain_reason_;

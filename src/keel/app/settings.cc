@@ -43,7 +43,6 @@ constexpr std::string_view without_effect[] = {
     "database.buffer_size_kb",
     "network.read_buffer_size_kb",
     "network.write_buffer_size_kb",
-    "monitoring.health.check_interval_sec",
 };
 
 }  // namespace
@@ -112,6 +111,7 @@ void DatabaseSettings::fields(config::Schema& v) {
         synchronous_names);
   field(v, "group_max", group_max, "writes that one commit may take together; 1: a commit, and an fsync, for each",
         {1, 65'536});
+  field(v, "queue_max", queue_max, "writes that may wait; above it 503", {1, 10'000'000});
   field(v, "migrations", migrations, "folder of NNNN_name.sql, applied at start; empty text: none");
 }
 
@@ -129,6 +129,10 @@ void HttpSettings::fields(config::Schema& v) {
   field(v, "idle_timeout_sec", idle_timeout, "between requests; then the connection is closed", time_limit);
   field(v, "send_timeout_sec", send_timeout, "for the client to take an answer; then the connection is reset",
         time_limit);
+  field(
+      v, "drain_delay_sec", drain_delay,
+      "between failing readiness and closing the listeners, for a load balancer to see it; on top of drain_timeout_sec",
+      {Duration(), 1_h});
   field(v, "drain_timeout_sec", drain_timeout, "for open requests to finish after SIGTERM", {Duration(), 24_h});
   field(v, "max_body", max_body, "a request's body, decoded; above it 413", {ByteSize{0}, ByteSize::mib(1 << 20)});
   field(v, "max_header", max_header, "a request's head; above it 431", {ByteSize{256}, ByteSize::mib(1)});
@@ -154,13 +158,17 @@ void NetworkSettings::fields(config::Schema& v) {
 }
 
 void MetricsSettings::fields(config::Schema& v) {
-  field(v, "export_address", export_address, "address of the admin listener: /metrics, /healthz, /readyz");
+  field(v, "export_address", export_address, "address of the admin listener: /metrics, /healthz, /readyz, /startupz");
   field(v, "export_port", export_port, "port of the admin listener; 0: any free one");
   field(v, "sample_rate", sample_rate, "share of histogram observations that are recorded; counters are exact", {0, 1});
 }
 
 void HealthSettings::fields(config::Schema& v) {
-  field(v, "check_interval_sec", check_interval, "time between checks that run by themselves", {1_s, 24_h});
+  field(v, "check_interval_sec", check_interval, "how often each check runs", {10_ms, 24_h});
+  field(v, "check_timeout_sec", check_timeout, "a check without an answer for so long has failed", {1_ms, 1_h});
+  field(v, "worker_timeout_sec", worker_timeout, "a worker whose loop stands still for so long fails /healthz",
+        {10_ms, 1_h});
+  field(v, "disk_free_min", disk_free_min, "with less space than this for data or logs the service is degraded");
 }
 
 void MonitoringSettings::fields(config::Schema& v) {

@@ -97,6 +97,7 @@ struct DatabaseSettings {
   ByteSize buffer_size = ByteSize::kib(16);
   Synchronous synchronous = Synchronous::Full;
   unsigned group_max = 512;
+  unsigned queue_max = 8192;
   std::string migrations = "db/migrations";
   void fields(config::Schema& v);
 };
@@ -112,6 +113,7 @@ struct HttpSettings {
   Duration body_timeout = 30_s;
   Duration idle_timeout = 60_s;
   Duration send_timeout = 30_s;
+  Duration drain_delay;
   Duration drain_timeout = 30_s;
   ByteSize max_body = ByteSize::mib(1);
   ByteSize max_header = ByteSize::kib(64);
@@ -145,6 +147,9 @@ struct MetricsSettings {
 
 struct HealthSettings {
   Duration check_interval = 10_s;
+  Duration check_timeout = 5_s;
+  Duration worker_timeout = 30_s;
+  ByteSize disk_free_min = ByteSize::mib(64);
   void fields(config::Schema& v);
 };
 

@@ -30,7 +30,9 @@ Response refuse(Status status, std::string_view detail) {
   json::Writer out(body);
   begin_problem(out, status, detail);
   out.end_object();
-  return Response::body(status, std::move(body), problem_type);
+  Response response = Response::body(status, std::move(body), problem_type);
+  if (status == Status::ServiceUnavailable) response.header("Retry-After", "1");
+  return response;
 }
 
 Response problem(const Error& error) {

@@ -21,7 +21,8 @@ namespace keel::http {
 // A problem made from the code's default status and the message.
 Response problem(const Error& error);
 
-// HTTP's own refusals, and any status a handler chooses: 405, 413, 415, 422, …
+// HTTP's own refusals, and any status a handler chooses: 405, 413, 415, 422, … A 503 says when to try again:
+// Retry-After: 1 (RFC 9110 §10.2.3).
 Response refuse(Status status, std::string_view detail);
 
 // 422 that names the member: "errors":[{"pointer":"/email","detail":"must not be empty"}].

@@ -1,0 +1,35 @@
+// keel/app/checks.h — the health checks that every App has.
+//
+//   worker N         liveness: the worker's loop runs what it is given. One that does not for `timeout` is stuck, and a
+//                    restart helps.
+//   database         readiness: a read on worker 0 gives an answer. Needs worker 0.
+//   database writes  degrades: while the disk does not take writes they are answered with 503 and reads go on, so
+//                    readiness stays. Asks the disk only after a commit has failed, and then until one succeeds.
+//   disk space       degrades: a folder's file system has less than `free_min` left.
+//   log              degrades: lines were lost since the last time it was looked at.
+//
+// Lifetime: what is named in a call outlives the checks that it returns.  Threads: as Health.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "keel/app/config.h"
+#include "keel/app/health.h"
+#include "keel/app/log_writer.h"
+#include "keel/db/sqlite/database.h"
+#include "keel/io/runtime.h"
+
+namespace keel::app {
+
+std::vector<Health::Check> check_workers(Health& health, io::Runtime& runtime, Duration timeout);
+// After check_workers().
+std::vector<Health::Check> check_database(Health& health, db::Database& database, io::Loop& worker, Duration timeout);
+Health::Check check_disk_space(Health& health, std::vector<std::string> folders, ByteSize free_min, Duration timeout);
+Health::Check check_log(Health& health, const LogWriter& logs);
+
+// ResourceExhausted, naming folder and figures, when a user without privileges has less than `free_min` left there.
+Result<> disk_space(const std::string& folder, ByteSize free_min);
+
+}  // namespace keel::app
