@@ -144,6 +144,23 @@ class Simulation::Pool final : public Executor {
   Simulation& simulation_;
 };
 
+// Makes the simulation the thread's host and its pool the executor for a scope.
+class OnPool {
+ public:
+  OnPool(Host& host, Executor& pool) noexcept
+      : host_before_(Host::set_current(&host)), executor_before_(Executor::set_current(&pool)) {}
+  ~OnPool() {
+    Executor::set_current(executor_before_);
+    Host::set_current(host_before_);
+  }
+  OnPool(const OnPool&) = delete;
+  OnPool& operator=(const OnPool&) = delete;
+
+ private:
+  Host* host_before_;
+  Executor* executor_before_;
+};
+
 struct Worker {
   std::unique_ptr<io::Loop> loop;
   Instant until;  // How long the loop would have slept.
@@ -155,7 +172,12 @@ struct Worker {
 
 struct Simulation::State {
   explicit State(Simulation& owner, const SimOptions& o)
-      : simulation(owner), options(o), random{mix(o.seed)}, now(Instant() + first_instant), pool(owner) {}
+      : simulation(owner),
+        options(o),
+        random{mix(o.seed)},
+        now(Instant() + first_instant),
+        pool(owner),
+        pool_timers(now) {}
 
   Simulation& simulation;
   const SimOptions options;
@@ -170,6 +192,7 @@ struct Simulation::State {
   std::uint16_t next_port = first_ephemeral_port;
   int turning = -1;  // The worker whose turn it is.
   Pool pool;
+  TimerWheel pool_timers;
   std::map<std::pair<Instant, std::uint64_t>, Function<void()>> events;
   std::vector<SocketPtr> sockets;  // By descriptor.
   std::vector<SocketPtr> listeners;
@@ -196,6 +219,10 @@ struct Simulation::State {
       events.erase(events.begin());
       what();
     }
+    if (pool_timers.running() == 0 || pool_timers.next() > now) return;
+    trace("pool timers");
+    OnPool on_pool(simulation, pool);
+    pool_timers.advance(now);
   }
   Duration latency() {
     Duration delay = random.between(options.latency_min, options.latency_max);
@@ -505,6 +532,7 @@ struct Simulation::State {
     }
     if (handled != 0) return true;
     Instant next = events.empty() ? Instant::never() : events.begin()->first.first;
+    next = std::min(next, pool_timers.next());
     for (const auto& worker : workers) {
       if (worker->stalled_until > now) next = std::min(next, worker->stalled_until);
       if (worker->until > now) next = std::min(next, worker->until);
@@ -525,11 +553,8 @@ void Simulation::Pool::post(Job& job) noexcept {
   State& state = *simulation_.state_;
   state.at(state.now + state.random.between(1_us, 5_ms), [this, &job] {
     simulation_.state_->trace("pool job");
-    Host* host = Host::set_current(&simulation_);
-    Executor* executor = Executor::set_current(this);
+    OnPool on_pool(simulation_, *this);
     job.run(job);
-    Executor::set_current(executor);
-    Host::set_current(host);
   });
 }
 
@@ -829,10 +854,8 @@ bool Simulation::run_until(FunctionRef<bool()> done, Duration limit) {
 Instant Simulation::now() noexcept { return state_->now; }
 std::int64_t Simulation::wall_ns() noexcept { return state_->wall_offset_ns + state_->now.ns(); }
 std::uint64_t Simulation::random() noexcept { return state_->random.next(); }
-void Simulation::start_timer(Timer&, Instant) noexcept { KEEL_CHECK(false, "timers are started on a worker"); }
-void Simulation::stop_timer(Timer& timer) noexcept {
-  KEEL_CHECK(!timer.is_running(), "a running timer is stopped on its own worker");
-}
+void Simulation::start_timer(Timer& timer, Instant at) noexcept { state_->pool_timers.start(timer, at); }
+void Simulation::stop_timer(Timer& timer) noexcept { state_->pool_timers.stop(timer); }
 std::unique_ptr<Thread> Simulation::start_thread(const char*, Function<void()>) {
   KEEL_CHECK(false, "a simulation has one thread: work goes to its pool()");
   return nullptr;

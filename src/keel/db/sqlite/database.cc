@@ -61,17 +61,30 @@ struct Database::State {
     return reader_of(loop);
   }
 
+  // Hands a long read to the threads or the executor. False: too many wait.
+  bool post_read(Job& job) noexcept;
+
   const DatabaseOptions options;
   const std::uint64_t number;
   std::unique_ptr<sqlite::Writer> writer;
-  std::unique_ptr<ThreadPool> pool;
+  std::unique_ptr<ThreadPool> pool;  // Null: the executor.
   std::atomic<bool> closed{false};
 
   mutable std::mutex mutex;
   std::vector<OwnedReader> readers;
   std::vector<std::unique_ptr<Connection>> pool_connections;  // Free ones.
   std::uint64_t pool_reads = 0;
+  std::size_t executor_reads = 0;  // Posted to the executor and not ended.
 };
+
+bool Database::State::post_read(Job& job) noexcept {
+  if (pool != nullptr) return pool->try_post(job);
+  std::lock_guard lock(mutex);
+  if (executor_reads >= options.pool_queued_max) return false;
+  ++executor_reads;
+  options.executor->post(job);
+  return true;
+}
 
 Result<Reader*> Database::State::reader_of(io::Loop* loop) {
   if (closed.load(std::memory_order_acquire)) return fail(Code::Unavailable, "the data base is closed");
@@ -180,7 +193,7 @@ class DatabaseCall final : public Leaf {
       result_ = fail(Code::Unavailable, "the data base is closed");
       return false;
     }
-    if (state_.pool->try_post(read_)) return true;
+    if (state_.post_read(read_)) return true;
     result_ = fail(Code::ResourceExhausted, "the queue of reads is full");
     return false;
   }
@@ -198,6 +211,10 @@ class DatabaseCall final : public Leaf {
   static void run_read(::keel::Job& job) noexcept {
     DatabaseCall& call = static_cast<Read&>(job).call;
     call.result_ = call.read_on_pool();
+    if (call.state_.pool == nullptr) {
+      std::lock_guard lock(call.state_.mutex);
+      --call.state_.executor_reads;
+    }
     call.home_->post(call.arrived_);  // Gone after this.
   }
   Result<> read_on_pool() noexcept {
@@ -279,17 +296,20 @@ Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& options)
   if (!options.migrations.empty()) {
     KEEL_TRY_VOID(migrate(*connection, options.migrations));
   }
-  state->writer = std::make_unique<sqlite::Writer>(std::move(connection), options.writer);
+  state->writer = std::make_unique<sqlite::Writer>(std::move(connection), options.writer, options.executor);
   KEEL_TRY_VOID(state->writer->start());
-  state->pool = std::make_unique<ThreadPool>(ThreadPoolOptions{
-      .name = "database", .threads = std::max(options.pool_size, 1), .queue_max = options.pool_queued_max});
+  if (options.executor == nullptr) {
+    state->pool = std::make_unique<ThreadPool>(ThreadPoolOptions{
+        .name = "database", .threads = std::max(options.pool_size, 1), .queue_max = options.pool_queued_max});
+  }
   return std::unique_ptr<Database>(new Database(std::move(state)));
 }
 
 void Database::close() noexcept {
   State& state = *state_;
   if (state.closed.exchange(true)) return;
-  state.pool->stop();
+  KEEL_CHECK(state.executor_reads == 0, "a data base on an executor is closed when it is idle");
+  if (state.pool != nullptr) state.pool->stop();
   {
     std::lock_guard lock(state.mutex);
     state.pool_connections.clear();
@@ -367,6 +387,7 @@ DatabaseStats Database::stats() const {
   {
     std::lock_guard lock(state_->mutex);
     stats.pool_reads = state_->pool_reads;
+    stats.pool_queued = state_->executor_reads;
     stats.readers = static_cast<int>(state_->readers.size());
     for (const State::OwnedReader& owned : state_->readers) {
       stats.loop_reads += owned.reader->reads.value();
@@ -376,9 +397,16 @@ DatabaseStats Database::stats() const {
       stats.snapshots_renewed += owned.reader->snapshots_renewed.value();
     }
   }
-  stats.pool_queued = state_->pool->queued();
+  if (state_->pool != nullptr) stats.pool_queued = state_->pool->queued();
   stats.writer = state_->writer->stats();
   return stats;
+}
+
+bool Database::is_idle() const {
+  if (!state_->writer->is_idle()) return false;
+  if (state_->pool != nullptr) return state_->pool->queued() == 0 && state_->pool->running() == 0;
+  std::lock_guard lock(state_->mutex);
+  return state_->executor_reads == 0;
 }
 
 Transaction::~Transaction() {

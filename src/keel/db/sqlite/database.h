@@ -64,6 +64,9 @@ struct DatabaseOptions {
   std::size_t rows_bytes_max = 64u << 20;        // A larger result is an error.
   sqlite::WriterOptions writer = {};
   const char* vfs = nullptr;  // See ConnectionOptions.
+  // Runs the writer and the long reads instead of threads, `pool_size` or not: the pool of a simulation (writer.h).
+  // Then the data base is closed when it is idle.
+  Executor* executor = nullptr;
 };
 
 struct DatabaseStats {
@@ -137,6 +140,8 @@ class Database {
   Task<> try_write();
 
   DatabaseStats stats() const;
+  // No write and no long read waits or runs.
+  bool is_idle() const;
 
  private:
   friend class Transaction;

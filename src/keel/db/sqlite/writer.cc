@@ -19,8 +19,12 @@ constexpr const char* outcome_unknown = "the disk failed while this was being co
 
 }  // namespace
 
-Writer::Writer(std::unique_ptr<Connection> connection, const WriterOptions& options)
-    : connection_(std::move(connection)), options_(options), log_("db.writer") {}
+Writer::Writer(std::unique_ptr<Connection> connection, const WriterOptions& options, Executor* executor)
+    : connection_(std::move(connection)),
+      options_(options),
+      executor_(executor),
+      log_("db.writer"),
+      sleeping_(executor != nullptr) {}
 
 Writer::~Writer() { stop(); }
 
@@ -36,13 +40,15 @@ Result<> Writer::start() {
   KEEL_TRY_VOID(prepare(savepoint_, "savepoint keel_write"));
   KEEL_TRY_VOID(prepare(release_, "release keel_write"));
   KEEL_TRY_VOID(prepare(roll_back_to_, "rollback to keel_write"));
-  thread_ = Host::current().start_thread("db-writer", [this] { work(); });
+  if (executor_ == nullptr) thread_ = Host::current().start_thread("db-writer", [this] { work(); });
   return {};
 }
 
 void Writer::stop() noexcept {
   {
     std::lock_guard lock(mutex_);
+    KEEL_CHECK(executor_ == nullptr || (sleeping_ && !has_work() && !holds_),
+               "a data base on an executor is closed when it is idle");
     stopping_ = true;
     wake_.notify_all();
   }
@@ -81,7 +87,7 @@ bool Writer::push(Write& write) noexcept {
     ++stats_.queued;
   }
   write.state = Write::State::Queued;
-  if (sleeping_) wake_.notify_one();
+  if (sleeping_) wake();
   return true;
 }
 
@@ -98,7 +104,7 @@ void Writer::drop(std::uint64_t transaction) noexcept {
   std::lock_guard lock(mutex_);
   if (held_ != transaction) return;
   dropped_ = true;
-  wake_.notify_one();
+  if (sleeping_) wake();
 }
 
 WriterStats Writer::stats() const noexcept {
@@ -106,33 +112,80 @@ WriterStats Writer::stats() const noexcept {
   return stats_;
 }
 
-void Writer::work() noexcept {
-  while (true) {
-    Writes group;
-    bool alone = false;
-    {
-      std::unique_lock lock(mutex_);
-      sleeping_ = true;
-      wake_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
-      sleeping_ = false;
-      if (queue_.empty()) return;
-      for (int i = 0; i < options_.group_max && !queue_.empty(); ++i) {
-        const bool begins = queue_.front().kind == Write::Kind::Begin;
-        if (begins && i > 0) break;
-        Write* write = queue_.pop_front();
-        write->state = Write::State::Begun;
-        --stats_.queued;
-        group.push_back(*write);
-        alone = begins;
-        if (begins) break;
-      }
-    }
-    if (alone) {
-      hold(*group.pop_front());
-    } else {
-      commit_group(group);
-    }
+bool Writer::is_idle() const noexcept {
+  std::lock_guard lock(mutex_);
+  return sleeping_ && queue_.empty() && !holds_;
+}
+
+void Writer::wake() noexcept {
+  if (executor_ == nullptr) {
+    wake_.notify_one();
+    return;
   }
+  sleeping_ = false;
+  executor_->post(job_);
+}
+
+// On an executor: one step, and the next one when there is more to do.
+void Writer::run_job() noexcept {
+  Lock lock(mutex_);
+  if (has_work()) step(lock);
+  sleeping_ = true;
+  if (has_work()) wake();
+}
+
+void Writer::expire_hold() noexcept {
+  Lock lock(mutex_);
+  if (sleeping_) wake();
+}
+
+bool Writer::has_work() const noexcept {
+  if (holds_) return dropped_ || !held_queue_.empty() || Host::current().now() >= hold_until_;
+  return !queue_.empty();
+}
+
+void Writer::work() noexcept {
+  Lock lock(mutex_);
+  while (true) {
+    sleeping_ = true;
+    if (holds_) {
+      const Duration left = hold_until_ - Host::current().now();
+      wake_.wait_for(lock, std::chrono::nanoseconds(left.count_ns()),
+                     [this] { return dropped_ || !held_queue_.empty(); });
+    } else {
+      wake_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
+    }
+    sleeping_ = false;
+    if (!holds_ && queue_.empty()) return;
+    step(lock);
+  }
+}
+
+// Takes and does what is next: a group, or one thing of the interactive transaction.
+void Writer::step(Lock& lock) noexcept {
+  if (holds_) {
+    step_held(lock);
+    return;
+  }
+  Writes group;
+  bool alone = false;
+  for (int i = 0; i < options_.group_max && !queue_.empty(); ++i) {
+    const bool begins = queue_.front().kind == Write::Kind::Begin;
+    if (begins && i > 0) break;
+    Write* write = queue_.pop_front();
+    write->state = Write::State::Begun;
+    --stats_.queued;
+    group.push_back(*write);
+    alone = begins;
+    if (begins) break;
+  }
+  lock.unlock();
+  if (alone) {
+    begin_hold(*group.pop_front());
+  } else {
+    commit_group(group);
+  }
+  lock.lock();
 }
 
 Result<> Writer::run(Write& write) noexcept {
@@ -307,45 +360,48 @@ void Writer::commit_alone(Writes& group) noexcept {
   }
 }
 
-void Writer::hold(Write& begin) noexcept {
+void Writer::begin_hold(Write& begin) noexcept {
   begin.result = begin_.run();
   if (!begin.result) {
     finish(begin);
     return;
   }
-  const Instant until = Host::current().now() + std::min(options_.hold_max, hold_limit);
+  hold_until_ = Host::current().now() + std::min(options_.hold_max, hold_limit);
+  if (executor_ != nullptr) Host::current().start_timer(hold_timer_, hold_until_);
   {
     std::lock_guard lock(mutex_);
     held_ = ++transactions_begun_;
+    holds_ = true;
     dropped_ = false;
     begin.transaction = held_;
   }
   finish(begin);
-  bool holds = true;
-  while (holds) {
-    Write* write = nullptr;
-    {
-      std::unique_lock lock(mutex_);
-      sleeping_ = true;
-      const Duration left = until - Host::current().now();
-      wake_.wait_for(lock, std::chrono::nanoseconds(left.count_ns()),
-                     [this] { return dropped_ || !held_queue_.empty(); });
-      sleeping_ = false;
-      if (dropped_ || Host::current().now() >= until) {
-        if (!dropped_) ++stats_.expired;
-        break;
-      }
+}
+
+void Writer::step_held(Lock& lock) noexcept {
+  Write* write = nullptr;
+  if (!dropped_) {
+    if (Host::current().now() >= hold_until_) {
+      ++stats_.expired;
+    } else {
       write = held_queue_.pop_front();
-      if (write == nullptr) continue;
+      if (write == nullptr) return;
       write->state = Write::State::Begun;
     }
-    holds = serve_held(*write);
   }
+  lock.unlock();
+  if (write == nullptr || !serve_held(*write)) end_hold();
+  lock.lock();
+}
+
+void Writer::end_hold() noexcept {
+  if (executor_ != nullptr) Host::current().stop_timer(hold_timer_);
   roll_back();
   Writes late;
   {
     std::lock_guard lock(mutex_);
     held_ = 0;
+    holds_ = false;
     while (Write* write = held_queue_.pop_front()) {
       write->state = Write::State::Begun;
       late.push_back(*write);
@@ -354,6 +410,7 @@ void Writer::hold(Write& begin) noexcept {
   fail_all(late, Error(Code::DeadlineExceeded, "the transaction held the writer for too long and was rolled back"));
 }
 
+// False: the transaction is over.
 bool Writer::serve_held(Write& write) noexcept {
   if (write.kind != Write::Kind::Commit) {
     write.result = run(write);

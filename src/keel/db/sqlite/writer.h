@@ -1,4 +1,4 @@
-// keel/db/sqlite/writer.h — the one thread that writes, in groups.
+// keel/db/sqlite/writer.h — the one that writes, in groups: a thread of its own, or jobs of an executor.
 //
 // Whatever waits when the writer is free is committed as one group: one transaction, one fsync, then all are
 // acknowledged. Each write stands or falls alone: a single statement is atomic in SQLite, everything else runs under a
@@ -11,7 +11,8 @@
 // reaches it again; nothing else has to be done.
 //
 // Ownership: a Write is intrusive and stays where it is until its `done` has run on `home`.
-// Threads:   push(), withdraw() and the getters on any; start(), stop() on one.
+// Threads:   push(), withdraw() and the getters on any; start(), stop() on one. On an executor: one that is serial and
+//            whose jobs have timers (the simulation's pool); each group is a job.
 // Cost:      one lock per write to queue it, one per group to take it; nothing is allocated.
 
 #pragma once
@@ -26,6 +27,7 @@
 #include "keel/base/function.h"
 #include "keel/base/host.h"
 #include "keel/base/list.h"
+#include "keel/base/member.h"
 #include "keel/db/sqlite/connection.h"
 #include "keel/exec/executor.h"
 #include "keel/observe/log.h"
@@ -78,11 +80,13 @@ struct WriterStats {
 
 class Writer {
  public:
-  Writer(std::unique_ptr<Connection> connection, const WriterOptions& options);
+  // Null: a thread of its own.
+  Writer(std::unique_ptr<Connection> connection, const WriterOptions& options, Executor* executor = nullptr);
   ~Writer();  // stop()
 
   Result<> start();
-  // Commits what is queued, then moves the WAL into the file and closes. Idempotent.
+  // Commits what is queued, then moves the WAL into the file and closes. Idempotent. On an executor, which cannot be
+  // waited for, it is idle before.
   void stop() noexcept;
 
   // Hands `write` over. False: it was refused and `result` says why; `done` is not posted.
@@ -95,16 +99,26 @@ class Writer {
   // Rises with each commit, after it and before any of its writes is acknowledged: a read that begins later sees it.
   std::uint64_t committed() const noexcept { return committed_.load(std::memory_order_acquire); }
   WriterStats stats() const noexcept;
+  // Nothing is queued, runs or holds it.
+  bool is_idle() const noexcept;
 
  private:
   enum class Outcome : std::uint8_t { Fine, Lost, DiskFailed };
   using Writes = List<Write>;
+  using Lock = std::unique_lock<std::mutex>;
 
   void work() noexcept;
+  void run_job() noexcept;
+  void expire_hold() noexcept;
+  void wake() noexcept;
+  bool has_work() const noexcept;
+  void step(Lock& lock) noexcept;
   void commit_group(Writes& group) noexcept;
   void commit_alone(Writes& group) noexcept;
-  void hold(Write& begin) noexcept;
+  void begin_hold(Write& begin) noexcept;
+  void step_held(Lock& lock) noexcept;
   bool serve_held(Write& write) noexcept;
+  void end_hold() noexcept;
   Outcome run_in_group(Write& write) noexcept;
   Outcome run_in_savepoint(Write& write) noexcept;
   Outcome commit() noexcept;
@@ -120,8 +134,12 @@ class Writer {
   std::unique_ptr<Connection> connection_;
   Statement begin_, commit_, roll_back_, savepoint_, release_, roll_back_to_;
   const WriterOptions options_;
+  Executor* const executor_;
   const log::Logger log_;
   std::unique_ptr<Thread> thread_;
+  Member<Job, Writer, &Writer::run_job> job_{*this};
+  Member<Timer, Writer, &Writer::expire_hold> hold_timer_{*this};  // On an executor; a thread waits.
+  Instant hold_until_;
   Result<> commit_error_;
   std::string disk_error_;  // What SQLite said when the disk failed last.
 
@@ -129,11 +147,12 @@ class Writer {
   std::condition_variable wake_;
   Writes queue_;
   Writes held_queue_;       // Of the interactive transaction.
-  std::uint64_t held_ = 0;  // Which holds the writer; 0: none.
+  std::uint64_t held_ = 0;  // Which holds the writer and may still be served; 0: none.
+  bool holds_ = false;      // One has begun and is not yet rolled back or committed.
   bool dropped_ = false;
   std::uint64_t transactions_begun_ = 0;
   bool stopping_ = false;
-  bool sleeping_ = false;
+  bool sleeping_ = false;  // The thread waits, or no job is posted: wake() is needed.
   WriterStats stats_;
 
   alignas(64) std::atomic<std::uint64_t> committed_{1};
