@@ -20,7 +20,13 @@ constexpr int waiting_max = 4096;
 }  // namespace
 
 Acceptor::Acceptor(Server& server, io::Loop& loop, int listener, std::uint32_t connections_max)
-    : server_(server), loop_(loop), engine_(loop.engine()), connections_max_(connections_max), listener_(listener) {
+    : server_(server),
+      loop_(loop),
+      engine_(loop.engine()),
+      limits_(server.options_.limits),
+      connections_max_(connections_max),
+      listener_(listener),
+      access_log_(server.options_.access_log) {
   accept_.fd = listener;
 }
 
@@ -38,13 +44,7 @@ void Acceptor::accepted() {
     if (aborting_) return engine_.close(result);
     tally.accepted.add();
     Connection::begin(*this, result);
-    // A refusal would cost as much as an answer: above the limit connections wait in the kernel's queue.
-    if (tally.connections.get() >= connections_max_ && !full_) {
-      full_ = true;
-      engine_.cancel(accept_);
-      server_.log_.warn("connection limit reached, not accepting", log::field("worker", loop_.index()),
-                        log::field("connections", tally.connections.get()));
-    }
+    if (tally.connections.get() >= connections_max_ && !full_) stop_for_now();
     return;
   }
   if (draining_) {
@@ -63,6 +63,29 @@ void Acceptor::accepted() {
   }
   server_.log_.error("accept failed, the listener is closed", Error::from_errno("accept", -result));
   close_listener();
+}
+
+// A refusal would cost as much as an answer: above the limit connections wait in the kernel's queue.
+void Acceptor::stop_for_now() {
+  full_ = true;
+  loop_.stop_timer(retry_);
+  if (accept_.pending) engine_.cancel(accept_);
+  server_.log_.warn("connection limit reached, not accepting", log::field("worker", loop_.index()),
+                    log::field("connections", tally.connections.get()));
+}
+
+void Acceptor::resume_with_room() {
+  if (!full_ || draining_ || tally.connections.get() >= connections_max_ - connections_max_ / 16) return;
+  full_ = false;
+  begin();
+}
+
+void Acceptor::change(const Limits& limits, bool access_log, std::uint32_t connections_max) {
+  limits_ = limits;
+  access_log_ = access_log;
+  connections_max_ = connections_max;
+  resume_with_room();
+  if (!full_ && !draining_ && tally.connections.get() >= connections_max_) stop_for_now();
 }
 
 void Acceptor::begin_drain(Duration grace) {
@@ -112,10 +135,7 @@ void Acceptor::close_listener() {
 
 void Acceptor::ended() {
   tally.connections.subtract();
-  if (full_ && !draining_ && tally.connections.get() < connections_max_ - connections_max_ / 16) {
-    full_ = false;
-    if (!accept_.pending) engine_.submit(accept_);
-  }
+  resume_with_room();
   check_drained();
 }
 

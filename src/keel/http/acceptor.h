@@ -39,6 +39,7 @@ class Acceptor {
   ~Acceptor();
 
   void begin();
+  void change(const Limits& limits, bool access_log, std::uint32_t connections_max);
   void begin_drain(Duration grace);
   // Ends every connection as soon as its operations allow.
   void abort_all();
@@ -52,10 +53,11 @@ class Acceptor {
 
  private:
   friend class Connection;
-  const ServerOptions& options() const noexcept { return server_.options_; }
-  const Limits& limits() const noexcept { return server_.options_.limits; }
+  const Limits& limits() const noexcept { return limits_; }
   const Router& router() const noexcept { return server_.router_; }
   void accepted();
+  void stop_for_now();
+  void resume_with_room();
   void stop_accepting();
   void take_waiting();
   void close_listener();
@@ -73,8 +75,10 @@ class Acceptor {
   Member<Timer, Acceptor, &Acceptor::begin> retry_{*this};
   Member<Timer, Acceptor, &Acceptor::stop_accepting> last_call_{*this};
   Duration grace_ = Duration::forever();
-  const std::uint32_t connections_max_;
+  Limits limits_;  // Of this worker: they change between two of its events.
+  std::uint32_t connections_max_;
   int listener_;
+  bool access_log_;
   bool draining_ = false;
   bool aborting_ = false;
   bool full_ = false;

@@ -61,11 +61,18 @@ struct Connection::Active {
   Router::Match match{};
   Buffer body;
   std::uint64_t body_left = 0;
+  std::uint64_t body_max = 0;
+  Instant until;  // Of its body, then of its task.
   ChunkDecoder chunks;
   bool chunked = false;
   struct Run : Start<Response> {
     Connection* owner = nullptr;
   } run;
+};
+
+struct Connection::Partial {
+  RequestHead head;
+  HeadLimits limits;
 };
 
 void Connection::begin(Acceptor& acceptor, int fd) {
@@ -161,13 +168,13 @@ std::string_view Connection::process(std::string_view rest) {
       kept_ready_ = true;
       return rest;
     }
-    RequestHead& head = partial_ != nullptr ? *partial_ : acceptor_.head_;
-    const HeadLimits& limits = acceptor_.limits().head;
+    RequestHead& head = partial_ != nullptr ? partial_->head : acceptor_.head_;
+    const HeadLimits& limits = partial_ != nullptr ? partial_->limits : acceptor_.limits().head;
     const HeadResult result = partial_ != nullptr ? resume_head(rest, limits, head) : parse_head(rest, limits, head);
     switch (result.state) {
       case HeadState::Incomplete:
         if (partial_ == nullptr) {
-          partial_ = new (pool_allocate(sizeof(RequestHead))) RequestHead(head);
+          partial_ = new (pool_allocate(sizeof(Partial))) Partial{head, limits};
           began_ = acceptor_.loop_.now();
         }
         return rest;
@@ -238,8 +245,10 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view h
   }
   active.chunked = head.body() == BodyKind::Chunked;
   active.body_left = head.content_length();
+  active.body_max = acceptor_.limits().body_bytes_max;
   phase_ = Phase::Body;
   began_ = acceptor_.loop_.now();
+  active.until = began_ + acceptor_.limits().body_timeout;
   return feed_body(rest);
 }
 
@@ -274,7 +283,7 @@ std::string_view Connection::feed_body(std::string_view rest) {
         refuse_and_close(step.status, step.reason);
         return {};
       }
-      if (active.chunks.announced() > acceptor_.limits().body_bytes_max) {
+      if (active.chunks.announced() > active.body_max) {
         free_active();
         refuse_and_close(Status::ContentTooLarge, too_large);
         return {};
@@ -309,7 +318,8 @@ void Connection::run_active() {
   phase_ = Phase::Handling;
   active.run.owner = this;
   began_ = acceptor_.loop_.now();
-  const StartOptions options{.deadline = began_ + acceptor_.limits().request_timeout};
+  active.until = began_ + acceptor_.limits().request_timeout;
+  const StartOptions options{.deadline = active.until};
   const auto done = [](StartCore& run) noexcept { static_cast<Active::Run&>(run).owner->task_done(); };
   try {
     if (!active.run.begin(active.match.handler->later(active.request), done, options)) return;
@@ -370,7 +380,7 @@ void Connection::respond(const Request& request, const Router::Match& match, Res
   acceptor_.tally.requests.add();
   const Duration took = acceptor_.loop_.precise_now() - request.started_;
   acceptor_.count_request(match.index, status, took);
-  if (acceptor_.options().access_log) {
+  if (acceptor_.access_log_) {
     log.info("request", log::field("method", head.method_text()), log::field("path", head.path()),
              log::field("status", number(status)), log::field("bytes", bytes), log::field("duration", took));
   }
@@ -497,11 +507,10 @@ Instant Connection::deadline() const noexcept {
       if (send_.pending) return at;
       return began_ + (acceptor_.draining_ ? std::min(acceptor_.grace_, limits.idle_timeout) : limits.idle_timeout);
     case Phase::Body:
-      return std::min(at, began_ + limits.body_timeout);
+    case Phase::Handling:
+      return std::min(at, active_->until);
     case Phase::Lingering:
       return began_ + linger_timeout;
-    case Phase::Handling:
-      return std::min(at, began_ + limits.request_timeout);
     case Phase::Ending:
       return at;
   }

@@ -41,7 +41,8 @@ class Connection final : public Link {
 
  private:
   enum class Phase : std::uint8_t { Head, Body, Handling, Lingering, Ending };
-  struct Active;  // A request that outlives the call that brought it: its memory, its body, its task.
+  struct Active;   // A request that outlives the call that brought it: its memory, its body, its task.
+  struct Partial;  // A head cut short, with the limits that it began under.
 
   Connection(Acceptor& acceptor, int fd);
   ~Connection();
@@ -86,7 +87,7 @@ class Connection final : public Link {
   Buffer flight_;  // What send_ is sending.
   Buffer large_;   // A body too large to copy: goes out behind out_.
   iovec parts_[2];
-  RequestHead* partial_ = nullptr;  // Of a head cut short.
+  Partial* partial_ = nullptr;
   Active* active_ = nullptr;
   Instant began_;  // When this phase began; in Head the idle time, or a head's first byte.
   Instant send_began_;

@@ -13,6 +13,12 @@ namespace {
 
 constexpr std::string_view class_names[5] = {"1xx", "2xx", "3xx", "4xx", "5xx"};
 
+// Of one worker, when `parts` workers have a listener.
+std::uint32_t share_of(std::uint32_t connections_max, std::size_t parts) {
+  const auto workers = static_cast<std::uint32_t>(parts);
+  return std::max(1u, connections_max / workers + (connections_max % workers != 0 ? 1 : 0));
+}
+
 }  // namespace
 
 Server::Metrics::Metrics(metrics::Registry& registry, const Server& server)
@@ -107,8 +113,7 @@ Result<> Server::listen_on(io::Loop& loop, int parts) {
   KEEL_TRY(int listener, loop.engine().open_listener(address_, options_.listen));
   // The first listener of port 0 decides the port for all.
   if (address_.port() == 0 && !address_.is_unix()) address_ = loop.engine().local_address(listener);
-  const std::uint32_t most = std::max(1u, (options_.limits.connections_max + static_cast<std::uint32_t>(parts) - 1) /
-                                              static_cast<std::uint32_t>(parts));
+  const std::uint32_t most = share_of(options_.limits.connections_max, static_cast<std::size_t>(parts));
   acceptors_.push_back(std::make_unique<Acceptor>(*this, loop, listener, most));
   open_acceptors_.fetch_add(1, std::memory_order_acq_rel);
   acceptors_.back()->begin();
@@ -125,6 +130,11 @@ void Server::on_every_loop(FunctionRef<void(Acceptor&)> f) {
       if (&acceptor->loop() == &loop) f(*acceptor);
     }
   });
+}
+
+void Server::change(const Limits& limits, bool access_log) {
+  const std::uint32_t most = share_of(limits.connections_max, std::max<std::size_t>(acceptors_.size(), 1));
+  on_every_loop([&](Acceptor& acceptor) { acceptor.change(limits, access_log, most); });
 }
 
 void Server::begin_drain(Duration grace) {

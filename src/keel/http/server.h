@@ -11,8 +11,8 @@
 // a time limit. A connection is a plain state machine around its operations: idle, it owns no buffer, no arena and no
 // coroutine frame. Requests that arrive together are answered with one send.
 //
-// Threads:  start(), drain() and stop() on one thread that is not a worker (with a Loop: on that loop's thread).
-// Lifetime: router, runtime and registry outlive the server.
+// Threads:  start(), change(), drain() and stop() on one thread that is not a worker (with a Loop: on that loop's
+// thread). Lifetime: router, runtime and registry outlive the server.
 
 #pragma once
 
@@ -74,6 +74,11 @@ class Server {
 
   // Where it listens, with the port the system chose for port 0.
   const Address& address() const noexcept { return address_; }
+
+  // From now on: for connections and requests that begin after it, on every worker before this returns. A request in
+  // progress, its head included, ends under the limits it began with; a time that is running may run out by the old
+  // or the new limit. Fewer connections than are open: accepting stops until so many have ended. After start().
+  void change(const Limits& limits, bool access_log);
 
   // Begins to drain, on every worker: connections that are waiting to be accepted are still taken, then listeners
   // close; each further answer says Connection: close; connections without a request in progress get `grace` for one

@@ -1032,6 +1032,101 @@ TEST_P(Servers, go_on_accepting_when_connections_end_as_soon_as_the_limit_is_met
   for (auto& one : peers_) EXPECT_EQ(one->all().size(), 1u);
 }
 
+// --- Limits that change.
+
+TEST_P(Servers, take_new_limits_for_what_begins_after_them) {
+  start();
+  Peer& head = peer();
+  Peer& body = peer();
+  Peer& task = peer();
+  head.send("GET /n/1 HTTP/1.1\r\nX: " + std::string(60, 'x'));
+  body.send("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n14\r\n" + std::string(20, 'b') +
+            "\r\n");
+  task.send(get("/slow"));
+  ASSERT_TRUE(until([&] { return server_->stats().accepted == 3; }));
+  settle();
+
+  Limits limits = small_limits();
+  limits.body_bytes_max = 10;
+  limits.request_timeout = 1_ms;
+  server_->change(limits, true);
+
+  // What had begun ends as it began.
+  head.send(std::string(60, 'x') + "\r\nHost: a\r\n\r\n");
+  body.send("14\r\n" + std::string(20, 'b') + "\r\n0\r\n\r\n");
+  ASSERT_TRUE(has_replies(head, 1) && has_replies(body, 1) && has_replies(task, 1));
+  EXPECT_EQ(head.all()[0].body, "n=1");
+  EXPECT_EQ(body.all()[0].body.size(), 40u);
+  EXPECT_EQ(task.all()[0].status, 200);
+
+  // What begins now, on the same connections and on new ones, does not.
+  task.send(get("/slow"));
+  ASSERT_TRUE(has_replies(task, 2));
+  EXPECT_EQ(task.all()[1].status, 504);
+  body.send(post("/echo", "0123456789a"));
+  ASSERT_TRUE(has_replies(body, 2));
+  EXPECT_EQ(body.all()[1].status, 413);
+  EXPECT_EQ(ask_one(get("/n/1", "X: " + std::string(120, 'x') + "\r\n")).status, 431);
+  EXPECT_EQ(ask_one(get("/n/1")).status, 200);
+
+  // And back again.
+  server_->change({}, true);
+  EXPECT_EQ(ask_one(get("/n/1", "X: " + std::string(120, 'x') + "\r\n")).status, 200);
+  EXPECT_EQ(ask_one(get("/slow")).status, 200);
+}
+
+TEST_P(Servers, take_a_new_number_of_connections) {
+  Limits limits;
+  limits.connections_max = 2;
+  start(limits);
+  for (int i = 0; i < 2; ++i) {
+    peer().send(get("/n/1"));
+    ASSERT_TRUE(has_replies(*peers_.back(), 1));
+  }
+  Peer& third = peer();
+  third.send(get("/n/3"));
+  pass(20_ms);
+  ASSERT_EQ(third.wire(), "");
+
+  limits.connections_max = 3;
+  server_->change(limits, true);
+  ASSERT_TRUE(has_replies(third, 1));
+
+  limits.connections_max = 1;
+  server_->change(limits, true);
+  third.send(get("/n/3"));
+  ASSERT_TRUE(has_replies(third, 2)) << "nobody is sent away";
+  close(third);
+  Peer& fourth = peer();
+  fourth.send(get("/n/4"));
+  pass(20_ms);
+  EXPECT_EQ(fourth.wire(), "");
+  EXPECT_EQ(server_->stats().connections, 2u);
+
+  close(*peers_[0]);
+  pass(20_ms);
+  EXPECT_EQ(fourth.wire(), "");
+  close(*peers_[0]);
+  ASSERT_TRUE(has_replies(fourth, 1));
+}
+
+TEST_P(Servers, take_new_limits_when_draining_too) {
+  start();
+  Peer& one = peer();
+  one.send(get("/slow"));
+  ASSERT_TRUE(until([&] { return server_->stats().connections == 1; }));
+  settle();
+  server_->begin_drain();
+  Limits limits;
+  limits.connections_max = 1;
+  server_->change(limits, true);
+  limits.connections_max = 5;
+  server_->change(limits, true);
+
+  ASSERT_TRUE(has_replies(one, 1));
+  EXPECT_TRUE(until([&] { return server_->is_drained(); }));
+}
+
 // --- Peers that go.
 
 TEST_P(Servers, answer_a_peer_that_has_finished_writing) {
@@ -1222,6 +1317,50 @@ TEST_P(Workers, serve_under_load_from_two_threads_and_drain) {
 
   EXPECT_EQ(failures.load(), 0);
   EXPECT_EQ(server.stats().requests, answered.load());
+  EXPECT_TRUE(server.drain(5_s));
+}
+
+TEST_P(Workers, take_new_limits_under_load_without_failing_a_request) {
+  MAKE_OR_SKIP(runtime, 2);
+  Router router;
+  add_routes(router);
+  Server server(router, options());
+  ASSERT_TRUE(server.start(*runtime));
+
+  std::atomic<bool> enough = false;
+  std::atomic<std::uint64_t> answered = 0;
+  std::atomic<int> failures = 0;
+  std::vector<std::thread> clients;
+  for (int i = 0; i < 3; ++i) {
+    clients.emplace_back([&] {
+      while (!enough.load()) {
+        Client client(server.address());
+        for (int round = 0; round < 20; ++round) {
+          const bool sent = client.send(get("/n/1") + get("/t/2") + post("/echo", "abc") + post("/echo-later", "def"));
+          if (!sent || !client.read(4)) {
+            ++failures;
+            return;
+          }
+          answered += 4;
+        }
+      }
+    });
+  }
+  for (int i = 0; i < 40; ++i) {
+    Limits limits;
+    limits.connections_max = i % 4 == 0 ? 2 : 100;  // Two: fewer than are open.
+    limits.pipeline_bytes_max = i % 2 == 0 ? 100 : 64 * 1024;
+    limits.body_bytes_max = i % 3 == 0 ? 3 : 1024;
+    limits.idle_timeout = i % 2 == 0 ? 10_s : 60_s;
+    server.change(limits, i % 2 == 0);
+    Host::system().sleep(3_ms);
+  }
+  enough = true;
+  for (auto& client : clients) client.join();
+
+  EXPECT_EQ(failures.load(), 0);
+  EXPECT_EQ(server.stats().requests, answered.load());
+  EXPECT_GT(answered.load(), 0u);
   EXPECT_TRUE(server.drain(5_s));
 }
 
