@@ -70,6 +70,10 @@ class LogWriter::Output {
     if (record.level() >= sink_.level) formatter_.append(pending_, record);
   }
   std::size_t waiting_bytes() const noexcept { return pending_.size(); }
+  std::uint64_t waiting_lines() const {
+    const std::string_view all = pending_.view();
+    return static_cast<std::uint64_t>(std::count(all.begin(), all.end(), '\n'));
+  }
 
   // Hands over all that waits; what is not taken is dropped. Returns the number of lines lost.
   std::uint64_t write_out() {
@@ -173,15 +177,20 @@ struct LogWriter::State {
 
 LogWriter::LogWriter(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
 
-Result<std::unique_ptr<LogWriter>> LogWriter::make(LogWriterOptions options) {
-  if (options.sinks.empty()) options.sinks.emplace_back();
-  options.batch_bytes = std::max<std::size_t>(options.batch_bytes, 4096);
-  options.flush_interval = std::max(options.flush_interval, Duration::milliseconds(1));
+Result<std::vector<LogWriter::Output>> LogWriter::open_all(std::vector<LogSink> sinks) {
+  if (sinks.empty()) sinks.emplace_back();
   std::vector<Output> outputs;
-  for (LogSink& sink : options.sinks) {
+  for (LogSink& sink : sinks) {
     outputs.emplace_back(std::move(sink));
     KEEL_TRY_VOID(outputs.back().open());
   }
+  return outputs;
+}
+
+Result<std::unique_ptr<LogWriter>> LogWriter::make(LogWriterOptions options) {
+  options.batch_bytes = std::max<std::size_t>(options.batch_bytes, 4096);
+  options.flush_interval = std::max(options.flush_interval, Duration::milliseconds(1));
+  KEEL_TRY(std::vector<Output> outputs, open_all(std::move(options.sinks)));
   const auto mode = options.mode;
   std::unique_ptr<LogWriter> writer(new LogWriter(std::make_unique<State>(std::move(options))));
   State* const state = writer->state_.get();
@@ -211,6 +220,15 @@ LogWriter::~LogWriter() {
 void LogWriter::flush() {
   std::lock_guard lock(state_->mutex);
   state_->turn();
+}
+
+Result<> LogWriter::set_sinks(std::vector<LogSink> sinks) {
+  KEEL_TRY(std::vector<Output> outputs, open_all(std::move(sinks)));
+  std::lock_guard lock(state_->mutex);
+  state_->turn();
+  for (const Output& output : state_->outputs) state_->lose(output.waiting_lines());
+  state_->outputs = std::move(outputs);
+  return {};
 }
 
 Result<> LogWriter::reopen() {

@@ -10,8 +10,8 @@
 // Errors:   a sink that cannot write (full disk, broken or stuck pipe) never stops anything: its lines are lost and
 // counted,
 //           it is tried again with the next lines, and a line that was half written is completed first.
-//           A file that cannot be opened is an error of make() and reopen().
-// Threads:  flush(), reopen(), expose() and counts() on any. SIGPIPE must be ignored or blocked.
+//           A file that cannot be opened is an error of make(), set_sinks() and reopen().
+// Threads:  flush(), set_sinks(), reopen(), expose() and counts() on any. SIGPIPE must be ignored or blocked.
 // Lifetime: outlives nothing that records; destruction writes what is left and stops.
 // Cost:     recording threads pay nothing (Background). The writer looks every flush_interval while there is something,
 //           ten times less often when not, and writes batches.
@@ -65,6 +65,9 @@ class LogWriter {
 
   // Returns when everything recorded before the call was handed to the sinks, or counted as lost.
   void flush();
+  // What is recorded from now on goes to `sinks` instead, what was recorded before to those that were. None: JSON to
+  // standard error. The errors of make(), and then nothing has changed.
+  Result<> set_sinks(std::vector<LogSink> sinks);
   // Opens every File again by its path (after a rename). A file that does not open keeps its old one.
   Result<> reopen();
 
@@ -80,6 +83,7 @@ class LogWriter {
  private:
   class Output;
   struct State;
+  static Result<std::vector<Output>> open_all(std::vector<LogSink> sinks);
   explicit LogWriter(std::unique_ptr<State> state) noexcept;
   std::unique_ptr<State> state_;
 };

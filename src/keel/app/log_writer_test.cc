@@ -206,6 +206,48 @@ TEST(LogWriter, reopens_its_file_after_a_rename) {
   ::unlink(old.c_str());
 }
 
+TEST(LogWriter, goes_on_with_other_sinks) {
+  SKIP_WHEN_BARE();
+  TemporaryFile first;
+  TemporaryFile second;
+  auto writer = LogWriter::make(options(Mode::Background, first.sink())).value();
+  log::Logger log("writer.sinks");
+  log.info("before");
+  std::vector<LogSink> sinks;
+  sinks.push_back(second.sink());
+  sinks.back().level = Level::Warn;
+  ASSERT_TRUE(writer->set_sinks(std::move(sinks)));
+  log.info("after");
+  log.warn("after");
+  writer->flush();
+
+  EXPECT_EQ(count(first.content(), "\n"), 1u);
+  EXPECT_EQ(count(first.content(), "\"before\""), 1u);
+  EXPECT_EQ(count(second.content(), "\n"), 1u);
+  EXPECT_EQ(count(second.content(), "\"level\":\"warn\""), 1u);
+}
+
+TEST(LogWriter, keeps_its_sinks_when_one_of_the_new_ones_does_not_open) {
+  SKIP_WHEN_BARE();
+  TemporaryFile first;
+  TemporaryFile second;
+  auto writer = LogWriter::make(options(Mode::Background, first.sink())).value();
+  log::Logger log("writer.sinks");
+  std::vector<LogSink> sinks;
+  sinks.push_back(second.sink());
+  sinks.push_back(first.sink());
+  sinks.back().path = "/nonexistent/directory/log";
+
+  const auto changed = writer->set_sinks(std::move(sinks));
+
+  ASSERT_FALSE(changed);
+  EXPECT_EQ(changed.error().code(), Code::NotFound);
+  log.info("after");
+  writer->flush();
+  EXPECT_EQ(count(first.content(), "\"after\""), 1u);
+  EXPECT_EQ(second.content(), "");
+}
+
 TEST(LogWriter, refuses_what_it_cannot_open) {
   LogSink sink;
   sink.to = LogSink::To::File;
