@@ -20,12 +20,15 @@ http::Response plaintext(http::Request&) {
 }
 http::Response message(http::Request&) { return http::Response::json(http::Status::Ok, Message{}); }
 
+struct BenchSettings : app::Settings {
+  BenchSettings() { database.migrations = KEEL_MIGRATIONS; }
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  auto [settings, origins] = app::load_or_exit("bench_service", argc, argv);
-  if (!origins.is_set("database.migrations")) settings.database.migrations = KEEL_MIGRATIONS;
-  app::App app("bench_service", settings, origins);
+  auto config = app::load_or_exit<BenchSettings>("bench_service", argc, argv);
+  app::App app("bench_service", config);
   Users users(app.database());
   Data data(app.database());
   http::Router router;

@@ -15,8 +15,8 @@ http::Response health(http::Request&) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto [settings, origins] = app::load_or_exit("fullstack", argc, argv);
-  app::App app("fullstack", settings, origins);
+  auto config = app::load_or_exit("fullstack", argc, argv);
+  app::App app("fullstack", config);
   Users users(app.database());
   Data data(app.database());
   http::Router router;

@@ -64,26 +64,29 @@ db::sqlite::Synchronous synchronous_of(Synchronous synchronous) {
   return db::sqlite::Synchronous::Full;
 }
 
-LogWriterOptions log_options(const Settings& settings) {
-  LogWriterOptions options;
-  options.mode = settings.logging.async ? LogWriterOptions::Mode::Background : LogWriterOptions::Mode::Direct;
+std::vector<LogSink> sinks_of(const Settings& settings) {
+  std::vector<LogSink> sinks;
   for (const SinkSettings& from : settings.logging.sinks) {
     LogSink sink;
     sink.to = from.type == SinkType::File ? LogSink::To::File : LogSink::To::Stderr;
     sink.path = from.path;
     sink.level = Settings::level_of(from);
     sink.format = from.format == SinkFormat::Text ? LineFormat::Text : LineFormat::Json;
-    options.sinks.push_back(std::move(sink));
+    sinks.push_back(std::move(sink));
   }
   if (!settings.logging.enabled) {
-    // Nobody reads, and nothing is recorded: log_level() is above every level then.
+    // Nobody reads, and next to nothing is recorded.
     LogSink nowhere;
     nowhere.to = LogSink::To::Function;
     nowhere.write = [](std::string_view) {};
-    options.sinks.clear();
-    options.sinks.push_back(std::move(nowhere));
+    sinks.clear();
+    sinks.push_back(std::move(nowhere));
   }
-  return options;
+  return sinks;
+}
+
+Level recorded_level(const Settings& settings) {
+  return settings.logging.enabled ? settings.log_level() : Level::Fatal;
 }
 
 Result<> make_folder_of(const std::string& file) {
@@ -94,13 +97,23 @@ Result<> make_folder_of(const std::string& file) {
   return Error::from_errno("mkdir", error.value()).because("creating the folder '" + folder.string() + "'");
 }
 
-http::Limits limits_of(const HttpSettings& from) {
+Result<> make_log_folders(const Settings& settings) {
+  for (const SinkSettings& sink : settings.logging.sinks) {
+    if (sink.type != SinkType::File || !settings.logging.enabled) continue;
+    KEEL_TRY_VOID(make_folder_of(sink.path).because("logging.sinks"));
+  }
+  return {};
+}
+
+http::Limits limits_of(const NetworkSettings& network) {
+  const HttpSettings& from = network.http;
   http::Limits limits;
   limits.head.request_line_bytes_max = static_cast<std::uint32_t>(from.max_request_line.bytes);
   limits.head.field_line_bytes_max = static_cast<std::uint32_t>(from.max_header_line.bytes);
   limits.head.head_bytes_max = static_cast<std::uint32_t>(from.max_header.bytes);
   limits.head.fields_max = from.max_header_count;
   limits.body_bytes_max = from.max_body.bytes;
+  limits.pipeline_bytes_max = network.write_buffer_size.bytes;
   limits.connections_max = from.max_connections;
   limits.requests_per_connection_max = from.keep_alive ? from.max_requests_per_connection : 1;
   limits.header_timeout = from.header_timeout;
@@ -140,6 +153,33 @@ void refuse_and_exit(std::string_view name, const Error& error) {
 
 }  // namespace internal
 
+namespace {
+
+// What became of reloads, for metrics.
+struct Reloads {
+  explicit Reloads(metrics::Registry& registry)
+      : good(registry.counter("config_reloads_total", "Reloads of the configuration", {{"result", "ok"}})),
+        bad(registry.counter("config_reloads_total", "Reloads of the configuration", {{"result", "failed"}})),
+        last_good(registry.gauge("config_last_reload_successful",
+                                 "Whether the last reload of the configuration changed what it should; 1 before any")),
+        last_good_at(registry.gauge("config_last_reload_success_timestamp_seconds",
+                                    "When the configuration was last loaded without an error")) {
+    last_good.set(1);
+    last_good_at.set(seconds_now());
+  }
+  void count(bool is_good) {
+    (is_good ? good : bad).add();
+    last_good.set(is_good ? 1 : 0);
+    if (is_good) last_good_at.set(seconds_now());
+  }
+  static double seconds_now() { return static_cast<double>(Host::system().wall_ns()) * 1e-9; }
+
+  metrics::Counter good, bad;
+  metrics::Gauge last_good, last_good_at;
+};
+
+}  // namespace
+
 struct App::Parts {
   SignalWaiter signals;
   const pthread_t main_thread = ::pthread_self();
@@ -163,19 +203,25 @@ struct App::Parts {
   bool is_stopped = false;
   Instant wiring_began;
   std::atomic<std::int64_t> ready_ns = 0;  // 0: not yet.
+  std::optional<Reloads> reloads;
+  std::vector<config::Applier> appliers;
   // Last: the modules refer to everything else.
   Lifecycle lifecycle;
 
   explicit Parts(Duration stop_timeout) : lifecycle(stop_timeout) {}
 };
 
-App::App(std::string name, const Settings& settings, const config::Origins& origins)
+App::App(std::string name, config::Versions& config, SettingsIn settings_in)
     : name_(std::move(name)),
-      settings_(settings),
+      config_(config),
+      settings_in_(settings_in),
+      settings_(settings_in(config.value())),
       began_(Host::system().now()),
-      parts_(std::make_unique<Parts>(settings.common.stop_timeout)),
-      registry_({.sample_rate = settings.monitoring.metrics.sample_rate}),
+      parts_(std::make_unique<Parts>(settings_.common.stop_timeout)),
+      registry_({.sample_rate = settings_.monitoring.metrics.sample_rate}),
       log_("app") {
+  const Settings& settings = settings_;
+  const config::Origins& origins = config.origins();
   Lifecycle& lifecycle = parts_->lifecycle;
   const Instant began = began_;
   lifecycle.record("signals", began, Host::system().now() - began);
@@ -184,8 +230,9 @@ App::App(std::string name, const Settings& settings, const config::Origins& orig
     began_ = origins.loading_began();
   }
   log::set_ring_options({settings.logging.ring_buffer_size.bytes, overflow_of(settings.logging.overflow)});
-  log::set_level(settings.logging.enabled ? settings.log_level() : Level::Fatal);
+  log::set_level(recorded_level(settings));
   http::Response::set_json_options({.pretty_print = settings.container.json.pretty_print});
+  watch_config();
   add_foundation();
   add_database();
   if (auto begun = lifecycle.begin("workers"); !begun) fail_start(begun.error());
@@ -209,6 +256,7 @@ App::~App() {
   parts_->log_check = {};
   parts_->database.reset();
   if (parts_->logs != nullptr) parts_->logs->flush();
+  parts_->appliers.clear();
   // The log writer's and the process's metrics end before the registry that holds them.
   parts_->process.reset();
   parts_->exporter.reset();
@@ -255,13 +303,11 @@ void App::add_foundation() {
 }
 
 Result<> App::start_logs() {
-  for (const SinkSettings& sink : settings_.logging.sinks) {
-    if (sink.type != SinkType::File || !settings_.logging.enabled) continue;
-    if (auto made = make_folder_of(sink.path); !made) {
-      return std::unexpected(std::move(made).error().because("logging.sinks"));
-    }
-  }
-  KEEL_TRY(parts_->logs, LogWriter::make(log_options(settings_)));
+  KEEL_TRY_VOID(make_log_folders(settings_));
+  LogWriterOptions options;
+  options.sinks = sinks_of(settings_);
+  options.mode = settings_.logging.async ? LogWriterOptions::Mode::Background : LogWriterOptions::Mode::Direct;
+  KEEL_TRY(parts_->logs, LogWriter::make(std::move(options)));
   parts_->log_check = check_log(health_, *parts_->logs);
   return {};
 }
@@ -286,6 +332,58 @@ Result<> App::start_workers() {
 io::Runtime& App::runtime() {
   ensure("workers");
   return *runtime_;
+}
+
+// --- What a reload of the configuration changes.
+
+void App::watch_config() {
+  parts_->reloads.emplace(registry_);
+  const auto on_reload = [&](std::string_view path, auto apply) {
+    const std::uint64_t id =
+        config_.add(path, [this, apply](const void* now, const void*) -> Result<> { return apply(settings_in_(now)); });
+    parts_->appliers.emplace_back(config_, id);
+  };
+  on_reload("logging", [this](const Settings& now) { return apply_logging(now); });
+  on_reload("network", [this](const Settings& now) -> Result<> {
+    if (parts_->server != nullptr) parts_->server->change(limits_of(now.network), now.network.http.access_log);
+    return {};
+  });
+}
+
+Result<> App::apply_logging(const Settings& now) {
+  KEEL_TRY_VOID(make_log_folders(now));
+  return parts_->logs->set_sinks(sinks_of(now)).because("logging.sinks");
+}
+
+void App::reload() {
+  const Level before = recorded_level(settings());
+  const auto changes = config_.reload();
+  // The lines about a reload are told at the more talkative of the old and the new level.
+  const Level now = recorded_level(settings());
+  if (now < before) log::set_level(now);
+  if (changes) {
+    for (const config::Change& change : *changes) {
+      if (change.is_applied) {
+        log_.info("setting changed", log::field("key", change.path), log::field("before", change.before),
+                  log::field("now", change.after), log::field("origin", change.origin));
+      } else {
+        log_.warn("setting needs a restart", log::field("key", change.path), log::field("now", change.before),
+                  log::field("after_restart", change.after), log::field("origin", change.origin));
+      }
+    }
+    log_.info("configuration reloaded", log::field("different", changes->size()));
+  } else {
+    const std::string problems = changes.error().describe();
+    for (std::size_t begin = 0; begin <= problems.size();) {
+      const std::size_t end = std::min(problems.find('\n', begin), problems.size());
+      log_.error("configuration not reloaded, nothing has changed",
+                 log::field("problem", std::string_view(problems).substr(begin, end - begin)));
+      begin = end + 1;
+    }
+  }
+  if (now > before) log::set_level(now);
+  if (auto opened = parts_->logs->reopen(); !opened) log_.error("log files were not opened again", opened.error());
+  parts_->reloads->count(changes.is_ok());
 }
 
 // --- The database: opened beside the workers' start, then a connection for each of them.
@@ -426,7 +524,7 @@ void App::serve(const http::Router& router) {
   }
   http::ServerOptions options;
   options.address = *address;
-  options.limits = limits_of(from);
+  options.limits = limits_of(settings_.network);
   options.access_log = from.access_log;
   options.listen.no_delay = settings_.network.tcp_nodelay;
   options.listen.send_buffer_bytes = static_cast<int>(settings_.network.send_buffer.bytes);
@@ -459,6 +557,11 @@ void App::add_admin() {
   parts_->admin_router->get("/readyz", [health](http::Request&) { return health(&Health::ready); });
   parts_->admin_router->get("/startupz", [health](http::Request&) { return health(&Health::started); });
   parts_->admin_router->get("/admin/start", [this](http::Request& request) { return start_page(request); });
+  // As --print-config prints it; may be read while a reload makes the next one.
+  parts_->admin_router->get("/admin/config", [this](http::Request&) {
+    return http::Response::text(http::Status::Ok, config_.describe(), "application/yaml")
+        .header("Cache-Control", "no-store");
+  });
   http::ServerOptions options;
   options.address = *address;
   options.name = "admin";
@@ -485,7 +588,7 @@ void App::add_service() {
       {.name = "http",
        .needs = parts_->lifecycle.wanted(),
        .start = [this] { return parts_->server->start(*runtime_); },
-       .stop = [this] { parts_->is_drained = parts_->server->drain(settings_.network.http.drain_timeout); },
+       .stop = [this] { parts_->is_drained = parts_->server->drain(settings().network.http.drain_timeout); },
        .start_timeout = settings_.common.start_timeout});
 }
 
@@ -542,7 +645,7 @@ void App::print_ready() const {
   std::printf("%s is ready (%.1f ms)\n", name_.c_str(), took.count_seconds() * 1e3);
   if (parts_->server != nullptr) std::printf("  service  http://%s\n", parts_->server->address().to_string().c_str());
   if (parts_->admin != nullptr) {
-    std::printf("  admin    http://%s  /metrics /healthz /readyz /startupz /admin/start\n",
+    std::printf("  admin    http://%s  /metrics /healthz /readyz /startupz /admin/start /admin/config\n",
                 parts_->admin->address().to_string().c_str());
   }
   std::printf("  engine   %s, %d workers: %s\n", runtime_->engine().kind == io::EngineKind::Uring ? "uring" : "epoll",
@@ -596,7 +699,7 @@ int App::run() {
       log_.info("stopping", log::field("signal", name_of(signal)));
       break;
     }
-    if (auto opened = parts_->logs->reopen(); !opened) log_.error("log files were not opened again", opened.error());
+    reload();
   }
   return drain();
 }
@@ -604,8 +707,9 @@ int App::run() {
 int App::drain() {
   parts_->signals.end_on_next();
   health_.drain("draining");
-  if (settings_.network.http.drain_delay > Duration()) Host::system().sleep(settings_.network.http.drain_delay);
-  const int code = stop_modules(settings_.network.http.drain_timeout + settings_.common.stop_timeout);
+  const HttpSettings& http = settings().network.http;
+  if (http.drain_delay > Duration()) Host::system().sleep(http.drain_delay);
+  const int code = stop_modules(http.drain_timeout + settings_.common.stop_timeout);
   return parts_->is_drained ? code : exit_failure;
 }
 

@@ -1,8 +1,8 @@
 // keel/app/app.h — a service from start to end: configuration, logs, workers, servers, signals, drain.
 //
 //   int main(int argc, char** argv) {
-//     auto [settings, origins] = app::load_or_exit("accounts", argc, argv);
-//     app::App app("accounts", settings, origins);
+//     auto config = app::load_or_exit("accounts", argc, argv);
+//     app::App app("accounts", config);
 //     Users users(app.database());                  // ordinary constructors: the wiring is readable
 //     http::Router router;
 //     users.mount(router);
@@ -17,17 +17,22 @@
 // run() starts the application's modules, the admin listener beside them and the service last. GET /admin/start has
 // every phase with its times (JSON; ?format=text: a table).
 //
-// The admin listener (monitoring.metrics) serves /metrics, /healthz, /readyz, /startupz and /admin/start, and nothing
-// else does. health() has the checks of app/checks.h; an application adds its own before run().
+// The admin listener (monitoring.metrics) serves /metrics, /healthz, /readyz, /startupz, /admin/start and /admin/config
+// (every value with its origin, secrets as ***), and nothing else does. health() has the checks of app/checks.h; an
+// application adds its own before run().
 // SIGTERM and SIGINT: readiness fails, listeners close, requests in progress are answered with Connection: close within
 // network.http.drain_timeout; then the modules stop in reverse (the database commits what it was given) within
 // common.stop_timeout, and logs are flushed. During the start: what has started is stopped, and the exit code is 0. A
-// second one ends the process at once. SIGHUP opens log files again.
+// second one ends the process at once.
+// SIGHUP loads the configuration again (reloadable.h): log levels and sinks and the limits of network.http change; what
+// needs a restart is a warning; a mistake or an applier that fails changes nothing and is logged. Then log files are
+// opened again by their path.
 //
 // Errors:   what prevents the start is one line on standard error, and the exit code 1 (2 for the configuration). So is
 //           what still stops when the time is up: the process ends without it, and without destructors.
 // Threads:  all calls on the main thread; database(), pool(), runtime() and settings() also in a module's start.
-// Lifetime: what handlers refer to is made before run() and outlives it; the router outlives the App's run().
+// Lifetime: what handlers refer to is made before run() and outlives it; the router outlives the App's run(), the
+//           configuration the App.
 
 #pragma once
 
@@ -40,6 +45,7 @@
 #include "keel/app/config.h"
 #include "keel/app/health.h"
 #include "keel/app/lifecycle.h"
+#include "keel/app/reloadable.h"
 #include "keel/app/settings.h"
 #include "keel/base/result.h"
 #include "keel/exec/thread_pool.h"
@@ -53,12 +59,6 @@ class Database;
 
 namespace keel::app {
 
-template <class S>
-struct Loaded {
-  S settings;
-  config::Origins origins;
-};
-
 namespace internal {
 std::vector<const char*> words(int argc, char** argv);
 [[noreturn]] void show_and_exit(std::string_view name, const std::string& text);
@@ -69,30 +69,31 @@ std::vector<const char*> words(int argc, char** argv);
 // line. Answers --help, --print-config and --check-config, and ends the process; a mistake ends it with the exit
 // code 2.
 template <class S = Settings>
-Loaded<S> load_or_exit(std::string_view name, int argc, char** argv, std::string file = {}) {
+config::Reloadable<S> load_or_exit(std::string_view name, int argc, char** argv, std::string file = {}) {
   const auto args = internal::words(argc, argv);
   const config::Action action = config::action(args);
   if (action == config::Action::Help) internal::show_and_exit(name, config::help<S>());
-  Loaded<S> loaded;
-  auto settings = config::load<S>({.file = std::move(file), .args = args, .origins = &loaded.origins});
-  if (!settings) internal::refuse_and_exit(name, settings.error());
-  loaded.settings = *std::move(settings);
-  if (action == config::Action::PrintConfig) {
-    internal::show_and_exit(name, config::describe(loaded.settings, loaded.origins));
-  }
+  auto loaded = config::Reloadable<S>::load({.file = std::move(file), .args = args});
+  if (!loaded) internal::refuse_and_exit(name, loaded.error());
+  if (action == config::Action::PrintConfig) internal::show_and_exit(name, loaded->describe());
   if (action == config::Action::CheckConfig) internal::show_and_exit(name, "the configuration is good\n");
-  return loaded;
+  return *std::move(loaded);
 }
 
 class App {
  public:
-  // Starts logging, and begins with the workers. Make it before any other thread.
-  App(std::string name, const Settings& settings, const config::Origins& origins);
+  // Starts logging, and begins with the workers. Make it before any other thread. `config` is of Settings or what
+  // derives from it.
+  template <class S>
+  App(std::string name, config::Reloadable<S>& config)
+      : App(std::move(name), config.versions(),
+            [](const void* value) -> const Settings& { return *static_cast<const S*>(value); }) {}
   ~App();
   App(const App&) = delete;
   App& operator=(const App&) = delete;
 
-  const Settings& settings() const noexcept { return settings_; }
+  // What is in force. A reload makes new ones; a reference to these stays as it is.
+  const Settings& settings() const noexcept { return settings_in_(config_.value()); }
   io::Runtime& runtime();
   metrics::Registry& metrics() noexcept { return registry_; }
   Health& health() noexcept { return health_; }
@@ -120,6 +121,11 @@ class App {
 
  private:
   struct Parts;
+  using SettingsIn = const Settings& (*)(const void* value);
+  App(std::string name, config::Versions& config, SettingsIn settings_in);
+  void watch_config();
+  Result<> apply_logging(const Settings& now);
+  void reload();
   unsigned pool_size(std::string_view name, unsigned otherwise) const;
   void add_foundation();
   void add_database();
@@ -140,7 +146,9 @@ class App {
   int stop_modules(Duration deadline);
 
   const std::string name_;
-  const Settings& settings_;
+  config::Versions& config_;
+  const SettingsIn settings_in_;
+  const Settings& settings_;  // At the start.
   Instant began_;
   std::unique_ptr<Parts> parts_;  // Signals and logs: first to come, last to go.
   metrics::Registry registry_;

@@ -9,10 +9,12 @@
 #include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <optional>
 #include <tuple>
 
 #include "keel/app/internal/config_tree.h"
+#include "keel/app/internal/config_value.h"
 #include "keel/base/check.h"
 #include "keel/base/host.h"
 
@@ -20,45 +22,49 @@ namespace keel::config {
 
 using Kind = Field::Kind;
 
-void Schema::add(Field field) { top().children.push_back(std::move(field)); }
+Field& Schema::add(Field field) { return top().children.emplace_back(std::move(field)); }
 void Schema::open(std::string_view key, const char* help) {
   add({.kind = Kind::Section, .key = key, .help = help});
   ++depth_;
 }
-void Schema::close() { --depth_; }
+Field& Schema::close() {
+  --depth_;
+  return top().children.back();
+}
 Field& Schema::top() {
   Field* at = &root_;
   for (std::size_t i = 0; i < depth_; ++i) at = &at->children.back();
   return *at;
 }
 
-void field(Schema& v, std::string_view key, bool& value, const char* help) {
-  v.add({.kind = Kind::Bool, .key = key, .help = help, .at = &value});
+Field& field(Schema& v, std::string_view key, bool& value, const char* help) {
+  return v.add({.kind = Kind::Bool, .key = key, .help = help, .at = &value});
 }
-void field(Schema& v, std::string_view key, double& value, const char* help, Range<double> range) {
-  v.add({.kind = Kind::Real, .key = key, .help = help, .at = &value, .real_low = range.min, .real_high = range.max});
+Field& field(Schema& v, std::string_view key, double& value, const char* help, Range<double> range) {
+  return v.add(
+      {.kind = Kind::Real, .key = key, .help = help, .at = &value, .real_low = range.min, .real_high = range.max});
 }
-void field(Schema& v, std::string_view key, std::string& value, const char* help) {
-  v.add({.kind = Kind::Text, .key = key, .help = help, .at = &value});
+Field& field(Schema& v, std::string_view key, std::string& value, const char* help) {
+  return v.add({.kind = Kind::Text, .key = key, .help = help, .at = &value});
 }
-void field(Schema& v, std::string_view key, Secret& value, const char* help) {
-  v.add({.kind = Kind::Secret, .key = key, .help = help, .at = &value});
+Field& field(Schema& v, std::string_view key, Secret& value, const char* help) {
+  return v.add({.kind = Kind::Secret, .key = key, .help = help, .at = &value});
 }
-void field(Schema& v, std::string_view key, Duration& value, const char* help, Range<Duration> range) {
-  v.add({.kind = Kind::Duration,
-         .key = key,
-         .help = help,
-         .at = &value,
-         .low = range.min.count_ns(),
-         .high = range.max.count_ns()});
+Field& field(Schema& v, std::string_view key, Duration& value, const char* help, Range<Duration> range) {
+  return v.add({.kind = Kind::Duration,
+                .key = key,
+                .help = help,
+                .at = &value,
+                .low = range.min.count_ns(),
+                .high = range.max.count_ns()});
 }
-void field(Schema& v, std::string_view key, ByteSize& value, const char* help, Range<ByteSize> range) {
-  v.add({.kind = Kind::Bytes,
-         .key = key,
-         .help = help,
-         .at = &value,
-         .low = static_cast<std::int64_t>(range.min.bytes),
-         .high = static_cast<std::int64_t>(range.max.bytes)});
+Field& field(Schema& v, std::string_view key, ByteSize& value, const char* help, Range<ByteSize> range) {
+  return v.add({.kind = Kind::Bytes,
+                .key = key,
+                .help = help,
+                .at = &value,
+                .low = static_cast<std::int64_t>(range.min.bytes),
+                .high = static_cast<std::int64_t>(range.max.bytes)});
 }
 
 namespace {
@@ -66,33 +72,6 @@ namespace {
 constexpr std::size_t problems_max = 20;
 constexpr std::size_t file_bytes_max = (1 << 20) + 1;  // One more than parse_tree takes, so that it can say so.
 constexpr std::int64_t no_bound = std::numeric_limits<std::int64_t>::max();
-
-struct Unit {
-  const char* name;
-  std::int64_t size;
-};
-constexpr Unit duration_units[] = {{"d", 86'400'000'000'000},
-                                   {"h", 3'600'000'000'000},
-                                   {"min", 60'000'000'000},
-                                   {"s", 1'000'000'000},
-                                   {"ms", 1'000'000},
-                                   {"us", 1'000},
-                                   {"ns", 1}};
-constexpr Unit size_units[] = {{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}};
-
-std::span<const Unit> units_of(Kind kind) {
-  if (kind == Kind::Duration) return duration_units;
-  return size_units;
-}
-
-// The unit that the key itself names; size 0 when the value must.
-Unit unit_in_key(const Field& f) {
-  if (f.kind == Kind::Duration && f.key.ends_with("_ms")) return {"milliseconds", 1'000'000};
-  if (f.kind == Kind::Duration && f.key.ends_with("_sec")) return {"seconds", 1'000'000'000};
-  if (f.kind == Kind::Bytes && f.key.ends_with("_kb")) return {"KiB", 1 << 10};
-  if (f.kind == Kind::Bytes && f.key.ends_with("_mb")) return {"MiB", 1 << 20};
-  return {"", 0};
-}
 
 // Text from outside for one line of an error: control characters escaped, cut after 60 bytes.
 std::string shown(std::string_view text) {
@@ -106,22 +85,6 @@ std::string shown(std::string_view text) {
   }
   if (text.size() > 60) out += "...";
   return out;
-}
-
-std::string join(std::string_view path, std::string_view key) {
-  return path.empty() ? std::string(key) : fmt::format("{}.{}", path, key);
-}
-
-std::string amount(const Field& f, std::int64_t value) {
-  if (const Unit unit = unit_in_key(f); unit.size != 0) {
-    if (value % unit.size == 0) return fmt::format("{}", value / unit.size);
-    return fmt::format("{}", static_cast<double>(value) / static_cast<double>(unit.size));
-  }
-  if (value == 0) return f.kind == Kind::Duration ? "0s" : "0B";
-  for (const Unit& unit : units_of(f.kind)) {
-    if (value % unit.size == 0) return fmt::format("{}{}", value / unit.size, unit.name);
-  }
-  return {};
 }
 
 std::string bounds(const std::string& what, const std::string& low, const std::string& high) {
@@ -300,23 +263,20 @@ class Loader {
     style_ = Style::Flag;
     for (const Setting& setting : flags) assign(setting);
     sort_origins();
-    if (problems_.empty()) {
-      Checks checks(*this);
-      subject_.check(subject_.value, checks);
-    }
-    if (problems_.empty()) {
-      origins_.loading_began_ = began;
-      origins_.loading_took_ = Host::current().now() - began;
-      if (sources_.origins != nullptr) *sources_.origins = std::move(origins_);
-      return {};
-    }
-    std::string text;
-    for (std::size_t i = 0; i < std::min(problems_.size(), problems_max); ++i) {
-      if (i != 0) text += '\n';
-      text += problems_[i];
-    }
-    if (problems_.size() > problems_max) text += fmt::format("\nand {} more", problems_.size() - problems_max);
-    return fail_text(Code::InvalidArgument, text);
+    KEEL_TRY_VOID(verdict());
+    KEEL_TRY_VOID(check(origins_));
+    origins_.loading_began_ = began;
+    origins_.loading_took_ = Host::current().now() - began;
+    if (sources_.origins != nullptr) *sources_.origins = std::move(origins_);
+    return {};
+  }
+
+  // The rules between fields alone.
+  Result<> check(const Origins& origins) {
+    origins_ = origins;
+    Checks checks(*this);
+    subject_.check(subject_.value, checks);
+    return verdict();
   }
 
   void refuse(std::string_view path, std::string_view text) {
@@ -325,6 +285,17 @@ class Loader {
 
  private:
   enum class Style { File, Variable, Flag };
+
+  Result<> verdict() const {
+    if (problems_.empty()) return {};
+    std::string text;
+    for (std::size_t i = 0; i < std::min(problems_.size(), problems_max); ++i) {
+      if (i != 0) text += '\n';
+      text += problems_[i];
+    }
+    if (problems_.size() > problems_max) text += fmt::format("\nand {} more", problems_.size() - problems_max);
+    return fail_text(Code::InvalidArgument, text);
+  }
 
   void problem(std::string_view where, std::string_view path, std::string_view text) {
     // A flag says its key already.
@@ -451,9 +422,7 @@ class Loader {
           fmt::format("\"{}\" is not a place in the list: expected 0 to {}", shown(rest.substr(0, dot)), size));
     }
     if (*index == size) f.set(f.at, size + 1);
-    Schema element;
-    f.element(element, f.at, static_cast<std::size_t>(*index));
-    into(element.fields().front(), rest.substr(dot), join(path, rest.substr(0, dot)), text);
+    into(element_of(f, static_cast<std::size_t>(*index)), rest.substr(dot), join(path, rest.substr(0, dot)), text);
   }
 
   void assign_text(const Field& f, const std::string& path, const std::string& text) {
@@ -496,9 +465,7 @@ class Loader {
       f.set(f.at, 0);
       f.set(f.at, static_cast<std::int64_t>(node.children.size()));
       for (std::size_t i = 0; i < node.children.size(); ++i) {
-        Schema element;
-        f.element(element, f.at, i);
-        apply(element.fields().front(), node.children[i], join(path, std::to_string(i)));
+        apply(element_of(f, i), node.children[i], join(path, std::to_string(i)));
       }
       return;
     }
@@ -604,9 +571,7 @@ class Loader {
     origins_.entries_.push_back({path, std::move(where), ++recorded_});
   }
   void forget_below(const std::string& path) {
-    std::erase_if(origins_.entries_, [&](const Origins::Entry& e) {
-      return e.path.size() > path.size() && e.path.starts_with(path) && e.path[path.size()] == '.';
-    });
+    std::erase_if(origins_.entries_, [&path](const Origins::Entry& e) { return e.is_below(path); });
   }
   // By path; of several for one path the last, which won.
   void sort_origins() {
@@ -634,74 +599,37 @@ class Loader {
 
 void Checks::refuse(std::string_view path, std::string_view problem) { loader_.refuse(path, problem); }
 
+bool Origins::Entry::is_below(std::string_view p) const {
+  return path.size() > p.size() && path.starts_with(p) && path[p.size()] == '.';
+}
+
 std::string_view Origins::of(std::string_view path) const noexcept {
   const auto found = std::lower_bound(entries_.begin(), entries_.end(), path,
                                       [](const Entry& e, std::string_view p) { return e.path < p; });
   return found != entries_.end() && found->path == path ? std::string_view(found->where) : "default";
 }
 
+void Origins::keep(const Origins& from, std::string_view path) {
+  const auto concerns = [path](const Entry& e) { return e.path == path || e.is_below(path); };
+  std::erase_if(entries_, concerns);
+  std::copy_if(from.entries_.begin(), from.entries_.end(), std::back_inserter(entries_), concerns);
+  std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.path < b.path; });
+}
+
 bool Origins::is_set(std::string_view path) const noexcept {
-  return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& e) {
-    return e.path == path || (e.path.size() > path.size() && e.path.starts_with(path) && e.path[path.size()] == '.');
-  });
+  return std::any_of(entries_.begin(), entries_.end(),
+                     [path](const Entry& e) { return e.path == path || e.is_below(path); });
 }
 
 namespace {
-
-std::string quoted(std::string_view text) {
-  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-";
-  if (!text.empty() && text.find_first_not_of(plain) == std::string_view::npos && text[0] != '-' && text[0] != '.' &&
-      text != "null" && text != "Null" && text != "NULL") {
-    return std::string(text);
-  }
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-    } else {
-      out += c;
-    }
-  }
-  return out + '"';
-}
-
-std::string value_text(const Field& f) {
-  switch (f.kind) {
-    case Kind::Section:
-      return "{}";
-    case Kind::List:
-      return "[]";
-    case Kind::Bool:
-      return *static_cast<const bool*>(f.at) ? "true" : "false";
-    case Kind::Int:
-      return fmt::format("{}", f.get(f.at));
-    case Kind::Real:
-      return fmt::format("{}", *static_cast<const double*>(f.at));
-    case Kind::Text:
-      return quoted(*static_cast<const std::string*>(f.at));
-    case Kind::Secret:
-      return static_cast<const Secret*>(f.at)->empty() ? "\"\"" : "\"***\"";
-    case Kind::Duration:
-      return amount(f, static_cast<const Duration*>(f.at)->count_ns());
-    case Kind::Bytes:
-      return amount(f, static_cast<std::int64_t>(static_cast<const ByteSize*>(f.at)->bytes));
-    case Kind::Enum:
-      for (const Name& name : f.names) {
-        if (f.get(f.at) == name.value) return name.text;
-      }
-      KEEL_CHECK(false, "an enum in a configuration has one of its names");
-  }
-  return {};
-}
 
 class Printer {
  public:
   explicit Printer(const Origins& origins) : origins_(origins) {}
 
-  void section(std::span<const Field> fields, std::string indent, const std::string& path) {
+  void section(std::span<const Field> fields, std::string indent, const std::string& path, bool reloadable) {
     for (const Field& f : fields) {
-      one(f, indent, join(path, f.key));
+      one(f, indent, join(path, f.key), reloadable || f.is_reloadable);
       // The dash of a list element stands before its first key only.
       if (indent.ends_with("- ")) indent.replace(indent.size() - 2, 2, "  ");
     }
@@ -709,52 +637,56 @@ class Printer {
   std::string take() { return std::move(text_); }
 
  private:
-  void one(const Field& f, const std::string& indent, const std::string& path) {
+  void one(const Field& f, const std::string& indent, const std::string& path, bool reloadable) {
     const std::string key = f.key.empty() ? "" : fmt::format("{}:", f.key);
     if (f.kind == Kind::Section && !f.children.empty()) {
-      if (key.empty()) return section(f.children, indent, path);
+      if (key.empty()) return section(f.children, indent, path, reloadable);
       text_ += indent + key + "\n";
-      return section(f.children, deeper(indent), path);
+      return section(f.children, deeper(indent), path, reloadable);
     }
     if (f.kind == Kind::List && f.get(f.at) > 0) {
-      comment(indent + key, path);
-      for (std::int64_t i = 0; i < f.get(f.at); ++i) {
-        Schema element;
-        f.element(element, f.at, static_cast<std::size_t>(i));
-        one(element.fields().front(), deeper(indent) + "- ", join(path, std::to_string(i)));
+      comment(indent + key, path, reloadable);
+      for (std::size_t i = 0; i < static_cast<std::size_t>(f.get(f.at)); ++i) {
+        one(element_of(f, i), deeper(indent) + "- ", join(path, std::to_string(i)), reloadable);
       }
       return;
     }
-    comment(indent + key + (key.empty() ? "" : " ") + value_text(f), path);
+    comment(indent + key + (key.empty() ? "" : " ") + value_text(f), path, reloadable);
   }
   static std::string deeper(const std::string& indent) { return std::string(indent.size() + 2, ' '); }
-  void comment(std::string_view line, const std::string& path) {
-    text_ += fmt::format("{:<40}  # {}\n", line, origins_.of(path));
+  void comment(std::string_view line, const std::string& path, bool reloadable) {
+    text_ += fmt::format("{:<40}  # {}{}\n", line, origins_.of(path), reloadable ? ", reloadable" : "");
   }
 
   const Origins& origins_;
   std::string text_;
 };
 
-void help_section(std::span<const Field> fields, const std::string& path, std::string& text) {
+void help_section(std::span<const Field> fields, const std::string& path, bool reloadable, std::string& text) {
   for (const Field& f : fields) {
     const std::string name = f.key.empty() ? path : join(path, f.key);
+    const bool is_reloadable = reloadable || f.is_reloadable;
+    const char* const reloads = is_reloadable ? "; reloadable" : "";
     if (f.kind == Kind::Section) {
       if (!f.key.empty()) text += fmt::format("\n{}: {}\n", name, f.help);
-      help_section(f.children, name, text);
+      help_section(f.children, name, is_reloadable, text);
       continue;
     }
     if (f.kind == Kind::List) {
-      text += fmt::format("  --{}=[...]\n      {} (a list, as YAML; N below is a place in it)\n", name, f.help);
+      text +=
+          fmt::format("  --{}=[...]\n      {} (a list, as YAML; N below is a place in it{})\n", name, f.help, reloads);
       if (f.get(f.at) == 0) f.set(f.at, 1);
-      Schema element;
-      f.element(element, f.at, 0);
-      help_section(element.fields().front().children, name + ".N", text);
+      help_section(element_of(f, 0).children, name + ".N", is_reloadable, text);
       continue;
     }
-    text += fmt::format("  --{}=VALUE\n      {} ({}{})\n", name, f.help, expectation(f),
-                        f.kind == Kind::Secret ? "" : fmt::format("; default {}", value_text(f)));
+    text += fmt::format("  --{}=VALUE\n      {} ({}{}{})\n", name, f.help, expectation(f),
+                        f.kind == Kind::Secret ? "" : fmt::format("; default {}", value_text(f)), reloads);
   }
+}
+
+bool has_reloadable(std::span<const Field> fields) {
+  return std::any_of(fields.begin(), fields.end(),
+                     [](const Field& f) { return f.is_reloadable || has_reloadable(f.children); });
 }
 
 }  // namespace
@@ -763,9 +695,11 @@ namespace internal {
 
 Result<> load(const Subject& subject, const Sources& sources) { return Loader(subject, sources).run(); }
 
+Result<> check(const Subject& subject, const Origins& origins) { return Loader(subject, {}).check(origins); }
+
 std::string describe(const Schema& schema, const Origins& origins) {
   Printer printer(origins);
-  printer.section(schema.fields(), {}, {});
+  printer.section(schema.fields(), {}, {}, false);
   return printer.take();
 }
 
@@ -779,7 +713,10 @@ std::string help(const Schema& schema, std::string_view env_prefix) {
   text += "\nEvery key below can be given in the file, in the environment";
   if (!env_prefix.empty()) text += fmt::format(" ({} for section.key)", variable(env_prefix, "section.key"));
   text += " and here; the later wins.\n";
-  help_section(schema.fields(), {}, text);
+  if (has_reloadable(schema.fields())) {
+    text += "What is reloadable may change while the program runs; everything else needs a restart.\n";
+  }
+  help_section(schema.fields(), {}, false, text);
   return text;
 }
 

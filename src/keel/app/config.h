@@ -31,6 +31,8 @@
 //                 written as YAML: --thread.pools='[{name: database, size: 4}]'.
 // Units:  a key that ends in _ms or _sec (Duration), _kb or _mb (ByteSize; 1024 and 1024 * 1024 bytes) takes a plain
 //         number; every other Duration or ByteSize needs a unit: 200ms, 1s, 64KiB.
+// Reload: field(…).reloadable() says that the value may change while the program runs (app/reloadable.h); of a list or
+//         a section: that all of it may. --help and --print-config show it.
 // Errors: InvalidArgument, all problems in one message, a line each (20 at most):
 //         "service.yaml:7: network.http.prot: unknown key; did you mean network.http.port?". Secrets are never shown.
 // Threads: any, one at a time.  Cost: start-up only.
@@ -123,16 +125,22 @@ struct Field {
   std::int64_t (*get)(const void*) = nullptr;  // Int, Enum; of a List its size
   void (*set)(void*, std::int64_t) = nullptr;  // Int, Enum; of a List resizes it
   void (*element)(Schema&, void* list, std::size_t index) = nullptr;
+  void (*copy)(void* to, const void* from) = nullptr;  // List
   std::span<const Name> names = {};
   std::vector<Field> children = {};
+  bool is_reloadable = false;
+
+  // Says that the value may change while the program runs: field(v, "level", level, "how much").reloadable().
+  void reloadable() noexcept { is_reloadable = true; }
 };
 
 // The list of fields of one value. Holds pointers into the value: for as long as it stays where it is.
 class Schema {
  public:
-  void add(Field field);
+  // The field in its place: until the next one is added.
+  Field& add(Field field);
   void open(std::string_view key, const char* help);
-  void close();
+  Field& close();
   const std::vector<Field>& fields() const { return root_.children; }
 
  private:
@@ -143,19 +151,19 @@ class Schema {
 
 namespace internal {
 template <class T>
-void add_integer(Schema& v, std::string_view key, T& value, const char* help, T min, T max) {
+Field& add_integer(Schema& v, std::string_view key, T& value, const char* help, T min, T max) {
   constexpr auto clamp = [](T bound) {
     return std::in_range<std::int64_t>(bound) ? static_cast<std::int64_t>(bound)
                                               : std::numeric_limits<std::int64_t>::max();
   };
-  v.add({.kind = Field::Kind::Int,
-         .key = key,
-         .help = help,
-         .at = &value,
-         .low = clamp(min),
-         .high = clamp(max),
-         .get = [](const void* at) { return static_cast<std::int64_t>(*static_cast<const T*>(at)); },
-         .set = [](void* at, std::int64_t number) { *static_cast<T*>(at) = static_cast<T>(number); }});
+  return v.add({.kind = Field::Kind::Int,
+                .key = key,
+                .help = help,
+                .at = &value,
+                .low = clamp(min),
+                .high = clamp(max),
+                .get = [](const void* at) { return static_cast<std::int64_t>(*static_cast<const T*>(at)); },
+                .set = [](void* at, std::int64_t number) { *static_cast<T*>(at) = static_cast<T>(number); }});
 }
 }  // namespace internal
 
@@ -163,50 +171,52 @@ void add_integer(Schema& v, std::string_view key, T& value, const char* help, T 
 // `help` is a sentence for --help; the default, the range and the unit are added to it.
 template <class T>
   requires(std::is_integral_v<T> && !std::is_same_v<T, bool>)
-void field(Schema& v, std::string_view key, T& value, const char* help,
-           Range<std::type_identity_t<T>> range = {std::numeric_limits<T>::min(), std::numeric_limits<T>::max()}) {
-  internal::add_integer<T>(v, key, value, help, range.min, range.max);
+Field& field(Schema& v, std::string_view key, T& value, const char* help,
+             Range<std::type_identity_t<T>> range = {std::numeric_limits<T>::min(), std::numeric_limits<T>::max()}) {
+  return internal::add_integer<T>(v, key, value, help, range.min, range.max);
 }
-void field(Schema& v, std::string_view key, bool& value, const char* help);
-void field(Schema& v, std::string_view key, double& value, const char* help,
-           Range<double> range = {std::numeric_limits<double>::lowest(), std::numeric_limits<double>::max()});
-void field(Schema& v, std::string_view key, std::string& value, const char* help);
-void field(Schema& v, std::string_view key, Secret& value, const char* help);
-void field(Schema& v, std::string_view key, Duration& value, const char* help,
-           Range<Duration> range = {Duration(), Duration::forever()});
-void field(Schema& v, std::string_view key, ByteSize& value, const char* help,
-           Range<ByteSize> range = {ByteSize{}, ByteSize{std::numeric_limits<std::int64_t>::max()}});
+Field& field(Schema& v, std::string_view key, bool& value, const char* help);
+Field& field(Schema& v, std::string_view key, double& value, const char* help,
+             Range<double> range = {std::numeric_limits<double>::lowest(), std::numeric_limits<double>::max()});
+Field& field(Schema& v, std::string_view key, std::string& value, const char* help);
+Field& field(Schema& v, std::string_view key, Secret& value, const char* help);
+Field& field(Schema& v, std::string_view key, Duration& value, const char* help,
+             Range<Duration> range = {Duration(), Duration::forever()});
+Field& field(Schema& v, std::string_view key, ByteSize& value, const char* help,
+             Range<ByteSize> range = {ByteSize{}, ByteSize{std::numeric_limits<std::int64_t>::max()}});
 template <class E, std::size_t N>
   requires std::is_enum_v<E>
-void field(Schema& v, std::string_view key, E& value, const char* help, const Names<E, N>& words) {
-  v.add({.kind = Field::Kind::Enum,
-         .key = key,
-         .help = help,
-         .at = &value,
-         .get = [](const void* at) { return static_cast<std::int64_t>(*static_cast<const E*>(at)); },
-         .set = [](void* at, std::int64_t number) { *static_cast<E*>(at) = static_cast<E>(number); },
-         .names = words.list});
+Field& field(Schema& v, std::string_view key, E& value, const char* help, const Names<E, N>& words) {
+  return v.add({.kind = Field::Kind::Enum,
+                .key = key,
+                .help = help,
+                .at = &value,
+                .get = [](const void* at) { return static_cast<std::int64_t>(*static_cast<const E*>(at)); },
+                .set = [](void* at, std::int64_t number) { *static_cast<E*>(at) = static_cast<E>(number); },
+                .names = words.list});
 }
 template <HasFields T>
-void field(Schema& v, std::string_view key, T& section, const char* help) {
+Field& field(Schema& v, std::string_view key, T& section, const char* help) {
   v.open(key, help);
   section.fields(v);
-  v.close();
+  return v.close();
 }
 template <class T>
-void field(Schema& v, std::string_view key, std::vector<T>& list, const char* help) {
+Field& field(Schema& v, std::string_view key, std::vector<T>& list, const char* help) {
   using List = std::vector<T>;
   static_assert(
       !requires(T& t) { t.push_back(t.front()); } || std::is_same_v<T, std::string>,
       "a list of lists has no readable keys: put the inner list into a struct");
-  v.add({.kind = Field::Kind::List,
-         .key = key,
-         .help = help,
-         .at = &list,
-         .get = [](const void* at) { return static_cast<std::int64_t>(static_cast<const List*>(at)->size()); },
-         .set = [](void* at, std::int64_t size) { static_cast<List*>(at)->resize(static_cast<std::size_t>(size)); },
-         .element = [](Schema& schema, void* at,
-                       std::size_t index) { field(schema, "", (*static_cast<List*>(at))[index], ""); }});
+  return v.add(
+      {.kind = Field::Kind::List,
+       .key = key,
+       .help = help,
+       .at = &list,
+       .get = [](const void* at) { return static_cast<std::int64_t>(static_cast<const List*>(at)->size()); },
+       .set = [](void* at, std::int64_t size) { static_cast<List*>(at)->resize(static_cast<std::size_t>(size)); },
+       .element = [](Schema& schema, void* at,
+                     std::size_t index) { field(schema, "", (*static_cast<List*>(at))[index], ""); },
+       .copy = [](void* to, const void* from) { *static_cast<List*>(to) = *static_cast<const List*>(from); }});
 }
 
 // Where each value came from. Values that are not in it have their default.
@@ -220,14 +230,22 @@ class Origins {
   // When loading began, and how long it took.
   Instant loading_began() const noexcept { return loading_began_; }
   Duration loading_took() const noexcept { return loading_took_; }
+  // Whether every value came from the same place, whenever it was loaded.
+  bool operator==(const Origins& other) const { return entries_ == other.entries_; }
 
  private:
   friend class Loader;
+  friend class Versions;
   struct Entry {
     std::string path;
     std::string where;
     std::size_t order;  // In which it was set: the last one counts.
+    bool operator==(const Entry& other) const { return path == other.path && where == other.where; }
+    bool is_below(std::string_view p) const;
   };
+  // Takes over what `from` has of `path` and below it.
+  void keep(const Origins& from, std::string_view path);
+
   std::vector<Entry> entries_;  // Sorted by path.
   Instant loading_began_;
   Duration loading_took_;
@@ -265,6 +283,7 @@ struct Subject {
   void (*check)(const void*, Checks&);
 };
 Result<> load(const Subject& subject, const Sources& sources);
+Result<> check(const Subject& subject, const Origins& origins);
 std::string describe(const Schema& schema, const Origins& origins);
 std::string help(const Schema& schema, std::string_view env_prefix);
 template <class T>

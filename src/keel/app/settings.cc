@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "keel/io/address.h"
+
 namespace keel::app {
 namespace {
 
@@ -42,14 +44,14 @@ constexpr std::string_view without_effect[] = {
     "thread.autoscale.scale_down_threshold",
     "database.buffer_size_kb",
     "network.read_buffer_size_kb",
-    "network.write_buffer_size_kb",
 };
 
 }  // namespace
 
 void CommonSettings::fields(config::Schema& v) {
   field(v, "log_level", log_level, "lines below this level are not recorded, unless logging.level says otherwise",
-        level_names);
+        level_names)
+      .reloadable();
   field(v, "start_timeout_sec", start_timeout, "for each part of the service to start; then the process ends with 1",
         time_limit);
   field(v, "stop_timeout_sec", stop_timeout, "for everything to stop once requests are finished; then the process ends",
@@ -87,13 +89,14 @@ void SinkSettings::fields(config::Schema& v) {
 }
 
 void LoggingSettings::fields(config::Schema& v) {
-  field(v, "enabled", enabled, "whether anything is recorded");
+  field(v, "enabled", enabled, "whether anything is recorded").reloadable();
   field(v, "async", async, "format and write on a thread of its own; false: before the recording thread goes on");
-  field(v, "level", level, "lines below this level are not recorded; inherit: as common.log_level", threshold_names);
+  field(v, "level", level, "lines below this level are not recorded; inherit: as common.log_level", threshold_names)
+      .reloadable();
   field(v, "ring_buffer_size_mb", ring_buffer_size, "memory for lines not yet written, per thread",
         {ByteSize::mib(1), ByteSize::mib(1024)});
   field(v, "overflow", overflow, "what happens when that memory is full; what was dropped is counted", overflow_names);
-  field(v, "sinks", sinks, "where lines go");
+  field(v, "sinks", sinks, "where lines go").reloadable();
 }
 
 void DatabaseSettings::fields(config::Schema& v) {
@@ -119,28 +122,38 @@ void HttpSettings::fields(config::Schema& v) {
   field(v, "address", address, "address to listen on; 0.0.0.0 or :: for all");
   field(v, "port", port, "port to listen on; 0: any free one");
   field(v, "max_connections", max_connections, "open connections of the process; above it, accepting stops",
-        {1, 10'000'000});
-  field(v, "keep_alive", keep_alive, "keep connections open between requests");
+        {1, 10'000'000})
+      .reloadable();
+  field(v, "keep_alive", keep_alive, "keep connections open between requests").reloadable();
   field(v, "max_requests_per_connection", max_requests_per_connection, "then the connection is closed",
-        {1, 1'000'000'000});
-  field(v, "request_timeout_sec", request_timeout, "for a handler; then 504", time_limit);
-  field(v, "header_timeout_sec", header_timeout, "from the first byte of a head to its last; then 408", time_limit);
-  field(v, "body_timeout_sec", body_timeout, "for a whole body to arrive; then 408", time_limit);
-  field(v, "idle_timeout_sec", idle_timeout, "between requests; then the connection is closed", time_limit);
+        {1, 1'000'000'000})
+      .reloadable();
+  field(v, "request_timeout_sec", request_timeout, "for a handler; then 504", time_limit).reloadable();
+  field(v, "header_timeout_sec", header_timeout, "from the first byte of a head to its last; then 408", time_limit)
+      .reloadable();
+  field(v, "body_timeout_sec", body_timeout, "for a whole body to arrive; then 408", time_limit).reloadable();
+  field(v, "idle_timeout_sec", idle_timeout, "between requests; then the connection is closed", time_limit)
+      .reloadable();
   field(v, "send_timeout_sec", send_timeout, "for the client to take an answer; then the connection is reset",
-        time_limit);
+        time_limit)
+      .reloadable();
   field(
       v, "drain_delay_sec", drain_delay,
       "between failing readiness and closing the listeners, for a load balancer to see it; on top of drain_timeout_sec",
-      {Duration(), 1_h});
-  field(v, "drain_timeout_sec", drain_timeout, "for open requests to finish after SIGTERM", {Duration(), 24_h});
-  field(v, "max_body", max_body, "a request's body, decoded; above it 413", {ByteSize{0}, ByteSize::mib(1 << 20)});
-  field(v, "max_header", max_header, "a request's head; above it 431", {ByteSize{256}, ByteSize::mib(1)});
-  field(v, "max_header_line", max_header_line, "one header line; above it 431", {ByteSize{128}, ByteSize::mib(1)});
+      {Duration(), 1_h})
+      .reloadable();
+  field(v, "drain_timeout_sec", drain_timeout, "for open requests to finish after SIGTERM", {Duration(), 24_h})
+      .reloadable();
+  field(v, "max_body", max_body, "a request's body, decoded; above it 413", {ByteSize{0}, ByteSize::mib(1 << 20)})
+      .reloadable();
+  field(v, "max_header", max_header, "a request's head; above it 431", {ByteSize{256}, ByteSize::mib(1)}).reloadable();
+  field(v, "max_header_line", max_header_line, "one header line; above it 431", {ByteSize{128}, ByteSize::mib(1)})
+      .reloadable();
   field(v, "max_request_line", max_request_line, "method, target and version; above it 414",
-        {ByteSize{128}, ByteSize::mib(1)});
-  field(v, "max_header_count", max_header_count, "header lines of a request; above it 431", {1, 100});
-  field(v, "access_log", access_log, "one line per request at level info");
+        {ByteSize{128}, ByteSize::mib(1)})
+      .reloadable();
+  field(v, "max_header_count", max_header_count, "header lines of a request; above it 431", {1, 100}).reloadable();
+  field(v, "access_log", access_log, "one line per request at level info").reloadable();
 }
 
 void NetworkSettings::fields(config::Schema& v) {
@@ -149,7 +162,9 @@ void NetworkSettings::fields(config::Schema& v) {
         engine_names);
   field(v, "tcp_nodelay", tcp_nodelay, "send small answers at once");
   field(v, "read_buffer_size_kb", read_buffer_size, "buffer per read", {ByteSize::kib(1), ByteSize::mib(64)});
-  field(v, "write_buffer_size_kb", write_buffer_size, "buffer per write", {ByteSize::kib(1), ByteSize::mib(64)});
+  field(v, "write_buffer_size_kb", write_buffer_size,
+        "unsent answers of a connection; above it, its next requests wait", {ByteSize::kib(1), ByteSize::mib(64)})
+      .reloadable();
   field(v, "send_buffer_kb", send_buffer, "the kernel's buffer per connection; 0: as the system has it",
         {ByteSize{0}, ByteSize::mib(64)});
   field(v, "recv_buffer_kb", recv_buffer, "the kernel's buffer per connection; 0: as the system has it",
@@ -158,9 +173,10 @@ void NetworkSettings::fields(config::Schema& v) {
 }
 
 void MetricsSettings::fields(config::Schema& v) {
-  field(v, "export_address", export_address, "address of the admin listener: /metrics, /healthz, /readyz, /startupz");
+  field(v, "export_address", export_address, "address of the admin listener: metrics, health and this configuration");
   field(v, "export_port", export_port, "port of the admin listener; 0: any free one");
-  field(v, "sample_rate", sample_rate, "share of histogram observations that are recorded; counters are exact", {0, 1});
+  field(v, "sample_rate", sample_rate, "share of histogram observations that are recorded; counters are exact",
+        {1e-6, 1});
 }
 
 void HealthSettings::fields(config::Schema& v) {
@@ -215,6 +231,11 @@ void Settings::check(config::Checks& checks) const {
       checks.refuse("logging.sinks." + std::to_string(i) + ".path", "a file sink needs a path");
     }
   }
+  const auto check_address = [&checks](std::string_view path, const std::string& address) {
+    if (const auto parsed = Address::ip(address, 0); !parsed) checks.refuse(path, parsed.error().message());
+  };
+  check_address("network.http.address", network.http.address);
+  check_address("monitoring.metrics.export_address", monitoring.metrics.export_address);
   if (database.path.empty()) checks.refuse("database.path", "is empty: expected the name of a file");
 }
 

@@ -131,7 +131,7 @@ struct NetworkSettings {
   Engine engine = Engine::Auto;
   bool tcp_nodelay = true;
   ByteSize read_buffer_size = ByteSize::kib(16);
-  ByteSize write_buffer_size = ByteSize::kib(16);
+  ByteSize write_buffer_size = ByteSize::kib(64);
   ByteSize send_buffer;  // 0: as the system has it
   ByteSize recv_buffer;  // 0: as the system has it
   HttpSettings http;

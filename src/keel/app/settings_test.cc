@@ -240,7 +240,7 @@ TEST(Settings, without_effect_lists_only_keys_that_exist) {
   // Setting each key of the vocabulary to what it is already finds every entry of the list, or the list is wrong.
   const auto all = load(config::describe(Settings(), config::Origins()));
 
-  EXPECT_EQ(Settings::unused(all.origins).size(), 8u);
+  EXPECT_EQ(Settings::unused(all.origins).size(), 7u);
 }
 
 TEST(Settings, refuse_what_contradicts_itself) {
