@@ -417,4 +417,57 @@ TEST_F(Compiler, member_coroutines_keep_this) {
   EXPECT_EQ(finish(service.twice()), 13);
 }
 
+// A coroutine that yields: the value is taken by value, the locals live on, and one that is dropped at its co_yield
+// destroys them.
+struct MiniStream {
+  struct promise_type : Core {
+    std::optional<Counted> value;
+    MiniStream get_return_object() { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
+    std::suspend_always initial_suspend() const noexcept { return {}; }
+    std::suspend_always final_suspend() noexcept {
+      value.reset();
+      return {};
+    }
+    void unhandled_exception() noexcept { failed = true; }
+    void return_void() noexcept {}
+    std::suspend_always yield_value(Counted yielded) {
+      value.emplace(std::move(yielded));
+      return {};
+    }
+  };
+  std::coroutine_handle<promise_type> handle;
+  std::optional<Counted> next() {
+    if (!handle.done()) handle.resume();
+    return std::exchange(handle.promise().value, std::nullopt);
+  }
+  ~MiniStream() { handle.destroy(); }
+};
+MiniStream yields(Counted parameter) {
+  Counted local(10);
+  for (int i = 0; i < 3; ++i) {
+    Counted named(local.value + parameter.value + i);
+    co_yield std::move(named);
+    co_yield Counted(i);
+  }
+}
+TEST_F(Compiler, a_yielded_value_is_moved_once_and_locals_live_on) {
+  MiniStream stream = yields(Counted(100));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(stream.next()->value, 110 + i);
+    EXPECT_EQ(stream.next()->value, i);
+  }
+  EXPECT_FALSE(stream.next());
+  EXPECT_FALSE(stream.next());
+}
+TEST_F(Compiler, a_stream_that_is_dropped_at_a_yield_destroys_its_locals) {
+  {
+    MiniStream stream = yields(Counted(100));
+    EXPECT_EQ(stream.next()->value, 110);
+    EXPECT_EQ(live_values, 4) << "the parameter, the local, and the two that the value was moved from";
+  }
+  {
+    MiniStream never_asked = yields(Counted(1));
+  }
+}
+
 }  // namespace

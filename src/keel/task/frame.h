@@ -71,6 +71,7 @@ class Frame : public Job {
   bool has_error() const noexcept { return outcome_ == Outcome::Failed; }
   Error& error() noexcept { return error_; }
   Context& context() const noexcept { return *context_; }
+  bool has_scopes() const noexcept { return scopes_ != nullptr; }
   void destroy() noexcept { handle_.destroy(); }
 
   // Starts this frame for a parent that is in its await_ready. True: it has ended. `keeps_errors`: the parent wants

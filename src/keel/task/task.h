@@ -7,7 +7,8 @@
 //   }
 //
 // co_await x     yields the value, or ends this coroutine with the error (its frame is not resumed, its locals are
-//                destroyed by its owner). x is a Task, an operation (leaf.h), a Result, or fail(…).
+//                destroyed by its owner). x is a Task, an operation (leaf.h), a stream's next(), a Result, or
+//                fail(…).
 // co_await attempt(x)   yields the Result itself.
 // co_await this_task()  yields {executor, deadline, stop}.
 // co_return      takes a T, a Result<T>, an Error or fail(…). A Task<> ends with an error by co_await fail(…).
@@ -41,6 +42,10 @@ template <class T>
 class Promise;
 template <class T>
 class Start;
+template <class T>
+struct StreamNext;
+template <class T, bool attempts>
+class StreamAwait;
 class Scope;
 
 template <class T = void>
@@ -246,6 +251,14 @@ class PromiseCore : public Frame {
   template <Operation L>
   LeafAwait<L, true> await_transform(Attempt<L> attempted) noexcept {
     return {*this, attempted.awaited};
+  }
+  template <class U>
+  StreamAwait<U, false> await_transform(StreamNext<U>&& asked) noexcept {
+    return {*this, asked.stream};
+  }
+  template <class U>
+  StreamAwait<U, true> await_transform(Attempt<StreamNext<U>> attempted) noexcept {
+    return {*this, attempted.awaited.stream};
   }
   template <class U>
   ResultAwait<U> await_transform(Result<U>&& result) noexcept {

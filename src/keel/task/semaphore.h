@@ -1,0 +1,96 @@
+// keel/task/semaphore.h — at most so many at a time; the others wait in the order they came.
+//
+//   Semaphore uploads(4);
+//   Semaphore::Permit permit = co_await uploads.acquire();      // held until it is destroyed, across awaits
+//
+// Errors:   Cancelled or DeadlineExceeded when the waiting task is stopped; it has no permit then.
+// Threads:  one loop: acquire, and destroy permits, there.
+// Lifetime: outlives its permits and those who wait (checked).
+// Cost:     no allocation; O(1).
+
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+#include "keel/base/check.h"
+#include "keel/task/wait_list.h"
+
+namespace keel {
+
+class Semaphore {
+ public:
+  // The right to be one of those at a time. Movable; an empty one (moved from, released) holds nothing.
+  class [[nodiscard]] Permit {
+   public:
+    Permit() noexcept = default;
+    Permit(Permit&& other) noexcept : semaphore_(std::exchange(other.semaphore_, nullptr)) {}
+    Permit& operator=(Permit&& other) noexcept {
+      if (this != &other) {
+        release();
+        semaphore_ = std::exchange(other.semaphore_, nullptr);
+      }
+      return *this;
+    }
+    ~Permit() { release(); }
+
+    // Gives it back early. Idempotent.
+    void release() noexcept {
+      if (Semaphore* semaphore = std::exchange(semaphore_, nullptr)) semaphore->give_back();
+    }
+    explicit operator bool() const noexcept { return semaphore_ != nullptr; }
+
+   private:
+    friend class Semaphore;
+    explicit Permit(Semaphore& semaphore) noexcept : semaphore_(&semaphore) {}
+    Semaphore* semaphore_ = nullptr;
+  };
+
+  class [[nodiscard]] Acquire : public Waiting {
+   public:
+    using Value = Permit;
+    explicit Acquire(Semaphore& semaphore) noexcept : semaphore_(semaphore) {}
+    bool start() noexcept { return semaphore_.take_one() || wait_in(semaphore_.waiting_); }
+    Result<Permit> take() noexcept {
+      if (Result<> waited = taken(); !waited) return std::move(waited).error();
+      return Permit(semaphore_);
+    }
+
+   private:
+    Semaphore& semaphore_;
+  };
+
+  explicit Semaphore(std::size_t permits) noexcept : permits_(permits), available_(permits) {}
+  ~Semaphore() { KEEL_CHECK(available_ == permits_, "a semaphore outlives its permits"); }
+  Semaphore(const Semaphore&) = delete;
+  Semaphore& operator=(const Semaphore&) = delete;
+
+  // Waits for a permit; nobody overtakes.
+  Acquire acquire() noexcept { return Acquire(*this); }
+  // One that is free now and for which nobody waits; else none.
+  std::optional<Permit> try_acquire() noexcept {
+    if (!take_one()) return std::nullopt;
+    return Permit(*this);
+  }
+
+  std::size_t available() const noexcept { return available_; }
+  std::size_t waiting() const noexcept { return waiting_.size(); }
+
+ private:
+  bool take_one() noexcept {
+    if (available_ == 0) return false;
+    --available_;
+    return true;
+  }
+  // A permit that somebody waits for goes to him directly: `available_` stays 0 and nobody can slip in between.
+  void give_back() noexcept {
+    if (!waiting_.wake_first()) ++available_;
+  }
+
+  const std::size_t permits_;
+  std::size_t available_;
+  WaitList waiting_;
+};
+
+}  // namespace keel

@@ -1,0 +1,142 @@
+// keel/task/stream.h — Stream<T>: a coroutine that yields values, one whenever it is asked.
+//
+//   Stream<Page> pages(Client& client) {
+//     for (std::string next = "/pages/1"; !next.empty();) {
+//       Page page = co_await load(client, next);
+//       next = page.next;
+//       co_yield std::move(page);
+//     }
+//   }
+//   Stream<Page> all = pages(client);
+//   while (auto page = co_await all.next()) show(*page);        // nullopt: it has returned
+//
+// The body runs inside next(), between one co_yield and the following one, and never by itself. It may await what a
+// task may; it inherits stop and deadline of whoever asks. co_await attempt(all.next()) yields the Result.
+//
+// Errors:    an error ends the body and goes to the one who asks; after that next() gives nullopt.
+// Ownership: a Stream is movable while nobody waits in next(). Destroyed early, the body ends at its co_yield: its
+//            locals are destroyed.
+// Threads:   the body goes on where next() was called, whatever resume_on it did before.
+// Cancel:    a next() that is cancelled ends the stream; so does a time limit on it, with_timeout(1_s,
+//            as_task(all.next())).
+// Cost:      one frame for the stream; next() allocates nothing.
+
+#pragma once
+
+#include <concepts>
+#include <coroutine>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "keel/base/check.h"
+#include "keel/task/task.h"
+
+namespace keel {
+
+template <class T>
+class Stream;
+
+template <class T>
+class StreamPromise final : public PromiseCore {
+ public:
+  StreamPromise() noexcept : PromiseCore(std::coroutine_handle<StreamPromise>::from_promise(*this)) {}
+  Stream<T> get_return_object() noexcept { return Stream<T>(*this); }
+  void return_void() noexcept {
+    returned_ = true;
+    set_value();
+  }
+  // To the one who asks this looks like the end of a task; pull() resumes it.
+  Final yield_value(T value) {
+    KEEL_CHECK(!has_scopes(), "a Scope of a stream is joined before co_yield");
+    value_.emplace(std::move(value));
+    set_value();
+    return {};
+  }
+
+  bool is_over() const noexcept { return returned_ || has_error(); }
+  // Runs to the next co_yield or to the end. True: it has got there.
+  bool pull(Frame& asks, bool keeps_errors) noexcept {
+    set_suspended(false);
+    return start_for(asks, keeps_errors);
+  }
+  std::optional<T> take() noexcept { return std::exchange(value_, std::nullopt); }
+
+ private:
+  std::optional<T> value_;
+  bool returned_ = false;
+};
+
+template <class T>
+struct StreamNext {
+  StreamPromise<T>& stream;
+};
+template <class T>
+Attempt<StreamNext<T>> attempt(StreamNext<T>&& next) noexcept {
+  return {next};
+}
+// For what takes tasks: with_timeout, all, any.
+template <class T>
+Task<std::optional<T>> as_task(StreamNext<T> next) {
+  co_return co_await std::move(next);
+}
+
+template <class T>
+class [[nodiscard]] Stream {
+  static_assert(std::is_object_v<T> && std::is_nothrow_move_constructible_v<T>, "a stream yields values that move");
+
+ public:
+  using promise_type = StreamPromise<T>;
+
+  explicit Stream(StreamPromise<T>& promise) noexcept : promise_(&promise) {}
+  Stream(Stream&& other) noexcept : promise_(std::exchange(other.promise_, nullptr)) {}
+  Stream& operator=(Stream&& other) noexcept {
+    std::swap(promise_, other.promise_);
+    return *this;
+  }
+  ~Stream() {
+    if (promise_ != nullptr) promise_->destroy();
+  }
+
+  // co_await yields a std::optional<T>: the next value, or nullopt when the stream is over.
+  [[nodiscard]] StreamNext<T> next() noexcept { return {*promise_}; }
+
+ private:
+  StreamPromise<T>* promise_;
+};
+
+template <class T, bool attempts>
+class StreamAwait {
+ public:
+  StreamAwait(Frame& self, StreamPromise<T>& stream) noexcept : self_(self), stream_(stream) {}
+  bool await_ready() noexcept {
+    over_ = stream_.is_over();
+    if (over_) return true;
+    stopped_ = stream_.pull(self_, attempts);
+    return stopped_ && (attempts || stream_.has_value());
+  }
+  bool await_suspend(std::coroutine_handle<>) noexcept {
+    if (!stopped_) {
+      if (self_.suspends()) return true;
+      if (attempts || stream_.has_value()) return false;
+    }
+    self_.fail(std::move(stream_.error()));
+    return true;
+  }
+  auto await_resume() {
+    if constexpr (attempts) {
+      if (!over_ && stream_.has_error()) return Result<std::optional<T>>(std::move(stream_.error()));
+      return Result<std::optional<T>>(stream_.take());
+    } else {
+      return stream_.take();
+    }
+  }
+
+ private:
+  Frame& self_;
+  StreamPromise<T>& stream_;
+  bool over_ = false;
+  bool stopped_ = false;
+};
+
+}  // namespace keel

@@ -1,0 +1,78 @@
+// keel/task/wait_list.h — tasks of one loop that wait in order: what Event, Semaphore, Gate and Channel are made of.
+//
+//   class Turnstile {
+//    public:
+//     class [[nodiscard]] Pass : public Waiting {
+//      public:
+//       using Value = void;
+//       explicit Pass(Turnstile& t) noexcept : turnstile_(t) {}
+//       bool start() noexcept { return turnstile_.open_ || wait_in(turnstile_.waiting_); }
+//       Result<> take() noexcept { return taken(); }
+//      …
+//     void let_one_pass() noexcept { waiting_.wake_first(); }
+//
+// Threads: one loop.  Cancel: a waiting task leaves the list at once and ends with Cancelled.
+// Cost:    nothing is allocated; entering, leaving and waking are O(1).
+
+#pragma once
+
+#include <cstddef>
+
+#include "keel/base/list.h"
+#include "keel/base/result.h"
+#include "keel/task/leaf.h"
+
+namespace keel {
+
+class WaitList;
+
+// An operation that may have to wait in a WaitList.
+class Waiting : public Leaf, public Link {
+ protected:
+  Waiting() noexcept : Leaf(&cancel) {}
+  ~Waiting() = default;
+
+  // For start(): joins the end of `list`. False, as start() says when it waits.
+  bool wait_in(WaitList& list) noexcept;
+  // For take(): an error when the wait was cancelled.
+  Result<> taken() const noexcept {
+    if (cancelled_) return Error(Code::Cancelled, "a wait was ended early");
+    return {};
+  }
+  bool is_cancelled() const noexcept { return cancelled_; }
+
+ private:
+  friend class WaitList;
+  static void cancel(Leaf& leaf) noexcept;
+  WaitList* list_ = nullptr;
+  bool cancelled_ = false;
+};
+
+class WaitList {
+ public:
+  WaitList() = default;
+  // Nobody may wait any more.
+  ~WaitList() { KEEL_CHECK(list_.empty(), "what tasks wait for outlives them"); }
+
+  bool empty() const noexcept { return size_ == 0; }
+  std::size_t size() const noexcept { return size_; }
+
+  // The one that has waited longest, no longer in the list; null when nobody waits. wake() has to follow.
+  Waiting* pop() noexcept {
+    Waiting* first = list_.pop_front();
+    if (first != nullptr) --size_;
+    return first;
+  }
+  // The task goes on, at once when this is not called from a task, else as a job of its executor.
+  static void wake(Waiting& waiting) noexcept { waiting.wake(); }
+  bool wake_first() noexcept;
+  // Those that wait now; who begins to wait meanwhile is not among them.
+  void wake_all() noexcept;
+
+ private:
+  friend class Waiting;
+  List<Waiting> list_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace keel
