@@ -71,6 +71,17 @@ Task<Response> slow(Request& request) {
   if (!slept) co_return std::move(slept).error();
   co_return Response::text(Status::Ok, request.path());
 }
+// Answers when the test says so.
+bool held_back = true;
+Task<Response> held(Request& request) {
+  ++handlers_begun;
+  ++handlers_running;
+  Result<> waited;
+  while (waited && held_back) waited = co_await attempt(sleep_for(2_ms));
+  --handlers_running;
+  if (!waited) co_return std::move(waited).error();
+  co_return Response::text(Status::Ok, request.path());
+}
 Task<Response> forever(Request&) {
   ++handlers_begun;
   ++handlers_running;
@@ -108,7 +119,7 @@ Result<Response> missing(Request&) { return fail(Code::NotFound, "no such thing"
 Result<Response> broken(Request&) { return fail(Code::Internal, "secret of the service"); }
 
 void add_routes(Router& router) {
-  router.get("/plaintext", plaintext).get("/json", point).get("/later", &later).get("/slow", &slow);
+  router.get("/plaintext", plaintext).get("/json", point).get("/later", &later).get("/slow", &slow).get("/held", &held);
   router.get("/forever", &forever).get("/n/{id}", number_now).get("/t/{id}", &number_later);
   router.post("/echo", echo).post("/echo-later", &echo_later);
   router.get("/large", [](Request&) { return Response::text(Status::Ok, large); });
@@ -1172,11 +1183,12 @@ TEST_P(Servers, survive_peers_that_leave_at_any_byte) {
 
 TEST_P(Servers, drain_answers_what_is_under_way_and_closes_what_is_idle) {
   start();
+  held_back = true;
   Peer& idle = peer();
   Peer& late = peer();
   Peer& busy = peer();
   Peer& half = peer();
-  busy.send(get("/slow"));
+  busy.send(get("/held"));
   half.send("GET /n/1 HTTP/1.1\r\nHo");
   late.send(get("/n/1"));
   ASSERT_TRUE(until([&] { return handlers_running == 1 && late.all().size() == 1 && idle.is_connected(); }));
@@ -1192,13 +1204,14 @@ TEST_P(Servers, drain_answers_what_is_under_way_and_closes_what_is_idle) {
   settle();
   late.send(get("/n/3"));
   half.send("st: a\r\n\r\n");
+  held_back = false;
   ASSERT_TRUE(until([&] { return server_->is_drained(); }));
   ASSERT_TRUE(until([&] { return std::ranges::all_of(peers_, [](auto& p) { return p->has_ended(); }); }));
 
   EXPECT_GE((now() - began).count_ms(), 100);
   EXPECT_EQ(idle.wire(), "");
   ASSERT_EQ(busy.all().size(), 1u);
-  EXPECT_EQ(busy.all()[0].body, "/slow");
+  EXPECT_EQ(busy.all()[0].body, "/held");
   EXPECT_TRUE(busy.all()[0].closes());
   ASSERT_EQ(late.all().size(), 2u);
   EXPECT_FALSE(late.all()[0].closes());
