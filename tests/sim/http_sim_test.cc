@@ -21,6 +21,7 @@
 #include <string_view>
 #include <vector>
 
+#include "dice.h"
 #include "keel/base/member.h"
 #include "keel/http/server.h"
 #include "keel/io/sim.h"
@@ -45,27 +46,6 @@ std::string large_body(int id) {
   while (text.size() < large_bytes) text += static_cast<char>('a' + text.size() % 23);
   return text;
 }
-
-// --- Randomness of the clients: apart from that of the network, so that both may change alone.
-
-class Dice {
- public:
-  explicit Dice(std::uint64_t seed) : state_(seed) {}
-  std::uint64_t next() noexcept {  // SplitMix64 by S. Vigna (public domain).
-    std::uint64_t x = (state_ += 0x9e3779b97f4a7c15);
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-    return x ^ (x >> 31);
-  }
-  std::size_t below(std::size_t bound) noexcept { return static_cast<std::size_t>(next() % bound); }
-  bool one_in(std::size_t n) noexcept { return below(n) == 0; }
-  Duration up_to(Duration most) noexcept {
-    return Duration::nanoseconds(static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(most.count_ns() + 1)));
-  }
-
- private:
-  std::uint64_t state_;
-};
 
 // --- What a client says, and what it must hear.
 

@@ -180,10 +180,10 @@ struct Disk::State {
     std::uint64_t size = new_size;
     if (old_size != new_size && !random.chance(keep)) {
       ++counts.sizes_lost;
-      const std::uint64_t low = std::min(old_size, new_size);
-      const std::uint64_t between = (std::max(old_size, new_size) - low) / page_bytes;
-      size = random.chance(0.5) ? old_size : low / page_bytes * page_bytes + random.below(between + 1) * page_bytes;
-      size = std::max(size, low);
+      // Cutting is one change of the file system; growing may be several.
+      const std::uint64_t first = old_size / page_bytes + 1;
+      const std::uint64_t between = old_size < new_size ? (new_size - 1) / page_bytes + 1 - first : 0;
+      size = between == 0 || random.chance(0.5) ? old_size : (first + random.below(between)) * page_bytes;
     }
     const bool garbage = random.chance(0.5);
     std::string left(size, '\0');

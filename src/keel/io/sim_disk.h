@@ -10,10 +10,10 @@
 //
 // Written bytes are in the cache until sync(). At a power loss each 4 KiB page that was not synced is kept, lost or
 // torn into 512-byte sectors that are old or new, apart from the others; where the file had not reached before, a lost
-// sector is zeros or garbage. The size is the old one, the new one or a page boundary between. A file's name belongs to
-// its folder: that it was made, removed or renamed is durable after sync_folder() only. This is harsher than ext4,
-// whose fsync of a new file keeps the name, and what fsync(2) promises. The kernel may write a page early
-// (DiskFaults::write_back).
+// sector is zeros or garbage. The size is the old one or the new one, of a file that grew also a page boundary between.
+// A file's name belongs to its folder: that it was made, removed or renamed is durable after sync_folder() only. This
+// is harsher than ext4, whose fsync of a new file keeps the name, and what fsync(2) promises. The kernel may write a
+// page early (DiskFaults::write_back).
 //
 // A sync that fails leaves each page either written or dropped, and no page is written by a later sync unless it was
 // written to again; a dropped page reads as new or, thrown out of the cache, as old ("fsyncgate").
