@@ -4,6 +4,12 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <span>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -27,6 +33,12 @@ Loaded load(const std::string& yaml, std::vector<const char*> args = {}) {
   std::remove(name);
   if (!settings) ADD_FAILURE() << settings.error().message();
   return {std::move(settings), std::move(origins)};
+}
+
+std::string read(const std::filesystem::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return std::move(text).str();
 }
 
 TEST(Settings, are_safe_by_default) {
@@ -166,8 +178,7 @@ network:
   EXPECT_EQ(memory.settings->network.read_buffer_size, ByteSize::kib(4));
 }
 
-TEST(Settings, load_the_three_templates) {
-  const auto throughput = load(R"(
+constexpr const char* high_throughput = R"(
 thread:
   pool_size: 16
   queue_capacity: 10000
@@ -187,11 +198,8 @@ monitoring:
   enabled: true
   metrics:
     sample_rate: 0.1
-)");
-  EXPECT_FALSE(throughput.settings->logging.sinks[0].path.empty());
-  EXPECT_EQ(throughput.settings->monitoring.metrics.sample_rate, 0.1);
-
-  const auto storage = load(R"(
+)";
+constexpr const char* database_heavy = R"(
 thread:
   pool_size: 24
 database:
@@ -204,10 +212,8 @@ logging:
   level: info
 monitoring:
   enabled: true
-)");
-  EXPECT_EQ(storage.settings->database.cache_size, ByteSize::mib(256));
-
-  const auto latency = load(R"(
+)";
+constexpr const char* low_latency = R"(
 thread:
   pool_size: 8
   affinity: true
@@ -221,10 +227,87 @@ monitoring:
   enabled: true
   metrics:
     sample_rate: 0.01
-)");
+)";
+
+TEST(Settings, load_the_three_templates) {
+  const auto throughput = load(high_throughput);
+  EXPECT_FALSE(throughput.settings->logging.sinks[0].path.empty());
+  EXPECT_EQ(throughput.settings->monitoring.metrics.sample_rate, 0.1);
+
+  const auto storage = load(database_heavy);
+  EXPECT_EQ(storage.settings->database.cache_size, ByteSize::mib(256));
+
+  const auto latency = load(low_latency);
   EXPECT_TRUE(latency.settings->thread.affinity);
   EXPECT_FALSE(latency.settings->logging.enabled);
   EXPECT_EQ(latency.settings->network.send_buffer, ByteSize::kib(2));
+}
+
+// The same keys and values as files, with words of our own about them.
+TEST(Settings, load_the_templates_as_files) {
+  const struct {
+    const char* name;
+    const char* facts;
+  } rows[] = {{"high-throughput", high_throughput}, {"database-heavy", database_heavy}, {"low-latency", low_latency}};
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(KEEL_SOURCE_DIR "/examples/config")) {
+    files += entry.path().extension() == ".yaml";
+  }
+  EXPECT_EQ(files, std::size(rows)) << "each file has a row";
+  for (const auto& row : rows) {
+    Loaded file = load(read(std::string(KEEL_SOURCE_DIR "/examples/config/") + row.name + ".yaml"));
+    ASSERT_TRUE(file.settings) << row.name;
+    // Where the log is: the template leaves that open.
+    for (SinkSettings& sink : file.settings->logging.sinks) sink.path = SinkSettings().path;
+
+    EXPECT_EQ(config::describe(*file.settings, config::Origins()),
+              config::describe(*load(row.facts).settings, config::Origins()))
+        << row.name;
+    EXPECT_TRUE(Settings::unused(file.origins).empty()) << row.name << " asks for something that has no effect";
+  }
+}
+
+// The YAML between ```yaml and ``` in `text`.
+std::vector<std::string> yaml_blocks(const std::string& text) {
+  std::vector<std::string> blocks;
+  constexpr std::string_view begin = "\n```yaml\n";
+  constexpr std::string_view end = "\n```\n";
+  for (std::size_t at = 0; (at = text.find(begin, at)) != std::string::npos;) {
+    const std::size_t first = at + begin.size();
+    at = text.find(end, first - 1);
+    if (at == std::string::npos) break;
+    blocks.push_back(text.substr(first, at + 1 - first));
+  }
+  return blocks;
+}
+
+TEST(Settings, yaml_blocks_are_found_in_a_document) {
+  EXPECT_EQ(yaml_blocks("# A\n\n```yaml\na: 1\nb: 2\n```\n\n```bash\nls\n```\n\n```yaml\nc: 3\n```\n"),
+            (std::vector<std::string>{"a: 1\nb: 2\n", "c: 3\n"}));
+  EXPECT_TRUE(yaml_blocks("\n```yaml\na: 1\n").empty());
+}
+
+// The same again from the document itself, where it is at hand: what it prints loads as it stands.
+TEST(Settings, load_every_block_that_the_reference_prints) {
+  const char* const named = std::getenv("KEEL_REFERENCE");
+  const std::filesystem::path folder = named != nullptr ? named : KEEL_SOURCE_DIR "/../shared/reference";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no reference beside this checkout; KEEL_REFERENCE names it";
+  std::string document;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().filename().string().starts_with("000_")) document = read(entry.path());
+  }
+  int configurations = 0;
+  int others = 0;
+  for (const std::string& block : yaml_blocks(document)) {
+    if (block.find("\njobs:\n") != std::string::npos) {
+      ++others;  // A workflow of a build service.
+      continue;
+    }
+    ++configurations;
+    EXPECT_TRUE(load(block).settings) << block;
+  }
+  EXPECT_EQ(configurations, 11);
+  EXPECT_EQ(others, 1);
 }
 
 TEST(Settings, name_the_keys_that_were_set_and_have_no_effect) {
@@ -241,6 +324,43 @@ TEST(Settings, without_effect_lists_only_keys_that_exist) {
   const auto all = load(config::describe(Settings(), config::Origins()));
 
   EXPECT_EQ(Settings::unused(all.origins).size(), 7u);
+}
+
+TEST(Settings, refuse_what_the_service_could_not_start_with) {
+  const char* const args[] = {"--network.http.address=localhost",
+                              "--monitoring.metrics.export_address=", "--monitoring.metrics.sample_rate=0"};
+  const char* const none[] = {nullptr};
+
+  const auto rate = config::load<Settings>({.args = std::span(args).subspan(2), .environment = none});
+  ASSERT_FALSE(rate.is_ok());
+  EXPECT_EQ(rate.error().message(),
+            "--monitoring.metrics.sample_rate: 0 is out of range: expected a number from 1e-06 to 1");
+  const auto addresses = config::load<Settings>({.args = std::span(args).first(2), .environment = none});
+  ASSERT_FALSE(addresses.is_ok());
+  EXPECT_EQ(addresses.error().message(),
+            "--network.http.address: address: 'localhost' is not an IPv4 or IPv6 address (host names are not resolved "
+            "here)\n"
+            "--monitoring.metrics.export_address: address: not an IP address");
+}
+
+TEST(Settings, say_which_of_them_a_reload_changes) {
+  const std::string described = config::describe(Settings(), config::Origins());
+  const auto is_reloadable = [&](const std::string& line) {
+    const std::size_t at = described.find(line + " ");
+    EXPECT_NE(at, std::string::npos) << line;
+    return described.substr(at, described.find('\n', at + 1) - at).ends_with("# default, reloadable");
+  };
+  for (const char* line : {"\n  log_level: info", "\n    - type: console", "\n    max_body: 1MiB",
+                           "\n    access_log: true", "\n    request_timeout_sec: 30", "\n    max_connections: 10000"}) {
+    EXPECT_TRUE(is_reloadable(line)) << line;
+  }
+  for (const char* line : {"\n  pool_size: 0", "\n    port: 8080", "\n  async: true", "\n  synchronous: full"}) {
+    EXPECT_FALSE(is_reloadable(line)) << line;
+  }
+  EXPECT_NE(config::help<Settings>().find("\n  --network.http.access_log=VALUE\n"
+                                          "      one line per request at level info (true or false; default true; "
+                                          "reloadable)\n"),
+            std::string::npos);
 }
 
 TEST(Settings, refuse_what_contradicts_itself) {
