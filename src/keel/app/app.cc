@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "keel/app/checks.h"
+#include "keel/app/container.h"
 #include "keel/app/log_writer.h"
 #include "keel/app/process.h"
 #include "keel/app/prometheus.h"
@@ -192,6 +193,7 @@ struct App::Parts {
   std::list<std::pair<std::string, std::unique_ptr<ThreadPool>>> pools;
   std::unique_ptr<db::Database> database;
   std::vector<metrics::GaugeFunction> database_metrics;
+  const Services* services = nullptr;
   std::unique_ptr<http::Router> admin_router;
   std::unique_ptr<http::Server> server;
   std::unique_ptr<http::Server> admin;
@@ -503,6 +505,12 @@ ThreadPool& App::pool(std::string_view name) {
 
 void App::module(Module module) { parts_->lifecycle.add(std::move(module)); }
 
+void App::services(const Services& services) {
+  KEEL_CHECK(parts_->services == nullptr, "an App is given its services once");
+  parts_->services = &services;
+  services.add_to(parts_->lifecycle);
+}
+
 void App::ensure(std::string_view name) {
   Lifecycle& lifecycle = parts_->lifecycle;
   // Signals are the main thread's.
@@ -562,6 +570,9 @@ void App::add_admin() {
     return http::Response::text(http::Status::Ok, config_.describe(), "application/yaml")
         .header("Cache-Control", "no-store");
   });
+  if (parts_->services != nullptr) {
+    parts_->admin_router->get("/admin/graph", [this](http::Request& request) { return graph_page(request); });
+  }
   http::ServerOptions options;
   options.address = *address;
   options.name = "admin";
@@ -622,6 +633,19 @@ http::Response App::start_page(http::Request& request) const {
   return http::Response::body(http::Status::Ok, std::move(body), "application/json");
 }
 
+http::Response App::graph_page(http::Request& request) const {
+  Buffer body;
+  const auto format = request.query_param<std::string_view>("format");
+  const bool is_text = format && *format == "text";
+  if (is_text) {
+    parts_->services->write_text(body);
+  } else {
+    parts_->services->write_json(body);
+  }
+  return http::Response::body(http::Status::Ok, std::move(body),
+                              is_text ? "text/plain; charset=utf-8" : "application/json");
+}
+
 // Says what the start was made of, to whom it may concern.
 void App::report_start() {
   const Instant end = Instant::from_ns(parts_->ready_ns);
@@ -645,8 +669,8 @@ void App::print_ready() const {
   std::printf("%s is ready (%.1f ms)\n", name_.c_str(), took.count_seconds() * 1e3);
   if (parts_->server != nullptr) std::printf("  service  http://%s\n", parts_->server->address().to_string().c_str());
   if (parts_->admin != nullptr) {
-    std::printf("  admin    http://%s  /metrics /healthz /readyz /startupz /admin/start /admin/config\n",
-                parts_->admin->address().to_string().c_str());
+    std::printf("  admin    http://%s  /metrics /healthz /readyz /startupz /admin/start /admin/config%s\n",
+                parts_->admin->address().to_string().c_str(), parts_->services != nullptr ? " /admin/graph" : "");
   }
   std::printf("  engine   %s, %d workers: %s\n", runtime_->engine().kind == io::EngineKind::Uring ? "uring" : "epoll",
               runtime_->workers(), runtime_->engine().reason.c_str());

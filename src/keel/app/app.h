@@ -17,9 +17,9 @@
 // run() starts the application's modules, the admin listener beside them and the service last. GET /admin/start has
 // every phase with its times (JSON; ?format=text: a table).
 //
-// The admin listener (monitoring.metrics) serves /metrics, /healthz, /readyz, /startupz, /admin/start and /admin/config
-// (every value with its origin, secrets as ***), and nothing else does. health() has the checks of app/checks.h; an
-// application adds its own before run().
+// The admin listener (monitoring.metrics) serves /metrics, /healthz, /readyz, /startupz, /admin/start, /admin/config
+// (every value with its origin, secrets as ***) and /admin/graph, and nothing else does. health() has the checks of
+// app/checks.h; an application adds its own before run().
 // SIGTERM and SIGINT: readiness fails, listeners close, requests in progress are answered with Connection: close within
 // network.http.drain_timeout; then the modules stop in reverse (the database commits what it was given) within
 // common.stop_timeout, and logs are flushed. During the start: what has started is stopped, and the exit code is 0. A
@@ -58,6 +58,8 @@ class Database;
 }
 
 namespace keel::app {
+
+class Services;
 
 namespace internal {
 std::vector<const char*> words(int argc, char** argv);
@@ -108,6 +110,9 @@ class App {
   void module(Module module);
   // Waits for a lazy module.
   void ensure(std::string_view name);
+  // The application's own objects, made by a Container: those with start() or stop() become modules, and GET
+  // /admin/graph shows all of them (JSON; ?format=text: a tree). Once, before run(), which they outlive where they are.
+  void services(const Services& services);
   // Serves `router` at network.http's address from run() on.
   void serve(const http::Router& router);
 
@@ -137,6 +142,7 @@ class App {
   Result<> open_database();
   Result<> connect_database();
   http::Response start_page(http::Request& request) const;
+  http::Response graph_page(http::Request& request) const;
   void report_start();
   void print_ready() const;
   bool is_stop_asked();

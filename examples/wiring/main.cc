@@ -1,0 +1,110 @@
+// A service whose objects the container makes: an interface and its implementation, a factory, a service with start()
+// and stop(), and one object for each request.
+//
+//   wiring --network.http.port=8080
+//   curl http://127.0.0.1:8080/greet/Ada
+//   curl 'http://127.0.0.1:9090/admin/graph?format=text'
+
+#include <atomic>
+#include <string>
+
+#include "keel/app/app.h"
+#include "keel/app/container.h"
+#include "keel/http/router.h"
+#include "keel/observe/log.h"
+
+using namespace keel;
+
+namespace {
+
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual int hour() const = 0;
+};
+class SystemClock : public Clock {
+ public:
+  int hour() const override { return static_cast<int>(Host::current().wall_ns() / 3'600'000'000'000 % 24); }
+};
+
+struct Phrases {
+  std::string night = "Good night";
+  std::string day = "Good day";
+};
+Result<Phrases> make_phrases(const app::Settings& settings) {
+  if (settings.network.http.max_request_line.bytes < 256) return fail(Code::InvalidArgument, "names need 256 bytes");
+  return Phrases{};
+}
+
+class Greeter {
+ public:
+  Greeter(const Clock& clock, const Phrases& phrases) : clock_(clock), phrases_(phrases) {}
+  std::string greet(std::string_view name) const {
+    const bool is_night = clock_.hour() < 6;
+    return (is_night ? phrases_.night : phrases_.day) + ", " + std::string(name) + ".";
+  }
+
+ private:
+  const Clock& clock_;
+  const Phrases& phrases_;
+};
+
+class Guestbook {
+ public:
+  Result<> start() {
+    log_.info("the guest book is open");
+    return {};
+  }
+  void stop() { log_.info("the guest book is closed", log::field("guests", guests_.load())); }
+  int sign() { return ++guests_; }
+
+ private:
+  log::Logger log_{"guestbook"};
+  std::atomic<int> guests_ = 0;
+};
+
+// One for each request.
+class Visit {
+ public:
+  Visit(http::Request& request, Guestbook& book, const Greeter& greeter)
+      : request_(request), book_(book), greeter_(greeter) {}
+  Result<http::Response> answer() {
+    KEEL_TRY(const std::string_view name, request_.path_param<std::string_view>("name"));
+    const std::string text = greeter_.greet(name) + " You are guest " + std::to_string(book_.sign()) + ".\n";
+    return http::Response::text(http::Status::Ok, text);
+  }
+
+ private:
+  http::Request& request_;
+  Guestbook& book_;
+  const Greeter& greeter_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  auto config = app::load_or_exit("wiring", argc, argv);
+  app::App app("wiring", config);
+
+  app::Container container;
+  container.value(app.settings());
+  container.singleton<Clock, SystemClock>();
+  container.singleton<Phrases>(make_phrases);
+  container.singleton<Greeter>();
+  container.singleton<Guestbook>();
+  container.given<http::Request>();
+  container.scoped<Visit>();
+  const auto services = container.build();
+  if (!services) app.fail_start(services.error());
+  app.services(*services);
+
+  http::Router router;
+  router.get("/greet/{name}", [&](http::Request& request) -> Result<http::Response> {
+    app::Services::Scope scope = services->scope(request.arena());
+    scope.give(request);
+    KEEL_TRY(Visit* const visit, scope.resolve<Visit>());
+    return visit->answer();
+  });
+  app.serve(router);
+  return app.run();
+}

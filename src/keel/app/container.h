@@ -1,0 +1,285 @@
+// keel/app/container.h — makes a service's objects from what they need, and refuses what is missing before it starts.
+//
+//   app::Container container;
+//   container.value(settings);                            // exists already, is not owned
+//   container.singleton<Clock, SystemClock>();            // an interface, and what is made for it
+//   container.singleton<db::Database>(open_database);     // a factory: Result<std::unique_ptr<…>>(const Settings&)
+//   container.singleton<Users>();                         // Users(db::Database&, const Clock&) says what it needs
+//   container.scoped<Basket>();                           // one for each scope
+//   KEEL_TRY(app::Services services, container.build());  // all singletons are made, what they need first
+//   Users& users = services.get<Users>();
+//   app.services(services);                               // GET /admin/graph; start() and stop() of services
+//
+// Objects are ordinary: they take references in their constructor and know nothing of the container. What an object
+// needs are the parameters of its only constructor that takes nothing but references to classes; where there are
+// several, `using Needs = void(Clock&, const Settings&);` in the class says which. A factory is a callable with such
+// parameters which gives a T, a std::unique_ptr<T>, or a Result of either.
+//
+// `Settings&` is provided by what was given as Settings; `const Settings&` also by what was given as const Settings.
+// Two services of one class need a type each (a derived class). Several behind one interface are a service of their
+// own: container.singleton<std::vector<Check*>>([](Disk& a, Network& b) { return std::vector<Check*>{&a, &b}; }).
+//
+// Your own executor or logger is bound like any implementation: singleton<Executor, MyExecutor>(), or
+// value<Executor>(mine); a log writer whose sink calls your class is a factory that needs it. Whoever takes an
+// Executor& gets that very object, with nothing in between: a call costs one virtual call.
+//
+// Result:    build() gives the Services, or one Error, Code::FailedPrecondition, with a line for each mistake, and no
+//            object was made: "main.cc:31: Users needs Database needs Pool: nobody provides Pool". A service that
+//            cannot be made ends build() with its error and its chain in front; what was made before is destroyed.
+// Errors:    mistakes that the types show do not compile: see wire().
+// Ownership: Services own what was made and destroy it in the reverse order; transient services belong to the one that
+//            they were made for. Values outlive the Services.
+// Threads:   Container and build(): one. Services: any, at once. Lazy services are made under one lock, on the thread
+//            that asks first. A scope: one at a time.
+// Cost:      get() is four loads and two compares, whatever the number of services; no lock, no allocation. A scope
+//            takes memory from the arena it was given and nothing else.
+
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <source_location>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "keel/app/internal/binding.h"
+#include "keel/app/internal/container_inl.h"
+#include "keel/app/internal/wiring.h"
+#include "keel/base/arena.h"
+#include "keel/base/buffer.h"
+#include "keel/base/result.h"
+
+namespace keel::app {
+
+class Lifecycle;
+class Services;
+
+// Entries of Container::wire().
+namespace wiring {
+template <class I, class T, internal::Lifetime life>
+struct Entry {
+  using Interface = I;
+  using Implementation = T;
+  using Needs = internal::ClassNeeds<T>;
+  static constexpr internal::Lifetime lifetime = life;
+};
+template <class I, class T = I>
+struct Singleton : Entry<I, T, internal::Lifetime::Singleton> {};
+template <class I, class T = I>
+struct Transient : Entry<I, T, internal::Lifetime::Transient> {};
+template <class I, class T = I>
+struct Scoped : Entry<I, T, internal::Lifetime::Scoped> {};
+// Provided by another call: a value, a factory, a lazy service, what a scope is given.
+template <class I>
+struct Elsewhere {
+  using Interface = I;
+  using Implementation = I;
+  using Needs = internal::Types<>;
+  static constexpr internal::Lifetime lifetime = internal::Lifetime::Value;
+};
+}  // namespace wiring
+
+class Container {
+ public:
+  using Where = std::source_location;
+
+  Container() = default;
+  Container(Container&&) = default;
+  Container& operator=(Container&&) = default;
+
+  // `object` is provided as T: value<Executor>(pool) by its interface. It outlives the Services.
+  template <class T>
+  Container& value(T& object, Where where = Where::current()) {
+    return add_value(internal::type_id<T>(), address_of(object), where);
+  }
+
+  // One for all, made by build(): a T, provided as I.
+  template <class I, class T = I>
+  Container& singleton(Where where = Where::current()) {
+    return add(internal::describe<I, T>(), internal::Lifetime::Singleton, where);
+  }
+  template <class I, class F>
+  Container& singleton(F factory, Where where = Where::current()) {
+    return add(internal::describe<I>(std::move(factory)), internal::Lifetime::Singleton, where);
+  }
+  // One for all, made when it is asked for: by Services::resolve(), by a Lazy<I>, or because another service needs it.
+  template <class I, class T = I>
+  Container& lazy(Where where = Where::current());
+  template <class I, class F>
+  Container& lazy(F factory, Where where = Where::current());
+  // One for each service that needs it, and for each Scope::resolve().
+  template <class I, class T = I>
+  Container& transient(Where where = Where::current()) {
+    return add(internal::describe<I, T>(), internal::Lifetime::Transient, where);
+  }
+  template <class I, class F>
+  Container& transient(F factory, Where where = Where::current()) {
+    return add(internal::describe<I>(std::move(factory)), internal::Lifetime::Transient, where);
+  }
+  // One for each scope that asks for it. Singletons and what lives as long may not need it.
+  template <class I, class T = I>
+  Container& scoped(Where where = Where::current()) {
+    return add(internal::describe<I, T>(), internal::Lifetime::Scoped, where);
+  }
+  template <class I, class F>
+  Container& scoped(F factory, Where where = Where::current()) {
+    return add(internal::describe<I>(std::move(factory)), internal::Lifetime::Scoped, where);
+  }
+  // Each scope is told by Scope::give() which T is its own: the request that it is for.
+  template <class T>
+  Container& given(Where where = Where::current()) {
+    return add_given(internal::type_id<T>(), where);
+  }
+
+  // Several at once, as a list that is complete: a need that nobody in the list provides, needs in a circle, and a
+  // singleton that needs a scoped service do not compile, and the compiler names the chain.
+  //
+  //   using namespace app::wiring;
+  //   container.wire<Elsewhere<const Settings>, Singleton<Clock, SystemClock>, Singleton<Users>>();
+  template <class... Entry>
+  Container& wire(Where where = Where::current()) {
+    internal::check_wiring<Entry...>();
+    (wire_one<Entry>(where), ...);
+    return *this;
+  }
+
+  // For tests: what provided I before is forgotten, and its lifetime kept. That nobody did is a mistake that build()
+  // names.
+  template <class I, class T>
+  Container& replace(Where where = Where::current()) {
+    return add_replacement(internal::describe<I, T>(), where);
+  }
+  template <class T>
+  Container& replace(T& object, Where where = Where::current()) {
+    return add_value_replacement(internal::type_id<T>(), address_of(object), where);
+  }
+
+  // Once.
+  Result<Services> build();
+
+ private:
+  template <class T>
+  static void* address_of(T& object) noexcept {
+    return const_cast<std::remove_const_t<T>*>(std::addressof(object));
+  }
+  template <class Entry>
+  void wire_one(Where where) {
+    if constexpr (Entry::lifetime != internal::Lifetime::Value) {
+      add(internal::describe<typename Entry::Interface, typename Entry::Implementation>(), Entry::lifetime, where);
+    }
+  }
+  Container& add(internal::Binding binding, internal::Lifetime lifetime, Where where);
+  Container& add_value(internal::TypeId& type, void* object, Where where);
+  Container& add_given(internal::TypeId& type, Where where);
+  Container& add_replacement(internal::Binding binding, Where where);
+  Container& add_value_replacement(internal::TypeId& type, void* object, Where where);
+
+  std::vector<internal::Binding> bindings_;
+  std::vector<internal::Binding> replacements_;
+};
+
+// Provided with each lazy service: what needs a Lazy<Reports>& can have the Reports made later.
+template <class T>
+class Lazy {
+ public:
+  explicit Lazy(internal::Core& core) noexcept : core_(core) {}
+  // The T, made now if it was not. Errors: its own, with its chain; another call tries again.
+  Result<T*> get() const {
+    return internal::resolve(core_, internal::type_id<T>(), nullptr).map([](void* at) { return static_cast<T*>(at); });
+  }
+
+ private:
+  internal::Core& core_;
+};
+
+class Services {
+ public:
+  class Scope;
+
+  Services(Services&&) noexcept = default;
+  Services& operator=(Services&&) noexcept = default;
+  ~Services() = default;
+
+  // A value, a singleton, or a lazy service that was made. Anything else is a bug.
+  template <class T>
+  T& get() const noexcept {
+    const std::uint32_t index = internal::type_id<T>().index.load(std::memory_order_relaxed);
+    if (index < count_) [[likely]] {
+      if (void* const at = slots_[index].load(std::memory_order_acquire); at != nullptr) [[likely]] {
+        return *static_cast<T*>(at);
+      }
+    }
+    internal::refuse_get(internal::type_id<T>());
+  }
+  // The same, and a lazy service is made now if it was not. Errors: NotFound when nobody provides T, FailedPrecondition
+  // when it needs a scope; else its own, with its chain.
+  template <class T>
+  Result<T*> resolve() const {
+    return internal::resolve(*core_, internal::type_id<T>(), nullptr).map([](void* at) { return static_cast<T*>(at); });
+  }
+  // A scope whose services live in `memory`. The Services and the memory outlive it.
+  Scope scope(Arena& memory) const;
+
+  // Adds a module, named like the service, for each singleton that has `Result<> start()` or `void start()`, or `void
+  // stop()`; it needs those of the services that its service needs. The Services outlive what the lifecycle runs.
+  void add_to(Lifecycle& lifecycle) const;
+
+  // Who needs what, how long it lives and how long it took to make: appended as a tree for people, and as
+  // {"took_ns":…,"services":[{"name":…,"implementation":…,"lifetime":…,"where":…,"needs":[…],"order":…,"took_ns":…},…]};
+  // order and took_ns are those of the first instance, and null until there is one.
+  void write_text(Buffer& out) const;
+  void write_json(Buffer& out) const;
+
+ private:
+  friend class Container;
+  explicit Services(std::unique_ptr<internal::Core, internal::CoreDelete> core) noexcept;
+  std::unique_ptr<internal::Core, internal::CoreDelete> core_;
+  const std::atomic<void*>* slots_ = nullptr;
+  std::uint32_t count_ = 0;
+};
+
+// The services of one request, say. Destroys what it made in the reverse order.
+//
+//   app::Services::Scope scope = services.scope(request.arena());
+//   scope.give(request);
+//   Basket* basket = co_await scope.resolve<Basket>();
+class Services::Scope {
+ public:
+  ~Scope();
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+
+  // `object` is this scope's T, which was announced by Container::given<T>(). Once for each T; outlives the scope.
+  template <class T>
+  void give(T& object) noexcept {
+    internal::give(state_, internal::type_id<T>(), const_cast<std::remove_const_t<T>*>(std::addressof(object)));
+  }
+  // The scope's T, a transient one of its own, or what Services::resolve() gives. Errors: as there; FailedPrecondition
+  // when it needs something that the scope was not given.
+  template <class T>
+  Result<T*> resolve() {
+    return internal::resolve(state_.core, internal::type_id<T>(), &state_).map([](void* at) {
+      return static_cast<T*>(at);
+    });
+  }
+
+ private:
+  friend class Services;
+  explicit Scope(internal::Core& core, Arena& memory) noexcept;
+  internal::ScopeState state_;
+};
+
+template <class I, class T>
+Container& Container::lazy(Where where) {
+  add(internal::describe<I, T>(), internal::Lifetime::Lazy, where);
+  return singleton<Lazy<I>>(where);
+}
+template <class I, class F>
+Container& Container::lazy(F factory, Where where) {
+  add(internal::describe<I>(std::move(factory)), internal::Lifetime::Lazy, where);
+  return singleton<Lazy<I>>(where);
+}
+
+}  // namespace keel::app

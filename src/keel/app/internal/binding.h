@@ -1,0 +1,104 @@
+// The untyped inside of the container: who provides a type, from what, and how it is made.
+
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <source_location>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "keel/app/internal/needs.h"
+#include "keel/base/arena.h"
+#include "keel/base/function.h"
+#include "keel/base/result.h"
+
+namespace keel::app::internal {
+
+template <class T>
+consteval std::string_view signature() {
+  return __PRETTY_FUNCTION__;
+}
+// "accounts::Users", as the compiler writes it.
+template <class T>
+consteval std::string_view type_name() {
+  constexpr std::size_t before = signature<double>().find("double");
+  constexpr std::size_t behind = signature<double>().size() - before - 6;
+  constexpr std::string_view text = signature<T>();
+  return text.substr(before, text.size() - before - behind);
+}
+
+// One for each type that is asked for, in the whole program; `const T` is a type of its own. The index is its place in
+// the tables of all containers: given at the first registration, 0 until then.
+struct TypeId {
+  std::atomic<std::uint32_t> index;
+  std::string_view name;  // Without const.
+  TypeId* plain;          // Of T, when this is of const T; else this.
+  TypeId* constant;       // The other way round.
+};
+template <class T>
+struct TypeIds {
+  static TypeId plain;
+  static TypeId constant;
+};
+template <class T>
+constinit TypeId TypeIds<T>::plain = {0, type_name<T>(), &plain, &constant};
+template <class T>
+constinit TypeId TypeIds<T>::constant = {0, type_name<T>(), &plain, &constant};
+template <class T>
+TypeId& type_id() noexcept {
+  if constexpr (std::is_const_v<T>) {
+    return TypeIds<std::remove_const_t<T>>::constant;
+  } else {
+    return TypeIds<T>::plain;
+  }
+}
+
+enum class Lifetime : std::uint8_t { Value, Singleton, Lazy, Transient, Scoped, Given };
+
+// What a service with start() or stop() can do; null where it cannot. Called with the memory it was made in.
+struct Phases {
+  Result<> (*start)(void* at) = nullptr;
+  void (*stop)(void* at) = nullptr;
+};
+
+struct Binding {
+  TypeId* provides = nullptr;
+  TypeId* implementation = nullptr;
+  Lifetime lifetime = Lifetime::Singleton;
+  std::source_location where;
+  std::vector<TypeId*> needs;
+  std::size_t bytes = 0;
+  std::size_t alignment = 1;
+  // Makes it at `at` and gives the address as what it provides. `needs` are in the order of the needs above.
+  Function<Result<void*>(void* at, void* const* needs)> make;
+  void (*destroy)(void* at) noexcept = nullptr;
+  Phases phases;
+  void* value = nullptr;  // Value: the object.
+};
+
+struct Made;  // An instance that a container or a scope owns.
+
+// What build() makes of the bindings, and what it has made by them.
+struct Core;
+struct CoreDelete {
+  void operator()(Core* core) const noexcept;
+};
+
+struct ScopeState {
+  Core& core;
+  Arena& memory;
+  void** table = nullptr;  // By Binding::place.
+  Made* last = nullptr;
+};
+
+// The object that `type` names, made if need be. `scope`: null outside scopes.
+Result<void*> resolve(Core& core, TypeId& type, ScopeState* scope);
+void give(ScopeState& scope, TypeId& type, void* object) noexcept;
+[[noreturn]] void refuse_get(const TypeId& type) noexcept;
+
+}  // namespace keel::app::internal
