@@ -15,9 +15,11 @@
 #include "keel/app/checks.h"
 #include "keel/app/container.h"
 #include "keel/app/log_writer.h"
+#include "keel/app/notify.h"
 #include "keel/app/process.h"
 #include "keel/app/prometheus.h"
 #include "keel/app/signals.h"
+#include "keel/app/watchdog.h"
 #include "keel/db/sqlite/database.h"
 #include "keel/http/problem.h"
 #include "keel/observe/log_ring.h"
@@ -186,6 +188,8 @@ struct App::Parts {
   const pthread_t main_thread = ::pthread_self();
   std::optional<Signal> stop_asked;
   bool reload_asked = false;
+  Notify notify;
+  std::unique_ptr<Watchdog> watchdog;  // From the start's end on.
   std::unique_ptr<LogWriter> logs;
   std::unique_ptr<Prometheus> exporter;
   std::unique_ptr<ProcessMetrics> process;
@@ -245,6 +249,12 @@ App::App(std::string name, config::Versions& config, SettingsIn settings_in)
   for (const std::string_view key : Settings::unused(origins)) {
     log_.warn("a setting is accepted and has no effect in this version", log::field("key", key));
   }
+  if (auto notify = Notify::from_environment()) {
+    parts_->notify = *std::move(notify);
+  } else {
+    log_.warn("the supervisor will not be told anything", notify.error());
+  }
+  tell(parts_->notify.extend(settings.common.start_timeout));
   parts_->wiring_began = Host::system().now();
   lifecycle.record("bootstrap", began, parts_->wiring_began - began);
 }
@@ -274,6 +284,7 @@ void App::fail_start(const Error& error) {
 }
 
 void App::end_start(const Error& error) {
+  tell(parts_->notify.status("not started: " + error.describe()));
   if (parts_->logs != nullptr) parts_->logs->flush();
   std::fprintf(stderr, "%s: %s\n", name_.c_str(), error.describe().c_str());
   std::fflush(stderr);
@@ -680,6 +691,21 @@ void App::print_ready() const {
   std::fflush(stdout);
 }
 
+// The supervisor; nothing depends on whether it hears.
+void App::tell(const Result<>& sent) {
+  if (!sent) log_.warn("the supervisor was not told", sent.error());
+}
+
+Signal App::wait_for_signal() {
+  if (std::exchange(parts_->reload_asked, false)) return Signal::Reload;
+  while (true) {
+    tell(parts_->watchdog->tick());
+    const Duration interval = parts_->watchdog->interval();
+    if (interval == Duration::forever()) return parts_->signals.wait();
+    if (const auto signal = parts_->signals.wait_for(interval)) return *signal;
+  }
+}
+
 bool App::is_stop_asked() {
   while (!parts_->stop_asked) {
     const std::optional<Signal> signal = parts_->signals.wait_for(Duration());
@@ -699,6 +725,7 @@ int App::run() {
   lifecycle.record("wiring", parts_->wiring_began, Host::system().now() - parts_->wiring_began);
   add_admin();
   add_service();
+  tell(parts_->notify.extend(settings_.common.start_timeout));
   if (auto started = lifecycle.start([this] { return is_stop_asked(); }); !started) {
     if (!parts_->stop_asked) end_start(started.error());
     log_.info("stopped during the start", log::field("signal", name_of(*parts_->stop_asked)));
@@ -717,13 +744,19 @@ int App::run() {
       log::field("address", parts_->server != nullptr ? parts_->server->address().to_string() : std::string("none")),
       log::field("took", ready - began_));
   print_ready();
+  parts_->watchdog = std::make_unique<Watchdog>(parts_->notify, *runtime_);
+  const std::string where =
+      parts_->server != nullptr ? "serving on " + parts_->server->address().to_string() : std::string("running");
+  tell(parts_->notify.ready(where));
   for (;;) {
-    const Signal signal = std::exchange(parts_->reload_asked, false) ? Signal::Reload : parts_->signals.wait();
+    const Signal signal = wait_for_signal();
     if (signal != Signal::Reload) {
       log_.info("stopping", log::field("signal", name_of(signal)));
       break;
     }
+    tell(parts_->notify.reloading());
     reload();
+    tell(parts_->notify.ready(where));
   }
   return drain();
 }
@@ -732,15 +765,23 @@ int App::drain() {
   parts_->signals.end_on_next();
   health_.drain("draining");
   const HttpSettings& http = settings().network.http;
-  if (http.drain_delay > Duration()) Host::system().sleep(http.drain_delay);
-  const int code = stop_modules(http.drain_timeout + settings_.common.stop_timeout);
+  const Duration most = http.drain_timeout + settings_.common.stop_timeout;
+  tell(parts_->notify.stopping("draining"));
+  tell(parts_->notify.extend(http.drain_delay + most + 5_s));
+  for (const Instant end = Host::system().now() + http.drain_delay; Host::system().now() < end;) {
+    Host::system().sleep(std::min(end - Host::system().now(), Duration(50_ms)));
+    tell(parts_->watchdog->tick());
+  }
+  const int code = stop_modules(most);
   return parts_->is_drained ? code : exit_failure;
 }
 
 // The exit code.
 int App::stop_modules(Duration deadline) {
   if (parts_->is_stopped) return 0;
-  const StopReport report = parts_->lifecycle.stop(deadline);
+  const StopReport report = parts_->lifecycle.stop(deadline, [this] {
+    if (parts_->watchdog != nullptr) tell(parts_->watchdog->tick());
+  });
   parts_->is_stopped = true;
   if (!parts_->is_drained) log_.warn("requests were cut off at the drain deadline");
   for (const StopReport::Part& part : report.parts) {

@@ -27,6 +27,7 @@
 // SIGHUP loads the configuration again (reloadable.h): log levels and sinks and the limits of network.http change; what
 // needs a restart is a warning; a mistake or an applier that fails changes nothing and is logged. Then log files are
 // opened again by their path.
+// A supervisor that asked for it (sd_notify(3)) is told of each step, and its watchdog is fed while every worker turns.
 //
 // Errors:   what prevents the start is one line on standard error, and the exit code 1 (2 for the configuration). So is
 //           what still stops when the time is up: the process ends without it, and without destructors.
@@ -47,6 +48,7 @@
 #include "keel/app/lifecycle.h"
 #include "keel/app/reloadable.h"
 #include "keel/app/settings.h"
+#include "keel/app/signals.h"
 #include "keel/base/result.h"
 #include "keel/exec/thread_pool.h"
 #include "keel/http/server.h"
@@ -145,6 +147,8 @@ class App {
   http::Response graph_page(http::Request& request) const;
   void report_start();
   void print_ready() const;
+  void tell(const Result<>& sent);
+  Signal wait_for_signal();
   bool is_stop_asked();
   bool is_main_thread() const noexcept;
   [[noreturn]] void end_start(const Error& error);

@@ -15,6 +15,7 @@
 #include <sstream>
 #include <thread>
 
+#include "keel/app/internal/supervisor_test.h"
 #include "keel/db/sqlite/database.h"
 #include "keel/http/router.h"
 #include "keel/task/timing.h"
@@ -282,6 +283,44 @@ TEST_F(Apps, tell_what_the_start_was_made_of) {
 
   EXPECT_EQ(code, 0);
   EXPECT_NE(log().find(R"("message":"start phase","phase":"workers","at":)"), std::string::npos) << log();
+}
+
+TEST_F(Apps, tell_the_supervisor_each_step) {
+  Supervisor supervisor(true);
+  ::setenv("WATCHDOG_USEC", "300000", 1);
+  std::vector<std::string> in_start;
+  std::atomic<int> beats = 0;
+  prepare = [&](App& app) {
+    app.module({.name = "cache", .start = [&]() -> Result<> {
+                  for (std::string one; !(one = supervisor.next(50)).empty();) in_start.push_back(one);
+                  return {};
+                }});
+  };
+
+  const int code = run({}, [&] {
+    std::string one;
+    for (int i = 0; i < 10 && !(one = supervisor.next()).starts_with("READY=1\n"); ++i) beats += one == "WATCHDOG=1";
+    EXPECT_EQ(beats, 0) << "before it is ready nobody counts";
+    EXPECT_EQ(one, "READY=1\nSTATUS=serving on " + service_.to_string());
+    EXPECT_EQ(status_of(ask(service_, get("/"))), 200);
+    EXPECT_EQ(supervisor.next(), "WATCHDOG=1");
+    EXPECT_EQ(supervisor.next(), "WATCHDOG=1");
+    ::kill(::getpid(), SIGHUP);
+    while ((one = supervisor.next()) == "WATCHDOG=1") {
+    }
+    EXPECT_TRUE(one.starts_with("RELOADING=1\nMONOTONIC_USEC=")) << one;
+    EXPECT_EQ(supervisor.next(), "READY=1\nSTATUS=serving on " + service_.to_string());
+  });
+  ::unsetenv("WATCHDOG_USEC");
+
+  EXPECT_EQ(code, 0);
+  ASSERT_FALSE(in_start.empty());
+  for (const std::string& one : in_start) EXPECT_EQ(one, "EXTEND_TIMEOUT_USEC=60000000");
+  std::string one;
+  while ((one = supervisor.next(100)) == "WATCHDOG=1") {
+  }
+  EXPECT_EQ(one, "STOPPING=1\nSTATUS=draining");
+  EXPECT_EQ(supervisor.next(100), "EXTEND_TIMEOUT_USEC=45000000");
 }
 
 // --- Reloads.

@@ -1,0 +1,65 @@
+// keel/app/notify.h — tells the supervisor what the service does: the protocol of sd_notify(3), without a library.
+//
+//   KEEL_TRY(app::Notify notify, app::Notify::from_environment());
+//   …start…
+//   KEEL_TRY_VOID(notify.ready("serving on 127.0.0.1:8080"));
+//   …
+//   KEEL_TRY_VOID(notify.stopping("draining"));
+//
+// Without a supervisor every call succeeds and does nothing. App does all of this; an application uses it for STATUS.
+//
+// Errors:   the system's, when the supervisor's socket does not take a message within a second. Nothing depends on it.
+// Threads:  any.  Ownership: the socket; movable.  Cost: one system call for each message.
+// Source:   sd_notify(3), sd_watchdog_enabled(3).
+
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "keel/base/result.h"
+#include "keel/base/time.h"
+
+namespace keel::app {
+
+class Notify {
+ public:
+  // Nobody is told.
+  Notify() = default;
+  // NOTIFY_SOCKET: a path, or @name in the abstract name space; nobody when it is not set. WATCHDOG_USEC counts when
+  // WATCHDOG_PID is this process or not set. InvalidArgument when one of them is neither.
+  static Result<Notify> from_environment();
+  Notify(Notify&& other) noexcept;
+  Notify& operator=(Notify&& other) noexcept;
+  ~Notify();
+
+  bool is_on() const noexcept { return socket_ >= 0; }
+  // How often beat() must come at least; 0: nobody counts.
+  Duration watchdog() const noexcept { return watchdog_; }
+
+  // `status` is one line for people (systemctl status shows it).
+  Result<> status(std::string_view status);
+  // The start is complete; also: a reload is.
+  Result<> ready(std::string_view status);
+  // A reload begins; ready() ends it.
+  Result<> reloading();
+  // The end begins.
+  Result<> stopping(std::string_view status);
+  // The main process is another one from now on.
+  Result<> main_pid(pid_t pid);
+  // The present step (start or stop) may take so long from now on, where the supervisor's own limit is shorter.
+  Result<> extend(Duration timeout);
+  Result<> beat();
+
+ private:
+  Result<> send(std::string_view message);
+
+  int socket_ = -1;
+  std::string address_;  // As the system wants it, '@' replaced.
+  Duration watchdog_;
+};
+
+}  // namespace keel::app
