@@ -20,6 +20,7 @@
 #include "keel/app/prometheus.h"
 #include "keel/app/signals.h"
 #include "keel/app/watchdog.h"
+#include "keel/base/pool.h"
 #include "keel/db/sqlite/database.h"
 #include "keel/http/problem.h"
 #include "keel/observe/log_ring.h"
@@ -273,6 +274,8 @@ App::~App() {
   parts_->process.reset();
   parts_->exporter.reset();
   parts_->logs.reset();
+  // Blocks of threads that are gone were given back here, where nobody takes them.
+  pool_trim();
 }
 
 bool App::is_main_thread() const noexcept { return ::pthread_equal(::pthread_self(), parts_->main_thread) != 0; }
@@ -768,8 +771,9 @@ int App::drain() {
   const Duration most = http.drain_timeout + settings_.common.stop_timeout;
   tell(parts_->notify.stopping("draining"));
   tell(parts_->notify.extend(http.drain_delay + most + 5_s));
-  for (const Instant end = Host::system().now() + http.drain_delay; Host::system().now() < end;) {
-    Host::system().sleep(std::min(end - Host::system().now(), Duration(50_ms)));
+  const Instant close_at = Host::system().now() + http.drain_delay;
+  for (Duration left = http.drain_delay; left > Duration(); left = close_at - Host::system().now()) {
+    Host::system().sleep(std::min(left, Duration(50_ms)));
     tell(parts_->watchdog->tick());
   }
   const int code = stop_modules(most);

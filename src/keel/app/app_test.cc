@@ -3,6 +3,7 @@
 #include "keel/app/app.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include <thread>
 
 #include "keel/app/internal/supervisor_test.h"
+#include "keel/app/process.h"
 #include "keel/db/sqlite/database.h"
 #include "keel/http/router.h"
 #include "keel/task/timing.h"
@@ -82,9 +84,11 @@ class Apps : public testing::Test {
   }
   ~Apps() override { std::filesystem::remove_all(folder_); }
 
+  // Runs an App that `prepare` interrupts. The exit code.
+  int run_interrupted() { return run({}, {}); }
+
   // Runs an App with `flags` and calls `client` on another thread; then SIGTERM. The exit code.
-  template <class Client>
-  int run(std::vector<std::string> flags, Client client) {
+  int run(std::vector<std::string> flags, Function<void()> client) {
     service_ = free_address();
     admin_ = free_address();
     flags.insert(flags.begin(), {"--network.http.port=" + std::to_string(service_.port()), "--network.workers=1",
@@ -103,6 +107,7 @@ class Apps : public testing::Test {
     router.get("/", hello).get("/point", point).post("/echo", echo).get("/slow", &slow);
     app.serve(router);
     if (prepare) prepare(app);
+    if (!client) return app.run();
     std::thread other([&] {
       // The admin listener is the last to start.
       const bool has_admin = (*config)->monitoring.enabled;
@@ -321,6 +326,92 @@ TEST_F(Apps, tell_the_supervisor_each_step) {
   }
   EXPECT_EQ(one, "STOPPING=1\nSTATUS=draining");
   EXPECT_EQ(supervisor.next(100), "EXTEND_TIMEOUT_USEC=45000000");
+}
+
+TEST_F(Apps, end_with_0_when_a_signal_comes_while_a_module_starts) {
+  std::vector<std::string> events;
+  prepare = [&](App& app) {
+    app.module({.name = "first",
+                .start = [&]() -> Result<> {
+                  events.push_back("+first");
+                  return {};
+                },
+                .stop = [&] { events.push_back("-first"); }});
+    app.module({.name = "slow",
+                .needs = {"first"},
+                .start = [&]() -> Result<> {
+                  events.push_back("+slow");
+                  ::kill(::getpid(), SIGTERM);
+                  Host::system().sleep(50_ms);
+                  return {};
+                },
+                .stop = [&] { events.push_back("-slow"); }});
+    app.module({.name = "never", .needs = {"slow"}, .start = [&]() -> Result<> {
+                  events.push_back("+never");
+                  return {};
+                }});
+  };
+
+  EXPECT_EQ(run_interrupted(), 0);
+
+  EXPECT_EQ(events, (std::vector<std::string>{"+first", "+slow", "-slow", "-first"}));
+  EXPECT_NE(log().find(R"("message":"stopped during the start","signal":"SIGTERM")"), std::string::npos) << log();
+  EXPECT_EQ(log().find(R"("message":"ready")"), std::string::npos);
+}
+
+TEST_F(Apps, start_nothing_more_when_a_signal_has_come_before_run) {
+  prepare = [&](App& app) {
+    app.module({.name = "late", .start = []() -> Result<> {
+                  ADD_FAILURE() << "a signal has come";
+                  return {};
+                }});
+    ::kill(::getpid(), SIGINT);
+  };
+
+  EXPECT_EQ(run_interrupted(), 0);
+
+  EXPECT_NE(log().find(R"("signal":"SIGINT")"), std::string::npos) << log();
+}
+
+// What a leak would raise.
+struct Held {
+  double descriptors = process_open_descriptors();
+  double resident = process_resident_bytes();
+  double heap = [] {
+    const struct mallinfo2 info = ::mallinfo2();
+    return static_cast<double>(info.uordblks + info.hblkhd);
+  }();
+};
+
+TEST_F(Apps, start_and_stop_a_thousand_times_without_holding_more) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  constexpr bool is_sanitized = true;  // Freed memory is kept aside there; LeakSanitizer looks at the end instead.
+#else
+  constexpr bool is_sanitized = false;
+#endif
+  prepare = [](App& app) {
+    app.database();
+    app.pool("images");
+    app.module({.name = "cache", .needs = {"database"}, .start = [] { return Result<>(); }, .stop = [] {}});
+  };
+  const std::vector<std::string> flags = {"--database.path=" + folder_ + "/app.db",
+                                          "--database.migrations=", "--database.synchronous=off"};
+  constexpr int cycles = 1000, warm = 200;
+  Held before;
+
+  for (int i = 0; i < cycles && !HasFailure(); ++i) {
+    if (i == warm) before = Held();
+    ASSERT_EQ(run(flags, [&] { EXPECT_EQ(status_of(ask(service_, get("/"))), 200); }), 0) << i;
+  }
+  const Held after;
+
+  EXPECT_EQ(after.descriptors, before.descriptors);
+  std::printf("after %d cycles: %.3f MB of heap, %.1f MB resident; after %d: %.3f MB, %.1f MB\n", warm,
+              before.heap / 1e6, before.resident / 1e6, cycles, after.heap / 1e6, after.resident / 1e6);
+  if (!is_sanitized) {
+    EXPECT_LT(after.heap - before.heap, 50e3);
+    EXPECT_LT(after.resident - before.resident, 2e6) << "the heap's arenas differ from one time to the other";
+  }
 }
 
 // --- Reloads.
@@ -759,6 +850,95 @@ TEST_F(AppDeathTest, what_prevents_the_start_is_one_line_and_1) {
   EXPECT_EXIT(no_database(), testing::ExitedWithCode(1),
               "^test: database.path: creating the folder '/dev/null'[^\n]*\n$");
   EXPECT_EXIT(no_log(), testing::ExitedWithCode(1), "^test: logging.sinks: creating the folder '/dev/null'[^\n]*\n$");
+}
+
+TEST_F(AppDeathTest, a_module_that_does_not_start_is_one_line_and_1) {
+  const auto failing = [] {
+    Settings settings = quiet();
+    settings.network.http.port = 0;
+    settings.monitoring.enabled = false;
+    config::Reloadable<Settings> config(settings);
+    App app("test", config);
+    http::Router router;
+    app.serve(router);
+    app.module({.name = "store",
+                .start = [] { return Result<>(); },
+                .stop = [] { std::fprintf(stderr, "the store is closed\n"); }});
+    app.module({.name = "mail", .needs = {"store"}, .start = []() -> Result<> {
+                  return fail(Code::Unavailable, "no mail today");
+                }});
+    app.run();
+  };
+  const auto slow = [] {
+    Settings settings = quiet();
+    settings.common.stop_timeout = 20_ms;
+    config::Reloadable<Settings> config(settings);
+    App app("test", config);
+    app.module({.name = "mail",
+                .start = []() -> Result<> {
+                  Host::system().sleep(60_s);
+                  return {};
+                },
+                .start_timeout = 30_ms});
+    app.run();
+  };
+  const auto circle = [] {
+    const Settings settings = quiet();
+    config::Reloadable<Settings> config(settings);
+    App app("test", config);
+    app.module({.name = "a", .needs = {"b"}, .start = [] { return Result<>(); }});
+    app.module({.name = "b", .needs = {"a"}, .start = [] { return Result<>(); }});
+    app.run();
+  };
+
+  EXPECT_EXIT(
+      failing(), testing::ExitedWithCode(1),
+      "^the store is closed\ntest: no mail today \\(module \"mail\" failed after [0-9.]+ ms; \"http\" waited for "
+      "it\\)\n$");
+  EXPECT_EXIT(slow(), testing::ExitedWithCode(1), "^test: module \"mail\" did not start within 30 ms[^\n]*\n$");
+  EXPECT_EXIT(circle(), testing::ExitedWithCode(1),
+              "^test: modules need each other in a circle: \"a\" needs \"b\" needs \"a\"\n$");
+}
+
+TEST_F(AppDeathTest, a_module_that_does_not_stop_does_not_hold_the_end_up) {
+  const auto stuck = [] {
+    Settings settings = quiet();
+    settings.monitoring.enabled = false;
+    settings.common.stop_timeout = 50_ms;
+    settings.network.http.drain_timeout = Duration();
+    config::Reloadable<Settings> config(settings);
+    App app("test", config);
+    app.module({.name = "mail", .start = [] { return Result<>(); }, .stop = [] { Host::system().sleep(60_s); }});
+    std::thread([&app] {
+      for (Buffer body; !app.health().ready(body);) Host::system().sleep(1_ms);
+      ::kill(::getpid(), SIGTERM);
+    }).detach();
+    app.run();
+  };
+
+  EXPECT_EXIT(stuck(), testing::ExitedWithCode(1),
+              "test: module \"mail\" was still stopping after 0\\.[0-9] s; the process ends without it\n$");
+}
+
+TEST_F(AppDeathTest, a_signal_while_main_waits_for_a_part_ends_it_with_0) {
+  const auto interrupted = [] {
+    const Settings settings = quiet();
+    config::Reloadable<Settings> config(settings);
+    App app("test", config);
+    app.module({.name = "slow",
+                .start = []() -> Result<> {
+                  ::kill(::getpid(), SIGTERM);
+                  Host::system().sleep(50_ms);
+                  return {};
+                },
+                .stop = [] { std::fprintf(stderr, "stopped what was slow\n"); },
+                .lazy = true});
+    app.ensure("slow");
+    std::fprintf(stderr, "never said\n");
+    ::_exit(3);
+  };
+
+  EXPECT_EXIT(interrupted(), testing::ExitedWithCode(0), "^stopped what was slow\n$");
 }
 
 TEST_F(AppDeathTest, an_address_that_is_not_one_is_a_mistake_in_the_configuration) {

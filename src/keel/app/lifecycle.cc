@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::chrono::milliseconds glance{5};  // How often a waiting thread looks at what is not a module.
 
+constexpr char interrupted[] = "the start was interrupted";
+
 double milliseconds(Duration duration) { return duration.count_seconds() * 1e3; }
 
 std::string quoted(std::string_view name) { return '"' + std::string(name) + '"'; }
@@ -242,9 +244,14 @@ Result<> Lifecycle::start(FunctionRef<bool()> is_interrupted) {
     KEEL_TRY_VOID(check(*entry, path));
     if (!entry->module.lazy) wanted.push_back(entry.get());
   }
-  for (Entry* entry : wanted) want(*entry);
-  advance();
-  Result<> result = wait(lock, wanted, is_interrupted);
+  Result<> result;
+  if (is_interrupted()) {
+    result = fail(Code::Cancelled, interrupted);
+  } else {
+    for (Entry* entry : wanted) want(*entry);
+    advance();
+    result = wait(lock, wanted, is_interrupted);
+  }
   lock.unlock();
   if (!result) stop(stop_timeout_);
   return result;
@@ -306,9 +313,9 @@ Result<> Lifecycle::wait(Lock& lock, const std::vector<Entry*>& wanted, Function
     }
     if (stopping_) return fail(Code::FailedPrecondition, "a module is not started: stopping");
     lock.unlock();
-    const bool interrupted = is_interrupted();
+    const bool is_over = is_interrupted();
     lock.lock();
-    if (interrupted) return fail(Code::Cancelled, "the start was interrupted");
+    if (is_over) return fail(Code::Cancelled, interrupted);
     changed_.wait_for(lock, glance);
   }
 }
