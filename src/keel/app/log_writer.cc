@@ -8,12 +8,16 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <mutex>
 #include <utility>
 
 #include "keel/base/check.h"
 #include "keel/base/host.h"
 #include "keel/observe/log.h"
+#include "keel/observe/log_record.h"
+#include "keel/observe/log_ring.h"
 
 namespace keel::app {
 namespace {
@@ -87,7 +91,10 @@ class LogWriter::Output {
     if (done == pending_.size()) {
       pending_.clear();
       is_torn_ = false;
-      return 0;
+      if (!is_failing_) return 0;
+      is_failing_ = false;
+      append_lost();
+      return write_out();
     }
     // The rest of a line that has begun in the file is kept, so that the next attempt completes it.
     const std::string_view all = pending_.view();
@@ -96,6 +103,8 @@ class LogWriter::Output {
     const auto lost = std::count(all.begin() + static_cast<std::ptrdiff_t>(kept_end), all.end(), '\n');
     pending_.resize(kept_end);
     pending_.consume(done);
+    if (!is_failing_) say_failing();
+    lost_ += static_cast<std::uint64_t>(lost);
     return static_cast<std::uint64_t>(lost);
   }
 
@@ -111,16 +120,42 @@ class LogWriter::Output {
         pollfd ready{descriptor_, POLLOUT, 0};
         if (::poll(&ready, 1, is_stuck_ ? 0 : patience_ms) <= 0) {
           is_stuck_ = true;
+          error_ = EAGAIN;
           return done;
         }
         is_stuck_ = false;
       }
       const ssize_t n = ::write(descriptor_, pending_.data() + done, bytes);
       if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) return done;
+      if (n <= 0) {
+        error_ = n < 0 ? errno : ENOSPC;
+        return done;
+      }
       done += static_cast<std::size_t>(n);
     }
     return done;
+  }
+  // On standard error, where somebody may see it.
+  void say_failing() {
+    is_failing_ = true;
+    lost_ = 0;
+    pollfd ready{STDERR_FILENO, POLLOUT, 0};
+    if (sink_.to == LogSink::To::Stderr || ::poll(&ready, 1, 0) <= 0) return;
+    std::fprintf(stderr, "log %s: %s: lines are lost and counted until it can be written again\n",
+                 is_path() ? sink_.path.c_str() : "to standard output", std::strerror(error_));
+  }
+  // The first line after a gap says how long the gap was. Through a ring of its own: the others may be full, and they
+  // are this thread's to empty.
+  void append_lost() {
+    if constexpr (log::is_recorded) {
+      log::internal::RingBody own({.bytes = 4096});
+      log::internal::RingBody* const before = std::exchange(log::internal::current_ring, &own);
+      log::Logger("log").warn("lines were lost because the log could not be written",
+                              log::field("lines", std::exchange(lost_, 0)),
+                              log::field("reason", std::strerror(error_)));
+      log::internal::current_ring = before;
+      own.drain([this](const log::Record& record) { append(record); });
+    }
   }
   void close() noexcept {
     if (is_path() && descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
@@ -133,6 +168,9 @@ class LogWriter::Output {
   bool is_file_ = false;
   bool is_torn_ = false;  // pending_ begins inside a line.
   bool is_stuck_ = false;
+  bool is_failing_ = false;  // Since the last write that took everything.
+  int error_ = 0;            // Why.
+  std::uint64_t lost_ = 0;   // Lines, since it began to fail.
 };
 
 struct LogWriter::State {

@@ -8,8 +8,9 @@
 // thread are in order; lines of different threads may be some milliseconds out of order, and each has its time.
 //
 // Errors:   a sink that cannot write (full disk, broken or stuck pipe) never stops anything: its lines are lost and
-// counted,
-//           it is tried again with the next lines, and a line that was half written is completed first.
+//           counted, it is tried again with the next lines, and a line that was half written is completed first. A
+//           line on standard error says that it begins, a line of the log itself how many were lost once it is over.
+//           What is lost makes room in the rings, so nobody waits for a full disk, with log::Overflow::Block neither.
 //           A file that cannot be opened is an error of make(), set_sinks() and reopen().
 // Threads:  flush(), set_sinks(), reopen(), expose() and counts() on any. SIGPIPE must be ignored or blocked.
 // Lifetime: outlives nothing that records; destruction writes what is left and stops.

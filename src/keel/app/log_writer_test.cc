@@ -277,6 +277,63 @@ TEST(LogWriter, a_full_disk_loses_lines_and_counts_them) {
   EXPECT_EQ(writer->counts().records, 10u);
 }
 
+TEST(LogWriter, nobody_waits_for_a_full_disk_with_rings_that_block_neither) {
+  SKIP_WHEN_BARE();
+  log::set_ring_options({.bytes = 4096, .overflow = log::Overflow::Block});
+  LogSink full;
+  full.to = LogSink::To::File;
+  full.path = "/dev/full";
+  const std::uint64_t dropped = log::dropped();
+  testing::internal::CaptureStderr();
+  {
+    auto writer = LogWriter::make(options(Mode::Background, std::move(full))).value();
+    std::thread([] {
+      log::Ring ring;
+      log::Logger log("writer.full");
+      for (int i = 0; i < 5000; ++i) log.info("lost", field("i", i));
+    }).join();
+    writer->flush();
+    EXPECT_EQ(writer->counts().lines_lost, 5000u);
+  }
+  log::set_ring_options({});
+  EXPECT_EQ(log::dropped(), dropped);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "log /dev/full: No space left on device: lines are lost and counted until it can be written again\n");
+}
+
+TEST(LogWriter, says_on_standard_error_that_a_disk_is_full_and_in_the_log_what_was_lost) {
+  SKIP_WHEN_BARE();
+  TemporaryFile file;
+  auto writer = LogWriter::make(options(Mode::Manual, file.sink())).value();
+  log::Logger log("writer.gap");
+  signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  log.info("long", field("text", std::string(2000, 'x')));
+  writer->flush();
+  testing::internal::CaptureStderr();  // Into a file as well: it stays shorter than the log.
+  for (int gap = 0; gap < 2; ++gap) {
+    rlimit tight = before;
+    tight.rlim_cur = file.content().size();
+    setrlimit(RLIMIT_FSIZE, &tight);
+    for (int i = 0; i < 3; ++i) {
+      log.info("line", field("i", i));
+      writer->flush();
+    }
+    setrlimit(RLIMIT_FSIZE, &before);
+    log.info("again");
+    writer->flush();
+  }
+
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(count(said, "\n"), 2u) << "once for each time it begins: " << said;
+  EXPECT_EQ(count(said, "log " + file.path() + ": File too large: lines are lost"), 2u) << said;
+  EXPECT_EQ(count(file.content(), R"("message":"lines were lost because the log could not be written","lines":)"), 2u)
+      << file.content();
+  EXPECT_EQ(count(file.content(), R"("lines":3,"reason":"File too large")"), 2u) << file.content();
+  EXPECT_EQ(count(file.content(), "\"again\""), 2u);
+}
+
 TEST(LogWriter, recovers_and_completes_the_line_that_was_cut) {
   SKIP_WHEN_BARE();
   TemporaryFile file;
@@ -301,14 +358,16 @@ TEST(LogWriter, recovers_and_completes_the_line_that_was_cut) {
   std::istringstream lines(file.content());
   std::string line;
   std::string last;
+  std::string before_last;
   std::size_t whole = 0;
   while (std::getline(lines, line)) {
     EXPECT_TRUE(line.starts_with("{\"time\":") && line.ends_with("}")) << line;
     ++whole;
-    last = line;
+    before_last = std::exchange(last, line);
   }
-  EXPECT_NE(last.find("again"), std::string::npos);
-  EXPECT_EQ(whole + writer->counts().lines_lost, 22u);
+  EXPECT_NE(before_last.find("again"), std::string::npos);
+  EXPECT_NE(last.find("lines were lost"), std::string::npos);
+  EXPECT_EQ(whole + writer->counts().lines_lost, 22u + 1);
 }
 
 TEST(LogWriter, a_stuck_pipe_does_not_stop_anything) {
@@ -336,7 +395,7 @@ TEST(LogWriter, a_stuck_pipe_does_not_stop_anything) {
   got.resize(static_cast<std::size_t>(first + second));
   EXPECT_TRUE(got.ends_with("}\n"));
   EXPECT_EQ(count(got, "\"again\""), 1u);
-  EXPECT_EQ(count(got, "\n") + writer->counts().lines_lost, 201u);
+  EXPECT_EQ(count(got, "\n") + writer->counts().lines_lost, 201u + 1) << "and one that says how many were lost";
   writer.reset();
   ::close(ends[0]);
   ::close(ends[1]);
