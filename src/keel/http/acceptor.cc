@@ -19,7 +19,8 @@ constexpr int waiting_max = 4096;
 
 }  // namespace
 
-Acceptor::Acceptor(Server& server, io::Loop& loop, int listener, std::uint32_t connections_max)
+Acceptor::Acceptor(Server& server, io::Loop& loop, int listener, std::uint32_t connections_max,
+                   std::size_t body_bytes_max)
     : server_(server),
       loop_(loop),
       engine_(loop.engine()),
@@ -28,6 +29,8 @@ Acceptor::Acceptor(Server& server, io::Loop& loop, int listener, std::uint32_t c
       listener_(listener),
       access_log_(server.options_.access_log) {
   accept_.fd = listener;
+  tally.connections_max.set(connections_max);
+  tally.body_bytes_max.set(body_bytes_max);
 }
 
 Acceptor::~Acceptor() {
@@ -57,7 +60,9 @@ void Acceptor::accepted() {
     return;
   }
   if (io::is_exhaustion(-result)) {
-    server_.log_.warn("cannot accept", Error::from_errno("accept", -result));
+    const bool descriptors = result == -EMFILE || result == -ENFILE;
+    (descriptors ? tally.paused_descriptors : tally.paused_memory).add();
+    server_.log_.warn("cannot accept, trying again soon", Error::from_errno("accept", -result));
     loop_.start_timer(retry_, loop_.now() + retry_pause);
     return;
   }
@@ -68,6 +73,7 @@ void Acceptor::accepted() {
 // A refusal would cost as much as an answer: above the limit connections wait in the kernel's queue.
 void Acceptor::stop_for_now() {
   full_ = true;
+  tally.paused_full.add();
   loop_.stop_timer(retry_);
   if (accept_.pending) engine_.cancel(accept_);
   server_.log_.warn("connection limit reached, not accepting", log::field("worker", loop_.index()),
@@ -80,7 +86,10 @@ void Acceptor::resume_with_room() {
   begin();
 }
 
-void Acceptor::change(const Limits& limits, bool access_log, std::uint32_t connections_max) {
+void Acceptor::change(const Limits& limits, bool access_log, std::uint32_t connections_max,
+                      std::size_t body_bytes_max) {
+  tally.connections_max.set(connections_max);
+  tally.body_bytes_max.set(body_bytes_max);
   limits_ = limits;
   access_log_ = access_log;
   connections_max_ = connections_max;

@@ -25,21 +25,21 @@ class Tally {
  public:
   void add(std::uint64_t n = 1) noexcept { set(get() + n); }
   void subtract(std::uint64_t n = 1) noexcept { set(get() - n); }
+  void set(std::uint64_t value) noexcept { value_.store(value, std::memory_order_relaxed); }
   std::uint64_t get() const noexcept { return value_.load(std::memory_order_relaxed); }
 
  private:
-  void set(std::uint64_t value) noexcept { value_.store(value, std::memory_order_relaxed); }
   std::atomic<std::uint64_t> value_{0};
 };
 
 class Acceptor {
  public:
   // `listener` is a listening descriptor of the loop's engine; the Acceptor closes it.
-  Acceptor(Server& server, io::Loop& loop, int listener, std::uint32_t connections_max);
+  Acceptor(Server& server, io::Loop& loop, int listener, std::uint32_t connections_max, std::size_t body_bytes_max);
   ~Acceptor();
 
   void begin();
-  void change(const Limits& limits, bool access_log, std::uint32_t connections_max);
+  void change(const Limits& limits, bool access_log, std::uint32_t connections_max, std::size_t body_bytes_max);
   void begin_drain(Duration grace);
   // Ends every connection as soon as its operations allow.
   void abort_all();
@@ -49,6 +49,8 @@ class Acceptor {
 
   struct {
     Tally connections, accepted, requests, refused, timeouts, aborted;
+    Tally connections_max, paused_full, paused_descriptors, paused_memory;
+    Tally body_bytes, body_bytes_max, bodies_refused, requests_too_big;
   } tally;
 
  private:
@@ -57,6 +59,10 @@ class Acceptor {
   const Router& router() const noexcept { return server_.router_; }
   void accepted();
   void stop_for_now();
+  // Whether so many bytes more of bodies may be held.
+  bool has_room_for(std::uint64_t body_bytes) const noexcept {
+    return tally.body_bytes.get() + body_bytes <= tally.body_bytes_max.get();
+  }
   void resume_with_room();
   void stop_accepting();
   void take_waiting();

@@ -25,6 +25,7 @@ constexpr int requests_per_turn = 64;
 constexpr Duration linger_timeout = 1_s;
 constexpr std::uint32_t linger_bytes_max = 1024 * 1024;
 constexpr std::string_view too_large = "the body is larger than this server accepts";
+constexpr std::string_view no_room = "this server holds as much for bodies as it may";
 constexpr std::string_view continue_line = "HTTP/1.1 100 Continue\r\n\r\n";
 
 char* put(char* at, std::string_view text) noexcept {
@@ -62,7 +63,8 @@ struct Connection::Active {
   Buffer body;
   std::uint64_t body_left = 0;
   std::uint64_t body_max = 0;
-  Instant until;  // Of its body, then of its task.
+  std::size_t body_held = 0;  // Of the acceptor's body_bytes.
+  Instant until;              // Of its body, then of its task.
   ChunkDecoder chunks;
   bool chunked = false;
   struct Run : Start<Response> {
@@ -210,6 +212,8 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view h
     refuse_and_close(Status::ContentTooLarge, too_large);
     return {};
   }
+  const bool is_whole = !has_body || (head.body() == BodyKind::Length && rest.size() >= head.content_length());
+  if (!(at_once && is_whole) && !acceptor_.has_room_for(head.content_length())) return refuse_body();
   if (has_body && head.expect_continue() && rest.empty()) {
     if (!match.is_route) {
       // The answer does not depend on a body that has not been sent: give it, and never read a request out of that
@@ -224,7 +228,7 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view h
     }
     out_.append(continue_line);
   }
-  if (at_once && (!has_body || (head.body() == BodyKind::Length && rest.size() >= head.content_length()))) {
+  if (at_once && is_whole) {
     const auto length = static_cast<std::size_t>(head.content_length());
     request.body_ = rest.substr(0, length);
     Result<Response> answer = [&]() -> Result<Response> {
@@ -270,7 +274,7 @@ std::string_view Connection::feed_body(std::string_view rest) {
   Active& active = *active_;
   if (!active.chunked) {
     const std::size_t part = std::min<std::size_t>(rest.size(), active.body_left);
-    active.body.append(rest.substr(0, part));
+    if (!keep_body(rest.substr(0, part))) return refuse_body();
     active.body_left -= part;
     rest.remove_prefix(part);
     if (active.body_left != 0) return rest;
@@ -288,7 +292,7 @@ std::string_view Connection::feed_body(std::string_view rest) {
         refuse_and_close(Status::ContentTooLarge, too_large);
         return {};
       }
-      active.body.append(step.data);
+      if (!keep_body(step.data)) return refuse_body();
       if (step.state == ChunkState::Need) return rest;
       done = step.state == ChunkState::Done;
     }
@@ -296,6 +300,24 @@ std::string_view Connection::feed_body(std::string_view rest) {
   active.request.body_ = active.body.view();
   run_active();
   return rest;
+}
+
+// False: with this part more is held than may be.
+bool Connection::keep_body(std::string_view part) {
+  Active& active = *active_;
+  active.body.append(part);
+  const std::size_t grown = active.body.capacity() - active.body_held;
+  if (grown == 0) return true;
+  active.body_held += grown;
+  acceptor_.tally.body_bytes.add(grown);
+  return acceptor_.has_room_for(0);
+}
+
+std::string_view Connection::refuse_body() {
+  if (active_ != nullptr) free_active();
+  acceptor_.tally.bodies_refused.add();
+  refuse_and_close(Status::ServiceUnavailable, no_room);
+  return {};
 }
 
 void Connection::run_active() {
@@ -348,13 +370,20 @@ void Connection::task_done() {
   settle();
 }
 
-void Connection::free_active() { free_pooled(std::exchange(active_, nullptr)); }
+void Connection::free_active() {
+  acceptor_.tally.body_bytes.subtract(active_->body_held);
+  free_pooled(std::exchange(active_, nullptr));
+}
 
 // --- what goes out -------------------------------------------------------------------------------------------------
 
 void Connection::respond(const Request& request, const Router::Match& match, Result<Response> result) {
   const log::Logger& log = acceptor_.server_.log_;
   const log::ScopedTrace trace(request.trace_);
+  if (request.arena_->bytes_held() + request.body_.size() > acceptor_.limits().request_bytes_max) [[unlikely]] {
+    acceptor_.tally.requests_too_big.add();
+    result = fail(Code::ResourceExhausted, "the request needs more memory than this server gives to one");
+  }
   if (!result) {
     const Error& error = result.error();
     log.log(log_level(error.code()), "request failed", log::field("method", request.head_->method_text()),

@@ -57,6 +57,8 @@ class Connection final : public Link {
   std::string_view begin_request(RequestHead& head, std::string_view head_bytes, std::string_view rest);
   std::string_view feed_body(std::string_view rest);
   Active& activate(const Request& request, std::string_view head_bytes);
+  bool keep_body(std::string_view part);
+  std::string_view refuse_body();
   void run_active();
   void answer_active(Result<Response> result);
   void task_done();

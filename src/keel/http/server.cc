@@ -13,6 +13,12 @@ namespace {
 
 constexpr std::string_view class_names[5] = {"1xx", "2xx", "3xx", "4xx", "5xx"};
 
+// How often accepting stopped, by why.
+constexpr std::string_view pauses_name = "http_accept_pauses_total";
+constexpr std::string_view pauses_help =
+    "Times that a worker stopped accepting: limit of connections, no descriptors, "
+    "no memory";
+
 // Of one worker, when `parts` workers have a listener.
 std::uint32_t share_of(std::uint32_t connections_max, std::size_t parts) {
   const auto workers = static_cast<std::uint32_t>(parts);
@@ -53,6 +59,23 @@ void Server::Metrics::expose(metrics::Registry& registry, const Server& server) 
   total("http_accepted_total", "Connections accepted", &Stats::accepted);
   total("http_timeouts_total", "Connections on which a time limit was met", &Stats::timeouts);
   total("http_aborted_total", "Connections that ended with an answer unsent", &Stats::aborted);
+  total("http_bodies_refused_total", "Bodies refused because too much memory was held for bodies",
+        &Stats::bodies_refused);
+  total("http_requests_too_big_total", "Requests that needed more memory than one may", &Stats::requests_too_big);
+  const auto pauses = [&](std::string_view reason, std::uint64_t Stats::* field) {
+    functions.push_back(registry.counter(pauses_name, pauses_help, {{"server", name}, {"reason", reason}},
+                                         [&server, field] { return static_cast<double>(server.stats().*field); }));
+  };
+  pauses("limit", &Stats::paused_full);
+  pauses("descriptors", &Stats::paused_descriptors);
+  pauses("memory", &Stats::paused_memory);
+  const auto gauge = [&](std::string_view metric, std::string_view help, std::uint64_t Stats::* field) {
+    functions.push_back(registry.gauge(metric, help, {{"server", name}},
+                                       [&server, field] { return static_cast<double>(server.stats().*field); }));
+  };
+  gauge("http_connections_max", "Connections above which accepting stops", &Stats::connections_max);
+  gauge("http_body_bytes", "Memory held for bodies now", &Stats::body_bytes);
+  gauge("http_body_bytes_max", "Memory that bodies may hold", &Stats::body_bytes_max);
 }
 
 Server::Server(const Router& router, ServerOptions options)
@@ -114,7 +137,8 @@ Result<> Server::listen_on(io::Loop& loop, int parts) {
   // The first listener of port 0 decides the port for all.
   if (address_.port() == 0 && !address_.is_unix()) address_ = loop.engine().local_address(listener);
   const std::uint32_t most = share_of(options_.limits.connections_max, static_cast<std::size_t>(parts));
-  acceptors_.push_back(std::make_unique<Acceptor>(*this, loop, listener, most));
+  acceptors_.push_back(std::make_unique<Acceptor>(*this, loop, listener, most,
+                                                  options_.limits.bodies_bytes_max / static_cast<std::size_t>(parts)));
   open_acceptors_.fetch_add(1, std::memory_order_acq_rel);
   acceptors_.back()->begin();
   return {};
@@ -134,7 +158,8 @@ void Server::on_every_loop(FunctionRef<void(Acceptor&)> f) {
 
 void Server::change(const Limits& limits, bool access_log) {
   const std::uint32_t most = share_of(limits.connections_max, std::max<std::size_t>(acceptors_.size(), 1));
-  on_every_loop([&](Acceptor& acceptor) { acceptor.change(limits, access_log, most); });
+  const std::size_t bodies = limits.bodies_bytes_max / std::max<std::size_t>(acceptors_.size(), 1);
+  on_every_loop([&](Acceptor& acceptor) { acceptor.change(limits, access_log, most, bodies); });
 }
 
 void Server::begin_drain(Duration grace) {
@@ -173,6 +198,14 @@ Server::Stats Server::stats() const noexcept {
     sum.refused += acceptor->tally.refused.get();
     sum.timeouts += acceptor->tally.timeouts.get();
     sum.aborted += acceptor->tally.aborted.get();
+    sum.paused_full += acceptor->tally.paused_full.get();
+    sum.paused_descriptors += acceptor->tally.paused_descriptors.get();
+    sum.paused_memory += acceptor->tally.paused_memory.get();
+    sum.body_bytes += acceptor->tally.body_bytes.get();
+    sum.bodies_refused += acceptor->tally.bodies_refused.get();
+    sum.requests_too_big += acceptor->tally.requests_too_big.get();
+    sum.connections_max += acceptor->tally.connections_max.get();
+    sum.body_bytes_max += acceptor->tally.body_bytes_max.get();
   }
   return sum;
 }

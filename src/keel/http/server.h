@@ -38,8 +38,13 @@ class Acceptor;
 struct Limits {
   HeadLimits head;                             // Bytes and number of header fields: 431; of the target: 414.
   std::size_t body_bytes_max = 1024 * 1024;    // Of a decoded body: 413. Memory per request grows as it arrives.
+  std::size_t bodies_bytes_max = 256u << 20;   // Of all bodies that are held, per server, shared evenly by workers: 503
+                                               // and close, for bodies that begin and for those that grow.
+  std::size_t request_bytes_max = 16u << 20;   // A request's body and arena together: 503 instead of its answer. Looked
+                                               // at when the handler has ended.
   std::size_t pipeline_bytes_max = 64 * 1024;  // Unsent answers of a connection before reading stops.
-  std::uint32_t connections_max = 10'000;      // Per server, shared evenly by workers; above it, accepting stops.
+  std::uint32_t connections_max = 10'000;      // Per server, shared evenly by workers; above it, accepting stops (those
+                                               // accepted in the same turn are still served).
   std::uint32_t requests_per_connection_max = 1'000'000;  // Then Connection: close.
   Duration header_timeout = 10_s;   // From the first byte of a head to its last: 408. Absolute, not per byte.
   Duration body_timeout = 30_s;     // For a whole body: 408.
@@ -92,12 +97,20 @@ class Server {
   void stop();
 
   struct Stats {
-    std::uint64_t connections = 0;  // Open now.
+    std::uint64_t connections = 0;      // Open now.
+    std::uint64_t connections_max = 0;  // And at most.
     std::uint64_t accepted = 0;
     std::uint64_t requests = 0;  // Answered, refused ones included.
     std::uint64_t refused = 0;   // Answered by the parser or a limit.
     std::uint64_t timeouts = 0;
-    std::uint64_t aborted = 0;  // Connections that ended with an answer unsent.
+    std::uint64_t aborted = 0;             // Connections that ended with an answer unsent.
+    std::uint64_t paused_full = 0;         // How often accepting stopped: at the limit of connections,
+    std::uint64_t paused_descriptors = 0;  // because descriptors had run out,
+    std::uint64_t paused_memory = 0;       // because the kernel's memory had run out.
+    std::uint64_t body_bytes = 0;          // Held for bodies now.
+    std::uint64_t body_bytes_max = 0;      // And at most.
+    std::uint64_t bodies_refused = 0;      // Because of bodies_bytes_max.
+    std::uint64_t requests_too_big = 0;    // Because of request_bytes_max.
   };
   // Summed over the workers; each figure is exact once its worker is idle.
   Stats stats() const noexcept;

@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -103,6 +104,11 @@ Response echo(Request& request) { return Response::text(Status::Ok, request.body
 Task<Response> echo_later(Request& request) {
   co_await sleep_for(1_ms);
   co_return Response::text(Status::Ok, request.body());
+}
+Task<Response> hungry_later(Request& request) {
+  request.arena().allocate(300 * 1024);
+  co_await sleep_for(1_ms);
+  co_return Response::text(Status::Ok, "unexpected");
 }
 Response injected(Request&) { return Response::text(Status::Ok, "x").header("X-Name", "a\r\nSet-Cookie: evil=1"); }
 Response throws(Request&) { throw std::runtime_error("secret of the handler"); }
@@ -1026,6 +1032,8 @@ TEST_P(Servers, stop_accepting_at_the_limit_and_go_on_below_it) {
   pass(20_ms);
   EXPECT_EQ(fifth.wire(), "");
   EXPECT_EQ(server_->stats().connections, 4u);
+  EXPECT_EQ(server_->stats().connections_max, 4u);
+  EXPECT_EQ(server_->stats().paused_full, 1u);
 
   close(*peers_[1]);
   ASSERT_TRUE(has_replies(fifth, 1));
@@ -1136,6 +1144,105 @@ TEST_P(Servers, take_new_limits_when_draining_too) {
 
   ASSERT_TRUE(has_replies(one, 1));
   EXPECT_TRUE(until([&] { return server_->is_drained(); }));
+}
+
+// --- Memory and descriptors.
+
+TEST_P(Servers, refuse_bodies_while_as_much_is_held_as_may_be) {
+  Limits limits;
+  limits.bodies_bytes_max = 100 * 1024;
+  start(limits);
+  const std::string body(64 * 1024, 'b');
+  const std::string request = post("/echo-later", body);
+  Peer& first = peer();
+  first.send(request.substr(0, request.size() - 10));
+  ASSERT_TRUE(until([&] { return server_->stats().body_bytes >= 60 * 1024; }));
+
+  const Reply refused = ask_one(request);
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(refused.field("Retry-After"), "1");
+  EXPECT_TRUE(refused.closes());
+  EXPECT_EQ(ask_one(post("/echo", "small")).status, 200) << "what fits is taken";
+  EXPECT_EQ(server_->stats().bodies_refused, 1u);
+
+  first.send(request.substr(request.size() - 10));
+  ASSERT_TRUE(has_replies(first, 1));
+  EXPECT_EQ(first.all()[0].body, body);
+  ASSERT_TRUE(until([&] { return server_->stats().body_bytes == 0; })) << "given back with the answer";
+  EXPECT_EQ(ask_one(request).status, 200);
+  EXPECT_EQ(server_->stats().body_bytes_max, 100u * 1024);
+}
+
+TEST_P(Servers, refuse_a_body_that_grows_beyond_what_may_be_held) {
+  Limits limits;
+  limits.bodies_bytes_max = 100 * 1024;
+  start(limits);
+  const std::string head = "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+  const std::string chunk = "8000\r\n" + std::string(0x8000, 'c') + "\r\n";
+  Peer& first = peer();
+  Peer& second = peer();
+  first.send(head + chunk + chunk);
+  ASSERT_TRUE(until([&] { return server_->stats().body_bytes >= 64 * 1024; }));
+
+  second.send(head + chunk + chunk);
+  ASSERT_TRUE(has_replies(second, 1));
+  EXPECT_EQ(second.all()[0].status, 503);
+  EXPECT_TRUE(second.all()[0].closes());
+
+  first.send("0\r\n\r\n");
+  ASSERT_TRUE(has_replies(first, 1));
+  EXPECT_EQ(first.all()[0].status, 200);
+  EXPECT_EQ(server_->stats().bodies_refused, 1u);
+  // A body that nobody will finish is given back as well.
+  Peer& third = peer();
+  third.send(head + chunk);
+  ASSERT_TRUE(until([&] { return server_->stats().body_bytes != 0; }));
+  close(third);
+  EXPECT_TRUE(until([&] { return server_->stats().body_bytes == 0; }));
+}
+
+TEST_P(Servers, answer_503_when_a_request_needs_too_much_memory) {
+  Limits limits;
+  limits.request_bytes_max = 256 * 1024;
+  router_.get("/hungry", [](Request& request) {
+    request.arena().allocate(300 * 1024);
+    return Response::text(Status::Ok, "unexpected");
+  });
+  router_.get("/hungry-later", &hungry_later);
+  start(limits);
+
+  for (const char* target : {"/hungry", "/hungry-later"}) {
+    const auto list = ask(get(target) + get("/plaintext"));
+    ASSERT_EQ(list.size(), 2u);
+    EXPECT_EQ(list[0].status, 503);
+    EXPECT_EQ(list[0].field("Retry-After"), "1");
+    EXPECT_EQ(list[1].status, 200) << "the connection goes on, and the memory was given back";
+  }
+  EXPECT_EQ(server_->stats().requests_too_big, 2u);
+}
+
+TEST_P(Servers, accept_again_by_themselves_when_descriptors_had_run_out) {
+  if (GetParam() == Which::Sim) GTEST_SKIP() << "the simulation has no descriptors to run out of";
+  // io_uring asks for the limit when the accept begins.
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  const int next = ::dup(0);
+  ::close(next);
+  rlimit tight = before;
+  tight.rlim_cur = static_cast<rlim_t>(next) + 20;
+  setrlimit(RLIMIT_NOFILE, &tight);
+  start();
+  Peer& one = peer();
+  std::vector<int> others;
+  for (int fd; (fd = ::dup(0)) >= 0;) others.push_back(fd);
+  one.send(get("/n/2"));
+
+  EXPECT_TRUE(until([&] { return server_->stats().paused_descriptors >= 2; })) << "it tries again by timer";
+  EXPECT_LE(server_->stats().paused_descriptors, 250u) << "not as fast as it can";
+  EXPECT_EQ(one.wire(), "");
+  for (const int fd : others) ::close(fd);
+  EXPECT_TRUE(has_replies(one, 1));
+  setrlimit(RLIMIT_NOFILE, &before);
 }
 
 // --- Peers that go.
