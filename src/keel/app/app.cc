@@ -117,6 +117,8 @@ http::Limits limits_of(const NetworkSettings& network) {
   limits.head.head_bytes_max = static_cast<std::uint32_t>(from.max_header.bytes);
   limits.head.fields_max = from.max_header_count;
   limits.body_bytes_max = from.max_body.bytes;
+  limits.bodies_bytes_max = from.max_body_memory.bytes;
+  limits.request_bytes_max = from.max_request_memory.bytes;
   limits.pipeline_bytes_max = network.write_buffer_size.bytes;
   limits.connections_max = from.max_connections;
   limits.requests_per_connection_max = from.keep_alive ? from.max_requests_per_connection : 1;
@@ -196,6 +198,8 @@ struct App::Parts {
   std::unique_ptr<ProcessMetrics> process;
   std::mutex pools_mutex;
   std::list<std::pair<std::string, std::unique_ptr<ThreadPool>>> pools;
+  std::vector<metrics::GaugeFunction> pool_metrics;
+  const std::uint64_t descriptors_max = raise_descriptor_limit();
   std::unique_ptr<db::Database> database;
   std::vector<metrics::GaugeFunction> database_metrics;
   const Services* services = nullptr;
@@ -265,6 +269,7 @@ App::~App() {
   parts_->server.reset();
   parts_->admin.reset();
   parts_->database_metrics.clear();
+  parts_->pool_metrics.clear();
   parts_->disk_check = {};
   parts_->log_check = {};
   parts_->database.reset();
@@ -470,6 +475,17 @@ Result<> App::connect_database() {
   total("db_read_budget_exceeded_total", "Reads interrupted on a worker and run again on the pool",
         [](const db::DatabaseStats& s) { return s.budget_exceeded; });
   total("db_snapshots_total", "Read snapshots begun", [](const db::DatabaseStats& s) { return s.snapshots; });
+  const auto gauge = [&](std::string_view name, std::string_view help, auto read) {
+    parts_->database_metrics.push_back(
+        registry_.gauge(name, help, {}, [&database, read] { return static_cast<double>(read(database.stats())); }));
+  };
+  total("db_reads_refused_total", "Reads not run because too many waited for the pool",
+        [](const db::DatabaseStats& s) { return s.pool_refused; });
+  gauge("db_reads_queued", "Reads waiting for the pool now", [](const db::DatabaseStats& s) { return s.pool_queued; });
+  gauge("db_reads_queued_max", "Reads that may wait",
+        [max = db::DatabaseOptions().pool_queued_max](const db::DatabaseStats&) { return max; });
+  gauge("db_writes_queued_max", "Writes that may wait",
+        [max = settings_.database.queue_max](const db::DatabaseStats&) { return max; });
   parts_->database_metrics.push_back(registry_.gauge("db_writes_queued", "Writes waiting now", {}, [&database] {
     return static_cast<double>(database.stats().writer.queued);
   }));
@@ -505,6 +521,7 @@ ThreadPool& App::pool(std::string_view name) {
                              ThreadPoolOptions sized = options;
                              sized.threads = static_cast<int>(pool_size(options.name, usual));
                              *pool = std::make_unique<ThreadPool>(sized);
+                             expose_pool(**pool);
                              return {};
                            },
                            .stop = [pool] { (*pool)->stop(); },
@@ -515,6 +532,39 @@ ThreadPool& App::pool(std::string_view name) {
   ensure(module);
   lock.lock();
   return **find();
+}
+
+void App::expose_pool(const ThreadPool& pool) {
+  const std::lock_guard lock(parts_->pools_mutex);
+  const auto gauge = [&](std::string_view name, std::string_view help, auto read) {
+    parts_->pool_metrics.push_back(registry_.gauge(name, help, {{"pool", pool.name()}},
+                                                   [&pool, read] { return static_cast<double>(read(pool)); }));
+  };
+  gauge("pool_threads", "Threads of the pool", [](const ThreadPool& p) { return p.threads(); });
+  gauge("pool_running", "Jobs that run now", [](const ThreadPool& p) { return p.running(); });
+  gauge("pool_queued", "Jobs that wait now", [](const ThreadPool& p) { return p.queued(); });
+  gauge("pool_queued_max", "Jobs that may wait", [](const ThreadPool& p) { return p.queue_max(); });
+  parts_->pool_metrics.push_back(registry_.counter("pool_refused_total", "Jobs refused because too many waited",
+                                                   {{"pool", pool.name()}},
+                                                   [&pool] { return static_cast<double>(pool.refused()); }));
+}
+
+// What the settings ask for and the system does not give.
+void App::check_limits() {
+  if (parts_->server == nullptr) return;
+  const HttpSettings& http = settings_.network.http;
+  const std::uint64_t workers = static_cast<std::uint64_t>(runtime_->workers());
+  // A worker's engine, listener and database connection; files, admin and what the application opens.
+  const std::uint64_t others = 128 + 16 * workers;
+  if (parts_->descriptors_max < http.max_connections + others) {
+    log_.warn("there are fewer descriptors than network.http.max_connections needs: accepting will pause without them",
+              log::field("limit", parts_->descriptors_max), log::field("max_connections", http.max_connections),
+              log::field("others", others), log::field("remedy", "raise RLIMIT_NOFILE or lower max_connections"));
+  }
+  if (http.max_body_memory.bytes / workers < http.max_body.bytes) {
+    log_.warn("a worker's share of network.http.max_body_memory is below network.http.max_body: such bodies get 503",
+              log::field("share", http.max_body_memory.bytes / workers), log::field("max_body", http.max_body.bytes));
+  }
 }
 
 void App::module(Module module) { parts_->lifecycle.add(std::move(module)); }
@@ -736,6 +786,7 @@ int App::run() {
   }
   const Instant checking = Host::system().now();
   start_health();
+  check_limits();
   const Instant ready = Host::system().now();
   lifecycle.record("health", checking, ready - checking);
   parts_->ready_ns = ready.ns();

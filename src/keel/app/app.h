@@ -138,6 +138,8 @@ class App {
   void add_database();
   void add_admin();
   void start_health();
+  void expose_pool(const ThreadPool& pool);
+  void check_limits();
   void add_service();
   Result<> start_logs();
   Result<> start_workers();

@@ -37,6 +37,10 @@ void write_json(json::Writer& out, const Point& point) {
 http::Response hello(http::Request&) { return http::Response::text(http::Status::Ok, "hello"); }
 http::Response point(http::Request&) { return http::Response::json(http::Status::Ok, Point{7}); }
 http::Response echo(http::Request& request) { return http::Response::text(http::Status::Ok, request.body()); }
+http::Response hungry(http::Request& request) {
+  request.arena().allocate(100'000);
+  return http::Response::text(http::Status::Ok, "unexpected");
+}
 Task<http::Response> slow(http::Request&) {
   co_await sleep_for(150_ms);
   co_return http::Response::text(http::Status::Ok, "slow");
@@ -55,6 +59,19 @@ std::string ask(const Address& to, const std::string& wire) {
   ::close(fd);
   return text;
 }
+// A connection that has sent `wire` and stays open.
+class Open {
+ public:
+  Open(const Address& to, const std::string& wire) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    EXPECT_EQ(::connect(fd_, to.system(), to.system_size()), 0);
+    EXPECT_EQ(::send(fd_, wire.data(), wire.size(), MSG_NOSIGNAL), static_cast<ssize_t>(wire.size()));
+  }
+  Open(const Open&) = delete;
+  ~Open() { ::close(fd_); }
+
+ private:
+  int fd_;
+};
 // An address that nobody listens on.
 Address free_address() {
   Address address = Address::parse("127.0.0.1:0").value();
@@ -104,7 +121,7 @@ class Apps : public testing::Test {
     }
     App app("test", *config);
     http::Router router;
-    router.get("/", hello).get("/point", point).post("/echo", echo).get("/slow", &slow);
+    router.get("/", hello).get("/point", point).post("/echo", echo).get("/slow", &slow).get("/hungry", hungry);
     app.serve(router);
     if (prepare) prepare(app);
     if (!client) return app.run();
@@ -717,6 +734,50 @@ TEST_F(Apps, limit_what_the_settings_say) {
           });
 
   EXPECT_EQ(code, 0);
+}
+
+TEST_F(Apps, bound_memory_as_the_settings_say_and_show_each_bound) {
+  prepare = [](App& app) {
+    app.database();
+    app.pool("images");
+  };
+  const int code = run(
+      {"--network.http.max_body=48KiB", "--network.http.max_body_memory=64KiB",
+       "--network.http.max_request_memory=64KiB", "--network.http.max_connections=77", "--database.queue_max=55",
+       "--database.migrations=", "--database.path=" + folder_ + "/app.db"},
+      [&] {
+        const std::string body(40'000, 'b');
+        const std::string post = "POST /echo HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 40000\r\n\r\n";
+        const Open half(service_, post + body.substr(1));
+        std::string refused;
+        for (int i = 0; i < 1000 && status_of(refused = ask(service_, post + body)) == 200; ++i) ::usleep(1000);
+        EXPECT_EQ(status_of(refused), 503) << "another body is held";
+        EXPECT_NE(refused.find("\r\nRetry-After: 1\r\n"), std::string::npos) << refused;
+        EXPECT_EQ(status_of(ask(service_, get("/hungry"))), 503);
+        const std::string metrics = ask(admin_, get("/metrics"));
+        for (const char* line :
+             {"http_connections_max{server=\"http\"} 77", "http_body_bytes_max{server=\"http\"} 65536",
+              "http_bodies_refused_total{server=\"http\"} 1", "http_requests_too_big_total{server=\"http\"} 1",
+              "http_accept_pauses_total{server=\"http\",reason=\"limit\"} 0",
+              "http_accept_pauses_total{server=\"http\",reason=\"descriptors\"} 0", "db_writes_queued_max 55",
+              "db_reads_queued_max 1024", "pool_queued_max{pool=\"images\"} 10000",
+              "pool_refused_total{pool=\"images\"} 0"}) {
+          EXPECT_NE(metrics.find(std::string("\n") + line + "\n"), std::string::npos) << line << "\n" << metrics;
+        }
+      });
+
+  EXPECT_EQ(code, 0);
+}
+
+TEST_F(Apps, warn_when_there_are_fewer_descriptors_than_connections_may_need) {
+  EXPECT_EQ(run({"--network.http.max_connections=10000000"}, [] {}), 0);
+  EXPECT_NE(log().find(R"("message":"there are fewer descriptors than network.http.max_connections needs)"),
+            std::string::npos)
+      << log();
+
+  std::filesystem::remove(folder_ + "/logs/app.log");
+  EXPECT_EQ(run({"--network.http.max_connections=10"}, [] {}), 0);
+  EXPECT_EQ(log().find("there are fewer descriptors"), std::string::npos);
 }
 
 TEST_F(Apps, close_after_as_many_requests_as_the_settings_say) {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace keel::app {
 namespace {
@@ -60,6 +61,13 @@ double process_descriptors_max() noexcept {
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
   return static_cast<double>(limit.rlim_cur);
+}
+
+std::uint64_t raise_descriptor_limit() noexcept {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  const rlim_t before = std::exchange(limit.rlim_cur, limit.rlim_max);
+  return setrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : before;
 }
 
 double process_start_seconds() noexcept {

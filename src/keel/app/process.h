@@ -10,6 +10,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "keel/observe/metric.h"
@@ -31,6 +32,8 @@ double process_virtual_bytes() noexcept;
 double process_open_descriptors() noexcept;
 // The soft limit.
 double process_descriptors_max() noexcept;
+// Raises the soft limit of descriptors to the hard one; the limit that holds then (getrlimit(2)).
+std::uint64_t raise_descriptor_limit() noexcept;
 // Seconds since 1970.
 double process_start_seconds() noexcept;
 

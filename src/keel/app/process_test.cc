@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "keel/base/host.h"
@@ -24,6 +25,20 @@ TEST(Process, counts_descriptors_exactly) {
   EXPECT_EQ(process_open_descriptors(), before + 1);
   ::close(one);
   EXPECT_EQ(process_open_descriptors(), before);
+}
+
+TEST(Process, the_soft_limit_of_descriptors_is_raised_to_the_hard_one) {
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  rlimit low = before;
+  low.rlim_cur = 64;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+  EXPECT_EQ(process_descriptors_max(), 64);
+
+  EXPECT_EQ(raise_descriptor_limit(), before.rlim_max);
+
+  EXPECT_EQ(process_descriptors_max(), static_cast<double>(before.rlim_max));
+  setrlimit(RLIMIT_NOFILE, &before);
 }
 
 TEST(Process, cpu_time_grows_with_work) {

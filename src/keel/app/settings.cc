@@ -146,6 +146,14 @@ void HttpSettings::fields(config::Schema& v) {
       .reloadable();
   field(v, "max_body", max_body, "a request's body, decoded; above it 413", {ByteSize{0}, ByteSize::mib(1 << 20)})
       .reloadable();
+  field(v, "max_body_memory", max_body_memory,
+        "memory for the bodies of all requests, shared evenly by workers; above it new ones get 503",
+        {ByteSize::kib(64), ByteSize::mib(1 << 20)})
+      .reloadable();
+  field(v, "max_request_memory", max_request_memory,
+        "what parsing and handling one request may take beside its body; above it 503",
+        {ByteSize::kib(64), ByteSize::mib(1 << 20)})
+      .reloadable();
   field(v, "max_header", max_header, "a request's head; above it 431", {ByteSize{256}, ByteSize::mib(1)}).reloadable();
   field(v, "max_header_line", max_header_line, "one header line; above it 431", {ByteSize{128}, ByteSize::mib(1)})
       .reloadable();
@@ -236,6 +244,9 @@ void Settings::check(config::Checks& checks) const {
   };
   check_address("network.http.address", network.http.address);
   check_address("monitoring.metrics.export_address", monitoring.metrics.export_address);
+  if (network.http.max_body_memory < network.http.max_body) {
+    checks.refuse("network.http.max_body_memory", "is below network.http.max_body: no such body would ever be taken");
+  }
   if (database.path.empty()) checks.refuse("database.path", "is empty: expected the name of a file");
 }
 

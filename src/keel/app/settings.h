@@ -116,6 +116,8 @@ struct HttpSettings {
   Duration drain_delay;
   Duration drain_timeout = 30_s;
   ByteSize max_body = ByteSize::mib(1);
+  ByteSize max_body_memory = ByteSize::mib(256);
+  ByteSize max_request_memory = ByteSize::mib(16);
   ByteSize max_header = ByteSize::kib(64);
   ByteSize max_header_line = ByteSize::kib(16);
   ByteSize max_request_line = ByteSize::kib(8);

@@ -34,7 +34,10 @@ void ThreadPool::post(Job& job) noexcept {
 bool ThreadPool::try_post(Job& job) noexcept {
   {
     std::lock_guard lock(mutex_);
-    if (stopping_ || queued_ >= options_.queue_max) return false;
+    if (stopping_ || queued_ >= options_.queue_max) {
+      ++refused_;
+      return false;
+    }
     push(job);
   }
   wake_.notify_one();
@@ -85,6 +88,10 @@ int ThreadPool::running() const noexcept {
 std::uint64_t ThreadPool::executed() const noexcept {
   std::lock_guard lock(mutex_);
   return executed_;
+}
+std::uint64_t ThreadPool::refused() const noexcept {
+  std::lock_guard lock(mutex_);
+  return refused_;
 }
 
 }  // namespace keel

@@ -48,9 +48,11 @@ class ThreadPool final : public Executor {
 
   const std::string& name() const noexcept { return options_.name; }
   int threads() const noexcept { return options_.threads; }
+  std::size_t queue_max() const noexcept { return options_.queue_max; }
   std::size_t queued() const noexcept;      // Jobs that wait.
   int running() const noexcept;             // Jobs that run.
   std::uint64_t executed() const noexcept;  // Jobs that have returned, since the beginning.
+  std::uint64_t refused() const noexcept;   // Jobs that try_post() has refused.
 
  private:
   void push(Job& job) noexcept;
@@ -64,6 +66,7 @@ class ThreadPool final : public Executor {
   std::size_t queued_ = 0;
   int running_ = 0;
   std::uint64_t executed_ = 0;
+  std::uint64_t refused_ = 0;
   bool stopping_ = false;
   std::vector<std::unique_ptr<Thread>> threads_;
 };

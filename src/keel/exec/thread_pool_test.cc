@@ -61,6 +61,8 @@ TEST(ThreadPool, refuses_when_the_queue_is_full_and_tells_what_waits_and_runs) {
   EXPECT_TRUE(pool.try_post(second));
 
   EXPECT_FALSE(pool.try_post(third));
+  EXPECT_EQ(pool.refused(), 1u);
+  EXPECT_EQ(pool.queue_max(), 2u);
   pool.post(forced);
   EXPECT_EQ(pool.queued(), 3u);
   EXPECT_EQ(pool.running(), 1);

@@ -380,7 +380,7 @@ void Connection::free_active() {
 void Connection::respond(const Request& request, const Router::Match& match, Result<Response> result) {
   const log::Logger& log = acceptor_.server_.log_;
   const log::ScopedTrace trace(request.trace_);
-  if (request.arena_->bytes_held() + request.body_.size() > acceptor_.limits().request_bytes_max) [[unlikely]] {
+  if (request.arena_->bytes_held() > acceptor_.limits().request_bytes_max) [[unlikely]] {
     acceptor_.tally.requests_too_big.add();
     result = fail(Code::ResourceExhausted, "the request needs more memory than this server gives to one");
   }

@@ -36,12 +36,12 @@ namespace keel::http {
 class Acceptor;
 
 struct Limits {
-  HeadLimits head;                             // Bytes and number of header fields: 431; of the target: 414.
-  std::size_t body_bytes_max = 1024 * 1024;    // Of a decoded body: 413. Memory per request grows as it arrives.
-  std::size_t bodies_bytes_max = 256u << 20;   // Of all bodies that are held, per server, shared evenly by workers: 503
-                                               // and close, for bodies that begin and for those that grow.
-  std::size_t request_bytes_max = 16u << 20;   // A request's body and arena together: 503 instead of its answer. Looked
-                                               // at when the handler has ended.
+  HeadLimits head;                            // Bytes and number of header fields: 431; of the target: 414.
+  std::size_t body_bytes_max = 1024 * 1024;   // Of a decoded body: 413. Memory per request grows as it arrives.
+  std::size_t bodies_bytes_max = 256u << 20;  // Of all bodies that are held, per server, shared evenly by workers: 503
+                                              // and close, for bodies that begin and for those that grow.
+  std::size_t request_bytes_max = 16u << 20;  // A request's arena, beside its body: 503 instead of its answer. Looked
+                                              // at when the handler has ended.
   std::size_t pipeline_bytes_max = 64 * 1024;  // Unsent answers of a connection before reading stops.
   std::uint32_t connections_max = 10'000;      // Per server, shared evenly by workers; above it, accepting stops (those
                                                // accepted in the same turn are still served).

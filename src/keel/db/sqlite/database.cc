@@ -75,12 +75,16 @@ struct Database::State {
   std::vector<std::unique_ptr<Connection>> pool_connections;  // Free ones.
   std::uint64_t pool_reads = 0;
   std::size_t executor_reads = 0;  // Posted to the executor and not ended.
+  std::uint64_t executor_refused = 0;
 };
 
 bool Database::State::post_read(Job& job) noexcept {
   if (pool != nullptr) return pool->try_post(job);
   std::lock_guard lock(mutex);
-  if (executor_reads >= options.pool_queued_max) return false;
+  if (executor_reads >= options.pool_queued_max) {
+    ++executor_refused;
+    return false;
+  }
   ++executor_reads;
   options.executor->post(job);
   return true;
@@ -388,6 +392,7 @@ DatabaseStats Database::stats() const {
     std::lock_guard lock(state_->mutex);
     stats.pool_reads = state_->pool_reads;
     stats.pool_queued = state_->executor_reads;
+    stats.pool_refused = state_->executor_refused;
     stats.readers = static_cast<int>(state_->readers.size());
     for (const State::OwnedReader& owned : state_->readers) {
       stats.loop_reads += owned.reader->reads.value();
@@ -397,7 +402,10 @@ DatabaseStats Database::stats() const {
       stats.snapshots_renewed += owned.reader->snapshots_renewed.value();
     }
   }
-  if (state_->pool != nullptr) stats.pool_queued = state_->pool->queued();
+  if (state_->pool != nullptr) {
+    stats.pool_queued = state_->pool->queued();
+    stats.pool_refused = state_->pool->refused();
+  }
   stats.writer = state_->writer->stats();
   return stats;
 }

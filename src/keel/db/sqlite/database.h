@@ -77,6 +77,7 @@ struct DatabaseStats {
   std::uint64_t snapshots = 0;          // Begun by loops.
   std::uint64_t snapshots_renewed = 0;  // Of these: because of a commit within the turn.
   std::size_t pool_queued = 0;          // Waiting for the pool now.
+  std::uint64_t pool_refused = 0;       // Not run because too many waited for it.
   int readers = 0;                      // Connections of loops and threads.
   sqlite::WriterStats writer;
 };

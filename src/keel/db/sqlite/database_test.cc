@@ -271,6 +271,7 @@ TEST_F(SqliteDatabase, a_full_pool_refuses) {
   auto nothing = [](const Row&) {};
 
   EXPECT_EQ(loop.run(database->query(LONG_COUNT, nothing)).error().code(), Code::ResourceExhausted);
+  EXPECT_EQ(database->stats().pool_refused, 1u);
 }
 
 TEST_F(SqliteDatabase, a_read_on_the_pool_ends_with_its_deadline) {
