@@ -716,6 +716,19 @@ TEST_F(ContainersDeathTest, abort_with_the_name_when_get_asks_for_what_is_not_th
   EXPECT_DEATH(services.get<Limit>(), "what get\\(\\) asks for is provided, and made: .*Limit");
 }
 
+TEST_F(ContainersDeathTest, abort_when_a_scope_is_given_what_was_not_announced_or_twice) {
+  Container container;
+  container.given<Visitor>().singleton<Token>();
+  Services services = container.build().value();
+  Arena memory;
+  Services::Scope scope = services.scope(memory);
+  Visitor ada{"Ada"};
+  scope.give(ada);
+
+  EXPECT_DEATH(scope.give(ada), "a scope is given each of its objects once");
+  EXPECT_DEATH(scope.give(services.get<Token>()), "announced by Container::given");
+}
+
 // The graph.
 
 TEST_F(Containers, show_the_graph_as_a_tree) {
