@@ -106,8 +106,8 @@ class Apps : public testing::Test {
 
   // Runs an App with `flags` and calls `client` on another thread; then SIGTERM. The exit code.
   int run(std::vector<std::string> flags, Function<void()> client) {
-    service_ = free_address();
-    admin_ = free_address();
+    service_ = told != nullptr ? Address() : free_address();
+    admin_ = told != nullptr ? Address() : free_address();
     flags.insert(flags.begin(), {"--network.http.port=" + std::to_string(service_.port()), "--network.workers=1",
                                  "--monitoring.metrics.export_port=" + std::to_string(admin_.port()),
                                  "--logging.sinks=[{type: file, path: '" + folder_ + "/logs/app.log'}]"});
@@ -126,8 +126,9 @@ class Apps : public testing::Test {
     if (prepare) prepare(app);
     if (!client) return app.run();
     std::thread other([&] {
-      // The admin listener is the last to start.
-      const bool has_admin = (*config)->monitoring.enabled;
+      if (told != nullptr) service_ = said_address();
+      // Readiness is the last thing to come.
+      const bool has_admin = told == nullptr && (*config)->monitoring.enabled;
       const std::string probe = get(has_admin ? "/readyz" : "/");
       for (int i = 0; i < 1000 && status_of(ask(has_admin ? admin_ : service_, probe)) != 200; ++i) ::usleep(1000);
       client();
@@ -136,6 +137,15 @@ class Apps : public testing::Test {
     const int code = app.run();
     other.join();
     return code;
+  }
+  // Where the supervisor is told that we serve.
+  Address said_address() {
+    const std::string said = "READY=1\nSTATUS=serving on ";
+    std::string one;
+    do {
+      one = told->next();
+    } while (!one.empty() && !one.starts_with(said));
+    return one.empty() ? Address() : Address::parse(one.substr(said.size())).value();
   }
   std::string log(const std::string& name = "app.log") {
     std::ostringstream text;
@@ -147,6 +157,8 @@ class Apps : public testing::Test {
   Address service_;
   Address admin_;
   Function<void(App&)> prepare;  // What main does beside serve().
+  // Then ports are the system's choice: over many runs somebody else takes what was free a moment ago.
+  Supervisor* told = nullptr;
 };
 
 TEST_F(Apps, serve_until_a_signal_and_give_0) {
@@ -406,6 +418,8 @@ TEST_F(Apps, start_and_stop_a_thousand_times_without_holding_more) {
 #else
   constexpr bool is_sanitized = false;
 #endif
+  Supervisor supervisor(true);
+  told = &supervisor;
   prepare = [](App& app) {
     app.database();
     app.pool("images");
