@@ -3,15 +3,23 @@
 import json
 import socket
 import subprocess
+import tempfile
 import threading
 
-from lab import statistics
+from lab import measure, start, statistics
 
 GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 BAD_STATUS = b"HTTP/1.1 500 OK\r\nContent-Length: 2\r\n\r\nok"
 LONGER = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\noky"
 SHORTER = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\no"
 SURPLUS = GOOD + b"!"
+START = """start of a
+  phase    at ms    took ms  on       waited for
+  pool a    0.50       1.25  start-1
+  http      2.00       0.10  start-2  pool a (0.25 ms)
+  total                3.00
+a is ready (3.0 ms)
+"""
 
 
 def serve(listener, answers):
@@ -46,6 +54,15 @@ def client_against(build, answers, *options):
     return done.returncode, kinds, result["requests"]
 
 
+def is_invalid(program):
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            start.one(program, folder, 7)
+        except measure.Invalid:
+            return True
+    return False
+
+
 def checks(build):
     values = [5, 1, 12, 3, 8, 2, 11, 4, 10, 6, 9, 7]
     low, high, covered = statistics.interval(values)
@@ -67,6 +84,10 @@ def checks(build):
     yield "surplus bytes are an error, numbered", client_against(build, [SURPLUS], *number)[:2] == (1, ["length"])
     yield "a closed connection is an error", client_against(build, [GOOD, GOOD, None])[:2] == (1, ["closed"])
     yield "a closed connection is an error, numbered", client_against(build, [GOOD, None], *number)[:2] == (1, ["closed"])
+
+    yield "the table of a start is read", start.phases(START) == {"pool a": (0.5, 1.25), "http": (2, 0.1), "total": (0, 3)}
+    yield "a start that never comes is noticed", is_invalid("/bin/true")
+    yield "a start that says nothing of what it was made of is noticed", is_invalid("/bin/echo")
 
 
 def run(build):
