@@ -393,6 +393,7 @@ void App::reload() {
       }
     }
     log_.info("configuration reloaded", log::field("different", changes->size()));
+    if (!changes->empty() && settings_.monitoring.enabled) watch_disks();
   } else {
     const std::string problems = changes.error().describe();
     for (std::size_t begin = 0; begin <= problems.size();) {
@@ -670,18 +671,25 @@ void App::add_service() {
 // Once everything has started; waits for the first results, so that what is said to be ready is.
 void App::start_health() {
   if (!settings_.monitoring.enabled) return;
+  watch_disks();
   const HealthSettings& from = settings_.monitoring.health;
+  health_.start(from.check_interval);
+  health_.wait_checked(from.check_timeout);
+}
+
+void App::watch_disks() {
+  const Settings& now = settings();
   std::vector<std::string> folders;
   const auto add_folder_of = [&folders](const std::string& file) {
     folders.push_back(std::filesystem::absolute(file).parent_path().string());
   };
-  if (parts_->database != nullptr) add_folder_of(settings_.database.path);
-  for (const SinkSettings& sink : settings_.logging.sinks) {
-    if (sink.type == SinkType::File && settings_.logging.enabled) add_folder_of(sink.path);
+  if (parts_->database != nullptr) add_folder_of(now.database.path);
+  for (const SinkSettings& sink : now.logging.sinks) {
+    if (sink.type == SinkType::File && now.logging.enabled) add_folder_of(sink.path);
   }
+  const HealthSettings& from = now.monitoring.health;
+  parts_->disk_check = {};  // Its name is used once.
   parts_->disk_check = check_disk_space(health_, std::move(folders), from.disk_free_min, from.check_timeout);
-  health_.start(from.check_interval);
-  health_.wait_checked(from.check_timeout);
 }
 
 http::Response App::start_page(http::Request& request) const {

@@ -138,6 +138,7 @@ class App {
   void add_database();
   void add_admin();
   void start_health();
+  void watch_disks();
   void expose_pool(const ThreadPool& pool);
   void check_limits();
   void add_service();

@@ -633,6 +633,25 @@ TEST_F(Reloads, change_the_log_level_and_the_sinks) {
   EXPECT_EQ(occurrences(log("second.log"), R"("message":"stopped")"), 0);
 }
 
+TEST_F(Reloads, watch_the_disks_of_what_is_in_force) {
+  const int code = run_file(sinks(), [&] {
+    const std::string enough = ask(admin_, get("/readyz"));
+    EXPECT_EQ(enough.find(R"("status":"degraded")"), std::string::npos) << enough;
+
+    reload(sinks("inherit", "second.log") + "monitoring: {health: {disk_free_min: 900000GiB}}\n");
+
+    std::string scarce;
+    for (int i = 0; i < 3000 && scarce.find(R"("status":"degraded")") == std::string::npos; ++i) {
+      ::usleep(1000);
+      scarce = ask(admin_, get("/readyz"));
+    }
+    EXPECT_EQ(status_of(scarce), 200);
+    EXPECT_NE(scarce.find(R"("name":"disk space","status":"degraded")"), std::string::npos) << scarce;
+  });
+
+  EXPECT_EQ(code, 0);
+}
+
 TEST_F(Reloads, change_how_long_a_drain_may_take) {
   std::string answer = "none yet";
   std::thread asking;

@@ -192,7 +192,8 @@ void HealthSettings::fields(config::Schema& v) {
   field(v, "check_timeout_sec", check_timeout, "a check without an answer for so long has failed", {1_ms, 1_h});
   field(v, "worker_timeout_sec", worker_timeout, "a worker whose loop stands still for so long fails /healthz",
         {10_ms, 1_h});
-  field(v, "disk_free_min", disk_free_min, "with less space than this for data or logs the service is degraded");
+  field(v, "disk_free_min", disk_free_min, "with less space than this for data or logs the service is degraded")
+      .reloadable();
 }
 
 void MonitoringSettings::fields(config::Schema& v) {

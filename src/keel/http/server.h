@@ -36,12 +36,12 @@ namespace keel::http {
 class Acceptor;
 
 struct Limits {
-  HeadLimits head;                            // Bytes and number of header fields: 431; of the target: 414.
-  std::size_t body_bytes_max = 1024 * 1024;   // Of a decoded body: 413. Memory per request grows as it arrives.
-  std::size_t bodies_bytes_max = 256u << 20;  // Of all bodies that are held, per server, shared evenly by workers: 503
-                                              // and close, for bodies that begin and for those that grow.
-  std::size_t request_bytes_max = 16u << 20;  // A request's arena, beside its body: 503 instead of its answer. Looked
-                                              // at when the handler has ended.
+  HeadLimits head;                             // Bytes and number of header fields: 431; of the target: 414.
+  std::size_t body_bytes_max = 1024 * 1024;    // Of a decoded body: 413. Memory per request grows as it arrives.
+  std::size_t bodies_bytes_max = 256u << 20;   // Of all bodies that are held, per server, shared evenly by workers: 503
+                                               // and close, for bodies that begin and for those that grow.
+  std::size_t request_bytes_max = 16u << 20;   // A request's arena, beside its body: 503 instead of its answer. Looked
+                                               // at when the handler has ended.
   std::size_t pipeline_bytes_max = 64 * 1024;  // Unsent answers of a connection before reading stops.
   std::uint32_t connections_max = 10'000;      // Per server, shared evenly by workers; above it, accepting stops (those
                                                // accepted in the same turn are still served).
@@ -80,9 +80,10 @@ class Server {
   // Where it listens, with the port the system chose for port 0.
   const Address& address() const noexcept { return address_; }
 
-  // From now on: for connections and requests that begin after it, on every worker before this returns. A request in
-  // progress, its head included, ends under the limits it began with; a time that is running may run out by the old
-  // or the new limit. Fewer connections than are open: accepting stops until so many have ended. After start().
+  // From now on, on every worker before this returns: for connections and requests that begin after it. A request in
+  // progress, its head included, ends under the sizes and the deadline it began with; the bounds of memory
+  // (bodies_bytes_max, request_bytes_max) hold at once, and a time that is running may run out by the old or the new
+  // limit. Fewer connections than are open: accepting stops until so many have ended. After start().
   void change(const Limits& limits, bool access_log);
 
   // Begins to drain, on every worker: connections that are waiting to be accepted are still taken, then listeners
