@@ -468,7 +468,10 @@ std::vector<Phase> Lifecycle::phases() const {
     }
     phases.push_back(std::move(phase));
   }
-  std::ranges::stable_sort(phases, {}, &Phase::began);
+  // Each after those that began with it. Not stable_sort: the library's own uses what Clang calls deprecated.
+  for (auto at = phases.begin(); at != phases.end(); ++at) {
+    std::rotate(std::ranges::upper_bound(phases.begin(), at, at->began, {}, &Phase::began), at, at + 1);
+  }
   return phases;
 }
 
