@@ -213,7 +213,7 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view h
     return {};
   }
   const bool is_whole = !has_body || (head.body() == BodyKind::Length && rest.size() >= head.content_length());
-  if (!(at_once && is_whole) && !acceptor_.has_room_for(head.content_length())) return refuse_body();
+  if (has_body && !(at_once && is_whole) && !acceptor_.has_room_for(head.content_length())) return refuse_body();
   if (has_body && head.expect_continue() && rest.empty()) {
     if (!match.is_route) {
       // The answer does not depend on a body that has not been sent: give it, and never read a request out of that

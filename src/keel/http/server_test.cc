@@ -1164,6 +1164,11 @@ TEST_P(Servers, refuse_bodies_while_as_much_is_held_as_may_be) {
   EXPECT_TRUE(refused.closes());
   EXPECT_EQ(ask_one(post("/echo", "small")).status, 200) << "what fits is taken";
   EXPECT_EQ(server_->stats().bodies_refused, 1u);
+  Limits less = limits;
+  less.bodies_bytes_max = 1024;
+  server_->change(less, true);
+  EXPECT_EQ(ask_one(get("/later")).status, 200) << "what has no body needs no room for one";
+  server_->change(limits, true);
 
   first.send(request.substr(request.size() - 10));
   ASSERT_TRUE(has_replies(first, 1));
