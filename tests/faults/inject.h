@@ -15,7 +15,8 @@ enum fault_call {
   FAULT_WRITE,  /* pwrite, and ftruncate: how SQLite changes a file */
   FAULT_ACCEPT, /* accept4 */
   FAULT_SEND,   /* send, sendmsg; error 0: only one byte is taken */
-  FAULT_MALLOC, /* malloc, calloc, realloc, aligned_alloc, posix_memalign, and so operator new */
+  FAULT_MALLOC, /* malloc, calloc, realloc, aligned_alloc, posix_memalign, and so operator new;
+                   not of the main thread */
   FAULT_CALLS
 };
 

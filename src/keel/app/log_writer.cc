@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstring>
 #include <mutex>
+#include <new>
 #include <utility>
 
 #include "keel/base/check.h"
@@ -70,8 +71,17 @@ class LogWriter::Output {
   }
   bool is_path() const noexcept { return sink_.to == LogSink::To::File; }
 
-  void append(const log::Record& record) {
-    if (record.level() >= sink_.level) formatter_.append(pending_, record);
+  // Returns the number of lines lost, because there was no memory.
+  std::uint64_t append(const log::Record& record) {
+    if (record.level() < sink_.level) return 0;
+    const std::size_t before = pending_.size();
+    try {
+      formatter_.append(pending_, record);
+      return 0;
+    } catch (const std::bad_alloc&) {
+      pending_.resize(before);
+      return 1;
+    }
   }
   std::size_t waiting_bytes() const noexcept { return pending_.size(); }
   std::uint64_t waiting_lines() const {
@@ -181,7 +191,7 @@ struct LogWriter::State {
   std::size_t turn() {
     const std::size_t records = reader.drain([this](const log::Record& record) {
       for (Output& output : outputs) {
-        output.append(record);
+        lose(output.append(record));
         if (output.waiting_bytes() >= options.batch_bytes) lose(output.write_out());
       }
     });

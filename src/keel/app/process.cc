@@ -45,10 +45,10 @@ double process_cpu_seconds() noexcept {
          static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
 }
 
-double process_virtual_bytes() noexcept { return number_at(read_file("/proc/self/statm"), 0) * page_bytes(); }
-double process_resident_bytes() noexcept { return number_at(read_file("/proc/self/statm"), 1) * page_bytes(); }
+double process_virtual_bytes() { return number_at(read_file("/proc/self/statm"), 0) * page_bytes(); }
+double process_resident_bytes() { return number_at(read_file("/proc/self/statm"), 1) * page_bytes(); }
 
-double process_open_descriptors() noexcept {
+double process_open_descriptors() {
   DIR* const directory = opendir("/proc/self/fd");
   if (directory == nullptr) return 0;
   int count = -1;  // The directory itself is open too.
@@ -70,7 +70,7 @@ std::uint64_t raise_descriptor_limit() noexcept {
   return setrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : before;
 }
 
-double process_start_seconds() noexcept {
+double process_start_seconds() {
   // The command's name, in parentheses, may hold anything; field 22 is counted from behind it.
   const std::string stat = read_file("/proc/self/stat");
   const std::size_t behind_name = stat.rfind(')');

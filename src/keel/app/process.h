@@ -27,14 +27,14 @@ class ProcessMetrics {
 
 // User and system time of all threads.
 double process_cpu_seconds() noexcept;
-double process_resident_bytes() noexcept;
-double process_virtual_bytes() noexcept;
-double process_open_descriptors() noexcept;
+double process_resident_bytes();
+double process_virtual_bytes();
+double process_open_descriptors();
 // The soft limit.
 double process_descriptors_max() noexcept;
 // Raises the soft limit of descriptors to the hard one; the limit that holds then (getrlimit(2)).
 std::uint64_t raise_descriptor_limit() noexcept;
 // Seconds since 1970.
-double process_start_seconds() noexcept;
+double process_start_seconds();
 
 }  // namespace keel::app

@@ -13,7 +13,7 @@ Arena::Arena(Arena&& other) noexcept
       block_(std::exchange(other.block_, nullptr)),
       held_(std::exchange(other.held_, 0)) {}
 
-void* Arena::allocate_slow(std::size_t bytes, std::size_t alignment) noexcept {
+void* Arena::allocate_slow(std::size_t bytes, std::size_t alignment) {
   const std::size_t wanted = std::max(block_bytes, bytes + sizeof(Block) + alignment);
   const std::size_t size = pool_block_size(wanted);
   auto* block = static_cast<Block*>(pool_allocate(size));
@@ -28,7 +28,7 @@ void* Arena::allocate_slow(std::size_t bytes, std::size_t alignment) noexcept {
   return reinterpret_cast<void*>(at);
 }
 
-void* Arena::extend(void* last, std::size_t old_bytes, std::size_t new_bytes) noexcept {
+void* Arena::extend(void* last, std::size_t old_bytes, std::size_t new_bytes) {
   const auto at = reinterpret_cast<std::uintptr_t>(last);
   if (at + old_bytes == next_ && at + new_bytes <= end_) {
     next_ = at + new_bytes;

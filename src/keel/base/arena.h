@@ -25,8 +25,8 @@ class Arena {
   Arena& operator=(Arena&&) = delete;
   ~Arena() { release(); }
 
-  // `bytes` of memory aligned to `alignment` (a power of two, at most 16). Never null.
-  void* allocate(std::size_t bytes, std::size_t alignment = 8) noexcept {
+  // `bytes` of memory aligned to `alignment` (a power of two, at most 16). Never null: throws std::bad_alloc.
+  void* allocate(std::size_t bytes, std::size_t alignment = 8) {
     const std::uintptr_t at = (next_ + alignment - 1) & ~(alignment - 1);
     if (at + bytes > end_ || next_ == 0) [[unlikely]]
       return allocate_slow(bytes, alignment);
@@ -34,18 +34,18 @@ class Arena {
     return reinterpret_cast<void*>(at);
   }
   template <class T>
-  std::span<T> array(std::size_t count) noexcept {
+  std::span<T> array(std::size_t count) {
     static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 16);
     return {static_cast<T*>(allocate(count * sizeof(T), alignof(T))), count};
   }
-  std::string_view copy(std::string_view text) noexcept {
+  std::string_view copy(std::string_view text) {
     if (text.empty()) return {};
     auto* to = static_cast<char*>(allocate(text.size(), 1));
     std::memcpy(to, text.data(), text.size());
     return {to, text.size()};
   }
   // Grows the block that was allocated last, in place when it fits, else by copying.
-  void* extend(void* last, std::size_t old_bytes, std::size_t new_bytes) noexcept;
+  void* extend(void* last, std::size_t old_bytes, std::size_t new_bytes);
 
   void rewind() noexcept;   // Forgets all; keeps one block for the next user.
   void release() noexcept;  // Forgets all; gives every block back.
@@ -57,7 +57,7 @@ class Arena {
     std::size_t bytes;
   };
   static constexpr std::size_t block_bytes = 4096;
-  void* allocate_slow(std::size_t bytes, std::size_t alignment) noexcept;
+  void* allocate_slow(std::size_t bytes, std::size_t alignment);
 
   std::uintptr_t next_ = 0;
   std::uintptr_t end_ = 0;

@@ -3,6 +3,7 @@
 // Used for response bodies, heads that arrive in pieces and everything that is written before it is sent.
 //
 // Ownership: owns its block; move-only. Views into it die when it grows.
+// Errors:    growing throws std::bad_alloc, and what was written stays.
 // Threads:   one at a time; may be destroyed on another thread than it was made.
 // Cost:      appending is a compare and a copy; growth doubles; no heap in steady state up to 64 KiB.
 

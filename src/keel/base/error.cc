@@ -1,10 +1,11 @@
 #include "keel/base/error.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-
-#include "keel/base/check.h"
+#include <exception>
+#include <new>
 
 namespace keel {
 namespace {
@@ -27,15 +28,6 @@ constexpr Row rows[code_count] = {
 };
 
 const Row& row(Code code) noexcept { return rows[static_cast<int>(code) % code_count]; }
-
-char* copy_text(std::string_view first, std::string_view second) {
-  auto* text = static_cast<char*>(std::malloc(first.size() + second.size() + 1));
-  KEEL_CHECK(text != nullptr, "there is memory for an error message");
-  std::memcpy(text, first.data(), first.size());
-  if (!second.empty()) std::memcpy(text + first.size(), second.data(), second.size());
-  text[first.size() + second.size()] = '\0';
-  return text;
-}
 
 Code code_of(int number) noexcept {
   switch (number) {
@@ -101,7 +93,30 @@ std::string_view to_string(Code code) noexcept { return row(code).name; }
 int http_status(Code code) noexcept { return row(code).status; }
 Level log_level(Code code) noexcept { return row(code).level; }
 
-Error Error::text(Code code, std::string_view message) { return Error(code, 0, copy_text(message, {}), true); }
+// "context: text", or only the text.
+Error Error::made(Code code, int number, std::string_view context, std::string_view text) noexcept {
+  const std::string_view between = context.empty() ? "" : ": ";
+  auto* const all = static_cast<char*>(std::malloc(context.size() + between.size() + text.size() + 1));
+  if (all == nullptr) return Error(code, number, "what went wrong was lost: out of memory", false);
+  char* at = all;
+  for (const std::string_view part : {context, between, text}) at = std::copy(part.begin(), part.end(), at);
+  *at = '\0';
+  return Error(code, number, all, true);
+}
+
+Error Error::text(Code code, std::string_view message) noexcept { return made(code, 0, {}, message); }
+
+Error Error::from_exception() noexcept {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return Error(Code::ResourceExhausted, "out of memory");
+  } catch (const std::exception& exception) {
+    return made(Code::Internal, 0, "exception", exception.what());
+  } catch (...) {
+    return Error(Code::Internal, "exception of an unknown type");
+  }
+}
 
 Error Error::from_errno(const char* what, int number) noexcept { return Error(code_of(number), number, what, false); }
 
@@ -120,11 +135,8 @@ std::string Error::describe() const {
   return text;
 }
 
-Error&& Error::because(std::string_view context) && {
-  std::string front(context);
-  front += ": ";
-  const char* text = copy_text(front, message());
-  *this = Error(code(), errno_value(), text, true);
+Error&& Error::because(std::string_view context) && noexcept {
+  *this = made(code(), errno_value(), context, message());
   return std::move(*this);
 }
 
@@ -133,9 +145,9 @@ Error&& Error::as(Code code) && noexcept {
   return std::move(*this);
 }
 
-Error Error::clone() const {
+Error Error::clone() const noexcept {
   if ((word_ & owned_bit) == 0) return Error(code(), errno_value(), pointer(), false);
-  return Error(code(), errno_value(), copy_text(message(), {}), true);
+  return made(code(), errno_value(), {}, message());
 }
 
 void Error::free_text() noexcept { std::free(const_cast<char*>(pointer())); }

@@ -62,7 +62,10 @@ class [[nodiscard]] Error {
   ~Error() { release(); }
 
   // An Error with a message of its own (copied: one allocation).
-  static Error text(Code code, std::string_view message);
+  // Without memory the message is lost and the code stays.
+  static Error text(Code code, std::string_view message) noexcept;
+  // In a catch block: std::bad_alloc is ResourceExhausted, everything else Internal with its what().
+  static Error from_exception() noexcept;
   // The code that fits `number` (ENOENT is NotFound, EAGAIN Unavailable, …), with `number` kept.
   // `what` is a literal, usually the system call. Does not allocate.
   static Error from_errno(const char* what, int number) noexcept;
@@ -76,13 +79,14 @@ class [[nodiscard]] Error {
   std::string describe() const;
 
   // Adds a line of context in front: because("reading config") gives "reading config: …". Code and errno stay.
-  Error&& because(std::string_view context) &&;
+  Error&& because(std::string_view context) && noexcept;
   // The same error with another code for the caller.
   Error&& as(Code code) && noexcept;
-  Error clone() const;
+  Error clone() const noexcept;
 
  private:
   static constexpr std::uint64_t owned_bit = 0x80;
+  static Error made(Code code, int number, std::string_view context, std::string_view text) noexcept;
   // Bits 0-4 code, 7 owned, 8-15 errno, 16-63 the text's address (user addresses have 48 bits).
   Error(Code code, int number, const char* text, bool owned) noexcept
       : word_(reinterpret_cast<std::uintptr_t>(text) << 16 | static_cast<std::uint64_t>(number & 0xff) << 8 |

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <new>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -103,6 +105,22 @@ TEST(Error, gives_every_code_a_name_a_status_and_a_level) {
   EXPECT_EQ(http_status(Code::InvalidArgument), 400);
   EXPECT_EQ(http_status(Code::ResourceExhausted), 503);
   EXPECT_EQ(log_level(Code::Internal), Level::Error);
+}
+
+TEST(Error, of_an_exception_says_what_it_was_and_whether_to_come_again) {
+  const auto of = [](auto&& thrown) {
+    try {
+      throw thrown;
+    } catch (...) {
+      return Error::from_exception();
+    }
+  };
+
+  EXPECT_EQ(of(std::runtime_error("broken")).describe(), "exception: broken");
+  EXPECT_EQ(of(std::runtime_error("broken")).code(), Code::Internal);
+  EXPECT_EQ(of(5).code(), Code::Internal);
+  EXPECT_EQ(of(std::bad_alloc()).code(), Code::ResourceExhausted);
+  EXPECT_EQ(of(std::bad_alloc()).describe(), "out of memory");
 }
 
 }  // namespace

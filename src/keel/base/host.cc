@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "keel/base/check.h"
+#include "keel/base/pool.h"
 
 namespace keel {
 namespace {
@@ -20,7 +21,11 @@ class SystemThread final : public Thread {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    thread_ = std::thread([body = std::move(body)] { body(); });
+    thread_ = std::thread([body = std::move(body)] {
+      // Now, and not when memory may be short: glibc ends the process when it cannot note that the lists have an end.
+      pool_trim();
+      body();
+    });
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     char shown[16] = {};  // The system refuses longer names.
     std::strncpy(shown, name, sizeof shown - 1);

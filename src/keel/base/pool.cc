@@ -2,9 +2,8 @@
 
 #include <bit>
 #include <cstdlib>
+#include <new>
 #include <utility>
-
-#include "keel/base/check.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define KEEL_POOL_BYPASS 1
@@ -47,9 +46,10 @@ int class_of(std::size_t bytes) noexcept {
   return std::countr_zero(rounded) - std::countr_zero(pool_block_min);
 }
 
-void* from_heap(std::size_t bytes) noexcept {
+void* from_heap(std::size_t bytes) {
   void* block = std::malloc(bytes);
-  KEEL_CHECK(block != nullptr, "there is memory for a block");
+  if (block == nullptr) [[unlikely]]
+    throw std::bad_alloc();
   return block;
 }
 
@@ -59,7 +59,7 @@ std::size_t pool_block_size(std::size_t bytes) noexcept {
   return bytes > pool_block_max ? bytes : pool_block_min << class_of(bytes);
 }
 
-void* pool_allocate(std::size_t bytes) noexcept {
+void* pool_allocate(std::size_t bytes) {
   if (KEEL_POOL_BYPASS || bytes > pool_block_max) return from_heap(pool_block_size(bytes));
   const int i = class_of(bytes);
   Free* block = lists.head[i];

@@ -5,7 +5,7 @@
 // buffers come from here, which is why the request path does not reach the heap in steady state. Blocks are reused
 // last-in-first-out, and at most `retained_bytes_max` per class and thread are kept.
 //
-// Errors:  out of memory aborts.
+// Errors:  out of memory throws std::bad_alloc, as operator new does; a request then ends with 503.
 // Threads: each thread has its own lists; a block may be freed on another thread than it came from.
 // Cost:    two loads and a store. Under AddressSanitizer every call goes to malloc, so that misuse is found.
 
@@ -18,7 +18,7 @@ namespace keel {
 inline constexpr std::size_t pool_block_min = 64;
 inline constexpr std::size_t pool_block_max = 64 * 1024;
 
-void* pool_allocate(std::size_t bytes) noexcept;
+void* pool_allocate(std::size_t bytes);
 void pool_free(void* block, std::size_t bytes) noexcept;
 // The usable size of a block that pool_allocate(bytes) gives.
 std::size_t pool_block_size(std::size_t bytes) noexcept;

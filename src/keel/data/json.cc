@@ -396,7 +396,7 @@ bool Reader::member(std::string_view& raw, bool& escaped) noexcept {
   return true;
 }
 
-std::optional<std::string_view> Reader::next_key() noexcept {
+std::optional<std::string_view> Reader::next_key() {
   std::string_view raw;
   bool escaped = false;
   if (!member(raw, escaped)) return std::nullopt;
@@ -483,14 +483,14 @@ bool Reader::scan_hex4(unsigned& unit) noexcept {
   return true;
 }
 
-std::string_view Reader::unescape(std::string_view raw) noexcept {
+std::string_view Reader::unescape(std::string_view raw) {
   auto* text = static_cast<char*>(arena_.allocate(raw.size(), 1));
   const auto size = static_cast<std::size_t>(unescape_to(raw, text) - text);
   arena_.extend(text, raw.size(), size);  // Gives the rest back.
   return {text, size};
 }
 
-std::string_view Reader::string() noexcept {
+std::string_view Reader::string() {
   if (!value_due()) return {};
   if (at_ == end_ || *at_ != '"') {
     mismatch("expected a string");

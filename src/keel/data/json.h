@@ -112,12 +112,12 @@ class Reader {
   // Enters an object; then next_key() until it gives nothing.
   bool begin_object() noexcept;
   // The key of the next member, whose value is then due; nullopt when the object has ended (and was left).
-  std::optional<std::string_view> next_key() noexcept;
+  std::optional<std::string_view> next_key();
   bool begin_array() noexcept;
   // True when an element is due; false when the array has ended (and was left).
   bool next_element() noexcept;
 
-  std::string_view string() noexcept;
+  std::string_view string();
   // Exact. Fractions and exponents are refused even where the value is whole (1.0, 1e3); so is what does not fit.
   std::int64_t int64() noexcept;
   std::uint64_t uint64() noexcept;
@@ -160,7 +160,7 @@ class Reader {
   bool scan_number(std::string_view& raw, bool& whole) noexcept;
   bool number_due(std::string_view& raw, bool& whole) noexcept;
   bool take_literal(std::string_view word) noexcept;
-  std::string_view unescape(std::string_view raw) noexcept;
+  std::string_view unescape(std::string_view raw);
   void skip_space() noexcept;
   void mismatch(const char* expected) noexcept;
   void refuse(Problem::Cause cause, const char* message, const char* where) noexcept;

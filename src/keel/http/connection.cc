@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
-#include <exception>
 #include <new>
-#include <string>
 #include <utility>
 
 #include "keel/base/check.h"
@@ -43,16 +41,6 @@ void free_pooled(T* object) noexcept {
   pool_free(object, sizeof(T));
 }
 
-Error foreign_exception() {
-  try {
-    throw;
-  } catch (const std::exception& exception) {
-    return Error::text(Code::Internal, std::string("exception: ") + exception.what());
-  } catch (...) {
-    return Error(Code::Internal, "exception of an unknown type");
-  }
-}
-
 }  // namespace
 
 struct Connection::Active {
@@ -78,7 +66,14 @@ struct Connection::Partial {
 };
 
 void Connection::begin(Acceptor& acceptor, int fd) {
-  auto* connection = new (pool_allocate(sizeof(Connection))) Connection(acceptor, fd);
+  void* memory = nullptr;
+  try {
+    memory = pool_allocate(sizeof(Connection));
+  } catch (const std::bad_alloc&) {
+    acceptor.server_.log_.warn("no memory for a connection, it is closed");
+    return acceptor.engine_.close(fd);
+  }
+  auto* connection = new (memory) Connection(acceptor, fd);
   acceptor.connections_.push_back(*connection);
   acceptor.tally.connections.add();
   acceptor.engine_.submit(connection->receive_);
@@ -122,6 +117,12 @@ void Connection::received() {
     }
     settle();
   }
+}
+
+// Its buffers may be incomplete: nothing is sent.
+void Connection::out_of_memory() noexcept {
+  acceptor_.server_.log_.warn("no memory for a request, its connection is closed");
+  end();
 }
 
 void Connection::take(std::string_view bytes) {
@@ -235,7 +236,7 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view h
       try {
         return match.handler->at_once(request);
       } catch (...) {
-        return foreign_exception();
+        return Error::from_exception();
       }
     }();
     respond(request, match, std::move(answer));
@@ -329,7 +330,7 @@ void Connection::run_active() {
       try {
         return active.match.handler->at_once(active.request);
       } catch (...) {
-        return foreign_exception();
+        return Error::from_exception();
       }
     }();
     respond(active.request, active.match, std::move(answer));
@@ -342,12 +343,14 @@ void Connection::run_active() {
   began_ = acceptor_.loop_.now();
   active.until = began_ + acceptor_.limits().request_timeout;
   const StartOptions options{.deadline = active.until};
-  const auto done = [](StartCore& run) noexcept { static_cast<Active::Run&>(run).owner->task_done(); };
+  const auto done = [](StartCore& run) noexcept {
+    static_cast<Active::Run&>(run).owner->guarded<&Connection::task_done>();
+  };
   try {
     if (!active.run.begin(active.match.handler->later(active.request), done, options)) return;
   } catch (...) {
     // A handler that is no coroutine itself: there is no task.
-    return answer_active(foreign_exception());
+    return answer_active(Error::from_exception());
   }
   answer_active(active.run.take());
 }

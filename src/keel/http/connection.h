@@ -3,6 +3,8 @@
 // Internal to http: users see Server. Bytes come in by received(), answers go out by settle(); requests of one
 // connection are answered one after the other, in order, and those that arrive together with one send.
 //
+// Out of memory ends the connection that met it without an answer; in a handler it is a 503 like another error.
+//
 //   Head ──complete──▶ (Body ──complete──▶) (Handling ──done──▶) Head …
 //     └─ answer with close ─▶ Lingering ─▶ Ending ─▶ freed when no operation is pending
 //
@@ -13,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <new>
 #include <string_view>
 
 #include "keel/base/buffer.h"
@@ -46,6 +49,16 @@ class Connection final : public Link {
 
   Connection(Acceptor& acceptor, int fd);
   ~Connection();
+  // What the loop calls: std::bad_alloc ends the connection, not the process.
+  template <void (Connection::*step)()>
+  void guarded() noexcept {
+    try {
+      (this->*step)();
+    } catch (const std::bad_alloc&) {
+      out_of_memory();
+    }
+  }
+  void out_of_memory() noexcept;
   void received();
   void sent();
   void timed_out();
@@ -80,10 +93,10 @@ class Connection final : public Link {
   void watch();
 
   Acceptor& acceptor_;
-  Member<io::Receive, Connection, &Connection::received> receive_{*this};
-  Member<io::Send, Connection, &Connection::sent> send_{*this};
-  Member<Timer, Connection, &Connection::timed_out> timer_{*this};
-  Member<Job, Connection, &Connection::go_on> turn_{*this};
+  Member<io::Receive, Connection, &Connection::guarded<&Connection::received>> receive_{*this};
+  Member<io::Send, Connection, &Connection::guarded<&Connection::sent>> send_{*this};
+  Member<Timer, Connection, &Connection::guarded<&Connection::timed_out>> timer_{*this};
+  Member<Job, Connection, &Connection::guarded<&Connection::go_on>> turn_{*this};
   Buffer in_;      // Bytes that wait: a head or chunk cut short, or requests behind one in progress.
   Buffer out_;     // Answers not handed to send_ yet.
   Buffer flight_;  // What send_ is sending.

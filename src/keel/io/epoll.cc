@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -160,6 +161,10 @@ class EpollEngine final : public Engine {
     ++system_calls_;
     const int fd = accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0) return -errno;
+    if (!has_room_for(fd)) {
+      ::close(fd);
+      return -ENOMEM;
+    }
     const std::int16_t family = descriptor(listener).family;
     descriptor(fd).family = family;
     return fd;
@@ -197,7 +202,16 @@ class EpollEngine final : public Engine {
 
   EpollEngine() : buffer_(static_cast<char*>(pool_allocate(receive_bytes))) {}
 
-  Descriptor& descriptor(int fd) noexcept {
+  // False: there is no memory. Asked for descriptors that come by themselves, before they are used.
+  bool has_room_for(int fd) noexcept {
+    try {
+      descriptor(fd);
+      return true;
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+  }
+  Descriptor& descriptor(int fd) {
     const auto index = static_cast<std::size_t>(fd);
     if (index >= descriptors_.size()) [[unlikely]]
       descriptors_.resize(std::max(index + 1, descriptors_.size() * 2));
@@ -306,6 +320,12 @@ class EpollEngine final : public Engine {
       ++system_calls_;
       const int accepted = accept4(fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
       if (accepted >= 0) {
+        if (!has_room_for(accepted)) {
+          ::close(accepted);
+          descriptor(fd).in = nullptr;
+          finish(op, -ENOMEM);
+          return n + 1;
+        }
         Descriptor& made = descriptor(accepted);
         made.family = descriptor(fd).family;
         op.result = accepted;

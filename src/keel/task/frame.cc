@@ -1,6 +1,5 @@
 #include "keel/task/frame.h"
 
-#include <exception>
 #include <new>
 
 #include "keel/base/check.h"
@@ -133,15 +132,7 @@ void Frame::set_error(Error&& error) noexcept {
   outcome_ = Outcome::Failed;
 }
 
-void Frame::set_exception() noexcept {
-  try {
-    throw;
-  } catch (const std::exception& exception) {
-    set_error(Error::text(Code::Internal, exception.what()));
-  } catch (...) {
-    set_error(Error(Code::Internal, "an exception that is not a std::exception"));
-  }
-}
+void Frame::set_exception() noexcept { set_error(Error::from_exception()); }
 
 void Frame::fail(Error&& error) noexcept {
   set_error(std::move(error));

@@ -95,7 +95,7 @@ class Frame : public Job {
   // Outcomes of the body.
   void set_value() noexcept { outcome_ = Outcome::Value; }
   void set_error(Error&& error) noexcept;
-  void set_exception() noexcept;  // In a catch block: Code::Internal.
+  void set_exception() noexcept;  // In a catch block: Error::from_exception().
 
  private:
   friend class Trampoline;

@@ -44,7 +44,7 @@ class Scope {
   ~Scope();
 
   template <class T>
-  void spawn(Task<T>&& task, OnError on_error = OnError::Report) noexcept {
+  void spawn(Task<T>&& task, OnError on_error = OnError::Report) {
     void* block = pool_allocate(sizeof(Child<T>));
     auto* child = new (block) Child<T>(*this, std::move(task), on_error);
     ++running_;

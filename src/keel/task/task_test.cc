@@ -143,7 +143,7 @@ Task<int> awaits_throwing() { co_return co_await throws(true); }
 TEST_F(TaskTest, an_exception_becomes_internal_at_the_task_boundary) {
   auto result = loop.run(awaits_throwing());
   EXPECT_EQ(result.error().code(), Code::Internal);
-  EXPECT_EQ(result.error().message(), "thrown by a library");
+  EXPECT_EQ(result.error().message(), "exception: thrown by a library");
   EXPECT_EQ(loop.run(throws(false)).error().code(), Code::Internal);
 }
 

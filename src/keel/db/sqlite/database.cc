@@ -131,6 +131,14 @@ class DatabaseCall final : public Leaf {
       write_.rows = &rows;
       return !push_write();
     }
+    try {
+      return start_read();
+    } catch (const std::bad_alloc&) {
+      result_ = std::unexpected(Error::from_exception());
+      return true;
+    }
+  }
+  bool start_read() {
     Result<Reader*> reader = state_.reader();
     if (!reader) {
       result_ = std::unexpected(std::move(reader).error());
@@ -222,6 +230,13 @@ class DatabaseCall final : public Leaf {
     call.home_->post(call.arrived_);  // Gone after this.
   }
   Result<> read_on_pool() noexcept {
+    try {
+      return read_on_pool_connection();
+    } catch (const std::bad_alloc&) {
+      return Error::from_exception();
+    }
+  }
+  Result<> read_on_pool_connection() {
     std::unique_ptr<Connection> connection;
     {
       std::lock_guard lock(state_.mutex);
@@ -238,14 +253,20 @@ class DatabaseCall final : public Leaf {
       if (cancelled_) return fail(Code::Cancelled, "the query was cancelled before it began");
       running_ = connection.get();
     }
-    Result<> result = run_on(*connection);
+    Result<> result = [&]() -> Result<> {
+      try {
+        return run_on(*connection);
+      } catch (const std::bad_alloc&) {
+        return Error::from_exception();
+      }
+    }();
     std::lock_guard lock(state_.mutex);
     running_ = nullptr;
     if (result) ++state_.pool_reads;
     state_.pool_connections.push_back(std::move(connection));
     return result;
   }
-  Result<> run_on(Connection& connection) noexcept {
+  Result<> run_on(Connection& connection) {
     KEEL_TRY(sqlite::StatementCache::Entry * entry, connection.statements().find(sql));
     rows.clear();
     KEEL_TRY_VOID(entry->statement.run(values, rows, state_.options.rows_bytes_max));

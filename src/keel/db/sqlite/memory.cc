@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 
 #include "keel/base/pool.h"
 
@@ -20,8 +21,12 @@ constexpr std::size_t pooled_max = 2048;
 void* allocate(int wanted) noexcept {
   const std::size_t bytes = static_cast<std::size_t>(wanted) + head;
   const bool pooled = bytes <= pooled_max;
-  void* block = pooled ? pool_allocate(bytes) : std::malloc(bytes);
-  if (block == nullptr) return nullptr;
+  void* block = nullptr;
+  try {
+    block = pooled ? pool_allocate(bytes) : std::malloc(bytes);
+  } catch (const std::bad_alloc&) {
+  }
+  if (block == nullptr) return nullptr;  // SQLite has an error for it.
   const std::uint64_t usable = (pooled ? pool_block_size(bytes) : bytes) - head;
   std::memcpy(block, &usable, sizeof usable);
   return static_cast<char*>(block) + head;

@@ -2,6 +2,8 @@
 
 #include <sqlite3.h>
 
+#include <new>
+
 #include "keel/db/sqlite/connection.h"
 
 namespace keel::db::sqlite {
@@ -67,7 +69,12 @@ Result<> Statement::run(std::span<const Value> values, Rows& rows, std::size_t r
   KEEL_TRY_VOID(bind(values));
   int code = sqlite3_step(statement_);
   while (code == SQLITE_ROW) {
-    rows.capture(statement_);
+    try {
+      rows.capture(statement_);
+    } catch (const std::bad_alloc&) {
+      sqlite3_reset(statement_);
+      return Error::from_exception();
+    }
     if (rows.bytes() > rows_bytes_max) [[unlikely]] {
       sqlite3_reset(statement_);
       return fail(Code::ResourceExhausted, "the rows of one result stay below their limit in bytes");

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <memory>
+#include <new>
 
 #include "keel/db/sqlite/connection.h"
 
@@ -54,12 +56,17 @@ Result<StatementCache::Entry*> StatementCache::find(std::string_view text) {
     used_.push_back(*entry);
     return entry;
   }
-  KEEL_TRY(Statement statement, connection_.prepare(text));
+  std::unique_ptr<Entry> made;
+  try {
+    made = std::make_unique<Entry>();
+    made->text = text;
+    KEEL_TRY(made->statement, connection_.prepare(text));
+  } catch (const std::bad_alloc&) {
+    return Error::from_exception();
+  }
   ++prepared_;
   if (size_ == statements_max_) evict();
-  auto* entry = new Entry;
-  entry->statement = std::move(statement);
-  entry->text = text;
+  Entry* const entry = made.release();
   entry->hash = hash;
   std::size_t at = hash & mask;
   while (buckets_[at] != nullptr) at = (at + 1) & mask;

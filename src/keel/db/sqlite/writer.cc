@@ -189,15 +189,14 @@ void Writer::step(Lock& lock) noexcept {
 }
 
 Result<> Writer::run(Write& write) noexcept {
-  if (write.kind == Write::Kind::Body) {
-    try {
-      return (*write.body)(*connection_);
-    } catch (const std::exception& exception) {
-      return Error::text(Code::Internal, std::string("exception: ") + exception.what());
-    } catch (...) {
-      return fail(Code::Internal, "exception of an unknown type");
-    }
+  try {
+    return write.kind == Write::Kind::Body ? (*write.body)(*connection_) : run_statement(write);
+  } catch (...) {
+    return Error::from_exception();
   }
+}
+
+Result<> Writer::run_statement(Write& write) {
   KEEL_TRY(StatementCache::Entry * entry, connection_->statements().find(*write.sql));
   Statement& statement = entry->statement;
   const std::int64_t before = connection_->total_changes();

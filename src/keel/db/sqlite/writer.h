@@ -123,6 +123,7 @@ class Writer {
   Outcome run_in_savepoint(Write& write) noexcept;
   Outcome commit() noexcept;
   Result<> run(Write& write) noexcept;
+  Result<> run_statement(Write& write);
   Outcome outcome_of_error() noexcept;
   void count_disk_error() noexcept;
   void roll_back() noexcept;
