@@ -39,6 +39,7 @@ void allow_few_descriptors() {
 }
 
 TEST_P(Descriptors, that_have_run_out_stop_only_new_connections) {
+  if (is_sanitized) GTEST_SKIP() << "the sanitizer needs descriptors to look at memory";
   Service service(folder_, {"--network.engine=" + GetParam()}, &allow_few_descriptors);
   ASSERT_TRUE(service.is_ready()) << service.errors();
   const auto log_says = [&](const char* what) {
@@ -71,6 +72,7 @@ TEST_P(Descriptors, that_have_run_out_stop_only_new_connections) {
   EXPECT_EQ(waiting->receive(false, 20_s).value_or(Reply()).status, 200);
   old.clear();
   EXPECT_TRUE(eventually([&] { return call(service.address(), "GET", "/health").status == 200; }));
+  EXPECT_GE(metric(service.admin(), "http_accept_pauses_total"), 1);
   EXPECT_EQ(service.stop(), 0) << service.errors();
 }
 
