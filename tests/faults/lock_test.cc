@@ -46,6 +46,7 @@ TEST_P(Locked, writes_are_refused_within_the_timeout_and_reads_go_on) {
     }
   }
   other.reset();
+  EXPECT_EQ(metric(service.admin(), "db_write_failures_total"), 4);
   EXPECT_EQ(service.stop(), 0) << service.errors();
   EXPECT_EQ(problems_of(folder_ / "app.db", ids), std::vector<std::string>());
 }
