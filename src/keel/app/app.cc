@@ -291,6 +291,13 @@ void App::fail_start(const Error& error) {
   end_start(error);
 }
 
+// A mistake in the configuration that is found late.
+void App::refuse(const Error& error) {
+  parts_->lifecycle.stop(settings_.common.stop_timeout);
+  if (parts_->logs != nullptr) parts_->logs->flush();
+  internal::refuse_and_exit(name_, error);
+}
+
 void App::end_start(const Error& error) {
   tell(parts_->notify.status("not started: " + error.describe()));
   if (parts_->logs != nullptr) parts_->logs->flush();
@@ -593,7 +600,7 @@ void App::serve(const http::Router& router) {
   const HttpSettings& from = settings_.network.http;
   auto address = Address::ip(from.address, from.port);
   if (!address) {
-    internal::refuse_and_exit(name_, std::move(address).error().because("network.http.address"));
+    refuse(std::move(address).error().because("network.http.address"));
   }
   http::ServerOptions options;
   options.address = *address;
@@ -611,7 +618,7 @@ void App::add_admin() {
   const MetricsSettings& from = settings_.monitoring.metrics;
   auto address = Address::ip(from.export_address, from.export_port);
   if (!address) {
-    internal::refuse_and_exit(name_, std::move(address).error().because("monitoring.metrics.export_address"));
+    refuse(std::move(address).error().because("monitoring.metrics.export_address"));
   }
   parts_->admin_router = std::make_unique<http::Router>();
   const auto health = [this](bool (Health::*ask)(Buffer&)) {

@@ -154,6 +154,7 @@ class App {
   Signal wait_for_signal();
   bool is_stop_asked();
   bool is_main_thread() const noexcept;
+  [[noreturn]] void refuse(const Error& error);
   [[noreturn]] void end_start(const Error& error);
   int drain();
   int stop_modules(Duration deadline);

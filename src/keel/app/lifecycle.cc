@@ -239,15 +239,14 @@ Result<> Lifecycle::start() {
 Result<> Lifecycle::start(FunctionRef<bool()> is_interrupted) {
   Lock lock(mutex_);
   std::vector<Entry*> wanted;
+  Result<> result;
   for (const auto& entry : entries_) {
     std::vector<Entry*> path;
-    KEEL_TRY_VOID(check(*entry, path));
+    if (result) result = check(*entry, path);
     if (!entry->module.lazy) wanted.push_back(entry.get());
   }
-  Result<> result;
-  if (is_interrupted()) {
-    result = fail(Code::Cancelled, interrupted);
-  } else {
+  if (result && is_interrupted()) result = fail(Code::Cancelled, interrupted);
+  if (result) {
     for (Entry* entry : wanted) want(*entry);
     advance();
     result = wait(lock, wanted, is_interrupted);
@@ -409,8 +408,8 @@ StopReport Lifecycle::stop(Duration deadline, FunctionRef<void()> while_waiting)
     lock.lock();
     if (!stopped_) changed_.wait_for(lock, glance);
   }
-  if (!stopped_) return report();
   join_finished(lock);
+  if (!stopped_) return report();
   std::unique_ptr<Thread> stopper = std::move(stopper_);
   lock.unlock();
   stopper.reset();

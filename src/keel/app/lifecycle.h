@@ -95,7 +95,8 @@ class Lifecycle {
   void record(std::string_view name, Instant began, Duration took);
 
   // Starts every module that is not lazy, with what these need, and waits for them. `is_interrupted` is asked every few
-  // milliseconds meanwhile, on this thread. On an error what had started is stopped again, in reverse order.
+  // milliseconds meanwhile, on this thread. On an error what had started is stopped again, in reverse order,
+  // also what begin() and ensure() had started before.
   Result<> start(FunctionRef<bool()> is_interrupted);
   Result<> start();
   // Starts one module and what it needs, without waiting; for errors see ensure().

@@ -155,6 +155,16 @@ TEST_F(Modules, that_need_each_other_are_named_with_the_chain_before_anything_st
   EXPECT_EQ(events.list(), List{});
 }
 
+TEST_F(Modules, that_run_already_are_stopped_when_others_cannot_start) {
+  lifecycle.add(module("store"));
+  ASSERT_TRUE(lifecycle.ensure("store"));
+  lifecycle.add(module("server", {"nobody"}));
+
+  EXPECT_FALSE(lifecycle.start());
+
+  EXPECT_EQ(events.list(), (List{"+store", "-store"}));
+}
+
 TEST_F(Modules, that_are_lazy_are_checked_too) {
   Module lazy = module("lazy", {"nobody"});
   lazy.lazy = true;
