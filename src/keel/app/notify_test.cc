@@ -108,8 +108,9 @@ TEST_F(Environment, without_a_supervisor_everything_succeeds_silently) {
 }
 
 TEST_F(Environment, with_an_address_that_is_none_is_an_error) {
-  for (const std::string address :
-       {"", "@", "/", "relative", "vsock:2:1234", std::string("/").append(200, 'x').c_str()}) {
+  const std::string too_long = "/" + std::string(200, 'x');
+  for (const std::string& address : {std::string(), std::string("@"), std::string("/"), std::string("relative"),
+                                     std::string("vsock:2:1234"), too_long}) {
     ::setenv("NOTIFY_SOCKET", address.c_str(), 1);
     const auto made = Notify::from_environment();
     ASSERT_FALSE(made) << address;
