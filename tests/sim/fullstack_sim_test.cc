@@ -39,7 +39,7 @@
 namespace keel {
 namespace {
 
-constexpr std::uint64_t usual_seeds = KEEL_COUNTS_ALLOCATIONS ? 1000 : 40;
+constexpr std::uint64_t usual_seeds = KEEL_COUNTS_ALLOCATIONS ? 1000 : 100;
 std::uint64_t first_seed = 1;
 std::uint64_t seed_count = usual_seeds;
 
@@ -508,9 +508,13 @@ class World {
              std::ranges::all_of(servers, [](const auto& server) { return server->is_drained(); });
     };
     if (!simulation.run_until(is_over, 300_s)) give_up("the drain does not end", simulation);
-    io::Loop::Entered entered(client_loop);
-    (void)living.take().is_ok();
-    customers.clear();
+    {
+      io::Loop::Entered entered(client_loop);
+      (void)living.take().is_ok();
+      customers.clear();
+    }
+    // What closing a stream has cancelled ends in a later turn of its loop.
+    simulation.run_until([] { return false; }, 1_s);
   }
 
   // The rest cannot be taken apart in order: say so and stop here.
