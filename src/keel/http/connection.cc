@@ -544,9 +544,9 @@ Instant Connection::deadline() const noexcept {
     case Phase::Lingering:
       return began_ + linger_timeout;
     case Phase::Ending:
-      return at;
+      break;  // What was cancelled comes back by itself; a timer would outlive the connection.
   }
-  return at;
+  return Instant::never();
 }
 
 // The timer is moved only when it would ring too late; when it rings too early it is set again. A busy connection

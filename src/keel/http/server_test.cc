@@ -22,6 +22,7 @@
 #include "keel/base/member.h"
 #include "keel/http/problem.h"
 #include "keel/io/sim.h"
+#include "keel/net/stream.h"
 #include "keel/observe/internal/allocation_count.h"
 #include "keel/observe/log_ring.h"
 #include "keel/observe/metric_cells.h"
@@ -1643,6 +1644,63 @@ TEST_P(Workers, allocate_nothing_per_request_in_steady_state) {
     ring.reset();
     cells.reset();
   });
+}
+
+http::Response much(Request&) { return Response::text(Status::Ok, std::string(3000, 'm')); }
+
+Task<> ask_for_much_and_leave(Address to) {
+  Stream stream = co_await Stream::connect(to);
+  std::string requests;
+  for (int i = 0; i < 12; ++i) requests += get("/much");
+  co_await stream.write(requests);
+  co_await stream.receive();
+}
+
+// Drains after so many steps of a simulation in which a peer takes a little of its answers and goes. False: it had
+// gone.
+bool drain_after(int steps, std::uint64_t seed) {
+  sim::SimOptions faults;
+  faults.seed = seed;
+  faults.buffer_bytes = 4096;
+  faults.instant_send = 0;
+  sim::Simulation simulation(faults);
+  io::Loop& loop = simulation.add_loop();
+  io::Loop& client_loop = simulation.add_loop();
+  Router router;
+  router.get("/much", much);
+  ServerOptions options;
+  options.address = Address::parse("10.0.0.1:80").value();
+  Server server(router, options);
+  Start<void> client;
+  {
+    io::Loop::Entered entered(loop);
+    EXPECT_TRUE(server.start(loop));
+  }
+  {
+    io::Loop::Entered entered(client_loop);
+    client.begin(ask_for_much_and_leave(server.address()), [](StartCore&) noexcept {});
+  }
+  for (int step = 0; step < steps; ++step) simulation.step();
+  const bool has_gone = client.has_ended() && server.stats().connections == 0;
+  {
+    io::Loop::Entered entered(loop);
+    server.begin_drain();
+  }
+  EXPECT_TRUE(simulation.run_until([&] { return server.is_drained() && client.has_ended(); }, 60_s));
+  EXPECT_EQ(loop.timers(), 0) << "drained after step " << steps << " of seed " << seed;
+  io::Loop::Entered entered(client_loop);
+  (void)client.take().is_ok();
+  return !has_gone;
+}
+
+// A connection that is ending waits for its cancelled send; a drain that begins just then must not set its timer again.
+TEST(Drain, at_any_moment_leaves_no_timer_behind) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    int steps = 0;
+    while (steps < 5000 && drain_after(steps, seed)) ++steps;
+    EXPECT_GT(steps, 20);
+    EXPECT_LT(steps, 5000);
+  }
 }
 
 }  // namespace
