@@ -14,6 +14,7 @@
 
 #include "keel/app/checks.h"
 #include "keel/app/container.h"
+#include "keel/app/crash.h"
 #include "keel/app/log_writer.h"
 #include "keel/app/notify.h"
 #include "keel/app/process.h"
@@ -193,6 +194,7 @@ struct App::Parts {
   bool reload_asked = false;
   Notify notify;
   std::unique_ptr<Watchdog> watchdog;  // From the start's end on.
+  std::unique_ptr<CrashHandler> crash;
   std::unique_ptr<LogWriter> logs;
   std::unique_ptr<Prometheus> exporter;
   std::unique_ptr<ProcessMetrics> process;
@@ -244,6 +246,11 @@ App::App(std::string name, config::Versions& config, SettingsIn settings_in)
   log::set_level(recorded_level(settings));
   http::Response::set_json_options({.pretty_print = settings.container.json.pretty_print});
   watch_config();
+  const std::string& crash_file = settings.logging.crash_file;
+  if (auto made = make_folder_of(crash_file); !made) fail_start(std::move(made).error().because("logging.crash_file"));
+  auto crash = CrashHandler::install({.name = name_, .file = crash_file});
+  if (!crash) fail_start(std::move(crash).error().because("logging.crash_file"));
+  parts_->crash = *std::move(crash);
   add_foundation();
   add_database();
   if (auto begun = lifecycle.begin("workers"); !begun) fail_start(begun.error());
@@ -251,6 +258,7 @@ App::App(std::string name, config::Versions& config, SettingsIn settings_in)
   if (settings.monitoring.enabled) {
     if (auto begun = lifecycle.begin("monitoring"); !begun) fail_start(begun.error());
   }
+  parts_->crash->set_logs(parts_->logs.get());
   for (const std::string_view key : Settings::unused(origins)) {
     log_.warn("a setting is accepted and has no effect in this version", log::field("key", key));
   }
@@ -278,6 +286,7 @@ App::~App() {
   // The log writer's and the process's metrics end before the registry that holds them.
   parts_->process.reset();
   parts_->exporter.reset();
+  parts_->crash->set_logs(nullptr);
   parts_->logs.reset();
   // Blocks of threads that are gone were given back here, where nobody takes them.
   pool_trim();

@@ -205,10 +205,16 @@ struct LogWriter::State {
   void run() {
     const Duration idle_max = options.flush_interval * 10;
     Duration interval = options.flush_interval;
+    thread_id.store(gettid(), std::memory_order_release);
     while (!stopping.load(std::memory_order_acquire)) {
       reader.wait(interval);
       std::lock_guard lock(mutex);
+      const auto record = last_record.load(std::memory_order_acquire);
       interval = turn() != 0 ? options.flush_interval : std::min(interval * 2, idle_max);
+      if (record == nullptr) continue;
+      record();
+      turn();
+      last_record.store(nullptr, std::memory_order_release);
     }
   }
 
@@ -219,6 +225,8 @@ struct LogWriter::State {
   std::atomic<std::uint64_t> records_taken = 0;
   std::atomic<std::uint64_t> lines_lost = 0;
   std::atomic<bool> stopping = false;
+  std::atomic<pid_t> thread_id = 0;                        // The writer's.
+  std::atomic<void (*)() noexcept> last_record = nullptr;  // What flush_from_signal() asks for, until it is done.
   std::unique_ptr<Thread> thread;
   std::vector<metrics::GaugeFunction> exposed;
 };
@@ -289,6 +297,25 @@ Result<> LogWriter::reopen() {
   }
   return result;
 }
+
+bool LogWriter::flush_from_signal(Duration patience, void (*record)() noexcept) noexcept {
+  if (state_->options.mode != LogWriterOptions::Mode::Background) return true;
+  if (state_->stopping.load(std::memory_order_acquire) || is_writing_thread()) return false;
+  state_->last_record.store(record, std::memory_order_release);
+  const Instant until = Host::system().now() + patience;
+  while (state_->last_record.load(std::memory_order_acquire) != nullptr) {
+    if (Host::system().now() >= until) return false;
+    state_->reader.wake();
+    Host::system().sleep(1_ms);
+  }
+  return true;
+}
+
+bool LogWriter::is_writing_thread() const noexcept {
+  return state_->thread_id.load(std::memory_order_acquire) == gettid();
+}
+
+void LogWriter::flush_in_copy() { state_->turn(); }
 
 LogWriter::Counts LogWriter::counts() const noexcept {
   return {state_->records_taken.load(std::memory_order_relaxed), state_->lines_lost.load(std::memory_order_relaxed)};

@@ -72,6 +72,14 @@ class LogWriter {
   // Opens every File again by its path (after a rename). A file that does not open keeps its old one.
   Result<> reopen();
 
+  // For a handler of a crash; async-signal-safe. Has the writer's thread write everything recorded so far, then what
+  // `record` records there, and waits at most `patience`. False when it was not done by then, as when this is the
+  // writer's thread. Without a thread of its own nothing waits to be written, and `record` is not called.
+  bool flush_from_signal(Duration patience, void (*record)() noexcept) noexcept;
+  bool is_writing_thread() const noexcept;
+  // For a copy of this process (fork) in which the writer's thread is the only one: writes what waits, without locks.
+  void flush_in_copy();
+
   struct Counts {
     std::uint64_t records = 0;     // Taken from the rings.
     std::uint64_t lines_lost = 0;  // That a sink did not take.

@@ -97,6 +97,7 @@ void LoggingSettings::fields(config::Schema& v) {
         {ByteSize::mib(1), ByteSize::mib(1024)});
   field(v, "overflow", overflow, "what happens when that memory is full; what was dropped is counted", overflow_names);
   field(v, "sinks", sinks, "where lines go").reloadable();
+  field(v, "crash_file", crash_file, "the report of a crash is appended here too; empty: standard error alone");
 }
 
 void DatabaseSettings::fields(config::Schema& v) {

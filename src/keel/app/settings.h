@@ -82,6 +82,7 @@ struct LoggingSettings {
   ByteSize ring_buffer_size = ByteSize::mib(1);
   Overflow overflow = Overflow::DropNewest;
   std::vector<SinkSettings> sinks = std::vector<SinkSettings>(1);
+  std::string crash_file;  // Empty: standard error alone.
   void fields(config::Schema& v);
 };
 

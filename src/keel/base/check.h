@@ -14,6 +14,11 @@ namespace keel {
 [[noreturn, gnu::cold, gnu::noinline]] void check_failed(const char* file, int line, const char* condition,
                                                          const char* sentence) noexcept;
 
+// Why this process is about to end: what check_failed has printed, or what was set before abort() was called. Empty
+// before. The first one stays, up to 1 KiB of it. Any thread; reading is async-signal-safe.
+const char* last_words() noexcept;
+void set_last_words(const char* text) noexcept;
+
 }  // namespace keel
 
 #define KEEL_CHECK(condition, sentence)                               \

@@ -10,6 +10,8 @@
 
 #include "keel/base/check.h"
 #include "keel/base/pool.h"
+#include "keel/base/signal_stack.h"
+#include "keel/base/stack.h"
 
 namespace keel {
 namespace {
@@ -17,11 +19,16 @@ namespace {
 class SystemThread final : public Thread {
  public:
   SystemThread(const char* name, Function<void()> body) {
-    // Signals are taken by the main thread alone; a thread begins with all of them blocked.
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    // Signals are taken by the main thread alone; a thread begins with all of them blocked, except those that a fault
+    // of its own raises and the one that asks for its stack.
+    sigset_t blocked, before;
+    sigfillset(&blocked);
+    for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, stack_signal}) {
+      sigdelset(&blocked, signal);
+    }
+    pthread_sigmask(SIG_SETMASK, &blocked, &before);
     thread_ = std::thread([body = std::move(body)] {
+      const SignalStack signal_stack;
       // Now, and not when memory may be short: glibc ends the process when it cannot note that the lists have an end.
       pool_trim();
       body();

@@ -1,0 +1,415 @@
+#include "keel/app/crash.h"
+
+#include <cxxabi.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <string_view>
+#include <utility>
+
+#include "keel/app/log_writer.h"
+#include "keel/base/check.h"
+#include "keel/base/host.h"
+#include "keel/base/stack.h"
+#include "keel/http/date.h"
+#include "keel/observe/log.h"
+
+namespace keel::app {
+namespace {
+
+// What a crash needs is here before it: nothing below allocates or locks, except in copies of the process.
+
+constexpr int crash_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGABRT};
+constexpr int signal_count = sizeof crash_signals / sizeof crash_signals[0];
+constexpr Duration log_patience = 1_s;
+constexpr Duration name_patience = 3_s;
+// How long a thread that crashes second waits for the first one to end the process.
+constexpr Duration other_patience = 20_s;
+// A fault so near to the stack pointer is the stack's end: a function's frame, or the page behind it.
+constexpr std::uintptr_t near_bytes = 64 * 1024;
+
+struct Installed {
+  char name[64] = {};
+  char build[2 * 20 + 1] = {};
+  int file = -1;
+  std::atomic<LogWriter*> logs = nullptr;
+  bool is_ours[signal_count] = {};
+  struct sigaction before[signal_count] = {};
+  std::terminate_handler terminate_before = nullptr;
+  std::atomic<bool> is_installed = false;
+};
+constinit Installed installed;
+
+// The crash that is being reported: the process's first.
+struct Crash {
+  std::atomic<pid_t> thread = 0;
+  int step = 0;
+  int signal = 0;
+  siginfo_t info = {};
+  ucontext_t* context = nullptr;
+  char thread_name[16] = {};
+  Stack stack;
+};
+constinit Crash crash;
+
+// Text to standard error and the file, in pieces that are written with one call.
+class Out {
+ public:
+  ~Out() { flush(); }
+  Out& text(std::string_view piece) noexcept {
+    for (const char c : piece) {
+      if (size_ == sizeof bytes_) flush();
+      bytes_[size_++] = c;
+    }
+    return *this;
+  }
+  Out& number(std::uint64_t value, unsigned base = 10, int digits_min = 1) noexcept {
+    char digits[20];
+    int count = 0;
+    do {
+      digits[count++] = "0123456789abcdef"[value % base];
+      value /= base;
+    } while (value != 0 || count < digits_min);
+    while (count > 0) text({&digits[--count], 1});
+    return *this;
+  }
+  Out& hex(std::uintptr_t value, int digits_min = 1) noexcept { return text("0x").number(value, 16, digits_min); }
+  void flush() noexcept {
+    for (const int to : {STDERR_FILENO, installed.file}) {
+      for (std::size_t done = 0; to >= 0 && done < size_;) {
+        const ssize_t n = ::write(to, bytes_ + done, size_ - done);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) break;
+        done += static_cast<std::size_t>(n);
+      }
+    }
+    size_ = 0;
+  }
+
+ private:
+  char bytes_[4096];
+  std::size_t size_ = 0;
+};
+
+std::string_view signal_name(int signal) noexcept {
+  switch (signal) {
+    case SIGSEGV:
+      return "SIGSEGV";
+    case SIGBUS:
+      return "SIGBUS";
+    case SIGFPE:
+      return "SIGFPE";
+    case SIGILL:
+      return "SIGILL";
+    case SIGSYS:
+      return "SIGSYS";
+    default:
+      return "SIGABRT";
+  }
+}
+
+bool has_address(int signal) noexcept { return signal == SIGSEGV || signal == SIGBUS; }
+
+std::uintptr_t stack_pointer(const ucontext_t& context) noexcept {
+#if defined(__x86_64__)
+  return static_cast<std::uintptr_t>(context.uc_mcontext.gregs[REG_RSP]);
+#else
+  return context.uc_mcontext.sp;
+#endif
+}
+
+std::string_view meaning() noexcept {
+  if (crash.info.si_code <= 0) return crash.signal == SIGABRT ? "aborted" : "sent by a process";
+  const auto address = reinterpret_cast<std::uintptr_t>(crash.info.si_addr);
+  switch (crash.signal) {
+    case SIGSEGV:
+      if (crash.info.si_code == SI_KERNEL) return "an address that cannot be one, or a privileged instruction";
+      if (address >= stack_pointer(*crash.context) - near_bytes &&
+          address < stack_pointer(*crash.context) + near_bytes) {
+        return "stack overflow";
+      }
+      return crash.info.si_code == SEGV_ACCERR ? "the memory may not be used like that" : "no memory is there";
+    case SIGBUS:
+      return "behind the end of a mapped file, or misaligned";
+    case SIGFPE:
+      return crash.info.si_code == FPE_INTDIV ? "division by zero" : "arithmetic";
+    case SIGSYS:
+      return "a system call that is forbidden here";
+    default:
+      return "an instruction that does not exist";
+  }
+}
+
+// --- in a copy of the process ---------------------------------------------------------------------------------------
+
+// Runs `f` in a copy of this process with this thread alone, where it may allocate, lock and crash. True when it
+// came to its end in time.
+bool run_in_copy(Duration patience, FunctionRef<void()> f) noexcept {
+  // Not fork(3): that takes the locks of the heap. No signal tells of its end, so that nobody else is woken.
+  const auto child = static_cast<pid_t>(syscall(SYS_clone, 0, nullptr, nullptr, nullptr, 0));
+  if (child < 0) return false;
+  if (child == 0) {
+    const rlimit none{0, 0};
+    setrlimit(RLIMIT_CORE, &none);
+    for (const int signal : crash_signals) ::signal(signal, SIG_DFL);
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_UNBLOCK, &all, nullptr);
+    f();
+    _exit(0);
+  }
+  const Instant until = Host::system().now() + patience;
+  for (;;) {
+    int status = 0;
+    const pid_t ended = waitpid(child, &status, __WALL | WNOHANG);
+    if (ended == child) return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (ended < 0 && errno != EINTR) return false;
+    if (Host::system().now() >= until) {
+      kill(child, SIGKILL);
+      waitpid(child, &status, __WALL);
+      return false;
+    }
+    Host::system().sleep(1_ms);
+  }
+}
+
+// --- the steps ------------------------------------------------------------------------------------------------------
+
+void say_what_happened() noexcept {
+  Out out;
+  out.text(installed.name).text(" crashed: ").text(signal_name(crash.signal)).text(" (").text(meaning());
+  if (has_address(crash.signal) && crash.info.si_code > 0) {
+    out.text(", at ").hex(reinterpret_cast<std::uintptr_t>(crash.info.si_addr));
+  } else if (crash.info.si_code <= 0 && crash.info.si_pid != getpid()) {
+    out.text(", by ").number(static_cast<std::uint64_t>(crash.info.si_pid));
+  }
+  char date[http::date_bytes];
+  http::format_date(Host::system().wall_ns() / 1'000'000'000, date);
+  out.text(")\n  thread ").text(crash.thread_name).text(" (").number(static_cast<std::uint64_t>(crash.thread.load()));
+  out.text(") of process ").number(static_cast<std::uint64_t>(getpid())).text(", ").text({date, sizeof date});
+  out.text("\n  build ").text(installed.build[0] != '\0' ? installed.build : "without an id").text("\n");
+  if (*last_words() != '\0') out.text("  because ").text(last_words()).text("\n");
+}
+
+void say_addresses() noexcept {
+  capture_interrupted_stack(crash.stack, crash.context);
+  Out out;
+  out.text("stack, innermost first:\n");
+  for (int i = 0; i < crash.stack.count; ++i) {
+    const ModulePlace place = module_place(crash.stack.frames[i]);
+    out.text("  #").number(static_cast<unsigned>(i)).text(" ").hex(crash.stack.frames[i], 12).text(" ");
+    out.text(*place.path != '\0' ? std::string_view(place.path) : "(program)").text("+").hex(place.offset).text("\n");
+  }
+  if (crash.stack.is_cut) out.text("  … and more\n");
+}
+
+void record_crash() noexcept {
+  static const log::Logger log("crash");
+  log.fatal("crashed", log::field("signal", signal_name(crash.signal)), log::field("meaning", meaning()),
+            log::field("thread", std::string_view(crash.thread_name)),
+            log::field("because", std::string_view(last_words())));
+}
+
+void flush_logs() noexcept {
+  LogWriter* const logs = installed.logs.load();
+  if (logs == nullptr) return;
+  const bool is_done = logs->is_writing_thread() ? run_in_copy(log_patience, [logs] { logs->flush_in_copy(); })
+                                                 : logs->flush_from_signal(log_patience, record_crash);
+  if (!is_done) Out().text("the log may lack its last lines: they were not written in time\n");
+}
+
+void say_names() noexcept {
+  for (const bool demangle : {true, false}) {
+    const bool is_done = run_in_copy(name_patience, [demangle] {
+      // Either all of it comes out or nothing.
+      static char text[64 * 1024];
+      std::size_t size = 0;
+      const auto put = [&size](std::string_view piece) {
+        const std::size_t bytes = std::min(piece.size(), sizeof text - size);
+        std::memcpy(text + size, piece.data(), bytes);
+        size += bytes;
+      };
+      const auto put_number = [&put](std::uint64_t value, unsigned base) {
+        char digits[20];
+        char* at = digits + sizeof digits;
+        do *--at = "0123456789abcdef"[value % base];
+        while ((value /= base) != 0);
+        put({at, static_cast<std::size_t>(digits + sizeof digits - at)});
+      };
+      name_stack(crash.stack, demangle, [&](int index, const FrameName& name) {
+        put("  #");
+        put_number(static_cast<unsigned>(index), 10);
+        put(" ");
+        put(name.function.substr(0, 2000));
+        if (!name.file.empty()) {
+          put(" at ");
+          put(name.file);
+          put(":");
+          put_number(static_cast<unsigned>(name.line), 10);
+        } else if (name.offset != 0) {
+          put("+0x");
+          put_number(name.offset, 16);
+        }
+        put("\n");
+      });
+      Out().text("stack with names:\n").text({text, size});
+    });
+    if (is_done) return;
+  }
+  Out().text("names were not found in time: addr2line -Cfe PROGRAM OFFSET… finds them\n");
+}
+
+constexpr void (*steps[])() noexcept = {say_what_happened, say_addresses, flush_logs, say_names};
+
+// The signal's default effect, as soon as the handler returns: at the instruction that raised it.
+void let_it_happen(int signal) noexcept {
+  struct sigaction action = {};
+  action.sa_handler = SIG_DFL;
+  sigaction(signal, &action, nullptr);
+  sigset_t mask;
+  sigemptyset(&mask);
+  sigaddset(&mask, signal);
+  pthread_sigmask(SIG_BLOCK, &mask, nullptr);
+  const auto self = static_cast<pid_t>(syscall(SYS_gettid));
+  // With what the kernel said about it, for the debugger that opens the core.
+  siginfo_t info = crash.info;
+  if (signal != crash.signal || syscall(SYS_rt_tgsigqueueinfo, getpid(), self, signal, &info) != 0) {
+    syscall(SYS_tgkill, getpid(), self, signal);
+  }
+}
+
+void on_crash(int signal, siginfo_t* info, void* context) {
+  const auto self = static_cast<pid_t>(syscall(SYS_gettid));
+  pid_t first = 0;
+  if (crash.thread.compare_exchange_strong(first, self)) {
+    crash.signal = signal;
+    crash.info = *info;
+    crash.context = static_cast<ucontext_t*>(context);
+    prctl(PR_GET_NAME, crash.thread_name);
+  } else if (first != self) {
+    Host::system().sleep(other_patience);
+    return let_it_happen(signal);
+  }
+  // A crash inside a step comes back here, and goes on behind it.
+  while (crash.step < static_cast<int>(sizeof steps / sizeof steps[0])) steps[crash.step++]();
+  let_it_happen(signal);
+}
+
+[[noreturn]] void on_terminate() noexcept {
+  // An exception's text may need what is damaged; it is asked for before the handler runs.
+  if (const std::type_info* const type = abi::__cxa_current_exception_type()) {
+    int status = 0;
+    char* const name = abi::__cxa_demangle(type->name(), nullptr, nullptr, &status);
+    std::string text = "nobody caught an exception of type " + std::string(name != nullptr ? name : type->name());
+    std::free(name);
+    try {
+      throw;
+    } catch (const std::exception& exception) {
+      text += std::string(": ") + exception.what();
+    } catch (...) {
+    }
+    set_last_words(text.c_str());
+  } else {
+    set_last_words("std::terminate was called without an exception");
+  }
+  std::abort();
+}
+
+int find_build_id(dl_phdr_info* program, std::size_t, void* argument) {
+  auto& hex = *static_cast<std::string*>(argument);
+  for (int i = 0; i < program->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = program->dlpi_phdr[i];
+    if (segment.p_type != PT_NOTE) continue;
+    const char* at = reinterpret_cast<const char*>(program->dlpi_addr + segment.p_vaddr);
+    const char* const end = at + segment.p_memsz;
+    const auto rounded = [](std::size_t bytes) { return (bytes + 3) & ~std::size_t{3}; };
+    while (at + sizeof(ElfW(Nhdr)) <= end) {
+      ElfW(Nhdr) note;
+      std::memcpy(&note, at, sizeof note);
+      const char* const name = at + sizeof note;
+      const char* const id = name + rounded(note.n_namesz);
+      if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(name, "GNU", 4) == 0) {
+        for (unsigned j = 0; j < note.n_descsz; ++j) {
+          const auto byte = static_cast<unsigned char>(id[j]);
+          hex += "0123456789abcdef"[byte >> 4];
+          hex += "0123456789abcdef"[byte & 15];
+        }
+        return 1;
+      }
+      at = id + rounded(note.n_descsz);
+    }
+  }
+  return 1;  // The program comes first; its libraries are not asked.
+}
+
+template <std::size_t n>
+void copy_text(char (&to)[n], std::string_view from) noexcept {
+  const std::size_t bytes = std::min(from.size(), n - 1);
+  std::memcpy(to, from.data(), bytes);
+  to[bytes] = '\0';
+}
+
+}  // namespace
+
+std::string CrashHandler::build_id() {
+  std::string hex;
+  dl_iterate_phdr(find_build_id, &hex);
+  return hex;
+}
+
+Result<std::unique_ptr<CrashHandler>> CrashHandler::install(const CrashOptions& options) {
+  KEEL_CHECK(!installed.is_installed.exchange(true), "there is one crash handler");
+  if (!options.file.empty()) {
+    installed.file = ::open(options.file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
+    if (installed.file < 0) {
+      const int error = errno;
+      installed.is_installed.store(false);
+      return std::unexpected(Error::from_errno("open", error).because("crash file " + options.file));
+    }
+  }
+  copy_text(installed.name, options.name);
+  copy_text(installed.build, build_id());
+  // Once now, so that the unwinder has made what it makes once.
+  capture_stack(crash.stack);
+  installed.terminate_before = std::set_terminate(on_terminate);
+  for (int i = 0; i < signal_count; ++i) {
+    sigaction(crash_signals[i], nullptr, &installed.before[i]);
+    installed.is_ours[i] = installed.before[i].sa_handler == SIG_DFL;
+    if (!installed.is_ours[i]) continue;
+    struct sigaction action = {};
+    action.sa_sigaction = on_crash;
+    // A crash inside the handler has to come back to it.
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+    sigaction(crash_signals[i], &action, nullptr);
+  }
+  return std::unique_ptr<CrashHandler>(new CrashHandler);
+}
+
+CrashHandler::~CrashHandler() {
+  for (int i = 0; i < signal_count; ++i) {
+    if (installed.is_ours[i]) sigaction(crash_signals[i], &installed.before[i], nullptr);
+  }
+  std::set_terminate(installed.terminate_before);
+  if (installed.file >= 0) ::close(std::exchange(installed.file, -1));
+  installed.logs.store(nullptr);
+  installed.is_installed.store(false);
+}
+
+void CrashHandler::set_logs(LogWriter* logs) noexcept { installed.logs.store(logs); }
+
+}  // namespace keel::app

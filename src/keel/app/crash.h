@@ -1,0 +1,62 @@
+// keel/app/crash.h — what a process says when it crashes.
+//
+//   KEEL_TRY(auto crash, app::CrashHandler::install({.name = "accounts"}));
+//   …
+//   crash->set_logs(logs.get());
+//
+// On SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS and SIGABRT (KEEL_CHECK, std::terminate) the crashed thread, on its signal
+// stack, writes to standard error and to `file`
+//   1. the signal, the address and what is known about it, thread, build id, time, and the last words (base/check.h:
+//      the sentence of a failed KEEL_CHECK, the exception that nobody caught);
+//   2. its stack as addresses in modules, which needs nothing of the process but that stack;
+// has the log's writer write what waits and a line "crashed", for at most a second; then
+//   3. the stack with names, made by a copy of the process within some seconds: a damaged heap can stop the copy only.
+// Then the signal takes its default effect: the exit status and the core dump are those of a process without this.
+// A crash in one of these steps goes on with the next. Threads that crash meanwhile wait.
+//
+// A signal that somebody handles already is left alone: under AddressSanitizer and ThreadSanitizer the faults are
+// theirs to report, and SIGABRT alone is handled here.
+//
+// Errors:   install(): the file does not open.
+// Threads:  made and destroyed on the main thread; handles every thread that Host::system() starts. One at a time.
+// Lifetime: the log writer outlives this, or set_logs(nullptr) is called before it ends.
+// Cost:     none until then.
+
+#pragma once
+
+#include <signal.h>
+
+#include <memory>
+#include <string>
+
+#include "keel/base/result.h"
+#include "keel/base/signal_stack.h"
+
+namespace keel::app {
+
+class LogWriter;
+
+struct CrashOptions {
+  std::string name = {};  // Of the service, in the report.
+  std::string file = {};  // Reports are appended here too; opened at once, mode 0640. Empty: standard error alone.
+};
+
+class CrashHandler {
+ public:
+  static Result<std::unique_ptr<CrashHandler>> install(const CrashOptions& options);
+  ~CrashHandler();  // Puts back what was there.
+  CrashHandler(const CrashHandler&) = delete;
+  CrashHandler& operator=(const CrashHandler&) = delete;
+
+  // What is flushed in a crash; null: nothing.
+  void set_logs(LogWriter* logs) noexcept;
+
+  // The GNU build id of this program, in hex; empty when it was linked without.
+  static std::string build_id();
+
+ private:
+  CrashHandler() = default;
+  SignalStack stack_;  // The main thread's.
+};
+
+}  // namespace keel::app

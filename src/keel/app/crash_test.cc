@@ -1,0 +1,387 @@
+// Each test crashes a process of its own, made by fork(): there are no other threads here.
+
+#include "keel/app/crash.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <optional>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "keel/app/log_writer.h"
+#include "keel/base/check.h"
+#include "keel/exec/thread_pool.h"
+#include "keel/io/runtime.h"
+#include "keel/observe/log.h"
+#include "keel/observe/log_ring.h"
+
+namespace keel::app {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool faults_are_ours = false;
+#elif defined(__has_feature)
+constexpr bool faults_are_ours = !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer);
+#else
+constexpr bool faults_are_ours = true;
+#endif
+
+#define SKIP_WHEN_FAULTS_ARE_THE_SANITIZERS() \
+  if (!faults_are_ours) GTEST_SKIP() << "the sanitizer reports faults"
+
+constexpr int survived = 99;
+
+std::string read_all(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return std::move(text).str();
+}
+
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+class Crashes : public testing::Test {
+ protected:
+  Crashes() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "keel-crash-XXXXXX").string();
+    folder_ = ::mkdtemp(pattern.data());
+  }
+  ~Crashes() override { std::filesystem::remove_all(folder_); }
+
+  struct World {
+    std::unique_ptr<CrashHandler> handler;
+    std::unique_ptr<LogWriter> logs;
+  };
+  // What goes into the process besides the file sink; `first` is a sink before it.
+  struct With {
+    bool handler = true;
+    std::optional<LogSink> first = {};
+  };
+
+  // Runs `scenario` in a new process and waits for its end. The log's writer sleeps for an hour at a time: what is
+  // recorded reaches the file when somebody asks for it, and not by itself.
+  void run(const std::function<void(World&)>& scenario, With with) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      const rlimit none{0, 0};
+      setrlimit(RLIMIT_CORE, &none);
+      std::freopen((folder_ + "/errors").c_str(), "w", stderr);
+      World world;
+      if (with.handler) world.handler = CrashHandler::install({.name = "victim", .file = folder_ + "/crash"}).value();
+      LogWriterOptions options;
+      options.flush_interval = 1_h;
+      if (with.first) options.sinks.push_back(std::move(*with.first));
+      LogSink file;
+      file.to = LogSink::To::File;
+      file.path = folder_ + "/log";
+      file.format = LineFormat::Text;
+      options.sinks.push_back(std::move(file));
+      world.logs = LogWriter::make(std::move(options)).value();
+      if (with.handler) world.handler->set_logs(world.logs.get());
+      scenario(world);
+      ::_exit(survived);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    signal_ = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    errors_ = read_all(folder_ + "/errors");
+    log_ = read_all(folder_ + "/log");
+  }
+  void run(const std::function<void(World&)>& scenario) { run(scenario, {}); }
+
+  // The part of the report that has the names of the stack.
+  std::string names() const {
+    const std::size_t at = errors_.find("stack with names:\n");
+    return at == std::string::npos ? "" : errors_.substr(at);
+  }
+
+  std::string folder_;
+  int signal_ = 0;
+  std::string errors_;
+  std::string log_;
+};
+
+void record(std::string_view text) {
+  static const log::Logger log("test");
+  log.info("line", log::field("text", text));
+}
+
+[[gnu::noinline]] void write_to_null() {
+  volatile int* volatile nowhere = nullptr;
+  *nowhere = 1;
+  asm volatile("" ::: "memory");
+}
+
+// What a worker runs, on a thread with a log ring of its own.
+void on_worker(const std::function<void()>& f) {
+  auto runtime = io::Runtime::make({.workers = 1, .engine = io::EngineKind::Epoll}).value();
+  (void)runtime->start();
+  runtime->each([&f](io::Loop&) {
+    const log::Ring ring;
+    f();
+  });
+}
+
+TEST_F(Crashes, on_a_worker_are_reported_with_the_stack_and_the_last_log_lines) {
+  SKIP_WHEN_FAULTS_ARE_THE_SANITIZERS();
+  run([](World&) {
+    on_worker([] {
+      record("before the crash");
+      write_to_null();
+    });
+  });
+
+  EXPECT_EQ(signal_, SIGSEGV);
+  EXPECT_TRUE(errors_.starts_with("victim crashed: SIGSEGV (no memory is there, at 0x0)\n  thread worker-0 ("))
+      << errors_;
+  EXPECT_TRUE(contains(errors_, "stack, innermost first:\n  #0 0x")) << errors_;
+  EXPECT_TRUE(contains(errors_, "(program)+0x")) << errors_;
+  EXPECT_TRUE(contains(names(), "#0 keel::app::(anonymous namespace)::write_to_null()")) << errors_;
+  EXPECT_TRUE(contains(log_, "before the crash")) << log_;
+  EXPECT_TRUE(contains(log_, "FATAL crash: crashed signal=SIGSEGV")) << log_;
+  EXPECT_EQ(read_all(folder_ + "/crash"), errors_) << "the file has the same";
+}
+
+TEST_F(Crashes, leave_nothing_in_the_log_without_the_handler) {
+  // The control of the test above: neither report nor log lines come by themselves.
+  run(
+      [](World&) {
+        on_worker([] {
+          record("before the crash");
+          std::abort();
+        });
+      },
+      {.handler = false});
+
+  EXPECT_EQ(signal_, SIGABRT);
+  EXPECT_EQ(errors_, "");
+  EXPECT_EQ(log_, "");
+}
+
+TEST_F(Crashes, of_a_pool_thread_are_reported_with_its_name) {
+  run([](World&) {
+    ThreadPool pool({.name = "images", .threads = 1});
+    struct Aborts : Job {
+      Aborts()
+          : Job([](Job&) noexcept {
+              record("before the abort");
+              std::abort();
+            }) {}
+    } job;
+    pool.post(job);
+    pool.stop();
+  });
+
+  EXPECT_EQ(signal_, SIGABRT);
+  EXPECT_TRUE(contains(errors_, "victim crashed: SIGABRT (aborted)\n  thread images-0 (")) << errors_;
+  EXPECT_TRUE(contains(names(), "keel::ThreadPool::work")) << errors_;
+  EXPECT_TRUE(contains(log_, "before the abort")) << log_;
+}
+
+TEST_F(Crashes, by_a_failed_check_are_reported_with_its_sentence) {
+  run([](World&) { on_worker([] { KEEL_CHECK(log::Logger("x").is_on(Level::Trace), "every request has a name"); }); });
+
+  EXPECT_EQ(signal_, SIGABRT);
+  EXPECT_TRUE(contains(errors_, "  because ")) << errors_;
+  EXPECT_TRUE(contains(errors_, "crash_test.cc:")) << errors_;
+  EXPECT_TRUE(contains(errors_, ": every request has a name\nstack, innermost first:")) << errors_;
+  EXPECT_TRUE(contains(names(), "keel::check_failed(")) << errors_;
+  EXPECT_TRUE(contains(log_, "every request has a name")) << log_;
+}
+
+// Not a tail call, and nothing that an optimizer could turn into a loop.
+[[gnu::noinline]] int recurse(int depth) {
+  volatile char frame[512];
+  frame[0] = static_cast<char>(depth);
+  return depth == 0 ? 0 : recurse(depth - 1) + frame[0];
+}
+
+TEST_F(Crashes, by_stack_overflow_are_called_so) {
+  SKIP_WHEN_FAULTS_ARE_THE_SANITIZERS();
+  const auto overflow = [](World&) {
+    record("before the overflow");
+    volatile int result = recurse(1 << 30);
+    (void)result;
+  };
+  run(overflow);
+
+  EXPECT_EQ(signal_, SIGSEGV);
+  EXPECT_TRUE(contains(errors_, "SIGSEGV (stack overflow, at 0x")) << errors_;
+  EXPECT_TRUE(contains(names(), "#0 keel::app::(anonymous namespace)::recurse(int)")) << errors_;
+  EXPECT_TRUE(contains(errors_, "… and more")) << errors_;
+  EXPECT_TRUE(contains(log_, "before the overflow")) << log_;
+
+  // On another thread than the main one, which has a signal stack too.
+  run([&overflow](World& world) { on_worker([&] { overflow(world); }); });
+
+  EXPECT_EQ(signal_, SIGSEGV);
+  EXPECT_TRUE(contains(errors_, "SIGSEGV (stack overflow, at 0x")) << errors_;
+}
+
+TEST_F(Crashes, by_an_exception_are_reported_with_its_type_and_text) {
+  run([](World&) {
+    record("before the exception");
+    std::thread([] { throw std::out_of_range("no such page"); }).join();
+  });
+
+  EXPECT_EQ(signal_, SIGABRT);
+  EXPECT_TRUE(contains(errors_, "  because nobody caught an exception of type std::out_of_range: no such page\n"))
+      << errors_;
+  EXPECT_TRUE(contains(log_, "before the exception")) << log_;
+}
+
+TEST_F(Crashes, of_a_null_function_name_its_caller) {
+  SKIP_WHEN_FAULTS_ARE_THE_SANITIZERS();
+  run([](World&) {
+    struct Caller {
+      [[gnu::noinline]] static void call_nobody() {
+        void (*volatile nobody)() = nullptr;
+        nobody();
+        asm volatile("" ::: "memory");
+      }
+    };
+    Caller::call_nobody();
+  });
+
+  EXPECT_EQ(signal_, SIGSEGV);
+  EXPECT_TRUE(contains(names(), "call_nobody()")) << errors_;
+}
+
+TEST_F(Crashes, flush_a_ring_that_is_full) {
+  run([](World&) {
+    log::set_ring_options({.bytes = 64 * 1024, .overflow = log::Overflow::DropNewest});
+    const log::Ring ring;
+    // The writer is woken when half of it is full, so fill it until some are lost while the writer is behind.
+    for (int i = 0; i < 1'000'000 && log::dropped() == 0; ++i) record("filling");
+    for (int i = 0; i < 3; ++i) record("the very last");
+    std::abort();
+  });
+
+  EXPECT_EQ(signal_, SIGABRT);
+  EXPECT_TRUE(contains(log_, "filling"));
+  EXPECT_TRUE(contains(log_, "FATAL crash: crashed"))
+      << log_.substr(log_.size() - std::min<std::size_t>(log_.size(), 500));
+  EXPECT_TRUE(log_.ends_with("\n"));
+}
+
+bool sink_has_crashed = false;
+
+TEST_F(Crashes, of_the_log_writer_still_write_what_waited) {
+  SKIP_WHEN_FAULTS_ARE_THE_SANITIZERS();
+  LogSink crashing;
+  crashing.to = LogSink::To::Function;
+  crashing.write = [](std::string_view) {
+    if (std::exchange(sink_has_crashed, true)) return;
+    write_to_null();
+  };
+  run(
+      [](World& world) {
+        const log::Ring ring;
+        record("in the ring");
+        // Only its own thread calls the sinks here.
+        (void)world.logs->flush_from_signal(1_h, []() noexcept {});
+      },
+      {.first = std::move(crashing)});
+
+  EXPECT_EQ(signal_, SIGSEGV);
+  EXPECT_TRUE(contains(errors_, "thread keel-log (")) << errors_;
+  EXPECT_TRUE(contains(names(), "write_to_null()")) << errors_;
+  EXPECT_TRUE(contains(log_, "in the ring")) << errors_ << log_;
+}
+
+TEST_F(Crashes, inside_the_report_go_on_with_the_next_part) {
+  SKIP_WHEN_FAULTS_ARE_THE_SANITIZERS();
+  run([](World& world) {
+    world.handler->set_logs(reinterpret_cast<LogWriter*>(8));  // Faults when it is flushed.
+    write_to_null();
+  });
+
+  EXPECT_EQ(signal_, SIGSEGV);
+  EXPECT_TRUE(contains(errors_, "stack, innermost first:")) << errors_;
+  EXPECT_TRUE(contains(names(), "write_to_null()")) << errors_;
+  EXPECT_EQ(errors_.find("crashed: "), errors_.rfind("crashed: ")) << "one report: " << errors_;
+}
+
+TEST_F(Crashes, of_two_threads_are_one_report) {
+  run([](World&) {
+    std::thread other([] { std::abort(); });
+    std::abort();
+  });
+
+  EXPECT_EQ(signal_, SIGABRT);
+  EXPECT_EQ(errors_.find("crashed: "), errors_.rfind("crashed: ")) << errors_;
+}
+
+TEST_F(Crashes, sent_from_outside_say_by_whom) {
+  SKIP_WHEN_FAULTS_ARE_THE_SANITIZERS();
+  run([](World&) {
+    int ends[2];
+    if (::pipe(ends) != 0) ::_exit(survived);
+    if (::fork() == 0) {
+      char byte = 0;
+      ::_exit(::read(ends[0], &byte, 1) == 1 ? ::kill(::getppid(), SIGBUS) : 1);
+    }
+    // Only now: inside fork() the heap is locked.
+    if (::write(ends[1], "x", 1) != 1) ::_exit(survived);
+    for (;;) ::pause();
+  });
+
+  EXPECT_EQ(signal_, SIGBUS);
+  EXPECT_TRUE(contains(errors_, "SIGBUS (sent by a process, by ")) << errors_;
+}
+
+TEST_F(Crashes, in_the_heap_are_named_all_the_same) {
+  if (!faults_are_ours) GTEST_SKIP() << "the sanitizer has a heap of its own";
+  run([](World&) {
+    void* volatile block = std::malloc(24);
+    void* volatile again = block;
+    std::free(block);
+    std::free(again);
+  });
+
+  EXPECT_EQ(signal_, SIGABRT);
+  EXPECT_TRUE(contains(names(), "Crashes_in_the_heap_are_named_all_the_same")) << errors_;
+}
+
+TEST_F(Crashes, find_another_handler_untouched) {
+  run([](World& world) {
+    world.handler.reset();
+    struct sigaction mine = {};
+    mine.sa_handler = [](int) { ::_exit(7); };
+    sigaction(SIGILL, &mine, nullptr);
+    world.handler = CrashHandler::install({.name = "victim"}).value();
+    struct sigaction now;
+    sigaction(SIGILL, nullptr, &now);
+    if (now.sa_handler != mine.sa_handler) std::abort();
+  });
+
+  EXPECT_EQ(signal_, 0) << errors_;
+}
+
+TEST_F(Crashes, need_a_file_that_opens) {
+  const auto made = CrashHandler::install({.name = "victim", .file = folder_ + "/none/crash"});
+
+  ASSERT_FALSE(made);
+  EXPECT_TRUE(contains(made.error().describe(), "crash file " + folder_ + "/none/crash")) << made.error().describe();
+  // And the next attempt may be better.
+  EXPECT_TRUE(CrashHandler::install({.name = "victim"}));
+}
+
+TEST(BuildId, is_the_one_that_the_linker_wrote) {
+  const std::string id = CrashHandler::build_id();
+
+  EXPECT_EQ(id.size(), 40u) << id;
+  EXPECT_EQ(id.find_first_not_of("0123456789abcdef"), std::string::npos) << id;
+}
+
+}  // namespace
+}  // namespace keel::app

@@ -1,0 +1,75 @@
+// keel/base/stack.h — where a thread is: its stack as addresses, and those as names.
+//
+//   Stack stack;
+//   capture_stack(stack);                       // this thread
+//   KEEL_TRY_VOID(capture_stack_of(thread_id, stack, 100_ms));   // another one
+//   log.warn("stalled", log::field("stack", to_string(stack)));
+//
+// Names need the program's symbol table and nothing else; file and line come out where there is debug information, and
+// inlined functions then as well.
+//
+// Threads: any.
+// Cost:    capturing is some microseconds and async-signal-safe. The first naming reads the symbols and the debug
+//          information of the program and its libraries, milliseconds to seconds, and keeps them.
+// Source:  the unwinder of libgcc, libbacktrace, _dl_find_object(3).
+
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "keel/base/function.h"
+#include "keel/base/result.h"
+#include "keel/base/time.h"
+
+namespace keel {
+
+struct Stack {
+  static constexpr int frames_max = 64;
+  std::uintptr_t frames[frames_max] = {};  // Innermost first; an address inside the call, not the one it returns to.
+  int count = 0;
+  bool is_cut = false;  // There were more.
+};
+
+// This thread's, from the caller on. Async-signal-safe.
+[[gnu::noinline]] void capture_stack(Stack& stack) noexcept;
+// What a signal handler with SA_SIGINFO has interrupted; `context` is its third argument. Async-signal-safe. After a
+// jump to an address without code (a null function), the one that jumped is found too.
+void capture_interrupted_stack(Stack& stack, void* context) noexcept;
+
+// Of another thread of this process, by its gettid(): it is interrupted by stack_signal and goes on. `also`, when
+// given, runs there too: inside a signal handler, with what that allows. DeadlineExceeded when the thread has not
+// answered in time (it blocks the signal, is stopped, or waits inside the kernel for something that cannot be
+// interrupted); NotFound when there is no such thread.
+// A system call that was interrupted is restarted, except those that never are (signal(7)): they end with EINTR.
+Result<> capture_stack_of(pid_t thread, Stack& stack, Duration patience, FunctionRef<void()> also);
+Result<> capture_stack_of(pid_t thread, Stack& stack, Duration patience);
+// SIGURG: nothing sends it unasked for, its default is to be ignored, and debuggers pass it on without stopping.
+extern const int stack_signal;
+
+// The program or library that an address lies in, and how far behind its base: what addr2line wants. The path of the
+// program itself is empty; that of no module is "?". Async-signal-safe.
+struct ModulePlace {
+  const char* path = "?";
+  std::uintptr_t offset = 0;
+};
+ModulePlace module_place(std::uintptr_t address) noexcept;
+
+struct FrameName {
+  std::string_view function;  // "?" when it has no name.
+  std::uintptr_t offset = 0;  // Behind the function's beginning, where there is no line.
+  std::string_view file;      // Empty without debug information.
+  int line = 0;
+};
+// Gives `f` the names of each frame with its index, inlined functions before the one they are in. Views die with the
+// call. `demangle`: names as written in the source, which needs the heap; without, nothing here does.
+void name_stack(const Stack& stack, bool demangle, FunctionRef<void(int, const FrameName&)> f);
+
+// On one line: "shop::Cart::add(int) (cart.cc:12) < main+0x1c". Innermost first.
+std::string to_string(const Stack& stack);
+
+}  // namespace keel
