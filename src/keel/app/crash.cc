@@ -27,6 +27,7 @@
 #include "keel/base/host.h"
 #include "keel/base/stack.h"
 #include "keel/http/date.h"
+#include "keel/observe/flight_recorder.h"
 #include "keel/observe/log.h"
 
 namespace keel::app {
@@ -37,6 +38,7 @@ namespace {
 constexpr int crash_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGABRT};
 constexpr int signal_count = sizeof crash_signals / sizeof crash_signals[0];
 constexpr Duration log_patience = 1_s;
+constexpr int requests_shown = 16;  // Of each worker.
 constexpr Duration name_patience = 3_s;
 // How long a thread that crashes second waits for the first one to end the process.
 constexpr Duration other_patience = 20_s;
@@ -274,7 +276,35 @@ void say_names() noexcept {
   Out().text("names were not found in time: addr2line -Cfe PROGRAM OFFSET… finds them\n");
 }
 
-constexpr void (*steps[])() noexcept = {say_what_happened, say_addresses, flush_logs, say_names};
+void say_request() noexcept {
+  const flight::Doing* const doing = flight::Doing::current();
+  if (doing == nullptr) return;
+  std::string_view method;
+  std::string_view path;
+  log::TraceId trace;
+  doing->tell(method, path, trace);
+  Out out;
+  out.text("handling ").text(method).text(" ").text(path).text(", trace ");
+  out.number(trace.high, 16, 16).number(trace.low, 16, 16).text("\n");
+}
+
+void say_requests() noexcept {
+  const Instant now = Host::system().now();
+  FlightRecorder::each([now](const FlightRecorder& recorder) {
+    Out out;
+    out.text("requests of worker ").number(static_cast<unsigned>(recorder.worker())).text(", newest first:\n");
+    recorder.last(requests_shown, [&out, now](const flight::Request& request) {
+      out.text("  ").text(request.method.empty() ? "-" : request.method).text(" ");
+      out.text(request.route.empty() ? "-" : request.route).text(" ").number(request.status).text(", took ");
+      out.number(static_cast<std::uint64_t>(request.took.count_ns() / 1000)).text(" us, began ");
+      out.number(static_cast<std::uint64_t>((now - request.started).count_ns() / 1'000'000)).text(" ms ago, trace ");
+      out.number(request.trace.high, 16, 16).number(request.trace.low, 16, 16).text("\n");
+    });
+  });
+}
+
+constexpr void (*steps[])() noexcept = {say_what_happened, say_request,  say_addresses,
+                                        flush_logs,        say_requests, say_names};
 
 // The signal's default effect, as soon as the handler returns: at the instruction that raised it.
 void let_it_happen(int signal) noexcept {

@@ -7,10 +7,11 @@
 // On SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS and SIGABRT (KEEL_CHECK, std::terminate) the crashed thread, on its signal
 // stack, writes to standard error and to `file`
 //   1. the signal, the address and what is known about it, thread, build id, time, and the last words (base/check.h:
-//      the sentence of a failed KEEL_CHECK, the exception that nobody caught);
+//      the sentence of a failed KEEL_CHECK, the exception that nobody caught), and the request it was handling;
 //   2. its stack as addresses in modules, which needs nothing of the process but that stack;
 // has the log's writer write what waits and a line "crashed", for at most a second; then
-//   3. the stack with names, made by a copy of the process within some seconds: a damaged heap can stop the copy only.
+//   3. the last requests of each worker (observe/flight_recorder.h);
+//   4. the stack with names, made by a copy of the process within some seconds: a damaged heap can stop the copy only.
 // Then the signal takes its default effect: the exit status and the core dump are those of a process without this.
 // A crash in one of these steps goes on with the next. Threads that crash meanwhile wait.
 //

@@ -21,6 +21,7 @@
 #include "keel/base/check.h"
 #include "keel/exec/thread_pool.h"
 #include "keel/io/runtime.h"
+#include "keel/observe/flight_recorder.h"
 #include "keel/observe/log.h"
 #include "keel/observe/log_ring.h"
 
@@ -149,6 +150,34 @@ TEST_F(Crashes, on_a_worker_are_reported_with_the_stack_and_the_last_log_lines) 
   EXPECT_TRUE(contains(log_, "before the crash")) << log_;
   EXPECT_TRUE(contains(log_, "FATAL crash: crashed signal=SIGSEGV")) << log_;
   EXPECT_EQ(read_all(folder_ + "/crash"), errors_) << "the file has the same";
+}
+
+TEST_F(Crashes, tell_the_request_in_progress_and_the_last_ones) {
+  run([](World&) {
+    on_worker([] {
+      const FlightRecorder recorder(0);
+      flight::Request request;
+      request.method = "GET";
+      request.route = "/users/{id}";
+      request.status = 204;
+      request.trace = {0xabc, 0xdef};
+      flight::note(request);
+      const flight::Doing doing(
+          [](const void*, std::string_view& method, std::string_view& path, log::TraceId& trace) {
+            method = "POST";
+            path = "/orders";
+            trace = {1, 2};
+          },
+          nullptr);
+      std::abort();
+    });
+  });
+
+  EXPECT_EQ(signal_, SIGABRT);
+  EXPECT_TRUE(contains(errors_, "\nhandling POST /orders, trace 00000000000000010000000000000002\n")) << errors_;
+  EXPECT_TRUE(contains(errors_, "\nrequests of worker 0, newest first:\n  GET /users/{id} 204, took 0 us, began "))
+      << errors_;
+  EXPECT_TRUE(contains(errors_, "trace 0000000000000abc0000000000000def\n")) << errors_;
 }
 
 TEST_F(Crashes, leave_nothing_in_the_log_without_the_handler) {

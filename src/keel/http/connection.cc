@@ -11,6 +11,7 @@
 #include "keel/http/acceptor.h"
 #include "keel/http/chunk.h"
 #include "keel/http/problem.h"
+#include "keel/observe/flight_recorder.h"
 #include "keel/task/start.h"
 
 namespace keel::http {
@@ -39,6 +40,14 @@ template <class T>
 void free_pooled(T* object) noexcept {
   object->~T();
   pool_free(object, sizeof(T));
+}
+
+// For a signal handler that asks what this worker is doing.
+void tell_request(const void* subject, std::string_view& method, std::string_view& path, log::TraceId& trace) {
+  const auto& request = *static_cast<const Request*>(subject);
+  method = request.head().method_text();
+  path = request.path();
+  trace = request.trace();
 }
 
 }  // namespace
@@ -233,6 +242,7 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view h
     const auto length = static_cast<std::size_t>(head.content_length());
     request.body_ = rest.substr(0, length);
     Result<Response> answer = [&]() -> Result<Response> {
+      const flight::Doing doing(&tell_request, &request);
       try {
         return match.handler->at_once(request);
       } catch (...) {
@@ -327,6 +337,7 @@ void Connection::run_active() {
   if (active.match.handler->at_once) {
     phase_ = Phase::Head;
     Result<Response> answer = [&]() -> Result<Response> {
+      const flight::Doing doing(&tell_request, &active.request);
       try {
         return active.match.handler->at_once(active.request);
       } catch (...) {
@@ -347,6 +358,7 @@ void Connection::run_active() {
     static_cast<Active::Run&>(run).owner->guarded<&Connection::task_done>();
   };
   try {
+    const flight::Doing doing(&tell_request, &active.request);
     if (!active.run.begin(active.match.handler->later(active.request), done, options)) return;
   } catch (...) {
     // A handler that is no coroutine itself: there is no task.
@@ -412,6 +424,13 @@ void Connection::respond(const Request& request, const Router::Match& match, Res
   acceptor_.tally.requests.add();
   const Duration took = acceptor_.loop_.precise_now() - request.started_;
   acceptor_.count_request(match.index, status, took);
+  flight::note({.method = to_string(head.method()),
+                .route = request.route(),
+                .status = static_cast<unsigned>(number(status)),
+                .bytes = bytes,
+                .started = request.started_,
+                .took = took,
+                .trace = request.trace_});
   if (acceptor_.access_log_) {
     log.info("request", log::field("method", head.method_text()), log::field("path", head.path()),
              log::field("status", number(status)), log::field("bytes", bytes), log::field("duration", took));

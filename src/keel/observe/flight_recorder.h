@@ -1,0 +1,135 @@
+// keel/observe/flight_recorder.h — the last requests of a worker, and the one it is busy with.
+//
+//   FlightRecorder recorder(loop.index());         // on the worker's thread, for as long as it runs
+//   const flight::Doing doing(&tell, this);        // around the code that runs for a request
+//   flight::note({.method = "GET", .route = "/users/{id}", …});
+//
+// For whoever asks what happened: the report of a crash, a stalled worker, a person at the admin listener. Threads
+// without a recorder record nothing.
+//
+// Threads:  recording belongs to the thread that made the recorder; reading is for any thread at any time and
+//           async-signal-safe. Doing is read on its own thread, in a signal handler.
+// Lifetime: method and route of what was noted live as long as the recorder.
+// Cost:     a note is ten stores; 8 KiB a recorder. Doing is four.
+
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+#include "keel/base/function.h"
+#include "keel/base/time.h"
+#include "keel/observe/log.h"
+
+namespace keel {
+
+namespace flight {
+
+struct Request {
+  std::string_view method;
+  std::string_view route;  // The pattern; empty when none matched.
+  unsigned status = 0;
+  std::uint64_t bytes = 0;  // Of the body.
+  Instant started;
+  Duration took;
+  log::TraceId trace;
+};
+
+}  // namespace flight
+
+class FlightRecorder {
+ public:
+  static constexpr int recorders_max = 256;  // Workers beyond have none.
+  static constexpr int requests_max = 126;
+
+  explicit FlightRecorder(int worker) noexcept;
+  ~FlightRecorder();
+  FlightRecorder(const FlightRecorder&) = delete;
+  FlightRecorder& operator=(const FlightRecorder&) = delete;
+
+  int worker() const noexcept { return worker_; }
+  void note(const flight::Request& request) noexcept {
+    const std::uint64_t at = noted_.load(std::memory_order_relaxed);
+    Slot& slot = slots_[at % slot_count];
+    slot[0].store(pack(request.method), std::memory_order_relaxed);
+    slot[1].store(pack(request.route), std::memory_order_relaxed);
+    slot[2].store(request.status, std::memory_order_relaxed);
+    slot[3].store(request.bytes, std::memory_order_relaxed);
+    slot[4].store(static_cast<std::uint64_t>(request.started.ns()), std::memory_order_relaxed);
+    slot[5].store(static_cast<std::uint64_t>(request.took.count_ns()), std::memory_order_relaxed);
+    slot[6].store(request.trace.high, std::memory_order_relaxed);
+    slot[7].store(request.trace.low, std::memory_order_relaxed);
+    noted_.store(at + 1, std::memory_order_release);
+  }
+  // Gives `f` the last requests, newest first, at most `count`: those that were not overwritten while being read.
+  void last(int count, FunctionRef<void(const flight::Request&)> f) const noexcept;
+
+  // The recorders there are, in no order. A recorder that ends meanwhile is waited for by nobody: ask while the
+  // workers live.
+  static void each(FunctionRef<void(const FlightRecorder&)> f) noexcept;
+
+ private:
+  // One slot is being written, and on a machine that reorders stores the next as well.
+  static constexpr int slot_count = requests_max + 2;
+  using Slot = std::array<std::atomic<std::uint64_t>, 8>;
+  // Addresses are below 2^48, and these texts below 64 KiB.
+  static std::uint64_t pack(std::string_view text) noexcept {
+    return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(text.data())) << 16 | (text.size() & 0xffff);
+  }
+  static std::string_view unpack(std::uint64_t word) noexcept {
+    return {reinterpret_cast<const char*>(static_cast<std::uintptr_t>(word >> 16)), word & 0xffff};
+  }
+
+  std::array<Slot, slot_count> slots_{};
+  std::atomic<std::uint64_t> noted_{0};
+  const int worker_;
+};
+
+namespace flight {
+
+// What a piece of code is doing, for a signal handler that interrupts it: `how` gives it the texts, which need not
+// live longer than that call.
+class Doing {
+ public:
+  using Tell = void (*)(const void* subject, std::string_view& method, std::string_view& path, log::TraceId& trace);
+  Doing(Tell how, const void* subject) noexcept;
+  ~Doing();
+  Doing(const Doing&) = delete;
+  Doing& operator=(const Doing&) = delete;
+
+  void tell(std::string_view& method, std::string_view& path, log::TraceId& trace) const {
+    tell_(subject_, method, path, trace);
+  }
+  // What this thread is doing; null when it is nothing that was said.
+  static const Doing* current() noexcept;
+
+ private:
+  Tell tell_;
+  const void* subject_;
+  const Doing* before_;
+};
+
+namespace internal {
+constinit inline thread_local const Doing* current_doing = nullptr;
+constinit inline thread_local FlightRecorder* current_recorder = nullptr;
+}  // namespace internal
+
+inline Doing::Doing(Tell how, const void* subject) noexcept
+    : tell_(how), subject_(subject), before_(internal::current_doing) {
+  std::atomic_signal_fence(std::memory_order_release);
+  internal::current_doing = this;
+}
+inline Doing::~Doing() {
+  internal::current_doing = before_;
+  std::atomic_signal_fence(std::memory_order_release);
+}
+inline const Doing* Doing::current() noexcept { return internal::current_doing; }
+
+inline void note(const Request& request) noexcept {
+  if (internal::current_recorder != nullptr) internal::current_recorder->note(request);
+}
+
+}  // namespace flight
+}  // namespace keel
