@@ -19,11 +19,14 @@
 #include "keel/app/notify.h"
 #include "keel/app/process.h"
 #include "keel/app/prometheus.h"
+#include "keel/app/recorder.h"
 #include "keel/app/signals.h"
+#include "keel/app/stall.h"
 #include "keel/app/watchdog.h"
 #include "keel/base/pool.h"
 #include "keel/db/sqlite/database.h"
 #include "keel/http/problem.h"
+#include "keel/observe/flight_recorder.h"
 #include "keel/observe/log_ring.h"
 #include "keel/observe/metric_cells.h"
 
@@ -198,6 +201,7 @@ struct App::Parts {
   std::unique_ptr<LogWriter> logs;
   std::unique_ptr<Prometheus> exporter;
   std::unique_ptr<ProcessMetrics> process;
+  std::unique_ptr<StallWatch> stalls;
   std::mutex pools_mutex;
   std::list<std::pair<std::string, std::unique_ptr<ThreadPool>>> pools;
   std::vector<metrics::GaugeFunction> pool_metrics;
@@ -327,6 +331,17 @@ void App::add_foundation() {
                                runtime_->stop();
                              },
                          .start_timeout = timeout});
+  if (settings_.monitoring.stall > Duration()) {
+    parts_->lifecycle.add({.name = "stall watch",
+                           .needs = {"logs", "workers"},
+                           .start = [this]() -> Result<> {
+                             parts_->stalls =
+                                 std::make_unique<StallWatch>(*runtime_, settings_.monitoring.stall, registry_);
+                             return {};
+                           },
+                           .stop = [this] { parts_->stalls.reset(); },
+                           .start_timeout = timeout});
+  }
   if (!settings_.monitoring.enabled) return;
   parts_->lifecycle.add({.name = "monitoring",
                          .needs = {"logs"},
@@ -355,12 +370,14 @@ Result<> App::start_workers() {
                                         .engine = engine_of(settings_.network.engine),
                                         .pin = settings_.thread.affinity}));
   KEEL_TRY_VOID(runtime_->start());
-  runtime_->each([](io::Loop&) {
+  runtime_->each([](io::Loop& loop) {
     // For as long as the worker's thread runs.
     thread_local std::optional<log::Ring> ring;
     thread_local std::optional<metrics::ThreadCells> cells;
+    thread_local std::optional<FlightRecorder> recorder;
     ring.emplace();
     cells.emplace();
+    recorder.emplace(loop.index());
   });
   parts_->worker_checks = check_workers(health_, *runtime_, settings_.monitoring.health.worker_timeout);
   return {};
@@ -645,6 +662,12 @@ void App::add_admin() {
   parts_->admin_router->get("/healthz", [health](http::Request&) { return health(&Health::live); });
   parts_->admin_router->get("/readyz", [health](http::Request&) { return health(&Health::ready); });
   parts_->admin_router->get("/startupz", [health](http::Request&) { return health(&Health::started); });
+  parts_->admin_router->get("/admin/recorder", [](http::Request& request) {
+    Buffer body;
+    write_recorders(body, request.started());
+    return http::Response::body(http::Status::Ok, std::move(body), "application/json")
+        .header("Cache-Control", "no-store");
+  });
   parts_->admin_router->get("/admin/start", [this](http::Request& request) { return start_page(request); });
   // As --print-config prints it; may be read while a reload makes the next one.
   parts_->admin_router->get("/admin/config", [this](http::Request&) {
@@ -757,8 +780,9 @@ void App::print_ready() const {
   std::printf("%s is ready (%.1f ms)\n", name_.c_str(), took.count_seconds() * 1e3);
   if (parts_->server != nullptr) std::printf("  service  http://%s\n", parts_->server->address().to_string().c_str());
   if (parts_->admin != nullptr) {
-    std::printf("  admin    http://%s  /metrics /healthz /readyz /startupz /admin/start /admin/config%s\n",
-                parts_->admin->address().to_string().c_str(), parts_->services != nullptr ? " /admin/graph" : "");
+    std::printf(
+        "  admin    http://%s  /metrics /healthz /readyz /startupz /admin/start /admin/config /admin/recorder%s\n",
+        parts_->admin->address().to_string().c_str(), parts_->services != nullptr ? " /admin/graph" : "");
   }
   std::printf("  engine   %s, %d workers: %s\n", runtime_->engine().kind == io::EngineKind::Uring ? "uring" : "epoll",
               runtime_->workers(), runtime_->engine().reason.c_str());

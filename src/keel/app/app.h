@@ -18,8 +18,8 @@
 // every phase with its times (JSON; ?format=text: a table).
 //
 // The admin listener (monitoring.metrics) serves /metrics, /healthz, /readyz, /startupz, /admin/start, /admin/config
-// (every value with its origin, secrets as ***) and /admin/graph, and nothing else does. health() has the checks of
-// app/checks.h; an application adds its own before run().
+// (every value with its origin, secrets as ***), /admin/recorder and /admin/graph, and nothing else does. health() has
+// the checks of app/checks.h; an application adds its own before run().
 // SIGTERM and SIGINT: readiness fails, listeners close, requests in progress are answered with Connection: close within
 // network.http.drain_timeout; then the modules stop in reverse (the database commits what it was given) within
 // common.stop_timeout, and logs are flushed. During the start: what has started is stopped, and the exit code is 0. A

@@ -46,6 +46,11 @@ Task<http::Response> slow(http::Request&) {
   co_return http::Response::text(http::Status::Ok, "slow");
 }
 
+http::Response stall(http::Request&) {
+  for (int i = 0; i < 3000; ++i) ::usleep(100);
+  return http::Response::text(http::Status::Ok, "at last");
+}
+
 // What comes back until the server closes; `wire` asks it to.
 std::string ask(const Address& to, const std::string& wire) {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -121,7 +126,8 @@ class Apps : public testing::Test {
     }
     App app("test", *config);
     http::Router router;
-    router.get("/", hello).get("/point", point).post("/echo", echo).get("/slow", &slow).get("/hungry", hungry);
+    router.get("/", hello).get("/point", point).post("/echo", echo).get("/slow", &slow);
+    router.get("/hungry", hungry).get("/stall", stall);
     app.serve(router);
     if (prepare) prepare(app);
     if (!client) return app.run();
@@ -736,6 +742,34 @@ TEST_F(Reloads, under_load_fail_no_request) {
   EXPECT_EQ(code, 0);
   EXPECT_EQ(failed, 0);
   EXPECT_GT(answered, 0);
+}
+
+TEST_F(Apps, log_a_handler_that_stalls_its_worker) {
+  const int code = run({"--monitoring.stall_ms=20"}, [&] { EXPECT_EQ(status_of(ask(service_, get("/stall"))), 200); });
+
+  EXPECT_EQ(code, 0);
+  EXPECT_NE(log().find(R"("message":"worker stalled","worker":0,)"), std::string::npos) << log();
+  EXPECT_NE(log().find(R"("method":"GET","path":"/stall","stack":")"), std::string::npos) << log();
+  EXPECT_NE(log().find("::stall(keel::http::Request&)"), std::string::npos) << log();
+}
+
+TEST_F(Apps, do_not_watch_for_stalls_when_told_so) {
+  const int code = run({"--monitoring.stall_ms=0"}, [&] { EXPECT_EQ(status_of(ask(service_, get("/stall"))), 200); });
+
+  EXPECT_EQ(code, 0);
+  EXPECT_EQ(log().find("worker stalled"), std::string::npos) << log();
+}
+
+TEST_F(Apps, show_the_last_requests_of_each_worker) {
+  std::string page;
+  const int code = run({}, [&] {
+    ask(service_, get("/point"));
+    page = ask(admin_, get("/admin/recorder"));
+  });
+
+  EXPECT_EQ(code, 0);
+  EXPECT_NE(page.find(R"({"workers":[{"worker":0,"requests":[)"), std::string::npos) << page;
+  EXPECT_NE(page.find(R"({"method":"GET","route":"/point","status":200,"bytes":7,"ago":)"), std::string::npos) << page;
 }
 
 // --- Each setting of network.http, seen from outside.

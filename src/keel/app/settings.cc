@@ -199,6 +199,9 @@ void HealthSettings::fields(config::Schema& v) {
 
 void MonitoringSettings::fields(config::Schema& v) {
   field(v, "enabled", enabled, "whether there is an admin listener");
+  field(v, "stall_ms", stall,
+        "a worker that does not come back to its loop for so long is logged with its stack; 0: never",
+        {Duration(), 1_h});
   field(v, "metrics", metrics, "metrics and the admin listener");
   field(v, "health", health, "health checks");
 }

@@ -158,6 +158,7 @@ struct HealthSettings {
 
 struct MonitoringSettings {
   bool enabled = true;
+  Duration stall = 200_ms;  // 0: not watched
   MetricsSettings metrics;
   HealthSettings health;
   void fields(config::Schema& v);

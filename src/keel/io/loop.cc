@@ -42,6 +42,7 @@ void Loop::run() {
   Entered entered(*this);
   while (!stopping_.load(std::memory_order_acquire)) turn(Instant::never());
   stopping_.store(false, std::memory_order_relaxed);
+  busy_since_ns_.store(0, std::memory_order_relaxed);
 }
 
 void Loop::stop() noexcept {
@@ -66,8 +67,10 @@ int Loop::turn(Instant until) {
   const bool idle = local_.empty() && deferred_.empty() && !stopping_.load(std::memory_order_acquire) &&
                     remote_.load(std::memory_order_acquire) == nullptr;
   const Instant wait = idle ? std::min(until, wheel_.next()) : Instant();
+  busy_since_ns_.store(0, std::memory_order_relaxed);
   engine_->wait(wait);
   read_clock();
+  busy_since_ns_.store(now_.ns(), std::memory_order_relaxed);
   handled += engine_->dispatch();
   run_deferred();
   return handled;

@@ -60,6 +60,9 @@ class Loop final : public Executor, public Host {
   // For metrics, read on the loop's thread.
   std::uint64_t turns() const noexcept { return turns_; }
   int timers() const noexcept { return wheel_.running(); }
+  // When the turn that is being carried out had harvested its completions; Instant() while the loop waits for more.
+  // Any thread.
+  Instant busy_since() const noexcept { return Instant::from_ns(busy_since_ns_.load(std::memory_order_relaxed)); }
 
   // Makes this loop the thread's current host and executor for a scope: run() and the simulation do it.
   class Entered {
@@ -107,6 +110,7 @@ class Loop final : public Executor, public Host {
   Queue deferred_;
   std::uint64_t random_state_[4];
   std::uint64_t turns_ = 0;
+  std::atomic<std::int64_t> busy_since_ns_{0};
   alignas(64) std::atomic<Job*> remote_{nullptr};
   std::atomic<bool> stopping_{false};
 };

@@ -46,6 +46,19 @@ TEST_P(Runtimes, say_which_engine_runs_and_why) {
   EXPECT_STREQ(runtime->loop(0).engine().name(), runtime->engine().kind == EngineKind::Uring ? "uring" : "epoll");
 }
 
+TEST_P(Runtimes, have_loops_that_are_busy_in_a_turn_and_not_while_they_wait) {
+  MAKE_OR_SKIP(runtime, 1);
+  ASSERT_TRUE(runtime->start());
+  const Instant before = Host::system().now();
+  Instant within;
+  runtime->each([&](Loop& loop) { within = loop.busy_since(); });
+
+  EXPECT_GE(within, before);
+  EXPECT_LE(within, Host::system().now());
+  for (int i = 0; i < 10'000 && runtime->loop(0).busy_since() != Instant(); ++i) usleep(1000);
+  EXPECT_EQ(runtime->loop(0).busy_since(), Instant());
+}
+
 TEST_P(Runtimes, run_each_on_every_workers_own_thread) {
   MAKE_OR_SKIP(runtime, 3);
   ASSERT_TRUE(runtime->start());
