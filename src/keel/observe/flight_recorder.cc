@@ -42,8 +42,8 @@ void FlightRecorder::last(int count, FunctionRef<void(const flight::Request&)> f
   for (std::uint64_t at = end; at-- > begin;) {
     std::uint64_t words[8];
     const Slot& slot = slots_[at % slot_count];
-    for (std::size_t i = 0; i < slot.size(); ++i) words[i] = slot[i].load(std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_acquire);
+    // Acquire, so that the look at `noted_` comes after them: was one of them written again meanwhile?
+    for (std::size_t i = 0; i < slot.size(); ++i) words[i] = slot[i].load(std::memory_order_acquire);
     if (noted_.load(std::memory_order_relaxed) + 1 >= at + slot_count) return;
     flight::Request request;
     request.method = unpack(words[0]);
