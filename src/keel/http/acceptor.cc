@@ -12,23 +12,26 @@ namespace {
 
 // After EMFILE and its like: how long to leave the listener alone.
 constexpr Duration retry_pause = 50_ms;
-// When draining: how long to take in the connections that the kernel holds.
-constexpr Duration last_call = 2_ms;
-// And how many at its end: new ones may be coming as fast as they are taken.
+// When draining: how long those have who have begun to connect when newcomers are turned away. A round trip.
+constexpr Duration last_call = 100_ms;
+// And how many are taken at its end: where newcomers cannot be turned away they may be coming as fast as they are
+// taken.
 constexpr int waiting_max = 4096;
 
 }  // namespace
 
-Acceptor::Acceptor(Server& server, io::Loop& loop, int listener, std::uint32_t connections_max,
+Acceptor::Acceptor(Server& server, io::Loop& loop, const Listener& listener, std::uint32_t connections_max,
                    std::size_t body_bytes_max)
     : server_(server),
       loop_(loop),
       engine_(loop.engine()),
       limits_(server.options_.limits),
       connections_max_(connections_max),
-      listener_(listener),
+      listener_(listener.fd),
+      first_(listener.first),
       access_log_(server.options_.access_log) {
-  accept_.fd = listener;
+  accept_.fd = listener.fd;
+  accept_.shared = listener.shared;
   tally.connections_max.set(connections_max);
   tally.body_bytes_max.set(body_bytes_max);
 }
@@ -97,20 +100,25 @@ void Acceptor::change(const Limits& limits, bool access_log, std::uint32_t conne
   if (!full_ && !draining_ && tally.connections.get() >= connections_max_) stop_for_now();
 }
 
-void Acceptor::begin_drain(Duration grace) {
+void Acceptor::begin_drain(Duration grace, Listening listening) {
   if (draining_) return;
   draining_ = true;
   grace_ = grace;
   loop_.stop_timer(retry_);
-  if (!full_) begin();
-  loop_.start_timer(last_call_, loop_.now() + std::min(last_call, grace));
+  if (listening == Listening::GoesOn) {
+    stop_accepting();
+  } else {
+    if (first_ && listener_ >= 0) engine_.turn_away(listener_);
+    if (!full_) begin();
+    loop_.start_timer(last_call_, loop_.now() + std::min(last_call, grace));
+  }
   connections_.for_each([](Connection& connection) { connection.begin_drain(); });
   check_drained();
 }
 
 void Acceptor::abort_all() {
   aborting_ = true;
-  begin_drain(Duration());
+  begin_drain(Duration(), Listening::GoesOn);  // At once; the socket may be somebody else's, too.
   loop_.stop_timer(last_call_);
   stop_accepting();
   connections_.for_each([](Connection& connection) { connection.end(); });
@@ -124,7 +132,8 @@ void Acceptor::stop_accepting() {
   }
 }
 
-// Their clients have connected and may have sent a request: closing the listener would reset them.
+// Their clients have connected and may have sent a request: closing the listener would reset them. Where others listen
+// on the same socket, some may have waked us and nobody else.
 void Acceptor::take_waiting() {
   for (int n = 0; n < waiting_max && !aborting_ && tally.connections.get() < connections_max_; ++n) {
     const int fd = engine_.try_accept(listener_);

@@ -34,18 +34,26 @@ class Tally {
 
 class Acceptor {
  public:
-  // `listener` is a listening descriptor of the loop's engine; the Acceptor closes it.
-  Acceptor(Server& server, io::Loop& loop, int listener, std::uint32_t connections_max, std::size_t body_bytes_max);
+  struct Listener {
+    int fd = -1;          // A listening descriptor of the loop's engine; the Acceptor closes it.
+    bool shared = false;  // Others accept from the same socket,
+    bool first = true;    // and this one speaks for it.
+  };
+  Acceptor(Server& server, io::Loop& loop, const Listener& listener, std::uint32_t connections_max,
+           std::size_t body_bytes_max);
   ~Acceptor();
 
   void begin();
   void change(const Limits& limits, bool access_log, std::uint32_t connections_max, std::size_t body_bytes_max);
-  void begin_drain(Duration grace);
+  void begin_drain(Duration grace, Listening listening);
   // Ends every connection as soon as its operations allow.
   void abort_all();
 
   io::Loop& loop() noexcept { return loop_; }
   bool is_draining() const noexcept { return draining_; }
+  // The descriptor; -1 once it is closed.
+  int listener() const noexcept { return listener_; }
+  bool is_first() const noexcept { return first_; }
 
   struct {
     Tally connections, accepted, requests, refused, timeouts, aborted;
@@ -84,6 +92,7 @@ class Acceptor {
   Limits limits_;  // Of this worker: they change between two of its events.
   std::uint32_t connections_max_;
   int listener_;
+  const bool first_;
   bool access_log_;
   bool draining_ = false;
   bool aborting_ = false;

@@ -1,5 +1,7 @@
 #include "keel/http/server.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -83,19 +85,17 @@ Server::Server(const Router& router, ServerOptions options)
 
 Server::~Server() { stop(); }
 
-Result<> Server::start(io::Runtime& runtime) {
-  if (options_.address.is_unix()) return start(runtime, 0);
+Result<> Server::start(io::Runtime& runtime, const std::vector<int>& inherited) {
   runtime_ = &runtime;
-  options_.listen.reuse_port = true;
+  const bool binds = inherited.empty();
+  const bool is_unix = options_.address.is_unix();
+  Result<> result;
   // Ports are shared by our own workers; a second instance would silently take a part of the connections. So first ask
   // without sharing.
-  Result<> result;
-  if (options_.address.port() != 0) {
+  if (binds && !is_unix && options_.address.port() != 0) {
     runtime.each([&](io::Loop& loop) {
-      if (loop.index() != 0 || !result) return;
-      io::ListenOptions alone = options_.listen;
-      alone.reuse_port = false;
-      auto probe = loop.engine().open_listener(options_.address, alone);
+      if (loop.index() != 0) return;
+      auto probe = loop.engine().open_listener(options_.address, options_.listen);
       if (probe) {
         loop.engine().close(*probe);
       } else {
@@ -105,43 +105,81 @@ Result<> Server::start(io::Runtime& runtime) {
     // The close of the probe leaves with the engine's next submission.
     runtime.each([](io::Loop&) {});
   }
+  options_.listen.reuse_port = binds && !is_unix;
   if (result && options_.metrics != nullptr) metrics_ = std::make_unique<Metrics>(*options_.metrics, *this);
+  int unix_listener = -1;  // Of worker 0, for all.
   runtime.each([&](io::Loop& loop) {
-    if (result) result = listen_on(loop, runtime.workers());
+    if (!result) return;
+    if (!binds) {
+      result = listen_on_inherited(loop, inherited, loop.index(), runtime.workers());
+    } else if (is_unix) {
+      result = listen_on(loop, {unix_listener, runtime.workers() > 1, unix_listener < 0}, runtime.workers());
+      if (result && unix_listener < 0) unix_listener = acceptors_.back()->listener();
+    } else {
+      result = listen_on(loop, {}, runtime.workers());
+    }
   });
   if (result && metrics_ != nullptr) metrics_->expose(*options_.metrics, *this);
   if (!result) stop();
   return result;
 }
 
-Result<> Server::start(io::Runtime& runtime, int worker) {
+Result<> Server::start(io::Runtime& runtime, int worker, const std::vector<int>& inherited) {
+  KEEL_CHECK(worker >= 0 && worker < runtime.workers(), "a server listens on a worker that is there");
   runtime_ = &runtime;
   if (options_.metrics != nullptr) metrics_ = std::make_unique<Metrics>(*options_.metrics, *this);
   Result<> result;
   runtime.each([&](io::Loop& loop) {
-    if (loop.index() == worker) result = listen_on(loop, 1);
+    if (loop.index() != worker) return;
+    result = inherited.empty() ? listen_on(loop, {}, 1) : listen_on_inherited(loop, inherited, 0, 1);
   });
   if (result && metrics_ != nullptr) metrics_->expose(*options_.metrics, *this);
+  if (!result) stop();
   return result;
 }
 
 Result<> Server::start(io::Loop& loop) {
   if (options_.metrics != nullptr) metrics_ = std::make_unique<Metrics>(*options_.metrics, *this);
-  KEEL_TRY_VOID(listen_on(loop, 1));
+  KEEL_TRY_VOID(listen_on(loop, {}, 1));
   if (metrics_ != nullptr) metrics_->expose(*options_.metrics, *this);
   return {};
 }
 
-Result<> Server::listen_on(io::Loop& loop, int parts) {
-  KEEL_TRY(int listener, loop.engine().open_listener(address_, options_.listen));
+// The share of `worker`: with fewer sockets than workers, sockets are shared; with more, workers have several.
+Result<> Server::listen_on_inherited(io::Loop& loop, const std::vector<int>& inherited, int worker, int workers) {
+  const int sockets = static_cast<int>(inherited.size());
+  const int parts = std::max(sockets, workers);
+  for (int part = worker; part < parts; part += workers) {
+    const int socket = inherited[static_cast<std::size_t>(part % sockets)];
+    KEEL_TRY_VOID(listen_on(loop, {socket, parts > sockets, part < sockets}, parts));
+  }
+  return {};
+}
+
+Result<> Server::listen_on(io::Loop& loop, const Part& part, int parts) {
+  io::ListenOptions listen = options_.listen;
+  listen.inherited = part.inherited;
+  KEEL_TRY(int listener, loop.engine().open_listener(address_, listen));
   // The first listener of port 0 decides the port for all.
-  if (address_.port() == 0 && !address_.is_unix()) address_ = loop.engine().local_address(listener);
+  if (acceptors_.empty()) address_ = loop.engine().local_address(listener);
   const std::uint32_t most = share_of(options_.limits.connections_max, static_cast<std::size_t>(parts));
-  acceptors_.push_back(std::make_unique<Acceptor>(*this, loop, listener, most,
+  acceptors_.push_back(std::make_unique<Acceptor>(*this, loop, Acceptor::Listener{listener, part.shared, part.first},
+                                                  most,
                                                   options_.limits.bodies_bytes_max / static_cast<std::size_t>(parts)));
   open_acceptors_.fetch_add(1, std::memory_order_acq_rel);
   acceptors_.back()->begin();
   return {};
+}
+
+std::vector<int> Server::duplicate_listeners() {
+  std::vector<int> copies;
+  on_every_loop([&](Acceptor& acceptor) {
+    const int copy = acceptor.is_first() && acceptor.listener() >= 0 && !acceptor.is_draining()
+                         ? ::fcntl(acceptor.listener(), F_DUPFD_CLOEXEC, 0)
+                         : -1;
+    if (copy >= 0) copies.push_back(copy);
+  });
+  return copies;
 }
 
 void Server::on_every_loop(FunctionRef<void(Acceptor&)> f) {
@@ -162,12 +200,12 @@ void Server::change(const Limits& limits, bool access_log) {
   on_every_loop([&](Acceptor& acceptor) { acceptor.change(limits, access_log, most, bodies); });
 }
 
-void Server::begin_drain(Duration grace) {
-  on_every_loop([grace](Acceptor& acceptor) { acceptor.begin_drain(grace); });
+void Server::begin_drain(Duration grace, Listening listening) {
+  on_every_loop([=](Acceptor& acceptor) { acceptor.begin_drain(grace, listening); });
 }
 
-bool Server::drain(Duration deadline) {
-  begin_drain(std::min(Duration(250_ms), deadline / 4));
+bool Server::drain(Duration deadline, Listening listening) {
+  begin_drain(std::min(listening == Listening::GoesOn ? Duration(2_s) : Duration(250_ms), deadline / 4), listening);
   KEEL_CHECK(runtime_ != nullptr || is_drained(), "on a loop of its own thread a server drains by begin_drain()");
   const Instant until = Host::system().now() + deadline;
   while (!is_drained() && Host::system().now() < until) Host::system().sleep(5_ms);

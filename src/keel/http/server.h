@@ -1,4 +1,5 @@
 // keel/http/server.h — an HTTP/1.1 server: one listener per worker, nothing shared between workers.
+// (A Unix socket and an inherited one are listened on by all workers, who take turns.)
 //
 //   http::Router router;
 //   router.get("/plaintext", [](http::Request&) { return http::Response::text(http::Status::Ok, "Hello, World!"); });
@@ -62,6 +63,12 @@ struct ServerOptions {
   metrics::Registry* metrics = nullptr;  // None: no metrics.
 };
 
+// What becomes of the sockets that a server listens on when it drains.
+enum class Listening : std::uint8_t {
+  Ends,    // Nobody listens any more: newcomers are turned away, and those who wait are taken in first.
+  GoesOn,  // Another process listens on the same sockets: those who wait are its.
+};
+
 class Server {
  public:
   Server(const Router& router, ServerOptions options);
@@ -70,10 +77,12 @@ class Server {
   Server& operator=(const Server&) = delete;
 
   // Listens on every worker of `runtime`. AlreadyExists when somebody else has the address (asked with a socket that
-  // does not share its port), and the bind error otherwise. A Unix socket has one listener, on worker 0.
-  Result<> start(io::Runtime& runtime);
+  // does not share its port), and the bind error otherwise.
+  // `inherited`: listening sockets to go on with, from a service manager or a predecessor; `address` is not bound then.
+  // Each is accepted from by a worker at least, and each worker accepts from one at least. They stay the caller's.
+  Result<> start(io::Runtime& runtime, const std::vector<int>& inherited = {});
   // Listens on one worker alone (admin pages).
-  Result<> start(io::Runtime& runtime, int worker);
+  Result<> start(io::Runtime& runtime, int worker, const std::vector<int>& inherited = {});
   // Listens on a loop of this thread: simulations and programs with a loop of their own.
   Result<> start(io::Loop& loop);
 
@@ -86,14 +95,20 @@ class Server {
   // limit. Fewer connections than are open: accepting stops until so many have ended. After start().
   void change(const Limits& limits, bool access_log);
 
-  // Begins to drain, on every worker: connections that are waiting to be accepted are still taken, then listeners
-  // close; each further answer says Connection: close; connections without a request in progress get `grace` for one
-  // that is on its way. Returns at once.
-  void begin_drain(Duration grace = 250_ms);
+  // Another descriptor of each socket it listens on, for somebody who is to go on with them; the caller's to close.
+  // Empty once it drains.
+  std::vector<int> duplicate_listeners();
+
+  // Begins to drain, on every worker. Listening ends: newcomers are turned away for 100 ms (Engine::turn_away), in
+  // which those who have begun to connect are still taken in, then listeners close. Each further answer says
+  // Connection: close; connections without a request in progress get `grace` for one that is on its way. Returns at
+  // once.
+  void begin_drain(Duration grace = 250_ms, Listening listening = Listening::Ends);
   // No listener and no connection is left.
   bool is_drained() const noexcept { return open_acceptors_.load(std::memory_order_acquire) == 0; }
-  // begin_drain(), then waits until drained or `deadline` has passed; what is left is cut off. True: nothing was.
-  bool drain(Duration deadline);
+  // begin_drain(), then waits until drained or `deadline` has passed; what is left is cut off. True: nothing was. When
+  // listening goes on elsewhere nobody waits for our end, and idle connections get up to 2 s instead of 250 ms.
+  bool drain(Duration deadline, Listening listening = Listening::Ends);
   // Cuts everything off and waits until it is gone.
   void stop();
 
@@ -119,7 +134,15 @@ class Server {
  private:
   friend class Acceptor;
   friend class Connection;
-  Result<> listen_on(io::Loop& loop, int parts);
+  // A part of the listening: `inherited` < 0 binds; `shared`: other parts accept from the same socket, of which one is
+  // the `first`.
+  struct Part {
+    int inherited = -1;
+    bool shared = false;
+    bool first = true;
+  };
+  Result<> listen_on(io::Loop& loop, const Part& part, int parts);
+  Result<> listen_on_inherited(io::Loop& loop, const std::vector<int>& inherited, int worker, int workers);
   void on_every_loop(FunctionRef<void(Acceptor&)> f);
 
   const Router& router_;

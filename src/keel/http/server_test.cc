@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <deque>
 #include <filesystem>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -1306,11 +1307,9 @@ TEST_P(Servers, drain_answers_what_is_under_way_and_closes_what_is_idle) {
   late.send(get("/n/1"));
   ASSERT_TRUE(until([&] { return handlers_running == 1 && late.all().size() == 1 && idle.is_connected(); }));
   settle();
-  Peer& waiting = peer();  // Connected, and not accepted yet.
+  Peer& waiting = peer();  // Connected, and perhaps not accepted yet.
+  ASSERT_TRUE(until([&] { return waiting.is_connected(); }));
   waiting.send(get("/n/2"));
-  if (simulation_ != nullptr) {
-    ASSERT_TRUE(until([&] { return waiting.is_connected(); }));
-  }
 
   server_->begin_drain(100_ms);
   const Instant began = now();
@@ -1342,9 +1341,12 @@ TEST_P(Servers, drain_answers_what_is_under_way_and_closes_what_is_idle) {
 
 class Client {
  public:
-  explicit Client(const Address& to) : fd_(socket(to.family(), SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  explicit Client(const Address& to, Duration connect_timeout = 10_s)
+      : fd_(socket(to.family(), SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     timeval limit{10, 0};
     setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    limit = {connect_timeout.count_us() / 1'000'000, connect_timeout.count_us() % 1'000'000};
+    setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
     connected_ = connect(fd_, to.system(), to.system_size()) == 0;
   }
   Client(const Client&) = delete;
@@ -1519,6 +1521,203 @@ TEST_P(Workers, drain_lets_no_request_fail_that_was_accepted) {
   EXPECT_TRUE(server.drain(5_s));
   for (auto& client : clients) client.join();
   EXPECT_EQ(failures.load(), 0);
+}
+
+// Connections as fast as they come, one request each, until none succeeds. Those that were made and got no answer.
+int connect_until_refused(const Address& to, std::atomic<std::uint64_t>& answered) {
+  int unanswered = 0;
+  for (;;) {
+    Client client(to, 200_ms);
+    if (!client.is_connected()) return unanswered;
+    if (client.send(get("/n/1")) && client.read(1)) {
+      ++answered;
+    } else {
+      ++unanswered;
+    }
+  }
+}
+
+TEST_P(Workers, drain_answers_everybody_who_could_connect) {
+  int unanswered = 0;
+  std::atomic<std::uint64_t> answered = 0;
+  for (int round = 0; round < (is_sanitized ? 5 : 20); ++round) {
+    MAKE_OR_SKIP(runtime, 2);
+    Router router;
+    add_routes(router);
+    Server server(router, options());
+    ASSERT_TRUE(server.start(*runtime));
+    std::atomic<int> failed = 0;
+    std::vector<std::thread> clients;
+    for (int i = 0; i < 8; ++i) {
+      clients.emplace_back([&] { failed += connect_until_refused(server.address(), answered); });
+    }
+    const std::uint64_t before = answered;
+    while (answered.load() < before + 200) Host::system().sleep(1_ms);
+
+    EXPECT_TRUE(server.drain(5_s));
+
+    for (std::thread& client : clients) client.join();
+    unanswered += failed;
+  }
+  std::printf("%llu connections answered, %d made and not answered\n", static_cast<unsigned long long>(answered.load()),
+              unanswered);
+  EXPECT_EQ(unanswered, 0);
+}
+
+int new_listener() {
+  const Address any = Address::parse("127.0.0.1:0").value();
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  EXPECT_EQ(::bind(fd, any.system(), any.system_size()), 0);
+  EXPECT_EQ(::listen(fd, 128), 0);
+  return fd;
+}
+Address address_of(int fd) {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof storage;
+  ::getsockname(fd, reinterpret_cast<sockaddr*>(&storage), &size);
+  return Address::from_system(reinterpret_cast<sockaddr*>(&storage), size);
+}
+
+Response worker_number(Request&) { return Response::text(Status::Ok, std::to_string(io::Loop::current()->index())); }
+
+// Which worker answers each of 64 connections, made one after the other or, with `at_once`, all before the first asks.
+std::map<std::string, int> connections_by_worker(const Address& to, bool at_once) {
+  std::vector<std::unique_ptr<Client>> clients;
+  std::map<std::string, int> count;
+  const auto ask = [&](Client& client) {
+    EXPECT_TRUE(client.send(get("/worker")));
+    EXPECT_TRUE(client.read(1));
+    ++count[client.last().substr(client.last().find("\r\n\r\n") + 4)];
+  };
+  for (int i = 0; i < 64; ++i) {
+    clients.push_back(std::make_unique<Client>(to));
+    if (!at_once) ask(*clients.back());
+  }
+  if (at_once) {
+    for (auto& client : clients) ask(*client);
+  }
+  return count;
+}
+
+TEST_P(Workers, share_an_inherited_socket_and_a_unix_socket_fairly) {
+  const std::string path = "/tmp/keel_server_test_" + std::to_string(::getpid());
+  for (const bool is_unix : {false, true}) {
+    MAKE_OR_SKIP(runtime, 2);
+    Router router;
+    router.get("/worker", worker_number);
+    ServerOptions with = options();
+    if (is_unix) with.address = Address::parse("unix:" + path).value();
+    Server server(router, std::move(with));
+    const int listener = is_unix ? -1 : new_listener();
+    ASSERT_TRUE(server.start(*runtime, is_unix ? std::vector<int>() : std::vector<int>{listener}));
+    if (!is_unix) {
+      EXPECT_EQ(server.address(), address_of(listener));
+    }
+
+    for (const bool at_once : {false, true}) {
+      auto count = connections_by_worker(server.address(), at_once);
+      std::printf("%s, %s: %d and %d connections\n", is_unix ? "unix" : "inherited",
+                  at_once ? "all at once" : "one by one", count["0"], count["1"]);
+      EXPECT_EQ(count["0"] + count["1"], 64);
+      // Of those that come at once the worker that runs first may take all before the other has awoken.
+      if (at_once) continue;
+      EXPECT_GE(count["0"], 8);
+      EXPECT_GE(count["1"], 8);
+    }
+    EXPECT_TRUE(server.drain(5_s, is_unix ? Listening::Ends : Listening::GoesOn));
+    EXPECT_EQ(::access(path.c_str(), F_OK), -1);
+    if (listener >= 0) ::close(listener);
+  }
+}
+
+TEST_P(Workers, accept_from_every_inherited_socket) {
+  // Fewer than workers, as many, and more.
+  for (const std::size_t sockets : {1u, 3u, 7u}) {
+    MAKE_OR_SKIP(runtime, 3);
+    Router router;
+    router.get("/worker", worker_number);
+    std::vector<int> listeners;
+    for (std::size_t i = 0; i < sockets; ++i) listeners.push_back(new_listener());
+    Server server(router, options());
+    ASSERT_TRUE(server.start(*runtime, listeners));
+
+    for (const int listener : listeners) {
+      for (int i = 0; i < 10; ++i) {
+        Client client(address_of(listener));
+        EXPECT_TRUE(client.send(get("/worker")));
+        EXPECT_TRUE(client.read(1)) << sockets;
+      }
+    }
+    const std::vector<int> copies = server.duplicate_listeners();
+    EXPECT_EQ(copies.size(), sockets);
+    EXPECT_TRUE(server.drain(5_s, Listening::GoesOn));
+    EXPECT_TRUE(server.duplicate_listeners().empty());
+
+    // The sockets still listen, and whoever has them accepts.
+    for (const int listener : copies) {
+      Client waiting(address_of(listener), 1_s);
+      EXPECT_TRUE(waiting.is_connected());
+      const int accepted = ::accept(listener, nullptr, nullptr);
+      EXPECT_GE(accepted, 0);
+      ::close(accepted);
+    }
+    for (const int fd : copies) ::close(fd);
+    for (const int fd : listeners) ::close(fd);
+  }
+}
+
+TEST_P(Workers, at_their_connection_limit_leave_a_shared_socket_to_the_others) {
+  MAKE_OR_SKIP(runtime, 2);
+  Router router;
+  router.get("/worker", worker_number);
+  ServerOptions with = options();
+  with.limits.connections_max = 64;
+  Server server(router, std::move(with));
+  const int listener = new_listener();
+  ASSERT_TRUE(server.start(*runtime, std::vector{listener}));
+
+  auto count = connections_by_worker(server.address(), false);
+
+  EXPECT_EQ(count["0"], 32);
+  EXPECT_EQ(count["1"], 32);
+  ::close(listener);
+}
+
+TEST_P(Workers, hand_over_to_another_server_without_losing_a_connection) {
+  MAKE_OR_SKIP(runtime, 2);
+  auto next_runtime = make(2);
+  Router router;
+  add_routes(router);
+  auto server = std::make_unique<Server>(router, options());
+  ASSERT_TRUE(server->start(*runtime));
+  const Address address = server->address();
+  std::atomic<bool> enough = false;
+  std::atomic<int> failures = 0;
+  std::atomic<std::uint64_t> answered = 0;
+  std::vector<std::thread> clients;
+  for (int i = 0; i < 4; ++i) {
+    clients.emplace_back([&] {
+      while (!enough) {
+        Client client(address);
+        client.send(get("/n/1")) && client.read(1) ? static_cast<void>(++answered) : static_cast<void>(++failures);
+      }
+    });
+  }
+  for (int round = 0; round < (is_sanitized ? 5 : 20); ++round) {
+    const std::uint64_t before = answered;
+    while (answered < before + 50 && failures == 0) Host::system().sleep(1_ms);
+    auto next = std::make_unique<Server>(router, options());
+    const std::vector<int> listeners = server->duplicate_listeners();
+    ASSERT_EQ(listeners.size(), 2u);
+    ASSERT_TRUE(next->start(round % 2 == 0 ? *next_runtime : *runtime, listeners));
+    for (const int fd : listeners) ::close(fd);
+    EXPECT_TRUE(server->drain(5_s, Listening::GoesOn));
+    server = std::move(next);
+  }
+  enough = true;
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(failures, 0);
+  EXPECT_TRUE(server->drain(5_s));
 }
 
 TEST_P(Workers, stop_cuts_handlers_and_connections_off) {

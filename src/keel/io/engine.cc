@@ -1,13 +1,17 @@
 #include "keel/io/engine.h"
 
+#include <fcntl.h>
+#include <linux/filter.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <iterator>
 
 #include "keel/io/internal/sockets.h"
 
@@ -19,14 +23,10 @@ Result<> set_option(int fd, int level, int option, const char* what, int value =
   return {};
 }
 
-Result<> prepare_listener(int fd, const Address& address, const ListenOptions& options) {
-  if (!address.is_unix()) {
-    KEEL_TRY_VOID(set_option(fd, SOL_SOCKET, SO_REUSEADDR, "setsockopt SO_REUSEADDR"));
-    if (options.reuse_port) KEEL_TRY_VOID(set_option(fd, SOL_SOCKET, SO_REUSEPORT, "setsockopt SO_REUSEPORT"));
-    // Accepted sockets inherit it: no system call per connection.
-    if (options.no_delay) KEEL_TRY_VOID(set_option(fd, IPPROTO_TCP, TCP_NODELAY, "setsockopt TCP_NODELAY"));
-    if (address.family() == AF_INET6)
-      KEEL_TRY_VOID(set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, "setsockopt IPV6_V6ONLY"));
+// What accepted sockets inherit: no system call per connection.
+Result<> set_inherited_options(int fd, int family, const ListenOptions& options) {
+  if (family != AF_UNIX && options.no_delay) {
+    KEEL_TRY_VOID(set_option(fd, IPPROTO_TCP, TCP_NODELAY, "setsockopt TCP_NODELAY"));
   }
   if (options.send_buffer_bytes > 0) {
     KEEL_TRY_VOID(set_option(fd, SOL_SOCKET, SO_SNDBUF, "setsockopt SO_SNDBUF", options.send_buffer_bytes));
@@ -34,7 +34,45 @@ Result<> prepare_listener(int fd, const Address& address, const ListenOptions& o
   if (options.receive_buffer_bytes > 0) {
     KEEL_TRY_VOID(set_option(fd, SOL_SOCKET, SO_RCVBUF, "setsockopt SO_RCVBUF", options.receive_buffer_bytes));
   }
-  if (bind(fd, address.system(), address.system_size()) != 0) return fail_errno("bind", errno);
+  return {};
+}
+
+// Whether the path of a Unix socket is there and nobody listens behind it: what a process that crashed leaves.
+bool is_abandoned(const Address& address) {
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) return false;
+  const bool refused = connect(fd, address.system(), address.system_size()) != 0 && errno == ECONNREFUSED;
+  ::close(fd);
+  return refused;
+}
+
+Result<> bind_to(int fd, const Address& address) {
+  if (bind(fd, address.system(), address.system_size()) == 0) return {};
+  if (errno == EADDRINUSE && address.is_unix() && is_abandoned(address)) {
+    ::unlink(reinterpret_cast<const sockaddr_un*>(address.system())->sun_path);
+    if (bind(fd, address.system(), address.system_size()) == 0) return {};
+  }
+  return fail_errno("bind", errno);
+}
+
+Result<> prepare_listener(int fd, const Address& address, const ListenOptions& options) {
+  if (!address.is_unix()) {
+    KEEL_TRY_VOID(set_option(fd, SOL_SOCKET, SO_REUSEADDR, "setsockopt SO_REUSEADDR"));
+    if (options.reuse_port) KEEL_TRY_VOID(set_option(fd, SOL_SOCKET, SO_REUSEPORT, "setsockopt SO_REUSEPORT"));
+    if (address.family() == AF_INET6)
+      KEEL_TRY_VOID(set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, "setsockopt IPV6_V6ONLY"));
+  }
+  KEEL_TRY_VOID(set_inherited_options(fd, address.family(), options));
+  KEEL_TRY_VOID(bind_to(fd, address));
+  if (listen(fd, options.backlog) != 0) return fail_errno("listen", errno);
+  return {};
+}
+
+Result<> prepare_inherited(int fd, const ListenOptions& options) {
+  const int flags = fcntl(fd, F_GETFL);
+  if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0) return fail_errno("fcntl", errno);
+  KEEL_TRY_VOID(set_inherited_options(fd, system_local_address(fd).family(), options));
+  // The socket listens already; this sets the backlog.
   if (listen(fd, options.backlog) != 0) return fail_errno("listen", errno);
   return {};
 }
@@ -66,6 +104,15 @@ Result<int> system_stream(int family) {
 }
 
 Result<int> system_listener(const Address& address, const ListenOptions& options) {
+  if (options.inherited >= 0) {
+    const int copy = fcntl(options.inherited, F_DUPFD_CLOEXEC, 0);
+    if (copy < 0) return fail_errno("dup", errno).error();
+    if (auto prepared = prepare_inherited(copy, options); !prepared) {
+      ::close(copy);
+      return std::move(prepared).because("an inherited listening socket").error();
+    }
+    return copy;
+  }
   const int fd = socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return fail_errno("socket", errno).error();
   if (auto prepared = prepare_listener(fd, address, options); !prepared) {
@@ -73,6 +120,25 @@ Result<int> system_listener(const Address& address, const ListenOptions& options
     return std::move(prepared).because("listening on " + address.to_string()).error();
   }
   return fd;
+}
+
+void system_turn_away(int listener) noexcept {
+  const Address address = system_local_address(listener);
+  if (address.is_unix()) {
+    const char* path = reinterpret_cast<const sockaddr_un*>(address.system())->sun_path;
+    if (*path != '\0') ::unlink(path);
+    return;
+  }
+  // A listening socket filters what comes to it from the TCP header on (RFC 9293 §3.1): byte 13 holds the flags, SYN is
+  // 2. The last packet of a handshake has no SYN.
+  sock_filter code[] = {
+      BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 13),
+      BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 2, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, 0),
+      BPF_STMT(BPF_RET | BPF_K, 0xffffffff),
+  };
+  const sock_fprog program{.len = std::size(code), .filter = code};
+  setsockopt(listener, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
 }
 
 Address system_local_address(int fd) noexcept { return name_of(fd, getsockname); }

@@ -26,6 +26,7 @@ struct ListenOptions {
   bool no_delay = true;          // TCP_NODELAY, inherited by accepted connections.
   int send_buffer_bytes = 0;     // SO_SNDBUF, inherited; 0: as the system has it (it then grows by itself).
   int receive_buffer_bytes = 0;  // SO_RCVBUF, the same.
+  int inherited = -1;            // A listening socket to go on with: it is duplicated, nothing is bound.
 };
 
 class Engine {
@@ -62,10 +63,15 @@ class Engine {
   // Makes a running or the next wait() return early. Any thread.
   virtual void wake() noexcept = 0;
 
-  // Binds and listens; the descriptor is ready for Accept. AlreadyExists when the address is in use.
+  // Binds and listens; the descriptor is ready for Accept. AlreadyExists when the address is in use. The path of a Unix
+  // socket is taken over when nobody listens there. With options.inherited the address is not looked at.
   virtual Result<int> open_listener(const Address& address, const ListenOptions& options) = 0;
   // A socket for Connect.
   virtual Result<int> open_stream(int family) = 0;
+  // Nobody begins to connect to `listener` any more, and handshakes that have begun complete: between this and close()
+  // all that come can be accepted. TCP: a first packet is dropped without an answer, and its sender tries again after a
+  // second (where it may not be filtered, nothing happens). Unix: removes the path. For every descriptor of the socket.
+  virtual void turn_away(int listener) noexcept = 0;
   // A connection that waits at `listener`, on which no Accept is pending, or a negative errno (-EAGAIN: none waits).
   // For the moment before close(), which resets those that wait.
   virtual int try_accept(int listener) noexcept = 0;

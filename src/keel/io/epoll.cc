@@ -29,6 +29,7 @@ constexpr int events_max = 512;
 // How much one stream or listener may take before the others get their turn: 128 KiB are thousands of small requests.
 constexpr int reads_per_turn = 2;
 constexpr int accepts_per_turn = 256;
+constexpr int shared_accepts_per_turn = 8;  // The others get their share.
 
 class EpollEngine final : public Engine {
  public:
@@ -76,6 +77,7 @@ class EpollEngine final : public Engine {
     op.pending = true;
     op.paused = false;
     at.in = &op;
+    if (op.kind == Kind::Accept) at.shared = static_cast<Accept&>(op).shared;
     if (!at.registered) {
       // Registration reports what is there already.
       if (const int error = add(op.fd, at)) complete_later(op, -error);
@@ -96,6 +98,7 @@ class EpollEngine final : public Engine {
       at.out = nullptr;
       want_out(op.fd, at, false);
     }
+    if (at.shared) remove(op.fd, at);  // An arrival that wakes us would wake nobody else.
     complete_later(op, -ECANCELED);
   }
 
@@ -149,13 +152,19 @@ class EpollEngine final : public Engine {
 
   Result<int> open_listener(const Address& address, const ListenOptions& options) override {
     KEEL_TRY(int fd, system_listener(address, options));
-    descriptor(fd).family = address.family();
+    const int family = options.inherited >= 0 ? system_local_address(fd).family() : address.family();
+    descriptor(fd).family = static_cast<std::int16_t>(family);
+    descriptor(fd).listens = true;
     return fd;
   }
   Result<int> open_stream(int family) override {
     KEEL_TRY(int fd, system_stream(family));
     descriptor(fd).family = family;
     return fd;
+  }
+  void turn_away(int listener) noexcept override {
+    ++system_calls_;
+    system_turn_away(listener);
   }
   int try_accept(int listener) noexcept override {
     ++system_calls_;
@@ -172,6 +181,8 @@ class EpollEngine final : public Engine {
   void close(int fd) noexcept override {
     Descriptor& at = descriptor(fd);
     KEEL_CHECK(at.in == nullptr && at.out == nullptr, "a descriptor is closed when no operation is pending on it");
+    // Another process may have the same listening socket; then its end here is not the end of what epoll watches.
+    if (at.listens) remove(fd, at);
     const std::uint32_t generation = at.generation + 1;
     at = Descriptor{};
     at.generation = generation;
@@ -196,6 +207,8 @@ class EpollEngine final : public Engine {
     bool out_wanted = false;
     bool readable = false;  // There may be something to read that nobody has read.
     bool hung_up = false;   // RDHUP, HUP or ERR was seen: read on to 0 or error.
+    bool listens = false;
+    bool shared = false;  // See Accept.
   };
   static constexpr std::uint64_t wake_key = ~std::uint64_t{0};
   static constexpr std::uint64_t timer_key = wake_key - 1;
@@ -229,7 +242,7 @@ class EpollEngine final : public Engine {
   }
   int control(int what, int fd, Descriptor& at) noexcept {
     epoll_event event{};
-    event.events = EPOLLIN | EPOLLRDHUP | EPOLLET | (at.out_wanted ? EPOLLOUT : 0u);
+    event.events = EPOLLIN | EPOLLET | (at.shared ? EPOLLEXCLUSIVE : EPOLLRDHUP) | (at.out_wanted ? EPOLLOUT : 0u);
     event.data.u64 = static_cast<std::uint64_t>(at.generation) << 32 | static_cast<std::uint32_t>(fd);
     ++system_calls_;
     return epoll_ctl(epoll_, what, fd, &event) == 0 ? 0 : errno;
@@ -238,6 +251,10 @@ class EpollEngine final : public Engine {
     const int error = control(EPOLL_CTL_ADD, fd, at);
     at.registered = error == 0;
     return error;
+  }
+  void remove(int fd, Descriptor& at) noexcept {
+    if (at.registered) control(EPOLL_CTL_DEL, fd, at);
+    at.registered = false;
   }
   void want_out(int fd, Descriptor& at, bool wanted) noexcept {
     if (at.out_wanted == wanted) return;
@@ -316,7 +333,8 @@ class EpollEngine final : public Engine {
 
   int accept(Accept& op) noexcept {
     const int fd = op.fd;
-    for (int n = 0; n < accepts_per_turn; ++n) {
+    const int most = op.shared ? shared_accepts_per_turn : accepts_per_turn;
+    for (int n = 0; n < most; ++n) {
       ++system_calls_;
       const int accepted = accept4(fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
       if (accepted >= 0) {
@@ -335,7 +353,13 @@ class EpollEngine final : public Engine {
         continue;
       }
       if (errno == EAGAIN || errno == EWOULDBLOCK) {
-        descriptor(fd).readable = false;
+        Descriptor& at = descriptor(fd);
+        at.readable = false;
+        if (op.shared && n > 0) {
+          // To the end of the line: the kernel wakes the first one that waits.
+          remove(fd, at);
+          if (const int error = add(fd, at)) complete_later(op, -error);
+        }
         return n;
       }
       if (is_transient_accept_error(errno)) continue;
@@ -345,7 +369,7 @@ class EpollEngine final : public Engine {
       return n + 1;
     }
     make_ready(op);
-    return accepts_per_turn;
+    return most;
   }
 
   bool drains_on_short_read(int fd) noexcept {

@@ -59,6 +59,7 @@ struct Receive : Op {
 // result < 0: final; -EMFILE, -ENFILE, -ENOMEM, -ENOBUFS mean "submit again later" (by a timer, not at once).
 struct Accept : Op {
   explicit Accept(Done d) noexcept : Op(Kind::Accept, d) {}
+  bool shared = false;  // In: others accept from the same socket; they take turns, and each arrival wakes one of them.
 };
 
 // Sends all bytes of `parts` in order, or fails. One send per stream at a time.

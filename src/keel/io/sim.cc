@@ -643,6 +643,7 @@ class Simulation::Engine final : public io::Engine, public Completer {
   void wake() noexcept override { worker().again = true; }
 
   Result<int> open_listener(const Address& address, const io::ListenOptions& options) override {
+    KEEL_CHECK(options.inherited < 0, "in the simulation there is nobody to inherit from");
     Address bound = address;
     if (!bound.is_unix() && bound.port() == 0) bound.set_port(state_.free_port());
     for (const SocketPtr& other : state_.listeners) {
@@ -661,6 +662,7 @@ class Simulation::Engine final : public io::Engine, public Completer {
   }
   Result<int> open_stream(int family) override { return state_.new_socket(family)->fd; }
 
+  void turn_away(int listener) noexcept override { std::erase(state_.listeners, state_.shared(listener)); }
   int try_accept(int listener) noexcept override {
     const SocketPtr at = state_.shared(listener);
     return at->queue.empty() ? -EAGAIN : take_first(*at);

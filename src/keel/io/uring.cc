@@ -170,6 +170,10 @@ class UringEngine final : public Engine {
     return system_listener(address, options);
   }
   Result<int> open_stream(int family) override { return system_stream(family); }
+  void turn_away(int listener) noexcept override {
+    ++system_calls_;
+    system_turn_away(listener);
+  }
   int try_accept(int listener) noexcept override {
     ++system_calls_;
     const int fd = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
@@ -264,7 +268,12 @@ class UringEngine final : public Engine {
   }
   void arm_accept(Accept& op) noexcept {
     io_uring_sqe* sqe = entry();
-    io_uring_prep_multishot_accept(sqe, op.fd, nullptr, nullptr, SOCK_CLOEXEC);
+    if (op.shared) {
+      // The kernel wakes the first one that waits; one at a time we go to the end of the line after each.
+      io_uring_prep_accept(sqe, op.fd, nullptr, nullptr, SOCK_CLOEXEC);
+    } else {
+      io_uring_prep_multishot_accept(sqe, op.fd, nullptr, nullptr, SOCK_CLOEXEC);
+    }
     arm(sqe, op);
   }
   void arm_send(Send& op) noexcept {

@@ -9,6 +9,8 @@ namespace keel::io {
 // Both make non-blocking, close-on-exec sockets.
 Result<int> system_listener(const Address& address, const ListenOptions& options);
 Result<int> system_stream(int family);
+// See Engine::turn_away.
+void system_turn_away(int listener) noexcept;
 // Whether accept failed for the sake of one connection that went away: accept(2) lists these, try again.
 bool is_transient_accept_error(int number) noexcept;
 Address system_local_address(int fd) noexcept;
