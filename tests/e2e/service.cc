@@ -24,8 +24,9 @@ using namespace keel;
 Address address_behind(const std::string& text, std::string_view word) {
   const std::size_t at = text.find(word);
   if (at == std::string::npos) return {};
-  const std::size_t begin = text.find("http://", at) + 7;
-  return Address::parse(text.substr(begin, text.find_first_of(" \n", begin) - begin)).value();
+  std::string_view rest = std::string_view(text).substr(at + word.size());
+  if (rest.starts_with("http://")) rest.remove_prefix(7);
+  return Address::parse(rest.substr(0, rest.find_first_of(" \n"))).value();
 }
 
 std::vector<char*> pointers(std::vector<std::string>& words) {
@@ -49,15 +50,25 @@ std::vector<std::string> usual_flags(const Folder& folder) {
 Service::Service(const Folder& folder, std::vector<std::string> more, void (*in_child)()) {
   std::vector<std::string> flags = usual_flags(folder);
   flags.insert(flags.end(), more.begin(), more.end());
-  start(flags, {}, in_child);
+  start(flags, {}, in_child, {});
 }
 
 Service::Service(std::vector<std::string> flags, std::vector<std::string> environment, void (*in_child)()) {
-  start(flags, environment, in_child);
+  start(flags, std::move(environment), in_child, {});
 }
 
-void Service::start(const std::vector<std::string>& flags, const std::vector<std::string>& environment,
-                    void (*in_child)()) {
+Service::Service(std::vector<std::string> flags, std::vector<std::string> environment, std::vector<int> sockets) {
+  start(flags, std::move(environment), nullptr, sockets);
+}
+
+void Service::start(const std::vector<std::string>& flags, std::vector<std::string> environment, void (*in_child)(),
+                    const std::vector<int>& sockets) {
+  constexpr int first_passed = 3;
+  constexpr int out_of_the_way = 100;
+  if (!sockets.empty()) {
+    environment.push_back("LISTEN_FDS=" + std::to_string(sockets.size()));
+    environment.push_back("LISTEN_PID=0000000000");  // Written by the child, who knows.
+  }
   // Everything is made before the fork: after it only system calls are safe.
   std::vector<std::string> words{"fullstack"};
   words.insert(words.end(), flags.begin(), flags.end());
@@ -68,6 +79,7 @@ void Service::start(const std::vector<std::string>& flags, const std::vector<std
   variables.insert(variables.end(), environment.begin(), environment.end());
   const std::vector<char*> argv = pointers(words);
   const std::vector<char*> envp = pointers(variables);
+  char* const listen_pid = sockets.empty() ? nullptr : variables.back().data() + variables.back().size() - 10;
   int ends[2];
   KEEL_CHECK(::pipe2(ends, O_CLOEXEC) == 0, "a test can make a pipe");
   err_ = ::memfd_create("stderr", MFD_CLOEXEC);
@@ -85,6 +97,14 @@ void Service::start(const std::vector<std::string>& flags, const std::vector<std
     sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
     if (in_child != nullptr) in_child();
+    const int count = static_cast<int>(sockets.size());
+    for (int i = 0; i < count; ++i) ::dup2(sockets[static_cast<std::size_t>(i)], out_of_the_way + i);
+    for (int i = 0; i < count; ++i) ::dup2(out_of_the_way + i, first_passed + i);
+    for (int i = 0; i < count; ++i) ::close(out_of_the_way + i);
+    if (listen_pid != nullptr) {
+      pid_t rest = ::getpid();
+      for (int i = 9; i >= 0; --i, rest /= 10) listen_pid[i] = static_cast<char>('0' + rest % 10);
+    }
     ::execve(KEEL_E2E_PROGRAM, argv.data(), envp.data());
     ::_exit(127);
   }

@@ -40,11 +40,13 @@ class Service {
   Service(const Folder& folder, std::vector<std::string> more = {}, void (*in_child)() = nullptr);
   // The same with exactly these flags, and `environment` added.
   Service(std::vector<std::string> flags, std::vector<std::string> environment, void (*in_child)() = nullptr);
+  // The same, and `sockets` are passed to it as a service manager does, with LISTEN_FDNAMES in `environment`.
+  Service(std::vector<std::string> flags, std::vector<std::string> environment, std::vector<int> sockets);
   ~Service();  // SIGKILL, when it still runs.
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
-  bool is_ready() const noexcept { return address_.port() != 0; }
+  bool is_ready() const noexcept { return address_.family() != AF_UNSPEC; }
   const keel::Address& address() const noexcept { return address_; }
   const keel::Address& admin() const noexcept { return admin_; }
   // What it has written to standard output until it was ready, or until its end; and to standard error.
@@ -59,7 +61,8 @@ class Service {
   std::optional<int> stop();
 
  private:
-  void start(const std::vector<std::string>& flags, const std::vector<std::string>& environment, void (*in_child)());
+  void start(const std::vector<std::string>& flags, std::vector<std::string> environment, void (*in_child)(),
+             const std::vector<int>& sockets);
   void read_output();
   pid_t pid_ = -1;
   int out_ = -1;

@@ -15,6 +15,8 @@
 #include "keel/app/checks.h"
 #include "keel/app/container.h"
 #include "keel/app/crash.h"
+#include "keel/app/handover.h"
+#include "keel/app/listeners.h"
 #include "keel/app/log_writer.h"
 #include "keel/app/notify.h"
 #include "keel/app/process.h"
@@ -35,6 +37,7 @@ namespace {
 
 constexpr int exit_failure = 1;
 constexpr int exit_configuration = 2;
+constexpr std::string_view handover_key = "network.handover.path";
 
 io::EngineKind engine_of(Engine engine) {
   switch (engine) {
@@ -209,6 +212,12 @@ struct App::Parts {
   std::unique_ptr<db::Database> database;
   std::vector<metrics::GaugeFunction> database_metrics;
   const Services* services = nullptr;
+  Listeners activated;  // By the service manager.
+  std::optional<Predecessor> predecessor;
+  std::unique_ptr<Handover> handover;
+  Handover::State handed = Handover::State::Kept;
+  bool is_server_kept = false;  // The service manager listens where the server does.
+  bool is_admin_kept = false;
   std::unique_ptr<http::Router> admin_router;
   std::unique_ptr<http::Server> server;
   std::unique_ptr<http::Server> admin;
@@ -226,6 +235,24 @@ struct App::Parts {
   Lifecycle lifecycle;
 
   explicit Parts(Duration stop_timeout) : lifecycle(stop_timeout) {}
+
+  // The sockets for the server `name`, configured to listen at `address`. A service manager chooses the address; what a
+  // predecessor has is of use where our configuration agrees with its.
+  std::vector<int> inherited(std::string_view name, const Address& address, bool& is_kept) const {
+    std::vector<int> found = activated.find(name);
+    is_kept = !found.empty();
+    if (found.empty() && predecessor) {
+      found = predecessor->listeners().find(name, address);
+      is_kept = !found.empty() && predecessor->listeners().is_kept(name);
+    }
+    return found;
+  }
+
+  // What becomes of the sockets of a server that stops.
+  http::Listening after_stop(bool is_kept) const noexcept {
+    const bool goes_on = is_kept || predecessor || handed != Handover::State::Kept;
+    return goes_on ? http::Listening::GoesOn : http::Listening::Ends;
+  }
 };
 
 App::App(std::string name, config::Versions& config, SettingsIn settings_in)
@@ -237,6 +264,11 @@ App::App(std::string name, config::Versions& config, SettingsIn settings_in)
       parts_(std::make_unique<Parts>(settings_.common.stop_timeout)),
       registry_({.sample_rate = settings_.monitoring.metrics.sample_rate}),
       log_("app") {
+  if (auto activated = Listeners::from_environment(); activated) {
+    parts_->activated = *std::move(activated);
+  } else {
+    fail_start(activated.error());
+  }
   const Settings& settings = settings_;
   const config::Origins& origins = config.origins();
   Lifecycle& lifecycle = parts_->lifecycle;
@@ -624,7 +656,7 @@ void App::ensure(std::string_view name) {
 
 void App::serve(const http::Router& router) {
   const HttpSettings& from = settings_.network.http;
-  auto address = Address::ip(from.address, from.port);
+  auto address = from.listen_address();
   if (!address) {
     refuse(std::move(address).error().because("network.http.address"));
   }
@@ -637,6 +669,61 @@ void App::serve(const http::Router& router) {
   options.listen.receive_buffer_bytes = static_cast<int>(settings_.network.recv_buffer.bytes);
   if (settings_.monitoring.enabled) options.metrics = &registry_;
   parts_->server = std::make_unique<http::Server>(router, std::move(options));
+}
+
+// Before anybody listens: the process that runs already, and a place for our own successor.
+void App::add_handover() {
+  const std::string& path = settings_.network.handover.path;
+  if (path.empty()) return;
+  parts_->lifecycle.add({.name = "handover",
+                         .start = [this, &path]() -> Result<> {
+                           auto found = Predecessor::find(path, name_);
+                           if (!found) return std::unexpected(std::move(found).error().because(handover_key));
+                           if (found->has_value()) parts_->predecessor.emplace(**std::move(found));
+                           auto made = Handover::make(path, name_, [this] { parts_->signals.request_stop(); });
+                           if (!made) return std::unexpected(std::move(made).error().because(handover_key));
+                           parts_->handover = *std::move(made);
+                           return {};
+                         },
+                         .start_timeout = settings_.common.start_timeout});
+}
+
+Result<> App::start_admin(const std::vector<int>& inherited) {
+  auto started = parts_->admin->start(*runtime_, 0, inherited);
+  if (started) return {};
+  return std::unexpected(std::move(started).error().because("admin listener (monitoring.metrics)"));
+}
+
+// Everything serves: the predecessor may go, and a successor come.
+void App::relieve_predecessor() {
+  if (parts_->predecessor) {
+    if (parts_->admin != nullptr) {
+      const auto inherited = parts_->inherited("admin", parts_->admin->address(), parts_->is_admin_kept);
+      if (!inherited.empty()) {
+        if (auto started = start_admin(inherited); !started) end_start(started.error());
+      }
+    }
+    const bool told = parts_->predecessor->leave();
+    log_.info("the listening sockets of a running process were taken over",
+              log::field("process", static_cast<std::int64_t>(parts_->predecessor->process())),
+              log::field("sockets", parts_->predecessor->listeners().entries().size()), log::field("it_leaves", told));
+    parts_->predecessor.reset();
+  }
+  parts_->activated.clear();
+  if (parts_->handover == nullptr) return;
+  Listeners ours;
+  Result<> ready;
+  const auto add = [&](const char* name, http::Server* server, bool kept) {
+    if (server == nullptr) return;
+    for (const int fd : server->duplicate_listeners()) {
+      if (auto added = ours.add(name, fd, kept); !added) ready = std::move(added);
+    }
+  };
+  add("http", parts_->server.get(), parts_->is_server_kept);
+  add("admin", parts_->admin.get(), parts_->is_admin_kept);
+  if (ready) ready = parts_->handover->publish(std::move(ours));
+  // The predecessor has gone; this one can serve without being relieved itself.
+  if (!ready) log_.error("no successor can take over", ready.error());
 }
 
 void App::add_admin() {
@@ -684,26 +771,36 @@ void App::add_admin() {
   options.limits.connections_max = 64;
   options.metrics = &registry_;
   parts_->admin = std::make_unique<http::Server>(*parts_->admin_router, std::move(options));
+  std::vector<std::string> needs = {"workers", "monitoring"};
+  if (!settings_.network.handover.path.empty()) needs.push_back("handover");
   parts_->lifecycle.add({.name = "admin",
-                         .needs = {"workers", "monitoring"},
-                         .start = [this]() -> Result<> {
-                           auto started = parts_->admin->start(*runtime_, 0);
-                           if (started) return {};
-                           return std::unexpected(
-                               std::move(started).error().because("admin listener (monitoring.metrics)"));
+                         .needs = std::move(needs),
+                         .start = [this, at = *address]() -> Result<> {
+                           const auto inherited = parts_->inherited("admin", at, parts_->is_admin_kept);
+                           // Who asks there about health is told of the predecessor's until ours is known.
+                           if (parts_->predecessor && !inherited.empty()) return {};
+                           return start_admin(inherited);
                          },
                          .stop = [this] { parts_->admin->stop(); },
                          .start_timeout = settings_.common.start_timeout});
 }
 
-// Last to start, and the first to stop.
+// Last to start, for what it accepts is lost when another cannot start; and the first to stop.
 void App::add_service() {
   if (parts_->server == nullptr) return;
   parts_->lifecycle.add(
       {.name = "http",
        .needs = parts_->lifecycle.wanted(),
-       .start = [this] { return parts_->server->start(*runtime_); },
-       .stop = [this] { parts_->is_drained = parts_->server->drain(settings().network.http.drain_timeout); },
+       .start =
+           [this] {
+             const Address& at = parts_->server->address();
+             return parts_->server->start(*runtime_, parts_->inherited("http", at, parts_->is_server_kept));
+           },
+       .stop =
+           [this] {
+             const http::Listening listening = parts_->after_stop(parts_->is_server_kept);
+             parts_->is_drained = parts_->server->drain(settings().network.http.drain_timeout, listening);
+           },
        .start_timeout = settings_.common.start_timeout});
 }
 
@@ -778,7 +875,10 @@ void App::report_start() {
 void App::print_ready() const {
   const Duration took = Instant::from_ns(parts_->ready_ns) - began_;
   std::printf("%s is ready (%.1f ms)\n", name_.c_str(), took.count_seconds() * 1e3);
-  if (parts_->server != nullptr) std::printf("  service  http://%s\n", parts_->server->address().to_string().c_str());
+  if (parts_->server != nullptr) {
+    const Address& address = parts_->server->address();
+    std::printf("  service  %s%s\n", address.is_unix() ? "" : "http://", address.to_string().c_str());
+  }
   if (parts_->admin != nullptr) {
     std::printf(
         "  admin    http://%s  /metrics /healthz /readyz /startupz /admin/start /admin/config /admin/recorder%s\n",
@@ -824,6 +924,7 @@ bool App::is_stop_asked() {
 int App::run() {
   Lifecycle& lifecycle = parts_->lifecycle;
   lifecycle.record("wiring", parts_->wiring_began, Host::system().now() - parts_->wiring_began);
+  add_handover();
   add_admin();
   add_service();
   tell(parts_->notify.extend(settings_.common.start_timeout));
@@ -840,6 +941,7 @@ int App::run() {
   parts_->ready_ns = ready.ns();
   report_start();
   health_.start_complete();
+  relieve_predecessor();
   log_.info(
       "ready", log::field("engine", runtime_->engine().kind == io::EngineKind::Uring ? "uring" : "epoll"),
       log::field("reason", runtime_->engine().reason), log::field("workers", runtime_->workers()),
@@ -864,16 +966,34 @@ int App::run() {
 }
 
 int App::drain() {
+  Handover::State& handed = parts_->handed;
+  if (parts_->handover != nullptr) handed = parts_->handover->end();
+  if (handed == Handover::State::Taken) {
+    log_.info("a successor has taken over",
+              log::field("process", static_cast<std::int64_t>(parts_->handover->successor())));
+    // Its being ready, and a signal from elsewhere at the same moment, are not two signals.
+    while (parts_->signals.wait_for(Duration())) {
+    }
+  }
   parts_->signals.end_on_next();
-  health_.drain("draining");
   const HttpSettings& http = settings().network.http;
   const Duration most = http.drain_timeout + settings_.common.stop_timeout;
-  tell(parts_->notify.stopping("draining"));
-  tell(parts_->notify.extend(http.drain_delay + most + 5_s));
-  const Instant close_at = Host::system().now() + http.drain_delay;
-  for (Duration left = http.drain_delay; left > Duration(); left = close_at - Host::system().now()) {
-    Host::system().sleep(std::min(left, Duration(50_ms)));
-    tell(parts_->watchdog->tick());
+  if (handed == Handover::State::Taken) {
+    tell(parts_->notify.main_pid(parts_->handover->successor()));
+  } else {
+    tell(parts_->notify.stopping("draining"));
+    tell(parts_->notify.extend(http.drain_delay + most + 5_s));
+  }
+  // Whoever asks is told to go elsewhere, unless a successor is there where it asked.
+  if (handed != Handover::State::Kept) {
+    if (parts_->admin != nullptr) parts_->admin->begin_drain(1_s, keel::http::Listening::GoesOn);
+  } else {
+    health_.drain("draining");
+    const Instant close_at = Host::system().now() + http.drain_delay;
+    for (Duration left = http.drain_delay; left > Duration(); left = close_at - Host::system().now()) {
+      Host::system().sleep(std::min(left, Duration(50_ms)));
+      tell(parts_->watchdog->tick());
+    }
   }
   const int code = stop_modules(most);
   return parts_->is_drained ? code : exit_failure;

@@ -29,6 +29,9 @@
 // opened again by their path.
 // A supervisor that asked for it (sd_notify(3)) is told of each step, and its watchdog is fed while every worker turns.
 //
+// Listening sockets may come from a service manager (listeners.h), or from the process that runs already and hands over
+// (network.handover.path, handover.h); otherwise they are bound.
+//
 // Errors:   what prevents the start is one line on standard error, and the exit code 1 (2 for the configuration). So is
 //           what still stops when the time is up: the process ends without it, and without destructors.
 // Threads:  all calls on the main thread; database(), pool(), runtime() and settings() also in a module's start.
@@ -136,6 +139,9 @@ class App {
   unsigned pool_size(std::string_view name, unsigned otherwise) const;
   void add_foundation();
   void add_database();
+  void add_handover();
+  Result<> start_admin(const std::vector<int>& inherited);
+  void relieve_predecessor();
   void add_admin();
   void start_health();
   void watch_disks();

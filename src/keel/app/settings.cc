@@ -2,8 +2,6 @@
 
 #include <string>
 
-#include "keel/io/address.h"
-
 namespace keel::app {
 namespace {
 
@@ -120,7 +118,7 @@ void DatabaseSettings::fields(config::Schema& v) {
 }
 
 void HttpSettings::fields(config::Schema& v) {
-  field(v, "address", address, "address to listen on; 0.0.0.0 or :: for all");
+  field(v, "address", address, "address to listen on; 0.0.0.0 or :: for all; unix:/path for a Unix socket");
   field(v, "port", port, "port to listen on; 0: any free one");
   field(v, "max_connections", max_connections, "open connections of the process; above it, accepting stops",
         {1, 10'000'000})
@@ -165,6 +163,16 @@ void HttpSettings::fields(config::Schema& v) {
   field(v, "access_log", access_log, "one line per request at level info").reloadable();
 }
 
+Result<Address> HttpSettings::listen_address() const {
+  return address.starts_with("unix:") ? Address::parse(address) : Address::ip(address, port);
+}
+
+void HandoverSettings::fields(config::Schema& v) {
+  field(v, "path", path,
+        "Unix socket by which a process that is started with the same path gets the listening sockets of the running "
+        "one, which then drains; empty text: no hand-over");
+}
+
 void NetworkSettings::fields(config::Schema& v) {
   field(v, "workers", workers, "event loops, a thread each; 0: one per core", {0, 1024});
   field(v, "engine", engine, "how the loops ask the kernel; auto: uring when it passes its probe, else epoll",
@@ -179,6 +187,7 @@ void NetworkSettings::fields(config::Schema& v) {
   field(v, "recv_buffer_kb", recv_buffer, "the kernel's buffer per connection; 0: as the system has it",
         {ByteSize{0}, ByteSize::mib(64)});
   field(v, "http", http, "the HTTP server");
+  field(v, "handover", handover, "restart without refusing anybody");
 }
 
 void MetricsSettings::fields(config::Schema& v) {
@@ -244,11 +253,12 @@ void Settings::check(config::Checks& checks) const {
       checks.refuse("logging.sinks." + std::to_string(i) + ".path", "a file sink needs a path");
     }
   }
-  const auto check_address = [&checks](std::string_view path, const std::string& address) {
-    if (const auto parsed = Address::ip(address, 0); !parsed) checks.refuse(path, parsed.error().message());
-  };
-  check_address("network.http.address", network.http.address);
-  check_address("monitoring.metrics.export_address", monitoring.metrics.export_address);
+  if (const auto address = network.http.listen_address(); !address) {
+    checks.refuse("network.http.address", address.error().message());
+  }
+  if (const auto address = Address::ip(monitoring.metrics.export_address, 0); !address) {
+    checks.refuse("monitoring.metrics.export_address", address.error().message());
+  }
   if (network.http.max_body_memory < network.http.max_body) {
     checks.refuse("network.http.max_body_memory", "is below network.http.max_body: no such body would ever be taken");
   }

@@ -25,6 +25,7 @@
 
 #include "keel/app/config.h"
 #include "keel/base/time.h"
+#include "keel/io/address.h"
 
 namespace keel::app {
 
@@ -125,6 +126,13 @@ struct HttpSettings {
   std::uint32_t max_header_count = 100;
   bool access_log = true;
   void fields(config::Schema& v);
+  // From `address` and `port`; InvalidArgument when it is neither an IP address nor unix:/path.
+  Result<Address> listen_address() const;
+};
+
+struct HandoverSettings {
+  std::string path;  // Empty: no hand-over.
+  void fields(config::Schema& v);
 };
 
 enum class Engine : std::uint8_t { Auto, Uring, Epoll };
@@ -138,6 +146,7 @@ struct NetworkSettings {
   ByteSize send_buffer;  // 0: as the system has it
   ByteSize recv_buffer;  // 0: as the system has it
   HttpSettings http;
+  HandoverSettings handover;
   void fields(config::Schema& v);
 };
 

@@ -343,6 +343,18 @@ TEST(Settings, refuse_what_the_service_could_not_start_with) {
             "--monitoring.metrics.export_address: address: not an IP address");
 }
 
+TEST(Settings, take_a_unix_socket_for_the_service) {
+  const char* const none[] = {nullptr};
+  const char* const good[] = {"--network.http.address=unix:/run/app.sock"};
+  const char* const bad[] = {"--network.http.address=unix:"};
+  const auto settings = config::load<Settings>({.args = good, .environment = none});
+  ASSERT_TRUE(settings.is_ok()) << settings.error().describe();
+  EXPECT_EQ(settings->network.http.listen_address().value().to_string(), "unix:/run/app.sock");
+  const auto refused = config::load<Settings>({.args = bad, .environment = none});
+  ASSERT_FALSE(refused.is_ok());
+  EXPECT_EQ(refused.error().message(), "--network.http.address: address: a Unix socket path has 1 to 107 bytes");
+}
+
 TEST(Settings, say_which_of_them_a_reload_changes) {
   const std::string described = config::describe(Settings(), config::Origins());
   const auto is_reloadable = [&](const std::string& line) {

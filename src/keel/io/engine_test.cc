@@ -3,6 +3,7 @@
 #include "keel/io/engine.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -72,6 +73,13 @@ struct Connecter : Connect {
   }
   int final = unfinished;
 };
+
+Address system_address(int fd) {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof storage;
+  getsockname(fd, reinterpret_cast<sockaddr*>(&storage), &size);
+  return Address::from_system(reinterpret_cast<sockaddr*>(&storage), size);
+}
 
 // Bytes in which a lost, repeated or moved piece shows.
 std::string pattern(std::size_t size) {
@@ -244,6 +252,117 @@ TEST_P(Engines, a_listener_that_is_about_to_close_gives_what_waits) {
   engine().close(accepter.fd);
   engine().close(first.fd);
   engine().close(second.fd);
+}
+
+TEST_P(Engines, a_listener_that_turns_newcomers_away_gives_those_who_came_before) {
+  Accepter accepter;
+  listen(accepter);
+  end(accepter);
+  const Address at = engine().local_address(accepter.fd);
+  Connecter before, after;
+  connect(before, at);
+  ASSERT_TRUE(until([&] { return before.final == 0; }));
+
+  engine().turn_away(accepter.fd);
+  connect(after, at);
+  pass(50_ms);
+
+  // The system's network says nothing, and the client would try again after a second.
+  EXPECT_NE(after.final, 0);
+  const int fd = engine().try_accept(accepter.fd);
+  ASSERT_GE(fd, 0);
+  EXPECT_EQ(engine().try_accept(accepter.fd), -EAGAIN);
+  Sender sender;
+  sender.set("hello", 5);
+  send(sender, before.fd);
+  Reader reader;
+  read(reader, fd);
+  EXPECT_TRUE(until([&] { return reader.got == "hello" && sender.final == 5; }));
+  end_and_close(reader);
+  engine().close(before.fd);
+  engine().close(accepter.fd);
+  end_and_close(after);
+}
+
+TEST_P(Engines, a_unix_listener_turns_newcomers_away_by_removing_its_path) {
+  const std::string path = "/tmp/keel_engine_test_" + std::to_string(getpid());
+  const Address at = Address::parse("unix:" + path).value();
+  Accepter accepter;
+  listen(accepter, at);
+  end(accepter);
+  Connecter before, after;
+  connect(before, at);
+  ASSERT_TRUE(until([&] { return before.final == 0; }));
+
+  engine().turn_away(accepter.fd);
+  connect(after, at);
+
+  EXPECT_TRUE(until([&] { return after.final == -ENOENT; })) << after.final;
+  const int fd = engine().try_accept(accepter.fd);
+  EXPECT_GE(fd, 0);
+  for (const int each : {fd, before.fd, after.fd, accepter.fd}) engine().close(each);
+}
+
+TEST_P(Engines, a_unix_path_that_nobody_listens_at_is_taken_over) {
+  if (!is_real()) GTEST_SKIP() << "in the simulation a path ends with its listener";
+  const std::string path = "/tmp/keel_engine_test_" + std::to_string(getpid());
+  const Address at = Address::parse("unix:" + path).value();
+  const int first = engine().open_listener(at, {}).value();
+  const auto taken = engine().open_listener(at, {});
+  ASSERT_FALSE(taken);
+  EXPECT_EQ(taken.error().code(), Code::AlreadyExists);
+  engine().close(first);
+  pass(5_ms);
+
+  const auto second = engine().open_listener(at, {});
+
+  ASSERT_TRUE(second) << second.error().describe();
+  engine().turn_away(*second);
+  engine().close(*second);
+}
+
+TEST_P(Engines, an_inherited_listener_is_gone_on_with_and_stays_open_elsewhere) {
+  if (!is_real()) GTEST_SKIP() << "in the simulation there is nobody to inherit from";
+  const Address any = Address::parse("127.0.0.1:0").value();
+  const int original = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(::bind(original, any.system(), any.system_size()), 0);
+  ASSERT_EQ(::listen(original, 8), 0);
+  // Two who share it, on one engine; and a connection that both could have.
+  Accepter first, second;
+  for (Accepter* accepter : {&first, &second}) {
+    accepter->fd = engine().open_listener({}, {.inherited = original}).value();
+    accepter->shared = true;
+    submit(*accepter);
+  }
+  std::vector<std::unique_ptr<Connecter>> connecters;
+  for (std::size_t i = 1; i <= 10; ++i) {
+    connecters.push_back(std::make_unique<Connecter>());
+    connect(*connecters.back(), engine().local_address(first.fd));
+    ASSERT_TRUE(until([&] { return first.fds.size() + second.fds.size() == i && connecters.back()->final == 0; }));
+  }
+  EXPECT_GE(first.fds.size(), 2u) << "they take turns";
+  EXPECT_GE(second.fds.size(), 2u);
+
+  // One ends: the other has what comes.
+  end_and_close(first);
+  const std::size_t before = second.fds.size();
+  for (std::size_t i = 1; i <= 5; ++i) {
+    connecters.push_back(std::make_unique<Connecter>());
+    connect(*connecters.back(), engine().local_address(second.fd));
+    ASSERT_TRUE(until([&] { return second.fds.size() == before + i && connecters.back()->final == 0; })) << i;
+  }
+  end_and_close(second);
+  // Whose it was has what comes then.
+  connecters.push_back(std::make_unique<Connecter>());
+  connect(*connecters.back(), system_address(original));
+  ASSERT_TRUE(until([&] { return connecters.back()->final == 0; }));
+  pollfd wait{.fd = original, .events = POLLIN, .revents = 0};
+  EXPECT_EQ(::poll(&wait, 1, 5000), 1);
+  for (const auto& connecter : connecters) engine().close(connecter->fd);
+  for (const Accepter* accepter : {&first, &second}) {
+    for (const int fd : accepter->fds) engine().close(fd);
+  }
+  ::close(original);
 }
 
 TEST_P(Engines, bytes_go_both_ways_whole_and_in_order) {

@@ -1,0 +1,91 @@
+// keel/app/handover.h — a restart in which nobody is refused: listening sockets go from a process to its successor.
+//
+// The running process listens on a Unix socket. A successor connects there, gets every listening socket, serves on them
+// and says so; then the running one stops accepting and drains. The sockets never close and are never bound anew: a
+// connection that waits in one is accepted by whoever is there. When the successor ends before it is ready, the running
+// process goes on as if nothing had happened; when the running one ends first, the successor has what it needs.
+//
+//   successor                                         predecessor
+//     Predecessor::find() ── "keel-handover 1 NAME" ──▶
+//                         ◀── "listeners N", then N times "listener http" with a descriptor ──
+//     …serves…
+//     leave()             ── "ready" ─────────────────▶ taken(): stop accepting, drain, exit
+//                         ◀── "taken" ──
+//     Handover::publish()
+//
+// One message per packet (SOCK_SEQPACKET). Both sides speak only with processes of their own user, or root.
+//
+// Source: unix(7): SCM_RIGHTS, SO_PEERCRED.
+
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "keel/app/listeners.h"
+#include "keel/base/function.h"
+#include "keel/base/result.h"
+
+namespace keel::app {
+
+// The running process's side.
+//
+// Threads: made, published and ended on one thread. It serves successors on a thread of its own.
+class Handover {
+ public:
+  enum class State : std::uint8_t {
+    Kept,   // Nobody else has the listening sockets.
+    Given,  // A successor has them and is not ready.
+    Taken,  // A successor is ready.
+  };
+
+  // Prepares a socket beside `path`, which only this user may connect to. `taken` is called on another thread when a
+  // successor is ready, once. Errors: the folder is not there, or may not be written to; the path is too long.
+  static Result<std::unique_ptr<Handover>> make(std::string path, std::string service, Function<void()> taken);
+  ~Handover();  // end()
+  Handover(const Handover&) = delete;
+  Handover& operator=(const Handover&) = delete;
+
+  // From now on successors find us at the path, and whoever was found there before no longer is. They get `listeners`.
+  Result<> publish(Listeners listeners);
+  // No successor is served any more, and our descriptors of the listening sockets are closed. The path is removed
+  // unless it is a successor's. Idempotent.
+  State end() noexcept;
+  // The successor's process, when the state is Taken.
+  pid_t successor() const noexcept;
+
+ private:
+  struct Server;
+  explicit Handover(std::unique_ptr<Server> server);
+  std::unique_ptr<Server> server_;
+};
+
+// The starting process's side.
+class Predecessor {
+ public:
+  // The process that can be found at `path`, and its listening sockets; nothing when there is none, or when it ended
+  // meanwhile. Errors: Unavailable (no answer within 5 s); FailedPrecondition (it refuses and says why: another
+  // service, another version, a successor that came first; or what is there is no Handover); PermissionDenied.
+  static Result<std::optional<Predecessor>> find(const std::string& path, const std::string& service);
+  Predecessor(Predecessor&& other) noexcept;
+  Predecessor& operator=(Predecessor&&) = delete;
+  ~Predecessor();  // Without leave(): it goes on.
+
+  const Listeners& listeners() const noexcept { return listeners_; }
+  pid_t process() const noexcept { return process_; }
+
+  // Says that we are ready: it drains and ends. True when it says that it does, within 5 s; false when it has ended or
+  // does not answer: then the sockets are ours alone.
+  bool leave() noexcept;
+
+ private:
+  Predecessor(int fd, pid_t process) : fd_(fd), process_(process) {}
+  int fd_;
+  pid_t process_;
+  Listeners listeners_;
+};
+
+}  // namespace keel::app

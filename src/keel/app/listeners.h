@@ -1,0 +1,61 @@
+// keel/app/listeners.h — listening sockets that this process did not bind: a service manager's, or a predecessor's.
+//
+//   KEEL_TRY(Listeners activated, Listeners::from_environment());      // before any thread
+//   options.inherited = activated.find("http");
+//   …server.start(runtime)…                                            // duplicates them
+//
+// Each is for the server of its name, "http" or "admin".
+//
+// Ownership: owns its descriptors and closes them at its end; who wants one for longer duplicates it.
+// Source:    sd_listen_fds(3).
+
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "keel/base/result.h"
+#include "keel/io/address.h"
+
+namespace keel::app {
+
+class Listeners {
+ public:
+  struct Entry {
+    std::string name;
+    int fd = -1;
+    bool kept = false;  // The service manager has it open too, and listens when nobody else does.
+  };
+
+  Listeners() = default;
+  Listeners(Listeners&& other) noexcept : entries_(std::move(other.entries_)) { other.entries_.clear(); }
+  Listeners& operator=(Listeners&& other) noexcept;
+  ~Listeners() { clear(); }
+
+  // Those that the service manager passed by LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES, which are removed from the
+  // environment, so that a child does not take them for its own; the descriptors become close-on-exec. None when
+  // LISTEN_PID is another process. Names are "http" and "admin"; when neither is among them (systemd's default name is
+  // the unit's) all are "http". InvalidArgument names the variable or the descriptor that is not as it should be.
+  // Threads: none but the caller's.
+  static Result<Listeners> from_environment();
+
+  // Takes `fd` over, also when it is refused: InvalidArgument when it is not a TCP or Unix stream socket that listens.
+  Result<> add(std::string name, int fd, bool kept);
+
+  // Those of `name`: their descriptors, which stay ours.
+  std::vector<int> find(std::string_view name) const;
+  // The same, of those only that listen at `at` (with port 0: at any port), or that are kept: a service manager chooses
+  // where.
+  std::vector<int> find(std::string_view name, const Address& at) const;
+  // Whether the service manager has those of `name` open.
+  bool is_kept(std::string_view name) const noexcept;
+
+  const std::vector<Entry>& entries() const noexcept { return entries_; }
+  void clear() noexcept;
+
+ private:
+  std::vector<Entry> entries_;
+};
+
+}  // namespace keel::app
