@@ -174,7 +174,8 @@ TEST_P(Routes, any_object_is_kept) {
 
 TEST_P(Routes, unknown_paths_and_methods_are_told_apart) {
   expect_problem(call("GET", "/api/user"), 404, "Not Found", "nothing is served at this path");
-  for (const char* path : {"/api/users/", "/API/users", "/", "/api/users/1/2", "/metrics", "/healthz", "/readyz", "/startupz"}) {
+  for (const char* path :
+       {"/api/users/", "/API/users", "/", "/api/users/1/2", "/metrics", "/healthz", "/readyz", "/startupz"}) {
     EXPECT_EQ(call("GET", path).status, 404) << path;
   }
 

@@ -913,12 +913,20 @@ bool App::is_stop_asked() {
     if (!signal) return false;
     if (*signal == Signal::Reload) {
       parts_->reload_asked = true;
-    } else {
+    } else if (*signal != Signal::Report) {  // Too early: nobody watches yet.
       parts_->stop_asked = signal;
     }
   }
   parts_->signals.end_on_next();
   return true;
+}
+
+void App::report_workers() {
+  if (parts_->stalls != nullptr) {
+    parts_->stalls->report_all();
+  } else {
+    log_.warn("where the workers are is not known: monitoring.stall_ms is 0");
+  }
 }
 
 int App::run() {
@@ -954,6 +962,10 @@ int App::run() {
   tell(parts_->notify.ready(where));
   for (;;) {
     const Signal signal = wait_for_signal();
+    if (signal == Signal::Report) {
+      report_workers();
+      continue;
+    }
     if (signal != Signal::Reload) {
       log_.info("stopping", log::field("signal", name_of(signal)));
       break;

@@ -26,7 +26,7 @@
 // second one ends the process at once.
 // SIGHUP loads the configuration again (reloadable.h): log levels and sinks and the limits of network.http change; what
 // needs a restart is a warning; a mistake or an applier that fails changes nothing and is logged. Then log files are
-// opened again by their path.
+// opened again by their path. SIGQUIT logs where every worker is, with its stack and its last requests.
 // A supervisor that asked for it (sd_notify(3)) is told of each step, and its watchdog is fed while every worker turns.
 //
 // Listening sockets may come from a service manager (listeners.h), or from the process that runs already and hands over
@@ -159,6 +159,7 @@ class App {
   void tell(const Result<>& sent);
   Signal wait_for_signal();
   bool is_stop_asked();
+  void report_workers();
   bool is_main_thread() const noexcept;
   [[noreturn]] void refuse(const Error& error);
   [[noreturn]] void end_start(const Error& error);

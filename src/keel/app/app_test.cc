@@ -753,6 +753,19 @@ TEST_F(Apps, log_a_handler_that_stalls_its_worker) {
   EXPECT_NE(log().find("::stall(keel::http::Request&)"), std::string::npos) << log();
 }
 
+TEST_F(Apps, log_where_every_worker_is_on_sigquit) {
+  const int code = run({"--network.workers=2"}, [&] {
+    ::kill(::getpid(), SIGQUIT);
+    for (int i = 0; i < 1000 && log().find(R"("message":"worker","worker":1,)") == std::string::npos; ++i)
+      ::usleep(5000);
+    EXPECT_EQ(status_of(ask(service_, get("/point"))), 200);
+  });
+
+  EXPECT_EQ(code, 0);
+  EXPECT_NE(log().find(R"("message":"worker","worker":0,)"), std::string::npos) << log();
+  EXPECT_NE(log().find("keel::io::Loop::turn"), std::string::npos) << log();
+}
+
 TEST_F(Apps, do_not_watch_for_stalls_when_told_so) {
   const int code = run({"--monitoring.stall_ms=0"}, [&] { EXPECT_EQ(status_of(ask(service_, get("/stall"))), 200); });
 

@@ -16,8 +16,9 @@ namespace {
 Signal to_signal(int number) {
   if (number == SIGTERM) return Signal::Terminate;
   if (number == SIGINT) return Signal::Interrupt;
-  KEEL_CHECK(number == SIGHUP, "only the three signals waited for arrive");
-  return Signal::Reload;
+  if (number == SIGHUP) return Signal::Reload;
+  KEEL_CHECK(number == SIGQUIT, "only the four signals waited for arrive");
+  return Signal::Report;
 }
 
 // Runs inside a signal handler: write and _exit only.
@@ -34,6 +35,7 @@ SignalWaiter::SignalWaiter() {
   sigaddset(&signals_, SIGTERM);
   sigaddset(&signals_, SIGINT);
   sigaddset(&signals_, SIGHUP);
+  sigaddset(&signals_, SIGQUIT);
   pthread_sigmask(SIG_BLOCK, &signals_, &mask_before_);
   struct sigaction ignore = {};
   ignore.sa_handler = SIG_IGN;

@@ -1,12 +1,12 @@
-// keel/app/signals.h — SIGTERM, SIGINT and SIGHUP, taken by the main thread as values.
+// keel/app/signals.h — SIGTERM, SIGINT, SIGHUP and SIGQUIT, taken by the main thread as values.
 //
 //   app::SignalWaiter signals;                    // first thing in main, before any thread starts
 //   …start…
-//   while (signals.wait() == app::Signal::Reload) reload();
+//   for (auto s = signals.wait(); !ends(s); s = signals.wait()) s == app::Signal::Reload ? reload() : report();
 //   signals.end_on_next();                        // the drain begins: a second SIGTERM or SIGINT ends at once
 //   …drain…
 //
-// The constructor blocks the three signals in its thread, and so in every thread started later, and ignores SIGPIPE
+// The constructor blocks the four signals in its thread, and so in every thread started later, and ignores SIGPIPE
 // (a write to a closed socket is an error of that write). The destructor puts everything back.
 //
 // Threads: all calls on the thread that made it, except request_stop(), which any thread may call. One per process.
@@ -24,7 +24,7 @@
 
 namespace keel::app {
 
-enum class Signal : std::uint8_t { Terminate, Interrupt, Reload };  // SIGTERM, SIGINT, SIGHUP
+enum class Signal : std::uint8_t { Terminate, Interrupt, Reload, Report };  // SIGTERM, SIGINT, SIGHUP, SIGQUIT
 
 class SignalWaiter {
  public:
@@ -39,8 +39,8 @@ class SignalWaiter {
   std::optional<Signal> wait_for(Duration timeout) noexcept;
 
   // From here on the next SIGTERM or SIGINT ends the process at once, with the exit status 128 + its number and
-  // without destructors: for one that came since the last wait(), before this returns. SIGHUP has no effect any more.
-  // Idempotent.
+  // without destructors: for one that came since the last wait(), before this returns. The others have no effect any
+  // more. Idempotent.
   void end_on_next() noexcept;
 
   // As if SIGTERM had come; without effect once end_on_next() was called.

@@ -16,6 +16,8 @@ TEST(SignalWaiter, tells_which_signal_came) {
 
   kill(getpid(), SIGHUP);
   EXPECT_EQ(signals.wait(), Signal::Reload);
+  kill(getpid(), SIGQUIT);
+  EXPECT_EQ(signals.wait(), Signal::Report);
   kill(getpid(), SIGINT);
   EXPECT_EQ(signals.wait(), Signal::Interrupt);
   kill(getpid(), SIGTERM);
