@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include <cstring>
+#include <latch>
 #include <thread>
 
 #include "keel/base/check.h"
@@ -27,12 +28,16 @@ class SystemThread final : public Thread {
       sigdelset(&blocked, signal);
     }
     pthread_sigmask(SIG_SETMASK, &blocked, &before);
-    thread_ = std::thread([body = std::move(body)] {
+    // What a thread needs memory for it has when this returns, and not later, when memory may be short: glibc ends the
+    // process when it cannot note that the pool's lists have an end.
+    std::latch has_begun(1);
+    thread_ = std::thread([body = std::move(body), &has_begun] {
       const SignalStack signal_stack;
-      // Now, and not when memory may be short: glibc ends the process when it cannot note that the lists have an end.
       pool_trim();
+      has_begun.count_down();
       body();
     });
+    has_begun.wait();
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     char shown[16] = {};  // The system refuses longer names.
     std::strncpy(shown, name, sizeof shown - 1);
