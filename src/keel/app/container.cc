@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <exception>
 #include <mutex>
 #include <new>
 
@@ -212,10 +211,8 @@ Result<void*> Core::make(Node& node, ScopeState* scope, Made*& owner, const Path
   Result<void*> object = [&]() -> Result<void*> {
     try {
       return node.make(made->at, needs);
-    } catch (const std::exception& exception) {
-      return fail_text(Code::Internal, exception.what());
     } catch (...) {
-      return fail(Code::Internal, "an exception of unknown type");
+      return Error::from_exception();
     }
   }();
   if (!object) {

@@ -237,7 +237,7 @@ TEST_F(Containers, destroy_what_was_made_when_a_constructor_throws) {
 
   ASSERT_FALSE(services.is_ok());
   EXPECT_EQ(services.error().code(), Code::Internal);
-  EXPECT_EQ(without_place(services.error().describe()), "Throws: out of luck");
+  EXPECT_EQ(without_place(services.error().describe()), "Throws: exception: out of luck");
   EXPECT_EQ(history, (std::vector<std::string>{"+Database", "+Users", "-Users", "-Database"}));
 }
 

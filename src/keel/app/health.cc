@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
-#include <exception>
 #include <optional>
 
 #include "keel/base/check.h"
@@ -35,10 +34,8 @@ Task<> bounded(Duration timeout, const Function<Task<>()>& test) { co_await with
 Result<> run(const Function<Result<>()>& test) noexcept {
   try {
     return test();
-  } catch (const std::exception& exception) {
-    return Error::text(Code::Internal, std::string("exception: ") + exception.what());
   } catch (...) {
-    return fail(Code::Internal, "exception of an unknown type");
+    return Error::from_exception();
   }
 }
 

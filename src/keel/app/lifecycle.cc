@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <exception>
 #include <utility>
 
 #include "keel/base/check.h"
@@ -19,7 +18,7 @@ constexpr char interrupted[] = "the start was interrupted";
 
 double milliseconds(Duration duration) { return duration.count_seconds() * 1e3; }
 
-std::string quoted(std::string_view name) { return '"' + std::string(name) + '"'; }
+std::string in_quotes(std::string_view name) { return '"' + std::string(name) + '"'; }
 
 }  // namespace
 
@@ -128,8 +127,8 @@ Result<> Lifecycle::check(Entry& entry, std::vector<Entry*>& path) {
   if (entry.is_checked) return {};
   const auto chain = [&](std::string_view last) {
     std::string text;
-    for (const Entry* at : path) text += quoted(at->module.name) + " needs ";
-    return text + quoted(last);
+    for (const Entry* at : path) text += in_quotes(at->module.name) + " needs ";
+    return text + in_quotes(last);
   };
   if (std::ranges::find(path, &entry) != path.end()) {
     return fail_text(Code::InvalidArgument, "modules need each other in a circle: " + chain(entry.module.name));
@@ -220,8 +219,8 @@ void Lifecycle::run(Entry& entry, Lock& lock) {
   Result<> result;
   try {
     if (entry.module.start) result = entry.module.start();
-  } catch (const std::exception& exception) {
-    result = fail_text(Code::Internal, std::string("exception: ") + exception.what());
+  } catch (...) {
+    result = Error::from_exception();
   }
   current_lifecycle = nullptr;
   current_entry = nullptr;
@@ -258,9 +257,9 @@ Result<> Lifecycle::start(FunctionRef<bool()> is_interrupted) {
 
 Result<Lifecycle::Entry*> Lifecycle::begin_locked(std::string_view name) {
   Entry* const entry = find(name);
-  if (entry == nullptr) return fail_text(Code::InvalidArgument, "there is no module " + quoted(name));
+  if (entry == nullptr) return fail_text(Code::InvalidArgument, "there is no module " + in_quotes(name));
   if (entry->state == Entry::State::Running) return entry;
-  if (stopping_) return fail_text(Code::FailedPrecondition, "module " + quoted(name) + " is not started: stopping");
+  if (stopping_) return fail_text(Code::FailedPrecondition, "module " + in_quotes(name) + " is not started: stopping");
   std::vector<Entry*> path;
   KEEL_TRY_VOID(check(*entry, path));
   if (current_lifecycle == this) KEEL_TRY_VOID(add_need(*static_cast<Entry*>(current_entry), *entry));
@@ -298,11 +297,11 @@ Result<> Lifecycle::wait(Lock& lock, const std::vector<Entry*>& wanted, Function
         const Error& error = entry->result.error();
         const double took = milliseconds(entry->ended - entry->began);
         return fail_text(error.code(), fmt::format("{} (module {} failed after {:.1f} ms{})", error.describe(),
-                                                   quoted(entry->module.name), took, waiting_for(*entry)));
+                                                   in_quotes(entry->module.name), took, waiting_for(*entry)));
       }
       if (entry->state == Entry::State::Starting && host_.now() - entry->began > entry->module.start_timeout) {
         return fail_text(Code::DeadlineExceeded,
-                         fmt::format("module {} did not start within {} ms{}", quoted(entry->module.name),
+                         fmt::format("module {} did not start within {} ms{}", in_quotes(entry->module.name),
                                      entry->module.start_timeout.count_ms(), waiting_for(*entry)));
       }
     }
@@ -324,7 +323,7 @@ std::string Lifecycle::waiting_for(const Entry& entry) const {
   std::string names;
   for (const auto& other : entries_) {
     if (other->state != Entry::State::Waiting || !other->reaches(entry)) continue;
-    names += (names.empty() ? "; " : ", ") + quoted(other->module.name);
+    names += (names.empty() ? "; " : ", ") + in_quotes(other->module.name);
   }
   return names.empty() ? names : names + " waited for it";
 }
@@ -373,8 +372,8 @@ void Lifecycle::stop_all() {
     lock.unlock();
     try {
       if (entry->module.stop) entry->module.stop();
-    } catch (const std::exception& exception) {
-      part.problem = std::string("exception: ") + exception.what();
+    } catch (...) {
+      part.problem = Error::from_exception().message();
     }
     lock.lock();
     entry->state = Entry::State::Stopped;

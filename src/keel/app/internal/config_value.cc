@@ -19,7 +19,7 @@ constexpr Unit duration_units[] = {{"d", 86'400'000'000'000},
                                    {"ns", 1}};
 constexpr Unit size_units[] = {{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}};
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-";
   if (!text.empty() && text.find_first_not_of(plain) == std::string_view::npos && text[0] != '-' && text[0] != '.' &&
       text != "null" && text != "Null" && text != "NULL") {
@@ -107,7 +107,7 @@ std::string value_text(const Field& f) {
     case Kind::Real:
       return fmt::format("{}", *static_cast<const double*>(f.at));
     case Kind::Text:
-      return quoted(*static_cast<const std::string*>(f.at));
+      return in_quotes(*static_cast<const std::string*>(f.at));
     case Kind::Secret:
       return static_cast<const Secret*>(f.at)->empty() ? "\"\"" : "\"***\"";
     case Kind::Duration:
