@@ -775,7 +775,9 @@ TEST_F(Apps, log_where_every_worker_is_on_sigquit) {
 
   EXPECT_EQ(code, 0);
   EXPECT_NE(log().find(R"("message":"worker","worker":0,)"), std::string::npos) << log();
+#if !defined(__SANITIZE_THREAD__)  // Which holds signals back, and gives another stack.
   EXPECT_NE(log().find("keel::io::Loop::turn"), std::string::npos) << log();
+#endif
 }
 
 TEST_F(Apps, do_not_watch_for_stalls_when_told_so) {
