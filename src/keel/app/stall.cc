@@ -175,6 +175,7 @@ StallWatch::StallWatch(io::Runtime& runtime, Duration bound, metrics::Registry& 
 StallWatch::~StallWatch() = default;
 
 void StallWatch::report_all() {
+  const std::lock_guard lock(state_->mutex);  // The thread that watches writes what it knows of a worker.
   for (const State::Worker& worker : state_->workers) {
     Where where;
     const Result<> asked = State::ask(worker, where);
