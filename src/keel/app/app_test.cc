@@ -78,15 +78,16 @@ class Open {
   int fd_;
 };
 // An address that nobody listens on.
+// Below the ports that the system gives to clients, one of which could take it before it is listened on.
 Address free_address() {
-  Address address = Address::parse("127.0.0.1:0").value();
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  EXPECT_EQ(::bind(fd, address.system(), address.system_size()), 0);
-  sockaddr_storage storage{};
-  socklen_t size = sizeof storage;
-  ::getsockname(fd, reinterpret_cast<sockaddr*>(&storage), &size);
-  ::close(fd);
-  return Address::from_system(reinterpret_cast<sockaddr*>(&storage), size);
+  while (true) {
+    const auto port = static_cast<std::uint16_t>(10'000 + Host::system().random() % 20'000);
+    const Address address = Address::ip("127.0.0.1", port).value();
+    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const bool is_free = ::bind(fd, address.system(), address.system_size()) == 0;
+    ::close(fd);
+    if (is_free) return address;
+  }
 }
 std::string get(const std::string& target, const std::string& fields = "Connection: close\r\n") {
   return "GET " + target + " HTTP/1.1\r\nHost: a\r\n" + fields + "\r\n";
