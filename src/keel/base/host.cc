@@ -20,25 +20,26 @@ namespace {
 class SystemThread final : public Thread {
  public:
   SystemThread(const char* name, Function<void()> body) {
-    // Signals are taken by the main thread alone; a thread begins with all of them blocked, except those that a fault
-    // of its own raises and the one that asks for its stack.
-    sigset_t blocked, before;
-    sigfillset(&blocked);
-    for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, stack_signal}) {
-      sigdelset(&blocked, signal);
-    }
-    pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    // Signals are taken by the main thread alone; a thread begins with all of them blocked, and lets in those that a
+    // fault of its own raises and the one that asks for its stack.
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     // What a thread needs memory for it has when this returns, and not later, when memory may be short: glibc ends the
     // process when it cannot note that the pool's lists have an end.
     std::latch has_begun(1);
     thread_ = std::thread([body = std::move(body), &has_begun] {
       const SignalStack signal_stack;
       pool_trim();
+      sigset_t own;
+      sigemptyset(&own);
+      for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, stack_signal}) sigaddset(&own, signal);
+      pthread_sigmask(SIG_UNBLOCK, &own, nullptr);
       has_begun.count_down();
       body();
     });
-    has_begun.wait();
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    has_begun.wait();
     char shown[16] = {};  // The system refuses longer names.
     std::strncpy(shown, name, sizeof shown - 1);
     pthread_setname_np(thread_.native_handle(), shown);
