@@ -213,10 +213,11 @@ TEST_F(Handovers, are_found_at_the_path_of_the_last_one_published) {
   ASSERT_TRUE(found && found->has_value());
   EXPECT_TRUE((*found)->leave());
   EXPECT_EQ(first->end(), Handover::State::Kept);
+  EXPECT_TRUE(std::filesystem::exists(path_)) << "it is not the first one's to remove";
+  EXPECT_EQ(second->end(), Handover::State::Taken);  // Only now has its thread told of it for sure.
 
   EXPECT_EQ(first_taken, 0);
   EXPECT_EQ(second_taken, 1);
-  EXPECT_TRUE(std::filesystem::exists(path_)) << "it is not the first one's to remove";
 }
 
 TEST_F(Handovers, are_not_there_where_nobody_listens) {
