@@ -79,6 +79,8 @@ class Engine {
   virtual void close(int fd) noexcept = 0;
   // Tells the peer that nothing more will be written (FIN); reading goes on.
   virtual void shutdown_write(int fd) noexcept = 0;
+  // Ends both directions: a pending Send ends with -EPIPE, a pending Receive with what has come and then 0.
+  virtual void shutdown(int fd) noexcept = 0;
   virtual Address local_address(int fd) noexcept = 0;
   virtual Address peer_address(int fd) noexcept = 0;
 

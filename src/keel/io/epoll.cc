@@ -193,6 +193,10 @@ class EpollEngine final : public Engine {
     ++system_calls_;
     ::shutdown(fd, SHUT_WR);
   }
+  void shutdown(int fd) noexcept override {
+    ++system_calls_;
+    ::shutdown(fd, SHUT_RDWR);
+  }
   Address local_address(int fd) noexcept override { return system_local_address(fd); }
   Address peer_address(int fd) noexcept override { return system_peer_address(fd); }
   std::uint64_t system_calls() const noexcept override { return system_calls_; }

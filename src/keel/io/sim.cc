@@ -693,6 +693,16 @@ class Simulation::Engine final : public io::Engine, public Completer {
     Socket& socket = state_.socket(fd);
     if (socket.connection != nullptr) state_.send_fin(socket.connection, socket.side);
   }
+  void shutdown(int fd) noexcept override {
+    Socket& at = state_.socket(fd);
+    if (at.connection == nullptr) return;
+    state_.trace("shutdown w{} fd={}", index_, fd);
+    state_.send_fin(at.connection, at.side);
+    End& end = at.connection->end[at.side];
+    end.fin = true;
+    state_.notify_reader(end);
+    if (at.out != nullptr) state_.complete(at, *at.out, -EPIPE);
+  }
   Address local_address(int fd) noexcept override {
     Socket& socket = state_.socket(fd);
     return socket.connection != nullptr ? socket.connection->address[socket.side] : socket.address;

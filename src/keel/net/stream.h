@@ -2,25 +2,35 @@
 //
 //   Task<> echo(Stream stream) {
 //     while (true) {
-//       Chunk chunk = co_await stream.receive();        // borrowed until the next receive; empty: the peer has
-//       finished if (chunk.empty()) co_return; co_await stream.write(chunk);                   // all of it, or an
-//       error
+//       Chunk chunk = co_await stream.receive();  // borrowed until the next read; empty: the peer has finished
+//       if (chunk.empty()) co_return;
+//       co_await stream.write(chunk);             // all of it, or an error
 //     }
 //   }
 //
+//   Chunk line = co_await stream.read_until("\r\n", 1024);
+//   co_await stream.read_exact(header);           // a span that is filled
+//
+// receive, read, read_exact and read_until may follow each other in any order: each begins where the last one ended.
+// One task reads and one task writes at a time; they may be two, so that the end of the peer's writing is seen while a
+// write waits.
+//
 // Errors:    Unavailable with the errno when the connection breaks (ECONNRESET, EPIPE, …), Cancelled and
-//            DeadlineExceeded when the task is stopped.
+//            DeadlineExceeded when the task is stopped. A read that fails loses nothing: what had come is there for the
+//            next one.
 // Ownership: owns its descriptor; movable between operations. Destroying it closes: what was written is still sent.
 // Threads:   the worker it was made on.
-// Cancel:    a cancelled receive loses nothing and may be repeated; after a cancelled write it is unknown how much has
+// Cancel:    a cancelled read loses nothing and may be repeated; after a cancelled write it is unknown how much has
 //            been sent, so the stream is of no more use.
-// Cost:      receive copies nothing on io_uring, and on epoll nothing above 4 KiB; no heap in steady state.
+// Cost:      receive copies nothing on io_uring, and on epoll nothing above 4 KiB; read_until copies only what is cut
+//            by the end of a chunk; no heap in steady state. An idle stream has no buffer.
 
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -35,16 +45,21 @@ namespace io {
 class Engine;
 }
 
-// Received bytes; valid until the next receive() or read() of their stream, or its end.
+// Received bytes; valid until the next read of their stream, or its end.
 using Chunk = std::string_view;
 
 class Stream {
  public:
   class Receive;
   class Read;
+  class ReadExact;
+  class ReadUntil;
   class Write;
+  class WriteParts;
+  static constexpr std::size_t parts_max = 64;
 
-  // Connects to `address`. Unavailable when it is refused or cannot be reached.
+  // Connects to `address`. Unavailable when it is refused or cannot be reached, NotFound when nothing is at the path of
+  // a Unix socket.
   static Task<Stream> connect(Address address);
   // Takes over a connected descriptor of the current worker's engine.
   explicit Stream(int fd);
@@ -58,72 +73,144 @@ class Stream {
   }
   ~Stream() { close(); }
 
-  // The next bytes, as many as there are (at most 64 KiB); what read() left of a chunk comes first. Empty: the peer has
-  // finished writing.
+  // The next bytes, as many as there are (at most 64 KiB, or what read_until() gathered). Empty: the peer has finished
+  // writing.
   [[nodiscard]] Receive receive() noexcept;
-  // Copies at most `into.size()` bytes; returns how many, 0 at the end. What is left of a chunk comes first.
+  // Copies at most `into.size()` bytes; returns how many, 0 at the end.
   [[nodiscard]] Read read(std::span<char> into) noexcept;
+  // Fills `into`. Unavailable when the peer finishes before: the message says after how many of how many bytes.
+  [[nodiscard]] ReadExact read_exact(std::span<char> into) noexcept;
+  // What comes up to and with the first `delimiter` (not empty, and alive until then). Empty: the peer has finished and
+  // nothing was left. OutOfRange when the first `max` bytes do not hold it whole; Unavailable when the peer finishes
+  // without it. After both receive() still gives what had come.
+  [[nodiscard]] ReadUntil read_until(std::string_view delimiter, std::size_t max) noexcept;
   // Sends all of `bytes`, which must live until then. One write at a time.
   [[nodiscard]] Write write(std::string_view bytes) noexcept;
+  // The same for several pieces in order, at most `parts_max`, with one system call where possible. The pieces must
+  // live until then, the span of them need not.
+  [[nodiscard]] WriteParts write(std::span<const std::string_view> parts) noexcept;
   // Tells the peer that nothing more will come; reading goes on. Between writes.
   void shutdown_write() noexcept;
+  // Ends both directions, and whoever waits on this stream goes on: a write with Unavailable, a read with what has come
+  // and then the end. For ending a connection that another task is using.
+  void shutdown() noexcept;
   // At once; the destructor does the same.
   void close() noexcept;
 
   Address local_address() const noexcept;
+  // Of a Unix socket's client: without a path.
   Address peer_address() const noexcept;
 
  private:
   friend class StreamInput;
+  friend class StreamOutput;
   struct State;
   State* state_;
 };
 
-// The part of receive and read that waits.
+// The part of reading that waits.
 class StreamInput : public Leaf {
  public:
   bool start() noexcept;
 
  protected:
-  explicit StreamInput(Stream::State& state) noexcept : Leaf(&cancel), state_(state) {}
+  // Takes what it needs of what has come; true: that is all it waits for.
+  using Enough = bool (*)(StreamInput&) noexcept;
+  StreamInput(Stream::State& state, Enough enough, Cancel cancelled = &cancel) noexcept
+      : Leaf(cancelled), state_(state), enough_(enough) {}
+  static bool has_some(StreamInput& input) noexcept;
+  static void cancel(Leaf& leaf) noexcept;
   Result<Chunk> chunk() noexcept;
+  // Why there is no more.
+  Error end(std::size_t got, const std::string& wanted) noexcept;
   Stream::State& state_;
+  bool cancelled_ = false;
 
  private:
   friend struct Stream::State;
-  static void cancel(Leaf& leaf) noexcept;
-  bool cancelled_ = false;
+  Enough enough_;
 };
 
 class [[nodiscard]] Stream::Receive : public StreamInput {
  public:
   using Value = Chunk;
-  explicit Receive(State& state) noexcept : StreamInput(state) {}
+  explicit Receive(State& state) noexcept : StreamInput(state, &has_some) {}
   Result<Chunk> take() noexcept;
 };
 
 class [[nodiscard]] Stream::Read : public StreamInput {
  public:
   using Value = std::size_t;
-  Read(State& state, std::span<char> into) noexcept : StreamInput(state), into_(into) {}
+  Read(State& state, std::span<char> into) noexcept : StreamInput(state, &has_some), into_(into) {}
   Result<std::size_t> take() noexcept;
 
  private:
   std::span<char> into_;
 };
 
-class [[nodiscard]] Stream::Write : public Leaf {
+class [[nodiscard]] Stream::ReadExact : public StreamInput {
  public:
   using Value = void;
-  Write(State& state, std::string_view bytes) noexcept : Leaf(&cancel), state_(state), bytes_(bytes) {}
-  bool start() noexcept;
+  ReadExact(State& state, std::span<char> into) noexcept : StreamInput(state, &fill, &cancel_fill), into_(into) {}
   Result<> take() noexcept;
 
  private:
-  friend struct State;
+  static bool fill(StreamInput& input) noexcept;
+  static void cancel_fill(Leaf& leaf) noexcept;
+  void give_back() noexcept;
+  std::span<char> into_;
+  std::size_t filled_ = 0;
+};
+
+class [[nodiscard]] Stream::ReadUntil : public StreamInput {
+ public:
+  using Value = Chunk;
+  ReadUntil(State& state, std::string_view delimiter, std::size_t max) noexcept
+      : StreamInput(state, &search), delimiter_(delimiter), max_(max) {}
+  Result<Chunk> take() noexcept;
+
+ private:
+  static bool search(StreamInput& input) noexcept;
+  std::size_t end_in_fresh() const noexcept;
+  std::string_view delimiter_;
+  std::size_t max_;
+  Chunk found_;
+};
+
+// The part of writing that waits.
+class StreamOutput : public Leaf {
+ public:
+  using Value = void;
+  Result<> take() noexcept;
+
+ protected:
+  explicit StreamOutput(Stream::State& state) noexcept : Leaf(&cancel), state_(state) {}
+  bool send(iovec* parts, std::size_t count) noexcept;
+
+ private:
+  friend struct Stream::State;
   static void cancel(Leaf& leaf) noexcept;
-  State& state_;
-  std::string_view bytes_;
+  Stream::State& state_;
+};
+
+class [[nodiscard]] Stream::Write : public StreamOutput {
+ public:
+  Write(State& state, std::string_view bytes) noexcept
+      : StreamOutput(state), bytes_{const_cast<char*>(bytes.data()), bytes.size()} {}
+  bool start() noexcept { return send(&bytes_, bytes_.iov_len != 0 ? 1 : 0); }
+
+ private:
+  iovec bytes_;
+};
+
+class [[nodiscard]] Stream::WriteParts : public StreamOutput {
+ public:
+  WriteParts(State& state, std::span<const std::string_view> parts) noexcept;
+  bool start() noexcept { return send(parts_, count_); }
+
+ private:
+  std::size_t count_ = 0;
+  iovec parts_[parts_max];
 };
 
 }  // namespace keel

@@ -3,10 +3,13 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "keel/io/loop.h"
 #include "keel/io/sim.h"
@@ -17,11 +20,16 @@
 
 namespace keel::internal {
 
-enum class Which { Uring, Epoll, Sim };
+enum class Which { Uring, Epoll, Sim, UringUnix, EpollUnix, SimUnix };
 
+// TCP on every engine.
 inline auto every_engine() { return testing::Values(Which::Uring, Which::Epoll, Which::Sim); }
+// And Unix sockets on every engine.
+inline auto every_kind() {
+  return testing::Values(Which::Uring, Which::Epoll, Which::Sim, Which::UringUnix, Which::EpollUnix, Which::SimUnix);
+}
 inline std::string name_of_engine(const testing::TestParamInfo<Which>& which) {
-  constexpr const char* names[] = {"uring", "epoll", "sim"};
+  constexpr const char* names[] = {"uring", "epoll", "sim", "uring_unix", "epoll_unix", "sim_unix"};
   return names[static_cast<int>(which.param)];
 }
 
@@ -39,13 +47,14 @@ inline Task<> write(Stream& stream, std::string text) { co_await stream.write(te
 class NetTest : public testing::TestWithParam<Which> {
  protected:
   void SetUp() override {
-    if (GetParam() == Which::Sim) {
+    if (GetParam() == Which::Sim || GetParam() == Which::SimUnix) {
       sim::SimOptions options;
       options.seed = static_cast<std::uint64_t>(testing::UnitTest::GetInstance()->random_seed()) + 1;
       simulation_ = std::make_unique<sim::Simulation>(options);
       loop_ = &simulation_->add_loop();
     } else {
-      auto engine = io::make_engine(GetParam() == Which::Uring ? io::EngineKind::Uring : io::EngineKind::Epoll);
+      auto engine = io::make_engine(
+          GetParam() == Which::Uring || GetParam() == Which::UringUnix ? io::EngineKind::Uring : io::EngineKind::Epoll);
       if (!engine) GTEST_SKIP() << engine.error().describe();
       owned_ = std::make_unique<io::Loop>(*std::move(engine), Host::system());
       loop_ = owned_.get();
@@ -58,6 +67,18 @@ class NetTest : public testing::TestWithParam<Which> {
     settle();
     if (HasFailure() && simulation_ != nullptr) std::printf("%s\n", simulation_->replay().c_str());
     entered_.reset();
+    for (const std::string& path : paths_) std::remove(path.c_str());
+  }
+
+  bool is_unix() const {
+    return GetParam() == Which::UringUnix || GetParam() == Which::EpollUnix || GetParam() == Which::SimUnix;
+  }
+  // Where nobody listens yet.
+  Address free_address() {
+    if (!is_unix()) return any_port();
+    paths_.push_back(testing::TempDir() + "keel_net_" + std::to_string(getpid()) + '_' + std::to_string(paths_.size()) +
+                     ".sock");
+    return Address::parse("unix:" + paths_.back()).value();
   }
 
   Instant now() { return simulation_ != nullptr ? simulation_->now() : Host::system().now(); }
@@ -94,7 +115,7 @@ class NetTest : public testing::TestWithParam<Which> {
     return limited(task.release(), limit);
   }
 
-  Listener listen(const io::ListenOptions& options = {}) { return Listener::bind(any_port(), options).value(); }
+  Listener listen(const io::ListenOptions& options = {}) { return Listener::bind(free_address(), options).value(); }
   struct Pair {
     Stream client;
     Stream server;
@@ -123,6 +144,7 @@ class NetTest : public testing::TestWithParam<Which> {
   std::unique_ptr<io::Loop> owned_;
   io::Loop* loop_ = nullptr;
   std::unique_ptr<io::Loop::Entered> entered_;
+  std::vector<std::string> paths_;  // Of Unix sockets.
 
  private:
   template <class T>

@@ -1,0 +1,96 @@
+// What streams cost in memory: nothing per message in steady state, little per idle connection.
+
+#include <gtest/gtest.h>
+#include <malloc.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "keel/base/pool.h"
+#include "keel/net/internal/net_test.h"
+#include "keel/net/stream.h"
+#include "keel/observe/internal/allocation_count.h"
+
+namespace keel {
+namespace {
+
+using Memory = internal::NetTest;
+// The simulation allocates freely.
+INSTANTIATE_TEST_SUITE_P(, Memory,
+                         testing::Values(internal::Which::Uring, internal::Which::Epoll, internal::Which::UringUnix,
+                                         internal::Which::EpollUnix),
+                         internal::name_of_engine);
+
+// A message a round, in each way of reading and writing; notes what the second half has allocated.
+Task<> talk(Stream& from, Stream& to, int rounds, std::size_t& allocated) {
+  constexpr std::string_view words[] = {"some ", "words\n"};
+  std::size_t before = 0;
+  for (int i = 0; i < rounds; ++i) {
+    if (i == rounds / 2) before = internal::allocations();
+    co_await from.write("first line\nsecond ");
+    Chunk line = co_await to.read_until("\n", 100);
+    EXPECT_EQ(line, "first line\n");
+    co_await from.write("line\nexact");
+    line = co_await to.read_until("\n", 100);
+    EXPECT_EQ(line, "second line\n");
+    char five[5];
+    co_await to.read_exact(five);
+    co_await from.write(words);
+    Chunk chunk = co_await to.receive();
+    EXPECT_EQ(chunk, "some words\n");
+  }
+  allocated = internal::allocations() - before;
+}
+
+TEST_P(Memory, nothing_is_allocated_per_message) {
+  if (!KEEL_COUNTS_ALLOCATIONS) GTEST_SKIP() << "a sanitizer replaces malloc";
+  auto [client, server] = pair();
+  std::size_t allocated = 1;
+  ASSERT_TRUE(run(talk(client, server, 400, allocated)));
+  EXPECT_EQ(allocated, 0u);
+  const std::size_t before = internal::allocations();
+  EXPECT_NE(std::string(100, 'x').c_str(), nullptr);
+  EXPECT_GT(internal::allocations(), before);  // The counter counts.
+}
+
+Task<> accept_into(Listener& listener, std::vector<Stream>& streams) {
+  while (streams.size() < streams.capacity()) streams.push_back(co_await listener.accept());
+}
+Task<std::string> first(Stream& stream) {
+  Chunk chunk = co_await stream.receive();
+  co_return std::string(chunk);
+}
+
+// Both ends of each connection, armed to receive as a server's idle ones are; everything malloc has given is counted,
+// the engine's share, too.
+TEST_P(Memory, an_idle_connection_takes_half_a_kilobyte) {
+  if (!KEEL_COUNTS_ALLOCATIONS) GTEST_SKIP() << "a sanitizer replaces malloc";
+  constexpr std::size_t count = 100;
+  Listener listener = listen();
+  std::vector<Stream> accepted;
+  std::vector<Stream> clients;
+  accepted.reserve(count);
+  clients.reserve(count);
+  pool_trim();
+  const std::size_t before = mallinfo2().uordblks;
+  Start<void> accepting;
+  ASSERT_FALSE(accepting.begin(accept_into(listener, accepted), [](StartCore&) noexcept {}));
+  for (std::size_t i = 0; i < count; ++i) clients.push_back(*run(Stream::connect(listener.address())));
+  ASSERT_TRUE(until([&] { return accepting.has_ended(); }));
+  ASSERT_TRUE(accepting.take());
+  for (std::size_t i = 0; i < count; ++i) {
+    ASSERT_TRUE(run(internal::write(clients[i], "a line and its end\n")));
+    EXPECT_EQ(*run(first(accepted[i])), "a line and its end\n");
+    EXPECT_FALSE(run(with_limit(first(accepted[i]), 100_us)));
+    EXPECT_FALSE(run(with_limit(first(clients[i]), 100_us)));
+  }
+  settle();
+  const std::size_t each = (mallinfo2().uordblks - before) / (2 * count);
+  std::printf("%zu bytes per idle connection\n", each);
+  RecordProperty("bytes_per_idle_connection", static_cast<int>(each));
+  EXPECT_LE(each, 512u);
+}
+
+}  // namespace
+}  // namespace keel
