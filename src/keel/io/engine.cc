@@ -173,7 +173,7 @@ Result<std::unique_ptr<Engine>> make_engine(EngineKind kind) {
 }
 
 #if !KEEL_WITH_URING
-Result<std::unique_ptr<Engine>> make_uring_engine() {
+Result<std::unique_ptr<Engine>> make_uring_engine(const UringOptions&) {
   return fail(Code::Unsupported, "this build has no io_uring engine (KEEL_URING=OFF)");
 }
 Result<> probe_uring() { return fail(Code::Unsupported, "this build has no io_uring engine (KEEL_URING=OFF)"); }

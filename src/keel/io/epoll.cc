@@ -1,6 +1,7 @@
 // The epoll engine: one EPOLL_CTL_ADD per descriptor, edge-triggered; a modification only when a send has to wait and
-// when that wait ends. One receive buffer for the whole loop.
+// when that wait ends. One receive buffer for the whole loop. Files are left to a few threads.
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -17,6 +18,8 @@
 
 #include "keel/base/check.h"
 #include "keel/base/pool.h"
+#include "keel/io/internal/file_pool.h"
+#include "keel/io/internal/parts.h"
 #include "keel/io/internal/sockets.h"
 
 namespace keel::io {
@@ -50,6 +53,7 @@ class EpollEngine final : public Engine {
     return std::unique_ptr<Engine>(std::move(engine));
   }
   ~EpollEngine() override {
+    files_.reset();
     while (ready_.pop_front() != nullptr) {
     }
     if (wake_ >= 0) ::close(wake_);
@@ -64,14 +68,20 @@ class EpollEngine final : public Engine {
     KEEL_DCHECK(!op.pending, "an operation is submitted once at a time");
     op.cancelling = false;
     op.more = false;
+    if (is_of_file(op.kind)) {
+      submit_file(static_cast<FileOp&>(op));
+      return false;
+    }
     Descriptor& at = descriptor(op.fd);
     switch (op.kind) {
       case Kind::Send:
         return submit_send(static_cast<Send&>(op), at);
       case Kind::Connect:
         return submit_connect(static_cast<Connect&>(op), at);
-      case Kind::Receive:
-      case Kind::Accept:
+      case Kind::Ready:
+        submit_ready(static_cast<Ready&>(op), at);
+        return false;
+      default:
         break;
     }
     op.pending = true;
@@ -92,7 +102,15 @@ class EpollEngine final : public Engine {
   void cancel(Op& op) noexcept override {
     if (!op.pending || op.cancelling) return;
     op.cancelling = true;
+    if (is_of_file(op.kind)) {
+      if (files_->take_out(static_cast<FileOp&>(op))) {
+        op.result = -ECANCELED;
+        make_ready(op);
+      }
+      return;
+    }
     Descriptor& at = descriptor(op.fd);
+    if (op.kind == Kind::Ready) remove(op.fd, at);
     if (at.in == &op) at.in = nullptr;
     if (at.out == &op) {
       at.out = nullptr;
@@ -244,10 +262,13 @@ class EpollEngine final : public Engine {
     ++system_calls_;
     timerfd_settime(timer_, TFD_TIMER_ABSTIME, &when, nullptr);
   }
+  static std::uint64_t key_of(int fd, const Descriptor& at) noexcept {
+    return static_cast<std::uint64_t>(at.generation) << 32 | static_cast<std::uint32_t>(fd);
+  }
   int control(int what, int fd, Descriptor& at) noexcept {
     epoll_event event{};
     event.events = EPOLLIN | EPOLLET | (at.shared ? EPOLLEXCLUSIVE : EPOLLRDHUP) | (at.out_wanted ? EPOLLOUT : 0u);
-    event.data.u64 = static_cast<std::uint64_t>(at.generation) << 32 | static_cast<std::uint32_t>(fd);
+    event.data.u64 = key_of(fd, at);
     ++system_calls_;
     return epoll_ctl(epoll_, what, fd, &event) == 0 ? 0 : errno;
   }
@@ -272,6 +293,47 @@ class EpollEngine final : public Engine {
     at.out_wanted = true;
     if (!at.registered) return add(op.fd, at);
     return control(EPOLL_CTL_MOD, op.fd, at);
+  }
+
+  void submit_file(FileOp& op) noexcept {
+    op.pending = true;
+    if (op.kind == Kind::WriteAt) static_cast<WriteAt&>(op).written = 0;
+    if (files_ == nullptr) files_ = std::make_unique<FilePool>(*this);
+    if (const int error = files_->submit(op)) {
+      op.result = -error;
+      op.cancelling = true;
+      make_ready(op);
+    }
+  }
+  int collect_files() noexcept {
+    List<Op> ended;
+    files_->collect(ended);
+    int completed = 0;
+    while (Op* op = ended.pop_front()) {
+      finish(*op, op->result);
+      ++completed;
+    }
+    return completed;
+  }
+
+  // Registered for as long as it waits: its owner may close the descriptor afterwards without a word to us.
+  void submit_ready(Ready& op, Descriptor& at) noexcept {
+    KEEL_CHECK(at.in == nullptr && !at.registered, "one Ready at a time waits on a descriptor");
+    op.pending = true;
+    at.in = &op;
+    epoll_event event{};
+    event.events = static_cast<std::uint32_t>(op.events);  // EPOLLIN is POLLIN, and so on: poll(2), epoll_ctl(2).
+    event.data.u64 = key_of(op.fd, at);
+    ++system_calls_;
+    at.registered = epoll_ctl(epoll_, EPOLL_CTL_ADD, op.fd, &event) == 0;
+    // What cannot be polled, as a file on a disk, is always ready.
+    if (!at.registered) complete_later(op, errno == EPERM ? op.events : -errno);
+  }
+  int finish_ready(Ready& op, Descriptor& at, std::uint32_t events) noexcept {
+    remove(op.fd, at);
+    at.in = nullptr;
+    finish(op, static_cast<int>(events));
+    return 1;
   }
 
   void make_ready(Op& op) noexcept {
@@ -311,7 +373,7 @@ class EpollEngine final : public Engine {
       [[maybe_unused]] const ssize_t got = read(wake_, &count, sizeof count);
       // An exchange, so that whoever saw it set has its job seen by the look at the queue that follows.
       waking_.exchange(false, std::memory_order_acq_rel);
-      return 0;
+      return files_ != nullptr ? collect_files() : 0;
     }
     if (event.data.u64 == timer_key) {
       timeout_at_ = Instant::never();  // Edge-triggered: setting it again is enough, nobody has to read it.
@@ -320,6 +382,8 @@ class EpollEngine final : public Engine {
     const int fd = static_cast<int>(event.data.u64 & 0xffffffff);
     Descriptor& at = descriptor(fd);
     if (at.generation != event.data.u64 >> 32) return 0;
+    if (at.in != nullptr && at.in->kind == Kind::Ready)
+      return finish_ready(static_cast<Ready&>(*at.in), at, event.events);
     int completed = 0;
     if ((event.events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) != 0 && at.out != nullptr) {
       completed += at.out->kind == Kind::Send ? continue_send(static_cast<Send&>(*at.out), at)
@@ -440,18 +504,6 @@ class EpollEngine final : public Engine {
       if (advance(op, static_cast<std::size_t>(sent))) return 0;
     }
   }
-  static bool advance(Send& op, std::size_t bytes) noexcept {
-    op.sent += bytes;
-    while (op.part_count != 0 && bytes >= op.parts->iov_len) {
-      bytes -= op.parts->iov_len;
-      ++op.parts;
-      --op.part_count;
-    }
-    if (op.part_count == 0) return true;
-    op.parts->iov_base = static_cast<char*>(op.parts->iov_base) + bytes;
-    op.parts->iov_len -= bytes;
-    return false;
-  }
 
   bool submit_send(Send& op, Descriptor& at) noexcept {
     op.sent = 0;
@@ -497,6 +549,7 @@ class EpollEngine final : public Engine {
     return 1;
   }
 
+  std::unique_ptr<FilePool> files_;
   int epoll_ = -1;
   int wake_ = -1;
   int timer_ = -1;

@@ -21,7 +21,23 @@
 
 namespace keel::io {
 
-enum class Kind : std::uint8_t { Accept, Receive, Send, Connect };
+enum class Kind : std::uint8_t {
+  Accept,
+  Receive,
+  Send,
+  Connect,
+  Ready,
+  // Of files, see FileOp:
+  Open,
+  ReadAt,
+  WriteAt,
+  Sync,
+  Status,
+  Truncate,
+  Rename,
+  Remove,
+};
+constexpr bool is_of_file(Kind kind) noexcept { return kind >= Kind::Open; }
 
 struct Op : Link {  // The link is the engine's: its ready, starved and cancelling lists.
   using Done = void (*)(Op&) noexcept;
@@ -83,6 +99,93 @@ struct Send : Op {
 struct Connect : Op {
   explicit Connect(Done d) noexcept : Op(Kind::Connect, d) {}
   Address address;  // In.
+};
+
+// Waits until a descriptor of somebody else's (a client library's socket, a pipe) can be read or written: poll(2) for
+// one descriptor, once. result: what of `events` holds, and POLLERR, POLLHUP or POLLNVAL as poll says them. One at a
+// time on a descriptor, which stays open until done, and on which the engine carries out nothing else. -EOPNOTSUPP in
+// the simulation, where nothing is foreign.
+struct Ready : Op {
+  explicit Ready(Done d) noexcept : Op(Kind::Ready, d) {}
+  short events = 0;  // In: POLLIN, POLLOUT or both.
+};
+
+// Files. Any number of operations may be pending on one descriptor; their order is not kept. What is named by a path is
+// looked up from the working directory. Paths and buffers must live until done(). uring hands them to the kernel as
+// they are; epoll, and uring where the kernel lacks one, have them carried out by a few threads of the engine. cancel()
+// ends what has not begun; what has begun is waited for and answers with its own result.
+struct FileOp : Op {
+  using Op::Op;
+  bool pooled = false;   // The engine's: a thread of the engine's carries it out.
+  bool waiting = false;  // The pool's: it has not begun.
+};
+
+// result: a descriptor, to be closed with Engine::close.
+struct Open : FileOp {
+  explicit Open(Done d) noexcept : FileOp(Kind::Open, d) {}
+  const char* path = nullptr;        // In.
+  int flags = 0;                     // In: of open(2); O_CLOEXEC is added.
+  std::uint32_t permissions = 0644;  // In: of a file that is made, less the process's umask.
+};
+
+// result: how many bytes have been read, at most 1 GiB; 0 at the end of the file.
+struct ReadAt : FileOp {
+  explicit ReadAt(Done d) noexcept : FileOp(Kind::ReadAt, d) {}
+  char* data = nullptr;      // In.
+  std::size_t size = 0;      // In.
+  std::uint64_t offset = 0;  // In.
+};
+
+// Writes all bytes of `parts`, or fails; after an error it is unknown how much has been written.
+// result: the total on success (INT32_MAX when it is more).
+struct WriteAt : FileOp {
+  explicit WriteAt(Done d) noexcept : FileOp(Kind::WriteAt, d) {}
+  void set(const char* data, std::size_t size) noexcept {
+    single = {const_cast<char*>(data), size};
+    parts = &single;
+    part_count = 1;
+  }
+  iovec* parts = nullptr;        // In: the engine advances base and length as bytes are written.
+  std::uint32_t part_count = 0;  // In: at most 64.
+  iovec single = {};             // Room for the usual case.
+  std::uint64_t offset = 0;      // In; the engine advances it.
+  std::uint64_t written = 0;     // The engine's.
+};
+
+// What was written is on the disk when it completes: fdatasync(2), with `all` fsync(2). A file's name belongs to its
+// folder, which is opened with O_DIRECTORY and synced by itself.
+struct Sync : FileOp {
+  explicit Sync(Done d) noexcept : FileOp(Kind::Sync, d) {}
+  bool all = false;  // In.
+};
+
+// What is known of a file.
+struct Status : FileOp {
+  explicit Status(Done d) noexcept : FileOp(Kind::Status, d) {}
+  const char* path = nullptr;    // In. Null: of `fd`.
+  std::uint64_t size = 0;        // Out: bytes.
+  std::int64_t modified_ns = 0;  // Out: since 1970; 0 in the simulation.
+  std::uint32_t mode = 0;        // Out: kind and permissions, as st_mode.
+  alignas(8) char scratch[256];  // The engine's: a struct statx.
+};
+
+// Sets the size of `fd`: cuts, or fills up with zeros.
+struct Truncate : FileOp {
+  explicit Truncate(Done d) noexcept : FileOp(Kind::Truncate, d) {}
+  std::uint64_t size = 0;  // In.
+};
+
+// Replaces `to`.
+struct Rename : FileOp {
+  explicit Rename(Done d) noexcept : FileOp(Kind::Rename, d) {}
+  const char* from = nullptr;  // In.
+  const char* to = nullptr;    // In.
+};
+
+// Removes a file's name; the file lives on while it is open.
+struct Remove : FileOp {
+  explicit Remove(Done d) noexcept : FileOp(Kind::Remove, d) {}
+  const char* path = nullptr;  // In.
 };
 
 // Bytes kept beyond done(), at `data` (not always where they were during the call). Give them back with

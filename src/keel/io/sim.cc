@@ -1,7 +1,9 @@
 #include "keel/io/sim.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -12,7 +14,9 @@
 #include <vector>
 
 #include "keel/base/check.h"
+#include "keel/io/internal/parts.h"
 #include "keel/io/internal/seeded.h"
+#include "keel/io/sim_disk.h"
 
 namespace keel::sim {
 namespace {
@@ -121,6 +125,11 @@ struct Socket {
   std::size_t backlog = 0;
   Address address;
   std::deque<ConnectionPtr> queue;
+  // A file:
+  bool is_file = false;
+  bool writable = false;
+  int file = -1;       // On the disk; -1: a folder.
+  std::string folder;  // A path in it.
 };
 using SocketPtr = std::shared_ptr<Socket>;
 
@@ -171,8 +180,10 @@ struct Worker {
 };
 
 struct Simulation::State {
-  explicit State(Simulation& owner, const SimOptions& o)
+  State(Simulation& owner, const SimOptions& o, Disk* d)
       : simulation(owner),
+        own_disk(d == nullptr ? std::make_unique<Disk>(o.seed) : nullptr),
+        disk(d == nullptr ? *own_disk : *d),
         options(o),
         random{mix(o.seed)},
         now(Instant() + first_instant),
@@ -180,6 +191,8 @@ struct Simulation::State {
         pool_timers(now) {}
 
   Simulation& simulation;
+  const std::unique_ptr<Disk> own_disk;
+  Disk& disk;
   const SimOptions options;
   Random random;
   Instant now;
@@ -570,10 +583,19 @@ class Simulation::Engine final : public io::Engine, public Completer {
 
   bool submit(io::Op& op) noexcept override {
     KEEL_CHECK(!op.pending, "an operation is submitted once at a time");
-    Socket& at = state_.socket(op.fd);
     op.cancelling = false;
     op.more = false;
     op.paused = false;
+    if (io::is_of_file(op.kind)) {
+      submit_file(static_cast<io::FileOp&>(op));
+      return false;
+    }
+    if (op.kind == io::Kind::Ready) {
+      op.pending = true;
+      complete_file(op, -EOPNOTSUPP);
+      return false;
+    }
+    Socket& at = state_.socket(op.fd);
     if (op.kind == io::Kind::Send && try_at_once(at, static_cast<io::Send&>(op))) return true;
     op.pending = true;
     if (op.kind == io::Kind::Receive || op.kind == io::Kind::Accept) {
@@ -606,6 +628,10 @@ class Simulation::Engine final : public io::Engine, public Completer {
 
   void cancel(io::Op& op) noexcept override {
     if (!op.pending || op.cancelling) return;
+    if (io::is_of_file(op.kind)) {
+      cancel_file(static_cast<io::FileOp&>(op));
+      return;
+    }
     state_.trace("cancel w{} fd={}", index_, op.fd);
     state_.complete(state_.socket(op.fd), op, -ECANCELED);
   }
@@ -674,6 +700,10 @@ class Simulation::Engine final : public io::Engine, public Completer {
     state_.trace("close w{} fd={}", index_, fd);
     socket->closed = true;
     state_.sockets[static_cast<std::size_t>(fd)] = nullptr;
+    if (socket->is_file) {
+      if (socket->file >= 0) state_.disk.close(socket->file);
+      return;
+    }
     std::erase(state_.listeners, socket);
     for (const ConnectionPtr& waiting : socket->queue) {
       waiting->end[1].closed = true;
@@ -749,6 +779,106 @@ class Simulation::Engine final : public io::Engine, public Completer {
     }
     state_.at(state_.now + state_.latency(), [this, client = state_.shared(op.fd), attempt = at.attempt,
                                               to = op.address] { state_.syn(client, attempt, to); });
+  }
+
+  // --- Files.
+
+  // Takes place after a delay; what begins at the same time does so in any order.
+  void submit_file(io::FileOp& op) {
+    if (op.kind == io::Kind::WriteAt) static_cast<io::WriteAt&>(op).written = 0;
+    op.pending = true;
+    const std::uint64_t id = state_.sequence;
+    files_.emplace(id, &op);
+    state_.at(state_.now + state_.latency(), [this, id] {
+      const auto it = files_.find(id);
+      if (it == files_.end()) return;
+      io::FileOp& begun = *it->second;
+      files_.erase(it);
+      const int result = carry_out(begun);
+      state_.trace("file w{} {} {}", index_, static_cast<int>(begun.kind), result);
+      complete_file(begun, result);
+    });
+  }
+  // It has begun, and is waited for, or it has not.
+  void cancel_file(io::FileOp& op) {
+    op.cancelling = true;
+    if (state_.random.chance(0.5)) return;
+    state_.trace("cancel file w{} {}", index_, static_cast<int>(op.kind));
+    std::erase_if(files_, [&](const auto& each) { return each.second == &op; });
+    complete_file(op, -ECANCELED);
+  }
+  void complete_file(io::Op& op, int result) {
+    op.result = result;
+    op.cancelling = true;
+    make_ready(op);
+  }
+  Socket* file_of(int fd) {
+    Socket& at = state_.socket(fd);
+    return at.is_file ? &at : nullptr;
+  }
+
+  int carry_out(io::FileOp& op) {
+    Disk& disk = state_.disk;
+    switch (op.kind) {
+      case io::Kind::Open:
+        return open_file(static_cast<io::Open&>(op));
+      case io::Kind::Rename:
+        return disk.rename(static_cast<io::Rename&>(op).from, static_cast<io::Rename&>(op).to);
+      case io::Kind::Remove:
+        return disk.remove(static_cast<io::Remove&>(op).path);
+      case io::Kind::Status: {
+        auto& status = static_cast<io::Status&>(op);
+        Socket* at = status.path == nullptr ? file_of(op.fd) : nullptr;
+        if (status.path == nullptr && (at == nullptr || at->file < 0)) return -EINVAL;
+        const std::int64_t size = at != nullptr ? disk.size(at->file) : disk.find(status.path);
+        if (size < 0) return static_cast<int>(size);
+        status.size = static_cast<std::uint64_t>(size);
+        status.modified_ns = 0;
+        status.mode = S_IFREG | 0644;
+        return 0;
+      }
+      default:
+        break;
+    }
+    Socket* at = file_of(op.fd);
+    if (at == nullptr) return -EINVAL;
+    if (op.kind == io::Kind::Sync) return at->file < 0 ? disk.sync_folder(at->folder) : disk.sync(at->file);
+    if (at->file < 0) return -EISDIR;
+    if (op.kind == io::Kind::ReadAt) {
+      auto& read = static_cast<io::ReadAt&>(op);
+      return static_cast<int>(disk.read(at->file, {read.data, std::min<std::size_t>(read.size, 1 << 30)}, read.offset));
+    }
+    if (!at->writable) return -EBADF;
+    if (op.kind == io::Kind::Truncate) return disk.truncate(at->file, static_cast<io::Truncate&>(op).size);
+    auto& write = static_cast<io::WriteAt&>(op);
+    for (;;) {
+      const std::string_view part(static_cast<const char*>(write.parts->iov_base), write.parts->iov_len);
+      const std::int64_t written = disk.write(at->file, part, write.offset);
+      if (written < 0) return static_cast<int>(written);
+      if (io::advance(write, static_cast<std::size_t>(written))) return io::total_of(write);
+    }
+  }
+  int open_file(io::Open& op) {
+    Disk& disk = state_.disk;
+    int file = -1;
+    const bool is_folder = (op.flags & O_DIRECTORY) != 0;
+    if (!is_folder) {
+      if ((op.flags & O_EXCL) != 0 && disk.find(op.path) >= 0) return -EEXIST;
+      file = disk.open(op.path, (op.flags & O_CREAT) != 0);
+      if (file < 0) return file;
+      if ((op.flags & O_TRUNC) != 0) {
+        if (const int error = disk.truncate(file, 0)) {
+          disk.close(file);
+          return error;
+        }
+      }
+    }
+    Socket& made = *state_.new_socket(AF_UNSPEC);
+    made.is_file = true;
+    made.writable = (op.flags & O_ACCMODE) != O_RDONLY;
+    made.file = file;
+    if (is_folder) made.folder = std::string(op.path) + "/";
+    return made.fd;
   }
 
   static void finish(io::Op& op, int result) noexcept {
@@ -836,10 +966,11 @@ class Simulation::Engine final : public io::Engine, public Completer {
   State& state_;
   const std::size_t index_;
   List<io::Op> ready_;
+  std::map<std::uint64_t, io::FileOp*> files_;  // Those that have not begun.
   bool held_ = false;
 };
 
-Simulation::Simulation(const SimOptions& options) : state_(std::make_unique<State>(*this, options)) {
+Simulation::Simulation(const SimOptions& options, Disk* disk) : state_(std::make_unique<State>(*this, options, disk)) {
   state_->sockets.resize(first_fd);
 }
 Simulation::~Simulation() { state_->workers.clear(); }
@@ -852,6 +983,7 @@ io::Loop& Simulation::add_loop() {
   return *state_->workers[index]->loop;
 }
 Executor& Simulation::pool() noexcept { return state_->pool; }
+Disk& Simulation::disk() noexcept { return state_->disk; }
 
 bool Simulation::step() { return state_->step(Instant::never()); }
 bool Simulation::run_until(FunctionRef<bool()> done, Duration limit) {

@@ -15,6 +15,9 @@
 // ECONNRESET once and then end of stream or EPIPE; a full receiver blocks the sender. Each delivery is a buffer of its
 // own that dies after done(), so that AddressSanitizer sees bytes which are used too long.
 //
+// Files are on a Disk (sim_disk.h), which may outlive the simulation: cut the power, end the simulation, and go on with
+// the same disk in another.
+//
 // Threads:  one; start_thread() is a bug. Work that would run on other threads goes to pool().
 // Lifetime: outlives everything that lives on its loops, and owns them.
 // Cost:     for tests: allocates freely; about a microsecond per event.
@@ -34,9 +37,11 @@
 
 namespace keel::sim {
 
+class Disk;
+
 struct SimOptions {
   std::uint64_t seed = 1;
-  Duration latency_min = 20_us;  // Of every packet, one way.
+  Duration latency_min = 20_us;  // Of every packet, one way, and of every operation on a file.
   Duration latency_max = 1_ms;
   std::uint32_t buffer_bytes = 256 * 1024;  // Sent and not yet read, per direction; then the sender waits.
   double instant_send = 0.5;                // Probability that a Send that fits completes inside submit().
@@ -47,7 +52,7 @@ struct SimOptions {
   double vanish = 0;          // Per connection: from a random moment nothing is delivered any more, in silence.
   double accept_failure = 0;  // Per accepted connection: Accept ends with EMFILE; the connection stays queued.
   double short_delivery = 0;  // Per delivery: one byte.
-  double long_delay = 0;      // Per packet: up to 2 s more.
+  double long_delay = 0;      // Per packet and operation on a file: up to 2 s more.
   double stall = 0;           // Per turn: the loop is not scheduled for up to 300 ms.
   double clock_jump = 0;      // Per jump of virtual time: the calendar moves by up to an hour, either way.
 
@@ -70,7 +75,8 @@ struct FaultCounts {
 
 class Simulation final : public Host {
  public:
-  explicit Simulation(const SimOptions& options = {});
+  // `disk` outlives the simulation; null: a disk of its own, without faults.
+  explicit Simulation(const SimOptions& options = {}, Disk* disk = nullptr);
   ~Simulation() override;
 
   // A new loop over an engine of this network. The simulation turns it; run() on it is a bug.
@@ -78,6 +84,7 @@ class Simulation final : public Host {
   // Runs each job after a random delay, on this thread, with the simulation as host; two jobs may change places, as on
   // a pool of several threads.
   Executor& pool() noexcept;
+  Disk& disk() noexcept;
 
   // One scheduling step. False: nothing is left to do and nothing will arrive.
   bool step();

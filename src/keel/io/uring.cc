@@ -1,12 +1,15 @@
 // The io_uring engine: real completions. Multishot accept, multishot receive from a provided buffer ring, sends that
-// leave in one batch, and one io_uring_enter per turn.
+// leave in one batch, files as the kernel's own operations, and one io_uring_enter per turn. What an older kernel lacks
+// of files is left to a few threads.
 
 #if KEEL_WITH_URING
 
+#include <fcntl.h>
 #include <liburing.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,13 +20,15 @@
 
 #include "keel/base/check.h"
 #include "keel/base/pool.h"
+#include "keel/io/internal/file_pool.h"
+#include "keel/io/internal/parts.h"
 #include "keel/io/internal/sockets.h"
 
 namespace keel::io {
 namespace {
 
-constexpr unsigned submission_entries = 1024;
-constexpr unsigned completion_entries = 8192;
+using Statx = struct statx;
+
 constexpr unsigned buffers_max = 2048;   // A power of two: the size of the buffer ring.
 constexpr unsigned buffers_first = 128;  // How many the kernel gets at the start; more when it runs out.
 constexpr std::size_t buffer_bytes = 4096;
@@ -39,12 +44,13 @@ constexpr std::uint64_t timeout_key = 3;
 
 class UringEngine final : public Engine {
  public:
-  static Result<std::unique_ptr<Engine>> make() {
-    std::unique_ptr<UringEngine> engine(new UringEngine);
+  static Result<std::unique_ptr<Engine>> make(const UringOptions& options) {
+    std::unique_ptr<UringEngine> engine(new UringEngine(options));
     KEEL_TRY_VOID(engine->set_up());
     return std::unique_ptr<Engine>(std::move(engine));
   }
   ~UringEngine() override {
+    files_.reset();
     if (ring_ready_) {
       // Closes of the last turn, by hand: another thread than the one that made the ring may not submit.
       for (unsigned i = ring_.sq.sqe_head; i != ring_.sq.sqe_tail; ++i) {
@@ -100,6 +106,14 @@ class UringEngine final : public Engine {
         arm(sqe, op);
         break;
       }
+      case Kind::Ready: {
+        io_uring_sqe* sqe = entry();
+        io_uring_prep_poll_add(sqe, op.fd, static_cast<unsigned>(static_cast<Ready&>(op).events));
+        arm(sqe, op);
+        break;
+      }
+      default:
+        submit_file(static_cast<FileOp&>(op));
     }
     return false;
   }
@@ -107,6 +121,10 @@ class UringEngine final : public Engine {
   void cancel(Op& op) noexcept override {
     if (!op.pending || op.cancelling) return;
     op.cancelling = true;
+    if (is_of_file(op.kind) && static_cast<FileOp&>(op).pooled) {
+      if (files_->take_out(static_cast<FileOp&>(op))) make_ready(op);
+      return;
+    }
     if (op.kind == Kind::Receive) drop_waiting(static_cast<Receive&>(op));
     if (op.linked()) op.unlink();
     if (op.armed) {
@@ -204,7 +222,7 @@ class UringEngine final : public Engine {
     char* copy;  // Of names from buffers_max on: not a buffer of the kernel's.
   };
 
-  UringEngine() = default;
+  explicit UringEngine(const UringOptions& options) : options_(options) {}
 
   Result<> set_up() {
     // Deferred task work (Linux 6.1) runs completions only when we ask; without it, at least without interrupts.
@@ -215,13 +233,14 @@ class UringEngine final : public Engine {
     for (const unsigned flags : wanted) {
       io_uring_params parameters{};
       parameters.flags = flags;
-      parameters.cq_entries = completion_entries;
-      error = io_uring_queue_init_params(submission_entries, &ring_, &parameters);
+      parameters.cq_entries = options_.completion_entries;
+      error = io_uring_queue_init_params(options_.submission_entries, &ring_, &parameters);
       if (error != -EINVAL) break;
     }
     if (error < 0) return fail_errno("io_uring_setup", -error);
     ring_ready_ = true;
     if ((ring_.features & IORING_FEAT_NODROP) == 0) return fail(Code::Unsupported, "io_uring may lose completions");
+    probe_files();
     io_uring_register_ring_fd(&ring_);  // Saves a descriptor look-up per call; works without.
 
     void* rings =
@@ -259,6 +278,100 @@ class UringEngine final : public Engine {
     }
     return sqe;
   }
+  void probe_files() noexcept {
+    io_uring_probe* probe = options_.files ? io_uring_get_probe_ring(&ring_) : nullptr;
+    if (probe == nullptr) return;
+    constexpr std::pair<Kind, int> codes[] = {
+        {Kind::Open, IORING_OP_OPENAT},     {Kind::ReadAt, IORING_OP_READ},  {Kind::WriteAt, IORING_OP_WRITEV},
+        {Kind::Sync, IORING_OP_FSYNC},      {Kind::Status, IORING_OP_STATX}, {Kind::Rename, IORING_OP_RENAMEAT},
+        {Kind::Remove, IORING_OP_UNLINKAT},
+    };
+    for (const auto& [kind, code] : codes) {
+      if (io_uring_opcode_supported(probe, code) != 0) file_kinds_ |= bit(kind);
+    }
+    io_uring_free_probe(probe);
+  }
+  static unsigned bit(Kind kind) noexcept { return 1u << static_cast<unsigned>(kind); }
+
+  void submit_file(FileOp& op) noexcept {
+    if (op.kind == Kind::WriteAt) static_cast<WriteAt&>(op).written = 0;
+    op.pooled = (file_kinds_ & bit(op.kind)) == 0;
+    if (!op.pooled) {
+      arm_file(op);
+      return;
+    }
+    if (files_ == nullptr) files_ = std::make_unique<FilePool>(*this);
+    if (const int error = files_->submit(op)) {
+      op.result = -error;
+      make_ready(op);
+    }
+  }
+  void arm_file(FileOp& op) noexcept {
+    io_uring_sqe* sqe = entry();
+    switch (op.kind) {
+      case Kind::Open: {
+        auto& open = static_cast<Open&>(op);
+        io_uring_prep_openat(sqe, AT_FDCWD, open.path, open.flags | O_CLOEXEC, open.permissions);
+        break;
+      }
+      case Kind::ReadAt: {
+        auto& read = static_cast<ReadAt&>(op);
+        const auto size = static_cast<unsigned>(std::min<std::size_t>(read.size, 1u << 30));
+        io_uring_prep_read(sqe, op.fd, read.data, size, read.offset);
+        break;
+      }
+      case Kind::WriteAt: {
+        auto& write = static_cast<WriteAt&>(op);
+        io_uring_prep_writev(sqe, op.fd, write.parts, write.part_count, write.offset);
+        break;
+      }
+      case Kind::Sync:
+        io_uring_prep_fsync(sqe, op.fd, static_cast<Sync&>(op).all ? 0 : IORING_FSYNC_DATASYNC);
+        break;
+      case Kind::Status: {
+        auto& status = static_cast<Status&>(op);
+        static_assert(sizeof(Statx) <= sizeof status.scratch);
+        auto* const answer = new (status.scratch) Statx{};
+        const bool by_path = status.path != nullptr;
+        io_uring_prep_statx(sqe, by_path ? AT_FDCWD : op.fd, by_path ? status.path : "", AT_EMPTY_PATH,
+                            STATX_BASIC_STATS, answer);
+        break;
+      }
+      case Kind::Rename:
+        io_uring_prep_renameat(sqe, AT_FDCWD, static_cast<Rename&>(op).from, AT_FDCWD, static_cast<Rename&>(op).to, 0);
+        break;
+      default:
+        io_uring_prep_unlinkat(sqe, AT_FDCWD, static_cast<Remove&>(op).path, 0);
+    }
+    arm(sqe, op);
+  }
+  int file_answered(FileOp& op, int result) noexcept {
+    if (result == -EINTR) {
+      // A cancellation interrupts what waits; anything else is tried again.
+      if (!op.cancelling) {
+        arm_file(op);
+        return 0;
+      }
+      result = -ECANCELED;
+    }
+    if (op.kind == Kind::WriteAt && result >= 0) {
+      auto& write = static_cast<WriteAt&>(op);
+      if (advance(write, static_cast<std::size_t>(result))) {
+        result = total_of(write);
+      } else if (result == 0) {
+        result = -EIO;
+      } else if (op.cancelling) {
+        result = -ECANCELED;
+      } else {
+        arm_file(op);
+        return 0;
+      }
+    }
+    if (op.kind == Kind::Status && result == 0) read_statx(static_cast<Status&>(op));
+    finish(op, result);
+    return 1;
+  }
+
   static void arm(io_uring_sqe* sqe, Op& op) noexcept {
     io_uring_sqe_set_data(sqe, &op);
     op.armed = true;
@@ -282,8 +395,7 @@ class UringEngine final : public Engine {
   }
   void arm_send(Send& op) noexcept {
     io_uring_sqe* sqe = entry();
-    std::size_t left = 0;
-    for (std::uint32_t i = 0; i < op.part_count; ++i) left += op.parts[i].iov_len;
+    const std::size_t left = bytes_left(op.parts, op.part_count);
     // The kernel sends a small one to its end by itself; of a large one we hear how far it has come.
     const int flags = MSG_NOSIGNAL | (left <= whole_send_max ? MSG_WAITALL : 0);
     if (op.part_count == 1) {
@@ -391,6 +503,10 @@ class UringEngine final : public Engine {
       finish(op, -ECANCELED);
       return 1;
     }
+    if (is_of_file(op.kind)) {
+      finish(op, op.result);  // No thread could be had.
+      return 1;
+    }
     if (op.kind != Kind::Receive) return 0;
     auto& receive = static_cast<Receive&>(op);
     int delivered = 0;
@@ -442,7 +558,7 @@ class UringEngine final : public Engine {
       // An exchange, so that whoever saw it set has its job seen by the look at the queue that follows.
       waking_.exchange(false, std::memory_order_acq_rel);
       arm_wake();
-      return 0;
+      return files_ != nullptr ? collect_files() : 0;
     }
     Op& op = *reinterpret_cast<Op*>(completion.user_data);
     const int result = completion.res;
@@ -455,10 +571,22 @@ class UringEngine final : public Engine {
       case Kind::Send:
         return sent(static_cast<Send&>(op), result);
       case Kind::Connect:
+      case Kind::Ready:
         finish(op, result);
         return 1;
+      default:
+        return file_answered(static_cast<FileOp&>(op), result);
     }
-    return 0;
+  }
+  int collect_files() noexcept {
+    List<Op> ended;
+    files_->collect(ended);
+    int completed = 0;
+    while (Op* op = ended.pop_front()) {
+      finish(*op, op->result);
+      ++completed;
+    }
+    return completed;
   }
 
   int received(Receive& op, int result, std::uint32_t flags) noexcept {
@@ -549,19 +677,10 @@ class UringEngine final : public Engine {
       finish(op, result);
       return 1;
     }
-    std::size_t bytes = static_cast<std::size_t>(result);
-    op.sent += bytes;
-    while (op.part_count != 0 && bytes >= op.parts->iov_len) {
-      bytes -= op.parts->iov_len;
-      ++op.parts;
-      --op.part_count;
-    }
-    if (op.part_count == 0) {
+    if (advance(op, static_cast<std::size_t>(result))) {
       finish(op, op.total());
       return 1;
     }
-    op.parts->iov_base = static_cast<char*>(op.parts->iov_base) + bytes;
-    op.parts->iov_len -= bytes;
     if (op.cancelling) {
       finish(op, -ECANCELED);
       return 1;
@@ -570,7 +689,10 @@ class UringEngine final : public Engine {
     return 0;
   }
 
+  const UringOptions options_;
   io_uring ring_{};
+  unsigned file_kinds_ = 0;  // Which the kernel does, by bit().
+  std::unique_ptr<FilePool> files_;
   bool ring_ready_ = false;
   bool held_ = false;
   int wake_ = -1;
@@ -592,7 +714,7 @@ class UringEngine final : public Engine {
 
 }  // namespace
 
-Result<std::unique_ptr<Engine>> make_uring_engine() { return UringEngine::make(); }
+Result<std::unique_ptr<Engine>> make_uring_engine(const UringOptions& options) { return UringEngine::make(options); }
 
 Result<> probe_uring() {
   KEEL_TRY(auto engine, make_uring_engine());

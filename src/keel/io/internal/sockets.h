@@ -16,8 +16,14 @@ bool is_transient_accept_error(int number) noexcept;
 Address system_local_address(int fd) noexcept;
 Address system_peer_address(int fd) noexcept;
 
+// What tests change.
+struct UringOptions {
+  unsigned submission_entries = 1024;
+  unsigned completion_entries = 8192;
+  bool files = true;  // False: as a kernel without operations for files.
+};
 Result<std::unique_ptr<Engine>> make_epoll_engine();
-Result<std::unique_ptr<Engine>> make_uring_engine();
+Result<std::unique_ptr<Engine>> make_uring_engine(const UringOptions& options = {});
 // Runs every uring feature that the engine uses once, on a socket pair; the error says which one failed.
 Result<> probe_uring();
 

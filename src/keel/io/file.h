@@ -1,0 +1,191 @@
+// keel/io/file.h — files, without blocking the worker.
+//
+//   Task<> append(std::string path, std::string line) {
+//     File file = co_await File::open(path, File::Mode::Create);
+//     std::uint64_t end = co_await file.size();
+//     co_await file.write(end, line);                          // all of it, or an error
+//     co_await file.sync();                                    // on the disk
+//   }
+//   std::string page = co_await read_whole("static/index.html", 1 << 20);
+//   co_await write_whole("state.json", text);                  // the old content or the new one, whatever happens
+//
+// Offsets and sizes are bytes. Paths are looked up from the working directory. Several tasks may use one File at the
+// same time; what they ask for takes place in any order. In a simulation the file is on its disk (sim_disk.h).
+//
+// Errors:    NotFound, PermissionDenied, AlreadyExists, InvalidArgument (a folder), ResourceExhausted (the disk is
+// full,
+//            descriptors or threads have run out), DataLoss (EIO: after a failed sync it is unknown what was written,
+//            and trying again does not help), each with its errno; Cancelled and DeadlineExceeded.
+// Ownership: owns its descriptor; movable while nothing is under way. Destroying it closes, and syncs nothing.
+// Lifetime:  the file, and what is read into or written from, live until the operation completes.
+// Threads:   the worker it was made on.
+// Cancel:    what has not begun does not take place; what has begun is waited for and answers as if nobody had
+//            cancelled. So a task on a disk that hangs cannot be ended before the disk answers.
+// Cost:      io_uring: no system call of its own; a page that is in memory is copied at once, everything else is waited
+//            for by threads of the kernel. epoll: two context switches, four threads at most per worker. No heap in
+//            steady state but for a path.
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "keel/io/op.h"
+#include "keel/task/leaf.h"
+#include "keel/task/task.h"
+
+namespace keel {
+
+namespace io {
+class Engine;
+}
+
+struct FileStatus {
+  std::uint64_t size = 0;
+  std::int64_t modified_ns = 0;  // Since 1970-01-01T00:00:00Z. 0 in a simulation.
+  std::uint32_t mode = 0;        // As st_mode: inode(7).
+  bool is_folder() const noexcept;
+  bool is_plain_file() const noexcept;
+};
+
+class File {
+ public:
+  enum class Mode : std::uint8_t {
+    Read,       // Exists, and is only read.
+    Write,      // Exists; read and written.
+    Create,     // Read and written; made when it is missing.
+    Replace,    // The same, and emptied.
+    CreateNew,  // Made; AlreadyExists when it is there.
+  };
+  class Open;
+  class Read;
+  class Write;
+  class Sync;
+  class Status;
+  class Size;
+  class Truncate;
+
+  // `permissions` are those of a file that is made, less the process's umask.
+  [[nodiscard]] static Open open(std::string path, Mode mode, std::uint32_t permissions = 0644);
+
+  File(File&& other) noexcept : engine_(other.engine_), fd_(std::exchange(other.fd_, -1)) {}
+  File& operator=(File&& other) noexcept {
+    if (this != &other) {
+      close();
+      engine_ = other.engine_;
+      fd_ = std::exchange(other.fd_, -1);
+    }
+    return *this;
+  }
+  ~File() { close(); }
+
+  // Reads into `into`; returns how many bytes, less than there is room for at the end of the file or above 1 GiB. 0:
+  // the end.
+  [[nodiscard]] Read read(std::uint64_t offset, std::span<char> into) noexcept;
+  // Writes all of `bytes`; after an error it is unknown how much of them. A gap before them reads as zeros.
+  [[nodiscard]] Write write(std::uint64_t offset, std::string_view bytes) noexcept;
+  // Completes when everything written before is on the disk. The name of a new file is the folder's: sync_folder().
+  [[nodiscard]] Sync sync() noexcept;
+  [[nodiscard]] Status status() noexcept;
+  [[nodiscard]] Size size() noexcept;
+  // Cuts, or fills up with zeros.
+  [[nodiscard]] Truncate truncate(std::uint64_t size) noexcept;
+  // At once; the destructor does the same.
+  void close() noexcept;
+
+ private:
+  friend class Open;
+  friend Task<> sync_folder(std::string path);
+  File(io::Engine& engine, int fd) noexcept : engine_(&engine), fd_(fd) {}
+  io::Engine* engine_;
+  int fd_;
+};
+
+// All of a file. OutOfRange when it has more than `bytes_max`.
+Task<std::string> read_whole(std::string path, std::size_t bytes_max);
+// Makes `path` a file with this content, on the disk when it completes. Whoever reads meanwhile, or after a crash,
+// finds the old content or the new one: it is written beside `path` under a name of its own, synced and renamed.
+// Cancelled: the old content, or the new one.
+Task<> write_whole(std::string path, std::string bytes, std::uint32_t permissions = 0644);
+Task<FileStatus> file_status(std::string path);
+// Replaces `to`.
+Task<> rename_file(std::string from, std::string to);
+Task<> remove_file(std::string path);
+// Completes when the names that were made, removed or changed in this folder are on the disk.
+Task<> sync_folder(std::string path);
+
+// What the operations have in common: one Op, in the awaiting frame.
+template <class Operation>
+class FileLeaf : public Leaf, protected Operation {
+ public:
+  bool start() noexcept;
+
+ protected:
+  FileLeaf(io::Engine& engine, int fd, WhenStopped when_stopped = WhenStopped::IsRefused) noexcept;
+  io::Engine& engine_;
+};
+
+class [[nodiscard]] File::Open : public FileLeaf<io::Open> {
+ public:
+  using Value = File;
+  Open(io::Engine& engine, std::string path_given, int open_flags, std::uint32_t mode) noexcept;
+  bool start() noexcept;
+  Result<File> take() noexcept;
+
+ private:
+  std::string path_;
+};
+
+class [[nodiscard]] File::Read : public FileLeaf<io::ReadAt> {
+ public:
+  using Value = std::size_t;
+  Read(io::Engine& engine, int file, std::uint64_t from, std::span<char> into) noexcept : FileLeaf(engine, file) {
+    data = into.data();
+    size = into.size();
+    offset = from;
+  }
+  Result<std::size_t> take() noexcept;
+};
+
+class [[nodiscard]] File::Write : public FileLeaf<io::WriteAt> {
+ public:
+  using Value = void;
+  Write(io::Engine& engine, int file, std::uint64_t to, std::string_view bytes) noexcept : FileLeaf(engine, file) {
+    set(bytes.data(), bytes.size());
+    offset = to;
+  }
+  Result<> take() noexcept;
+};
+
+class [[nodiscard]] File::Sync : public FileLeaf<io::Sync> {
+ public:
+  using Value = void;
+  Sync(io::Engine& engine, int file, bool everything) noexcept : FileLeaf(engine, file) { all = everything; }
+  Result<> take() noexcept;
+};
+
+class [[nodiscard]] File::Status : public FileLeaf<io::Status> {
+ public:
+  using Value = FileStatus;
+  Status(io::Engine& engine, int file) noexcept : FileLeaf(engine, file) {}
+  Result<FileStatus> take() noexcept;
+};
+
+class [[nodiscard]] File::Size : public FileLeaf<io::Status> {
+ public:
+  using Value = std::uint64_t;
+  Size(io::Engine& engine, int file) noexcept : FileLeaf(engine, file) {}
+  Result<std::uint64_t> take() noexcept;
+};
+
+class [[nodiscard]] File::Truncate : public FileLeaf<io::Truncate> {
+ public:
+  using Value = void;
+  Truncate(io::Engine& engine, int file, std::uint64_t bytes) noexcept : FileLeaf(engine, file) { size = bytes; }
+  Result<> take() noexcept;
+};
+
+}  // namespace keel

@@ -1,0 +1,159 @@
+#include "keel/io/internal/file_pool.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <new>
+#include <system_error>
+
+#include "keel/base/check.h"
+#include "keel/io/internal/parts.h"
+
+namespace keel::io {
+namespace {
+
+using Statx = struct statx;
+
+constexpr std::size_t threads_max = 4;
+constexpr std::size_t read_bytes_max = std::size_t{1} << 30;
+
+template <class F>
+auto uninterrupted(F call) noexcept {
+  for (;;) {
+    const auto result = call();
+    if (result >= 0 || errno != EINTR) return result;
+  }
+}
+
+int write_all(WriteAt& op) noexcept {
+  for (;;) {
+    const ssize_t written = uninterrupted(
+        [&] { return pwritev(op.fd, op.parts, static_cast<int>(op.part_count), static_cast<off_t>(op.offset)); });
+    if (written < 0) return -errno;
+    if (advance(op, static_cast<std::size_t>(written))) return total_of(op);
+    if (written == 0) return -EIO;
+  }
+}
+
+int status_of(Status& op) noexcept {
+  static_assert(sizeof(Statx) <= sizeof op.scratch);
+  auto* const answer = new (op.scratch) Statx{};
+  const int fd = op.path != nullptr ? AT_FDCWD : op.fd;
+  const char* const path = op.path != nullptr ? op.path : "";
+  if (statx(fd, path, AT_EMPTY_PATH, STATX_BASIC_STATS, answer) != 0) return -errno;
+  read_statx(op);
+  return 0;
+}
+
+int carry_out(FileOp& op) noexcept {
+  const auto answer = [](auto result) { return result < 0 ? -errno : static_cast<int>(result); };
+  switch (op.kind) {
+    case Kind::Open: {
+      auto& open = static_cast<Open&>(op);
+      return answer(uninterrupted([&] { return ::open(open.path, open.flags | O_CLOEXEC, open.permissions); }));
+    }
+    case Kind::ReadAt: {
+      auto& read = static_cast<ReadAt&>(op);
+      const std::size_t size = std::min(read.size, read_bytes_max);
+      return answer(uninterrupted([&] { return pread(op.fd, read.data, size, static_cast<off_t>(read.offset)); }));
+    }
+    case Kind::WriteAt:
+      return write_all(static_cast<WriteAt&>(op));
+    case Kind::Sync:
+      return answer(static_cast<Sync&>(op).all ? fsync(op.fd) : fdatasync(op.fd));
+    case Kind::Status:
+      return status_of(static_cast<Status&>(op));
+    case Kind::Truncate: {
+      auto& truncate = static_cast<Truncate&>(op);
+      return answer(uninterrupted([&] { return ftruncate(op.fd, static_cast<off_t>(truncate.size)); }));
+    }
+    case Kind::Rename: {
+      auto& rename = static_cast<Rename&>(op);
+      return answer(::rename(rename.from, rename.to));
+    }
+    case Kind::Remove:
+      return answer(::unlink(static_cast<Remove&>(op).path));
+    default:
+      KEEL_CHECK(false, "only operations of files are carried out by the pool");
+      return -EINVAL;
+  }
+}
+
+}  // namespace
+
+void read_statx(Status& op) noexcept {
+  const auto& answer = *std::launder(reinterpret_cast<const Statx*>(op.scratch));
+  op.size = answer.stx_size;
+  op.modified_ns = answer.stx_mtime.tv_sec * 1'000'000'000 + answer.stx_mtime.tv_nsec;
+  op.mode = answer.stx_mode;
+}
+
+FilePool::~FilePool() {
+  {
+    const std::lock_guard lock(mutex_);
+    KEEL_CHECK(waiting_.empty() && ended_.empty(), "an engine ends when no operation is pending");
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  for (auto& thread : threads_) thread->join();
+}
+
+int FilePool::submit(FileOp& op) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (idle_ <= queued_ && threads_.size() < threads_max) {
+    try {
+      char name[16];
+      std::snprintf(name, sizeof name, "file-%zu", threads_.size());
+      threads_.reserve(threads_max);
+      threads_.push_back(Host::current().start_thread(name, [this] { work(); }));
+    } catch (const std::system_error& error) {
+      if (threads_.empty()) return error.code().value();
+    } catch (const std::bad_alloc&) {
+      if (threads_.empty()) return ENOMEM;
+    }
+  }
+  op.waiting = true;
+  waiting_.push_back(op);
+  ++queued_;
+  wake_.notify_one();
+  return 0;
+}
+
+bool FilePool::take_out(FileOp& op) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (!op.waiting) return false;
+  op.waiting = false;
+  op.unlink();
+  --queued_;
+  return true;
+}
+
+void FilePool::collect(List<Op>& to) noexcept {
+  const std::lock_guard lock(mutex_);
+  to.splice_back(ended_);
+}
+
+void FilePool::work() noexcept {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    ++idle_;
+    wake_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+    --idle_;
+    if (waiting_.empty()) return;
+    auto& op = static_cast<FileOp&>(*waiting_.pop_front());
+    --queued_;
+    op.waiting = false;
+    lock.unlock();
+    const int result = carry_out(op);
+    lock.lock();
+    op.result = result;
+    ended_.push_back(op);
+    engine_.wake();
+  }
+}
+
+}  // namespace keel::io

@@ -1,0 +1,49 @@
+// File operations by threads, for an engine whose kernel interface has no asynchronous ones.
+//
+// Up to four threads, each started when an operation finds none idle, from the Host of the thread that submits.
+//
+// Threads: all calls on the engine's. What ends wakes the engine, which then collects.
+// Cost:    two context switches an operation.
+
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "keel/base/host.h"
+#include "keel/io/engine.h"
+
+namespace keel::io {
+
+class FilePool {
+ public:
+  explicit FilePool(Engine& engine) noexcept : engine_(engine) {}
+  ~FilePool();  // Nothing is pending.
+
+  // 0, or the errno with which no thread could be started; then it is not taken.
+  int submit(FileOp& op) noexcept;
+  // True: `op` had not begun and will not.
+  bool take_out(FileOp& op) noexcept;
+  // Moves what has ended, each with its result, behind `to`.
+  void collect(List<Op>& to) noexcept;
+
+ private:
+  void work() noexcept;
+
+  Engine& engine_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  List<Op> waiting_;
+  List<Op> ended_;
+  std::size_t queued_ = 0;
+  std::size_t idle_ = 0;
+  bool stopping_ = false;
+  std::vector<std::unique_ptr<Thread>> threads_;
+};
+
+// Fills the answers of `op` from its scratch, a struct statx.
+void read_statx(Status& op) noexcept;
+
+}  // namespace keel::io

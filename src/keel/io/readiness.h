@@ -1,0 +1,64 @@
+// keel/io/readiness.h — waits for a descriptor of somebody else's: a client library's socket, a pipe, a device.
+//
+//   while (PQisBusy(connection)) {
+//     co_await readable(PQsocket(connection));
+//     PQconsumeInput(connection);
+//   }
+//
+// Streams and files of Keel have operations of their own; this is for libraries that do their input and output
+// themselves and say which descriptor they wait for. It is poll(2) for one descriptor: a hang-up or an error counts as
+// ready, and the library's next call meets it.
+//
+// Result:   of ready(): what holds, POLLIN, POLLOUT, POLLERR, POLLHUP. readable() and writable() yield nothing.
+// Errors:   Internal with EBADF for a descriptor that is not open; Unsupported in a simulation, where nothing is
+// foreign;
+//           Cancelled and DeadlineExceeded.
+// Lifetime: the descriptor stays open until the wait has ended; afterwards its owner may close it without a word to us.
+//           One wait at a time on a descriptor.
+// Cancel:   changes nothing on the descriptor, and the wait may be repeated.
+// Cost:     io_uring: none of its own; epoll: two system calls a wait. No heap.
+
+#pragma once
+
+#include "keel/io/op.h"
+#include "keel/task/leaf.h"
+#include "keel/task/task.h"
+
+namespace keel {
+
+namespace io {
+class Engine;
+}
+
+class ReadyLeaf : public Leaf, protected io::Ready {
+ public:
+  bool start() noexcept;
+
+ protected:
+  ReadyLeaf(int descriptor, short wanted) noexcept;
+  Result<> answer() const noexcept;
+
+ private:
+  io::Engine& engine_;
+};
+
+class [[nodiscard]] WhenReady : public ReadyLeaf {
+ public:
+  using Value = short;
+  WhenReady(int descriptor, short wanted) noexcept : ReadyLeaf(descriptor, wanted) {}
+  Result<short> take() noexcept;
+};
+
+class [[nodiscard]] WhenUsable : public ReadyLeaf {
+ public:
+  using Value = void;
+  WhenUsable(int descriptor, short wanted) noexcept : ReadyLeaf(descriptor, wanted) {}
+  Result<> take() noexcept { return answer(); }
+};
+
+// `events`: POLLIN, POLLOUT or both.
+WhenReady ready(int descriptor, short events) noexcept;
+WhenUsable readable(int descriptor) noexcept;
+WhenUsable writable(int descriptor) noexcept;
+
+}  // namespace keel
