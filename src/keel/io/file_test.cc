@@ -68,7 +68,7 @@ class FileTest : public testing::LoopTest {
     if (simulation_ != nullptr) {
       simulation_->step();
     } else {
-      loop().turn(Instant());
+      loop().turn(now() + 1_ms);  // Until something has completed.
     }
   }
 
