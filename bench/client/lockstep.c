@@ -3,34 +3,26 @@
 // answer from the first one and only compares lengths and status lines afterwards; with {n} in the path or the
 // body every request is different, and each answer's Content-Length is read.
 //
-// The counters of the server are read by the client itself, at the first and the last moment of the measured
-// window: CPU time, system calls, heap allocations, and how long the machine's cores were idle.
-//
 // Prints one line of JSON. Exit code 0: measured and no error. 1: errors, each counted. 2: not measured.
 
 #define _GNU_SOURCE
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <linux/perf_event.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { buffer_bytes = 256 * 1024, threads_max = 256 };
+#include "counters.h"
+
+enum { buffer_bytes = 256 * 1024 };
 
 struct options {
   int port;
@@ -46,9 +38,7 @@ struct options {
   uint64_t first;
   uint64_t range;  // {n} runs through first .. first+range-1 again and again; 0 = never the same twice.
   int cpu;
-  int server;      // Process whose CPU time is measured; 0 = none.
-  int tracepoint;  // Id of raw_syscalls:sys_enter; 0 = system calls are not counted.
-  const char* allocations;
+  struct counted counted;
 };
 
 struct errors {
@@ -56,17 +46,6 @@ struct errors {
   uint64_t length;   // Longer or shorter than the first, or than its Content-Length.
   uint64_t closed;   // The connection ended or failed.
   uint64_t timeout;  // No answer within the receive time-out.
-};
-
-struct sample {
-  double wall;
-  double client_cpu;
-  double server_cpu;
-  double idle;  // Of all cores together; tells how much anything else ran.
-  double steal;
-  uint64_t system_calls;
-  uint64_t allocations;
-  uint64_t allocated_bytes;
 };
 
 static struct options options = {.port = 0,
@@ -87,21 +66,6 @@ static size_t request_length;
 static bool varying;
 static size_t answer_length;  // Of a fixed request; learnt from the first answer.
 static uint64_t next_number;
-static clockid_t server_clock;
-static int system_call_counters[threads_max];
-static int system_call_counter_count;
-static const volatile uint64_t* allocation_counts;
-
-static void die(const char* what) {
-  fprintf(stderr, "client: %s%s%s\n", what, errno != 0 ? ": " : "", errno != 0 ? strerror(errno) : "");
-  exit(2);
-}
-
-static double seconds_of(clockid_t clock) {
-  struct timespec t;
-  if (clock_gettime(clock, &t) != 0) die("a clock ended; did the server?");
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 // --- Requests ---
 
@@ -258,73 +222,7 @@ static void learn_length(void) {
   build_requests();
 }
 
-// --- Counters ---
-
-static void open_system_call_counters(void) {
-  char path[64];
-  snprintf(path, sizeof path, "/proc/%d/task", options.server);
-  DIR* threads = opendir(path);
-  if (threads == NULL) die(path);
-  for (struct dirent* entry; (entry = readdir(threads)) != NULL;) {
-    int thread = atoi(entry->d_name);
-    if (thread == 0 || system_call_counter_count == threads_max) continue;
-    struct perf_event_attr attributes = {
-        .type = PERF_TYPE_TRACEPOINT, .size = sizeof attributes, .config = (uint64_t)options.tracepoint, .inherit = 1};
-    int fd = (int)syscall(SYS_perf_event_open, &attributes, thread, -1, -1, PERF_FLAG_FD_CLOEXEC);
-    if (fd < 0) die("perf_event_open");
-    system_call_counters[system_call_counter_count++] = fd;
-  }
-  closedir(threads);
-}
-
-static void open_counters(void) {
-  if (options.server != 0 && clock_getcpuclockid(options.server, &server_clock) != 0) die("no such server process");
-  if (options.tracepoint != 0) open_system_call_counters();
-  if (options.allocations != NULL) {
-    int fd = open(options.allocations, O_RDONLY | O_CLOEXEC);
-    void* shared = fd < 0 ? MAP_FAILED : mmap(NULL, 16, PROT_READ, MAP_SHARED, fd, 0);
-    if (shared == MAP_FAILED) die(options.allocations);
-    allocation_counts = shared;
-    close(fd);
-  }
-}
-
-static void sample_cores(struct sample* sample) {
-  FILE* file = fopen("/proc/stat", "re");
-  double idle = 0;
-  double wait = 0;
-  if (file == NULL || fscanf(file, "cpu %*f %*f %*f %lf %lf %*f %*f %lf", &idle, &wait, &sample->steal) != 3) {
-    die("/proc/stat");
-  }
-  fclose(file);
-  const double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
-  sample->idle = (idle + wait) * tick;
-  sample->steal *= tick;
-}
-
-static struct sample take_sample(void) {
-  struct sample sample = {0};
-  sample_cores(&sample);
-  if (allocation_counts != NULL) {
-    sample.allocations = allocation_counts[0];
-    sample.allocated_bytes = allocation_counts[1];
-  }
-  for (int i = 0; i < system_call_counter_count; ++i) {
-    uint64_t count = 0;
-    if (read(system_call_counters[i], &count, sizeof count) == sizeof count) sample.system_calls += count;
-  }
-  if (options.server != 0) sample.server_cpu = seconds_of(server_clock);
-  sample.client_cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
-  sample.wall = seconds_of(CLOCK_MONOTONIC);
-  return sample;
-}
-
 // --- Options ---
-
-static const char* value_of(const char* argument, const char* name) {
-  size_t length = strlen(name);
-  return strncmp(argument, name, length) == 0 && argument[length] == '=' ? argument + length + 1 : NULL;
-}
 
 static void read_options(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
@@ -343,15 +241,11 @@ static void read_options(int argc, char** argv) {
     else if ((value = value_of(argument, "--first"))) options.first = strtoull(value, NULL, 10);
     else if ((value = value_of(argument, "--range"))) options.range = strtoull(value, NULL, 10);
     else if ((value = value_of(argument, "--cpu"))) options.cpu = atoi(value);
-    else if ((value = value_of(argument, "--server"))) options.server = atoi(value);
-    else if ((value = value_of(argument, "--tracepoint"))) options.tracepoint = atoi(value);
-    else if ((value = value_of(argument, "--allocations"))) options.allocations = value;
-    else die(argument);
+    else if (!counted_option(&options.counted, argument)) die(argument);
   }
   if (options.port <= 0 || options.connections <= 0 || options.depth <= 0 || strlen(options.status) != 3) {
     die("--port=N is needed; --connections, --depth and --expect-status must make sense");
   }
-  if (options.tracepoint != 0 && options.server == 0) die("--tracepoint needs --server");
   if (options.body != NULL && strlen(options.body) > 4096) die("--body has at most 4096 bytes");
 }
 
@@ -371,18 +265,13 @@ int main(int argc, char** argv) {
   size_t template_bytes = strlen(options.path) + (options.body != NULL ? strlen(options.body) : 0);
   request = malloc((size_t)options.depth * (template_bytes * 7 + strlen(options.method) + 256));
   if (request == NULL) die("out of memory");
-  if (options.cpu >= 0) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(options.cpu, &set);
-    if (sched_setaffinity(0, sizeof set, &set) != 0) die("--cpu");
-  }
+  pin_to(options.cpu);
 
   connect_all();
   if (!varying) learn_length();
   const double begin = seconds_of(CLOCK_MONOTONIC);
   while (any_connection() && seconds_of(CLOCK_MONOTONIC) - begin < options.warmup) round_trip();
-  open_counters();
+  open_counters(&options.counted);
 
   const struct sample from = take_sample();
   uint64_t answers = 0;
@@ -394,15 +283,9 @@ int main(int argc, char** argv) {
   const struct sample to = take_sample();
 
   const double seconds = to.wall - from.wall;
-  printf("{\"requests\": %" PRIu64 ", \"seconds\": %.6f, \"rate\": %.1f, \"answer_bytes\": %zu, \"client_cpu\": %.6f",
-         answers, seconds, (double)answers / seconds, answer_length, to.client_cpu - from.client_cpu);
-  if (options.server != 0) printf(", \"server_cpu\": %.6f", to.server_cpu - from.server_cpu);
-  if (options.tracepoint != 0) printf(", \"system_calls\": %" PRIu64, to.system_calls - from.system_calls);
-  if (allocation_counts != NULL) {
-    printf(", \"allocations\": %" PRIu64 ", \"allocated_bytes\": %" PRIu64, to.allocations - from.allocations,
-           to.allocated_bytes - from.allocated_bytes);
-  }
-  printf(", \"idle\": %.3f, \"steal\": %.3f", to.idle - from.idle, to.steal - from.steal);
+  printf("{\"requests\": %" PRIu64 ", \"seconds\": %.6f, \"rate\": %.1f, \"answer_bytes\": %zu", answers, seconds,
+         (double)answers / seconds, answer_length);
+  print_counters(&from, &to);
   printf(", \"errors\": {\"status\": %" PRIu64 ", \"length\": %" PRIu64 ", \"closed\": %" PRIu64
          ", \"timeout\": %" PRIu64 "}}\n",
          errors.status, errors.length, errors.closed, errors.timeout);

@@ -3,7 +3,10 @@
 import dataclasses
 import json
 import os
+import pathlib
+import socket
 import subprocess
+import time
 
 from lab import machine, sides, statistics
 
@@ -27,6 +30,50 @@ class Work:
     expected: tuple = ()    # (path, content type, body) that is fetched and compared before every run
     prepare: object = None  # called with the server's port before the run, for example to insert rows
 
+    program = "bench_client"
+
+    @property
+    def name(self):
+        return self.path
+
+    @property
+    def ready(self):
+        """The path that answers when the server is ready."""
+        return self.expected[0] if self.expected else self.path.replace("{n}", "1")
+
+    def options(self, settings):
+        found = {"path": self.path, "expect-status": self.status, "connections": settings.connections, "depth": settings.depth}
+        if self.body:
+            found |= {"method": "POST", "body": self.body}
+        if self.range:
+            found["range"] = self.range
+        return found
+
+
+@dataclasses.dataclass(frozen=True)
+class Bytes:
+    """Messages that are echoed, on connections that stay or (churn) on a new one for each; see client/bytes.c."""
+    payload: int
+    connections: int
+    churn: bool = False
+
+    program = "bench_bytes"
+    expected = prepare = ready = None
+
+    @property
+    def name(self):
+        return f"churn {self.connections}" if self.churn else f"{self.payload} B x {self.connections}"
+
+    def options(self, settings):
+        return {"payload": self.payload, "connections": self.connections, "churn": int(self.churn)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Turns:
+    """What a program does with its own loop, without a server; see turns/keel.cc. `options` are its arguments."""
+    name: str
+    arguments: tuple
+
 
 @dataclasses.dataclass(frozen=True)
 class Half:
@@ -36,7 +83,7 @@ class Half:
 
     @property
     def label(self):
-        return f"{self.side.name} {self.work.path}"
+        return f"{self.side.name} {self.work.name}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,17 +95,15 @@ class Settings:
     depth: int = 1
 
 
+def command(settings, server, work, **more):
+    options = {"port": server.port, "cpu": CLIENT_CORE, "seconds": settings.seconds, "server": server.pid,
+               **work.options(settings), **more}
+    return [str(settings.build / work.program), *(f"--{name}={value}" for name, value in options.items())]
+
+
 def client(settings, server, work, **more):
-    options = {"port": server.port, "path": work.path, "expect-status": work.status, "cpu": CLIENT_CORE,
-               "connections": settings.connections, "depth": settings.depth, "seconds": settings.seconds,
-               "server": server.pid, **more}
-    if work.body:
-        options |= {"method": "POST", "body": work.body}
-    if work.range:
-        options["range"] = work.range
-    command = [str(settings.build / "bench_client"), *(f"--{name}={value}" for name, value in options.items())]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=settings.seconds + 60)
-    if done.returncode == 2:
+    done = subprocess.run(command(settings, server, work, **more), capture_output=True, text=True, timeout=settings.seconds + 60)
+    if done.returncode not in (0, 1):
         raise Invalid(done.stderr.strip())
     result = json.loads(done.stdout)
     if done.returncode != 0 or result["requests"] == 0:
@@ -66,12 +111,33 @@ def client(settings, server, work, **more):
     return result
 
 
+def cores_idle():
+    ticks = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()
+    return (int(ticks[4]) + int(ticks[5])) / os.sysconf("SC_CLK_TCK")
+
+
+def run_turns(settings, half):
+    """A program that measures itself, as if it were a server without a client."""
+    idle, begin = cores_idle(), time.monotonic()
+    done = subprocess.run([half.side.program, *half.side.arguments, *half.work.arguments], capture_output=True, text=True,
+                          timeout=60, preexec_fn=lambda: os.sched_setaffinity(0, {SERVER_CORE}))
+    if done.returncode != 0:
+        raise Invalid(f"{half.label}: {done.stderr.strip()}")
+    result = json.loads(done.stdout)
+    wall = time.monotonic() - begin
+    others = (os.cpu_count() or 1) * wall - (cores_idle() - idle) - result["whole_cpu"]
+    return {"rate": 1e9 / result["ns"], "cpu_us": result["ns"] / 1000, "server_used": result["whole_cpu"] / wall,
+            "client_used": 0, "others_used": max(0.0, others / wall), "answer_bytes": 0, "idle_rss_kb": 0, "rss_kb": 0,
+            "start_ms": 0}
+
+
 def run(settings, half, answers=None, count_allocations=False, **client_options):
     """The client's result, completed: CPU per request, utilisation, disturbance, memory, start-up time."""
     work = half.work
-    ready = work.expected[0] if work.expected else work.path.replace("{n}", "1")
+    if isinstance(work, Turns):
+        return run_turns(settings, half)
     try:
-        with sides.running(half.side, settings.build, SERVER_CORE, answers, count_allocations, ready) as server:
+        with sides.running(half.side, settings.build, SERVER_CORE, answers, count_allocations, work.ready) as server:
             idle_rss_kb = server.rss_kb()
             if work.expected:
                 sides.check(server.port, work.expected)
@@ -116,8 +182,8 @@ def summary(results, key):
     return {"median": statistics.median(values), "min": min(values), "max": max(values)}
 
 
-def compare(settings, a, b, key="cpu_us", progress=lambda text: None):
-    """Pairs of a and b; the ratio of `key` is taken inside every pair."""
+def compare(settings, a, b, keys, progress=lambda text: None):
+    """Pairs of a and b; the ratio of each key is taken inside every pair. One result for each key."""
     try:
         answers = answers_like(settings, a) if b.side.kind == "raw" and a.side.kind != "raw" else None
     except sides.NotReady as problem:
@@ -128,13 +194,55 @@ def compare(settings, a, b, key="cpu_us", progress=lambda text: None):
         for side in ((0, 1) if pair % 2 == 0 else (1, 0)):
             runs[side].append(quiet_run(settings, (a, b)[side], tally, answers))
         progress(f"{a.label} : {b.label}  {pair + 1}/{settings.pairs}")
-    ratios = [left[key] / right[key] for left, right in zip(*runs)]
-    low, high, covered = statistics.interval(ratios)
-    keys = ("rate", "cpu_us", "server_used", "client_used", "others_used", "answer_bytes", "idle_rss_kb", "rss_kb", "start_ms")
-    return {"a": a.label, "b": b.label, "of": key, "pairs": settings.pairs,
-            "ratio": {"median": statistics.median(ratios), "low": low, "high": high, "coverage": covered,
-                      "min": min(ratios), "max": max(ratios)},
-            "sides": [{name: summary(results, name) for name in keys} for results in runs], **tally}
+    names = ("rate", "cpu_us", "server_used", "client_used", "others_used", "answer_bytes", "idle_rss_kb", "rss_kb", "start_ms")
+    medians = [{name: summary(results, name) for name in names} for results in runs]
+    found = []
+    for key in keys:
+        ratios = [left[key] / right[key] for left, right in zip(*runs)]
+        low, high, covered = statistics.interval(ratios)
+        found.append({"a": a.label, "b": b.label, "of": key, "pairs": settings.pairs,
+                      "ratio": {"median": statistics.median(ratios), "low": low, "high": high, "coverage": covered,
+                                "min": min(ratios), "max": max(ratios)},
+                      "sides": medians, **tally})
+    return found
+
+
+def instructions(settings, half, counts=(256, 1024)):
+    """User instructions per operation, single-stepped; None where that is not to be had."""
+    stepper = settings.build / "bench_step_count"
+    if not stepper.exists():
+        return None
+    seen = []
+    for count in counts:
+        with sides.running(half.side, settings.build, SERVER_CORE, ready_path=half.work.ready) as server:
+            traced = command(settings, server, half.work, count=count, warmup=0)
+            # On the server's core: each step is then a switch within it.
+            done = subprocess.run([str(stepper), str(server.pid), *traced], capture_output=True, text=True, timeout=120,
+                                  preexec_fn=lambda: os.sched_setaffinity(0, {SERVER_CORE}))
+        if done.returncode != 0:
+            raise Invalid(f"{half.label}, stepped: {done.stdout.strip()} {done.stderr.strip()}")
+        answer, steps = done.stdout.strip().split("\n")
+        seen.append((json.loads(answer)["requests"], int(steps)))
+    (few, less), (many, more) = seen
+    return (more - less) / (many - few)
+
+
+def idle_connection_bytes(settings, half, before=256, count=1000):
+    """Memory that one more connection takes which has echoed a message and is idle; what is fixed was touched before."""
+    def one_more(port):
+        connection = socket.create_connection(("127.0.0.1", port), timeout=5)
+        connection.sendall(b"idle")
+        if connection.recv(16) != b"idle":
+            raise Invalid(f"{half.label}: a wrong echo")
+        return connection
+    with sides.running(half.side, settings.build, SERVER_CORE, ready_path=None) as server:
+        connections = [one_more(server.port) for _ in range(before)]
+        first = server.resident_bytes()
+        connections += [one_more(server.port) for _ in range(count)]
+        last = server.resident_bytes()
+        for connection in connections:
+            connection.close()
+    return (last - first) / count
 
 
 def per_request(settings, half):
@@ -143,6 +251,8 @@ def per_request(settings, half):
     Both are taken between two moments of a running load, so start-up and connecting are not in them.
     """
     found = {"of": half.label, "system_calls": None, "allocations": None, "allocated_bytes": None}
+    if isinstance(half.work, Bytes) and not half.work.churn:
+        found |= {"instructions": instructions(settings, half), "idle_bytes": idle_connection_bytes(settings, half)}
     short = dataclasses.replace(settings, seconds=min(settings.seconds, 1.0))
     tracepoint = machine.system_call_tracepoint()
     if tracepoint:

@@ -1,10 +1,12 @@
 """Does the lab notice what it must notice? The statistics, and the client against servers that answer wrongly."""
 
+import contextlib
 import json
 import socket
 import subprocess
 import tempfile
 import threading
+import time
 
 from lab import measure, start, statistics
 
@@ -44,14 +46,81 @@ def serve(listener, answers):
             served += 1
 
 
-def client_against(build, answers, *options):
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        threading.Thread(target=serve, args=(listener, answers), daemon=True).start()
-        done = subprocess.run([str(build / "bench_client"), f"--port={listener.getsockname()[1]}", "--connections=1",
-                               "--warmup=0", "--count=20", *options], capture_output=True, text=True, timeout=10)
+def outcome(build, program, server, listener, *options):
+    threading.Thread(target=server, args=(listener,), daemon=True).start()
+    done = subprocess.run([str(build / program), f"--port={listener.getsockname()[1]}", "--warmup=0", *options],
+                          capture_output=True, text=True, timeout=20)
     result = json.loads(done.stdout) if done.stdout else {"errors": {}, "requests": 0}
     kinds = sorted(kind for kind, count in result["errors"].items() if count)
     return done.returncode, kinds, result["requests"]
+
+
+def client_against(build, answers, *options):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return outcome(build, "bench_client", lambda at: serve(at, answers), listener, "--connections=1", "--count=20", *options)
+
+
+MESSAGE = 1000    # Bytes of a message to the echo servers below.
+
+
+def echo(change, connection, served):
+    """Sends back what comes, in the order it comes; `change` says what becomes of each message."""
+    with connection, contextlib.suppress(OSError):
+        while True:
+            message = b""
+            while len(message) < MESSAGE:
+                more = connection.recv(MESSAGE - len(message))
+                if not more:
+                    return
+                message += more
+            answer = change(next(served), message)
+            if answer is None:
+                return
+            connection.sendall(answer)
+
+
+def echo_all(change):
+    def server(listener):
+        served = iter(range(1 << 30))
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=echo, args=(change, connection, served), daemon=True).start()
+    return server
+
+
+class OneBehind:
+    """The message before the last one: right in every respect but the order."""
+
+    def __init__(self):
+        self.before = bytes(MESSAGE)
+
+    def __call__(self, number, message):
+        self.before, answer = message, self.before
+        return answer
+
+
+def bytes_against(build, change, *options):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        found = outcome(build, "bench_bytes", echo_all(change), listener, "--connections=1", "--count=20",
+                        f"--payload={MESSAGE}", "--patience=0.5", *options)
+        listener.shutdown(socket.SHUT_RDWR)
+        return found
+
+
+def from_third(change):
+    return lambda number, message: message if number < 3 else change(message)
+
+
+def late(message):
+    time.sleep(1)
+    return message
+
+
+def flipped(at):
+    return from_third(lambda message: message[:at] + bytes([message[at] ^ 1]) + message[at + 1:])
 
 
 def is_invalid(program):
@@ -84,6 +153,27 @@ def checks(build):
     yield "surplus bytes are an error, numbered", client_against(build, [SURPLUS], *number)[:2] == (1, ["length"])
     yield "a closed connection is an error", client_against(build, [GOOD, GOOD, None])[:2] == (1, ["closed"])
     yield "a closed connection is an error, numbered", client_against(build, [GOOD, None], *number)[:2] == (1, ["closed"])
+
+    same = lambda number, message: message
+    churn = ("--churn=1", "--connections=4")
+    yield "echoed messages are counted", bytes_against(build, same) == (0, [], 20)
+    yield "echoed messages are counted on many connections", bytes_against(build, same, "--connections=5") == (0, [], 20)
+    yield "echoed messages are counted on new connections", bytes_against(build, same, *churn) == (0, [], 20)
+    for name, at in (("first", 0), ("middle", 500), ("last", MESSAGE - 1)):
+        yield f"a wrong {name} byte is an error", bytes_against(build, flipped(at)) == (1, ["wrong"], 3)
+    yield "a wrong byte is an error on a new connection", bytes_against(build, flipped(7), *churn)[:2] == (1, ["wrong"])
+    yield "a dropped byte is an error", bytes_against(build, from_third(lambda m: m[:400] + m[401:]))[:2] == (1, ["timeout"])
+    yield "a dropped byte is an error on a new connection", bytes_against(build, lambda n, m: m[1:], *churn)[:2] == (1, ["timeout"])
+    yield "a byte dropped for one of later ones is an error", bytes_against(
+        build, from_third(lambda m: m[1:] + b"!"))[:2] == (1, ["wrong"])
+    yield "the message before is an error", bytes_against(build, OneBehind())[:2] == (1, ["wrong"])
+    yield "a late echo is an error", bytes_against(build, from_third(late))[:2] == (1, ["timeout"])
+    yield "a byte too much is an error", bytes_against(build, from_third(lambda m: m + b"!"))[:2] == (1, ["wrong"])
+    yield "a byte too much at the end is an error", bytes_against(
+        build, lambda n, m: m + b"!" if n == 19 else m)[:2] == (1, ["surplus"])
+    yield "a byte too much at the end is an error on a new connection", bytes_against(
+        build, lambda n, m: m + b"!" if n == 19 else m, *churn)[:2] == (1, ["surplus"])
+    yield "a stream that ends is an error", bytes_against(build, from_third(lambda m: None))[:2] == (1, ["closed"])
 
     yield "the table of a start is read", start.phases(START) == {"pool a": (0.5, 1.25), "http": (2, 0.1), "total": (0, 3)}
     yield "a start that never comes is noticed", is_invalid("/bin/true")

@@ -42,9 +42,10 @@ class NotReady(Exception):
 @dataclasses.dataclass(frozen=True)
 class Side:
     name: str
-    kind: str               # keel, raw, beast or nginx
+    kind: str               # keel, raw, nginx, plain: started with a port, or turns: measures itself
     program: str
     settings: tuple = ()    # of a Keel service: (environment variable, value)
+    arguments: tuple = ()
 
     @property
     def available(self):
@@ -56,7 +57,28 @@ def raw(build, engine):
 
 
 def beast(build):
-    return Side("Beast", "beast", str(build / "bench_beast"))
+    return Side("Beast", "plain", str(build / "bench_beast"))
+
+
+def keel_echo(build, engine):
+    program = next((path for path in (build / "echo/bench_echo", build / "bench_echo") if path.exists()), "")
+    return Side(f"Keel {engine}", "plain", str(program), arguments=(f"--engine={engine}",))
+
+
+def raw_echo(build, engine):
+    return Side(f"raw {engine}", "plain", str(build / f"bench_raw_echo_{engine}"))
+
+
+def asio_echo(build, style):
+    return Side(f"Asio {style}", "plain", str(build / "bench_asio_echo"), arguments=(f"--style={style}",))
+
+
+def uv_echo(build):
+    return Side("libuv", "plain", str(build / "bench_uv_echo"))
+
+
+def turns(build, name, library, engine=""):
+    return Side(name, "turns", str(build / f"turns/bench_turns_{library}"), arguments=(f"--engine={engine}",) if engine else ())
 
 
 def nginx():
@@ -123,8 +145,16 @@ class Server:
                 return int(line.split()[1])
         return 0
 
+    def resident_bytes(self):
+        """Exact, unlike VmRSS, which may lag behind by some pages for each core."""
+        for line in pathlib.Path(f"/proc/{self.pid}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Rss:"):
+                return int(line.split()[1]) * 1024
+        raise NotReady("no Rss in smaps_rollup")
+
 
 def wait_for_answer(process, port, path, seconds=10):
+    """Until `path` is answered over HTTP; without one until somebody listens."""
     end = time.monotonic() + seconds
     request = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode()
     while time.monotonic() < end:
@@ -132,6 +162,8 @@ def wait_for_answer(process, port, path, seconds=10):
             raise NotReady(f"ended at start with code {process.returncode}")
         try:
             with socket.create_connection(("127.0.0.1", port), timeout=2) as connection:
+                if path is None:
+                    return
                 connection.sendall(request)
                 if connection.recv(4096).startswith(b"HTTP/1.1 "):
                     return
@@ -148,7 +180,7 @@ def running(side, build, core, answers=None, count_allocations=False, ready_path
     # Beside the build, not in /tmp: a database there could lie in memory, and an fsync would cost nothing.
     folder = tempfile.mkdtemp(prefix="bench-", dir=build)
     environment = dict(os.environ)
-    command = [side.program]
+    command = [side.program, *side.arguments]
     if side.kind == "nginx":
         pathlib.Path(folder, "nginx.conf").write_text(NGINX.format(folder=folder, port=port))
         command += ["-c", f"{folder}/nginx.conf", "-e", f"{folder}/error.log"]

@@ -1,0 +1,66 @@
+// What bench/run echo and churn measure: every connection gets back what it sends, from one loop.
+
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#include "keel/io/loop.h"
+#include "keel/net/listener.h"
+#include "keel/net/stream.h"
+#include "keel/task/scope.h"
+
+using namespace keel;
+
+namespace {
+
+Task<> echo(Stream stream) {
+  while (true) {
+    const Chunk chunk = co_await stream.receive();
+    if (chunk.empty()) co_return;
+    co_await stream.write(chunk);
+  }
+}
+
+Task<> serve(std::uint16_t port) {
+  Listener listener = co_await Listener::bind(co_await Address::ip("127.0.0.1", port));
+  Scope connections;
+  while (true) connections.spawn(echo(co_await listener.accept()), OnError::Ignore);
+}
+
+int usage(const char* program) {
+  std::fprintf(stderr, "usage: %s --port=N --engine=uring|epoll\n", program);
+  return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int port = 0;
+  auto engine = io::EngineKind::Auto;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument.starts_with("--port=")) {
+      port = std::atoi(argv[i] + 7);
+    } else if (argument == "--engine=uring") {
+      engine = io::EngineKind::Uring;
+    } else if (argument == "--engine=epoll") {
+      engine = io::EngineKind::Epoll;
+    } else {
+      return usage(argv[0]);
+    }
+  }
+  if (port <= 0 || engine == io::EngineKind::Auto) return usage(argv[0]);
+  auto made = io::make_engine(engine);
+  if (!made) {
+    std::fprintf(stderr, "%s\n", made.error().describe().c_str());
+    return 3;
+  }
+  io::Loop loop(*std::move(made), Host::system());
+  const io::Loop::Entered entered(loop);
+  Start<void> serving;
+  if (serving.begin(serve(static_cast<std::uint16_t>(port)), [](StartCore&) noexcept { std::abort(); })) {
+    std::fprintf(stderr, "%s\n", serving.take().error().describe().c_str());
+    return 1;
+  }
+  loop.run();
+}
