@@ -30,18 +30,14 @@
 #include "keel/io/sim.h"
 #include "keel/io/sim_disk.h"
 #include "keel/net/stream.h"
-#include "keel/observe/internal/allocation_count.h"
 #include "keel/task/scope.h"
 #include "keel/task/timing.h"
 #include "ledger.h"
+#include "seeds.h"
 #include "users.h"
 
 namespace keel {
 namespace {
-
-constexpr std::uint64_t usual_seeds = KEEL_COUNTS_ALLOCATIONS ? 1000 : 100;
-std::uint64_t first_seed = 1;
-std::uint64_t seed_count = usual_seeds;
 
 // Mistakes that a checker worth its name finds.
 enum class Mistake { None, SynchronousOff, SynchronousNormal, DiskLies, AsksTheRealWorld };
@@ -416,6 +412,7 @@ class World {
     ++outcome_.lives;
     const std::uint64_t life = seed_ * 100 + outcome_.lives;
     sim::SimOptions options = seed_ % 4 == 0 ? sim::SimOptions{.seed = life} : sim::SimOptions::faulty(life);
+    options.only = seeds.only;
     options.trace_bytes_max = 4 * 1024;
     sim::Simulation simulation(options);
     Host* const host_before = Host::set_current(&simulation);
@@ -519,9 +516,8 @@ class World {
 
   // The rest cannot be taken apart in order: say so and stop here.
   [[noreturn]] void give_up(const char* what, const sim::Simulation& simulation) {
-    std::fprintf(stderr, "%sseed %llu: %s\n%s\nto see it again: fullstack_sim_test --seed=%llu\n", ledger_.told.c_str(),
-                 static_cast<unsigned long long>(seed_), what, simulation.replay().c_str(),
-                 static_cast<unsigned long long>(seed_));
+    std::fprintf(stderr, "%s%s\n%s\n%s\n", ledger_.told.c_str(), what, simulation.replay().c_str(),
+                 seeds.replay(seed_).c_str());
     std::abort();
   }
 
@@ -545,17 +541,13 @@ std::string check(std::uint64_t seed, Outcome& first, Mistake mistake = Mistake:
   return "";
 }
 
-std::string replay(std::uint64_t seed) {
-  return "seed " + std::to_string(seed) + ", to see it again: fullstack_sim_test --seed=" + std::to_string(seed);
-}
-
 TEST(FullstackSimulation, keeps_what_it_acknowledged_over_every_power_loss_and_repeats_each_run) {
   Outcome all;
-  for (std::uint64_t seed = first_seed; seed < first_seed + seed_count; ++seed) {
+  for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
     Outcome outcome;
     const std::string complaint = check(seed, outcome);
-    if (seed_count == 1) std::printf("%s\n%s", outcome.trace.c_str(), outcome.told.c_str());
-    ASSERT_EQ(complaint, "") << replay(seed);
+    if (seeds.is_one()) std::printf("%s\n%s", outcome.trace.c_str(), outcome.told.c_str());
+    ASSERT_EQ(complaint, "") << seeds.replay(seed);
     all.acknowledged += outcome.acknowledged;
     all.unknown += outcome.unknown;
     all.reads += outcome.reads;
@@ -577,15 +569,15 @@ TEST(FullstackSimulation, keeps_what_it_acknowledged_over_every_power_loss_and_r
       "%llu seeds, %llu lives: %llu writes acknowledged, %llu of unknown outcome, %llu reads, %llu answers 503, %llu "
       "failed starts; %llu power losses, %llu pages lost, %llu torn, %llu sizes and %llu names lost; errors of %llu "
       "reads, %llu writes, %llu syncs; %llu times full\n",
-      say(seed_count), say(all.lives), say(all.acknowledged), say(all.unknown), say(all.reads),
+      say(seeds.count), say(all.lives), say(all.acknowledged), say(all.unknown), say(all.reads),
       say(all.refused_by_disk), say(all.starts_failed), say(all.disk.power_losses), say(all.disk.pages_lost),
       say(all.disk.pages_torn), say(all.disk.sizes_lost), say(all.disk.names_lost), say(all.disk.read_errors),
       say(all.disk.write_errors), say(all.disk.sync_errors), say(all.disk.full));
-  if (seed_count < usual_seeds) return;
+  if (seeds.is_less()) return;
   // A run in which nothing happens proves nothing.
-  EXPECT_GT(all.acknowledged, seed_count * 10);
-  EXPECT_GT(all.reads, seed_count * 5);
-  EXPECT_GT(all.disk.power_losses, seed_count);
+  EXPECT_GT(all.acknowledged, seeds.count * 10);
+  EXPECT_GT(all.reads, seeds.count * 5);
+  EXPECT_GT(all.disk.power_losses, seeds.count);
   for (const std::uint64_t count : {all.unknown, all.refused_by_disk, all.starts_failed, all.disk.pages_lost,
                                     all.disk.pages_torn, all.disk.sizes_lost, all.disk.names_lost, all.disk.read_errors,
                                     all.disk.write_errors, all.disk.sync_errors, all.disk.full}) {
@@ -621,18 +613,4 @@ TEST(FullstackSimulation, finds_within_100_seeds_that_the_real_world_is_asked) {
 }  // namespace
 }  // namespace keel
 
-int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  for (int i = 1; i < argc; ++i) {
-    if (std::strncmp(argv[i], "--seed=", 7) == 0) {
-      keel::first_seed = std::strtoull(argv[i] + 7, nullptr, 10);
-      keel::seed_count = 1;
-    } else if (std::strncmp(argv[i], "--seeds=", 8) == 0) {
-      keel::seed_count = std::strtoull(argv[i] + 8, nullptr, 10);
-    } else {
-      std::fprintf(stderr, "unknown argument %s\n", argv[i]);
-      return 2;
-    }
-  }
-  return RUN_ALL_TESTS();
-}
+int main(int argc, char** argv) { return keel::run_seeds(argc, argv, 1000); }

@@ -25,15 +25,11 @@
 #include "keel/base/member.h"
 #include "keel/http/server.h"
 #include "keel/io/sim.h"
-#include "keel/observe/internal/allocation_count.h"
 #include "keel/task/timing.h"
+#include "seeds.h"
 
 namespace keel {
 namespace {
-
-constexpr std::uint64_t usual_seeds = KEEL_COUNTS_ALLOCATIONS ? 1000 : 100;
-std::uint64_t first_seed = 1;
-std::uint64_t seed_count = usual_seeds;
 
 // Mistakes that a checker worth its name finds.
 enum class Mistake { None, AnswersAnother, SkipsOne, AsksTheRealWorld };
@@ -417,6 +413,7 @@ Outcome run(std::uint64_t seed, Mistake mistake = Mistake::None) {
   // Each fourth seed has a network without faults: there everything must be answered.
   sim::SimOptions options = seed % 4 == 0 ? sim::SimOptions{.seed = seed} : sim::SimOptions::faulty(seed);
   options.trace_bytes_max = 16 * 1024;
+  options.only = seeds.only;
   sim::Simulation simulation(options);
 
   Service service{.mistake = mistake};
@@ -501,8 +498,7 @@ Outcome run(std::uint64_t seed, Mistake mistake = Mistake::None) {
   if (!outcome.complaint.empty()) outcome.complaint += "\n" + simulation.replay();
   if (!all_done || !drained) {
     // The rest cannot be taken apart in order: say so and stop here.
-    std::fprintf(stderr, "seed %llu: %s\nhttp_sim_test --seed=%llu\n", static_cast<unsigned long long>(seed),
-                 outcome.complaint.c_str(), static_cast<unsigned long long>(seed));
+    std::fprintf(stderr, "%s\n%s\n", outcome.complaint.c_str(), seeds.replay(seed).c_str());
     std::abort();
   }
   return outcome;
@@ -525,12 +521,11 @@ TEST(HttpSimulation, holds_its_promises_on_every_seed_and_repeats_each_run) {
   std::uint64_t refused = 0;
   std::uint64_t timeouts = 0;
   std::uint64_t aborted = 0;
-  for (std::uint64_t seed = first_seed; seed < first_seed + seed_count; ++seed) {
+  for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
     Outcome outcome;
     const std::string complaint = check(seed, outcome);
-    if (seed_count == 1) std::printf("%s\n%s", outcome.trace.c_str(), outcome.told.c_str());
-    ASSERT_EQ(complaint, "") << "seed " << seed << ", to see it again: http_sim_test --seed=" << seed << "\n"
-                             << outcome.told;
+    if (seeds.is_one()) std::printf("%s\n%s", outcome.trace.c_str(), outcome.told.c_str());
+    ASSERT_EQ(complaint, "") << seeds.replay(seed) << "\n" << outcome.told;
     requests += outcome.requests;
     refused += outcome.refused;
     timeouts += outcome.timeouts;
@@ -544,14 +539,14 @@ TEST(HttpSimulation, holds_its_promises_on_every_seed_and_repeats_each_run) {
   std::printf(
       "%llu seeds: %llu requests, %llu refused, %llu time-outs, %llu aborted; %llu resets, %llu vanished, "
       "%llu failed accepts, %llu short deliveries, %llu stalls\n",
-      static_cast<unsigned long long>(seed_count), static_cast<unsigned long long>(requests),
+      static_cast<unsigned long long>(seeds.count), static_cast<unsigned long long>(requests),
       static_cast<unsigned long long>(refused), static_cast<unsigned long long>(timeouts),
       static_cast<unsigned long long>(aborted), static_cast<unsigned long long>(faults.resets),
       static_cast<unsigned long long>(faults.vanished), static_cast<unsigned long long>(faults.accept_failures),
       static_cast<unsigned long long>(faults.short_deliveries), static_cast<unsigned long long>(faults.stalls));
-  if (seed_count < usual_seeds) return;
+  if (seeds.is_less()) return;
   // A run in which nothing happens proves nothing.
-  EXPECT_GT(requests, seed_count * 5);
+  EXPECT_GT(requests, seeds.count * 5);
   for (const std::uint64_t count : {refused, timeouts, aborted, faults.resets, faults.vanished, faults.accept_failures,
                                     faults.short_deliveries, faults.stalls}) {
     EXPECT_GT(count, 0u);
@@ -579,18 +574,4 @@ TEST(HttpSimulation, finds_a_handler_that_asks_the_real_world) {
 }  // namespace
 }  // namespace keel
 
-int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  for (int i = 1; i < argc; ++i) {
-    if (std::strncmp(argv[i], "--seed=", 7) == 0) {
-      keel::first_seed = std::strtoull(argv[i] + 7, nullptr, 10);
-      keel::seed_count = 1;
-    } else if (std::strncmp(argv[i], "--seeds=", 8) == 0) {
-      keel::seed_count = std::strtoull(argv[i] + 8, nullptr, 10);
-    } else {
-      std::fprintf(stderr, "unknown argument %s\n", argv[i]);
-      return 2;
-    }
-  }
-  return RUN_ALL_TESTS();
-}
+int main(int argc, char** argv) { return keel::run_seeds(argc, argv, 1000); }

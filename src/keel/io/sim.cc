@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -28,6 +29,8 @@ constexpr std::uint16_t first_ephemeral_port = 32768;
 constexpr std::size_t piece_bytes_max = 16 * 1024;
 constexpr std::size_t read_bytes_max = 64 * 1024;
 constexpr int idle_turns_max = 3;
+constexpr const char* fault_names[] = {"reset",      "vanish", "accept_failure", "short_delivery",
+                                       "long_delay", "stall",  "clock_jump"};
 
 bool is_wildcard(const Address& address) noexcept {
   if (address.family() == AF_INET) {
@@ -60,6 +63,8 @@ struct End {
   bool reset = false;
   bool write_closed = false;  // This end sends nothing more.
   bool closed = false;        // The program has closed it.
+  std::uint64_t packets = 0;  // Sent to this end: the chances of faults.
+  std::uint64_t pieces = 0;
 
   std::size_t unread() const noexcept { return inbox.size() - taken; }
   bool has_news() const noexcept { return unread() != 0 || fin || reset || error != 0; }
@@ -73,7 +78,49 @@ struct Connection {
 };
 using ConnectionPtr = std::shared_ptr<Connection>;
 
+// Names one direction of a connection, towards `side`.
+std::uint64_t direction(const Connection& connection, int side) noexcept {
+  return connection.id * 2 + static_cast<std::uint64_t>(side);
+}
+
+Result<Fault> parse_fault(std::string_view text) {
+  const std::size_t first = text.find(':');
+  const std::size_t second = text.find(':', first + 1);
+  const auto name = std::ranges::find(fault_names, text.substr(0, first));
+  Fault fault;
+  const auto number = [](std::string_view digits, std::uint64_t& into) {
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), into);
+    return error == std::errc() && end == digits.data() + digits.size();
+  };
+  if (first == text.npos || second == text.npos || name == std::end(fault_names) ||
+      !number(text.substr(first + 1, second - first - 1), fault.whom) || !number(text.substr(second + 1), fault.nth)) {
+    return fail_text(Code::InvalidArgument, "not a fault like reset:3:0: " + std::string(text));
+  }
+  fault.kind = static_cast<FaultKind>(name - fault_names);
+  return fault;
+}
+
 }  // namespace
+
+std::string to_string(const std::vector<Fault>& faults) {
+  std::string text;
+  for (const Fault& fault : faults) {
+    fmt::format_to(std::back_inserter(text), "{}{}:{}:{}", text.empty() ? "" : ",",
+                   fault_names[static_cast<int>(fault.kind)], fault.whom, fault.nth);
+  }
+  return text;
+}
+
+Result<std::vector<Fault>> parse_faults(std::string_view text) {
+  std::vector<Fault> faults;
+  while (!text.empty()) {
+    const std::size_t comma = text.find(',');
+    KEEL_TRY(const Fault fault, parse_fault(text.substr(0, comma)));
+    faults.push_back(fault);
+    text = comma == text.npos ? std::string_view() : text.substr(comma + 1);
+  }
+  return faults;
+}
 
 SimOptions SimOptions::faulty(std::uint64_t seed) {
   Random random{mix(seed ^ 0x6b65656c)};
@@ -98,9 +145,9 @@ SimOptions SimOptions::faulty(std::uint64_t seed) {
 std::string SimOptions::to_string() const {
   return fmt::format(
       "seed={} latency={}..{}us buffer={} instant_send={} reset={} vanish={} accept_failure={} short_delivery={} "
-      "long_delay={} stall={} clock_jump={}",
+      "long_delay={} stall={} clock_jump={}{}",
       seed, latency_min.count_us(), latency_max.count_us(), buffer_bytes, instant_send, reset, vanish, accept_failure,
-      short_delivery, long_delay, stall, clock_jump);
+      short_delivery, long_delay, stall, clock_jump, only ? " only=" + sim::to_string(*only) : "");
 }
 
 namespace {
@@ -123,6 +170,7 @@ struct Socket {
   bool listening = false;
   bool reuse_port = false;
   std::size_t backlog = 0;
+  std::uint64_t accepts = 0;  // The chances of faults.
   Address address;
   std::deque<ConnectionPtr> queue;
   // A file:
@@ -177,6 +225,7 @@ struct Worker {
   int idle_turns = 0;  // Turns without any work although `until` had passed.
   bool again = true;   // Worth a turn whatever `until` says.
   std::size_t ready = 0;
+  std::uint64_t turns = 0;  // Those with work: the chances of faults.
 };
 
 struct Simulation::State {
@@ -198,6 +247,9 @@ struct Simulation::State {
   Instant now;
   std::int64_t wall_offset_ns = wall_start_ns - first_instant.count_ns();
   FaultCounts faults;
+  std::vector<Fault> struck;
+  std::uint64_t jumps = 0;
+  std::uint64_t handshakes = 0;
   std::uint64_t hash = 0;
   std::string text;
   std::uint64_t sequence = 0;
@@ -237,17 +289,39 @@ struct Simulation::State {
     OnPool on_pool(simulation, pool);
     pool_timers.advance(now);
   }
-  Duration latency() {
-    Duration delay = random.between(options.latency_min, options.latency_max);
-    if (random.chance(options.long_delay)) {
-      ++faults.long_delays;
-      delay = delay + random.between(1_ms, 2_s);
-    }
-    return delay;
+  // Whether this fault strikes; then the randomness of how.
+  std::optional<Random> strikes(double probability, FaultKind kind, std::uint64_t whom, std::uint64_t nth) {
+    if (probability <= 0) return std::nullopt;
+    const std::uint64_t name = mix(mix((std::uint64_t{1} << 56) * (1 + static_cast<std::uint64_t>(kind)) + whom) ^ nth);
+    Random how{mix(options.seed) ^ name};
+    if (!how.chance(probability)) return std::nullopt;
+    const Fault fault{kind, whom, nth};
+    if (options.only && std::ranges::find(*options.only, fault) == options.only->end()) return std::nullopt;
+    struck.push_back(fault);
+    return how;
   }
-  Instant arrival(End& to) {
-    to.last_arrival = std::max(now + latency(), to.last_arrival);
+  Duration latency(std::uint64_t whom, std::uint64_t nth) {
+    const Duration delay = random.between(options.latency_min, options.latency_max);
+    auto late = strikes(options.long_delay, FaultKind::LongDelay, whom, nth);
+    if (!late) return delay;
+    ++faults.long_delays;
+    return delay + late->between(1_ms, 2_s);
+  }
+  // Of packets of no connection.
+  Duration latency() { return latency(0, handshakes++); }
+  Duration latency(Connection& to, int side) { return latency(direction(to, side), to.end[side].packets++); }
+  Instant arrival(Connection& connection, int side) {
+    End& to = connection.end[side];
+    to.last_arrival = std::max(now + latency(connection, side), to.last_arrival);
     return to.last_arrival;
+  }
+  // The size of a piece of `size` bytes that a fault may have cut.
+  std::size_t delivered(std::size_t size, Connection& to, int side) {
+    if (!strikes(options.short_delivery, FaultKind::ShortDelivery, direction(to, side), to.end[side].pieces++)) {
+      return size;
+    }
+    ++faults.short_deliveries;
+    return 1;
   }
 
   // --- Descriptors.
@@ -318,13 +392,13 @@ struct Simulation::State {
     trace("syn fd={} c{} listener={}", client->fd, connection->id, listener->fd);
     listener->queue.push_back(connection);
     if (listener->in != nullptr) listener->in_by->make_ready(*listener->in);
-    at(arrival(connection->end[0]), [this, client, attempt, connection] { connected(client, attempt, connection); });
+    at(arrival(*connection, 0), [this, client, attempt, connection] { connected(client, attempt, connection); });
     plan_faults(connection);
   }
 
   void plan_faults(const ConnectionPtr& connection) {
-    if (random.chance(options.reset)) {
-      at(now + random.between(Duration(), 1_s), [this, connection] {
+    if (auto when = strikes(options.reset, FaultKind::Reset, connection->id, 0)) {
+      at(now + when->between(Duration(), 1_s), [this, connection] {
         End* ends = connection->end;
         if ((ends[0].closed || ends[0].reset) && (ends[1].closed || ends[1].reset)) return;
         ++faults.resets;
@@ -332,8 +406,8 @@ struct Simulation::State {
         on_reset(connection, 1);
       });
     }
-    if (random.chance(options.vanish)) {
-      at(now + random.between(Duration(), 1_s), [this, connection] {
+    if (auto when = strikes(options.vanish, FaultKind::Vanish, connection->id, 0)) {
+      at(now + when->between(Duration(), 1_s), [this, connection] {
         ++faults.vanished;
         trace("vanish c{}", connection->id);
         connection->vanished = true;
@@ -366,13 +440,11 @@ struct Simulation::State {
     while (!bytes.empty()) {
       std::size_t size = std::min(bytes.size(), piece_bytes_max);
       if (random.chance(0.5)) size = 1 + random.below(size);
-      if (random.chance(options.short_delivery)) {
-        ++faults.short_deliveries;
-        size = 1;
-      }
-      at(arrival(to), [this, connection, to_side = 1 - from, piece = std::string(bytes.substr(0, size))] {
-        deliver(connection, to_side, piece);
-      });
+      size = delivered(size, *connection, 1 - from);
+      at(arrival(*connection, 1 - from),
+         [this, connection, to_side = 1 - from, piece = std::string(bytes.substr(0, size))] {
+           deliver(connection, to_side, piece);
+         });
       bytes.remove_prefix(size);
     }
   }
@@ -399,7 +471,7 @@ struct Simulation::State {
     End& end = connection->end[from];
     if (end.write_closed || end.reset) return;
     end.write_closed = true;
-    at(arrival(connection->end[1 - from]), [this, connection, side = 1 - from] {
+    at(arrival(*connection, 1 - from), [this, connection, side = 1 - from] {
       End& to = connection->end[side];
       if (connection->vanished || to.reset || to.closed) return;
       trace("fin c{}.{}", connection->id, side);
@@ -410,7 +482,7 @@ struct Simulation::State {
 
   void send_reset(const ConnectionPtr& connection, int side) {
     // A reset stays behind what was sent before it, or overtakes what was still in a queue and is lost.
-    const Instant when = random.chance(0.5) ? arrival(connection->end[side]) : now + latency();
+    const Instant when = random.chance(0.5) ? arrival(*connection, side) : now + latency(*connection, side);
     at(when, [this, connection, side] {
       if (!connection->vanished) on_reset(connection, side);
     });
@@ -517,9 +589,10 @@ struct Simulation::State {
     if (handled != 0) trace("turn w{} {}", index, handled);
     // Work takes time.
     now = now + random.between(1_us, 10_us);
-    if (handled != 0 && random.chance(options.stall)) {
+    if (handled == 0) return handled;
+    if (auto how = strikes(options.stall, FaultKind::Stall, index, worker.turns++)) {
       ++faults.stalls;
-      worker.stalled_until = now + random.between(1_ms, 300_ms);
+      worker.stalled_until = now + how->between(1_ms, 300_ms);
       trace("stall w{}", index);
     }
     return handled;
@@ -553,9 +626,9 @@ struct Simulation::State {
     if (next.is_never() && limit.is_never()) return false;
     const bool any = !next.is_never();
     now = std::max(now, std::min(next, limit));
-    if (random.chance(options.clock_jump)) {
+    if (auto how = strikes(options.clock_jump, FaultKind::ClockJump, 0, jumps++)) {
       ++faults.clock_jumps;
-      wall_offset_ns += random.between(-1_h, 1_h).count_ns();
+      wall_offset_ns += how->between(-1_h, 1_h).count_ns();
       trace("calendar {}", wall_offset_ns);
     }
     return any;
@@ -914,7 +987,8 @@ class Simulation::Engine final : public io::Engine, public Completer {
   int accept(io::Accept& op) noexcept {
     const SocketPtr listener = state_.shared(op.fd);
     if (listener->queue.empty()) return 0;
-    if (state_.random.chance(state_.options.accept_failure)) {
+    if (state_.strikes(state_.options.accept_failure, FaultKind::AcceptFailure, static_cast<std::uint64_t>(op.fd),
+                       listener->accepts++)) {
       ++state_.faults.accept_failures;
       state_.trace("accept w{} fd={} EMFILE", index_, op.fd);
       listener->in = nullptr;
@@ -935,10 +1009,7 @@ class Simulation::Engine final : public io::Engine, public Completer {
     if (end.unread() != 0) {
       std::size_t size = std::min(end.unread(), read_bytes_max);
       if (state_.random.chance(0.3)) size = 1 + state_.random.below(size);
-      if (state_.random.chance(state_.options.short_delivery)) {
-        ++state_.faults.short_deliveries;
-        size = 1;
-      }
+      size = state_.delivered(size, *connection, socket->side);
       char* data = new char[size];
       std::memcpy(data, end.inbox.data() + end.taken, size);
       end.taken += size;
@@ -1012,6 +1083,7 @@ std::string_view Simulation::trace_text() const noexcept {
   return text.size() > most ? text.substr(text.size() - most) : text;
 }
 const FaultCounts& Simulation::faults() const noexcept { return state_->faults; }
+const std::vector<Fault>& Simulation::struck() const noexcept { return state_->struck; }
 std::string Simulation::replay() const {
   return fmt::format("replay: {}; time {} ms; trace {:016x}", state_->options.to_string(), state_->now.ns() / 1'000'000,
                      state_->hash);

@@ -26,8 +26,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "keel/base/function.h"
 #include "keel/base/host.h"
@@ -38,6 +40,20 @@
 namespace keel::sim {
 
 class Disk;
+
+enum class FaultKind : std::uint8_t { Reset, Vanish, AcceptFailure, ShortDelivery, LongDelay, Stall, ClockJump };
+
+// One fault by name: its kind, whom it strikes (a connection, one direction of it, a listener, a loop), and at which of
+// his chances. Whether it strikes, and how, depends on the seed and on this name, on nothing else that happens: one may
+// be left out and the others stay what they were. As text: "reset:3:0".
+struct Fault {
+  FaultKind kind = FaultKind::Reset;
+  std::uint64_t whom = 0;
+  std::uint64_t nth = 0;
+  bool operator==(const Fault&) const = default;
+};
+std::string to_string(const std::vector<Fault>& faults);         // "reset:3:0,stall:1:44"
+Result<std::vector<Fault>> parse_faults(std::string_view text);  // InvalidArgument: what is not of that form.
 
 struct SimOptions {
   std::uint64_t seed = 1;
@@ -55,6 +71,8 @@ struct SimOptions {
   double long_delay = 0;      // Per packet and operation on a file: up to 2 s more.
   double stall = 0;           // Per turn: the loop is not scheduled for up to 300 ms.
   double clock_jump = 0;      // Per jump of virtual time: the calendar moves by up to an hour, either way.
+  // When given: of the faults that would strike only these do (sim_shrink.h).
+  std::optional<std::vector<Fault>> only = {};
 
   // A mix of faults that depends only on `seed`; about one in four is off.
   static SimOptions faulty(std::uint64_t seed);
@@ -105,6 +123,8 @@ class Simulation final : public Host {
   // The last lines of the trace, at most SimOptions::trace_bytes_max: virtual nanoseconds, event, ends, bytes, hash.
   std::string_view trace_text() const noexcept;
   const FaultCounts& faults() const noexcept;
+  // Those that have struck, in order.
+  const std::vector<Fault>& struck() const noexcept;
   // For the message of a failing test: "replay: seed=… …; time …; trace …".
   std::string replay() const;
 
