@@ -1,0 +1,63 @@
+// One room: every line that somebody writes goes to all, in one order. Who does not read is left behind, and let go.
+
+#pragma once
+
+#include <list>
+#include <memory>
+#include <string>
+
+#include "keel/net/listener.h"
+#include "keel/net/stream.h"
+#include "keel/task/channel.h"
+#include "keel/task/group.h"
+#include "keel/task/scope.h"
+#include "keel/task/timing.h"
+
+namespace chat {
+
+using namespace keel;
+using Line = std::shared_ptr<const std::string>;
+
+constexpr std::size_t line_bytes_max = 1024;
+constexpr std::size_t lines_behind_max = 64;
+constexpr Duration patience = 10_s;  // For one line to be taken.
+
+struct Room {
+  void say(std::string text) {
+    const Line line = std::make_shared<const std::string>(std::move(text));
+    for (Channel<Line>& member : members) {
+      if (!member.try_send(Line(line))) member.close();  // Full: too far behind.
+    }
+  }
+  std::list<Channel<Line>> members;  // What each has yet to be told.
+};
+
+inline Task<> listen_to(Stream& peer, Room& room, Channel<Line>& lines) {
+  while (true) {
+    const Chunk line = co_await peer.read_until("\n", line_bytes_max);
+    if (line.empty()) break;
+    room.say(std::string(line));
+  }
+  lines.close();  // Gone: tell it the rest.
+}
+
+inline Task<> tell(Stream& peer, Channel<Line>& lines) {
+  while (auto line = co_await lines.receive()) co_await with_timeout(patience, peer.write(**line));
+  co_await fail(Code::Cancelled, "left, or left behind");
+}
+
+inline Task<> talk(Stream peer, Room& room) {
+  const auto lines = room.members.emplace(room.members.end(), lines_behind_max);
+  const auto ended = co_await attempt(all(listen_to(peer, room, *lines), tell(peer, *lines)));
+  room.members.erase(lines);
+}
+
+inline Task<> serve(Listener& listener, Room& room) {
+  Scope members;
+  while (true) {
+    Stream peer = co_await listener.accept();
+    members.spawn(talk(std::move(peer), room), OnError::Ignore);
+  }
+}
+
+}  // namespace chat

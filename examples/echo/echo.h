@@ -1,0 +1,29 @@
+// Sends back whatever comes.
+
+#pragma once
+
+#include "keel/net/listener.h"
+#include "keel/net/stream.h"
+#include "keel/task/scope.h"
+
+namespace echo {
+
+using namespace keel;
+
+inline Task<> talk(Stream peer) {
+  while (true) {
+    const Chunk chunk = co_await peer.receive();  // Borrowed until the next receive().
+    if (chunk.empty()) co_return;                 // The peer has finished writing; so have we.
+    co_await peer.write(chunk);
+  }
+}
+
+inline Task<> serve(Listener& listener) {
+  Scope connections;  // They end before serve() does, whatever ends it.
+  while (true) {
+    Stream peer = co_await listener.accept();
+    connections.spawn(talk(std::move(peer)), OnError::Ignore);
+  }
+}
+
+}  // namespace echo
