@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string>
 #include <string_view>
@@ -83,7 +84,10 @@ class Peer {
     const timeval patience{.tv_sec = 20, .tv_usec = 0};
     ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     ::setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-    is_connected_ = ::connect(fd_, to.system(), to.system_size()) == 0;
+    int connected = 0;
+    while ((connected = ::connect(fd_, to.system(), to.system_size())) != 0 && errno == EINTR) {
+    }
+    is_connected_ = connected == 0 || errno == EISCONN;
   }
   ~Peer() { ::close(fd_); }
   Peer(const Peer&) = delete;
@@ -91,22 +95,39 @@ class Peer {
 
   bool is_connected() const { return is_connected_; }
   bool write(std::string_view bytes) {
-    return ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
+    while (!bytes.empty()) {
+      const ssize_t sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (sent < 0 && errno != EINTR) return false;
+      if (sent > 0) bytes.remove_prefix(static_cast<std::size_t>(sent));
+    }
+    return true;
   }
   void finish_writing() { ::shutdown(fd_, SHUT_WR); }
   std::string read(std::size_t count) {
-    std::string text(count, '\0');
-    const ssize_t got = ::recv(fd_, text.data(), count, MSG_WAITALL);
-    text.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
+    std::string text;
+    char bytes[64 * 1024];
+    while (text.size() < count) {
+      const ssize_t got = receive(bytes, std::min(sizeof bytes, count - text.size()));
+      if (got <= 0) break;
+      text.append(bytes, static_cast<std::size_t>(got));
+    }
     return text;
   }
   // Whether the stream ends now, well.
   bool has_ended() {
     char byte = 0;
-    return ::recv(fd_, &byte, 1, 0) == 0;
+    return receive(&byte, 1) == 0;
   }
 
  private:
+  // A ring that this process had (choose_engine) may end in the middle of it: a call with a time-out is not restarted.
+  ssize_t receive(char* into, std::size_t size) const {
+    ssize_t got = 0;
+    while ((got = ::recv(fd_, into, size, 0)) < 0 && errno == EINTR) {
+    }
+    return got;
+  }
+
   int fd_;
   bool is_connected_ = false;
 };
