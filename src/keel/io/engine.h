@@ -84,6 +84,13 @@ class Engine {
   virtual Address local_address(int fd) noexcept = 0;
   virtual Address peer_address(int fd) noexcept = 0;
 
+  // Submits what waits, as wait() does: after the last turn of a loop, closes and wake-ups of other workers.
+  virtual void flush() noexcept {}
+
+  // As other.wake(), for the thread that owns this engine: the wake-up may leave with what is submitted by the next
+  // wait(), for less than a system call of its own.
+  virtual void wake_other(Engine& other) noexcept { other.wake(); }
+
   // System calls this engine has made (an exact count in epoll and uring; 0 in sim).
   virtual std::uint64_t system_calls() const noexcept = 0;
 };

@@ -164,6 +164,7 @@ class EpollEngine final : public Engine {
 
   void wake() noexcept override {
     if (waking_.exchange(true, std::memory_order_acq_rel)) return;
+    wakes_.fetch_add(1, std::memory_order_relaxed);
     const std::uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = write(wake_, &one, sizeof one);
   }
@@ -217,7 +218,9 @@ class EpollEngine final : public Engine {
   }
   Address local_address(int fd) noexcept override { return system_local_address(fd); }
   Address peer_address(int fd) noexcept override { return system_peer_address(fd); }
-  std::uint64_t system_calls() const noexcept override { return system_calls_; }
+  std::uint64_t system_calls() const noexcept override {
+    return system_calls_ + wakes_.load(std::memory_order_relaxed);
+  }
 
  private:
   struct Descriptor {
@@ -561,6 +564,7 @@ class EpollEngine final : public Engine {
   std::uint64_t system_calls_ = 0;
   epoll_event events_[events_max];
   alignas(64) std::atomic<bool> waking_{false};
+  std::atomic<std::uint64_t> wakes_{0};  // By other threads.
 };
 
 }  // namespace

@@ -41,6 +41,7 @@ Loop::Entered::~Entered() {
 void Loop::run() {
   Entered entered(*this);
   while (!stopping_.load(std::memory_order_acquire)) turn(Instant::never());
+  engine_->flush();
   stopping_.store(false, std::memory_order_relaxed);
   busy_since_ns_.store(0, std::memory_order_relaxed);
 }
@@ -60,6 +61,7 @@ void Loop::read_clock() noexcept {
 
 int Loop::turn(Instant until) {
   ++turns_;
+  turning_ = true;
   int handled = run_posted();
   handled += wheel_.advance(now_);
   run_deferred();
@@ -73,6 +75,7 @@ int Loop::turn(Instant until) {
   busy_since_ns_.store(now_.ns(), std::memory_order_relaxed);
   handled += engine_->dispatch();
   run_deferred();
+  turning_ = false;
   return handled;
 }
 
@@ -141,7 +144,12 @@ void Loop::push_remote(Job& newest, Job& oldest) noexcept {
   do {
     oldest.next = head;
   } while (!remote_.compare_exchange_weak(head, &newest, std::memory_order_release, std::memory_order_relaxed));
-  if (head == nullptr) engine_->wake();
+  if (head != nullptr) return;
+  if (current_loop != nullptr && current_loop->turning_) {
+    current_loop->engine_->wake_other(*engine_);
+  } else {
+    engine_->wake();
+  }
 }
 
 // xoshiro256++ by D. Blackman and S. Vigna (public domain): not for secrets; those come from Host::system().

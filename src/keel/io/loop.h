@@ -8,7 +8,8 @@
 // Threads:  post(), stop() and wake-ups from any thread; everything else on the loop's own thread.
 // Lifetime: outlives its operations, timers and jobs.
 // Cost:     one clock read a turn; post() from the same thread is two stores, from another an atomic exchange and, when
-//           the loop may be waiting, one wake-up for all jobs posted meanwhile.
+//           the loop may be waiting, one wake-up for all jobs posted meanwhile. From another worker's turn on io_uring
+//           that is no system call: it goes to the kernel with what that turn submits, when it ends.
 
 #pragma once
 
@@ -110,6 +111,7 @@ class Loop final : public Executor, public Host {
   Queue deferred_;
   std::uint64_t random_state_[4];
   std::uint64_t turns_ = 0;
+  bool turning_ = false;
   std::atomic<std::int64_t> busy_since_ns_{0};
   alignas(64) std::atomic<Job*> remote_{nullptr};
   std::atomic<bool> stopping_{false};

@@ -2,15 +2,20 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/socket.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
+#include <memory>
 #include <set>
 #include <thread>
 #include <vector>
 
 #include "keel/exec/executor.h"
+#include "keel/io/internal/sockets.h"
 
 namespace keel::io {
 namespace {
@@ -125,6 +130,111 @@ TEST_P(Runtimes, wake_from_sleep_for_timers_and_jobs) {
 }
 
 // The last turn of a loop may ask for a close that nobody hands over any more.
+// Goes from worker to worker.
+struct Ball : Job {
+  Ball() : Job(&hop) {}
+  static void hop(Job& job) noexcept {
+    auto& self = static_cast<Ball&>(job);
+    if (--self.left == 0) {
+      std::atomic<int>& in_play = *self.in_play;
+      in_play.fetch_sub(1);  // The ball may be gone now.
+      in_play.notify_one();
+      return;
+    }
+    self.at = (self.at + 1) % self.runtime->workers();
+    self.runtime->loop(self.at).post(self);
+  }
+  Runtime* runtime = nullptr;
+  std::atomic<int>* in_play = nullptr;
+  int at = 0;
+  int left = 3000;
+};
+
+TEST_P(Runtimes, pass_jobs_from_worker_to_worker_and_lose_no_wake_up) {
+  std::atomic<int> in_play{0};  // Outlives the workers, who may still be about to notify.
+  MAKE_OR_SKIP(runtime, 3);
+  ASSERT_TRUE(runtime->start());
+  for (const int count : {1, 7}) {
+    in_play = count;
+    std::vector<std::unique_ptr<Ball>> balls;
+    for (int i = 0; i < count; ++i) {
+      balls.push_back(std::make_unique<Ball>());
+      balls.back()->runtime = runtime.get();
+      balls.back()->in_play = &in_play;
+      runtime->loop(0).post(*balls.back());
+    }
+    for (int left = in_play; left != 0; left = in_play) in_play.wait(left);
+  }
+}
+
+// The last thing that a worker does: nothing is submitted after it but by the end of run().
+TEST_P(Runtimes, wake_another_worker_in_the_turn_that_ends_the_loop) {
+  struct Arrival : Job {
+    Arrival() : Job([](Job& job) noexcept { static_cast<Arrival&>(job).arrived = true; }) {}
+    std::atomic<bool> arrived{false};
+  } arrival;
+  struct Last : Ready {
+    Last()
+        : Ready([](Op& op) noexcept {
+            auto& self = static_cast<Last&>(op);
+            self.own->stop();
+            self.other->post(*self.posted);
+          }) {}
+    Loop* own = nullptr;
+    Loop* other = nullptr;
+    Job* posted = nullptr;
+  } last;
+  MAKE_OR_SKIP(runtime, 2);
+  ASSERT_TRUE(runtime->start());
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  last.own = &runtime->loop(0);
+  last.other = &runtime->loop(1);
+  last.posted = &arrival;
+  last.fd = ends[0];
+  last.events = POLLIN;
+  runtime->each([&](Loop& loop) {
+    if (&loop == last.own) loop.engine().submit(last);
+  });
+
+  ASSERT_EQ(::write(ends[1], "x", 1), 1);
+  for (int i = 0; i < 5000 && !arrival.arrived; ++i) usleep(1000);
+
+  EXPECT_TRUE(arrival.arrived);
+  runtime->stop();
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
+// On one thread, so that each system call can be told.
+TEST(Uring, wakes_another_ring_without_a_system_call_of_its_own_where_the_kernel_can) {
+  for (const bool messages : {false, true}) {
+    auto from = make_uring_engine({.messages = messages});
+    auto to = make_uring_engine();
+    if (!from || !to) GTEST_SKIP() << "no uring engine here";
+    Engine& sender = **from;
+    Engine& target = **to;
+    sender.wait(Instant());
+    target.wait(Instant());
+    target.dispatch();
+    const std::uint64_t before = sender.system_calls() + target.system_calls();
+
+    sender.wake_other(target);
+    sender.wake_other(target);  // It is on its way already.
+    sender.wait(Instant());
+    target.wait(Host::system().now() + 20_s);  // Would be long.
+    target.dispatch();
+
+    const std::uint64_t calls = sender.system_calls() + target.system_calls() - before;
+    utsname kernel{};
+    uname(&kernel);
+    int major = 0, minor = 0;
+    std::sscanf(kernel.release, "%d.%d", &major, &minor);
+    const bool can = messages && (major > 6 || (major == 6 && minor >= 11));
+    EXPECT_EQ(calls, can ? 2u : 3u);
+  }
+}
+
 TEST_P(Runtimes, leave_no_descriptor_open_that_was_closed_in_the_last_turn) {
   int signal[2];
   int closed[2];

@@ -20,7 +20,8 @@ Address system_peer_address(int fd) noexcept;
 struct UringOptions {
   unsigned submission_entries = 1024;
   unsigned completion_entries = 8192;
-  bool files = true;  // False: as a kernel without operations for files.
+  bool files = true;     // False: as a kernel without operations for files.
+  bool messages = true;  // False: as a kernel without messages between rings.
 };
 Result<std::unique_ptr<Engine>> make_epoll_engine();
 Result<std::unique_ptr<Engine>> make_uring_engine(const UringOptions& options = {});
