@@ -67,7 +67,8 @@ struct Receive : Op {
   std::uint32_t waiting_first = none;
   std::uint32_t waiting_last = none;
   std::int32_t waiting_final = 1;  // A final result that waits behind them; 1: none.
-  bool readable = false;           // epoll, sim: there may be more to read.
+  std::uint32_t waiting_count = 0;
+  bool readable = false;  // epoll, sim: there may be more to read.
   static constexpr std::uint32_t none = 0xffffffff;
 };
 

@@ -34,14 +34,18 @@ namespace {
 
 using Statx = struct statx;
 
-constexpr unsigned buffers_max = 2048;   // A power of two: the size of the buffer ring.
+constexpr unsigned buffers_max = 1024;   // A power of two: the size of the buffer ring.
 constexpr unsigned buffers_first = 128;  // How many the kernel gets at the start; more when it runs out.
-constexpr std::size_t buffer_bytes = 4096;
-// Buffers begin at different cache sets: with a stride of 4096 the first lines of all of them would share one.
+// Room for a large message, so that it comes as one completion. A small one touches the first page only.
+constexpr std::size_t buffer_bytes = 16 * 1024;
+// Buffers begin at different cache sets: with a stride of 16384 the first lines of all of them would share one.
 constexpr std::size_t buffer_stride = buffer_bytes + 64;
 // How many may be out of the kernel's reach, held or waiting behind a pause; beyond it they are copied, so that the
 // connections nobody reads from do not make the worker deaf to all others.
 constexpr unsigned lent_max = buffers_max / 2;
+// What a paused receive may have waiting before it is taken from the kernel: to stop and begin it again costs more than
+// the receiving of a message.
+constexpr unsigned waiting_max = 4;
 constexpr std::size_t whole_send_max = 64 * 1024;
 constexpr std::uint64_t ignore_key = 1;  // Completions nobody waits for: cancel, close.
 constexpr std::uint64_t wake_key = 2;
@@ -79,7 +83,7 @@ class UringEngine final : public Engine {
     while (starved_.pop_front() != nullptr) {
     }
     for (std::size_t i = buffers_max; i < waiting_.size(); ++i) {
-      if (waiting_[i].copy != nullptr) pool_free(waiting_[i].copy, buffer_bytes);
+      if (waiting_[i].copy != nullptr) pool_free(waiting_[i].copy, static_cast<std::size_t>(waiting_[i].size));
     }
     if (buffer_ring_ != nullptr) munmap(buffer_ring_, buffers_max * sizeof(io_uring_buf));
     if (memory_ != nullptr) munmap(memory_, buffers_max * buffer_stride);
@@ -98,6 +102,7 @@ class UringEngine final : public Engine {
         auto& receive = static_cast<Receive&>(op);
         receive.paused = false;
         receive.waiting_first = receive.waiting_last = Receive::none;
+        receive.waiting_count = 0;
         receive.waiting_final = 1;
         arm_receive(receive);
         break;
@@ -504,7 +509,8 @@ class UringEngine final : public Engine {
     } else {
       free_copy_ = waiting_[name].next;
     }
-    waiting_[name].copy = static_cast<char*>(pool_allocate(buffer_bytes));
+    waiting_[name].copy = static_cast<char*>(pool_allocate(static_cast<std::size_t>(size)));
+    waiting_[name].size = size;
     std::memcpy(waiting_[name].copy, buffer_at(buffer), static_cast<std::size_t>(size));
     recycle(buffer);
     return name;
@@ -516,7 +522,7 @@ class UringEngine final : public Engine {
   // Puts a buffer behind those that the kernel may fill; publish_buffers() shows them to it. A copy is freed.
   void recycle(std::uint32_t buffer) noexcept {
     if (buffer >= buffers_max) [[unlikely]] {
-      pool_free(std::exchange(waiting_[buffer].copy, nullptr), buffer_bytes);
+      pool_free(std::exchange(waiting_[buffer].copy, nullptr), static_cast<std::size_t>(waiting_[buffer].size));
       waiting_[buffer].next = std::exchange(free_copy_, buffer);
       return;
     }
@@ -550,6 +556,7 @@ class UringEngine final : public Engine {
       const std::uint32_t buffer = receive.waiting_first;
       receive.waiting_first = waiting_[buffer].next;
       if (receive.waiting_first == Receive::none) receive.waiting_last = Receive::none;
+      --receive.waiting_count;
       if (buffer < buffers_max) --lent_;  // Holding it would lend it again.
       if (!show(receive, buffer, waiting_[buffer].size)) recycle(buffer);
       ++delivered;
@@ -582,6 +589,7 @@ class UringEngine final : public Engine {
       take_back(buffer);
     }
     op.waiting_last = Receive::none;
+    op.waiting_count = 0;
   }
 
   int handle(const io_uring_cqe& completion) noexcept {
@@ -683,11 +691,12 @@ class UringEngine final : public Engine {
     waiting_[buffer].size = size;
     if (op.waiting_first == Receive::none) {
       op.waiting_first = buffer;
-      if (op.armed) cancel_armed(op);  // Let the rest stay in the kernel, so that the peer is slowed down.
     } else {
       waiting_[op.waiting_last].next = buffer;
     }
     op.waiting_last = buffer;
+    // Let the rest stay in the kernel, so that the peer is slowed down.
+    if (++op.waiting_count == waiting_max && op.armed) cancel_armed(op);
   }
 
   int accepted(Accept& op, int result) noexcept {
