@@ -54,8 +54,8 @@ class Engine {
   virtual void release(Held held) noexcept = 0;
 
   // Submits what waits, and waits for at least one completion but not beyond `until` (in the past: does not wait).
-  // Returns early after wake(). Calls no done().
-  virtual void wait(Instant until) noexcept = 0;
+  // Returns early after wake(). Calls no done(). False: dispatch() has nothing to do.
+  virtual bool wait(Instant until) noexcept = 0;
   // Calls done() for everything that had completed when wait() returned; returns how many. The loop reads the clock
   // between the two, so that done() sees the time of its completion.
   virtual int dispatch() noexcept = 0;

@@ -140,7 +140,7 @@ class EpollEngine final : public Engine {
     if (held.data != nullptr) pool_free(held.data, held.buffer);
   }
 
-  void wait(Instant until) noexcept override {
+  bool wait(Instant until) noexcept override {
     const bool waits = ready_.empty() && until > Instant();
     if (waits && until < timeout_at_) set_timeout(until);
     ++system_calls_;
@@ -149,6 +149,7 @@ class EpollEngine final : public Engine {
       KEEL_CHECK(errno == EINTR, "epoll_wait fails only when interrupted");
       count_ = 0;
     }
+    return count_ != 0 || !ready_.empty();
   }
 
   int dispatch() noexcept override {

@@ -53,26 +53,33 @@ void Loop::stop() noexcept {
 
 void Loop::read_clock() noexcept {
   now_ = outside_.now();
+  stale_ = false;
   if (now_ - wall_checked_ >= wall_period) [[unlikely]] {
     wall_checked_ = now_;
     wall_offset_ns_ = outside_.wall_ns() - now_.ns();
   }
 }
 
+void Loop::begin_work() noexcept {
+  read_clock();
+  busy_since_ns_.store(now_.ns(), std::memory_order_relaxed);
+}
+
 int Loop::turn(Instant until) {
   ++turns_;
   turning_ = true;
   int handled = run_posted();
-  handled += wheel_.advance(now_);
+  if (stale_ && wheel_.running() != 0) begin_work();
+  if (!stale_) handled += wheel_.advance(now_);
   run_deferred();
   // A local job that was posted meanwhile, or a stop, must not wait for a completion.
   const bool idle = local_.empty() && deferred_.empty() && !stopping_.load(std::memory_order_acquire) &&
                     remote_.load(std::memory_order_acquire) == nullptr;
   const Instant wait = idle ? std::min(until, wheel_.next()) : Instant();
   busy_since_ns_.store(0, std::memory_order_relaxed);
-  engine_->wait(wait);
-  read_clock();
-  busy_since_ns_.store(now_.ns(), std::memory_order_relaxed);
+  stale_ = !engine_->wait(wait);
+  if (stale_) return handled;
+  begin_work();
   handled += engine_->dispatch();
   run_deferred();
   turning_ = false;
@@ -96,6 +103,7 @@ int Loop::run_all(Job* jobs) noexcept {
 
 int Loop::run_posted() noexcept {
   int count = 0;
+  if (stale_ && (!local_.empty() || remote_.load(std::memory_order_relaxed) != nullptr)) begin_work();
   if (remote_.load(std::memory_order_relaxed) != nullptr) {
     // The stack holds the newest first: turn it round.
     Job* newest = remote_.exchange(nullptr, std::memory_order_acquire);

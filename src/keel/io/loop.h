@@ -7,9 +7,10 @@
 //
 // Threads:  post(), stop() and wake-ups from any thread; everything else on the loop's own thread.
 // Lifetime: outlives its operations, timers and jobs.
-// Cost:     one clock read a turn; post() from the same thread is two stores, from another an atomic exchange and, when
-//           the loop may be waiting, one wake-up for all jobs posted meanwhile. From another worker's turn on io_uring
-//           that is no system call: it goes to the kernel with what that turn submits, when it ends.
+// Cost:     one clock read a turn, none in one that finds nothing; post() from the same thread is two stores, from
+//           another an atomic exchange and, when the loop may be waiting, one wake-up for all jobs posted meanwhile.
+//           From another worker's turn on io_uring that is no system call: it goes to the kernel with what that turn
+//           submits, when it ends.
 
 #pragma once
 
@@ -44,10 +45,16 @@ class Loop final : public Executor, public Host {
 
   void post(Job& job) noexcept override;
   void post_all(Job& first, Job& last) noexcept override;
-  Instant now() noexcept override { return now_; }
+  Instant now() noexcept override {
+    if (stale_) read_clock();
+    return now_;
+  }
   // The clock itself, read now: for measuring within a turn. Costs a clock read.
   Instant precise_now() noexcept { return outside_.now(); }
-  std::int64_t wall_ns() noexcept override { return wall_offset_ns_ + now_.ns(); }
+  std::int64_t wall_ns() noexcept override {
+    const Instant at = now();
+    return wall_offset_ns_ + at.ns();
+  }
   std::uint64_t random() noexcept override;
   void start_timer(Timer& timer, Instant at) noexcept override { wheel_.start(timer, at); }
   void stop_timer(Timer& timer) noexcept override { wheel_.stop(timer); }
@@ -99,11 +106,13 @@ class Loop final : public Executor, public Host {
   void run_deferred() noexcept;
   static int run_all(Job* jobs) noexcept;
   void read_clock() noexcept;
+  void begin_work() noexcept;
 
   std::unique_ptr<Engine> engine_;
   Host& outside_;
   const int index_;
   Instant now_;
+  bool stale_ = false;  // The last turn found nothing: whoever wants the time reads the clock.
   std::int64_t wall_offset_ns_ = 0;
   Instant wall_checked_;
   TimerWheel wheel_;

@@ -1,8 +1,12 @@
 #include "keel/io/loop.h"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <deque>
+#include <memory>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -150,6 +154,97 @@ TEST(Loop, takes_jobs_from_many_threads_and_stops_from_another) {
     // Jobs of one thread keep their order.
     int last[3] = {-1, 999, 1999};
     for (const int number : order) EXPECT_EQ(++last[number / 1000], number);
+  }
+}
+
+std::vector<std::unique_ptr<Loop>> loops_of_every_engine() {
+  std::vector<std::unique_ptr<Loop>> loops;
+  for (const EngineKind kind : {EngineKind::Epoll, EngineKind::Uring}) {
+    if (auto engine = make_engine(kind)) loops.push_back(std::make_unique<Loop>(*std::move(engine), Host::system()));
+  }
+  return loops;
+}
+
+TEST(Loop, knows_the_time_after_turns_that_found_nothing) {
+  for (auto& loop : loops_of_every_engine()) {
+    SCOPED_TRACE(loop->engine().name());
+    const Loop::Entered entered(*loop);
+    struct Look : Job {
+      Look()
+          : Job([](Job& job) noexcept {
+              auto& self = static_cast<Look&>(job);
+              self.now = Loop::current()->now();
+              self.busy_since = Loop::current()->busy_since();
+            }) {}
+      Instant now;
+      Instant busy_since;
+    } look;
+    const Instant end = Host::system().now() + 5_ms;
+    while (Host::system().now() < end) loop->turn(Instant());
+    EXPECT_EQ(loop->busy_since(), Instant());
+
+    loop->post(look);
+    loop->turn(Instant());
+
+    EXPECT_GE(look.now, end);
+    EXPECT_EQ(look.busy_since, look.now);
+    EXPECT_GE(loop->now(), end);
+  }
+}
+
+TEST(Loop, fires_a_timer_in_turns_that_do_not_wait) {
+  for (auto& loop : loops_of_every_engine()) {
+    SCOPED_TRACE(loop->engine().name());
+    const Loop::Entered entered(*loop);
+    struct Ring : Timer {
+      Ring() : Timer([](Timer& timer) noexcept { static_cast<Ring&>(timer).rang = Loop::current()->now(); }) {}
+      Instant rang;
+    } ring;
+    for (int i = 0; i < 10; ++i) loop->turn(Instant());
+    const Instant due = loop->now() + 3_ms;
+    loop->start_timer(ring, due);
+
+    const Instant end = Host::system().now() + 10_s;
+    while (ring.is_running() && Host::system().now() < end) loop->turn(Instant());
+
+    EXPECT_GE(ring.rang, due);
+  }
+}
+
+TEST(Loop, finds_what_arrives_in_turns_that_do_not_wait) {
+  for (auto& loop : loops_of_every_engine()) {
+    SCOPED_TRACE(loop->engine().name());
+    const Loop::Entered entered(*loop);
+    int pair[2];
+    ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
+    struct Bytes : Receive {
+      Bytes()
+          : Receive([](Op& op) noexcept {
+              if (op.result > 0) static_cast<Bytes&>(op).count += op.result;
+            }) {}
+      int count = 0;
+    } bytes;
+    bytes.fd = pair[0];
+    loop->engine().submit(bytes);
+    for (int i = 0; i < 100; ++i) loop->turn(Instant());
+    const std::uint64_t calls_before = loop->engine().system_calls();
+    for (int i = 0; i < 100; ++i) loop->turn(Instant());
+    const std::uint64_t calls = loop->engine().system_calls() - calls_before;
+    // io_uring says in its ring that nothing has come.
+    EXPECT_EQ(calls, loop->engine().name() == std::string_view("uring") ? 0u : 100u);
+
+    for (int sent = 1; sent <= 20; ++sent) {
+      ASSERT_EQ(write(pair[1], "k", 1), 1);
+      const Instant end = Host::system().now() + 10_s;
+      while (bytes.count < sent && Host::system().now() < end) loop->turn(Instant());
+      ASSERT_EQ(bytes.count, sent);
+    }
+
+    loop->engine().cancel(bytes);
+    while (bytes.pending) loop->turn(Instant());
+    loop->engine().close(pair[0]);
+    loop->turn(Instant());
+    close(pair[1]);
   }
 }
 

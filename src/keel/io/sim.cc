@@ -722,10 +722,11 @@ class Simulation::Engine final : public io::Engine, public Completer {
   }
   void release(io::Held held) noexcept override { delete[] held.data; }
 
-  void wait(Instant until) noexcept override {
+  bool wait(Instant until) noexcept override {
     KEEL_CHECK(state_.turning == static_cast<int>(index_), "a simulated loop is turned by its simulation");
     worker().until = until;
     worker().again = false;
+    return true;
   }
 
   int dispatch() noexcept override {

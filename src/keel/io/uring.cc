@@ -167,15 +167,19 @@ class UringEngine final : public Engine {
     if (held.buffer != Receive::none) take_back(held.buffer);
   }
 
-  void wait(Instant until) noexcept override {
+  bool wait(Instant until) noexcept override {
     publish_buffers();
-    ++system_calls_;
     if (!ready_.empty() || until <= Instant()) {
-      io_uring_submit_and_get_events(&ring_);
-      return;
+      if (io_uring_sq_ready(&ring_) != 0 || kernel_has_more()) {
+        ++system_calls_;
+        io_uring_submit_and_get_events(&ring_);
+      }
+    } else {
+      if (until < timeout_at_) arm_timeout(until);
+      ++system_calls_;
+      io_uring_submit_and_wait(&ring_, 1);
     }
-    if (until < timeout_at_) arm_timeout(until);
-    io_uring_submit_and_wait(&ring_, 1);
+    return !ready_.empty() || io_uring_cq_ready(&ring_) != 0;
   }
 
   int dispatch() noexcept override {
@@ -258,8 +262,9 @@ class UringEngine final : public Engine {
   explicit UringEngine(const UringOptions& options) : options_(options) {}
 
   Result<> set_up() {
-    // Deferred task work (Linux 6.1) runs completions only when we ask; without it, at least without interrupts.
-    constexpr unsigned common = IORING_SETUP_CQSIZE | IORING_SETUP_SUBMIT_ALL;
+    // Deferred task work (Linux 6.1) runs completions only when we ask; without it, at least without interrupts. Either
+    // way the kernel says in the ring when there are some (Linux 5.19).
+    constexpr unsigned common = IORING_SETUP_CQSIZE | IORING_SETUP_SUBMIT_ALL | IORING_SETUP_TASKRUN_FLAG;
     constexpr unsigned wanted[] = {common | IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN,
                                    common | IORING_SETUP_COOP_TASKRUN};
     int error = 0;
@@ -299,6 +304,11 @@ class UringEngine final : public Engine {
     if (wake_ < 0) return fail_errno("eventfd", errno);
     arm_wake();
     return {};
+  }
+
+  // Completions that it posts only when it is called.
+  bool kernel_has_more() const noexcept {
+    return (__atomic_load_n(ring_.sq.kflags, __ATOMIC_RELAXED) & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW)) != 0;
   }
 
   io_uring_sqe* entry() noexcept {
