@@ -1,5 +1,6 @@
 # keel_module(NAME [DEPENDS target...] [SOURCES file...])  one library per module: keel_NAME, alias keel::NAME.
-# keel_test(NAME [LABELS label...] [LIBS target...] SOURCES file...)  one GoogleTest executable, one ctest entry per executable.
+# keel_test(NAME [LABELS label...] [LIBS target...] [TIMEOUT seconds] [COST seconds] SOURCES file...)  one GoogleTest
+#   executable, one ctest entry per executable; those with the highest cost start first.
 # keel_fuzzer(NAME SOURCES file... [LIBS target...])  one libFuzzer executable; Clang only.
 # keel_bench(NAME SOURCES file... [LIBS target...])   one Google Benchmark executable.
 # keel_list_fuzzers()  target `fuzzers` builds all of them; their paths are in fuzzers.txt in the build folder.
@@ -31,7 +32,7 @@ function(keel_test name)
   if(NOT KEEL_TESTS)
     return()
   endif()
-  cmake_parse_arguments(arg "" "TIMEOUT" "LABELS;LIBS;SOURCES" ${ARGN})
+  cmake_parse_arguments(arg "" "TIMEOUT;COST" "LABELS;LIBS;SOURCES" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   keel_options(${name})
   target_link_libraries(${name} PRIVATE ${arg_LIBS} GTest::gtest_main)
@@ -39,7 +40,10 @@ function(keel_test name)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
-  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
+  if(NOT arg_COST)
+    set(arg_COST 1)
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} COST ${arg_COST})
 endfunction()
 
 function(keel_fuzzer name)

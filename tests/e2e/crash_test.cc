@@ -142,8 +142,8 @@ void crash(const std::string& engine, int rounds) {
   EXPECT_GE(problems_of(folder / "app.db", ledger).size(), 2u);
 }
 
-TEST(Crash, leaves_everything_acknowledged_with_uring) { crash("uring", is_sanitized ? 4 : 20); }
-TEST(Crash, leaves_everything_acknowledged_with_epoll) { crash("epoll", is_sanitized ? 2 : 5); }
+TEST(Crash, leaves_everything_acknowledged_with_uring) { crash("uring", KEEL_SANITIZED ? 4 : 20); }
+TEST(Crash, leaves_everything_acknowledged_with_epoll) { crash("epoll", KEEL_SANITIZED ? 2 : 5); }
 
 }  // namespace
 }  // namespace e2e

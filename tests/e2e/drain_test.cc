@@ -112,7 +112,7 @@ TEST_P(Drain, an_idle_connection_ends_without_a_word) {
   EXPECT_TRUE(used.ends_silently(5_s));
   EXPECT_TRUE(fresh.ends_silently(5_s));
   EXPECT_EQ(service_->wait(5_s), 0) << service_->errors();
-  EXPECT_LT(Host::system().now() - began, is_sanitized ? 5_s : 1500_ms);
+  EXPECT_LT(Host::system().now() - began, KEEL_SANITIZED ? 5_s : 1500_ms);
   expect_last_lines("SIGINT");
 }
 
@@ -129,7 +129,7 @@ TEST_P(Drain, a_second_signal_ends_it_at_once) {
   service_->signal(SIGTERM);
 
   EXPECT_EQ(service_->wait(5_s), 128 + SIGTERM);
-  EXPECT_LT(Host::system().now() - began, is_sanitized ? 5_s : 500_ms);
+  EXPECT_LT(Host::system().now() - began, KEEL_SANITIZED ? 5_s : 500_ms);
   EXPECT_EQ(service_->errors(), "second signal while draining: ending at once\n");
 }
 
@@ -144,7 +144,7 @@ TEST_P(Drain, what_takes_too_long_is_cut_off_at_the_deadline) {
 
   EXPECT_EQ(service_->wait(10_s), 1) << "the exit code says that a request was not answered";
   EXPECT_GE(Host::system().now() - began, 400_ms);
-  EXPECT_LT(Host::system().now() - began, is_sanitized ? 6_s : 2_s);
+  EXPECT_LT(Host::system().now() - began, KEEL_SANITIZED ? 6_s : 2_s);
   bool told = false;
   for (const auto& record : log()) told = told || record.at("message") == "requests were cut off at the drain deadline";
   EXPECT_TRUE(told);
@@ -210,7 +210,7 @@ TEST_P(Drain, under_load_no_request_that_was_read_fails) {
 
   EXPECT_GT(before, 50) << "there was load";
   EXPECT_EQ(load.torn, std::vector<std::string>());
-  EXPECT_LT(took, is_sanitized ? 10_s : 3_s);
+  EXPECT_LT(took, KEEL_SANITIZED ? 10_s : 3_s);
   // A client waits for one answer at a time, and each of the two listeners closes once.
   EXPECT_LE(load.unanswered.size() + load.unstored.size(), 2 * clients.size());
   std::set<std::string> logged;

@@ -62,7 +62,7 @@ class Interrupted : public testing::Test {
  protected:
   Interrupted() {
     plan = {};
-    plan.first_after_us = is_sanitized ? 600'000 : 150'000;
+    plan.first_after_us = KEEL_SANITIZED ? 600'000 : 150'000;
   }
   std::string fifo(const std::string& name) {
     const std::string path = folder_ / name;
@@ -167,7 +167,7 @@ TEST_F(Interrupted, at_any_moment_it_ends_cleanly_and_the_next_start_is_sound) {
     whole = Host::system().now() - began;
     ASSERT_TRUE(service.is_ready()) << service.errors();
   }
-  const int steps = is_sanitized ? 12 : 100;
+  const int steps = KEEL_SANITIZED ? 12 : 100;
   int by_default = 0, in_start = 0, after = 0;
 
   for (int i = 0; i < steps && !HasFailure(); ++i) {

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "keel/base/internal/sanitizers.h"
 #include "keel/base/time.h"
 #include "keel/db/testing.h"
 #include "keel/io/address.h"
@@ -21,14 +22,6 @@
 namespace e2e {
 
 using keel::db::testing::Folder;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool is_sanitized = true;
-#elif defined(__has_feature)
-inline constexpr bool is_sanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-inline constexpr bool is_sanitized = false;
-#endif
 
 // Flags for a service whose files are in `folder`, on ports of the system's choice, with two workers.
 std::vector<std::string> usual_flags(const Folder& folder);

@@ -22,7 +22,7 @@ namespace {
 using namespace keel;
 
 #ifdef NDEBUG
-constexpr bool is_measured = !is_sanitized;
+constexpr bool is_measured = !KEEL_SANITIZED;
 #else
 constexpr bool is_measured = false;
 #endif

@@ -19,7 +19,7 @@ class Clock : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     if (!has_engine(GetParam())) GTEST_SKIP() << "this machine has no " << GetParam();
-    if (is_sanitized) GTEST_SKIP() << "a sanitizer has to be the first library";
+    if (KEEL_SANITIZED) GTEST_SKIP() << "a sanitizer has to be the first library";
   }
   Folder folder_;
   Injector injector_{folder_};

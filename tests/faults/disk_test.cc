@@ -183,7 +183,7 @@ class FailingDisk : public Disks {
  protected:
   void SetUp() override {
     if (!has_engine(GetParam())) GTEST_SKIP() << "this machine has no " << GetParam();
-    if (is_sanitized) GTEST_SKIP() << "a sanitizer has to be the first library";
+    if (KEEL_SANITIZED) GTEST_SKIP() << "a sanitizer has to be the first library";
   }
   Service start(std::vector<std::string> more = {}) {
     std::vector<std::string> all = flags(folder_ / "app.db", folder_ / "service.log");

@@ -39,7 +39,7 @@ class Memory : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     if (!has_engine(GetParam())) GTEST_SKIP() << "this machine has no " << GetParam();
-    if (is_sanitized) GTEST_SKIP() << "a sanitizer has to be the first library";
+    if (KEEL_SANITIZED) GTEST_SKIP() << "a sanitizer has to be the first library";
   }
   Service start() {
     std::vector<std::string> flags = usual_flags(folder_);

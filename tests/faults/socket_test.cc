@@ -39,7 +39,7 @@ void allow_few_descriptors() {
 }
 
 TEST_P(Descriptors, that_have_run_out_stop_only_new_connections) {
-  if (is_sanitized) GTEST_SKIP() << "the sanitizer needs descriptors to look at memory";
+  if (KEEL_SANITIZED) GTEST_SKIP() << "the sanitizer needs descriptors to look at memory";
   Service service(folder_, {"--network.engine=" + GetParam()}, &allow_few_descriptors);
   ASSERT_TRUE(service.is_ready()) << service.errors();
   const auto log_says = [&](const char* what) {
@@ -79,7 +79,7 @@ TEST_P(Descriptors, that_have_run_out_stop_only_new_connections) {
 class Calls : public testing::Test {
  protected:
   void SetUp() override {
-    if (is_sanitized) GTEST_SKIP() << "a sanitizer has to be the first library";
+    if (KEEL_SANITIZED) GTEST_SKIP() << "a sanitizer has to be the first library";
     std::vector<std::string> flags = usual_flags(folder_);
     flags.push_back("--network.engine=epoll");
     service_.emplace(flags, injector_.environment());

@@ -7,8 +7,6 @@
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
-#include <list>
-#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -16,9 +14,12 @@
 #include "keel/app/container.h"
 #include "keel/app/crash.h"
 #include "keel/app/handover.h"
+#include "keel/app/internal/database_metrics.h"
+#include "keel/app/internal/options.h"
 #include "keel/app/listeners.h"
 #include "keel/app/log_writer.h"
 #include "keel/app/notify.h"
+#include "keel/app/pools.h"
 #include "keel/app/process.h"
 #include "keel/app/prometheus.h"
 #include "keel/app/recorder.h"
@@ -38,104 +39,6 @@ namespace {
 constexpr int exit_failure = 1;
 constexpr int exit_configuration = 2;
 constexpr std::string_view handover_key = "network.handover.path";
-
-io::EngineKind engine_of(Engine engine) {
-  switch (engine) {
-    case Engine::Auto:
-      return io::EngineKind::Auto;
-    case Engine::Uring:
-      return io::EngineKind::Uring;
-    case Engine::Epoll:
-      return io::EngineKind::Epoll;
-  }
-  return io::EngineKind::Auto;
-}
-
-log::Overflow overflow_of(Overflow overflow) {
-  switch (overflow) {
-    case Overflow::Block:
-      return log::Overflow::Block;
-    case Overflow::DropNewest:
-      return log::Overflow::DropNewest;
-    case Overflow::DropOldest:
-      return log::Overflow::DropOldest;
-  }
-  return log::Overflow::DropNewest;
-}
-
-db::sqlite::Synchronous synchronous_of(Synchronous synchronous) {
-  switch (synchronous) {
-    case Synchronous::Full:
-      return db::sqlite::Synchronous::Full;
-    case Synchronous::Normal:
-      return db::sqlite::Synchronous::Normal;
-    case Synchronous::Off:
-      return db::sqlite::Synchronous::Off;
-  }
-  return db::sqlite::Synchronous::Full;
-}
-
-std::vector<LogSink> sinks_of(const Settings& settings) {
-  std::vector<LogSink> sinks;
-  for (const SinkSettings& from : settings.logging.sinks) {
-    LogSink sink;
-    sink.to = from.type == SinkType::File ? LogSink::To::File : LogSink::To::Stderr;
-    sink.path = from.path;
-    sink.level = Settings::level_of(from);
-    sink.format = from.format == SinkFormat::Text ? LineFormat::Text : LineFormat::Json;
-    sinks.push_back(std::move(sink));
-  }
-  if (!settings.logging.enabled) {
-    // Nobody reads, and next to nothing is recorded.
-    LogSink nowhere;
-    nowhere.to = LogSink::To::Function;
-    nowhere.write = [](std::string_view) {};
-    sinks.clear();
-    sinks.push_back(std::move(nowhere));
-  }
-  return sinks;
-}
-
-Level recorded_level(const Settings& settings) {
-  return settings.logging.enabled ? settings.log_level() : Level::Fatal;
-}
-
-Result<> make_folder_of(const std::string& file) {
-  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
-  std::error_code error;
-  if (!folder.empty()) std::filesystem::create_directories(folder, error);
-  if (!error) return {};
-  return Error::from_errno("mkdir", error.value()).because("creating the folder '" + folder.string() + "'");
-}
-
-Result<> make_log_folders(const Settings& settings) {
-  for (const SinkSettings& sink : settings.logging.sinks) {
-    if (sink.type != SinkType::File || !settings.logging.enabled) continue;
-    KEEL_TRY_VOID(make_folder_of(sink.path).because("logging.sinks"));
-  }
-  return {};
-}
-
-http::Limits limits_of(const NetworkSettings& network) {
-  const HttpSettings& from = network.http;
-  http::Limits limits;
-  limits.head.request_line_bytes_max = static_cast<std::uint32_t>(from.max_request_line.bytes);
-  limits.head.field_line_bytes_max = static_cast<std::uint32_t>(from.max_header_line.bytes);
-  limits.head.head_bytes_max = static_cast<std::uint32_t>(from.max_header.bytes);
-  limits.head.fields_max = from.max_header_count;
-  limits.body_bytes_max = from.max_body.bytes;
-  limits.bodies_bytes_max = from.max_body_memory.bytes;
-  limits.request_bytes_max = from.max_request_memory.bytes;
-  limits.pipeline_bytes_max = network.write_buffer_size.bytes;
-  limits.connections_max = from.max_connections;
-  limits.requests_per_connection_max = from.keep_alive ? from.max_requests_per_connection : 1;
-  limits.header_timeout = from.header_timeout;
-  limits.body_timeout = from.body_timeout;
-  limits.idle_timeout = from.idle_timeout;
-  limits.send_timeout = from.send_timeout;
-  limits.request_timeout = from.request_timeout;
-  return limits;
-}
 
 std::string_view name_of(Signal signal) { return signal == Signal::Terminate ? "SIGTERM" : "SIGINT"; }
 
@@ -205,9 +108,7 @@ struct App::Parts {
   std::unique_ptr<Prometheus> exporter;
   std::unique_ptr<ProcessMetrics> process;
   std::unique_ptr<StallWatch> stalls;
-  std::mutex pools_mutex;
-  std::list<std::pair<std::string, std::unique_ptr<ThreadPool>>> pools;
-  std::vector<metrics::GaugeFunction> pool_metrics;
+  std::optional<Pools> pools;
   const std::uint64_t descriptors_max = raise_descriptor_limit();
   std::unique_ptr<db::Database> database;
   std::vector<metrics::GaugeFunction> database_metrics;
@@ -278,16 +179,18 @@ App::App(std::string name, config::Versions& config, SettingsIn settings_in)
     lifecycle.record("configuration", origins.loading_began(), origins.loading_took());
     began_ = origins.loading_began();
   }
-  log::set_ring_options({settings.logging.ring_buffer_size.bytes, overflow_of(settings.logging.overflow)});
-  log::set_level(recorded_level(settings));
+  log::set_ring_options(internal::ring_options(settings));
+  log::set_level(internal::recorded_level(settings));
   http::Response::set_json_options({.pretty_print = settings.container.json.pretty_print});
   watch_config();
   const std::string& crash_file = settings.logging.crash_file;
-  if (auto made = make_folder_of(crash_file); !made) fail_start(std::move(made).error().because("logging.crash_file"));
+  if (auto made = internal::make_folder_of(crash_file); !made)
+    fail_start(std::move(made).error().because("logging.crash_file"));
   auto crash = CrashHandler::install({.name = name_, .file = crash_file});
   if (!crash) fail_start(std::move(crash).error().because("logging.crash_file"));
   parts_->crash = *std::move(crash);
   add_foundation();
+  parts_->pools.emplace(settings, lifecycle, registry_, [this] { return static_cast<unsigned>(runtime().workers()); });
   add_database();
   if (auto begun = lifecycle.begin("workers"); !begun) fail_start(begun.error());
   ensure("logs");
@@ -313,7 +216,7 @@ App::~App() {
   parts_->server.reset();
   parts_->admin.reset();
   parts_->database_metrics.clear();
-  parts_->pool_metrics.clear();
+  parts_->pools.reset();
   parts_->disk_check = {};
   parts_->log_check = {};
   parts_->database.reset();
@@ -387,20 +290,14 @@ void App::add_foundation() {
 }
 
 Result<> App::start_logs() {
-  KEEL_TRY_VOID(make_log_folders(settings_));
-  LogWriterOptions options;
-  options.sinks = sinks_of(settings_);
-  options.mode = settings_.logging.async ? LogWriterOptions::Mode::Background : LogWriterOptions::Mode::Direct;
-  KEEL_TRY(parts_->logs, LogWriter::make(std::move(options)));
+  KEEL_TRY_VOID(internal::make_log_folders(settings_));
+  KEEL_TRY(parts_->logs, LogWriter::make(internal::log_options(settings_)));
   parts_->log_check = check_log(health_, *parts_->logs);
   return {};
 }
 
 Result<> App::start_workers() {
-  const unsigned workers = settings_.network.workers != 0 ? settings_.network.workers : pool_size("network", 0);
-  KEEL_TRY(runtime_, io::Runtime::make({.workers = static_cast<int>(workers),
-                                        .engine = engine_of(settings_.network.engine),
-                                        .pin = settings_.thread.affinity}));
+  KEEL_TRY(runtime_, io::Runtime::make(internal::runtime_options(settings_)));
   KEEL_TRY_VOID(runtime_->start());
   runtime_->each([](io::Loop& loop) {
     // For as long as the worker's thread runs.
@@ -431,21 +328,22 @@ void App::watch_config() {
   };
   on_reload("logging", [this](const Settings& now) { return apply_logging(now); });
   on_reload("network", [this](const Settings& now) -> Result<> {
-    if (parts_->server != nullptr) parts_->server->change(limits_of(now.network), now.network.http.access_log);
+    if (parts_->server != nullptr)
+      parts_->server->change(internal::limits_of(now.network), now.network.http.access_log);
     return {};
   });
 }
 
 Result<> App::apply_logging(const Settings& now) {
-  KEEL_TRY_VOID(make_log_folders(now));
-  return parts_->logs->set_sinks(sinks_of(now)).because("logging.sinks");
+  KEEL_TRY_VOID(internal::make_log_folders(now));
+  return parts_->logs->set_sinks(internal::sinks_of(now)).because("logging.sinks");
 }
 
 void App::reload() {
-  const Level before = recorded_level(settings());
+  const Level before = internal::recorded_level(settings());
   const auto changes = config_.reload();
   // The lines about a reload are told at the more talkative of the old and the new level.
-  const Level now = recorded_level(settings());
+  const Level now = internal::recorded_level(settings());
   if (now < before) log::set_level(now);
   if (changes) {
     for (const config::Change& change : *changes) {
@@ -495,21 +393,12 @@ db::Database& App::database() {
 }
 
 Result<> App::open_database() {
-  const DatabaseSettings& from = settings_.database;
-  if (auto made = make_folder_of(from.path); !made) {
+  const std::string& path = settings_.database.path;
+  if (auto made = internal::make_folder_of(path); !made) {
     return std::unexpected(std::move(made).error().because("database.path"));
   }
-  db::DatabaseOptions options;
-  options.path = from.path;
-  options.migrations = from.migrations;
-  options.synchronous = synchronous_of(from.synchronous);
-  options.busy_timeout = from.timeout;
-  options.cache_kib = static_cast<int>(from.cache_size.bytes / 1024);
-  options.pool_size = static_cast<int>(pool_size("database", from.pool_size));
-  options.writer.group_max = static_cast<int>(from.group_max);
-  options.writer.queued_max = from.queue_max;
-  auto opened = db::Database::open(options);
-  if (!opened) return std::unexpected(std::move(opened).error().because("database '" + from.path + "'"));
+  auto opened = db::Database::open(internal::database_options(settings_));
+  if (!opened) return std::unexpected(std::move(opened).error().because("database '" + path + "'"));
   parts_->database = *std::move(opened);
   return {};
 }
@@ -521,98 +410,16 @@ Result<> App::connect_database() {
     if (attached) attached = database.attach(loop);
   });
   KEEL_TRY_VOID(std::move(attached));
-  const auto total = [&](std::string_view name, std::string_view help, auto read) {
-    parts_->database_metrics.push_back(
-        registry_.counter(name, help, {}, [&database, read] { return static_cast<double>(read(database.stats())); }));
-  };
-  total("db_writes_total", "Writes committed", [](const db::DatabaseStats& s) { return s.writer.writes; });
-  total("db_write_groups_total", "Commits: groups of writes with one fsync",
-        [](const db::DatabaseStats& s) { return s.writer.groups; });
-  total("db_write_failures_total", "Writes that ended with an error",
-        [](const db::DatabaseStats& s) { return s.writer.failed; });
-  total("db_writes_refused_total", "Writes not queued because the queue was full",
-        [](const db::DatabaseStats& s) { return s.writer.refused; });
-  total("db_disk_errors_total", "I/O errors and full disks",
-        [](const db::DatabaseStats& s) { return s.writer.disk_errors; });
-  total("db_loop_reads_total", "Reads completed on the worker that asked",
-        [](const db::DatabaseStats& s) { return s.loop_reads; });
-  total("db_pool_reads_total", "Reads completed on the database pool",
-        [](const db::DatabaseStats& s) { return s.pool_reads; });
-  total("db_read_budget_exceeded_total", "Reads interrupted on a worker and run again on the pool",
-        [](const db::DatabaseStats& s) { return s.budget_exceeded; });
-  total("db_snapshots_total", "Read snapshots begun", [](const db::DatabaseStats& s) { return s.snapshots; });
-  const auto gauge = [&](std::string_view name, std::string_view help, auto read) {
-    parts_->database_metrics.push_back(
-        registry_.gauge(name, help, {}, [&database, read] { return static_cast<double>(read(database.stats())); }));
-  };
-  total("db_reads_refused_total", "Reads not run because too many waited for the pool",
-        [](const db::DatabaseStats& s) { return s.pool_refused; });
-  gauge("db_reads_queued", "Reads waiting for the pool now", [](const db::DatabaseStats& s) { return s.pool_queued; });
-  gauge("db_reads_queued_max", "Reads that may wait",
-        [max = db::DatabaseOptions().pool_queued_max](const db::DatabaseStats&) { return max; });
-  gauge("db_writes_queued_max", "Writes that may wait",
-        [max = settings_.database.queue_max](const db::DatabaseStats&) { return max; });
-  parts_->database_metrics.push_back(registry_.gauge("db_writes_queued", "Writes waiting now", {}, [&database] {
-    return static_cast<double>(database.stats().writer.queued);
-  }));
+  parts_->database_metrics = internal::expose(database, settings_.database, registry_);
   parts_->database_checks =
       check_database(health_, database, runtime_->loop(0), settings_.monitoring.health.check_timeout);
   return {};
 }
 
-unsigned App::pool_size(std::string_view name, unsigned otherwise) const {
-  for (const PoolSettings& pool : settings_.thread.pools) {
-    if (pool.name == name) return pool.size;
-  }
-  return otherwise;
-}
-
 ThreadPool& App::pool(std::string_view name) {
-  const std::string module = "pool " + std::string(name);
-  const auto find = [&]() -> std::unique_ptr<ThreadPool>* {
-    for (auto& [known, pool] : parts_->pools) {
-      if (known == name) return &pool;
-    }
-    return nullptr;
-  };
-  std::unique_lock lock(parts_->pools_mutex);
-  if (find() == nullptr) {
-    parts_->pools.emplace_back(name, nullptr);
-    ThreadPoolOptions options{.name = std::string(name), .queue_max = settings_.thread.queue_capacity};
-    std::unique_ptr<ThreadPool>* const pool = &parts_->pools.back().second;
-    parts_->lifecycle.add({.name = module,
-                           .start = [this, pool, options]() -> Result<> {
-                             const unsigned all = settings_.thread.pool_size;
-                             const auto usual = all != 0 ? all : static_cast<unsigned>(runtime().workers());
-                             ThreadPoolOptions sized = options;
-                             sized.threads = static_cast<int>(pool_size(options.name, usual));
-                             *pool = std::make_unique<ThreadPool>(sized);
-                             expose_pool(**pool);
-                             return {};
-                           },
-                           .stop = [pool] { (*pool)->stop(); },
-                           .start_timeout = settings_.common.start_timeout,
-                           .lazy = true});
-  }
-  lock.unlock();
+  const std::string module = parts_->pools->add(name);
   ensure(module);
-  lock.lock();
-  return **find();
-}
-
-void App::expose_pool(const ThreadPool& pool) {
-  const std::lock_guard lock(parts_->pools_mutex);
-  const auto gauge = [&](std::string_view name, std::string_view help, auto read) {
-    parts_->pool_metrics.push_back(registry_.gauge(name, help, {{"pool", pool.name()}},
-                                                   [&pool, read] { return static_cast<double>(read(pool)); }));
-  };
-  gauge("pool_threads", "Threads of the pool", [](const ThreadPool& p) { return p.threads(); });
-  gauge("pool_running", "Jobs that run now", [](const ThreadPool& p) { return p.running(); });
-  gauge("pool_queued", "Jobs that wait now", [](const ThreadPool& p) { return p.queued(); });
-  gauge("pool_queued_max", "Jobs that may wait", [](const ThreadPool& p) { return p.queue_max(); });
-  parts_->pool_metrics.push_back(registry_.counter("pool_refused_total", "Jobs refused because too many waited",
-                                                   {{"pool", pool.name()}},
-                                                   [&pool] { return static_cast<double>(pool.refused()); }));
+  return parts_->pools->get(name);
 }
 
 // What the settings ask for and the system does not give.
@@ -660,13 +467,7 @@ void App::serve(const http::Router& router) {
   if (!address) {
     refuse(std::move(address).error().because("network.http.address"));
   }
-  http::ServerOptions options;
-  options.address = *address;
-  options.limits = limits_of(settings_.network);
-  options.access_log = from.access_log;
-  options.listen.no_delay = settings_.network.tcp_nodelay;
-  options.listen.send_buffer_bytes = static_cast<int>(settings_.network.send_buffer.bytes);
-  options.listen.receive_buffer_bytes = static_cast<int>(settings_.network.recv_buffer.bytes);
+  http::ServerOptions options = internal::server_options(settings_, *address);
   if (settings_.monitoring.enabled) options.metrics = &registry_;
   parts_->server = std::make_unique<http::Server>(router, std::move(options));
 }

@@ -136,7 +136,6 @@ class App {
   void watch_config();
   Result<> apply_logging(const Settings& now);
   void reload();
-  unsigned pool_size(std::string_view name, unsigned otherwise) const;
   void add_foundation();
   void add_database();
   void add_handover();
@@ -145,7 +144,6 @@ class App {
   void add_admin();
   void start_health();
   void watch_disks();
-  void expose_pool(const ThreadPool& pool);
   void check_limits();
   void add_service();
   Result<> start_logs();

@@ -18,6 +18,7 @@
 
 #include "keel/app/internal/supervisor_test.h"
 #include "keel/app/process.h"
+#include "keel/base/internal/sanitizers.h"
 #include "keel/db/sqlite/database.h"
 #include "keel/http/router.h"
 #include "keel/task/timing.h"
@@ -409,10 +410,10 @@ TEST_F(Apps, start_nothing_more_when_a_signal_has_come_before_run) {
   EXPECT_NE(log().find(R"("signal":"SIGINT")"), std::string::npos) << log();
 }
 
-#if defined(__has_feature)
-#define KEEL_CLANG_SANITIZED __has_feature(address_sanitizer)
+#if defined(__clang__)
+constexpr bool is_clang = true;
 #else
-#define KEEL_CLANG_SANITIZED 0
+constexpr bool is_clang = false;
 #endif
 
 // What a leak would raise.
@@ -427,16 +428,7 @@ struct Held {
 
 TEST_F(Apps, start_and_stop_a_thousand_times_without_holding_more) {
   // Freed memory is kept aside under sanitizers; LeakSanitizer looks at the end instead. GCC's goes the whole way.
-#if defined(__SANITIZE_ADDRESS__)
-  constexpr bool is_sanitized = true;
-  constexpr int cycles = 1000;
-#elif defined(__SANITIZE_THREAD__) || KEEL_CLANG_SANITIZED
-  constexpr bool is_sanitized = true;
-  constexpr int cycles = 100;
-#else
-  constexpr bool is_sanitized = false;
-  constexpr int cycles = 1000;
-#endif
+  constexpr int cycles = KEEL_THREAD_SANITIZER || is_clang ? 100 : 1000;
   constexpr int warm = cycles / 5;
   Supervisor supervisor(true);
   told = &supervisor;
@@ -458,7 +450,7 @@ TEST_F(Apps, start_and_stop_a_thousand_times_without_holding_more) {
   EXPECT_EQ(after.descriptors, before.descriptors);
   std::printf("after %d cycles: %.3f MB of heap, %.1f MB resident; after %d: %.3f MB, %.1f MB\n", warm,
               before.heap / 1e6, before.resident / 1e6, cycles, after.heap / 1e6, after.resident / 1e6);
-  if (!is_sanitized) {
+  if (!KEEL_SANITIZED) {
     EXPECT_LT(after.heap - before.heap, 50e3);
     EXPECT_LT(after.resident - before.resident, 2e6) << "the heap's arenas differ from one time to the other";
   }
@@ -776,7 +768,7 @@ TEST_F(Apps, log_where_every_worker_is_on_sigquit) {
 
   EXPECT_EQ(code, 0);
   EXPECT_NE(log().find(R"("message":"worker","worker":0,)"), std::string::npos) << log();
-#if !defined(__SANITIZE_THREAD__)  // Which holds signals back, and gives another stack.
+#if !KEEL_THREAD_SANITIZER  // Which holds signals back, and gives another stack.
   EXPECT_NE(log().find("keel::io::Loop::turn"), std::string::npos) << log();
 #endif
 }
@@ -918,20 +910,6 @@ TEST_F(Apps, write_json_for_people_when_asked_to) {
 
 TEST_F(Apps, serve_no_admin_pages_without_monitoring) {
   EXPECT_EQ(run({"--monitoring.enabled=false"}, [&] { EXPECT_EQ(status_of(ask(admin_, get("/healthz"))), 0); }), 0);
-}
-
-TEST(AppPools, have_the_sizes_that_are_configured) {
-  const char* const args[] = {"--thread.pool_size=3",
-                              "--thread.pools=[{name: images, size: 2}, {name: network, size: 1}]",
-                              "--logging.enabled=false", "--thread.queue_capacity=1"};
-  const char* const environment[] = {nullptr};
-  auto config = config::Reloadable<Settings>::load({.args = args, .environment = environment}).value();
-  App app("test", config);
-
-  EXPECT_EQ(app.pool("images").threads(), 2);
-  EXPECT_EQ(app.pool("others").threads(), 3);
-  EXPECT_EQ(&app.pool("images"), &app.pool("images"));
-  EXPECT_EQ(app.runtime().workers(), 1) << "the pool of the name network";
 }
 
 // --- Ends of the process.

@@ -19,6 +19,7 @@
 
 #include "keel/app/log_writer.h"
 #include "keel/base/check.h"
+#include "keel/base/internal/sanitizers.h"
 #include "keel/exec/thread_pool.h"
 #include "keel/io/runtime.h"
 #include "keel/observe/flight_recorder.h"
@@ -28,16 +29,8 @@
 namespace keel::app {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool faults_are_ours = false;
-#elif defined(__has_feature)
-constexpr bool faults_are_ours = !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer);
-#else
-constexpr bool faults_are_ours = true;
-#endif
-
 #define SKIP_WHEN_FAULTS_ARE_THE_SANITIZERS() \
-  if (!faults_are_ours) GTEST_SKIP() << "the sanitizer reports faults"
+  if (KEEL_SANITIZED) GTEST_SKIP() << "the sanitizer reports faults"
 
 constexpr int survived = 99;
 
@@ -369,7 +362,7 @@ TEST_F(Crashes, sent_from_outside_say_by_whom) {
 }
 
 TEST_F(Crashes, in_the_heap_are_named_all_the_same) {
-  if (!faults_are_ours) GTEST_SKIP() << "the sanitizer has a heap of its own";
+  if (KEEL_SANITIZED) GTEST_SKIP() << "the sanitizer has a heap of its own";
   run([](World&) {
     void* volatile block = std::malloc(24);
     void* volatile again = block;

@@ -78,6 +78,13 @@ void ThreadSettings::fields(config::Schema& v) {
   field(v, "autoscale", autoscale, "elastic pools");
 }
 
+unsigned ThreadSettings::size_of(std::string_view name, unsigned otherwise) const noexcept {
+  for (const PoolSettings& pool : pools) {
+    if (pool.name == name) return pool.size;
+  }
+  return otherwise;
+}
+
 void SinkSettings::fields(config::Schema& v) {
   field(v, "type", type, "where lines go: console is standard error", sink_type_names);
   field(v, "path", path, "the file of a file sink; appended to");

@@ -62,6 +62,8 @@ struct ThreadSettings {
   std::vector<PoolSettings> pools;
   AutoscaleSettings autoscale;
   void fields(config::Schema& v);
+  // Of the pool `name` in `pools`, or `otherwise`.
+  unsigned size_of(std::string_view name, unsigned otherwise) const noexcept;
 };
 
 enum class SinkType : std::uint8_t { Console, File };

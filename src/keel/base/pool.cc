@@ -5,16 +5,7 @@
 #include <new>
 #include <utility>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define KEEL_POOL_BYPASS 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define KEEL_POOL_BYPASS 1
-#endif
-#endif
-#ifndef KEEL_POOL_BYPASS
-#define KEEL_POOL_BYPASS 0
-#endif
+#include "keel/base/internal/sanitizers.h"
 
 namespace keel {
 namespace {
@@ -60,7 +51,7 @@ std::size_t pool_block_size(std::size_t bytes) noexcept {
 }
 
 void* pool_allocate(std::size_t bytes) {
-  if (KEEL_POOL_BYPASS || bytes > pool_block_max) return from_heap(pool_block_size(bytes));
+  if (KEEL_ADDRESS_SANITIZER || bytes > pool_block_max) return from_heap(pool_block_size(bytes));
   const int i = class_of(bytes);
   Free* block = lists.head[i];
   if (block == nullptr) [[unlikely]]
@@ -71,7 +62,7 @@ void* pool_allocate(std::size_t bytes) {
 }
 
 void pool_free(void* block, std::size_t bytes) noexcept {
-  if (KEEL_POOL_BYPASS || bytes > pool_block_max) {
+  if (KEEL_ADDRESS_SANITIZER || bytes > pool_block_max) {
     std::free(block);
     return;
   }

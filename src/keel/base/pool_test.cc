@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "keel/base/host.h"
+#include "keel/base/internal/sanitizers.h"
 
 namespace keel {
 namespace {
@@ -28,13 +29,8 @@ TEST(Pool, gives_blocks_that_are_usable_to_their_whole_size) {
   }
 }
 
-#if !defined(__SANITIZE_ADDRESS__)
 TEST(Pool, reuses_the_block_freed_last_for_any_size_of_its_class) {
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-  GTEST_SKIP() << "under AddressSanitizer blocks come from malloc";
-#endif
-#endif
+  if (KEEL_ADDRESS_SANITIZER) GTEST_SKIP() << "blocks come from malloc";
   void* first = pool_allocate(100);
   void* second = pool_allocate(100);
   pool_free(first, 100);
@@ -46,7 +42,6 @@ TEST(Pool, reuses_the_block_freed_last_for_any_size_of_its_class) {
   pool_free(first, 100);
   pool_free(second, 100);
 }
-#endif
 
 TEST(Pool, keeps_a_bounded_amount_and_gives_it_back_when_trimmed) {
   std::vector<void*> blocks;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "keel/base/host.h"
+#include "keel/base/internal/sanitizers.h"
 
 namespace keel {
 namespace {
@@ -211,13 +212,6 @@ TEST(StackOfAnotherThread, leaves_a_read_that_waits_to_wait_on) {
   close(ends[1]);
 }
 
-#if defined(__has_feature)
-#define KEEL_SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
-#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define KEEL_SANITIZED 1
-#else
-#define KEEL_SANITIZED 0
-#endif
 #if !KEEL_SANITIZED
 Stack fault_stack;
 sigjmp_buf behind_fault;

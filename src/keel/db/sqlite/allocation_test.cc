@@ -4,38 +4,7 @@
 
 #include "keel/db/sqlite/database.h"
 #include "keel/db/testing.h"
-
-// Counts this thread's heap allocations; sanitizers replace malloc themselves, and there the count stays 0.
-static constinit thread_local std::size_t allocations = 0;
-
-#if defined(__has_feature)
-#define KEEL_SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
-#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define KEEL_SANITIZED 1
-#else
-#define KEEL_SANITIZED 0
-#endif
-
-#if !KEEL_SANITIZED
-extern "C" {
-void* __libc_malloc(std::size_t);
-void* __libc_calloc(std::size_t, std::size_t);
-void* __libc_realloc(void*, std::size_t);
-
-[[gnu::noinline]] void* malloc(std::size_t bytes) noexcept {
-  ++allocations;
-  return __libc_malloc(bytes);
-}
-[[gnu::noinline]] void* calloc(std::size_t count, std::size_t bytes) noexcept {
-  ++allocations;
-  return __libc_calloc(count, bytes);
-}
-[[gnu::noinline]] void* realloc(void* block, std::size_t bytes) noexcept {
-  ++allocations;
-  return __libc_realloc(block, bytes);
-}
-}
-#endif
+#include "keel/observe/internal/allocation_count.h"
 
 namespace keel::db {
 namespace {
@@ -77,19 +46,19 @@ TEST_F(Allocations, a_read_on_the_loop_makes_none) {
   };
   for (int i = 0; i < 10; ++i) turn_and_read();
 
-  const std::size_t before = allocations;
+  const std::size_t before = keel::internal::allocations();
   for (int i = 0; i < 100; ++i) turn_and_read();
 
-  EXPECT_EQ(allocations - before, 0u);
+  EXPECT_EQ(keel::internal::allocations() - before, 0u);
 }
 
 TEST_F(Allocations, a_write_makes_none_on_the_loop_that_awaits_it) {
   EXPECT_TRUE(loop.run(write_some(*database, 5)).has_value());
 
-  const std::size_t before = allocations;
+  const std::size_t before = keel::internal::allocations();
   EXPECT_TRUE(loop.run(write_some(*database, 20)).has_value());
 
-  EXPECT_EQ(allocations - before, 0u);
+  EXPECT_EQ(keel::internal::allocations() - before, 0u);
 }
 
 }  // namespace

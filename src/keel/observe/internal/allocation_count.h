@@ -7,23 +7,14 @@
 
 #include <cstddef>
 
+#include "keel/base/internal/sanitizers.h"
+
 namespace keel::internal {
 constinit inline thread_local std::size_t allocation_count = 0;
 inline std::size_t allocations() noexcept { return allocation_count; }
 }  // namespace keel::internal
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define KEEL_COUNTS_ALLOCATIONS 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define KEEL_COUNTS_ALLOCATIONS 0
-#endif
-#endif
-#ifndef KEEL_COUNTS_ALLOCATIONS
-#define KEEL_COUNTS_ALLOCATIONS 1
-#endif
-
-#if KEEL_COUNTS_ALLOCATIONS
+#if !KEEL_SANITIZED
 extern "C" {
 void* __libc_malloc(std::size_t);
 void* __libc_calloc(std::size_t, std::size_t);

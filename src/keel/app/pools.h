@@ -1,0 +1,56 @@
+// keel/app/pools.h — the thread pools of an application, by name.
+//
+//   Pools pools(settings, lifecycle, registry, [&] { return workers; });
+//   KEEL_TRY_VOID(lifecycle.ensure(pools.add("images")));
+//   co_await resume_on(pools.get("images"));
+//
+// A pool has the size that thread.pools gives its name; one that is not listed there has thread.pool_size threads, or
+// as many as the function says. Each is a lazy module "pool NAME" of the lifecycle, with metrics pool_…{pool="NAME"}.
+//
+// Threads:  add() and get() on any.
+// Lifetime: settings, lifecycle and registry outlive it; the pools live as long as it does.
+
+#pragma once
+
+#include <list>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "keel/app/lifecycle.h"
+#include "keel/app/settings.h"
+#include "keel/base/function.h"
+#include "keel/exec/thread_pool.h"
+#include "keel/observe/metric.h"
+
+namespace keel::app {
+
+class Pools {
+ public:
+  // `usual_size` is asked when a pool without a size starts, on the thread that starts it.
+  Pools(const Settings& settings, Lifecycle& lifecycle, metrics::Registry& registry, Function<unsigned()> usual_size);
+
+  // The module that makes the pool `name`; a second call for it only says its name again.
+  std::string add(std::string_view name);
+  // A pool whose module runs.
+  ThreadPool& get(std::string_view name) const;
+
+ private:
+  struct Pool {
+    std::string name;
+    std::unique_ptr<ThreadPool> threads;
+    std::vector<metrics::GaugeFunction> metrics;
+  };
+  const Pool* find(std::string_view name) const noexcept;
+  void start(Pool& pool);
+
+  const Settings& settings_;
+  Lifecycle& lifecycle_;
+  metrics::Registry& registry_;
+  const Function<unsigned()> usual_size_;
+  mutable std::mutex mutex_;
+  std::list<Pool> pools_;
+};
+
+}  // namespace keel::app

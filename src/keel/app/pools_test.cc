@@ -1,0 +1,91 @@
+#include "keel/app/pools.h"
+
+#include <gtest/gtest.h>
+
+#include "keel/app/prometheus.h"
+#include "keel/app/reloadable.h"
+
+namespace keel::app {
+namespace {
+
+class NamedPools : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* const args[] = {"--thread.pool_size=3", "--thread.pools=[{name: images, size: 2}]",
+                                "--thread.queue_capacity=7"};
+    const char* const environment[] = {nullptr};
+    settings_ = config::load<Settings>({.args = args, .environment = environment}).value();
+  }
+  ThreadPool& start(std::string_view name) {
+    EXPECT_TRUE(lifecycle_.ensure(pools_.add(name)));
+    return pools_.get(name);
+  }
+  std::string metrics() {
+    Buffer text;
+    Prometheus(registry_).render(text);
+    return std::string(text.view());
+  }
+
+  Settings settings_;
+  metrics::Registry registry_;
+  int asked_ = 0;
+  Lifecycle lifecycle_;
+  Pools pools_{settings_, lifecycle_, registry_, [this] {
+                 ++asked_;
+                 return 5u;
+               }};
+};
+
+TEST_F(NamedPools, have_the_size_of_their_name_or_the_usual_one) {
+  EXPECT_EQ(start("images").threads(), 2);
+  EXPECT_EQ(start("others").threads(), 3);
+  EXPECT_EQ(start("images").queue_max(), 7u);
+  EXPECT_EQ(asked_, 0);
+}
+
+TEST_F(NamedPools, ask_for_a_size_when_none_is_configured) {
+  settings_.thread.pool_size = 0;
+  EXPECT_EQ(asked_, 0);
+  EXPECT_EQ(start("others").threads(), 5);
+  EXPECT_EQ(asked_, 1);
+}
+
+TEST_F(NamedPools, are_made_once) {
+  ThreadPool& images = start("images");
+  EXPECT_EQ(&start("images"), &images);
+  EXPECT_EQ(images.name(), "images");
+}
+
+TEST_F(NamedPools, start_when_they_are_ensured_and_stop_with_the_lifecycle) {
+  pools_.add("images");
+  ASSERT_TRUE(lifecycle_.start());
+  EXPECT_EQ(metrics().find("pool=\"images\""), std::string::npos);
+
+  struct Note : Job {
+    explicit Note(bool& r) : Job([](Job& job) noexcept { static_cast<Note&>(job).ran = true; }), ran(r) {}
+    bool& ran;
+  };
+  bool has_run = false;
+  Note note(has_run);
+  start("images").post(note);
+  ASSERT_TRUE(lifecycle_.stop(10_s).is_complete());
+  EXPECT_TRUE(has_run) << "what waited runs before the threads end";
+}
+
+TEST_F(NamedPools, are_seen_in_the_metrics_by_their_name) {
+  start("images");
+  const std::string text = metrics();
+  EXPECT_NE(text.find("pool_threads{pool=\"images\"} 2\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("pool_queued_max{pool=\"images\"} 7\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("pool_refused_total{pool=\"images\"} 0\n"), std::string::npos) << text;
+}
+
+TEST_F(NamedPools, that_do_not_run_yet_are_not_to_be_had) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  pools_.add("images");
+  EXPECT_DEATH((void)pools_.get("images"), "a pool is used when its module runs");
+  EXPECT_DEATH((void)pools_.get("others"), "a pool is used when its module runs");
+}
+
+}  // namespace
+}  // namespace keel::app

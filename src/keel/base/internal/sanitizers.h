@@ -1,0 +1,26 @@
+// keel/base/internal/sanitizers.h — which sanitizer this is compiled with, as GCC and Clang say it: 1 or 0.
+
+#pragma once
+
+#if defined(__has_feature)  // Clang
+#if __has_feature(address_sanitizer)
+#define KEEL_ADDRESS_SANITIZER 1
+#endif
+#if __has_feature(thread_sanitizer)
+#define KEEL_THREAD_SANITIZER 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__)  // GCC
+#define KEEL_ADDRESS_SANITIZER 1
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define KEEL_THREAD_SANITIZER 1
+#endif
+
+#ifndef KEEL_ADDRESS_SANITIZER
+#define KEEL_ADDRESS_SANITIZER 0
+#endif
+#ifndef KEEL_THREAD_SANITIZER
+#define KEEL_THREAD_SANITIZER 0
+#endif
+#define KEEL_SANITIZED (KEEL_ADDRESS_SANITIZER || KEEL_THREAD_SANITIZER)
