@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "keel/base/internal/sanitizers.h"
+#include "keel/base/sanitizers.h"
 #include "keel/base/time.h"
 #include "keel/db/testing.h"
 #include "keel/io/address.h"

@@ -18,7 +18,7 @@
 
 #include "keel/app/internal/supervisor_test.h"
 #include "keel/app/process.h"
-#include "keel/base/internal/sanitizers.h"
+#include "keel/base/sanitizers.h"
 #include "keel/db/sqlite/database.h"
 #include "keel/http/router.h"
 #include "keel/task/timing.h"

@@ -19,7 +19,7 @@
 
 #include "keel/app/log_writer.h"
 #include "keel/base/check.h"
-#include "keel/base/internal/sanitizers.h"
+#include "keel/base/sanitizers.h"
 #include "keel/exec/thread_pool.h"
 #include "keel/io/runtime.h"
 #include "keel/observe/flight_recorder.h"

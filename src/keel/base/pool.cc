@@ -5,7 +5,7 @@
 #include <new>
 #include <utility>
 
-#include "keel/base/internal/sanitizers.h"
+#include "keel/base/sanitizers.h"
 
 namespace keel {
 namespace {

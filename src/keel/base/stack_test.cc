@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "keel/base/host.h"
-#include "keel/base/internal/sanitizers.h"
+#include "keel/base/sanitizers.h"
 
 namespace keel {
 namespace {

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "keel/base/internal/sanitizers.h"
+#include "keel/base/sanitizers.h"
 #include "keel/http/internal/server_testing.h"
 #include "keel/http/server.h"
 #include "keel/observe/internal/allocation_count.h"

@@ -7,7 +7,7 @@
 
 #include <cstddef>
 
-#include "keel/base/internal/sanitizers.h"
+#include "keel/base/sanitizers.h"
 
 namespace keel::internal {
 constinit inline thread_local std::size_t allocation_count = 0;
