@@ -40,7 +40,7 @@ inline Seeds seeds;
 // With sanitizers a tenth of them.
 inline int run_seeds(int argc, char** argv, std::uint64_t usual) {
   testing::InitGoogleTest(&argc, argv);
-  seeds.usual = seeds.count = KEEL_COUNTS_ALLOCATIONS ? usual : usual / 10;
+  seeds.usual = seeds.count = KEEL_SANITIZED ? usual / 10 : usual;
   const std::string_view path = argv[0];
   seeds.program = path.substr(path.rfind('/') + 1);
   for (int i = 1; i < argc; ++i) {
