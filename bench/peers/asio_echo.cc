@@ -1,5 +1,5 @@
 // Boost.Asio as its own echo examples use it. Callbacks: one shared session per connection. Coroutines: awaitables that
-// return their error instead of throwing. Blocking: one thread per connection. The first two: one thread, no strand.
+// return their error instead of throwing. Both: one thread, no strand.
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/buffer.hpp>
@@ -16,7 +16,6 @@
 #include <iostream>
 #include <memory>
 #include <string_view>
-#include <thread>
 #include <utility>
 
 namespace {
@@ -84,27 +83,6 @@ asio::awaitable<void> accept_with_coroutines(tcp::acceptor& acceptor) {
   }
 }
 
-void echo_blocking(tcp::socket socket) {
-  std::array<char, buffer_bytes> data;
-  error_code error;
-  while (true) {
-    const std::size_t size = socket.read_some(asio::buffer(data), error);
-    if (error) return;
-    asio::write(socket, asio::buffer(data, size), error);
-    if (error) return;
-  }
-}
-
-[[noreturn]] void accept_with_threads(tcp::acceptor& acceptor) {
-  while (true) {
-    error_code error;
-    tcp::socket socket = acceptor.accept(error);
-    if (error) continue;
-    set_no_delay(socket);
-    std::thread(echo_blocking, std::move(socket)).detach();
-  }
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -115,14 +93,13 @@ int main(int argc, char** argv) {
     if (argument.starts_with("--port=")) port = std::atoi(argv[i] + 7);
     if (argument.starts_with("--style=")) style = argument.substr(8);
   }
-  if (port <= 0 || (style != "callbacks" && style != "coroutines" && style != "blocking")) {
-    std::cerr << "usage: " << argv[0] << " --port=N --style=callbacks|coroutines|blocking\n";
+  if (port <= 0 || (style != "callbacks" && style != "coroutines")) {
+    std::cerr << "usage: " << argv[0] << " --port=N --style=callbacks|coroutines\n";
     return 2;
   }
   asio::io_context context{1};
   tcp::acceptor acceptor(context, {asio::ip::address_v4::loopback(), static_cast<unsigned short>(port)}, true);
   acceptor.listen(4096);
-  if (style == "blocking") accept_with_threads(acceptor);
   if (style == "callbacks") {
     accept_with_callbacks(acceptor);
   } else {
