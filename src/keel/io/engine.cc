@@ -64,6 +64,9 @@ Result<> prepare_listener(int fd, const Address& address, const ListenOptions& o
   }
   KEEL_TRY_VOID(set_inherited_options(fd, address.family(), options));
   KEEL_TRY_VOID(bind_to(fd, address));
+  if (options.fast_open > 0 && !address.is_unix()) {
+    setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN, &options.fast_open, sizeof options.fast_open);
+  }
   if (listen(fd, options.backlog) != 0) return fail_errno("listen", errno);
   return {};
 }
@@ -75,6 +78,21 @@ Result<> prepare_inherited(int fd, const ListenOptions& options) {
   // The socket listens already; this sets the backlog.
   if (listen(fd, options.backlog) != 0) return fail_errno("listen", errno);
   return {};
+}
+
+Result<> prepare_stream(int fd, int family, const ConnectOptions& options) {
+  if (family != AF_UNIX) {
+    KEEL_TRY_VOID(set_option(fd, IPPROTO_TCP, TCP_NODELAY, "setsockopt TCP_NODELAY"));
+    const int on = 1;
+    if (options.fast_open) setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, &on, sizeof on);
+  }
+  if (options.from.family() == AF_UNSPEC) return {};
+  if (family != AF_UNIX) {
+    // The port is chosen when the peer is known: so one address serves more connections than it has ports.
+    const int on = 1;
+    setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
+  }
+  return bind_to(fd, options.from).because("connecting from " + options.from.to_string());
 }
 
 Address name_of(int fd, int (*ask)(int, sockaddr*, socklen_t*)) noexcept {
@@ -91,14 +109,12 @@ std::string kernel_release() {
 
 }  // namespace
 
-Result<int> system_stream(int family) {
+Result<int> system_stream(int family, const ConnectOptions& options) {
   const int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return fail_errno("socket", errno);
-  if (family != AF_UNIX) {
-    if (auto set = set_option(fd, IPPROTO_TCP, TCP_NODELAY, "setsockopt TCP_NODELAY"); !set) {
-      ::close(fd);
-      return std::move(set).error();
-    }
+  if (auto prepared = prepare_stream(fd, family, options); !prepared) {
+    ::close(fd);
+    return std::move(prepared).error();
   }
   return fd;
 }

@@ -17,6 +17,7 @@
 #include "keel/base/host.h"
 #include "keel/base/result.h"
 #include "keel/io/op.h"
+#include "keel/io/socket_options.h"
 
 namespace keel::io {
 
@@ -27,6 +28,9 @@ struct ListenOptions {
   int send_buffer_bytes = 0;     // SO_SNDBUF, inherited; 0: as the system has it (it then grows by itself).
   int receive_buffer_bytes = 0;  // SO_RCVBUF, the same.
   int inherited = -1;            // A listening socket to go on with: it is duplicated, nothing is bound.
+  int fast_open = 0;             // TCP Fast Open (RFC 7413): how many connections may wait whose first packet brought
+                                 // data. The same bytes may then come twice, so only for requests that may be repeated.
+                                 // 0, or where the system forbids it (net.ipv4.tcp_fastopen & 2): connections as ever.
 };
 
 class Engine {
@@ -67,7 +71,9 @@ class Engine {
   // socket is taken over when nobody listens there. With options.inherited the address is not looked at.
   virtual Result<int> open_listener(const Address& address, const ListenOptions& options) = 0;
   // A socket for Connect.
-  virtual Result<int> open_stream(int family) = 0;
+  virtual Result<int> open_stream(int family, const ConnectOptions& options = {}) = 0;
+  virtual Result<> set_options(int fd, const SocketOptions& options) = 0;
+  virtual SocketOptions options(int fd) = 0;
   // Nobody begins to connect to `listener` any more, and handshakes that have begun complete: between this and close()
   // all that come can be accepted. TCP: a first packet is dropped without an answer, and its sender tries again after a
   // second (where it may not be filtered, nothing happens). Unix: removes the path. For every descriptor of the socket.

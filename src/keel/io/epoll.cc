@@ -177,8 +177,8 @@ class EpollEngine final : public Engine {
     descriptor(fd).listens = true;
     return fd;
   }
-  Result<int> open_stream(int family) override {
-    KEEL_TRY(int fd, system_stream(family));
+  Result<int> open_stream(int family, const ConnectOptions& options) override {
+    KEEL_TRY(int fd, system_stream(family, options));
     descriptor(fd).family = family;
     return fd;
   }
@@ -217,6 +217,8 @@ class EpollEngine final : public Engine {
     ++system_calls_;
     ::shutdown(fd, SHUT_RDWR);
   }
+  Result<> set_options(int fd, const SocketOptions& options) override { return system_set_options(fd, options); }
+  SocketOptions options(int fd) override { return system_options(fd); }
   Address local_address(int fd) noexcept override { return system_local_address(fd); }
   Address peer_address(int fd) noexcept override { return system_peer_address(fd); }
   std::uint64_t system_calls() const noexcept override {
@@ -503,7 +505,8 @@ class EpollEngine final : public Engine {
       }
       if (sent < 0) {
         if (errno == EINTR) continue;
-        return errno == EWOULDBLOCK ? EAGAIN : errno;
+        // EINPROGRESS: a first write whose cookie for Fast Open is gone; the connection is being made as ever.
+        return errno == EWOULDBLOCK || errno == EINPROGRESS ? EAGAIN : errno;
       }
       if (advance(op, static_cast<std::size_t>(sent))) return 0;
     }

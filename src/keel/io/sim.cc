@@ -17,6 +17,7 @@
 #include "keel/base/check.h"
 #include "keel/io/internal/parts.h"
 #include "keel/io/internal/seeded.h"
+#include "keel/io/internal/sockets.h"
 #include "keel/io/sim_disk.h"
 
 namespace keel::sim {
@@ -166,12 +167,13 @@ struct Socket {
   ConnectionPtr connection;
   int side = 0;
   int family = AF_UNSPEC;
+  io::SocketOptions options;
+  Address address;  // Of a listener; of a stream that was told where to connect from.
   // A listener:
   bool listening = false;
   bool reuse_port = false;
   std::size_t backlog = 0;
   std::uint64_t accepts = 0;  // The chances of faults.
-  Address address;
   std::deque<ConnectionPtr> queue;
   // A file:
   bool is_file = false;
@@ -387,8 +389,8 @@ struct Simulation::State {
     auto connection = std::make_shared<Connection>();
     connection->id = ++connections;
     connection->address[1] = to;
-    connection->address[0] = to;
-    if (!to.is_unix()) connection->address[0].set_port(free_port());
+    connection->address[0] = client->address.family() == to.family() ? client->address : to;
+    if (!to.is_unix() && client->address.port() == 0) connection->address[0].set_port(free_port());
     trace("syn fd={} c{} listener={}", client->fd, connection->id, listener->fd);
     listener->queue.push_back(connection);
     if (listener->in != nullptr) listener->in_by->make_ready(*listener->in);
@@ -760,7 +762,41 @@ class Simulation::Engine final : public io::Engine, public Completer {
     state_.trace("listen w{} fd={} {}", index_, socket->fd, bound.to_string());
     return socket->fd;
   }
-  Result<int> open_stream(int family) override { return state_.new_socket(family)->fd; }
+  Result<int> open_stream(int family, const io::ConnectOptions& options) override {
+    if (options.from.family() != AF_UNSPEC && options.from.family() != family) {
+      return fail_errno("bind", EINVAL).error();
+    }
+    const SocketPtr socket = state_.new_socket(family);
+    socket->address = options.from;
+    return socket->fd;
+  }
+  Result<> set_options(int fd, const io::SocketOptions& options) override {
+    Socket& at = state_.socket(fd);
+    KEEL_TRY_VOID(io::check(options, at.family == AF_UNIX));
+    const auto take = [](auto& into, const auto& value) {
+      if (value) into = value;
+    };
+    take(at.options.no_delay, options.no_delay);
+    take(at.options.keep_alive, options.keep_alive);
+    take(at.options.user_timeout, options.user_timeout);
+    take(at.options.reset_on_close, options.reset_on_close);
+    take(at.options.send_buffer_bytes, options.send_buffer_bytes);
+    take(at.options.receive_buffer_bytes, options.receive_buffer_bytes);
+    return {};
+  }
+  io::SocketOptions options(int fd) override {
+    const Socket& at = state_.socket(fd);
+    io::SocketOptions options = at.options;
+    const auto buffer_bytes = static_cast<int>(state_.options.buffer_bytes);
+    if (!options.send_buffer_bytes) options.send_buffer_bytes = buffer_bytes;
+    if (!options.receive_buffer_bytes) options.receive_buffer_bytes = buffer_bytes;
+    if (at.family == AF_UNIX) return options;
+    if (!options.no_delay) options.no_delay = true;
+    if (!options.keep_alive) options.keep_alive = io::KeepAlive{.idle = Duration()};
+    if (!options.user_timeout) options.user_timeout = Duration();
+    if (!options.reset_on_close) options.reset_on_close = false;
+    return options;
+  }
 
   void turn_away(int listener) noexcept override { std::erase(state_.listeners, state_.shared(listener)); }
   int try_accept(int listener) noexcept override {
@@ -786,7 +822,7 @@ class Simulation::Engine final : public io::Engine, public Completer {
     if (socket->connection == nullptr) return;
     End& end = socket->connection->end[socket->side];
     end.socket = nullptr;
-    if (end.unread() != 0 && !end.reset) {
+    if ((end.unread() != 0 || socket->options.reset_on_close.value_or(false)) && !end.reset) {
       state_.send_reset(socket->connection, 1 - socket->side);
     } else {
       state_.send_fin(socket->connection, socket->side);

@@ -222,7 +222,7 @@ class UringEngine final : public Engine {
   Result<int> open_listener(const Address& address, const ListenOptions& options) override {
     return system_listener(address, options);
   }
-  Result<int> open_stream(int family) override { return system_stream(family); }
+  Result<int> open_stream(int family, const ConnectOptions& options) override { return system_stream(family, options); }
   void turn_away(int listener) noexcept override {
     ++system_calls_;
     system_turn_away(listener);
@@ -246,6 +246,8 @@ class UringEngine final : public Engine {
     ++system_calls_;
     ::shutdown(fd, SHUT_RDWR);
   }
+  Result<> set_options(int fd, const SocketOptions& options) override { return system_set_options(fd, options); }
+  SocketOptions options(int fd) override { return system_options(fd); }
   Address local_address(int fd) noexcept override { return system_local_address(fd); }
   Address peer_address(int fd) noexcept override { return system_peer_address(fd); }
   std::uint64_t system_calls() const noexcept override {
@@ -733,7 +735,8 @@ class UringEngine final : public Engine {
 
   int sent(Send& op, int result) noexcept {
     if (result < 0) {
-      if ((result == -EINTR || result == -EAGAIN) && !op.cancelling) {
+      // EINPROGRESS: a first write whose cookie for Fast Open is gone; the connection is being made as ever.
+      if ((result == -EINTR || result == -EAGAIN || result == -EINPROGRESS) && !op.cancelling) {
         arm_send(op);
         return 0;
       }

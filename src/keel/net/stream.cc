@@ -104,6 +104,10 @@ void Stream::close() noexcept {
 
 void Stream::shutdown_write() noexcept { state_->engine.shutdown_write(state_->send.fd); }
 void Stream::shutdown() noexcept { state_->engine.shutdown(state_->send.fd); }
+Result<> Stream::set_options(const io::SocketOptions& options) {
+  return state_->engine.set_options(state_->send.fd, options);
+}
+io::SocketOptions Stream::options() const { return state_->engine.options(state_->send.fd); }
 Address Stream::local_address() const noexcept { return state_->engine.local_address(state_->send.fd); }
 Address Stream::peer_address() const noexcept { return state_->engine.peer_address(state_->send.fd); }
 
@@ -282,45 +286,6 @@ void StreamOutput::cancel(Leaf& leaf) noexcept {
 Result<> StreamOutput::take() noexcept {
   if (state_.send.result < 0) return fail_errno("send", -state_.send.result);
   return {};
-}
-
-namespace {
-
-class Connecting : public Leaf, public io::Connect {
- public:
-  using Value = void;
-  Connecting(io::Engine& engine, int descriptor, const Address& to) noexcept
-      : Leaf(&cancel),
-        io::Connect([](io::Op& op) noexcept { static_cast<Connecting&>(static_cast<io::Connect&>(op)).wake(); }),
-        engine_(engine) {
-    fd = descriptor;
-    address = to;
-  }
-  bool start() noexcept { return engine_.submit(*this); }
-  Result<> take() noexcept {
-    if (result < 0) return fail_errno("connect", -result);
-    return {};
-  }
-
- private:
-  static void cancel(Leaf& leaf) noexcept {
-    auto& self = static_cast<Connecting&>(leaf);
-    self.engine_.cancel(self);
-  }
-  io::Engine& engine_;
-};
-
-}  // namespace
-
-Task<Stream> Stream::connect(Address address) {
-  io::Engine& engine = loop_here().engine();
-  const int fd = co_await engine.open_stream(address.family());
-  Result<> connected = co_await attempt(Connecting(engine, fd, address));
-  if (!connected) {
-    engine.close(fd);
-    co_return std::move(connected).error().because("connecting to " + address.to_string());
-  }
-  co_return Stream(fd);
 }
 
 }  // namespace keel

@@ -33,17 +33,17 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "keel/io/address.h"
 #include "keel/io/op.h"
+#include "keel/io/socket_options.h"
 #include "keel/task/leaf.h"
 #include "keel/task/task.h"
 
 namespace keel {
 
-namespace io {
-class Engine;
-}
+class Resolver;
 
 // Received bytes; valid until the next read of their stream, or its end.
 using Chunk = std::string_view;
@@ -60,7 +60,13 @@ class Stream {
 
   // Connects to `address`. Unavailable when it is refused or cannot be reached, NotFound when nothing is at the path of
   // a Unix socket.
-  static Task<Stream> connect(Address address);
+  static Task<Stream> connect(Address address, io::ConnectOptions options = {});
+  // To the first of several that answers: families take turns, and each address has 250 ms before the next one is tried
+  // beside it (RFC 8305). An error names every address that was tried.
+  static Task<Stream> connect(std::vector<Address> addresses, io::ConnectOptions options = {});
+  // The same for what the resolver knows of `host`.
+  static Task<Stream> connect(Resolver& resolver, std::string host, std::uint16_t port,
+                              io::ConnectOptions options = {});
   // Takes over a connected descriptor of the current worker's engine.
   explicit Stream(int fd);
   Stream(Stream&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
@@ -97,11 +103,15 @@ class Stream {
   // At once; the destructor does the same.
   void close() noexcept;
 
+  // While the stream is open; see socket_options.h.
+  Result<> set_options(const io::SocketOptions& options);
+  io::SocketOptions options() const;
   Address local_address() const noexcept;
   // Of a Unix socket's client: without a path.
   Address peer_address() const noexcept;
 
  private:
+  friend class Outbox;
   friend class StreamInput;
   friend class StreamOutput;
   struct State;

@@ -4,11 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "keel/io/loop.h"
+#include "keel/io/socket_options.h"
 #include "keel/net/internal/net_test.h"
 #include "keel/net/listener.h"
 #include "keel/task/group.h"
@@ -265,6 +267,64 @@ TEST_P(Streams, know_both_addresses) {
   }
   EXPECT_EQ(client.local_address(), server.peer_address());
   EXPECT_EQ(server.local_address(), client.peer_address());
+}
+
+TEST_P(Streams, take_options_and_tell_them) {
+  auto [client, server] = pair();
+  if (is_unix()) {
+    EXPECT_EQ(client.set_options({.no_delay = true}).error().code(), Code::Unsupported);
+    EXPECT_FALSE(client.options().user_timeout);
+    EXPECT_GT(*client.options().send_buffer_bytes, 0);
+    return;
+  }
+  EXPECT_TRUE(*server.options().no_delay);
+  EXPECT_TRUE(*client.options().no_delay);
+  ASSERT_TRUE(client.set_options({.no_delay = false, .keep_alive = io::KeepAlive{.idle = 9_s}, .user_timeout = 7_s}));
+  EXPECT_FALSE(*client.options().no_delay);
+  EXPECT_EQ(client.options().keep_alive->idle, 9_s);
+  EXPECT_EQ(client.options().keep_alive->count, io::KeepAlive().count);
+  EXPECT_EQ(*client.options().user_timeout, 7_s);
+  EXPECT_EQ(client.set_options({.user_timeout = -1_s}).error().code(), Code::InvalidArgument);
+}
+
+TEST_P(Streams, reset_on_close_resets) {
+  if (is_unix()) GTEST_SKIP() << "an option of TCP";
+  for (const bool reset : {false, true}) {
+    auto [client, server] = pair();
+    ASSERT_TRUE(client.set_options({.reset_on_close = reset}));
+    Start<std::string> reading;
+    ASSERT_FALSE(reading.begin(read_all(server), [](StartCore&) noexcept {}));
+    client.close();
+    ASSERT_TRUE(until([&] { return reading.has_ended(); }));
+    const Result<std::string> result = reading.take();
+    EXPECT_EQ(result.has_value(), !reset);
+    if (reset) {
+      EXPECT_EQ(result.error().errno_value(), ECONNRESET);
+    }
+  }
+}
+
+Task<Stream> connect_from(Address to, Address from) { co_return co_await Stream::connect(to, {.from = from}); }
+
+TEST_P(Streams, connect_from_the_address_they_are_told) {
+  Listener listener = listen();
+  Start<Stream> accepting;
+  accepting.begin(accept_from(listener), [](StartCore&) noexcept {});
+  const Address from = is_unix() ? free_address() : *Address::parse("127.0.0.9:0");
+  Stream client = *run(connect_from(listener.address(), from));
+  ASSERT_TRUE(until([&] { return accepting.has_ended(); }));
+  Stream server = *accepting.take();
+  Address seen = server.peer_address();
+  if (is_unix()) {
+    EXPECT_EQ(seen.to_string(), from.to_string());
+    return;
+  }
+  EXPECT_NE(seen.port(), 0);
+  EXPECT_EQ(seen, client.local_address());
+  seen.set_port(0);
+  EXPECT_EQ(seen, from);
+  const Result<Stream> wrong = run(connect_from(listener.address(), *Address::parse("[::1]:0")));
+  ASSERT_FALSE(wrong);
 }
 
 TEST_P(Streams, what_was_written_before_a_close_arrives) {

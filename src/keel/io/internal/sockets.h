@@ -8,7 +8,11 @@ namespace keel::io {
 
 // Both make non-blocking, close-on-exec sockets.
 Result<int> system_listener(const Address& address, const ListenOptions& options);
-Result<int> system_stream(int family);
+Result<int> system_stream(int family, const ConnectOptions& options);
+// The part that needs no socket.
+Result<> check(const SocketOptions& options, bool is_unix);
+Result<> system_set_options(int fd, const SocketOptions& options);
+SocketOptions system_options(int fd);
 // See Engine::turn_away.
 void system_turn_away(int listener) noexcept;
 // Whether accept failed for the sake of one connection that went away: accept(2) lists these, try again.

@@ -1,0 +1,40 @@
+// keel/net/blocking/listener.h — waits for peers to connect, in programs without a loop.
+//
+//   KEEL_TRY(auto listener, blocking::Listener::bind(*Address::parse("127.0.0.1:0")));
+//   KEEL_TRY(blocking::Stream peer, listener.accept(10_s));
+//
+// Errors:    bind: AlreadyExists when the address is in use, PermissionDenied, InvalidArgument. accept:
+// DeadlineExceeded;
+//            ResourceExhausted when descriptors or memory have run out, and later it may be tried again.
+// Ownership: owns its descriptor; movable. The path of a Unix socket stays, and is taken over by the next who binds it.
+// Threads:   any number may accept. Not on a worker of a loop, which is a bug.
+
+#pragma once
+
+#include <utility>
+
+#include "keel/net/blocking/stream.h"
+
+namespace keel::blocking {
+
+struct ListenOptions {
+  int backlog = 4096;  // Connections the kernel holds before accept; bounded by net.core.somaxconn.
+};
+
+class Listener {
+ public:
+  static Result<Listener> bind(const Address& address, const ListenOptions& options = {});
+  Listener(Listener&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Listener& operator=(Listener&&) = delete;
+  ~Listener();
+
+  Result<Stream> accept(Duration timeout = Duration::forever());
+  // Where it listens, with the port the system chose for port 0.
+  Address address() const noexcept;
+
+ private:
+  explicit Listener(int fd) noexcept : fd_(fd) {}
+  int fd_;
+};
+
+}  // namespace keel::blocking

@@ -1,0 +1,48 @@
+#include "keel/net/blocking/listener.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+
+#include "keel/base/host.h"
+
+namespace keel::blocking {
+namespace {
+
+TEST(BlockingListener, says_which_port_it_has_and_refuses_one_that_is_taken) {
+  Listener one = Listener::bind(*Address::parse("127.0.0.1:0")).value();
+  EXPECT_NE(one.address().port(), 0);
+  const Result<Listener> two = Listener::bind(one.address());
+  ASSERT_FALSE(two);
+  EXPECT_EQ(two.error().code(), Code::AlreadyExists);
+  EXPECT_NE(two.error().describe().find(one.address().to_string()), std::string::npos);
+}
+
+TEST(BlockingListener, accept_meets_its_time_limit_and_goes_on) {
+  Listener listener = Listener::bind(*Address::parse("127.0.0.1:0")).value();
+  const Instant began = Host::system().now();
+  EXPECT_EQ(listener.accept(20_ms).error().code(), Code::DeadlineExceeded);
+  EXPECT_GE((Host::system().now() - began).count_ms(), 20);
+  Stream client = Stream::connect(listener.address(), 10_s).value();
+  const Result<Stream> server = listener.accept(10_s);
+  ASSERT_TRUE(server);
+  EXPECT_EQ(server->peer_address(), client.local_address());
+}
+
+TEST(BlockingListener, takes_over_the_path_of_one_that_has_gone) {
+  const std::string path = testing::TempDir() + "keel_blocking_listener_" + std::to_string(getpid()) + ".sock";
+  const Address address = Address::parse("unix:" + path).value();
+  {
+    Listener gone = Listener::bind(address).value();
+  }
+  Listener here = Listener::bind(address).value();
+  EXPECT_EQ(Listener::bind(address).error().code(), Code::AlreadyExists);
+  Stream client = Stream::connect(address, 10_s).value();
+  EXPECT_TRUE(here.accept(10_s));
+  std::remove(path.c_str());
+}
+
+}  // namespace
+}  // namespace keel::blocking

@@ -1,0 +1,255 @@
+#include "keel/net/blocking/stream.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "keel/base/check.h"
+#include "keel/base/host.h"
+#include "keel/io/loop.h"
+#include "keel/net/blocking/internal/socket.h"
+#include "keel/net/resolver.h"
+
+namespace keel::blocking {
+
+namespace internal {
+
+Instant deadline_after(Duration timeout) noexcept {
+  KEEL_CHECK(io::Loop::current() == nullptr, "a worker does not wait in a blocking call");
+  return timeout == Duration::forever() ? Instant::never() : Host::system().now() + timeout;
+}
+
+Result<> wait_for(int fd, short events, Instant deadline) {
+  for (;;) {
+    int milliseconds = -1;
+    if (!deadline.is_never()) {
+      // Rounded up: not before the deadline.
+      const std::int64_t left = (deadline - Host::system().now()).count_ns();
+      milliseconds = left <= 0 ? 0 : static_cast<int>(std::min<std::int64_t>((left + 999'999) / 1'000'000, INT_MAX));
+    }
+    pollfd one{fd, events, 0};
+    const int ready = poll(&one, 1, milliseconds);
+    if (ready > 0) return {};
+    if (ready < 0 && errno != EINTR) return fail_errno("poll", errno);
+    if (!deadline.is_never() && Host::system().now() >= deadline) {
+      return fail(Code::DeadlineExceeded, "the time limit has passed");
+    }
+  }
+}
+
+Result<int> open_socket(const Address& address) {
+  const int fd = socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) return fail_errno("socket", errno).error();
+  return fd;
+}
+
+Address name_of(int fd, int (*ask)(int, sockaddr*, socklen_t*)) noexcept {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof storage;
+  if (ask(fd, reinterpret_cast<sockaddr*>(&storage), &size) != 0) return {};
+  return Address::from_system(reinterpret_cast<sockaddr*>(&storage), size);
+}
+
+}  // namespace internal
+
+namespace {
+
+using internal::deadline_after;
+using internal::wait_for;
+
+constexpr std::size_t receive_bytes = 64 * 1024;
+
+bool is_would_block(int number) noexcept { return number == EAGAIN || number == EWOULDBLOCK; }
+
+Result<> connect_until(int fd, const Address& address, Instant deadline) {
+  for (;;) {
+    if (connect(fd, address.system(), address.system_size()) == 0) return {};
+    if (errno == EINPROGRESS || errno == EINTR) break;
+    if (errno != EAGAIN) return fail_errno("connect", errno);
+    // A Unix socket whose listener's queue is full; nothing says when there is room.
+    if (Host::system().now() >= deadline) return fail(Code::DeadlineExceeded, "the time limit has passed");
+    Host::system().sleep(1_ms);
+  }
+  KEEL_TRY_VOID(wait_for(fd, POLLOUT, deadline));
+  int error = 0;
+  socklen_t size = sizeof error;
+  getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
+  if (error != 0) return fail_errno("connect", error);
+  return {};
+}
+
+Result<Stream> connect_to(const Address& address, Instant deadline) {
+  KEEL_TRY(int fd, internal::open_socket(address));
+  Stream stream(fd);
+  if (auto connected = connect_until(fd, address, deadline); !connected) {
+    return std::move(connected).error().because("connecting to " + address.to_string());
+  }
+  return stream;
+}
+
+}  // namespace
+
+Result<Stream> Stream::connect(const Address& address, Duration timeout) {
+  return connect_to(address, deadline_after(timeout));
+}
+
+Result<Stream> Stream::connect(std::string_view host, std::uint16_t port, Duration timeout) {
+  const Instant deadline = deadline_after(timeout);
+  std::vector<Address> addresses;
+  if (Result<Address> literal = Address::ip(host, port)) {
+    addresses.push_back(*literal);
+  } else {
+    KEEL_TRY(addresses, Resolver::system_lookup(std::string(host)));
+  }
+  Code code = Code::Unavailable;
+  std::string failures;
+  for (Address& address : addresses) {
+    address.set_port(port);
+    Result<Stream> stream = connect_to(address, deadline);
+    if (stream) return stream;
+    code = stream.error().code();
+    failures += (failures.empty() ? "" : "; ") + stream.error().describe();
+    if (code == Code::DeadlineExceeded) break;
+  }
+  return Error::text(code, failures);
+}
+
+Stream::Stream(int fd) noexcept : fd_(fd) {
+  fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+  const int on = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // Of a Unix socket: refused, and not needed.
+}
+
+Stream& Stream::operator=(Stream&& other) noexcept {
+  if (this != &other) {
+    close();
+    fd_ = std::exchange(other.fd_, -1);
+    in_ = std::move(other.in_);
+    taken_ = std::exchange(other.taken_, 0);
+  }
+  return *this;
+}
+
+void Stream::close() noexcept {
+  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+  in_.release();
+  taken_ = 0;
+}
+
+void Stream::shutdown_write() noexcept { ::shutdown(fd_, SHUT_WR); }
+void Stream::shutdown() noexcept { ::shutdown(fd_, SHUT_RDWR); }
+Address Stream::local_address() const noexcept { return internal::name_of(fd_, getsockname); }
+Address Stream::peer_address() const noexcept { return internal::name_of(fd_, getpeername); }
+
+// More bytes behind those that are left; false: the peer has finished.
+Result<bool> Stream::fill(Instant deadline) {
+  in_.consume(std::exchange(taken_, 0));
+  for (;;) {
+    const ssize_t got = recv(fd_, in_.reserve(receive_bytes), receive_bytes, 0);
+    if (got > 0) in_.commit(static_cast<std::size_t>(got));
+    if (got >= 0) return got > 0;
+    if (is_would_block(errno)) {
+      KEEL_TRY_VOID(wait_for(fd_, POLLIN, deadline));
+    } else if (errno != EINTR) {
+      return fail_errno("receive", errno).error();
+    }
+  }
+}
+
+Result<Chunk> Stream::receive(Duration timeout) {
+  const Instant deadline = deadline_after(timeout);
+  if (left().empty()) KEEL_TRY_VOID(fill(deadline));
+  const Chunk chunk = left();
+  taken_ += chunk.size();
+  return chunk;
+}
+
+Result<std::size_t> Stream::read(std::span<char> into, Duration timeout) {
+  const Instant deadline = deadline_after(timeout);
+  if (left().empty()) KEEL_TRY_VOID(fill(deadline));
+  const std::size_t size = std::min(left().size(), into.size());
+  if (size != 0) std::memcpy(into.data(), left().data(), size);
+  taken_ += size;
+  return size;
+}
+
+Result<> Stream::read_exact(std::span<char> into, Duration timeout) {
+  const Instant deadline = deadline_after(timeout);
+  while (left().size() < into.size()) {
+    KEEL_TRY(bool more, fill(deadline));
+    if (more) continue;
+    return fail_text(Code::Unavailable, "the peer finished after " + std::to_string(left().size()) + " of " +
+                                            std::to_string(into.size()) + " bytes");
+  }
+  if (!into.empty()) std::memcpy(into.data(), left().data(), into.size());
+  taken_ += into.size();
+  return {};
+}
+
+Result<Chunk> Stream::read_until(std::string_view delimiter, std::size_t max, Duration timeout) {
+  KEEL_CHECK(!delimiter.empty(), "a delimiter is not empty");
+  const Instant deadline = deadline_after(timeout);
+  std::size_t searched = 0;
+  for (;;) {
+    const Chunk all = left();
+    const std::size_t from = searched - std::min(searched, delimiter.size() - 1);
+    const std::size_t at = all.substr(0, max).find(delimiter, from);
+    if (at != Chunk::npos) {
+      taken_ += at + delimiter.size();
+      return all.substr(0, at + delimiter.size());
+    }
+    if (all.size() >= max) return fail(Code::OutOfRange, "read_until: no delimiter within the limit");
+    searched = all.size();
+    KEEL_TRY(bool more, fill(deadline));
+    if (more) continue;
+    if (left().empty()) return Chunk();
+    return fail_text(Code::Unavailable,
+                     "the peer finished after " + std::to_string(left().size()) + " bytes without the delimiter");
+  }
+}
+
+Result<> Stream::write(std::string_view bytes, Duration timeout) { return write(std::span(&bytes, 1), timeout); }
+
+Result<> Stream::write(std::span<const std::string_view> parts, Duration timeout) {
+  KEEL_CHECK(parts.size() <= parts_max, "a write has at most 64 parts");
+  const Instant deadline = deadline_after(timeout);
+  iovec vectors[parts_max];
+  msghdr message{};
+  message.msg_iov = vectors;
+  for (const std::string_view part : parts) {
+    if (!part.empty()) vectors[message.msg_iovlen++] = {const_cast<char*>(part.data()), part.size()};
+  }
+  while (message.msg_iovlen != 0) {
+    const ssize_t sent = sendmsg(fd_, &message, MSG_NOSIGNAL);
+    if (sent < 0) {
+      if (is_would_block(errno)) {
+        KEEL_TRY_VOID(wait_for(fd_, POLLOUT, deadline));
+      } else if (errno != EINTR) {
+        return fail_errno("send", errno);
+      }
+      continue;
+    }
+    auto bytes = static_cast<std::size_t>(sent);
+    while (message.msg_iovlen != 0 && bytes >= message.msg_iov->iov_len) {
+      bytes -= message.msg_iov->iov_len;
+      ++message.msg_iov;
+      --message.msg_iovlen;
+    }
+    if (message.msg_iovlen == 0) break;
+    message.msg_iov->iov_base = static_cast<char*>(message.msg_iov->iov_base) + bytes;
+    message.msg_iov->iov_len -= bytes;
+  }
+  return {};
+}
+
+}  // namespace keel::blocking

@@ -1,0 +1,83 @@
+// keel/net/blocking/stream.h — a byte stream for programs without a loop: the names of net/stream.h, and calls that
+// wait.
+//
+//   KEEL_TRY(auto stream, blocking::Stream::connect(*Address::parse("127.0.0.1:7000"), 2_s));
+//   KEEL_TRY_VOID(stream.write("hello\n", 1_s));
+//   KEEL_TRY(Chunk line, stream.read_until("\n", 1024, 1_s));
+//
+// Every call takes the longest time that it may wait; without one it waits for ever. Signals do not end a wait.
+//
+// Errors:    DeadlineExceeded when the time is over; Unavailable with the errno when the connection breaks. A read that
+//            fails loses nothing: what had come is there for the next one. After a write that was not finished it is
+//            unknown how much has been sent, so the stream is of no more use.
+// Ownership: owns its descriptor and a buffer; movable. Destroying it closes: what was written is still sent.
+// Threads:   one at a time; shutdown() on any while the stream is open. Not on a worker of a loop, which is a bug.
+// Cost:      a system call for each recv and send; a further one, poll, when it has to wait.
+
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "keel/base/buffer.h"
+#include "keel/base/result.h"
+#include "keel/base/time.h"
+#include "keel/io/address.h"
+
+namespace keel::blocking {
+
+// Received bytes; valid until the next read of their stream, or its end.
+using Chunk = std::string_view;
+
+class Stream {
+ public:
+  static constexpr std::size_t parts_max = 64;
+
+  // Unavailable when the connection is refused or the peer cannot be reached, NotFound when nothing is at the path of a
+  // Unix socket.
+  static Result<Stream> connect(const Address& address, Duration timeout = Duration::forever());
+  // To the first address of `host` that answers, one after the other. Looking it up (getaddrinfo) has a time limit of
+  // its own, which the system sets.
+  static Result<Stream> connect(std::string_view host, std::uint16_t port, Duration timeout = Duration::forever());
+  // Takes over a connected socket.
+  explicit Stream(int fd) noexcept;
+  Stream(Stream&& other) noexcept
+      : fd_(std::exchange(other.fd_, -1)), in_(std::move(other.in_)), taken_(std::exchange(other.taken_, 0)) {}
+  Stream& operator=(Stream&& other) noexcept;
+  ~Stream() { close(); }
+
+  // The next bytes, as many as there are (at most 64 KiB, or what read_until() gathered). Empty: the peer has finished
+  // writing.
+  Result<Chunk> receive(Duration timeout = Duration::forever());
+  // Copies at most `into.size()` bytes; returns how many, 0 at the end.
+  Result<std::size_t> read(std::span<char> into, Duration timeout = Duration::forever());
+  // Fills `into`. Unavailable when the peer finishes before: the message says after how many of how many bytes.
+  Result<> read_exact(std::span<char> into, Duration timeout = Duration::forever());
+  // What comes up to and with the first `delimiter`. Empty: the peer has finished and nothing was left. OutOfRange when
+  // the first `max` bytes do not hold it whole; Unavailable when the peer finishes without it.
+  Result<Chunk> read_until(std::string_view delimiter, std::size_t max, Duration timeout = Duration::forever());
+  // Sends all of it, or fails.
+  Result<> write(std::string_view bytes, Duration timeout = Duration::forever());
+  // The same for several pieces in order, at most `parts_max`.
+  Result<> write(std::span<const std::string_view> parts, Duration timeout = Duration::forever());
+  // Tells the peer that nothing more will come; reading goes on.
+  void shutdown_write() noexcept;
+  // Ends both directions, and who waits on this stream goes on: a write with Unavailable, a read with what has come and
+  // then the end.
+  void shutdown() noexcept;
+  void close() noexcept;
+
+  Address local_address() const noexcept;
+  Address peer_address() const noexcept;
+
+ private:
+  Chunk left() const noexcept { return in_.view().substr(taken_); }
+  Result<bool> fill(Instant deadline);
+
+  int fd_;
+  Buffer in_;  // What has come; the first `taken_` bytes have been read.
+  std::size_t taken_ = 0;
+};
+
+}  // namespace keel::blocking

@@ -1,0 +1,244 @@
+// Blocking streams over TCP and Unix sockets.
+
+#include "keel/net/blocking/stream.h"
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "keel/base/host.h"
+#include "keel/net/blocking/listener.h"
+
+namespace keel::blocking {
+namespace {
+
+class BlockingStreams : public testing::TestWithParam<bool> {
+ protected:
+  bool is_unix() const { return GetParam(); }
+  Address free_address() {
+    if (!is_unix()) return Address::parse("127.0.0.1:0").value();
+    path_ = testing::TempDir() + "keel_blocking_" + std::to_string(getpid()) + ".sock";
+    return Address::parse("unix:" + path_).value();
+  }
+  struct Pair {
+    Stream client;
+    Stream server;
+  };
+  Pair pair() {
+    Listener listener = Listener::bind(free_address()).value();
+    Stream client = Stream::connect(listener.address(), 10_s).value();
+    return {std::move(client), listener.accept(10_s).value()};
+  }
+  void TearDown() override {
+    if (!path_.empty()) std::remove(path_.c_str());
+  }
+  std::string path_;
+};
+INSTANTIATE_TEST_SUITE_P(, BlockingStreams, testing::Bool(),
+                         [](const auto& kind) { return kind.param ? "unix" : "tcp"; });
+
+std::string pattern(std::size_t size) {
+  std::string text(size, '\0');
+  std::uint32_t state = 12345;
+  for (char& c : text) c = static_cast<char>((state = state * 1664525 + 1013904223) >> 24);
+  return text;
+}
+std::string rest(Stream& stream) {
+  std::string text;
+  for (;;) {
+    const Result<Chunk> chunk = stream.receive(10_s);
+    if (!chunk || chunk->empty()) return text;
+    text += *chunk;
+  }
+}
+
+TEST_P(BlockingStreams, carry_bytes_both_ways_and_tell_the_end) {
+  auto [client, server] = pair();
+  const std::string sent = pattern(3'000'000);
+  std::thread peer([&] {
+    EXPECT_TRUE(client.write(sent, 20_s));
+    client.shutdown_write();
+    EXPECT_EQ(rest(client), "thanks");
+  });
+  EXPECT_TRUE(rest(server) == sent);
+  EXPECT_TRUE(server.receive()->empty());
+  EXPECT_TRUE(server.write("thanks"));
+  server.close();
+  peer.join();
+}
+
+TEST_P(BlockingStreams, read_in_every_way_one_after_the_other) {
+  auto [client, server] = pair();
+  std::thread peer([&] {
+    for (const char c : std::string("line\r\n12345678ab")) {
+      EXPECT_TRUE(client.write({&c, 1}));
+      Host::system().sleep(200_us);
+    }
+    client.close();
+  });
+  EXPECT_EQ(*server.read_until("\r\n", 100, 10_s), "line\r\n");
+  char eight[8];
+  ASSERT_TRUE(server.read_exact(eight, 10_s));
+  EXPECT_EQ(std::string(eight, 8), "12345678");
+  ASSERT_EQ(*server.read({eight, 1}, 10_s), 1u);
+  EXPECT_EQ(eight[0], 'a');
+  EXPECT_EQ(rest(server), "b");
+  peer.join();
+}
+
+TEST_P(BlockingStreams, a_read_that_ends_early_or_exceeds_its_limit_loses_nothing) {
+  auto [client, server] = pair();
+  ASSERT_TRUE(client.write("0123456789\nabc"));
+  client.shutdown_write();
+  EXPECT_EQ(server.read_until("\n", 10).error().code(), Code::OutOfRange);
+  EXPECT_EQ(*server.read_until("\n", 11), "0123456789\n");
+  EXPECT_EQ(server.read_until("\n", 11).error().describe(), "the peer finished after 3 bytes without the delimiter");
+  char ten[10];
+  const Result<> exact = server.read_exact(ten);
+  EXPECT_EQ(exact.error().code(), Code::Unavailable);
+  EXPECT_EQ(exact.error().describe(), "the peer finished after 3 of 10 bytes");
+  EXPECT_EQ(rest(server), "abc");
+  EXPECT_EQ(*server.read_until("\n", 11), "");
+}
+
+TEST_P(BlockingStreams, a_read_past_its_time_limit_loses_nothing) {
+  auto [client, server] = pair();
+  ASSERT_TRUE(client.write("half"));
+  char eight[8];
+  const Instant began = Host::system().now();
+  EXPECT_EQ(server.read_exact(eight, 30_ms).error().code(), Code::DeadlineExceeded);
+  EXPECT_GE((Host::system().now() - began).count_ms(), 30);
+  EXPECT_EQ(server.read_until("\n", 100, 1_ms).error().code(), Code::DeadlineExceeded);
+  EXPECT_EQ(*server.receive(0_s), "half");  // It is there: nobody waits.
+  EXPECT_EQ(server.receive(0_s).error().code(), Code::DeadlineExceeded);
+  EXPECT_EQ(server.read(eight, 1_ms).error().code(), Code::DeadlineExceeded);
+}
+
+TEST_P(BlockingStreams, write_parts_in_order) {
+  auto [client, server] = pair();
+  std::vector<std::string> texts;
+  std::vector<std::string_view> parts;
+  std::string whole;
+  for (std::size_t i = 0; i < Stream::parts_max; ++i) texts.push_back(pattern(i * 331 % 20'000));
+  for (const std::string& text : texts) {
+    parts.push_back(text);
+    whole += text;
+  }
+  std::thread peer([&] {
+    EXPECT_TRUE(client.write(parts, 20_s));
+    client.shutdown_write();
+  });
+  EXPECT_TRUE(rest(server) == whole);
+  peer.join();
+  EXPECT_TRUE(server.write(std::span<const std::string_view>()));
+}
+
+TEST_P(BlockingStreams, a_write_to_a_peer_that_does_not_read_meets_its_time_limit) {
+  auto [client, server] = pair();
+  const std::string much(30'000'000, 'm');
+  EXPECT_EQ(server.write(much, 30_ms).error().code(), Code::DeadlineExceeded);
+}
+
+TEST_P(BlockingStreams, a_broken_connection_is_unavailable) {
+  auto [client, server] = pair();
+  ASSERT_TRUE(server.write("unread"));
+  client.close();
+  Result<> written;
+  for (int i = 0; i < 1000 && written; ++i) {
+    written = server.write("x");
+    Host::system().sleep(100_us);
+  }
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().code(), Code::Unavailable);
+  EXPECT_NE(written.error().errno_value(), 0);
+}
+
+TEST_P(BlockingStreams, go_on_waiting_when_a_signal_comes) {
+  struct sigaction action{};
+  struct sigaction before{};
+  action.sa_handler = [](int) {};  // Without SA_RESTART: system calls end with EINTR.
+  ASSERT_EQ(sigaction(SIGUSR1, &action, &before), 0);
+  auto [client, server] = pair();
+  std::atomic<bool> reading = false;
+  std::atomic<bool> done = false;
+  std::string got;
+  std::thread reader([&] {
+    reading = true;
+    const Result<Chunk> chunk = server.receive(20_s);
+    if (chunk) got = *chunk;
+    done = true;
+  });
+  while (!reading) std::this_thread::yield();
+  for (int i = 0; i < 50; ++i) {
+    pthread_kill(reader.native_handle(), SIGUSR1);
+    Host::system().sleep(200_us);
+  }
+  EXPECT_FALSE(done);
+  EXPECT_TRUE(client.write("word"));
+  reader.join();
+  EXPECT_EQ(got, "word");
+  sigaction(SIGUSR1, &before, nullptr);
+}
+
+TEST_P(BlockingStreams, shutdown_ends_a_read_of_another_thread) {
+  auto [client, server] = pair();
+  std::atomic<bool> reading = false;
+  std::thread reader([&] {
+    reading = true;
+    EXPECT_EQ(*server.receive(), "");
+  });
+  while (!reading) std::this_thread::yield();
+  server.shutdown();
+  reader.join();
+  EXPECT_EQ(server.write("x").error().errno_value(), EPIPE);
+}
+
+TEST_P(BlockingStreams, move) {
+  auto [client, server] = pair();
+  ASSERT_TRUE(client.write("one\ntwo\n"));
+  client.shutdown_write();
+  EXPECT_EQ(*server.read_until("\n", 10), "one\n");
+  Stream moved = std::move(server);
+  EXPECT_EQ(*moved.read_until("\n", 10), "two\n");
+}
+
+TEST_P(BlockingStreams, a_refused_connect_names_the_address) {
+  const Address nobody = [&] { return Listener::bind(free_address()).value().address(); }();
+  const Result<Stream> stream = Stream::connect(nobody, 5_s);
+  ASSERT_FALSE(stream);
+  EXPECT_EQ(stream.error().code(), Code::Unavailable);
+  EXPECT_NE(stream.error().describe().find(nobody.to_string()), std::string::npos) << stream.error().describe();
+}
+
+TEST_P(BlockingStreams, connect_meets_its_time_limit) {
+  Listener full = Listener::bind(free_address(), {.backlog = 1}).value();
+  std::vector<Stream> held;
+  for (int i = 0; i < 20; ++i) {
+    Result<Stream> stream = Stream::connect(full.address(), 50_ms);
+    if (!stream) {
+      EXPECT_EQ(stream.error().code(), Code::DeadlineExceeded) << stream.error().describe();
+      return;
+    }
+    held.push_back(*std::move(stream));
+  }
+  ADD_FAILURE() << "a queue that is never full";
+}
+
+TEST(BlockingConnect, finds_localhost_by_its_name) {
+  Listener listener = Listener::bind(*Address::parse("127.0.0.1:0")).value();
+  const Result<Stream> stream = Stream::connect("localhost", listener.address().port(), 10_s);
+  ASSERT_TRUE(stream) << stream.error().describe();
+  EXPECT_EQ(stream->peer_address(), listener.address());
+  EXPECT_TRUE(Stream::connect("127.0.0.1", listener.address().port(), 10_s));
+}
+
+}  // namespace
+}  // namespace keel::blocking

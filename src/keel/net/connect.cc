@@ -1,0 +1,118 @@
+// How streams come to be: to an address, to the first of several that answers, to a host by its name.
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "keel/base/check.h"
+#include "keel/io/loop.h"
+#include "keel/net/resolver.h"
+#include "keel/net/stream.h"
+#include "keel/task/event.h"
+#include "keel/task/scope.h"
+#include "keel/task/timing.h"
+
+namespace keel {
+namespace {
+
+class Connecting : public Leaf, public io::Connect {
+ public:
+  using Value = void;
+  Connecting(io::Engine& engine, int descriptor, const Address& to) noexcept
+      : Leaf(&cancel),
+        io::Connect([](io::Op& op) noexcept { static_cast<Connecting&>(static_cast<io::Connect&>(op)).wake(); }),
+        engine_(engine) {
+    fd = descriptor;
+    address = to;
+  }
+  bool start() noexcept { return engine_.submit(*this); }
+  Result<> take() noexcept {
+    if (result < 0) return fail_errno("connect", -result);
+    return {};
+  }
+
+ private:
+  static void cancel(Leaf& leaf) noexcept {
+    auto& self = static_cast<Connecting&>(leaf);
+    self.engine_.cancel(self);
+  }
+  io::Engine& engine_;
+};
+
+// RFC 8305 §5: how long an attempt has before the next address is tried beside it.
+constexpr Duration stagger = 250_ms;
+
+// RFC 8305 §4: the families take turns, so that one that does not work costs one attempt.
+std::vector<Address> in_turns(std::vector<Address> addresses) {
+  std::vector<Address> turns;
+  std::vector<Address> others;
+  for (Address& address : addresses) (address.family() == addresses[0].family() ? turns : others).push_back(address);
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    turns.insert(turns.begin() + static_cast<std::ptrdiff_t>(std::min(2 * i + 1, turns.size())), others[i]);
+  }
+  return turns;
+}
+
+struct Race {
+  Event changed;
+  std::optional<Stream> winner;
+  std::size_t failed = 0;
+  Code code = Code::Unavailable;  // Of the first that failed.
+  std::string failures;
+};
+
+Task<> attempt_one(Race& race, Address address, io::ConnectOptions options) {
+  Result<Stream> stream = co_await attempt(Stream::connect(address, options));
+  if (!stream) {
+    if (race.failed++ == 0) race.code = stream.error().code();
+    race.failures += (race.failures.empty() ? "" : "; ") + stream.error().describe();
+  } else if (!race.winner) {
+    race.winner.emplace(*std::move(stream));
+  }
+  race.changed.set();
+}
+
+}  // namespace
+
+Task<Stream> Stream::connect(Address address, io::ConnectOptions options) {
+  io::Loop* loop = io::Loop::current();
+  KEEL_CHECK(loop != nullptr, "streams and listeners are used on a worker");
+  io::Engine& engine = loop->engine();
+  const int fd = co_await engine.open_stream(address.family(), options);
+  Result<> connected = co_await attempt(Connecting(engine, fd, address));
+  if (!connected) {
+    engine.close(fd);
+    co_return std::move(connected).error().because("connecting to " + address.to_string());
+  }
+  co_return Stream(fd);
+}
+
+Task<Stream> Stream::connect(std::vector<Address> addresses, io::ConnectOptions options) {
+  if (addresses.empty()) co_return Error(Code::InvalidArgument, "connecting: there is no address");
+  addresses = in_turns(std::move(addresses));
+  Race race;
+  Scope attempts;
+  for (std::size_t begun = 0; !race.winner && race.failed < addresses.size();) {
+    race.changed.reset();
+    if (begun < addresses.size()) {
+      attempts.spawn(attempt_one(race, addresses[begun++], options), OnError::Ignore);
+      Result<> waited = co_await attempt(with_timeout(stagger, race.changed.wait()));
+      if (!waited && (co_await this_task()).stop.stop_requested()) co_await std::move(waited);
+    } else {
+      co_await race.changed.wait();
+    }
+  }
+  attempts.stop();
+  Result<> joined = co_await attempt(attempts.join());
+  if (race.winner) co_return std::move(*race.winner);
+  co_return Error::text(race.code, race.failures);
+}
+
+Task<Stream> Stream::connect(Resolver& resolver, std::string host, std::uint16_t port, io::ConnectOptions options) {
+  std::vector<Address> addresses = co_await resolver.resolve(host, port);
+  Result<Stream> stream = co_await attempt(connect(std::move(addresses), options));
+  if (!stream) co_return std::move(stream).error().because("connecting to '" + host + '\'');
+  co_return *std::move(stream);
+}
+
+}  // namespace keel

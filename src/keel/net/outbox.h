@@ -1,0 +1,110 @@
+// keel/net/outbox.h — what is to be written to a stream, queued, so that whoever has it does not wait for the peer.
+//
+//   Task<> talk(Room& room, Stream stream) {
+//     Outbox outbox(stream);
+//     Scope writing;
+//     writing.spawn(outbox.run());
+//     …                                                // room.add(outbox), read from the stream, room.remove(outbox)
+//     outbox.close();
+//     co_await writing.join();                          // what was queued has been written
+//   }
+//   void Room::say(std::string_view line) {
+//     for (Member& member : members) {
+//       if (!member.outbox.push(line)) member.stream.shutdown();   // too slow: drop the line, or the member
+//     }
+//   }
+//
+// A producer that can wait pushes until is_above_high(), then awaits below_low().
+//
+// Errors:    push: ResourceExhausted when the queue would hold more than bytes_max, FailedPrecondition after close(),
+//            Unavailable when run() has ended; then nothing of it is queued. run: as Stream::write. below_low, drained:
+//            Unavailable when run() has ended before.
+// Ownership: bytes are copied, or moved in. Refers to the stream, on which nobody else writes while run() does.
+// Lifetime:  outlives run(), and everyone who waits; what is still queued at its end is not sent.
+// Threads:   the stream's worker.
+// Cancel:    run ends at once; then the stream is of no more use for writing. Waiting leaves nothing behind.
+// Cost:      what gathers while a write is under way leaves with the next one: a system call for at most 16 blocks of
+//            16 KiB. No heap in steady state; with an empty queue no buffers.
+
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "keel/base/buffer.h"
+#include "keel/net/stream.h"
+#include "keel/task/event.h"
+#include "keel/task/task.h"
+#include "keel/task/wait_list.h"
+
+namespace keel {
+
+struct OutboxOptions {
+  std::size_t high_bytes = 256 * 1024;  // Queued bytes above which a producer should pause.
+  std::size_t low_bytes = 64 * 1024;    // Where it may go on.
+  std::size_t bytes_max = 1024 * 1024;  // Above it push() refuses: what a peer that does not read may cost.
+};
+
+class Outbox {
+ public:
+  class Wait;
+
+  explicit Outbox(Stream& stream, const OutboxOptions& options = {}) noexcept : stream_(stream), options_(options) {}
+  Outbox(const Outbox&) = delete;
+  Outbox& operator=(const Outbox&) = delete;
+  ~Outbox();
+
+  // Behind what is queued; never waits.
+  Result<> push(std::string_view bytes);
+  Result<> push(Buffer&& bytes);
+
+  std::size_t queued_bytes() const noexcept { return bytes_; }  // Those being written included.
+  bool is_above_high() const noexcept { return bytes_ > options_.high_bytes; }
+  // Complete when at most low_bytes are queued, or nothing.
+  [[nodiscard]] Wait below_low() noexcept;
+  [[nodiscard]] Wait drained() noexcept;
+
+  // Writes what is queued until close() was called and all is written, or a write fails. Once.
+  Task<> run();
+  // Nothing more may be pushed.
+  void close() noexcept;
+
+ private:
+  class Flight;
+  class Running;
+  struct Block;
+  Result<> admits(std::size_t bytes) const noexcept;
+  Block& add_block();
+  void drop_first() noexcept;
+  void added(std::size_t bytes) noexcept;
+  void end() noexcept;
+
+  Stream& stream_;
+  const OutboxOptions options_;
+  Block* first_ = nullptr;
+  Block* last_ = nullptr;
+  Block* open_ = nullptr;  // The last one while it is not being written: takes what is pushed next.
+  std::size_t bytes_ = 0;
+  Event more_;  // There is something to write, or nothing will come.
+  WaitList waiting_low_;
+  WaitList waiting_drained_;
+  bool began_ = false;
+  bool closed_ = false;
+  bool ended_ = false;
+};
+
+class [[nodiscard]] Outbox::Wait : public Waiting {
+ public:
+  using Value = void;
+  Wait(const Outbox& outbox, WaitList& list, std::size_t level) noexcept
+      : outbox_(outbox), list_(list), level_(level) {}
+  bool start() noexcept { return outbox_.ended_ || outbox_.bytes_ <= level_ || wait_in(list_); }
+  Result<> take() noexcept;
+
+ private:
+  const Outbox& outbox_;
+  WaitList& list_;
+  std::size_t level_;
+};
+
+}  // namespace keel

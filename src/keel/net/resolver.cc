@@ -1,0 +1,230 @@
+#include "keel/net/resolver.h"
+
+#include <netdb.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+
+#include "keel/base/check.h"
+#include "keel/base/host.h"
+#include "keel/base/member.h"
+#include "keel/io/loop.h"
+#include "keel/net/internal/lookup.h"
+#include "keel/task/frame.h"
+
+namespace keel {
+namespace {
+
+constexpr std::size_t name_bytes_max = 253;  // RFC 1035 §2.3.4, as text.
+
+bool is_name(std::string_view host) noexcept {
+  if (host.empty() || host.size() > name_bytes_max) return false;
+  return std::none_of(host.begin(), host.end(), [](char c) { return c <= ' ' || c == 0x7f || c == '/'; });
+}
+
+}  // namespace
+
+Error internal::lookup_error(std::string_view host, int answer, int number) {
+  const std::string name(host);
+  switch (answer) {
+    case EAI_NONAME:
+    case EAI_NODATA:
+    case EAI_ADDRFAMILY:
+      return Error::text(Code::NotFound, "no such host '" + name + "'");
+    case EAI_MEMORY:
+      return Error(Code::ResourceExhausted, "looking up a host: out of memory");
+    case EAI_SYSTEM:
+      return Error::from_errno("getaddrinfo", number).because("looking up '" + name + "'");
+    default:
+      return Error::text(Code::Unavailable, "looking up '" + name + "': " + gai_strerror(answer));
+  }
+}
+
+Result<std::vector<Address>> Resolver::system_lookup(const std::string& host) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_ADDRCONFIG;  // No IPv6 addresses on a machine without IPv6.
+  addrinfo* found = nullptr;
+  if (const int answer = getaddrinfo(host.c_str(), nullptr, &hints, &found); answer != 0) {
+    return internal::lookup_error(host, answer, errno);
+  }
+  std::vector<Address> addresses;
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
+    addresses.push_back(Address::from_system(one->ai_addr, one->ai_addrlen));
+  }
+  freeaddrinfo(found);
+  return addresses;
+}
+
+// A name: what is known of it, and who waits to know.
+struct Resolver::Entry : Link {
+  bool is_fresh(Instant now) const noexcept { return now < fresh_until; }
+
+  std::string host;
+  std::vector<Address> addresses;  // Empty: `error` holds.
+  Error error{Code::NotFound, ""};
+  Instant fresh_until;
+  Instant stale_until;
+  Question* question = nullptr;
+  WaitList waiting;
+};
+
+// A lookup on its way to the pool and back. Belongs to nobody: it frees itself when it is back.
+struct Resolver::Question {
+  Question(State& s, Entry& e);
+  void look_up() noexcept {
+    try {
+      answer = (*lookup)(host);
+    } catch (...) {
+      answer = Error::from_exception();
+    }
+    if (answer && answer->empty()) answer = internal::lookup_error(host, EAI_NODATA, 0);
+    home.post(back);
+  }
+  void come_back() noexcept;
+
+  State* state;  // Null: the resolver has ended.
+  Entry* entry;
+  Executor& home;
+  std::shared_ptr<const Lookup> lookup;
+  std::string host;
+  Result<std::vector<Address>> answer = std::vector<Address>();
+  Member<Job, Question, &Question::look_up> out{*this};
+  Member<Job, Question, &Question::come_back> back{*this};
+};
+
+struct Resolver::State {
+  State(Executor& p, const ResolverOptions& o, Lookup l)
+      : pool(p), options(o), lookup(std::make_shared<const Lookup>(std::move(l))) {}
+
+  // The entry of `host`, now the one that was asked for last.
+  Entry& entry_of(std::string_view host) {
+    std::unique_ptr<Entry>& entry = entries[std::string(host)];
+    if (entry == nullptr) {
+      entry = std::make_unique<Entry>();
+      entry->host = host;
+      forget_one();
+    }
+    if (entry->linked()) entry->unlink();
+    by_use.push_back(*entry);
+    return *entry;
+  }
+  void forget_one() noexcept {
+    if (entries.size() <= options.names_max) return;
+    Entry* oldest = nullptr;
+    by_use.for_each([&](Entry& entry) {
+      if (oldest == nullptr && entry.question == nullptr) oldest = &entry;
+    });
+    if (oldest == nullptr) return;
+    oldest->unlink();
+    entries.erase(oldest->host);
+  }
+  void ask(Entry& entry) {
+    entry.question = new Question(*this, entry);
+    ++lookups;
+    pool.post(entry.question->out);
+  }
+  void answered(Entry& entry, Result<std::vector<Address>>&& answer) noexcept {
+    const Instant now = Host::current().now();
+    entry.question = nullptr;
+    --lookups;
+    if (answer) {
+      entry.addresses = *std::move(answer);
+      entry.fresh_until = now + options.lifetime;
+      entry.stale_until = now + options.stale_lifetime;
+    } else if (answer.error().code() == Code::NotFound) {
+      entry.addresses.clear();
+      entry.error = std::move(answer).error();
+      entry.fresh_until = now + options.negative_lifetime;
+    } else if (!entry.addresses.empty() && now < entry.stale_until) {
+      entry.fresh_until = now + options.negative_lifetime;
+    } else {
+      entry.addresses.clear();
+      entry.error = std::move(answer).error();
+      entry.fresh_until = now;
+    }
+    // Who goes on may ask again, or end the resolver: not before all have their answer.
+    Trampoline::Deferring deferring;
+    while (Waiting* waiting = entry.waiting.pop()) {
+      auto& resolve = static_cast<Resolve&>(*waiting);
+      give(entry, resolve);
+      WaitList::wake(resolve);
+    }
+  }
+  static void give(const Entry& entry, Resolve& resolve) {
+    if (entry.addresses.empty()) {
+      resolve.answer_ = entry.error.clone();
+    } else {
+      resolve.answer_ = entry.addresses;
+    }
+  }
+
+  Executor& pool;
+  const ResolverOptions options;
+  const std::shared_ptr<const Lookup> lookup;
+  std::unordered_map<std::string, std::unique_ptr<Entry>> entries;
+  List<Entry> by_use;
+  std::size_t lookups = 0;
+};
+
+Resolver::Question::Question(State& s, Entry& e)
+    : state(&s), entry(&e), home(*Executor::current()), lookup(s.lookup), host(e.host) {}
+
+void Resolver::Question::come_back() noexcept {
+  if (state != nullptr) state->answered(*entry, std::move(answer));
+  delete this;
+}
+
+Resolver::Resolver(Executor& pool, const ResolverOptions& options, Lookup lookup)
+    : state_(new State(pool, options, std::move(lookup))) {}
+
+Resolver::~Resolver() {
+  state_->by_use.for_each([](Entry& entry) {
+    if (entry.question != nullptr) entry.question->state = nullptr;
+    entry.unlink();
+  });
+  delete state_;
+}
+
+Resolver::Resolve Resolver::resolve(std::string_view host, std::uint16_t port) noexcept {
+  return Resolve(*state_, host, port);
+}
+
+bool Resolver::Resolve::start() noexcept {
+  KEEL_CHECK(io::Loop::current() != nullptr, "names are resolved on a worker");
+  if (Result<Address> literal = Address::ip(host_, 0)) {
+    answer_ = std::vector<Address>{*literal};
+    return true;
+  }
+  if (!is_name(host_)) {
+    answer_ = Error::text(Code::InvalidArgument, "'" + std::string(host_) + "' is not the name of a host");
+    return true;
+  }
+  Entry& entry = state_.entry_of(host_);
+  if (entry.question == nullptr) {
+    if (entry.is_fresh(Host::current().now())) {
+      State::give(entry, *this);
+      return true;
+    }
+    if (state_.lookups >= state_.options.lookups_max) {
+      answer_ = Error(Code::ResourceExhausted, "too many names are being looked up");
+      return true;
+    }
+    state_.ask(entry);
+  }
+  return wait_in(entry.waiting);
+}
+
+Result<std::vector<Address>> Resolver::Resolve::take() noexcept {
+  if (is_cancelled()) return taken().error();
+  if (answer_) {
+    for (Address& address : *answer_) address.set_port(port_);
+  }
+  return std::move(answer_);
+}
+
+}  // namespace keel

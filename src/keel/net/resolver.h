@@ -1,0 +1,86 @@
+// keel/net/resolver.h — host names to addresses, looked up off the loop and remembered.
+//
+//   ThreadPool lookups({.name = "resolver", .threads = 2});    // one for all workers
+//   Resolver resolver(lookups);                                // one per worker
+//   std::vector<Address> found = co_await resolver.resolve("example.org", 443);
+//   Stream stream = co_await Stream::connect(resolver, "example.org", 443);
+//
+// IPv4 and IPv6 literals are answered at once. Everything else goes to getaddrinfo(3) on the pool (/etc/hosts, DNS,
+// what nsswitch.conf says), and the answer keeps its order of preference (RFC 6724). Who asks for a name that is being
+// looked up waits for the same answer. getaddrinfo does not tell for how long an answer holds: `lifetime` says it.
+//
+// Errors:    NotFound "no such host 'x'"; Unavailable when no name server answers now (such an answer is not
+//            remembered, and while the last good one is not older than stale_lifetime, that one is given instead);
+//            InvalidArgument for what is not a name; ResourceExhausted when lookups_max are under way; Cancelled and
+//            DeadlineExceeded.
+// Ownership: the answer is the caller's.
+// Lifetime:  outlives who waits (checked). A lookup that is under way at its end goes on and is forgotten; so the pool
+//            ends, and the loop has run what it posted, before the loop does.
+// Threads:   the worker it was made on. The lookup function runs on the pool, several at a time.
+// Cancel:    who asked leaves; the lookup goes on and its answer is remembered.
+// Cost:      an answer from memory: a hash and a copy. A new one: a job on the pool.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "keel/base/function.h"
+#include "keel/base/time.h"
+#include "keel/exec/executor.h"
+#include "keel/io/address.h"
+#include "keel/task/wait_list.h"
+
+namespace keel {
+
+struct ResolverOptions {
+  Duration lifetime = 60_s;          // How long an answer holds.
+  Duration negative_lifetime = 5_s;  // The same for "no such host"; how often a name server that fails is tried again.
+  Duration stale_lifetime = 10_min;  // How old an answer may be that is given when no name server answers.
+  std::size_t names_max = 1024;      // Remembered; above it the one that was asked for longest ago is forgotten.
+  std::size_t lookups_max = 64;      // Under way; above it resolve() fails.
+};
+
+class Resolver {
+ public:
+  class Resolve;
+  // The addresses of a host, port 0, best first. May block.
+  using Lookup = Function<Result<std::vector<Address>>(const std::string& host)>;
+  static Result<std::vector<Address>> system_lookup(const std::string& host);
+
+  // `lookup`: a test's or a simulation's own answers.
+  explicit Resolver(Executor& pool, const ResolverOptions& options = {}, Lookup lookup = &system_lookup);
+  Resolver(const Resolver&) = delete;
+  Resolver& operator=(const Resolver&) = delete;
+  ~Resolver();
+
+  // The addresses of `host` (which lives until the await begins) with `port`; at least one.
+  [[nodiscard]] Resolve resolve(std::string_view host, std::uint16_t port) noexcept;
+
+ private:
+  struct Entry;
+  struct Question;
+  struct State;
+  State* state_;
+};
+
+class [[nodiscard]] Resolver::Resolve : public Waiting {
+ public:
+  using Value = std::vector<Address>;
+  Resolve(State& state, std::string_view host, std::uint16_t port) noexcept
+      : state_(state), host_(host), port_(port), answer_(std::vector<Address>()) {}
+  bool start() noexcept;
+  Result<std::vector<Address>> take() noexcept;
+
+ private:
+  friend struct State;
+  State& state_;
+  std::string_view host_;
+  std::uint16_t port_;
+  Result<std::vector<Address>> answer_;
+};
+
+}  // namespace keel
