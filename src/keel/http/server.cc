@@ -58,6 +58,12 @@ void Server::Metrics::expose(metrics::Registry& registry, const Server& server) 
   };
   functions.push_back(registry.gauge("http_connections", "Connections open now", {{"server", name}},
                                      [&server] { return static_cast<double>(server.stats().connections); }));
+  for (std::size_t worker = 0; worker < server.connections_by_worker().size(); ++worker) {
+    functions.push_back(registry.gauge("http_worker_connections", "Connections open now on one worker",
+                                       {{"server", name}, {"worker", std::to_string(worker)}}, [&server, worker] {
+                                         return static_cast<double>(server.connections_by_worker()[worker]);
+                                       }));
+  }
   total("http_accepted_total", "Connections accepted", &Stats::accepted);
   total("http_timeouts_total", "Connections on which a time limit was met", &Stats::timeouts);
   total("http_aborted_total", "Connections that ended with an answer unsent", &Stats::aborted);
@@ -246,6 +252,16 @@ Server::Stats Server::stats() const noexcept {
     sum.body_bytes_max += acceptor->tally.body_bytes_max.get();
   }
   return sum;
+}
+
+std::vector<std::uint64_t> Server::connections_by_worker() const {
+  std::vector<std::uint64_t> connections;
+  for (const auto& acceptor : acceptors_) {
+    const auto worker = static_cast<std::size_t>(acceptor->loop().index());
+    if (connections.size() <= worker) connections.resize(worker + 1);
+    connections[worker] += acceptor->tally.connections.get();
+  }
+  return connections;
 }
 
 }  // namespace keel::http

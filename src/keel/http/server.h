@@ -130,6 +130,8 @@ class Server {
   };
   // Summed over the workers; each figure is exact once its worker is idle.
   Stats stats() const noexcept;
+  // Connections open now on each worker: how evenly they are spread.
+  std::vector<std::uint64_t> connections_by_worker() const;
 
  private:
   friend class Acceptor;
