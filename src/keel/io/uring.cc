@@ -3,9 +3,9 @@
 // of files is left to a few threads.
 //
 // Workers wake each other by messages from ring to ring, which leave with the rest of a turn. By loop_bench on two
-// cores of an Intel Xeon VM, Linux 6.18, in 12 pairs: 1.0 system calls per job passed on alone instead of 2.0 by the eventfd,
-// 0.13 instead of 0.25 with 8 under way; CPU per job 0.89 (0.75 to 0.92) and 0.85 (0.77 to 0.92) of the eventfd's, time
-// the same.
+// cores of an Intel Xeon VM, Linux 6.18, in 12 pairs: 1.0 system calls per job passed on alone instead of 2.0 by the
+// eventfd, 0.13 instead of 0.25 with 8 under way; CPU per job 0.89 (0.75 to 0.92) and 0.85 (0.77 to 0.92) of the
+// eventfd's, time the same.
 //
 // Tried in bench/peers/raw_echo_uring.c and left out (server CPU per message over loopback, 64 connections, 12 pairs,
 // on the same machine): registered descriptors 0.97 (0.93 to 0.99) at 64 B, 1.00 at 1 and 16 KiB, for descriptors that

@@ -16,10 +16,10 @@ Settings settings(std::vector<const char*> args) {
 }
 
 TEST(Options, of_the_server_are_what_the_settings_say) {
-  const Settings from =
-      settings({"--network.http.max_body=5KiB", "--network.http.max_header_count=17", "--network.http.idle_timeout_sec=3",
-                "--network.http.max_connections=99", "--network.http.access_log=false", "--network.tcp_nodelay=false",
-                "--network.send_buffer_kb=64", "--network.http.max_requests_per_connection=12"});
+  const Settings from = settings({"--network.http.max_body=5KiB", "--network.http.max_header_count=17",
+                                  "--network.http.idle_timeout_sec=3", "--network.http.max_connections=99",
+                                  "--network.http.access_log=false", "--network.tcp_nodelay=false",
+                                  "--network.send_buffer_kb=64", "--network.http.max_requests_per_connection=12"});
   const http::ServerOptions options = server_options(from, Address::parse("127.0.0.1:8123").value());
   EXPECT_EQ(options.address.to_string(), "127.0.0.1:8123");
   EXPECT_EQ(options.limits.body_bytes_max, 5u * 1024);
