@@ -8,7 +8,8 @@
 // as many as the function says. Each is a lazy module "pool NAME" of the lifecycle, with metrics pool_…{pool="NAME"}.
 //
 // Threads:  add() and get() on any.
-// Lifetime: settings, lifecycle and registry outlive it; the pools live as long as it does.
+// Lifetime: settings, lifecycle and registry outlive it; the pools live as long as it does. The lifecycle is stopped
+//           before it ends.
 
 #pragma once
 

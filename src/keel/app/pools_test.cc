@@ -16,6 +16,7 @@ class NamedPools : public testing::Test {
     const char* const environment[] = {nullptr};
     settings_ = config::load<Settings>({.args = args, .environment = environment}).value();
   }
+  void TearDown() override { lifecycle_.stop(10_s); }
   ThreadPool& start(std::string_view name) {
     EXPECT_TRUE(lifecycle_.ensure(pools_.add(name)));
     return pools_.get(name);

@@ -180,9 +180,9 @@ TEST(StallWatch, does_not_count_time_in_which_the_process_was_stopped) {
     Stalls job;
     world.runtime().loop(0).post(job);
     while (world.runtime().loop(0).busy_since() == Instant()) ::usleep(100);
-    if (::write(ends[1], "x", 1) != 1) ::_exit(2);
-    // Stopped about here, for longer than the bound.
     const Instant began = Host::system().now();
+    if (::write(ends[1], "x", 1) != 1) ::_exit(2);
+    // Stopped about here, for longer than the bound, and than is waited below.
     while (Host::system().now() < began + 5_s) ::usleep(1000);
     // For the look that the watch was late for.
     ::usleep(300'000);
