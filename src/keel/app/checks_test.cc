@@ -24,10 +24,13 @@ class Checks : public testing::Test {
     EXPECT_TRUE(runtime_->start());
     health_.start_complete();
   }
-  // Ends what was added: in the test, before what it refers to.
+  // Ends what was added, and the loops that have read from a database: in the test, before what they refer to.
   struct Until {
-    std::vector<Health::Check>& checks;
-    ~Until() { checks.clear(); }
+    Checks& test;
+    ~Until() {
+      test.checks_.clear();
+      test.runtime_->stop();
+    }
   };
   bool is_ready() {
     Buffer out;
@@ -47,7 +50,7 @@ class Checks : public testing::Test {
 };
 
 TEST_F(Checks, workers_are_alive_while_their_loops_turn) {
-  const Until end{checks_};
+  const Until end{*this};
   checks_ = check_workers(health_, *runtime_, 50_ms);
   health_.start(5_ms);
   ASSERT_TRUE(health_.wait_checked(10_s));
@@ -78,7 +81,7 @@ TEST_F(Checks, a_full_disk_degrades_and_does_not_end_readiness) {
   db::sqlite::TraceVfs vfs;
   auto database =
       db::Database::open({.path = folder / "app.db", .migrations = folder / "migrations", .vfs = vfs.name()}).value();
-  const Until end{checks_};
+  const Until end{*this};
   checks_ = check_workers(health_, *runtime_, 10_s);
   for (auto& check : check_database(health_, *database, runtime_->loop(0), 5_s)) checks_.push_back(std::move(check));
   health_.start(5_ms);
@@ -107,7 +110,7 @@ TEST_F(Checks, little_disk_space_degrades) {
   EXPECT_TRUE(little.error().describe().starts_with("/ has ")) << little.error().describe();
   EXPECT_FALSE(disk_space("/nowhere", ByteSize{1}));
 
-  const Until end{checks_};
+  const Until end{*this};
   checks_.push_back(check_disk_space(health_, {"/", "/"}, ByteSize{std::uint64_t{1} << 60}, 5_s));
   health_.start(1_h);
   ASSERT_TRUE(health_.wait_checked(10_s));
@@ -124,7 +127,7 @@ TEST_F(Checks, lost_log_lines_degrade_until_none_are_lost) {
   options.sinks[0].path = "/dev/full";
   auto writer = LogWriter::make(std::move(options)).value();
   writer->flush();  // What was recorded before.
-  const Until end{checks_};
+  const Until end{*this};
   checks_.push_back(check_log(health_, *writer));
   log::Logger("checks").info("lost");
   writer->flush();
