@@ -43,6 +43,7 @@ void Loop::run() {
   while (!stopping_.load(std::memory_order_acquire)) turn(Instant::never());
   engine_->flush();
   stopping_.store(false, std::memory_order_relaxed);
+  stale_ = true;
   busy_since_ns_.store(0, std::memory_order_relaxed);
 }
 
@@ -78,7 +79,10 @@ int Loop::turn(Instant until) {
   const Instant wait = idle ? std::min(until, wheel_.next()) : Instant();
   busy_since_ns_.store(0, std::memory_order_relaxed);
   stale_ = !engine_->wait(wait);
-  if (stale_) return handled;
+  if (stale_) {
+    turning_ = false;
+    return handled;
+  }
   begin_work();
   handled += engine_->dispatch();
   run_deferred();
@@ -103,10 +107,14 @@ int Loop::run_all(Job* jobs) noexcept {
 
 int Loop::run_posted() noexcept {
   int count = 0;
-  if (stale_ && (!local_.empty() || remote_.load(std::memory_order_relaxed) != nullptr)) begin_work();
+  // Looked at once: what is posted while this looks must not run with the clock of the turn before.
+  Job* newest = nullptr;
   if (remote_.load(std::memory_order_relaxed) != nullptr) {
+    newest = remote_.exchange(nullptr, std::memory_order_acquire);
+  }
+  if (stale_ && (newest != nullptr || !local_.empty())) begin_work();
+  if (newest != nullptr) {
     // The stack holds the newest first: turn it round.
-    Job* newest = remote_.exchange(nullptr, std::memory_order_acquire);
     Job* oldest = nullptr;
     while (newest != nullptr) {
       Job* job = std::exchange(newest, newest->next);

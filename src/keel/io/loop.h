@@ -112,7 +112,7 @@ class Loop final : public Executor, public Host {
   Host& outside_;
   const int index_;
   Instant now_;
-  bool stale_ = false;  // The last turn found nothing: whoever wants the time reads the clock.
+  bool stale_ = true;  // The last turn found nothing, or there was none yet: whoever wants the time reads the clock.
   std::int64_t wall_offset_ns_ = 0;
   Instant wall_checked_;
   TimerWheel wheel_;

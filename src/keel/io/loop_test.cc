@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <string_view>
@@ -165,20 +166,23 @@ std::vector<std::unique_ptr<Loop>> loops_of_every_engine() {
   return loops;
 }
 
+// Looks at the clocks of the loop that runs it.
+struct Look : Job {
+  Look()
+      : Job([](Job& job) noexcept {
+          auto& self = static_cast<Look&>(job);
+          self.now = Loop::current()->now();
+          self.busy_since = Loop::current()->busy_since();
+        }) {}
+  Instant now;
+  Instant busy_since;
+};
+
 TEST(Loop, knows_the_time_after_turns_that_found_nothing) {
   for (auto& loop : loops_of_every_engine()) {
     SCOPED_TRACE(loop->engine().name());
     const Loop::Entered entered(*loop);
-    struct Look : Job {
-      Look()
-          : Job([](Job& job) noexcept {
-              auto& self = static_cast<Look&>(job);
-              self.now = Loop::current()->now();
-              self.busy_since = Loop::current()->busy_since();
-            }) {}
-      Instant now;
-      Instant busy_since;
-    } look;
+    Look look;
     const Instant end = Host::system().now() + 5_ms;
     while (Host::system().now() < end) loop->turn(Instant());
     EXPECT_EQ(loop->busy_since(), Instant());
@@ -189,6 +193,55 @@ TEST(Loop, knows_the_time_after_turns_that_found_nothing) {
     EXPECT_GE(look.now, end);
     EXPECT_EQ(look.busy_since, look.now);
     EXPECT_GE(loop->now(), end);
+  }
+}
+
+TEST(Loop, knows_the_time_in_its_first_turn) {
+  for (auto& loop : loops_of_every_engine()) {
+    SCOPED_TRACE(loop->engine().name());
+    Look look;
+    Look again;
+    usleep(1000);
+    const Instant start = Host::system().now();
+    loop->post(look);
+    {
+      const Loop::Entered entered(*loop);
+      loop->turn(Instant());
+    }
+    EXPECT_GE(look.now, start);
+    EXPECT_EQ(look.busy_since, look.now);
+
+    // And in the first one of another run.
+    loop->stop();
+    loop->run();
+    usleep(1000);
+    const Instant restart = Host::system().now();
+    loop->post(again);
+    {
+      const Loop::Entered entered(*loop);
+      loop->turn(Instant());
+    }
+    EXPECT_GE(again.now, restart);
+    EXPECT_EQ(again.busy_since, again.now);
+  }
+}
+
+// What arrives while a loop looks for jobs must not run with the clock of an earlier turn.
+TEST(Loop, knows_the_time_in_whatever_others_post) {
+  for (auto& loop : loops_of_every_engine()) {
+    SCOPED_TRACE(loop->engine().name());
+    const Loop::Entered entered(*loop);
+    std::vector<Look> looks(20'000);
+    std::thread other([&] {
+      for (Look& look : looks) {
+        loop->post(look);
+        const Instant pause = Host::system().now() + 500_ns;  // In which the loop finds nothing.
+        while (Host::system().now() < pause) continue;
+      }
+    });
+    while (looks.back().now == Instant()) loop->turn(Instant());
+    other.join();
+    EXPECT_EQ(std::ranges::count(looks, Instant(), &Look::busy_since), 0);
   }
 }
 
