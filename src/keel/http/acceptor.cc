@@ -12,7 +12,8 @@ namespace {
 
 // After EMFILE and its like: how long to leave the listener alone.
 constexpr Duration retry_pause = 50_ms;
-// When draining: how long those have who have begun to connect when newcomers are turned away. A round trip.
+// When draining: how long those have who have begun to connect when newcomers are turned away. A round trip; connecting
+// to a Unix socket takes none.
 constexpr Duration last_call = 100_ms;
 // And how many are taken at its end: where newcomers cannot be turned away they may be coming as fast as they are
 // taken.
@@ -110,7 +111,8 @@ void Acceptor::begin_drain(Duration grace, Listening listening) {
   } else {
     if (first_ && listener_ >= 0) engine_.turn_away(listener_);
     if (!full_) begin();
-    loop_.start_timer(last_call_, loop_.now() + std::min(last_call, grace));
+    const bool at_once = listener_ >= 0 && engine_.local_address(listener_).is_unix();
+    loop_.start_timer(last_call_, loop_.now() + (at_once ? Duration() : std::min(last_call, grace)));
   }
   connections_.for_each([](Connection& connection) { connection.begin_drain(); });
   check_drained();

@@ -1211,6 +1211,27 @@ bool drain_after(int steps, std::uint64_t seed) {
   return !has_gone;
 }
 
+// How long an idle server at `address` takes to drain.
+Duration idle_drain(std::string_view address) {
+  sim::Simulation simulation;
+  io::Loop& loop = simulation.add_loop();
+  Router router;
+  ServerOptions options;
+  options.address = Address::parse(address).value();
+  Server server(router, options);
+  io::Loop::Entered entered(loop);
+  EXPECT_TRUE(server.start(loop));
+  const Instant began = simulation.now();
+  server.begin_drain();
+  EXPECT_TRUE(simulation.run_until([&] { return server.is_drained(); }, 60_s));
+  return simulation.now() - began;
+}
+
+TEST(Drain, waits_for_who_may_be_connecting_only_where_that_takes_a_round_trip) {
+  EXPECT_GE(idle_drain("10.0.0.1:80").count_ms(), 100);
+  EXPECT_LT(idle_drain("unix:/run/service.sock").count_ms(), 10);
+}
+
 // A connection that is ending waits for its cancelled send; a drain that begins just then must not set its timer again.
 TEST(Drain, at_any_moment_leaves_no_timer_behind) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
