@@ -26,7 +26,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,60 +35,11 @@
 #include "keel/base/time.h"
 #include "keel/exec/executor.h"
 #include "keel/io/loop.h"
+#include "keel/io/sim_options.h"
 
 namespace keel::sim {
 
 class Disk;
-
-enum class FaultKind : std::uint8_t { Reset, Vanish, AcceptFailure, ShortDelivery, LongDelay, Stall, ClockJump };
-
-// One fault by name: its kind, whom it strikes (a connection, one direction of it, a listener, a loop), and at which of
-// his chances. Whether it strikes, and how, depends on the seed and on this name, on nothing else that happens: one may
-// be left out and the others stay what they were. As text: "reset:3:0".
-struct Fault {
-  FaultKind kind = FaultKind::Reset;
-  std::uint64_t whom = 0;
-  std::uint64_t nth = 0;
-  bool operator==(const Fault&) const = default;
-};
-std::string to_string(const std::vector<Fault>& faults);         // "reset:3:0,stall:1:44"
-Result<std::vector<Fault>> parse_faults(std::string_view text);  // InvalidArgument: what is not of that form.
-
-struct SimOptions {
-  std::uint64_t seed = 1;
-  Duration latency_min = 20_us;  // Of every packet, one way, and of every operation on a file.
-  Duration latency_max = 1_ms;
-  std::uint32_t buffer_bytes = 256 * 1024;  // Sent and not yet read, per direction; then the sender waits.
-  double instant_send = 0.5;                // Probability that a Send that fits completes inside submit().
-  std::uint32_t trace_bytes_max = 0;        // How much of the end of the trace is kept as text.
-
-  // Faults: probabilities, none by default.
-  double reset = 0;           // Per connection: both ends are reset at a random moment of its first second.
-  double vanish = 0;          // Per connection: from a random moment nothing is delivered any more, in silence.
-  double accept_failure = 0;  // Per accepted connection: Accept ends with EMFILE; the connection stays queued.
-  double short_delivery = 0;  // Per delivery: one byte.
-  double long_delay = 0;      // Per packet and operation on a file: up to 2 s more.
-  double stall = 0;           // Per turn: the loop is not scheduled for up to 300 ms.
-  double clock_jump = 0;      // Per jump of virtual time: the calendar moves by up to an hour, either way.
-  // When given: of the faults that would strike only these do (sim_shrink.h).
-  std::optional<std::vector<Fault>> only = {};
-
-  // A mix of faults that depends only on `seed`; about one in four is off.
-  static SimOptions faulty(std::uint64_t seed);
-  // "seed=7 latency=20..1000us buffer=262144 reset=0.0310 …": every field that changes a run.
-  std::string to_string() const;
-};
-
-// How often each fault has struck.
-struct FaultCounts {
-  std::uint64_t resets = 0;
-  std::uint64_t vanished = 0;
-  std::uint64_t accept_failures = 0;
-  std::uint64_t short_deliveries = 0;
-  std::uint64_t long_delays = 0;
-  std::uint64_t stalls = 0;
-  std::uint64_t clock_jumps = 0;
-};
 
 class Simulation final : public Host {
  public:

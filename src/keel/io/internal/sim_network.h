@@ -1,0 +1,144 @@
+// The network of a simulation: descriptors, listeners, and the connections between them.
+
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "keel/io/internal/sim_world.h"
+#include "keel/io/op.h"
+#include "keel/io/socket_options.h"
+
+namespace keel::sim {
+
+struct Socket;
+
+// What one side of a connection has received and may still receive.
+struct End {
+  Socket* socket = nullptr;  // Null before accept and after close.
+  std::string inbox;         // Arrived; `taken` bytes of it are read.
+  std::size_t taken = 0;
+  std::size_t flight = 0;  // On the way to this end.
+  Instant last_arrival;    // What is sent to this end arrives in order.
+  int error = 0;           // Reported once.
+  bool fin = false;        // The peer's end of stream has arrived.
+  bool reset = false;
+  bool write_closed = false;  // This end sends nothing more.
+  bool closed = false;        // The program has closed it.
+  std::uint64_t packets = 0;  // Sent to this end: the chances of faults.
+  std::uint64_t pieces = 0;
+
+  std::size_t unread() const noexcept { return inbox.size() - taken; }
+  bool has_news() const noexcept { return unread() != 0 || fin || reset || error != 0; }
+};
+
+struct Connection {
+  std::uint64_t id = 0;
+  bool vanished = false;
+  Address address[2];
+  End end[2];
+};
+using ConnectionPtr = std::shared_ptr<Connection>;
+
+// What the network knows of an engine.
+class Completer {
+ public:
+  virtual void make_ready(io::Op& op) noexcept = 0;
+
+ protected:
+  ~Completer() = default;
+};
+
+struct Socket {
+  int fd = -1;
+  std::uint32_t attempt = 0;  // Counts sends and connects: an event of an earlier one is stale.
+  io::Op* in = nullptr;       // The pending Receive or Accept, and who completes it.
+  io::Op* out = nullptr;      // The pending Send or Connect.
+  Completer* in_by = nullptr;
+  Completer* out_by = nullptr;
+  bool closed = false;
+  bool step_planned = false;  // A Send's next attempt is on the way.
+  // A stream:
+  ConnectionPtr connection;
+  int side = 0;
+  int family = AF_UNSPEC;
+  io::SocketOptions options;
+  Address address;  // Of a listener; of a stream that was told where to connect from.
+  // A listener:
+  bool listening = false;
+  bool reuse_port = false;
+  std::size_t backlog = 0;
+  std::uint64_t accepts = 0;  // The chances of faults.
+  std::deque<ConnectionPtr> queue;
+  // A file:
+  bool is_file = false;
+  bool writable = false;
+  int file = -1;       // On the disk; -1: a folder.
+  std::string folder;  // A path in it.
+};
+using SocketPtr = std::shared_ptr<Socket>;
+
+class Network {
+ public:
+  explicit Network(World& world);
+
+  // --- Descriptors.
+
+  SocketPtr new_socket(int family);
+  Socket& socket(int fd);
+  SocketPtr shared(int fd) { return socket(fd), sockets_[static_cast<std::size_t>(fd)]; }
+  // Frees its descriptor. Who still has the socket sees that it is closed.
+  void forget(const SocketPtr& socket);
+  std::uint16_t free_port();
+
+  // Takes `op` off its socket; done() follows from the next dispatch of its engine.
+  void complete(Socket& at, io::Op& op, int result);
+
+  // --- Listening and connecting.
+
+  // False: the address is in use.
+  bool listen(const SocketPtr& socket);
+  void stop_listening(const SocketPtr& socket) { std::erase(listeners_, socket); }
+  void connect(Socket& at, io::Connect& op);
+
+  // --- Bytes.
+
+  // Lets all bytes of `op` leave at once when the seed and the room allow it. True: it is complete.
+  bool send_at_once(Socket& at, io::Send& op, std::size_t worker);
+  // The next attempt of the pending Send.
+  void plan_send(Socket& at);
+  // The size of a piece of `size` bytes that a fault may have cut.
+  std::size_t delivered(std::size_t size, Connection& to, int side);
+  // The reader at `side` has made room.
+  void opened_window(const ConnectionPtr& connection, int side);
+  void notify_reader(End& end);
+  void send_fin(const ConnectionPtr& connection, int from);
+  void send_reset(const ConnectionPtr& connection, int side);
+  // What the peers of a socket see when it is closed.
+  void hang_up(const SocketPtr& socket);
+
+ private:
+  Duration latency(Connection& to, int side);
+  Instant arrival(Connection& connection, int side);
+  void syn(const SocketPtr& client, std::uint32_t attempt, const Address& to);
+  void plan_faults(const ConnectionPtr& connection);
+  void connected(const SocketPtr& client, std::uint32_t attempt, const ConnectionPtr& connection);
+  void send_bytes(const ConnectionPtr& connection, int from, std::string_view bytes);
+  void deliver(const ConnectionPtr& connection, int side, const std::string& piece);
+  void on_reset(const ConnectionPtr& connection, int side);
+  std::size_t space(const Connection& connection, int from) const noexcept;
+  bool push(Socket& at, io::Send& op, std::size_t bytes);
+  void send_step(Socket& at);
+
+  World& world_;
+  std::vector<SocketPtr> sockets_;  // By descriptor.
+  std::vector<SocketPtr> listeners_;
+  std::uint64_t connections_ = 0;
+  std::uint16_t next_port_;
+};
+
+}  // namespace keel::sim

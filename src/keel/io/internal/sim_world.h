@@ -1,0 +1,58 @@
+// What happens in a simulation, and when: virtual time, events in the order of the seed, faults and the trace.
+
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "keel/base/function.h"
+#include "keel/base/time.h"
+#include "keel/io/internal/seeded.h"
+#include "keel/io/sim_options.h"
+
+namespace keel::sim {
+
+struct World {
+  explicit World(const SimOptions& o);
+
+  template <class... A>
+  void trace(fmt::format_string<A...> format, A&&... arguments) {
+    fmt::memory_buffer line;
+    fmt::format_to(std::back_inserter(line), "{} ", now.ns());
+    fmt::format_to(std::back_inserter(line), format, std::forward<A>(arguments)...);
+    line.push_back('\n');
+    keep({line.data(), line.size()});
+  }
+
+  void at(Instant when, Function<void()> what) { events.emplace(std::pair(when, sequence++), std::move(what)); }
+  void run_due();
+  Instant next_event() const { return events.empty() ? Instant::never() : events.begin()->first.first; }
+
+  // Whether this fault strikes; then the randomness of how.
+  std::optional<Random> strikes(double probability, FaultKind kind, std::uint64_t whom, std::uint64_t nth);
+  Duration latency(std::uint64_t whom, std::uint64_t nth);
+  // Of packets of no connection, and of operations on files.
+  Duration latency() { return latency(0, handshakes++); }
+
+  const SimOptions options;
+  Random random;
+  Instant now;
+  FaultCounts faults;
+  std::vector<Fault> struck;
+  std::uint64_t hash = 0;
+  std::string text;            // The end of the trace.
+  std::uint64_t sequence = 0;  // Of events.
+  std::uint64_t handshakes = 0;
+  std::map<std::pair<Instant, std::uint64_t>, Function<void()>> events;
+
+ private:
+  void keep(std::string_view line);
+};
+
+}  // namespace keel::sim
