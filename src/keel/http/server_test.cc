@@ -16,7 +16,7 @@
 
 #include "keel/base/member.h"
 #include "keel/http/internal/server_testing.h"
-#include "keel/io/sim.h"
+#include "keel/io/testing.h"
 #include "keel/net/stream.h"
 
 namespace keel::http {
@@ -26,8 +26,6 @@ using namespace internal;
 using namespace std::string_literals;
 
 // --- The two sides on one loop.
-
-enum class Which { Uring, Epoll, Sim };
 
 class Peer {
  public:
@@ -113,21 +111,10 @@ class Peer {
   int error_ = 0;
 };
 
-class Servers : public testing::TestWithParam<Which> {
+class Servers : public io::testing::LoopTest {
  protected:
   void SetUp() override {
-    if (GetParam() == Which::Sim) {
-      sim::SimOptions options;
-      options.seed = static_cast<std::uint64_t>(testing::UnitTest::GetInstance()->random_seed()) + 1;
-      simulation_ = std::make_unique<sim::Simulation>(options);
-      loop_ = &simulation_->add_loop();
-    } else {
-      auto engine = io::make_engine(GetParam() == Which::Uring ? io::EngineKind::Uring : io::EngineKind::Epoll);
-      if (!engine) GTEST_SKIP() << engine.error().describe();
-      owned_ = std::make_unique<io::Loop>(*std::move(engine), Host::system());
-      loop_ = owned_.get();
-    }
-    entered_ = std::make_unique<io::Loop::Entered>(*loop_);
+    LoopTest::SetUp();
     handlers_running = 0;
     handlers_begun = 0;
     add_routes(router_);
@@ -144,8 +131,7 @@ class Servers : public testing::TestWithParam<Which> {
       EXPECT_EQ(server_->stats().connections, 0u);
       server_.reset();
     }
-    if (HasFailure() && simulation_ != nullptr) std::printf("%s\n", simulation_->replay().c_str());
-    entered_.reset();
+    LoopTest::TearDown();
   }
 
   void start(const Limits& limits = {}) {
@@ -172,30 +158,6 @@ class Servers : public testing::TestWithParam<Which> {
     peers_.clear();
   }
 
-  Instant now() { return simulation_ != nullptr ? simulation_->now() : Host::system().now(); }
-  template <class F>
-  bool until(F done, Duration limit = 10_s) {
-    if (simulation_ != nullptr) return simulation_->run_until(done, limit * 100);
-    const Instant end = Host::system().now() + limit;
-    while (!done()) {
-      if (Host::system().now() >= end) return false;
-      loop_->turn(Host::system().now() + 2_ms);
-    }
-    return true;
-  }
-  void pass(Duration time) {
-    if (simulation_ != nullptr) {
-      simulation_->run_until([] { return false; }, time);
-      return;
-    }
-    const Instant end = now() + time;
-    until([&] { return now() >= end; }, time * 2);
-  }
-  // Lets everything happen that is on its way.
-  void settle() {
-    if (simulation_ != nullptr) return pass(4_ms);
-    for (int quiet = 0; quiet < 2;) quiet = loop_->turn(Host::system().now() + 500_us) == 0 ? quiet + 1 : 0;
-  }
   bool has_replies(Peer& peer, std::size_t count) {
     std::size_t looked_at = ~std::size_t{0};
     return until([&] {
@@ -223,19 +185,11 @@ class Servers : public testing::TestWithParam<Which> {
   }
 
   Router router_;
-  std::unique_ptr<sim::Simulation> simulation_;
-  std::unique_ptr<io::Loop> owned_;
-  io::Loop* loop_ = nullptr;
-  std::unique_ptr<io::Loop::Entered> entered_;
   std::unique_ptr<Server> server_;
   std::vector<std::unique_ptr<Peer>> peers_;
 };
 
-std::string name_of(const testing::TestParamInfo<Which>& which) {
-  constexpr const char* names[] = {"uring", "epoll", "sim"};
-  return names[static_cast<int>(which.param)];
-}
-INSTANTIATE_TEST_SUITE_P(, Servers, testing::Values(Which::Uring, Which::Epoll, Which::Sim), name_of);
+INSTANTIATE_TEST_SUITE_P(, Servers, io::testing::every_engine(), io::testing::name_of_engine);
 
 // --- Answers.
 
@@ -754,7 +708,7 @@ TEST_P(Servers, cut_a_peer_that_does_not_read) {
 TEST_P(Servers, leave_a_slow_peer_alone_while_it_takes_something) {
   Limits limits;
   // A real kernel tells of room in large steps only; there the whole answer leaves in time.
-  limits.send_timeout = GetParam() == Which::Sim ? 40_ms : 400_ms;
+  limits.send_timeout = is_sim() ? 40_ms : 400_ms;
   start(limits);
   Peer& one = peer();
   ASSERT_TRUE(until([&] { return one.is_connected(); }));
@@ -1056,7 +1010,7 @@ TEST_P(Servers, answer_503_when_a_request_needs_too_much_memory) {
 }
 
 TEST_P(Servers, accept_again_by_themselves_when_descriptors_had_run_out) {
-  if (GetParam() == Which::Sim) GTEST_SKIP() << "the simulation has no descriptors to run out of";
+  if (is_sim()) GTEST_SKIP() << "the simulation has no descriptors to run out of";
   // io_uring asks for the limit when the accept begins.
   rlimit before{};
   getrlimit(RLIMIT_NOFILE, &before);

@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -16,63 +15,21 @@
 #include <thread>
 #include <vector>
 
-#include "keel/io/loop.h"
-#include "keel/io/sim.h"
+#include "keel/io/internal/engine_testing.h"
 
 namespace keel::io {
 namespace {
 
-constexpr int unfinished = 1 << 30;  // No final result yet.
-bool inside_submit = false;
+using testing::Accepter;
+using testing::Connecter;
+using testing::NoDescriptors;
+using testing::pattern;
+using testing::Reader;
+using testing::Sender;
+using testing::unfinished;
+using testing::Which;
 
-struct Accepter : Accept {
-  Accepter() : Accept(&on_done) {}
-  static void on_done(Op& op) noexcept {
-    EXPECT_FALSE(inside_submit);
-    auto& self = static_cast<Accepter&>(op);
-    if (op.result >= 0) self.fds.push_back(op.result);
-    if (!op.more) self.final = op.result;
-  }
-  std::vector<int> fds;
-  int final = unfinished;
-};
-
-struct Reader : Receive {
-  Reader() : Receive(&on_done) {}
-  static void on_done(Op& op) noexcept {
-    EXPECT_FALSE(inside_submit);
-    auto& self = static_cast<Reader&>(op);
-    EXPECT_FALSE(self.paused);
-    if (op.result > 0) {
-      self.got.append(self.data, static_cast<std::size_t>(op.result));
-      if (self.hold_next) self.held.push_back(self.engine->hold(self));
-    }
-    if (!op.more) self.final = op.result;
-  }
-  std::string got;
-  int final = unfinished;
-  bool hold_next = false;
-  Engine* engine = nullptr;
-  std::vector<Held> held;
-};
-
-struct Sender : Send {
-  Sender() : Send(&on_done) {}
-  static void on_done(Op& op) noexcept {
-    EXPECT_FALSE(inside_submit);
-    static_cast<Sender&>(op).final = op.result;
-  }
-  int final = unfinished;
-};
-
-struct Connecter : Connect {
-  Connecter() : Connect(&on_done) {}
-  static void on_done(Op& op) noexcept {
-    EXPECT_FALSE(inside_submit);
-    static_cast<Connecter&>(op).final = op.result;
-  }
-  int final = unfinished;
-};
+using Engines = testing::EngineTest;
 
 Address system_address(int fd) {
   sockaddr_storage storage{};
@@ -80,135 +37,6 @@ Address system_address(int fd) {
   getsockname(fd, reinterpret_cast<sockaddr*>(&storage), &size);
   return Address::from_system(reinterpret_cast<sockaddr*>(&storage), size);
 }
-
-// Bytes in which a lost, repeated or moved piece shows.
-std::string pattern(std::size_t size) {
-  std::string text(size, '\0');
-  std::uint32_t state = 12345;
-  for (char& c : text) c = static_cast<char>((state = state * 1664525 + 1013904223) >> 24);
-  return text;
-}
-
-enum class Which { Uring, Epoll, Sim, SimWithFaults };
-
-std::string name_of(const testing::TestParamInfo<Which>& info) {
-  constexpr const char* names[] = {"uring", "epoll", "sim", "sim_with_faults"};
-  return names[static_cast<int>(info.param)];
-}
-
-class Engines : public testing::TestWithParam<Which> {
- protected:
-  void SetUp() override {
-    if (is_real()) {
-      auto engine = make_engine(GetParam() == Which::Uring ? EngineKind::Uring : EngineKind::Epoll);
-      if (!engine) {
-        ASSERT_EQ(engine.error().code(), Code::Unsupported) << engine.error().describe();
-        GTEST_SKIP() << "no uring engine here: " << engine.error().describe();
-      }
-      owned_ = std::make_unique<Loop>(std::move(*engine), Host::system());
-      loop_ = owned_.get();
-    } else {
-      sim::SimOptions options;
-      options.trace_bytes_max = 4096;
-      options.seed = static_cast<std::uint64_t>(testing::UnitTest::GetInstance()->random_seed()) + 1;
-      if (GetParam() == Which::SimWithFaults) {
-        options.short_delivery = 0.1;
-        options.long_delay = 0.002;
-        options.stall = 0.002;
-        options.clock_jump = 0.1;
-      }
-      simulation_ = std::make_unique<sim::Simulation>(options);
-      loop_ = &simulation_->add_loop();
-    }
-    entered_ = std::make_unique<Loop::Entered>(*loop_);
-  }
-  void TearDown() override {
-    if (HasFailure() && simulation_ != nullptr)
-      std::printf("%.*s%s\n", static_cast<int>(simulation_->trace_text().size()), simulation_->trace_text().data(),
-                  simulation_->replay().c_str());
-    entered_.reset();
-  }
-
-  bool is_real() const { return GetParam() == Which::Uring || GetParam() == Which::Epoll; }
-  Loop& loop() { return *loop_; }
-  Engine& engine() { return loop_->engine(); }
-
-  // Lets time pass until done().
-  template <class F>
-  bool until(F done, Duration limit = 20_s) {
-    if (simulation_ != nullptr) return simulation_->run_until(done, limit * 100);
-    const Instant end = Host::system().now() + limit;
-    while (!done()) {
-      if (Host::system().now() >= end) return false;
-      loop_->turn(Host::system().now() + 5_ms);
-    }
-    return true;
-  }
-  void pass(Duration time) {
-    const Instant end = now() + time;
-    until([&] { return now() >= end; }, time * 2);
-  }
-  Instant now() { return simulation_ != nullptr ? simulation_->now() : Host::system().now(); }
-
-  bool submit(Op& op) {
-    inside_submit = true;
-    const bool complete = engine().submit(op);
-    inside_submit = false;
-    return complete;
-  }
-  void send(Sender& op, int fd) {
-    op.fd = fd;
-    op.final = unfinished;
-    if (submit(op)) op.final = op.result;
-  }
-  void connect(Connecter& op, const Address& to) {
-    op.fd = engine().open_stream(to.family()).value();
-    op.address = to;
-    if (submit(op)) op.final = op.result;
-  }
-  void read(Reader& op, int fd) {
-    op.fd = fd;
-    op.engine = &engine();
-    op.final = unfinished;
-    submit(op);
-  }
-
-  // A listener on any port, with a pending Accept.
-  void listen(Accepter& accepter, const Address& at) {
-    auto fd = engine().open_listener(at, {});
-    ASSERT_TRUE(fd) << fd.error().describe();
-    accepter.fd = *fd;
-    submit(accepter);
-  }
-  void listen(Accepter& accepter) { listen(accepter, Address::parse("127.0.0.1:0").value()); }
-  struct Pair {
-    int client = -1;
-    int server = -1;
-  };
-  Pair pair(Accepter& accepter) {
-    Connecter connecter;
-    const std::size_t before = accepter.fds.size();
-    connect(connecter, engine().local_address(accepter.fd));
-    EXPECT_TRUE(until([&] { return connecter.final != unfinished && accepter.fds.size() > before; }));
-    EXPECT_EQ(connecter.final, 0);
-    return {connecter.fd, accepter.fds.back()};
-  }
-  template <class Operation>
-  void end(Operation& op) {
-    engine().cancel(op);
-    EXPECT_TRUE(until([&] { return op.is_idle(); }));
-  }
-  template <class Operation>
-  void end_and_close(Operation& op) {
-    end(op);
-    engine().close(op.fd);
-  }
-
-  std::unique_ptr<sim::Simulation> simulation_;
-  std::unique_ptr<Loop> owned_;
-  Loop* loop_ = nullptr;
-  std::unique_ptr<Loop::Entered> entered_;
-};
 
 TEST_P(Engines, listen_accept_and_connect_agree_on_addresses) {
   Accepter accepter;
@@ -304,7 +132,7 @@ TEST_P(Engines, a_unix_listener_turns_newcomers_away_by_removing_its_path) {
 }
 
 TEST_P(Engines, a_unix_path_that_nobody_listens_at_is_taken_over) {
-  if (!is_real()) GTEST_SKIP() << "in the simulation a path ends with its listener";
+  if (is_sim()) GTEST_SKIP() << "in the simulation a path ends with its listener";
   const std::string path = "/tmp/keel_engine_test_" + std::to_string(getpid());
   const Address at = Address::parse("unix:" + path).value();
   const int first = engine().open_listener(at, {}).value();
@@ -322,7 +150,7 @@ TEST_P(Engines, a_unix_path_that_nobody_listens_at_is_taken_over) {
 }
 
 TEST_P(Engines, an_inherited_listener_is_gone_on_with_and_stays_open_elsewhere) {
-  if (!is_real()) GTEST_SKIP() << "in the simulation there is nobody to inherit from";
+  if (is_sim()) GTEST_SKIP() << "in the simulation there is nobody to inherit from";
   const Address any = Address::parse("127.0.0.1:0").value();
   const int original = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   ASSERT_EQ(::bind(original, any.system(), any.system_size()), 0);
@@ -447,7 +275,7 @@ TEST_P(Engines, a_peer_that_closes_with_unread_data_resets) {
   sender.set("unread", 6);
   send(sender, made.client);
   ASSERT_TRUE(until([&] { return sender.final != unfinished; }));
-  pass(3_s * (is_real() ? 0 : 1) + 20_ms);
+  pass((is_sim() ? 3_s : Duration()) + 20_ms);
 
   Reader reader;
   read(reader, made.client);
@@ -594,7 +422,7 @@ TEST_P(Engines, a_paused_receive_slows_the_peer_and_loses_nothing) {
 }
 
 TEST_P(Engines, paused_receives_do_not_starve_the_others) {
-  if (!is_real()) GTEST_SKIP() << "the simulation has no buffers to run out of";
+  if (is_sim()) GTEST_SKIP() << "the simulation has no buffers to run out of";
   Accepter accepter;
   listen(accepter);
   const Pair other = pair(accepter);
@@ -661,7 +489,7 @@ TEST_P(Engines, held_bytes_stay_while_others_receive) {
   Reader holder, other;
   read(holder, kept.server);
   read(other, busy.server);
-  holder.hold_next = true;
+  holder.holds = true;
   Sender sender;
   sender.set("keep these", 10);
   send(sender, kept.client);
@@ -713,7 +541,7 @@ TEST_P(Engines, parts_are_sent_in_order_and_whole) {
 
 // More than the 31 bits of a result: it stays at the largest one and does not become an error.
 TEST_P(Engines, more_than_two_gibibytes_are_sent_whole) {
-  if (!is_real()) GTEST_SKIP() << "the simulation copies what is under way";
+  if (is_sim()) GTEST_SKIP() << "the simulation copies what is under way";
   Accepter accepter;
   listen(accepter);
   const Pair made = pair(accepter);
@@ -851,7 +679,7 @@ TEST_P(Engines, deferred_jobs_run_after_the_completions_of_a_turn_and_before_the
 }
 
 TEST_P(Engines, another_thread_posts_and_ends_the_wait) {
-  if (!is_real()) GTEST_SKIP() << "a simulation has one thread";
+  if (is_sim()) GTEST_SKIP() << "a simulation has one thread";
   struct Mark : Job {
     Mark()
         : Job([](Job& job) noexcept {
@@ -909,24 +737,18 @@ TEST_P(Engines, a_unix_path_carries_a_stream) {
 }
 
 TEST_P(Engines, accept_without_descriptors_says_so_and_recovers) {
-  if (!is_real()) GTEST_SKIP() << "accept_failure in sim_test.cc";
+  if (is_sim()) GTEST_SKIP() << "accept_failure in sim_test.cc";
   Accepter accepter;
   listen(accepter);
   Connecter connecter;
   connecter.fd = engine().open_stream(AF_INET).value();
   connecter.address = engine().local_address(accepter.fd);
-  rlimit before{};
-  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
-  // No descriptor is free below the limit: the next lowest number is above it.
-  const int lowest = dup(0);
-  ::close(lowest);
-  rlimit none = before;
-  none.rlim_cur = static_cast<rlim_t>(lowest);
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
-  if (submit(connecter)) connecter.final = connecter.result;
-
-  const bool failed = until([&] { return accepter.final != unfinished; });
-  setrlimit(RLIMIT_NOFILE, &before);
+  bool failed = false;
+  {
+    const NoDescriptors none;
+    if (submit(connecter)) connecter.final = connecter.result;
+    failed = until([&] { return accepter.final != unfinished; });
+  }
 
   ASSERT_TRUE(failed);
   EXPECT_EQ(accepter.final, -EMFILE);
@@ -938,8 +760,8 @@ TEST_P(Engines, accept_without_descriptors_says_so_and_recovers) {
   end_and_close(accepter);
 }
 
-INSTANTIATE_TEST_SUITE_P(Io, Engines, testing::Values(Which::Uring, Which::Epoll, Which::Sim, Which::SimWithFaults),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(Io, Engines, ::testing::Values(Which::Uring, Which::Epoll, Which::Sim, Which::SimWithFaults),
+                         testing::name_of_engine);
 
 }  // namespace
 }  // namespace keel::io

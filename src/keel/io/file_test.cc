@@ -3,7 +3,6 @@
 #include "keel/io/file.h"
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,7 +15,6 @@
 #include <string>
 #include <vector>
 
-#include "keel/io/internal/sockets.h"
 #include "keel/io/sim_disk.h"
 #include "keel/io/testing.h"
 #include "keel/task/scope.h"
@@ -27,23 +25,10 @@ namespace {
 using testing::pattern;
 using testing::Which;
 
-constexpr auto uring_without_files = static_cast<Which>(3);
-
-std::string name_of(const ::testing::TestParamInfo<Which>& which) {
-  return which.param == uring_without_files ? "uring_without_files" : testing::name_of_engine(which);
-}
-
 class FileTest : public testing::LoopTest {
  protected:
   void SetUp() override {
-    if (GetParam() == uring_without_files) {
-      auto engine = make_uring_engine({.files = false});
-      if (!engine) GTEST_SKIP() << engine.error().describe();
-      use(*std::move(engine));
-      entered_ = std::make_unique<Loop::Entered>(*loop_);
-    } else {
-      LoopTest::SetUp();
-    }
+    LoopTest::SetUp();
     if (is_sim()) {
       folder_ = "/data";
       return;
@@ -278,16 +263,11 @@ TEST_P(FileTest, without_descriptors_opening_is_refused_and_works_again_later) {
   if (is_sim()) GTEST_SKIP() << "the simulation has as many as one wants";
   ASSERT_TRUE(run(write_whole(path(), "x")));
   settle();  // What was closed is closed.
-  rlimit before{};
-  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
-  const int lowest = dup(0);
-  ::close(lowest);
-  rlimit none = before;
-  none.rlim_cur = static_cast<rlim_t>(lowest);
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
-
-  const auto refused = run(open_only(path(), File::Mode::Read));
-  setrlimit(RLIMIT_NOFILE, &before);
+  Result<> refused;
+  {
+    const testing::NoDescriptors none;
+    refused = run(open_only(path(), File::Mode::Read));
+  }
 
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), Code::ResourceExhausted);
@@ -541,8 +521,9 @@ TEST_P(FileTest, a_disk_that_fails_is_data_loss) {
   EXPECT_TRUE(*run(read_whole(path(), 1 << 20)) == text);
 }
 
-INSTANTIATE_TEST_SUITE_P(Io, FileTest, ::testing::Values(Which::Uring, uring_without_files, Which::Epoll, Which::Sim),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(Io, FileTest,
+                         ::testing::Values(Which::Uring, Which::UringWithoutFiles, Which::Epoll, Which::Sim),
+                         testing::name_of_engine);
 
 }  // namespace
 }  // namespace keel::io

@@ -2,7 +2,6 @@
 // message. On every engine, and on io_uring with rings so small that they overflow all the time.
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -10,112 +9,34 @@
 #include <cerrno>
 #include <cstdio>
 #include <deque>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "keel/io/internal/sockets.h"
-#include "keel/io/testing.h"
+#include "keel/io/internal/engine_testing.h"
 
 namespace keel::io {
 namespace {
 
+using testing::Accepter;
+using testing::Connecter;
+using testing::NoDescriptors;
 using testing::pattern;
+using testing::Reader;
+using testing::Sender;
+using testing::unfinished;
 using testing::Which;
 
-constexpr auto tiny_uring = static_cast<Which>(3);
-constexpr int unfinished = 1 << 30;
-
-std::string name_of(const ::testing::TestParamInfo<Which>& which) {
-  return which.param == tiny_uring ? "uring_with_tiny_rings" : testing::name_of_engine(which);
-}
-
-struct Reader : Receive {
-  Reader()
-      : Receive([](Op& op) noexcept {
-          auto& self = static_cast<Reader&>(op);
-          if (op.result > 0) {
-            self.got.append(self.data, static_cast<std::size_t>(op.result));
-            if (self.holds) self.held.push_back(self.engine->hold(self));
-          }
-          if (!op.more) self.final = op.result;
-        }) {}
-  std::string got;
-  int final = unfinished;
-  bool holds = false;
-  Engine* engine = nullptr;
-  std::vector<Held> held;
-};
-
-struct Sender : Send {
-  Sender() : Send([](Op& op) noexcept { static_cast<Sender&>(op).final = op.result; }) {}
-  int final = unfinished;
-};
-
-struct Accepter : Accept {
-  Accepter()
-      : Accept([](Op& op) noexcept {
-          if (op.result >= 0) static_cast<Accepter&>(op).fds.push_back(op.result);
-        }) {}
-  std::vector<int> fds;
-};
-
-struct Connecter : Connect {
-  Connecter() : Connect([](Op& op) noexcept { static_cast<Connecter&>(op).final = op.result; }) {}
-  int final = unfinished;
-};
-
-class OverloadTest : public testing::LoopTest {
+class OverloadTest : public testing::EngineTest {
  protected:
-  void SetUp() override {
-    if (GetParam() == tiny_uring) {
-      auto engine = make_uring_engine({.submission_entries = 4, .completion_entries = 8});
-      if (!engine) GTEST_SKIP() << engine.error().describe();
-      use(*std::move(engine));
-      entered_ = std::make_unique<Loop::Entered>(*loop_);
-    } else {
-      LoopTest::SetUp();
-    }
-  }
-  Engine& engine() { return loop().engine(); }
   void listen(const ListenOptions& options = {}) {
-    accepter_.fd = engine().open_listener(Address::parse("127.0.0.1:0").value(), options).value();
-    engine().submit(accepter_);
+    EngineTest::listen(accepter_, Address::parse("127.0.0.1:0").value(), options);
   }
-  struct Pair {
-    int client = -1;
-    int server = -1;
-  };
   std::vector<Pair> pairs(std::size_t count) {
     std::vector<Pair> made;
-    for (std::size_t i = 0; i < count; ++i) {
-      Connecter connecter;
-      connecter.fd = engine().open_stream(AF_INET).value();
-      connecter.address = engine().local_address(accepter_.fd);
-      const std::size_t before = accepter_.fds.size();
-      if (engine().submit(connecter)) connecter.final = connecter.result;
-      EXPECT_TRUE(until([&] { return connecter.final != unfinished && accepter_.fds.size() > before; }));
-      made.push_back({connecter.fd, accepter_.fds.back()});
-    }
+    for (std::size_t i = 0; i < count; ++i) made.push_back(pair(accepter_));
     return made;
-  }
-  void send(Sender& op, int fd, std::string_view bytes) {
-    op.fd = fd;
-    op.final = unfinished;
-    op.set(bytes.data(), bytes.size());
-    if (engine().submit(op)) op.final = op.result;
-  }
-  void read(Reader& op, int fd) {
-    op.fd = fd;
-    op.engine = &engine();
-    op.final = unfinished;
-    engine().submit(op);
-  }
-  template <class Operation>
-  void end_and_close(Operation& op) {
-    engine().cancel(op);
-    EXPECT_TRUE(until([&] { return op.is_idle(); }));
-    engine().close(op.fd);
   }
   static std::size_t resident_kb() {
     std::FILE* file = std::fopen("/proc/self/statm", "r");
@@ -316,13 +237,7 @@ TEST_P(OverloadTest, without_descriptors_sockets_are_refused_and_what_is_open_wo
   listen();
   const Pair made = pairs(1).front();
   settle();
-  rlimit before{};
-  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
-  const int lowest = dup(0);
-  ::close(lowest);
-  rlimit none = before;
-  none.rlim_cur = static_cast<rlim_t>(lowest);
-  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  std::optional<NoDescriptors> none(std::in_place);
 
   const auto stream = engine().open_stream(AF_INET);
   const auto listener = engine().open_listener(Address::parse("127.0.0.1:0").value(), {});
@@ -331,7 +246,7 @@ TEST_P(OverloadTest, without_descriptors_sockets_are_refused_and_what_is_open_wo
   read(reader, made.server);
   send(sender, made.client, "works");
   const bool works = until([&] { return reader.got == "works" && sender.final == 5; });
-  setrlimit(RLIMIT_NOFILE, &before);
+  none.reset();
 
   EXPECT_TRUE(works);
   ASSERT_FALSE(stream);
@@ -397,8 +312,9 @@ TEST_P(OverloadTest, after_a_burst_few_buffers_are_used_again) {
   end_and_close(accepter_);
 }
 
-INSTANTIATE_TEST_SUITE_P(Io, OverloadTest, ::testing::Values(Which::Uring, tiny_uring, Which::Epoll, Which::Sim),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(Io, OverloadTest,
+                         ::testing::Values(Which::Uring, Which::UringWithTinyRings, Which::Epoll, Which::Sim),
+                         testing::name_of_engine);
 
 }  // namespace
 }  // namespace keel::io

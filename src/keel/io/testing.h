@@ -7,11 +7,16 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "keel/base/check.h"
+#include "keel/io/internal/sockets.h"
 #include "keel/io/loop.h"
 #include "keel/io/sim.h"
 #include "keel/task/start.h"
@@ -20,11 +25,23 @@
 
 namespace keel::io::testing {
 
-enum class Which { Uring, Epoll, Sim };
+enum class Which {
+  Uring,
+  Epoll,
+  Sim,
+  UringWithTinyRings,  // They overflow all the time.
+  UringWithoutFiles,   // As on a kernel that has no operations for files.
+  SimWithFaults,       // Delays, cuts and stalls.
+  UringUnix,           // Unix sockets where the others have TCP; see net_test.h.
+  EpollUnix,
+  SimUnix,
+};
 
 inline auto every_engine() { return ::testing::Values(Which::Uring, Which::Epoll, Which::Sim); }
 inline std::string name_of_engine(const ::testing::TestParamInfo<Which>& which) {
-  constexpr const char* names[] = {"uring", "epoll", "sim"};
+  constexpr const char* names[] = {
+      "uring",      "epoll",      "sim",     "uring_with_tiny_rings", "uring_without_files", "sim_with_faults",
+      "uring_unix", "epoll_unix", "sim_unix"};
   return names[static_cast<int>(which.param)];
 }
 
@@ -36,37 +53,70 @@ inline std::string pattern(std::size_t size) {
   return text;
 }
 
+// What --gtest_random_seed gives, or with --gtest_shuffle GoogleTest's own choice; else 0.
+inline int seed_of_test() {
+  const int shuffled = ::testing::UnitTest::GetInstance()->random_seed();
+  return shuffled != 0 ? shuffled : GTEST_FLAG_GET(random_seed);
+}
+
+// While it lives there is no descriptor to be had.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    KEEL_CHECK(getrlimit(RLIMIT_NOFILE, &before_) == 0, "a process may ask for its limits");
+    // None is free below the limit: the next lowest number is above it.
+    const int lowest = dup(0);
+    ::close(lowest);
+    rlimit none = before_;
+    none.rlim_cur = static_cast<rlim_t>(lowest);
+    KEEL_CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0, "a process may lower its limits");
+  }
+  ~NoDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
+  NoDescriptors(const NoDescriptors&) = delete;
+  NoDescriptors& operator=(const NoDescriptors&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
 class LoopTest : public ::testing::TestWithParam<Which> {
  protected:
   void SetUp() override {
     if (is_sim()) {
-      sim::SimOptions options;
-      options.seed = static_cast<std::uint64_t>(::testing::UnitTest::GetInstance()->random_seed()) + 1;
-      simulation_ = std::make_unique<sim::Simulation>(options);
+      simulation_ = std::make_unique<sim::Simulation>(options());
       loop_ = &simulation_->add_loop();
     } else {
-      auto engine = make_engine(GetParam() == Which::Uring ? EngineKind::Uring : EngineKind::Epoll);
-      if (!engine) GTEST_SKIP() << engine.error().describe();
-      use(*std::move(engine));
+      auto engine = make();
+      if (!engine) {
+        ASSERT_EQ(engine.error().code(), Code::Unsupported) << engine.error().describe();
+        GTEST_SKIP() << engine.error().describe();
+      }
+      owned_ = std::make_unique<Loop>(*std::move(engine), Host::system());
+      loop_ = owned_.get();
     }
     entered_ = std::make_unique<Loop::Entered>(*loop_);
   }
   void TearDown() override {
     if (loop_ == nullptr) return;
     settle();  // What was closed lives on until its operations have ended.
-    if (HasFailure() && simulation_ != nullptr) std::printf("%s\n", simulation_->replay().c_str());
+    if (HasFailure() && simulation_ != nullptr) {
+      std::printf("%.*s%s\nrun again with --gtest_random_seed=%d\n", static_cast<int>(simulation_->trace_text().size()),
+                  simulation_->trace_text().data(), simulation_->replay().c_str(), seed_of_test());
+    }
     entered_.reset();
   }
-  void use(std::unique_ptr<Engine> engine) {
-    owned_ = std::make_unique<Loop>(std::move(engine), Host::system());
-    loop_ = owned_.get();
-  }
 
-  bool is_sim() const { return GetParam() == Which::Sim; }
+  bool is_sim() const {
+    return GetParam() == Which::Sim || GetParam() == Which::SimWithFaults || GetParam() == Which::SimUnix;
+  }
+  bool is_unix() const {
+    return GetParam() == Which::UringUnix || GetParam() == Which::EpollUnix || GetParam() == Which::SimUnix;
+  }
   Loop& loop() { return *loop_; }
+  Engine& engine() { return loop_->engine(); }
   Instant now() { return simulation_ != nullptr ? simulation_->now() : Host::system().now(); }
   template <class F>
-  bool until(F done, Duration limit = 10_s) {
+  bool until(F done, Duration limit = 20_s) {
     if (simulation_ != nullptr) return simulation_->run_until(done, limit * 100);
     const Instant end = Host::system().now() + limit;
     while (!done()) {
@@ -74,6 +124,10 @@ class LoopTest : public ::testing::TestWithParam<Which> {
       loop_->turn(Host::system().now() + 2_ms);
     }
     return true;
+  }
+  void pass(Duration time) {
+    const Instant end = now() + time;
+    until([&] { return now() >= end; }, time * 2);
   }
   // Lets everything happen that is on its way.
   void settle() {
@@ -98,6 +152,28 @@ class LoopTest : public ::testing::TestWithParam<Which> {
   std::unique_ptr<Loop> owned_;
   Loop* loop_ = nullptr;
   std::unique_ptr<Loop::Entered> entered_;
+
+ private:
+  Result<std::unique_ptr<Engine>> make() const {
+    if (GetParam() == Which::Epoll || GetParam() == Which::EpollUnix) return make_epoll_engine();
+    KEEL_TRY_VOID(choose_engine(EngineKind::Uring));
+    UringOptions options;
+    if (GetParam() == Which::UringWithTinyRings) options = {.submission_entries = 4, .completion_entries = 8};
+    options.files = GetParam() != Which::UringWithoutFiles;
+    return make_uring_engine(options);
+  }
+  sim::SimOptions options() const {
+    sim::SimOptions options;
+    options.trace_bytes_max = 4096;
+    options.seed = static_cast<std::uint64_t>(seed_of_test()) + 1;
+    if (GetParam() == Which::SimWithFaults) {
+      options.short_delivery = 0.1;
+      options.long_delay = 0.002;
+      options.stall = 0.002;
+      options.clock_jump = 0.1;
+    }
+    return options;
+  }
 };
 
 }  // namespace keel::io::testing
