@@ -124,15 +124,16 @@ class LoopTest : public ::testing::TestWithParam<Which> {
     return true;
   }
   void pass(Duration time) {
+    if (simulation_ != nullptr) {
+      simulation_->run_until([] { return false; }, time);
+      return;
+    }
     const Instant end = now() + time;
     until([&] { return now() >= end; }, time * 2);
   }
   // Lets everything happen that is on its way.
   void settle() {
-    if (simulation_ != nullptr) {
-      simulation_->run_until([] { return false; }, 5_ms);
-      return;
-    }
+    if (simulation_ != nullptr) return pass(5_ms);
     for (int quiet = 0; quiet < 2;) quiet = loop_->turn(Host::system().now() + 500_us) == 0 ? quiet + 1 : 0;
   }
 
