@@ -2,11 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <set>
+#include <thread>
 
 #include "client.h"
+#include "keel/base/arena.h"
+#include "keel/data/json.h"
 #include "service.h"
 
 namespace e2e {
@@ -182,6 +186,54 @@ TEST(Metrics, are_valid_and_count_what_happened) {
   } else {
     std::printf("promtool is not installed: its check was left out\n");
   }
+  EXPECT_EQ(service.stop(), 0) << service.errors();
+}
+
+// Whether `text` is one JSON value and nothing else.
+bool is_json(const std::string& text) {
+  Arena arena;
+  json::Reader reader(text, arena);
+  reader.skip();
+  return reader.finish().has_value();
+}
+
+TEST(Admin, shows_the_tasks_that_live_under_load) {
+  EXPECT_FALSE(is_json("{\"workers\":[}"));
+  Folder folder;
+  Service service(folder);
+  ASSERT_TRUE(service.is_ready()) << service.errors();
+  std::atomic<bool> is_over = false;
+  std::atomic<int> wrong = 0;
+  std::set<std::string> operations;
+  {
+    std::vector<std::jthread> clients;
+    for (int i = 0; i < 3; ++i) {
+      clients.emplace_back([&] {
+        while (!is_over) wrong += call(service.address(), "POST", "/api/data", "{}").status != 201;
+      });
+    }
+    int pages = 0;
+    // Until one was seen that waits for the database, and often enough.
+    for (; pages < 3000 && (pages < 30 || operations.empty()); ++pages) {
+      const Reply tree = call(service.admin(), "GET", "/admin/tasks?format=text");
+      const Reply page = call(service.admin(), "GET", "/admin/tasks");
+      const bool is_good =
+          tree.status == 200 && tree.body.starts_with("worker 0: ") && page.status == 200 && is_json(page.body);
+      if (!is_good) {
+        ADD_FAILURE() << tree.body << page.body;
+        break;
+      }
+      const std::string key = R"("operation":")";
+      for (std::size_t at = 0; (at = page.body.find(key, at)) != std::string::npos;) {
+        at += key.size();
+        operations.insert(page.body.substr(at, page.body.find('"', at) - at));
+      }
+    }
+    is_over = true;
+  }
+  EXPECT_EQ(wrong, 0);
+  EXPECT_FALSE(operations.empty());
+  for (const std::string& operation : operations) EXPECT_TRUE(operation.starts_with("db::")) << operation;
   EXPECT_EQ(service.stop(), 0) << service.errors();
 }
 

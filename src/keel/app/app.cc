@@ -17,6 +17,7 @@
 #include "keel/app/internal/database_metrics.h"
 #include "keel/app/internal/options.h"
 #include "keel/app/listeners.h"
+#include "keel/app/live_tasks.h"
 #include "keel/app/log_writer.h"
 #include "keel/app/notify.h"
 #include "keel/app/pools.h"
@@ -28,10 +29,12 @@
 #include "keel/app/watchdog.h"
 #include "keel/base/pool.h"
 #include "keel/db/sqlite/database.h"
+#include "keel/exec/thread_pool.h"
 #include "keel/http/problem.h"
 #include "keel/observe/flight_recorder.h"
 #include "keel/observe/log_ring.h"
 #include "keel/observe/metric_cells.h"
+#include "keel/task/resume_on.h"
 
 namespace keel::app {
 namespace {
@@ -108,6 +111,8 @@ struct App::Parts {
   std::unique_ptr<Prometheus> exporter;
   std::unique_ptr<ProcessMetrics> process;
   std::unique_ptr<StallWatch> stalls;
+  std::optional<LiveTasks> tasks;
+  std::optional<ThreadPool> reports;  // What an admin page waits for longer than a worker may.
   std::optional<Pools> pools;
   const std::uint64_t descriptors_max = raise_descriptor_limit();
   std::unique_ptr<db::Database> database;
@@ -308,6 +313,7 @@ Result<> App::start_workers() {
     cells.emplace();
     recorder.emplace(loop.index());
   });
+  parts_->tasks.emplace(*runtime_);
   parts_->worker_checks = check_workers(health_, *runtime_, settings_.monitoring.health.worker_timeout);
   return {};
 }
@@ -556,6 +562,7 @@ void App::add_admin() {
     return http::Response::body(http::Status::Ok, std::move(body), "application/json")
         .header("Cache-Control", "no-store");
   });
+  parts_->admin_router->get("/admin/tasks", *this, &App::tasks_page);
   parts_->admin_router->get("/admin/start", [this](http::Request& request) { return start_page(request); });
   // As --print-config prints it; may be read while a reload makes the next one.
   parts_->admin_router->get("/admin/config", [this](http::Request&) {
@@ -642,6 +649,24 @@ http::Response App::start_page(http::Request& request) const {
   return http::Response::body(http::Status::Ok, std::move(body), "application/json");
 }
 
+Task<http::Response> App::tasks_page(http::Request& request) {
+  const auto format = request.query_param<std::string_view>("format");
+  const bool is_text = format && *format == "text";
+  if (!parts_->reports) parts_->reports.emplace(ThreadPoolOptions{.name = "reports", .threads = 1, .queue_max = 8});
+  Executor& home = *(co_await this_task()).executor;
+  co_await resume_on(*parts_->reports);
+  Buffer body;
+  if (is_text) {
+    parts_->tasks->write_text(body);
+  } else {
+    parts_->tasks->write_json(body);
+  }
+  co_await resume_on(home);
+  co_return http::Response::body(http::Status::Ok, std::move(body),
+                                 is_text ? "text/plain; charset=utf-8" : "application/json")
+      .header("Cache-Control", "no-store");
+}
+
 http::Response App::graph_page(http::Request& request) const {
   Buffer body;
   const auto format = request.query_param<std::string_view>("format");
@@ -682,7 +707,8 @@ void App::print_ready() const {
   }
   if (parts_->admin != nullptr) {
     std::printf(
-        "  admin    http://%s  /metrics /healthz /readyz /startupz /admin/start /admin/config /admin/recorder%s\n",
+        "  admin    http://%s  /metrics /healthz /readyz /startupz /admin/start /admin/config /admin/recorder "
+        "/admin/tasks%s\n",
         parts_->admin->address().to_string().c_str(), parts_->services != nullptr ? " /admin/graph" : "");
   }
   std::printf("  engine   %s, %d workers: %s\n", runtime_->engine().kind == io::EngineKind::Uring ? "uring" : "epoll",
@@ -728,6 +754,7 @@ void App::report_workers() {
   } else {
     log_.warn("where the workers are is not known: monitoring.stall_ms is 0");
   }
+  parts_->tasks->log();
 }
 
 int App::run() {

@@ -18,15 +18,17 @@
 // every phase with its times (JSON; ?format=text: a table).
 //
 // The admin listener (monitoring.metrics) serves /metrics, /healthz, /readyz, /startupz, /admin/start, /admin/config
-// (every value with its origin, secrets as ***), /admin/recorder and /admin/graph, and nothing else does. health() has
-// the checks of app/checks.h; an application adds its own before run().
+// (every value with its origin, secrets as ***), /admin/recorder, /admin/graph and /admin/tasks (the live tasks of each
+// worker as a tree, live_tasks.h; JSON, ?format=text), and nothing else does. health() has the checks of app/checks.h;
+// an application adds its own before run().
 // SIGTERM and SIGINT: readiness fails, listeners close, requests in progress are answered with Connection: close within
 // network.http.drain_timeout; then the modules stop in reverse (the database commits what it was given) within
 // common.stop_timeout, and logs are flushed. During the start: what has started is stopped, and the exit code is 0. A
 // second one ends the process at once.
 // SIGHUP loads the configuration again (reloadable.h): log levels and sinks and the limits of network.http change; what
 // needs a restart is a warning; a mistake or an applier that fails changes nothing and is logged. Then log files are
-// opened again by their path. SIGQUIT logs where every worker is, with its stack and its last requests.
+// opened again by their path. SIGQUIT logs where every worker is, with its stack, its last requests and
+// its live tasks.
 // A supervisor that asked for it (sd_notify(3)) is told of each step, and its watchdog is fed while every worker turns.
 //
 // Listening sockets may come from a service manager (listeners.h), or from the process that runs already and hands over
@@ -152,6 +154,7 @@ class App {
   Result<> connect_database();
   http::Response start_page(http::Request& request) const;
   http::Response graph_page(http::Request& request) const;
+  Task<http::Response> tasks_page(http::Request& request);
   void report_start();
   void print_ready() const;
   void tell(const Result<>& sent);

@@ -5,6 +5,11 @@ namespace {
 constinit thread_local Executor* current_executor = nullptr;
 }
 
+Executor::~Executor() {
+  while (waiting_.pop_front() != nullptr) {
+  }
+}
+
 // Not inlined: a coroutine that changes threads must not keep the address of a thread-local variable.
 [[gnu::noinline]] Executor* Executor::current() noexcept { return current_executor; }
 Executor* Executor::set_current(Executor* executor) noexcept {

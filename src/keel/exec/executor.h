@@ -9,6 +9,9 @@
 
 #pragma once
 
+#include "keel/base/list.h"
+#include "keel/base/time.h"
+
 namespace keel {
 
 struct Job {
@@ -23,7 +26,9 @@ struct Job {
 
 class Executor {
  public:
-  virtual ~Executor() = default;
+  Executor() noexcept = default;
+  explicit Executor(Instant turn_time) noexcept : turn_time_(turn_time) {}
+  virtual ~Executor();
 
   // Runs `job` soon, never inside this call.
   virtual void post(Job& job) noexcept = 0;
@@ -39,6 +44,17 @@ class Executor {
   static Executor* current() noexcept;
   // Returns what was current.
   static Executor* set_current(Executor* executor) noexcept;
+
+  // The time of its present turn; Instant() for an executor without a clock. On its own thread.
+  Instant turn_time() const noexcept { return turn_time_; }
+  // The task module's: what was begun here by plain code and waits (task/live_task.h). On its own thread.
+  List<Link>& waiting() noexcept { return waiting_; }
+
+ protected:
+  Instant turn_time_;
+
+ private:
+  List<Link> waiting_;
 };
 
 }  // namespace keel

@@ -16,10 +16,10 @@ constexpr Duration wall_period = 100_ms;
 }  // namespace
 
 Loop::Loop(std::unique_ptr<Engine> engine, Host& outside, int index)
-    : engine_(std::move(engine)), outside_(outside), index_(index), now_(outside.now()), wheel_(now_) {
+    : Executor(outside.now()), engine_(std::move(engine)), outside_(outside), index_(index), wheel_(turn_time_) {
   for (auto& word : random_state_) word = outside.random();
-  wall_offset_ns_ = outside.wall_ns() - now_.ns();
-  wall_checked_ = now_;
+  wall_offset_ns_ = outside.wall_ns() - turn_time_.ns();
+  wall_checked_ = turn_time_;
 }
 
 Loop::~Loop() = default;
@@ -53,17 +53,17 @@ void Loop::stop() noexcept {
 }
 
 void Loop::read_clock() noexcept {
-  now_ = outside_.now();
+  turn_time_ = outside_.now();
   stale_ = false;
-  if (now_ - wall_checked_ >= wall_period) [[unlikely]] {
-    wall_checked_ = now_;
-    wall_offset_ns_ = outside_.wall_ns() - now_.ns();
+  if (turn_time_ - wall_checked_ >= wall_period) [[unlikely]] {
+    wall_checked_ = turn_time_;
+    wall_offset_ns_ = outside_.wall_ns() - turn_time_.ns();
   }
 }
 
 void Loop::begin_work() noexcept {
   read_clock();
-  busy_since_ns_.store(now_.ns(), std::memory_order_relaxed);
+  busy_since_ns_.store(turn_time_.ns(), std::memory_order_relaxed);
 }
 
 int Loop::turn(Instant until) {
@@ -71,7 +71,7 @@ int Loop::turn(Instant until) {
   turning_ = true;
   int handled = run_posted();
   if (stale_ && wheel_.running() != 0) begin_work();
-  if (!stale_) handled += wheel_.advance(now_);
+  if (!stale_) handled += wheel_.advance(turn_time_);
   run_deferred();
   // A local job that was posted meanwhile, or a stop, must not wait for a completion.
   const bool idle = local_.empty() && deferred_.empty() && !stopping_.load(std::memory_order_acquire) &&

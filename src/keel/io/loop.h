@@ -47,7 +47,7 @@ class Loop final : public Executor, public Host {
   void post_all(Job& first, Job& last) noexcept override;
   Instant now() noexcept override {
     if (stale_) read_clock();
-    return now_;
+    return turn_time_;
   }
   // The clock itself, read now: for measuring within a turn. Costs a clock read.
   Instant precise_now() noexcept { return outside_.now(); }
@@ -111,7 +111,6 @@ class Loop final : public Executor, public Host {
   std::unique_ptr<Engine> engine_;
   Host& outside_;
   const int index_;
-  Instant now_;
   bool stale_ = true;  // The last turn found nothing, or there was none yet: whoever wants the time reads the clock.
   std::int64_t wall_offset_ns_ = 0;
   Instant wall_checked_;

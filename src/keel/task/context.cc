@@ -20,6 +20,10 @@ void Context::open(Context* parent, Instant deadline) noexcept {
     // A StopSource made before the loop ran belongs to the loop of its first task.
     if (parent->home_ == nullptr) parent->home_ = home_;
     KEEL_CHECK(parent->home_ == home_, "a nested scope, time-out or group is opened on the loop where its task began");
+    if (parent->is_source_) {
+      source_ = parent;
+      parent->note_waiting();
+    }
     deadline_ = std::min(deadline, parent->deadline_);
     reason = parent->reason_;
     parent->below_.push_back(*this);
@@ -27,10 +31,19 @@ void Context::open(Context* parent, Instant deadline) noexcept {
   __atomic_store_n(&reason_, reason, __ATOMIC_RELEASE);
 }
 
+void Context::open_source() noexcept {
+  open(nullptr, Instant::never());
+  is_source_ = true;
+}
+
 void Context::close() noexcept {
   while (below_.pop_front() != nullptr) {
   }
   if (linked()) unlink();
+  // It may be destroyed on any thread once it has no tasks, and is then in no list of this one.
+  if (source_ == nullptr) return;
+  if (source_->below_.empty() && source_->linked()) source_->unlink();
+  source_ = nullptr;
 }
 
 void Context::stop(Code reason) noexcept {

@@ -36,6 +36,8 @@ class Context : public Link {  // The link is in the parent's list.
   void open(Context* parent, Instant deadline) noexcept;
   // Leaves the parent and lets go of those below: scopes and groups in a frame that has ended and is not destroyed yet.
   void close() noexcept;
+  // For StopSource: it lives on no executor; the first that uses it becomes its home.
+  void open_source() noexcept;
 
   // Cancelled or DeadlineExceeded; the first reason stays.
   void stop(Code reason) noexcept;
@@ -48,6 +50,21 @@ class Context : public Link {  // The link is in the parent's list.
   Instant deadline() const noexcept { return deadline_; }
   Executor* home() const noexcept { return home_; }
 
+  // For Start: which coroutine begins in it, by an address of its code; and that it waits, begun by plain code.
+  void set_code(const void* code) noexcept { code_ = code; }
+  void note_waiting() noexcept {
+    if (!linked() && home_ != nullptr) home_->waiting().push_back(*this);
+  }
+  // For reports, on the home: the coroutine (null: a scope, a group), what its chain waits for and since when, what is
+  // below.
+  const void* code() const noexcept { return code_; }
+  const Leaf* leaf() const noexcept { return leaf_; }
+  Instant since() const noexcept { return since_; }
+  template <class F>
+  void each_below(F&& f) {
+    below_.for_each(f);
+  }
+
  private:
   friend class Leaf;
   static constexpr std::uint8_t running = 0xff;
@@ -55,9 +72,13 @@ class Context : public Link {  // The link is in the parent's list.
   void stop_below(Code reason) noexcept;
 
   List<Context> below_;
-  Leaf* leaf_ = nullptr;  // What the chain waits for, when that can be cancelled.
+  Leaf* leaf_ = nullptr;  // What the chain waits for, at home, and
+  Instant since_;         // since which turn.
+  const void* code_ = nullptr;
+  Context* source_ = nullptr;  // The parent, when it is a StopSource.
   Executor* home_ = nullptr;
   Instant deadline_ = Instant::never();
+  bool is_source_ = false;
   std::uint8_t reason_ = running;  // Accessed by atomic builtins: <atomic> is a third of what this header would cost.
 };
 
@@ -73,7 +94,7 @@ class StopToken {
 
 class StopSource {
  public:
-  StopSource() noexcept { context_.open(nullptr, Instant::never()); }
+  StopSource() noexcept { context_.open_source(); }
   // On the home executor; other threads post a Job that calls it. Idempotent.
   void request_stop(Code reason = Code::Cancelled) noexcept { context_.stop(reason); }
   bool stop_requested() const noexcept { return context_.is_stopped(); }

@@ -43,13 +43,13 @@ bool Trampoline::queue(Leaf& leaf) noexcept {
     s.woken_last = &leaf;
     return true;
   }
-  leaf.waiter_->arrive(*leaf.waiter_);
+  leaf.waiter_->kind->arrive(*leaf.waiter_);
   drain(s);
   return true;
 }
 
 void Trampoline::arrive(Leaf& leaf) noexcept {
-  leaf.waiter_->arrive(*leaf.waiter_);
+  leaf.waiter_->kind->arrive(*leaf.waiter_);
   drain(state());
 }
 
@@ -60,7 +60,7 @@ void Trampoline::drain(State& s) noexcept {
       ended->settle();
     } else if (Leaf* leaf = s.woken) {
       s.woken = static_cast<Leaf*>(leaf->next);
-      leaf->waiter_->arrive(*leaf->waiter_);
+      leaf->waiter_->kind->arrive(*leaf->waiter_);
     } else {
       break;
     }

@@ -71,6 +71,10 @@ class Frame : public Job {
   bool has_error() const noexcept { return outcome_ == Outcome::Failed; }
   Error& error() noexcept { return error_; }
   Context& context() const noexcept { return *context_; }
+  // Inside the coroutine's own function, which it goes on in: names it (base/stack.h). Not at its end.
+  const void* code() const noexcept { return *static_cast<void* const*>(handle_.address()); }
+  // Who awaits it; null: plain code.
+  const Frame* awaiting() const noexcept { return up_is_frame_ ? static_cast<const Frame*>(up_) : nullptr; }
   bool has_scopes() const noexcept { return scopes_ != nullptr; }
   void destroy() noexcept { handle_.destroy(); }
 

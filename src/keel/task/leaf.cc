@@ -15,8 +15,10 @@ bool Leaf::begins(Context& context) noexcept {
 void Leaf::wait(Waiter& waiter) noexcept {
   waiter_ = &waiter;
   // Away from home nobody could cancel it without a race, and nothing that waits long is awaited there.
-  if (cancel_ == nullptr || context_->home() != Executor::current()) return;
+  Executor* const here = Executor::current();
+  if (context_->home() != here) return;
   context_->leaf_ = this;
+  if (here != nullptr) context_->since_ = here->turn_time();
   registered_ = true;
   // Its own start() may have caused the stop.
   if (when_stopped_ == WhenStopped::IsRefused && context_->is_stopped()) [[unlikely]] {
@@ -25,14 +27,10 @@ void Leaf::wait(Waiter& waiter) noexcept {
   }
 }
 
-void Leaf::forget() noexcept {
-  if (registered_) context_->leaf_ = nullptr;
-  registered_ = false;
-}
-
 void Leaf::wake() noexcept {
   KEEL_DCHECK(waiter_ != nullptr, "a leaf wakes its task after start() has returned false");
-  forget();
+  if (registered_) context_->leaf_ = nullptr;
+  registered_ = false;
   if (Trampoline::queue(*this)) return;
   Executor* executor = Executor::current();
   KEEL_CHECK(executor != nullptr, "a task that is woken inside another one lives on an executor");

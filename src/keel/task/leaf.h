@@ -26,6 +26,7 @@
 #pragma once
 
 #include <cstdint>
+#include <typeinfo>
 #include <utility>
 
 #include "keel/exec/executor.h"
@@ -33,6 +34,7 @@
 namespace keel {
 
 class Context;
+class Frame;
 class ThreadPool;
 
 class Leaf : private Job {
@@ -40,19 +42,28 @@ class Leaf : private Job {
   using Cancel = void (*)(Leaf&) noexcept;
   enum class WhenStopped : std::uint8_t { IsRefused, Begins };
 
-  // The awaiting side: arrive() takes the result and resumes or ends the task.
+  // The awaiting side.
   struct Waiter {
-    void (*arrive)(Waiter&) noexcept;
+    struct Kind {
+      void (*arrive)(Waiter&) noexcept;  // Takes the result and resumes or ends the task.
+      Frame& (*frame)(Waiter&) noexcept;
+      const std::type_info* leaf;  // What it waits for.
+    };
+    const Kind* kind;
   };
 
   Leaf(const Leaf&) = delete;
   Leaf& operator=(const Leaf&) = delete;
 
   // For the awaiting side.
-  bool begins(Context& context) noexcept;         // False: refused.
-  void wait(Waiter& waiter) noexcept;             // The task has suspended.
-  void forget() noexcept;                         // It had not, after all.
-  void cancel_now() noexcept { cancel_(*this); }  // From Context::stop.
+  bool begins(Context& context) noexcept;                     // False: refused.
+  void wait(Waiter& waiter) noexcept;                         // The task has suspended, until wake().
+  void leave(Waiter& waiter) noexcept { waiter_ = &waiter; }  // The same for one that has suspended().
+  void cancel_now() noexcept {                                // From Context::stop.
+    if (cancel_ != nullptr) cancel_(*this);
+  }
+  // Who waits, and for what.
+  Waiter* waiter() const noexcept { return waiter_; }
 
  protected:
   // Without `cancel` a waiting operation is left alone: it ends soon by itself, or because what it waits for has a

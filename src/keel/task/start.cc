@@ -13,7 +13,11 @@ bool StartCore::begin_held(Context* parent, Instant deadline, Done done) noexcep
   context_.open(parent, deadline);
   KEEL_CHECK(home() == nullptr || home()->is_serial(), "a task is begun on a loop; it goes to a pool by resume_on");
   running_ = true;
-  if (!frame_->start_for(*this, context_)) return false;
+  context_.set_code(frame_->code());
+  if (!frame_->start_for(*this, context_)) {
+    context_.note_waiting();
+    return false;
+  }
   running_ = false;
   context_.close();
   return true;

@@ -30,6 +30,7 @@
 #include <new>
 #include <optional>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 
 #include "keel/base/check.h"
@@ -135,7 +136,7 @@ class LeafAwait : private Leaf::Waiter {
   using T = typename L::Value;
 
  public:
-  LeafAwait(Frame& self, L& leaf) noexcept : Waiter{&arrived}, self_(self), leaf_(leaf) {}
+  LeafAwait(Frame& self, L& leaf) noexcept : Waiter{&kind_of_wait}, self_(self), leaf_(leaf) {}
   bool await_ready() noexcept {
     if (!leaf_.begins(self_.context())) {
       result_.emplace(self_.context().reason());
@@ -149,15 +150,15 @@ class LeafAwait : private Leaf::Waiter {
   bool await_suspend(std::coroutine_handle<>) noexcept {
     if (!result_) {
       const bool before = self_.set_suspended(true);
-      leaf_.wait(*this);
       if constexpr (requires { leaf_.suspended(); }) {
+        leaf_.leave(*this);
         // True: it goes on elsewhere, perhaps already, and nothing here may be touched.
         if (leaf_.suspended()) return true;
         self_.set_suspended(before);
-        leaf_.forget();
         take();
         if (attempts || result_->has_value()) return false;
       } else {
+        leaf_.wait(*this);
         return true;
       }
     }
@@ -173,6 +174,7 @@ class LeafAwait : private Leaf::Waiter {
   }
 
  private:
+  static Frame& frame_of(Leaf::Waiter& waiter) noexcept { return static_cast<LeafAwait&>(waiter).self_; }
   static void arrived(Leaf::Waiter& waiter) noexcept {
     auto& await = static_cast<LeafAwait&>(waiter);
     await.take();
@@ -189,6 +191,7 @@ class LeafAwait : private Leaf::Waiter {
     }
   }
 
+  static constexpr Leaf::Waiter::Kind kind_of_wait = {&arrived, &frame_of, &typeid(L)};
   Frame& self_;
   L& leaf_;
   std::optional<Result<T>> result_;

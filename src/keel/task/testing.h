@@ -24,7 +24,9 @@ namespace keel::testing {
 
 class TestLoop final : public Executor, public Host {
  public:
-  TestLoop() : host_before_(Host::set_current(this)), executor_before_(Executor::set_current(this)) {}
+  TestLoop() : host_before_(Host::set_current(this)), executor_before_(Executor::set_current(this)) {
+    turn_time_ = now_;
+  }
   ~TestLoop() override {
     run_jobs();
     Host::set_current(host_before_);
@@ -67,7 +69,7 @@ class TestLoop final : public Executor, public Host {
     const Instant until = now_ + duration;
     run_jobs();
     while (wheel_.next() <= until) step();
-    now_ = until;
+    turn_time_ = now_ = until;
     wheel_.advance(now_);
     run_jobs();
   }
@@ -102,7 +104,7 @@ class TestLoop final : public Executor, public Host {
     return std::exchange(first_, nullptr);
   }
   void step() noexcept {
-    if (wheel_.next() > now_) now_ = wheel_.next();
+    if (wheel_.next() > now_) turn_time_ = now_ = wheel_.next();
     wheel_.advance(now_);
     run_jobs();
   }

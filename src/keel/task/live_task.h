@@ -1,0 +1,61 @@
+// keel/task/live_task.h — the tasks that live on an executor, as a tree: where each is, what it waits for, since when.
+//
+//   each_live_task(loop, [&](const LiveTask& task) { tasks.push_back(task); });           // on the loop
+//   for (const LiveTask& task : tasks) std::puts(to_string(task, now).c_str());           // anywhere
+//
+//   serve (echo.cc:24): Scope::Join for 12.031s
+//     talk (echo.cc:14): Stream::Receive for 3.202s
+//     read_exact (stream.cc:80) < talk (echo.cc:14): Stream::Receive for 0.004s, stopped
+//
+// Parents stand above their children: those of a Scope, the branches of all() and any(), what with_timeout() bounds.
+// Tasks that plain code began (Start) stand at the left; the one that began first comes first, and so do siblings. A
+// task that awaits another is one line with it, innermost first: "query (pool.cc:80) < load (page.cc:12)". Functions
+// are named as base/stack.h can; the place is where the function begins, and needs debug information.
+//
+// A task that waits for no operation of its loop runs just now, or is away: on another executor, about to go on, or
+// ended with children that it still waits for. One that has not waited since plain code began it is not seen.
+//
+// Threads:  each_live_task() on the executor's own: elsewhere post a Job that calls it.
+// Lifetime: a LiveTask may be copied and kept.
+// Cost:     a few stores each time a task begins and each time it waits. The visit is O(tasks); naming is
+// base/stack.h's.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <typeinfo>
+
+#include "keel/base/function.h"
+#include "keel/base/time.h"
+#include "keel/exec/executor.h"
+
+namespace keel {
+
+struct LiveTask {
+  static constexpr int frames_max = 16;
+  enum class State : std::uint8_t { Waits, Runs, Away };
+
+  State state = State::Away;
+  bool is_stopped = false;
+  int depth = 0;  // 0: begun by plain code.
+  // Its coroutines, innermost first, each by an address in its code; of one that is Away only the outermost.
+  const void* frames[frames_max] = {};
+  int frame_count = 0;
+  bool is_cut = false;                        // There were more.
+  const std::type_info* operation = nullptr;  // What it waits for, when it does, and
+  Instant since;                              // since when.
+  Instant deadline = Instant::never();
+
+  // "query (pool.cc:80) < load (page.cc:12)".
+  std::string chain() const;
+  // "Stream::Receive"; "" unless it waits.
+  std::string waits_for() const;
+};
+
+void each_live_task(Executor& executor, FunctionRef<void(const LiveTask&)> f);
+
+// One line, indented by its depth. `now` is the time of the executor's clock.
+std::string to_string(const LiveTask& task, Instant now);
+
+}  // namespace keel
