@@ -7,7 +7,9 @@
 
 #include <cstring>
 #include <latch>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include "keel/base/check.h"
 #include "keel/base/pool.h"
@@ -17,17 +19,31 @@
 namespace keel {
 namespace {
 
+// For this thread and those that it starts, while it lives.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() noexcept {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+};
+
 class SystemThread final : public Thread {
  public:
   SystemThread(const char* name, Function<void()> body) {
-    // Signals are taken by the main thread alone; a thread begins with all of them blocked, and lets in those that a
-    // fault of its own raises and the one that asks for its stack.
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     // What a thread needs memory for it has when this returns, and not later, when memory may be short: glibc ends the
     // process when it cannot note that the pool's lists have an end.
     std::latch has_begun(1);
+    // Signals are taken by the main thread alone; a thread begins with all of them blocked, and lets in those that a
+    // fault of its own raises and the one that asks for its stack.
+    std::optional<SignalsBlocked> blocked(std::in_place);
     thread_ = std::thread([body = std::move(body), &has_begun] {
       const SignalStack signal_stack;
       pool_trim();
@@ -38,7 +54,7 @@ class SystemThread final : public Thread {
       has_begun.count_down();
       body();
     });
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    blocked.reset();
     has_begun.wait();
     char shown[16] = {};  // The system refuses longer names.
     std::strncpy(shown, name, sizeof shown - 1);

@@ -4,7 +4,9 @@
 #include <pthread.h>
 
 #include <csignal>
+#include <cstddef>
 #include <string>
+#include <system_error>
 
 #include "keel/base/stack.h"
 
@@ -80,6 +82,30 @@ TEST(Host, runs_threads_with_their_name_and_the_signals_of_others_blocked) {
   sigset_t mask;
   pthread_sigmask(SIG_BLOCK, nullptr, &mask);
   EXPECT_EQ(sigismember(&mask, SIGTERM), 0) << "the starter's own mask is as it was";
+}
+
+// A stack that does not fit into the address space: the thread cannot be started.
+TEST(Host, leaves_the_starters_signals_alone_when_a_thread_does_not_start) {
+  pthread_attr_t before;
+  ASSERT_EQ(pthread_getattr_default_np(&before), 0);
+  pthread_attr_t huge;
+  ASSERT_EQ(pthread_attr_init(&huge), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&huge, std::size_t{1} << 48), 0);
+  ASSERT_EQ(pthread_setattr_default_np(&huge), 0);
+  bool has_run = false;
+
+  EXPECT_THROW(Host::system().start_thread("none", [&] { has_run = true; }), std::system_error);
+
+  ASSERT_EQ(pthread_setattr_default_np(&before), 0);
+  pthread_attr_destroy(&huge);
+  pthread_attr_destroy(&before);
+  EXPECT_FALSE(has_run);
+  sigset_t mask;
+  pthread_sigmask(SIG_BLOCK, nullptr, &mask);
+  EXPECT_EQ(sigismember(&mask, SIGTERM), 0);
+  EXPECT_EQ(sigismember(&mask, SIGUSR1), 0);
+  Host::system().start_thread("one", [&] { has_run = true; })->join();
+  EXPECT_TRUE(has_run);
 }
 
 TEST(HostDeathTest, has_no_timers_on_the_plain_system) {
