@@ -318,6 +318,17 @@ MiniTask<int> awaits_in_conditions() {
 }
 TEST_F(Compiler, awaits_in_conditions_are_evaluated_once_each) { EXPECT_EQ(finish(awaits_in_conditions()), 21113); }
 
+// `if (co_await …)` in a coroutine without a local variable never goes on with GCC 12.2: the result is named before.
+MiniTask<int> awaits_for_its_only_condition() {
+  const int value = co_await later(1);
+  if (value != 1) co_return 0;
+  co_await Park{};
+  co_return 2;
+}
+TEST_F(Compiler, a_result_that_is_named_before_a_condition_is_the_only_local) {
+  EXPECT_EQ(finish(awaits_for_its_only_condition()), 2);
+}
+
 MiniTask<int> awaits_with_initialiser() {
   if (auto counted = co_await counted_later(8); counted.value == 8) co_return counted.value;
   co_return 0;
