@@ -12,6 +12,9 @@ function(keel_options target)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
     $<$<BOOL:${PROJECT_IS_TOP_LEVEL}>:-Werror>)
+  # The libraries are static: nobody replaces their functions, which may therefore be inlined within a file, and their
+  # thread-local variables lie in the program's own block, which saves a call at each access.
+  target_compile_options(${target} PRIVATE -fno-semantic-interposition -ftls-model=initial-exec)
 endfunction()
 
 function(keel_module name)
