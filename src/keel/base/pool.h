@@ -1,9 +1,9 @@
 // keel/base/pool.h — per-thread free lists for the blocks that every request needs.
 //
-// pool_allocate(bytes) gives a block of at least `bytes` (the size class is a power of two from 64 B to 64 KiB; larger
-// requests go to malloc); pool_free(block, bytes) returns it with the same number. Coroutine frames, arena blocks and
-// buffers come from here, which is why the request path does not reach the heap in steady state. Blocks are reused
-// last-in-first-out, and at most `retained_bytes_max` per class and thread are kept.
+// pool_allocate(bytes) gives a block of at least `bytes` (size classes are the multiples of 32 B up to 1 KiB, then the
+// powers of two to 64 KiB; larger requests go to malloc); pool_free(block, bytes) returns it with the same number.
+// Coroutine frames, arena blocks and buffers come from here, which is why the request path does not reach the heap in
+// steady state. Blocks are reused last-in-first-out, and at most `retained_bytes_max` per class and thread are kept.
 //
 // Errors:  out of memory throws std::bad_alloc, as operator new does; a request then ends with 503.
 // Threads: each thread has its own lists; a block may be freed on another thread than it came from.
@@ -15,7 +15,7 @@
 
 namespace keel {
 
-inline constexpr std::size_t pool_block_min = 64;
+inline constexpr std::size_t pool_block_min = 32;
 inline constexpr std::size_t pool_block_max = 64 * 1024;
 
 void* pool_allocate(std::size_t bytes);

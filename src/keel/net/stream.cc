@@ -8,6 +8,7 @@
 #include "keel/base/buffer.h"
 #include "keel/base/check.h"
 #include "keel/base/member.h"
+#include "keel/base/pool.h"
 #include "keel/io/loop.h"
 
 namespace keel {
@@ -23,6 +24,8 @@ io::Loop& loop_here() {
 
 // Lives on after its Stream until its operations have ended; then closes the descriptor.
 struct Stream::State {
+  static void* operator new(std::size_t bytes) { return pool_allocate(bytes); }
+  static void operator delete(void* state, std::size_t bytes) noexcept { pool_free(state, bytes); }
   State(io::Engine& e, int fd) : engine(e) {
     receive.fd = fd;
     send.fd = fd;
@@ -89,7 +92,6 @@ struct Stream::State {
   bool orphaned = false;
 };
 
-// Not from the pool, whose next block has 512 bytes: this is most of what an idle connection costs.
 Stream::Stream(int fd) : state_(new State(loop_here().engine(), fd)) {}
 
 void Stream::close() noexcept {
