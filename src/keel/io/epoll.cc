@@ -68,35 +68,8 @@ class EpollEngine final : public Engine {
     KEEL_DCHECK(!op.pending, "an operation is submitted once at a time");
     op.cancelling = false;
     op.more = false;
-    if (is_of_file(op.kind)) {
-      submit_file(static_cast<FileOp&>(op));
-      return false;
-    }
-    Descriptor& at = descriptor(op.fd);
-    switch (op.kind) {
-      case Kind::Send:
-        return submit_send(static_cast<Send&>(op), at);
-      case Kind::Connect:
-        return submit_connect(static_cast<Connect&>(op), at);
-      case Kind::Ready:
-        submit_ready(static_cast<Ready&>(op), at);
-        return false;
-      default:
-        break;
-    }
-    op.pending = true;
-    op.paused = false;
-    at.in = &op;
-    if (op.kind == Kind::Accept) at.shared = static_cast<Accept&>(op).shared;
-    if (!at.registered) {
-      // Registration reports what is there already.
-      if (const int error = add(op.fd, at)) complete_later(op, -error);
-    } else if (at.readable) {
-      make_ready(op);
-    } else if (op.kind == Kind::Accept) {
-      make_ready(op);  // It may have been left with connections waiting, after EMFILE.
-    }
-    return false;
+    if (op.kind == Kind::Send) return submit_send(static_cast<Send&>(op));
+    return submit_other(op);
   }
 
   void cancel(Op& op) noexcept override {
@@ -243,6 +216,36 @@ class EpollEngine final : public Engine {
 
   EpollEngine() : buffer_(static_cast<char*>(pool_allocate(receive_bytes))) {}
 
+  [[gnu::noinline]] bool submit_other(Op& op) noexcept {
+    if (is_of_file(op.kind)) {
+      submit_file(static_cast<FileOp&>(op));
+      return false;
+    }
+    Descriptor& at = descriptor(op.fd);
+    switch (op.kind) {
+      case Kind::Connect:
+        return submit_connect(static_cast<Connect&>(op), at);
+      case Kind::Ready:
+        submit_ready(static_cast<Ready&>(op), at);
+        return false;
+      default:
+        break;
+    }
+    op.pending = true;
+    op.paused = false;
+    at.in = &op;
+    if (op.kind == Kind::Accept) at.shared = static_cast<Accept&>(op).shared;
+    if (!at.registered) {
+      // Registration reports what is there already.
+      if (const int error = add(op.fd, at)) complete_later(op, -error);
+    } else if (at.readable) {
+      make_ready(op);
+    } else if (op.kind == Kind::Accept) {
+      make_ready(op);  // It may have been left with connections waiting, after EMFILE.
+    }
+    return false;
+  }
+
   // False: there is no memory. Asked for descriptors that come by themselves, before they are used.
   bool has_room_for(int fd) noexcept {
     try {
@@ -255,8 +258,11 @@ class EpollEngine final : public Engine {
   Descriptor& descriptor(int fd) {
     const auto index = static_cast<std::size_t>(fd);
     if (index >= descriptors_.size()) [[unlikely]]
-      descriptors_.resize(std::max(index + 1, descriptors_.size() * 2));
+      make_room(index);
     return descriptors_[index];
+  }
+  [[gnu::noinline]] void make_room(std::size_t index) {
+    descriptors_.resize(std::max(index + 1, descriptors_.size() * 2));
   }
 
   // One timer for all waits, moved only to an earlier time: a time-out given with each wait would cost the kernel a
@@ -446,16 +452,13 @@ class EpollEngine final : public Engine {
     return most;
   }
 
-  bool drains_on_short_read(int fd) noexcept {
-    Descriptor& at = descriptor(fd);
-    if (at.family == 0) [[unlikely]] {
-      socklen_t size = sizeof(int);
-      int family = AF_UNSPEC;
-      ++system_calls_;
-      getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &size);
-      at.family = static_cast<std::int16_t>(family == 0 ? AF_UNIX : family);
-    }
-    return (at.family == AF_INET || at.family == AF_INET6) && !at.hung_up;
+  static bool is_of_ip(const Descriptor& at) noexcept { return at.family == AF_INET || at.family == AF_INET6; }
+  [[gnu::noinline]] void find_family(int fd, Descriptor& at) noexcept {
+    socklen_t size = sizeof(int);
+    int family = AF_UNSPEC;
+    ++system_calls_;
+    getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &size);
+    at.family = static_cast<std::int16_t>(family == 0 ? AF_UNIX : family);
   }
 
   int receive(Receive& op) noexcept {
@@ -467,8 +470,11 @@ class EpollEngine final : public Engine {
         ++n;
         // A TCP read that returned less than asked has drained the socket, unless the end of the
         // stream came with the data (hung_up): then only a further read shows it.
-        const bool drained = static_cast<std::size_t>(got) < receive_bytes && drains_on_short_read(fd);
-        if (drained) descriptor(fd).readable = false;
+        Descriptor& at = descriptor(fd);
+        if (at.family == 0) [[unlikely]]
+          find_family(fd, at);
+        const bool drained = static_cast<std::size_t>(got) < receive_bytes && is_of_ip(at) && !at.hung_up;
+        if (drained) at.readable = false;
         op.data = buffer_;
         op.result = static_cast<std::int32_t>(got);
         op.more = true;
@@ -495,7 +501,7 @@ class EpollEngine final : public Engine {
     for (;;) {
       ++system_calls_;
       ssize_t sent = 0;
-      if (op.part_count == 1) {
+      if (op.part_count == 1) [[likely]] {
         sent = ::send(op.fd, op.parts->iov_base, op.parts->iov_len, MSG_NOSIGNAL);
       } else {
         msghdr message{};
@@ -503,7 +509,7 @@ class EpollEngine final : public Engine {
         message.msg_iovlen = op.part_count;
         sent = sendmsg(op.fd, &message, MSG_NOSIGNAL);
       }
-      if (sent < 0) {
+      if (sent < 0) [[unlikely]] {
         if (errno == EINTR) continue;
         // EINPROGRESS: a first write whose cookie for Fast Open is gone; the connection is being made as ever.
         return errno == EWOULDBLOCK || errno == EINPROGRESS ? EAGAIN : errno;
@@ -512,10 +518,11 @@ class EpollEngine final : public Engine {
     }
   }
 
-  bool submit_send(Send& op, Descriptor& at) noexcept {
+  bool submit_send(Send& op) noexcept {
     op.sent = 0;
     int error = try_send(op);
-    if (error == EAGAIN) {
+    if (error == EAGAIN) [[unlikely]] {
+      Descriptor& at = descriptor(op.fd);
       error = wait_writable(op, at);
       if (error == 0) return false;
       at.out = nullptr;

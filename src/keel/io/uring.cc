@@ -60,8 +60,9 @@ constexpr std::uint64_t ignore_key = 1;  // Completions nobody waits for: cancel
 constexpr std::uint64_t wake_key = 2;
 constexpr std::uint64_t timeout_key = 3;
 constexpr std::uint64_t message_key = 4;  // From another worker.
-// A message that could not be sent, with the descriptor of its target's ring; an Op's address has none of these bits.
+// A message that could not be sent, with the descriptor of its target's ring.
 constexpr std::uint64_t unsent_tag = 7;
+constexpr std::uint64_t own_bits = 7;  // In each of the above, and in no address of an Op.
 constexpr int unsent_shift = 3;
 // IORING_OP_BIND of Linux 6.11, which liburing 2.3 does not know. Since 6.10 a message to a ring with deferred task
 // work is carried over to its thread; before, it takes another way, which is not tried here.
@@ -106,40 +107,12 @@ class UringEngine final : public Engine {
     op.pending = true;
     op.cancelling = false;
     op.more = false;
-    switch (op.kind) {
-      case Kind::Receive: {
-        auto& receive = static_cast<Receive&>(op);
-        receive.paused = false;
-        receive.waiting_first = receive.waiting_last = Receive::none;
-        receive.waiting_count = 0;
-        receive.waiting_final = 1;
-        arm_receive(receive);
-        break;
-      }
-      case Kind::Accept:
-        arm_accept(static_cast<Accept&>(op));
-        break;
-      case Kind::Send: {
-        auto& send = static_cast<Send&>(op);
-        send.sent = 0;
-        arm_send(send);
-        break;
-      }
-      case Kind::Connect: {
-        auto& connect = static_cast<Connect&>(op);
-        io_uring_sqe* sqe = entry();
-        io_uring_prep_connect(sqe, op.fd, connect.address.system(), connect.address.system_size());
-        arm(sqe, op);
-        break;
-      }
-      case Kind::Ready: {
-        io_uring_sqe* sqe = entry();
-        io_uring_prep_poll_add(sqe, op.fd, static_cast<unsigned>(static_cast<Ready&>(op).events));
-        arm(sqe, op);
-        break;
-      }
-      default:
-        submit_file(static_cast<FileOp&>(op));
+    if (op.kind == Kind::Send) {
+      auto& send = static_cast<Send&>(op);
+      send.sent = 0;
+      arm_send(send);
+    } else {
+      submit_other(op);
     }
     return false;
   }
@@ -169,8 +142,13 @@ class UringEngine final : public Engine {
 
   Held hold(Receive& op) noexcept override {
     held_ = true;
+    const auto size = static_cast<std::uint32_t>(op.result);
+    if (op.buffer < buffers_max && lent_ < lent_max) [[likely]] {
+      ++lent_;
+      return {op.data, size, op.buffer};
+    }
     const std::uint32_t buffer = lend(op.buffer, op.result);
-    return {buffer_at(buffer), static_cast<std::uint32_t>(op.result), buffer};
+    return {buffer_at(buffer), size, buffer};
   }
   void release(Held held) noexcept override {
     if (held.buffer != Receive::none) take_back(held.buffer);
@@ -203,8 +181,7 @@ class UringEngine final : public Engine {
     const unsigned mask = ring_.cq.ring_mask;
     unsigned head = *ring_.cq.khead;
     for (unsigned i = 0; i < count; ++i, ++head) {
-      const io_uring_cqe completion = ring_.cq.cqes[head & mask];
-      completed += handle(completion);
+      completed += handle(ring_.cq.cqes[head & mask]);
     }
     io_uring_cq_advance(&ring_, count);
     return completed;
@@ -311,7 +288,6 @@ class UringEngine final : public Engine {
       return fail_errno("io_uring_register_buf_ring", -result);
     }
     waiting_.resize(buffers_max);
-    spare_.reserve(buffers_max);
     fill_ring();
 
     wake_ = eventfd(0, EFD_CLOEXEC);
@@ -325,9 +301,16 @@ class UringEngine final : public Engine {
     return (__atomic_load_n(ring_.sq.kflags, __ATOMIC_RELAXED) & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW)) != 0;
   }
 
+  // As io_uring_get_sqe, of which this ring needs less: no polling thread, entries of the usual size.
   io_uring_sqe* entry() noexcept {
-    io_uring_sqe* sqe = io_uring_get_sqe(&ring_);
-    while (sqe == nullptr) [[unlikely]] {
+    const io_uring_sq& queue = ring_.sq;
+    if (queue.sqe_tail - __atomic_load_n(queue.khead, __ATOMIC_ACQUIRE) >= queue.ring_entries) [[unlikely]]
+      return entry_of_full_ring();
+    return &queue.sqes[ring_.sq.sqe_tail++ & queue.ring_mask];
+  }
+  [[gnu::noinline]] io_uring_sqe* entry_of_full_ring() noexcept {
+    io_uring_sqe* sqe = nullptr;
+    while (sqe == nullptr) {
       fill_ring();
       ++system_calls_;
       // The kernel has no memory for more: try again in a while instead of all the time.
@@ -359,6 +342,37 @@ class UringEngine final : public Engine {
   }
   static unsigned bit(Kind kind) noexcept { return 1u << static_cast<unsigned>(kind); }
 
+  [[gnu::noinline]] void submit_other(Op& op) noexcept {
+    switch (op.kind) {
+      case Kind::Receive: {
+        auto& receive = static_cast<Receive&>(op);
+        receive.paused = false;
+        receive.waiting_first = receive.waiting_last = Receive::none;
+        receive.waiting_count = 0;
+        receive.waiting_final = 1;
+        arm_receive(receive);
+        break;
+      }
+      case Kind::Accept:
+        arm_accept(static_cast<Accept&>(op));
+        break;
+      case Kind::Connect: {
+        auto& connect = static_cast<Connect&>(op);
+        io_uring_sqe* sqe = entry();
+        io_uring_prep_connect(sqe, op.fd, connect.address.system(), connect.address.system_size());
+        arm(sqe, op);
+        break;
+      }
+      case Kind::Ready: {
+        io_uring_sqe* sqe = entry();
+        io_uring_prep_poll_add(sqe, op.fd, static_cast<unsigned>(static_cast<Ready&>(op).events));
+        arm(sqe, op);
+        break;
+      }
+      default:
+        submit_file(static_cast<FileOp&>(op));
+    }
+  }
   void submit_file(FileOp& op) noexcept {
     if (op.kind == Kind::WriteAt) static_cast<WriteAt&>(op).written = 0;
     op.pooled = (file_kinds_ & bit(op.kind)) == 0;
@@ -461,7 +475,7 @@ class UringEngine final : public Engine {
   }
   void arm_send(Send& op) noexcept {
     io_uring_sqe* sqe = entry();
-    const std::size_t left = bytes_left(op.parts, op.part_count);
+    const std::size_t left = op.part_count == 1 ? op.parts->iov_len : bytes_left(op.parts, op.part_count);
     // The kernel sends a small one to its end by itself; of a large one we hear how far it has come.
     const int flags = MSG_NOSIGNAL | (left <= whole_send_max ? MSG_WAITALL : 0);
     if (op.part_count == 1) {
@@ -521,7 +535,7 @@ class UringEngine final : public Engine {
     return buffer < buffers_max ? memory_ + buffer * buffer_stride : waiting_[buffer].copy;
   }
   // A name under which the bytes of `buffer` stay until take_back(): its own, or that of a copy.
-  std::uint32_t lend(std::uint32_t buffer, std::int32_t size) noexcept {
+  [[gnu::noinline]] std::uint32_t lend(std::uint32_t buffer, std::int32_t size) noexcept {
     if (buffer >= buffers_max) return buffer;  // Waited as a copy, is held as one.
     if (lent_ < lent_max) {
       ++lent_;
@@ -546,25 +560,20 @@ class UringEngine final : public Engine {
   }
   // Keeps a buffer for fill_ring(). A copy is freed.
   void recycle(std::uint32_t buffer) noexcept {
-    if (buffer >= buffers_max) [[unlikely]] {
-      pool_free(std::exchange(waiting_[buffer].copy, nullptr), static_cast<std::size_t>(waiting_[buffer].size));
-      waiting_[buffer].next = std::exchange(free_copy_, buffer);
-      return;
-    }
-    spare_.push_back(static_cast<std::uint16_t>(buffer));
+    if (buffer >= buffers_max) [[unlikely]]
+      return free_copy(buffer);
+    spare_[spares_++] = static_cast<std::uint16_t>(buffer);
+  }
+  [[gnu::noinline]] void free_copy(std::uint32_t buffer) noexcept {
+    pool_free(std::exchange(waiting_[buffer].copy, nullptr), static_cast<std::size_t>(waiting_[buffer].size));
+    waiting_[buffer].next = std::exchange(free_copy_, buffer);
   }
   // Fills the kernel's ring up to `wanted_`, with what was used last first: it takes them in the order in which it gets
   // them, so how many pages are touched depends on how many it has.
   void fill_ring() noexcept {
     int added = 0;
-    for (; in_ring_ < wanted_ && (!spare_.empty() || used_ < buffers_max); ++in_ring_, ++added) {
-      unsigned buffer = used_;
-      if (spare_.empty()) {
-        ++used_;
-      } else {
-        buffer = spare_.back();
-        spare_.pop_back();
-      }
+    for (; in_ring_ < wanted_ && (spares_ != 0 || used_ < buffers_max); ++in_ring_, ++added) {
+      const unsigned buffer = spares_ != 0 ? spare_[--spares_] : used_++;
       io_uring_buf_ring_add(buffer_ring_, buffer_at(buffer), buffer_bytes, static_cast<unsigned short>(buffer),
                             io_uring_buf_ring_mask(buffers_max), added);
     }
@@ -638,35 +647,44 @@ class UringEngine final : public Engine {
   }
 
   int handle(const io_uring_cqe& completion) noexcept {
-    if (completion.user_data == ignore_key) return 0;
-    if (completion.user_data == timeout_key) {
-      timeout_at_ = Instant::never();
-      return 0;
-    }
-    if (completion.user_data == wake_key || completion.user_data == message_key) {
-      // An exchange, so that whoever saw it set has its job seen by the look at the queue that follows.
-      waking_.exchange(false, std::memory_order_acq_rel);
-      if (completion.user_data == wake_key) arm_wake();
-      return files_ != nullptr ? collect_files() : 0;
-    }
-    if ((completion.user_data & unsent_tag) == unsent_tag) {
-      // With any other error the target is no more.
-      const int error = -completion.res;
-      if (error == ENOMEM || error == EOVERFLOW || error == EAGAIN || error == EINTR) {
-        send_message(static_cast<int>(completion.user_data >> unsent_shift));
-      }
-      return 0;
-    }
-    Op& op = *reinterpret_cast<Op*>(completion.user_data);
+    const std::uint64_t key = completion.user_data;
     const int result = completion.res;
+    if ((key & own_bits) != 0) [[unlikely]]
+      return handle_own(key, result);
+    Op& op = *reinterpret_cast<Op*>(key);
     op.armed = (completion.flags & IORING_CQE_F_MORE) != 0;
     switch (op.kind) {
       case Kind::Receive:
         return received(static_cast<Receive&>(op), result, completion.flags);
-      case Kind::Accept:
-        return accepted(static_cast<Accept&>(op), result);
       case Kind::Send:
         return sent(static_cast<Send&>(op), result);
+      default:
+        return answered(op, result);
+    }
+  }
+  [[gnu::noinline]] int handle_own(std::uint64_t key, int result) noexcept {
+    if (key == ignore_key) return 0;
+    if (key == timeout_key) {
+      timeout_at_ = Instant::never();
+      return 0;
+    }
+    if (key == wake_key || key == message_key) {
+      // An exchange, so that whoever saw it set has its job seen by the look at the queue that follows.
+      waking_.exchange(false, std::memory_order_acq_rel);
+      if (key == wake_key) arm_wake();
+      return files_ != nullptr ? collect_files() : 0;
+    }
+    // A message that could not be sent; with any other error the target is no more.
+    const int error = -result;
+    if (error == ENOMEM || error == EOVERFLOW || error == EAGAIN || error == EINTR) {
+      send_message(static_cast<int>(key >> unsent_shift));
+    }
+    return 0;
+  }
+  [[gnu::noinline]] int answered(Op& op, int result) noexcept {
+    switch (op.kind) {
+      case Kind::Accept:
+        return accepted(static_cast<Accept&>(op), result);
       case Kind::Connect:
       case Kind::Ready:
         finish(op, result);
@@ -686,7 +704,7 @@ class UringEngine final : public Engine {
     return completed;
   }
 
-  int received(Receive& op, int result, std::uint32_t flags) noexcept {
+  [[gnu::noinline]] int received(Receive& op, int result, std::uint32_t flags) noexcept {
     const std::uint32_t buffer = flags >> IORING_CQE_BUFFER_SHIFT;
     if ((flags & IORING_CQE_F_BUFFER) != 0) {
       --in_ring_;
@@ -766,8 +784,8 @@ class UringEngine final : public Engine {
     return 1;
   }
 
-  int sent(Send& op, int result) noexcept {
-    if (result < 0) {
+  [[gnu::noinline]] int sent(Send& op, int result) noexcept {
+    if (result < 0) [[unlikely]] {
       // EINPROGRESS: a first write whose cookie for Fast Open is gone; the connection is being made as ever.
       if ((result == -EINTR || result == -EAGAIN || result == -EINPROGRESS) && !op.cancelling) {
         arm_send(op);
@@ -803,7 +821,8 @@ class UringEngine final : public Engine {
   unsigned low_ = buffers_few;     // The fewest there were at the end of a turn of this window.
   unsigned turns_ = 0;             // Of this window.
   unsigned used_ = 0;              // Those from here on were never touched.
-  std::vector<std::uint16_t> spare_;
+  unsigned spares_ = 0;            // Used, and not in the ring; the one used last at the end.
+  std::uint16_t spare_[buffers_max];
   std::vector<Waiting> waiting_;
   List<Op> ready_;
   List<Op> starved_;
