@@ -47,6 +47,8 @@ Code code_of(int number) noexcept {
     case EISDIR:
     case ENOTDIR:
     case EDOM:
+    case EMSGSIZE:
+    case EDESTADDRREQ:
       return Code::InvalidArgument;
     case EMFILE:
     case ENFILE:

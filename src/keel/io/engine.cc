@@ -4,6 +4,7 @@
 #include <linux/filter.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <netinet/udp.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -38,17 +39,17 @@ Result<> set_inherited_options(int fd, int family, const ListenOptions& options)
 }
 
 // Whether the path of a Unix socket is there and nobody listens behind it: what a process that crashed leaves.
-bool is_abandoned(const Address& address) {
-  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+bool is_abandoned(const Address& address, int type) {
+  const int fd = socket(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return false;
   const bool refused = connect(fd, address.system(), address.system_size()) != 0 && errno == ECONNREFUSED;
   ::close(fd);
   return refused;
 }
 
-Result<> bind_to(int fd, const Address& address) {
+Result<> bind_to(int fd, const Address& address, int type = SOCK_STREAM) {
   if (bind(fd, address.system(), address.system_size()) == 0) return {};
-  if (errno == EADDRINUSE && address.is_unix() && is_abandoned(address)) {
+  if (errno == EADDRINUSE && address.is_unix() && is_abandoned(address, type)) {
     ::unlink(reinterpret_cast<const sockaddr_un*>(address.system())->sun_path);
     if (bind(fd, address.system(), address.system_size()) == 0) return {};
   }
@@ -95,6 +96,28 @@ Result<> prepare_stream(int fd, int family, const ConnectOptions& options) {
   return bind_to(fd, options.from).because("connecting from " + options.from.to_string());
 }
 
+Result<> prepare_datagram(int fd, const DatagramOptions& options) {
+  const int family = (options.bind.family() != AF_UNSPEC ? options.bind : options.connect).family();
+  if (family == AF_INET6) KEEL_TRY_VOID(set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, "setsockopt IPV6_V6ONLY"));
+  if (options.reuse_port && family != AF_UNIX) {
+    KEEL_TRY_VOID(set_option(fd, SOL_SOCKET, SO_REUSEPORT, "setsockopt SO_REUSEPORT"));
+  }
+  if (options.send_buffer_bytes > 0) {
+    KEEL_TRY_VOID(set_option(fd, SOL_SOCKET, SO_SNDBUF, "setsockopt SO_SNDBUF", options.send_buffer_bytes));
+  }
+  if (options.receive_buffer_bytes > 0) {
+    KEEL_TRY_VOID(set_option(fd, SOL_SOCKET, SO_RCVBUF, "setsockopt SO_RCVBUF", options.receive_buffer_bytes));
+  }
+  const int on = 1;
+  if (options.join && family != AF_UNIX) setsockopt(fd, SOL_UDP, UDP_GRO, &on, sizeof on);
+  if (options.bind.family() != AF_UNSPEC) {
+    KEEL_TRY_VOID(bind_to(fd, options.bind, SOCK_DGRAM).because("binding " + options.bind.to_string()));
+  }
+  if (options.connect.family() == AF_UNSPEC) return {};
+  if (connect(fd, options.connect.system(), options.connect.system_size()) == 0) return {};
+  return Error::from_errno("connect", errno).because("connecting to " + options.connect.to_string());
+}
+
 Address name_of(int fd, int (*ask)(int, sockaddr*, socklen_t*)) noexcept {
   sockaddr_storage storage{};
   socklen_t size = sizeof storage;
@@ -113,6 +136,33 @@ Result<int> system_stream(int family, const ConnectOptions& options) {
   const int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return fail_errno("socket", errno);
   if (auto prepared = prepare_stream(fd, family, options); !prepared) {
+    ::close(fd);
+    return std::move(prepared).error();
+  }
+  return fd;
+}
+
+Result<> check(const DatagramOptions& options) {
+  const int bound = options.bind.family();
+  const int connected = options.connect.family();
+  if (bound == AF_UNSPEC && connected == AF_UNSPEC) {
+    return fail(Code::InvalidArgument, "datagrams: nowhere to bind and nowhere to connect to");
+  }
+  if (bound != AF_UNSPEC && connected != AF_UNSPEC && bound != connected) {
+    return fail(Code::InvalidArgument, "datagrams: bound and connected to addresses of different families");
+  }
+  if (options.bytes_max < 1 || options.bytes_max > 65'535) {
+    return fail(Code::InvalidArgument, "datagrams: bytes_max is 1 to 65,535");
+  }
+  return {};
+}
+
+Result<int> system_datagram(const DatagramOptions& options) {
+  KEEL_TRY_VOID(check(options));
+  const int family = (options.bind.family() != AF_UNSPEC ? options.bind : options.connect).family();
+  const int fd = socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) return fail_errno("socket", errno).error();
+  if (auto prepared = prepare_datagram(fd, options); !prepared) {
     ::close(fd);
     return std::move(prepared).error();
   }

@@ -40,7 +40,8 @@ class Engine {
   // "uring", "epoll", "sim".
   virtual const char* name() const noexcept = 0;
 
-  // Hands over `op`. True: it is complete already, `op.result` holds, and done() is not called (Send and Connect only).
+  // Hands over `op`. True: it is complete already, `op.result` holds, and done() is not called (only Send,
+  // SendDatagrams and Connect).
   // False: done() will be called from a later dispatch(), never from inside this call.
   virtual bool submit(Op& op) noexcept = 0;
 
@@ -72,6 +73,9 @@ class Engine {
   virtual Result<int> open_listener(const Address& address, const ListenOptions& options) = 0;
   // A socket for Connect.
   virtual Result<int> open_stream(int family, const ConnectOptions& options = {}) = 0;
+  // A socket for SendDatagrams and ReceiveDatagrams. AlreadyExists when the address is in use; the path of a Unix
+  // socket is taken over when nobody has it open. InvalidArgument: nothing to bind or to connect to, or bytes_max.
+  virtual Result<int> open_datagram(const DatagramOptions& options) = 0;
   virtual Result<> set_options(int fd, const SocketOptions& options) = 0;
   virtual SocketOptions options(int fd) = 0;
   // Nobody begins to connect to `listener` any more, and handshakes that have begun complete: between this and close()

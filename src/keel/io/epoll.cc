@@ -18,6 +18,7 @@
 
 #include "keel/base/check.h"
 #include "keel/base/pool.h"
+#include "keel/io/internal/datagrams.h"
 #include "keel/io/internal/file_pool.h"
 #include "keel/io/internal/parts.h"
 #include "keel/io/internal/sockets.h"
@@ -102,7 +103,7 @@ class EpollEngine final : public Engine {
 
   Held hold(Receive& op) noexcept override {
     const auto size = static_cast<std::uint32_t>(op.result);
-    if (size > copied_bytes_max) {
+    if (op.kind == Kind::Receive && size > copied_bytes_max) {
       return {std::exchange(buffer_, static_cast<char*>(pool_allocate(receive_bytes))), size, receive_bytes};
     }
     auto* copy = static_cast<char*>(pool_allocate(size));
@@ -154,6 +155,10 @@ class EpollEngine final : public Engine {
     KEEL_TRY(int fd, system_stream(family, options));
     descriptor(fd).family = family;
     return fd;
+  }
+  Result<int> open_datagram(const DatagramOptions& options) override {
+    if (datagrams_ == nullptr) datagrams_ = std::make_unique<DatagramBatch>();
+    return system_datagram(options);
   }
   void turn_away(int listener) noexcept override {
     ++system_calls_;
@@ -223,6 +228,8 @@ class EpollEngine final : public Engine {
     }
     Descriptor& at = descriptor(op.fd);
     switch (op.kind) {
+      case Kind::SendDatagrams:
+        return submit_datagrams(static_cast<SendDatagrams&>(op), at);
       case Kind::Connect:
         return submit_connect(static_cast<Connect&>(op), at);
       case Kind::Ready:
@@ -375,6 +382,7 @@ class EpollEngine final : public Engine {
     }
     if (op.kind == Kind::Accept) return accept(static_cast<Accept&>(op));
     if (op.kind == Kind::Receive && !op.paused) return receive(static_cast<Receive&>(op));
+    if (op.kind == Kind::ReceiveDatagrams && !op.paused) return receive_datagrams(static_cast<ReceiveDatagrams&>(op));
     return 0;
   }
 
@@ -398,8 +406,7 @@ class EpollEngine final : public Engine {
       return finish_ready(static_cast<Ready&>(*at.in), at, event.events);
     int completed = 0;
     if ((event.events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) != 0 && at.out != nullptr) {
-      completed += at.out->kind == Kind::Send ? continue_send(static_cast<Send&>(*at.out), at)
-                                              : finish_connect(static_cast<Connect&>(*at.out), at);
+      completed += continue_out(at);
       if (descriptors_[static_cast<std::size_t>(fd)].generation != event.data.u64 >> 32) return completed;
     }
     if ((event.events & (EPOLLIN | EPOLLRDHUP | EPOLLERR | EPOLLHUP)) != 0) {
@@ -496,6 +503,28 @@ class EpollEngine final : public Engine {
     return reads_per_turn;
   }
 
+  int receive_datagrams(ReceiveDatagrams& op) noexcept {
+    const int fd = op.fd;
+    ++system_calls_;
+    const int count = datagrams_->read(op);
+    if (count < 0 && count != -EAGAIN) {
+      descriptor(fd).in = nullptr;
+      finish(op, count);
+      return 1;
+    }
+    // Fewer than there is room for: nothing is left, and what comes now is told.
+    const bool drained = count < datagrams_read_max;
+    if (drained) descriptor(fd).readable = false;
+    int shown = 0;
+    for (; shown < count && op.pending && !op.cancelling; ++shown) {
+      datagrams_->show(shown, op);
+      op.more = true;
+      op.done(op);
+    }
+    if (!drained && op.pending && !op.cancelling && !op.paused) make_ready(op);
+    return shown;
+  }
+
   // What one attempt left: 0 when all is sent, EAGAIN, or another errno.
   int try_send(Send& op) noexcept {
     for (;;) {
@@ -540,6 +569,39 @@ class EpollEngine final : public Engine {
     return 1;
   }
 
+  bool submit_datagrams(SendDatagrams& op, Descriptor& at) noexcept {
+    op.sent = 0;
+    op.offset = 0;
+    op.by_hand = false;
+    int error = send_datagrams(op, system_calls_);
+    if (error == EAGAIN && waits_for_room(op)) {
+      error = wait_writable(op, at);
+      if (error == 0) return false;
+      at.out = nullptr;
+      op.pending = false;
+    }
+    op.result = result_of(op, error);
+    return true;
+  }
+  int continue_datagrams(SendDatagrams& op, Descriptor& at) noexcept {
+    const int error = send_datagrams(op, system_calls_);
+    if (error == EAGAIN && waits_for_room(op)) return 0;
+    at.out = nullptr;
+    want_out(op.fd, at, false);
+    finish(op, result_of(op, error));
+    return 1;
+  }
+  int continue_out(Descriptor& at) noexcept {
+    switch (at.out->kind) {
+      case Kind::Send:
+        return continue_send(static_cast<Send&>(*at.out), at);
+      case Kind::SendDatagrams:
+        return continue_datagrams(static_cast<SendDatagrams&>(*at.out), at);
+      default:
+        return finish_connect(static_cast<Connect&>(*at.out), at);
+    }
+  }
+
   bool submit_connect(Connect& op, Descriptor& at) noexcept {
     ++system_calls_;
     int error = connect(op.fd, op.address.system(), op.address.system_size()) == 0 ? 0 : errno;
@@ -564,6 +626,7 @@ class EpollEngine final : public Engine {
   }
 
   std::unique_ptr<FilePool> files_;
+  std::unique_ptr<DatagramBatch> datagrams_;  // With the first socket for them.
   int epoll_ = -1;
   int wake_ = -1;
   int timer_ = -1;

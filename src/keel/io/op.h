@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "keel/base/list.h"
 #include "keel/io/address.h"
@@ -27,6 +28,8 @@ enum class Kind : std::uint8_t {
   Send,
   Connect,
   Ready,
+  ReceiveDatagrams,
+  SendDatagrams,
   // Of files, see FileOp:
   Open,
   ReadAt,
@@ -60,7 +63,7 @@ struct Op : Link {  // The link is the engine's: its ready, starved and cancelli
 // Bytes as they arrive. done() with result > 0: `result` bytes at `data`, valid during the call unless kept by
 // Engine::hold(). result == 0: the peer finished writing (final). result < 0: final.
 struct Receive : Op {
-  explicit Receive(Done d) noexcept : Op(Kind::Receive, d) {}
+  explicit Receive(Done d) noexcept : Receive(Kind::Receive, d) {}
   char* data = nullptr;      // Out.
   std::uint32_t buffer = 0;  // Out, the engine's name of the buffer.
   // The engine's: arrivals that wait while paused (buffer names, first and last), and its own flags.
@@ -70,6 +73,47 @@ struct Receive : Op {
   std::uint32_t waiting_count = 0;
   bool readable = false;  // epoll, sim: there may be more to read.
   static constexpr std::uint32_t none = 0xffffffff;
+
+ protected:
+  Receive(Kind k, Done d) noexcept : Op(k, d) {}
+};
+
+// Datagrams as they arrive at a socket of Engine::open_datagram. done() with `more`: one of `result` bytes, which may
+// be none; held as bytes are. Without: the end, result < 0 says why (-ECONNREFUSED: nobody was there for an earlier
+// one); the socket is as good as before and the operation may be submitted again. After pause() what was read already
+// still arrives, at most datagrams_read_max; after cancel() it is lost.
+struct ReceiveDatagrams : Receive {
+  explicit ReceiveDatagrams(Done d) noexcept : Receive(Kind::ReceiveDatagrams, d) {}
+  std::uint32_t bytes_max = 0;      // In: what is longer is cut; as in DatagramOptions.
+  bool join = false;                // In: DatagramOptions::join.
+  Address from;                     // Out: the sender; of a Unix socket without a name empty.
+  bool cut = false;                 // Out: the datagram was longer than bytes_max.
+  std::uint32_t segment_bytes = 0;  // Out: these are several of so many bytes each, the last one of what is left; or 0.
+  bool polled = false;              // uring: read when poll says so, not by the kernel into its own buffers.
+  alignas(8) char scratch[56];      // uring: a msghdr.
+};
+inline constexpr int datagrams_read_max = 16;
+
+// What SendDatagrams sends.
+struct OutgoingDatagram {
+  std::string_view bytes = {};
+  Address to = {};                  // Empty: where the socket is connected to.
+  std::uint32_t segment_bytes = 0;  // Not 0: the bytes leave as datagrams of so many each, the last one of what is
+                                    // left; cut up by the kernel where it can (UDP_SEGMENT, udp(7)).
+};
+
+// Sends datagrams, in order, as many at a time as the kernel takes. result: how many of them have left; an errno only
+// when it is that of the first. When the socket's buffer is full it waits; only of a Unix socket that is not connected,
+// whose receiver's is full, the answer is -EAGAIN.
+struct SendDatagrams : Op {
+  explicit SendDatagrams(Done d) noexcept : Op(Kind::SendDatagrams, d) {}
+  const OutgoingDatagram* datagrams = nullptr;  // In: must live until done.
+  std::uint32_t count = 0;                      // In.
+  std::uint32_t sent = 0;                       // The engine's: how many have left whole,
+  std::size_t offset = 0;                       // and how much of the next one, when it is cut up.
+  bool polling = false;                         // uring: waits for room.
+  bool by_hand = false;                         // The engine's: the kernel cannot cut up on this way.
+  alignas(8) char scratch[72];                  // uring: a msghdr and its iovec.
 };
 
 // New connections. done() with result >= 0: the descriptor of a new connection, now the callee's to close.

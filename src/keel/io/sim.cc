@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "keel/base/check.h"
+#include "keel/io/internal/datagrams.h"
+#include "keel/io/internal/sim_datagrams.h"
 #include "keel/io/internal/sim_files.h"
 #include "keel/io/internal/sim_network.h"
 #include "keel/io/internal/sim_world.h"
@@ -67,6 +69,7 @@ struct Simulation::State {
         disk(d == nullptr ? *own_disk : *d),
         world(options),
         network(world),
+        datagrams(world, network),
         pool(owner),
         pool_timers(world.now),
         wall_offset_ns(wall_start_ns - world.now.ns()) {}
@@ -76,6 +79,7 @@ struct Simulation::State {
   Disk& disk;
   World world;
   Network network;
+  Datagrams datagrams;
   Pool pool;
   TimerWheel pool_timers;
   std::int64_t wall_offset_ns;
@@ -170,6 +174,7 @@ class Simulation::Engine final : public io::Engine, public Completer {
       : state_(state),
         world_(state.world),
         network_(state.network),
+        datagrams_(state.datagrams),
         files_(state.world, state.network, state.disk, *this, index),
         index_(index) {}
   ~Engine() override {
@@ -197,7 +202,16 @@ class Simulation::Engine final : public io::Engine, public Completer {
     }
     Socket& at = network_.socket(op.fd);
     if (op.kind == io::Kind::Send && network_.send_at_once(at, static_cast<io::Send&>(op), index_)) return true;
+    if (op.kind == io::Kind::SendDatagrams && send_at_once(at, static_cast<io::SendDatagrams&>(op))) return true;
     op.pending = true;
+    if (op.kind == io::Kind::ReceiveDatagrams) {
+      KEEL_CHECK(at.in == nullptr && at.datagrams != nullptr,
+                 "a socket for datagrams has one ReceiveDatagrams at a time");
+      at.in = &op;
+      at.in_by = this;
+      if (at.datagrams->has_news()) make_ready(op);
+      return false;
+    }
     if (op.kind == io::Kind::Receive || op.kind == io::Kind::Accept) {
       KEEL_CHECK(at.in == nullptr, "a socket has one pending Receive or Accept at a time");
       at.in = &op;
@@ -211,7 +225,7 @@ class Simulation::Engine final : public io::Engine, public Completer {
       }
       return false;
     }
-    KEEL_CHECK(at.out == nullptr, "a socket has one pending Send or Connect at a time");
+    KEEL_CHECK(at.out == nullptr, "a socket has one pending Send, Connect or SendDatagrams at a time");
     at.out = &op;
     at.out_by = this;
     ++at.attempt;
@@ -220,6 +234,8 @@ class Simulation::Engine final : public io::Engine, public Completer {
       auto& connect = static_cast<io::Connect&>(op);
       world_.trace("connect w{} fd={} {}", index_, op.fd, connect.address.to_string());
       network_.connect(at, connect);
+    } else if (op.kind == io::Kind::SendDatagrams) {
+      datagrams_.plan_send(at);
     } else if (at.connection == nullptr) {
       network_.complete(at, op, -ENOTCONN);
     } else {
@@ -295,9 +311,15 @@ class Simulation::Engine final : public io::Engine, public Completer {
     socket->address = options.from;
     return socket->fd;
   }
+  Result<int> open_datagram(const io::DatagramOptions& options) override {
+    KEEL_TRY_VOID(io::check(options));
+    KEEL_TRY(const SocketPtr socket, datagrams_.open(options));
+    world_.trace("datagrams w{} fd={} {}", index_, socket->fd, socket->address.to_string());
+    return socket->fd;
+  }
   Result<> set_options(int fd, const io::SocketOptions& options) override {
     Socket& at = network_.socket(fd);
-    KEEL_TRY_VOID(io::check(options, at.family == AF_UNIX));
+    KEEL_TRY_VOID(io::check(options, at.family == AF_UNIX || at.datagrams != nullptr));
     const auto take = [](auto& into, const auto& value) {
       if (value) into = value;
     };
@@ -315,7 +337,7 @@ class Simulation::Engine final : public io::Engine, public Completer {
     const auto buffer_bytes = static_cast<int>(world_.options.buffer_bytes);
     if (!options.send_buffer_bytes) options.send_buffer_bytes = buffer_bytes;
     if (!options.receive_buffer_bytes) options.receive_buffer_bytes = buffer_bytes;
-    if (at.family == AF_UNIX) return options;
+    if (at.family == AF_UNIX || at.datagrams != nullptr) return options;
     if (!options.no_delay) options.no_delay = true;
     if (!options.keep_alive) options.keep_alive = io::KeepAlive{.idle = Duration()};
     if (!options.user_timeout) options.user_timeout = Duration();
@@ -336,6 +358,8 @@ class Simulation::Engine final : public io::Engine, public Completer {
     network_.forget(socket);
     if (socket->is_file) {
       if (socket->file >= 0) state_.disk.close(socket->file);
+    } else if (socket->datagrams != nullptr) {
+      datagrams_.close(socket);
     } else {
       network_.hang_up(socket);
     }
@@ -360,6 +384,7 @@ class Simulation::Engine final : public io::Engine, public Completer {
   }
   Address peer_address(int fd) noexcept override {
     Socket& socket = network_.socket(fd);
+    if (socket.datagrams != nullptr) return socket.datagrams->peer;
     return socket.connection != nullptr ? socket.connection->address[1 - socket.side] : Address();
   }
   std::uint64_t system_calls() const noexcept override { return 0; }
@@ -389,6 +414,9 @@ class Simulation::Engine final : public io::Engine, public Completer {
     }
     if (op.kind == io::Kind::Accept) return accept(static_cast<io::Accept&>(op));
     if (op.kind == io::Kind::Receive && !op.paused) return receive(static_cast<io::Receive&>(op));
+    if (op.kind == io::Kind::ReceiveDatagrams && !op.paused) {
+      return receive_datagram(static_cast<io::ReceiveDatagrams&>(op));
+    }
     return 0;
   }
 
@@ -453,9 +481,51 @@ class Simulation::Engine final : public io::Engine, public Completer {
     return 1;
   }
 
+  bool send_at_once(Socket& at, io::SendDatagrams& op) noexcept {
+    KEEL_CHECK(at.datagrams != nullptr, "datagrams are sent by a socket for datagrams");
+    op.sent = 0;
+    op.offset = 0;
+    if (!world_.random.chance(world_.options.instant_send)) return false;
+    const int error = datagrams_.send(at, op);
+    if (error == EAGAIN && io::waits_for_room(op)) return false;
+    op.result = io::result_of(op, error);
+    return true;
+  }
+  int receive_datagram(io::ReceiveDatagrams& op) noexcept {
+    const SocketPtr socket = network_.shared(op.fd);
+    DatagramSide& side = *socket->datagrams;
+    if (side.error != 0) {
+      socket->in = nullptr;
+      world_.trace("datagram w{} fd={} error {}", index_, op.fd, side.error);
+      finish(op, -std::exchange(side.error, 0));
+      return 1;
+    }
+    if (side.inbox.empty()) return 0;
+    const DatagramSide::Packet packet = std::move(side.inbox.front());
+    side.inbox.pop_front();
+    side.unread -= packet.bytes.size();
+    const std::size_t size = std::min<std::size_t>(packet.bytes.size(), op.bytes_max);
+    char* data = new char[std::max<std::size_t>(size, 1)];
+    std::memcpy(data, packet.bytes.data(), size);
+    world_.trace("datagram w{} fd={} taken {}", index_, op.fd, size);
+    op.data = data;
+    op.buffer = 0;
+    op.result = static_cast<int>(size);
+    op.from = packet.from;
+    op.cut = size < packet.bytes.size();
+    op.segment_bytes = 0;
+    op.more = true;
+    held_ = false;
+    op.done(op);
+    if (!std::exchange(held_, false)) delete[] data;
+    if (socket->in != nullptr && !socket->in->paused && side.has_news()) make_ready(*socket->in);
+    return 1;
+  }
+
   State& state_;
   World& world_;
   Network& network_;
+  Datagrams& datagrams_;
   Files files_;
   const std::size_t index_;
   List<io::Op> ready_;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "keel/base/check.h"
+#include "keel/io/internal/sim_datagrams.h"
 
 namespace keel::sim {
 namespace {
@@ -15,23 +16,6 @@ namespace {
 constexpr int first_fd = 3;
 constexpr std::uint16_t first_ephemeral_port = 32768;
 constexpr std::size_t piece_bytes_max = 16 * 1024;
-
-bool is_wildcard(const Address& address) noexcept {
-  if (address.family() == AF_INET) {
-    return reinterpret_cast<const sockaddr_in*>(address.system())->sin_addr.s_addr == INADDR_ANY;
-  }
-  if (address.family() == AF_INET6) {
-    const in6_addr any = IN6ADDR_ANY_INIT;
-    return std::memcmp(&reinterpret_cast<const sockaddr_in6*>(address.system())->sin6_addr, &any, sizeof any) == 0;
-  }
-  return false;
-}
-
-// Whether what listens on `bound` answers for `wanted`.
-bool covers(const Address& bound, const Address& wanted) noexcept {
-  if (bound == wanted) return true;
-  return bound.family() == wanted.family() && bound.port() == wanted.port() && is_wildcard(bound);
-}
 
 // Names one direction of a connection, towards `side`.
 std::uint64_t direction(const Connection& connection, int side) noexcept {
@@ -48,6 +32,25 @@ std::size_t left(const io::Send& op) noexcept {
 }
 
 }  // namespace
+
+bool is_wildcard(const Address& address) noexcept {
+  if (address.family() == AF_INET) {
+    return reinterpret_cast<const sockaddr_in*>(address.system())->sin_addr.s_addr == INADDR_ANY;
+  }
+  if (address.family() == AF_INET6) {
+    const in6_addr any = IN6ADDR_ANY_INIT;
+    return std::memcmp(&reinterpret_cast<const sockaddr_in6*>(address.system())->sin6_addr, &any, sizeof any) == 0;
+  }
+  return false;
+}
+
+bool covers(const Address& bound, const Address& wanted) noexcept {
+  if (bound == wanted) return true;
+  return bound.family() == wanted.family() && bound.port() == wanted.port() && is_wildcard(bound);
+}
+
+Socket::Socket() = default;
+Socket::~Socket() = default;
 
 Network::Network(World& world) : world_(world), next_port_(first_ephemeral_port) { sockets_.resize(first_fd); }
 

@@ -11,8 +11,8 @@
 namespace keel::sim {
 namespace {
 
-constexpr const char* fault_names[] = {"reset",      "vanish", "accept_failure", "short_delivery",
-                                       "long_delay", "stall",  "clock_jump"};
+constexpr const char* fault_names[] = {"reset", "vanish",     "accept_failure", "short_delivery", "long_delay",
+                                       "stall", "clock_jump", "loss",           "duplicate",      "reorder"};
 
 Result<Fault> parse_fault(std::string_view text) {
   const std::size_t first = text.find(':');
@@ -70,15 +70,19 @@ SimOptions SimOptions::faulty(std::uint64_t seed) {
   options.long_delay = some(0.02);
   options.stall = some(0.005);
   options.clock_jump = some(0.02);
+  options.loss = some(0.1);
+  options.duplicate = some(0.1);
+  options.reorder = some(0.2);
   return options;
 }
 
 std::string SimOptions::to_string() const {
   return fmt::format(
       "seed={} latency={}..{}us buffer={} instant_send={} reset={} vanish={} accept_failure={} short_delivery={} "
-      "long_delay={} stall={} clock_jump={}{}",
+      "long_delay={} stall={} clock_jump={} loss={} duplicate={} reorder={}{}",
       seed, latency_min.count_us(), latency_max.count_us(), buffer_bytes, instant_send, reset, vanish, accept_failure,
-      short_delivery, long_delay, stall, clock_jump, only ? " only=" + sim::to_string(*only) : "");
+      short_delivery, long_delay, stall, clock_jump, loss, duplicate, reorder,
+      only ? " only=" + sim::to_string(*only) : "");
 }
 
 }  // namespace keel::sim

@@ -18,11 +18,22 @@
 
 namespace keel::sim {
 
-enum class FaultKind : std::uint8_t { Reset, Vanish, AcceptFailure, ShortDelivery, LongDelay, Stall, ClockJump };
+enum class FaultKind : std::uint8_t {
+  Reset,
+  Vanish,
+  AcceptFailure,
+  ShortDelivery,
+  LongDelay,
+  Stall,
+  ClockJump,
+  Loss,
+  Duplicate,
+  Reorder
+};
 
-// One fault by name: its kind, whom it strikes (a connection, one direction of it, a listener, a loop), and at which of
-// his chances. Whether it strikes, and how, depends on the seed and on this name, on nothing else that happens: one may
-// be left out and the others stay what they were. As text: "reset:3:0".
+// One fault by name: its kind, whom it strikes (a connection, one direction of it, a listener, a loop, a socket that
+// sends datagrams), and at which of his chances. Whether it strikes, and how, depends on the seed and on this name, on
+// nothing else that happens: one may be left out and the others stay what they were. As text: "reset:3:0".
 struct Fault {
   FaultKind kind = FaultKind::Reset;
   std::uint64_t whom = 0;
@@ -48,6 +59,9 @@ struct SimOptions {
   double long_delay = 0;      // Per packet and operation on a file: up to 2 s more.
   double stall = 0;           // Per turn: the loop is not scheduled for up to 300 ms.
   double clock_jump = 0;      // Per jump of virtual time: the calendar moves by up to an hour, either way.
+  double loss = 0;            // Per datagram of UDP: it does not arrive.
+  double duplicate = 0;       // Per datagram of UDP: it arrives twice, the second time up to 20 ms later.
+  double reorder = 0;         // Per datagram of UDP: it arrives up to 20 ms later, and does not hold up the next ones.
   // When given: of the faults that would strike only these do (sim_shrink.h).
   std::optional<std::vector<Fault>> only = {};
 
@@ -66,6 +80,9 @@ struct FaultCounts {
   std::uint64_t long_delays = 0;
   std::uint64_t stalls = 0;
   std::uint64_t clock_jumps = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t duplicated = 0;
+  std::uint64_t reordered = 0;
 };
 
 }  // namespace keel::sim

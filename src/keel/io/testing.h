@@ -29,19 +29,27 @@ enum class Which {
   Uring,
   Epoll,
   Sim,
-  UringWithTinyRings,  // They overflow all the time.
-  UringWithoutFiles,   // As on a kernel that has no operations for files.
-  SimWithFaults,       // Delays, cuts and stalls.
-  UringUnix,           // Unix sockets where the others have TCP; see net_test.h.
+  UringWithTinyRings,     // They overflow all the time.
+  UringWithoutFiles,      // As on a kernel that has no operations for files.
+  UringWithoutDatagrams,  // As on a kernel that does not receive them many times.
+  SimWithFaults,          // Delays, cuts and stalls.
+  UringUnix,              // Unix sockets where the others have TCP; see net_test.h.
   EpollUnix,
   SimUnix,
 };
 
 inline auto every_engine() { return ::testing::Values(Which::Uring, Which::Epoll, Which::Sim); }
 inline std::string name_of_engine(const ::testing::TestParamInfo<Which>& which) {
-  constexpr const char* names[] = {
-      "uring",      "epoll",      "sim",     "uring_with_tiny_rings", "uring_without_files", "sim_with_faults",
-      "uring_unix", "epoll_unix", "sim_unix"};
+  constexpr const char* names[] = {"uring",
+                                   "epoll",
+                                   "sim",
+                                   "uring_with_tiny_rings",
+                                   "uring_without_files",
+                                   "uring_without_datagrams",
+                                   "sim_with_faults",
+                                   "uring_unix",
+                                   "epoll_unix",
+                                   "sim_unix"};
   return names[static_cast<int>(which.param)];
 }
 
@@ -159,6 +167,7 @@ class LoopTest : public ::testing::TestWithParam<Which> {
     UringOptions options;
     if (GetParam() == Which::UringWithTinyRings) options = {.submission_entries = 4, .completion_entries = 8};
     options.files = GetParam() != Which::UringWithoutFiles;
+    options.datagrams = GetParam() != Which::UringWithoutDatagrams;
     return make_uring_engine(options);
   }
   sim::SimOptions options() const {

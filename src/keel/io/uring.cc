@@ -33,6 +33,7 @@
 
 #include "keel/base/check.h"
 #include "keel/base/pool.h"
+#include "keel/io/internal/datagrams.h"
 #include "keel/io/internal/file_pool.h"
 #include "keel/io/internal/parts.h"
 #include "keel/io/internal/sockets.h"
@@ -55,6 +56,10 @@ constexpr unsigned lent_max = buffers_max / 2;
 // What a paused receive may have waiting before it is taken from the kernel: to stop and begin it again costs more than
 // the receiving of a message.
 constexpr unsigned waiting_max = 4;
+// What the kernel reads into a buffer; above it, and what is to be joined, we read it ourselves when it is there.
+constexpr std::uint32_t datagram_bytes_max = 15 * 1024;
+static_assert(datagram_bytes_max + sizeof(io_uring_recvmsg_out) + sizeof(sockaddr_storage) <= buffer_bytes);
+constexpr std::uint32_t copied = Receive::none - 1;  // The name of what is held as a copy that never was in a buffer.
 constexpr std::size_t whole_send_max = 64 * 1024;
 constexpr std::uint64_t ignore_key = 1;  // Completions nobody waits for: cancel, close.
 constexpr std::uint64_t wake_key = 2;
@@ -111,6 +116,8 @@ class UringEngine final : public Engine {
       auto& send = static_cast<Send&>(op);
       send.sent = 0;
       arm_send(send);
+    } else if (op.kind == Kind::SendDatagrams) {
+      return submit_datagrams(static_cast<SendDatagrams&>(op));
     } else {
       submit_other(op);
     }
@@ -124,7 +131,7 @@ class UringEngine final : public Engine {
       if (files_->take_out(static_cast<FileOp&>(op))) make_ready(op);
       return;
     }
-    if (op.kind == Kind::Receive) drop_waiting(static_cast<Receive&>(op));
+    if (receives(op)) drop_waiting(static_cast<Receive&>(op));
     if (op.linked()) op.unlink();
     if (op.armed) {
       cancel_armed(op);
@@ -147,11 +154,22 @@ class UringEngine final : public Engine {
       ++lent_;
       return {op.data, size, op.buffer};
     }
-    const std::uint32_t buffer = lend(op.buffer, op.result);
-    return {buffer_at(buffer), size, buffer};
+    if (op.buffer == Receive::none) {
+      auto* copy = static_cast<char*>(pool_allocate(size));
+      std::memcpy(copy, op.data, size);
+      return {copy, size, copied};
+    }
+    // Before a datagram its buffer has what is known of it.
+    const auto before = static_cast<std::uint32_t>(op.data - buffer_at(op.buffer));
+    const std::uint32_t buffer = lend(op.buffer, static_cast<std::int32_t>(before + size));
+    return {buffer_at(buffer) + before, size, buffer};
   }
   void release(Held held) noexcept override {
-    if (held.buffer != Receive::none) take_back(held.buffer);
+    if (held.buffer == copied) {
+      pool_free(held.data, held.size);
+    } else if (held.buffer != Receive::none) {
+      take_back(held.buffer);
+    }
   }
 
   bool wait(Instant until) noexcept override {
@@ -211,6 +229,7 @@ class UringEngine final : public Engine {
     return system_listener(address, options);
   }
   Result<int> open_stream(int family, const ConnectOptions& options) override { return system_stream(family, options); }
+  Result<int> open_datagram(const DatagramOptions& options) override { return system_datagram(options); }
   void turn_away(int listener) noexcept override {
     ++system_calls_;
     system_turn_away(listener);
@@ -249,7 +268,7 @@ class UringEngine final : public Engine {
     char* copy;  // Of names from buffers_max on: not a buffer of the kernel's.
   };
 
-  explicit UringEngine(const UringOptions& options) : options_(options) {}
+  explicit UringEngine(const UringOptions& options) : options_(options), reads_datagrams_(options.datagrams) {}
 
   Result<> set_up() {
     // Deferred task work (Linux 6.1) runs completions only when we ask; without it, at least without interrupts. Either
@@ -340,10 +359,17 @@ class UringEngine final : public Engine {
     }
     io_uring_free_probe(probe);
   }
+  static bool receives(const Op& op) noexcept { return op.kind == Kind::Receive || op.kind == Kind::ReceiveDatagrams; }
   static unsigned bit(Kind kind) noexcept { return 1u << static_cast<unsigned>(kind); }
 
   [[gnu::noinline]] void submit_other(Op& op) noexcept {
     switch (op.kind) {
+      case Kind::ReceiveDatagrams: {
+        auto& datagrams = static_cast<ReceiveDatagrams&>(op);
+        datagrams.polled = !reads_datagrams_ || datagrams.join || datagrams.bytes_max > datagram_bytes_max;
+        if (datagrams.polled && datagrams_ == nullptr) datagrams_ = std::make_unique<DatagramBatch>();
+        [[fallthrough]];
+      }
       case Kind::Receive: {
         auto& receive = static_cast<Receive&>(op);
         receive.paused = false;
@@ -458,7 +484,21 @@ class UringEngine final : public Engine {
   }
   void arm_receive(Receive& op) noexcept {
     io_uring_sqe* sqe = entry();
-    io_uring_prep_recv_multishot(sqe, op.fd, nullptr, 0, 0);
+    if (op.kind == Kind::Receive) {
+      io_uring_prep_recv_multishot(sqe, op.fd, nullptr, 0, 0);
+    } else {
+      auto& datagrams = static_cast<ReceiveDatagrams&>(op);
+      if (datagrams.polled) {
+        io_uring_prep_poll_add(sqe, op.fd, POLLIN);
+        arm(sqe, op);
+        return;
+      }
+      // How much room a name has, and control data; the rest is the buffer's. MSG_TRUNC: its whole length is told.
+      static_assert(sizeof(msghdr) <= sizeof datagrams.scratch);
+      auto* message = new (datagrams.scratch) msghdr{};
+      message->msg_namelen = sizeof(sockaddr_storage);
+      io_uring_prep_recvmsg_multishot(sqe, op.fd, message, MSG_TRUNC);
+    }
     sqe->flags |= IOSQE_BUFFER_SELECT;
     sqe->buf_group = 0;
     arm(sqe, op);
@@ -490,6 +530,65 @@ class UringEngine final : public Engine {
       io_uring_prep_sendmsg(sqe, op.fd, message, static_cast<unsigned>(flags));
     }
     arm(sqe, op);
+  }
+  // Many in one system call; one alone leaves with the rest of the turn.
+  bool submit_datagrams(SendDatagrams& op) noexcept {
+    op.sent = 0;
+    op.offset = 0;
+    op.polling = false;
+    op.by_hand = false;
+    if (op.count == 1 && op.datagrams->segment_bytes == 0) {
+      arm_datagram(op);
+      return false;
+    }
+    const int error = send_datagrams(op, system_calls_);
+    if (error == EAGAIN && waits_for_room(op)) {
+      arm_room(op);
+      return false;
+    }
+    op.pending = false;
+    op.result = result_of(op, error);
+    return true;
+  }
+  void arm_datagram(SendDatagrams& op) noexcept {
+    const OutgoingDatagram& datagram = *op.datagrams;
+    static_assert(sizeof(msghdr) + sizeof(iovec) <= sizeof op.scratch);
+    auto* message = new (op.scratch) msghdr{};
+    message->msg_iov = new (op.scratch + sizeof(msghdr)) iovec{};
+    message->msg_iov->iov_base = const_cast<char*>(datagram.bytes.data());
+    message->msg_iov->iov_len = datagram.bytes.size();
+    message->msg_iovlen = 1;
+    if (datagram.to.family() != AF_UNSPEC) {
+      message->msg_name = const_cast<sockaddr*>(datagram.to.system());
+      message->msg_namelen = datagram.to.system_size();
+    }
+    io_uring_sqe* sqe = entry();
+    // The kernel may not wait for room by itself: it tries again with what is left of the bytes it has copied before it
+    // found none, and sends an empty datagram (seen with Unix sockets on Linux 6.18).
+    io_uring_prep_sendmsg(sqe, op.fd, message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    arm(sqe, op);
+  }
+  void arm_room(SendDatagrams& op) noexcept {
+    op.polling = true;
+    io_uring_sqe* sqe = entry();
+    io_uring_prep_poll_add(sqe, op.fd, POLLOUT);
+    arm(sqe, op);
+  }
+  int datagrams_sent(SendDatagrams& op, int result) noexcept {
+    int error = result < 0 ? -result : 0;
+    if (!op.polling && error == 0) {
+      op.sent = 1;
+    } else if (op.cancelling) {
+      error = ECANCELED;
+    } else if (op.polling ? error == 0 : error == EINTR || error == EAGAIN) {
+      error = send_datagrams(op, system_calls_);
+      if (error == EAGAIN && waits_for_room(op)) {
+        arm_room(op);
+        return 0;
+      }
+    }
+    finish(op, result_of(op, error));
+    return 1;
   }
   void arm_wake() noexcept {
     io_uring_sqe* sqe = entry();
@@ -603,7 +702,7 @@ class UringEngine final : public Engine {
       finish(op, op.result);  // No thread could be had.
       return 1;
     }
-    if (op.kind != Kind::Receive) return 0;
+    if (!receives(op)) return 0;
     auto& receive = static_cast<Receive&>(op);
     int delivered = 0;
     while (receive.waiting_first != Receive::none && !receive.paused && !receive.cancelling) {
@@ -629,11 +728,51 @@ class UringEngine final : public Engine {
     op.data = buffer_at(buffer);
     op.buffer = buffer;
     op.result = size;
+    if (op.kind == Kind::ReceiveDatagrams) show_datagram(static_cast<ReceiveDatagrams&>(op));
     op.more = true;
     held_ = false;
     op.done(op);
     // `op` lives on: it is pending until its final completion.
     return std::exchange(held_, false);
+  }
+
+  // The kernel has put a header before it, the sender's address and control data.
+  static void show_datagram(ReceiveDatagrams& op) noexcept {
+    auto* const message = reinterpret_cast<msghdr*>(op.scratch);
+    auto* const out = reinterpret_cast<io_uring_recvmsg_out*>(op.data);
+    char* const name = static_cast<char*>(io_uring_recvmsg_name(out));
+    op.from = out->namelen != 0 ? Address::from_system(reinterpret_cast<sockaddr*>(name), out->namelen) : Address();
+    op.segment_bytes = 0;
+    op.data = name + message->msg_namelen + message->msg_controllen;
+    op.cut = out->payloadlen > op.bytes_max;
+    op.result = static_cast<std::int32_t>(std::min(out->payloadlen, op.bytes_max));
+  }
+
+  // What poll has told of is read.
+  int read_datagrams(ReceiveDatagrams& op, int result) noexcept {
+    if (op.cancelling) {
+      finish(op, -ECANCELED);
+      return 1;
+    }
+    if (op.paused) return 0;  // resume() begins again.
+    ++system_calls_;
+    const int count = result < 0 ? result : datagrams_->read(op);
+    if (count < 0 && count != -EAGAIN && count != -EINTR) {
+      finish(op, count);
+      return 1;
+    }
+    int shown = 0;
+    for (; shown < count && !op.cancelling; ++shown) {
+      datagrams_->show(shown, op);
+      op.more = true;
+      op.done(op);
+    }
+    if (op.cancelling || op.paused) {
+      if (op.cancelling) make_ready(op);
+    } else {
+      arm_receive(op);
+    }
+    return shown;
   }
 
   void drop_waiting(Receive& op) noexcept {
@@ -655,6 +794,10 @@ class UringEngine final : public Engine {
     op.armed = (completion.flags & IORING_CQE_F_MORE) != 0;
     switch (op.kind) {
       case Kind::Receive:
+        return received(static_cast<Receive&>(op), result, completion.flags);
+      case Kind::ReceiveDatagrams:
+        if (static_cast<ReceiveDatagrams&>(op).polled)
+          return read_datagrams(static_cast<ReceiveDatagrams&>(op), result);
         return received(static_cast<Receive&>(op), result, completion.flags);
       case Kind::Send:
         return sent(static_cast<Send&>(op), result);
@@ -683,6 +826,8 @@ class UringEngine final : public Engine {
   }
   [[gnu::noinline]] int answered(Op& op, int result) noexcept {
     switch (op.kind) {
+      case Kind::SendDatagrams:
+        return datagrams_sent(static_cast<SendDatagrams&>(op), result);
       case Kind::Accept:
         return accepted(static_cast<Accept&>(op), result);
       case Kind::Connect:
@@ -810,6 +955,8 @@ class UringEngine final : public Engine {
   io_uring ring_{};
   unsigned file_kinds_ = 0;  // Which the kernel does, by bit().
   bool sends_messages_ = false;
+  const bool reads_datagrams_;
+  std::unique_ptr<DatagramBatch> datagrams_;  // With the first receive that needs it.
   std::unique_ptr<FilePool> files_;
   bool ring_ready_ = false;
   bool held_ = false;

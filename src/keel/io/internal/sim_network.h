@@ -16,6 +16,11 @@
 namespace keel::sim {
 
 struct Socket;
+struct DatagramSide;
+
+bool is_wildcard(const Address& address) noexcept;
+// Whether what is bound to `bound` answers for `wanted`.
+bool covers(const Address& bound, const Address& wanted) noexcept;
 
 // What one side of a connection has received and may still receive.
 struct End {
@@ -54,10 +59,13 @@ class Completer {
 };
 
 struct Socket {
+  Socket();
+  ~Socket();
+
   int fd = -1;
   std::uint32_t attempt = 0;  // Counts sends and connects: an event of an earlier one is stale.
-  io::Op* in = nullptr;       // The pending Receive or Accept, and who completes it.
-  io::Op* out = nullptr;      // The pending Send or Connect.
+  io::Op* in = nullptr;       // The pending Receive, Accept or ReceiveDatagrams, and who completes it.
+  io::Op* out = nullptr;      // The pending Send, Connect or SendDatagrams.
   Completer* in_by = nullptr;
   Completer* out_by = nullptr;
   bool closed = false;
@@ -74,6 +82,8 @@ struct Socket {
   std::size_t backlog = 0;
   std::uint64_t accepts = 0;  // The chances of faults.
   std::deque<ConnectionPtr> queue;
+  // One for datagrams:
+  std::unique_ptr<DatagramSide> datagrams;
   // A file:
   bool is_file = false;
   bool writable = false;

@@ -9,8 +9,10 @@ namespace keel::io {
 // Both make non-blocking, close-on-exec sockets.
 Result<int> system_listener(const Address& address, const ListenOptions& options);
 Result<int> system_stream(int family, const ConnectOptions& options);
+Result<int> system_datagram(const DatagramOptions& options);
 // The part that needs no socket.
 Result<> check(const SocketOptions& options, bool is_unix);
+Result<> check(const DatagramOptions& options);
 Result<> system_set_options(int fd, const SocketOptions& options);
 SocketOptions system_options(int fd);
 // See Engine::turn_away.
@@ -24,8 +26,9 @@ Address system_peer_address(int fd) noexcept;
 struct UringOptions {
   unsigned submission_entries = 1024;
   unsigned completion_entries = 8192;
-  bool files = true;     // False: as a kernel without operations for files.
-  bool messages = true;  // False: as a kernel without messages between rings.
+  bool files = true;      // False: as a kernel without operations for files.
+  bool messages = true;   // False: as a kernel without messages between rings.
+  bool datagrams = true;  // False: as a kernel without multishot receiving of datagrams.
 };
 Result<std::unique_ptr<Engine>> make_epoll_engine();
 Result<std::unique_ptr<Engine>> make_uring_engine(const UringOptions& options = {});

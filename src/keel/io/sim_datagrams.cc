@@ -1,0 +1,166 @@
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <utility>
+
+#include "keel/io/internal/datagrams.h"
+#include "keel/io/internal/sim_datagrams.h"
+
+namespace keel::sim {
+namespace {
+
+constexpr std::size_t udp_bytes_max = 65'507;                 // Of IPv4: 65,535 less the headers.
+constexpr std::uint64_t whom_first = std::uint64_t{1} << 40;  // Not a direction of a connection.
+
+}  // namespace
+
+Result<SocketPtr> Datagrams::open(const io::DatagramOptions& options) {
+  Address bound = options.bind;
+  if (bound.family() == AF_UNSPEC && !options.connect.is_unix()) {
+    bound = options.connect;
+    bound.set_port(0);
+  }
+  const bool is_named = bound.family() != AF_UNSPEC;
+  const auto is_taken = [&](const SocketPtr& other) {
+    return (covers(other->address, bound) || covers(bound, other->address)) &&
+           !(options.reuse_port && other->reuse_port && !bound.is_unix());
+  };
+  if (is_named && !bound.is_unix() && bound.port() == 0) {
+    do bound.set_port(network_.free_port());
+    while (std::ranges::any_of(bound_, is_taken));
+  } else if (is_named && std::ranges::any_of(bound_, is_taken)) {
+    return fail_text(Code::AlreadyExists, "binding " + bound.to_string() + ": the address is in use");
+  }
+  if (options.connect.is_unix() && receiver(bound, options.connect) == nullptr) {
+    return Error::from_errno("connect", ENOENT).because("connecting to " + options.connect.to_string());
+  }
+  const SocketPtr socket = network_.new_socket((is_named ? bound : options.connect).family());
+  socket->address = bound;
+  socket->reuse_port = options.reuse_port;
+  socket->datagrams = std::make_unique<DatagramSide>();
+  socket->datagrams->peer = options.connect;
+  socket->datagrams->id = whom_first + ++sockets_;
+  if (is_named) bound_.push_back(socket);
+  return socket;
+}
+
+void Datagrams::close(const SocketPtr& socket) { std::erase(bound_, socket); }
+
+int Datagrams::send(Socket& at, io::SendDatagrams& op) {
+  while (op.sent != op.count) {
+    const io::OutgoingDatagram& next = op.datagrams[op.sent];
+    const Address& to = next.to.family() != AF_UNSPEC ? next.to : at.datagrams->peer;
+    std::string_view bytes = next.bytes.substr(op.offset);
+    if (next.segment_bytes != 0) bytes = bytes.substr(0, next.segment_bytes);
+    if (const int error = send_one(at, to, bytes)) return error;
+    op.offset += bytes.size();
+    if (op.offset != next.bytes.size()) continue;
+    ++op.sent;
+    op.offset = 0;
+  }
+  return 0;
+}
+
+void Datagrams::plan_send(Socket& at) {
+  world_.at(world_.now + world_.random.between(world_.options.latency_min, world_.options.latency_max),
+            [this, socket = network_.shared(at.fd), attempt = at.attempt] {
+              if (socket->closed || socket->attempt != attempt || socket->out == nullptr) return;
+              auto& op = static_cast<io::SendDatagrams&>(*socket->out);
+              const int error = send(*socket, op);
+              if (error == EAGAIN && io::waits_for_room(op)) {
+                plan_send(*socket);
+              } else {
+                network_.complete(*socket, op, io::result_of(op, error));
+              }
+            });
+}
+
+int Datagrams::send_one(Socket& at, const Address& to, std::string_view bytes) {
+  DatagramSide& side = *at.datagrams;
+  if (side.error != 0) return std::exchange(side.error, 0);
+  if (to.family() == AF_UNSPEC) return EDESTADDRREQ;
+  if (to.family() != at.family) return EAFNOSUPPORT;
+  const SocketPtr sender = network_.shared(at.fd);
+  Address from = at.address;
+  if (to.is_unix()) {
+    // Nothing is lost between Unix sockets: the receiver has room or the sender hears of it.
+    const SocketPtr into = receiver(from, to);
+    if (into == nullptr) return ENOENT;
+    if (bytes.size() > world_.options.buffer_bytes) return EMSGSIZE;
+    DatagramSide& other = *into->datagrams;
+    if (other.flight + other.unread + bytes.size() > world_.options.buffer_bytes) return EAGAIN;
+    other.flight += bytes.size();
+    side.last_arrival = std::max(world_.now + world_.latency(side.id, side.packets++), side.last_arrival);
+    world_.at(side.last_arrival,
+              [this, sender, from, to, kept = std::string(bytes)] { arrive(sender, from, to, kept); });
+    return 0;
+  }
+  if (bytes.size() > udp_bytes_max) return EMSGSIZE;
+  if (is_wildcard(from)) {
+    const std::uint16_t port = from.port();
+    from = to;
+    from.set_port(port);
+  }
+  const std::uint64_t nth = side.packets++;
+  world_.trace("datagram fd={} {} {:016x}", at.fd, bytes.size(), hash_bytes(0, bytes));
+  if (world_.strikes(world_.options.loss, FaultKind::Loss, side.id, nth)) {
+    ++world_.faults.lost;
+    return 0;
+  }
+  const auto send_on = [&](Instant when) {
+    world_.at(when, [this, sender, from, to, kept = std::string(bytes)] { arrive(sender, from, to, kept); });
+  };
+  const Instant when = std::max(world_.now + world_.latency(side.id, nth), side.last_arrival);
+  if (auto how = world_.strikes(world_.options.reorder, FaultKind::Reorder, side.id, nth)) {
+    ++world_.faults.reordered;
+    send_on(when + how->between(1_us, 20_ms));
+  } else {
+    side.last_arrival = when;
+    send_on(when);
+  }
+  if (auto how = world_.strikes(world_.options.duplicate, FaultKind::Duplicate, side.id, nth)) {
+    ++world_.faults.duplicated;
+    send_on(when + how->between(1_us, 20_ms));
+  }
+  return 0;
+}
+
+SocketPtr Datagrams::receiver(const Address& from, const Address& to) {
+  std::vector<SocketPtr> candidates;
+  for (const SocketPtr& socket : bound_) {
+    const Address& peer = socket->datagrams->peer;
+    if (covers(socket->address, to) && (peer.family() == AF_UNSPEC || peer == from)) candidates.push_back(socket);
+  }
+  return candidates.empty() ? nullptr : candidates[world_.random.below(candidates.size())];
+}
+
+void Datagrams::arrive(const SocketPtr& sender, const Address& from, const Address& to, const std::string& bytes) {
+  const SocketPtr into = receiver(from, to);
+  if (into == nullptr) {
+    if (!to.is_unix()) refuse(sender);
+    return;
+  }
+  DatagramSide& side = *into->datagrams;
+  if (to.is_unix()) {
+    side.flight -= std::min(side.flight, bytes.size());
+  } else if (side.unread + bytes.size() > world_.options.buffer_bytes) {
+    world_.trace("datagram full fd={} {}", into->fd, bytes.size());
+    return;
+  }
+  world_.trace("datagram at fd={} {} {:016x}", into->fd, bytes.size(), hash_bytes(0, bytes));
+  side.unread += bytes.size();
+  side.inbox.push_back({bytes, from});
+  if (into->in != nullptr) into->in_by->make_ready(*into->in);
+}
+
+// "Port unreachable" (ICMP, RFC 792) comes back; who is connected hears of it.
+void Datagrams::refuse(const SocketPtr& sender) {
+  if (sender->datagrams->peer.family() == AF_UNSPEC) return;
+  world_.at(world_.now + world_.latency(sender->datagrams->id, sender->datagrams->packets++), [sender] {
+    if (sender->closed) return;
+    sender->datagrams->error = ECONNREFUSED;
+    if (sender->in != nullptr) sender->in_by->make_ready(*sender->in);
+  });
+}
+
+}  // namespace keel::sim

@@ -1,0 +1,195 @@
+#include "keel/net/datagram.h"
+
+#include <algorithm>
+
+#include "keel/base/check.h"
+#include "keel/base/member.h"
+#include "keel/io/loop.h"
+
+namespace keel {
+namespace {
+
+// When so many wait no more are taken from the kernel; what it has read already still comes.
+constexpr std::size_t waiting_few = 16;
+constexpr std::size_t waiting_max = waiting_few + io::datagrams_read_max;
+
+}  // namespace
+
+// Lives on after its socket until its operations have ended; then closes the descriptor.
+struct DatagramSocket::State {
+  struct Arrival {
+    io::Held held;
+    std::string_view left;  // Not taken yet: one datagram, or several of `segment_bytes`.
+    std::uint32_t segment_bytes;
+    bool cut;
+    bool is_taken;  // The last of it is lent to the one who asked.
+    Address from;
+  };
+
+  State(io::Engine& e, int fd, const io::DatagramOptions& options) : engine(e) {
+    receive.fd = fd;
+    receive.bytes_max = options.bytes_max;
+    receive.join = options.join;
+    send.fd = fd;
+  }
+
+  Arrival& front() noexcept { return arrivals[first]; }
+  void received() noexcept {
+    if (orphaned) {
+      free_if_quiet();
+      return;
+    }
+    if (receive.more) {
+      keep();
+    } else {
+      error = -receive.result;
+    }
+    if (taker != nullptr) std::exchange(taker, nullptr)->wake();
+  }
+  void keep() noexcept {
+    KEEL_CHECK(count < waiting_max, "an engine that is paused brings only what it has read");
+    Arrival& arrival = arrivals[(first + count++) % waiting_max];
+    if (receive.result > 0) {
+      arrival.held = engine.hold(receive);
+      arrival.left = {arrival.held.data, arrival.held.size};
+    }
+    arrival.segment_bytes = receive.segment_bytes;
+    arrival.cut = receive.cut;
+    arrival.is_taken = false;
+    arrival.from = receive.from;
+    if (count >= waiting_few) engine.pause(receive);
+  }
+  void drop() noexcept {
+    if (front().held.data != nullptr) engine.release(std::exchange(front().held, {}));
+    front().left = {};
+    first = (first + 1) % waiting_max;
+    --count;
+  }
+  void sent() noexcept {
+    if (orphaned) {
+      free_if_quiet();
+    } else if (output != nullptr) {
+      std::exchange(output, nullptr)->wake();
+    }
+  }
+  void free_if_quiet() noexcept {
+    if (receive.pending || send.pending) return;
+    engine.close(receive.fd);
+    delete this;
+  }
+
+  io::Engine& engine;
+  Member<io::ReceiveDatagrams, State, &State::received> receive{*this};
+  Member<io::SendDatagrams, State, &State::sent> send{*this};
+  Receive* taker = nullptr;
+  DatagramOutput* output = nullptr;
+  std::size_t first = 0;
+  std::size_t count = 0;
+  int error = 0;  // Told once, after what came before it.
+  bool orphaned = false;
+  Arrival arrivals[waiting_max] = {};
+};
+
+Result<DatagramSocket> DatagramSocket::open(const io::DatagramOptions& options) {
+  io::Loop* loop = io::Loop::current();
+  KEEL_CHECK(loop != nullptr, "sockets for datagrams are used on a worker");
+  KEEL_TRY(const int fd, loop->engine().open_datagram(options));
+  return DatagramSocket(*new State(loop->engine(), fd, options));
+}
+Result<DatagramSocket> DatagramSocket::bind(const Address& address, io::DatagramOptions options) {
+  options.bind = address;
+  return open(options);
+}
+Result<DatagramSocket> DatagramSocket::connect(const Address& peer, io::DatagramOptions options) {
+  options.connect = peer;
+  return open(options);
+}
+
+void DatagramSocket::close() noexcept {
+  if (state_ == nullptr) return;
+  State& state = *std::exchange(state_, nullptr);
+  KEEL_CHECK(state.taker == nullptr && state.output == nullptr, "a socket is closed when nobody waits for it");
+  while (state.count != 0) state.drop();
+  state.orphaned = true;
+  state.engine.cancel(state.receive);
+  state.free_if_quiet();
+}
+
+DatagramSocket::Receive DatagramSocket::receive() noexcept { return Receive(*state_); }
+DatagramSocket::Send DatagramSocket::send(std::string_view bytes, const Address& to,
+                                          std::uint32_t segment_bytes) noexcept {
+  return Send(*state_, {bytes, to, segment_bytes});
+}
+DatagramSocket::SendMany DatagramSocket::send_many(std::span<const OutgoingDatagram> datagrams) noexcept {
+  return SendMany(*state_, datagrams);
+}
+Result<> DatagramSocket::set_options(const io::SocketOptions& options) {
+  return state_->engine.set_options(state_->send.fd, options);
+}
+io::SocketOptions DatagramSocket::options() const { return state_->engine.options(state_->send.fd); }
+Address DatagramSocket::local_address() const noexcept { return state_->engine.local_address(state_->send.fd); }
+Address DatagramSocket::peer_address() const noexcept { return state_->engine.peer_address(state_->send.fd); }
+
+bool DatagramSocket::Receive::start() noexcept {
+  KEEL_CHECK(state_.taker == nullptr, "one task at a time receives from a socket");
+  if (state_.count != 0 && state_.front().is_taken) state_.drop();
+  if (state_.count != 0 || state_.error != 0) return true;
+  state_.taker = this;
+  if (!state_.receive.pending) {
+    state_.engine.submit(state_.receive);
+  } else {
+    state_.engine.resume(state_.receive);
+  }
+  return false;
+}
+
+void DatagramSocket::Receive::cancel(Leaf& leaf) noexcept {
+  auto& self = static_cast<Receive&>(leaf);
+  // What arrives meanwhile waits for the next one.
+  self.state_.taker = nullptr;
+  self.cancelled_ = true;
+  self.wake();
+}
+
+Result<Datagram> DatagramSocket::Receive::take() noexcept {
+  if (cancelled_) return fail(Code::Cancelled, "receive was cancelled");
+  if (state_.count == 0) return fail_errno("receive", std::exchange(state_.error, 0));
+  State::Arrival& arrival = state_.front();
+  const std::size_t size = arrival.segment_bytes != 0 ? arrival.segment_bytes : arrival.left.size();
+  Datagram datagram{arrival.left.substr(0, size), arrival.from, arrival.cut};
+  arrival.left.remove_prefix(datagram.bytes.size());
+  arrival.is_taken = arrival.left.empty();
+  return datagram;
+}
+
+bool DatagramOutput::send(std::span<const OutgoingDatagram> datagrams) noexcept {
+  io::SendDatagrams& op = state_.send;
+  KEEL_CHECK(!op.pending, "one task at a time sends by a socket");
+  if (datagrams.empty()) {
+    op.result = 0;
+    return true;
+  }
+  op.datagrams = datagrams.data();
+  op.count = static_cast<std::uint32_t>(std::min<std::size_t>(datagrams.size(), INT32_MAX));
+  if (state_.engine.submit(op)) return true;
+  state_.output = this;
+  return false;
+}
+
+void DatagramOutput::cancel(Leaf& leaf) noexcept {
+  DatagramSocket::State& state = static_cast<DatagramOutput&>(leaf).state_;
+  state.engine.cancel(state.send);
+}
+
+Result<std::size_t> DatagramOutput::sent() noexcept {
+  if (state_.send.result < 0) return fail_errno("send", -state_.send.result);
+  return static_cast<std::size_t>(state_.send.result);
+}
+
+Result<> DatagramSocket::Send::take() noexcept {
+  auto result = sent();
+  if (!result) return std::move(result).error();
+  return {};
+}
+
+}  // namespace keel

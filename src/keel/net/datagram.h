@@ -1,0 +1,155 @@
+// keel/net/datagram.h — messages without a connection: UDP, and Unix sockets for datagrams, on the current worker.
+//
+//   Task<> echo(DatagramSocket socket) {
+//     while (true) {
+//       Datagram datagram = co_await socket.receive();      // its bytes are borrowed until the next receive
+//       co_await socket.send(datagram.bytes, datagram.from);
+//     }
+//   }
+//   …
+//   KEEL_TRY(DatagramSocket socket, DatagramSocket::bind(*Address::parse("0.0.0.0:7000")));
+//
+//   std::vector<OutgoingDatagram> batch = …;                // many leave with one system call
+//   std::size_t left = co_await socket.send_many(batch);
+//   co_await socket.send(video, viewer, 1200);              // as datagrams of 1,200 bytes each
+//
+// UDP loses, repeats and swaps datagrams; what is said here to be sent has left this socket, nothing more. Between Unix
+// sockets nothing is lost: the sender waits for room, or hears that there is none.
+//
+// Errors:    Unavailable with ECONNREFUSED: nobody was at the peer of a connected socket when an earlier datagram came
+//            there; the socket goes on. NotFound: no such Unix path. InvalidArgument with EMSGSIZE: too long for a
+//            datagram (65,507 bytes over IPv4). ResourceExhausted (ENOBUFS): the system has no memory. Unavailable with
+//            EAGAIN: the receiver of a Unix socket that is not connected has no room. Cancelled, DeadlineExceeded.
+// Ownership: owns its descriptor; movable between operations. One task receives and one task sends at a time.
+// Threads:   the worker it was made on. For more: a socket for each, bound with reuse_port.
+// Cancel:    a cancelled receive loses nothing; of a cancelled send nothing has left, or, of several, some.
+// Memory:    up to 32 datagrams that nobody has received wait here, all others in the kernel, which throws away what is
+//            more than DatagramOptions::receive_buffer_bytes. 6 KB a socket; no heap per datagram in steady state.
+// Cost:      io_uring: the kernel reads into buffers of ours, nothing is copied, no system call per datagram either
+// way,
+//            one for send_many; above 15 KiB, and with `join`, as epoll: one recvmmsg for up to 16, and a copy of each.
+//            epoll: one system call for up to 64 of send_many, or as many segments.
+// Source:    udp(7), unix(7), recvmmsg(2), sendmmsg(2).
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "keel/io/address.h"
+#include "keel/io/op.h"
+#include "keel/io/socket_options.h"
+#include "keel/task/leaf.h"
+#include "keel/task/task.h"
+
+namespace keel {
+
+struct Datagram {
+  std::string_view bytes;  // Valid until the next receive of its socket, or its end. May be empty.
+  Address from;            // Of a Unix socket that has no path: empty.
+  bool cut = false;        // It was longer than DatagramOptions::bytes_max.
+};
+
+// bytes, to (empty: the peer of a connected socket), segment_bytes (0: one datagram); see op.h.
+using OutgoingDatagram = io::OutgoingDatagram;
+
+class DatagramSocket {
+ public:
+  class Receive;
+  class Send;
+  class SendMany;
+
+  // Receives at `address`, with port 0 at one that the system chooses. AlreadyExists, PermissionDenied. The path of a
+  // Unix socket is taken over when nobody has it open, and stays when the socket is closed.
+  static Result<DatagramSocket> bind(const Address& address, io::DatagramOptions options = {});
+  // Sends to `peer` and hears from it alone; nothing goes out yet. NotFound, Unavailable: of a Unix path.
+  static Result<DatagramSocket> connect(const Address& peer, io::DatagramOptions options = {});
+  DatagramSocket(DatagramSocket&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+  DatagramSocket& operator=(DatagramSocket&& other) noexcept {
+    if (this != &other) {
+      close();
+      state_ = std::exchange(other.state_, nullptr);
+    }
+    return *this;
+  }
+  ~DatagramSocket() { close(); }
+
+  // The next datagram.
+  [[nodiscard]] Receive receive() noexcept;
+  // Sends `bytes`, which must live until then, to `to`, or where the socket is connected to. With `segment_bytes`: as
+  // datagrams of so many bytes each, the last one of what is left.
+  [[nodiscard]] Send send(std::string_view bytes, const Address& to = {}, std::uint32_t segment_bytes = 0) noexcept;
+  // Sends several, which must live until then, in order. How many have left: when fewer than there are, the next one
+  // failed, and tells why when it is sent again. Fails when the first one does.
+  [[nodiscard]] SendMany send_many(std::span<const OutgoingDatagram> datagrams) noexcept;
+  // At once; the destructor does the same.
+  void close() noexcept;
+
+  // While the socket is open. Of socket_options.h: the buffers.
+  Result<> set_options(const io::SocketOptions& options);
+  io::SocketOptions options() const;
+  Address local_address() const noexcept;
+  Address peer_address() const noexcept;  // Empty when it is not connected.
+
+ private:
+  friend class DatagramOutput;
+  struct State;
+  explicit DatagramSocket(State& state) noexcept : state_(&state) {}
+  static Result<DatagramSocket> open(const io::DatagramOptions& options);
+  State* state_;
+};
+
+class [[nodiscard]] DatagramSocket::Receive : public Leaf {
+ public:
+  using Value = Datagram;
+  explicit Receive(State& state) noexcept : Leaf(&cancel), state_(state) {}
+  bool start() noexcept;
+  Result<Datagram> take() noexcept;
+
+ private:
+  friend struct State;
+  static void cancel(Leaf& leaf) noexcept;
+  State& state_;
+  bool cancelled_ = false;
+};
+
+// The part of sending that waits.
+class DatagramOutput : public Leaf {
+ protected:
+  explicit DatagramOutput(DatagramSocket::State& state) noexcept : Leaf(&cancel), state_(state) {}
+  bool send(std::span<const OutgoingDatagram> datagrams) noexcept;
+  Result<std::size_t> sent() noexcept;
+
+ private:
+  friend struct DatagramSocket::State;
+  static void cancel(Leaf& leaf) noexcept;
+  DatagramSocket::State& state_;
+};
+
+class [[nodiscard]] DatagramSocket::Send : public DatagramOutput {
+ public:
+  using Value = void;
+  Send(State& state, const OutgoingDatagram& datagram) noexcept : DatagramOutput(state), datagram_(datagram) {}
+  bool start() noexcept { return send({&datagram_, 1}); }
+  Result<> take() noexcept;
+
+ private:
+  OutgoingDatagram datagram_;
+};
+
+class [[nodiscard]] DatagramSocket::SendMany : public DatagramOutput {
+ public:
+  using Value = std::size_t;
+  SendMany(State& state, std::span<const OutgoingDatagram> datagrams) noexcept
+      : DatagramOutput(state), datagrams_(datagrams) {}
+  bool start() noexcept { return send(datagrams_); }
+  Result<std::size_t> take() noexcept { return sent(); }
+
+ private:
+  std::span<const OutgoingDatagram> datagrams_;
+};
+
+}  // namespace keel
