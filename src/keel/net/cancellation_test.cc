@@ -22,6 +22,7 @@
 #include "keel/exec/thread_pool.h"
 #include "keel/io/file.h"
 #include "keel/io/readiness.h"
+#include "keel/net/datagram.h"
 #include "keel/net/internal/net_test.h"
 #include "keel/net/outbox.h"
 #include "keel/net/resolver.h"
@@ -54,6 +55,10 @@ constexpr const char* row_of(io::Kind kind) {
       return "Stream::connect";
     case io::Kind::Ready:
       return "readable";
+    case io::Kind::ReceiveDatagrams:
+      return "DatagramSocket::receive";
+    case io::Kind::SendDatagrams:
+      return "DatagramSocket::send";
     case io::Kind::Open:
       return "File::open";
     case io::Kind::ReadAt:
@@ -354,6 +359,32 @@ struct WaitingForOutbox : Writing {
   Start<void> running;
 };
 
+// --- Datagrams, of UDP.
+
+struct Datagrams : Scene {
+  explicit Datagrams(Cancellation& of)
+      : Scene(of),
+        mine(DatagramSocket::bind(*Address::parse("127.0.0.1:0")).value()),
+        peer(DatagramSocket::connect(mine.local_address()).value()) {}
+  static Task<> say(DatagramSocket& from, std::string text) { co_await from.send(text); }
+  DatagramSocket mine;
+  DatagramSocket peer;
+};
+struct ReceivingDatagram : Datagrams {
+  using Datagrams::Datagrams;
+  Task<> act() override {
+    Datagram datagram = co_await mine.receive();
+    got = datagram.bytes;
+  }
+  void finish() override { ASSERT_TRUE(test.run(say(peer, "word"))); }
+  void check_done() override { EXPECT_EQ(got, "word"); }
+  std::string got;
+};
+struct SendingDatagram : Datagrams {
+  using Datagrams::Datagrams;
+  Task<> act() override { co_await peer.send("word"); }
+};
+
 // --- Descriptors of others.
 
 struct WaitingForReadable : Scene {
@@ -606,6 +637,8 @@ const std::vector<Row>& rows() {
        .has_peer = true},
       {.name = "Outbox::below_low", .make = make<WaitingForOutbox, false>, .gone = Code::Unavailable, .has_peer = true},
       {.name = "Outbox::drained", .make = make<WaitingForOutbox, true>, .gone = Code::Unavailable, .has_peer = true},
+      {.name = "DatagramSocket::receive", .make = make<ReceivingDatagram>},
+      {.name = "DatagramSocket::send", .make = make<SendingDatagram>, .pace = Passes},
       {.name = "readable", .make = make<WaitingForReadable>, .has_peer = true, .ends_well_when_gone = true},
       {.name = "File::open", .make = make<Opening>, .pace = Passes},
       {.name = "File::read", .make = make<ReadingFile>, .pace = Passes},
