@@ -43,6 +43,7 @@ Code code_of(int number) noexcept {
     case EROFS:
       return Code::PermissionDenied;
     case EINVAL:
+    case ESPIPE:
     case ENAMETOOLONG:
     case EISDIR:
     case ENOTDIR:

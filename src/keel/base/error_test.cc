@@ -46,6 +46,7 @@ TEST(Error, gives_errnos_the_code_that_says_what_to_do) {
                                        {EADDRINUSE, Code::AlreadyExists},
                                        {EACCES, Code::PermissionDenied},
                                        {EINVAL, Code::InvalidArgument},
+                                       {ESPIPE, Code::InvalidArgument},
                                        {EMFILE, Code::ResourceExhausted},
                                        {ENOSPC, Code::ResourceExhausted},
                                        {ETIMEDOUT, Code::DeadlineExceeded},

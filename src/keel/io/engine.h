@@ -41,7 +41,7 @@ class Engine {
   virtual const char* name() const noexcept = 0;
 
   // Hands over `op`. True: it is complete already, `op.result` holds, and done() is not called (only Send,
-  // SendDatagrams and Connect).
+  // SendFile, SendDatagrams and Connect).
   // False: done() will be called from a later dispatch(), never from inside this call.
   virtual bool submit(Op& op) noexcept = 0;
 

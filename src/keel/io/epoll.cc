@@ -22,6 +22,7 @@
 #include "keel/io/internal/file_pool.h"
 #include "keel/io/internal/parts.h"
 #include "keel/io/internal/sockets.h"
+#include "keel/io/send_file.h"
 
 namespace keel::io {
 namespace {
@@ -206,7 +207,7 @@ class EpollEngine final : public Engine {
  private:
   struct Descriptor {
     Op* in = nullptr;              // The pending Receive or Accept.
-    Op* out = nullptr;             // The pending Send or Connect.
+    Op* out = nullptr;             // The pending Send, SendFile or Connect.
     std::uint32_t generation = 0;  // Events of an earlier descriptor of the same number are stale.
     std::int16_t family = 0;       // 0: not known yet.
     bool registered = false;
@@ -232,6 +233,8 @@ class EpollEngine final : public Engine {
         return submit_datagrams(static_cast<SendDatagrams&>(op), at);
       case Kind::Connect:
         return submit_connect(static_cast<Connect&>(op), at);
+      case Kind::SendFile:
+        return submit_send_file(static_cast<SendFile&>(op), at);
       case Kind::Ready:
         submit_ready(static_cast<Ready&>(op), at);
         return false;
@@ -383,6 +386,7 @@ class EpollEngine final : public Engine {
     if (op.kind == Kind::Accept) return accept(static_cast<Accept&>(op));
     if (op.kind == Kind::Receive && !op.paused) return receive(static_cast<Receive&>(op));
     if (op.kind == Kind::ReceiveDatagrams && !op.paused) return receive_datagrams(static_cast<ReceiveDatagrams&>(op));
+    if (op.kind == Kind::SendFile) return continue_send_file(static_cast<SendFile&>(op), descriptor(op.fd));
     return 0;
   }
 
@@ -591,10 +595,52 @@ class EpollEngine final : public Engine {
     finish(op, result_of(op, error));
     return 1;
   }
+  bool submit_send_file(SendFile& op, Descriptor& at) noexcept {
+    op.sent = 0;
+    switch (send_share(op, system_calls_)) {
+      case Share::Last:
+        return true;
+      case Share::More:
+        at.out = &op;
+        op.pending = true;
+        make_ready(op);
+        return false;
+      case Share::Waits:
+        break;
+    }
+    const int error = wait_writable(op, at);
+    if (error == 0) return false;
+    at.out = nullptr;
+    op.pending = false;
+    op.result = -error;
+    return true;
+  }
+  int continue_send_file(SendFile& op, Descriptor& at) noexcept {
+    switch (send_share(op, system_calls_)) {
+      case Share::Last:
+        break;
+      case Share::More:
+        make_ready(op);
+        return 0;
+      case Share::Waits:
+        if (at.out_wanted) return 0;
+        if (const int error = wait_writable(op, at)) {
+          op.result = -error;
+          break;
+        }
+        return 0;
+    }
+    at.out = nullptr;
+    want_out(op.fd, at, false);
+    finish(op, op.result);
+    return 1;
+  }
   int continue_out(Descriptor& at) noexcept {
     switch (at.out->kind) {
       case Kind::Send:
         return continue_send(static_cast<Send&>(*at.out), at);
+      case Kind::SendFile:
+        return continue_send_file(static_cast<SendFile&>(*at.out), at);
       case Kind::SendDatagrams:
         return continue_datagrams(static_cast<SendDatagrams&>(*at.out), at);
       default:

@@ -95,6 +95,8 @@ class File {
   [[nodiscard]] Truncate truncate(std::uint64_t size) noexcept;
   // At once; the destructor does the same.
   void close() noexcept;
+  // Stays the file's: for Stream::send_file().
+  int descriptor() const noexcept { return fd_; }
 
  private:
   friend class Open;

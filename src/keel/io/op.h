@@ -27,6 +27,7 @@ enum class Kind : std::uint8_t {
   Receive,
   Send,
   Connect,
+  SendFile,
   Ready,
   ReceiveDatagrams,
   SendDatagrams,
@@ -138,6 +139,19 @@ struct Send : Op {
   std::uint64_t sent = 0;        // The engine's: bytes that have left.
   std::int32_t total() const noexcept { return sent > INT32_MAX ? INT32_MAX : static_cast<std::int32_t>(sent); }
   alignas(8) char scratch[56];  // The engine's: a msghdr for vectored sends.
+};
+
+// Sends a part of a plain file, which the kernel takes from its page cache: sendfile(2). In place of a Send, on a
+// socket that does not block. result: the total (INT32_MAX when it is more), less than `size` where the file ends;
+// -EINVAL or -ESPIPE for what is no plain file; an error leaves it unknown how much the peer has got. What is not in
+// memory is read while the worker waits: at most 256 KiB a turn.
+struct SendFile : Op {
+  explicit SendFile(Done d) noexcept : Op(Kind::SendFile, d) {}
+  int file = -1;             // In: open for reading until done.
+  std::uint64_t offset = 0;  // In; the engine advances it.
+  std::uint64_t size = 0;    // In: bytes.
+  std::uint64_t sent = 0;    // Out: bytes that have left.
+  std::int32_t total() const noexcept { return sent > INT32_MAX ? INT32_MAX : static_cast<std::int32_t>(sent); }
 };
 
 // Connects a socket made by Engine::open_stream.

@@ -105,6 +105,7 @@ int Files::open(io::Open& op) {
   made.is_file = true;
   made.writable = (op.flags & O_ACCMODE) != O_RDONLY;
   made.file = file;
+  made.disk = &disk_;
   if (is_folder) made.folder = std::string(op.path) + "/";
   return made.fd;
 }

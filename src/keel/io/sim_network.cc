@@ -9,6 +9,7 @@
 
 #include "keel/base/check.h"
 #include "keel/io/internal/sim_datagrams.h"
+#include "keel/io/sim_disk.h"
 
 namespace keel::sim {
 namespace {
@@ -16,6 +17,7 @@ namespace {
 constexpr int first_fd = 3;
 constexpr std::uint16_t first_ephemeral_port = 32768;
 constexpr std::size_t piece_bytes_max = 16 * 1024;
+constexpr std::size_t file_bytes_max = 64 * 1024;  // Of a file in one step.
 
 // Names one direction of a connection, towards `side`.
 std::uint64_t direction(const Connection& connection, int side) noexcept {
@@ -326,16 +328,45 @@ void Network::plan_send(Socket& at_socket) {
             });
 }
 void Network::send_step(Socket& at_socket) {
-  auto& op = static_cast<io::Send&>(*at_socket.out);
   End& end = at_socket.connection->end[at_socket.side];
   if (const int error = send_error(end)) {
-    complete(at_socket, op, -error);
+    complete(at_socket, *at_socket.out, -error);
     return;
   }
-  std::size_t bytes = std::min(space(*at_socket.connection, at_socket.side), left(op));
+  if (at_socket.out->kind == io::Kind::SendFile) {
+    send_file_step(at_socket, static_cast<io::SendFile&>(*at_socket.out));
+    return;
+  }
+  auto& op = static_cast<io::Send&>(*at_socket.out);
+  if (push(at_socket, op, some(at_socket, left(op)))) {
+    complete(at_socket, op, op.total());
+  } else if (space(*at_socket.connection, at_socket.side) != 0) {
+    plan_send(at_socket);
+  }
+}
+std::size_t Network::some(Socket& at_socket, std::size_t left) {
+  std::size_t bytes = std::min(space(*at_socket.connection, at_socket.side), left);
   if (bytes > 1 && world_.random.chance(0.3)) bytes = 1 + world_.random.below(bytes);
   world_.trace("send fd={} {}", at_socket.fd, bytes);
-  if (push(at_socket, op, bytes)) {
+  return bytes;
+}
+void Network::send_file_step(Socket& at_socket, io::SendFile& op) {
+  const Socket& file = socket(op.file);
+  if (!file.is_file || file.file < 0) {
+    complete(at_socket, op, -EINVAL);
+    return;
+  }
+  std::string bytes(some(at_socket, std::min<std::uint64_t>(op.size - op.sent, file_bytes_max)), '\0');
+  const std::int64_t got = bytes.empty() ? 0 : file.disk->read(file.file, bytes, op.offset);
+  if (got < 0) {
+    complete(at_socket, op, static_cast<int>(got));
+    return;
+  }
+  const auto size = static_cast<std::size_t>(got);
+  send_bytes(at_socket.connection, at_socket.side, std::string_view(bytes).substr(0, size));
+  op.sent += size;
+  op.offset += size;
+  if (size < bytes.size() || op.sent == op.size) {
     complete(at_socket, op, op.total());
   } else if (space(*at_socket.connection, at_socket.side) != 0) {
     plan_send(at_socket);

@@ -37,6 +37,7 @@
 #include "keel/io/internal/file_pool.h"
 #include "keel/io/internal/parts.h"
 #include "keel/io/internal/sockets.h"
+#include "keel/io/send_file.h"
 
 namespace keel::io {
 namespace {
@@ -116,12 +117,13 @@ class UringEngine final : public Engine {
       auto& send = static_cast<Send&>(op);
       send.sent = 0;
       arm_send(send);
-    } else if (op.kind == Kind::SendDatagrams) {
-      return submit_datagrams(static_cast<SendDatagrams&>(op));
-    } else {
-      submit_other(op);
+      return false;
     }
-    return false;
+    if (op.kind == Kind::SendDatagrams) {
+      return submit_datagrams(static_cast<SendDatagrams&>(op));
+    }
+    submit_other(op);
+    return !op.pending;
   }
 
   void cancel(Op& op) noexcept override {
@@ -236,7 +238,7 @@ class UringEngine final : public Engine {
   }
   int try_accept(int listener) noexcept override {
     ++system_calls_;
-    const int fd = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+    const int fd = ::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     return fd >= 0 ? fd : -errno;
   }
   void close(int fd) noexcept override {
@@ -389,12 +391,15 @@ class UringEngine final : public Engine {
         arm(sqe, op);
         break;
       }
-      case Kind::Ready: {
-        io_uring_sqe* sqe = entry();
-        io_uring_prep_poll_add(sqe, op.fd, static_cast<unsigned>(static_cast<Ready&>(op).events));
-        arm(sqe, op);
+      case Kind::SendFile: {
+        auto& send = static_cast<SendFile&>(op);
+        send.sent = 0;
+        op.pending = !advance_send_file(send);
         break;
       }
+      case Kind::Ready:
+        arm_poll(op, static_cast<Ready&>(op).events);
+        break;
       default:
         submit_file(static_cast<FileOp&>(op));
     }
@@ -507,9 +512,9 @@ class UringEngine final : public Engine {
     io_uring_sqe* sqe = entry();
     if (op.shared) {
       // The kernel wakes the first one that waits; one at a time we go to the end of the line after each.
-      io_uring_prep_accept(sqe, op.fd, nullptr, nullptr, SOCK_CLOEXEC);
+      io_uring_prep_accept(sqe, op.fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     } else {
-      io_uring_prep_multishot_accept(sqe, op.fd, nullptr, nullptr, SOCK_CLOEXEC);
+      io_uring_prep_multishot_accept(sqe, op.fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     }
     arm(sqe, op);
   }
@@ -529,6 +534,11 @@ class UringEngine final : public Engine {
       message->msg_iovlen = op.part_count;
       io_uring_prep_sendmsg(sqe, op.fd, message, static_cast<unsigned>(flags));
     }
+    arm(sqe, op);
+  }
+  void arm_poll(Op& op, short events) noexcept {
+    io_uring_sqe* sqe = entry();
+    io_uring_prep_poll_add(sqe, op.fd, static_cast<unsigned>(events));
     arm(sqe, op);
   }
   // Many in one system call; one alone leaves with the rest of the turn.
@@ -570,9 +580,7 @@ class UringEngine final : public Engine {
   }
   void arm_room(SendDatagrams& op) noexcept {
     op.polling = true;
-    io_uring_sqe* sqe = entry();
-    io_uring_prep_poll_add(sqe, op.fd, POLLOUT);
-    arm(sqe, op);
+    arm_poll(op, POLLOUT);
   }
   int datagrams_sent(SendDatagrams& op, int result) noexcept {
     int error = result < 0 ? -result : 0;
@@ -702,6 +710,7 @@ class UringEngine final : public Engine {
       finish(op, op.result);  // No thread could be had.
       return 1;
     }
+    if (op.kind == Kind::SendFile) return sent_file(static_cast<SendFile&>(op));
     if (!receives(op)) return 0;
     auto& receive = static_cast<Receive&>(op);
     int delivered = 0;
@@ -830,6 +839,10 @@ class UringEngine final : public Engine {
         return datagrams_sent(static_cast<SendDatagrams&>(op), result);
       case Kind::Accept:
         return accepted(static_cast<Accept&>(op), result);
+      case Kind::SendFile:
+        if (!op.cancelling) return sent_file(static_cast<SendFile&>(op));
+        finish(op, -ECANCELED);
+        return 1;
       case Kind::Connect:
       case Kind::Ready:
         finish(op, result);
@@ -949,6 +962,25 @@ class UringEngine final : public Engine {
     }
     arm_send(op);
     return 0;
+  }
+
+  // True: op.result holds.
+  bool advance_send_file(SendFile& op) noexcept {
+    switch (send_share(op, system_calls_)) {
+      case Share::Last:
+        return true;
+      case Share::Waits:
+        arm_poll(op, POLLOUT);
+        return false;
+      default:
+        make_ready(op);
+        return false;
+    }
+  }
+  int sent_file(SendFile& op) noexcept {
+    if (!advance_send_file(op)) return 0;
+    finish(op, op.result);
+    return 1;
   }
 
   const UringOptions options_;

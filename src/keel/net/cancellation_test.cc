@@ -53,6 +53,8 @@ constexpr const char* row_of(io::Kind kind) {
       return "Stream::write";
     case io::Kind::Connect:
       return "Stream::connect";
+    case io::Kind::SendFile:
+      return "Stream::send_file";
     case io::Kind::Ready:
       return "readable";
     case io::Kind::ReceiveDatagrams:
@@ -303,7 +305,7 @@ struct Writing : Scene {
     EXPECT_LT(got, text().size());
   }
   static const std::string& text() {
-    static const std::string bytes = pattern(5 * 1024 * 1024);
+    static const std::string bytes = pattern(2 * 1024 * 1024);
     return bytes;
   }
 
@@ -317,9 +319,24 @@ struct WritingParts : Writing {
   using Writing::Writing;
   Task<> act() override {
     const std::string_view all = text();
-    const std::string_view parts[] = {all.substr(0, 100), all.substr(100, 2'000'000), all.substr(2'000'100)};
+    const std::string_view parts[] = {all.substr(0, 100), all.substr(100, 1'000'000), all.substr(1'000'100)};
     co_await mine->write(parts);
   }
+};
+
+struct SendingFile : Writing {
+  explicit SendingFile(Cancellation& of) : Writing(of) {
+    EXPECT_TRUE(of.run(write_whole(path, text())));
+    EXPECT_TRUE(of.run(open()));
+  }
+  ~SendingFile() override {
+    file.reset();
+    EXPECT_TRUE(test.run(remove_file(path)));
+  }
+  Task<> open() { file.emplace(co_await File::open(path, File::Mode::Read)); }
+  Task<> act() override { co_await mine->send_file(*file, 0, text().size()); }
+  const std::string path = test.file("sent");
+  std::optional<File> file;
 };
 
 struct RunningOutbox : Writing {
@@ -626,6 +643,11 @@ const std::vector<Row>& rows() {
       {.name = "Stream::write", .make = make<Writing>, .repeats = false, .gone = Code::Unavailable, .has_peer = true},
       {.name = "Stream::write of parts",
        .make = make<WritingParts>,
+       .repeats = false,
+       .gone = Code::Unavailable,
+       .has_peer = true},
+      {.name = "Stream::send_file",
+       .make = make<SendingFile>,
        .repeats = false,
        .gone = Code::Unavailable,
        .has_peer = true},

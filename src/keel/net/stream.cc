@@ -9,6 +9,7 @@
 #include "keel/base/check.h"
 #include "keel/base/member.h"
 #include "keel/base/pool.h"
+#include "keel/io/file.h"
 #include "keel/io/loop.h"
 
 namespace keel {
@@ -123,6 +124,10 @@ Stream::ReadUntil Stream::read_until(std::string_view delimiter, std::size_t max
 Stream::Write Stream::write(std::string_view bytes) noexcept { return Write(*state_, bytes); }
 Stream::WriteParts Stream::write(std::span<const std::string_view> parts) noexcept {
   return WriteParts(*state_, parts);
+}
+
+Stream::SendFile Stream::send_file(File& file, std::uint64_t offset, std::uint64_t bytes) noexcept {
+  return SendFile(*state_, file.descriptor(), offset, bytes);
 }
 
 bool StreamInput::start() noexcept {
@@ -288,6 +293,37 @@ void StreamOutput::cancel(Leaf& leaf) noexcept {
 Result<> StreamOutput::take() noexcept {
   if (state_.send.result < 0) return fail_errno("send", -state_.send.result);
   return {};
+}
+
+Stream::SendFile::SendFile(State& state, int descriptor, std::uint64_t from, std::uint64_t bytes) noexcept
+    : StreamOutput(state, &cancel_file), io::SendFile([](io::Op& op) noexcept {
+        auto& self = static_cast<SendFile&>(static_cast<io::SendFile&>(op));
+        self.state_.output = nullptr;
+        self.wake();
+      }) {
+  fd = state.send.fd;
+  file = descriptor;
+  offset = from;
+  size = bytes;
+}
+
+bool Stream::SendFile::start() noexcept {
+  KEEL_CHECK(!state_.send.pending && state_.output == nullptr, "one task at a time writes to a stream");
+  if (size == 0 || state_.engine.submit(*this)) return true;
+  state_.output = this;
+  return false;
+}
+
+void Stream::SendFile::cancel_file(Leaf& leaf) noexcept {
+  auto& self = static_cast<SendFile&>(leaf);
+  self.state_.engine.cancel(self);
+}
+
+Result<> Stream::SendFile::take() noexcept {
+  if (result < 0) return fail_errno("sendfile", -result);
+  if (sent == size) return {};
+  return fail_text(Code::OutOfRange,
+                   "the file ended after " + std::to_string(sent) + " of " + std::to_string(size) + " bytes");
 }
 
 }  // namespace keel

@@ -11,6 +11,9 @@
 //   Chunk line = co_await stream.read_until("\r\n", 1024);
 //   co_await stream.read_exact(header);           // a span that is filled
 //
+//   File page = co_await File::open("index.html", File::Mode::Read);
+//   co_await stream.send_file(page, 0, co_await page.size());
+//
 // receive, read, read_exact and read_until may follow each other in any order: each begins where the last one ended.
 // One task reads and one task writes at a time; they may be two, so that the end of the peer's writing is seen while a
 // write waits.
@@ -20,8 +23,8 @@
 //            next one.
 // Ownership: owns its descriptor; movable between operations. Destroying it closes: what was written is still sent.
 // Threads:   the worker it was made on.
-// Cancel:    a cancelled read loses nothing and may be repeated; after a cancelled write it is unknown how much has
-//            been sent, so the stream is of no more use.
+// Cancel:    a cancelled read loses nothing and may be repeated; after a cancelled write or send_file it is
+//            unknown how much has been sent, so the stream is of no more use.
 // Cost:      receive copies nothing on io_uring, and on epoll nothing above 4 KiB; read_until copies only what is cut
 //            by the end of a chunk; no heap in steady state. An idle stream has no buffer.
 
@@ -43,6 +46,7 @@
 
 namespace keel {
 
+class File;
 class Resolver;
 
 // Received bytes; valid until the next read of their stream, or its end.
@@ -56,6 +60,7 @@ class Stream {
   class ReadUntil;
   class Write;
   class WriteParts;
+  class SendFile;
   static constexpr std::size_t parts_max = 64;
 
   // Connects to `address`. Unavailable when it is refused or cannot be reached, NotFound when nothing is at the path of
@@ -67,7 +72,7 @@ class Stream {
   // The same for what the resolver knows of `host`.
   static Task<Stream> connect(Resolver& resolver, std::string host, std::uint16_t port,
                               io::ConnectOptions options = {});
-  // Takes over a connected descriptor of the current worker's engine.
+  // Takes over a connected descriptor of the current worker's engine, which does not block (O_NONBLOCK).
   explicit Stream(int fd);
   Stream(Stream&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
   Stream& operator=(Stream&& other) noexcept {
@@ -95,6 +100,12 @@ class Stream {
   // The same for several pieces in order, at most `parts_max`, with one system call where possible. The pieces must
   // live until then, the span of them need not.
   [[nodiscard]] WriteParts write(std::span<const std::string_view> parts) noexcept;
+  // Sends `bytes` bytes of `file` from `offset` as a write would, but the kernel takes them from its page cache:
+  // sendfile(2). The file lives until then. OutOfRange when it ends before, also when somebody cuts it meanwhile: the
+  // message says after how many of how many bytes, and these have been sent. InvalidArgument for a folder or a pipe,
+  // DataLoss when the disk fails. What is not in memory is read while the worker waits, for at most 256 KiB before the
+  // others get their turn: for files that are in memory, or on disks that answer. In place of a write, one at a time.
+  [[nodiscard]] SendFile send_file(File& file, std::uint64_t offset, std::uint64_t bytes) noexcept;
   // Tells the peer that nothing more will come; reading goes on. Between writes.
   void shutdown_write() noexcept;
   // Ends both directions, and whoever waits on this stream goes on: a write with Unavailable, a read with what has come
@@ -194,13 +205,13 @@ class StreamOutput : public Leaf {
   Result<> take() noexcept;
 
  protected:
-  explicit StreamOutput(Stream::State& state) noexcept : Leaf(&cancel), state_(state) {}
+  explicit StreamOutput(Stream::State& state, Cancel cancelled = &cancel) noexcept : Leaf(cancelled), state_(state) {}
   bool send(iovec* parts, std::size_t count) noexcept;
+  Stream::State& state_;
 
  private:
   friend struct Stream::State;
   static void cancel(Leaf& leaf) noexcept;
-  Stream::State& state_;
 };
 
 class [[nodiscard]] Stream::Write : public StreamOutput {
@@ -221,6 +232,16 @@ class [[nodiscard]] Stream::WriteParts : public StreamOutput {
  private:
   std::size_t count_ = 0;
   iovec parts_[parts_max];
+};
+
+class [[nodiscard]] Stream::SendFile : public StreamOutput, private io::SendFile {
+ public:
+  SendFile(State& state, int descriptor, std::uint64_t from, std::uint64_t bytes) noexcept;
+  bool start() noexcept;
+  Result<> take() noexcept;
+
+ private:
+  static void cancel_file(Leaf& leaf) noexcept;
 };
 
 }  // namespace keel

@@ -15,6 +15,7 @@
 
 namespace keel::sim {
 
+class Disk;
 struct Socket;
 struct DatagramSide;
 
@@ -65,7 +66,7 @@ struct Socket {
   int fd = -1;
   std::uint32_t attempt = 0;  // Counts sends and connects: an event of an earlier one is stale.
   io::Op* in = nullptr;       // The pending Receive, Accept or ReceiveDatagrams, and who completes it.
-  io::Op* out = nullptr;      // The pending Send, Connect or SendDatagrams.
+  io::Op* out = nullptr;      // The pending Send, SendFile, Connect or SendDatagrams.
   Completer* in_by = nullptr;
   Completer* out_by = nullptr;
   bool closed = false;
@@ -87,6 +88,7 @@ struct Socket {
   // A file:
   bool is_file = false;
   bool writable = false;
+  Disk* disk = nullptr;
   int file = -1;       // On the disk; -1: a folder.
   std::string folder;  // A path in it.
 };
@@ -143,6 +145,9 @@ class Network {
   std::size_t space(const Connection& connection, int from) const noexcept;
   bool push(Socket& at, io::Send& op, std::size_t bytes);
   void send_step(Socket& at);
+  void send_file_step(Socket& at, io::SendFile& op);
+  // What may leave at once, at most `left`.
+  std::size_t some(Socket& at, std::size_t left);
 
   World& world_;
   std::vector<SocketPtr> sockets_;  // By descriptor.

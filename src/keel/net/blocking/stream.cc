@@ -17,6 +17,7 @@
 #include "keel/base/check.h"
 #include "keel/base/host.h"
 #include "keel/io/loop.h"
+#include "keel/io/send_file.h"
 #include "keel/net/blocking/internal/socket.h"
 #include "keel/net/resolver.h"
 
@@ -250,6 +251,25 @@ Result<> Stream::write(std::span<const std::string_view> parts, Duration timeout
     message.msg_iov->iov_len -= bytes;
   }
   return {};
+}
+
+Result<> Stream::send_file(int file, std::uint64_t offset, std::uint64_t bytes, Duration timeout) {
+  const Instant deadline = deadline_after(timeout);
+  io::SendFile op([](io::Op&) noexcept {});
+  op.fd = fd_;
+  op.file = file;
+  op.offset = offset;
+  op.size = bytes;
+  std::uint64_t calls = 0;
+  for (;;) {
+    const io::Share share = io::send_share(op, calls);
+    if (share == io::Share::Last) break;
+    if (share == io::Share::Waits) KEEL_TRY_VOID(wait_for(fd_, POLLOUT, deadline));
+  }
+  if (op.result < 0) return fail_errno("sendfile", -op.result);
+  if (op.sent == bytes) return {};
+  return fail_text(Code::OutOfRange,
+                   "the file ended after " + std::to_string(op.sent) + " of " + std::to_string(bytes) + " bytes");
 }
 
 }  // namespace keel::blocking

@@ -16,6 +16,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -61,6 +62,9 @@ class Stream {
   Result<> write(std::string_view bytes, Duration timeout = Duration::forever());
   // The same for several pieces in order, at most `parts_max`.
   Result<> write(std::span<const std::string_view> parts, Duration timeout = Duration::forever());
+  // Sends `bytes` bytes of a plain file, open for reading as the descriptor `file`, from `offset`: sendfile(2).
+  // OutOfRange when it ends before; InvalidArgument for a folder or a pipe. The disk has no time limit.
+  Result<> send_file(int file, std::uint64_t offset, std::uint64_t bytes, Duration timeout = Duration::forever());
   // Tells the peer that nothing more will come; reading goes on.
   void shutdown_write() noexcept;
   // Ends both directions, and who waits on this stream goes on: a write with Unavailable, a read with what has come and
