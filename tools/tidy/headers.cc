@@ -87,6 +87,23 @@ TEST(Headers, every_header_compiles_alone) {
   }
 }
 
+// Two of them that give one name to different things could be used by no program together.
+TEST(Headers, all_public_headers_compile_together) {
+  const std::string source = testing::TempDir() + "keel_tidy_all_" + std::to_string(getpid()) + ".cc";
+  {
+    std::ofstream text(source);
+    for (const std::string& file : files()) {
+      if (file.starts_with("src/keel/") && file.ends_with(".h") && is_public(file)) {
+        text << "#include \"" << file.substr(4) << "\"\n";
+      }
+    }
+  }
+  const Output output =
+      run(KEEL_CXX " -std=c++23 -Wall -Wextra -Werror -fsyntax-only -I" + absolute("src") + ' ' + source);
+  std::remove(source.c_str());
+  EXPECT_EQ(output.status, 0) << output.text;
+}
+
 TEST(Headers, every_public_header_begins_with_its_purpose) {
   for (const Header& header : headers()) {
     const std::string name = header.path.substr(4);

@@ -46,9 +46,9 @@ class Promise;
 template <class T>
 class Start;
 template <class T>
-struct StreamNext;
+struct GeneratorNext;
 template <class T, bool attempts>
-class StreamAwait;
+class GeneratorAwait;
 class Scope;
 
 template <class T = void>
@@ -258,12 +258,12 @@ class PromiseCore : public Frame {
     return {*this, attempted.awaited};
   }
   template <class U>
-  StreamAwait<U, false> await_transform(StreamNext<U>&& asked) noexcept {
-    return {*this, asked.stream};
+  GeneratorAwait<U, false> await_transform(GeneratorNext<U>&& asked) noexcept {
+    return {*this, asked.generator};
   }
   template <class U>
-  StreamAwait<U, true> await_transform(Attempt<StreamNext<U>> attempted) noexcept {
-    return {*this, attempted.awaited.stream};
+  GeneratorAwait<U, true> await_transform(Attempt<GeneratorNext<U>> attempted) noexcept {
+    return {*this, attempted.awaited.generator};
   }
   template <class U>
   ResultAwait<U> await_transform(Result<U>&& result) noexcept {

@@ -1,25 +1,25 @@
-// keel/task/stream.h — Stream<T>: a coroutine that yields values, one whenever it is asked.
+// keel/task/generator.h — Generator<T>: a coroutine that yields values, one whenever it is asked.
 //
-//   Stream<Page> pages(Client& client) {
+//   Generator<Page> pages(Client& client) {
 //     for (std::string next = "/pages/1"; !next.empty();) {
 //       Page page = co_await load(client, next);
 //       next = page.next;
 //       co_yield std::move(page);
 //     }
 //   }
-//   Stream<Page> all = pages(client);
+//   Generator<Page> all = pages(client);
 //   while (auto page = co_await all.next()) show(*page);        // nullopt: it has returned
 //
 // The body runs inside next(), between one co_yield and the following one, and never by itself. It may await what a
 // task may; it inherits stop and deadline of whoever asks. co_await attempt(all.next()) yields the Result.
 //
 // Errors:    an error ends the body and goes to the one who asks; after that next() gives nullopt.
-// Ownership: a Stream is movable while nobody waits in next(). Destroyed early, the body ends at its co_yield: its
+// Ownership: a Generator is movable while nobody waits in next(). Destroyed early, the body ends at its co_yield: its
 //            locals are destroyed.
 // Threads:   the body goes on where next() was called, whatever resume_on it did before.
-// Cancel:    a next() that is cancelled ends the stream; so does a time limit on it, with_timeout(1_s,
+// Cancel:    a next() that is cancelled ends the generator; so does a time limit on it, with_timeout(1_s,
 //            as_task(all.next())).
-// Cost:      one frame for the stream; next() allocates nothing.
+// Cost:      one frame for the generator; next() allocates nothing.
 
 #pragma once
 
@@ -35,20 +35,20 @@
 namespace keel {
 
 template <class T>
-class Stream;
+class Generator;
 
 template <class T>
-class StreamPromise final : public PromiseCore {
+class GeneratorPromise final : public PromiseCore {
  public:
-  StreamPromise() noexcept : PromiseCore(std::coroutine_handle<StreamPromise>::from_promise(*this)) {}
-  Stream<T> get_return_object() noexcept { return Stream<T>(*this); }
+  GeneratorPromise() noexcept : PromiseCore(std::coroutine_handle<GeneratorPromise>::from_promise(*this)) {}
+  Generator<T> get_return_object() noexcept { return Generator<T>(*this); }
   void return_void() noexcept {
     returned_ = true;
     set_value();
   }
   // To the one who asks this looks like the end of a task; pull() resumes it.
   Final yield_value(T value) {
-    KEEL_CHECK(!has_scopes(), "a Scope of a stream is joined before co_yield");
+    KEEL_CHECK(!has_scopes(), "a Scope of a generator is joined before co_yield");
     value_.emplace(std::move(value));
     set_value();
     return {};
@@ -68,73 +68,73 @@ class StreamPromise final : public PromiseCore {
 };
 
 template <class T>
-struct StreamNext {
-  StreamPromise<T>& stream;
+struct GeneratorNext {
+  GeneratorPromise<T>& generator;
 };
 template <class T>
-Attempt<StreamNext<T>> attempt(StreamNext<T>&& next) noexcept {
+Attempt<GeneratorNext<T>> attempt(GeneratorNext<T>&& next) noexcept {
   return {next};
 }
 // For what takes tasks: with_timeout, all, any.
 template <class T>
-Task<std::optional<T>> as_task(StreamNext<T> next) {
+Task<std::optional<T>> as_task(GeneratorNext<T> next) {
   co_return co_await std::move(next);
 }
 
 template <class T>
-class [[nodiscard]] Stream {
-  static_assert(std::is_object_v<T> && std::is_nothrow_move_constructible_v<T>, "a stream yields values that move");
+class [[nodiscard]] Generator {
+  static_assert(std::is_object_v<T> && std::is_nothrow_move_constructible_v<T>, "a generator yields values that move");
 
  public:
-  using promise_type = StreamPromise<T>;
+  using promise_type = GeneratorPromise<T>;
 
-  explicit Stream(StreamPromise<T>& promise) noexcept : promise_(&promise) {}
-  Stream(Stream&& other) noexcept : promise_(std::exchange(other.promise_, nullptr)) {}
-  Stream& operator=(Stream&& other) noexcept {
+  explicit Generator(GeneratorPromise<T>& promise) noexcept : promise_(&promise) {}
+  Generator(Generator&& other) noexcept : promise_(std::exchange(other.promise_, nullptr)) {}
+  Generator& operator=(Generator&& other) noexcept {
     std::swap(promise_, other.promise_);
     return *this;
   }
-  ~Stream() {
+  ~Generator() {
     if (promise_ != nullptr) promise_->destroy();
   }
 
-  // co_await yields a std::optional<T>: the next value, or nullopt when the stream is over.
-  [[nodiscard]] StreamNext<T> next() noexcept { return {*promise_}; }
+  // co_await yields a std::optional<T>: the next value, or nullopt when the generator is over.
+  [[nodiscard]] GeneratorNext<T> next() noexcept { return {*promise_}; }
 
  private:
-  StreamPromise<T>* promise_;
+  GeneratorPromise<T>* promise_;
 };
 
 template <class T, bool attempts>
-class StreamAwait {
+class GeneratorAwait {
  public:
-  StreamAwait(Frame& self, StreamPromise<T>& stream) noexcept : self_(self), stream_(stream) {}
+  GeneratorAwait(Frame& self, GeneratorPromise<T>& generator) noexcept : self_(self), generator_(generator) {}
   bool await_ready() noexcept {
-    over_ = stream_.is_over();
+    over_ = generator_.is_over();
     if (over_) return true;
-    stopped_ = stream_.pull(self_, attempts);
-    return stopped_ && (attempts || stream_.has_value());
+    stopped_ = generator_.pull(self_, attempts);
+    return stopped_ && (attempts || generator_.has_value());
   }
   bool await_suspend(std::coroutine_handle<>) noexcept {
     if (!stopped_) {
       if (self_.suspends()) return true;
-      if (attempts || stream_.has_value()) return false;
+      if (attempts || generator_.has_value()) return false;
     }
-    self_.fail(std::move(stream_.error()));
+    self_.fail(std::move(generator_.error()));
     return true;
   }
   auto await_resume() {
     if constexpr (attempts) {
-      if (!over_ && stream_.has_error()) return Result<std::optional<T>>(std::move(stream_.error()));
-      return Result<std::optional<T>>(stream_.take());
+      if (!over_ && generator_.has_error()) return Result<std::optional<T>>(std::move(generator_.error()));
+      return Result<std::optional<T>>(generator_.take());
     } else {
-      return stream_.take();
+      return generator_.take();
     }
   }
 
  private:
   Frame& self_;
-  StreamPromise<T>& stream_;
+  GeneratorPromise<T>& generator_;
   bool over_ = false;
   bool stopped_ = false;
 };

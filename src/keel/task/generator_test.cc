@@ -1,4 +1,4 @@
-#include "keel/task/stream.h"
+#include "keel/task/generator.h"
 
 #include <gtest/gtest.h>
 
@@ -16,81 +16,81 @@
 namespace keel {
 namespace {
 
-struct StreamTest : ::testing::Test {
+struct GeneratorTest : ::testing::Test {
   testing::TestLoop loop;
 };
 void ignore(StartCore&) noexcept {}
 
-Stream<int> count_to(int end) {
+Generator<int> count_to(int end) {
   for (int i = 0; i < end; ++i) co_yield i;
 }
-Stream<int> count_slowly(int end) {
+Generator<int> count_slowly(int end) {
   for (int i = 0; i < end; ++i) {
     co_await sleep_for(1_ms);
     co_yield i;
   }
 }
 // Suspends before some values and not before others.
-Stream<int> count_unevenly(int end) {
+Generator<int> count_unevenly(int end) {
   for (int i = 0; i < end; ++i) {
     if (i % 3 == 1) co_await sleep_for(1_ms);
     co_yield i;
   }
 }
-Task<std::vector<int>> collect(Stream<int> stream) {
+Task<std::vector<int>> collect(Generator<int> generator) {
   std::vector<int> all;
-  while (auto value = co_await stream.next()) all.push_back(*value);
+  while (auto value = co_await generator.next()) all.push_back(*value);
   co_return all;
 }
 
-TEST_F(StreamTest, yields_each_value_once_and_in_order) {
+TEST_F(GeneratorTest, yields_each_value_once_and_in_order) {
   EXPECT_EQ(loop.run(collect(count_to(5))).value(), (std::vector{0, 1, 2, 3, 4}));
   EXPECT_EQ(loop.run(collect(count_slowly(5))).value(), (std::vector{0, 1, 2, 3, 4}));
   EXPECT_EQ(loop.run(collect(count_unevenly(5))).value(), (std::vector{0, 1, 2, 3, 4}));
   EXPECT_EQ(loop.run(collect(count_to(0))).value(), std::vector<int>{});
 }
-TEST_F(StreamTest, does_not_use_the_stack_for_its_length) {
+TEST_F(GeneratorTest, does_not_use_the_stack_for_its_length) {
   EXPECT_EQ(loop.run(collect(count_to(1'000'000))).value().size(), 1'000'000u);
 }
-TEST_F(StreamTest, runs_only_when_it_is_asked) {
+TEST_F(GeneratorTest, runs_only_when_it_is_asked) {
   int steps = 0;
-  auto counting = [](int& s) -> Stream<int> {
+  auto counting = [](int& s) -> Generator<int> {
     ++s;
     co_yield 1;
     ++s;
     co_yield 2;
     ++s;
   };
-  auto take_one = [](Stream<int>& stream) -> Task<int> { co_return *co_await stream.next(); };
-  Stream<int> stream = counting(steps);
+  auto take_one = [](Generator<int>& generator) -> Task<int> { co_return *co_await generator.next(); };
+  Generator<int> generator = counting(steps);
   EXPECT_EQ(steps, 0);
-  EXPECT_EQ(loop.run(take_one(stream)).value(), 1);
+  EXPECT_EQ(loop.run(take_one(generator)).value(), 1);
   EXPECT_EQ(steps, 1);
-  EXPECT_EQ(loop.run(take_one(stream)).value(), 2);
+  EXPECT_EQ(loop.run(take_one(generator)).value(), 2);
   EXPECT_EQ(steps, 2);
 }
-TEST_F(StreamTest, is_over_for_good) {
-  auto past_the_end = [](Stream<int> stream) -> Task<bool> {
-    while (co_await stream.next()) {
+TEST_F(GeneratorTest, is_over_for_good) {
+  auto past_the_end = [](Generator<int> generator) -> Task<bool> {
+    while (co_await generator.next()) {
     }
-    const auto again = co_await stream.next();
+    const auto again = co_await generator.next();
     co_return !again.has_value();
   };
   EXPECT_TRUE(loop.run(past_the_end(count_to(2))).value());
 }
 
-Stream<int> fails_after(int end, bool slowly) {
+Generator<int> fails_after(int end, bool slowly) {
   for (int i = 0; i < end; ++i) co_yield i;
   if (slowly) co_await sleep_for(1_ms);
   co_await fail(Code::Conflict, "no more");
 }
-TEST_F(StreamTest, an_error_goes_to_the_one_who_asks) {
+TEST_F(GeneratorTest, an_error_goes_to_the_one_who_asks) {
   for (const bool slowly : {false, true}) {
     EXPECT_EQ(loop.run(collect(fails_after(3, slowly))).error().code(), Code::Conflict);
-    auto attempts = [](Stream<int> stream) -> Task<std::string> {
+    auto attempts = [](Generator<int> generator) -> Task<std::string> {
       std::string said;
       for (int i = 0; i < 5; ++i) {
-        auto next = co_await attempt(stream.next());
+        auto next = co_await attempt(generator.next());
         said += !next ? 'e' : *next ? 'v' : '0';
       }
       co_return said;
@@ -98,43 +98,43 @@ TEST_F(StreamTest, an_error_goes_to_the_one_who_asks) {
     EXPECT_EQ(loop.run(attempts(fails_after(2, slowly))).value(), "vve00");
   }
 }
-Stream<int> throws_after_one() {
+Generator<int> throws_after_one() {
   co_yield 1;
   throw std::runtime_error("thrown");
 }
-TEST_F(StreamTest, an_exception_is_an_internal_error) {
+TEST_F(GeneratorTest, an_exception_is_an_internal_error) {
   EXPECT_EQ(loop.run(collect(throws_after_one())).error().code(), Code::Internal);
 }
-Stream<int> fails_inside_a_task() {
+Generator<int> fails_inside_a_task() {
   auto failing = []() -> Task<int> {
     co_await sleep_for(1_ms);
     co_return fail(Code::NotFound, "below");
   };
   co_yield co_await failing();
 }
-TEST_F(StreamTest, an_error_of_an_awaited_task_ends_it) {
+TEST_F(GeneratorTest, an_error_of_an_awaited_task_ends_it) {
   EXPECT_EQ(loop.run(collect(fails_inside_a_task())).error().code(), Code::NotFound);
 }
 
-Stream<int> holds(std::shared_ptr<int> held) {
+Generator<int> holds(std::shared_ptr<int> held) {
   for (int i = 0;; ++i) co_yield i + *held;
 }
-TEST_F(StreamTest, destroyed_early_it_destroys_its_locals) {
+TEST_F(GeneratorTest, destroyed_early_it_destroys_its_locals) {
   auto held = std::make_shared<int>(7);
   {
-    auto take_two = [](Stream<int>& stream) -> Task<int> {
-      co_await stream.next();
-      co_return *co_await stream.next();
+    auto take_two = [](Generator<int>& generator) -> Task<int> {
+      co_await generator.next();
+      co_return *co_await generator.next();
     };
-    Stream<int> stream = holds(held);
-    EXPECT_EQ(loop.run(take_two(stream)).value(), 8);
-    Stream<int> moved = std::move(stream);
+    Generator<int> generator = holds(held);
+    EXPECT_EQ(loop.run(take_two(generator)).value(), 8);
+    Generator<int> moved = std::move(generator);
     EXPECT_EQ(loop.run(take_two(moved)).value(), 10);
     EXPECT_EQ(held.use_count(), 2);
   }
   EXPECT_EQ(held.use_count(), 1);
 }
-TEST_F(StreamTest, a_stopped_consumer_ends_it) {
+TEST_F(GeneratorTest, a_stopped_consumer_ends_it) {
   Start<std::vector<int>> start;
   EXPECT_FALSE(start.begin(collect(count_slowly(1000)), &ignore));
   loop.advance(10_ms);
@@ -143,11 +143,11 @@ TEST_F(StreamTest, a_stopped_consumer_ends_it) {
   EXPECT_EQ(start.take().error().code(), Code::Cancelled);
   EXPECT_EQ(loop.timers(), 0);
 }
-TEST_F(StreamTest, a_time_limit_on_next_ends_it) {
-  auto limited = [](Stream<int> stream) -> Task<std::string> {
+TEST_F(GeneratorTest, a_time_limit_on_next_ends_it) {
+  auto limited = [](Generator<int> generator) -> Task<std::string> {
     std::string said;
     while (true) {
-      auto next = co_await attempt(with_timeout(10_ms, as_task(stream.next())));
+      auto next = co_await attempt(with_timeout(10_ms, as_task(generator.next())));
       if (!next) {
         said += next.error().code() == Code::DeadlineExceeded ? 'd' : '?';
       } else if (*next) {
@@ -157,7 +157,7 @@ TEST_F(StreamTest, a_time_limit_on_next_ends_it) {
       }
     }
   };
-  auto slower_and_slower = []() -> Stream<int> {
+  auto slower_and_slower = []() -> Generator<int> {
     for (int i = 0;; ++i) {
       co_await sleep_for(4_ms * i);
       co_yield i;
@@ -165,16 +165,16 @@ TEST_F(StreamTest, a_time_limit_on_next_ends_it) {
   };
   EXPECT_EQ(loop.run(limited(slower_and_slower())).value(), "vvvd0");
 }
-TEST_F(StreamTest, streams_feed_streams) {
-  auto even = [](Stream<int> from) -> Stream<int> {
+TEST_F(GeneratorTest, generators_feed_generators) {
+  auto even = [](Generator<int> from) -> Generator<int> {
     while (auto value = co_await from.next()) {
       if (*value % 2 == 0) co_yield *value;
     }
   };
   EXPECT_EQ(loop.run(collect(even(even(count_unevenly(7))))).value(), (std::vector{0, 2, 4, 6}));
 }
-TEST_F(StreamTest, several_are_asked_at_once) {
-  auto pairs = [](Stream<int> a, Stream<int> b) -> Task<int> {
+TEST_F(GeneratorTest, several_are_asked_at_once) {
+  auto pairs = [](Generator<int> a, Generator<int> b) -> Task<int> {
     int sum = 0;
     while (true) {
       auto both = co_await all(as_task(a.next()), as_task(b.next()));
@@ -185,29 +185,29 @@ TEST_F(StreamTest, several_are_asked_at_once) {
   };
   EXPECT_EQ(loop.run(pairs(count_slowly(4), count_to(10))).value(), 0 + 1 + 4 + 9);
 }
-Stream<std::unique_ptr<int>> owned() {
+Generator<std::unique_ptr<int>> owned() {
   co_yield std::make_unique<int>(1);
   co_yield std::make_unique<int>(2);
 }
-TEST_F(StreamTest, yields_what_can_only_be_moved) {
-  auto sum = [](Stream<std::unique_ptr<int>> stream) -> Task<int> {
+TEST_F(GeneratorTest, yields_what_can_only_be_moved) {
+  auto sum = [](Generator<std::unique_ptr<int>> generator) -> Task<int> {
     int total = 0;
-    while (auto value = co_await stream.next()) total += **value;
+    while (auto value = co_await generator.next()) total += **value;
     co_return total;
   };
   EXPECT_EQ(loop.run(sum(owned())).value(), 3);
 }
-Stream<int> from_pool(ThreadPool& pool) {
+Generator<int> from_pool(ThreadPool& pool) {
   for (int i = 0; i < 100; ++i) {
     if (i % 2 == 0) co_await resume_on(pool);
     co_yield i;
   }
 }
-TEST_F(StreamTest, values_made_on_a_pool_arrive_where_they_are_asked_for) {
-  ThreadPool pool({.name = "stream", .threads = 2});
-  auto check = [](Stream<int> stream, testing::TestLoop& home) -> Task<int> {
+TEST_F(GeneratorTest, values_made_on_a_pool_arrive_where_they_are_asked_for) {
+  ThreadPool pool({.name = "generator", .threads = 2});
+  auto check = [](Generator<int> generator, testing::TestLoop& home) -> Task<int> {
     int count = 0;
-    while (auto value = co_await stream.next()) {
+    while (auto value = co_await generator.next()) {
       if (Executor::current() == &home && *value == count) ++count;
     }
     co_return count;
@@ -215,7 +215,7 @@ TEST_F(StreamTest, values_made_on_a_pool_arrive_where_they_are_asked_for) {
   EXPECT_EQ(loop.run(check(from_pool(pool), loop)).value(), 100);
   pool.stop();
 }
-Stream<int> joins_before_it_yields() {
+Generator<int> joins_before_it_yields() {
   for (int i = 0; i < 3; ++i) {
     int sum = 0;
     {
@@ -231,12 +231,12 @@ Stream<int> joins_before_it_yields() {
     co_yield sum;
   }
 }
-TEST_F(StreamTest, may_have_scopes_between_its_values) {
+TEST_F(GeneratorTest, may_have_scopes_between_its_values) {
   EXPECT_EQ(loop.run(collect(joins_before_it_yields())).value(), (std::vector{10, 11, 12}));
 }
-TEST(StreamDeathTest, a_scope_across_a_yield_is_a_bug) {
+TEST(GeneratorDeathTest, a_scope_across_a_yield_is_a_bug) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  auto wrong = []() -> Stream<int> {
+  auto wrong = []() -> Generator<int> {
     Scope scope;
     co_yield 1;
   };
