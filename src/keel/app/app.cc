@@ -220,6 +220,7 @@ App::~App() {
   stop_modules(settings_.common.stop_timeout);
   parts_->server.reset();
   parts_->admin.reset();
+  parts_->reports.reset();  // A thread of it may still be waking a loop that has gone on.
   parts_->database_metrics.clear();
   parts_->pools.reset();
   parts_->disk_check = {};
