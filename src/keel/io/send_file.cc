@@ -1,5 +1,5 @@
-// By sendfile(2) on every engine: splice(2) as operations of io_uring goes through a pipe, by threads of the kernel, which
-// costs more CPU, and reading to send copies each byte once more.
+// By sendfile(2) on every engine: splice(2) as operations of io_uring goes through a pipe, by threads of the kernel,
+// which costs more CPU, and reading to send copies each byte once more.
 
 #include "keel/io/send_file.h"
 
