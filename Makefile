@@ -9,7 +9,7 @@ sources := git ls-files --cached --others --exclude-standard -- '*.h' '*.cc' '*.
 help:
 	@echo 'make run      build the full-stack example and serve it on http://127.0.0.1:8080'
 	@echo 'make test     build everything and run the tests'
-	@echo 'make bench    build the benchmarks and measure everything (bench/run --help for parts)'
+	@echo 'make bench    build the benchmarks and measure everything (bench/lab --help for parts)'
 	@echo 'make check    what a change must pass: formatting and the tests, which include layers and tidy'
 	@echo 'make format   format all C and C++ files'
 	@echo 'make budget   accept the present compile-time cost of the public headers (tools/tidy/budget.txt)'
@@ -33,7 +33,7 @@ bench:
 	@scripts/setup build test bench
 	@cmake --preset release -DKEEL_BENCH=ON
 	@cmake --build build/release -j$(jobs)
-	@bench/run all --pairs 3 --seconds 1
+	@bench/lab all --pairs 3 --seconds 1
 
 check: format-check test
 

@@ -1,4 +1,4 @@
-// What bench/run echo and churn measure: every connection gets back what it sends, from one loop.
+// What bench/lab echo and churn measure: every connection gets back what it sends, from one loop.
 
 #include <cstdio>
 #include <cstdlib>

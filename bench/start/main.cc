@@ -1,4 +1,4 @@
-// What bench/run start-up measures: the full-stack example, with as many of its systems as it is told.
+// What bench/lab start-up measures: the full-stack example, with as many of its systems as it is told.
 
 #include <optional>
 

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import time
 
-from lab import machine, sides, statistics
+from keel_lab import machine, sides, statistics
 
 CLIENT_CORE = 0
 SERVER_CORE = 1

@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 
-from lab import measure, report, sides
+from keel_lab import measure, report, sides
 
 # What the rows are made of, by the phases of the service (GET /admin/start has the same).
 ROWS = (

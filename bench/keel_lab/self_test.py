@@ -8,7 +8,7 @@ import tempfile
 import threading
 import time
 
-from lab import measure, start, statistics
+from keel_lab import measure, start, statistics
 
 GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 BAD_STATUS = b"HTTP/1.1 500 OK\r\nContent-Length: 2\r\n\r\nok"
