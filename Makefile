@@ -9,7 +9,7 @@ sources := git ls-files --cached --others --exclude-standard -- '*.h' '*.cc' '*.
 help:
 	@echo 'make run      build the full-stack example and serve it on http://127.0.0.1:8080'
 	@echo 'make test     build everything and run the tests'
-	@echo 'make bench    build the benchmarks and measure everything (bench/lab --help for parts)'
+	@echo 'make bench    build the service, the raw loops and Beast, and measure the quick profile (docs/lab.md)'
 	@echo 'make check    what a change must pass: formatting and the tests, which include layers and tidy'
 	@echo 'make format   format all C and C++ files'
 	@echo 'make budget   accept the present compile-time cost of the public headers (tools/tidy/budget.txt)'
@@ -30,10 +30,11 @@ test:
 	@ctest --preset release -j$(jobs)
 
 bench:
-	@scripts/setup build test bench
+	@scripts/setup build bench
+	@[ -e build/release/build.ninja ] || cmake --preset release -DKEEL_TESTS=OFF
 	@cmake --preset release -DKEEL_BENCH=ON
-	@cmake --build build/release -j$(jobs)
-	@bench/lab all --pairs 3 --seconds 1
+	@cmake --build build/release -j$(jobs) --target bench_quick
+	@bench/lab run --profile quick
 
 check: format-check test
 

@@ -1,6 +1,6 @@
 // A light HTTP/1.1 client that saturates a server from one thread: it sends a request (or --depth pipelined
-// ones) on every connection and then reads all the answers. With a fixed request it learns the length of the
-// answer from the first one and only compares lengths and status lines afterwards; with {n} in the path or the
+// ones) on every connection and then reads all the answers. With a fixed request it learns the length and the body of
+// the answer from the first one, and compares lengths, status lines and bodies afterwards; with {n} in the path or the
 // body every request is different, and each answer's Content-Length is read.
 //
 // Prints one line of JSON. Exit code 0: measured and no error. 1: errors, each counted. 2: not measured.
@@ -44,6 +44,7 @@ struct options {
 struct errors {
   uint64_t status;   // An answer, but not with the expected status.
   uint64_t length;   // Longer or shorter than the first, or than its Content-Length.
+  uint64_t body;     // As long as the first, but with another body.
   uint64_t closed;   // The connection ended or failed.
   uint64_t timeout;  // No answer within the receive time-out.
 };
@@ -64,7 +65,9 @@ static char buffer[buffer_bytes + 1];
 static char* request;  // All the requests that are sent in one go.
 static size_t request_length;
 static bool varying;
-static size_t answer_length;  // Of a fixed request; learnt from the first answer.
+static size_t answer_length;  // Of a fixed request; learnt from the first answer, as is its body.
+static size_t body_length;
+static char* first_body;
 static uint64_t next_number;
 
 // --- Requests ---
@@ -153,7 +156,11 @@ static int read_fixed(int index) {
     drop(index, &errors.length);
     return 0;
   }
-  for (int i = 0; i < options.depth; ++i) check_status(buffer + (size_t)i * answer_length);
+  for (int i = 0; i < options.depth; ++i) {
+    const char* answer = buffer + (size_t)i * answer_length;
+    check_status(answer);
+    if (memcmp(answer + answer_length - body_length, first_body, body_length) != 0) ++errors.body;
+  }
   return options.depth;
 }
 
@@ -185,7 +192,7 @@ static uint64_t round_trip(void) {
     if (send(sockets[i], request, request_length, MSG_NOSIGNAL) != (ssize_t)request_length) drop(i, &errors.closed);
   }
   uint64_t answers = 0;
-  for (int i = 0; i < options.connections; ++i) {
+  for (int i = 0; i < options.connections && errors.timeout == 0; ++i) {  // One that hangs is enough to know.
     if (sockets[i] >= 0) answers += (uint64_t)(varying ? read_varying(i) : read_fixed(i));
   }
   return answers;
@@ -205,8 +212,8 @@ static void connect_all(void) {
   }
 }
 
-// Sends the request once, alone, to learn how long the answer is.
-static void learn_length(void) {
+// Sends the request once, alone, to learn how long the answer is, and its body.
+static void learn_answer(void) {
   const int depth = options.depth;
   options.depth = 1;
   build_requests();
@@ -218,6 +225,10 @@ static void learn_length(void) {
   }
   check_status(buffer);
   if (have != answer_length) ++errors.length;
+  body_length = answer_length - (size_t)(strstr(buffer, "\r\n\r\n") + 4 - buffer);
+  first_body = malloc(body_length + 1);
+  if (first_body == NULL) die("out of memory");
+  memcpy(first_body, buffer + answer_length - body_length, body_length);
   options.depth = depth;
   build_requests();
 }
@@ -251,7 +262,8 @@ static void read_options(int argc, char** argv) {
 
 // --- The measurement ---
 
-static bool any_connection(void) {
+static bool goes_on(void) {
+  if (errors.timeout != 0) return false;
   for (int i = 0; i < options.connections; ++i) {
     if (sockets[i] >= 0) return true;
   }
@@ -268,14 +280,18 @@ int main(int argc, char** argv) {
   pin_to(options.cpu);
 
   connect_all();
-  if (!varying) learn_length();
+  uint64_t before = 0;  // Answers ahead of the window.
+  if (!varying) {
+    learn_answer();
+    before = 1;
+  }
   const double begin = seconds_of(CLOCK_MONOTONIC);
-  while (any_connection() && seconds_of(CLOCK_MONOTONIC) - begin < options.warmup) round_trip();
+  while (goes_on() && seconds_of(CLOCK_MONOTONIC) - begin < options.warmup) before += round_trip();
   open_counters(&options.counted);
 
   const struct sample from = take_sample();
   uint64_t answers = 0;
-  while (any_connection()) {
+  while (goes_on()) {
     answers += round_trip();
     if (options.count != 0 ? answers >= options.count : seconds_of(CLOCK_MONOTONIC) - from.wall >= options.seconds)
       break;
@@ -283,11 +299,12 @@ int main(int argc, char** argv) {
   const struct sample to = take_sample();
 
   const double seconds = to.wall - from.wall;
-  printf("{\"requests\": %" PRIu64 ", \"seconds\": %.6f, \"rate\": %.1f, \"answer_bytes\": %zu", answers, seconds,
-         (double)answers / seconds, answer_length);
+  printf("{\"requests\": %" PRIu64 ", \"all_requests\": %" PRIu64
+         ", \"seconds\": %.6f, \"rate\": %.1f, \"answer_bytes\": %zu",
+         answers, before + answers, seconds, (double)answers / seconds, answer_length);
   print_counters(&from, &to);
-  printf(", \"errors\": {\"status\": %" PRIu64 ", \"length\": %" PRIu64 ", \"closed\": %" PRIu64
+  printf(", \"errors\": {\"status\": %" PRIu64 ", \"length\": %" PRIu64 ", \"body\": %" PRIu64 ", \"closed\": %" PRIu64
          ", \"timeout\": %" PRIu64 "}}\n",
-         errors.status, errors.length, errors.closed, errors.timeout);
-  return errors.status + errors.length + errors.closed + errors.timeout == 0 ? 0 : 1;
+         errors.status, errors.length, errors.body, errors.closed, errors.timeout);
+  return errors.status + errors.length + errors.body + errors.closed + errors.timeout == 0 ? 0 : 1;
 }

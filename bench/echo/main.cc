@@ -1,4 +1,4 @@
-// What bench/lab echo and churn measure: every connection gets back what it sends, from one loop.
+// What the experiments echo-* and churn measure: every connection gets back what it sends, from one loop.
 
 #include <cstdio>
 #include <cstdlib>

@@ -1,6 +1,5 @@
 """Facts about the machine and the build, and what the machine does not permit."""
 
-import datetime
 import os
 import pathlib
 import platform
@@ -62,8 +61,7 @@ def facts(build):
         "governor": read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "not readable"),
         "compiler": (output(compiler, "--version").splitlines() or ["unknown"])[0],
         "flags": f"{kind}: {flags}" if kind else flags or "unknown",
-        "commit": output("git", "-C", str(root), "describe", "--always") + (" with changes" if changed else ""),
-        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+        "commit": (output("git", "-C", str(root), "rev-parse", "--short=12", "HEAD") or "unknown") + ("+changes" if changed else ""),
         "load before": " ".join(read("/proc/loadavg").split()[:3]),
         "not permitted": ", ".join(refused) or "nothing",
     }

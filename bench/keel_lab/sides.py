@@ -1,7 +1,7 @@
-"""The servers that are compared, and how one process of them is started and ended.
+"""How one process of a side is started, asked and ended.
 
-A server is started fresh for every run, pinned to its core, on a free port, and is ready when the port answers.
-The one under test gets its settings through the environment (KEEL_...), so any binary that is a Keel service fits.
+A server is started fresh for every run, pinned to its core, on a free port, in a folder of its own, and is ready when
+the port answers. Whatever goes wrong with it is an Invalid run with the last that it said; nothing waits for ever.
 """
 
 import contextlib
@@ -16,80 +16,42 @@ import subprocess
 import tempfile
 import time
 
-PLAINTEXT = ("/plaintext", "text/plain", b"Hello, World!")
-JSON = ("/json", "application/json", b'{"message":"Hello, World!"}')
+from keel_lab import experiment
 
-NGINX = """
-daemon off; master_process off; worker_processes 1; pid {folder}/pid; error_log {folder}/error.log;
-events {{ worker_connections 4096; }}
-http {{
-  access_log off; keepalive_requests 1000000000; lingering_close off; client_header_buffer_size 8k;
-  client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
-  uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
-  server {{
-    listen 127.0.0.1:{port} backlog=4096;
-    location = /plaintext {{ default_type text/plain; return 200 "Hello, World!"; }}
-    location = /json {{ default_type application/json; return 200 '{{"message":"Hello, World!"}}'; }}
-  }}
-}}
-"""
+START_SECONDS_MAX = 10
+STOP_SECONDS_MAX = 5
+CORES = sorted(os.sched_getaffinity(0))
+CLIENT_CORE = CORES[0]
+SERVER_CORE = CORES[1 % len(CORES)]
 
 
-class NotReady(Exception):
-    """The server did not start or does not answer as it should."""
+class Invalid(Exception):
+    """The run does not count: a side did not start, ended, or an answer was wrong or missing."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Side:
-    name: str
-    kind: str               # keel, raw, nginx, plain: started with a port, or turns: measures itself
-    program: str
-    settings: tuple = ()    # of a Keel service: (environment variable, value)
-    arguments: tuple = ()
-
-    @property
-    def available(self):
-        return bool(self.program) and shutil.which(self.program) is not None
+def filled(text, places):
+    for name, value in places.items():
+        text = text.replace("{" + name + "}", str(value))
+    return text
 
 
-def raw(build, engine):
-    return Side(f"raw {engine}", "raw", str(build / f"bench_raw_{engine}"))
+def program(text, build):
+    """The path of a program that is called by a path, or is on PATH; None when it is not there."""
+    text = filled(text, {"build": build, "root": experiment.ROOT})
+    if "/" in text:
+        path = pathlib.Path(build, text).absolute()    # An absolute one stays itself.
+        return str(path) if os.access(path, os.X_OK) else None
+    return shutil.which(text) or shutil.which(text, path="/usr/sbin:/usr/local/sbin:/sbin")
 
 
-def beast(build):
-    return Side("Beast", "plain", str(build / "bench_beast"))
+def missing(side, build):
+    """What the side lacks to be run, as a text; empty when nothing."""
+    return ", ".join(one for one in dict.fromkeys((*side.needs, side.serve[0])) if program(one, build) is None)
 
 
-def keel_echo(build, engine):
-    program = next((path for path in (build / "echo/bench_echo", build / "bench_echo") if path.exists()), "")
-    return Side(f"Keel {engine}", "plain", str(program), arguments=(f"--engine={engine}",))
-
-
-def raw_echo(build, engine):
-    return Side(f"raw {engine}", "plain", str(build / f"bench_raw_echo_{engine}"))
-
-
-def asio_echo(build, style):
-    return Side(f"Asio {style}", "plain", str(build / "bench_asio_echo"), arguments=(f"--style={style}",))
-
-
-def uv_echo(build):
-    return Side("libuv", "plain", str(build / "bench_uv_echo"))
-
-
-def turns(build, name, library, engine=""):
-    return Side(name, "turns", str(build / f"turns/bench_turns_{library}"), arguments=(f"--engine={engine}",) if engine else ())
-
-
-def nginx():
-    return Side("nginx", "nginx", shutil.which("nginx") or "/usr/sbin/nginx")
-
-
-def keel(server, engine, **settings):
-    pairs = {"KEEL_NETWORK__ENGINE": engine, "KEEL_NETWORK__WORKERS": "1",
-             "KEEL_NETWORK__HTTP__ACCESS_LOG": "false", **settings}
-    extra = "".join(f" {name.removeprefix('KEEL_').lower().replace('__', '.')}={value}" for name, value in settings.items())
-    return Side(f"Keel {engine}{extra}", "keel", server or "", tuple(pairs.items()))
+def command(side, build, places):
+    first, *rest = side.serve
+    return [program(first, build) or filled(first, places), *(filled(text, places) for text in rest)]
 
 
 def free_port():
@@ -122,22 +84,49 @@ def fetch_raw(port, path):
 
 
 def _ended(path):
-    raise NotReady(f"{path}: the connection ended within the answer")
+    raise Invalid(f"{path}: the connection ended within the answer")
 
 
-def check(port, expected):
-    path, content_type, body = expected
-    got = fetch(port, path)
-    if got != (200, content_type, body):
-        raise NotReady(f"{path}: expected {(200, content_type, body)}, got {got}")
+def check(port, work):
+    """That `work`'s path is answered as the experiment says; only what can be asked for twice."""
+    if work.answer is None or work.method != "GET":
+        return
+    path = work.path.replace("{n}", "1")
+    try:
+        status, kind, body = fetch(port, path)
+    except (OSError, http.client.HTTPException) as problem:
+        raise Invalid(f"{path}: {problem or type(problem).__name__}") from None
+    if (status, body) != (work.status, work.answer.encode()) or work.type not in ("", kind):
+        raise Invalid(
+            f"{path}: a wrong answer: {status} {kind} {body[:200]!r}, not {work.status} {work.type} {work.answer[:200]!r}")
+
+
+def prepare(port, work):
+    """Asks for what the work says must have been asked before, for example to insert rows."""
+    spec = dict(work.prepare)
+    for number in range(1, spec.get("times", 1) + 1) if spec else ():
+        body = spec.get("body", "").replace("{n}", str(number))
+        wanted = spec.get("status", 200)
+        status, _, _ = fetch(
+    port, spec["path"].replace(
+        "{n}", str(number)), spec.get(
+            "method", "POST" if body else "GET"), body or None)
+        if status != wanted:
+            raise Invalid(f"preparing: {spec['path']}: status {status}, not {wanted}")
 
 
 @dataclasses.dataclass
 class Server:
-    pid: int
+    process: subprocess.Popen
     port: int
-    start_ms: float     # From fork to the first answer to an HTTP request.
-    allocations: str    # File with the counts of heap allocations, when they are counted.
+    folder: str
+    start_ms: float         # From fork to the first answer to an HTTP request.
+    allocations: str        # File with the counts of heap allocations, when they are counted.
+    logged: int | None = None   # After the end: lines of its log that name the path.
+
+    @property
+    def pid(self):
+        return self.process.pid
 
     def rss_kb(self):
         for line in pathlib.Path(f"/proc/{self.pid}/status").read_text().splitlines():
@@ -150,19 +139,23 @@ class Server:
         for line in pathlib.Path(f"/proc/{self.pid}/smaps_rollup").read_text().splitlines():
             if line.startswith("Rss:"):
                 return int(line.split()[1]) * 1024
-        raise NotReady("no Rss in smaps_rollup")
+        raise Invalid("no Rss in smaps_rollup")
 
 
-def wait_for_answer(process, port, path, seconds=10):
+def ending(code):
+    return f"signal {signal.Signals(-code).name}" if code < 0 else f"code {code}"
+
+
+def wait_for_answer(process, port, path, seconds=START_SECONDS_MAX):
     """Until `path` is answered over HTTP; without one until somebody listens."""
     end = time.monotonic() + seconds
     request = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode()
     while time.monotonic() < end:
         if process.poll() is not None:
-            raise NotReady(f"ended at start with code {process.returncode}")
+            raise Invalid(f"ended at its start with {ending(process.returncode)}")
         try:
             with socket.create_connection(("127.0.0.1", port), timeout=2) as connection:
-                if path is None:
+                if not path:
                     return
                 connection.sendall(request)
                 if connection.recv(4096).startswith(b"HTTP/1.1 "):
@@ -170,49 +163,91 @@ def wait_for_answer(process, port, path, seconds=10):
         except OSError:
             pass
         time.sleep(0.0005)
-    raise NotReady(f"port {port} did not answer within {seconds} s")
+    raise Invalid(f"port {port} did not answer within {seconds} s")
+
+
+def ready_path(side, work):
+    if work.client == "bytes":
+        return ""
+    return side.ready or work.path.replace("{n}", "1")
+
+
+def end(process):
+    """Asks it to end, and its whole group to be gone."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGTERM)
+    try:
+        process.wait(STOP_SECONDS_MAX)
+    except subprocess.TimeoutExpired:
+        pass
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def said(folder):
+    text = pathlib.Path(folder, "output").read_text(errors="replace").strip()[-500:]
+    return f"; it said: {text}" if text else ""
+
+
+def lines_with(path, text):
+    try:
+        with open(path, errors="replace") as lines:
+            return sum(text in line for line in lines)
+    except OSError:
+        return 0
 
 
 @contextlib.contextmanager
-def running(side, build, core, answers=None, count_allocations=False, ready_path="/plaintext"):
-    """A fresh process of `side` on `core`; `answers` are the (plaintext, JSON) bytes that a raw server repeats."""
+def running(side, work, build, payload=b"", count_allocations=False):
+    """A fresh process of `side`; `payload` is the answer that a raw server repeats."""
     port = free_port()
     # Beside the build, not in /tmp: a database there could lie in memory, and an fsync would cost nothing.
-    folder = tempfile.mkdtemp(prefix="bench-", dir=build)
-    environment = dict(os.environ)
-    command = [side.program, *side.arguments]
-    if side.kind == "nginx":
-        pathlib.Path(folder, "nginx.conf").write_text(NGINX.format(folder=folder, port=port))
-        command += ["-c", f"{folder}/nginx.conf", "-e", f"{folder}/error.log"]
-    else:
-        command += [f"--port={port}"] if side.kind != "keel" else []
-    if side.kind == "raw" and answers:
-        for name, text in zip(("plaintext", "json"), answers):
-            pathlib.Path(folder, name).write_bytes(text)
-            command.append(f"--{name}={folder}/{name}")
-    if side.kind == "keel":
-        environment |= {"KEEL_NETWORK__HTTP__PORT": str(port), "KEEL_DATABASE__PATH": f"{folder}/bench.db",
-                        "KEEL_MONITORING__METRICS__EXPORT_PORT": str(free_port()), **dict(side.settings)}
+    folder = tempfile.mkdtemp(prefix="lab-", dir=build)
+    places = {"port": port, "admin_port": free_port(), "folder": folder, "build": build, "root": experiment.ROOT,
+              "engine": side.engine, "payload": f"{folder}/payload"}
+    environment = os.environ | {name: filled(value, places) for name, value in side.environment}
+    pathlib.Path(folder, "payload").write_bytes(payload)
+    for name, text in side.files:
+        pathlib.Path(folder, name).write_text(filled(text, places))
     allocations = ""
     if count_allocations:
         allocations = f"{folder}/allocations"
-        environment |= {"LD_PRELOAD": str(build / "libbench_alloc_count.so"), "ALLOC_COUNT_FILE": allocations}
-
-    with open(f"{folder}/output", "wb") as output:
-        begin = time.monotonic()
-        process = subprocess.Popen(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=output,
-                                   stderr=output, preexec_fn=lambda: os.sched_setaffinity(0, {core}))
-        try:
-            wait_for_answer(process, port, ready_path)
-            yield Server(process.pid, port, (time.monotonic() - begin) * 1000, allocations)
-        except NotReady as problem:
-            said = pathlib.Path(folder, "output").read_text(errors="replace").strip()[-500:]
-            raise NotReady(f"{side.name}: {problem}" + (f"; it said: {said}" if said else "")) from None
-        finally:
-            process.send_signal(signal.SIGTERM)
+        environment |= {"LD_PRELOAD": str(build / "bench/libbench_alloc_count.so"), "ALLOC_COUNT_FILE": allocations}
+    try:
+        with open(f"{folder}/output", "wb") as output:
+            begin = time.monotonic()
             try:
-                process.wait(5)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-            shutil.rmtree(folder, ignore_errors=True)
+                process = subprocess.Popen(
+    command(
+        side,
+        build,
+        places),
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        start_new_session=True,
+        preexec_fn=lambda: os.sched_setaffinity(
+            0,
+             {SERVER_CORE}))
+            except OSError as problem:
+                raise Invalid(f"{side.name}: {problem.filename}: {problem.strerror}") from None
+        server = None
+        try:
+            wait_for_answer(process, port, ready_path(side, work))
+            server = Server(process, port, folder, (time.monotonic() - begin) * 1000, allocations)
+            yield server
+        except (Invalid, OSError, http.client.HTTPException) as problem:
+            time.sleep(0.05)    # One that crashed may still be ending.
+            crashed = server and process.poll() is not None
+            why = f"ended during the run with {ending(process.returncode)}" if crashed else str(
+                problem) or type(problem).__name__
+            raise Invalid(f"{side.name}: {why}{said(folder)}") from None
+        finally:
+            end(process)
+            if server and side.log:
+                server.logged = lines_with(filled(side.log, places), work.path.partition("{n}")[0])
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

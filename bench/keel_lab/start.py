@@ -5,12 +5,12 @@ import re
 import select
 import shutil
 import signal
-import statistics
 import subprocess
 import tempfile
 import time
 
-from keel_lab import measure, report, sides
+from keel_lab import judge, sides
+from keel_lab.sides import Invalid
 
 # What the rows are made of, by the phases of the service (GET /admin/start has the same).
 ROWS = (
@@ -30,7 +30,7 @@ SYSTEMS = (
     (1, "loops and a thread pool"), (2, "and logs"), (3, "and the database"), (4, "and the HTTP server"),
     (5, "and metrics and the admin listener"), (6, "and health checks"), (7, "and a module of its own"),
 )
-FIRST_ANSWER_MS_MAX = 40
+SECONDS_EACH = 0.12
 
 
 def read_until_ready(process, seconds):
@@ -40,7 +40,7 @@ def read_until_ready(process, seconds):
         readable, _, _ = select.select([process.stdout], [], [], max(0, end - time.monotonic()))
         more = os.read(process.stdout.fileno(), 65536) if readable else b""
         if not more:
-            raise measure.Invalid(f"no start within {seconds} s; it said: {text.decode(errors='replace')[-300:]}")
+            raise Invalid(f"no start within {seconds} s; it said: {text.decode(errors='replace')[-300:]}")
         text += more
     return text.decode()
 
@@ -61,10 +61,15 @@ def phases(text):
 def one(program, folder, systems):
     """(phases, ms from spawn to the first answer or None). Invalid when it does not serve or does not end with 0."""
     flags = {
-        "systems": systems, "network.http.port": 0, "monitoring.metrics.export_port": 0, "common.start_report": "true",
-        "logging.enabled": "true" if systems >= 2 else "false", "monitoring.enabled": "true" if systems >= 5 else "false",
-        "logging.sinks": f"[{{type: file, path: '{folder}/start.log'}}]", "database.path": f"{folder}/start.db",
-    }
+    "systems": systems,
+    "network.http.port": 0,
+    "monitoring.metrics.export_port": 0,
+    "common.start_report": "true",
+    "logging.enabled": "true" if systems >= 2 else "false",
+    "monitoring.enabled": "true" if systems >= 5 else "false",
+    "logging.sinks": f"[{{type: file, path: '{folder}/start.log'}}]",
+    "database.path": f"{folder}/start.db",
+     }
     begin = time.monotonic()
     process = subprocess.Popen([program, *(f"--{key}={value}" for key, value in flags.items())], cwd=folder,
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -76,16 +81,16 @@ def one(program, folder, systems):
             status, _, body = sides.fetch(port, "/hello")
             answered = (time.monotonic() - begin) * 1000
             if (status, body) != (200, b"hello"):
-                raise measure.Invalid(f"/hello: status {status}, {body!r}")
+                raise Invalid(f"/hello: status {status}, {body!r}")
             status, _, body = sides.fetch(port, "/api/users/1")
             if status != 200 or b'"id":1' not in body:
-                raise measure.Invalid(f"/api/users/1: status {status}, {body!r}")
+                raise Invalid(f"/api/users/1: status {status}, {body!r}")
         table = phases(text)
         if "total" not in table or "workers" not in table:
-            raise measure.Invalid(f"no table in what it said: {text}")
+            raise Invalid(f"no table in what it said: {text}")
         process.send_signal(signal.SIGTERM)
         if process.wait(20) != 0:
-            raise measure.Invalid(f"it ended with {process.returncode}")
+            raise Invalid(f"it ended with {process.returncode}")
         return table, answered
     finally:
         if process.poll() is None:
@@ -94,48 +99,51 @@ def one(program, folder, systems):
         process.stdout.close()
 
 
-def spread(values):
-    return [f"{statistics.median(values):.2f}", f"{min(values):.2f}", f"{max(values):.2f}"] if values else ["–"] * 3
+def seconds(experiment, settings):
+    return len(SYSTEMS) * (settings.starts + 1) * SECONDS_EACH
 
 
-def run(build, starts, progress):
-    """The report as Markdown, and everything that was measured. The first start makes the database and is apart."""
-    program = next((str(path) for path in (build / "start/bench_start", build / "bench_start") if path.exists()), None)
-    if program is None:
-        raise measure.Invalid(f"no bench_start in {build}: configure with -DKEEL_BENCH=ON and build")
-    measured = {}
-    for systems, _ in SYSTEMS:
-        progress(f"{starts} starts of {systems}")
-        # Beside the build, not in /tmp: a database there could lie in memory.
-        folder = tempfile.mkdtemp(prefix="start-", dir=build)
-        try:
-            first = one(program, folder, systems)
-            measured[systems] = {"new database": first, "starts": [one(program, folder, systems) for _ in range(starts)]}
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-    whole = [table for table, _ in measured[7]["starts"]]
-    rows = []
-    for name, parts in ROWS:
-        # Side by side parts: from the first's beginning to the last's end would hide the waiting between them.
-        values = [sum(table[part][1] for part in parts if part in table) for table in whole]
-        at = [min(table[part][0] for part in parts) for table in whole]
-        rows.append([name, " + ".join(parts), f"{statistics.median(at):.2f}", *spread(values)])
-    answers = [answered for _, answered in measured[7]["starts"]]
-    verdict = "met" if max(answers) <= FIRST_ANSWER_MS_MAX else (
-        "missed" if min(answers) > FIRST_ANSWER_MS_MAX else f"missed in {sum(a > FIRST_ANSWER_MS_MAX for a in answers)}")
-    counts = []
+def publish(measured, result):
+    """`measured`: {systems: [(phases, ms from spawn to the first answer or None)]}."""
+    def add(name, title, values):
+        if values:
+            result["values"].append(judge.value(name, title, "ms", values))
     for systems, name in SYSTEMS:
-        totals = [table["total"][1] for table, _ in measured[systems]["starts"]]
-        first = measured[systems]["new database"][0]["total"][1]
-        seen = [answered for _, answered in measured[systems]["starts"] if answered is not None]
-        counts.append([systems, name, *spread(totals), f"{statistics.median(totals) / systems:.2f}", f"{first:.2f}",
-                       spread(seen)[0]])
-    parts = [
-        report.table(["part of the start", "phases", "begins at ms", "median ms", "min", "max"], rows),
-        f"{starts} starts with an existing database. Parts run side by side: they add up to more than the total.\n"
-        f"From spawn to the first answer over HTTP: {' / '.join(spread(answers))} ms (median / min / max); "
-        f"at most {FIRST_ANSWER_MS_MAX} in each: {verdict}.",
-        report.table(["systems", "", "total median ms", "min", "max", "per system", "with a new database",
-                      "spawn to first answer"], counts),
-    ]
-    return "\n\n".join(parts) + "\n", measured
+        starts = measured.get(systems, [])
+        add(f"total-{systems}", f"{systems} systems: {name}", [table["total"][1] for table, _ in starts])
+        add(f"first-answer-{systems}", f"{systems} systems: spawn to the first answer",
+            [answered for _, answered in starts if answered is not None])
+    whole = [table for table, _ in measured.get(7, [])]
+    for name, phases_of in ROWS:
+        # Side by side parts: from the first's beginning to the last's end would hide the waiting between them.
+        add(f"phase-{phases_of[0].replace(' ', '-')}", name,
+            [sum(table[part][1] for part in phases_of if part in table) for table in whole])
+
+
+def measure(experiment, settings, result, progress):
+    """Starts with an existing database; the first one, which makes it, does not count."""
+    program = settings.build / "bench/start/bench_start"
+    if not program.exists():
+        result["skipped"].append({"what": experiment.id, "why": f"no bench_start under {settings.build}"})
+        return
+    measured = {}
+    try:
+        for systems, name in SYSTEMS:
+            step = progress.steps(
+    f"starts of {systems}: {name}",
+    settings.starts + 1,
+     (settings.starts + 1) * SECONDS_EACH)
+            # Beside the build, not in /tmp: a database there could lie in memory.
+            folder = tempfile.mkdtemp(prefix="start-", dir=settings.build)
+            try:
+                for number in range(settings.starts + 1):
+                    found = one(str(program), folder, systems)
+                    if number > 0:
+                        measured.setdefault(systems, []).append(found)
+                    step()
+            except Invalid as problem:
+                result["invalid"].append({"what": f"start of {systems}", "why": str(problem)})
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        publish(measured, result)

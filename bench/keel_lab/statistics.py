@@ -1,4 +1,4 @@
-"""Median and its exact interval, without assumptions about the distribution."""
+"""Median and its exact interval, without assumptions about the distribution; spread, and values far from the others."""
 
 import math
 
@@ -26,3 +26,38 @@ def interval(values, wanted=0.99):
     while 2 * (rank + 1) <= len(ordered) and coverage(len(ordered), rank + 1) >= wanted:
         rank += 1
     return ordered[rank - 1], ordered[-rank], coverage(len(ordered), rank)
+
+
+def quantile(values, fraction):
+    """Linear between the two values next to it (R's type 7)."""
+    ordered = sorted(values)
+    at = fraction * (len(ordered) - 1)
+    below = math.floor(at)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (at - below)
+
+
+def fences(values):
+    """Tukey's inner fences: what lies outside is far from the others."""
+    lower, upper = quantile(values, 0.25), quantile(values, 0.75)
+    return lower - 1.5 * (upper - lower), upper + 1.5 * (upper - lower)
+
+
+def without_outliers(values):
+    low, high = fences(values)
+    return [value for value in values if low <= value <= high]
+
+
+def variation(values):
+    """Coefficient of variation: standard deviation of the sample over its mean."""
+    mean = sum(values) / len(values)
+    if len(values) < 2 or mean == 0:
+        return 0.0
+    return math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1)) / abs(mean)
+
+
+def slope(points):
+    """Theil and Sen's: the median of the slopes between all pairs of (x, y); outliers do not bend it."""
+    slopes = [(later[1] - earlier[1]) / (later[0] - earlier[0])
+              for number, earlier in enumerate(points) for later in points[number + 1:] if later[0] != earlier[0]]
+    return median(slopes) if slopes else 0.0

@@ -1,4 +1,4 @@
-// What the programs of bench/lab idle-turn and timers share: each measures its own library's loop in the same way, and
+// What the programs of the experiments idle-turn and timers share: each measures its own library's loop in the same way, and
 // prints nanoseconds of CPU for one operation.
 //
 //   idle-turn  one turn that does not wait, of a loop with a connection on which nothing arrives

@@ -1,0 +1,117 @@
+"""What may be said about pairs of measurements, and what may not.
+
+The ratio is taken inside each pair; its median is judged by the exact interval of order statistics. Each session also
+measures a side against itself (A/A): what such a comparison shows is noise, and a margin smaller than that is no
+verdict. Outliers stay in: the median without them is shown beside, and if it lies outside the interval the result says
+so by itself. The only thing that a client-bound rate can say is nothing.
+"""
+
+from keel_lab import statistics
+
+UNITS = {"cpu_us": "CPU per operation", "user_us": "user CPU per operation", "system_us": "system CPU per operation",
+         "rate": "operations per second", "ns": "ns per operation", "switches": "context switches per operation",
+         "rss_kb": "resident memory", "start_ms": "start to the first answer"}
+MORE_IS_BETTER = ("rate",)
+TARGETS = ("at most", "at least", "not below", "above")
+SATURATED = 0.95    # Of its core, used by the server: below, the rate is the client's.
+COVERAGE_MIN = 0.95
+
+
+def ratios(pairs, of):
+    return [pair["a"][of] / pair["b"][of] for pair in pairs if pair["b"][of]]
+
+
+def spread(values):
+    """What is published of a list of measurements."""
+    low, high, covered = statistics.interval(values)
+    kept = statistics.without_outliers(values)
+    return {"median": statistics.median(values), "low": low, "high": high, "coverage": covered, "min": min(values),
+            "max": max(values), "cv": statistics.variation(values), "outliers": len(values) - len(kept),
+            "median_without_outliers": statistics.median(kept)}
+
+
+def value(name, title, unit, values):
+    """A row of `values` of a result."""
+    found = spread(values)
+    return {"id": name, "name": title, "unit": unit, "values": values,
+            **{key: found[key] for key in ("median", "low", "high", "min", "max", "cv", "outliers")}}
+
+
+def differs(values):
+    """Whether the two sides of these ratios are different: the interval does not contain 1."""
+    low, high, covered = statistics.interval(values)
+    return covered >= COVERAGE_MIN and not low <= 1 <= high
+
+
+def width(noise):
+    """How far from 1 a side was from itself; 0 when that was not measured."""
+    return max(noise["high"] - 1, 1 / noise["low"] - 1, 0) if noise else 0.0
+
+
+def detectable(found, noise):
+    """The smallest effect that this much spread would still have shown: beyond the interval, and beyond the noise."""
+    return max(found["high"] / found["median"] - 1, found["median"] / found["low"] - 1, width(noise))
+
+
+def by_interval(target, low, high):
+    limit = target["value"]
+    if target["kind"] == "not below":
+        return "met" if high >= limit else "missed"
+    if target["kind"] == "above":
+        met, missed = low > limit, high <= limit
+    elif target["kind"] == "at most":
+        met, missed = high <= limit, low > limit
+    else:
+        met, missed = low >= limit, high < limit
+    return "met" if met else "missed" if missed else "undecided"
+
+
+def verdict(target, found, noise, client_bound):
+    if target is None:
+        return "no target"
+    if client_bound or found["coverage"] < COVERAGE_MIN:
+        return "undecided"
+    said = by_interval(target, found["low"], found["high"])
+    margin = max(found["median"], target["value"]) / min(found["median"], target["value"]) - 1
+    # "Not below" needs no margin: equal is good enough.
+    if said != "undecided" and target["kind"] != "not below" and margin < width(noise):
+        return "below the detectable effect"
+    return said
+
+
+def is_client_bound(pairs, of, waits):
+    """A rate that the client set: a server with time left, unless what it `waits` for is its own and the client idles."""
+    if of != "rate":
+        return False
+    used = [statistics.median([pair[side]["server_utilisation"] for pair in pairs]) for side in ("a", "b")]
+    busy = max(statistics.median([pair[side]["client_utilisation"] for pair in pairs]) for side in ("a", "b"))
+    return min(used) < SATURATED and (not waits or busy >= SATURATED)
+
+
+def compare(pairs, of, target=None, noise=None, waits=False, itself=False):
+    """The statistics of a comparison as they stand in a result. `itself`: no client drives it."""
+    values = ratios(pairs, of)
+    if not values:
+        return None
+    found = spread(values)
+    bound = not itself and is_client_bound(pairs, of, waits)
+    return {"of": of, "unit": UNITS[of], "a_value": statistics.median([pair["a"][of] for pair in pairs]),
+            "b_value": statistics.median([pair["b"][of] for pair in pairs]), "ratios": values, **found, "noise": noise,
+            "detectable": detectable(found, noise), "client_bound": bound, "target": target,
+            "verdict": verdict(target, found, noise, bound), "pairs": pairs}
+
+
+def bound(of, a, b, target):
+    """A count of A against that of B. Counts have no interval."""
+    ratio = a / b
+    return {"of": of, "a_value": a, "b_value": b, "ratio": ratio, "target": target,
+            "verdict": by_interval(target, ratio, ratio) if target else "no target"}
+
+
+def regression(found, gate):
+    """Whether head (A) is worse than base (B) beyond `gate`, and certainly so: the interval and the noise exclude 1."""
+    more = found["of"] in MORE_IS_BETTER
+    cost = 1 / found["median"] if more else found["median"]
+    least = 1 / found["high"] if more else found["low"]
+    return not found["client_bound"] and found["coverage"] >= COVERAGE_MIN and cost > 1 + \
+        gate and least > 1 + width(found["noise"])

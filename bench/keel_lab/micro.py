@@ -1,0 +1,134 @@
+"""Google Benchmark programs of the release build: rounds of one short repetition each, interleaved over the programs.
+
+A case is one benchmark; its value in a round is nanoseconds of CPU for one iteration, or one of its counters.
+Comparisons take the ratio inside each round.
+"""
+
+import json
+import os
+import re
+import subprocess
+
+from keel_lab import judge, sides
+from keel_lab.sides import SERVER_CORE, Invalid
+
+SECONDS_EACH = 0.05     # Of one benchmark in one round.
+NS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
+
+
+def path_of(program, build):
+    """Where CMake put a benchmark: beside its library."""
+    found = sides.program(program, build) if "/" in program else None
+    return found or next((str(path) for path in sorted(build.glob(
+        f"*/**/{program}")) if os.access(path, os.X_OK) and path.is_file()), None)
+
+
+def listed(path):
+    done = subprocess.run([path, "--benchmark_list_tests=true"], capture_output=True, text=True, timeout=60)
+    if done.returncode != 0:
+        raise Invalid(
+            f"{path} lists no benchmarks: {sides.ending(done.returncode)}; it said: {done.stderr.strip()[-300:]}")
+    return done.stdout.split("\n")
+
+
+def chosen(case, names):
+    """The one benchmark that the case means."""
+    found = [name for name in names if re.search(case.benchmark, name)]
+    exact = [name for name in found if re.fullmatch(case.benchmark, name)]
+    if len(exact) == 1:
+        return exact[0]
+    if len(found) != 1:
+        raise Invalid(f"case {case.name}: {case.benchmark!r} is " + ("none" if not found else f"{len(found)}")
+                      + f" of the benchmarks of {case.program}: {', '.join(found or names)[:400]}")
+    return found[0]
+
+
+def value_of(case, row):
+    if row.get("error_occurred"):
+        raise Invalid(f"case {case.name}: {row.get('error_message', 'it failed')}")
+    if case.counter:
+        if case.counter not in row:
+            raise Invalid(f"case {case.name}: the benchmark has no counter {case.counter}")
+        return row[case.counter]
+    return row["cpu_time"] * NS[row["time_unit"]]
+
+
+def run_round(path, benchmarks):
+    """{benchmark: its row} of one repetition of each."""
+    wanted = "|".join(f"^{re.escape(name)}$" for name in benchmarks)
+    done = subprocess.run([path,
+    f"--benchmark_filter={wanted}",
+    f"--benchmark_min_time={SECONDS_EACH}",
+    "--benchmark_format=json"],
+    capture_output=True,
+    text=True,
+    timeout=300,
+    preexec_fn=lambda: os.sched_setaffinity(0,
+     {SERVER_CORE}))
+    if done.returncode != 0:
+        raise Invalid(f"{path}: {sides.ending(done.returncode)}; it said: {done.stderr.strip()[-300:]}")
+    return {row["name"]: row for row in json.loads(done.stdout)["benchmarks"]}
+
+
+def seconds(experiment, settings):
+    return settings.pairs * len(experiment.cases) * (SECONDS_EACH * 2 + 0.1)
+
+
+class Rounds:
+    """The values of all cases, round by round; `builds` are the variants of each program that take turns."""
+
+    def __init__(self, experiment, builds, wants=lambda name: True):
+        self.values = {}    # (variant, case): values
+        self._plan = {}     # (variant, program): (path, {case: benchmark})
+        self._turns = 0
+        for variant, build in builds.items():
+            for case in experiment.cases.values():
+                if not wants(case.name):
+                    continue
+                path = path_of(case.program, build)
+                if path is None:
+                    raise Invalid(f"no program {case.program} under {build}: build it (make bench does)")
+                _, cases = self._plan.setdefault((variant, case.program), (path, {}))
+                cases[case] = chosen(case, listed(path))
+
+    def run(self):
+        order = list(self._plan.items())
+        for (variant, _), (path, cases) in order if self._turns % 2 == 0 else reversed(order):
+            rows = run_round(path, cases.values())
+            for case, benchmark in cases.items():
+                # An aggregate program may name a benchmark with its options appended (real_time, threads).
+                row = rows.get(benchmark) or next(row for name, row in rows.items() if name.startswith(benchmark))
+                self.values.setdefault((variant, case.name), []).append(value_of(case, row))
+        self._turns += 1
+
+
+def as_pairs(a, b):
+    return [{"a": {"ns": left}, "b": {"ns": right}, "repeated": 0, "disturbed": False} for left, right in zip(a, b)]
+
+
+def publish(experiment, values, result):
+    """`values`: {case: values}, of as many rounds as there were."""
+    for name, found in values.items():
+        case = experiment.cases[name]
+        result["values"].append(judge.value(name, case.benchmark, case.unit, found))
+    for one in experiment.comparisons:
+        if one.a in values and one.b in values:
+            row = judge.compare(as_pairs(values[one.a], values[one.b]), "ns", one.target, None, itself=True)
+            if row:
+                result["comparisons"].append({"id": one.id, "a": one.a, "b": one.b,
+                                             "work": experiment.cases[one.a].benchmark, **row})
+
+
+def measure(experiment, settings, result, progress):
+    values = {}
+    try:
+        step = progress.steps("benchmarks", settings.pairs, seconds(experiment, settings))
+        rounds = Rounds(experiment, {"": settings.build}, settings.wants)
+        values = rounds.values
+        for _ in range(settings.pairs):
+            rounds.run()
+            step()
+    except (Invalid, subprocess.TimeoutExpired) as problem:
+        result["invalid"].append({"what": experiment.id, "why": str(problem)})
+    finally:
+        publish(experiment, {case: found for (_, case), found in values.items()}, result)

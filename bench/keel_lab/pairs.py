@@ -1,0 +1,157 @@
+"""Pairs of runs: A B, B A, ... each with a fresh server, so that drift hits both sides alike."""
+
+from keel_lab import counts, judge, results
+from keel_lab.measure import Half, payload_for, quiet_run
+from keel_lab.sides import Invalid
+
+KEPT = (
+    "cpu_us",
+    "user_us",
+    "system_us",
+    "rate",
+    "ns",
+    "server_utilisation",
+    "client_utilisation",
+    "switches",
+    "rss_kb",
+     "start_ms")
+RUN_OVERHEAD = 0.25     # Seconds around the window of a run: start, checks, end.
+
+
+def one_run(settings):
+    return settings.warmup + settings.seconds + settings.cool_down + RUN_OVERHEAD
+
+
+def alternate(settings, halves, payloads, found, step=lambda: None):
+    """Appends to `found` pair after pair of the two halves; what it has is good when it is interrupted."""
+    for number in range(settings.pairs):
+        pair, repeated, disturbed = {}, 0, False
+        for key in ("ab" if number % 2 == 0 else "ba"):
+            result, again = quiet_run(settings, halves[key], payloads[key])
+            repeated += again
+            disturbed = disturbed or result["disturbed"]
+            pair[key] = result
+            step()
+        found.append(pair | {"repeated": repeated, "disturbed": disturbed})
+
+
+def published(pair):
+    kept = lambda result: {key: result[key] for key in KEPT if result.get(key) is not None}
+    return {"a": kept(pair["a"]), "b": kept(pair["b"]), "repeated": pair["repeated"], "disturbed": pair["disturbed"]}
+
+
+class Series:
+    """CPU and resident memory of each side over the whole experiment, a sample each second."""
+
+    def __init__(self):
+        self.points = {}
+
+    def add(self, name, samples):
+        for before, after in zip(samples, samples[1:]):
+            used = (after.user + after.system - before.user - before.system) / max(after.at - before.at, 1e-9)
+            self.points.setdefault((name, "cpu", "CPU of the server", "of one core"),
+                                   []).append((after.at, round(used, 4)))
+            self.points.setdefault((name, "rss", "resident memory", "KB"), []).append((after.at, after.rss_kb))
+
+    def into(self, result):
+        if not self.points:
+            return
+        first = min(at for points in self.points.values() for at, _ in points)
+        for (name, what, title, unit), points in self.points.items():
+            result["series"].append({"id": f"{name}:{what}", "name": f"{name}: {title}", "unit": unit, "points": results.thinned(
+                [[round(at - first, 2), value] for at, value in sorted(points)])})
+
+
+def halves_of(one, experiment, settings):
+    return {"a": Half(experiment.sides[one.a], one.a_work, settings.build),
+            "b": Half(experiment.sides[one.b], one.b_work, settings.build)}
+
+
+def wanted(experiment, settings):
+    """The comparisons of this run, by what is measured together."""
+    groups = {}
+    for one in experiment.comparisons:
+        full = "full" in (one.profile, experiment.sides[one.a].profile, experiment.sides[one.b].profile)
+        if settings.wants(one.id) and (settings.profile == "full" or not full):
+            groups.setdefault(one.pair, []).append(one)
+    return list(groups.values())
+
+
+def is_of_two(group):
+    """Not a side against itself, which needs no noise: it is the noise."""
+    return (group[0].a, group[0].a_work) != (group[0].b, group[0].b_work)
+
+
+def seconds(experiment, settings):
+    groups = wanted(experiment, settings)
+    noise = 1 if any(is_of_two(group) for group in groups) else 0
+    return (len(groups) + noise) * settings.pairs * 2 * one_run(settings) + counts.seconds(experiment, settings)
+
+
+def compared(group, measured, noises):
+    """The rows of one group from its pairs; `noises` by quantity."""
+    pairs = [published(pair) for pair in measured]
+    for one in group:
+        if not pairs or any(one.of not in pair[key] for pair in pairs for key in "ab"):
+            continue
+        work = one.a_work.name if one.a_work == one.b_work else f"{one.a_work.name} : {one.b_work.name}"
+        row = judge.compare(
+    pairs, one.of, one.target, noises.get(
+        one.of), bool(
+            one.a_work.waits_for), one.a_work.client == "itself")
+        if row:
+            yield {"id": one.id, "a": one.a, "b": one.b, "work": work, **row}
+
+
+def noise_of(measured, ofs):
+    """{quantity: {low, high}} of a side against itself."""
+    pairs = [published(pair) for pair in measured]
+    found = {}
+    for of in ofs:
+        if pairs and all(of in pair[key] for pair in pairs for key in "ab") and judge.ratios(pairs, of):
+            row = judge.spread(judge.ratios(pairs, of))
+            found[of] = {"low": row["low"], "high": row["high"]}
+    return found
+
+
+def measure(experiment, settings, result, progress):
+    series, noises = Series(), {}
+    groups = wanted(experiment, settings)
+    ofs = list(dict.fromkeys(one.of for group in groups for one in group))
+
+    def pairs_of(halves, line, into):
+        others = {"a": [halves["b"]], "b": [halves["a"]]}
+        payloads = {key: payload_for(halves[key], others[key]) for key in "ab"}
+        step = progress.steps(line, settings.pairs * 2, settings.pairs * 2 * one_run(settings))
+        alternate(settings, halves, payloads, into, step)
+
+    def noise(group):
+        a = Half(experiment.sides[group[0].a], group[0].a_work, settings.build)
+        measured = []
+        pairs_of({"a": a, "b": a}, f"{a.name} : itself, {a.work.name}", measured)
+        noises.update(noise_of(measured, ofs))
+
+    try:
+        for group in groups:
+            halves = halves_of(group[0], experiment, settings)
+            line = f"{group[0].a} : {group[0].b}, {group[0].a_work.name}"
+            missing = [f"{half.name} needs {half.missing}" for half in halves.values() if half.missing]
+            if missing:
+                result["skipped"].append({"what": line, "why": "; ".join(dict.fromkeys(missing)) + ": not found"})
+                continue
+            measured = []
+            try:
+                if not noises and is_of_two(group):
+                    noise(group)
+                pairs_of(halves, line, measured)
+            except Invalid as problem:
+                result["invalid"].append({"what": line, "why": str(problem)})
+                continue
+            finally:
+                for pair in measured:
+                    for key in "ab":
+                        series.add(halves[key].name, pair[key]["samples"])
+                result["comparisons"] += compared(group, measured, noises)
+        counts.take(experiment, settings, result, progress)
+    finally:
+        series.into(result)

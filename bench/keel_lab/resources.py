@@ -1,0 +1,76 @@
+"""What a process uses, read from outside each second while it is measured: CPU, resident memory, context switches."""
+
+import dataclasses
+import os
+import pathlib
+import threading
+import time
+
+TICK = 1 / os.sysconf("SC_CLK_TCK")
+
+
+@dataclasses.dataclass(frozen=True)
+class Sample:
+    at: float           # time.monotonic
+    user: float         # Seconds of CPU, of all threads, in steps of a clock tick.
+    system: float
+    rss_kb: int
+    switches: int       # Voluntary or not, of the threads that live.
+
+
+def sample(pid):
+    """None when the process has ended."""
+    folder = pathlib.Path(f"/proc/{pid}")
+    try:
+        fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        rss_kb = int(fields[21]) * os.sysconf("SC_PAGE_SIZE") // 1024
+        switches = 0
+        for task in (folder / "task").iterdir():
+            for line in (task / "status").read_text().splitlines():
+                if "ctxt_switches:" in line:
+                    switches += int(line.split()[1])
+    except (OSError, IndexError):
+        return None
+    return Sample(time.monotonic(), int(fields[11]) * TICK, int(fields[12]) * TICK, rss_kb, switches)
+
+
+class Watch:
+    """Samples at its beginning and end, and each second between."""
+
+    def __init__(self, pid, every=1.0):
+        self.samples = []
+        self._pid = pid
+        self._every = every
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self):
+        self._take()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._stop.set()
+        self._thread.join()
+        self._take()
+
+    def _run(self):
+        while not self._stop.wait(self._every):
+            self._take()
+
+    def _take(self):
+        taken = sample(self._pid)
+        if taken:
+            self.samples.append(taken)
+
+    def user_share(self):
+        """Of the CPU time that was used, the part in user space; None when it was too little to tell."""
+        if len(self.samples) < 2:
+            return None
+        user, system = (getattr(self.samples[-1], name) - getattr(self.samples[0], name) for name in ("user", "system"))
+        return user / (user + system) if user + system >= 5 * TICK else None
+
+    def switches_per_second(self):
+        if len(self.samples) < 2 or self.samples[-1].at <= self.samples[0].at:
+            return None
+        return max(0, self.samples[-1].switches - self.samples[0].switches) / (self.samples[-1].at - self.samples[0].at)

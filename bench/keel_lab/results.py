@@ -1,0 +1,179 @@
+"""What a run leaves behind: one JSON file for each experiment, written whole or not at all.
+
+The members are those of `EMPTY` and the rows those of `ROWS`; docs/lab.md says what each means. A result that is not
+`complete` was interrupted: it shows what was measured and judges nothing.
+"""
+
+import datetime
+import json
+import os
+import pathlib
+
+SCHEMA = 1
+VERDICTS = ("met", "missed", "undecided", "no target", "below the detectable effect")
+EMPTY = {"schema": SCHEMA, "experiment": "", "question": "", "claims": [], "profile": "", "began": "", "seconds": 0.0,
+         "commit": "", "machine": {}, "settings": {}, "complete": False, "comparisons": [], "counts": [], "bounds": [],
+         "values": [], "distributions": [], "series": [], "invalid": [], "skipped": []}
+ROWS = {
+    "comparisons": (
+        "id",
+        "a",
+        "b",
+        "of",
+        "unit",
+        "work",
+        "a_value",
+        "b_value",
+        "ratios",
+        "median",
+        "low",
+        "high",
+        "coverage",
+        "min",
+        "max",
+        "cv",
+        "outliers",
+        "median_without_outliers",
+        "noise",
+        "detectable",
+        "client_bound",
+        "target",
+        "verdict",
+        "pairs"),
+        "counts": (
+            "side",
+            "work"),
+            "bounds": (
+                "id",
+                "a",
+                "b",
+                "of",
+                "a_value",
+                "b_value",
+                "ratio",
+                "target",
+                "verdict"),
+                "values": (
+                    "id",
+                    "name",
+                    "unit",
+                    "values",
+                    "median",
+                    "low",
+                    "high",
+                    "min",
+                    "max",
+                    "cv",
+                    "outliers"),
+                    "distributions": (
+                        "id",
+                        "side",
+                        "work",
+                        "offered",
+                        "achieved",
+                        "unit",
+                        "count",
+                        "errors",
+                        "percentiles",
+                        "cdf"),
+                        "series": (
+                            "id",
+                            "name",
+                            "unit",
+                            "points"),
+                            "invalid": (
+                                "what",
+                                "why"),
+                                "skipped": (
+                                    "what",
+                                    "why"),
+                                     }
+UNIQUE = ("comparisons", "bounds", "values", "distributions", "series")
+POINTS_MAX = 600
+
+
+class Wrong(Exception):
+    """The file is no result; the text says why."""
+
+
+def new(experiment, question, claims, profile, commit, machine, settings):
+    began = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    fresh = {key: list(value) if isinstance(value, list) else value for key, value in EMPTY.items()}
+    return fresh | {
+    "experiment": experiment,
+    "question": question,
+    "claims": list(claims),
+    "profile": profile,
+    "began": began,
+    "commit": commit,
+    "machine": dict(machine),
+     "settings": dict(settings)}
+
+
+def thinned(points):
+    """At most POINTS_MAX of them, evenly, the last one among them."""
+    if len(points) <= POINTS_MAX:
+        return points
+    step = (len(points) - 1) / (POINTS_MAX - 1)
+    return [points[round(number * step)] for number in range(POINTS_MAX)]
+
+
+def check(result):
+    """The mistakes of a result, a line each; none when it is what the readers expect."""
+    if not isinstance(result, dict):
+        return ["a result is a JSON object"]
+    if result.get("schema") != SCHEMA:
+        return [f"schema {result.get('schema')!r}: this lab reads {SCHEMA}"]
+    wrong = [f"{key}: is missing" for key in EMPTY if key not in result]
+    for key, value in result.items():
+        if key in EMPTY and not isinstance(value, (int, float) if isinstance(EMPTY[key], float) else type(EMPTY[key])):
+            wrong.append(f"{key}: {type(EMPTY[key]).__name__} expected, not {type(value).__name__}")
+    if wrong:
+        return wrong
+    for name, keys in ROWS.items():
+        seen = set()
+        for number, row in enumerate(result[name]):
+            missing = [key for key in keys if key not in row] if isinstance(row, dict) else ["an object"]
+            if missing:
+                wrong.append(f"{name}[{number}]: without {', '.join(missing)}")
+                continue
+            if name in UNIQUE and row["id"] in seen:
+                wrong.append(f"{name}[{number}]: a second {row['id']}")
+            seen.add(row.get("id"))
+            if "verdict" in keys and row["verdict"] not in VERDICTS:
+                wrong.append(f"{name}[{number}]: verdict {row['verdict']!r} is none of {', '.join(VERDICTS)}")
+            if name == "comparisons" and not row["min"] <= row["low"] <= row["median"] <= row["high"] <= row["max"]:
+                wrong.append(f"comparisons[{number}]: min, low, median, high and max are not in order")
+            if name == "series" and len(row["points"]) > POINTS_MAX:
+                wrong.append(f"series[{number}]: more than {POINTS_MAX} points")
+    return wrong
+
+
+def load(path):
+    try:
+        result = json.loads(pathlib.Path(path).read_text())
+    except OSError as problem:
+        raise Wrong(f"{path}: {problem.strerror}") from None
+    except ValueError as problem:
+        raise Wrong(f"{path}: not JSON: {problem}") from None
+    mistakes = check(result)
+    if mistakes:
+        raise Wrong("\n".join(f"{path}: {line}" for line in mistakes))
+    return result
+
+
+def save(result, path):
+    mistakes = check(result)
+    if mistakes:
+        raise Wrong("\n".join(f"{result.get('experiment')}: {line}" for line in mistakes))
+    path = pathlib.Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(path.name + f".{os.getpid()}")
+    beside.write_text(json.dumps(result, indent=1) + "\n")
+    beside.replace(path)
+    return path
+
+
+def folder(path):
+    """{experiment: result} of a folder of results, by name."""
+    return {result["experiment"]: result for result in map(load, sorted(pathlib.Path(path).glob("*.json")))}

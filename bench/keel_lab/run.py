@@ -1,0 +1,61 @@
+"""The subcommand that measures."""
+
+import argparse
+import pathlib
+import sys
+
+from keel_lab import experiment, runner
+from keel_lab.yaml_file import Mistakes
+
+SUMMARY = "run experiments by id or by file, or all of a profile"
+
+
+def add_settings(parser):
+    parser.add_argument("--build", type=pathlib.Path, default=runner.BUILD, help="the build to measure (build/release)")
+    parser.add_argument("--pairs", type=int, help="of runs, for each comparison (12)")
+    parser.add_argument("--seconds", type=float, help="measured window of one run")
+    parser.add_argument(
+    "--only",
+    action="append",
+    default=[],
+    metavar="TEXT",
+     help="only comparisons, cases and counts whose id contains TEXT, such as 'keel-uring:nginx'; repeatable")
+
+
+def read_settings(parser, options, profile):
+    if options.pairs is not None and options.pairs < 1:
+        parser.error("--pairs: at least 1")
+    if options.seconds is not None and options.seconds <= 0:
+        parser.error("--seconds: more than 0")
+    if not (options.build / "bench/bench_client").exists():
+        parser.error(
+            f"no bench/bench_client under {options.build}: make bench builds it, or configure with -DKEEL_BENCH=ON and build")
+    return runner.settings_of(profile, options.build, options.pairs, options.seconds, options.only)
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(prog="bench/lab run", description=runner.__doc__)
+    parser.add_argument("experiments", nargs="*", metavar="ID", help="of bench/lab list, or a file that ends in .yaml")
+    parser.add_argument(
+    "--profile",
+    choices=list(
+        runner.PROFILES),
+         help="quick: short windows and what is quick, full: all; without ID it also chooses the experiments")
+    parser.add_argument(
+    "--out",
+    type=pathlib.Path,
+    default=runner.RESULTS,
+    metavar="DIR",
+     help="where results go (build/lab/results)")
+    add_settings(parser)
+    options = parser.parse_args(arguments)
+    if not options.experiments and not options.profile:
+        parser.error("which? An ID of bench/lab list, or --profile quick or full for all of it")
+    settings = read_settings(parser, options, options.profile or "full")
+    try:
+        chosen = experiment.choose(options.experiments) if options.experiments else \
+            [one for one in experiment.read_all().values() if "full" == options.profile or one.profile == "quick"]
+    except Mistakes as mistakes:
+        print(mistakes, file=sys.stderr)
+        return 2
+    return runner.run(chosen, settings, options.out)

@@ -1,0 +1,83 @@
+"""Runs experiments one after the other, and leaves a result of each whatever happens.
+
+A side that crashes, hangs or answers wrongly is a row of the result. Ctrl-C ends the run, and what was measured until
+then is written with `complete` false.
+"""
+
+import dataclasses
+import pathlib
+import sys
+import time
+
+from keel_lab import counts, experiment, machine, micro, pairs, results, show, start, sustained
+from keel_lab.measure import Settings
+from keel_lab.progress import Progress, duration
+
+RESULTS = experiment.ROOT / "build/lab/results"
+BUILD = experiment.ROOT / "build/release"
+# Windows, pauses and repetitions; whatever is shorter than `full` shows the same effects with wider intervals.
+PROFILES = {
+    "quick": {"pairs": 12, "seconds": 0.4, "warmup": 0.15, "cool_down": 0.05, "starts": 7},
+    "full": {"pairs": 12, "seconds": 1.5, "warmup": 0.3, "cool_down": 0.2, "starts": 21},
+}
+
+
+class Counts:
+    """The kind that only counts."""
+    measure = staticmethod(counts.take)
+    seconds = staticmethod(counts.seconds)
+
+
+KINDS = {"pairs": pairs, "counts": Counts, "micro": micro, "start": start, "sustained": sustained}
+
+
+def settings_of(profile, build, pairs=None, seconds=None, only=()):
+    chosen = PROFILES[profile] | {key: value for key, value in (
+        ("pairs", pairs), ("seconds", seconds)) if value is not None}
+    return Settings(build=pathlib.Path(build).resolve(), profile=profile, only=tuple(only), **chosen)
+
+
+def published(settings):
+    return {key: list(value) if isinstance(value, tuple) else value for key,
+                      value in dataclasses.asdict(settings).items() if key != "build"}
+
+
+def run_one(one, settings, facts, progress):
+    """(result, whether it was interrupted)."""
+    progress.experiment = one.id
+    facts = dict(facts)
+    result = results.new(
+    one.id,
+    one.question,
+    one.claims,
+    settings.profile,
+    facts.pop("commit"),
+    facts,
+     published(settings))
+    began = time.monotonic()
+    interrupted = False
+    try:
+        KINDS[one.kind].measure(one, settings, result, progress)
+        result["complete"] = True
+    except KeyboardInterrupt:
+        interrupted = True
+    result["seconds"] = round(time.monotonic() - began, 2)
+    return result, interrupted
+
+
+def run(experiments, settings, out, say=print):
+    """The exit code: 0, 1 when a run was invalid, 130 when it was interrupted."""
+    progress = Progress(sum(KINDS[one.kind].seconds(one, settings) for one in experiments))
+    facts = machine.facts(settings.build)
+    code = 0
+    began = time.monotonic()
+    for one in experiments:
+        result, interrupted = run_one(one, settings, facts, progress)
+        path = results.save(result, pathlib.Path(out) / f"{one.id}.json")
+        say(show.text(result))
+        if interrupted:
+            print(f"\nInterrupted: what was measured of {one.id} is in {path}", file=sys.stderr)
+            return 130
+        code = code or (1 if result["invalid"] else 0)
+    print(f"{len(experiments)} experiments in {duration(time.monotonic() - began)}; results in {out}", file=sys.stderr)
+    return code

@@ -1,0 +1,192 @@
+"""Whole runs against small servers with planted faults: a side that misbehaves is a row of the result, and never a hang."""
+
+import contextlib
+import io
+import os
+import pathlib
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+from keel_lab import experiment, machine, measure, progress, results, runner, self_test, sides
+
+SERVER = pathlib.Path(__file__).with_name("fake_server.py")
+FILE = """\
+id: x
+question: Which?
+work: {{path: /, connections: 4, {work} expect: {{status: 200, type: text/plain, body: hello}}}}
+sides:
+  good: {{serve: [{python}, {server}, "{{port}}", none]}}
+  bad: {{ready: /ready, log: "{{folder}}/log", serve: [{python}, {server}, "{{port}}", {fault}, "{{folder}}/log"]}}
+comparisons:
+  - {{a: bad, b: good, of: [cpu_us, rate], target: at most 100}}
+"""
+
+
+class Whole(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(dir=self_test.BUILD)
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        for patch in (mock.patch.object(measure, "DISTURBED", 1e9),     # Tests run beside others.
+                      mock.patch.object(machine, "facts", lambda build: {"commit": "abc", "cpu": "x"})):
+            patch.start()
+            self.addCleanup(patch.stop)
+        self.out = io.StringIO()
+
+    def one(self, fault, work=""):
+        return experiment.parse("x.yaml", FILE.format(fault=fault, work=work, python=sys.executable, server=SERVER), {})
+
+    def run_it(self, fault, work="", pairs=1):
+        settings = runner.settings_of("quick", self_test.BUILD, pairs=pairs, seconds=0.05)
+        with contextlib.redirect_stderr(self.out):
+            code = runner.run([self.one(fault, work)], settings, self.folder, say=lambda text: None)
+        return code, results.load(self.folder / "x.json")
+
+    def why(self, fault, work=""):
+        code, result = self.run_it(fault, work)
+        self.assertEqual((code, result["complete"], result["comparisons"]), (1, True, []), result["invalid"])
+        return "\n".join(row["why"] for row in result["invalid"])
+
+    def test_two_sides_that_behave_are_compared(self):
+        code, result = self.run_it("none", pairs=2)
+
+        self.assertEqual((code, result["invalid"], result["complete"]), (0, [], True))
+        self.assertEqual([row["id"] for row in result["comparisons"]], ["bad:good:cpu_us", "bad:good:rate"])
+        row = result["comparisons"][0]
+        self.assertEqual((len(row["ratios"]), row["verdict"], row["target"]["value"]), (2, "undecided", 100))
+        self.assertGreater(row["pairs"][0]["a"]["rate"], 0)
+        self.assertGreater(row["noise"]["low"], 0)
+        self.assertEqual({row["id"] for row in result["series"]}, {"bad:cpu", "bad:rss", "good:cpu", "good:rss"})
+        self.assertIn("cpu", result["machine"])
+        self.assertEqual(result["settings"]["pairs"], 2)
+        self.assertIn("left)", self.out.getvalue())
+
+    def test_a_side_that_answers_a_wrong_body_is_invalid(self):
+        self.assertIn("bad: /: a wrong answer: 200 text/plain b'HELLO'", self.why("wrong body"))
+
+    def test_a_side_that_answers_a_wrong_body_only_under_load_is_invalid(self):
+        self.assertRegex(self.why("wrong body later"), r"bad: errors: \d+ body")
+
+    def test_a_side_that_drops_connections_is_invalid(self):
+        self.assertRegex(self.why("drops connections"), r"bad: errors: \d+ closed")
+
+    def test_a_side_that_loses_one_line_of_its_log_is_invalid(self):
+        self.assertRegex(self.why("loses log lines", "log_lines: true,"),
+                         r"bad: (\d+) requests for / left \d+ lines in the log")
+
+    def test_a_side_that_logs_every_request_is_valid(self):
+        settings = runner.settings_of("quick", self_test.BUILD, pairs=1, seconds=0.05)
+        one = self.one("none", "log_lines: true,")
+        done = measure.run(settings, measure.Half(one.sides["bad"], one.work, self_test.BUILD))
+        self.assertGreater(done["requests"], 0)
+
+    def test_a_side_that_crashes_is_a_row_with_the_last_that_it_said(self):
+        why = self.why("crashes")
+        self.assertIn("bad: ended during the run with signal SIGABRT", why)
+        self.assertIn("it said: assertion failed: planted", why)
+
+    def test_a_side_that_hangs_is_a_row(self):
+        with mock.patch.object(measure, "PATIENCE", 0.3):
+            self.assertIn("bad: the client had not ended 0.3 s after its window", self.why("hangs"))
+
+    def test_a_side_that_does_not_start_is_a_row(self):
+        self.assertRegex(self.why("never starts"), "bad: ended at its start with code 3; it said: cannot bind: planted")
+
+    def test_a_side_that_never_answers_is_a_row(self):
+        def impatient(process, port, path):
+            return wait(process, port, path, seconds=0.3)
+        wait = sides.wait_for_answer
+        with mock.patch.object(sides, "wait_for_answer", impatient):
+            self.assertIn("did not answer within 0.3 s", self.why("says nothing"))
+
+    def test_a_side_whose_program_is_not_there_is_skipped(self):
+        gone = FILE.format(fault="none", work="", python="bench/nowhere", server=SERVER)
+        one = experiment.parse("x.yaml", gone, {})
+        with contextlib.redirect_stderr(self.out):
+            code = runner.run(
+    [one],
+    runner.settings_of(
+        "quick",
+        self_test.BUILD,
+        pairs=1,
+        seconds=0.05),
+        self.folder,
+         say=lambda text: None)
+        result = results.load(self.folder / "x.json")
+        self.assertEqual((code, result["invalid"]), (0, []))
+        self.assertIn("bad needs bench/nowhere", result["skipped"][0]["why"])
+
+    def test_an_interrupt_keeps_what_was_measured_and_ends_the_run(self):
+        runs = iter(range(100))
+
+        def run(*arguments):
+            if next(runs) == 7:     # After two pairs of A/A, one whole pair, and half of one.
+                raise KeyboardInterrupt
+            return quiet_run(*arguments)
+        quiet_run = measure.quiet_run
+        with mock.patch("keel_lab.pairs.quiet_run", run):
+            code, result = self.run_it("none", pairs=2)
+        self.assertEqual((code, result["complete"]), (130, False))
+        self.assertEqual([len(row["ratios"]) for row in result["comparisons"]], [1, 1])
+        self.assertIn("Interrupted: what was measured of x is in", self.out.getvalue())
+        self.assertEqual(self.leftovers(), [])
+
+    def leftovers(self):
+        """Servers of ours that still run."""
+        return [pid for pid in os.listdir("/proc") if pid.isdigit() and str(SERVER) in self.command_line(pid)
+                and str(os.getpid()) == self.parent(pid)]
+
+    def command_line(self, pid):
+        try:
+            return pathlib.Path("/proc", pid, "cmdline").read_text()
+        except OSError:
+            return ""
+
+    def parent(self, pid):
+        try:
+            return pathlib.Path("/proc", pid, "stat").read_text().rpartition(")")[2].split()[1]
+        except OSError:
+            return ""
+
+
+class Progress(unittest.TestCase):
+    def test_the_time_left_is_corrected_by_how_wrong_the_plan_was(self):
+        now = 0.0
+        shown = progress.Progress(100, io.StringIO(), lambda: now)
+        self.assertIsNone(shown.left())
+        step = shown.steps("one", 2, 50)
+        step()
+        now = 50.0      # Twice as long as planned.
+        self.assertEqual(shown.left(), 150)
+        step()
+        now = 100.0
+        self.assertEqual(shown.left(), 100)
+
+    def test_durations_read_well(self):
+        self.assertEqual([progress.duration(seconds) for seconds in (5, 65, 3660)], ["5 s", "1 min 05 s", "1 h 01 min"])
+
+
+class OfTheDocument(unittest.TestCase):
+    """docs/lab.md promises that its example runs."""
+
+    def test_the_example_of_ten_lines_runs_against_a_small_server(self):
+        text = (experiment.ROOT / "docs/lab.md").read_text()
+        example = next(block for block in text.split("```yaml\n")[
+                       1:] if block.startswith("id: own\n")).partition("```")[0]
+        self.assertLessEqual(len(example.splitlines()), 10)
+        with tempfile.TemporaryDirectory(dir=self_test.BUILD) as folder:
+            for version in ("new", "old"):
+                program = pathlib.Path(folder, version, "service")
+                program.parent.mkdir()
+                program.write_text(f"#!/bin/sh\nexec {sys.executable} {SERVER} ${{1#--port=}} none\n")
+                program.chmod(0o755)
+            file = pathlib.Path(folder, "own.yaml")
+            file.write_text(example)
+            settings = runner.settings_of("quick", self_test.BUILD, pairs=1, seconds=0.05)
+            with contextlib.redirect_stderr(io.StringIO()), mock.patch.object(measure, "DISTURBED", 1e9):
+                code = runner.run(experiment.choose([str(file)]), settings, folder, say=lambda text: None)
+            result = results.load(pathlib.Path(folder, "own.json"))
+        self.assertEqual((code, result["invalid"], [row["id"]
+                         for row in result["comparisons"]]), (0, [], ["new:old:cpu_us"]))
