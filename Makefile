@@ -35,6 +35,8 @@ bench:
 	@cmake --preset release -DKEEL_BENCH=ON
 	@cmake --build build/release -j$(jobs) --target bench_quick
 	@bench/lab run --profile quick
+	@bench/lab report
+	@bench/lab claims --summary
 
 check: format-check test
 

@@ -54,7 +54,7 @@ COMMON_KEYS = {"id": str, "question": str, "claims": list, "profile": set(PROFIL
 KIND_KEYS = {
     "pairs": {"work": dict, "comparisons": list, "counts": list, "bounds": list},
     "counts": {"work": dict, "counts": list, "bounds": list},
-    "micro": {"program": str, "cases": dict, "comparisons": list},
+    "micro": {"program": str, "cases": dict, "comparisons": list, "cores": {"one", "all"}},
     "start": {},
     "sustained": {"work": dict, "measure": list, "seconds": (int, float)},
 }
@@ -146,6 +146,7 @@ class Experiment:
     measure: list
     seconds: float
     sides: dict         # Of this file, and those of sides.yaml.
+    all_cores: bool = False     # Of kind micro: its programs have threads of their own.
 
 
 def target_of(text):
@@ -408,7 +409,7 @@ def parse(name, text, sides):
         "claims", []), profile, own, comparisons, counts, bounds, cases, content.get(
             "measure", []), float(
                 content.get(
-                    "seconds", 60)), sides)
+                    "seconds", 60)), sides, content.get("cores") == "all")
 
 
 def read(path, sides=None):

@@ -1,6 +1,7 @@
 """Google Benchmark programs of the release build: rounds of one short repetition each, interleaved over the programs.
 
-A case is one benchmark; its value in a round is nanoseconds of CPU for one iteration, or one of its counters.
+A case is one benchmark; its value in a round is nanoseconds of CPU for one iteration (of the clock where the benchmark
+asks for it, as those with threads of their own do), or one of its counters.
 Comparisons take the ratio inside each round.
 """
 
@@ -50,10 +51,10 @@ def value_of(case, row):
         if case.counter not in row:
             raise Invalid(f"case {case.name}: the benchmark has no counter {case.counter}")
         return row[case.counter]
-    return row["cpu_time"] * NS[row["time_unit"]]
+    return row["real_time" if row["name"].endswith("_time") else "cpu_time"] * NS[row["time_unit"]]
 
 
-def run_round(path, benchmarks):
+def run_round(path, benchmarks, cores):
     """{benchmark: its row} of one repetition of each."""
     wanted = "|".join(f"^{re.escape(name)}$" for name in benchmarks)
     done = subprocess.run([path,
@@ -63,8 +64,7 @@ def run_round(path, benchmarks):
     capture_output=True,
     text=True,
     timeout=300,
-    preexec_fn=lambda: os.sched_setaffinity(0,
-     {SERVER_CORE}))
+    preexec_fn=lambda: os.sched_setaffinity(0, cores))
     if done.returncode != 0:
         raise Invalid(f"{path}: {sides.ending(done.returncode)}; it said: {done.stderr.strip()[-300:]}")
     return {row["name"]: row for row in json.loads(done.stdout)["benchmarks"]}
@@ -81,6 +81,7 @@ class Rounds:
         self.values = {}    # (variant, case): values
         self._plan = {}     # (variant, program): (path, {case: benchmark})
         self._turns = 0
+        self._cores = set(range(os.cpu_count())) if experiment.all_cores else {SERVER_CORE}
         for variant, build in builds.items():
             for case in experiment.cases.values():
                 if not wants(case.name):
@@ -94,7 +95,7 @@ class Rounds:
     def run(self):
         order = list(self._plan.items())
         for (variant, _), (path, cases) in order if self._turns % 2 == 0 else reversed(order):
-            rows = run_round(path, cases.values())
+            rows = run_round(path, cases.values(), self._cores)
             for case, benchmark in cases.items():
                 # An aggregate program may name a benchmark with its options appended (real_time, threads).
                 row = rows.get(benchmark) or next(row for name, row in rows.items() if name.startswith(benchmark))

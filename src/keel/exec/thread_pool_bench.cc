@@ -1,7 +1,7 @@
 // A job through a ThreadPool: nanoseconds per job to post it (`post`), and from the first post to the end of the last
-// job (`run`), by number of threads; the time from post to done of one job at a time as percentiles (`latency`); and
-// std::async for the same work. Each round checks that every job has run once. `allocations` is per job, on the thread
-// that posts.
+// job (`run`), by number of threads; the time from post to done of one job at a time as percentiles in ns (`latency`);
+// and std::async for the same work. Each round checks that every job has run once. `allocations` is per job, on the
+// thread that posts.
 //
 // `work` jobs compute for about two microseconds and are all there before the first begins: what more threads gain.
 // `monitored` jobs also count, set a gauge and observe a histogram.
@@ -147,7 +147,7 @@ BENCHMARK(run_monitored)->ArgName("threads")->Arg(32)->UseManualTime();
 void latency(benchmark::State& state) {
   ThreadPool pool(options(state));
   Round round(&note_time);
-  std::vector<double> took;
+  std::vector<std::int64_t> took;
   Duration sum;
   for (auto _ : state) {
     for (Task& task : round.tasks) {
@@ -156,7 +156,7 @@ void latency(benchmark::State& state) {
       pool.post(task);
       round.wait();
       const Duration one = task.ended - began;
-      took.push_back(one.count_seconds());
+      took.push_back(one.count_ns());
       sum = sum + one;
     }
     state.SetIterationTime(sum.count_seconds() / static_cast<double>(took.size()));
@@ -164,7 +164,9 @@ void latency(benchmark::State& state) {
   pool.stop();
   check(state, pool, took.size());
   std::sort(took.begin(), took.end());
-  const auto percentile = [&](double p) { return took[static_cast<std::size_t>(p / 100 * (took.size() - 1))]; };
+  const auto percentile = [&](double p) {
+    return static_cast<double>(took[static_cast<std::size_t>(p / 100 * static_cast<double>(took.size() - 1))]);
+  };
   state.counters["p50"] = percentile(50);
   state.counters["p90"] = percentile(90);
   state.counters["p95"] = percentile(95);

@@ -1,0 +1,288 @@
+"""The ledger: each of the 141 claims with our figure, the kind of comparison that is honest, and a verdict."""
+
+import argparse
+import csv
+import dataclasses
+import pathlib
+import sys
+
+from keel_lab import archive, experiment, figures, quantity
+from keel_lab.yaml_file import File, Mistakes
+
+SUMMARY = "each of the 141 claims of others with our figure and a verdict"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CLAIMS = ROOT / "bench/claims.csv"
+LEDGER = ROOT / "bench/claims.yaml"
+KINDS = {"ratio", "structure", "absolute on other hardware", "not comparable"}
+VERDICTS = ("beaten", "met", "missed", "contradicted", "not comparable", "open")
+ROW_KEYS = {"kind": KINDS, "experiment": str, "parts": dict, "open": str, "not comparable": str, "note": str}
+PART_KEYS = {"value": str, "beats": str, "holds": str}
+
+
+@dataclasses.dataclass
+class Part:
+    name: str
+    experiment: str
+    value: str
+    limit: dict | None
+    holds: bool  # A statement about the world, not a figure to be bettered.
+    figure: figures.Figure | None = None
+    verdict: str = ""  # Empty without a figure or a limit.
+
+    def ours(self):
+        """Our figure with its interval, in the unit of the claim."""
+        unit = self.limit["unit"] if self.limit else self.figure.unit
+        kind, _ = quantity.base(0, self.figure.unit)
+        what = self.limit["what"] if self.limit else kind
+        numbers = [
+            quantity.as_(kind, quantity.base(number, self.figure.unit)[1], what)
+            for number in (self.figure.median, self.figure.low, self.figure.high)
+        ]
+        middle, low, high = numbers[0], min(numbers[1:]), max(numbers[1:])
+        spread = "" if low == high else f" ({quantity.show(low, unit)} – {quantity.show(high, unit)})"
+        return quantity.show(middle, unit) + spread
+
+
+@dataclasses.dataclass
+class Row:
+    claim: dict  # Of claims.csv.
+    kind: str
+    parts: list
+    open: str
+    incomparable: str
+    note: str
+    verdict: str = "open"
+    why: str = ""  # What it waits for, or why it cannot be compared, or how many parts decided.
+
+    @property
+    def experiments(self):
+        return list(dict.fromkeys(part.experiment for part in self.parts))
+
+
+def read_claims(path=CLAIMS):
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def values_of(one):
+    """What results of this experiment will hold, as far as its file says; None when only a run can tell."""
+    if one.kind not in ("pairs", "micro", "counts"):
+        return None
+    names = {row.id for row in one.comparisons} | set(one.cases) | {f"{a}:{b}:{of}" for a, b, of, _ in one.bounds}
+    return names | {f"{side}/{count}" for side, _ in one.counts for count in figures.COUNTS}
+
+
+def is_there(name, values):
+    whole, slash, field = name.rpartition("/")
+    return values is None or name in values or (bool(slash) and field in ("a", "b") and whole in values)
+
+
+def read_part(file, where, spec, experiments, default):
+    if not file.mapping(spec, where, PART_KEYS, ("value",)):
+        return None
+    if "beats" in spec and "holds" in spec:
+        file.wrong(where, "either beats or holds")
+    limit = None
+    try:
+        limit = quantity.limit(spec.get("beats") or spec.get("holds")) if len(spec) > 1 else None
+    except quantity.Unreadable as problem:
+        file.wrong(where, str(problem))
+    first, slash, rest = spec["value"].partition("/")
+    name, value = (first, rest) if slash and first in experiments else (default, spec["value"])
+    if name not in experiments:
+        file.wrong(where, f"no experiment {name}: bench/lab list has them all" if name else "no experiment is named")
+        return None
+    if not is_there(value, values_of(experiments[name])):
+        file.wrong((*where, "value"), f"experiment {name} gives no {value}")
+    return Part(where[-1], name, value, limit, "holds" in spec)
+
+
+def read_row(file, key, spec, claim, experiments):
+    if not file.mapping(spec, (key,), ROW_KEYS, ("kind",)):
+        return None
+    parts = [
+        read_part(file, (key, "parts", name), part, experiments, spec.get("experiment", ""))
+        for name, part in spec.get("parts", {}).items()
+    ]
+    if None in parts:
+        return None
+    says = [name for name in ("open", "not comparable") if name in spec]
+    if len(says) > 1 or not (says or parts):
+        file.wrong((key,), "exactly one of: parts, open, not comparable")
+    if ("not comparable" in spec) != (spec["kind"] == "not comparable"):
+        file.wrong((key,), "kind is `not comparable` exactly where the reason is given")
+    if "open" in spec and parts:
+        file.wrong((key,), "a row with parts is not open")
+    for part in parts:
+        if (part.limit is None) != ("not comparable" in spec):
+            file.wrong(
+                (key, "parts", part.name),
+                "a limit is needed (beats or holds)" if part.limit is None else "what is not comparable has no limit",
+            )
+    return Row(claim, spec["kind"], parts, spec.get("open", ""), spec.get("not comparable", ""), spec.get("note", ""))
+
+
+def read(ledger=LEDGER, claims=CLAIMS, experiments=None):
+    """The rows in the order of claims.csv. Mistakes when the ledger is wrong or lacks one."""
+    experiments = experiment.read_all() if experiments is None else experiments
+    file = File(ledger, pathlib.Path(ledger).read_text())
+    listed = {claim["key"]: claim for claim in read_claims(claims)}
+    content = file.value if isinstance(file.value, dict) else {}
+    for key in listed:
+        if key not in content:
+            file.wrong((), f"no row for {key}")
+    rows = {}
+    for key, spec in content.items():
+        if key not in listed:
+            file.wrong((key,), f"no such claim in {pathlib.Path(claims).name}")
+        else:
+            rows[key] = read_row(file, key, spec, listed[key], experiments)
+    file.finish()
+    return [rows[key] for key in listed]
+
+
+def part_verdict(part):
+    """Our interval against the figure of the claim."""
+    kind, _ = quantity.base(0, part.figure.unit)
+    ends = [
+        quantity.as_(kind, quantity.base(number, part.figure.unit)[1], part.limit["what"])
+        for number in (part.figure.low, part.figure.high)
+    ]
+    low, high = min(ends), max(ends)
+    if part.holds:
+        above = high >= part.limit["low"] if part.limit["kind"] != "at most" else True
+        below = low <= part.limit["high"] if part.limit["kind"] != "at least" else True
+        return "met" if above and below else "contradicted"
+    limit = part.limit["low"]
+    if part.limit["kind"] == "at most":
+        return "beaten" if high < limit else "missed" if low > limit else "met"
+    if part.limit["kind"] == "at least":
+        return "beaten" if low > limit else "missed" if high < limit else "met"
+    return "met" if high >= part.limit["low"] and low <= part.limit["high"] else "missed"
+
+
+def waits_for(part, results):
+    """Why there is no figure, or nothing."""
+    result = results.get(part.experiment)
+    if result is None:
+        return f"a run: bench/lab run {part.experiment}"
+    part.figure = figures.find(result, part.value)
+    if part.figure is not None and result["complete"]:
+        return ""
+    if not result["complete"]:
+        return f"a whole run: the last one of {part.experiment} was interrupted"
+    gone = [row for kind in ("invalid", "skipped") for row in result[kind]]
+    said = f": {gone[0]['what']}: {gone[0]['why']}" if gone else ""
+    return f"a run of {part.experiment} that has {part.value}{said}"
+
+
+def judge(rows, results):
+    """Fills in figures and verdicts."""
+    for row in rows:
+        missing = list(dict.fromkeys(filter(None, (waits_for(part, results) for part in row.parts))))
+        if row.incomparable:
+            row.verdict, row.why = "not comparable", row.incomparable
+        elif row.open:
+            row.verdict, row.why = "open", f"waits for {row.open}"
+        elif missing:
+            row.verdict, row.why = "open", "waits for " + "; ".join(missing)
+        else:
+            for part in row.parts:
+                part.verdict = part_verdict(part)
+            verdicts = [part.verdict for part in row.parts]
+            row.verdict = next(name for name in ("contradicted", "missed", "met", "beaten") if name in verdicts)
+            if len(verdicts) > 1:
+                row.why = f"{verdicts.count(row.verdict)} of {len(verdicts)}"
+    return rows
+
+
+def counted(rows):
+    return {verdict: sum(row.verdict == verdict for row in rows) for verdict in VERDICTS}
+
+
+def summary(rows):
+    """One line."""
+    waiting = sum(row.verdict == "open" and not row.open for row in rows)
+    counts = [f"{count} {verdict}" for verdict, count in counted(rows).items() if verdict != "open"]
+    still = counted(rows)["open"]
+    return f"{len(rows)} claims: {', '.join(counts)}, {still} open" + (
+        f" ({waiting} of them wait only for a run)" if waiting else ""
+    )
+
+
+def cells(row):
+    """What is printed of a row, as text."""
+    ours = "; ".join(
+        f"{part.name}: {part.ours()}" + (f", {part.verdict}" if part.verdict and len(row.parts) > 1 else "")
+        for part in row.parts
+        if part.figure
+    )
+    return {
+        "key": row.claim["key"],
+        "benchmark": row.claim["benchmark"],
+        "claim": row.claim["claim"],
+        "finding": row.claim["finding"],
+        "ours": ours,
+        "kind": row.kind,
+        "verdict": row.verdict,
+        "why": row.why,
+        "experiment": ", ".join(row.experiments),
+        "note": row.note,
+    }
+
+
+def text(rows):
+    """A table for a terminal, a claim on one line and what belongs to it below."""
+    lines = []
+    for row in rows:
+        found = cells(row)
+        lines.append(f"{found['key']:13} {found['verdict']:15} {found['benchmark']}: {found['claim']}")
+        for name in ("ours", "why", "note"):
+            if found[name]:
+                lines.append(f"{'':29} {name}: {found[name]}" if name != "why" else f"{'':29} {found[name]}")
+        if found["experiment"]:
+            lines.append(f"{'':29} {found['kind']}; experiment {found['experiment']}")
+    return "\n".join(lines)
+
+
+def write_csv(rows, path):
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(cells(rows[0])), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(cells(row) for row in rows)
+
+
+def ledger(last=archive.LAST):
+    """(rows with verdicts, where the results are, problems)."""
+    where, found, problems = archive.present(last)
+    return judge(read(), found), where, problems
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(
+        prog="bench/lab claims",
+        description=__doc__,
+        epilog="Verdicts are computed from build/lab/results, or else from the newest folder in bench/results.",
+    )
+    parser.add_argument("--csv", type=pathlib.Path, metavar="FILE", help="also write the rows to FILE")
+    parser.add_argument("--html", type=pathlib.Path, metavar="FILE", help="also write them as a page")
+    parser.add_argument("--summary", action="store_true", help="only the line with the counts")
+    parser.add_argument("--results", type=pathlib.Path, default=archive.LAST, metavar="FOLDER", help="other results")
+    options = parser.parse_args(arguments)
+    try:
+        rows, where, problems = ledger(options.results)
+    except Mistakes as mistakes:
+        print("\n".join(mistakes.lines), file=sys.stderr)
+        return 2
+    for problem in problems:
+        print(f"bench/lab claims: left out: {problem}", file=sys.stderr)
+    if options.csv:
+        write_csv(rows, options.csv)
+    if options.html:
+        from keel_lab import page
+
+        options.html.write_text(page.ledger(rows, archive.shown(where)), encoding="utf-8")
+    if not options.summary:
+        print(text(rows) + "\n")
+    print(summary(rows))
+    return 0

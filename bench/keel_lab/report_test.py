@@ -1,0 +1,210 @@
+import html.parser
+import pathlib
+import re
+import tempfile
+import unittest
+from unittest import mock
+
+from keel_lab import claims, fixtures, page, plots, report, results
+
+HOSTILE = '<script>alert("x")</script>&"\''
+
+
+def made(*found, problems=(), rows=()):
+    return report.html({one["experiment"]: one for one in found}, "build/lab/results", list(problems), list(rows))
+
+
+def everything(name="plaintext", **more):
+    row = {"side": "keel", "work": "/", "system_calls": 0.14, "allocations": 0.0, "instructions": None}
+    bound = {
+        "id": "a:b:system_calls",
+        "a": "a",
+        "b": "b",
+        "of": "system_calls",
+        "a_value": 0.2,
+        "b_value": 0.1,
+        "ratio": 2.0,
+        "target": {"kind": "at most", "value": 1.15},
+        "verdict": "missed",
+    }
+    return fixtures.result(
+        name,
+        **(
+            {
+                "comparisons": [fixtures.comparison()],
+                "values": [fixtures.value("v", 12.0)],
+                "counts": [row],
+                "bounds": [bound],
+                "distributions": [fixtures.distribution()],
+                "series": [fixtures.series()],
+            }
+            | more
+        ),
+    )
+
+
+class Checker(html.parser.HTMLParser):
+    """What is opened is closed, and nothing is fetched."""
+
+    VOID = {"meta", "br", "line", "polyline", "rect", "circle", "hr", "img", "link"}
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.wrong, self.tags, self.ids, self.links = [], [], [], [], []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        for name, value in attributes:
+            if name in ("src", "srcset", "data") or (name in ("href", "xlink:href") and not value.startswith("#")):
+                self.wrong.append(f"{tag} {name}={value}")
+            self.ids += [value] if name == "id" else []
+            self.links += [value[1:]] if name == "href" else []
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append(f"</{tag}>")
+
+
+def checked(text):
+    checker = Checker()
+    checker.feed(text)
+    return checker
+
+
+class ThePage(unittest.TestCase):
+    def test_is_one_well_formed_file_that_fetches_nothing(self):
+        text = made(everything(), everything("other"))
+        checker = checked(text)
+        self.assertEqual((checker.wrong, checker.open), ([], []))
+        self.assertEqual(re.findall(r"https?://|url\(|@import", text), [])
+        self.assertLessEqual(set(checker.links), set(checker.ids))
+        self.assertEqual(len(checker.ids), len(set(checker.ids)))
+
+    def test_gives_the_answer_first(self):
+        text = made(everything(), rows=claims.judge(claims.read(), {}))
+        self.assertLess(text.index("Most telling"), text.index("<section"))
+        self.assertRegex(text, r"<b>1</b><span class=\"verdict good\">✓ met</span>")
+        self.assertRegex(text, r"<b>1</b><span class=\"verdict bad\">✗ missed</span>")
+        self.assertIn("141 claims: 0 beaten", text)
+        self.assertIn("S2-CMP-EXC", text)
+        self.assertIn("Nothing was invalid.", text)
+
+    def test_shows_every_kind_of_row(self):
+        text = made(everything())
+        for said in (
+            "What does plaintext cost?",
+            "0.800 (0.780 – 0.820)",
+            "at most 0.9",
+            "99.9",
+            "49,990",
+            "0.14",
+            "Over time: KB",
+            "a CPU",
+            "Raw numbers",
+            'aria-label="ratio 0.8, interval 0.78 to 0.82, target at most 0.9"',
+            "half within 80 us",
+        ):
+            self.assertIn(said, text)
+
+    def test_says_what_is_invalid_interrupted_or_unreadable(self):
+        text = made(
+            everything(invalid=[{"what": "keel", "why": "it crashed"}]),
+            everything("broken", complete=False),
+            problems=["x.json: not JSON"],
+        )
+        self.assertIn("keel: it crashed", text)
+        self.assertIn("broken</a> was interrupted", text)
+        self.assertIn("Left out: x.json: not JSON", text)
+
+    def test_an_interrupted_result_judges_nothing(self):
+        self.assertEqual(sum(report.verdicts([everything(complete=False)]).values()), 0)
+        self.assertEqual(report.telling([everything(complete=False)]), [])
+
+    def test_without_results_it_says_what_to_run(self):
+        self.assertIn("There is no result yet", made())
+
+    def test_escapes_every_text(self):
+        row = fixtures.comparison() | {"a": HOSTILE, "b": HOSTILE, "work": HOSTILE, "unit": HOSTILE}
+        text = made(
+            everything(
+                question=HOSTILE,
+                commit=HOSTILE,
+                machine={HOSTILE: HOSTILE},
+                settings={HOSTILE: HOSTILE},
+                comparisons=[row],
+                values=[fixtures.value(HOSTILE, 1.0, HOSTILE)],
+                series=[fixtures.series(HOSTILE, HOSTILE)],
+                distributions=[fixtures.distribution() | {"side": HOSTILE, "work": HOSTILE}],
+                invalid=[{"what": HOSTILE, "why": HOSTILE}],
+                skipped=[{"what": HOSTILE, "why": HOSTILE}],
+            ),
+            problems=[HOSTILE],
+        )
+        self.assertNotIn("<script", text)
+        self.assertNotIn('alert("x")', text)
+        self.assertEqual(checked(text).wrong, [])
+
+    def test_has_a_word_for_every_verdict_that_a_result_may_hold(self):
+        self.assertLessEqual(set(results.VERDICTS), set(page.MARKS))
+
+    def test_the_most_telling_are_of_different_experiments_and_farthest_from_their_target(self):
+        near = everything("near", comparisons=[fixtures.comparison(median=0.89)])
+        far = everything(
+            "far", comparisons=[fixtures.comparison(median=0.2), fixtures.comparison("c:d:cpu_us", median=0.3)]
+        )
+        unsure = everything("unsure", comparisons=[fixtures.comparison(median=0.01, verdict="undecided")])
+        self.assertEqual([name for name, _ in report.telling([near, far, unsure])], ["far", "near"])
+
+
+class TheCommand(unittest.TestCase):
+    def test_leaves_out_a_file_that_is_no_result_with_a_line(self):
+        with tempfile.TemporaryDirectory() as folder:
+            results.save(everything(), pathlib.Path(folder, "plaintext.json"))
+            pathlib.Path(folder, "broken.json").write_text("{")
+            out = pathlib.Path(folder, "out/report.html")
+            with mock.patch("sys.stderr") as err, mock.patch("sys.stdout"):
+                self.assertEqual(report.main(["--results", folder, "--out", str(out)]), 0)
+            self.assertIn("broken.json: not JSON", "".join(str(call) for call in err.mock_calls))
+            self.assertIn("What does plaintext cost?", out.read_text())
+
+
+class Plots(unittest.TestCase):
+    def test_a_scale_has_room_for_everything_and_for_1(self):
+        low, high = plots.ratio_scale([fixtures.comparison(median=0.5, low=0.4, high=0.6, target=("at most", 3))])
+        self.assertLess(low, 0.4)
+        self.assertGreater(high, 3)
+        self.assertIn(1.0, plots.ticks((low, high)))
+
+    def test_ticks_are_few_and_inside_for_narrow_and_wide_scales(self):
+        for scale in ((0.95, 1.06), (0.5, 2.1), (0.9, 5000), (0.001, 1.1), (0.0001, 90000)):
+            found = plots.ticks(scale)
+            self.assertTrue(
+                1 <= len(found) <= 7 and all(scale[0] <= tick <= scale[1] for tick in found), (scale, found)
+            )
+
+    def test_a_place_stays_within_the_strip(self):
+        self.assertEqual(plots.place(0.01, (0.5, 2)), 0)
+        self.assertEqual(plots.place(100, (0.5, 2)), 1000)
+        self.assertAlmostEqual(plots.place(1, (0.5, 2)), 500)
+
+    def test_without_points_there_is_no_plot(self):
+        self.assertIsNone(plots.cdf([fixtures.distribution() | {"cdf": []}]))
+        self.assertIsNone(plots.over_time([fixtures.series() | {"points": []}]))
+
+    def test_one_point_and_equal_values_are_drawn(self):
+        for drawn in (
+            plots.cdf([fixtures.distribution() | {"cdf": [[5, 1.0]]}]),
+            plots.over_time([fixtures.series() | {"points": [[0, 0]]}]),
+            plots.sparkline([3.0]),
+            plots.sparkline([0, 0]),
+        ):
+            self.assertNotIn("nan", drawn)
+
+
+if __name__ == "__main__":
+    unittest.main()
