@@ -99,9 +99,54 @@ static void sample_cores(struct sample* sample) {
   sample->steal *= tick;
 }
 
+static void sample_switches(struct sample* sample) {
+  char path[320];
+  snprintf(path, sizeof path, "/proc/%d/task", counted.server);
+  DIR* threads = opendir(path);
+  if (threads == NULL) die(path);
+  for (struct dirent* entry; (entry = readdir(threads)) != NULL;) {
+    if (entry->d_name[0] == '.') continue;
+    snprintf(path, sizeof path, "/proc/%d/task/%s/status", counted.server, entry->d_name);
+    FILE* file = fopen(path, "re");
+    if (file == NULL) continue;  // A thread that has just ended.
+    char line[256];
+    uint64_t count = 0;
+    while (fgets(line, sizeof line, file) != NULL) {
+      if (sscanf(line, "voluntary_ctxt_switches: %" SCNu64, &count) == 1) sample->voluntary_switches += count;
+      if (sscanf(line, "nonvoluntary_ctxt_switches: %" SCNu64, &count) == 1) sample->involuntary_switches += count;
+    }
+    fclose(file);
+  }
+  closedir(threads);
+}
+
+static void sample_process(struct sample* sample) {
+  char path[64];
+  char text[1024];
+  snprintf(path, sizeof path, "/proc/%d/stat", counted.server);
+  FILE* file = fopen(path, "re");
+  const size_t length = file == NULL ? 0 : fread(text, 1, sizeof text - 1, file);
+  if (file != NULL) fclose(file);
+  text[length] = '\0';
+  const char* after_name = strrchr(text, ')');  // The name may hold anything, a parenthesis too.
+  unsigned long user = 0;
+  unsigned long system = 0;
+  if (after_name == NULL || sscanf(after_name, ") %*c %*d %*d %*d %*d %*d %*u %" SCNu64 " %*u %" SCNu64 " %*u %lu %lu",
+                                   &sample->minor_faults, &sample->major_faults, &user, &system) != 4) {
+    die(path);
+  }
+  const double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
+  sample->server_user = (double)user * tick;
+  sample->server_system = (double)system * tick;
+}
+
 struct sample take_sample(void) {
   struct sample sample = {0};
   sample_cores(&sample);
+  if (counted.server != 0) {
+    sample_switches(&sample);
+    sample_process(&sample);
+  }
   if (allocation_counts != NULL) {
     sample.allocations = allocation_counts[0];
     sample.allocated_bytes = allocation_counts[1];
@@ -118,7 +163,15 @@ struct sample take_sample(void) {
 
 void print_counters(const struct sample* from, const struct sample* to) {
   printf(", \"client_cpu\": %.6f", to->client_cpu - from->client_cpu);
-  if (counted.server != 0) printf(", \"server_cpu\": %.6f", to->server_cpu - from->server_cpu);
+  if (counted.server != 0) {
+    printf(", \"server_cpu\": %.6f", to->server_cpu - from->server_cpu);
+    printf(", \"server_user\": %.2f, \"server_system\": %.2f", to->server_user - from->server_user,
+           to->server_system - from->server_system);
+    printf(", \"voluntary_switches\": %" PRIu64 ", \"involuntary_switches\": %" PRIu64,
+           to->voluntary_switches - from->voluntary_switches, to->involuntary_switches - from->involuntary_switches);
+    printf(", \"minor_faults\": %" PRIu64 ", \"major_faults\": %" PRIu64, to->minor_faults - from->minor_faults,
+           to->major_faults - from->major_faults);
+  }
   if (counted.tracepoint != 0) printf(", \"system_calls\": %" PRIu64, to->system_calls - from->system_calls);
   if (allocation_counts != NULL) {
     printf(", \"allocations\": %" PRIu64 ", \"allocated_bytes\": %" PRIu64, to->allocations - from->allocations,

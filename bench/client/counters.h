@@ -1,5 +1,6 @@
 // What both clients have in common: the counters of the server, read by the client itself at the first and the last
-// moment of the measured window: CPU time, system calls, heap allocations, and how long the machine's cores were idle.
+// moment of the measured window: CPU time, context switches, page faults, system calls, heap allocations, and how long
+// the machine's cores were idle. What cannot be counted ends the client: a count is right or absent, never 0 instead.
 
 #pragma once
 
@@ -17,8 +18,14 @@ struct sample {
   double wall;
   double client_cpu;
   double server_cpu;
+  double server_user;  // By the clock tick, unlike server_cpu: good for shares of windows of a second.
+  double server_system;
   double idle;  // Of all cores together; tells how much anything else ran.
   double steal;
+  uint64_t voluntary_switches;    // Of all threads that live: what had to wait, and
+  uint64_t involuntary_switches;  // what had to give way.
+  uint64_t minor_faults;
+  uint64_t major_faults;
   uint64_t system_calls;
   uint64_t allocations;
   uint64_t allocated_bytes;

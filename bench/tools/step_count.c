@@ -4,7 +4,8 @@
 //   bench_step_count PID COMMAND...     the command's output, and then one line: the count
 //
 // Steps are slow, and begin in the middle of whatever the process does: what one operation costs is the difference
-// between two commands that differ in the number of operations only.
+// between two commands that differ in the number of operations only. The process ends with its last step (SIGTRAP), so
+// each count takes a fresh one.
 
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -64,7 +65,7 @@ int main(int argc, char** argv) {
     if (thread < 0) return 2;
     if (thread == command && (WIFEXITED(status) || WIFSIGNALED(status))) {
       printf("%" PRIu64 "\n", steps);
-      return WIFEXITED(status) ? WEXITSTATUS(status) : 2;  // What was traced goes on by itself.
+      return WIFEXITED(status) ? WEXITSTATUS(status) : 2;
     }
     if (!WIFSTOPPED(status)) continue;
     int signal = WSTOPSIG(status);

@@ -1,0 +1,88 @@
+"""User instructions per operation, by callgrind: the difference of two numbers of operations against one process.
+
+Valgrind has no AVX-512, so what it runs is compiled for x86-64-v3 at most (the build preset `callgrind`); it runs io_uring
+too, but may not see a signal while it waits there: counts are taken by its own commands, and its process is killed.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build/callgrind"
+START_SECONDS = 60      # A start is fifty times slower than outside.
+SECONDS = 120
+
+
+class NotCounted(Exception):
+    """Instructions cannot be counted; the text says why."""
+
+
+def refusal():
+    """Why callgrind cannot count here; "" where it can."""
+    missing = [program for program in ("valgrind", "vgdb") if shutil.which(program) is None]
+    return f"{' and '.join(missing)} not installed (scripts/setup bench)" if missing else ""
+
+
+def prefix(folder):
+    """What a command has to begin with to be counted; `folder` gets what callgrind writes."""
+    # The profile of instructions, not of caches or branches. Without the handlers of other signals.
+    return ["valgrind", "--tool=callgrind", "--quiet", f"--callgrind-out-file={folder}/callgrind",
+            f"--vgdb-prefix={folder}/vgdb"]
+
+
+def total(path):
+    """The instructions in a file of callgrind's."""
+    found = re.search(r"^(?:totals|summary): (\d+)", pathlib.Path(path).read_text(), re.MULTILINE)
+    if found is None:
+        raise NotCounted(f"{path}: no totals in what callgrind wrote")
+    return int(found.group(1))
+
+
+def dump(folder, pid):
+    """The file with everything since the dump before."""
+    folder = pathlib.Path(folder)
+    before = set(folder.glob("callgrind.*"))
+    try:
+        done = subprocess.run(["vgdb", f"--vgdb-prefix={folder}/vgdb", f"--pid={pid}", "dump"], capture_output=True, text=True,
+                              timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        raise NotCounted(f"callgrind did not answer within {SECONDS} s") from None
+    made = set(folder.glob("callgrind.*")) - before
+    if len(made) != 1:
+        raise NotCounted(f"callgrind wrote no counts: {done.stderr.strip()[-300:]}")
+    return made.pop()
+
+
+def per_operation(start, drive, counts=(200, 1000)):
+    """Instructions of one operation. `start(prefix)` runs the server (a context manager: its process id and port),
+    `drive(port, count)` sends that many operations and raises when an answer is wrong."""
+    why = refusal()
+    if why:
+        raise NotCounted(why)
+    with tempfile.TemporaryDirectory(prefix="callgrind-") as folder, start(prefix(folder)) as (pid, port):
+        drive(port, counts[0])      # Warms up what the first operations pay for.
+        dump(folder, pid)
+        seen = []
+        for count in counts:
+            drive(port, count)
+            seen.append(total(dump(folder, pid)))
+    return (seen[1] - seen[0]) / (counts[1] - counts[0])
+
+
+def build(targets, say=print):
+    """Builds `targets` for x86-64-v3 and gives the folder of their programs."""
+    if not (BUILD / "build.ninja").exists():
+        steps = [["cmake", "--preset", "callgrind"]]
+    else:
+        steps = []
+    steps.append(["nice", "cmake", "--build", str(BUILD), f"-j{os.cpu_count() or 1}", "--target", *targets])
+    for step in steps:
+        say(" ".join(step))
+        done = subprocess.run(step, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if done.returncode != 0:
+            raise NotCounted(f"{' '.join(step)} failed: {done.stdout.strip()[-500:]}")
+    return BUILD / "bench"

@@ -1,0 +1,224 @@
+"""Peers are proven before they count, and a peer that is not to be had is a line and not a failure."""
+
+import contextlib
+import io
+import os
+import pathlib
+import socket
+import tempfile
+import threading
+import unittest
+from unittest import mock
+
+from keel_lab import experiment, peers, proof, self_test, sides
+
+GOOD = {path: (200, content_type, body) for path, content_type, body in proof.ROUTES}
+
+PROGRAM = """#!{python}
+import http.server, sys
+class Answers(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    wbufsize = -1
+    def do_GET(self):
+        kind, body = {answers}[self.path]
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *_):
+        pass
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1].split("=")[1])), Answers).serve_forever()
+"""
+
+
+def head(status, content_type, body, more=""):
+    return (f"HTTP/1.1 {status} Any\r\nContent-Type: {content_type}\r\nContent-Length: {len(body)}\r\n{more}\r\n").encode() + body
+
+
+class Server:
+    """Answers on one connection with what `change(number, path)` returns: bytes, or None to close."""
+
+    def __init__(self, change):
+        self.change = change
+
+    def __enter__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.thread = threading.Thread(target=self.serve)
+        self.thread.start()
+        return self.listener.getsockname()[1]
+
+    def __exit__(self, *_):
+        self.thread.join()
+        self.listener.close()
+
+    def serve(self):
+        connection, _ = self.listener.accept()
+        with connection, contextlib.suppress(OSError):
+            text, number = b"", 0
+            while True:
+                while b"\r\n\r\n" not in text:
+                    more = connection.recv(65536)
+                    if not more:
+                        return
+                    text += more
+                request, _, text = text.partition(b"\r\n\r\n")
+                answer = self.change(number, request.split()[1].decode())
+                if answer is None:
+                    return
+                connection.sendall(answer)
+                number += 1
+
+
+def good(number, path):
+    return head(*GOOD[path])
+
+
+class Proof(unittest.TestCase):
+    def fault(self, change, seconds=5):
+        with Server(change) as port:
+            try:
+                proof.prove(port, seconds)
+            except proof.Wrong as problem:
+                return str(problem)
+        return ""
+
+    def test_a_server_that_answers_rightly_is_proven(self):
+        self.assertEqual(self.fault(good), "")
+
+    def test_parameters_of_the_content_type_are_no_fault(self):
+        self.assertEqual(self.fault(lambda n, path: good(n, path).replace(b"plain", b"plain; charset=utf-8")), "")
+
+    def test_a_wrong_status_is_a_fault(self):
+        self.assertIn("status 404", self.fault(lambda n, path: head(404, *GOOD[path][1:])))
+
+    def test_a_wrong_content_type_is_a_fault(self):
+        self.assertIn("content type 'text/html'", self.fault(lambda n, path: head(200, "text/html", GOOD[path][2])))
+
+    def test_a_wrong_body_of_the_right_length_is_a_fault(self):
+        self.assertIn("/json: body", self.fault(lambda n, path: good(n, path).replace(b"message", b"massage")))
+
+    def test_a_connection_that_closes_after_an_answer_is_a_fault(self):
+        self.assertIn("closed", self.fault(lambda n, path: good(n, path) if n == 0 else None))
+
+    def test_an_answer_that_announces_the_close_is_a_fault(self):
+        self.assertIn("to be closed", self.fault(lambda n, path: head(*GOOD[path], "Connection: close\r\n")))
+
+    def test_a_pipelined_request_without_an_answer_is_a_fault(self):
+        silent = self.fault(lambda n, path: b"" if n == 4 + 15 else good(n, path), 0.3)
+        self.assertEqual(silent, "pipelined, answer 16 of 16: no answer in time")
+
+    def test_pipelined_answers_in_another_order_are_a_fault(self):
+        swapped = {4: "/json", 5: "/plaintext"}
+        self.assertIn("pipelined, answer 1", self.fault(lambda n, path: good(n, swapped.get(n, path))))
+
+    def test_an_answer_too_many_is_a_fault(self):
+        self.assertIn("nobody asked for", self.fault(lambda n, path: good(n, path) * (2 if n == 19 else 1)))
+
+
+class Programs(unittest.TestCase):
+    """Each peer that is built here answers as it has to."""
+
+    def setUp(self):
+        self.enterContext(mock.patch.object(peers, "RELEASE", self_test.BUILD))
+
+    def test_every_peer_that_is_built_answers_both_routes_and_pipelined(self):
+        proven = []
+        for peer in peers.PEERS:
+            if peer.kind == "system" or "echo" in peer.name or not peer.program.exists():
+                continue
+            with self.subTest(peer.name), peers.serving(peer) as port:
+                proof.prove(port)
+                proven.append(peer.name)
+        self.assertTrue(proven, "not one peer is built: make bench")
+
+    def test_nginx_answers_both_routes_and_pipelined(self):
+        nginx = experiment.read_sides()["nginx"]
+        if sides.missing(nginx, self_test.BUILD):
+            self.skipTest("nginx is not installed")
+        with sides.running(nginx, experiment.Work("lockstep", "/plaintext", path="/plaintext"), self_test.BUILD) as server:
+            proof.prove(server.port)
+
+    def test_every_echo_that_is_built_sends_back_what_comes(self):
+        for peer in peers.PEERS:
+            if "echo" in peer.name and peer.program.exists():
+                with self.subTest(peer.name), peers.serving(peer) as port:
+                    with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+                        connection.sendall(b"abc")
+                        text = b""
+                        while len(text) < 3:
+                            text += connection.recv(16) or self.fail("the connection was closed")
+                        self.assertEqual(text, b"abc")
+
+
+class Build(unittest.TestCase):
+    """With a toolchain planted on PATH, in folders of the test's own."""
+
+    def setUp(self):
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        (self.folder / "sources/go/fasthttp").mkdir(parents=True)
+        (self.folder / "path").mkdir()
+        for tool in ("nice", "cp", "chmod", "python3", "env", "sh"):
+            (self.folder / "path" / tool).symlink_to(os.path.realpath(f"/usr/bin/{tool}"))
+        self.enterContext(mock.patch.object(peers, "SOURCES", self.folder / "sources"))
+        self.enterContext(mock.patch.object(peers, "FOLDER", self.folder / "build"))
+        self.enterContext(mock.patch.dict(os.environ, PATH=str(self.folder / "path")))
+
+    def plant(self, program, text):
+        path = self.folder / program
+        path.write_text(text)
+        path.chmod(0o755)
+
+    def plant_go(self, build):
+        self.plant("path/go", f"""#!/bin/sh
+case "$1 $2" in
+  "version -m") printf 'path\\tx\\ndep\\tone/fasthttp\\tv1.2.3\\th1:x\\n' ;;
+  "version ") echo go version go1.99.0 linux/amd64 ;;
+  *) {build} ;;
+esac
+""")
+
+    def plant_server(self, answers):
+        self.plant("server", PROGRAM.format(python=os.path.realpath("/usr/bin/python3"), answers=answers))
+        self.plant_go(f'while [ "$1" != -o ]; do shift; done; cp {self.folder}/server "$2"; chmod +x "$2"')
+
+    def build(self):
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            self.assertEqual(peers.main(["build", "fasthttp"]), 0)
+        return said.getvalue()
+
+    def listed(self):
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            peers.main(["list", "fasthttp"])
+        return said.getvalue()
+
+    def test_an_absent_toolchain_skips_the_peer_with_a_line(self):
+        self.assertRegex(self.build(), r"^peer_fasthttp +skipped: no toolchain: the program go is not installed\n$")
+        self.assertIn("not there: no toolchain", self.listed())
+
+    def test_a_build_that_fails_skips_the_peer_and_says_its_reason(self):
+        self.plant_go("echo preparing; echo 'go: one/fasthttp: module refused: error 403'; exit 1")
+        self.assertIn("skipped: does not build: go: one/fasthttp: module refused: error 403", self.build())
+        self.assertIn("module refused", self.listed())
+
+    def test_what_builds_and_answers_rightly_is_there_with_its_versions(self):
+        self.plant_server({path: (kind, body) for path, kind, body in proof.ROUTES})
+        self.assertRegex(self.build(), r"^peer_fasthttp +built and proven in \d+ s\n$")
+        self.assertEqual(peers.versions("peer_fasthttp"), {"go": "1.99.0", "one/fasthttp": "v1.2.3"})
+        self.assertIn("there; go 1.99.0; one/fasthttp v1.2.3", self.listed())
+
+    def test_what_builds_but_answers_wrongly_is_not_kept(self):
+        self.plant_server({path: (kind, body.lower()) for path, kind, body in proof.ROUTES})
+        self.assertIn("skipped: built, but answers wrongly: /plaintext: body", self.build())
+        self.assertIn("not there: built, but answers wrongly", self.listed())
+        self.assertEqual(list((self.folder / "build/bin").iterdir()), [])
+
+    def test_a_peer_that_does_not_exist_is_a_mistake(self):
+        with contextlib.redirect_stderr(io.StringIO()) as said, self.assertRaises(SystemExit) as ended:
+            peers.main(["build", "fastttp"])
+        self.assertEqual(ended.exception.code, 2)
+        self.assertIn("no peer fastttp; there are net_http, fasthttp", said.getvalue())
+
+    def test_several_versions_of_a_crate_are_all_named(self):
+        tree = "peer_x v0.1.0 (/x)\nhyper v1.2.0\nbitflags v1.0.0\nbitflags v2.0.0 (*)\n"
+        self.assertEqual(peers.crates(tree, "peer_x"), {"bitflags": "1.0.0, 2.0.0", "hyper": "1.2.0"})

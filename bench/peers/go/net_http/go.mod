@@ -1,0 +1,3 @@
+module peer_net_http
+
+go 1.21
