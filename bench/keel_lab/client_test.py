@@ -42,13 +42,11 @@ def serve(listener, answers):
 
 def outcome(program, server, listener, *options):
     threading.Thread(target=server, args=(listener,), daemon=True).start()
-    done = subprocess.run([str(self_test.BUILD / "bench" / program),
-    f"--port={listener.getsockname()[1]}",
-    "--warmup=0",
-    *options],
-    capture_output=True,
-    text=True,
-     timeout=20)
+    done = subprocess.run(
+        [str(self_test.BUILD / "bench" / program), f"--port={listener.getsockname()[1]}", "--warmup=0", *options],
+        capture_output=True,
+        text=True,
+        timeout=20)
     result = json.loads(done.stdout) if done.stdout else {"errors": {}, "requests": 0}
     kinds = sorted(kind for kind, count in result["errors"].items() if count)
     return done.returncode, kinds, result["requests"]
@@ -56,18 +54,11 @@ def outcome(program, server, listener, *options):
 
 def client_against(answers, *options):
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        return outcome(
-    "bench_client",
-    lambda at: serve(
-        at,
-        answers),
-        listener,
-        "--connections=1",
-        "--count=20",
-         *options)
+        return outcome("bench_client", lambda at: serve(at, answers), listener, "--connections=1", "--count=20",
+                       *options)
 
 
-MESSAGE = 1000    # Bytes of a message to the echo servers below.
+MESSAGE = 1000  # Bytes of a message to the echo servers below.
 
 
 def echo(change, connection, served):
@@ -95,12 +86,12 @@ def echo_all(change):
             except OSError:
                 return
             threading.Thread(target=echo, args=(change, connection, served), daemon=True).start()
+
     return server
 
 
 class OneBehind:
     """The message before the last one: right in every respect but the order."""
-
     def __init__(self):
         self.before = bytes(MESSAGE)
 
@@ -145,14 +136,11 @@ class Lockstep(unittest.TestCase):
         self.assertEqual(client_against([GOOD], "--depth=5"), (0, [], 20))
 
     def test_each_kind_of_wrong_answer_is_an_error_of_its_kind(self):
-        for answers, kind in (
-    ([
-        GOOD, GOOD, BAD_STATUS], "status"), ([
-            GOOD, GOOD, LONGER], "length"), ([
-                GOOD, GOOD, SHORTER], "length"), ([
-                    GOOD, GOOD, OTHER], "body"), ([
-                        GOOD, SURPLUS], "length"), ([
-                            GOOD, GOOD, None], "closed")):
+        for answers, kind in (([GOOD, GOOD, BAD_STATUS], "status"), ([GOOD, GOOD,
+                                                                      LONGER], "length"), ([GOOD, GOOD,
+                                                                                            SHORTER], "length"),
+                              ([GOOD, GOOD, OTHER], "body"), ([GOOD, SURPLUS], "length"), ([GOOD, GOOD,
+                                                                                            None], "closed")):
             self.assertEqual(client_against(answers)[:2], (1, [kind]), answers)
 
     def test_a_wrong_body_among_pipelined_answers_is_an_error(self):
@@ -193,16 +181,7 @@ class Bytes(unittest.TestCase):
     def test_a_byte_too_much_at_the_end_is_an_error(self):
         for options in ((), CHURN):
             self.assertEqual(
-    bytes_against(
-        lambda n,
-        m: m +
-        b"!" if n == 19 else m,
-        *
-        options)[
-            :2],
-            (1,
-            ["surplus"]),
-             options)
+                bytes_against(lambda n, m: m + b"!" if n == 19 else m, *options)[:2], (1, ["surplus"]), options)
 
     def test_a_stream_that_ends_is_an_error(self):
         self.assertEqual(bytes_against(from_third(lambda m: None))[:2], (1, ["closed"]))

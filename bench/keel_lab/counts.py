@@ -15,7 +15,7 @@ from keel_lab import judge, machine, measure, sides, statistics
 from keel_lab.measure import Half
 from keel_lab.sides import SERVER_CORE, Invalid
 
-SECONDS_EACH = 12   # What the counts of one side take, roughly.
+SECONDS_EACH = 12  # What the counts of one side take, roughly.
 STEPPED = (256, 1024)
 
 
@@ -30,7 +30,10 @@ def instructions(settings, half, payload, counts=STEPPED):
             sides.prepare(server.port, half.work)
             traced = measure.client_command(settings, server, half.work, count=count, warmup=0)
             # On the server's core: each step is then a switch within it.
-            done = subprocess.run([str(stepper), str(server.pid), *traced], capture_output=True, text=True, timeout=120,
+            done = subprocess.run([str(stepper), str(server.pid), *traced],
+                                  capture_output=True,
+                                  text=True,
+                                  timeout=120,
                                   preexec_fn=lambda: os.sched_setaffinity(0, {SERVER_CORE}))
         if done.returncode != 0:
             raise Invalid(f"{half.name}, stepped: {done.stdout.strip()} {done.stderr.strip()}")
@@ -41,13 +44,14 @@ def instructions(settings, half, payload, counts=STEPPED):
 
 
 def echo_connection_bytes(half, before=256, count=1000):
-    """Memory that one more connection takes which has echoed a message and is idle; what is fixed was touched before."""
+    """Memory of one more connection that is idle after an echo; what is fixed was touched before."""
     def one_more(port):
         connection = socket.create_connection(("127.0.0.1", port), timeout=5)
         connection.sendall(b"idle")
         if connection.recv(16) != b"idle":
             raise Invalid(f"{half.name}: a wrong echo")
         return connection
+
     with sides.running(half.side, half.work, half.build) as server:
         connections = [one_more(server.port) for _ in range(before)]
         first = server.resident_bytes()
@@ -60,20 +64,19 @@ def echo_connection_bytes(half, before=256, count=1000):
 
 def of_side(settings, half, payload=b""):
     """The row of one side. System calls are counted by a tracepoint: no tracer is attached to what is counted."""
-    steady = half.work.client == "bytes" and not half.work.churn    # A whole HTTP server takes minutes to be stepped through.
+    # A whole HTTP server takes minutes to be stepped through.
+    steady = half.work.client == "bytes" and not half.work.churn
     row = {
-    "side": half.name,
-    "work": half.work.name,
-    "system_calls": None,
-    "allocations": None,
-    "allocated_bytes": None,
-    "instructions": instructions(
-        settings,
-        half,
-        payload) if steady else None,
+        "side": half.name,
+        "work": half.work.name,
+        "system_calls": None,
+        "allocations": None,
+        "allocated_bytes": None,
+        "instructions": instructions(settings, half, payload) if steady else None,
         "instructions_by": None,
         "switches": None,
-         "bytes_per_connection": echo_connection_bytes(half) if steady else None}
+        "bytes_per_connection": echo_connection_bytes(half) if steady else None
+    }
     if row["instructions"] is not None:
         row["instructions_by"] = "stepping"
     short = dataclasses.replace(settings, seconds=min(settings.seconds, 1.0))

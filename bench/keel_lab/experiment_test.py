@@ -1,9 +1,10 @@
 import unittest
 
 from keel_lab import experiment
+from keel_lab.side_file import Side
 from keel_lab.yaml_file import Mistakes
 
-SIDES = {name: experiment.Side(name, name, ("x",)) for name in ("a", "b", "c")}
+SIDES = {name: Side(name, name, ("x",)) for name in ("a", "b", "c")}
 GOOD = """\
 id: x
 question: Which?
@@ -34,37 +35,43 @@ class Experiments(unittest.TestCase):
 
     def test_lists_stand_for_every_combination(self):
         one = parsed(
-    GOOD.replace(
-        "a: a, b: b, of: cpu_us",
-         "a: [a, c], b: b, of: [cpu_us, rate], work: [{depth: 2}, {depth: 4}]"))
+            GOOD.replace("a: a, b: b, of: cpu_us",
+                         "a: [a, c], b: b, of: [cpu_us, rate], work: [{depth: 2}, {depth: 4}]"))
         self.assertEqual(len(one.comparisons), 8)
         self.assertEqual(one.comparisons[-1].id, "c:b:rate:/, 4 at once")
         self.assertEqual(len({row.pair for row in one.comparisons}), 4)
 
     def test_each_mistake_has_its_file_line_and_key_and_says_what_is_allowed(self):
         for change, wanted in (
-                (("question", "questoin"), "x.yaml:2: questoin: no such key; did you mean question?"),
-                (("question: Which?\n", ""), "x.yaml:1: question: is missing"),
-                (("id: x", "id: y"), "x.yaml:1: id: is 'y', and the file is called 'x'"),
-                (("path: /,", "path: 7,"), "x.yaml:3: work.path: text is needed, not 7"),
-                (("work: {path: /,", "work: {client: curl, path: /,"), "x.yaml:3: work.client: 'curl' is none of: lockstep, bytes, itself"),
-                (("path: /,", "path: /, connections: 0,"), "x.yaml:3: work.connections: at least 1 is needed"),
-                (("status: 200", "statos: 200"), "x.yaml:3: work.expect.statos: no such key; did you mean status?"),
-                (("b: b", "b: d"), "x.yaml:5: comparisons.0.b: no side d (there are: a, b, c)"),
-                (("of: cpu_us", "of: speed"), "x.yaml:5: comparisons.0.of: no quantity speed (there are: cpu_us"),
-                (("at most 0.8", "below 0.8"), "x.yaml:5: comparisons.0.target: 'below 0.8' is no target"),
-                (("at most 0.8", "at most many"), "x.yaml:5: comparisons.0.target: 'at most many' is no target"),
-                (("question: Which?", "question: Which?\nkind: race"), "x.yaml:3: kind: 'race' is none of: pairs, "),
-                (("question: Which?", "question: Which?\nprofile: slow"), "x.yaml:3: profile: 'slow' is none of: full, quick"),
-                (("question: Which?", "question: Which?\nquestion: Who?"), "x.yaml:3: question: is there twice"),
-                (("question: Which?", "question: [Which"), "x.yaml:3: not YAML"),
-                (("comparisons:", "counts: [d]\ncomparisons:"), "x.yaml:4: counts.0: no side d"),
-                (("comparisons:", "counts: [a]\nbounds: [{a: a, b: b, of: switches, target: at most 2}]\ncomparisons:"),
-                 "x.yaml:5: bounds.0.b: b is not among counts"),
-                (("comparisons:", "sides: {d: {serve: ['{prot}']}}\ncomparisons:"),
-                 "x.yaml:4: sides.d.serve.0: {prot} is no placeholder (allowed: port, "),
-                (("comparisons:", "sides: {d: {serve: [x], engines: [iocp]}}\ncomparisons:"), "x.yaml:4: sides.d.engines.0: 'iocp' is none of"),
-                (("comparisons:", "sides: {a: {}}\ncomparisons:"), "x.yaml:4: sides.a.serve: is missing")):
+            (("question", "questoin"),
+             "x.yaml:2: questoin: no such key; did you mean question?"), (("question: Which?\n", ""),
+                                                                          "x.yaml:1: question: is missing"),
+            (("id: x", "id: y"),
+             "x.yaml:1: id: is 'y', and the file is called 'x'"), (("path: /,", "path: 7,"),
+                                                                   "x.yaml:3: work.path: text is needed, not 7"),
+            (("work: {path: /,", "work: {client: curl, path: /,"),
+             "x.yaml:3: work.client: 'curl' is none of: lockstep, bytes, itself"),
+            (("path: /,", "path: /, connections: 0,"), "x.yaml:3: work.connections: at least 1 is needed"),
+            (("status: 200", "statos: 200"), "x.yaml:3: work.expect.statos: no such key; did you mean status?"),
+            (("b: b", "b: d"), "x.yaml:5: comparisons.0.b: no side d (there are: a, b, c)"),
+            (("of: cpu_us", "of: speed"), "x.yaml:5: comparisons.0.of: no quantity speed (there are: cpu_us"),
+            (("at most 0.8", "below 0.8"), "x.yaml:5: comparisons.0.target: 'below 0.8' is no target"),
+            (("at most 0.8", "at most many"), "x.yaml:5: comparisons.0.target: 'at most many' is no target"),
+            (("question: Which?", "question: Which?\nkind: race"),
+             "x.yaml:3: kind: 'race' is none of: pairs, "), (("question: Which?", "question: Which?\nprofile: slow"),
+                                                             "x.yaml:3: profile: 'slow' is none of: full, quick"),
+            (("question: Which?", "question: Which?\nquestion: Who?"),
+             "x.yaml:3: question: is there twice"), (("question: Which?", "question: [Which"),
+                                                     "x.yaml:3: not YAML"), (("comparisons:",
+                                                                              "counts: [d]\ncomparisons:"),
+                                                                             "x.yaml:4: counts.0: no side d"),
+            (("comparisons:", "counts: [a]\nbounds: [{a: a, b: b, of: switches, target: at most 2}]\ncomparisons:"),
+             "x.yaml:5: bounds.0.b: b is not among counts"),
+            (("comparisons:", "sides: {d: {serve: ['{prot}']}}\ncomparisons:"),
+             "x.yaml:4: sides.d.serve.0: {prot} is no placeholder (allowed: port, "),
+            (("comparisons:", "sides: {d: {serve: [x], engines: [iocp]}}\ncomparisons:"),
+             "x.yaml:4: sides.d.engines.0: 'iocp' is none of"), (("comparisons:", "sides: {a: {}}\ncomparisons:"),
+                                                                 "x.yaml:4: sides.a.serve: is missing")):
             self.assertIn(change[0], GOOD)
             found = self.mistakes(GOOD.replace(*change, 1))
             self.assertTrue(any(line.startswith(wanted) for line in found), (wanted, found))
@@ -81,15 +88,15 @@ class Experiments(unittest.TestCase):
 
     def test_a_side_with_engines_is_a_side_for_each(self):
         one = parsed(
-    GOOD.replace(
-        "comparisons:",
-        "sides: {k: {engines: [uring, epoll], serve: ['p-{engine}', '--port={port}']}}\ncomparisons:") .replace(
-            "b: b",
-             "b: k-epoll"))
+            GOOD.replace(
+                "comparisons:",
+                "sides: {k: {engines: [uring, epoll], serve: ['p-{engine}', '--port={port}']}}\ncomparisons:").replace(
+                    "b: b", "b: k-epoll"))
         self.assertEqual(one.sides["k-epoll"].serve, ("p-epoll", "--port={port}"))
 
     def test_cases_of_benchmarks_are_compared_by_name(self):
-        micro = "id: x\nquestion: Which?\nkind: micro\nprogram: p\ncases: {one: f/1, two: {benchmark: f/2, program: q}}\n"
+        micro = "id: x\nquestion: Which?\nkind: micro\nprogram: p\n" \
+            "cases: {one: f/1, two: {benchmark: f/2, program: q}}\n"
         one = parsed(micro + "comparisons: [{a: one, b: two, target: above 1}]\n")
         self.assertEqual((one.cases["two"].program, one.comparisons[0].id), ("q", "one:two:ns"))
         self.assertIn("x.yaml:6: comparisons.0.b: no case three (there are: one, two)",

@@ -36,10 +36,10 @@ def serve(connection):
             connection.sendall(answer(b"ready"))
             continue
         number = number_of_request()
-        late = number > 20      # After the checks that come before the load.
+        late = number > 20  # After the checks that come before the load.
         if LOG and not (FAULT == "loses log lines" and number == 30):
             LOG.write(f"request {path}\n")
-        if FAULT == "burns":    # Some CPU for each request.
+        if FAULT == "burns":  # Some CPU for each request.
             end = time.thread_time() + 0.0005
             while time.thread_time() < end:
                 pass

@@ -8,12 +8,19 @@ so by itself. The only thing that a client-bound rate can say is nothing.
 
 from keel_lab import statistics
 
-UNITS = {"cpu_us": "CPU per operation", "user_us": "user CPU per operation", "system_us": "system CPU per operation",
-         "rate": "operations per second", "ns": "ns per operation", "switches": "context switches per operation",
-         "rss_kb": "resident memory", "start_ms": "start to the first answer"}
+UNITS = {
+    "cpu_us": "CPU per operation",
+    "user_us": "user CPU per operation",
+    "system_us": "system CPU per operation",
+    "rate": "operations per second",
+    "ns": "ns per operation",
+    "switches": "context switches per operation",
+    "rss_kb": "resident memory",
+    "start_ms": "start to the first answer"
+}
 MORE_IS_BETTER = ("rate",)
 TARGETS = ("at most", "at least", "not below", "above")
-SATURATED = 0.95    # Of its core, used by the server: below, the rate is the client's.
+SATURATED = 0.95  # Of its core, used by the server: below, the rate is the client's.
 COVERAGE_MIN = 0.95
 
 
@@ -25,16 +32,32 @@ def spread(values):
     """What is published of a list of measurements."""
     low, high, covered = statistics.interval(values)
     kept = statistics.without_outliers(values)
-    return {"median": statistics.median(values), "low": low, "high": high, "coverage": covered, "min": min(values),
-            "max": max(values), "cv": statistics.variation(values), "outliers": len(values) - len(kept),
-            "median_without_outliers": statistics.median(kept)}
+    return {
+        "median": statistics.median(values),
+        "low": low,
+        "high": high,
+        "coverage": covered,
+        "min": min(values),
+        "max": max(values),
+        "cv": statistics.variation(values),
+        "outliers": len(values) - len(kept),
+        "median_without_outliers": statistics.median(kept)
+    }
 
 
 def value(name, title, unit, values):
     """A row of `values` of a result."""
     found = spread(values)
-    return {"id": name, "name": title, "unit": unit, "values": values,
-            **{key: found[key] for key in ("median", "low", "high", "min", "max", "cv", "outliers")}}
+    return {
+        "id": name,
+        "name": title,
+        "unit": unit,
+        "values": values,
+        **{
+            key: found[key]
+            for key in ("median", "low", "high", "min", "max", "cv", "outliers")
+        }
+    }
 
 
 def differs(values):
@@ -80,7 +103,7 @@ def verdict(target, found, noise, client_bound):
 
 
 def is_client_bound(pairs, of, waits):
-    """A rate that the client set: a server with time left, unless what it `waits` for is its own and the client idles."""
+    """A rate that the client set: the server had time left. One that `waits` has, unless the client was busy."""
     if of != "rate":
         return False
     used = [statistics.median([pair[side]["server_utilisation"] for pair in pairs]) for side in ("a", "b")]
@@ -95,17 +118,32 @@ def compare(pairs, of, target=None, noise=None, waits=False, itself=False):
         return None
     found = spread(values)
     bound = not itself and is_client_bound(pairs, of, waits)
-    return {"of": of, "unit": UNITS[of], "a_value": statistics.median([pair["a"][of] for pair in pairs]),
-            "b_value": statistics.median([pair["b"][of] for pair in pairs]), "ratios": values, **found, "noise": noise,
-            "detectable": detectable(found, noise), "client_bound": bound, "target": target,
-            "verdict": verdict(target, found, noise, bound), "pairs": pairs}
+    return {
+        "of": of,
+        "unit": UNITS[of],
+        "a_value": statistics.median([pair["a"][of] for pair in pairs]),
+        "b_value": statistics.median([pair["b"][of] for pair in pairs]),
+        "ratios": values,
+        **found, "noise": noise,
+        "detectable": detectable(found, noise),
+        "client_bound": bound,
+        "target": target,
+        "verdict": verdict(target, found, noise, bound),
+        "pairs": pairs
+    }
 
 
 def bound(of, a, b, target):
     """A count of A against that of B. Counts have no interval."""
     ratio = a / b
-    return {"of": of, "a_value": a, "b_value": b, "ratio": ratio, "target": target,
-            "verdict": by_interval(target, ratio, ratio) if target else "no target"}
+    return {
+        "of": of,
+        "a_value": a,
+        "b_value": b,
+        "ratio": ratio,
+        "target": target,
+        "verdict": by_interval(target, ratio, ratio) if target else "no target"
+    }
 
 
 def regression(found, gate):

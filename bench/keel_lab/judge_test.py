@@ -17,12 +17,15 @@ def series(seed, effect, spread=0.015, pairs=12, outliers=0.01):
     chance = random.Random(seed)
     found = []
     for number in range(pairs):
-        drift = 1 + 0.06 * math.sin(number / 3 + seed)      # Both runs of a pair see the same.
+        drift = 1 + 0.06 * math.sin(number / 3 + seed)  # Both runs of a pair see the same.
         pair = {}
         for key, cost in (("a", 1 + effect), ("b", 1.0)):
             hit = chance.uniform(1.1, 1.4) if chance.random() < outliers else 1
-            pair[key] = {"cpu_us": 5 * cost * drift * hit * chance.lognormvariate(0, spread),
-                         "server_utilisation": 1.0, "client_utilisation": 0.5}
+            pair[key] = {
+                "cpu_us": 5 * cost * drift * hit * chance.lognormvariate(0, spread),
+                "server_utilisation": 1.0,
+                "client_utilisation": 0.5
+            }
         found.append(pair)
     return found
 
@@ -60,26 +63,29 @@ class Verdict(unittest.TestCase):
         return {"low": low, "median": median, "high": high, "coverage": coverage}
 
     def test_the_whole_interval_decides(self):
-        for target, low, high, wanted in (
-                ("at most", 0.90, 0.99, "met"), ("at most", 1.01, 1.1, "missed"), ("at most", 0.95, 1.05, "undecided"),
-                ("at least", 1.01, 1.1, "met"), ("at least", 0.9, 0.99, "missed"), ("at least", 0.95, 1.05, "undecided"),
-                ("above", 1.01, 1.1, "met"), ("above", 0.9, 1.0, "missed"), ("above", 1.0, 1.1, "undecided"),
-                ("not below", 0.9, 1.0, "met"), ("not below", 0.9, 0.99, "missed")):
+        for target, low, high, wanted in (("at most", 0.90, 0.99, "met"), ("at most", 1.01, 1.1, "missed"),
+                                          ("at most", 0.95, 1.05, "undecided"), ("at least", 1.01, 1.1, "met"),
+                                          ("at least", 0.9, 0.99, "missed"), ("at least", 0.95, 1.05, "undecided"),
+                                          ("above", 1.01, 1.1, "met"), ("above", 0.9, 1.0,
+                                                                        "missed"), ("above", 1.0, 1.1, "undecided"),
+                                          ("not below", 0.9, 1.0, "met"), ("not below", 0.9, 0.99, "missed")):
             found = self.found(low, (low + high) / 2, high)
-            self.assertEqual(judge.verdict({"kind": target, "value": 1.0},
-                             found, None, False), wanted, (target, low, high))
+            self.assertEqual(judge.verdict({
+                "kind": target,
+                "value": 1.0
+            }, found, None, False), wanted, (target, low, high))
 
     def test_a_margin_within_the_noise_is_no_verdict(self):
         found = self.found(0.96, 0.97, 0.98)
         self.assertEqual(judge.verdict(AT_MOST_1, found, {"low": 0.99, "high": 1.01}, False), "met")
-        self.assertEqual(
-    judge.verdict(
-        AT_MOST_1, found, {
-            "low": 0.95, "high": 1.01}, False), "below the detectable effect")
-        self.assertEqual(
-    judge.verdict(
-        AT_MOST_1, found, {
-            "low": 0.99, "high": 1.05}, False), "below the detectable effect")
+        self.assertEqual(judge.verdict(AT_MOST_1, found, {
+            "low": 0.95,
+            "high": 1.01
+        }, False), "below the detectable effect")
+        self.assertEqual(judge.verdict(AT_MOST_1, found, {
+            "low": 0.99,
+            "high": 1.05
+        }, False), "below the detectable effect")
 
     def test_too_few_pairs_are_no_verdict(self):
         self.assertEqual(judge.verdict(AT_MOST_1, self.found(0.5, 0.5, 0.5, coverage=0.75), None, False), "undecided")
@@ -101,23 +107,9 @@ class ClientBound(unittest.TestCase):
 
     def test_a_server_that_waits_for_its_disk_bounds_the_rate_itself(self):
         self.assertFalse(
-    judge.compare(
-        rated(
-            2.0,
-            server=0.3,
-            client=0.2),
-            "rate",
-            self.target,
-             waits=True)["client_bound"])
+            judge.compare(rated(2.0, server=0.3, client=0.2), "rate", self.target, waits=True)["client_bound"])
         self.assertTrue(
-    judge.compare(
-        rated(
-            2.0,
-            server=0.3,
-            client=0.98),
-            "rate",
-            self.target,
-             waits=True)["client_bound"])
+            judge.compare(rated(2.0, server=0.3, client=0.98), "rate", self.target, waits=True)["client_bound"])
 
     def test_cpu_per_operation_is_judged_all_the_same(self):
         pairs = [{key: one | {"server_utilisation": 0.5} for key, one in pair.items()} for pair in series(1, -0.2)]
@@ -136,13 +128,14 @@ class Outliers(unittest.TestCase):
 class Regression(unittest.TestCase):
     def found(self, of, median, low, high, noise=None, bound=False):
         return {
-    "of": of,
-    "median": median,
-    "low": low,
-    "high": high,
-    "noise": noise,
-    "coverage": 0.99,
-     "client_bound": bound}
+            "of": of,
+            "median": median,
+            "low": low,
+            "high": high,
+            "noise": noise,
+            "coverage": 0.99,
+            "client_bound": bound
+        }
 
     def test_it_is_one_beyond_the_gate_and_beyond_doubt(self):
         self.assertTrue(judge.regression(self.found("cpu_us", 1.08, 1.03, 1.1), 0.05))
@@ -156,16 +149,10 @@ class Regression(unittest.TestCase):
 
     def test_within_the_noise_it_is_none(self):
         self.assertFalse(
-    judge.regression(
-        self.found(
-            "cpu_us",
-            1.08,
-            1.03,
-            1.1,
-            noise={
+            judge.regression(self.found("cpu_us", 1.08, 1.03, 1.1, noise={
                 "low": 0.96,
-                "high": 1.02}),
-                 0.05))
+                "high": 1.02
+            }), 0.05))
 
     def test_an_improvement_is_none(self):
         self.assertFalse(judge.regression(self.found("cpu_us", 0.8, 0.7, 0.9), 0.05))

@@ -41,14 +41,17 @@ def build_setting(build, name):
 
 
 def facts(build):
-    cpu = next((line.split(":", 1)[1].strip() for line in read("/proc/cpuinfo").splitlines()
-                if line.startswith("model name")), platform.processor())
+    cpu = next(
+        (line.split(":", 1)[1].strip() for line in read("/proc/cpuinfo").splitlines() if line.startswith("model name")),
+        platform.processor())
     compiler = build_setting(build, "CMAKE_CXX_COMPILER") or "c++"
     kind = build_setting(build, "CMAKE_BUILD_TYPE")
-    flags = " ".join(filter(None, (build_setting(build, "CMAKE_CXX_FLAGS"),
-                                   build_setting(build, "CMAKE_CXX_FLAGS_" + kind.upper()))))
+    flags = " ".join(
+        filter(None,
+               (build_setting(build, "CMAKE_CXX_FLAGS"), build_setting(build, "CMAKE_CXX_FLAGS_" + kind.upper()))))
     root = pathlib.Path(__file__).resolve().parents[2]
     changed = output("git", "-C", str(root), "status", "--porcelain", "--untracked-files=no")
+    commit = output("git", "-C", str(root), "rev-parse", "--short=12", "HEAD")
     refused = []
     if not system_call_tracepoint():
         refused.append("system call tracepoint")
@@ -61,7 +64,7 @@ def facts(build):
         "governor": read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "not readable"),
         "compiler": (output(compiler, "--version").splitlines() or ["unknown"])[0],
         "flags": f"{kind}: {flags}" if kind else flags or "unknown",
-        "commit": (output("git", "-C", str(root), "rev-parse", "--short=12", "HEAD") or "unknown") + ("+changes" if changed else ""),
+        "commit": (commit or "unknown") + ("+changes" if changed else ""),
         "load before": " ".join(read("/proc/loadavg").split()[:3]),
         "not permitted": ", ".join(refused) or "nothing",
     }

@@ -10,10 +10,10 @@ import time
 from keel_lab import resources, sides
 from keel_lab.sides import CLIENT_CORE, SERVER_CORE, Invalid
 
-DISTURBED = 0.08    # Of one core, used by anything but the server and the client.
+DISTURBED = 0.08  # Of one core, used by anything but the server and the client.
 REPEATS = 3
 PROGRAMS = {"lockstep": "bench/bench_client", "bytes": "bench/bench_bytes"}
-PATIENCE = 30       # Seconds beyond its window until a client that says nothing is given up.
+PATIENCE = 30  # Seconds beyond its window until a client that says nothing is given up.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,8 +52,13 @@ class Half:
 def options_of(work):
     if work.client == "bytes":
         return {"payload": work.payload, "connections": work.connections, "churn": int(work.churn)}
-    found = {"path": work.path, "expect-status": work.status, "connections": work.connections, "depth": work.depth,
-             "method": work.method}
+    found = {
+        "path": work.path,
+        "expect-status": work.status,
+        "connections": work.connections,
+        "depth": work.depth,
+        "method": work.method
+    }
     if work.body:
         found["body"] = work.body
     if work.range:
@@ -62,14 +67,23 @@ def options_of(work):
 
 
 def client_command(settings, server, work, **more):
-    options = {"port": server.port, "cpu": CLIENT_CORE, "seconds": settings.seconds, "warmup": settings.warmup,
-               "server": server.pid, **options_of(work), **more}
+    options = {
+        "port": server.port,
+        "cpu": CLIENT_CORE,
+        "seconds": settings.seconds,
+        "warmup": settings.warmup,
+        "server": server.pid,
+        **options_of(work),
+        **more
+    }
     return [str(settings.build / PROGRAMS[work.client]), *(f"--{name}={value}" for name, value in options.items())]
 
 
 def client(settings, server, work, **more):
     try:
-        done = subprocess.run(client_command(settings, server, work, **more), capture_output=True, text=True,
+        done = subprocess.run(client_command(settings, server, work, **more),
+                              capture_output=True,
+                              text=True,
                               timeout=settings.warmup + settings.seconds + PATIENCE)
     except subprocess.TimeoutExpired:
         raise Invalid(f"the client had not ended {PATIENCE} s after its window") from None
@@ -97,7 +111,10 @@ def run_itself(half):
     idle, begin = cores_idle(), time.monotonic()
     program, *arguments = sides.command(half.side, half.build, {"build": half.build, "engine": half.side.engine})
     try:
-        done = subprocess.run([program, *arguments, *half.work.arguments], capture_output=True, text=True, timeout=60,
+        done = subprocess.run([program, *arguments, *half.work.arguments],
+                              capture_output=True,
+                              text=True,
+                              timeout=60,
                               preexec_fn=lambda: os.sched_setaffinity(0, {SERVER_CORE}))
     except (OSError, subprocess.TimeoutExpired) as problem:
         raise Invalid(f"{half.name}: {problem}") from None
@@ -105,9 +122,16 @@ def run_itself(half):
         raise Invalid(f"{half.name}: ended with {sides.ending(done.returncode)}; it said: {done.stderr.strip()[-500:]}")
     result = json.loads(done.stdout)
     wall = time.monotonic() - begin
-    return {"ns": result["ns"], "rate": 1e9 / result["ns"], "cpu_us": result["ns"] / 1000, "samples": [],
-            "server_utilisation": result["whole_cpu"] / wall, "client_utilisation": 0.0,
-            "others_used": others_used(wall, cores_idle() - idle, result["whole_cpu"])}
+    return {
+        "ns": result["ns"],
+        "rate": 1e9 / result["ns"],
+        "cpu_us": result["ns"] / 1000,
+        "samples": [],
+        "server_utilisation": result["whole_cpu"] / wall,
+        "client_utilisation": 0.0,
+        "others_used": others_used(wall,
+                                   cores_idle() - idle, result["whole_cpu"])
+    }
 
 
 def check_log(half, server, result):
@@ -143,17 +167,16 @@ def run(settings, half, payload=b"", count_allocations=False, **client_options):
     wall, requests = result["seconds"], result["requests"]
     cpu_us = result["server_cpu"] / requests * 1e6
     share, switches = watch.user_share(), watch.switches_per_second()
-    result |= {"cpu_us": cpu_us,
-    "server_utilisation": result["server_cpu"] / wall,
-    "client_utilisation": result["client_cpu"] / wall,
-    "user_us": None if share is None else cpu_us * share,
-    "system_us": None if share is None else cpu_us * (1 - share),
-    "switches": None if switches is None else switches * wall / requests,
-    "samples": watch.samples,
-    "others_used": others_used(wall,
-    result["idle"],
-    result["server_cpu"],
-     result["client_cpu"])}
+    result |= {
+        "cpu_us": cpu_us,
+        "server_utilisation": result["server_cpu"] / wall,
+        "client_utilisation": result["client_cpu"] / wall,
+        "user_us": None if share is None else cpu_us * share,
+        "system_us": None if share is None else cpu_us * (1 - share),
+        "switches": None if switches is None else switches * wall / requests,
+        "samples": watch.samples,
+        "others_used": others_used(wall, result["idle"], result["server_cpu"], result["client_cpu"])
+    }
     return result
 
 
@@ -176,8 +199,9 @@ def repeats(side):
 
 def default_payload(work):
     body = (work.answer or "").encode()
-    return f"HTTP/1.1 {work.status} OK\r\nContent-Type: {work.type or 'text/plain'}\r\nContent-Length: {len(body)}\r\n\r\n".encode(
-    ) + body
+    fields = f"Content-Type: {work.type or 'text/plain'}\r\nContent-Length: {len(body)}"
+    head = f"HTTP/1.1 {work.status} OK\r\n{fields}\r\n\r\n"
+    return head.encode() + body
 
 
 def payload_for(half, others):

@@ -13,15 +13,16 @@ import subprocess
 from keel_lab import judge, sides
 from keel_lab.sides import SERVER_CORE, Invalid
 
-SECONDS_EACH = 0.05     # Of one benchmark in one round.
+SECONDS_EACH = 0.05  # Of one benchmark in one round.
 NS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
 
 
 def path_of(program, build):
     """Where CMake put a benchmark: beside its library."""
     found = sides.program(program, build) if "/" in program else None
-    return found or next((str(path) for path in sorted(build.glob(
-        f"*/**/{program}")) if os.access(path, os.X_OK) and path.is_file()), None)
+    return found or next(
+        (str(path)
+         for path in sorted(build.glob(f"*/**/{program}")) if os.access(path, os.X_OK) and path.is_file()), None)
 
 
 def listed(path):
@@ -39,8 +40,8 @@ def chosen(case, names):
     if len(exact) == 1:
         return exact[0]
     if len(found) != 1:
-        raise Invalid(f"case {case.name}: {case.benchmark!r} is " + ("none" if not found else f"{len(found)}")
-                      + f" of the benchmarks of {case.program}: {', '.join(found or names)[:400]}")
+        raise Invalid(f"case {case.name}: {case.benchmark!r} is " + ("none" if not found else f"{len(found)}") +
+                      f" of the benchmarks of {case.program}: {', '.join(found or names)[:400]}")
     return found[0]
 
 
@@ -57,14 +58,12 @@ def value_of(case, row):
 def run_round(path, benchmarks, cores):
     """{benchmark: its row} of one repetition of each."""
     wanted = "|".join(f"^{re.escape(name)}$" for name in benchmarks)
-    done = subprocess.run([path,
-    f"--benchmark_filter={wanted}",
-    f"--benchmark_min_time={SECONDS_EACH}",
-    "--benchmark_format=json"],
-    capture_output=True,
-    text=True,
-    timeout=300,
-    preexec_fn=lambda: os.sched_setaffinity(0, cores))
+    done = subprocess.run(
+        [path, f"--benchmark_filter={wanted}", f"--benchmark_min_time={SECONDS_EACH}", "--benchmark_format=json"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        preexec_fn=lambda: os.sched_setaffinity(0, cores))
     if done.returncode != 0:
         raise Invalid(f"{path}: {sides.ending(done.returncode)}; it said: {done.stderr.strip()[-300:]}")
     return {row["name"]: row for row in json.loads(done.stdout)["benchmarks"]}
@@ -76,12 +75,11 @@ def seconds(experiment, settings):
 
 class Rounds:
     """The values of all cases, round by round; `builds` are the variants of each program that take turns."""
-
     def __init__(self, experiment, builds, wants=lambda name: True):
-        self.values = {}    # (variant, case): values
-        self._plan = {}     # (variant, program): (path, {case: benchmark})
+        self.values = {}  # (variant, case): values
+        self._plan = {}  # (variant, program): (path, {case: benchmark})
         self._turns = 0
-        self._cores = set(range(os.cpu_count())) if experiment.all_cores else {SERVER_CORE}
+        self._cores = set(sides.CORES) if experiment.all_cores else {SERVER_CORE}
         for variant, build in builds.items():
             for case in experiment.cases.values():
                 if not wants(case.name):
@@ -116,8 +114,13 @@ def publish(experiment, values, result):
         if one.a in values and one.b in values:
             row = judge.compare(as_pairs(values[one.a], values[one.b]), "ns", one.target, None, itself=True)
             if row:
-                result["comparisons"].append({"id": one.id, "a": one.a, "b": one.b,
-                                             "work": experiment.cases[one.a].benchmark, **row})
+                result["comparisons"].append({
+                    "id": one.id,
+                    "a": one.a,
+                    "b": one.b,
+                    "work": experiment.cases[one.a].benchmark,
+                    **row
+                })
 
 
 def measure(experiment, settings, result, progress):

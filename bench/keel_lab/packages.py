@@ -38,7 +38,8 @@ def install(folder, requirements, packages, python=sys.executable):
     """Makes `folder` a virtual environment that has them. Missing with the reason when that is not possible."""
     run = lambda *command: subprocess.run(command, capture_output=True, text=True)
     print(f"bench/lab: installing {', '.join(f'{name} {version}' for name, version in packages.items())} into {folder}",
-          file=sys.stderr, flush=True)
+          file=sys.stderr,
+          flush=True)
     done = run(python, "-m", "venv", str(folder))
     if done.returncode != 0:
         raise Missing(f"no virtual environment could be made: {reason(done)}\n"
@@ -47,8 +48,8 @@ def install(folder, requirements, packages, python=sys.executable):
                "--requirement", str(requirements))
     if done.returncode != 0:
         raise Missing(
-    f"pip could not install {requirements.name}: {reason(done)}\n"
-    "Is the package registry to be reached (pip config list)? Or install the packages into the system.")
+            f"pip could not install {requirements.name}: {reason(done)}\n"
+            "Is the package registry to be reached (pip config list)? Or install the packages into the system.")
 
 
 def enter():
@@ -59,7 +60,7 @@ def enter():
     python = FOLDER / "bin/python"
     if pathlib.Path(sys.prefix).resolve() == FOLDER.resolve():
         raise Missing(f"{FOLDER} lacks {', '.join(missing(packages))}: delete it and try again")
-    complete = FOLDER / "installed"    # What is in there; another list is another installation.
+    complete = FOLDER / "installed"  # What is in there; another list is another installation.
     if not complete.exists() or complete.read_text() != REQUIREMENTS.read_text():
         install(FOLDER, REQUIREMENTS, packages)
         complete.write_text(REQUIREMENTS.read_text())

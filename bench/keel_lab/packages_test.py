@@ -23,7 +23,8 @@ class Packages(unittest.TestCase):
                 "#!/bin/sh\necho 'The virtual environment was not created: ensurepip is not available.' >&2\nexit 1\n")
             python.chmod(0o755)
             said = io.StringIO()
-            with contextlib.redirect_stderr(said), self.assertRaisesRegex(packages.Missing, "(?s)ensurepip is not available.*python3-venv"):
+            with contextlib.redirect_stderr(said), self.assertRaisesRegex(
+                    packages.Missing, "(?s)ensurepip is not available.*python3-venv"):
                 packages.install(pathlib.Path(folder, "venv"), packages.REQUIREMENTS, {"PyYAML": "1"}, str(python))
         self.assertIn("installing PyYAML 1 into", said.getvalue())
 
@@ -34,5 +35,6 @@ class Packages(unittest.TestCase):
             inner = venv / "bin/python"
             inner.write_text("#!/bin/sh\necho 'ERROR: No matching distribution found for PyYAML' >&2\nexit 1\n")
             inner.chmod(0o755)
-            with contextlib.redirect_stderr(io.StringIO()), self.assertRaisesRegex(packages.Missing, "(?s)No matching distribution.*registry"):
+            with contextlib.redirect_stderr(io.StringIO()), self.assertRaisesRegex(
+                    packages.Missing, "(?s)No matching distribution.*registry"):
                 packages.install(venv, packages.REQUIREMENTS, {"PyYAML": "1"}, "/bin/true")

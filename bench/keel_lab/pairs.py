@@ -4,18 +4,9 @@ from keel_lab import counts, judge, results
 from keel_lab.measure import Half, payload_for, quiet_run
 from keel_lab.sides import Invalid
 
-KEPT = (
-    "cpu_us",
-    "user_us",
-    "system_us",
-    "rate",
-    "ns",
-    "server_utilisation",
-    "client_utilisation",
-    "switches",
-    "rss_kb",
-     "start_ms")
-RUN_OVERHEAD = 0.25     # Seconds around the window of a run: start, checks, end.
+KEPT = ("cpu_us", "user_us", "system_us", "rate", "ns", "server_utilisation", "client_utilisation", "switches",
+        "rss_kb", "start_ms")
+RUN_OVERHEAD = 0.25  # Seconds around the window of a run: start, checks, end.
 
 
 def one_run(settings):
@@ -42,15 +33,14 @@ def published(pair):
 
 class Series:
     """CPU and resident memory of each side over the whole experiment, a sample each second."""
-
     def __init__(self):
         self.points = {}
 
     def add(self, name, samples):
         for before, after in zip(samples, samples[1:]):
             used = (after.user + after.system - before.user - before.system) / max(after.at - before.at, 1e-9)
-            self.points.setdefault((name, "cpu", "CPU of the server", "of one core"),
-                                   []).append((after.at, round(used, 4)))
+            self.points.setdefault((name, "cpu", "CPU of the server", "of one core"), []).append(
+                (after.at, round(used, 4)))
             self.points.setdefault((name, "rss", "resident memory", "KB"), []).append((after.at, after.rss_kb))
 
     def into(self, result):
@@ -58,13 +48,20 @@ class Series:
             return
         first = min(at for points in self.points.values() for at, _ in points)
         for (name, what, title, unit), points in self.points.items():
-            result["series"].append({"id": f"{name}:{what}", "name": f"{name}: {title}", "unit": unit, "points": results.thinned(
-                [[round(at - first, 2), value] for at, value in sorted(points)])})
+            shifted = [[round(at - first, 2), value] for at, value in sorted(points)]
+            result["series"].append({
+                "id": f"{name}:{what}",
+                "name": f"{name}: {title}",
+                "unit": unit,
+                "points": results.thinned(shifted)
+            })
 
 
 def halves_of(one, experiment, settings):
-    return {"a": Half(experiment.sides[one.a], one.a_work, settings.build),
-            "b": Half(experiment.sides[one.b], one.b_work, settings.build)}
+    return {
+        "a": Half(experiment.sides[one.a], one.a_work, settings.build),
+        "b": Half(experiment.sides[one.b], one.b_work, settings.build)
+    }
 
 
 def wanted(experiment, settings):
@@ -95,10 +92,8 @@ def compared(group, measured, noises):
         if not pairs or any(one.of not in pair[key] for pair in pairs for key in "ab"):
             continue
         work = one.a_work.name if one.a_work == one.b_work else f"{one.a_work.name} : {one.b_work.name}"
-        row = judge.compare(
-    pairs, one.of, one.target, noises.get(
-        one.of), bool(
-            one.a_work.waits_for), one.a_work.client == "itself")
+        row = judge.compare(pairs, one.of, one.target, noises.get(one.of), bool(one.a_work.waits_for),
+                            one.a_work.client == "itself")
         if row:
             yield {"id": one.id, "a": one.a, "b": one.b, "work": work, **row}
 

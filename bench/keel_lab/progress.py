@@ -12,7 +12,6 @@ def duration(seconds):
 
 class Progress:
     """`planned` seconds are a guess; what is left is corrected by how wrong it was so far."""
-
     def __init__(self, planned, out=None, clock=time.monotonic):
         self.experiment = ""
         self._planned = planned
@@ -45,4 +44,5 @@ class Progress:
             done += 1
             self._done += seconds / count
             self.say(f"{line}  {done}/{count}", keep=False)
+
         return step

@@ -11,11 +11,11 @@ TICK = 1 / os.sysconf("SC_CLK_TCK")
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
-    at: float           # time.monotonic
-    user: float         # Seconds of CPU, of all threads, in steps of a clock tick.
+    at: float  # time.monotonic
+    user: float  # Seconds of CPU, of all threads, in steps of a clock tick.
     system: float
     rss_kb: int
-    switches: int       # Voluntary or not, of the threads that live.
+    switches: int  # Voluntary or not, of the threads that live.
 
 
 def sample(pid):
@@ -36,7 +36,6 @@ def sample(pid):
 
 class Watch:
     """Samples at its beginning and end, and each second between."""
-
     def __init__(self, pid, every=1.0):
         self.samples = []
         self._pid = pid

@@ -11,83 +11,39 @@ import pathlib
 
 SCHEMA = 1
 VERDICTS = ("met", "missed", "undecided", "no target", "below the detectable effect")
-EMPTY = {"schema": SCHEMA, "experiment": "", "question": "", "claims": [], "profile": "", "began": "", "seconds": 0.0,
-         "commit": "", "machine": {}, "settings": {}, "complete": False, "comparisons": [], "counts": [], "bounds": [],
-         "values": [], "distributions": [], "series": [], "invalid": [], "skipped": []}
+EMPTY = {
+    "schema": SCHEMA,
+    "experiment": "",
+    "question": "",
+    "claims": [],
+    "profile": "",
+    "began": "",
+    "seconds": 0.0,
+    "commit": "",
+    "machine": {},
+    "settings": {},
+    "complete": False,
+    "comparisons": [],
+    "counts": [],
+    "bounds": [],
+    "values": [],
+    "distributions": [],
+    "series": [],
+    "invalid": [],
+    "skipped": []
+}
 ROWS = {
-    "comparisons": (
-        "id",
-        "a",
-        "b",
-        "of",
-        "unit",
-        "work",
-        "a_value",
-        "b_value",
-        "ratios",
-        "median",
-        "low",
-        "high",
-        "coverage",
-        "min",
-        "max",
-        "cv",
-        "outliers",
-        "median_without_outliers",
-        "noise",
-        "detectable",
-        "client_bound",
-        "target",
-        "verdict",
-        "pairs"),
-        "counts": (
-            "side",
-            "work"),
-            "bounds": (
-                "id",
-                "a",
-                "b",
-                "of",
-                "a_value",
-                "b_value",
-                "ratio",
-                "target",
-                "verdict"),
-                "values": (
-                    "id",
-                    "name",
-                    "unit",
-                    "values",
-                    "median",
-                    "low",
-                    "high",
-                    "min",
-                    "max",
-                    "cv",
-                    "outliers"),
-                    "distributions": (
-                        "id",
-                        "side",
-                        "work",
-                        "offered",
-                        "achieved",
-                        "unit",
-                        "count",
-                        "errors",
-                        "percentiles",
-                        "cdf"),
-                        "series": (
-                            "id",
-                            "name",
-                            "unit",
-                            "points"),
-                            "invalid": (
-                                "what",
-                                "why"),
-                                "skipped": (
-                                    "what",
-                                    "why"),
-                                     }
+    "comparisons": ("id", "a", "b", "of", "unit", "work", "a_value", "b_value", "ratios", "median", "low", "high",
+                    "coverage", "min", "max", "cv", "outliers", "median_without_outliers", "noise", "detectable",
+                    "client_bound", "target", "verdict", "pairs"),
+    "counts": ("side", "work"),
+    "bounds": ("id", "a", "b", "of", "a_value", "b_value", "ratio", "target", "verdict"),
+    "values": ("id", "name", "unit", "values", "median", "low", "high", "min", "max", "cv", "outliers"),
+    "distributions": ("id", "side", "work", "offered", "achieved", "unit", "count", "errors", "percentiles", "cdf"),
+    "series": ("id", "name", "unit", "points"),
+    "invalid": ("what", "why"),
+    "skipped": ("what", "why"),
+}
 UNIQUE = ("comparisons", "bounds", "values", "distributions", "series")
 POINTS_MAX = 600
 
@@ -100,14 +56,15 @@ def new(experiment, question, claims, profile, commit, machine, settings):
     began = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     fresh = {key: list(value) if isinstance(value, list) else value for key, value in EMPTY.items()}
     return fresh | {
-    "experiment": experiment,
-    "question": question,
-    "claims": list(claims),
-    "profile": profile,
-    "began": began,
-    "commit": commit,
-    "machine": dict(machine),
-     "settings": dict(settings)}
+        "experiment": experiment,
+        "question": question,
+        "claims": list(claims),
+        "profile": profile,
+        "began": began,
+        "commit": commit,
+        "machine": dict(machine),
+        "settings": dict(settings)
+    }
 
 
 def thinned(points):

@@ -32,15 +32,19 @@ class Results(unittest.TestCase):
         self.assertEqual([path.name for path in self.path.parent.iterdir()], ["plaintext.json"])
 
     def test_each_mistake_is_named(self):
-        for change, wanted in (
-                (lambda r: r.pop("values"), "values: is missing"),
-                (lambda r: r.update(schema=2), "schema 2"),
-                (lambda r: r.update(complete="yes"), "complete: bool expected, not str"),
-                (lambda r: r["comparisons"][0].pop("noise"), "comparisons[0]: without noise"),
-                (lambda r: r["comparisons"][0].update(verdict="fine"), "verdict 'fine'"),
-                (lambda r: r["comparisons"][0].update(low=2), "not in order"),
-                (lambda r: r["comparisons"].append(r["comparisons"][0]), "a second a:b:cpu_us"),
-                (lambda r: r["series"].append({"id": "s", "name": "", "unit": "", "points": [[0, 0]] * 601}), "more than 600")):
+        for change, wanted in ((lambda r: r.pop("values"), "values: is missing"),
+                               (lambda r: r.update(schema=2), "schema 2"), (lambda r: r.update(complete="yes"),
+                                                                            "complete: bool expected, not str"),
+                               (lambda r: r["comparisons"][0].pop("noise"), "comparisons[0]: without noise"),
+                               (lambda r: r["comparisons"][0].update(verdict="fine"),
+                                "verdict 'fine'"), (lambda r: r["comparisons"][0].update(low=2), "not in order"),
+                               (lambda r: r["comparisons"].append(r["comparisons"][0]),
+                                "a second a:b:cpu_us"), (lambda r: r["series"].append({
+                                    "id": "s",
+                                    "name": "",
+                                    "unit": "",
+                                    "points": [[0, 0]] * 601
+                                }), "more than 600")):
             result = whole()
             change(result)
             self.assertIn(wanted, "\n".join(results.check(result)))

@@ -15,11 +15,11 @@ def add_settings(parser):
     parser.add_argument("--pairs", type=int, help="of runs, for each comparison (12)")
     parser.add_argument("--seconds", type=float, help="measured window of one run")
     parser.add_argument(
-    "--only",
-    action="append",
-    default=[],
-    metavar="TEXT",
-     help="only comparisons, cases and counts whose id contains TEXT, such as 'keel-uring:nginx'; repeatable")
+        "--only",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="only comparisons, cases and counts whose id contains TEXT, such as 'keel-uring:nginx'; repeatable")
 
 
 def read_settings(parser, options, profile):
@@ -29,7 +29,7 @@ def read_settings(parser, options, profile):
         parser.error("--seconds: more than 0")
     if not (options.build / "bench/bench_client").exists():
         parser.error(
-            f"no bench/bench_client under {options.build}: make bench builds it, or configure with -DKEEL_BENCH=ON and build")
+            f"no bench/bench_client under {options.build}: make bench builds it, or configure with -DKEEL_BENCH=ON")
     return runner.settings_of(profile, options.build, options.pairs, options.seconds, options.only)
 
 
@@ -37,16 +37,14 @@ def main(arguments):
     parser = argparse.ArgumentParser(prog="bench/lab run", description=runner.__doc__)
     parser.add_argument("experiments", nargs="*", metavar="ID", help="of bench/lab list, or a file that ends in .yaml")
     parser.add_argument(
-    "--profile",
-    choices=list(
-        runner.PROFILES),
-         help="quick: short windows and what is quick, full: all; without ID it also chooses the experiments")
-    parser.add_argument(
-    "--out",
-    type=pathlib.Path,
-    default=runner.RESULTS,
-    metavar="DIR",
-     help="where results go (build/lab/results)")
+        "--profile",
+        choices=list(runner.PROFILES),
+        help="quick: short windows and what is quick, full: all; without ID it also chooses the experiments")
+    parser.add_argument("--out",
+                        type=pathlib.Path,
+                        default=runner.RESULTS,
+                        metavar="DIR",
+                        help="where results go (build/lab/results)")
     add_settings(parser)
     options = parser.parse_args(arguments)
     if not options.experiments and not options.profile:

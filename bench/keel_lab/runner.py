@@ -17,8 +17,20 @@ RESULTS = experiment.ROOT / "build/lab/results"
 BUILD = experiment.ROOT / "build/release"
 # Windows, pauses and repetitions; whatever is shorter than `full` shows the same effects with wider intervals.
 PROFILES = {
-    "quick": {"pairs": 12, "seconds": 0.4, "warmup": 0.15, "cool_down": 0.05, "starts": 7},
-    "full": {"pairs": 12, "seconds": 1.5, "warmup": 0.3, "cool_down": 0.2, "starts": 21},
+    "quick": {
+        "pairs": 12,
+        "seconds": 0.4,
+        "warmup": 0.15,
+        "cool_down": 0.05,
+        "starts": 7
+    },
+    "full": {
+        "pairs": 12,
+        "seconds": 1.5,
+        "warmup": 0.3,
+        "cool_down": 0.2,
+        "starts": 21
+    },
 }
 
 
@@ -32,28 +44,26 @@ KINDS = {"pairs": pairs, "counts": Counts, "micro": micro, "start": start, "sust
 
 
 def settings_of(profile, build, pairs=None, seconds=None, only=()):
-    chosen = PROFILES[profile] | {key: value for key, value in (
-        ("pairs", pairs), ("seconds", seconds)) if value is not None}
+    chosen = PROFILES[profile] | {
+        key: value
+        for key, value in (("pairs", pairs), ("seconds", seconds)) if value is not None
+    }
     return Settings(build=pathlib.Path(build).resolve(), profile=profile, only=tuple(only), **chosen)
 
 
 def published(settings):
-    return {key: list(value) if isinstance(value, tuple) else value for key,
-                      value in dataclasses.asdict(settings).items() if key != "build"}
+    return {
+        key: list(value) if isinstance(value, tuple) else value
+        for key, value in dataclasses.asdict(settings).items() if key != "build"
+    }
 
 
 def run_one(one, settings, facts, progress):
     """(result, whether it was interrupted)."""
     progress.experiment = one.id
     facts = dict(facts)
-    result = results.new(
-    one.id,
-    one.question,
-    one.claims,
-    settings.profile,
-    facts.pop("commit"),
-    facts,
-     published(settings))
+    result = results.new(one.id, one.question, one.claims, settings.profile, facts.pop("commit"), facts,
+                         published(settings))
     began = time.monotonic()
     interrupted = False
     try:

@@ -1,4 +1,4 @@
-"""Whole runs against small servers with planted faults: a side that misbehaves is a row of the result, and never a hang."""
+"""Whole runs against small servers with planted faults: a side that misbehaves is a row of the result, never a hang."""
 
 import contextlib
 import io
@@ -29,8 +29,12 @@ class Whole(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(dir=self_test.BUILD)
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
-        for patch in (mock.patch.object(measure, "DISTURBED", 1e9),     # Tests run beside others.
-                      mock.patch.object(machine, "facts", lambda build: {"commit": "abc", "cpu": "x"})):
+        for patch in (
+                mock.patch.object(measure, "DISTURBED", 1e9),  # Tests run beside others.
+                mock.patch.object(machine, "facts", lambda build: {
+                    "commit": "abc",
+                    "cpu": "x"
+                })):
             patch.start()
             self.addCleanup(patch.stop)
         self.out = io.StringIO()
@@ -97,6 +101,7 @@ class Whole(unittest.TestCase):
     def test_a_side_that_never_answers_is_a_row(self):
         def impatient(process, port, path):
             return wait(process, port, path, seconds=0.3)
+
         wait = sides.wait_for_answer
         with mock.patch.object(sides, "wait_for_answer", impatient):
             self.assertIn("did not answer within 0.3 s", self.why("says nothing"))
@@ -105,15 +110,10 @@ class Whole(unittest.TestCase):
         gone = FILE.format(fault="none", work="", python="bench/nowhere", server=SERVER)
         one = experiment.parse("x.yaml", gone, {})
         with contextlib.redirect_stderr(self.out):
-            code = runner.run(
-    [one],
-    runner.settings_of(
-        "quick",
-        self_test.BUILD,
-        pairs=1,
-        seconds=0.05),
-        self.folder,
-         say=lambda text: None)
+            code = runner.run([one],
+                              runner.settings_of("quick", self_test.BUILD, pairs=1, seconds=0.05),
+                              self.folder,
+                              say=lambda text: None)
         result = results.load(self.folder / "x.json")
         self.assertEqual((code, result["invalid"]), (0, []))
         self.assertIn("bad needs bench/nowhere", result["skipped"][0]["why"])
@@ -122,9 +122,10 @@ class Whole(unittest.TestCase):
         runs = iter(range(100))
 
         def run(*arguments):
-            if next(runs) == 7:     # After two pairs of A/A, one whole pair, and half of one.
+            if next(runs) == 7:  # After two pairs of A/A, one whole pair, and half of one.
                 raise KeyboardInterrupt
             return quiet_run(*arguments)
+
         quiet_run = measure.quiet_run
         with mock.patch("keel_lab.pairs.quiet_run", run):
             code, result = self.run_it("none", pairs=2)
@@ -135,8 +136,10 @@ class Whole(unittest.TestCase):
 
     def leftovers(self):
         """Servers of ours that still run."""
-        return [pid for pid in os.listdir("/proc") if pid.isdigit() and str(SERVER) in self.command_line(pid)
-                and str(os.getpid()) == self.parent(pid)]
+        return [
+            pid for pid in os.listdir("/proc")
+            if pid.isdigit() and str(SERVER) in self.command_line(pid) and str(os.getpid()) == self.parent(pid)
+        ]
 
     def command_line(self, pid):
         try:
@@ -158,7 +161,7 @@ class Progress(unittest.TestCase):
         self.assertIsNone(shown.left())
         step = shown.steps("one", 2, 50)
         step()
-        now = 50.0      # Twice as long as planned.
+        now = 50.0  # Twice as long as planned.
         self.assertEqual(shown.left(), 150)
         step()
         now = 100.0
@@ -170,11 +173,10 @@ class Progress(unittest.TestCase):
 
 class OfTheDocument(unittest.TestCase):
     """docs/lab.md promises that its example runs."""
-
     def test_the_example_of_ten_lines_runs_against_a_small_server(self):
         text = (experiment.ROOT / "docs/lab.md").read_text()
-        example = next(block for block in text.split("```yaml\n")[
-                       1:] if block.startswith("id: own\n")).partition("```")[0]
+        example = next(block for block in text.split("```yaml\n")[1:]
+                       if block.startswith("id: own\n")).partition("```")[0]
         self.assertLessEqual(len(example.splitlines()), 10)
         with tempfile.TemporaryDirectory(dir=self_test.BUILD) as folder:
             for version in ("new", "old"):
@@ -188,5 +190,5 @@ class OfTheDocument(unittest.TestCase):
             with contextlib.redirect_stderr(io.StringIO()), mock.patch.object(measure, "DISTURBED", 1e9):
                 code = runner.run(experiment.choose([str(file)]), settings, folder, say=lambda text: None)
             result = results.load(pathlib.Path(folder, "own.json"))
-        self.assertEqual((code, result["invalid"], [row["id"]
-                         for row in result["comparisons"]]), (0, [], ["new:old:cpu_us"]))
+        self.assertEqual((code, result["invalid"], [row["id"] for row in result["comparisons"]]),
+                         (0, [], ["new:old:cpu_us"]))

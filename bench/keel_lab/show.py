@@ -3,8 +3,10 @@
 import sys
 
 from keel_lab import results
+from keel_lab.experiment import COUNTS
 
 SUMMARY = "print one result as text: an id of the last run, or a result file"
+PERCENTILES = ("50", "90", "99", "99.9", "max")
 
 
 def number(value, digits=3):
@@ -26,76 +28,68 @@ def _verdict(row):
 
 def _comparison(row):
     noise = f"{row['noise']['low']:.3f}-{row['noise']['high']:.3f}" if row["noise"] else "-"
-    plain = "" if abs(row["median_without_outliers"] - row["median"]
-                      ) < 0.0005 else f", {row['median_without_outliers']:.3f} without"
+    same = abs(row["median_without_outliers"] - row["median"]) < 0.0005
+    outliers = f"{row['outliers']}" + ("" if same else f", {row['median_without_outliers']:.3f} without")
     return [
-    f"{row['a']} : {row['b']}",
-    row["work"],
-    row["unit"],
-    f"{row['median']:.3f}",
-    f"{row['low']:.3f}-{row['high']:.3f} ({row['coverage']:.1%})",
-    f"{number(row['a_value'])} / {number(row['b_value'])}",
-    noise,
-    f"{row['detectable']:.1%}",
-    f"{row['cv']:.1%}",
-    f"{row['outliers']}{plain}",
-     _verdict(row)]
+        f"{row['a']} : {row['b']}", row["work"], row["unit"], f"{row['median']:.3f}",
+        f"{row['low']:.3f}-{row['high']:.3f} ({row['coverage']:.1%})",
+        f"{number(row['a_value'])} / {number(row['b_value'])}", noise, f"{row['detectable']:.1%}", f"{row['cv']:.1%}",
+        outliers,
+        _verdict(row)
+    ]
+
+
+def _count(row):
+    return [row["side"], row["work"], *(number(row.get(name), 2) for name in COUNTS)]
+
+
+def _bound(row):
+    return [
+        f"{row['a']} : {row['b']}", row["of"].replace("_", " "), f"{number(row['a_value'])} / {number(row['b_value'])}",
+        f"{row['ratio']:.3f}",
+        _verdict(row)
+    ]
+
+
+def _value(row):
+    return [
+        row["id"], row["name"], f"{number(row['median'])} {row['unit']}",
+        f"{number(row['low'])} - {number(row['high'])}", f"{number(row['min'])} - {number(row['max'])}",
+        f"{row['cv']:.1%}"
+    ]
+
+
+def _distribution(row):
+    percentiles = (f"{number(row['percentiles'].get(name), 1)} {row['unit']}" for name in PERCENTILES)
+    return [
+        row["side"], row["work"],
+        number(row["offered"], 0),
+        number(row["achieved"], 0), *percentiles,
+        sum(row["errors"].values())
+    ]
+
+
+TABLES = {
+    "comparisons": (("A : B", "work", "ratio of", "median", "interval", "A / B", "A : A", "detectable", "cv",
+                     "outliers", "verdict"), _comparison),
+    "counts": (("counts for one operation", "work", *(name.replace("_", " ") for name in COUNTS)), _count),
+    "bounds": (("A : B", "count", "A / B", "ratio", "verdict"), _bound),
+    "values": (("value", "", "median", "interval", "min - max", "cv"), _value),
+    "distributions": (("latency", "work", "offered", "achieved", *(f"p{name}"
+                                                                   for name in PERCENTILES), "errors"), _distribution),
+}
 
 
 def text(result):
     began = result["began"].replace("T", " ").replace("Z", " UTC")
     state = "" if result["complete"] else "; INTERRUPTED: it judges nothing"
-    lines = [f"{result['experiment']}: {result['question']}",
-             f"  {result['profile']} profile, {began}, {result['seconds']:.0f} s, commit {result['commit']}{state}"]
-    if result["comparisons"]:
-        lines += columns(["A : B", "work", "ratio of", "median", "interval", "A / B", "A : A",
-                         "detectable", "cv", "outliers", "verdict"], map(_comparison, result["comparisons"]))
-    if result["counts"]:
-        names = ["system_calls", "allocations", "allocated_bytes", "instructions", "switches", "bytes_per_connection"]
-        lines += columns(["counts for one operation", "work", *
-    (name.replace("_", " ") for name in names)], [[row["side"], row["work"], *
-    (number(row.get(name), 2) for name in names)] for row in result["counts"]])
-    if result["bounds"]:
-        lines += columns(["A : B",
-    "count",
-    "A / B",
-    "ratio",
-    "verdict"],
-    [[f"{row['a']} : {row['b']}",
-    row["of"].replace("_",
-    " "),
-    f"{number(row['a_value'])} / {number(row['b_value'])}",
-    f"{row['ratio']:.3f}",
-     _verdict(row)] for row in result["bounds"]])
-    if result["values"]:
-        lines += columns(["value",
-    "",
-    "median",
-    "interval",
-    "min - max",
-    "cv"],
-    [[row["id"],
-    row["name"],
-    f"{number(row['median'])} {row['unit']}",
-    f"{number(row['low'])} - {number(row['high'])}",
-    f"{number(row['min'])} - {number(row['max'])}",
-     f"{row['cv']:.1%}"] for row in result["values"]])
-    if result["distributions"]:
-        names = ("50", "90", "99", "99.9", "max")
-        lines += columns(["latency",
-    "work",
-    "offered",
-    "achieved",
-    *(f"{name} {'' if name == 'max' else '%'}".strip() for name in names),
-    "errors"],
-    [[row["side"],
-    row["work"],
-    number(row["offered"],
-    0),
-    number(row["achieved"],
-    0),
-    *(f"{number(row['percentiles'].get(name), 1)} {row['unit']}" for name in names),
-     sum(row["errors"].values())] for row in result["distributions"]])
+    lines = [
+        f"{result['experiment']}: {result['question']}",
+        f"  {result['profile']} profile, {began}, {result['seconds']:.0f} s, commit {result['commit']}{state}"
+    ]
+    for name, (header, cells) in TABLES.items():
+        if result[name]:
+            lines += columns(header, map(cells, result[name]))
     lines += [f"  INVALID  {row['what']}: {row['why']}" for row in result["invalid"]]
     lines += [f"  skipped  {row['what']}: {row['why']}" for row in result["skipped"]]
     return "\n".join(lines) + "\n"

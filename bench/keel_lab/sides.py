@@ -39,7 +39,7 @@ def program(text, build):
     """The path of a program that is called by a path, or is on PATH; None when it is not there."""
     text = filled(text, {"build": build, "root": experiment.ROOT})
     if "/" in text:
-        path = pathlib.Path(build, text).absolute()    # An absolute one stays itself.
+        path = pathlib.Path(build, text).absolute()  # An absolute one stays itself.
         return str(path) if os.access(path, os.X_OK) else None
     return shutil.which(text) or shutil.which(text, path="/usr/sbin:/usr/local/sbin:/sbin")
 
@@ -97,8 +97,8 @@ def check(port, work):
     except (OSError, http.client.HTTPException) as problem:
         raise Invalid(f"{path}: {problem or type(problem).__name__}") from None
     if (status, body) != (work.status, work.answer.encode()) or work.type not in ("", kind):
-        raise Invalid(
-            f"{path}: a wrong answer: {status} {kind} {body[:200]!r}, not {work.status} {work.type} {work.answer[:200]!r}")
+        raise Invalid(f"{path}: a wrong answer: {status} {kind} {body[:200]!r}, "
+                      f"not {work.status} {work.type} {work.answer[:200]!r}")
 
 
 def prepare(port, work):
@@ -107,10 +107,8 @@ def prepare(port, work):
     for number in range(1, spec.get("times", 1) + 1) if spec else ():
         body = spec.get("body", "").replace("{n}", str(number))
         wanted = spec.get("status", 200)
-        status, _, _ = fetch(
-    port, spec["path"].replace(
-        "{n}", str(number)), spec.get(
-            "method", "POST" if body else "GET"), body or None)
+        status, _, _ = fetch(port, spec["path"].replace("{n}", str(number)),
+                             spec.get("method", "POST" if body else "GET"), body or None)
         if status != wanted:
             raise Invalid(f"preparing: {spec['path']}: status {status}, not {wanted}")
 
@@ -120,9 +118,9 @@ class Server:
     process: subprocess.Popen
     port: int
     folder: str
-    start_ms: float         # From fork to the first answer to an HTTP request.
-    allocations: str        # File with the counts of heap allocations, when they are counted.
-    logged: int | None = None   # After the end: lines of its log that name the path.
+    start_ms: float  # From fork to the first answer to an HTTP request.
+    allocations: str  # File with the counts of heap allocations, when they are counted.
+    logged: int | None = None  # After the end: lines of its log that name the path.
 
     @property
     def pid(self):
@@ -204,8 +202,15 @@ def running(side, work, build, payload=b"", count_allocations=False):
     port = free_port()
     # Beside the build, not in /tmp: a database there could lie in memory, and an fsync would cost nothing.
     folder = tempfile.mkdtemp(prefix="lab-", dir=build)
-    places = {"port": port, "admin_port": free_port(), "folder": folder, "build": build, "root": experiment.ROOT,
-              "engine": side.engine, "payload": f"{folder}/payload"}
+    places = {
+        "port": port,
+        "admin_port": free_port(),
+        "folder": folder,
+        "build": build,
+        "root": experiment.ROOT,
+        "engine": side.engine,
+        "payload": f"{folder}/payload"
+    }
     environment = os.environ | {name: filled(value, places) for name, value in side.environment}
     pathlib.Path(folder, "payload").write_bytes(payload)
     for name, text in side.files:
@@ -218,20 +223,14 @@ def running(side, work, build, payload=b"", count_allocations=False):
         with open(f"{folder}/output", "wb") as output:
             begin = time.monotonic()
             try:
-                process = subprocess.Popen(
-    command(
-        side,
-        build,
-        places),
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=output,
-        stderr=output,
-        start_new_session=True,
-        preexec_fn=lambda: os.sched_setaffinity(
-            0,
-             {SERVER_CORE}))
+                process = subprocess.Popen(command(side, build, places),
+                                           cwd=folder,
+                                           env=environment,
+                                           stdin=subprocess.DEVNULL,
+                                           stdout=output,
+                                           stderr=output,
+                                           start_new_session=True,
+                                           preexec_fn=lambda: os.sched_setaffinity(0, {SERVER_CORE}))
             except OSError as problem:
                 raise Invalid(f"{side.name}: {problem.filename}: {problem.strerror}") from None
         server = None
@@ -240,10 +239,10 @@ def running(side, work, build, payload=b"", count_allocations=False):
             server = Server(process, port, folder, (time.monotonic() - begin) * 1000, allocations)
             yield server
         except (Invalid, OSError, http.client.HTTPException) as problem:
-            time.sleep(0.05)    # One that crashed may still be ending.
+            time.sleep(0.05)  # One that crashed may still be ending.
             crashed = server and process.poll() is not None
-            why = f"ended during the run with {ending(process.returncode)}" if crashed else str(
-                problem) or type(problem).__name__
+            why = f"ended during the run with {ending(process.returncode)}" if crashed else str(problem) or type(
+                problem).__name__
             raise Invalid(f"{side.name}: {why}{said(folder)}") from None
         finally:
             end(process)

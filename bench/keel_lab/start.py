@@ -27,8 +27,13 @@ ROWS = (
     ("total", ("total",)),
 )
 SYSTEMS = (
-    (1, "loops and a thread pool"), (2, "and logs"), (3, "and the database"), (4, "and the HTTP server"),
-    (5, "and metrics and the admin listener"), (6, "and health checks"), (7, "and a module of its own"),
+    (1, "loops and a thread pool"),
+    (2, "and logs"),
+    (3, "and the database"),
+    (4, "and the HTTP server"),
+    (5, "and metrics and the admin listener"),
+    (6, "and health checks"),
+    (7, "and a module of its own"),
 )
 SECONDS_EACH = 0.12
 
@@ -61,18 +66,21 @@ def phases(text):
 def one(program, folder, systems):
     """(phases, ms from spawn to the first answer or None). Invalid when it does not serve or does not end with 0."""
     flags = {
-    "systems": systems,
-    "network.http.port": 0,
-    "monitoring.metrics.export_port": 0,
-    "common.start_report": "true",
-    "logging.enabled": "true" if systems >= 2 else "false",
-    "monitoring.enabled": "true" if systems >= 5 else "false",
-    "logging.sinks": f"[{{type: file, path: '{folder}/start.log'}}]",
-    "database.path": f"{folder}/start.db",
-     }
+        "systems": systems,
+        "network.http.port": 0,
+        "monitoring.metrics.export_port": 0,
+        "common.start_report": "true",
+        "logging.enabled": "true" if systems >= 2 else "false",
+        "monitoring.enabled": "true" if systems >= 5 else "false",
+        "logging.sinks": f"[{{type: file, path: '{folder}/start.log'}}]",
+        "database.path": f"{folder}/start.db",
+    }
     begin = time.monotonic()
-    process = subprocess.Popen([program, *(f"--{key}={value}" for key, value in flags.items())], cwd=folder,
-                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    process = subprocess.Popen([program, *(f"--{key}={value}" for key, value in flags.items())],
+                               cwd=folder,
+                               stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT)
     try:
         text = read_until_ready(process, 20)
         answered = None
@@ -108,6 +116,7 @@ def publish(measured, result):
     def add(name, title, values):
         if values:
             result["values"].append(judge.value(name, title, "ms", values))
+
     for systems, name in SYSTEMS:
         starts = measured.get(systems, [])
         add(f"total-{systems}", f"{systems} systems: {name}", [table["total"][1] for table, _ in starts])
@@ -129,10 +138,8 @@ def measure(experiment, settings, result, progress):
     measured = {}
     try:
         for systems, name in SYSTEMS:
-            step = progress.steps(
-    f"starts of {systems}: {name}",
-    settings.starts + 1,
-     (settings.starts + 1) * SECONDS_EACH)
+            step = progress.steps(f"starts of {systems}: {name}", settings.starts + 1,
+                                  (settings.starts + 1) * SECONDS_EACH)
             # Beside the build, not in /tmp: a database there could lie in memory.
             folder = tempfile.mkdtemp(prefix="start-", dir=settings.build)
             try:

@@ -12,7 +12,7 @@ def median(values):
 def coverage(count, rank):
     """Probability that the median lies between the rank-th smallest and the rank-th largest of count values."""
     outside = sum(math.comb(count, below) for below in range(rank))
-    return 1 - 2 * outside / 2**count
+    return 1 - 2 * outside / 2 ** count
 
 
 def interval(values, wanted=0.99):
@@ -58,6 +58,6 @@ def variation(values):
 
 def slope(points):
     """Theil and Sen's: the median of the slopes between all pairs of (x, y); outliers do not bend it."""
-    slopes = [(later[1] - earlier[1]) / (later[0] - earlier[0])
-              for number, earlier in enumerate(points) for later in points[number + 1:] if later[0] != earlier[0]]
+    slopes = [(later[1] - earlier[1]) / (later[0] - earlier[0]) for number, earlier in enumerate(points)
+              for later in points[number + 1:] if later[0] != earlier[0]]
     return median(slopes) if slopes else 0.0

@@ -25,15 +25,18 @@ def slope_per_minute(points):
 def publish(name, samples, result):
     first = samples[0].at
     rss = [[round(one.at - first, 2), one.rss_kb] for one in samples]
-    cpu = [[round(after.at - first, 2), round((after.user + after.system - before.user - before.system) / \
-                  (after.at - before.at), 4)] for before, after in zip(samples, samples[1:])]
+    used = lambda before, after: (after.user + after.system - before.user - before.system) / (after.at - before.at)
+    cpu = [[round(after.at - first, 2), round(used(before, after), 4)] for before, after in zip(samples, samples[1:])]
     for what, title, unit, points in (("rss", "resident memory", "KB", rss), ("cpu", "CPU", "of one core", cpu)):
-        result["series"].append({"id": f"{name}:{what}", "name": f"{name}: {title}",
-                                "unit": unit, "points": results.thinned(points)})
-    result["values"].append(judge.value(f"{name}:rss-slope",
-    f"{name}: growth of the resident memory",
-    "KB per minute",
-     [slope_per_minute(rss)]))
+        result["series"].append({
+            "id": f"{name}:{what}",
+            "name": f"{name}: {title}",
+            "unit": unit,
+            "points": results.thinned(points)
+        })
+    result["values"].append(
+        judge.value(f"{name}:rss-slope", f"{name}: growth of the resident memory", "KB per minute",
+                    [slope_per_minute(rss)]))
     result["values"].append(judge.value(f"{name}:rss-last", f"{name}: resident memory at the end", "KB", [rss[-1][1]]))
 
 

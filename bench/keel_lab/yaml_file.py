@@ -7,7 +7,6 @@ import yaml
 
 class Mistakes(Exception):
     """What is wrong with a file: one line each, with file, line and key."""
-
     def __init__(self, lines):
         super().__init__("\n".join(lines))
         self.lines = list(lines)
@@ -15,7 +14,6 @@ class Mistakes(Exception):
 
 class File:
     """`value` is the content; `mistakes` collects what `wrong` was told."""
-
     def __init__(self, name, text):
         self.name = str(name)
         self.mistakes = []
@@ -24,8 +22,9 @@ class File:
             node = yaml.compose(text, Loader=yaml.SafeLoader)
         except yaml.YAMLError as problem:
             mark = getattr(problem, "problem_mark", None)
-            raise Mistakes(
-    [f"{self.name}:{mark.line + 1 if mark else 1}: not YAML: {getattr(problem, 'problem', problem)}"]) from None
+            raise Mistakes([
+                f"{self.name}:{mark.line + 1 if mark else 1}: not YAML: {getattr(problem, 'problem', problem)}"
+            ]) from None
         self.value = self._read(node, ()) if node else None
 
     def _read(self, node, where):
@@ -61,8 +60,9 @@ class File:
         for key, one in value.items():
             if key not in keys:
                 near = difflib.get_close_matches(key, keys, 1)
-                self.wrong((*where, key), "no such key" + (f"; did you mean {near[0]}?" if near else "")
-                           + f" (allowed: {', '.join(keys)})")
+                self.wrong(
+                    (*where, key),
+                    "no such key" + (f"; did you mean {near[0]}?" if near else "") + f" (allowed: {', '.join(keys)})")
                 continue
             self._typed(one, (*where, key), keys[key])
         for key in required:
@@ -78,12 +78,13 @@ class File:
         kinds = wanted if isinstance(wanted, tuple) else (wanted,)
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
             names = {
-    str: "text",
-    int: "a whole number",
-    float: "a number",
-    bool: "true or false",
-    list: "a list",
-     dict: "a mapping"}
+                str: "text",
+                int: "a whole number",
+                float: "a number",
+                bool: "true or false",
+                list: "a list",
+                dict: "a mapping"
+            }
             self.wrong(where, f"{' or '.join(names[kind] for kind in kinds)} is needed, not {value!r}")
 
     def finish(self):

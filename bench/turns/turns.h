@@ -1,5 +1,5 @@
-// What the programs of the experiments idle-turn and timers share: each measures its own library's loop in the same way, and
-// prints nanoseconds of CPU for one operation.
+// What the programs of the experiments idle-turn and timers share: each measures its own library's loop in the same
+// way, and prints nanoseconds of CPU for one operation.
 //
 //   idle-turn  one turn that does not wait, of a loop with a connection on which nothing arrives
 //   posted     a turn that runs one job, which the loop's own thread has posted

@@ -1,0 +1,96 @@
+"""What a client does: the `work` of an experiment."""
+
+import dataclasses
+
+WORK_KEYS = {
+    "lockstep": {
+        "method": str,
+        "path": str,
+        "body": str,
+        "connections": int,
+        "depth": int,
+        "range": int,
+        "expect": dict,
+        "prepare": dict,
+        "waits_for": str,
+        "log_lines": bool
+    },
+    "bytes": {"payload": int, "connections": int, "churn": bool},
+    "itself": {"arguments": list},
+}
+EXPECT_KEYS = {"status": int, "type": str, "body": str}
+PREPARE_KEYS = {"method": str, "path": str, "body": str, "times": int, "status": int}
+
+
+@dataclasses.dataclass(frozen=True)
+class Work:
+    """What the client does. {n} in path or body stands for a number; see client/lockstep.c."""
+    client: str
+    name: str
+    path: str = "/"
+    method: str = ""
+    body: str = ""
+    status: int = 200
+    type: str = ""
+    answer: str | None = None  # The body of the answer to `path`, compared before and after each run.
+    connections: int = 64
+    depth: int = 1
+    range: int = 0
+    prepare: tuple = ()
+    waits_for: str = ""
+    log_lines: bool = False  # Each request must leave a line in the side's log.
+    payload: int = 0
+    churn: bool = False
+    arguments: tuple = ()
+
+
+def _work_name(spec, client):
+    if "name" in spec:
+        return spec["name"]
+    if client == "bytes":
+        connections = spec.get("connections", 64)
+        return f"churn {connections}" if spec.get("churn") else f"{spec.get('payload')} B x {connections}"
+    if client == "itself":
+        return " ".join(str(argument) for argument in spec.get("arguments", []))
+    depth = spec.get("depth", 1)
+    method = spec.get("method", "POST" if spec.get("body") else "GET")
+    verb = f"{method} " if method != "GET" else ""
+    return verb + spec.get("path", "/") + (f", {depth} at once" if depth != 1 else "")
+
+
+def parse_work(file, spec, where, partial=False):
+    """The Work of `spec`; a `partial` one is completed by each comparison."""
+    client = spec.get("client", "lockstep")
+    if client not in WORK_KEYS:
+        file.wrong((*where, "client"), f"{client!r} is none of: {', '.join(WORK_KEYS)}")
+        return None
+    required = () if partial else {"lockstep": ("path",), "bytes": ("payload",), "itself": ()}[client]
+    if not file.mapping(spec, where, {"client": str, "name": str, **WORK_KEYS[client]}, required):
+        return None
+    expect, prepare = spec.get("expect", {}), spec.get("prepare")
+    right = True
+    for key in ("connections", "depth"):
+        if spec.get(key, 1) < 1:
+            right = file.wrong((*where, key), "at least 1 is needed")
+    right = right is True and file.mapping(expect, (*where, "expect"), EXPECT_KEYS)
+    if prepare is not None:
+        right = file.mapping(prepare, (*where, "prepare"), PREPARE_KEYS, ("path",)) and right
+    if not right:
+        return None
+    return Work(client=client,
+                name=_work_name(spec, client),
+                path=spec.get("path", "/"),
+                body=spec.get("body", ""),
+                method=spec.get("method", "POST" if spec.get("body") else "GET"),
+                status=expect.get("status", 200),
+                type=expect.get("type", ""),
+                answer=expect.get("body"),
+                connections=spec.get("connections", 64),
+                depth=spec.get("depth", 1),
+                range=spec.get("range", 0),
+                prepare=tuple(sorted((prepare or {}).items())),
+                waits_for=spec.get("waits_for", ""),
+                log_lines=spec.get("log_lines", False),
+                payload=spec.get("payload", 0),
+                churn=spec.get("churn", False),
+                arguments=tuple(str(one) for one in spec.get("arguments", [])))
