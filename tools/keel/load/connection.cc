@@ -1,0 +1,248 @@
+#include "load/connection.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "load/generator.h"
+
+namespace keel::load {
+namespace {
+
+constexpr Duration retry_after = 100_ms;
+// A longer body is not what anybody expects.
+constexpr std::size_t checked_body_bytes_max = 16u << 20;
+constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
+
+}  // namespace
+
+Connection::Connection(Generator& generator, int depth)
+    : generator_(generator),
+      connect_(*this),
+      receive_(*this),
+      send_(*this),
+      outstanding_(static_cast<std::size_t>(depth)) {}
+
+void Connection::open() noexcept {
+  io::Loop& loop = generator_.loop();
+  closes_ = false;
+  has_answer_ = false;
+  begun_ = 0;
+  since_ = loop.now();
+  state_ = State::Connecting;
+  const Address& address = generator_.plan().address;
+  const auto fd = loop.engine().open_stream(address.family());
+  if (!fd) return cannot_connect();
+  fd_ = *fd;
+  connect_.fd = fd_;
+  connect_.address = address;
+  if (loop.engine().submit(connect_)) connected();
+}
+
+void Connection::connected() noexcept {
+  if (state_ == State::Closing) return close_if_quiet();
+  if (connect_.result < 0) return cannot_connect();
+  io::Loop& loop = generator_.loop();
+  state_ = State::Open;
+  generator_.opened();
+  receive_.fd = fd_;
+  loop.engine().submit(receive_);
+  const Instant now = loop.now();
+  // What an earlier connection was given and its server had no more time for, as it said.
+  for (std::size_t i = 0; i < count_; ++i) {
+    Outstanding& carried = outstanding_[(first_ + i) % outstanding_.size()];
+    carried.sent = now;
+    closes_ = ++begun_ == generator_.plan().requests_per_connection_max;
+    stage(*carried.request, closes_);
+  }
+  if (count_ != 0) begin_answer();
+  fill(now, all);
+}
+
+void Connection::cannot_connect() noexcept {
+  generator_.failed_to_connect();
+  begin_close();
+}
+
+void Connection::fill(Instant now, std::size_t max) noexcept {
+  for (; max != 0 && has_room(); --max) {
+    Instant intended;
+    const Request* request = generator_.next_request(now, intended);
+    if (request == nullptr) break;
+    std::size_t at = first_ + count_;
+    if (at >= outstanding_.size()) at -= outstanding_.size();
+    outstanding_[at] = {intended, now, request};
+    if (++count_ == 1) begin_answer();
+    closes_ = ++begun_ == generator_.plan().requests_per_connection_max;
+    stage(*request, closes_);
+  }
+  flush();
+  if (has_room()) generator_.has_room(*this);
+}
+
+void Connection::stage(const Request& request, bool closes) {
+  if (request.is_fixed()) {
+    const std::string_view text = request.text(closes);
+    if (staged_text_.empty() && staged_.empty()) {
+      staged_text_ = text;
+      return;
+    }
+    if (!staged_text_.empty()) staged_.append(std::exchange(staged_text_, {}));
+    staged_.append(text);
+    return;
+  }
+  if (!staged_text_.empty()) staged_.append(std::exchange(staged_text_, {}));
+  generator_.write(request, staged_, closes);
+}
+
+void Connection::flush() noexcept {
+  while (state_ == State::Open && send_.is_idle() && !(staged_text_.empty() && staged_.empty())) {
+    if (!staged_text_.empty()) {
+      send_.set(staged_text_.data(), staged_text_.size());
+      generator_.sent(staged_text_.size());
+      staged_text_ = {};
+    } else {
+      std::swap(staged_, sending_);
+      staged_.clear();
+      send_.set(sending_.data(), sending_.size());
+      generator_.sent(sending_.size());
+    }
+    send_.fd = fd_;
+    // An error is left alone: an answer may have come before it, and the end of the connection is read in any case.
+    if (!generator_.loop().engine().submit(send_)) return;
+  }
+}
+
+void Connection::has_sent() noexcept {
+  if (state_ == State::Closing) return close_if_quiet();
+  flush();
+}
+
+void Connection::received() noexcept {
+  if (state_ == State::Closing) {
+    if (!receive_.more) close_if_quiet();
+  } else if (receive_.result > 0) {
+    take({receive_.data, static_cast<std::size_t>(receive_.result)});
+  } else {
+    peer_ended(receive_.result);
+  }
+}
+
+void Connection::begin_answer() noexcept {
+  reader_.begin(outstanding_[first_].request->is_head());
+  body_.clear();
+  body_is_too_long_ = false;
+}
+
+void Connection::take(std::string_view bytes) noexcept {
+  generator_.received(bytes.size());
+  while (!bytes.empty() && state_ == State::Open) {
+    if (count_ == 0) {
+      generator_.count_error(Failure::Protocol);  // An answer that nobody asked for.
+      return begin_close();
+    }
+    const Request& request = *outstanding_[first_].request;
+    const ResponseStep step = reader_.feed(bytes, generator_.cache_of(request));
+    bytes.remove_prefix(step.consumed);
+    if (step.state == ResponseState::Done) {
+      finish_answer(step.data);
+    } else if (step.state == ResponseState::Refused) {
+      return fail(Failure::Protocol);
+    } else if (request.checks_body()) {
+      collect(step.data);
+    }
+  }
+  if (state_ == State::Open) fill(generator_.loop().now(), all);
+}
+
+void Connection::collect(std::string_view data) noexcept {
+  if (body_.size() + data.size() > checked_body_bytes_max) body_is_too_long_ = true;
+  if (!body_is_too_long_) body_.append(data);
+}
+
+// `last`: the last piece of its body.
+void Connection::finish_answer(std::string_view last) noexcept {
+  const Outstanding request = outstanding_[first_];
+  if (++first_ == outstanding_.size()) first_ = 0;
+  --count_;
+  has_answer_ = true;
+  bool has_expected_body = true;
+  if (request.request->checks_body()) {
+    if (!body_.empty()) collect(last);
+    const std::string_view body = body_.empty() ? last : body_.view();
+    has_expected_body = !body_is_too_long_ && request.request->check().has_body(body, generator_.arena());
+  }
+  generator_.answered(request, reader_.head().status, has_expected_body);
+  // What has been sent behind the last request that the server wants to answer is sent again on the next connection.
+  if (!reader_.head().keep_alive || (closes_ && count_ == 0)) return begin_close();
+  if (count_ != 0) begin_answer();
+}
+
+void Connection::peer_ended(std::int32_t result) noexcept {
+  if (count_ != 0 && result == 0 && reader_.has_begun() && reader_.finish().state == ResponseState::Done) {
+    finish_answer({});
+    if (state_ != State::Open) return;
+  }
+  if (result < 0) return fail(Failure::Reset);
+  fail(count_ != 0 && reader_.has_begun() ? Failure::Short : Failure::Closed);
+}
+
+void Connection::fail(Failure failure) noexcept {
+  for (; count_ != 0; --count_) {
+    generator_.failed(outstanding_[first_], failure);
+    if (++first_ == outstanding_.size()) first_ = 0;
+  }
+  begin_close();
+}
+
+void Connection::check_time(Instant now) noexcept {
+  const Duration timeout = generator_.plan().timeout;
+  if (state_ == State::Waiting && now >= since_) {
+    open();
+  } else if (state_ == State::Connecting && now - since_ >= timeout) {
+    cannot_connect();
+  } else if (state_ == State::Open && count_ != 0 && now - outstanding_[first_].sent >= timeout) {
+    fail(Failure::Timeout);
+  }
+}
+
+void Connection::end(Failure failure) noexcept {
+  ends_ = true;
+  if (state_ == State::Closing) {
+    for (; count_ != 0; --count_) generator_.failed(outstanding_[(first_ + count_ - 1) % outstanding_.size()], failure);
+    return;
+  }
+  fail(failure);
+}
+
+void Connection::begin_close() noexcept {
+  if (linked()) unlink();
+  staged_text_ = {};
+  staged_.clear();
+  const bool was_open = state_ == State::Open;
+  state_ = State::Closing;
+  generator_.closed(was_open, false);
+  if (fd_ >= 0) {
+    io::Engine& engine = generator_.loop().engine();
+    engine.cancel(connect_);
+    engine.cancel(receive_);
+    engine.cancel(send_);
+  }
+  close_if_quiet();
+}
+
+void Connection::close_if_quiet() noexcept {
+  if (!connect_.is_idle() || !receive_.is_idle() || !send_.is_idle()) return;
+  if (fd_ >= 0) generator_.loop().engine().close(fd_);
+  fd_ = -1;
+  if (ends_) {
+    state_ = State::Closed;
+    generator_.closed(false, true);
+  } else if (has_answer_) {
+    open();
+  } else {
+    state_ = State::Waiting;
+    since_ = generator_.loop().now() + retry_after;
+  }
+}
+
+}  // namespace keel::load

@@ -1,0 +1,92 @@
+// One connection of a generator: a state machine around its operations.
+//
+// It sends what the generator gives it while it has room, in one write for all that became due in a call, and reads the
+// answers where they lie. What fails is told to the generator by kind, and the connection opens again: at once when it
+// had brought an answer before, else a little later.
+//
+// Threads:  the generator's loop.
+// Lifetime: is_closed() before it is destroyed.
+// Cost:     about 1 KB, and 24 bytes for each request that may be under way.
+
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "keel/base/buffer.h"
+#include "keel/base/list.h"
+#include "keel/base/member.h"
+#include "keel/base/time.h"
+#include "keel/io/op.h"
+#include "load/mix.h"
+#include "load/response.h"
+
+namespace keel::load {
+
+class Generator;
+enum class Failure : std::uint8_t;
+
+class Connection : public Link {  // The link is the generator's: its list of those with room.
+ public:
+  struct Outstanding {
+    Instant intended;
+    Instant sent;
+    const Request* request;
+  };
+
+  Connection(Generator& generator, int depth);
+
+  void open() noexcept;
+  // Takes at most `max` requests from the generator while there is room, and sends them.
+  void fill(Instant now, std::size_t max) noexcept;
+  // Looks at the clock: gives up what takes too long, and tries again to open.
+  void check_time(Instant now) noexcept;
+  // Ends for good. What is under way fails with `failure`.
+  void end(Failure failure) noexcept;
+
+  bool is_closed() const noexcept { return state_ == State::Closed; }
+  bool is_idle() const noexcept { return count_ == 0; }
+  bool has_room() const noexcept { return state_ == State::Open && !closes_ && count_ < outstanding_.size(); }
+
+ private:
+  enum class State : std::uint8_t { Closed, Waiting, Connecting, Open, Closing };
+
+  void connected() noexcept;
+  void received() noexcept;
+  void has_sent() noexcept;
+  void take(std::string_view bytes) noexcept;
+  void collect(std::string_view data) noexcept;
+  void finish_answer(std::string_view last) noexcept;
+  void begin_answer() noexcept;
+  void peer_ended(std::int32_t result) noexcept;
+  void stage(const Request& request, bool closes);
+  void flush() noexcept;
+  void fail(Failure failure) noexcept;
+  void cannot_connect() noexcept;
+  void begin_close() noexcept;
+  void close_if_quiet() noexcept;
+
+  Generator& generator_;
+  Member<io::Connect, Connection, &Connection::connected> connect_;
+  Member<io::Receive, Connection, &Connection::received> receive_;
+  Member<io::Send, Connection, &Connection::has_sent> send_;
+  State state_ = State::Closed;
+  bool ends_ = false;        // For good.
+  bool closes_ = false;      // The last request of this connection has been staged, or the last answer announced.
+  bool has_answer_ = false;  // This connection has brought one.
+  int fd_ = -1;
+  Instant since_;            // Connecting: since when; Waiting: until when.
+  std::uint64_t begun_ = 0;  // Requests on this connection.
+  std::size_t first_ = 0;    // The oldest of outstanding_, a ring,
+  std::size_t count_ = 0;    // of which so many are under way.
+  std::vector<Outstanding> outstanding_;
+  ResponseReader reader_;
+  Buffer body_;  // Of the answer that is being read, when it is checked and comes in pieces.
+  bool body_is_too_long_ = false;
+  std::string_view staged_text_;  // A fixed request alone: sent where it lies;
+  Buffer staged_;                 // else all of them, one behind the other.
+  Buffer sending_;
+};
+
+}  // namespace keel::load

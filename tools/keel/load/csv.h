@@ -1,0 +1,39 @@
+// A table from a file: the first line names its columns (RFC 4180).
+//
+// Errors: InvalidArgument with file and line: no columns, two of one name, a line with more or fewer fields than
+//         columns, a quotation mark out of place; no line beside the first. NotFound and others when it cannot be read.
+// Lifetime: owns its text.
+
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "keel/base/result.h"
+
+namespace keel::load {
+
+class Csv {
+ public:
+  static constexpr std::size_t bytes_max = 256u << 20;
+
+  static Result<Csv> read(const std::string& path);
+  // `name` is for messages.
+  static Result<Csv> parse(std::string_view text, std::string_view name);
+
+  std::optional<std::size_t> column(std::string_view name) const noexcept;
+  const std::vector<std::string>& columns() const noexcept { return columns_; }
+  std::size_t rows() const noexcept { return values_.size() / columns_.size(); }
+  std::string_view value(std::size_t row, std::size_t column) const noexcept {
+    return values_[row * columns_.size() + column];
+  }
+
+ private:
+  std::vector<std::string> columns_;
+  std::vector<std::string> values_;
+};
+
+}  // namespace keel::load

@@ -1,0 +1,405 @@
+// The load of one thread against servers on the same loop, over real sockets (io_uring, epoll) and simulated ones.
+
+#include "load/generator.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "keel/http/server.h"
+#include "keel/io/testing.h"
+#include "keel/net/listener.h"
+#include "keel/task/scope.h"
+#include "keel/task/timing.h"
+#include "load/run.h"
+
+namespace keel::load {
+namespace {
+
+using io::testing::every_engine;
+using io::testing::name_of_engine;
+
+http::Response hello(http::Request&) { return http::Response::text(http::Status::Ok, "Hello, World!"); }
+http::Response gone(http::Request&) { return http::Response::text(http::Status::NotFound, "gone"); }
+http::Response created(http::Request& request) {
+  return http::Response::text(http::Status::Created, std::string(request.path()));
+}
+
+// A server that does not answer while it stalls: once, for so long.
+struct Stall {
+  Instant from;
+  Instant to;
+};
+Stall stall;
+Task<http::Response> stalling(http::Request&) {
+  const Instant now = Host::current().now();
+  if (now >= stall.from && now < stall.to) co_await sleep_for(stall.to - now);
+  co_return http::Response::text(http::Status::Ok, "Hello, World!");
+}
+
+class GeneratorTest : public io::testing::LoopTest {
+ protected:
+  void SetUp() override {
+    LoopTest::SetUp();
+    plan_.connections = {8, 8};
+    plan_.warmup = Duration();
+    plan_.duration = 200_ms;
+    plan_.timeout = 2_s;
+  }
+
+  Mix mix(const std::vector<RequestText>& texts) {
+    auto compiled = Mix::compile(texts, "test", nullptr);
+    EXPECT_TRUE(compiled) << compiled.error().describe();
+    return *std::move(compiled);
+  }
+
+  // Against an http::Server with the routes above.
+  Tally load(const Mix& requests) {
+    http::Router router;
+    router.get("/hello", hello).get("/gone", gone).post("/created/{n}", created).get("/stalling", &stalling);
+    http::Server server(router, server_options());
+    EXPECT_TRUE(server.start(loop()));
+    plan_.address = server.address();
+    Tally tally = generate(requests);
+    server.begin_drain(Duration());
+    EXPECT_TRUE(until([&] { return server.is_drained(); }));
+    stats_ = server.stats();
+    return tally;
+  }
+  http::ServerOptions server_options() const {
+    http::ServerOptions options;
+    options.address = any_port();
+    options.limits = limits_;
+    options.access_log = false;
+    return options;
+  }
+  static Address any_port() { return *Address::parse("127.0.0.1:0"); }
+
+  Tally generate(const Mix& requests) {
+    Generator generator(loop(), requests, plan_, 0, now());
+    EXPECT_TRUE(until([&] { return generator.is_finished(); }));
+    if (!generator.is_finished()) generator.stop();
+    EXPECT_TRUE(until([&] { return generator.is_finished(); }));
+    EXPECT_EQ(generator.progress().open.load(), 0u);
+    Tally tally;
+    tally.add(generator.tally());
+    return tally;
+  }
+
+  // Against one that does the same to each connection.
+  using Talk = Task<> (*)(Stream peer);
+  Tally load_against(Talk talk, const Mix& requests) {
+    Tally tally;
+    EXPECT_TRUE(run(serve_and_load(talk, requests, tally)));
+    return tally;
+  }
+  Task<> serve_and_load(Talk talk, const Mix& requests, Tally& tally) {
+    Listener listener = *Listener::bind(any_port());
+    plan_.address = listener.address();
+    Generator generator(loop(), requests, plan_, 0, now());
+    Scope server;
+    server.spawn(accept_all(listener, talk), OnError::Ignore);
+    while (!generator.is_finished()) co_await sleep_for(2_ms);
+    tally.add(generator.tally());
+    server.stop();
+    const auto joined = co_await attempt(server.join());
+  }
+  static Task<> accept_all(Listener& listener, Talk talk) {
+    Scope connections;
+    while (true) {
+      Stream peer = co_await listener.accept();
+      connections.spawn(talk(std::move(peer)), OnError::Ignore);
+    }
+  }
+
+  static std::uint64_t failures(const Tally& tally, Failure failure) {
+    return tally.failures[static_cast<std::size_t>(failure)];
+  }
+  // Nothing is lost: a request has an answer, or is an error.
+  static void expect_all_accounted_for(const Tally& tally) {
+    EXPECT_EQ(tally.due, tally.answers + tally.waiting);
+    EXPECT_EQ(tally.latency.count(), tally.due);
+  }
+
+  http::Limits limits_;
+  http::Server::Stats stats_;
+  Plan plan_;
+};
+
+// --- Answers.
+
+TEST_P(GeneratorTest, a_closed_loop_counts_every_answer) {
+  plan_.warmup = 50_ms;
+
+  const Tally tally = load(mix({{.target = "/hello", .check = {.status = 200, .body = "Hello, World!"}}}));
+
+  EXPECT_GT(tally.answers, 100u);
+  EXPECT_EQ(tally.by_class[2], tally.answers);
+  EXPECT_EQ(tally.errors(), 0u);
+  EXPECT_EQ(tally.connections, 8u);
+  EXPECT_LT(tally.answers, stats_.requests);  // Those of the warm-up are not counted.
+  expect_all_accounted_for(tally);
+}
+
+TEST_P(GeneratorTest, an_open_loop_sends_what_is_due_and_no_more) {
+  plan_.open = Schedule::Options{.rate = {.from = 500, .to = 500}};
+  plan_.duration = 400_ms;
+
+  const Tally tally = load(mix({{.target = "/hello"}}));
+
+  EXPECT_EQ(tally.due, 200u);
+  EXPECT_EQ(tally.answers, 200u);
+  EXPECT_EQ(stats_.requests, 200u);
+  EXPECT_EQ(tally.errors(), 0u);
+  EXPECT_EQ(tally.service.count(), 200u);
+  expect_all_accounted_for(tally);
+}
+
+TEST_P(GeneratorTest, wrong_statuses_and_bodies_are_counted_apart) {
+  const Tally wrong_status = load(mix({{.target = "/gone"}}));
+  EXPECT_GT(wrong_status.answers, 0u);
+  EXPECT_EQ(failures(wrong_status, Failure::Status), wrong_status.answers);
+  EXPECT_EQ(wrong_status.by_class[4], wrong_status.answers);
+  EXPECT_EQ(wrong_status.errors(), wrong_status.answers);
+
+  const Tally wrong_body = load(mix({{.target = "/hello", .check = {.body = "Hello, world!"}}}));
+  EXPECT_GT(wrong_body.answers, 0u);
+  EXPECT_EQ(failures(wrong_body, Failure::Body), wrong_body.answers);
+  EXPECT_EQ(wrong_body.errors(), wrong_body.answers);
+}
+
+TEST_P(GeneratorTest, every_request_of_a_template_is_another_one) {
+  plan_.open = Schedule::Options{.rate = {.from = 1000, .to = 1000}};
+  const Tally tally = load(mix({{.method = "POST",
+                                 .target = "/created/{n}",
+                                 .body = "{\"id\": {n}}",
+                                 .check = {.status = 201, .contains = {"/created/"}}}}));
+
+  EXPECT_EQ(tally.answers, 200u);
+  EXPECT_EQ(tally.errors(), 0u);
+}
+
+TEST_P(GeneratorTest, pipelined_requests_are_all_answered) {
+  plan_.depth = 16;
+
+  const Tally tally = load(mix({{.target = "/hello", .check = {.body = "Hello, World!"}}, {.target = "/hello?{n}"}}));
+
+  EXPECT_GT(tally.answers, 100u);
+  EXPECT_EQ(tally.errors(), 0u);
+  expect_all_accounted_for(tally);
+}
+
+TEST_P(GeneratorTest, a_connection_makes_place_for_another_after_so_many_requests) {
+  for (const int depth : {1, 3}) {
+    plan_.depth = depth;
+    plan_.requests_per_connection_max = 5;
+
+    const Tally tally = load(mix({{.target = "/hello"}}));
+
+    EXPECT_EQ(tally.errors(), 0u);
+    EXPECT_GE(tally.connections, stats_.requests / 5);
+    EXPECT_LE(tally.connections, stats_.requests / 5 + 8);
+    EXPECT_EQ(stats_.accepted, tally.connections);
+    expect_all_accounted_for(tally);
+  }
+}
+
+// What it has been sent behind its last answer is sent again on the next connection.
+TEST_P(GeneratorTest, a_server_that_announces_the_end_of_a_connection_loses_no_request) {
+  limits_.requests_per_connection_max = 7;
+  for (const int depth : {1, 4}) {
+    plan_.depth = depth;
+
+    const Tally tally = load(mix({{.target = "/hello"}}));
+
+    EXPECT_GT(tally.connections, 8u);
+    EXPECT_EQ(tally.errors(), 0u);
+    expect_all_accounted_for(tally);
+  }
+}
+
+TEST_P(GeneratorTest, connections_are_opened_along_the_ramp) {
+  plan_.connections = {2, 12, 200_ms};
+  plan_.duration = 400_ms;
+
+  const Tally tally = load(mix({{.target = "/hello"}}));
+
+  EXPECT_EQ(tally.connections, 12u);
+  EXPECT_EQ(tally.errors(), 0u);
+}
+
+TEST_P(GeneratorTest, stop_ends_the_run_and_keeps_what_was_measured) {
+  http::Router router;
+  router.get("/hello", hello);
+  http::Server server(router, server_options());
+  ASSERT_TRUE(server.start(loop()));
+  plan_.address = server.address();
+  plan_.duration = 1_h;
+  const Mix requests = mix({{.target = "/hello"}});
+  Generator generator(loop(), requests, plan_, 0, now());
+  EXPECT_TRUE(until([&] { return generator.progress().answers.load() > 50; }));
+
+  generator.stop();
+
+  EXPECT_TRUE(until([&] { return generator.is_finished(); }));
+  EXPECT_GT(generator.tally().answers, 30u);
+  EXPECT_EQ(generator.tally().errors(), 0u);
+  EXPECT_LT(generator.measured(), 1_min);
+  expect_all_accounted_for(generator.tally());
+  server.begin_drain(Duration());
+  EXPECT_TRUE(until([&] { return server.is_drained(); }));
+}
+
+// --- Servers that do it wrong. Each is counted for what it is, and nothing hangs.
+
+// Ends with an error when the peer has finished.
+Task<> take_request(Stream& peer) {
+  const Chunk head = co_await peer.read_until("\r\n\r\n", 4096);
+  if (head.empty()) co_await fail(Code::Unavailable, "the peer has finished");
+}
+Task<> reads_and_closes(Stream peer) { co_await take_request(peer); }
+Task<> resets(Stream peer) {
+  co_await take_request(peer);
+  const auto set = peer.set_options({.reset_on_close = true});
+}
+Task<> answers_half(Stream peer) {
+  co_await take_request(peer);
+  co_await peer.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello");
+}
+Task<> answers_nonsense(Stream peer) {
+  co_await take_request(peer);
+  co_await peer.write("what?\r\n");
+  co_await take_request(peer);
+}
+Task<> answers_twice(Stream peer) {
+  constexpr std::string_view two =
+      "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+  while (true) {
+    co_await take_request(peer);
+    co_await peer.write(two);
+  }
+}
+Task<> is_silent(Stream peer) {
+  while (true) co_await take_request(peer);
+}
+Task<> answers_until_the_end(Stream peer) {
+  co_await take_request(peer);
+  co_await peer.write("HTTP/1.1 200 OK\r\n\r\nall of it");
+}
+Task<> answers_in_chunks(Stream peer) {
+  while (true) {
+    co_await take_request(peer);
+    co_await peer.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nall ");
+    co_await peer.write("\r\n5\r\nof it\r\n0\r\n\r\n");
+  }
+}
+
+TEST_P(GeneratorTest, each_way_to_fail_has_its_count) {
+  struct Way {
+    Talk talk;
+    Failure failure;
+  };
+  const Way ways[] = {{&reads_and_closes, Failure::Closed}, {&resets, Failure::Reset},
+                      {&answers_half, Failure::Short},      {&answers_nonsense, Failure::Protocol},
+                      {&is_silent, Failure::Timeout},       {&answers_twice, Failure::Protocol}};
+  const Mix requests = mix({{.target = "/hello"}});
+  plan_.timeout = 60_ms;
+  for (const Way& way : ways) {
+    const Tally tally = load_against(way.talk, requests);
+
+    EXPECT_GT(failures(tally, way.failure), 0u) << to_string(way.failure);
+    if (way.talk != &answers_twice) {
+      EXPECT_EQ(tally.answers, 0u) << to_string(way.failure);
+      EXPECT_EQ(tally.waiting, tally.due) << to_string(way.failure);
+    }
+  }
+}
+
+TEST_P(GeneratorTest, bodies_without_a_length_are_read_to_their_end) {
+  const Mix requests = mix({{.target = "/", .check = {.body = "all of it"}}});
+  for (const Talk talk : {&answers_until_the_end, &answers_in_chunks}) {
+    const Tally tally = load_against(talk, requests);
+
+    EXPECT_GT(tally.answers, 0u);
+    for (std::size_t i = 0; i < failure_count; ++i) {
+      EXPECT_EQ(tally.failures[i], 0u) << to_string(static_cast<Failure>(i));
+    }
+    expect_all_accounted_for(tally);
+  }
+}
+
+TEST_P(GeneratorTest, without_a_server_it_tries_again_and_ends_in_time) {
+  {
+    const Listener listener = *Listener::bind(any_port());
+    plan_.address = listener.address();
+  }
+  settle();
+  plan_.duration = 250_ms;
+  plan_.timeout = 100_ms;
+  plan_.open = Schedule::Options{.rate = {.from = 100, .to = 100}};
+
+  const Tally tally = generate(mix({{.target = "/"}}));
+
+  EXPECT_GE(failures(tally, Failure::Connect), 16u);  // 8 connections, at least twice each.
+  EXPECT_EQ(failures(tally, Failure::Unanswered), 25u);
+  EXPECT_EQ(tally.answers, 0u);
+  EXPECT_GE(tally.latency.max(), 250_ms);
+  expect_all_accounted_for(tally);
+}
+
+// --- Coordinated omission: a stall of 100 ms, once.
+
+class StallTest : public GeneratorTest {
+ protected:
+  void SetUp() override {
+    GeneratorTest::SetUp();
+    if (loop_ == nullptr) return;
+    plan_.duration = 3_s;
+    stall = {now() + 1_s, now() + 1100_ms};
+  }
+};
+
+// Each connection waits for one answer, and nobody asks meanwhile: 8 of thousands.
+TEST_P(StallTest, a_closed_loop_hides_it) {
+  const Tally tally = load(mix({{.target = "/stalling"}}));
+
+  EXPECT_GT(tally.answers, 10'000u);
+  EXPECT_EQ(tally.latency.above(50_ms), 8u);
+  EXPECT_LT(tally.latency.percentile(99.9), 10_ms);
+}
+
+// Who was due in its first 50 ms waited for more than 50 ms.
+TEST_P(StallTest, an_open_loop_shows_it) {
+  plan_.open = Schedule::Options{.rate = {.from = 2000, .to = 2000}};
+  plan_.connections = {256, 256};
+
+  const Tally tally = load(mix({{.target = "/stalling"}}));
+
+  EXPECT_EQ(tally.answers, 6000u);
+  EXPECT_NEAR(static_cast<double>(tally.latency.above(50_ms)), 100, 6);
+  EXPECT_GT(tally.latency.percentile(99), 50_ms);
+  EXPECT_GT(tally.latency.max(), 95_ms);
+}
+
+// With too few connections those that are due wait for one, and that counts. The same run, as a closed loop would have
+// told it, has the 8 that were under way.
+TEST_P(StallTest, an_open_loop_shows_it_though_connections_are_few) {
+  plan_.open = Schedule::Options{.rate = {.from = 2000, .to = 2000}};
+
+  const Tally tally = load(mix({{.target = "/stalling"}}));
+
+  EXPECT_EQ(tally.answers, 6000u);
+  EXPECT_GE(tally.latency.above(50_ms), 100u);
+  EXPECT_GT(tally.latency.percentile(99), 50_ms);
+  EXPECT_EQ(tally.service.above(50_ms), 8u);
+  EXPECT_LT(tally.service.percentile(99.8), 10_ms);
+}
+
+INSTANTIATE_TEST_SUITE_P(, GeneratorTest, every_engine(), name_of_engine);
+// In virtual time the numbers are exact, however busy the machine is.
+INSTANTIATE_TEST_SUITE_P(, StallTest, testing::Values(io::testing::Which::Sim), name_of_engine);
+
+}  // namespace
+}  // namespace keel::load

@@ -1,0 +1,95 @@
+// The requests of a run: as they are written in options or in a YAML file, and ready to be sent.
+//
+// A file is a list:
+//
+//   - request: GET /users/{n:1..1000}
+//     weight: 7                            # default 1
+//     expect: {status: 200, contains: '"id"'}
+//   - request: POST /users
+//     headers: {Content-Type: application/json}
+//     body: '{"name": "user {uuid}"}'      # or body_file: user.json
+//     weight: 3
+//     expect: {status: 201, json: {name: Ada}}
+//
+// expect has status, body, contains, length and json; see check.h. Paths and bodies are templates; see template.h.
+//
+// Errors: InvalidArgument with where and what: file, line and key, or the option's request.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "keel/base/buffer.h"
+#include "keel/base/result.h"
+#include "load/check.h"
+#include "load/random.h"
+#include "load/template.h"
+
+namespace keel::load {
+
+struct RequestText {
+  std::string where = {};  // For messages: "mix.yaml:3".
+  std::string method = "GET";
+  std::string target = "/";
+  std::vector<std::pair<std::string, std::string>> headers = {};
+  std::optional<std::string> body = {};
+  std::uint64_t weight = 1;
+  Check check = {};
+};
+
+// "POST /users", or "/users" alone, which is a GET.
+Result<> parse_request_line(std::string_view text, RequestText& request);
+
+Result<std::vector<RequestText>> read_mix(const std::string& path);
+// `name` is for messages, and body_file is looked for beside it.
+Result<std::vector<RequestText>> parse_mix(const std::string& text, const std::string& name);
+
+// One of them, ready.
+class Request {
+ public:
+  static Result<Request> compile(const RequestText& text, std::string_view host, const Csv* csv);
+
+  // The same bytes each time; then text() are they. With `closes` they ask for Connection: close.
+  bool is_fixed() const noexcept { return is_fixed_; }
+  std::string_view text(bool closes) const noexcept { return closes ? closing_text_ : text_; }
+  // Appends the bytes of request `n`; `scratch` keeps its memory.
+  void write(Buffer& out, std::uint64_t n, Random& random, bool closes, Buffer& scratch) const;
+
+  bool is_head() const noexcept { return is_head_; }
+  const Check& check() const noexcept { return check_; }
+  bool checks_body() const noexcept { return checks_body_; }
+
+ private:
+  bool is_fixed_ = false;
+  bool is_head_ = false;
+  bool checks_body_ = false;
+  bool has_body_ = false;
+  std::string text_;
+  std::string closing_text_;
+  std::string method_;
+  std::string fields_;  // " HTTP/1.1" to the last field of its own.
+  Template target_;
+  Template body_;
+  Check check_;
+};
+
+// Several of them, each as often as its weight says.
+class Mix {
+ public:
+  // `host`: of the Host field. At least one request.
+  static Result<Mix> compile(const std::vector<RequestText>& texts, std::string_view host, const Csv* csv);
+
+  const Request& pick(Random& random) const noexcept;
+  const std::vector<Request>& requests() const noexcept { return requests_; }
+
+ private:
+  std::vector<Request> requests_;
+  std::vector<std::uint64_t> ends_;  // Of each one's part of the weights' sum.
+};
+
+}  // namespace keel::load

@@ -1,0 +1,338 @@
+#include "load/options.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "load/text.h"
+
+namespace keel::load {
+namespace {
+
+constexpr std::size_t body_file_bytes_max = 64u << 20;
+constexpr std::uint64_t connections_max = 100'000;
+
+std::unexpected<Error> wrong(std::string_view name, std::string_view value, std::string_view expected) {
+  return fail_text(Code::InvalidArgument,
+                   std::string(name) + ": " + std::string(expected) + " is expected, not '" + std::string(value) + "'");
+}
+
+Result<std::uint64_t> count(std::string_view name, std::string_view value, std::uint64_t min, std::uint64_t max) {
+  const auto number = parse_count(value);
+  if (number && *number >= min && *number <= max) return *number;
+  return wrong(name, value, "a number from " + std::to_string(min) + " to " + std::to_string(max));
+}
+
+Result<Duration> duration(std::string_view name, std::string_view value, bool may_be_none) {
+  const auto time = parse_duration(value);
+  if (time && (may_be_none || *time > Duration())) return *time;
+  return wrong(name, value, "a time with its unit, as 10s, 250ms or 2min,");
+}
+
+// "1000", or "1000..5000 over 30s".
+struct Ramp {
+  double from;
+  double to;
+  Duration over;
+};
+std::optional<Ramp> parse_ramp(std::string_view text) {
+  const std::size_t dots = text.find("..");
+  if (dots == std::string_view::npos) {
+    const auto value = parse_number(text);
+    if (!value) return std::nullopt;
+    return Ramp{*value, *value, Duration()};
+  }
+  const std::size_t over = text.find(" over ");
+  if (over == std::string_view::npos || over < dots) return std::nullopt;
+  const auto from = parse_number(text.substr(0, dots));
+  const auto to = parse_number(text.substr(dots + 2, over - dots - 2));
+  const auto time = parse_duration(text.substr(over + 6));
+  if (!from || !to || !time || *time == Duration()) return std::nullopt;
+  return Ramp{*from, *to, *time};
+}
+
+template <class T, class F>
+Result<std::vector<T>> list(std::string_view name, std::string_view value, std::string_view expected, F parse_one) {
+  std::vector<T> values;
+  for (std::string_view rest = value;;) {
+    const std::size_t comma = rest.find(',');
+    const auto one = parse_one(rest.substr(0, comma));
+    if (!one) return wrong(name, value, expected);
+    values.push_back(*one);
+    if (comma == std::string_view::npos) return values;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+class Parser {
+ public:
+  Result<Options> parse(const std::vector<std::string>& arguments) {
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      std::string_view argument = arguments[i];
+      if (!argument.starts_with("--")) {
+        if (!options_.text.empty()) {
+          return fail_text(Code::InvalidArgument,
+                           "one URL is enough: '" + options_.text + "' or '" + arguments[i] + "'");
+        }
+        options_.text = argument;
+        KEEL_TRY(options_.url, parse_url(argument));
+        continue;
+      }
+      const std::size_t equals = argument.find('=');
+      const std::string_view name = argument.substr(0, equals);
+      std::string_view value;
+      if (equals != std::string_view::npos) {
+        value = argument.substr(equals + 1);
+      } else {
+        if (++i == arguments.size()) {
+          return fail_text(Code::InvalidArgument, std::string(name) +
+                                                      ": a value is missing, or there is no such option; "
+                                                      "see keel load --help");
+        }
+        value = arguments[i];
+      }
+      KEEL_TRY_VOID(take(name, value));
+    }
+    KEEL_TRY_VOID(finish());
+    return std::move(options_);
+  }
+
+ private:
+  Result<> take(std::string_view name, std::string_view value) {
+    KEEL_TRY(const bool is_of_request, take_of_request(name, value));
+    if (is_of_request) return {};
+    Plan& plan = options_.plan;
+    if (name == "--connections") {
+      const auto ramp = parse_ramp(value);
+      const auto is_number = [](double x) { return x >= 1 && x <= connections_max && x == std::floor(x); };
+      if (!ramp || !is_number(ramp->from) || !is_number(ramp->to) || ramp->to < ramp->from) {
+        return wrong(name, value, "a number up to 100000, or two as '64..256 over 30s',");
+      }
+      plan.connections = {static_cast<int>(ramp->from), static_cast<int>(ramp->to), ramp->over};
+    } else if (name == "--rate") {
+      const auto ramp = parse_ramp(value);
+      if (!ramp || ramp->to <= 0 || ramp->from > 1e9 || ramp->to > 1e9) {
+        return wrong(name, value, "requests per second, or two numbers as '1000..5000 over 30s',");
+      }
+      rate_ = Rate{ramp->from, ramp->to, ramp->over};
+    } else if (name == "--arrivals") {
+      if (value != "constant" && value != "poisson") return wrong(name, value, "constant or poisson");
+      arrivals_ = value == "poisson" ? Arrivals::Poisson : Arrivals::Constant;
+    } else if (name == "--steps") {
+      KEEL_TRY(options_.steps, list<double>(name, value, "percent of the capacity, as 50,80,95,100,120,",
+                                            [](std::string_view one) -> std::optional<double> {
+                                              const auto percent = parse_number(one);
+                                              if (!percent || *percent <= 0 || *percent > 1000) return std::nullopt;
+                                              return *percent / 100;
+                                            }));
+    } else if (name == "--capacity") {
+      const auto rate = parse_number(value);
+      if (!rate || *rate <= 0 || *rate > 1e9) return wrong(name, value, "requests per second");
+      options_.capacity = *rate;
+    } else if (name == "--duration") {
+      KEEL_TRY(plan.duration, duration(name, value, false));
+    } else if (name == "--warmup") {
+      KEEL_TRY(plan.warmup, duration(name, value, true));
+    } else if (name == "--timeout") {
+      KEEL_TRY(plan.timeout, duration(name, value, false));
+    } else if (name == "--threads") {
+      KEEL_TRY(const std::uint64_t threads, count(name, value, 1, 256));
+      plan.threads = static_cast<int>(threads);
+    } else if (name == "--depth") {
+      KEEL_TRY(const std::uint64_t depth, count(name, value, 1, 1024));
+      plan.depth = static_cast<int>(depth);
+    } else if (name == "--churn") {
+      KEEL_TRY(plan.requests_per_connection_max, count(name, value, 1, ~std::uint64_t{0}));
+    } else if (name == "--seed") {
+      KEEL_TRY(plan.seed, count(name, value, 0, ~std::uint64_t{0}));
+    } else if (name == "--engine") {
+      if (value != "auto" && value != "uring" && value != "epoll") return wrong(name, value, "auto, uring or epoll");
+      options_.engine = value == "auto"    ? io::EngineKind::Auto
+                        : value == "uring" ? io::EngineKind::Uring
+                                           : io::EngineKind::Epoll;
+    } else if (name == "--cores") {
+      KEEL_TRY(options_.cores,
+               list<int>(name, value, "numbers of cores, as 1,2,", [](std::string_view one) -> std::optional<int> {
+                 const auto core = parse_count(one);
+                 if (!core || *core > 1023) return std::nullopt;
+                 return static_cast<int>(*core);
+               }));
+    } else if (name == "--mix") {
+      KEEL_TRY(std::vector<RequestText> read, read_mix(std::string(value)));
+      std::move(read.begin(), read.end(), std::back_inserter(mixed_));
+    } else if (name == "--csv") {
+      options_.csv = value;
+    } else if (name == "--server-pid") {
+      KEEL_TRY(const std::uint64_t pid, count(name, value, 1, 1u << 30));
+      options_.server_pid = static_cast<int>(pid);
+    } else if (name == "--server-cores") {
+      KEEL_TRY(const std::uint64_t cores, count(name, value, 1, 1024));
+      options_.server_cores = static_cast<int>(cores);
+    } else if (name == "--json") {
+      if (value.empty()) return wrong(name, value, "a file, or - for the standard output,");
+      options_.json = value;
+    } else {
+      return fail_text(Code::InvalidArgument, std::string(name) + ": there is no such option; see keel load --help");
+    }
+    return {};
+  }
+
+  // Of the request named last; before the first, of all.
+  Result<bool> take_of_request(std::string_view name, std::string_view value) {
+    if (name == "--request") {
+      RequestText request = common_;
+      request.where = "--request '" + std::string(value) + "'";
+      if (auto parsed = parse_request_line(value, request); !parsed) {
+        return std::move(parsed.error()).because("--request");
+      }
+      options_.requests.push_back(std::move(request));
+      return true;
+    }
+    RequestText& request = options_.requests.empty() ? common_ : options_.requests.back();
+    Check& check = request.check;
+    if (name == "--weight") {
+      if (options_.requests.empty()) return wrong(name, value, "a --request before it").error();
+      KEEL_TRY(request.weight, count(name, value, 1, 1'000'000));
+    } else if (name == "--header") {
+      const std::size_t colon = value.find(':');
+      if (colon == std::string_view::npos) return wrong(name, value, "'Name: value'").error();
+      const std::string_view field = value.substr(colon + 1);
+      const std::size_t begin = std::min(field.find_first_not_of(' '), field.size());
+      request.headers.emplace_back(value.substr(0, colon), field.substr(begin));
+    } else if (name == "--body") {
+      request.body = value;
+    } else if (name == "--body-file") {
+      KEEL_TRY(request.body, read_file(std::string(value), body_file_bytes_max).because(name));
+    } else if (name == "--expect-status") {
+      KEEL_TRY(const std::uint64_t status, count(name, value, 200, 599));
+      check.status = static_cast<int>(status);
+    } else if (name == "--expect-body") {
+      check.body = value;
+    } else if (name == "--expect-contains") {
+      check.contains.emplace_back(value);
+    } else if (name == "--expect-length") {
+      KEEL_TRY(check.length, count(name, value, 0, ~std::uint64_t{0}));
+    } else if (name == "--expect-json") {
+      KEEL_TRY(Check::Member member, parse_member(value).because(name));
+      check.json.push_back(std::move(member));
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  Result<> finish() {
+    if (options_.text.empty()) return fail(Code::InvalidArgument, "a URL is missing, as http://127.0.0.1:8080/");
+    Plan& plan = options_.plan;
+    const bool has_list = !options_.requests.empty() || !mixed_.empty();
+    if (has_list && options_.url.target != "/") {
+      return fail(Code::InvalidArgument,
+                  "the URL has a path, and there is a --request or --mix: one of them says what to ask");
+    }
+    std::move(mixed_.begin(), mixed_.end(), std::back_inserter(options_.requests));
+    if (!has_list) {
+      KEEL_TRY_VOID(parse_request_line(options_.url.target, common_));
+      common_.where = "the request";
+      options_.requests.push_back(common_);
+    }
+    if (rate_ && !options_.steps.empty()) return fail(Code::InvalidArgument, "--rate and --steps: only one of them");
+    if (options_.capacity > 0 && options_.steps.empty()) return fail(Code::InvalidArgument, "--capacity needs --steps");
+    if (arrivals_ && !rate_ && options_.steps.empty()) {
+      return fail(Code::InvalidArgument,
+                  "--arrivals needs --rate or --steps: without a rate each answer brings the next request");
+    }
+    if (options_.server_cores > 0 && options_.server_pid == 0) {
+      return fail(Code::InvalidArgument, "--server-cores needs --server-pid");
+    }
+    if (plan.connections.from < plan.threads) {
+      return fail(Code::InvalidArgument,
+                  "--threads: each needs a connection at least; there are more threads than --connections");
+    }
+    if (rate_ || !options_.steps.empty()) {
+      plan.open = Schedule::Options{
+          .rate = rate_.value_or(Rate()), .arrivals = arrivals_.value_or(Arrivals::Poisson), .seed = plan.seed};
+    }
+    return {};
+  }
+
+  Options options_;
+  RequestText common_;
+  std::vector<RequestText> mixed_;
+  std::optional<Rate> rate_;
+  std::optional<Arrivals> arrivals_;
+};
+
+}  // namespace
+
+Result<Url> parse_url(std::string_view text) {
+  Url url;
+  if (text.starts_with("unix:/")) {
+    url.unix_path = text.substr(5);
+    url.authority = "localhost";
+    return url;
+  }
+  if (text.starts_with("https://")) return wrong("URL", text, "http:// (there is no TLS yet)");
+  if (!text.starts_with("http://")) return wrong("URL", text, "http://host:port/path or unix:/path");
+  const std::string_view rest = text.substr(7);
+  const std::size_t slash = std::min(rest.find('/'), rest.size());
+  url.authority = rest.substr(0, slash);
+  if (slash < rest.size()) url.target = rest.substr(slash);
+  std::string_view host = url.authority;
+  std::string_view port;
+  const std::size_t bracket = host.starts_with('[') ? host.find(']') : 0;
+  if (bracket == std::string_view::npos) return wrong("URL", text, "an address that ends with ']'");
+  const std::size_t colon = host.find(':', bracket);
+  if (colon != std::string_view::npos) {
+    port = host.substr(colon + 1);
+    host = host.substr(0, colon);
+    const auto number = parse_count(port);
+    if (!number || *number < 1 || *number > 65535) return wrong("URL", text, "a port from 1 to 65535");
+    url.port = static_cast<std::uint16_t>(*number);
+  }
+  if (bracket != 0) host = host.substr(1, host.size() - 2);
+  const bool is_plain = std::all_of(host.begin(), host.end(),
+                                    [](char c) { return c > ' ' && c < 0x7f && c != '@' && c != '?' && c != '#'; });
+  if (host.empty() || !is_plain) return wrong("URL", text, "a host");
+  url.host = host;
+  return url;
+}
+
+Result<Options> parse_options(const std::vector<std::string>& arguments) { return Parser().parse(arguments); }
+
+std::string_view help() noexcept {
+  return R"(keel load URL [options]   loads an HTTP/1.1 server, and says what it answered and how fast
+
+  keel load http://127.0.0.1:8080/hello                     as fast as 64 connections can: closed loop
+  keel load http://127.0.0.1:8080/hello --rate 20000        20,000 a second, whatever the server does: open loop
+  keel load http://127.0.0.1:8080/hello --steps 50,80,95,100,120   at those percent of the measured capacity
+
+How much
+  --connections N|'A..B over T'   connections, or a ramp from A to B (64)
+  --rate R|'A..B over T'          requests per second, due at times decided beforehand; latencies begin when due
+  --arrivals poisson|constant     how they are spread (poisson)
+  --steps P,P,...                 a run for each of these percent of the capacity
+  --capacity R                    requests per second that are 100 %; measured in a closed loop when not given
+  --duration T                    measured time (10s)         --warmup T    before it (1s)
+  --depth N                       pipelined requests (1)      --churn N     a new connection after N requests
+  --timeout T                     for an answer (5s)          --seed N      of arrivals, mix and templates (1)
+
+What
+  --request 'GET /x'              instead of the URL's path; several make a mix. What follows is of that request;
+                                  what stands before the first is of all:
+  --weight N  --header 'A: b'  --body TEXT  --body-file FILE
+  --expect-status N  --expect-body TEXT  --expect-contains TEXT  --expect-length N  --expect-json user.name=Ada
+  --mix FILE                      requests from YAML          --csv FILE    values for {csv.COLUMN}
+  Paths and bodies may hold {n}, {n:1..1000}, {random}, {random:1..1000}, {uuid} and {csv.COLUMN}.
+
+Where
+  --threads N (1)   --cores 1,2   (pins the threads)   --engine auto|uring|epoll
+  --server-pid PID  shows the server's CPU time, and whether it or this client was the bound
+  --server-cores N  how many cores it has (those it may run on)
+  --json FILE       the whole report; - writes it instead of the text
+
+Ends with 0 when all answers were as expected, 1 when not or when there was no server, 2 when the options are wrong,
+130 when interrupted (Ctrl-C: what was measured is shown).
+)";
+}
+
+}  // namespace keel::load

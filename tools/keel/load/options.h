@@ -1,0 +1,47 @@
+// What the command line asks for.
+//
+// Errors: InvalidArgument, one line that names the option and says what it may be.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "keel/base/result.h"
+#include "keel/io/engine.h"
+#include "load/generator.h"
+#include "load/mix.h"
+
+namespace keel::load {
+
+// http://host:port/path, or unix:/path/of/a/socket.
+struct Url {
+  std::string host;  // A name or an address, without brackets; empty for a Unix socket.
+  std::uint16_t port = 80;
+  std::string unix_path;
+  std::string target = "/";
+  std::string authority;  // Of the Host field.
+};
+Result<Url> parse_url(std::string_view text);
+
+struct Options {
+  std::string text;  // The URL, as given.
+  Url url;
+  std::vector<RequestText> requests;
+  std::string csv;
+  Plan plan;  // Without the address.
+  io::EngineKind engine = io::EngineKind::Auto;
+  std::vector<int> cores;
+  std::vector<double> steps;  // Parts of the capacity, 0.5 for 50 %; empty: one run.
+  double capacity = 0;        // Requests per second; 0: measured first.
+  int server_pid = 0;
+  int server_cores = 0;  // 0: those that it may run on.
+  std::string json;      // Where the report goes as JSON; "-": to the standard output, instead of the text.
+};
+
+Result<Options> parse_options(const std::vector<std::string>& arguments);
+std::string_view help() noexcept;
+
+}  // namespace keel::load

@@ -1,0 +1,309 @@
+#include "load/run.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <time.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <memory>
+
+#include "keel/base/host.h"
+#include "keel/net/blocking/stream.h"
+#include "keel/net/resolver.h"
+#include "load/options.h"
+
+namespace keel::load {
+namespace {
+
+constexpr Duration show_every = 500_ms;
+// Time for every thread to be there before the first request is due.
+constexpr Duration lead = 20_ms;
+
+sigset_t ending_signals() noexcept {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGTERM);
+  return set;
+}
+
+Result<> pin(const std::vector<int>& cores) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::string names;
+  for (const int core : cores) {
+    CPU_SET(static_cast<unsigned>(core), &set);
+    names += (names.empty() ? "" : ",") + std::to_string(core);
+  }
+  if (sched_setaffinity(0, sizeof set, &set) != 0)
+    return Result<>(fail_errno("sched_setaffinity", errno)).because("--cores " + names);
+  return {};
+}
+
+class Worker {
+ public:
+  Worker(const Mix& mix, const Plan& plan, int index) noexcept : mix_(mix), plan_(plan), index_(index) {}
+
+  // Returns when the thread is ready to generate, or why it cannot.
+  Result<> start(io::EngineKind engine, int core) {
+    thread_ = Host::system().start_thread("load", [this, engine, core] { body(engine, core); });
+    state_.wait(State::Starting, std::memory_order_acquire);
+    if (state_.load(std::memory_order_acquire) == State::Failed) {
+      thread_->join();
+      return std::move(*error_);
+    }
+    return {};
+  }
+  void generate(Instant begins) noexcept {
+    begins_ = begins;
+    set(State::Running);
+  }
+  // From another thread: ends the run, at its next turn.
+  void stop() noexcept {
+    is_stopping_.store(true, std::memory_order_release);
+    loop_->post(wake_);
+  }
+  bool is_finished() const noexcept { return state_.load(std::memory_order_acquire) == State::Finished; }
+  void join() { thread_->join(); }
+
+  // After generate() has been noticed; null before.
+  Progress* progress() noexcept { return progress_.load(std::memory_order_acquire); }
+  // After join().
+  const Generator& generator() const noexcept { return *generator_; }
+
+ private:
+  enum class State : std::uint8_t { Starting, Ready, Failed, Running, Finished };
+  void set(State state) noexcept {
+    state_.store(state, std::memory_order_release);
+    state_.notify_all();
+  }
+  void refuse(Error&& error) noexcept {
+    error_ = std::make_unique<Error>(std::move(error));
+    set(State::Failed);
+  }
+
+  void body(io::EngineKind kind, int core) {
+    if (core >= 0) {
+      if (auto pinned = pin({core}); !pinned) return refuse(std::move(pinned).error());
+    }
+    auto engine = io::make_engine(kind);
+    if (!engine) return refuse(std::move(engine).error());
+    loop_ = std::make_unique<io::Loop>(*std::move(engine), Host::system(), index_);
+    const io::Loop::Entered entered(*loop_);
+    set(State::Ready);
+    state_.wait(State::Ready, std::memory_order_acquire);
+    generator_ = std::make_unique<Generator>(*loop_, mix_, plan_, index_, begins_);
+    progress_.store(&generator_->progress(), std::memory_order_release);
+    while (!generator_->is_finished()) {
+      loop_->turn(generator_->next_due());
+      generator_->send_due();
+      if (is_stopping_.load(std::memory_order_relaxed)) generator_->stop();
+    }
+    loop_->engine().flush();
+    set(State::Finished);
+  }
+
+  const Mix& mix_;
+  const Plan& plan_;
+  const int index_;
+  Instant begins_;
+  std::unique_ptr<Thread> thread_;
+  std::unique_ptr<io::Loop> loop_;
+  std::unique_ptr<Generator> generator_;
+  std::unique_ptr<Error> error_;
+  std::atomic<State> state_ = State::Starting;
+  std::atomic<Progress*> progress_ = nullptr;
+  std::atomic<bool> is_stopping_ = false;
+  Job wake_{[](Job&) noexcept {}};
+};
+
+// What both processes had used at a moment.
+struct Moment {
+  Instant at;
+  Duration client;
+  std::optional<Duration> server;
+};
+Moment read_clocks(const std::optional<CpuClock>& server) noexcept {
+  return {Host::system().now(), *CpuClock::of_this_process().now(), server ? server->now() : std::nullopt};
+}
+
+int cores_of(int pid) noexcept {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return sched_getaffinity(pid, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+// Shows what the workers have done since the last time.
+class Watch {
+ public:
+  Watch(std::vector<std::unique_ptr<Worker>>& workers, Instant begins, Duration whole,
+        FunctionRef<void(const View&)> show) noexcept
+      : workers_(workers), begins_(begins), last_at_(begins), whole_(whole), show_(show) {}
+
+  Instant next() const noexcept { return last_at_ + show_every; }
+  void look(Instant now) {
+    View view{now - begins_, whole_, 0, 0, 0, Duration()};
+    std::uint64_t answers = 0;
+    for (const auto& worker : workers_) {
+      Progress* progress = worker->progress();
+      if (progress == nullptr) continue;
+      answers += progress->answers.load(std::memory_order_relaxed);
+      view.errors += progress->errors.load(std::memory_order_relaxed);
+      view.open += progress->open.load(std::memory_order_relaxed);
+      const std::int64_t max = progress->latency_max_ns.exchange(0, std::memory_order_relaxed);
+      view.latency_max = std::max(view.latency_max, Duration::nanoseconds(max));
+    }
+    const double seconds = (now - last_at_).count_seconds();
+    view.rate = seconds > 0 ? static_cast<double>(answers - last_answers_) / seconds : 0;
+    last_answers_ = answers;
+    last_at_ = now;
+    show_(view);
+  }
+
+ private:
+  std::vector<std::unique_ptr<Worker>>& workers_;
+  const Instant begins_;
+  Instant last_at_;
+  const Duration whole_;
+  FunctionRef<void(const View&)> show_;
+  std::uint64_t last_answers_ = 0;
+};
+
+void add_clocks(Measurement& result, const Moment& from, const Moment& to, int server_cores) noexcept {
+  const double wall = (to.at - from.at).count_seconds();
+  if (wall <= 0) return;
+  const auto per_answer = [&](double cpu) { return result.achieved > 0 ? cpu / wall / result.achieved * 1e6 : 0; };
+  const double client = (to.client - from.client).count_seconds();
+  result.client_utilisation = client / wall / result.threads;
+  result.client_cpu_us = per_answer(client);
+  if (!from.server || !to.server) return;
+  const double server = (*to.server - *from.server).count_seconds();
+  result.server_utilisation = server / wall / server_cores;
+  result.server_cpu_us = per_answer(server);
+}
+
+}  // namespace
+
+Interrupts::Interrupts() {
+  const sigset_t set = ending_signals();
+  pthread_sigmask(SIG_BLOCK, &set, &before_);
+}
+
+Interrupts::~Interrupts() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+bool Interrupts::wait_until(Instant until) noexcept {
+  const sigset_t set = ending_signals();
+  for (;;) {
+    const Duration left = std::max(Duration(), until - Host::system().now());
+    if (has_come_) {
+      // The next one has the effect it had before.
+      Host::system().sleep(left);
+      return true;
+    }
+    const timespec time{left.count_ns() / 1'000'000'000, left.count_ns() % 1'000'000'000};
+    if (sigtimedwait(&set, nullptr, &time) >= 0) {
+      has_come_ = true;
+      pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+      return true;
+    }
+    if (errno == EAGAIN) return false;
+  }
+}
+
+Result<CpuClock> CpuClock::of(int pid) noexcept {
+  clockid_t id = 0;
+  if (clock_getcpuclockid(pid, &id) != 0) return fail(Code::NotFound, "there is no such process");
+  return CpuClock(id);
+}
+
+std::optional<Duration> CpuClock::now() const noexcept {
+  timespec time{};
+  if (clock_gettime(id_, &time) != 0) return std::nullopt;
+  return Duration::seconds(time.tv_sec) + Duration::nanoseconds(time.tv_nsec);
+}
+
+Result<Address> reach(const Url& url, Duration timeout) {
+  std::vector<Address> addresses;
+  if (!url.unix_path.empty()) {
+    KEEL_TRY(const Address address, Address::parse("unix:" + url.unix_path));
+    addresses.push_back(address);
+  } else {
+    KEEL_TRY(addresses, Resolver::system_lookup(url.host));
+  }
+  for (std::size_t i = 0;; ++i) {
+    if (!addresses[i].is_unix()) addresses[i].set_port(url.port);
+    auto stream = blocking::Stream::connect(addresses[i], timeout);
+    if (stream) return addresses[i];
+    if (i + 1 == addresses.size()) return std::move(stream.error()).because(addresses[i].to_string());
+  }
+}
+
+Result<Measurement> measure(const Mix& mix, const Plan& plan, const Setting& setting, Interrupts& interrupts,
+                            FunctionRef<void(const View&)> show) {
+  KEEL_TRY(const io::EngineChoice choice, io::choose_engine(setting.engine));
+  std::optional<CpuClock> server;
+  if (setting.server_pid != 0) {
+    KEEL_TRY(server, CpuClock::of(setting.server_pid).because("--server-pid " + std::to_string(setting.server_pid)));
+  }
+  // This thread and the workers stay off the other cores: the server may have them.
+  if (!setting.cores.empty()) KEEL_TRY_VOID(pin(setting.cores));
+  std::vector<std::unique_ptr<Worker>> workers;
+  Result<> started;
+  for (int i = 0; i < plan.threads && started; ++i) {
+    workers.push_back(std::make_unique<Worker>(mix, plan, i));
+    const std::size_t turn = static_cast<std::size_t>(i) % std::max<std::size_t>(setting.cores.size(), 1);
+    started = workers.back()->start(choice.kind, setting.cores.empty() ? -1 : setting.cores[turn]);
+  }
+  if (!started) workers.pop_back();
+  const Instant begins = started ? Host::system().now() + lead : Instant::never();
+  for (const auto& worker : workers) worker->generate(begins);
+  Measurement result;
+  if (!started) {
+    for (const auto& worker : workers) worker->stop();
+    for (const auto& worker : workers) worker->join();
+    return std::move(started.error());
+  }
+
+  const Instant from = begins + plan.warmup;
+  const Instant to = from + plan.duration;
+  Watch watch(workers, begins, plan.warmup + plan.duration, show);
+  const auto wait_until = [&](Instant until) {
+    while (Host::system().now() < until) {
+      if (interrupts.wait_until(std::min(until, watch.next()))) return result.is_interrupted = true;
+      if (Host::system().now() >= watch.next()) watch.look(Host::system().now());
+    }
+    return false;
+  };
+  wait_until(from);
+  const Moment first = read_clocks(server);
+  if (!result.is_interrupted) wait_until(to);
+  const Moment last = read_clocks(server);
+  const auto all_finished = [&] {
+    return std::all_of(workers.begin(), workers.end(), [](const auto& worker) { return worker->is_finished(); });
+  };
+  while (!result.is_interrupted && !all_finished()) wait_until(Host::system().now() + 10_ms);
+  if (result.is_interrupted) {
+    for (const auto& worker : workers) worker->stop();
+  }
+  for (const auto& worker : workers) worker->join();
+
+  for (const auto& worker : workers) {
+    result.tally.add(worker->generator().tally());
+    result.measured = std::max(result.measured, worker->generator().measured());
+  }
+  const double seconds = result.measured.count_seconds();
+  if (seconds > 0) {
+    result.offered = static_cast<double>(result.tally.due) / seconds;
+    result.achieved = static_cast<double>(result.tally.completed) / seconds;
+  }
+  result.is_open = plan.open.has_value();
+  result.engine = choice.kind == io::EngineKind::Uring ? "uring" : "epoll";
+  result.threads = plan.threads;
+  const int cores = setting.server_cores > 0 ? setting.server_cores : cores_of(setting.server_pid);
+  add_clocks(result, first, last, cores);
+  return result;
+}
+
+}  // namespace keel::load

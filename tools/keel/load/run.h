@@ -1,0 +1,92 @@
+// A whole measurement: threads with a generator each, the clocks of both processes, and Ctrl-C.
+//
+// Errors:  what engine, cores or the server's process id are wrong with; Unavailable when the server cannot be reached.
+// Threads: the calling one waits; `plan.threads` others work.
+
+#pragma once
+
+#include <signal.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "keel/base/function.h"
+#include "keel/base/result.h"
+#include "keel/io/engine.h"
+#include "load/generator.h"
+
+namespace keel::load {
+
+// SIGINT and SIGTERM, as long as it lives: taken by whoever asks, on any thread made since then. A second one ends the
+// process.
+class Interrupts {
+ public:
+  Interrupts();
+  ~Interrupts();
+  Interrupts(const Interrupts&) = delete;
+  Interrupts& operator=(const Interrupts&) = delete;
+
+  // Waits until then, or for the first signal; true: it has come.
+  bool wait_until(Instant until) noexcept;
+
+ private:
+  sigset_t before_;
+  bool has_come_ = false;
+};
+
+// CPU time of a process, which may be this one.
+class CpuClock {
+ public:
+  static CpuClock of_this_process() noexcept { return CpuClock(CLOCK_PROCESS_CPUTIME_ID); }
+  // NotFound when there is none.
+  static Result<CpuClock> of(int pid) noexcept;
+  // Nothing when the process has ended.
+  std::optional<Duration> now() const noexcept;
+
+ private:
+  explicit CpuClock(clockid_t id) noexcept : id_(id) {}
+  clockid_t id_;
+};
+
+struct Setting {
+  io::EngineKind engine = io::EngineKind::Auto;
+  std::vector<int> cores;
+  int server_pid = 0;
+  int server_cores = 0;
+};
+
+struct Measurement {
+  Tally tally;
+  Duration measured;
+  double offered = 0;   // Requests due per second, of the measured time.
+  double achieved = 0;  // Answers per second that came within it.
+  bool is_open = false;
+  bool is_interrupted = false;
+  std::string engine;
+  int threads = 1;
+  double client_utilisation = 0;             // CPU seconds per second and thread.
+  double client_cpu_us = 0;                  // Per answer.
+  std::optional<double> server_utilisation;  // CPU seconds per second and core of the server's.
+  std::optional<double> server_cpu_us;       // Per answer.
+  bool is_client_bound() const noexcept { return server_utilisation && *server_utilisation < 0.95; }
+};
+
+// What is seen while it runs; every half second.
+struct View {
+  Duration elapsed;  // Since the first connection.
+  Duration whole;
+  double rate;  // Answers per second, lately.
+  std::uint64_t errors;
+  std::uint64_t open;
+  Duration latency_max;  // Lately.
+};
+
+// The first address of the URL's host that takes a connection.
+struct Url;
+Result<Address> reach(const Url& url, Duration timeout);
+
+Result<Measurement> measure(const Mix& mix, const Plan& plan, const Setting& setting, Interrupts& interrupts,
+                            FunctionRef<void(const View&)> show);
+
+}  // namespace keel::load

@@ -1,0 +1,53 @@
+// When requests are due, decided before the first is sent: the load does not wait for the server.
+//
+//   Schedule due({.from = 1000, .to = 1000, .arrivals = Arrivals::Poisson, .seed = 1}, thread, threads);
+//   Duration at = due.next();                // since the beginning of the run; rises, never ends
+//
+// The threads' requests together have the rate that was asked for: evenly spaced ones take turns; of random ones each
+// thread has its share, and shares of a Poisson process are Poisson processes.
+//
+// Cost: a few additions, for random arrivals a logarithm; nothing is kept, however far the server falls behind.
+
+#pragma once
+
+#include <cstdint>
+
+#include "keel/base/time.h"
+#include "load/random.h"
+
+namespace keel::load {
+
+enum class Arrivals : std::uint8_t { Constant, Poisson };
+
+// A rate per second, or one that goes evenly from one to another and stays there.
+struct Rate {
+  double from = 0;
+  double to = 0;
+  Duration over = Duration();
+
+  // How many requests are due by then.
+  double due_by(Duration at) const noexcept;
+  // When so many requests are due: the inverse.
+  Duration when(double count) const noexcept;
+};
+
+class Schedule {
+ public:
+  struct Options {
+    Rate rate;
+    Arrivals arrivals = Arrivals::Constant;
+    std::uint64_t seed = 1;
+  };
+  Schedule(const Options& options, int thread, int threads) noexcept;
+
+  Duration next() noexcept;
+
+ private:
+  Rate rate_;
+  Arrivals arrivals_;
+  double threads_;
+  double count_;
+  Random random_;
+};
+
+}  // namespace keel::load

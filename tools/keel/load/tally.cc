@@ -1,0 +1,38 @@
+#include "load/tally.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace keel::load {
+
+std::string_view to_string(Failure failure) noexcept {
+  constexpr std::string_view names[failure_count] = {"connect",  "reset",  "closed", "short",     "timeout",
+                                                     "protocol", "status", "body",   "unanswered"};
+  return names[static_cast<std::size_t>(failure)];
+}
+
+void Tally::add(const Tally& other) {
+  due += other.due;
+  answers += other.answers;
+  completed += other.completed;
+  waiting += other.waiting;
+  for (std::size_t i = 0; i < by_class.size(); ++i) by_class[i] += other.by_class[i];
+  for (std::size_t i = 0; i < failures.size(); ++i) failures[i] += other.failures[i];
+  connections += other.connections;
+  bytes_sent += other.bytes_sent;
+  bytes_received += other.bytes_received;
+  latency.add(other.latency);
+  service.add(other.service);
+  seconds.resize(std::max(seconds.size(), other.seconds.size()));
+  for (std::size_t i = 0; i < other.seconds.size(); ++i) {
+    seconds[i].answers += other.seconds[i].answers;
+    seconds[i].errors += other.seconds[i].errors;
+    seconds[i].latency_max_ns = std::max(seconds[i].latency_max_ns, other.seconds[i].latency_max_ns);
+  }
+}
+
+std::uint64_t Tally::errors() const noexcept {
+  return std::accumulate(failures.begin(), failures.end(), std::uint64_t{0});
+}
+
+}  // namespace keel::load

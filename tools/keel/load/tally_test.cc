@@ -1,0 +1,44 @@
+#include "load/tally.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace keel::load {
+namespace {
+
+TEST(Tally, adds_up) {
+  Tally one;
+  one.due = 2;
+  one.by_class[2] = 1;
+  one.failures[static_cast<std::size_t>(Failure::Timeout)] = 1;
+  one.latency.record(1_ms);
+  one.seconds = {{.answers = 1, .latency_max_ns = 7}};
+  Tally other;
+  other.due = 3;
+  other.by_class[2] = 3;
+  other.failures[static_cast<std::size_t>(Failure::Body)] = 2;
+  other.latency.record(2_ms);
+  other.seconds = {{.answers = 2, .latency_max_ns = 5}, {.answers = 1, .errors = 1, .latency_max_ns = 9}};
+
+  one.add(other);
+
+  EXPECT_EQ(one.due, 5u);
+  EXPECT_EQ(one.by_class[2], 4u);
+  EXPECT_EQ(one.errors(), 3u);
+  EXPECT_EQ(one.latency.count(), 2u);
+  ASSERT_EQ(one.seconds.size(), 2u);
+  EXPECT_EQ(one.seconds[0].answers, 3u);
+  EXPECT_EQ(one.seconds[0].latency_max_ns, 7);
+  EXPECT_EQ(one.seconds[1].errors, 1u);
+}
+
+TEST(Tally, every_failure_has_a_name_of_its_own) {
+  std::set<std::string_view> names;
+  for (std::size_t i = 0; i < failure_count; ++i) names.insert(to_string(static_cast<Failure>(i)));
+
+  EXPECT_EQ(names.size(), failure_count);
+}
+
+}  // namespace
+}  // namespace keel::load

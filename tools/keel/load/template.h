@@ -1,0 +1,56 @@
+// Text with places that differ from request to request.
+//
+//   {n}            1, 2, 3, … over all threads, never the same twice       {n:1..1000}       1 to 1000, again and again
+//   {random}       a random number of 63 bits                              {random:1..1000}  1 to 1000
+//   {uuid}         a random UUID, version 4                                {csv.name}        that column of a CSV file
+//
+// All places of one request have the same n, and the same line of the CSV file: line n, again from the first after the
+// last. A '{' that letters follow must begin one of these; any other is itself, so that JSON can be written as it is.
+// "{{" is one '{'.
+//
+// Errors:   InvalidArgument: a place that is none of these, a column that the file lacks, a range that is empty.
+// Lifetime: the Csv outlives the template.
+// Threads:  compile() once; fill() on any number.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "keel/base/buffer.h"
+#include "keel/base/result.h"
+#include "load/csv.h"
+#include "load/random.h"
+
+namespace keel::load {
+
+class Template {
+ public:
+  enum class Escape : bool { None, Percent };  // Percent: values of a CSV file, in a path.
+
+  // `csv` may be null.
+  static Result<Template> compile(std::string_view text, const Csv* csv, Escape escape = Escape::None);
+
+  bool is_fixed() const noexcept;
+  // Appends the text for request `n`, which counts from 1.
+  void fill(Buffer& out, std::uint64_t n, Random& random) const;
+
+ private:
+  enum class Kind : std::uint8_t { Text, Number, Random, Uuid, Column };
+  struct Part {
+    Kind kind;
+    std::string text = {};
+    std::uint64_t first = 0;
+    std::uint64_t count = 0;  // 0: no range.
+    std::size_t column = 0;
+  };
+  static Result<Part> place(std::string_view name, const Csv* csv);
+
+  std::vector<Part> parts_;
+  const Csv* csv_ = nullptr;
+  Escape escape_ = Escape::None;
+};
+
+}  // namespace keel::load

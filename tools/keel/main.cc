@@ -1,0 +1,52 @@
+// keel COMMAND: the tools of the framework in one program.
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "load/command.h"
+
+namespace {
+
+struct Command {
+  std::string_view name;
+  std::string_view summary;
+  int (*run)(const std::vector<std::string>& arguments);
+};
+
+int help(const std::vector<std::string>& arguments);
+int version(const std::vector<std::string>& arguments);
+
+constexpr Command commands[] = {
+    {"load", "loads an HTTP server: closed loop, open loop, checks of every answer", &keel::load::run_command},
+    {"help", "this list; keel COMMAND --help says more", &help},
+    {"version", "the version of this program", &version},
+};
+
+int help(const std::vector<std::string>&) {
+  std::printf("keel COMMAND [options]\n\n");
+  for (const Command& command : commands) {
+    std::printf("  %-9s %s\n", std::string(command.name).c_str(), std::string(command.summary).c_str());
+  }
+  return 0;
+}
+
+int version(const std::vector<std::string>&) {
+  std::printf("keel %s\n", KEEL_VERSION);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> arguments(argv + (argc > 1 ? 2 : 1), argv + argc);
+  std::string name = argc > 1 ? argv[1] : "help";
+  if (name == "--help" || name == "-h") name = "help";
+  if (name == "--version") name = "version";
+  for (const Command& command : commands) {
+    if (command.name == name) return command.run(arguments);
+  }
+  std::fprintf(stderr, "keel: '%s' is not a command; keel help lists them\n", name.c_str());
+  return 2;
+}
