@@ -1,0 +1,88 @@
+"""How figures went over the dated results in bench/results: as text, and as a page with a line for each."""
+
+import argparse
+import pathlib
+import sys
+
+from keel_lab import archive, figures, page, plots, quantity
+
+SUMMARY = "how the figures went over the dated results"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def trends(days):
+    """{experiment: {value: [(day, Figure)]}}, oldest first. An interrupted result has no part in it."""
+    found = {}
+    for day, results in days:
+        for name, result in results.items():
+            for value in figures.names(result) if result["complete"] else ():
+                found.setdefault(name, {}).setdefault(value, []).append((day, figures.find(result, value)))
+    return found
+
+
+def change(course):
+    """The last against the one before, in words; nothing to compare gives nothing."""
+    if len(course) < 2 or not course[-2][1].median:
+        return ""
+    before, now = course[-2][1], course[-1][1]
+    percent = (now.median / before.median - 1) * 100
+    apart = now.low > before.high or now.high < before.low
+    return f"{percent:+.1f} % since {course[-2][0]}" + ("" if apart else ", within the intervals")
+
+
+def last(course):
+    now = course[-1][1]
+    spread = "" if now.low == now.high else f" ({quantity.short(now.low)} – {quantity.short(now.high)})"
+    return quantity.short(now.median) + spread
+
+
+def text(found):
+    lines = []
+    for name, values in sorted(found.items()):
+        lines.append(name)
+        for value, course in values.items():
+            said = " → ".join(quantity.short(one.median) for _, one in course)
+            lines.append(f"  {value:46} {said} {course[-1][1].unit}  {change(course)}".rstrip())
+    return "\n".join(lines)
+
+
+def html(days, problems):
+    experiments = [
+        (
+            name,
+            [
+                {
+                    "name": value,
+                    "unit": course[-1][1].unit,
+                    "plot": plots.sparkline([one.median for _, one in course]),
+                    "last": last(course),
+                    "change": change(course),
+                }
+                for value, course in values.items()
+            ],
+        )
+        for name, values in sorted(trends(days).items())
+    ]
+    return page.render(
+        "history.html.j2",
+        title="How the figures went",
+        days=[day for day, _ in days],
+        experiments=experiments,
+        problems=problems,
+    )
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(prog="bench/lab history", description=__doc__)
+    parser.add_argument("--html", type=pathlib.Path, metavar="FILE", help="also write the page")
+    parser.add_argument(
+        "--results", type=pathlib.Path, default=archive.DATED, metavar="FOLDER", help="of other results"
+    )
+    options = parser.parse_args(arguments)
+    days, problems = archive.history(options.results)
+    for problem in problems:
+        print(f"bench/lab history: left out: {problem}", file=sys.stderr)
+    if options.html:
+        options.html.write_text(html(days, problems), encoding="utf-8")
+    print(text(trends(days)) if days else f"no dated results in {archive.shown(options.results)} yet")
+    return 0
