@@ -4,12 +4,13 @@ MAKEFLAGS += --no-print-directory
 jobs := $(shell nproc 2>/dev/null || echo 2)
 sources := git ls-files --cached --others --exclude-standard -- '*.h' '*.cc' '*.c'
 
-.PHONY: help run test bench check format format-check budget clean
+.PHONY: help run test bench bench-gate check format format-check budget clean
 
 help:
 	@echo 'make run      build the full-stack example and serve it on http://127.0.0.1:8080'
 	@echo 'make test     build everything and run the tests'
 	@echo 'make bench    build the service, the raw loops and Beast, and measure the quick profile (docs/lab.md)'
+	@echo 'make bench-gate  the last commit against its parent, in pairs: fails on a significant regression beyond 5 %'
 	@echo 'make check    what a change must pass: formatting and the tests, which include layers and tidy'
 	@echo 'make format   format all C and C++ files'
 	@echo 'make budget   accept the present compile-time cost of the public headers (tools/tidy/budget.txt)'
@@ -34,9 +35,14 @@ bench:
 	@[ -e build/release/build.ninja ] || cmake --preset release -DKEEL_TESTS=OFF
 	@cmake --preset release -DKEEL_BENCH=ON
 	@cmake --build build/release -j$(jobs) --target bench_quick
-	@bench/lab run --profile quick
-	@bench/lab report
-	@bench/lab claims --summary
+	@code=0; bench/lab run --profile quick || code=$$?; bench/lab report && bench/lab claims --summary && exit $$code
+
+bench-gate:
+	@scripts/setup build bench
+	@[ -e build/release/build.ninja ] || cmake --preset release -DKEEL_TESTS=OFF
+	@cmake --preset release -DKEEL_BENCH=ON
+	@cmake --build build/release -j$(jobs) --target bench_quick
+	@bench/lab compare HEAD~1 HEAD --gate 5%
 
 check: format-check test
 

@@ -109,36 +109,43 @@ def noise_of(measured, ofs):
     return found
 
 
+def measure_pairs(halves, line, found, settings, progress):
+    """The pairs of two halves, appended to `found`, under `line` of the progress."""
+    payloads = {key: payload_for(halves[key], [halves["b" if key == "a" else "a"]]) for key in "ab"}
+    step = progress.steps(line, settings.pairs * 2, settings.pairs * 2 * one_run(settings))
+    alternate(settings, halves, payloads, found, step)
+
+
+def measure_noise(half, ofs, settings, progress):
+    """{quantity: {low, high}} of `half` against itself."""
+    measured = []
+    measure_pairs({"a": half, "b": half}, f"{half.name} : itself, {half.work.name}", measured, settings, progress)
+    return noise_of(measured, ofs)
+
+
+def lacking(halves):
+    """What is not there of both sides, as a sentence; empty when all is."""
+    missing = [f"{half.name} needs {half.missing}" for half in halves.values() if half.missing]
+    return "; ".join(dict.fromkeys(missing)) + ": not found" if missing else ""
+
+
 def measure(experiment, settings, result, progress):
     series, noises = Series(), {}
     groups = wanted(experiment, settings)
     ofs = list(dict.fromkeys(one.of for group in groups for one in group))
-
-    def pairs_of(halves, line, into):
-        others = {"a": [halves["b"]], "b": [halves["a"]]}
-        payloads = {key: payload_for(halves[key], others[key]) for key in "ab"}
-        step = progress.steps(line, settings.pairs * 2, settings.pairs * 2 * one_run(settings))
-        alternate(settings, halves, payloads, into, step)
-
-    def noise(group):
-        a = Half(experiment.sides[group[0].a], group[0].a_work, settings.build)
-        measured = []
-        pairs_of({"a": a, "b": a}, f"{a.name} : itself, {a.work.name}", measured)
-        noises.update(noise_of(measured, ofs))
-
     try:
         for group in groups:
             halves = halves_of(group[0], experiment, settings)
             line = f"{group[0].a} : {group[0].b}, {group[0].a_work.name}"
-            missing = [f"{half.name} needs {half.missing}" for half in halves.values() if half.missing]
-            if missing:
-                result["skipped"].append({"what": line, "why": "; ".join(dict.fromkeys(missing)) + ": not found"})
+            if lacking(halves):
+                result["skipped"].append({"what": line, "why": lacking(halves)})
+                progress.forget(settings.pairs * 2 * one_run(settings))
                 continue
             measured = []
             try:
                 if not noises and is_of_two(group):
-                    noise(group)
-                pairs_of(halves, line, measured)
+                    noises = measure_noise(halves["a"], ofs, settings, progress)
+                measure_pairs(halves, line, measured, settings, progress)
             except Invalid as problem:
                 result["invalid"].append({"what": line, "why": str(problem)})
                 continue

@@ -34,6 +34,10 @@ class Progress:
         elif keep:
             print(line, file=self._out, flush=True)
 
+    def forget(self, seconds):
+        """What was planned and is not done."""
+        self._planned -= seconds
+
     def steps(self, line, count, seconds):
         """Announces `count` steps of `seconds` together; the result is called after each."""
         self.say(line)

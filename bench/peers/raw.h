@@ -23,9 +23,11 @@ struct raw_options {
   int port;
   struct answer plaintext;
   struct answer json;
+  long burn_rounds;  // A planted effect, by which bench/lab doctor tests the lab.
 };
 
-// Reads --port=N [--plaintext=FILE] [--json=FILE]; ends the process with a sentence when they are wrong.
+// Reads --port=N [--plaintext=FILE] [--json=FILE] [--burn-ns=N of CPU, for each answer]; ends the process with a
+// sentence when they are wrong.
 struct raw_options raw_options_from(int argc, char** argv);
 
 // A listening TCP socket on the loopback address; ends the process when the port cannot be had.

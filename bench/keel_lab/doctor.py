@@ -1,0 +1,130 @@
+"""Is this machine fit to measure on? What it does not permit, whether it is disturbed, and what is not there.
+
+Then the lab itself is tested on it: a raw loop against itself must not be called different, and one that burns 5 % more
+CPU for each request must.
+"""
+
+import argparse
+import pathlib
+import shutil
+import sys
+import time
+
+from keel_lab import experiment, judge, machine, measure, packages, pairs, run, side_file, sides
+from keel_lab.progress import Progress
+from keel_lab.work import Work
+from keel_lab.yaml_file import Mistakes
+
+SUMMARY = "is this machine fit to measure on, and does the lab find an effect that is planted?"
+PLANTED = 0.05
+WATCHED_SECONDS = 2
+TOOLS = {
+    "nginx": "a peer",
+    "wrk": "another client, to cross-check",
+    "perf": "profiles",
+    "valgrind": "instructions of a request",
+    "h2load": "another client, to cross-check",
+    "go": "peers in Go",
+    "cargo": "peers in Rust",
+    "git": "compare",
+    "cmake": "compare, and builds",
+    "ccache": "faster builds",
+}
+WORK = Work(client="lockstep",
+            name="/plaintext",
+            path="/plaintext",
+            method="GET",
+            type="text/plain",
+            answer="Hello, World!")
+RAW = ("bench/bench_raw_epoll", "--port={port}", "--plaintext={payload}", "--json={payload}")
+
+
+def others(seconds=WATCHED_SECONDS):
+    """Of one core, what others use while nothing is measured."""
+    begin, idle, own = time.monotonic(), measure.cores_idle(), time.process_time()
+    time.sleep(seconds)
+    return measure.others_used(time.monotonic() - begin, measure.cores_idle() - idle, time.process_time() - own)
+
+
+def machine_lines(build):
+    cores = len(sides.CORES)
+    yield cores >= 2, f"cores for this process: {cores}" + ("" if cores >= 2 else
+                                                            "; client and server share one: no rate counts")
+    for name, value in machine.facts(build).items():
+        yield name != "not permitted" or value == "nothing", f"{name}: {value}"
+    used = others()
+    yield used <= measure.DISTURBED, f"used by others, of a core: {used:.2f}" + (
+        "" if used <= measure.DISTURBED else f"; above {measure.DISTURBED} runs are repeated, and intervals are wide")
+    missing = packages.missing(packages.wanted(packages.REQUIREMENTS.read_text()))
+    yield not missing, f"Python {sys.version.split()[0]}, packages: {', '.join(missing) + ' missing' if missing else 'all there'}"
+
+
+def presence_lines(build):
+    for tool, purpose in TOOLS.items():
+        there = shutil.which(tool) or shutil.which(tool, path="/usr/sbin")
+        yield bool(there), f"{tool}: {there or 'not there'} ({purpose})"
+    for side in side_file.read_sides().values():
+        missing = sides.missing(side, build)
+        yield not missing, f"side {side.name}: {'not there: ' + missing if missing else 'there'}"
+
+
+def raw(name, *more):
+    return side_file.Side(name=name, title=name, serve=(*RAW, *more))
+
+
+def live(settings):
+    """(sentence, whether it is as it must be) of A/A, and of a planted effect."""
+    half = lambda side: measure.Half(side, WORK, settings.build)
+    progress = Progress(settings.pairs * 4 * pairs.one_run(settings))
+    progress.experiment = "doctor"
+    plain = raw("raw-epoll")
+
+    measured = []
+    pairs.measure_pairs({"a": half(plain), "b": half(plain)}, "a raw loop : itself", measured, settings, progress)
+    same = judge.compare([pairs.published(pair) for pair in measured], "cpu_us")
+    yield _said("A : A, CPU per operation", same), not judge.differs(same["ratios"])
+
+    planted_us = same["b_value"] * PLANTED
+    burning = raw("raw-epoll that burns", f"--burn-ns={planted_us * 1000:.0f}")
+    measured = []
+    pairs.measure_pairs({
+        "a": half(burning),
+        "b": half(plain)
+    }, f"one that burns {PLANTED:.0%} more : a raw loop", measured, settings, progress)
+    noise = {"low": same["low"], "high": same["high"]}
+    found = judge.compare([pairs.published(pair) for pair in measured], "cpu_us", noise=noise)
+    yield _said(f"a planted {PLANTED:.0%} ({planted_us:.2f} us of CPU)",
+                found), judge.differs(found["ratios"]) and found["low"] > 1
+
+
+def _said(what, row):
+    return (f"{what}: {row['median']:.3f} ({row['low']:.3f} to {row['high']:.3f}, {row['coverage']:.1%}), "
+            f"detectable from {row['detectable']:.1%}")
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(prog="bench/lab doctor", description=__doc__)
+    parser.add_argument("--no-measurement", action="store_true", help="only look, measure nothing")
+    run.add_settings(parser)
+    options = parser.parse_args(arguments)
+    settings = run.read_settings(parser, options, "quick")
+    try:
+        experiment.read_all()
+        files = (True, f"experiments: {len(list(pathlib.Path(experiment.FOLDER).glob('*.yaml')))}, all right")
+    except Mistakes as mistakes:
+        files = (False, "\n".join(mistakes.lines))
+    for right, line in (files, *machine_lines(settings.build), *presence_lines(settings.build)):
+        print(f"{'  ' if right else '! '}{line}")
+    if options.no_measurement:
+        return 0
+    fit = True
+    try:
+        for line, right in live(settings):
+            print(f"{'  ' if right else '! '}{line}", flush=True)
+            fit = fit and right
+    except sides.Invalid as problem:
+        print(f"! {problem}")
+        fit = False
+    print("fit: the lab finds what is there, and nothing else"
+          if fit else "not fit at present: close what else runs, and see what is marked with !")
+    return 0 if fit else 1

@@ -1,0 +1,77 @@
+"""Comparing: a regression that was planted fails the gate, and a machine's mood does not."""
+
+import contextlib
+import io
+import pathlib
+import tempfile
+import unittest
+from unittest import mock
+
+from keel_lab import experiment, judge, results, revisions
+
+
+def result(name, values, cpu="x", complete=True):
+    made = results.new(name, "?", [], "quick", "abc", {"cpu": cpu}, {})
+    made["values"].append(judge.value("v", "a value", "ns", values))
+    made["complete"] = complete
+    return {name: made}
+
+
+class Folders(unittest.TestCase):
+    def worse(self, *sides, gate=0.05):
+        return revisions.worse_between(*sides, gate)[1]
+
+    def test_intervals_that_do_not_touch_and_are_beyond_the_gate_are_worse(self):
+        self.assertEqual(len(self.worse(result("e", [10, 10.1, 10.2]), result("e", [12, 12.1, 12.2]))), 1)
+
+    def test_within_the_gate_it_moved_and_is_not_worse(self):
+        lines, worse = revisions.worse_between(result("e", [10, 10.1, 10.2]), result("e", [10.3, 10.4, 10.5]), 0.05)
+        self.assertEqual((len(lines), worse), (1, []))
+
+    def test_intervals_that_touch_are_the_same(self):
+        self.assertEqual(self.worse(result("e", [10, 10, 13]), result("e", [12, 12.1, 12.2])), [])
+
+    def test_better_is_not_worse(self):
+        self.assertEqual(self.worse(result("e", [12, 12, 12]), result("e", [10, 10, 10])), [])
+
+    def test_an_interrupted_result_judges_nothing(self):
+        self.assertEqual(self.worse(result("e", [10]), result("e", [20], complete=False)), [])
+
+    def test_two_machines_are_not_compared(self):
+        with self.assertRaisesRegex(revisions.NotCompared, "two machines"):
+            self.worse(result("e", [10]), result("e", [10], cpu="y"))
+
+    def test_the_exit_code_says_whether_something_is_worse(self):
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as said:
+            for name, values in (("base", [10, 10, 10]), ("same", [10, 10, 10]), ("worse", [11, 11, 11])):
+                results.save(result("e", values)["e"], pathlib.Path(folder, name, "e.json"))
+            self.assertEqual(revisions.main([f"{folder}/base", f"{folder}/same"]), 0)
+            self.assertEqual(revisions.main([f"{folder}/base", f"{folder}/worse"]), 1)
+            self.assertEqual(revisions.main([f"{folder}/base", f"{folder}/worse", "--gate", "15%"]), 0)
+        self.assertIn("WORSE  e: a value (ns): 10", said.getvalue())
+
+    def test_what_cannot_be_compared_is_told_with_code_2(self):
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(io.StringIO()) as said:
+            for name in ("empty", "other"):
+                pathlib.Path(folder, name).mkdir()
+            self.assertEqual(revisions.main([f"{folder}/empty", f"{folder}/other"]), 2)
+            self.assertEqual(revisions.main([f"{folder}/empty", "HEAD"]), 2)
+        self.assertIn("no experiment in common", said.getvalue())
+        self.assertIn("not one of each", said.getvalue())
+
+
+class Revisions(unittest.TestCase):
+    def test_only_our_programs_are_built(self):
+        chosen = [experiment.read_all()[name] for name in ("plaintext", "metrics")]
+        self.assertEqual(revisions.programs_of(chosen), ["bench_service", "metric_bench"])
+
+    def test_each_of_our_sides_is_compared_once_whatever_it_was_compared_with(self):
+        one = experiment.read_all()["plaintext"]
+        settings = mock.Mock(wants=lambda text: True)
+        self.assertEqual([(name, ofs) for (name, _), ofs in revisions.subjects(one, settings).items()],
+                         [("keel-uring", ["cpu_us"]), ("keel-epoll", ["cpu_us"])])
+
+    def test_a_gate_is_a_share_above_nothing(self):
+        self.assertEqual(revisions.gate_of("5%"), 0.05)
+        with self.assertRaises(Exception):
+            revisions.gate_of("0")
