@@ -5,8 +5,8 @@ A measured figure is followed by a comment that names its experiment and value (
     0.80<!-- lab: plaintext keel-uring:nginx:cpu_us --> of nginx's CPU
 
 It must be what the newest dated result in bench/results says, rounded to the digits written. A figure counts as
-measured when its unit is one of clocks and counters (ns, us, requests/s, ...), or when it is a duration, a size, a share or a
-factor in a sentence about measuring (it costs, takes, is faster, ...). What only looks so is marked as a setting:
+measured when its unit is one of clocks and counters (ns, us, requests/s, ...), or when it is a duration, a size, a share or
+a factor in a sentence about measuring (it costs, takes, is faster, ...). What only looks so is marked as a setting:
 
     waits 250 ms<!-- lab: setting -->
 
@@ -18,7 +18,8 @@ import pathlib
 import re
 import sys
 
-from keel_lab import archive, figures, quantity
+from keel_lab import archive, figures, quantity, tuning
+from keel_lab.yaml_file import Mistakes
 
 SUMMARY = "fails when a document states a figure that no committed result holds"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -102,7 +103,8 @@ def check_mark(figure, results):
 def check(path, text, results):
     """The mistakes of a document, a line each."""
     wrong = []
-    prose = without_code(text)
+    # What is made is checked by making it again.
+    prose = without_code(tuning.without_table(text) if pathlib.Path(path).name == tuning.DOCUMENT.name else text)
     for begin, sentence in sentences(prose):
         for figure in FIGURE.finditer(sentence):
             line = prose.count("\n", 0, begin + figure.start()) + 1
@@ -126,8 +128,13 @@ def main(arguments):
         prog="bench/lab check-documents", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("files", nargs="*", type=pathlib.Path, help="README.md and docs/*.md")
+    parser.add_argument("--write", action="store_true", help="first renew what is made: the table of docs/tuning.md")
     options = parser.parse_args(arguments)
     results, wrong = archive.committed()
+    try:
+        wrong += tuning.check(results, write=options.write)
+    except Mistakes as mistakes:
+        wrong += mistakes.lines
     files = options.files or documents()
     for path in files:
         try:

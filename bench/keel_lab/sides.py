@@ -40,7 +40,7 @@ def program(text, build):
     text = filled(text, {"build": build, "root": experiment.ROOT})
     if "/" in text:
         path = pathlib.Path(build, text).absolute()  # An absolute one stays itself.
-        return str(path) if os.access(path, os.X_OK) else None
+        return str(path) if os.access(path, os.R_OK if ".so" in path.name else os.X_OK) else None
     return shutil.which(text) or shutil.which(text, path="/usr/sbin:/usr/local/sbin:/sbin")
 
 

@@ -1,0 +1,128 @@
+"""Recommendations with our verdict: bench/tuning.yaml and the dated results make the table of docs/tuning.md."""
+
+import dataclasses
+import pathlib
+
+from keel_lab import claims, experiment, figures, judge
+from keel_lab.yaml_file import File
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FILE = ROOT / "bench/tuning.yaml"
+DOCUMENT = ROOT / "docs/tuning.md"
+BEGIN = "<!-- made by bench/lab check-documents --write from bench/tuning.yaml and bench/results -->\n"
+END = "<!-- end -->\n"
+KEYS = {
+    "says": str,
+    "source": str,
+    "experiment": str,
+    "value": str,
+    "more is better": bool,
+    "open": str,
+    "not comparable": str,
+    "note": str,
+}
+
+
+@dataclasses.dataclass
+class Row:
+    says: str
+    source: str
+    experiment: str
+    value: str
+    more_is_better: bool
+    open: str
+    incomparable: str
+    note: str
+
+
+def read(path=FILE, experiments=None):
+    """The rows. Mistakes when one is wrong or names what does not exist."""
+    experiments = experiment.read_all() if experiments is None else experiments
+    file = File(path, pathlib.Path(path).read_text(encoding="utf-8"))
+    rows = []
+    for number, spec in enumerate(file.value or []):
+        if not file.mapping(spec, (number,), KEYS, ("says", "source")):
+            continue
+        if sum(key in spec for key in ("experiment", "open", "not comparable")) != 1:
+            file.wrong((number,), "exactly one of: experiment, open, not comparable")
+        if ("experiment" in spec) != ("value" in spec):
+            file.wrong((number,), "experiment and value belong together")
+        name = spec.get("experiment", "")
+        if name and name not in experiments:
+            file.wrong((number, "experiment"), f"no experiment {name}: bench/lab list has them all")
+        elif name and not claims.is_there(spec.get("value", ""), claims.values_of(experiments[name])):
+            file.wrong((number, "value"), f"experiment {name} gives no {spec.get('value')}")
+        rows.append(
+            Row(
+                spec["says"],
+                spec["source"],
+                name,
+                spec.get("value", ""),
+                spec.get("more is better", False),
+                spec.get("open", ""),
+                spec.get("not comparable", ""),
+                spec.get("note", ""),
+            )
+        )
+    file.finish()
+    return rows
+
+
+def verdict(row, results):
+    """What the dated results say of a recommendation."""
+    if row.incomparable:
+        return f"not comparable: {row.incomparable}"
+    if row.open:
+        return f"open: waits for {row.open}"
+    result = results.get(row.experiment)
+    if result is None or not result["complete"]:
+        return f"open: waits for a dated result of {row.experiment}"
+    comparison = next((one for one in result["comparisons"] if one["id"] == row.value), None)
+    if comparison is None:
+        return f"open: waits for a dated result of {row.experiment} with {row.value}"
+    found = figures.find(result, row.value)
+    ratio = f"{found.median:.3f} ({found.low:.3f} – {found.high:.3f})"
+    if comparison["coverage"] < judge.COVERAGE_MIN:
+        return f"undecided, too few pairs: {ratio}"
+    if comparison["client_bound"]:
+        return f"undecided, the client was the limit: {ratio}"
+    noise = judge.width(comparison["noise"])
+    if found.low <= 1 <= found.high or abs(max(found.median, 1) / min(found.median, 1) - 1) < noise:
+        return f"no difference seen: {ratio}"
+    return f"{'helps' if (found.median > 1) == row.more_is_better else 'hurts'}: {ratio}"
+
+
+def table(rows, results):
+    lines = ["| recommendation | source | experiment | verdict |", "|---|---|---|---|"]
+    for row in rows:
+        said = verdict(row, results) + (f". {row.note[0].upper()}{row.note[1:]}" if row.note else "")
+        cells = [row.says, row.source, f"`{row.experiment}`" if row.experiment else "–", said]
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def renewed(text, rows, results):
+    """The document with the table as it has to be; None when it has no place for one."""
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    return before + begin + "\n" + table(rows, results) + "\n" + end + after if begin and end else None
+
+
+def without_table(text):
+    """The document with blank lines for the table."""
+    before, begin, rest = text.partition(BEGIN)
+    made, end, after = rest.partition(END)
+    return before + "\n" * (begin + made + end).count("\n") + after
+
+
+def check(results, path=DOCUMENT, write=False):
+    """The mistakes of the document, a line each; with `write` the table is renewed instead."""
+    text = path.read_text(encoding="utf-8")
+    wanted = renewed(text, read(), results)
+    if wanted is None:
+        return [f"{path.name}: has no place for the table: {BEGIN.strip()} and {END.strip()}"]
+    if wanted != text and write:
+        path.write_text(wanted, encoding="utf-8")
+    elif wanted != text:
+        return [f"{path.name}: the table is not what bench/tuning.yaml and bench/results give: check-documents --write"]
+    return []
