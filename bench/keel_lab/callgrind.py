@@ -1,7 +1,8 @@
 """User instructions per operation, by callgrind: the difference of two numbers of operations against one process.
 
-Valgrind has no AVX-512, so what it runs is compiled for x86-64-v3 at most (the build preset `callgrind`); it runs io_uring
-too, but may not see a signal while it waits there: counts are taken by its own commands, and its process is killed.
+Valgrind has no AVX-512, so what it runs is compiled for x86-64-v3 at most (the build preset `callgrind`). It runs
+io_uring too, but may not see a signal while it waits there: counts are taken by its own commands, and its process is
+killed.
 """
 
 import os
@@ -29,7 +30,6 @@ def refusal():
 
 def prefix(folder):
     """What a command has to begin with to be counted; `folder` gets what callgrind writes."""
-    # The profile of instructions, not of caches or branches. Without the handlers of other signals.
     return ["valgrind", "--tool=callgrind", "--quiet", f"--callgrind-out-file={folder}/callgrind",
             f"--vgdb-prefix={folder}/vgdb"]
 
@@ -47,7 +47,9 @@ def dump(folder, pid):
     folder = pathlib.Path(folder)
     before = set(folder.glob("callgrind.*"))
     try:
-        done = subprocess.run(["vgdb", f"--vgdb-prefix={folder}/vgdb", f"--pid={pid}", "dump"], capture_output=True, text=True,
+        done = subprocess.run(["vgdb", f"--vgdb-prefix={folder}/vgdb", f"--pid={pid}", "dump"],
+                              capture_output=True,
+                              text=True,
                               timeout=SECONDS)
     except subprocess.TimeoutExpired:
         raise NotCounted(f"callgrind did not answer within {SECONDS} s") from None
@@ -58,19 +60,21 @@ def dump(folder, pid):
 
 
 def per_operation(start, drive, counts=(200, 1000)):
-    """Instructions of one operation. `start(prefix)` runs the server (a context manager: its process id and port),
-    `drive(port, count)` sends that many operations and raises when an answer is wrong."""
+    """Instructions of one operation. `start(prefix)` runs the server (a context manager: it, with its `pid`, and
+    its port), `drive(server, port, count)` sends about that many operations and says how many; it raises
+    when an answer is wrong."""
     why = refusal()
     if why:
         raise NotCounted(why)
-    with tempfile.TemporaryDirectory(prefix="callgrind-") as folder, start(prefix(folder)) as (pid, port):
-        drive(port, counts[0])      # Warms up what the first operations pay for.
-        dump(folder, pid)
+    with tempfile.TemporaryDirectory(prefix="callgrind-") as folder, start(prefix(folder)) as (server, port):
+        drive(server, port, counts[0])      # Warms up what the first operations pay for.
+        dump(folder, server.pid)
         seen = []
         for count in counts:
-            drive(port, count)
-            seen.append(total(dump(folder, pid)))
-    return (seen[1] - seen[0]) / (counts[1] - counts[0])
+            done = drive(server, port, count)
+            seen.append((done, total(dump(folder, server.pid))))
+    (few, less), (many, more) = seen
+    return (more - less) / (many - few)
 
 
 def build(targets, say=print):

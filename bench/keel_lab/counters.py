@@ -31,6 +31,10 @@ def system_calls(build):
     return tracepoint, ""
 
 
+def is_go(program):
+    return GO in pathlib.Path(program).read_bytes()
+
+
 def allocations(build, program):
     """Why the heap allocations of `program` cannot be counted; "" where they can."""
     counter = pathlib.Path(build, "libbench_alloc_count.so")
@@ -39,10 +43,9 @@ def allocations(build, program):
     found = shutil.which(str(program))
     if found is None:
         return f"no program {program}"
-    text = pathlib.Path(found).read_bytes()
-    if GO in text:
+    if is_go(found):
         return "Go takes its memory from the kernel, not from malloc"
-    if LOADER not in text:
+    if LOADER not in pathlib.Path(found).read_bytes():
         return "a static program: nothing can be preloaded into it"
     return ""
 

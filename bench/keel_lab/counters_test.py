@@ -24,6 +24,10 @@ class Known:
                                         env=os.environ | environment)
         self.do("turns", 1)     # Its first line of input and output allocates what the later ones use.
 
+    @property
+    def pid(self):
+        return self.process.pid
+
     def __enter__(self):
         return self
 
@@ -41,12 +45,15 @@ class Known:
 
     def command(self, what, times):
         """A command that has it done from outside, over its own pipes."""
-        pipes = f"/proc/{self.process.pid}/fd"
+        pipes = f"/proc/{self.pid}/fd"
         return ["sh", "-c", f"echo {what} {times} >{pipes}/0; read done <{pipes}/1"]
 
     def counted(self, name, what, times, *options):
-        done = subprocess.run([str(BUILD / "bench_count"), f"--server={self.process.pid}", *options, *self.command(what, times)],
-                              capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            [str(BUILD / "bench_count"), f"--server={self.pid}", *options, *self.command(what, times)],
+            capture_output=True,
+            text=True,
+            timeout=60)
         if done.returncode != 0:
             raise AssertionError(done.stderr)
         return json.loads(done.stdout.splitlines()[-1])[name]
@@ -57,7 +64,7 @@ class Known:
         return self.counted(name, what, many, *options) - less
 
     def resident_bytes(self):
-        text = pathlib.Path(f"/proc/{self.process.pid}/smaps_rollup").read_text()
+        text = pathlib.Path(f"/proc/{self.pid}/smaps_rollup").read_text()
         return int(text.partition("\nRss:")[2].split()[0]) * 1024
 
 
@@ -67,8 +74,10 @@ class Counted(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             count = f"{folder}/allocations"
             with Known(LD_PRELOAD=str(BUILD / "libbench_alloc_count.so"), ALLOC_COUNT_FILE=count) as known:
-                self.assertEqual(known.difference("allocations", "allocations", 100, 400, f"--allocations={count}"), 300)
-                self.assertEqual(known.difference("allocated_bytes", "allocations", 1, 8, f"--allocations={count}"), 700)
+                self.assertEqual(known.difference("allocations", "allocations", 100, 400, f"--allocations={count}"),
+                                 300)
+                self.assertEqual(known.difference("allocated_bytes", "allocations", 1, 8, f"--allocations={count}"),
+                                 700)
                 self.assertEqual(known.difference("allocations", "calls", 100, 400, f"--allocations={count}"), 0)
 
     def test_system_calls_are_counted(self):
@@ -77,8 +86,12 @@ class Counted(unittest.TestCase):
             self.skipTest(why)
         with Known() as known:
             # Its wait for the next line may begin before or after the count is taken: hence not exactly.
-            self.assertAlmostEqual(known.difference("system_calls", "calls", 1000, 3000, f"--tracepoint={tracepoint}"), 2000, delta=2)
-            self.assertAlmostEqual(known.difference("system_calls", "allocations", 1, 2, f"--tracepoint={tracepoint}"), 0, delta=2)
+            self.assertAlmostEqual(known.difference("system_calls", "calls", 1000, 3000, f"--tracepoint={tracepoint}"),
+                                   2000,
+                                   delta=2)
+            self.assertAlmostEqual(known.difference("system_calls", "allocations", 1, 2, f"--tracepoint={tracepoint}"),
+                                   0,
+                                   delta=2)
 
     def test_voluntary_context_switches_are_counted(self):
         with Known() as known:
@@ -93,7 +106,7 @@ class Counted(unittest.TestCase):
             known_turns = known.command("turns", 300_000_000)
             rival = ["timeout", "20", "taskset", "-c", str(core), "sh", "-c", "while :; do :; done"]
             with subprocess.Popen(rival, stdin=subprocess.DEVNULL) as other:
-                done = subprocess.run([str(BUILD / "bench_count"), f"--server={known.process.pid}", *known_turns],
+                done = subprocess.run([str(BUILD / "bench_count"), f"--server={known.pid}", *known_turns],
                                       capture_output=True, text=True, timeout=60)
                 other.terminate()
             seen = json.loads(done.stdout)
@@ -111,7 +124,7 @@ class Counted(unittest.TestCase):
     def test_user_time_is_told_from_system_time(self):
         with Known() as known:
             turns = known.command("turns", 300_000_000)
-            done = subprocess.run([str(BUILD / "bench_count"), f"--server={known.process.pid}", *turns], capture_output=True,
+            done = subprocess.run([str(BUILD / "bench_count"), f"--server={known.pid}", *turns], capture_output=True,
                                   text=True, timeout=60)
             seen = json.loads(done.stdout)
             self.assertGreater(seen["server_user"], 0.05)
@@ -127,8 +140,12 @@ class Counted(unittest.TestCase):
         one = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
         for turns in (5_000, 25_000):
             with Known(one) as known:
-                done = subprocess.run([*one, str(BUILD / "bench_step_count"), str(known.process.pid), *known.command("turns", turns)],
-                                      capture_output=True, text=True, timeout=60)
+                done = subprocess.run(
+                    [*one, str(BUILD / "bench_step_count"),
+                     str(known.pid), *known.command("turns", turns)],
+                    capture_output=True,
+                    text=True,
+                    timeout=60)
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
                 seen.append(int(done.stdout))
         # What it does between two lines may be in one count and not in the other: some 2,000.
@@ -141,10 +158,13 @@ class Counted(unittest.TestCase):
         @contextlib.contextmanager
         def start(prefix):
             with Known(prefix) as known:
-                self.known = known
-                yield known.process.pid, 0
+                yield known, 0
 
-        found = callgrind.per_operation(start, lambda _, count: self.known.do("turns", count), (10_000, 30_000))
+        def drive(known, _, turns):
+            known.do("turns", turns)
+            return turns
+
+        found = callgrind.per_operation(start, drive, (10_000, 30_000))
         self.assertAlmostEqual(found, 2, delta=0.02)
 
     def test_the_bytes_of_a_connection_are_what_each_one_adds(self):
@@ -179,7 +199,7 @@ class NotPermitted(unittest.TestCase):
     def test_a_user_who_may_not_see_a_process_gets_an_error_and_no_count(self):
         with Known() as known:
             done = subprocess.run(["setpriv", "--reuid=65534", "--clear-groups", str(BUILD / "bench_count"),
-                                   f"--server={known.process.pid}", "--tracepoint=1", "true"], capture_output=True, text=True,
+                                   f"--server={known.pid}", "--tracepoint=1", "true"], capture_output=True, text=True,
                                   timeout=20)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("denied", done.stderr)
@@ -187,8 +207,11 @@ class NotPermitted(unittest.TestCase):
     @unittest.skipUnless(KNOWN.exists(), "not built: make bench")
     def test_a_file_of_allocations_that_is_not_there_is_an_error_and_no_count(self):
         with Known() as known:
-            done = subprocess.run([str(BUILD / "bench_count"), f"--server={known.process.pid}", "--allocations=/no/file", "true"],
-                                  capture_output=True, text=True, timeout=20)
+            done = subprocess.run(
+                [str(BUILD / "bench_count"), f"--server={known.pid}", "--allocations=/no/file", "true"],
+                capture_output=True,
+                text=True,
+                timeout=20)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("/no/file", done.stderr)
 
@@ -196,7 +219,8 @@ class NotPermitted(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             program = pathlib.Path(folder, "program")
             pathlib.Path(folder, "libbench_alloc_count.so").touch()
-            for text, why in ((b"\x7fELF ld-linux" + counters.GO, "Go takes"), (b"\x7fELF", "a static"), (b"\x7fELF ld-linux", "")):
+            for text, why in ((b"\x7fELF ld-linux" + counters.GO, "Go takes"), (b"\x7fELF", "a static"),
+                              (b"\x7fELF ld-linux", "")):
                 program.write_bytes(text)
                 program.chmod(0o755)
                 self.assertRegex(counters.allocations(folder, program), f"^{why}")

@@ -2,16 +2,18 @@
 
 Counts do not depend on the machine's mood, so they have no interval. Each is taken between two moments of a running
 load, or as the difference of two loads: start-up and connecting are not in them. One that the machine does not permit
-is null.
+is null, and the row says why.
 """
 
+import contextlib
 import dataclasses
 import json
 import os
+import pathlib
 import socket
 import subprocess
 
-from keel_lab import judge, machine, measure, sides, statistics
+from keel_lab import callgrind, counters, judge, measure, sides, statistics
 from keel_lab.measure import Half
 from keel_lab.sides import SERVER_CORE, Invalid
 
@@ -62,9 +64,54 @@ def echo_connection_bytes(half, before=256, count=1000):
     return (last - first) / count
 
 
+def for_callgrind(half):
+    """The same half with what the build makes made again for x86-64-v3; NotCounted where callgrind cannot run it."""
+    program = half.side.serve[0]
+    if counters.is_go(sides.program(program, half.build)):
+        raise callgrind.NotCounted("valgrind does not run Go's programs reliably")
+    if not program.startswith("bench/"):
+        return half
+    callgrind.build([pathlib.Path(program).name])
+    return dataclasses.replace(half, build=callgrind.BUILD)
+
+
+def callgrind_instructions(settings, half, payload):
+    """User instructions per operation under callgrind."""
+    half = for_callgrind(half)
+
+    @contextlib.contextmanager
+    def start(prefix):
+        with sides.running(half.side, half.work, half.build, payload, prefix=prefix,
+                           start_seconds=callgrind.START_SECONDS) as server:
+            sides.prepare(server.port, half.work)
+            yield server, server.port
+
+    def drive(server, _, count):
+        return measure.client(settings, server, half.work, count=count, warmup=0)["requests"]
+
+    return callgrind.per_operation(start, drive)
+
+
+def count_instructions(settings, half, payload, row):
+    """Echoes are stepped through, which any processor of x86-64 permits; a whole HTTP server would take minutes."""
+    if half.work.client == "bytes" and not half.work.churn:
+        row["instructions"], row["instructions_by"] = instructions(settings, half, payload), "stepping"
+        if row["instructions"] is None:
+            row["instructions_by"], row["absent"]["instructions"] = None, counters.stepping(half.build / "bench")
+    elif half.work.client != "lockstep" or settings.profile != "full":
+        row["absent"]["instructions"] = "only the full profile counts them, of HTTP servers, with callgrind"
+    else:
+        try:
+            row["instructions"], row["instructions_by"] = callgrind_instructions(settings, half, payload), "callgrind"
+        except callgrind.NotCounted as why:
+            row["absent"]["instructions"] = str(why)
+
+
 def of_side(settings, half, payload=b""):
-    """The row of one side. System calls are counted by a tracepoint: no tracer is attached to what is counted."""
-    # A whole HTTP server takes minutes to be stepped through.
+    """The row of one side; what cannot be counted is null, and `absent` says why.
+
+    System calls are counted by a tracepoint: no tracer is attached to what is counted.
+    """
     steady = half.work.client == "bytes" and not half.work.churn
     row = {
         "side": half.name,
@@ -72,23 +119,29 @@ def of_side(settings, half, payload=b""):
         "system_calls": None,
         "allocations": None,
         "allocated_bytes": None,
-        "instructions": instructions(settings, half, payload) if steady else None,
+        "instructions": None,
         "instructions_by": None,
         "switches": None,
-        "bytes_per_connection": echo_connection_bytes(half) if steady else None
+        "bytes_per_connection": echo_connection_bytes(half) if steady else None,
+        "absent": {}
     }
-    if row["instructions"] is not None:
-        row["instructions_by"] = "stepping"
+    count_instructions(settings, half, payload, row)
     short = dataclasses.replace(settings, seconds=min(settings.seconds, 1.0))
-    tracepoint = machine.system_call_tracepoint()
+    tracepoint, why = counters.system_calls(half.build / "bench")
     plain = [measure.run(short, half, payload, **({"tracepoint": tracepoint} if tracepoint else {})) for _ in range(3)]
     if tracepoint:
         row["system_calls"] = statistics.median([one["system_calls"] / one["requests"] for one in plain])
+    else:
+        row["absent"]["system_calls"] = why
     switches = [one["switches"] for one in plain if one["switches"] is not None]
     row["switches"] = statistics.median(switches) if switches else None
-    counted = measure.run(short, half, payload, count_allocations=True)
-    for name in ("allocations", "allocated_bytes"):
-        row[name] = counted[name] / counted["requests"]
+    why = counters.allocations(half.build / "bench", sides.program(half.side.serve[0], half.build))
+    if why:
+        row["absent"] |= {"allocations": why, "allocated_bytes": why}
+    else:
+        counted = measure.run(short, half, payload, count_allocations=True)
+        for name in ("allocations", "allocated_bytes"):
+            row[name] = counted[name] / counted["requests"]
     return row
 
 

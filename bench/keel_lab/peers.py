@@ -176,7 +176,9 @@ def wait_for_listener(process, port):
 def serving(peer):
     """The port of a fresh process of `peer`, which ends with the block."""
     port = free_port()
-    process = subprocess.Popen([str(peer.program), *peer.arguments, f"--port={port}"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+    process = subprocess.Popen([str(peer.program), *peer.arguments, f"--port={port}"],
+                               stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL)
     try:
         wait_for_listener(process, port)

@@ -33,7 +33,8 @@ http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1].split("=")[1])), A
 
 
 def head(status, content_type, body, more=""):
-    return (f"HTTP/1.1 {status} Any\r\nContent-Type: {content_type}\r\nContent-Length: {len(body)}\r\n{more}\r\n").encode() + body
+    return (f"HTTP/1.1 {status} Any\r\nContent-Type: {content_type}\r\nContent-Length: {len(body)}\r\n{more}\r\n"
+            ).encode() + body
 
 
 class Server:
@@ -136,7 +137,8 @@ class Programs(unittest.TestCase):
         nginx = experiment.read_sides()["nginx"]
         if sides.missing(nginx, self_test.BUILD):
             self.skipTest("nginx is not installed")
-        with sides.running(nginx, experiment.Work("lockstep", "/plaintext", path="/plaintext"), self_test.BUILD) as server:
+        with sides.running(nginx, experiment.Work("lockstep", "/plaintext", path="/plaintext"),
+                           self_test.BUILD) as server:
             proof.prove(server.port)
 
     def test_every_echo_that_is_built_sends_back_what_comes(self):

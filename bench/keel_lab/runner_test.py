@@ -99,7 +99,7 @@ class Whole(unittest.TestCase):
         self.assertRegex(self.why("never starts"), "bad: ended at its start with code 3; it said: cannot bind: planted")
 
     def test_a_side_that_never_answers_is_a_row(self):
-        def impatient(process, port, path):
+        def impatient(process, port, path, _):
             return wait(process, port, path, seconds=0.3)
 
         wait = sides.wait_for_answer

@@ -197,8 +197,8 @@ def lines_with(path, text):
 
 
 @contextlib.contextmanager
-def running(side, work, build, payload=b"", count_allocations=False):
-    """A fresh process of `side`; `payload` is the answer that a raw server repeats."""
+def running(side, work, build, payload=b"", count_allocations=False, prefix=(), start_seconds=START_SECONDS_MAX):
+    """A fresh process of `side`, run by `prefix` if any; `payload` is the answer that a raw server repeats."""
     port = free_port()
     # Beside the build, not in /tmp: a database there could lie in memory, and an fsync would cost nothing.
     folder = tempfile.mkdtemp(prefix="lab-", dir=build)
@@ -223,19 +223,15 @@ def running(side, work, build, payload=b"", count_allocations=False):
         with open(f"{folder}/output", "wb") as output:
             begin = time.monotonic()
             try:
-                process = subprocess.Popen(command(side, build, places),
-                                           cwd=folder,
-                                           env=environment,
-                                           stdin=subprocess.DEVNULL,
-                                           stdout=output,
-                                           stderr=output,
-                                           start_new_session=True,
-                                           preexec_fn=lambda: os.sched_setaffinity(0, {SERVER_CORE}))
+                process = subprocess.Popen(
+                    [*prefix, *command(side, build, places)], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+                    stdout=output, stderr=output, start_new_session=True,
+                    preexec_fn=lambda: os.sched_setaffinity(0, {SERVER_CORE}))
             except OSError as problem:
                 raise Invalid(f"{side.name}: {problem.filename}: {problem.strerror}") from None
         server = None
         try:
-            wait_for_answer(process, port, ready_path(side, work))
+            wait_for_answer(process, port, ready_path(side, work), start_seconds)
             server = Server(process, port, folder, (time.monotonic() - begin) * 1000, allocations)
             yield server
         except (Invalid, OSError, http.client.HTTPException) as problem:
