@@ -1,0 +1,77 @@
+"""The workflows and the container file call what there is: each script, make target, preset and subcommand exists."""
+
+import importlib
+import json
+import re
+import shlex
+import unittest
+
+import yaml
+
+from keel_lab import experiment
+
+ROOT = experiment.ROOT
+PRESETS = {preset["name"] for preset in json.loads((ROOT / "CMakePresets.json").read_text())["configurePresets"]}
+TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+PROFILES = set(re.findall(r"^(\w+) *\|", (ROOT / "scripts/setup").read_text(), re.MULTILINE))
+MODULES = dict(re.findall(r'"([a-z-]+)": "(\w+)"', (ROOT / "bench/lab").read_text()))
+
+
+def mistakes(command):
+    """What the command calls that does not exist."""
+    for part in re.split(r"&&|\|\||;", command):
+        words = shlex.split(part)
+        if not words:
+            continue
+        program, *rest = words
+        if program == "make":
+            yield from (f"no make target {word}" for word in rest if word not in TARGETS)
+        elif program == "cmake" and "--preset" in rest and rest[rest.index("--preset") + 1] not in PRESETS:
+            yield f"no preset in {part.strip()}"
+        elif "/" in program and not (ROOT / program).exists():
+            yield f"no file {program}"
+        elif program == "scripts/setup":
+            yield from (f"no profile {word} of scripts/setup" for word in rest if word not in PROFILES)
+        elif program == "bench/lab":
+            if not rest or rest[0] not in MODULES:
+                yield f"no subcommand in {part.strip()}"
+            else:
+                importlib.import_module("keel_lab." + MODULES[rest[0]])
+
+
+def workflows():
+    return {path.name: yaml.safe_load(path.read_text()) for path in (ROOT / ".github/workflows").glob("*.yml")}
+
+
+class Workflows(unittest.TestCase):
+    def test_the_workflows_are_those_that_are_documented(self):
+        self.assertEqual(set(workflows()), {"ci.yml", "bench.yml"})
+
+    def test_every_command_of_a_workflow_calls_what_exists(self):
+        for name, workflow in workflows().items():
+            for job in workflow["jobs"].values():
+                for step in job["steps"]:
+                    with self.subTest(f"{name}: {step}"):
+                        self.assertEqual(list(mistakes(step.get("run", ""))), [])
+
+    def test_every_job_has_a_limit_of_time(self):
+        for name, workflow in workflows().items():
+            for job, content in workflow["jobs"].items():
+                self.assertGreater(content.get("timeout-minutes", 0), 0, f"{name}: {job}")
+
+    def test_ci_runs_what_everybody_runs_on_a_bare_debian(self):
+        job = workflows()["ci.yml"]["jobs"]["run"]
+        self.assertEqual(job["container"]["image"], "debian:12")
+        self.assertIn(".ci/run", [step.get("run") for step in job["steps"]])
+
+    def test_the_container_file_calls_what_exists(self):
+        text = (ROOT / "bench/Containerfile").read_text().replace("\\\n", " ")
+        commands = re.findall(r"^RUN (.+)$", text, re.MULTILINE)
+        entry, arguments = (json.loads(re.search(rf"^{word} (.+)$", text, re.MULTILINE).group(1))
+                            for word in ("ENTRYPOINT", "CMD"))
+        for command in [*commands, " ".join(entry + arguments)]:
+            self.assertEqual(list(mistakes(command)), [], command)
+
+    def test_a_call_of_what_does_not_exist_is_noticed(self):
+        for wrong in ("make bnech", "scripts/nothing", "cmake --preset relaese", "bench/lab runn", "scripts/setup bnech"):
+            self.assertTrue(list(mistakes(wrong)), wrong)
