@@ -167,6 +167,9 @@ def waits_for(part, results):
     if result is None:
         return f"a run: bench/lab run {part.experiment}"
     part.figure = figures.find(result, part.value)
+    weak = part.figure is not None and figures.weakness(result, part.value)
+    if weak and result["complete"]:
+        return f"another run of {part.experiment}: {weak}"
     if part.figure is not None and result["complete"]:
         return ""
     if not result["complete"]:

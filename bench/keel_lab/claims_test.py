@@ -129,6 +129,23 @@ class AVerdict(unittest.TestCase):
             claims.judge(rows, {"micro": result})[0].why, "waits for a run of micro that has two: two: it crashed"
         )
 
+    def test_needs_enough_pairs_and_a_server_that_was_the_limit(self):
+        rows = read("S1: {kind: ratio, experiment: micro, parts: {it: {value: 'one:two:ns', beats: at most 2}}}")
+        for change, said in (
+            ({}, ""),
+            ({"coverage": 0.5}, "pairs are too few"),
+            ({"client_bound": True}, "client was the limit"),
+        ):
+            comparison = fixtures.comparison("one:two:ns") | change
+            row = claims.judge(rows, {"micro": fixtures.result("micro", comparisons=[comparison])})[0]
+            self.assertEqual(row.verdict, "open" if said else "beaten")
+            self.assertIn(said, row.why)
+        few = fixtures.value("one", 5) | {"values": [5, 5]}
+        rows = read("S1: {kind: ratio, experiment: micro, parts: {it: {value: one, beats: at most 12 ns}}}")
+        self.assertIn(
+            "2 rounds are too few", claims.judge(rows, {"micro": fixtures.result("micro", values=[few])})[0].why
+        )
+
     def test_of_several_parts_is_the_worst_and_says_how_many(self):
         rows = read(
             "S1: {kind: ratio, experiment: micro, parts: "

@@ -8,7 +8,7 @@ ID/p99, ID/max    of a distribution; also ID/achieved and ID/errors
 
 import dataclasses
 
-from keel_lab import statistics
+from keel_lab import judge, statistics
 
 SIDE_UNITS = {
     "cpu_us": "us",
@@ -89,6 +89,20 @@ def find(result, name):
         if row["side"] == whole and field in COUNTS and row.get(field) is not None:
             return exact(row[field], COUNTS[field])
     return None
+
+
+def weakness(result, name):
+    """Why a figure that is there judges nothing; or nothing. A single value, a slope for example, stands for itself."""
+    for row in result["comparisons"]:
+        if name in (row["id"], f"{row['id']}/a", f"{row['id']}/b"):
+            if row["client_bound"]:
+                return "the client was the limit"
+            if row["coverage"] < judge.COVERAGE_MIN:
+                return f"{len(row['ratios'])} pairs are too few"
+    for row in result["values"]:
+        if row["id"] == name and 1 < len(row["values"]) and statistics.interval(row["values"])[2] < judge.COVERAGE_MIN:
+            return f"{len(row['values'])} rounds are too few"
+    return ""
 
 
 def names(result):

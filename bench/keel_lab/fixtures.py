@@ -41,7 +41,7 @@ def value(name, median, unit="ns", spread=0.0):
         "id": name,
         "name": name,
         "unit": unit,
-        "values": [low, median, high],
+        "values": [low, low, low, median, high, high, high],
         "median": median,
         "low": low,
         "high": high,

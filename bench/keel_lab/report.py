@@ -78,7 +78,9 @@ def prepared(result):
     for row in result["distributions"]:
         works.setdefault((row["work"], row["unit"]), []).append(row)
     for row in result["series"]:
-        units.setdefault(row["unit"], []).append(row)
+        # "keel-uring: resident memory" is drawn with the resident memory of other sides.
+        side, _, what = row["name"].rpartition(": ")
+        units.setdefault((what if side else "", row["unit"]), []).append(row | {"side": side or row["name"]})
     names = lambda rows: [
         row["side"] + (f", {plots.short(row['offered'])}/s offered" if row["offered"] else "") for row in rows
     ]
@@ -91,8 +93,12 @@ def prepared(result):
             {"work": work, "svg": plots.cdf(rows), "names": names(rows)} for (work, _), rows in works.items()
         ],
         "series_plots": [
-            {"unit": unit, "svg": plots.over_time(rows), "names": [row["name"] for row in rows]}
-            for unit, rows in units.items()
+            {
+                "what": ", ".join(filter(None, (what, unit))),
+                "svg": plots.over_time(rows),
+                "names": [row["side"] for row in rows],
+            }
+            for (what, unit), rows in units.items()
         ],
         "judged": ", ".join(f"{decided.count(said)} {said}" for said in dict.fromkeys(decided)),
     }
