@@ -56,7 +56,8 @@ def machine_lines(build):
     yield used <= measure.DISTURBED, f"used by others, of a core: {used:.2f}" + (
         "" if used <= measure.DISTURBED else f"; above {measure.DISTURBED} runs are repeated, and intervals are wide")
     missing = packages.missing(packages.wanted(packages.REQUIREMENTS.read_text()))
-    yield not missing, f"Python {sys.version.split()[0]}, packages: {', '.join(missing) + ' missing' if missing else 'all there'}"
+    said = f"missing: {', '.join(missing)}" if missing else "all there"
+    yield not missing, f"Python {sys.version.split()[0]}, packages: {said}"
 
 
 def presence_lines(build):

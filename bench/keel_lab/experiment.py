@@ -26,22 +26,57 @@ COMPARISON_KEYS = {
     "b_work": dict,
     "profile": set(PROFILES)
 }
-BOUND_KEYS = {"a": str, "b": str, "of": set(COUNTS), "target": str}
+LATENCIES = ("p50", "p90", "p99", "p99.9", "max")
+BOUND_KEYS = {"a": str, "b": str, "of": str, "target": str}
 CASE_KEYS = {"program": str, "benchmark": str, "counter": str, "unit": str}
 COMMON_KEYS = {"id": str, "question": str, "claims": list, "profile": set(PROFILES), "kind": str, "sides": dict}
 KIND_KEYS = {
-    "pairs": {"work": dict, "comparisons": list, "counts": list, "bounds": list},
-    "counts": {"work": dict, "counts": list, "bounds": list},
-    "micro": {"program": str, "cases": dict, "comparisons": list, "cores": {"one", "all"}},
+    "pairs": {
+        "work": dict,
+        "comparisons": list,
+        "counts": list,
+        "bounds": list
+    },
+    "counts": {
+        "work": dict,
+        "counts": list,
+        "bounds": list
+    },
+    "micro": {
+        "program": str,
+        "cases": dict,
+        "comparisons": list,
+        "cores": {"one", "all"}
+    },
     "start": {},
-    "sustained": {"work": dict, "measure": list, "seconds": (int, float)},
+    "sustained": {
+        "work": dict,
+        "measure": list,
+        "seconds": (int, float)
+    },
+    "open-loop": {
+        "work": dict,
+        "measure": list,
+        "seconds": (int, float),
+        "rates": list,
+        "closed": bool,
+        "bounds": list
+    },
+    "capacity": {
+        "work": dict,
+        "measure": list,
+        "seconds": (int, float),
+        "percent": list
+    },
 }
 REQUIRED = {
     "pairs": ("work", "comparisons"),
     "counts": ("work", "counts"),
     "micro": ("program", "cases"),
     "start": (),
-    "sustained": ("work", "measure")
+    "sustained": ("work", "measure"),
+    "open-loop": ("work", "measure", "rates"),
+    "capacity": ("work", "measure", "percent"),
 }
 
 
@@ -93,6 +128,9 @@ class Experiment:
     seconds: float
     sides: dict  # Of this file, and those of sides.yaml.
     all_cores: bool  # Of kind micro: its programs have threads of their own.
+    rates: list  # Of kind open-loop: requests per second.
+    closed: bool  # And in a closed loop as well.
+    percent: list  # Of kind capacity: shares of it.
 
 
 def target_of(text):
@@ -146,10 +184,10 @@ def _comparisons(file, content, names, work):
             a_work = b_work = None
             if own is not None:
                 merged = work | own
-                a_work = parse_work(file, merged | spec.get("a_work", {}), (*place, *(("a_work",) if "a_work" in spec else
-                                                                                 ())))
-                b_work = parse_work(file, merged | spec.get("b_work", {}), (*place, *(("b_work",) if "b_work" in spec else
-                                                                                 ())))
+                a_work = parse_work(file, merged | spec.get("a_work", {}),
+                                    (*place, *(("a_work",) if "a_work" in spec else ())))
+                b_work = parse_work(file, merged | spec.get("b_work", {}),
+                                    (*place, *(("b_work",) if "b_work" in spec else ())))
             suffix = a_work.name if own and a_work else ""
             for a, b, of in itertools.product(_listed(spec["a"]), _listed(spec["b"]), ofs):
                 yield where, Comparison(a, b, of, target, spec.get("profile", "quick"), a_work, b_work, suffix)
@@ -166,6 +204,22 @@ def _counts(file, content, names, work):
             name, own = spec, parse_work(file, work, ("work",))
         if _known(file, name, names, where, "side") and own is not None:
             yield name, own
+
+
+def _bounds(file, content, kind, counts):
+    if kind == "open-loop":
+        rates = [f"{rate} per second"
+                 for rate in content.get("rates", [])] + ["closed loop"] * content.get("closed", False)
+        names, ofs = {f"{side}:{rate}" for side in content["measure"] for rate in rates}, set(LATENCIES)
+    else:
+        names, ofs = {side for side, _ in counts}, set(COUNTS)
+    for number, spec in enumerate(content.get("bounds", [])):
+        where = ("bounds", number)
+        if file.mapping(spec, where, BOUND_KEYS | {"of": ofs}, ("a", "b", "of", "target")):
+            for key in ("a", "b"):
+                if spec[key] not in names:
+                    file.wrong((*where, key), f"{spec[key]} is not among what is measured ({', '.join(sorted(names))})")
+            yield spec["a"], spec["b"], spec["of"], _target(file, spec, where)
 
 
 def parse(name, text, sides):
@@ -205,15 +259,11 @@ def parse(name, text, sides):
         seen.add(one.id)
         comparisons.append(one)
     counts = list(_counts(file, content, sides, work)) if work is not None else []
-    bounds = []
-    counted = {side for side, _ in counts}
-    for number, spec in enumerate(content.get("bounds", [])):
-        where = ("bounds", number)
-        if file.mapping(spec, where, BOUND_KEYS, ("a", "b", "of", "target")):
-            for key in ("a", "b"):
-                if spec[key] not in counted:
-                    file.wrong((*where, key), f"{spec[key]} is not among counts")
-            bounds.append((spec["a"], spec["b"], spec["of"], _target(file, spec, where)))
+    for key in ("rates", "percent"):
+        for number, one in enumerate(content.get(key, [])):
+            if not isinstance(one, int) or isinstance(one, bool) or one <= 0:
+                file.wrong((key, number), f"a whole number above 0 is needed, not {one!r}")
+    bounds = list(_bounds(file, content, kind, counts))
     for number, one in enumerate(content.get("measure", [])):
         _known(file, one, sides, ("measure", number), "side")
     own = parse_work(file, work, ("work",)) if work is not None and not comparisons else None
@@ -223,7 +273,9 @@ def parse(name, text, sides):
     file.finish()
     return Experiment(content["id"], content["question"], kind, str(name), content.get("claims", []), profile,
                       own, comparisons, counts, bounds, cases, content.get("measure", []),
-                      float(content.get("seconds", 60)), sides, content.get("cores") == "all")
+                      float(content.get("seconds", 60)), sides,
+                      content.get("cores") == "all", content.get("rates", []), content.get("closed", False),
+                      content.get("percent", []))
 
 
 def read(path, sides=None):

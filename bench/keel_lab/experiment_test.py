@@ -66,7 +66,7 @@ class Experiments(unittest.TestCase):
                                                                               "counts: [d]\ncomparisons:"),
                                                                              "x.yaml:4: counts.0: no side d"),
             (("comparisons:", "counts: [a]\nbounds: [{a: a, b: b, of: switches, target: at most 2}]\ncomparisons:"),
-             "x.yaml:5: bounds.0.b: b is not among counts"),
+             "x.yaml:5: bounds.0.b: b is not among what is measured (a)"),
             (("comparisons:", "sides: {d: {serve: ['{prot}']}}\ncomparisons:"),
              "x.yaml:4: sides.d.serve.0: {prot} is no placeholder (allowed: port, "),
             (("comparisons:", "sides: {d: {serve: [x], engines: [iocp]}}\ncomparisons:"),

@@ -9,7 +9,7 @@ import pathlib
 import sys
 import time
 
-from keel_lab import counts, experiment, machine, micro, pairs, peers, results, show, sides, start, sustained
+from keel_lab import counts, experiment, load, machine, micro, pairs, peers, results, show, sides, start, sustained
 from keel_lab.measure import Settings
 from keel_lab.progress import Progress, duration
 
@@ -40,7 +40,8 @@ class Counts:
     seconds = staticmethod(counts.seconds)
 
 
-KINDS = {"pairs": pairs, "counts": Counts, "micro": micro, "start": start, "sustained": sustained}
+KINDS = {"pairs": pairs, "counts": Counts, "micro": micro, "start": start, "sustained": sustained, "open-loop": load,
+         "capacity": load}
 
 
 def settings_of(profile, build, pairs=None, seconds=None, only=()):
@@ -67,7 +68,7 @@ def versions(one, settings):
 
 def used(one):
     """The sides that the experiment names, by name."""
-    names = {name for name, _ in one.counts}
+    names = {name for name, _ in one.counts} | set(one.measure)
     for comparison in one.comparisons:
         names |= {comparison.a, comparison.b}
     return {name: one.sides[name] for name in sorted(names) if name in one.sides}

@@ -75,8 +75,7 @@ TABLES = {
     "counts": (("counts for one operation", "work", *(name.replace("_", " ") for name in COUNTS)), _count),
     "bounds": (("A : B", "count", "A / B", "ratio", "verdict"), _bound),
     "values": (("value", "", "median", "interval", "min - max", "cv"), _value),
-    "distributions": (("latency", "work", "offered", "achieved", *(f"p{name}"
-                                                                   for name in PERCENTILES), "errors"), _distribution),
+    "distributions": (("latency", "work", "offered", "achieved", *PERCENTILES, "errors"), _distribution),
 }
 
 

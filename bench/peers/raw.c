@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 static const char default_plaintext[] =
     "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n\r\nHello, World!";
@@ -56,6 +57,22 @@ static long rounds_of(double ns) {
   return (long)(ns * (double)rounds / shortest);
 }
 
+static double wall_ms(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+// Once a second answers nobody for so long.
+static void stall(int ms) {
+  static double last;
+  const double now = wall_ms();
+  if (last == 0) last = now;
+  if (now - last < 1000) return;
+  last = now;
+  usleep((useconds_t)ms * 1000);
+}
+
 struct raw_options raw_options_from(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
   struct raw_options options = {
@@ -72,8 +89,10 @@ struct raw_options raw_options_from(int argc, char** argv) {
       options.json = read_answer(argv[i] + 7);
     } else if (strncmp(argv[i], "--burn-ns=", 10) == 0) {
       options.burn_rounds = rounds_of(atof(argv[i] + 10));
+    } else if (strncmp(argv[i], "--stall-ms=", 11) == 0) {
+      options.stall_ms = atoi(argv[i] + 11);
     } else {
-      fprintf(stderr, "usage: %s --port=N [--plaintext=FILE] [--json=FILE] [--burn-ns=N]\n", argv[0]);
+      fprintf(stderr, "usage: %s --port=N [--plaintext=FILE] [--json=FILE] [--burn-ns=N] [--stall-ms=N]\n", argv[0]);
       exit(2);
     }
   }
@@ -127,6 +146,7 @@ size_t raw_answer(const struct raw_options* options, const char* text, size_t le
       return length;
     }
     burn(options->burn_rounds);
+    if (options->stall_ms != 0) stall(options->stall_ms);
     at = empty_line + 4;
   }
   if (end - at >= receive_bytes) *refused = true;

@@ -23,10 +23,11 @@ struct raw_options {
   int port;
   struct answer plaintext;
   struct answer json;
-  long burn_rounds;  // A planted effect, by which bench/lab doctor tests the lab.
+  long burn_rounds;  // Planted effects, by which the lab is tested: more CPU for each answer,
+  int stall_ms;      // and once a second an answer that comes so late.
 };
 
-// Reads --port=N [--plaintext=FILE] [--json=FILE] [--burn-ns=N of CPU, for each answer]; ends the process with a
+// Reads --port=N [--plaintext=FILE] [--json=FILE] [--burn-ns=N] [--stall-ms=N]; ends the process with a
 // sentence when they are wrong.
 struct raw_options raw_options_from(int argc, char** argv);
 

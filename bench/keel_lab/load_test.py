@@ -1,0 +1,131 @@
+"""Kinds open-loop and capacity: what `keel load` reports becomes rows; what it found wrong makes the run invalid."""
+
+import json
+import pathlib
+import sys
+import tempfile
+import unittest
+
+from keel_lab import experiment, load, measure, results, self_test, sides
+
+SERVER = pathlib.Path(__file__).with_name("fake_server.py")
+FILE = """\
+id: x
+question: Which?
+kind: {kind}
+work: {{path: /, connections: 4, expect: {{status: 200, type: text/plain, body: hello}}}}
+sides:
+  good: {{serve: [{python}, {server}, "{{port}}", none]}}
+measure: [good]
+{more}
+"""
+REPORT = {
+    "offered": 100,
+    "achieved": 99.5,
+    "requests": 50,
+    "errors": {
+        "status": 0,
+        "closed": 0
+    },
+    "latency": {
+        "unit": "us",
+        "from": "intended",
+        "count": 50,
+        "percentiles": {
+            "50": 10,
+            "99": 900,
+            "max": 1000
+        },
+        "cdf": [[10, 0.5], [1000, 1]]
+    },
+    "series": [{
+        "second": 0,
+        "latency_max_us": 1000
+    }],
+    "server_utilisation": 0.5
+}
+# In the place of keel: writes what it was told as the report, and its arguments beside.
+KEEL = """\
+#!{python}
+import json, pathlib, sys
+here = pathlib.Path({folder!r})
+file = next(one for one in sys.argv if one.startswith("--json=")).removeprefix("--json=")
+reports = json.loads((here / "reports").read_text())
+closed = not any(one.startswith(("--rate", "--steps")) for one in sys.argv)
+pathlib.Path(file).write_text(json.dumps(reports["closed" if closed else "open"]))
+with open(here / "arguments", "a") as out:
+    print(*sys.argv[1:], file=out)
+"""
+
+
+class Progress:
+    def steps(self, line, count, seconds):
+        return lambda: None
+
+
+class Load(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(dir=self_test.BUILD)
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        program = self.folder / "tools/keel/keel"
+        program.parent.mkdir(parents=True)
+        program.write_text(KEEL.format(python=sys.executable, folder=str(self.folder)))
+        program.chmod(0o755)
+
+    def measured(self, kind, more, **reports):
+        (self.folder / "reports").write_text(json.dumps(reports))
+        text = FILE.format(kind=kind, more=more, python=sys.executable, server=SERVER)
+        one = experiment.parse("x.yaml", text, {})
+        result = results.new("x", "?", [], "quick", "abc", {}, {})
+        load.measure(one, measure.Settings(build=self.folder, profile="quick"), result, Progress())
+        self.assertEqual(results.check(result), [])
+        return result
+
+    def test_an_open_and_a_closed_loop_are_two_distributions_that_a_bound_compares(self):
+        closed = REPORT | {
+            "offered": None,
+            "latency": REPORT["latency"] | {
+                "percentiles": {
+                    "50": 10,
+                    "99": 30,
+                    "max": 1000
+                }
+            }
+        }
+        bounds = "bounds: [{a: 'good:100 per second', b: 'good:closed loop', of: p99, target: at least 10}]"
+
+        result = self.measured("open-loop", f"rates: [100]\nclosed: true\n{bounds}", open=REPORT, closed=closed)
+
+        self.assertEqual([row["id"] for row in result["distributions"]], ["good:100 per second", "good:closed loop"])
+        self.assertEqual((result["bounds"][0]["ratio"], result["bounds"][0]["verdict"]), (30, "met"))
+        arguments = (self.folder / "arguments").read_text()
+        for wanted in ("--rate=100", "--connections=4", "--expect-body=hello", "--expect-status=200",
+                       f"--cores={sides.CLIENT_CORE}"):
+            self.assertIn(wanted, arguments)
+
+    def test_each_share_of_the_capacity_is_a_distribution(self):
+        steps = [REPORT | {"step": None}, REPORT | {"step": 0.5}, REPORT | {"step": 1}]
+        result = self.measured("capacity", "percent: [50, 100]", open={"capacity": 1234, "steps": steps})
+        self.assertEqual([row["id"] for row in result["distributions"]], ["good:50 %", "good:100 %"])
+        self.assertEqual((result["values"][0]["id"], result["values"][0]["median"]), ("good:capacity", 1234))
+
+    def test_wrong_answers_make_the_run_invalid(self):
+        for errors in ({"status": 3}, {"body": 1}, {"closed": 2}):
+            result = self.measured("open-loop", "rates: [100]", open=REPORT | {"errors": errors})
+            kind, count = next(iter(errors.items()))
+            self.assertEqual(result["distributions"], [])
+            self.assertIn(f"{count} {kind}", result["invalid"][0]["why"])
+
+    def test_requests_that_came_too_late_are_part_of_an_overload(self):
+        result = self.measured("open-loop", "rates: [100]", open=REPORT | {"errors": {"timeout": 3, "unanswered": 2}})
+        self.assertEqual((len(result["distributions"]), result["invalid"]), (1, []))
+
+    def test_no_answer_at_all_is_invalid(self):
+        result = self.measured("open-loop", "rates: [100]", open=REPORT | {"requests": 0})
+        self.assertIn("no answer", result["invalid"][0]["why"])
+
+    def test_without_keel_the_experiment_is_skipped(self):
+        (self.folder / "tools/keel/keel").unlink()
+        result = self.measured("open-loop", "rates: [100]")
+        self.assertIn("is not built", result["skipped"][0]["why"])
