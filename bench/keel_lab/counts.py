@@ -17,7 +17,8 @@ from keel_lab import callgrind, counters, judge, measure, sides, statistics
 from keel_lab.measure import Half
 from keel_lab.sides import SERVER_CORE, Invalid
 
-SECONDS_EACH = 12  # What the counts of one side take, roughly.
+STEPS_SECONDS = 8  # What single-stepping takes, roughly, and
+CALLGRIND_SECONDS = 30  # callgrind, once what it runs is built.
 STEPPED = (256, 1024)
 
 
@@ -146,7 +147,13 @@ def of_side(settings, half, payload=b""):
 
 
 def seconds(experiment, settings):
-    return SECONDS_EACH * len(wanted(experiment, settings))
+    return sum(seconds_of(settings, work) for _, work in wanted(experiment, settings))
+
+
+def seconds_of(settings, work):
+    once = settings.warmup + min(settings.seconds, 1.0) + 0.3
+    stepped = STEPS_SECONDS if work.client == "bytes" else CALLGRIND_SECONDS if settings.profile == "full" else 0
+    return 4 * once + stepped
 
 
 def wanted(experiment, settings):
@@ -176,6 +183,7 @@ def bounds(experiment, rows):
 
 def take(experiment, settings, result, progress):
     for side, work in wanted(experiment, settings):
-        progress.steps(f"counts of {side}, {work.name}", 1, SECONDS_EACH)()
+        step = progress.steps(f"counts of {side}, {work.name}", 1, seconds_of(settings, work))
         measure_one(experiment, settings, side, work, result)
+        step()
     result["bounds"] += bounds(experiment, result["counts"])

@@ -26,6 +26,7 @@ class Settings:
     warmup: float = 0.3
     cool_down: float = 0.2
     starts: int = 21
+    repeats: int = 36  # Of disturbed runs, in one comparison.
     only: tuple = ()
 
     def wants(self, text):
@@ -146,6 +147,12 @@ def check_log(half, server, result):
         raise Invalid(f"{expected} requests for {work.path} left {server.logged} lines in the log")
 
 
+def user_share(result):
+    """Of the server's CPU time, the part in user space; None when it was too little for the clock tick to tell."""
+    used = result["server_user"] + result["server_system"]
+    return result["server_user"] / used if used >= 5 * resources.TICK else None
+
+
 def run(settings, half, payload=b"", count_allocations=False, **client_options):
     """The client's result, completed: CPU per operation, utilisation, disturbance, memory, switches."""
     work = half.work
@@ -166,23 +173,23 @@ def run(settings, half, payload=b"", count_allocations=False, **client_options):
         raise Invalid(f"{half.name}: {problem}") from None
     wall, requests = result["seconds"], result["requests"]
     cpu_us = result["server_cpu"] / requests * 1e6
-    share, switches = watch.user_share(), watch.switches_per_second()
+    share = user_share(result)
     result |= {
         "cpu_us": cpu_us,
         "server_utilisation": result["server_cpu"] / wall,
         "client_utilisation": result["client_cpu"] / wall,
         "user_us": None if share is None else cpu_us * share,
         "system_us": None if share is None else cpu_us * (1 - share),
-        "switches": None if switches is None else switches * wall / requests,
+        "switches": (result["voluntary_switches"] + result["involuntary_switches"]) / requests,
         "samples": watch.samples,
         "others_used": others_used(wall, result["idle"], result["server_cpu"], result["client_cpu"])
     }
     return result
 
 
-def quiet_run(settings, half, payload=b""):
+def quiet_run(settings, half, payload=b"", repeats=REPEATS):
     """(the run, how often it was repeated): again while something else used the machine, so often at most."""
-    for repeated in range(REPEATS + 1):
+    for repeated in range(repeats + 1):
         result = run(settings, half, payload)
         result["disturbed"] = result["others_used"] > DISTURBED
         if not result["disturbed"]:

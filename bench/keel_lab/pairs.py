@@ -1,24 +1,30 @@
 """Pairs of runs: A B, B A, ... each with a fresh server, so that drift hits both sides alike."""
 
 from keel_lab import counts, judge, results
-from keel_lab.measure import Half, payload_for, quiet_run
+from keel_lab.measure import REPEATS, Half, payload_for, quiet_run
 from keel_lab.sides import Invalid
 
 KEPT = ("cpu_us", "user_us", "system_us", "rate", "ns", "server_utilisation", "client_utilisation", "switches",
         "rss_kb", "start_ms")
+ITSELF_SECONDS = 0.7
 RUN_OVERHEAD = 0.25  # Seconds around the window of a run: start, checks, end.
 
 
-def one_run(settings):
+def one_run(settings, work=None):
+    """Seconds."""
+    if work is not None and work.client == "itself":
+        return ITSELF_SECONDS
     return settings.warmup + settings.seconds + settings.cool_down + RUN_OVERHEAD
 
 
 def alternate(settings, halves, payloads, found, step=lambda: None):
     """Appends to `found` pair after pair of the two halves; what it has is good when it is interrupted."""
+    repeats = settings.repeats
     for number in range(settings.pairs):
         pair, repeated, disturbed = {}, 0, False
         for key in ("ab" if number % 2 == 0 else "ba"):
-            result, again = quiet_run(settings, halves[key], payloads[key])
+            result, again = quiet_run(settings, halves[key], payloads[key], min(REPEATS, repeats))
+            repeats -= again
             repeated += again
             disturbed = disturbed or result["disturbed"]
             pair[key] = result
@@ -42,6 +48,9 @@ class Series:
             self.points.setdefault((name, "cpu", "CPU of the server", "of one core"), []).append(
                 (after.at, round(used, 4)))
             self.points.setdefault((name, "rss", "resident memory", "KB"), []).append((after.at, after.rss_kb))
+            switches = (after.switches - before.switches) / max(after.at - before.at, 1e-9)
+            self.points.setdefault((name, "switches", "context switches", "per second"), []).append(
+                (after.at, round(switches)))
 
     def into(self, result):
         if not self.points:
@@ -81,8 +90,10 @@ def is_of_two(group):
 
 def seconds(experiment, settings):
     groups = wanted(experiment, settings)
-    noise = 1 if any(is_of_two(group) for group in groups) else 0
-    return (len(groups) + noise) * settings.pairs * 2 * one_run(settings) + counts.seconds(experiment, settings)
+    works = [group[0].a_work for group in groups]
+    if any(is_of_two(group) for group in groups):
+        works.append(works[0])  # Against itself.
+    return settings.pairs * 2 * sum(one_run(settings, work) for work in works) + counts.seconds(experiment, settings)
 
 
 def compared(group, measured, noises):
@@ -112,7 +123,7 @@ def noise_of(measured, ofs):
 def measure_pairs(halves, line, found, settings, progress):
     """The pairs of two halves, appended to `found`, under `line` of the progress."""
     payloads = {key: payload_for(halves[key], [halves["b" if key == "a" else "a"]]) for key in "ab"}
-    step = progress.steps(line, settings.pairs * 2, settings.pairs * 2 * one_run(settings))
+    step = progress.steps(line, settings.pairs * 2, settings.pairs * 2 * one_run(settings, halves["a"].work))
     alternate(settings, halves, payloads, found, step)
 
 
@@ -139,7 +150,7 @@ def measure(experiment, settings, result, progress):
             line = f"{group[0].a} : {group[0].b}, {group[0].a_work.name}"
             if lacking(halves):
                 result["skipped"].append({"what": line, "why": lacking(halves)})
-                progress.forget(settings.pairs * 2 * one_run(settings))
+                progress.forget(settings.pairs * 2 * one_run(settings, halves["a"].work))
                 continue
             measured = []
             try:

@@ -61,15 +61,3 @@ class Watch:
         taken = sample(self._pid)
         if taken:
             self.samples.append(taken)
-
-    def user_share(self):
-        """Of the CPU time that was used, the part in user space; None when it was too little to tell."""
-        if len(self.samples) < 2:
-            return None
-        user, system = (getattr(self.samples[-1], name) - getattr(self.samples[0], name) for name in ("user", "system"))
-        return user / (user + system) if user + system >= 5 * TICK else None
-
-    def switches_per_second(self):
-        if len(self.samples) < 2 or self.samples[-1].at <= self.samples[0].at:
-            return None
-        return max(0, self.samples[-1].switches - self.samples[0].switches) / (self.samples[-1].at - self.samples[0].at)

@@ -17,20 +17,8 @@ RESULTS = experiment.ROOT / "build/lab/results"
 BUILD = experiment.ROOT / "build/release"
 # Windows, pauses and repetitions; whatever is shorter than `full` shows the same effects with wider intervals.
 PROFILES = {
-    "quick": {
-        "pairs": 12,
-        "seconds": 0.4,
-        "warmup": 0.15,
-        "cool_down": 0.05,
-        "starts": 7
-    },
-    "full": {
-        "pairs": 12,
-        "seconds": 1.5,
-        "warmup": 0.3,
-        "cool_down": 0.2,
-        "starts": 21
-    },
+    "quick": {"pairs": 12, "seconds": 0.4, "warmup": 0.15, "cool_down": 0.05, "starts": 7, "repeats": 5},
+    "full": {"pairs": 12, "seconds": 1.5, "warmup": 0.3, "cool_down": 0.2, "starts": 21, "repeats": 36},
 }
 
 

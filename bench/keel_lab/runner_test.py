@@ -62,7 +62,8 @@ class Whole(unittest.TestCase):
         self.assertEqual((len(row["ratios"]), row["verdict"], row["target"]["value"]), (2, "undecided", 100))
         self.assertGreater(row["pairs"][0]["a"]["rate"], 0)
         self.assertGreater(row["noise"]["low"], 0)
-        self.assertEqual({row["id"] for row in result["series"]}, {"bad:cpu", "bad:rss", "good:cpu", "good:rss"})
+        wanted = {f"{side}:{what}" for side in ("bad", "good") for what in ("cpu", "rss", "switches")}
+        self.assertEqual({row["id"] for row in result["series"]}, wanted)
         self.assertIn("cpu", result["machine"])
         self.assertEqual(result["settings"]["pairs"], 2)
         self.assertIn("left)", self.out.getvalue())
