@@ -66,6 +66,10 @@ def read_claims(path=CLAIMS):
 
 def values_of(one):
     """What results of this experiment will hold, as far as its file says; None when only a run can tell."""
+    if one.kind in ("open-loop", "capacity"):
+        runs = [f"{rate} per second" for rate in one.rates] + [f"{percent} %" for percent in one.percent]
+        runs += ["closed loop"] if one.closed else []
+        return {f"{side}:{run}/{field}" for side in one.measure for run in runs for field in figures.OF_DISTRIBUTION}
     if one.kind not in ("pairs", "micro", "counts"):
         return None
     names = {row.id for row in one.comparisons} | set(one.cases) | {f"{a}:{b}:{of}" for a, b, of, _ in one.bounds}

@@ -41,6 +41,11 @@ class TheLedger(unittest.TestCase):
         for row in rows:
             self.assertTrue(row.parts or row.open or row.incomparable, row.claim["key"])
 
+    def test_and_the_experiments_know_the_same_claims(self):
+        known = {claim["key"] for claim in claims.read_claims()}
+        for one in experiment.read_all().values():
+            self.assertLessEqual(set(one.claims), known, one.id)
+
     def test_answers_at_least_35_claims_by_runs(self):
         self.assertGreaterEqual(sum(bool(row.parts) and not row.incomparable for row in claims.read()), 35)
 

@@ -29,6 +29,9 @@ COUNTS = {
 }
 
 
+OF_DISTRIBUTION = ("p50", "p90", "p95", "p99", "p99.9", "max", "achieved", "errors")
+
+
 @dataclasses.dataclass
 class Figure:
     median: float
