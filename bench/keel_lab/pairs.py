@@ -102,7 +102,7 @@ def compared(group, measured, noises):
     for one in group:
         if not pairs or any(one.of not in pair[key] for pair in pairs for key in "ab"):
             continue
-        work = one.a_work.name if one.a_work == one.b_work else f"{one.a_work.name} : {one.b_work.name}"
+        work = one.a_work.name if one.a_work.name == one.b_work.name else f"{one.a_work.name} : {one.b_work.name}"
         row = judge.compare(pairs, one.of, one.target, noises.get(one.of), bool(one.a_work.waits_for),
                             one.a_work.client == "itself")
         if row:

@@ -46,7 +46,9 @@ def program(text, build):
 
 def missing(side, build):
     """What the side lacks to be run, as a text; empty when nothing."""
-    return ", ".join(one for one in dict.fromkeys((*side.needs, side.serve[0])) if program(one, build) is None)
+    wanted = dict.fromkeys((*side.needs, side.serve[0]))
+    places = {"root": experiment.ROOT, "build": build}
+    return ", ".join(filled(one, places) for one in wanted if program(one, build) is None)
 
 
 def command(side, build, places):

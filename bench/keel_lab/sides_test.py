@@ -1,0 +1,46 @@
+import pathlib
+import tempfile
+import unittest
+
+from keel_lab import sides
+from keel_lab.side_file import Side
+from keel_lab.work import Work
+
+
+class Programs(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.build = pathlib.Path(folder.name)
+
+    def test_a_path_is_under_the_build_and_a_name_on_the_path(self):
+        program = self.build / "bench/one"
+        program.parent.mkdir()
+        program.write_text("#!/bin/sh")
+        self.assertIsNone(sides.program("bench/one", self.build))    # Not executable.
+        program.chmod(0o755)
+        self.assertEqual(sides.program("bench/one", self.build), str(program))
+        self.assertTrue(sides.program("sh", self.build).endswith("/sh"))
+
+    def test_what_is_missing_is_told_by_its_whole_path(self):
+        side = Side("x", "x", ("{root}/nowhere/program",), needs=("no-such-tool",))
+        self.assertEqual(sides.missing(side, self.build), f"no-such-tool, {sides.experiment.ROOT}/nowhere/program")
+
+
+class Waiting(unittest.TestCase):
+    def test_a_server_is_ready_when_its_own_path_or_that_of_the_work_answers(self):
+        work = Work(client="lockstep", name="w", path="/users/{n}")
+        self.assertEqual(sides.ready_path(Side("x", "x", ("x",)), work), "/users/1")
+        self.assertEqual(sides.ready_path(Side("x", "x", ("x",), ready="/ready"), work), "/ready")
+
+    def test_an_echo_server_is_ready_when_somebody_listens(self):
+        self.assertEqual(sides.ready_path(Side("x", "x", ("x",)), Work(client="bytes", name="w", payload=64)), "")
+
+
+class Logs(unittest.TestCase):
+    def test_lines_are_counted_by_the_path_they_name(self):
+        with tempfile.NamedTemporaryFile("w+") as file:
+            file.write("GET /a\nGET /b\nGET /a\n")
+            file.flush()
+            self.assertEqual(sides.lines_with(file.name, "/a"), 2)
+        self.assertEqual(sides.lines_with("/nowhere/log", "/a"), 0)
