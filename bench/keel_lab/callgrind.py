@@ -1,8 +1,8 @@
 """User instructions per operation, by callgrind: the difference of two numbers of operations against one process.
 
 Valgrind has no AVX-512, so what it runs is compiled for x86-64-v3 at most (the build preset `callgrind`). It runs
-io_uring too, but may not see a signal while it waits there: counts are taken by its own commands, and its process is
-killed.
+io_uring too, but sees no signal and lets no other thread run while one waits there: counts are taken by its own
+commands, its process is killed, and a server of several threads is counted on epoll.
 """
 
 import os

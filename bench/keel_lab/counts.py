@@ -7,13 +7,14 @@ is null, and the row says why.
 
 import contextlib
 import dataclasses
+import functools
 import json
 import os
 import pathlib
 import socket
 import subprocess
 
-from keel_lab import callgrind, counters, judge, measure, sides, statistics
+from keel_lab import callgrind, counters, judge, measure, proof, sides, statistics
 from keel_lab.measure import Half
 from keel_lab.sides import SERVER_CORE, Invalid
 
@@ -46,23 +47,40 @@ def instructions(settings, half, payload, counts=STEPPED):
     return (more - less) / (many - few)
 
 
-def echo_connection_bytes(half, before=256, count=1000):
-    """Memory of one more connection that is idle after an echo; what is fixed was touched before."""
-    def one_more(port):
-        connection = socket.create_connection(("127.0.0.1", port), timeout=5)
-        connection.sendall(b"idle")
-        if connection.recv(16) != b"idle":
-            raise Invalid(f"{half.name}: a wrong echo")
-        return connection
+def echoed(port):
+    """A connection that has echoed a message."""
+    connection = socket.create_connection(("127.0.0.1", port), timeout=5)
+    connection.sendall(b"idle")
+    if connection.recv(16) != b"idle":
+        connection.close()
+        raise Invalid("a wrong echo")
+    return connection
 
-    with sides.running(half.side, half.work, half.build) as server:
-        connections = [one_more(server.port) for _ in range(before)]
-        first = server.resident_bytes()
-        connections += [one_more(server.port) for _ in range(count)]
-        last = server.resident_bytes()
-        for connection in connections:
-            connection.close()
-    return (last - first) / count
+
+def answered(port, path):
+    """A connection that has had one answer."""
+    connection = proof.Connection(port, 5)
+    connection.send(path)
+    try:
+        connection.answer()
+    except proof.Wrong as problem:
+        connection.socket.close()
+        raise Invalid(f"{path}: {problem}") from None
+    return connection.socket
+
+
+def connection_bytes(half, payload):
+    """Memory that one more idle connection takes; None for work that has no such connection."""
+    work = half.work
+    if work.client == "bytes" and not work.churn:
+        connect = echoed
+    elif work.client == "lockstep" and work.method == "GET":
+        connect = functools.partial(answered, path=work.path.replace("{n}", "1"))
+    else:
+        return None
+    with sides.running(half.side, work, half.build, payload) as server:
+        sides.prepare(server.port, work)
+        return counters.connection_bytes(lambda: connect(server.port), server.resident_bytes)
 
 
 def for_callgrind(half):
@@ -70,6 +88,8 @@ def for_callgrind(half):
     program = half.side.serve[0]
     if counters.is_go(sides.program(program, half.build)):
         raise callgrind.NotCounted("valgrind does not run Go's programs reliably")
+    if half.side.under_test and half.side.engine == "uring":
+        raise callgrind.NotCounted("valgrind lets no other thread run while one waits for io_uring: counted on epoll")
     if not program.startswith("bench/"):
         return half
     callgrind.build([pathlib.Path(program).name])
@@ -104,7 +124,7 @@ def count_instructions(settings, half, payload, row):
     else:
         try:
             row["instructions"], row["instructions_by"] = callgrind_instructions(settings, half, payload), "callgrind"
-        except callgrind.NotCounted as why:
+        except (callgrind.NotCounted, Invalid) as why:
             row["absent"]["instructions"] = str(why)
 
 
@@ -113,7 +133,6 @@ def of_side(settings, half, payload=b""):
 
     System calls are counted by a tracepoint: no tracer is attached to what is counted.
     """
-    steady = half.work.client == "bytes" and not half.work.churn
     row = {
         "side": half.name,
         "work": half.work.name,
@@ -123,7 +142,7 @@ def of_side(settings, half, payload=b""):
         "instructions": None,
         "instructions_by": None,
         "switches": None,
-        "bytes_per_connection": echo_connection_bytes(half) if steady else None,
+        "bytes_per_connection": connection_bytes(half, payload),
         "absent": {}
     }
     count_instructions(settings, half, payload, row)

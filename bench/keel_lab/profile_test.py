@@ -137,7 +137,7 @@ class Profile(unittest.TestCase):
             profile.perf("record", "--quiet", "--event=cpu-clock", f"--output={self.folder}/try", "true")
         except profile.NotProfiled as why:
             self.skipTest(str(why))
-        code, said = self.run_it("--side=one", "--seconds=0.5", f"--flame={self.folder}/x.svg")
+        code, said = self.run_it("--side=one", "--seconds=0.2", f"--flame={self.folder}/x.svg")
         self.assertEqual(code, 0, said)
         self.assertRegex(said, r"x.svg: \d+ samples")
         text = (self.folder / "x.svg").read_text()

@@ -1,0 +1,82 @@
+"""The counts of a side: each is there with its value, or absent with a reason."""
+
+import dataclasses
+import unittest
+from unittest import mock
+
+from keel_lab import callgrind, counts, experiment, machine, measure, runner, self_test
+
+FILE = """\
+id: x
+question: Which?
+work: {path: /plaintext, connections: 4, expect: {status: 200, type: text/plain, body: "Hello, World!"}}
+sides:
+  one: {serve: [bench/bench_raw_epoll, "--port={port}", "--plaintext={payload}"]}
+comparisons:
+  - {a: one, b: one, of: cpu_us}
+counts: [one]
+"""
+
+
+class Counts(unittest.TestCase):
+    def setUp(self):
+        one = experiment.parse("x.yaml", FILE, {})
+        self.half = measure.Half(one.sides["one"], one.work, self_test.BUILD)
+        self.payload = measure.payload_for(self.half, [self.half])
+
+    def row(self):
+        return counts.of_side(runner.settings_of("quick", self_test.BUILD, seconds=0.05), self.half, self.payload)
+
+    def instructions(self, profile):
+        row = {"instructions": None, "instructions_by": None, "absent": {}}
+        settings = runner.settings_of(profile, self_test.BUILD, seconds=0.05)
+        counts.count_instructions(settings, self.half, self.payload, row)
+        return row
+
+    def test_what_is_permitted_has_a_value_and_no_reason(self):
+        row = self.row()
+        for name in ("allocations", "allocated_bytes", "switches", "bytes_per_connection"):
+            self.assertIsNotNone(row[name], name)
+            self.assertNotIn(name, row["absent"])
+        self.assertLess(row["allocations"], 0.1)  # The raw loop keeps its memory.
+        self.assertGreater(row["bytes_per_connection"], 0)
+
+    def test_system_calls_that_are_not_permitted_are_null_with_a_reason(self):
+        with mock.patch.object(machine, "system_call_tracepoint", lambda: 0):
+            row = self.row()
+        self.assertIsNone(row["system_calls"])
+        self.assertIn("needs root", row["absent"]["system_calls"])
+
+    def test_instructions_of_an_http_server_are_left_to_the_full_profile(self):
+        row = self.instructions("quick")
+        self.assertIsNone(row["instructions"])
+        self.assertIn("only the full profile", row["absent"]["instructions"])
+
+    def test_instructions_of_an_http_server_are_counted_by_callgrind(self):
+        if why := callgrind.refusal():
+            self.skipTest(why)
+        with mock.patch.object(counts, "for_callgrind", lambda half: half):  # Without a build of its own.
+            row = self.instructions("full")
+        self.assertEqual((row["instructions_by"], row["absent"]), ("callgrind", {}))
+        self.assertTrue(100 < row["instructions"] < 10_000, row["instructions"])
+
+    def test_a_side_that_stands_still_under_callgrind_is_a_reason(self):
+        side = dataclasses.replace(self.half.side, under_test=True, engine="uring")
+        self.half = dataclasses.replace(self.half, side=side)
+        self.assertIn("counted on epoll", self.instructions("full")["absent"]["instructions"])
+
+    def test_a_build_for_callgrind_that_fails_is_a_reason(self):
+        with mock.patch.object(callgrind, "build", side_effect=callgrind.NotCounted("cmake failed")):
+            row = self.instructions("full")
+        self.assertEqual((row["instructions"], row["absent"]["instructions"]), (None, "cmake failed"))
+
+
+class Versions(unittest.TestCase):
+    def test_the_sides_of_others_have_their_versions(self):
+        one = experiment.choose(["plaintext"])[0]
+        settings = runner.settings_of("quick", self_test.BUILD)
+        found = runner.versions(one, settings)
+        self.assertNotIn("keel-epoll", found)
+        for side, what in found.items():
+            for name, version in what.items():
+                self.assertRegex(version, r"^\d+\.\d+", f"{side}: {name}")
