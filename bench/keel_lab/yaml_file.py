@@ -19,7 +19,7 @@ class File:
         self.mistakes = []
         self.lines = {(): 1}
         try:
-            node = yaml.compose(text, Loader=yaml.SafeLoader)
+            node = yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
         except yaml.YAMLError as problem:
             mark = getattr(problem, "problem_mark", None)
             raise Mistakes([
