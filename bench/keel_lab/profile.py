@@ -21,6 +21,7 @@ from keel_lab.yaml_file import Mistakes
 SUMMARY = "flame graph or callgrind profile of a side at work"
 FOLDER = experiment.ROOT / "build/lab/profiles"
 SAMPLES_PER_SECOND = 499    # Not in step with anything that happens 100 or 1,000 times a second.
+CLIENT_SECONDS_MORE = 300
 OPERATIONS = 2000           # Under callgrind.
 
 
@@ -67,17 +68,17 @@ def samples(pid, seconds):
 
 @contextlib.contextmanager
 def loaded(settings, half, payload):
-    """A server of the side under its work, for as long as the block takes and its window lasts."""
+    """A server of the side under its work, which lasts as long as the block does."""
     with sides.running(half.side, half.work, half.build, payload) as server:
         sides.prepare(server.port, half.work)
-        client = subprocess.Popen(measure.client_command(settings, server, half.work),
-                                  stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT)
+        sides.check(server.port, half.work)
+        command = measure.client_command(settings, server, half.work)
+        client = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         try:
             yield server
-            output, _ = client.communicate(timeout=settings.warmup + settings.seconds + measure.PATIENCE)
-            if client.returncode != 0:
-                raise sides.Invalid(f"the client saw errors: {output.decode(errors='replace').strip()[-300:]}")
+            if client.poll() is not None:
+                said = client.stdout.read().decode(errors="replace").strip()[-300:]
+                raise sides.Invalid(f"the client ended before its time: {said}")
         finally:
             client.kill()
             client.wait()
@@ -128,8 +129,8 @@ def main(arguments):
         half = half_of(one, options.side, options.build.resolve())
         if half.missing:
             raise NotProfiled(f"{half.missing}: not found")
-        # Perf begins and ends within the client's window.
-        settings = runner.settings_of("full", options.build, seconds=options.seconds + 1)
+        # The client works until perf has ended, however long that takes to begin.
+        settings = runner.settings_of("full", options.build, seconds=options.seconds + CLIENT_SECONDS_MORE)
         payload = measure.payload_for(half, [half])
         flame_file = options.flame or (None if options.callgrind else FOLDER / f"{one.id}-{half.name}.svg")
         if flame_file:

@@ -127,6 +127,20 @@ class Profile(unittest.TestCase):
             profile.perf("record")
         self.assertEqual(str(refused.exception), "perf is not installed (scripts/setup bench)")
 
+    def test_a_client_that_ends_while_the_side_is_profiled_makes_no_profile(self):
+        pid = self.folder / "pid"
+        self.plant_perf(f"""#!/bin/sh
+until [ -s {pid} ]; do sleep 0.01; done
+until grep -q ') Z ' /proc/$(cat {pid})/stat; do sleep 0.01; done
+printf 'server 1\\n        1 main (/a)\\n'
+""")
+        ends = ["sh", "-c", f"echo 3 wrong answers; echo $$ >{pid}"]
+        with mock.patch.object(profile.measure, "client_command", lambda *_: ends):
+            code, said = self.run_it("--side=one", "--seconds=0.2", f"--flame={self.folder}/x.svg")
+        self.assertEqual(code, 1)
+        self.assertIn("the client ended before its time: 3 wrong answers", said)
+        self.assertFalse((self.folder / "x.svg").exists())
+
     def test_an_idle_side_is_no_profile(self):
         self.plant_perf("#!/bin/sh\nexit 0\n")
         code, said = self.run_it("--side=one", "--seconds=0.2", f"--flame={self.folder}/x.svg")
@@ -137,7 +151,7 @@ class Profile(unittest.TestCase):
             profile.perf("record", "--quiet", "--event=cpu-clock", f"--output={self.folder}/try", "true")
         except profile.NotProfiled as why:
             self.skipTest(str(why))
-        code, said = self.run_it("--side=one", "--seconds=0.2", f"--flame={self.folder}/x.svg")
+        code, said = self.run_it("--side=one", "--seconds=1", f"--flame={self.folder}/x.svg")
         self.assertEqual(code, 0, said)
         self.assertRegex(said, r"x.svg: \d+ samples")
         text = (self.folder / "x.svg").read_text()
