@@ -10,8 +10,7 @@ include(GNUInstallDirs)
 function(keel_options target)
   target_compile_features(${target} PUBLIC cxx_std_23)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
-    $<$<BOOL:${PROJECT_IS_TOP_LEVEL}>:-Werror>)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
   # The libraries are static: nobody replaces their functions, which may therefore be inlined within a file, and their
   # thread-local variables lie in the program's own block, which saves a call at each access.
   target_compile_options(${target} PRIVATE -fno-semantic-interposition -ftls-model=initial-exec)
@@ -38,6 +37,7 @@ function(keel_test name)
   cmake_parse_arguments(arg "" "TIMEOUT;COST" "LABELS;LIBS;SOURCES" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   keel_options(${name})
+  target_compile_options(${name} PRIVATE ${KEEL_TEST_OPTIONS})
   target_link_libraries(${name} PRIVATE ${arg_LIBS} GTest::gtest_main)
   if(KEEL_TESTS_WITH_LABEL AND NOT KEEL_TESTS_WITH_LABEL IN_LIST arg_LABELS)
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
