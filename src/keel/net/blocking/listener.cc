@@ -65,7 +65,7 @@ Listener::~Listener() {
 Result<Stream> Listener::accept(Duration timeout) {
   const Instant deadline = internal::deadline_after(timeout);
   for (;;) {
-    const int fd = accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    const int fd = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC);
     if (fd >= 0) return Stream(fd);
     if (errno == EAGAIN || errno == EWOULDBLOCK) {
       KEEL_TRY_VOID(internal::wait_for(fd_, POLLIN, deadline));

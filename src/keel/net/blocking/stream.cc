@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -91,12 +92,33 @@ Result<> connect_until(int fd, const Address& address, Instant deadline) {
 
 Result<Stream> connect_to(const Address& address, Instant deadline) {
   KEEL_TRY(int fd, internal::open_socket(address));
-  Stream stream(fd);
   if (auto connected = connect_until(fd, address, deadline); !connected) {
+    ::close(fd);
     return std::move(connected).error().because("connecting to " + address.to_string());
   }
-  return stream;
+  return Stream(fd);
 }
+
+// A call without a time limit waits in the kernel; one with a limit asks first, and waits in poll.
+int flags_for(Instant deadline) noexcept { return deadline.is_never() ? 0 : MSG_DONTWAIT; }
+
+void set_blocking(int fd, bool blocking) noexcept {
+  const int flags = fcntl(fd, F_GETFL);
+  const int wanted = blocking ? flags & ~O_NONBLOCK : flags | O_NONBLOCK;
+  if (flags >= 0 && wanted != flags) fcntl(fd, F_SETFL, wanted);
+}
+
+// For calls that take no flag.
+class NonBlocking {
+ public:
+  explicit NonBlocking(int fd) noexcept : fd_(fd) { set_blocking(fd_, false); }
+  NonBlocking(const NonBlocking&) = delete;
+  NonBlocking& operator=(const NonBlocking&) = delete;
+  ~NonBlocking() { set_blocking(fd_, true); }
+
+ private:
+  int fd_;
+};
 
 }  // namespace
 
@@ -126,7 +148,7 @@ Result<Stream> Stream::connect(std::string_view host, std::uint16_t port, Durati
 }
 
 Stream::Stream(int fd) noexcept : fd_(fd) {
-  fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+  set_blocking(fd, true);
   const int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // Of a Unix socket: refused, and not needed.
 }
@@ -156,7 +178,7 @@ Address Stream::peer_address() const noexcept { return internal::name_of(fd_, ge
 Result<bool> Stream::fill(Instant deadline) {
   in_.consume(std::exchange(taken_, 0));
   for (;;) {
-    const ssize_t got = recv(fd_, in_.reserve(receive_bytes), receive_bytes, 0);
+    const ssize_t got = recv(fd_, in_.reserve(receive_bytes), receive_bytes, flags_for(deadline));
     if (got > 0) in_.commit(static_cast<std::size_t>(got));
     if (got >= 0) return got > 0;
     if (is_would_block(errno)) {
@@ -231,7 +253,7 @@ Result<> Stream::write(std::span<const std::string_view> parts, Duration timeout
     if (!part.empty()) vectors[message.msg_iovlen++] = {const_cast<char*>(part.data()), part.size()};
   }
   while (message.msg_iovlen != 0) {
-    const ssize_t sent = sendmsg(fd_, &message, MSG_NOSIGNAL);
+    const ssize_t sent = sendmsg(fd_, &message, MSG_NOSIGNAL | flags_for(deadline));
     if (sent < 0) {
       if (is_would_block(errno)) {
         KEEL_TRY_VOID(wait_for(fd_, POLLOUT, deadline));
@@ -260,6 +282,8 @@ Result<> Stream::send_file(int file, std::uint64_t offset, std::uint64_t bytes, 
   op.file = file;
   op.offset = offset;
   op.size = bytes;
+  std::optional<NonBlocking> limited;
+  if (!deadline.is_never()) limited.emplace(fd_);
   std::uint64_t calls = 0;
   for (;;) {
     const io::Share share = io::send_share(op, calls);

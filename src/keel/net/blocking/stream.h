@@ -12,7 +12,7 @@
 //            unknown how much has been sent, so the stream is of no more use.
 // Ownership: owns its descriptor and a buffer; movable. Destroying it closes: what was written is still sent.
 // Threads:   one at a time; shutdown() on any while the stream is open. Not on a worker of a loop, which is a bug.
-// Cost:      a system call for each recv and send; a further one, poll, when it has to wait.
+// Cost:      a system call for each recv and send; two more when a call with a time limit has to wait.
 
 #pragma once
 
@@ -41,7 +41,7 @@ class Stream {
   // To the first address of `host` that answers, one after the other. Looking it up (getaddrinfo) has a time limit of
   // its own, which the system sets.
   static Result<Stream> connect(std::string_view host, std::uint16_t port, Duration timeout = Duration::forever());
-  // Takes over a connected socket.
+  // Takes over a connected socket, and makes it blocking.
   explicit Stream(int fd) noexcept;
   Stream(Stream&& other) noexcept
       : fd_(std::exchange(other.fd_, -1)), in_(std::move(other.in_)), taken_(std::exchange(other.taken_, 0)) {}

@@ -2,8 +2,10 @@
 
 #include "keel/net/blocking/stream.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -166,25 +168,27 @@ TEST_P(BlockingStreams, go_on_waiting_when_a_signal_comes) {
   struct sigaction before{};
   action.sa_handler = [](int) {};  // Without SA_RESTART: system calls end with EINTR.
   ASSERT_EQ(sigaction(SIGUSR1, &action, &before), 0);
-  auto [client, server] = pair();
-  std::atomic<bool> reading = false;
-  std::atomic<bool> done = false;
-  std::string got;
-  std::thread reader([&] {
-    reading = true;
-    const Result<Chunk> chunk = server.receive(20_s);
-    if (chunk) got = *chunk;
-    done = true;
-  });
-  while (!reading) std::this_thread::yield();
-  for (int i = 0; i < 50; ++i) {
-    pthread_kill(reader.native_handle(), SIGUSR1);
-    Host::system().sleep(200_us);
+  for (const Duration limit : {20_s, Duration::forever()}) {
+    auto [client, server] = pair();
+    std::atomic<bool> reading = false;
+    std::atomic<bool> done = false;
+    std::string got;
+    std::thread reader([&] {
+      reading = true;
+      const Result<Chunk> chunk = server.receive(limit);
+      if (chunk) got = *chunk;
+      done = true;
+    });
+    while (!reading) std::this_thread::yield();
+    for (int i = 0; i < 50; ++i) {
+      pthread_kill(reader.native_handle(), SIGUSR1);
+      Host::system().sleep(200_us);
+    }
+    EXPECT_FALSE(done);
+    EXPECT_TRUE(client.write("word"));
+    reader.join();
+    EXPECT_EQ(got, "word");
   }
-  EXPECT_FALSE(done);
-  EXPECT_TRUE(client.write("word"));
-  reader.join();
-  EXPECT_EQ(got, "word");
   sigaction(SIGUSR1, &before, nullptr);
 }
 
@@ -199,6 +203,46 @@ TEST_P(BlockingStreams, shutdown_ends_a_read_of_another_thread) {
   server.shutdown();
   reader.join();
   EXPECT_EQ(server.write("x").error().errno_value(), EPIPE);
+}
+
+TEST_P(BlockingStreams, shutdown_ends_a_write_of_another_thread) {
+  auto [client, server] = pair();
+  std::atomic<bool> writing = false;
+  Result<> written;
+  std::thread writer([&] {
+    const std::string much(30'000'000, 'm');
+    writing = true;
+    written = server.write(much);
+  });
+  while (!writing) std::this_thread::yield();
+  server.shutdown();
+  writer.join();
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().code(), Code::Unavailable);
+}
+
+TEST_P(BlockingStreams, wait_for_room_without_a_time_limit) {
+  auto [client, server] = pair();
+  const std::string much = pattern(30'000'000);
+  std::thread writer([&] {
+    EXPECT_TRUE(server.write(much));
+    server.shutdown_write();
+  });
+  EXPECT_TRUE(rest(client) == much);
+  writer.join();
+}
+
+// One that was taken over from a program with a loop.
+TEST(BlockingStream, waits_on_a_descriptor_that_did_not) {
+  int fds[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
+  Stream first(fds[0]);
+  Stream second(fds[1]);
+  EXPECT_EQ(fcntl(fds[0], F_GETFL) & O_NONBLOCK, 0);
+  EXPECT_EQ(first.receive(10_ms).error().code(), Code::DeadlineExceeded);
+  std::thread writer([&] { EXPECT_TRUE(second.write("later")); });
+  EXPECT_EQ(*first.receive(), "later");
+  writer.join();
 }
 
 TEST_P(BlockingStreams, move) {
