@@ -3,6 +3,9 @@
 //
 // Linked sends of one connection would keep their order when a peer does not read; here each connection has at most one
 // in flight and the buffers behind it wait in a list.
+//
+// What was tried and left out of Keel's engine, for the experiment uring-choices: --registered (descriptors that only
+// the ring knows), --zero-copy (sends that complete twice), --buffers=N (how many the kernel has; 1024).
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -15,7 +18,14 @@
 
 #include "raw.h"
 
-enum { ring_entries = 4096, completion_entries = 16384, echo_bytes = 16 * 1024, buffer_count = 1024, none = -1 };
+enum {
+  ring_entries = 4096,
+  completion_entries = 16384,
+  echo_bytes = 16 * 1024,
+  buffers_max = 1024,
+  registered_max = 4096,
+  none = -1
+};
 enum operation { accepting = 1, receiving = 2, sending = 3 };
 
 struct connection {
@@ -25,11 +35,15 @@ struct connection {
   bool failed;
 };
 
+static bool registered;
+static bool zero_copy;
+static int buffer_count = buffers_max;
+
 static struct io_uring ring;
 static struct io_uring_buf_ring* buffer_ring;
 static char* buffers;
-static int lengths[buffer_count];
-static int next_of[buffer_count];
+static int lengths[buffers_max];
+static int next_of[buffers_max];
 static struct connection connections[connections_max];
 
 static struct io_uring_sqe* next_entry(void) {
@@ -44,14 +58,20 @@ static void tag(struct io_uring_sqe* entry, enum operation operation, int fd) {
 
 static void start_accept(int listener) {
   struct io_uring_sqe* entry = next_entry();
-  io_uring_prep_multishot_accept(entry, listener, NULL, NULL, SOCK_CLOEXEC);
+  if (registered) {
+    io_uring_prep_multishot_accept_direct(entry, listener, NULL, NULL, 0);
+  } else {
+    io_uring_prep_multishot_accept(entry, listener, NULL, NULL, SOCK_CLOEXEC);
+  }
   tag(entry, accepting, listener);
 }
+
+static unsigned char of_connection(void) { return registered ? IOSQE_FIXED_FILE : 0; }
 
 static void start_receive(int fd) {
   struct io_uring_sqe* entry = next_entry();
   io_uring_prep_recv_multishot(entry, fd, NULL, 0, 0);
-  entry->flags |= IOSQE_BUFFER_SELECT;
+  entry->flags |= IOSQE_BUFFER_SELECT | of_connection();
   entry->buf_group = 0;
   tag(entry, receiving, fd);
   connections[fd].receives = true;
@@ -60,7 +80,13 @@ static void start_receive(int fd) {
 static void start_send(int fd) {
   int id = connections[fd].first;
   struct io_uring_sqe* entry = next_entry();
-  io_uring_prep_send(entry, fd, buffers + (size_t)id * echo_bytes, (size_t)lengths[id], MSG_NOSIGNAL | MSG_WAITALL);
+  const char* from = buffers + (size_t)id * echo_bytes;
+  if (zero_copy) {
+    io_uring_prep_send_zc(entry, fd, from, (size_t)lengths[id], MSG_NOSIGNAL | MSG_WAITALL, 0);
+  } else {
+    io_uring_prep_send(entry, fd, from, (size_t)lengths[id], MSG_NOSIGNAL | MSG_WAITALL);
+  }
+  entry->flags |= of_connection();
   tag(entry, sending, fd);
 }
 
@@ -74,7 +100,11 @@ static void close_if_quiet(int fd) {
   struct connection* connection = &connections[fd];
   if (connection->receives || connection->first != none) return;
   struct io_uring_sqe* entry = next_entry();
-  io_uring_prep_close(entry, fd);
+  if (registered) {
+    io_uring_prep_close_direct(entry, (unsigned)fd);
+  } else {
+    io_uring_prep_close(entry, fd);
+  }
   entry->flags |= IOSQE_CQE_SKIP_SUCCESS;
 }
 
@@ -83,7 +113,7 @@ static void on_accepted(const struct io_uring_cqe* completion, int listener) {
   if (fd >= connections_max) {
     close(fd);
   } else if (fd >= 0) {
-    raw_no_delay(fd);
+    if (!registered) raw_no_delay(fd);  // Else it is the listener's.
     connections[fd] = (struct connection){.first = none, .last = none};
     start_receive(fd);
   }
@@ -121,8 +151,12 @@ static void on_received(const struct io_uring_cqe* completion, int fd) {
 static void on_sent(const struct io_uring_cqe* completion, int fd) {
   struct connection* connection = &connections[fd];
   int id = connection->first;
+  if (zero_copy && !(completion->flags & IORING_CQE_F_NOTIF)) {
+    if (completion->res != lengths[id]) connection->failed = true;
+    if (completion->flags & IORING_CQE_F_MORE) return;  // The kernel still reads the buffer.
+  }
   connection->first = next_of[id];
-  const bool failed = completion->res != lengths[id];
+  const bool failed = connection->failed || (!zero_copy && completion->res != lengths[id]);
   return_buffer(id);
   if (failed) {
     connection->failed = true;
@@ -131,7 +165,10 @@ static void on_sent(const struct io_uring_cqe* completion, int fd) {
       connection->first = next_of[id];
       return_buffer(id);
     }
-    shutdown(fd, SHUT_RDWR);
+    struct io_uring_sqe* entry = next_entry();
+    io_uring_prep_shutdown(entry, fd, SHUT_RDWR);
+    entry->flags |= IOSQE_CQE_SKIP_SUCCESS | of_connection();
+    entry->user_data = 0;
   }
   if (connection->first != none) {
     start_send(fd);
@@ -152,9 +189,10 @@ static void set_up(void) {
     abort();
   }
   struct io_uring_buf_reg registration = {
-      .ring_addr = (uint64_t)(uintptr_t)buffer_ring, .ring_entries = buffer_count, .bgid = 0};
+      .ring_addr = (uint64_t)(uintptr_t)buffer_ring, .ring_entries = (unsigned)buffer_count, .bgid = 0};
   io_uring_buf_ring_init(buffer_ring);
   if (error == 0) error = io_uring_register_buf_ring(&ring, &registration, 0);
+  if (error == 0 && registered) error = io_uring_register_files_sparse(&ring, registered_max);
   if (error != 0) {
     fprintf(stderr, "io_uring: %s\n", strerror(-error));
     exit(3);
@@ -162,8 +200,31 @@ static void set_up(void) {
   for (int id = 0; id < buffer_count; ++id) return_buffer(id);
 }
 
+// Takes its own options out of argv; returns how many are left.
+static int own_options_from(int argc, char** argv) {
+  int left = 1;
+  for (int i = 1; i < argc; ++i) {
+    if (strcmp(argv[i], "--registered") == 0) {
+      registered = true;
+    } else if (strcmp(argv[i], "--zero-copy") == 0) {
+      zero_copy = true;
+    } else if (strncmp(argv[i], "--buffers=", 10) == 0) {
+      buffer_count = atoi(argv[i] + 10);
+      if (buffer_count < 1 || buffer_count > buffers_max || (buffer_count & (buffer_count - 1)) != 0) {
+        fprintf(stderr, "--buffers: a power of two up to %d\n", buffers_max);
+        exit(2);
+      }
+    } else {
+      argv[left++] = argv[i];
+    }
+  }
+  return left;
+}
+
 int main(int argc, char** argv) {
-  int listener = raw_listen(raw_options_from(argc, argv).port, false);
+  const int left = own_options_from(argc, argv);
+  int listener = raw_listen(raw_options_from(left, argv).port, false);
+  if (registered) raw_no_delay(listener);
   set_up();
   start_accept(listener);
 

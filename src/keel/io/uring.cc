@@ -2,17 +2,12 @@
 // leave in one batch, files as the kernel's own operations, and one io_uring_enter per turn. What an older kernel lacks
 // of files is left to a few threads.
 //
-// Workers wake each other by messages from ring to ring, which leave with the rest of a turn. By loop_bench on two
-// cores of an Intel Xeon VM, Linux 6.18, in 12 pairs: 1.0 system calls per job passed on alone instead of 2.0 by the
-// eventfd, 0.13 instead of 0.25 with 8 under way; CPU per job 0.89 (0.75 to 0.92) and 0.85 (0.77 to 0.92) of the
-// eventfd's, time the same.
+// Workers wake each other by messages from ring to ring, which leave with the rest of a turn: a job passed on alone
+// costs one system call instead of the eventfd's two.
 //
-// Tried in bench/peers/raw_echo_uring.c and left out (server CPU per message over loopback, 64 connections, 12 pairs,
-// on the same machine): registered descriptors 0.97 (0.93 to 0.99) at 64 B, 1.00 at 1 and 16 KiB, for descriptors that
-// no other system call knows; zero-copy sends 1.21, 1.21, 1.36 and 1.29 at 64 B, 1, 16 and 64 KiB (loopback copies all
-// the same, and each send completes twice). With 128 buffers of 16 KiB in its ring instead of 1024 it took 1.00 (0.96
-// to 1.23) at 64 B, 0.92 (0.75 to 0.99) at 4 KiB, 0.83 (0.76 to 0.89) at 16 KiB: the kernel has no more than it lately
-// used.
+// Tried and left out: registered descriptors (no other system call knows them) and zero-copy sends (each completes
+// twice). Tried and kept: the kernel has no more buffers than it lately used. The experiment uring-choices says what
+// each brings to a raw echo: bench/lab run uring-choices.
 
 #if KEEL_WITH_URING
 
