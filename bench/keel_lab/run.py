@@ -4,7 +4,7 @@ import argparse
 import pathlib
 import sys
 
-from keel_lab import experiment, runner
+from keel_lab import experiment, peers, runner
 from keel_lab.yaml_file import Mistakes
 
 SUMMARY = "run experiments by id or by file, or all of a profile"
@@ -56,4 +56,6 @@ def main(arguments):
     except Mistakes as mistakes:
         print(mistakes, file=sys.stderr)
         return 2
+    if options.profile == "full" and not options.experiments:
+        peers.build_all(peers.BUILT)  # What cannot be built is skipped with a line, and so are its comparisons.
     return runner.run(chosen, settings, options.out)
