@@ -163,7 +163,7 @@ class Parser {
     } else if (name == "--csv") {
       options_.csv = value;
     } else if (name == "--server-pid") {
-      KEEL_TRY(const std::uint64_t pid, count(name, value, 1, 1u << 30));
+      KEEL_TRY(const std::uint64_t pid, count(name, value, 1, 1u << 22));
       options_.server_pid = static_cast<int>(pid);
     } else if (name == "--server-cores") {
       KEEL_TRY(const std::uint64_t cores, count(name, value, 1, 1024));

@@ -214,7 +214,11 @@ bool Interrupts::wait_until(Instant until) noexcept {
 
 Result<CpuClock> CpuClock::of(int pid) noexcept {
   clockid_t id = 0;
-  if (clock_getcpuclockid(pid, &id) != 0) return fail(Code::NotFound, "there is no such process");
+  // Making a name of a clock does not look for the process.
+  if (kill(pid, 0) != 0 && errno == ESRCH) return fail(Code::NotFound, "there is no such process");
+  if (clock_getcpuclockid(pid, &id) != 0 || !CpuClock(id).now()) {
+    return fail(Code::NotFound, "the process has no clock that can be read");
+  }
   return CpuClock(id);
 }
 

@@ -1,0 +1,118 @@
+// The program as its users meet it: exit codes, what it says, and where.
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+
+#include "keel/http/server.h"
+#include "keel/io/runtime.h"
+
+namespace keel::load {
+namespace {
+
+struct Ran {
+  int code = -1;
+  std::string out;  // Both streams.
+};
+
+Ran run(const std::string& arguments) {
+  Ran ran;
+  std::FILE* pipe = popen((KEEL_PROGRAM " " + arguments + " 2>&1").c_str(), "r");
+  if (pipe == nullptr) return ran;
+  char part[4096];
+  while (const std::size_t size = std::fread(part, 1, sizeof part, pipe)) ran.out.append(part, size);
+  const int status = pclose(pipe);
+  if (WIFEXITED(status)) ran.code = WEXITSTATUS(status);
+  return ran;
+}
+
+http::Response hello(http::Request&) { return http::Response::text(http::Status::Ok, "Hello, World!"); }
+
+class CommandTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    runtime_ = *io::Runtime::make({.workers = 1});
+    ASSERT_TRUE(runtime_->start());
+    router_.get("/hello", hello);
+    http::ServerOptions options;
+    options.address = *Address::parse("127.0.0.1:0");
+    options.access_log = false;
+    server_ = std::make_unique<http::Server>(router_, options);
+    ASSERT_TRUE(server_->start(*runtime_));
+    url_ = "http://" + server_->address().to_string() + "/";
+  }
+  void TearDown() override { server_->stop(); }
+
+  http::Router router_;
+  std::unique_ptr<io::Runtime> runtime_;
+  std::unique_ptr<http::Server> server_;
+  std::string url_;
+};
+
+TEST_F(CommandTest, a_good_run_ends_with_0_and_a_report) {
+  const std::string json = testing::TempDir() + "keel_load_" + std::to_string(getpid()) + ".json";
+
+  const Ran ran = run("load " + url_ + "hello --expect-body 'Hello, World!' --duration 200ms --warmup 0s --json " +
+                      json + " --server-pid " + std::to_string(getpid()));
+
+  EXPECT_EQ(ran.code, 0) << ran.out;
+  EXPECT_NE(ran.out.find("closed loop, 64 connections"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("errors    none"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("us CPU per request"), std::string::npos) << ran.out;
+  std::ifstream file(json);
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  EXPECT_NE(text.find("\"complete\": true"), std::string::npos) << text;
+  std::remove(json.c_str());
+}
+
+TEST_F(CommandTest, wrong_answers_end_with_1) {
+  const Ran ran = run("load " + url_ + "nothing --duration 1s --warmup 0s");
+
+  EXPECT_EQ(ran.code, 1) << ran.out;
+  EXPECT_NE(ran.out.find("4xx"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("status"), std::string::npos) << ran.out;
+}
+
+TEST_F(CommandTest, steps_are_measured_one_by_one) {
+  const Ran ran = run("load " + url_ + "hello --steps 50,100 --capacity 500 --duration 200ms --warmup 0s --json -");
+
+  EXPECT_EQ(ran.code, 0) << ran.out;
+  EXPECT_NE(ran.out.find("\"step\": 0.5"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("\"step\": 1"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("\"capacity\": 500"), std::string::npos) << ran.out;
+}
+
+TEST(Command, without_a_server_it_says_so_in_one_line) {
+  const Ran ran = run("load http://127.0.0.1:1/");
+
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_TRUE(ran.out.starts_with("keel load: 127.0.0.1:1: ")) << ran.out;
+  EXPECT_EQ(ran.out.find('\n'), ran.out.size() - 1) << ran.out;
+}
+
+TEST(Command, mistakes_end_with_2) {
+  const Ran option = run("load http://127.0.0.1:1/ --durration=1s");
+  EXPECT_EQ(option.code, 2);
+  EXPECT_TRUE(option.out.starts_with("keel load: --durration: there is no such option")) << option.out;
+
+  const Ran command = run("lod");
+  EXPECT_EQ(command.code, 2);
+  EXPECT_EQ(command.out, "keel: 'lod' is not a command; keel help lists them\n");
+}
+
+TEST(Command, helps_itself) {
+  EXPECT_EQ(run("help").code, 0);
+  EXPECT_NE(run("").out.find("load"), std::string::npos);
+  EXPECT_EQ(run("load --help").code, 0);
+  EXPECT_NE(run("load --help").out.find("--connections"), std::string::npos);
+  EXPECT_TRUE(run("version").out.starts_with("keel 0."));
+}
+
+}  // namespace
+}  // namespace keel::load

@@ -1,0 +1,128 @@
+#include "load/report.h"
+
+#include <gtest/gtest.h>
+
+#include "keel/base/arena.h"
+#include "keel/data/json.h"
+
+namespace keel::load {
+namespace {
+
+Measurement measurement(bool is_open) {
+  Measurement result;
+  result.measured = 2_s;
+  result.is_open = is_open;
+  result.offered = is_open ? 1000 : 0;
+  result.achieved = 995;
+  result.engine = "uring";
+  result.client_utilisation = 0.5;
+  result.client_cpu_us = 5;
+  Tally& tally = result.tally;
+  tally.due = 2000;
+  tally.answers = 1999;
+  tally.completed = 1990;
+  tally.waiting = 1;
+  tally.by_class[2] = 1990;
+  tally.by_class[5] = 9;
+  tally.failures[static_cast<std::size_t>(Failure::Body)] = 3;
+  tally.failures[static_cast<std::size_t>(Failure::Timeout)] = 1;
+  tally.bytes_received = 123;
+  for (int i = 0; i < 2000; ++i) tally.latency.record(Duration::microseconds(i));
+  tally.seconds = {{.answers = 1000, .latency_max_ns = 5000}, {.answers = 990, .errors = 4}};
+  return result;
+}
+
+// The value of a top-level member as JSON text; "" when there is none. The whole text is checked.
+std::string member(const std::string& text, std::string_view name) {
+  Arena arena;
+  json::Reader in(text, arena);
+  std::string value;
+  in.begin_object();
+  while (const auto key = in.next_key()) {
+    const bool is_it = *key == name;
+    const std::string_view one = in.skip();
+    if (is_it) value = one;
+  }
+  const auto finished = in.finish();
+  EXPECT_TRUE(finished) << finished.error().describe();
+  return value;
+}
+
+Options options() { return *parse_options({"http://127.0.0.1:1/"}); }
+
+TEST(Report, json_holds_what_was_measured) {
+  Report report;
+  report.parts.push_back({std::nullopt, measurement(true)});
+  const std::string text = json(options(), report);
+
+  EXPECT_EQ(member(text, "offered"), "1000");
+  EXPECT_EQ(member(text, "achieved"), "995");
+  EXPECT_EQ(member(text, "requests"), "1999");
+  EXPECT_EQ(member(text, "wrong_bodies"), "3");
+  EXPECT_EQ(member(text, "complete"), "true");
+  EXPECT_EQ(member(text, "client_cpu_us_per_request"), "5");
+  EXPECT_NE(member(text, "answers").find("\"5xx\": 9"), std::string::npos);
+  EXPECT_NE(member(text, "errors").find("\"timeout\": 1"), std::string::npos);
+  EXPECT_NE(member(text, "latency").find("\"from\": \"intended\""), std::string::npos);
+  EXPECT_NE(member(text, "latency").find("\"99.9\": "), std::string::npos);
+  EXPECT_NE(member(text, "service"), "");
+  EXPECT_NE(member(text, "settings").find("http://127.0.0.1:1/"), std::string::npos);
+  EXPECT_EQ(member(text, "server_utilisation"), "");  // Not known: not invented.
+}
+
+TEST(Report, json_of_a_closed_loop_offers_nothing) {
+  Report report;
+  report.parts.push_back({std::nullopt, measurement(false)});
+  const std::string text = json(options(), report);
+
+  EXPECT_EQ(member(text, "offered"), "null");
+  EXPECT_EQ(member(text, "service"), "");
+  EXPECT_NE(member(text, "latency").find("\"from\": \"sent\""), std::string::npos);
+}
+
+TEST(Report, json_of_steps_is_a_list) {
+  Report report;
+  report.capacity = 2000;
+  report.parts.push_back({std::nullopt, measurement(false)});
+  report.parts.push_back({0.5, measurement(true)});
+  Options with_steps = options();
+  with_steps.steps = {0.5};
+  const std::string text = json(with_steps, report);
+
+  EXPECT_EQ(member(text, "capacity"), "2000");
+  EXPECT_NE(member(text, "steps").find("\"step\": 0.5"), std::string::npos);
+  EXPECT_NE(table(report).find("50%"), std::string::npos);
+}
+
+TEST(Report, a_closed_loop_that_leaves_the_server_idle_is_marked_client_bound) {
+  Measurement closed = measurement(false);
+  EXPECT_FALSE(closed.is_client_bound());  // Not known.
+  closed.server_cpu_us = 4;
+  closed.server_utilisation = 0.94;
+  EXPECT_TRUE(closed.is_client_bound());
+  EXPECT_NE(text(closed).find("client-bound"), std::string::npos);
+
+  closed.server_utilisation = 0.96;
+  EXPECT_FALSE(closed.is_client_bound());
+  EXPECT_EQ(text(closed).find("client-bound"), std::string::npos);
+}
+
+TEST(Report, text_tells_errors_by_kind) {
+  const std::string said = text(measurement(true));
+
+  EXPECT_NE(said.find("timeout 1"), std::string::npos) << said;
+  EXPECT_NE(said.find("body 3"), std::string::npos) << said;
+  EXPECT_NE(said.find("2xx 1,990"), std::string::npos) << said;
+  EXPECT_NE(said.find("1 without an answer"), std::string::npos) << said;
+}
+
+TEST(Report, has_errors_when_any_part_has) {
+  Report report;
+  report.parts.push_back({std::nullopt, Measurement()});
+  EXPECT_FALSE(has_errors(report));
+  report.parts.push_back({std::nullopt, measurement(true)});
+  EXPECT_TRUE(has_errors(report));
+}
+
+}  // namespace
+}  // namespace keel::load
