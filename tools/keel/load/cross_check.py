@@ -92,7 +92,8 @@ def compare(server, clients, options):
                 count, rate, cpu = measure(program, f"http://127.0.0.1:{port}/plaintext", options.seconds,
                                            options.client_core)
                 results[name].append((rate, cpu / count * 1e6))
-                print(f"    {server.name:16} pair {pair + 1:2}  {name:11} {rate:10,.0f}/s   {cpu / count * 1e6:6.2f} us", flush=True)
+                print(f"    {server.name:16} pair {pair + 1:2}  {name:11} {rate:10,.0f}/s   "
+                      f"{cpu / count * 1e6:6.2f} us", flush=True)
         finally:
             process.terminate()
             process.wait()
