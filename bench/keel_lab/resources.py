@@ -1,5 +1,6 @@
 """What a process uses, read from outside each second while it is measured: CPU, resident memory, context switches."""
 
+import contextlib
 import dataclasses
 import os
 import pathlib
@@ -26,9 +27,10 @@ def sample(pid):
         rss_kb = int(fields[21]) * os.sysconf("SC_PAGE_SIZE") // 1024
         switches = 0
         for task in (folder / "task").iterdir():
-            for line in (task / "status").read_text().splitlines():
-                if "ctxt_switches:" in line:
-                    switches += int(line.split()[1])
+            with contextlib.suppress(OSError):  # A thread that has just ended.
+                for line in (task / "status").read_text().splitlines():
+                    if "ctxt_switches:" in line:
+                        switches += int(line.split()[1])
     except (OSError, IndexError):
         return None
     return Sample(time.monotonic(), int(fields[11]) * TICK, int(fields[12]) * TICK, rss_kb, switches)
