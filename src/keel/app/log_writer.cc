@@ -260,6 +260,7 @@ Result<std::unique_ptr<LogWriter>> LogWriter::make(LogWriterOptions options) {
                                       self->turn();
                                     },
                                     state});
+    writer->flush();  // What was recorded before the hook was there.
   }
   return writer;
 }

@@ -262,7 +262,11 @@ class Logger {
       (encode(at, fields), ...);
       ring.commit(bytes);
     }
-    if (own == nullptr) internal::release_shared();
+    if (own == nullptr) {
+      internal::release_shared();
+    } else if (internal::has_commit_hook.load(std::memory_order_relaxed)) [[unlikely]] {
+      internal::run_commit_hook(*own);
+    }
   }
 
   static constexpr std::uint32_t text_bytes(std::size_t size) noexcept {

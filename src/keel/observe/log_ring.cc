@@ -30,7 +30,6 @@ struct State {
   RingBody* shared = nullptr;  // In `rings`.
   internal::CommitHook hook;
 
-  std::atomic<bool> has_hook = false;
   std::atomic<bool> has_reader = false;
   std::atomic<bool> reader_in_background = false;
   std::atomic<std::uint32_t> wake_signal = 0;   // Changes when the reader should look.
@@ -228,23 +227,29 @@ void release_shared() noexcept {
 void set_commit_hook(CommitHook hook) noexcept {
   std::lock_guard lock(state().shared_mutex);
   state().hook = hook;
-  state().has_hook.store(hook.call != nullptr, std::memory_order_release);
+  has_commit_hook.store(hook.call != nullptr, std::memory_order_release);
+}
+
+void run_commit_hook(const RingBody& ring) noexcept {
+  if (!ring.runs_commit_hook) return;
+  State& s = state();
+  std::lock_guard lock(s.shared_mutex);
+  if (s.hook.call != nullptr) s.hook.call(s.hook.context);
 }
 
 }  // namespace internal
 
 Ring::Ring(const RingOptions& options) {
-  if (state().has_hook.load(std::memory_order_acquire)) return;
   KEEL_CHECK(internal::current_ring == nullptr, "a thread has one log ring");
   auto body = std::make_unique<RingBody>(options);
   body_ = body.get();
+  body_->runs_commit_hook = true;
   internal::current_ring = body_;
   std::lock_guard lock(state().mutex);
   state().rings.push_back(std::move(body));
 }
 
 Ring::~Ring() {
-  if (body_ == nullptr) return;
   KEEL_CHECK(internal::current_ring == body_, "a log ring is destroyed on the thread that made it");
   internal::current_ring = nullptr;
   State& s = state();

@@ -71,6 +71,7 @@ class RingBody {
   std::uint64_t left() noexcept;
 
   std::atomic<bool> closed = false;  // The producer is gone.
+  bool runs_commit_hook = false;
 
  private:
   char* reserve_slow(std::uint32_t bytes) noexcept;
@@ -106,12 +107,14 @@ constinit inline thread_local RingBody* current_ring = nullptr;
 RingBody& acquire_shared() noexcept;
 void release_shared() noexcept;
 
-// Runs after every record in the shared ring, on the recording thread; rings made while there is one are not
-// installed, so that every record passes through it. For a writer without a thread of its own.
+// Runs after every record, on the recording thread, one at a time. For a writer without a thread of its own. Not after
+// records in a RingBody that is no Ring's.
 struct CommitHook {
   void (*call)(void* context) noexcept = nullptr;
   void* context = nullptr;
 };
+constinit inline std::atomic<bool> has_commit_hook = false;
+void run_commit_hook(const RingBody& ring) noexcept;
 void set_commit_hook(CommitHook hook) noexcept;
 
 }  // namespace internal
