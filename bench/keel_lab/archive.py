@@ -62,6 +62,29 @@ def history(dated=DATED):
     return listed, problems
 
 
+def rounded(value, digits=5):
+    """The same with shorter numbers: a measurement has no more digits than that."""
+    if isinstance(value, float):
+        return float(f"{value:.{digits}g}")
+    if isinstance(value, dict):
+        return {key: rounded(one, digits) for key, one in value.items()}
+    return [rounded(one, digits) for one in value] if isinstance(value, list) else value
+
+
+def keep(names=(), last=LAST, dated=DATED):
+    """Copies the last complete results (all, or those named) to the folder of the day they were measured on: without
+    series, and with shorter numbers. Returns the files. Raises results.Wrong when one that is named is not there."""
+    found, problems = folder(last)
+    missing = [name for name in names if name not in found or not found[name]["complete"]]
+    if missing or problems:
+        raise results.Wrong("\n".join([*problems, *(f"{name}: no complete result in {shown(last)}" for name in missing)]))
+    return [
+        results.save(rounded(result | {"series": []}), pathlib.Path(dated, result["began"][:10], f"{name}.json"))
+        for name, result in found.items()
+        if result["complete"] and (not names or name in names)
+    ]
+
+
 def shown(path):
     """A path as a reader of the page knows it, without where the repository lies."""
     path = pathlib.Path(path).resolve()

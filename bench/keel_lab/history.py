@@ -4,7 +4,7 @@ import argparse
 import pathlib
 import sys
 
-from keel_lab import archive, figures, page, plots, quantity
+from keel_lab import archive, figures, page, plots, quantity, results
 
 SUMMARY = "how the figures went over the dated results"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -78,7 +78,20 @@ def main(arguments):
     parser.add_argument(
         "--results", type=pathlib.Path, default=archive.DATED, metavar="FOLDER", help="of other results"
     )
+    parser.add_argument(
+        "--keep",
+        nargs="*",
+        metavar="ID",
+        help="first keep the last results (all, or these) among the dated ones, to be committed",
+    )
     options = parser.parse_args(arguments)
+    if options.keep is not None:
+        try:
+            kept = archive.keep(options.keep, dated=options.results)
+        except results.Wrong as problem:
+            print(f"bench/lab history: {problem}", file=sys.stderr)
+            return 2
+        print(f"kept {len(kept)} results")
     days, problems = archive.history(options.results)
     for problem in problems:
         print(f"bench/lab history: left out: {problem}", file=sys.stderr)

@@ -4,7 +4,7 @@ import pathlib
 import tempfile
 import unittest
 
-from keel_lab import fixtures, history, results
+from keel_lab import archive, fixtures, history, results
 
 
 def days(*medians, spread=0.0, **more):
@@ -49,6 +49,37 @@ class History(unittest.TestCase):
             self.assertIn("no dated results", out.getvalue())
             self.assertIn("10 → 12", out.getvalue())
             self.assertIn("2 dated results", page.read_text())
+
+
+class Kept(unittest.TestCase):
+    def setUp(self):
+        held = tempfile.TemporaryDirectory()
+        self.addCleanup(held.cleanup)
+        self.last, self.dated = pathlib.Path(held.name, "last"), pathlib.Path(held.name, "dated")
+
+    def make(self, name, **more):
+        series = [{"id": "s", "name": "s", "unit": "KB", "points": [[0, 1], [1, 2]]}]
+        made = fixtures.result(name, values=[fixtures.value("v", 1 / 3)], series=series, **more)
+        results.save(made | {"began": "2026-01-02T03:04:05Z"}, self.last / f"{name}.json")
+
+    def test_results_lie_with_those_of_their_day_without_series_and_with_shorter_numbers(self):
+        self.make("a")
+        self.assertEqual(archive.keep((), self.last, self.dated), [self.dated / "2026-01-02/a.json"])
+        kept = results.load(self.dated / "2026-01-02/a.json")
+        self.assertEqual((kept["series"], kept["values"][0]["median"]), ([], 0.33333))
+
+    def test_an_interrupted_result_is_not_kept_and_asking_for_it_is_an_error(self):
+        self.make("a", complete=False)
+        self.make("b")
+        self.assertEqual([path.name for path in archive.keep((), self.last, self.dated)], ["b.json"])
+        for name in ("a", "c"):
+            with self.assertRaisesRegex(results.Wrong, f"{name}: no complete result"):
+                archive.keep((name,), self.last, self.dated)
+
+    def test_only_what_is_named_is_kept(self):
+        self.make("a")
+        self.make("b")
+        self.assertEqual([path.name for path in archive.keep(("b",), self.last, self.dated)], ["b.json"])
 
 
 if __name__ == "__main__":
