@@ -7,10 +7,16 @@
 #include "keel/http/problem.h"
 
 namespace keel::http {
+namespace {
+
+const RouteOptions no_options;
+
+}  // namespace
 
 struct Router::Route {
   Method method;
   const Path* path;
+  RouteOptions options;
   Handler handler;
   // The middleware that was in use when the route was added, and the handler behind it.
   std::vector<const Middleware*> chain;
@@ -49,8 +55,9 @@ Router::~Router() {
   for (Middleware* middleware : middleware_) delete middleware;
 }
 
-Router& Router::add(Method method, std::string_view pattern, Handler handler) {
+Router& Router::add(Method method, std::string_view pattern, Handler handler, const RouteOptions& options) {
   KEEL_CHECK(method != Method::Other && method != Method::Connect, "a route has a method of its own");
+  KEEL_CHECK(!options.streams_body || handler.later, "a handler that reads its body as it arrives returns a Task");
   Path* path = nullptr;
   for (Path* known : paths_) {
     if (known->pattern == pattern) path = known;
@@ -65,7 +72,7 @@ Router& Router::add(Method method, std::string_view pattern, Handler handler) {
   if (slot != nullptr) {
     check_failed(__FILE__, __LINE__, path->pattern.c_str(), "a path has one handler for each method");
   }
-  auto* route = new Route{method, path, {}, {}, {}};
+  auto* route = new Route{method, path, options, {}, {}, {}};
   if (middleware_.empty()) {
     route->handler = std::move(handler);
   } else {
@@ -107,19 +114,21 @@ Router& Router::use_any(Middleware middleware) {
 Router::Match Router::match(Request& request) const noexcept {
   const auto unmatched = static_cast<std::uint32_t>(routes_.size());
   const RequestHead& head = *request.head_;
-  if (head.method() == Method::Other || head.method() == Method::Connect) return {&not_implemented_, unmatched, false};
-  if (head.form() == TargetForm::Asterisk) return {&options_, unmatched, false};
+  if (head.method() == Method::Other || head.method() == Method::Connect)
+    return {&not_implemented_, &no_options, unmatched, false};
+  if (head.form() == TargetForm::Asterisk) return {&options_, &no_options, unmatched, false};
   const auto id = tree_.match(head.path(), request.params_);
-  if (!id) return {&not_found_, unmatched, false};
+  if (!id) return {&not_found_, &no_options, unmatched, false};
   const Path& path = *paths_[*id];
   request.route_ = path.pattern;
   int method = static_cast<int>(head.method());
   if (path.by_method[method] == nullptr && head.method() == Method::Head) method = static_cast<int>(Method::Get);
   if (path.by_method[method] != nullptr) {
-    return {&path.by_method[method]->handler, path.index_by_method[method], true};
+    const Route& route = *path.by_method[method];
+    return {&route.handler, &route.options, path.index_by_method[method], true};
   }
   request.allow_ = path.allow;
-  return {head.method() == Method::Options ? &options_ : &not_allowed_, unmatched, false};
+  return {head.method() == Method::Options ? &options_ : &not_allowed_, &no_options, unmatched, false};
 }
 
 Result<Response> Router::options(Request& request) const {

@@ -10,6 +10,8 @@
 // GET also answers HEAD. OPTIONS is answered with Allow. A path that is known under other methods gives 405 with Allow;
 // an unknown path 404; a method nobody knows 501. Static segments win over parameters.
 //
+// A route may differ from the server's limits: router.post("/uploads", take, {.body_bytes_max = 1u << 30}).
+//
 // Lifetime: handler objects outlive the router; the router outlives the servers that use it, and does not change then.
 // Threads:  routes are added before serving; matching is const and may run on every worker.
 // Errors:   a pattern that is malformed or already taken for that method is a bug and aborts with a sentence.
@@ -27,6 +29,7 @@
 #include "keel/base/function.h"
 #include "keel/http/request.h"
 #include "keel/http/response.h"
+#include "keel/http/route_options.h"
 #include "keel/task/task.h"
 
 namespace keel::http {
@@ -73,47 +76,47 @@ class Router {
   Router& operator=(const Router&) = delete;
 
   template <class F>
-  Router& get(std::string_view pattern, F handler) {
-    return add(Method::Get, pattern, wrap(std::move(handler)));
+  Router& get(std::string_view pattern, F handler, const RouteOptions& options = {}) {
+    return add(Method::Get, pattern, wrap(std::move(handler)), options);
   }
   template <class C, class R>
-  Router& get(std::string_view pattern, C& object, R (C::*handler)(Request&)) {
-    return add(Method::Get, pattern, wrap(object, handler));
+  Router& get(std::string_view pattern, C& object, R (C::*handler)(Request&), const RouteOptions& options = {}) {
+    return add(Method::Get, pattern, wrap(object, handler), options);
   }
   template <class F>
-  Router& post(std::string_view pattern, F handler) {
-    return add(Method::Post, pattern, wrap(std::move(handler)));
+  Router& post(std::string_view pattern, F handler, const RouteOptions& options = {}) {
+    return add(Method::Post, pattern, wrap(std::move(handler)), options);
   }
   template <class C, class R>
-  Router& post(std::string_view pattern, C& object, R (C::*handler)(Request&)) {
-    return add(Method::Post, pattern, wrap(object, handler));
+  Router& post(std::string_view pattern, C& object, R (C::*handler)(Request&), const RouteOptions& options = {}) {
+    return add(Method::Post, pattern, wrap(object, handler), options);
   }
   template <class F>
-  Router& put(std::string_view pattern, F handler) {
-    return add(Method::Put, pattern, wrap(std::move(handler)));
+  Router& put(std::string_view pattern, F handler, const RouteOptions& options = {}) {
+    return add(Method::Put, pattern, wrap(std::move(handler)), options);
   }
   template <class C, class R>
-  Router& put(std::string_view pattern, C& object, R (C::*handler)(Request&)) {
-    return add(Method::Put, pattern, wrap(object, handler));
+  Router& put(std::string_view pattern, C& object, R (C::*handler)(Request&), const RouteOptions& options = {}) {
+    return add(Method::Put, pattern, wrap(object, handler), options);
   }
   template <class F>
-  Router& patch(std::string_view pattern, F handler) {
-    return add(Method::Patch, pattern, wrap(std::move(handler)));
+  Router& patch(std::string_view pattern, F handler, const RouteOptions& options = {}) {
+    return add(Method::Patch, pattern, wrap(std::move(handler)), options);
   }
   template <class C, class R>
-  Router& patch(std::string_view pattern, C& object, R (C::*handler)(Request&)) {
-    return add(Method::Patch, pattern, wrap(object, handler));
+  Router& patch(std::string_view pattern, C& object, R (C::*handler)(Request&), const RouteOptions& options = {}) {
+    return add(Method::Patch, pattern, wrap(object, handler), options);
   }
   template <class F>
-  Router& del(std::string_view pattern, F handler) {
-    return add(Method::Delete, pattern, wrap(std::move(handler)));
+  Router& del(std::string_view pattern, F handler, const RouteOptions& options = {}) {
+    return add(Method::Delete, pattern, wrap(std::move(handler)), options);
   }
   template <class C, class R>
-  Router& del(std::string_view pattern, C& object, R (C::*handler)(Request&)) {
-    return add(Method::Delete, pattern, wrap(object, handler));
+  Router& del(std::string_view pattern, C& object, R (C::*handler)(Request&), const RouteOptions& options = {}) {
+    return add(Method::Delete, pattern, wrap(object, handler), options);
   }
   // The form behind the ones above.
-  Router& add(Method method, std::string_view pattern, Handler handler);
+  Router& add(Method method, std::string_view pattern, Handler handler, const RouteOptions& options = {});
 
   // Puts a middleware around the routes that are added from now on.
   Router& use(Task<Response> (*middleware)(Request&, Next));
@@ -126,6 +129,7 @@ class Router {
   // `index` is the route's number, for metrics; routes().size() is that of the unmatched.
   struct Match {
     const Handler* handler;
+    const RouteOptions* options;  // The route's; never null: unmatched, all as the server has it.
     std::uint32_t index;
     bool is_route;  // False: one of the router's own answers (404, 405, 501, OPTIONS), which are given at once.
   };

@@ -99,6 +99,27 @@ TEST(Router, names_the_route_and_numbers_it) {
   EXPECT_EQ(router.routes()[1].method, Method::Post);
 }
 
+TEST(Router, keeps_the_options_of_each_route) {
+  Service service;
+  Router router;
+  router.get("/plain", hello)
+      .get("/slow", &hello_later, {.request_timeout = 2_min})
+      .put("/upload", service, &Service::later, {.body_bytes_max = 1u << 30, .streams_body = true});
+
+  const auto options = [&](std::string_view method, std::string_view target) {
+    return *TestRequest(router, method, target).match().options;
+  };
+  EXPECT_EQ(options("GET", "/plain").request_timeout, std::nullopt);
+  EXPECT_EQ(options("GET", "/slow").request_timeout, 2_min);
+  EXPECT_EQ(options("HEAD", "/slow").request_timeout, 2_min);
+  EXPECT_EQ(options("PUT", "/upload").body_bytes_max, 1u << 30);
+  EXPECT_TRUE(options("PUT", "/upload").streams_body);
+  for (const char* method : {"GET", "OPTIONS", "BREW"}) {
+    EXPECT_EQ(options(method, "/upload").body_bytes_max, std::nullopt) << method;
+    EXPECT_FALSE(options(method, "/upload").streams_body) << method;
+  }
+}
+
 // --- Middleware.
 
 std::string order;
@@ -151,6 +172,7 @@ TEST(RouterDeathTest, refuses_mistakes_with_a_sentence) {
   router.get("/a/{id}", hello);
   EXPECT_DEATH(router.get("/a/{id}", hello), "one handler for each method");
   EXPECT_DEATH(router.get("no-slash", hello), "no-slash");
+  EXPECT_DEATH(router.put("/b", hello, {.streams_body = true}), "returns a Task");
   EXPECT_DEATH(router.add(Method::Connect, "/a", Handler{hello, {}}), "a method of its own");
 }
 

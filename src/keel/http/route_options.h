@@ -1,0 +1,28 @@
+// keel/http/route_options.h — what one route asks of the server, in place of what holds for all.
+//
+//   router.post("/uploads", uploads, &Uploads::take, {.body_bytes_max = 1u << 30, .streams_body = true});
+//   router.get("/report", &report, {.request_timeout = 2_min});
+//
+// What is not set is as Limits has it (server.h).
+//
+// Lifetime: a value; the router keeps a copy with the route.
+
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "keel/base/time.h"
+
+namespace keel::http {
+
+struct RouteOptions {
+  // Of a decoded body, in bytes: above it 413. Raising it costs that much memory per request, unless the body streams.
+  std::optional<std::size_t> body_bytes_max = {};
+  // For a Task handler: its deadline, inherited by what it awaits; then 504.
+  std::optional<Duration> request_timeout = {};
+  // The handler starts when the head is complete and reads the body itself, piece by piece. A Task handler only.
+  bool streams_body = false;
+};
+
+}  // namespace keel::http
