@@ -384,6 +384,38 @@ TEST_P(Conformance, a_value_is_reflected_only_when_it_is_one_line) {
   EXPECT_EQ(split.head.find("Evil"), std::string::npos);
 }
 
+TEST_P(Conformance, cookies_are_listed) {
+  const auto cookies = [&](const std::string& field) {
+    return call("GET /cookie HTTP/1.1\r\nHost: a\r\nConnection: close\r\nCookie: " + field + "\r\n\r\n");
+  };
+  EXPECT_EQ(cookies("a=1; b=x=y; c=").body, "a=1\nb=x=y\nc=\n");
+  EXPECT_EQ(cookies("===;;;").body, "");
+  std::string many;
+  for (int i = 0; i < 1000; ++i) many += "c" + std::to_string(i) + "=v;";
+  EXPECT_EQ(cookies(many).status, 400) << "more than anybody reads";
+}
+
+TEST_P(Conformance, uploads_are_taken_apart) {
+  const auto upload = [&](const std::string& body, const std::string& type) {
+    return call("POST /upload HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Type: " + type +
+                "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+  };
+  const std::string type = "multipart/form-data; boundary=b";
+  const std::string form =
+      "--b\r\nContent-Disposition: form-data; name=a\r\n\r\nxyz\r\n"
+      "--b\r\nContent-Disposition: form-data; name=f; filename=\"f.bin\"\r\nContent-Type: image/png\r\n\r\n" +
+      std::string(100'000, 'p') + "\r\n--b--\r\n";
+
+  EXPECT_EQ(upload(form, type).body, R"([{"name":"a","content_type":"text/plain","bytes":3},)"
+                                     R"({"name":"f","filename":"f.bin","content_type":"image/png","bytes":100000}])");
+  EXPECT_EQ(upload(form, "text/plain").status, 415);
+  EXPECT_EQ(upload(form, "multipart/form-data").status, 400);
+  EXPECT_EQ(upload(form.substr(0, 200), type).status, 400) << "no last boundary";
+  std::string many;
+  for (int i = 0; i < 5000; ++i) many += "--b\r\nContent-Disposition: form-data; name=a\r\n\r\n\r\n";
+  EXPECT_EQ(upload(many + "--b--", type).status, 400);
+}
+
 TEST_P(Conformance, what_was_understood_is_described) {
   const Exchange one =
       exchange(server().describe_port(), "PUT /a?b HTTP/1.0\r\nX:  y \r\nContent-Length: 2\r\n\r\n\xff\n");

@@ -4,7 +4,9 @@
 //
 // P:  any method, any path  200 and the body of the request
 //     /echo                 the request's header lines
+//     /cookie               the cookies of the request, a line name=value for each
 //     /json                 200 when the body is JSON, else 400
+//     /upload               the parts of a multipart form as JSON: [{"name","filename","content_type","bytes"}]
 //     POST /items {"key":k} 201 once it is committed; GET /items/{k} 200 or 404
 //     /reflect?v=…          the decoded v in the response field X-Reflect
 //     /metrics /live /ready what an admin listener serves as /metrics, /healthz, /readyz
@@ -12,7 +14,7 @@
 //
 // Port 0 is a port of the system's choice; both are printed. FILE is conformance.db in the working directory, so that
 // a server that is started again finds what was committed. SIGTERM drains.
-// Not served in this version: /ws, /cookie, /static, /upload; they answer as any path does.
+// Not served in this version: /ws, /static; they answer as any path does.
 
 #include <sys/resource.h>
 
@@ -20,6 +22,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -29,6 +32,9 @@
 #include "keel/app/signals.h"
 #include "keel/data/json.h"
 #include "keel/db/sqlite/database.h"
+#include "keel/http/cookie.h"
+#include "keel/http/fields.h"
+#include "keel/http/multipart.h"
 #include "keel/http/problem.h"
 #include "keel/http/server.h"
 #include "keel/io/runtime.h"
@@ -64,6 +70,44 @@ Result<http::Response> echo_head(http::Request& request) {
     lines.append("\r\n");
   }
   return http::Response::body(http::Status::Ok, std::move(lines), "text/plain; charset=utf-8");
+}
+
+Result<http::Response> list_cookies(http::Request& request) {
+  Buffer lines;
+  http::Cookies cookies(request.head());
+  while (const auto cookie = cookies.next()) {
+    lines.append(cookie->name);
+    lines.push_back('=');
+    lines.append(cookie->value);
+    lines.push_back('\n');
+  }
+  KEEL_TRY_VOID(cookies.finish());
+  return http::Response::body(http::Status::Ok, std::move(lines), "text/plain; charset=utf-8");
+}
+
+struct Upload {
+  std::span<const http::FormPart> parts;
+};
+void write_json(json::Writer& out, const Upload& upload) {
+  out.begin_array();
+  for (const http::FormPart& part : upload.parts) {
+    out.begin_object();
+    out.key("name").string(part.name);
+    if (part.filename) out.key("filename").string(*part.filename);
+    out.key("content_type").string(part.content_type);
+    out.key("bytes").integer(static_cast<std::int64_t>(part.body.size()));
+    out.end_object();
+  }
+  out.end_array();
+}
+
+Result<http::Response> take_upload(http::Request& request) {
+  const std::string_view type = request.header(http::Known::ContentType).value_or("");
+  if (!http::equals_ignore_case(type.substr(0, 19), "multipart/form-data")) {
+    return http::refuse(http::Status::UnsupportedMediaType, "an upload is multipart/form-data");
+  }
+  KEEL_TRY(const auto parts, http::read_form(request));
+  return http::Response::json(http::Status::Ok, Upload{parts});
 }
 
 Result<http::Response> check_json(http::Request& request) {
@@ -261,7 +305,9 @@ Result<int> run(const Options& options) {
   http::Router router;
   route_all(router, "/{rest...}", echo_body);
   route_all(router, "/echo", echo_head);
+  route_all(router, "/cookie", list_cookies);
   route_all(router, "/json", check_json);
+  route_all(router, "/upload", take_upload);
   route_all(router, "/reflect", reflect);
   router.post("/items", items, &Items::add).get("/items/{key}", items, &Items::find);
   router.get("/metrics", [&exporter](http::Request&) {
