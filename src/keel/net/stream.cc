@@ -105,6 +105,19 @@ void Stream::close() noexcept {
   state.free_if_quiet();
 }
 
+void Stream::watch() noexcept {
+  State& state = *state_;
+  KEEL_CHECK(state.input == nullptr, "a stream is watched when nobody reads from it");
+  if (has_input()) return;
+  state.let_go();
+  if (!state.receive.pending) {
+    state.engine.submit(state.receive);
+  } else {
+    state.engine.resume(state.receive);
+  }
+}
+bool Stream::has_input() const noexcept { return !state_->left.empty() || state_->ended; }
+
 void Stream::shutdown_write() noexcept { state_->engine.shutdown_write(state_->send.fd); }
 void Stream::shutdown() noexcept { state_->engine.shutdown(state_->send.fd); }
 Result<> Stream::set_options(const io::SocketOptions& options) {

@@ -106,6 +106,11 @@ class Stream {
   // DataLoss when the disk fails. What is not in memory is read while the worker waits, for at most 256 KiB before the
   // others get their turn: for files that are in memory, or on disks that answer. In place of a write, one at a time.
   [[nodiscard]] SendFile send_file(File& file, std::uint64_t offset, std::uint64_t bytes) noexcept;
+  // From now until the next read, what comes while nobody reads is noticed: for connections that are kept for later
+  // use. Between reads, after all that had come was read; what comes is there for the next read.
+  void watch() noexcept;
+  // After watch(): something has come that was not read, be it the end or a failure of the connection.
+  bool has_input() const noexcept;
   // Tells the peer that nothing more will come; reading goes on. Between writes.
   void shutdown_write() noexcept;
   // Ends both directions, and whoever waits on this stream goes on: a write with Unavailable, a read with what has come

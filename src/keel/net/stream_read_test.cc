@@ -274,5 +274,44 @@ TEST_P(Reads, shutdown_ends_a_read_that_another_task_waits_in) {
   EXPECT_EQ(*run(rest(client)), "");
 }
 
+TEST_P(Reads, a_watched_stream_knows_that_something_came_and_keeps_it) {
+  auto [client, server] = pair();
+  ASSERT_TRUE(run(internal::write(client, "one")));
+  EXPECT_EQ(*run(exactly(server, 3)), "one");
+  server.watch();
+  settle();
+  EXPECT_FALSE(server.has_input());
+
+  ASSERT_TRUE(run(internal::write(client, "two")));
+
+  ASSERT_TRUE(until([&] { return server.has_input(); }));
+  EXPECT_EQ(*run(exactly(server, 3)), "two");
+  EXPECT_FALSE(server.has_input());
+  server.watch();
+  ASSERT_TRUE(run(internal::write(client, "three")));
+  client.shutdown_write();
+  EXPECT_EQ(*run(rest(server)), "three");
+}
+
+TEST_P(Reads, a_watched_stream_knows_that_its_peer_has_gone) {
+  auto [client, server] = pair();
+  server.watch();  // Before anything was read.
+  settle();
+  EXPECT_FALSE(server.has_input());
+
+  client.close();
+
+  ASSERT_TRUE(until([&] { return server.has_input(); }));
+  EXPECT_EQ(*run(rest(server)), "");
+}
+
+TEST_P(Reads, a_watched_stream_may_be_closed) {
+  auto [client, server] = pair();
+  server.watch();
+  settle();
+  server.close();
+  EXPECT_EQ(*run(rest(client)), "");
+}
+
 }  // namespace
 }  // namespace keel
