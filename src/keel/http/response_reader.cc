@@ -1,11 +1,9 @@
-#include "load/response.h"
+#include "keel/http/response_reader.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "keel/http/fields.h"
-
-namespace keel::load {
+namespace keel::http {
 namespace {
 
 constexpr std::string_view version_prefix = "HTTP/1.";
@@ -29,6 +27,19 @@ void HeadCache::keep(std::string_view bytes, bool is_head, const ResponseHead& h
   head_ = head;
 }
 
+bool next_field(std::string_view& rest, Field& field) noexcept {
+  for (;;) {
+    const std::size_t end = rest.find("\r\n");
+    if (end == std::string_view::npos || end == 0) return false;
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(end + 2);
+    const std::size_t colon = line.find(':');
+    if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) continue;  // The status line.
+    field = {line.substr(0, colon), trim_blanks(line.substr(colon + 1))};
+    return true;
+  }
+}
+
 void ResponseReader::begin_head() noexcept {
   at_ = At::Head;
   is_minor_zero_ = false;
@@ -45,7 +56,8 @@ void ResponseReader::begin_head() noexcept {
 void ResponseReader::begin(bool is_head) noexcept {
   is_head_ = is_head;
   has_begun_ = false;
-  at_ = At::Head;
+  interims_ = 0;
+  partial_.release();
   begin_head();
 }
 
@@ -60,9 +72,10 @@ ResponseStep ResponseReader::done(std::size_t consumed, std::string_view data) n
   return {ResponseState::Done, consumed, data};
 }
 
-ResponseStep ResponseReader::feed(std::string_view received, HeadCache& cache) {
+ResponseStep ResponseReader::feed(std::string_view received, HeadCache* cache) {
   if (received.empty() && at_ != At::Done) return {};
   has_begun_ = true;
+  if (at_ != At::Head) partial_.release();
   switch (at_) {
     case At::Head:
       return feed_head(received, cache);
@@ -76,12 +89,14 @@ ResponseStep ResponseReader::feed(std::string_view received, HeadCache& cache) {
   return {ResponseState::Done, 0, {}};
 }
 
-ResponseStep ResponseReader::feed_head(std::string_view received, HeadCache& cache) {
+ResponseStep ResponseReader::feed_head(std::string_view received, HeadCache* cache) {
   std::size_t consumed = 0;
+  std::string_view head;
   while (at_ == At::Head) {
     const std::string_view rest = received.substr(consumed);
-    if (partial_.empty()) {
-      if (const std::size_t size = cache.find(rest, is_head_, head_)) {
+    if (partial_.empty() && cache != nullptr) {
+      if (const std::size_t size = cache->find(rest, is_head_, head_)) {
+        head = rest.substr(0, size);
         consumed += size;
         left_ = head_.length;
         at_ = At::Body;
@@ -103,24 +118,31 @@ ResponseStep ResponseReader::feed_head(std::string_view received, HeadCache& cac
       partial_.append(rest.substr(0, more));
       end = read_lines(partial_.view(), reason);
       if (end == 0 && reason == nullptr) return {ResponseState::Need, received.size(), {}};
-      if (reason == nullptr) end -= before;
+      if (reason == nullptr) {
+        partial_.resize(end);
+        end -= before;
+      }
     }
     if (reason != nullptr) return refuse(reason);
     const bool was_whole = partial_.empty();
-    partial_.release();
     consumed += end;
     if (head_.status < 200) {
+      if (++interims_ > interims_max) return refuse("it has too many interim answers");
+      partial_.release();
       begin_head();  // Interim: another head follows.
       if (consumed == received.size()) return {ResponseState::Need, consumed, {}};
       continue;
     }
     if (const char* problem = end_head()) return refuse(problem);
-    if (was_whole) cache.keep(rest.substr(0, end), is_head_, head_);
+    head = was_whole ? rest.substr(0, end) : partial_.view();
+    if (was_whole && cache != nullptr) cache->keep(head, is_head_, head_);
     left_ = head_.length;
     at_ = At::Body;
   }
   if (head_.body == ResponseHead::Body::Chunked) chunks_ = {};
-  return feed_body(received, consumed);
+  ResponseStep step = feed_body(received, consumed);
+  if (step.state != ResponseState::Refused) step.head = head;
+  return step;
 }
 
 std::size_t ResponseReader::read_lines(std::string_view bytes, const char*& reason) noexcept {
@@ -173,31 +195,31 @@ const char* ResponseReader::read_status_line(std::string_view line) noexcept {
   head_.status = (line[9] - '0') * 100 + (line[10] - '0') * 10 + (line[11] - '0');
   if (head_.status < 100 || head_.status > 599) return "its status code is out of range";
   if (head_.status == 101) return "it changes the protocol";
-  if (!http::is_field_value(line.substr(13))) return "its reason has a control character";
+  if (!is_field_value(line.substr(13))) return "its reason has a control character";
   return nullptr;
 }
 
 const char* ResponseReader::read_field(std::string_view line) noexcept {
   if (++fields_ > fields_max) return "it has too many fields";
   const std::size_t colon = line.find(':');
-  if (colon == std::string_view::npos || !http::is_token(line.substr(0, colon))) return "a field is malformed";
+  if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) return "a field is malformed";
   const std::string_view name = line.substr(0, colon);
-  const std::string_view value = http::trim_blanks(line.substr(colon + 1));
-  if (!http::is_field_value(value)) return "a field has a control character";
-  if (http::equals_ignore_case(name, "content-length")) {
+  const std::string_view value = trim_blanks(line.substr(colon + 1));
+  if (!is_field_value(value)) return "a field has a control character";
+  if (equals_ignore_case(name, "content-length")) {
     if (has_length_) return "it has two lengths";
     has_length_ = true;
     if (value.empty() || value.size() > 18 || !std::all_of(value.begin(), value.end(), is_digit)) {
       return "its length is not a number";
     }
     for (const char c : value) head_.length = head_.length * 10 + static_cast<std::uint64_t>(c - '0');
-  } else if (http::equals_ignore_case(name, "transfer-encoding")) {
-    if (has_coding_ || !http::equals_ignore_case(value, "chunked")) return "its transfer coding is not chunked";
+  } else if (equals_ignore_case(name, "transfer-encoding")) {
+    if (has_coding_ || !equals_ignore_case(value, "chunked")) return "its transfer coding is not chunked";
     has_coding_ = true;
-  } else if (http::equals_ignore_case(name, "connection")) {
-    for (std::string_view rest = value, element; http::next_element(rest, element);) {
-      if (http::equals_ignore_case(element, "close")) says_close_ = true;
-      if (http::equals_ignore_case(element, "keep-alive")) says_keep_alive_ = true;
+  } else if (equals_ignore_case(name, "connection")) {
+    for (std::string_view rest = value, element; next_element(rest, element);) {
+      if (equals_ignore_case(element, "close")) says_close_ = true;
+      if (equals_ignore_case(element, "keep-alive")) says_keep_alive_ = true;
     }
   }
   return nullptr;
@@ -235,15 +257,15 @@ ResponseStep ResponseReader::feed_body(std::string_view received, std::size_t be
       return {size == 0 ? ResponseState::Need : ResponseState::Data, before + size, rest.substr(0, size)};
     }
     case ResponseHead::Body::Chunked: {
-      const http::ChunkStep step = chunks_.feed(rest);
+      const ChunkStep step = chunks_.feed(rest);
       switch (step.state) {
-        case http::ChunkState::Need:
+        case ChunkState::Need:
           return {ResponseState::Need, before + step.consumed, {}};
-        case http::ChunkState::Data:
+        case ChunkState::Data:
           return {ResponseState::Data, before + step.consumed, step.data};
-        case http::ChunkState::Done:
+        case ChunkState::Done:
           return done(before + step.consumed, {});
-        case http::ChunkState::Refused:
+        case ChunkState::Refused:
           return refuse(step.reason);
       }
       break;
@@ -259,4 +281,4 @@ ResponseStep ResponseReader::finish() noexcept {
   return refuse(at_ == At::Body ? "the connection ended within its body" : "the connection ended within its head");
 }
 
-}  // namespace keel::load
+}  // namespace keel::http

@@ -1,25 +1,27 @@
-// The answer as it arrives: head, body, and where the next answer begins (RFC 9112).
+// keel/http/response_reader.h — the answer as it arrives: head, body, and where the next answer begins (RFC 9112).
 //
 //   ResponseReader reader;
 //   reader.begin(is_head);                                     // one per request, in their order
 //   for (std::string_view rest = received; …;) {
-//     ResponseStep step = reader.feed(rest, cache);
+//     ResponseStep step = reader.feed(rest);
 //     rest.remove_prefix(step.consumed);
+//     if (!step.head.empty()) keep(step.head);                 // once, with the first step behind the head
 //     use(step.data);                                          // a view into `received`: a piece of the body, or none
-//     if (step.state != ResponseState::Data) break;            // Need: receive more; Done: `rest` belongs to the next
-//     one
+//     if (step.state != ResponseState::Data) break;            // Need: receive more; Done: `rest` is the next one's
 //   }
 //
 // Strict, for what is ambiguous would be counted as right: refused are Content-Length beside Transfer-Encoding or twice
 // or not digits, another coding than chunked, any coding in HTTP/1.0, folded and malformed lines, CR or LF alone,
-// control bytes, versions other than 1.0 and 1.1, status codes outside 100 to 599, 101, heads above 64 KiB.
-// Interim answers (1xx) are passed over. 204, 304 and the answer to HEAD have no body; without a length the body ends
-// with the connection.
+// control bytes, versions other than 1.0 and 1.1, status codes outside 100 to 599, 101, heads above 64 KiB, more than
+// 16 interim answers. Interim answers (1xx) are passed over. 204, 304 and the answer to HEAD have no body; without a
+// length the body ends with the connection.
 //
 // The outcome never depends on how the bytes are cut.
 //
-// Cost: a head that equals the one before is compared and not parsed; a body of known length is not looked at. No
-//       allocation but where a head comes in pieces, whose beginning is kept in the pool's memory.
+// Lifetime: `head` and `data` are views that hold until the next feed() or begin(), and no longer than `received`.
+// Cost:     with a HeadCache, a head that equals the one before is compared and not parsed; a body of known length is
+//           not looked at. No allocation but where a head comes in pieces, whose beginning is kept in the pool's
+//           memory.
 
 #pragma once
 
@@ -30,8 +32,9 @@
 
 #include "keel/base/buffer.h"
 #include "keel/http/chunk.h"
+#include "keel/http/fields.h"
 
-namespace keel::load {
+namespace keel::http {
 
 enum class ResponseState : std::uint8_t {
   Need,     // All bytes are used, the answer is not over.
@@ -44,7 +47,8 @@ struct ResponseStep {
   ResponseState state = ResponseState::Need;
   std::size_t consumed = 0;
   std::string_view data = {};
-  const char* reason = "";  // Refused: a literal.
+  const char* reason = "";     // Refused: a literal.
+  std::string_view head = {};  // With the step that ends the head: all its lines. next_field() takes them apart.
 };
 
 // What a head says.
@@ -55,6 +59,11 @@ struct ResponseHead {
   bool keep_alive = true;  // Another request may be sent on this connection.
   std::uint64_t length = 0;
 };
+
+// Takes the next field off the lines of a head that a ResponseReader gave; the status line is passed over. False when
+// there is none left.
+//   for (std::string_view rest = head; next_field(rest, field);) …
+bool next_field(std::string_view& rest, Field& field) noexcept;
 
 // The whole head that came last: a server's answers to one request have the same head for as long as its date says the
 // same second. One for all connections of a thread.
@@ -76,10 +85,12 @@ class ResponseReader {
   static constexpr std::size_t head_bytes_max = 64 * 1024;
   static constexpr std::size_t line_bytes_max = 16 * 1024;
   static constexpr unsigned fields_max = 256;
+  static constexpr unsigned interims_max = 16;
 
   // `is_head`: the request was HEAD.
   void begin(bool is_head) noexcept;
-  ResponseStep feed(std::string_view received, HeadCache& cache);
+  ResponseStep feed(std::string_view received) { return feed(received, nullptr); }
+  ResponseStep feed(std::string_view received, HeadCache& cache) { return feed(received, &cache); }
   // The peer has finished writing: Done when that is how the body ends, else Refused.
   ResponseStep finish() noexcept;
 
@@ -90,9 +101,9 @@ class ResponseReader {
 
  private:
   enum class At : std::uint8_t { Head, Body, Done, Refused };
-  struct Lines;
 
-  ResponseStep feed_head(std::string_view received, HeadCache& cache);
+  ResponseStep feed(std::string_view received, HeadCache* cache);
+  ResponseStep feed_head(std::string_view received, HeadCache* cache);
   ResponseStep feed_body(std::string_view received, std::size_t before) noexcept;
   ResponseStep refuse(const char* reason) noexcept;
   ResponseStep done(std::size_t consumed, std::string_view data) noexcept;
@@ -113,12 +124,13 @@ class ResponseReader {
   bool says_close_ = false;
   bool says_keep_alive_ = false;
   unsigned fields_ = 0;
+  unsigned interims_ = 0;
   std::size_t line_at_ = 0;  // Where the first line begins that has not been read,
   std::size_t seen_ = 0;     // and how far a line feed has been looked for.
-  Buffer partial_;           // The head so far, when it comes in pieces.
+  Buffer partial_;           // The head so far, when it comes in pieces; whole until the next feed().
   ResponseHead head_;
   std::uint64_t left_ = 0;
-  http::ChunkDecoder chunks_;
+  ChunkDecoder chunks_;
 };
 
-}  // namespace keel::load
+}  // namespace keel::http

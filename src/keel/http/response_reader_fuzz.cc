@@ -1,5 +1,5 @@
 // The reader of answers gives the same answers and the same verdict however their bytes are cut, and a remembered head
-// means what it meant when it was parsed. response_test.cc runs the same function over its vectors.
+// means what it meant when it was parsed. response_reader_test.cc runs the same function over its vectors.
 
 #include <cstdint>
 #include <cstring>
@@ -7,9 +7,9 @@
 #include <string>
 
 #include "keel/base/check.h"
-#include "load/response.h"
+#include "keel/http/response_reader.h"
 
-namespace keel::load {
+namespace keel::http {
 namespace {
 
 struct Outcome {
@@ -39,6 +39,7 @@ Outcome read(std::string_view bytes, std::size_t piece, bool remembers) {
       outcome.consumed += step.consumed;
       outcome.state = step.state;
       outcome.reason = step.reason;
+      outcome.text += step.head;
       outcome.text += step.data;
       rest.remove_prefix(step.consumed);
       if (step.state == ResponseState::Refused) {
@@ -64,11 +65,11 @@ Outcome read(std::string_view bytes, std::size_t piece, bool remembers) {
 }
 
 }  // namespace
-}  // namespace keel::load
+}  // namespace keel::http
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace keel::load;
+  using namespace keel::http;
   if (size == 0) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
 

@@ -1,4 +1,4 @@
-#include "load/response.h"
+#include "keel/http/response_reader.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
-namespace keel::load {
+namespace keel::http {
 namespace {
 
 using namespace std::string_view_literals;
@@ -21,7 +21,7 @@ struct Read {
   std::string reason;
 };
 
-// In one piece; response_fuzz.cc's invariants repeat it in pieces of 1, 2, 3, 7 bytes.
+// In one piece; response_reader_fuzz.cc's invariants repeat it in pieces of 1, 2, 3, 7 bytes.
 Read read(std::string_view bytes, bool is_head = false) {
   LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   ResponseReader reader;
@@ -46,7 +46,7 @@ Read read(std::string_view bytes, bool is_head = false) {
   return read;
 }
 
-TEST(Response, is_read_in_every_valid_form) {
+TEST(ResponseReader, is_read_in_every_valid_form) {
   struct Vector {
     std::string_view bytes;
     int status;
@@ -85,7 +85,7 @@ TEST(Response, is_read_in_every_valid_form) {
   }
 }
 
-TEST(Response, that_is_ambiguous_or_malformed_is_refused) {
+TEST(ResponseReader, that_is_ambiguous_or_malformed_is_refused) {
   const std::string_view answers[] = {
       "hello\r\n"sv,
       "\r\nHTTP/1.1 200 OK\r\n\r\n"sv,
@@ -126,19 +126,19 @@ TEST(Response, that_is_ambiguous_or_malformed_is_refused) {
   }
 }
 
-TEST(Response, waits_for_the_rest) {
+TEST(ResponseReader, waits_for_the_rest) {
   const std::string whole = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
   for (std::size_t size = 0; size < whole.size(); ++size) {
     EXPECT_EQ(read(std::string_view(whole).substr(0, size)).state, ResponseState::Need) << size;
   }
 }
 
-TEST(Response, that_is_not_http_is_refused_at_its_first_byte) {
+TEST(ResponseReader, that_is_not_http_is_refused_at_its_first_byte) {
   EXPECT_EQ(read("h").state, ResponseState::Refused);
   EXPECT_EQ(read("HTTP/2").state, ResponseState::Refused);
 }
 
-TEST(Response, heads_have_bounds) {
+TEST(ResponseReader, heads_have_bounds) {
   const std::string begin = "HTTP/1.1 200 OK\r\n";
   const std::string long_line = begin + "A: " + std::string(ResponseReader::line_bytes_max, 'x');
   EXPECT_EQ(read(long_line).state, ResponseState::Refused);
@@ -153,7 +153,7 @@ TEST(Response, heads_have_bounds) {
 }
 
 // RFC 9112 §6.3: without a length the body ends with the connection; with one, the end comes too early.
-TEST(Response, ends_with_the_connection_only_where_nothing_else_ends_it) {
+TEST(ResponseReader, ends_with_the_connection_only_where_nothing_else_ends_it) {
   struct Vector {
     std::string_view bytes;
     ResponseState state;
@@ -178,7 +178,7 @@ TEST(Response, ends_with_the_connection_only_where_nothing_else_ends_it) {
   }
 }
 
-TEST(Response, follows_another_on_one_connection) {
+TEST(ResponseReader, follows_another_on_one_connection) {
   const std::string one = "HTTP/1.1 200 OK\r\nDate: now\r\nContent-Length: 2\r\n\r\nok";
   std::string wire;
   for (int i = 0; i < 5; ++i) wire += one;
@@ -199,7 +199,7 @@ TEST(Response, follows_another_on_one_connection) {
 }
 
 // The same bytes mean another thing after HEAD.
-TEST(Response, a_remembered_head_belongs_to_its_kind_of_request) {
+TEST(ResponseReader, a_remembered_head_belongs_to_its_kind_of_request) {
   const std::string_view head = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n";
   ResponseReader reader;
   HeadCache cache;
@@ -214,5 +214,41 @@ TEST(Response, a_remembered_head_belongs_to_its_kind_of_request) {
   EXPECT_EQ(step.data, "ok");
 }
 
+TEST(ResponseReader, gives_the_head_with_the_step_that_ends_it) {
+  const std::string_view head = "HTTP/1.1 200 OK: fine\r\nA: 1\r\nContent-Length: 2\r\nb:\t2 \r\n\r\n";
+  const std::string wire = std::string(head) + "ok";
+  for (std::size_t piece = 1; piece <= wire.size(); ++piece) {
+    ResponseReader reader;
+    reader.begin(false);
+    std::string got;
+    std::string body;
+    for (std::string_view rest = wire; !rest.empty();) {
+      const ResponseStep step = reader.feed(rest.substr(0, piece));
+      got += step.head;
+      body += step.data;
+      rest.remove_prefix(step.consumed);
+    }
+    EXPECT_EQ(got, head) << piece;
+    EXPECT_EQ(body, "ok") << piece;
+  }
+
+  std::string fields;
+  Field field;
+  for (std::string_view rest = head; next_field(rest, field);) {
+    fields += std::string(field.name) + "=" + std::string(field.value) + ";";
+  }
+  EXPECT_EQ(fields, "A=1;Content-Length=2;b=2;");
+}
+
+// RFC 9110 §15.2: any number of interim answers may come; no client has to wait for ever.
+TEST(ResponseReader, passes_over_sixteen_interim_answers_and_no_more) {
+  std::string interims;
+  for (unsigned i = 0; i < ResponseReader::interims_max; ++i) interims += "HTTP/1.1 103 Early Hints\r\n\r\n";
+  const std::string last = "HTTP/1.1 204 No Content\r\n\r\n";
+
+  EXPECT_EQ(read(interims + last).state, ResponseState::Done);
+  EXPECT_EQ(read(interims + "HTTP/1.1 100 Continue\r\n\r\n" + last).state, ResponseState::Refused);
+}
+
 }  // namespace
-}  // namespace keel::load
+}  // namespace keel::http

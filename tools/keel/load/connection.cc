@@ -141,11 +141,11 @@ void Connection::take(std::string_view bytes) noexcept {
       return begin_close();
     }
     const Request& request = *outstanding_[first_].request;
-    const ResponseStep step = reader_.feed(bytes, generator_.cache_of(request));
+    const http::ResponseStep step = reader_.feed(bytes, generator_.cache_of(request));
     bytes.remove_prefix(step.consumed);
-    if (step.state == ResponseState::Done) {
+    if (step.state == http::ResponseState::Done) {
       finish_answer(step.data);
-    } else if (step.state == ResponseState::Refused) {
+    } else if (step.state == http::ResponseState::Refused) {
       return fail(Failure::Protocol);
     } else if (request.checks_body()) {
       collect(step.data);
@@ -178,7 +178,7 @@ void Connection::finish_answer(std::string_view last) noexcept {
 }
 
 void Connection::peer_ended(std::int32_t result) noexcept {
-  if (count_ != 0 && result == 0 && reader_.has_begun() && reader_.finish().state == ResponseState::Done) {
+  if (count_ != 0 && result == 0 && reader_.has_begun() && reader_.finish().state == http::ResponseState::Done) {
     finish_answer({});
     if (state_ != State::Open) return;
   }

@@ -18,9 +18,9 @@
 #include "keel/base/list.h"
 #include "keel/base/member.h"
 #include "keel/base/time.h"
+#include "keel/http/response_reader.h"
 #include "keel/io/op.h"
 #include "load/mix.h"
-#include "load/response.h"
 
 namespace keel::load {
 
@@ -81,7 +81,7 @@ class Connection : public Link {  // The link is the generator's: its list of th
   std::size_t first_ = 0;    // The oldest of outstanding_, a ring,
   std::size_t count_ = 0;    // of which so many are under way.
   std::vector<Outstanding> outstanding_;
-  ResponseReader reader_;
+  http::ResponseReader reader_;
   Buffer body_;  // Of the answer that is being read, when it is checked and comes in pieces.
   bool body_is_too_long_ = false;
   std::string_view staged_text_;  // A fixed request alone: sent where it lies;

@@ -28,10 +28,10 @@
 
 #include "keel/base/arena.h"
 #include "keel/base/member.h"
+#include "keel/http/response_reader.h"
 #include "keel/io/loop.h"
 #include "load/connection.h"
 #include "load/mix.h"
-#include "load/response.h"
 #include "load/schedule.h"
 #include "load/tally.h"
 
@@ -95,7 +95,7 @@ class Generator {
 
   // For connections.
   io::Loop& loop() noexcept { return loop_; }
-  HeadCache& cache_of(const Request& request) noexcept {
+  http::HeadCache& cache_of(const Request& request) noexcept {
     return caches_[static_cast<std::size_t>(&request - mix_.requests().data())];
   }
   Arena& arena() noexcept { return arena_; }
@@ -136,7 +136,7 @@ class Generator {
   Instant next_due_ = Instant::never();
   Tally tally_;
   Progress progress_;
-  std::vector<HeadCache> caches_;  // One for each request of the mix.
+  std::vector<http::HeadCache> caches_;  // One for each request of the mix.
   Arena arena_;
   Buffer scratch_;
   Instant second_ends_;
