@@ -1,6 +1,7 @@
 # keel_module(NAME [DEPENDS target...] [SOURCES file...])  one library per module: keel_NAME, alias keel::NAME.
-# keel_test(NAME [LABELS label...] [LIBS target...] [TIMEOUT seconds] [COST seconds] SOURCES file...)  one GoogleTest
-#   executable, one ctest entry per executable; those with the highest cost start first.
+# keel_test(NAME [LABELS label...] [LIBS target...] [OPTIONS option...] [TIMEOUT seconds] [COST seconds] SOURCES file...)
+#   one GoogleTest executable, one ctest entry per executable; those with the highest cost start first. With OPTIONS of
+#   its own for the compiler it does without the precompiled header.
 # keel_fuzzer(NAME SOURCES file... [LIBS target...])  one libFuzzer executable; Clang only.
 # keel_bench(NAME SOURCES file... [LIBS target...])   one Google Benchmark executable.
 # keel_list_fuzzers()  target `fuzzers` builds all of them; their paths are in fuzzers.txt in the build folder.
@@ -34,11 +35,15 @@ function(keel_test name)
   if(NOT KEEL_TESTS)
     return()
   endif()
-  cmake_parse_arguments(arg "" "TIMEOUT;COST" "LABELS;LIBS;SOURCES" ${ARGN})
+  cmake_parse_arguments(arg "" "TIMEOUT;COST" "LABELS;LIBS;OPTIONS;SOURCES" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   keel_options(${name})
   target_compile_options(${name} PRIVATE ${KEEL_TEST_OPTIONS})
   target_link_libraries(${name} PRIVATE ${arg_LIBS} GTest::gtest_main)
+  if(KEEL_PRECOMPILE AND NOT arg_OPTIONS)
+    keel_precompile_test(${name})
+  endif()
+  target_compile_options(${name} PRIVATE ${arg_OPTIONS})
   if(KEEL_TESTS_WITH_LABEL AND NOT KEEL_TESTS_WITH_LABEL IN_LIST arg_LABELS)
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
     return()
@@ -51,6 +56,25 @@ function(keel_test name)
     set(arg_COST 1)
   endif()
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} COST ${arg_COST})
+endfunction()
+
+# GoogleTest and what most tests include of the standard library, compiled once for all: half of what a test's file
+# takes. With headers of our own in it, a change of one would compile every test again.
+function(keel_precompile_test name)
+  set(target keel_precompiled)
+  if(NOT TARGET ${target})
+    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/precompiled.cc CONTENT "int main() {}\n")
+    add_executable(${target} ${PROJECT_BINARY_DIR}/precompiled.cc)  # Compiled as the tests are: it must be a program.
+    keel_options(${target})
+    target_compile_options(${target} PRIVATE ${KEEL_TEST_OPTIONS})
+    target_link_libraries(${target} PRIVATE GTest::gtest)
+    target_precompile_headers(${target} PRIVATE <gtest/gtest.h> <algorithm> <atomic> <cerrno> <chrono> <cstdio> <deque>
+      <filesystem> <fstream> <functional> <map> <memory> <mutex> <optional> <set> <span> <sstream> <string>
+      <string_view> <thread> <unordered_map> <utility> <variant> <vector>)
+  endif()
+  target_precompile_headers(${name} REUSE_FROM ${target})
+  # For ccache, which looks at what the preprocessor says.
+  target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
 endfunction()
 
 function(keel_fuzzer name)
