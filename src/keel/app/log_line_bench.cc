@@ -13,7 +13,8 @@ void access_line(benchmark::State& state) {
   log::Reader reader(false);
   log::Ring ring;
   log::Logger log("http.server");
-  log::ScopedTrace trace({1, 2});
+  const Span span{{1, 2}};
+  const ScopedSpan scoped(span);
   LineFormatter formatter(state.range(0) != 0 ? LineFormat::Json : LineFormat::Text, Level::Warn);
   Buffer out;
   std::size_t lines = 0;

@@ -63,7 +63,8 @@ class LogLine : public testing::Test {
 };
 
 TEST_F(LogLine, is_json_with_the_fields_in_order) {
-  log::ScopedTrace trace({0x0123456789abcdef, 0xf});
+  const Span span{{0x0123456789abcdef, 0xf}};
+  const ScopedSpan scoped(span);
   log_.info("request", field("method", "GET"), field("path", "/api/users"), field("status", 200), field("bytes", 1234u),
             field("duration", 17_us), field("cached", false), field("ratio", 0.25));
 
@@ -74,7 +75,8 @@ TEST_F(LogLine, is_json_with_the_fields_in_order) {
 }
 
 TEST_F(LogLine, is_text_when_told_so) {
-  log::ScopedTrace trace({0, 1});
+  const Span span{{0, 1}};
+  const ScopedSpan scoped(span);
   log_.info("request", field("method", "GET"), field("path", "/a b"), field("empty", ""), field("duration", -1500_ms));
 
   EXPECT_EQ(line(LineFormat::Text),

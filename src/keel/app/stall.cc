@@ -125,7 +125,8 @@ struct StallWatch::State {
     const Result<> asked = ask(worker, where);
     // Without a stack, and not with one of what it did afterwards.
     const bool is_there = asked && where.turn == worker.turn;
-    const log::ScopedTrace trace(is_there ? where.trace : log::TraceId());
+    const Span span{is_there ? where.trace : log::TraceId()};
+    const ScopedSpan scoped(span);
     const std::string stack = is_there ? to_string(where.stack)
                               : asked  ? "it went on meanwhile"
                                        : std::string(asked.error().message());
@@ -179,7 +180,8 @@ void StallWatch::report_all() {
   for (const State::Worker& worker : state_->workers) {
     Where where;
     const Result<> asked = State::ask(worker, where);
-    const log::ScopedTrace trace(where.trace);
+    const Span span{where.trace};
+    const ScopedSpan scoped(span);
     state_->log.info("worker", log::field("worker", worker.loop->index()),
                      log::field("busy", where.turn == Instant() ? Duration() : Host::system().now() - where.turn),
                      log::field("method", where.method.view()), log::field("path", where.path.view()),

@@ -30,6 +30,8 @@ class Host {
 
   // Monotonic time. On a worker: as of the beginning of this turn of the loop.
   virtual Instant now() noexcept = 0;
+  // As of this call, on a worker too: a look at the clock, some 20 ns.
+  virtual Instant precise_now() noexcept { return now(); }
   // Nanoseconds since 1970-01-01T00:00:00Z, for people: logs, the Date header.
   virtual std::int64_t wall_ns() noexcept = 0;
   // 64 random bits; from the kernel outside simulation, from the seed inside.

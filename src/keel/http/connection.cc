@@ -209,8 +209,8 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view h
   request.head_ = &head;
   request.arena_ = &acceptor_.scratch_;
   request.started_ = acceptor_.loop_.now();
-  request.trace_ = {acceptor_.loop_.random(), acceptor_.loop_.random()};
-  const log::ScopedTrace trace(request.trace_);
+  request.span_.trace = {acceptor_.loop_.random(), acceptor_.loop_.random()};
+  const ScopedSpan span(request.span_);
   ++requests_;
   if (!head.keep_alive()) peer_closes_ = true;
   const Router::Match match = acceptor_.router().match(request);
@@ -275,7 +275,7 @@ Connection::Active& Connection::activate(const Request& request, std::string_vie
   active_->request.head_ = &active_->head;
   active_->request.arena_ = &active_->arena;
   active_->request.started_ = request.started_;
-  active_->request.trace_ = request.trace_;
+  active_->request.span_ = request.span_;
   // Once more, for the views of the parameters.
   active_->match = acceptor_.router().match(active_->request);
   return *active_;
@@ -333,7 +333,7 @@ std::string_view Connection::refuse_body() {
 
 void Connection::run_active() {
   Active& active = *active_;
-  const log::ScopedTrace trace(active.request.trace_);
+  const ScopedSpan span(active.request.span_);
   if (active.match.handler->at_once) {
     phase_ = Phase::Head;
     Result<Response> answer = [&]() -> Result<Response> {
@@ -353,7 +353,7 @@ void Connection::run_active() {
   active.run.owner = this;
   began_ = acceptor_.loop_.now();
   active.until = began_ + acceptor_.limits().request_timeout;
-  const StartOptions options{.deadline = active.until};
+  const StartOptions options{.deadline = active.until, .span = &active.request.span_};
   const auto done = [](StartCore& run) noexcept {
     static_cast<Active::Run&>(run).owner->guarded<&Connection::task_done>();
   };
@@ -394,7 +394,7 @@ void Connection::free_active() {
 
 void Connection::respond(const Request& request, const Router::Match& match, Result<Response> result) {
   const log::Logger& log = acceptor_.server_.log_;
-  const log::ScopedTrace trace(request.trace_);
+  const ScopedSpan span(request.span_);
   if (request.arena_->bytes_held() > acceptor_.limits().request_bytes_max) [[unlikely]] {
     acceptor_.tally.requests_too_big.add();
     result = fail(Code::ResourceExhausted, "the request needs more memory than this server gives to one");
@@ -430,7 +430,7 @@ void Connection::respond(const Request& request, const Router::Match& match, Res
                 .bytes = bytes,
                 .started = request.started_,
                 .took = took,
-                .trace = request.trace_});
+                .trace = request.trace()});
   if (acceptor_.access_log_) {
     log.info("request", log::field("method", head.method_text()), log::field("path", head.path()),
              log::field("status", number(status)), log::field("bytes", bytes), log::field("duration", took));

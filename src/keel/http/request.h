@@ -21,7 +21,7 @@
 #include "keel/base/time.h"
 #include "keel/http/parser.h"
 #include "keel/http/path.h"
-#include "keel/observe/log.h"
+#include "keel/observe/span.h"
 
 namespace keel::http {
 
@@ -55,7 +55,9 @@ class Request {
   // When the head had arrived, on the worker's clock.
   Instant started() const noexcept { return started_; }
   // Names this request in every log line that is recorded while it is handled.
-  log::TraceId trace() const noexcept { return trace_; }
+  log::TraceId trace() const noexcept { return span_.trace; }
+  // What code that runs for it works for; its tasks inherit it.
+  const Span& span() const noexcept { return span_; }
 
  private:
   friend class Connection;
@@ -73,7 +75,7 @@ class Request {
   std::string_view route_;
   std::string_view allow_;  // For the router's 405 and OPTIONS.
   Instant started_;
-  log::TraceId trace_;
+  Span span_;
   PathParams params_;
 };
 

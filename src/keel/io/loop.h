@@ -50,7 +50,7 @@ class Loop final : public Executor, public Host {
     return turn_time_;
   }
   // The clock itself, read now: for measuring within a turn. Costs a clock read.
-  Instant precise_now() noexcept { return outside_.now(); }
+  Instant precise_now() noexcept override { return outside_.now(); }
   std::int64_t wall_ns() noexcept override {
     const Instant at = now();
     return wall_offset_ns_ + at.ns();

@@ -32,6 +32,7 @@
 #include "keel/base/time.h"
 #include "keel/observe/internal/log_layout.h"
 #include "keel/observe/log_ring.h"
+#include "keel/observe/span.h"
 
 namespace keel::log {
 
@@ -116,31 +117,6 @@ auto field(Name name, const T& value) noexcept {
     }
   }
 }
-
-// Where a request is known by its id in every line it causes. Zero: none.
-struct TraceId {
-  std::uint64_t high = 0;
-  std::uint64_t low = 0;
-  explicit operator bool() const noexcept { return (high | low) != 0; }
-  bool operator==(const TraceId&) const = default;
-};
-
-namespace internal {
-constinit inline thread_local TraceId current_trace;
-}
-
-// The id that this thread's records carry until the ScopedTrace ends. Around the code that runs for a request; a
-// coroutine's resumption is such a stretch of code, its suspension is not.
-class ScopedTrace {
- public:
-  explicit ScopedTrace(TraceId id) noexcept : before_(internal::current_trace) { internal::current_trace = id; }
-  ~ScopedTrace() { internal::current_trace = before_; }
-  ScopedTrace(const ScopedTrace&) = delete;
-  ScopedTrace& operator=(const ScopedTrace&) = delete;
-
- private:
-  TraceId before_;
-};
 
 // A component and its level; one for each name, for as long as the process lives.
 class Component {
@@ -233,7 +209,8 @@ class Logger {
   template <class... T>
   void record(Level level, Message message, const Field<T>&... fields) const {
     static_assert(sizeof...(fields) <= 32, "a record has at most 32 fields of its own");
-    const TraceId trace = internal::current_trace;
+    const Span* const span = current_span();
+    const TraceId trace = span != nullptr ? span->trace : TraceId();
     const std::uint32_t context_bytes = static_cast<std::uint32_t>(context_.size());
     const std::uint32_t bytes = static_cast<std::uint32_t>(sizeof(internal::RecordHeader)) +
                                 (trace ? static_cast<std::uint32_t>(sizeof(TraceId)) : 0u) + context_bytes +

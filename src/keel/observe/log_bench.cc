@@ -54,7 +54,8 @@ BENCHMARK(three_fields)->ArgName("worker_clock")->Arg(0)->Arg(1);
 void access_line(benchmark::State& state) {
   Logger log("bench");
   std::string_view path = "/api/users/1234";
-  ScopedTrace trace({1, 2});
+  const Span span{{1, 2}};
+  const ScopedSpan scoped(span);
   measure(state, state.range(0) != 0, [&] {
     log.info("request", field("method", std::string_view("GET")), field("path", path), field("status", 200),
              field("bytes", std::uint64_t{123}), field("duration", Duration::microseconds(17)));

@@ -92,7 +92,8 @@ TEST(Logger, records_place_time_and_trace) {
   const std::int64_t before = Host::current().wall_ns();
   unsigned line = 0;
   {
-    ScopedTrace trace({0x0123456789abcdef, 1});
+    const Span span{{0x0123456789abcdef, 1}};
+    const ScopedSpan scoped(span);
     line = __LINE__ + 1;
     log.info("inside", field("n", 1));
   }
@@ -160,7 +161,8 @@ TEST(Logger, recording_does_not_allocate) {
   const Error error(Code::NotFound, "no such user");
   const std::string path = "/api/users/1";
   const auto record = [&] {
-    ScopedTrace trace({1, 2});
+    const Span span{{1, 2}};
+    const ScopedSpan scoped(span);
     log.info("request", field("method", "GET"), field("path", path), field("status", 200), field("duration", 12_us));
     log.error("failed", error);
     log.with(field("request", 1)).info("done", field("rows", 3.5));

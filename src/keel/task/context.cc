@@ -15,6 +15,7 @@ void Context::open(Context* parent, Instant deadline) noexcept {
   home_ = Executor::current();
   deadline_ = deadline;
   leaf_ = nullptr;
+  span_ = nullptr;
   std::uint8_t reason = running;
   if (parent != nullptr) {
     // A StopSource made before the loop ran belongs to the loop of its first task.
@@ -25,6 +26,7 @@ void Context::open(Context* parent, Instant deadline) noexcept {
       parent->note_waiting();
     }
     deadline_ = std::min(deadline, parent->deadline_);
+    span_ = parent->span_;
     reason = parent->reason_;
     parent->below_.push_back(*this);
   }

@@ -1,4 +1,4 @@
-// keel/task/context.h — stop request and deadline, inherited by everything a task awaits.
+// keel/task/context.h — stop request, deadline and span, inherited by everything a task awaits.
 //
 // A chain of tasks that await each other shares one Context; with_timeout, all, any, Scope::spawn and Start make nested
 // ones. stop() asks: it marks the context and those below it and cancels the operation each of them waits for. It never
@@ -26,13 +26,15 @@
 namespace keel {
 
 class Leaf;
+struct Span;
 
 class Context : public Link {  // The link is in the parent's list.
  public:
   Context() = default;
   ~Context();
 
-  // Makes it current below `parent` (null: none), with the earlier of the deadlines. On the parent's home.
+  // Makes it current below `parent` (null: none), with the earlier of the deadlines and with its span. On the parent's
+  // home.
   void open(Context* parent, Instant deadline) noexcept;
   // Leaves the parent and lets go of those below: scopes and groups in a frame that has ended and is not destroyed yet.
   void close() noexcept;
@@ -48,6 +50,9 @@ class Context : public Link {  // The link is in the parent's list.
   Error reason() const noexcept;
 
   Instant deadline() const noexcept { return deadline_; }
+  // What its tasks work for, while they run; null: nothing that was said.
+  const Span* span() const noexcept { return span_; }
+  void set_span(const Span* span) noexcept { span_ = span; }
   Executor* home() const noexcept { return home_; }
 
   // For Start: which coroutine begins in it, by an address of its code; and that it waits, begun by plain code.
@@ -78,6 +83,7 @@ class Context : public Link {  // The link is in the parent's list.
   Context* source_ = nullptr;  // The parent, when it is a StopSource.
   Executor* home_ = nullptr;
   Instant deadline_ = Instant::never();
+  const Span* span_ = nullptr;
   bool is_source_ = false;
   std::uint8_t reason_ = running;  // Accessed by atomic builtins: <atomic> is a third of what this header would cost.
 };

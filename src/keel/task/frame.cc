@@ -3,6 +3,7 @@
 #include <new>
 
 #include "keel/base/check.h"
+#include "keel/observe/span.h"
 #include "keel/task/context.h"
 #include "keel/task/leaf.h"
 #include "keel/task/scope.h"
@@ -90,6 +91,7 @@ bool Frame::start_for(Frame& parent, bool keeps_errors) noexcept {
 bool Frame::start_for(StartCore& owner, Context& context) noexcept {
   up_ = &owner;
   context_ = &context;
+  const ScopedSpan span(context.span());
   return start(Trampoline::state());
 }
 
@@ -112,6 +114,7 @@ bool Frame::suspends() noexcept {
 }
 
 void Frame::resume() noexcept {
+  const ScopedSpan span(context_->span());
   Trampoline::State& s = Trampoline::state();
   Frame* before = std::exchange(s.current, this);
   handle_.resume();

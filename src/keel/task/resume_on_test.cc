@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "keel/exec/thread_pool.h"
+#include "keel/observe/span.h"
 #include "keel/task/group.h"
 #include "keel/task/scope.h"
 #include "keel/task/testing.h"
@@ -32,6 +33,42 @@ Task<bool> goes_and_returns(ThreadPool& pool) {
   co_return away&& Executor::current() == &home;
 }
 TEST_F(ResumeOnTest, a_task_goes_to_a_pool_and_comes_back) { EXPECT_TRUE(loop.run(goes_and_returns(pool)).value()); }
+
+// What it works for goes with it: across suspensions, to a pool, into what it awaits and spawns.
+Task<int> counts(ThreadPool& pool, const Span* expected) {
+  int seen = current_span() == expected ? 1 : 0;
+  co_await sleep_for(1_ms);
+  seen += current_span() == expected ? 1 : 0;
+  co_await resume_on(pool);
+  seen += current_span() == expected ? 1 : 0;
+  co_return seen;
+}
+Task<int> works_for(ThreadPool& pool, const Span* expected) {
+  auto both = co_await with_timeout(1_s, all(counts(pool, expected), counts(pool, expected)));
+  auto& [first, second] = both;
+  Scope scope;
+  int spawned = 0;
+  const auto keep = [](ThreadPool& p, const Span* e, int& out) -> Task<> { out = co_await counts(p, e); };
+  scope.spawn(keep(pool, expected, spawned));
+  co_await scope.join();
+  co_return first + second + spawned + co_await counts(pool, expected);
+}
+TEST_F(ResumeOnTest, a_task_works_for_its_span_wherever_it_goes) {
+  const Span span{{1, 2}};
+  const Span other{{3, 4}};
+  const ScopedSpan here(other);
+  Start<int> measured;
+  Start<int> unknown;
+  measured.begin(works_for(pool, &span), &ignore, {.span = &span});
+  unknown.begin(works_for(pool, nullptr), &ignore);
+  EXPECT_EQ(current_span(), &other);
+  loop.run_until([&] {
+    EXPECT_EQ(current_span(), &other);
+    return measured.has_ended() && unknown.has_ended();
+  });
+  EXPECT_EQ(measured.take().value(), 12);
+  EXPECT_EQ(unknown.take().value(), 12) << "a task without a span has none of those around it";
+}
 
 // Ends on the pool; how long it takes there decides whether its parent is before, in or after its suspension.
 Task<int> ends_on(ThreadPool& pool, int spin) {

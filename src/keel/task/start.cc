@@ -8,9 +8,10 @@ void StartCore::hold(Frame& frame) noexcept {
   frame_ = &frame;
 }
 
-bool StartCore::begin_held(Context* parent, Instant deadline, Done done) noexcept {
+bool StartCore::begin_held(Context* parent, const StartOptions& options, Done done) noexcept {
   done_ = done;
-  context_.open(parent, deadline);
+  context_.open(parent, options.deadline);
+  if (options.span != nullptr) context_.set_span(options.span);
   KEEL_CHECK(home() == nullptr || home()->is_serial(), "a task is begun on a loop; it goes to a pool by resume_on");
   running_ = true;
   context_.set_code(frame_->code());

@@ -34,6 +34,7 @@ struct StartOptions {
                                         // operations are no longer begun, and whoever set it calls stop() to end
                                         // the one that waits. with_timeout does both.
   StopSource* stop = nullptr;           // Stops the task with others.
+  const Span* span = nullptr;           // What it works for: it outlives the task. None: that of what it is below.
 };
 
 class StartCore {
@@ -60,7 +61,7 @@ class StartCore {
  protected:
   ~StartCore() { reset(); }
   void hold(Frame& frame) noexcept;
-  bool begin_held(Context* parent, Instant deadline, Done done) noexcept;
+  bool begin_held(Context* parent, const StartOptions& options, Done done) noexcept;
   void reset() noexcept;
   Frame* frame() const noexcept { return frame_; }
 
@@ -80,10 +81,12 @@ class Start : public StartCore {
 
   bool begin(Task<T>&& task, Done done, const StartOptions& options = {}) noexcept {
     hold(task.release());
-    return begin_held(options.stop != nullptr ? &options.stop->context() : nullptr, options.deadline, done);
+    return begin_held(options.stop != nullptr ? &options.stop->context() : nullptr, options, done);
   }
   // Begins the held task below `parent`: for groups of tasks.
-  bool begin_in(Context& parent, Instant deadline, Done done) noexcept { return begin_held(&parent, deadline, done); }
+  bool begin_in(Context& parent, Instant deadline, Done done) noexcept {
+    return begin_held(&parent, {.deadline = deadline}, done);
+  }
 
   // The result, once, after the end; frees the frame.
   Result<T> take() noexcept {

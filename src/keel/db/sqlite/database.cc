@@ -10,6 +10,7 @@
 #include "keel/db/sqlite/reader.h"
 #include "keel/exec/thread_pool.h"
 #include "keel/io/loop.h"
+#include "keel/observe/span.h"
 #include "keel/task/leaf.h"
 
 namespace keel::db {
@@ -126,6 +127,8 @@ class DatabaseCall final : public Leaf {
   }
 
   bool start() noexcept {
+    const Span* const span = context().span();
+    if (span != nullptr) stages_ = span->stages;
     if (kind_ != Kind::Query) return !push_write();
     if (write_.transaction != 0) {
       write_.rows = &rows;
@@ -148,7 +151,10 @@ class DatabaseCall final : public Leaf {
       reader_ = *reader;
       rows = reader_->take_rows();
     }
-    Result<Reader::Outcome> outcome = (*reader)->read(sql, values, rows);
+    Result<Reader::Outcome> outcome = [&] {
+      const StageTimer timer(Stage::Database, stages_);
+      return (*reader)->read(sql, values, rows);
+    }();
     if (!outcome) {
       result_ = std::unexpected(std::move(outcome).error());
       return true;
@@ -193,6 +199,7 @@ class DatabaseCall final : public Leaf {
     write_.body = body;
     write_.home = home_;
     write_.done = &arrived_;
+    write_.is_timed = stages_ != nullptr;
     on_writer_ = true;
     if (state_.writer->push(write_)) return true;
     result_ = std::move(write_.result);
@@ -210,6 +217,7 @@ class DatabaseCall final : public Leaf {
     return false;
   }
   void go_elsewhere() noexcept {
+    if (stages_ != nullptr) asked_ = Host::current().precise_now();
     home_ = Executor::current();
     KEEL_CHECK(home_ != nullptr, "what the data base does elsewhere is awaited on an executor");
   }
@@ -217,6 +225,7 @@ class DatabaseCall final : public Leaf {
   static void run_arrived(::keel::Job& job) noexcept {
     DatabaseCall& call = static_cast<Arrived&>(job).call;
     if (call.on_writer_) call.result_ = std::move(call.write_.result);
+    if (call.stages_ != nullptr) call.count_stages(call.on_writer_ ? call.write_.begun : call.begun_);
     call.wake();
   }
 
@@ -229,7 +238,14 @@ class DatabaseCall final : public Leaf {
     }
     call.home_->post(call.arrived_);  // Gone after this.
   }
+  // What was done elsewhere, begun at `begun`, is here again.
+  void count_stages(Instant begun) noexcept {
+    stages_->add(Stage::DatabaseWait, begun - asked_);
+    stages_->add(Stage::Database, Host::current().precise_now() - begun);
+  }
+
   Result<> read_on_pool() noexcept {
+    if (stages_ != nullptr) begun_ = Host::current().now();
     try {
       return read_on_pool_connection();
     } catch (const std::bad_alloc&) {
@@ -292,6 +308,9 @@ class DatabaseCall final : public Leaf {
   const Kind kind_;
   Reader* reader_ = nullptr;  // Whose memory `rows` has: a loop's, because there this ends where it began.
   Executor* home_ = nullptr;
+  StageClock* stages_ = nullptr;  // Of the request that this is for, when it is measured:
+  Instant asked_;                 // since when this waits for another thread,
+  Instant begun_;                 // and when the pool began to read.
   Arrived arrived_;
   Read read_;
   Write write_;

@@ -17,6 +17,11 @@ constexpr Duration hold_limit = 1_h;
 constexpr log::Message writes_again = "the disk takes writes again";
 constexpr const char* outcome_unknown = "the disk failed while this was being committed: its outcome is unknown";
 
+void mark_begun(Write& write) noexcept {
+  write.state = Write::State::Begun;
+  if (write.is_timed) write.begun = Host::current().now();
+}
+
 }  // namespace
 
 Writer::Writer(std::unique_ptr<Connection> connection, const WriterOptions& options, Executor* executor)
@@ -173,7 +178,7 @@ void Writer::step(Lock& lock) noexcept {
     const bool begins = queue_.front().kind == Write::Kind::Begin;
     if (begins && i > 0) break;
     Write* write = queue_.pop_front();
-    write->state = Write::State::Begun;
+    mark_begun(*write);
     --stats_.queued;
     group.push_back(*write);
     alone = begins;
@@ -385,7 +390,7 @@ void Writer::step_held(Lock& lock) noexcept {
     } else {
       write = held_queue_.pop_front();
       if (write == nullptr) return;
-      write->state = Write::State::Begun;
+      mark_begun(*write);
     }
   }
   lock.unlock();
@@ -402,7 +407,7 @@ void Writer::end_hold() noexcept {
     held_ = 0;
     holds_ = false;
     while (Write* write = held_queue_.pop_front()) {
-      write->state = Write::State::Begun;
+      mark_begun(*write);
       late.push_back(*write);
     }
   }

@@ -55,6 +55,8 @@ struct Write : Link {
   Executor* home = nullptr;
   Job* done = nullptr;  // Posted to `home`.
   Written written;
+  bool is_timed = false;  // Somebody wants to know when it
+  Instant begun;          // was begun.
   Result<> result;
 };
 

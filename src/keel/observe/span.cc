@@ -1,0 +1,11 @@
+#include "keel/observe/span.h"
+
+namespace keel {
+
+std::string_view to_string(Stage stage) noexcept {
+  static constexpr std::string_view names[stage_count] = {
+      "parse", "route", "body", "validate", "handler", "database_wait", "database", "serialize", "record", "write"};
+  return names[static_cast<int>(stage)];
+}
+
+}  // namespace keel

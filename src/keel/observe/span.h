@@ -1,0 +1,132 @@
+// keel/observe/span.h — what a piece of work is done for: the trace it belongs to, and where its time goes.
+//
+//   Span span{trace_id};                            // of a request, for as long as anything is done for it
+//   const ScopedSpan scoped(span);                  // around code that runs for it: its log lines carry the trace
+//
+//   StageTimer timer(Stage::Validate);              // in code that knows what stage of a request it is
+//
+// A task inherits its span with its deadline: whatever it awaits, and it after each suspension, runs under the span
+// that it was started with (StartOptions::span), on a pool as well.
+//
+// Few spans have a StageClock: measuring costs two looks at the clock for each stage, so a server measures one request
+// in many. A StageTimer of any other does nothing.
+//
+// Lifetime: a span outlives the work that is done for it; what outlives a request has a span of its own, or none.
+// Threads:  ScopedSpan and StageTimer belong to the thread they are made on. A StageClock may be added to by several.
+// Cost:     ScopedSpan: a load and two stores. StageTimer without a clock: two loads. With KEEL_BARE=1 nothing is
+// timed.
+
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "keel/base/host.h"
+#include "keel/base/time.h"
+
+namespace keel {
+
+namespace log {
+
+// Where a request is known by its id in every line it causes. Zero: none.
+struct TraceId {
+  std::uint64_t high = 0;
+  std::uint64_t low = 0;
+  explicit operator bool() const noexcept { return (high | low) != 0; }
+  bool operator==(const TraceId&) const = default;
+};
+
+}  // namespace log
+
+// Where the time of a request goes, in the order in which a simple one passes through them.
+enum class Stage : std::uint8_t {
+  Parse,         // The head, from bytes to fields.
+  Route,         // Which handler it is for.
+  Body,          // Waiting for the rest of the body.
+  Validate,      // Reading the body as a value.
+  Handler,       // All of the handler that is no other stage.
+  DatabaseWait,  // In the queue of the writer or of the pool for reads.
+  Database,      // Statements, and the commit of the group that a write is in.
+  Serialize,     // The answer, from values to bytes.
+  Record,        // Logs, metrics, the flight recorder.
+  Write,         // From the answer's bytes to the end of the send that has them.
+};
+inline constexpr int stage_count = 10;
+// "parse", "database_wait"; a literal.
+std::string_view to_string(Stage stage) noexcept;
+
+// How long one request was in each stage.
+class StageClock {
+ public:
+  void add(Stage stage, Duration time) noexcept {
+    __atomic_fetch_add(&ns_[static_cast<int>(stage)], time.count_ns(), __ATOMIC_RELAXED);
+  }
+  Duration of(Stage stage) const noexcept {
+    return Duration::nanoseconds(__atomic_load_n(&ns_[static_cast<int>(stage)], __ATOMIC_RELAXED));
+  }
+  // What of a handler's time belongs to stages of their own.
+  Duration inside_handler() const noexcept {
+    return of(Stage::Validate) + of(Stage::DatabaseWait) + of(Stage::Database) + of(Stage::Serialize);
+  }
+
+ private:
+  std::int64_t ns_[stage_count] = {};  // Accessed by atomic builtins: <atomic> costs more than all else here.
+};
+
+struct Span {
+  log::TraceId trace;
+  StageClock* stages = nullptr;  // None: it is not measured.
+};
+
+namespace internal {
+constinit inline thread_local const Span* current_span = nullptr;
+}  // namespace internal
+
+// What the calling thread works for now; null: nothing that was said.
+inline const Span* current_span() noexcept { return internal::current_span; }
+
+class ScopedSpan {
+ public:
+  explicit ScopedSpan(const Span& span) noexcept : ScopedSpan(&span) {}
+  explicit ScopedSpan(const Span* span) noexcept : before_(std::exchange(internal::current_span, span)) {}
+  ~ScopedSpan() { internal::current_span = before_; }
+  ScopedSpan(const ScopedSpan&) = delete;
+  ScopedSpan& operator=(const ScopedSpan&) = delete;
+
+ private:
+  const Span* before_;
+};
+
+// Adds the time until it is destroyed to a stage of the current span. One at a time: time within two counts twice. Not
+// around a suspension in which others run for the same span.
+class StageTimer {
+ public:
+#ifdef KEEL_BARE
+  explicit StageTimer(Stage) noexcept {}
+  StageTimer(Stage, StageClock*) noexcept {}
+#else
+  explicit StageTimer(Stage stage) noexcept
+      : StageTimer(stage, internal::current_span != nullptr ? internal::current_span->stages : nullptr) {}
+  // Of `clock`, which may be null.
+  StageTimer(Stage stage, StageClock* clock) noexcept : clock_(clock), stage_(stage) {
+    if (clock_ != nullptr) [[unlikely]]
+      began_ = Host::current().precise_now();
+  }
+  ~StageTimer() {
+    if (clock_ != nullptr) [[unlikely]]
+      clock_->add(stage_, Host::current().precise_now() - began_);
+  }
+#endif
+  StageTimer(const StageTimer&) = delete;
+  StageTimer& operator=(const StageTimer&) = delete;
+
+#ifndef KEEL_BARE
+ private:
+  StageClock* clock_;
+  Instant began_;
+  Stage stage_;
+#endif
+};
+
+}  // namespace keel

@@ -1,0 +1,98 @@
+#include "keel/observe/span.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+
+namespace keel {
+namespace {
+
+// Time moves when it is looked at.
+class SteppingHost final : public Host {
+ public:
+  SteppingHost() : before_(Host::set_current(this)) {}
+  ~SteppingHost() override { Host::set_current(before_); }
+  Instant now() noexcept override { return Instant::from_ns(1); }
+  Instant precise_now() noexcept override { return Instant::from_ns(100 * ++looks); }
+  std::int64_t wall_ns() noexcept override { return 0; }
+  std::uint64_t random() noexcept override { return 4; }
+  void start_timer(Timer&, Instant) noexcept override {}
+  void stop_timer(Timer&) noexcept override {}
+  std::unique_ptr<Thread> start_thread(const char*, Function<void()>) override { return nullptr; }
+
+  int looks = 0;
+
+ private:
+  Host* before_;
+};
+
+TEST(Span, is_current_for_a_scope_and_its_thread) {
+  const Span outer{{1, 2}};
+  const Span inner{{3, 4}};
+  ASSERT_EQ(current_span(), nullptr);
+  {
+    const ScopedSpan in_outer(outer);
+    {
+      const ScopedSpan in_inner(inner);
+      EXPECT_EQ(current_span(), &inner);
+      const ScopedSpan in_none(nullptr);
+      EXPECT_EQ(current_span(), nullptr);
+    }
+    EXPECT_EQ(current_span(), &outer);
+    const Span* elsewhere = &outer;
+    Host::system().start_thread("other", [&elsewhere] { elsewhere = current_span(); })->join();
+    EXPECT_EQ(elsewhere, nullptr);
+  }
+  EXPECT_EQ(current_span(), nullptr);
+}
+
+TEST(StageTimer, adds_what_passes_to_the_stage_of_the_current_span) {
+  SteppingHost host;
+  StageClock clock;
+  const Span span{{1, 2}, &clock};
+  const ScopedSpan scoped(span);
+
+  for (int i = 0; i < 3; ++i) StageTimer timer(Stage::Database);
+  {
+    StageTimer timer(Stage::Serialize, &clock);
+  }
+
+  EXPECT_EQ(clock.of(Stage::Database), Duration::nanoseconds(300));
+  EXPECT_EQ(clock.of(Stage::Serialize), Duration::nanoseconds(100));
+  EXPECT_EQ(clock.of(Stage::Handler), Duration());
+}
+
+TEST(StageTimer, does_not_look_at_the_clock_when_nobody_measures) {
+  SteppingHost host;
+  const Span span{{1, 2}};
+  {
+    StageTimer timer(Stage::Database);
+  }
+  const ScopedSpan scoped(span);
+  {
+    StageTimer timer(Stage::Database);
+  }
+  {
+    StageTimer timer(Stage::Database, nullptr);
+  }
+  EXPECT_EQ(host.looks, 0);
+}
+
+TEST(StageClock, knows_what_of_a_handlers_time_has_a_stage_of_its_own) {
+  StageClock clock;
+  for (int i = 0; i < stage_count; ++i) clock.add(static_cast<Stage>(i), Duration::nanoseconds(std::int64_t{1} << i));
+  EXPECT_EQ(clock.inside_handler(), clock.of(Stage::Validate) + clock.of(Stage::DatabaseWait) +
+                                        clock.of(Stage::Database) + clock.of(Stage::Serialize));
+}
+
+TEST(Stage, has_names_that_differ) {
+  for (int i = 0; i < stage_count; ++i) {
+    for (int j = 0; j < i; ++j) EXPECT_NE(to_string(static_cast<Stage>(i)), to_string(static_cast<Stage>(j)));
+  }
+  EXPECT_EQ(to_string(Stage::DatabaseWait), "database_wait");
+  EXPECT_EQ(to_string(Stage::Write), "write");
+}
+
+}  // namespace
+}  // namespace keel
