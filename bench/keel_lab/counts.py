@@ -83,13 +83,19 @@ def connection_bytes(half, payload):
         return counters.connection_bytes(lambda: connect(server.port), server.resident_bytes)
 
 
+def refuse_callgrind(side, build):
+    """NotCounted where callgrind cannot run the side."""
+    program = sides.program(side.serve[0], build)
+    if program is not None and counters.is_go(program):
+        raise callgrind.NotCounted("valgrind does not run Go's programs reliably")
+    if side.under_test and side.engine == "uring":
+        raise callgrind.NotCounted("valgrind lets no other thread run while one waits for io_uring: counted on epoll")
+
+
 def for_callgrind(half):
     """The same half with what the build makes made again for x86-64-v3; NotCounted where callgrind cannot run it."""
     program = half.side.serve[0]
-    if counters.is_go(sides.program(program, half.build)):
-        raise callgrind.NotCounted("valgrind does not run Go's programs reliably")
-    if half.side.under_test and half.side.engine == "uring":
-        raise callgrind.NotCounted("valgrind lets no other thread run while one waits for io_uring: counted on epoll")
+    refuse_callgrind(half.side, half.build)
     if not program.startswith("bench/"):
         return half
     callgrind.build([pathlib.Path(program).name])
@@ -166,12 +172,16 @@ def of_side(settings, half, payload=b""):
 
 
 def seconds(experiment, settings):
-    return sum(seconds_of(settings, work) for _, work in wanted(experiment, settings))
+    return sum(seconds_of(settings, experiment.sides[side], work) for side, work in wanted(experiment, settings))
 
 
-def seconds_of(settings, work):
+def seconds_of(settings, side, work):
     once = settings.warmup + min(settings.seconds, 1.0) + 0.3
-    stepped = STEPS_SECONDS if work.client == "bytes" else CALLGRIND_SECONDS if settings.profile == "full" else 0
+    stepped = STEPS_SECONDS if work.client == "bytes" else 0
+    if work.client == "lockstep" and settings.profile == "full":
+        with contextlib.suppress(callgrind.NotCounted):
+            refuse_callgrind(side, settings.build)
+            stepped = CALLGRIND_SECONDS
     return 4 * once + stepped
 
 
@@ -202,7 +212,7 @@ def bounds(experiment, rows):
 
 def take(experiment, settings, result, progress):
     for side, work in wanted(experiment, settings):
-        step = progress.steps(f"counts of {side}, {work.name}", 1, seconds_of(settings, work))
+        step = progress.steps(f"counts of {side}, {work.name}", 1, seconds_of(settings, experiment.sides[side], work))
         measure_one(experiment, settings, side, work, result)
         step()
     result["bounds"] += bounds(experiment, result["counts"])

@@ -70,7 +70,7 @@ def run_round(path, benchmarks, cores):
 
 
 def seconds(experiment, settings):
-    return settings.pairs * len(experiment.cases) * (SECONDS_EACH * 2 + 0.1)
+    return settings.pairs * len(experiment.cases) * SECONDS_EACH * 2
 
 
 class Rounds:

@@ -7,7 +7,7 @@ from keel_lab.sides import Invalid
 KEPT = ("cpu_us", "user_us", "system_us", "rate", "ns", "server_utilisation", "client_utilisation", "switches",
         "rss_kb", "start_ms")
 ITSELF_SECONDS = 0.7
-RUN_OVERHEAD = 0.25  # Seconds around the window of a run: start, checks, end.
+RUN_OVERHEAD = 0.17  # Seconds around the window of a run: start, checks, end.
 
 
 def one_run(settings, work=None):

@@ -209,7 +209,7 @@ def worse_between(base, head, gate):
             raise NotCompared(
                 f"{name}: measured on two machines: {one['machine'].get('cpu')}; {other['machine'].get('cpu')}")
         before, after = quantities(one), quantities(other)
-        for key in before.keys() & after.keys():
+        for key in sorted(before.keys() & after.keys()):
             what, low, median, high, more = before[key]
             _, low_after, median_after, high_after, _ = after[key]
             cost = (median / median_after if more else median_after / median) if median and median_after else 1
@@ -220,6 +220,24 @@ def worse_between(base, head, gate):
             if apart and cost > 1 + gate:
                 worse.append(lines[-1])
     return lines, worse
+
+
+def overlap(base, head):
+    """(how many ratios both have, those whose intervals do not overlap): whether one run says what the other said."""
+    shared, apart = 0, []
+    for name in sorted(base.keys() & head.keys()):
+        if not (base[name]["complete"] and head[name]["complete"]):
+            continue
+        others = {row["id"]: row for row in head[name]["comparisons"]}
+        for row in base[name]["comparisons"]:
+            other = others.get(row["id"])
+            if other is None:
+                continue
+            shared += 1
+            if other["high"] < row["low"] or other["low"] > row["high"]:
+                apart.append(f"{name}: {row['id']}: {row['low']:.3f} to {row['high']:.3f}, and "
+                             f"{other['low']:.3f} to {other['high']:.3f}")
+    return shared, apart
 
 
 # --- The subcommand ---
@@ -245,6 +263,11 @@ def compare_folders(options):
         raise NotCompared(f"{options.base} and {options.head} have no experiment in common")
     lines, worse = worse_between(base, head, options.gate)
     print("\n".join(lines))
+    shared, apart = overlap(base, head)
+    for line in apart:
+        print(f"APART  {line}")
+    if shared:
+        print(f"{shared - len(apart)} of {shared} ratios have intervals that overlap ({1 - len(apart) / shared:.1%})")
     return said(worse, len(base.keys() & head.keys()), options.gate)
 
 

@@ -1,13 +1,14 @@
 """Comparing: a regression that was planted fails the gate, and a machine's mood does not."""
 
 import contextlib
+import copy
 import io
 import pathlib
 import tempfile
 import unittest
 from unittest import mock
 
-from keel_lab import experiment, judge, results, revisions
+from keel_lab import experiment, fixtures, judge, results, revisions
 
 
 def result(name, values, cpu="x", complete=True):
@@ -58,6 +59,41 @@ class Folders(unittest.TestCase):
             self.assertEqual(revisions.main([f"{folder}/empty", "HEAD"]), 2)
         self.assertIn("no experiment in common", said.getvalue())
         self.assertIn("not one of each", said.getvalue())
+
+
+class Overlap(unittest.TestCase):
+    """Two full runs: how many of the ratios' intervals overlap."""
+    def run_of(self, *intervals):
+        rows = [
+            fixtures.comparison(f"a:b:cpu_us:{number}", (low + high) / 2, low, high)
+            for number, (low, high) in enumerate(intervals)
+        ]
+        return {"plaintext": fixtures.result("plaintext", comparisons=rows)}
+
+    def test_intervals_that_touch_overlap_and_those_beside_each_other_are_listed(self):
+        shared, apart = revisions.overlap(self.run_of((0.7, 0.8), (0.7, 0.8), (0.7, 0.8)),
+                                          self.run_of((0.8, 0.9), (0.81, 0.9), (0.5, 0.69)))
+        self.assertEqual(shared, 3)
+        self.assertEqual(apart, [
+            "plaintext: a:b:cpu_us:1: 0.700 to 0.800, and 0.810 to 0.900",
+            "plaintext: a:b:cpu_us:2: 0.700 to 0.800, and 0.500 to 0.690"
+        ])
+
+    def test_what_only_one_run_has_or_one_did_not_finish_is_not_counted(self):
+        one, other = self.run_of((0.7, 0.8), (0.7, 0.8)), self.run_of((0.7, 0.8))
+        self.assertEqual(revisions.overlap(one, other), (1, []))
+        broken = copy.deepcopy(one)
+        broken["plaintext"]["complete"] = False
+        self.assertEqual(revisions.overlap(one, broken), (0, []))
+
+    def test_the_command_says_the_share_and_the_others(self):
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as said:
+            for name, high in (("one", 0.8), ("two", 0.65)):
+                found = self.run_of((0.7, 0.8), (0.7, 0.8), (0.7, 0.8), (high - 0.05, high))
+                results.save(found["plaintext"], pathlib.Path(folder, name, "plaintext.json"))
+            revisions.main([f"{folder}/one", f"{folder}/two"])
+        self.assertIn("3 of 4 ratios have intervals that overlap (75.0%)", said.getvalue())
+        self.assertIn("APART  plaintext: a:b:cpu_us:3: 0.750 to 0.800, and 0.600 to 0.650", said.getvalue())
 
 
 class Revisions(unittest.TestCase):

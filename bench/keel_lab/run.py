@@ -5,6 +5,7 @@ import pathlib
 import sys
 
 from keel_lab import experiment, peers, runner
+from keel_lab.progress import duration
 from keel_lab.yaml_file import Mistakes
 
 SUMMARY = "run experiments by id or by file, or all of a profile"
@@ -33,6 +34,18 @@ def read_settings(parser, options, profile):
     return runner.settings_of(profile, options.build, options.pairs, options.seconds, options.only)
 
 
+def plan(chosen, settings):
+    """How long each takes, those that take longest first: (seconds, id)."""
+    return sorted(((runner.planned(one, settings), one.id) for one in chosen), reverse=True)
+
+
+def print_plan(chosen, settings):
+    rows = plan(chosen, settings)
+    for seconds, name in rows:
+        print(f"{duration(seconds):>12}  {name}")
+    print(f"{duration(sum(seconds for seconds, _ in rows)):>12}  in all, without what disturbance makes it repeat")
+
+
 def main(arguments):
     parser = argparse.ArgumentParser(prog="bench/lab run", description=runner.__doc__)
     parser.add_argument("experiments", nargs="*", metavar="ID", help="of bench/lab list, or a file that ends in .yaml")
@@ -45,6 +58,7 @@ def main(arguments):
                         default=runner.RESULTS,
                         metavar="DIR",
                         help="where results go (build/lab/results)")
+    parser.add_argument("--plan", action="store_true", help="only say how long each will take")
     add_settings(parser)
     options = parser.parse_args(arguments)
     if not options.experiments and not options.profile:
@@ -56,6 +70,9 @@ def main(arguments):
     except Mistakes as mistakes:
         print(mistakes, file=sys.stderr)
         return 2
+    if options.plan:
+        print_plan(chosen, settings)
+        return 0
     if options.profile == "full" and not options.experiments:
         peers.build_all(peers.BUILT)  # What cannot be built is skipped with a line, and so are its comparisons.
     return runner.run(chosen, settings, options.out)

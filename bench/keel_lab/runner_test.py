@@ -9,7 +9,7 @@ import tempfile
 import unittest
 from unittest import mock
 
-from keel_lab import experiment, machine, measure, progress, results, runner, self_test, sides
+from keel_lab import experiment, machine, measure, progress, results, run, runner, self_test, sides
 
 SERVER = pathlib.Path(__file__).with_name("fake_server.py")
 FILE = """\
@@ -170,6 +170,26 @@ class Progress(unittest.TestCase):
 
     def test_durations_read_well(self):
         self.assertEqual([progress.duration(seconds) for seconds in (5, 65, 3660)], ["5 s", "1 min 05 s", "1 h 01 min"])
+
+
+class Plan(unittest.TestCase):
+    """A full run can be done twice in a night."""
+    def test_all_of_the_full_profile_take_at_most_75_minutes(self):
+        settings = runner.settings_of("full", self_test.BUILD)
+        planned = run.plan(experiment.read_all().values(), settings)
+        self.assertLessEqual(sum(seconds for seconds, _ in planned), 75 * 60, planned)
+
+    def test_the_plan_has_a_line_for_each_experiment_and_the_sum(self):
+        chosen = [experiment.read_all()[name] for name in ("raw-loops", "stall")]
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            run.print_plan(chosen, runner.settings_of("full", self_test.BUILD))
+        lines = out.getvalue().splitlines()
+        self.assertEqual([line.split()[-1] for line in lines[:2]], ["raw-loops", "stall"])
+        self.assertIn("in all", lines[2])
+
+    def test_twelve_pairs_stay_in_both_profiles(self):
+        self.assertEqual([runner.PROFILES[name]["pairs"] for name in ("quick", "full")], [12, 12])
 
 
 class OfTheDocument(unittest.TestCase):
