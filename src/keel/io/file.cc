@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <cerrno>
+
 #include "keel/base/check.h"
 #include "keel/io/loop.h"
 
@@ -80,12 +82,21 @@ File::Open::Open(io::Engine& engine, std::string path_given, int open_flags, std
   flags = open_flags;
   permissions = mode;
 }
+File::Open::Open(io::Engine& engine, int folder, std::string path_given, int open_flags) noexcept
+    : FileLeaf(engine, folder), path_(std::move(path_given)) {
+  flags = open_flags;
+  beneath = true;
+}
 bool File::Open::start() noexcept {
   path = path_.c_str();
   return FileLeaf::start();
 }
 Result<File> File::Open::take() noexcept {
-  if (result < 0) return Error::from_errno("open", -result).because(path_);
+  if (result < 0) {
+    Error error = Error::from_errno("open", -result);
+    if (result == -EXDEV && beneath) error = std::move(error).as(Code::PermissionDenied);
+    return std::move(error).because(path_);
+  }
   return File(engine_, result);
 }
 Result<std::size_t> File::Read::take() noexcept {
@@ -107,6 +118,10 @@ Result<std::uint64_t> File::Size::take() noexcept {
 File::Open File::open(std::string path, Mode mode, std::uint32_t permissions) {
   return Open(engine_here(), std::move(path), flags_of(mode), permissions);
 }
+File::Open File::open_folder(std::string path) {
+  return Open(engine_here(), std::move(path), O_RDONLY | O_DIRECTORY, 0);
+}
+File::Open File::open_beneath(std::string path) noexcept { return Open(*engine_, fd_, std::move(path), O_RDONLY); }
 File::Read File::read(std::uint64_t offset, std::span<char> into) noexcept { return Read(*engine_, fd_, offset, into); }
 File::Write File::write(std::uint64_t offset, std::string_view bytes) noexcept {
   return Write(*engine_, fd_, offset, bytes);
@@ -208,7 +223,7 @@ Task<FileStatus> file_status(std::string path) { co_return co_await Statusing(pa
 Task<> rename_file(std::string from, std::string to) { co_await Renaming(from, to); }
 Task<> remove_file(std::string path) { co_await Removing(path); }
 Task<> sync_folder(std::string path) {
-  File folder = co_await File::Open(engine_here(), std::move(path), O_RDONLY | O_DIRECTORY, 0);
+  File folder = co_await File::open_folder(std::move(path));
   co_await File::Sync(*folder.engine_, folder.fd_, true);
 }
 

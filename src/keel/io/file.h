@@ -82,6 +82,13 @@ class File {
   }
   ~File() { close(); }
 
+  // A folder, for open_beneath() and sync(); it is not read.
+  [[nodiscard]] static Open open_folder(std::string path);
+  // Opens a file for reading, looked up from this folder: whatever `path` says, nothing outside of the folder is
+  // opened, neither by "..", nor by a link, nor by a slash in front (openat2(2), RESOLVE_BENEATH). PermissionDenied
+  // with EXDEV for what leads out; a pipe is opened without waiting for who writes. The folder stays open until then.
+  [[nodiscard]] Open open_beneath(std::string path) noexcept;
+
   // Reads into `into`; returns how many bytes, less than there is room for at the end of the file or above 1 GiB. 0:
   // the end.
   [[nodiscard]] Read read(std::uint64_t offset, std::span<char> into) noexcept;
@@ -134,6 +141,7 @@ class [[nodiscard]] File::Open : public FileLeaf<io::Open> {
  public:
   using Value = File;
   Open(io::Engine& engine, std::string path_given, int open_flags, std::uint32_t mode) noexcept;
+  Open(io::Engine& engine, int folder, std::string path_given, int open_flags) noexcept;  // Beneath that folder.
   bool start() noexcept;
   Result<File> take() noexcept;
 

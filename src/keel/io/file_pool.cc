@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -54,6 +55,11 @@ int carry_out(FileOp& op) noexcept {
   switch (op.kind) {
     case Kind::Open: {
       auto& open = static_cast<Open&>(op);
+      if (open.beneath) {
+        open_how* const how = make_open_how(open);
+        const long fd = uninterrupted([&] { return syscall(SYS_openat2, open.fd, open.path, how, sizeof *how); });
+        return fd < 0 ? -errno : opened_beneath(static_cast<int>(fd));
+      }
       return answer(uninterrupted([&] { return ::open(open.path, open.flags | O_CLOEXEC, open.permissions); }));
     }
     case Kind::ReadAt: {
@@ -84,6 +90,22 @@ int carry_out(FileOp& op) noexcept {
 }
 
 }  // namespace
+
+open_how* make_open_how(Open& op) noexcept {
+  static_assert(sizeof(open_how) <= sizeof op.scratch);
+  auto* const how = new (op.scratch) open_how{};
+  // Without O_NONBLOCK a pipe would hold the thread until somebody writes.
+  how->flags = static_cast<std::uint64_t>(op.flags) | O_CLOEXEC | O_NONBLOCK;
+  how->resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+  return how;
+}
+
+// A file that does not block would be refused instead of read where the page is not in memory (io_uring).
+int opened_beneath(int fd) noexcept {
+  const int flags = fcntl(fd, F_GETFL);
+  if (flags >= 0) fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+  return fd;
+}
 
 void read_statx(Status& op) noexcept {
   const auto& answer = *std::launder(reinterpret_cast<const Statx*>(op.scratch));

@@ -127,6 +127,64 @@ TEST_P(FileTest, a_missing_file_is_not_found_and_an_existing_one_is_not_made_ane
   EXPECT_EQ(*run(read_whole(path(), 100)), "");
 }
 
+Task<std::string> read_beneath(std::string folder_path, std::string name) {
+  File folder = co_await File::open_folder(folder_path);
+  File file = co_await folder.open_beneath(name);
+  co_return co_await read_exactly(file, 0, 100);
+}
+
+TEST_P(FileTest, what_is_opened_beneath_a_folder_is_in_it) {
+  if (!is_sim()) {
+    ASSERT_EQ(::mkdir(path("in").c_str(), 0700), 0);
+  }
+  ASSERT_TRUE(run(write_whole(path("secret"), "no")));
+  ASSERT_TRUE(run(write_whole(path("in/open"), "yes")));
+
+  EXPECT_EQ(*run(read_beneath(path("in"), "open")), "yes");
+  EXPECT_EQ(*run(read_beneath(folder_, "in/open")), "yes");
+  EXPECT_EQ(*run(read_beneath(folder_, "in/../secret")), "no") << "it does not leave the folder";
+  for (const std::string& name :
+       {std::string("../secret"), std::string("../in/open"), std::string("./../secret"), path("in/open")}) {
+    const auto opened = run(read_beneath(path("in"), name));
+    ASSERT_FALSE(opened) << name;
+    EXPECT_EQ(opened.error().code(), Code::PermissionDenied) << name << opened.error().describe();
+    EXPECT_EQ(opened.error().errno_value(), EXDEV) << name;
+  }
+  EXPECT_EQ(run(read_beneath(path("in"), "missing")).error().code(), Code::NotFound);
+}
+
+TEST_P(FileTest, a_link_leads_nowhere_outside_of_the_folder) {
+  if (is_sim()) GTEST_SKIP() << "the simulated disk has no links";
+  ASSERT_EQ(::mkdir(path("in").c_str(), 0700), 0);
+  ASSERT_TRUE(run(write_whole(path("secret"), "no")));
+  ASSERT_TRUE(run(write_whole(path("in/open"), "yes")));
+  ASSERT_EQ(::symlink("../secret", path("in/up").c_str()), 0);
+  ASSERT_EQ(::symlink(path("secret").c_str(), path("in/absolute").c_str()), 0);
+  ASSERT_EQ(::symlink("..", path("in/folder").c_str()), 0);
+  ASSERT_EQ(::symlink("open", path("in/near").c_str()), 0);
+
+  for (const char* name : {"up", "absolute", "folder/secret"}) {
+    const auto opened = run(read_beneath(path("in"), name));
+    ASSERT_FALSE(opened) << name;
+    EXPECT_EQ(opened.error().errno_value(), EXDEV) << name << opened.error().describe();
+  }
+  EXPECT_EQ(*run(read_beneath(path("in"), "near")), "yes");
+}
+
+Task<bool> is_pipe_beneath(std::string folder_path, std::string name) {
+  File folder = co_await File::open_folder(folder_path);
+  File file = co_await folder.open_beneath(name);
+  const FileStatus status = co_await file.status();
+  co_return !status.is_plain_file() && (::fcntl(file.descriptor(), F_GETFL) & O_NONBLOCK) == 0;
+}
+
+TEST_P(FileTest, a_pipe_is_opened_without_waiting_for_who_writes) {
+  if (is_sim()) GTEST_SKIP() << "the simulated disk has no pipes";
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+
+  EXPECT_TRUE(*run(is_pipe_beneath(folder_, "pipe")));
+}
+
 Task<> write_to_a_file_opened_for_reading(std::string path) {
   File file = co_await File::open(path, File::Mode::Read);
   co_await file.write(0, "no");

@@ -185,6 +185,10 @@ struct Open : FileOp {
   const char* path = nullptr;        // In.
   int flags = 0;                     // In: of open(2); O_CLOEXEC is added.
   std::uint32_t permissions = 0644;  // In: of a file that is made, less the process's umask.
+  // In: `path` is looked up from the folder `fd` and never leads out of it, by "..", a link or a slash in front: -EXDEV
+  // (openat2(2), RESOLVE_BENEATH). For reading; a pipe without a writer is not waited for.
+  bool beneath = false;
+  alignas(8) char scratch[24];  // The engine's: a struct open_how.
 };
 
 // result: how many bytes have been read, at most 1 GiB; 0 at the end of the file.

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "keel/io/internal/parts.h"
 #include "keel/io/internal/sim_files.h"
@@ -87,12 +89,46 @@ int Files::carry_out(io::FileOp& op) {
   }
 }
 
+namespace {
+
+// A path as the disk knows it, without links: nothing where it leads out of the folder it begins in.
+std::optional<std::string> path_beneath(const std::string& folder, std::string_view path) {
+  if (path.starts_with('/')) return std::nullopt;
+  std::vector<std::string_view> segments;
+  while (!path.empty()) {
+    const std::string_view segment = path.substr(0, path.find('/'));
+    path.remove_prefix(std::min(path.size(), segment.size() + 1));
+    if (segment.empty() || segment == ".") continue;
+    if (segment != "..") {
+      segments.push_back(segment);
+    } else if (segments.empty()) {
+      return std::nullopt;
+    } else {
+      segments.pop_back();
+    }
+  }
+  std::string all = folder;
+  for (const std::string_view segment : segments) all.append(segment).append("/");
+  all.pop_back();
+  return all;
+}
+
+}  // namespace
+
 int Files::open(io::Open& op) {
   int file = -1;
   const bool is_folder = (op.flags & O_DIRECTORY) != 0;
+  std::string path = op.path;
+  if (op.beneath) {
+    Socket* const from = file_of(op.fd);
+    if (from == nullptr || from->file >= 0) return -ENOTDIR;
+    auto found = path_beneath(from->folder, path);
+    if (!found) return -EXDEV;
+    path = *std::move(found);
+  }
   if (!is_folder) {
-    if ((op.flags & O_EXCL) != 0 && disk_.find(op.path) >= 0) return -EEXIST;
-    file = disk_.open(op.path, (op.flags & O_CREAT) != 0);
+    if ((op.flags & O_EXCL) != 0 && disk_.find(path) >= 0) return -EEXIST;
+    file = disk_.open(path, (op.flags & O_CREAT) != 0);
     if (file < 0) return file;
     if ((op.flags & O_TRUNC) != 0) {
       if (const int error = disk_.truncate(file, 0)) {
@@ -106,7 +142,7 @@ int Files::open(io::Open& op) {
   made.writable = (op.flags & O_ACCMODE) != O_RDONLY;
   made.file = file;
   made.disk = &disk_;
-  if (is_folder) made.folder = std::string(op.path) + "/";
+  if (is_folder) made.folder = path + "/";
   return made.fd;
 }
 

@@ -347,7 +347,7 @@ class UringEngine final : public Engine {
     sends_messages_ = options_.messages && io_uring_opcode_supported(probe, bind_code) != 0 &&
                       (ring_.flags & IORING_SETUP_DEFER_TASKRUN) != 0;
     constexpr std::pair<Kind, int> codes[] = {
-        {Kind::Open, IORING_OP_OPENAT},     {Kind::ReadAt, IORING_OP_READ},  {Kind::WriteAt, IORING_OP_WRITEV},
+        {Kind::Open, IORING_OP_OPENAT2},    {Kind::ReadAt, IORING_OP_READ},  {Kind::WriteAt, IORING_OP_WRITEV},
         {Kind::Sync, IORING_OP_FSYNC},      {Kind::Status, IORING_OP_STATX}, {Kind::Rename, IORING_OP_RENAMEAT},
         {Kind::Remove, IORING_OP_UNLINKAT},
     };
@@ -417,7 +417,11 @@ class UringEngine final : public Engine {
     switch (op.kind) {
       case Kind::Open: {
         auto& open = static_cast<Open&>(op);
-        io_uring_prep_openat(sqe, AT_FDCWD, open.path, open.flags | O_CLOEXEC, open.permissions);
+        if (open.beneath) {
+          io_uring_prep_openat2(sqe, open.fd, open.path, make_open_how(open));
+        } else {
+          io_uring_prep_openat(sqe, AT_FDCWD, open.path, open.flags | O_CLOEXEC, open.permissions);
+        }
         break;
       }
       case Kind::ReadAt: {
@@ -474,6 +478,7 @@ class UringEngine final : public Engine {
       }
     }
     if (op.kind == Kind::Status && result == 0) read_statx(static_cast<Status&>(op));
+    if (op.kind == Kind::Open && result >= 0 && static_cast<Open&>(op).beneath) opened_beneath(result);
     finish(op, result);
     return 1;
   }

@@ -7,6 +7,8 @@
 
 #pragma once
 
+#include <linux/openat2.h>
+
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -45,5 +47,9 @@ class FilePool {
 
 // Fills the answers of `op` from its scratch, a struct statx.
 void read_statx(Status& op) noexcept;
+// What openat2 is asked for an Open beneath a folder, in its scratch.
+open_how* make_open_how(Open& op) noexcept;
+// The descriptor that it gave, which from now on waits as others do.
+int opened_beneath(int fd) noexcept;
 
 }  // namespace keel::io
