@@ -416,6 +416,40 @@ TEST_P(Conformance, uploads_are_taken_apart) {
   EXPECT_EQ(upload(many + "--b--", type).status, 400);
 }
 
+TEST_P(Conformance, files_are_served_whole_in_part_or_not_again) {
+  const auto get = [&](const std::string& target, const std::string& fields = "") {
+    return call("GET " + target + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n" + fields + "\r\n");
+  };
+  const Reply whole = get("/static/x");
+  ASSERT_EQ(whole.status, 200);
+  EXPECT_EQ(whole.body.size(), 4000u);
+  EXPECT_EQ(whole.field("Last-Modified"), "Sun, 06 Nov 1994 08:49:37 GMT");
+  const std::string etag = whole.field("ETag");
+
+  EXPECT_EQ(get("/static/x", "If-None-Match: " + etag + "\r\n").status, 304);
+  EXPECT_EQ(get("/static/x", "If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n").status, 304);
+  const Reply part = get("/static/x", "Range: bytes=100-199\r\nIf-Range: " + etag + "\r\n");
+  EXPECT_EQ(part.status, 206);
+  EXPECT_EQ(part.body, whole.body.substr(100, 100));
+  EXPECT_EQ(get("/static/x", "Range: bytes=4000-\r\n").status, 416);
+  EXPECT_EQ(get("/static/x", "Range: bytes=0-,0-,0-,0-\r\n").body.size(), 4000u) << "never more than there is";
+  EXPECT_EQ(get("/static/y").status, 404);
+  for (const char* target :
+       {"/static/../conformance.db", "/static/%2e%2e/uring", "/static/..%2furing", "/static/..%5cx",
+        "/static//etc/passwd", "/static/%2fetc%2fpasswd", "/static/.", "/static/"}) {
+    EXPECT_EQ(get(target).status, 404) << target;
+  }
+  EXPECT_EQ(get("/static/x%00").status, 400);
+  EXPECT_EQ(call("POST /static/x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").status, 405);
+
+  const Exchange head = send("HEAD /static/big HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+  EXPECT_NE(head.received.find("Content-Length: 8388608\r\n"), std::string::npos) << head.received.substr(0, 500);
+  EXPECT_TRUE(head.received.ends_with("\r\n\r\n"));
+  const Reply big = get("/static/big");
+  EXPECT_EQ(big.body.size(), 8u << 20);
+  EXPECT_TRUE(big.body.starts_with(whole.body)) << "both are the same letters";
+}
+
 TEST_P(Conformance, what_was_understood_is_described) {
   const Exchange one =
       exchange(server().describe_port(), "PUT /a?b HTTP/1.0\r\nX:  y \r\nContent-Length: 2\r\n\r\n\xff\n");

@@ -6,6 +6,7 @@
 //     /echo                 the request's header lines
 //     /cookie               the cookies of the request, a line name=value for each
 //     /json                 200 when the body is JSON, else 400
+//     /static/x             a file of 4,000 bytes; /static/big one of 8 MiB: tags, conditions, ranges
 //     /upload               the parts of a multipart form as JSON: [{"name","filename","content_type","bytes"}]
 //     POST /items {"key":k} 201 once it is committed; GET /items/{k} 200 or 404
 //     /reflect?v=…          the decoded v in the response field X-Reflect
@@ -13,14 +14,17 @@
 // Q:  any method, any path  200 and what was understood: {"method","uri","version","body","headers"}, in base64
 //
 // Port 0 is a port of the system's choice; both are printed. FILE is conformance.db in the working directory, so that
-// a server that is started again finds what was committed. SIGTERM drains.
-// Not served in this version: /ws, /static; they answer as any path does.
+// a server that is started again finds what was committed; the files of /static lie in FILE.static. SIGTERM drains.
+// Not served in this version: /ws; it answers as any path does.
 
 #include <sys/resource.h>
 
 #include <charconv>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <optional>
 #include <span>
 #include <string>
@@ -37,6 +41,7 @@
 #include "keel/http/multipart.h"
 #include "keel/http/problem.h"
 #include "keel/http/server.h"
+#include "keel/http/static_files.h"
 #include "keel/io/runtime.h"
 #include "keel/observe/log_ring.h"
 #include "keel/observe/metric_cells.h"
@@ -177,6 +182,33 @@ Result<std::unique_ptr<db::Database>> open_database(const std::string& path) {
   return db::Database::open({.path = path});
 }
 
+// --- What lies in files.
+
+std::string letters(std::size_t size) {
+  std::string text(size, '\n');
+  for (std::size_t i = 0; i < size; ++i) {
+    if (i % 64 != 63) text[i] = static_cast<char>('a' + (i / 64 + i) % 26);
+  }
+  return text;
+}
+
+// Made anew at each start, with the time they always had.
+Result<> make_files(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return fail_text(Code::Unavailable, "mkdir " + folder.string() + ": " + error.message());
+  for (const auto& [name, size] : {std::pair("x", 4'000), std::pair("big", 8 * 1024 * 1024)}) {
+    std::ofstream out(folder / name, std::ios::binary);
+    if (!(out << letters(static_cast<std::size_t>(size)) << std::flush)) {
+      return fail_text(Code::Unavailable, "cannot write " + (folder / name).string());
+    }
+    out.close();
+    const std::chrono::sys_seconds changed(std::chrono::seconds(784'111'777));
+    std::filesystem::last_write_time(folder / name, std::chrono::file_clock::from_sys(changed), error);
+  }
+  return {};
+}
+
 // --- What was understood.
 
 void append_base64(Buffer& out, std::string_view bytes) {
@@ -301,6 +333,9 @@ Result<int> run(const Options& options) {
   app::Health health;
   KEEL_TRY(auto database, open_database(options.data));
   Items items(*database);
+  const std::string folder = options.data + ".static";
+  KEEL_TRY_VOID(make_files(folder));
+  http::StaticFiles files({.folder = folder});
 
   http::Router router;
   route_all(router, "/{rest...}", echo_body);
@@ -309,6 +344,7 @@ Result<int> run(const Options& options) {
   route_all(router, "/json", check_json);
   route_all(router, "/upload", take_upload);
   route_all(router, "/reflect", reflect);
+  files.mount(router, "/static");
   router.post("/items", items, &Items::add).get("/items/{key}", items, &Items::find);
   router.get("/metrics", [&exporter](http::Request&) {
     Buffer body;

@@ -1,0 +1,296 @@
+// A folder as it is served, on every engine: what is found, what never is, and what of it is sent.
+
+#include "keel/http/static_files.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "keel/http/date.h"
+#include "keel/http/internal/request_test.h"
+#include "keel/io/file.h"
+#include "keel/io/testing.h"
+
+namespace keel::http {
+namespace {
+
+struct Answer {
+  Status status = Status::InternalServerError;
+  std::string fields;
+  std::string body;
+  std::string content_type;
+  std::string field(const std::string& name) const {
+    const std::string all = "\r\n" + fields;
+    const auto at = all.find("\r\n" + name + ": ");
+    if (at == std::string::npos) return "";
+    const auto begin = at + name.size() + 4;
+    return all.substr(begin, all.find("\r\n", begin) - begin);
+  }
+};
+
+class StaticFilesTest : public io::testing::LoopTest {
+ protected:
+  void SetUp() override {
+    LoopTest::SetUp();
+    if (loop_ == nullptr) return;
+    std::string made = is_sim() ? "/data" : (std::filesystem::temp_directory_path() / "keel-static-XXXXXX").string();
+    ASSERT_TRUE(is_sim() || ::mkdtemp(made.data()) != nullptr);
+    folder_ = made;
+    for (const char* name : {"", "/site", "/site/sub", "/site/.git", "/site/.well-known"}) {
+      if (!is_sim() && *name != 0) {
+        ASSERT_EQ(::mkdir((folder_ + name).c_str(), 0700), 0);
+      }
+    }
+    put("secret", "no");
+    put("site/index.html", "<p>home");
+    put("site/page.txt", text_);
+    put("site/empty.css", "");
+    put("site/a b%41.bin", "odd");
+    put("site/sub/index.html", "<p>sub");
+    put("site/.git/config", "hidden");
+    put("site/.well-known/x", "known");
+    files_.emplace(StaticFilesOptions{.folder = folder_ + "/site", .cache_control = "max-age=60"});
+    files_->mount(router_, "/s");
+  }
+  void TearDown() override {
+    LoopTest::TearDown();
+    std::error_code ignored;
+    if (!is_sim() && !folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+  }
+  // Old, so that its tag is strong.
+  void put(const std::string& name, std::string_view text) {
+    ASSERT_TRUE(run(write_whole(folder_ + "/" + name, std::string(text))));
+    if (!is_sim()) age(name, changed);
+  }
+  void age(const std::string& name, std::int64_t seconds) {
+    const timespec times[2] = {{seconds, 0}, {seconds, 0}};
+    ASSERT_EQ(::utimensat(AT_FDCWD, (folder_ + "/" + name).c_str(), times, 0), 0);
+  }
+  Answer ask(std::string_view method, std::string_view target, std::string_view fields = "") {
+    TestRequest request(router_, method, target, fields);
+    if (!request.match().handler->later) {
+      ADD_FAILURE() << target << " is not routed to the files";
+      return {};
+    }
+    const Result<Response> got = run(request.match().handler->later(*request));
+    if (!got) return {static_cast<Status>(http_status(got.error().code())), got.error().describe(), "", ""};
+    EXPECT_TRUE(got->is_valid());
+    return {got->status(), std::string(got->fields()), std::string(got->content()), std::string(got->content_type())};
+  }
+  Answer get(std::string_view target, std::string_view fields = "") { return ask("GET", target, fields); }
+
+  static constexpr std::int64_t changed = 784'111'777;
+  const std::string text_ = io::testing::pattern(5000);
+  std::string folder_;
+  std::optional<StaticFiles> files_;
+  Router router_;
+};
+
+INSTANTIATE_TEST_SUITE_P(, StaticFilesTest, io::testing::every_engine(), io::testing::name_of_engine);
+
+TEST_P(StaticFilesTest, a_file_is_sent_with_what_caches_need) {
+  const Answer page = get("/s/page.txt?v=1");
+
+  EXPECT_EQ(page.status, Status::Ok);
+  EXPECT_TRUE(page.body == text_);
+  EXPECT_EQ(page.content_type, "text/plain; charset=utf-8");
+  EXPECT_EQ(page.field("Accept-Ranges"), "bytes");
+  EXPECT_EQ(page.field("X-Content-Type-Options"), "nosniff");
+  EXPECT_EQ(page.field("Cache-Control"), "max-age=60");
+  EXPECT_TRUE(page.field("ETag").starts_with("\"1388-")) << page.fields;
+  EXPECT_EQ(page.field("Last-Modified"), is_sim() ? "Thu, 01 Jan 1970 00:00:00 GMT" : "Sun, 06 Nov 1994 08:49:37 GMT");
+  EXPECT_EQ(get("/s/empty.css").status, Status::Ok);
+  EXPECT_EQ(get("/s/empty.css").body, "");
+  EXPECT_EQ(get("/s/a%20b%2541.bin").body, "odd") << "decoded once";
+}
+
+TEST_P(StaticFilesTest, nothing_outside_is_sent) {
+  for (const char* target : {"/s/../secret",
+                             "/s/%2e%2e/secret",
+                             "/s/..%2fsecret",
+                             "/s/%2e%2e%2fsecret",
+                             "/s/sub/../../secret",
+                             "/s//page.txt",
+                             "/s/sub//index.html",
+                             "/s/./page.txt",
+                             "/s/%2fetc/passwd",
+                             "/s//etc/passwd",
+                             "/s/..",
+                             "/s/.",
+                             "/s/%252e%252e/secret",
+                             "/s/..%5csecret",
+                             "/s/\\..\\secret",
+                             "/s/.../secret",
+                             "/s/page.txt/",
+                             "/s/page.txt/x",
+                             "/s/missing",
+                             "/s/missing/"}) {
+    const Answer answer = get(target);
+    EXPECT_EQ(answer.status, Status::NotFound) << target << answer.fields;
+    EXPECT_EQ(answer.body.find(folder_), std::string::npos) << "where it is, is nobody's business";
+  }
+  TestRequest request(router_, "GET", "/s/" + std::string(3000, 'x'));
+  EXPECT_EQ(run(request.match().handler->later(*request))->status(), Status::NotFound) << "a name too long";
+}
+
+TEST_P(StaticFilesTest, hidden_files_are_not_sent) {
+  EXPECT_EQ(get("/s/.git/config").status, Status::NotFound);
+  EXPECT_EQ(get("/s/%2egit/config").status, Status::NotFound);
+  EXPECT_EQ(get("/s/.well-known/x").body, "known");
+  EXPECT_EQ(get("/s/sub/.well-known/x").status, Status::NotFound);
+
+  StaticFiles all({.folder = folder_ + "/site", .hidden = true});
+  all.mount(router_, "/all");
+  EXPECT_EQ(get("/all/.git/config").body, "hidden");
+}
+
+TEST_P(StaticFilesTest, links_lead_nowhere_else) {
+  if (is_sim()) GTEST_SKIP() << "the simulated disk has no links";
+  ASSERT_EQ(::symlink("../secret", (folder_ + "/site/up").c_str()), 0);
+  ASSERT_EQ(::symlink("/etc", (folder_ + "/site/etc").c_str()), 0);
+  ASSERT_EQ(::symlink("page.txt", (folder_ + "/site/near.txt").c_str()), 0);
+  ASSERT_EQ(::symlink("loop", (folder_ + "/site/loop").c_str()), 0);
+  ASSERT_EQ(::mkfifo((folder_ + "/site/pipe").c_str(), 0600), 0);
+
+  EXPECT_EQ(get("/s/up").status, Status::NotFound);
+  EXPECT_EQ(get("/s/etc/passwd").status, Status::NotFound);
+  EXPECT_EQ(get("/s/loop").status, Status::NotFound);
+  EXPECT_EQ(get("/s/pipe").status, Status::NotFound);
+  EXPECT_TRUE(get("/s/near.txt").body == text_);
+}
+
+TEST_P(StaticFilesTest, a_folder_is_its_index) {
+  EXPECT_EQ(get("/s/").body, "<p>home");
+  EXPECT_EQ(get("/s/").content_type, "text/html; charset=utf-8");
+  EXPECT_EQ(get("/s/sub/").body, "<p>sub");
+  StaticFiles bare({.folder = folder_ + "/site", .index = ""});
+  bare.mount(router_, "/bare");
+  EXPECT_EQ(get("/bare/").status, Status::NotFound);
+  if (is_sim()) return;  // It has no folders, only names.
+  EXPECT_EQ(get("/s/sub").status, Status::MovedPermanently);
+  EXPECT_EQ(get("/s/sub").field("Location"), "/s/sub/");
+  EXPECT_EQ(get("/s/sub?a=b").field("Location"), "/s/sub/?a=b");
+  EXPECT_EQ(get("/bare/sub").status, Status::NotFound);
+}
+
+// The classic open redirect: "//evil.example/.." as a Location would be another host.
+TEST_P(StaticFilesTest, a_site_of_its_own_never_redirects_elsewhere) {
+  StaticFiles site({.folder = folder_ + "/site"});
+  site.mount(router_, "");
+
+  EXPECT_TRUE(get("/page.txt").body == text_);
+  EXPECT_EQ(get("//sub").status, Status::NotFound);
+  EXPECT_EQ(get("//evil.example/..").status, Status::NotFound);
+}
+
+TEST_P(StaticFilesTest, what_the_client_has_is_not_sent_again) {
+  const std::string etag = get("/s/page.txt").field("ETag");
+  const std::string date = get("/s/page.txt").field("Last-Modified");
+  for (const std::string& field :
+       {"If-None-Match: " + etag, "If-None-Match: W/" + etag, "If-None-Match: \"x\", " + etag,
+        std::string("If-None-Match: *"), "If-Modified-Since: " + date}) {
+    const Answer answer = get("/s/page.txt", field + "\r\n");
+    EXPECT_EQ(answer.status, Status::NotModified) << field;
+    EXPECT_EQ(answer.body, "");
+    EXPECT_EQ(answer.field("ETag"), etag);
+    EXPECT_EQ(answer.field("Cache-Control"), "max-age=60");
+  }
+  EXPECT_EQ(get("/s/page.txt", "If-None-Match: \"x\"\r\nIf-Modified-Since: " + date + "\r\n").status, Status::Ok);
+  EXPECT_EQ(get("/s/page.txt", "If-Match: \"x\"\r\n").status, Status::PreconditionFailed);
+  EXPECT_EQ(get("/s/page.txt", "If-Match: " + etag + "\r\n").status, Status::Ok);
+}
+
+TEST_P(StaticFilesTest, a_change_changes_the_tag) {
+  const std::string before = get("/s/page.txt").field("ETag");
+  put("site/page.txt", "shorter");
+  const std::string shorter = get("/s/page.txt").field("ETag");
+  EXPECT_NE(shorter, before);
+  if (is_sim()) return;  // Its files have no times.
+  put("site/page.txt", "SHORTER");
+  age("site/page.txt", changed + 1);
+  EXPECT_NE(get("/s/page.txt").field("ETag"), shorter) << "of the same size";
+}
+
+// A second change within the resolution of the time of a file would have the same tag.
+TEST_P(StaticFilesTest, a_file_just_written_has_a_weak_tag) {
+  if (is_sim()) GTEST_SKIP() << "its files have no times";
+  ASSERT_TRUE(run(write_whole(folder_ + "/site/new.txt", "abc")));
+  age("site/new.txt", Host::system().wall_ns() / 1'000'000'000 + 100);  // Also when its time is still to come.
+
+  const Answer fresh = get("/s/new.txt");
+
+  EXPECT_TRUE(fresh.field("ETag").starts_with("W/\"")) << fresh.fields;
+  EXPECT_EQ(get("/s/new.txt", "Range: bytes=0-0\r\nIf-Range: " + fresh.field("ETag") + "\r\n").status, Status::Ok);
+}
+
+TEST_P(StaticFilesTest, a_part_is_sent_where_it_was_asked_for) {
+  const auto range = [&](const std::string& value, const std::string& more = "") {
+    return get("/s/page.txt", "Range: " + value + "\r\n" + more);
+  };
+  const Answer one = range("bytes=10-19");
+  EXPECT_EQ(one.status, Status::PartialContent);
+  EXPECT_TRUE(one.body == text_.substr(10, 10));
+  EXPECT_EQ(one.field("Content-Range"), "bytes 10-19/5000");
+  EXPECT_EQ(one.content_type, "text/plain; charset=utf-8");
+  EXPECT_EQ(one.field("ETag"), get("/s/page.txt").field("ETag"));
+
+  EXPECT_EQ(range("bytes=-10").field("Content-Range"), "bytes 4990-4999/5000");
+  EXPECT_TRUE(range("bytes=4990-").body == text_.substr(4990));
+  EXPECT_EQ(range("bytes=0-99999").field("Content-Range"), "bytes 0-4999/5000");
+  EXPECT_EQ(range("bytes=5000-").status, Status::RangeNotSatisfiable);
+  EXPECT_EQ(range("bytes=5000-").field("Content-Range"), "bytes */5000");
+  EXPECT_EQ(range("items=0-1").status, Status::Ok);
+  EXPECT_EQ(ask("HEAD", "/s/page.txt", "Range: bytes=0-1\r\n").status, Status::Ok) << "a range is for GET";
+
+  const std::string etag = get("/s/page.txt").field("ETag");
+  EXPECT_EQ(range("bytes=0-1", "If-Range: " + etag + "\r\n").status, Status::PartialContent);
+  EXPECT_EQ(range("bytes=0-1", "If-Range: \"x\"\r\n").status, Status::Ok);
+  EXPECT_EQ(get("/s/empty.css", "Range: bytes=0-0\r\n").status, Status::RangeNotSatisfiable);
+}
+
+TEST_P(StaticFilesTest, parts_are_sent_with_boundaries_between) {
+  const Answer parts = get("/s/page.txt", "Range: bytes=0-1,-2,100-103\r\n");
+
+  EXPECT_EQ(parts.status, Status::PartialContent);
+  EXPECT_EQ(parts.field("Content-Range"), "");
+  const std::string type = parts.field("Content-Type");
+  ASSERT_TRUE(type.starts_with("multipart/byteranges; boundary=")) << type;
+  const std::string boundary = "\r\n--" + type.substr(31);
+  const auto part = [&](const char* where, std::string_view bytes) {
+    return boundary + "\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Range: bytes " + where + "/5000\r\n\r\n" +
+           std::string(bytes);
+  };
+  EXPECT_TRUE(parts.body == part("0-1", text_.substr(0, 2)) + part("4998-4999", text_.substr(4998)) +
+                                part("100-103", text_.substr(100, 4)) + boundary + "--\r\n")
+      << parts.body;
+  EXPECT_EQ(get("/s/page.txt", "Range: bytes=0-1,9000-\r\n").field("Content-Range"), "bytes 0-1/5000") << "one is left";
+}
+
+// CVE-2011-3192: no request makes more of a file than it is.
+TEST_P(StaticFilesTest, many_or_overlapping_parts_are_the_whole) {
+  std::string many = "Range: bytes=";
+  for (int i = 0; i < 9; ++i) many += std::to_string(i * 2) + "-" + std::to_string(i * 2) + ",";
+  EXPECT_EQ(get("/s/page.txt", many + "\r\n").status, Status::Ok);
+  EXPECT_EQ(get("/s/page.txt", many.substr(0, many.rfind(',', many.size() - 2)) + "\r\n").status,
+            Status::PartialContent);
+  EXPECT_TRUE(get("/s/page.txt", "Range: bytes=0-,0-,0-\r\n").body == text_);
+}
+
+TEST_P(StaticFilesTest, a_folder_that_is_gone_is_our_mistake) {
+  if (is_sim()) GTEST_SKIP() << "the simulated disk has every folder";
+  StaticFiles gone({.folder = folder_ + "/gone"});
+  gone.mount(router_, "/gone");
+
+  EXPECT_EQ(get("/gone/page.txt").status, Status::InternalServerError);
+}
+
+}  // namespace
+}  // namespace keel::http
