@@ -392,19 +392,16 @@ void Connection::free_active() {
 
 // --- what goes out -------------------------------------------------------------------------------------------------
 
-void Connection::respond(const Request& request, const Router::Match& match, Result<Response> result) {
+void Connection::respond(Request& request, const Router::Match& match, Result<Response> result) {
   const log::Logger& log = acceptor_.server_.log_;
   const ScopedSpan span(request.span_);
   if (request.arena_->bytes_held() > acceptor_.limits().request_bytes_max) [[unlikely]] {
     acceptor_.tally.requests_too_big.add();
     result = fail(Code::ResourceExhausted, "the request needs more memory than this server gives to one");
   }
-  if (!result) {
-    const Error& error = result.error();
-    log.log(log_level(error.code()), "request failed", log::field("method", request.head_->method_text()),
-            log::field("path", request.path()), error);
-    result = problem(error);
-  } else if (!result->is_valid() || number(result->status()) < 200) {
+  if (!result) result = problem(request, result.error());
+  Middleware::after(request, *result);
+  if (!result->is_valid() || number(result->status()) < 200) {
     // After an interim status the client would take the next answer for this one.
     log.error("a response had a field or a status that cannot be sent", log::field("path", request.path()));
     result = refuse(Status::InternalServerError, {});

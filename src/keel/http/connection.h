@@ -77,7 +77,7 @@ class Connection final : public Link {
   void task_done();
   void free_active();
 
-  void respond(const Request& request, const Router::Match& match, Result<Response> result);
+  void respond(Request& request, const Router::Match& match, Result<Response> result);
   void refuse_and_close(Status status, std::string_view detail);
   void write(const Response& response, bool head_only, int version_minor, bool close);
   bool can_process() const noexcept;

@@ -5,17 +5,28 @@
 //   PathParams params;
 //   if (auto id = tree.match("/users/42", params)) …            // 7, params.find("id") == "42"
 //
-// Patterns: literal segments; {name} for one segment of at least one byte; {name...} at the end for the rest, which
-// may be empty and may hold slashes. A literal segment wins over {name}, which wins over {name...}; when the rest of
-// the path then fails, the next is tried. "/a" and "/a/" are two paths.
+// Patterns: literal segments; {name} for one segment of at least one byte; {name:type} for one that fits the type;
+// {name...} at the end for the rest, which may be empty and may hold slashes. A literal segment wins over {name:type},
+// in the order below, that over {name}, and {name} over {name...}; when the rest of the path then fails, the next is
+// tried. "/a" and "/a/" are two paths.
 //
-// Literals are compared with what the path's escapes mean ("/%75sers" is "/users"), after it was cut at its slashes:
-// "%2F" is never a separator. Dot segments are ordinary text here. Values are raw: decode them once, when used.
+//   uuid   8-4-4-4-12 hexadecimal digits, of either case (RFC 9562)
+//   uint   digits, at most 18446744073709551615
+//   int    digits, perhaps behind a '-', in the range of 64 bits
+//   slug   letters, digits, '-' and '_'; at most 255 bytes
+//
+// Escapes: the path is cut at its slashes first. Then each segment is decoded once, to compare it with literals and
+// types: "/%75sers/%37" is "/users/7", "%2F" is a byte of a segment and never a separator, "%2525" means "%25". Values
+// are handed out raw: decode them once, when used. ("%00" and broken escapes have been refused by the parser.)
+//
+// Dot segments: nothing is resolved. RFC 3986 §5.2.4 has the client remove them before it sends; one that arrives is a
+// segment like another, so "/a/../b" is never "/b", and a value may be "..": what opens files has to confine itself.
 //
 // Lifetime: `params` views the path and the tree.  Threads: match() from any number once adding is over.
-// Cost: paths whose pattern has no parameter: one hash look-up when sent without escapes. Else one look-up per
-//       segment, whatever the number of patterns; each choice between a literal and a parameter that turns out wrong
-//       adds its way back. No allocation in match().
+// Cost: paths whose pattern has no parameter: one look-up in a perfect hash when sent without escapes. Else a radix
+// tree
+//       by segments: one look-up each, whatever the number of patterns; each choice between a literal and a parameter
+//       that turns out wrong adds its way back. No allocation in match().
 
 #pragma once
 
@@ -27,6 +38,7 @@
 
 #include "keel/base/result.h"
 #include "keel/http/fields.h"
+#include "keel/http/literal_table.h"
 
 namespace keel::http {
 
@@ -61,8 +73,8 @@ class PathTree {
 
   // InvalidArgument: the pattern is malformed (the message says how and shows it). AlreadyExists: it matches the same
   // paths as one that is there. Conflict: it names a parameter differently from a pattern with the same beginning.
-  // A refused pattern leaves no match behind.
-  Result<> add(std::string_view pattern, std::uint32_t id);
+  // These two name the other pattern, and `*other` becomes its id. A refused pattern leaves no match behind.
+  Result<> add(std::string_view pattern, std::uint32_t id, std::uint32_t* other = nullptr);
 
   // The id of the best pattern, or none; `params` is then unspecified. `path` begins with '/' and has valid escapes,
   // as RequestHead::path() gives it; anything else matches nothing.
@@ -70,31 +82,41 @@ class PathTree {
 
  private:
   static constexpr std::uint32_t none = UINT32_MAX;
+  // In the order in which they are tried.
+  enum class Type : std::uint8_t { Uuid, Uint, Int, Slug, Any };
+  static constexpr int type_count = 5;
+  struct Segment;
 
+  // Where a parameter leads.
+  struct Param {
+    std::uint32_t to = none;    // Node; or the id, behind {name...}.
+    std::uint32_t name = none;  // Index into names_.
+    std::uint32_t by = none;    // Index into patterns_: who named it first.
+  };
   struct Node {
-    std::uint32_t id = none;          // a pattern ends here
-    std::uint32_t param = none;       // node behind {name}
-    std::uint32_t param_name = none;  // index into names_
-    std::uint32_t rest_id = none;     // a pattern ends here with {name...}
-    std::uint32_t rest_name = none;
+    std::uint32_t id = none;  // A pattern ends here,
+    std::uint32_t by = none;  // this one.
     bool has_literals = false;
+    std::uint8_t types = 0;  // Bit by Type.
+    Param params[type_count];
+    Param rest;
   };
-  // From a node by a literal; or, from node `none`, by a whole path.
-  struct Edge {
-    std::uint32_t from;
-    std::uint32_t to = none;  // node; id for a whole path
+  struct Pattern {
     std::string text;
+    std::uint32_t id;
   };
 
-  std::uint32_t find_edge(std::uint32_t from, std::string_view text) const noexcept;
-  void add_edge(std::uint32_t from, std::string_view text, std::uint32_t to);
-  std::uint32_t literal_child(std::uint32_t node, std::string_view raw) const noexcept;
-  std::optional<std::uint32_t> walk(std::uint32_t node, std::string_view rest, PathParams& params) const noexcept;
+  static const char* read(std::string_view pattern, std::vector<Segment>& segments);
+  static bool fits(Type type, std::string_view decoded) noexcept;
+  std::unexpected<Error> there_already(std::string_view pattern, std::uint32_t by, std::uint32_t* other) const;
+  std::optional<std::uint32_t> walk(std::uint32_t node, const char* at, const char* end, bool escaped,
+                                    PathParams& params) const noexcept;
 
   std::vector<Node> nodes_;
   std::vector<std::string> names_;
-  std::vector<Edge> edges_;
-  std::vector<std::uint32_t> slots_;  // open addressing into edges_; a power of two, at most half full
+  std::vector<Pattern> patterns_;
+  LiteralTable edges_;  // From a node by a literal to a node.
+  LiteralTable whole_;  // From a path without parameters to its id.
   bool has_params_ = false;
 };
 

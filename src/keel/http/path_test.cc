@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
@@ -94,6 +95,89 @@ TEST(PathTree, compares_literals_with_what_escapes_mean) {
   EXPECT_EQ(matched(tree, "/%75" + std::string(400, 'x')), "none");
 }
 
+TEST(PathTree, decodes_once_and_resolves_nothing) {
+  const PathTree tree = tree_of({"/a/{x}", "/a/b/c", "/{r...}", "/b"});
+
+  EXPECT_EQ(matched(tree, "/a/%2525"), "0 x=%2525");
+  EXPECT_EQ(matched(tree, "/a%2fb%2Fc"), "2 r=a%2fb%2Fc");
+  EXPECT_EQ(matched(tree, "/a/%2562/c"), "2 r=a/%2562/c");  // "%62", not "b".
+  // RFC 3986 §5.2.4 is for whoever sends.
+  EXPECT_EQ(matched(tree, "/a/../b"), "2 r=a/../b");
+  EXPECT_EQ(matched(tree, "/a/%2e%2e"), "0 x=%2e%2e");
+  EXPECT_EQ(matched(tree, "/a/."), "0 x=.");
+  EXPECT_EQ(matched(tree, "/./b"), "2 r=./b");
+}
+
+TEST(PathTree, takes_what_fits_a_type_and_nothing_else) {
+  struct Vector {
+    const char* type;
+    std::vector<std::string> fit;
+    std::vector<std::string> unfit;
+  };
+  const Vector vectors[] = {
+      {"uint",
+       {"0", "7", "007", "18446744073709551615", "%37", "1%30"},
+       {"-1", "+1", "18446744073709551616", "1.0", "0x1", "1a", "a", "%", "%3", "%2D1", "1%00", "%25"}},
+      {"int",
+       {"0", "-1", "9223372036854775807", "-9223372036854775808", "%2d5"},
+       {"9223372036854775808", "-9223372036854775809", "-", "--1", "+1", "1-", "1e3"}},
+      {"uuid",
+       {"f81d4fae-7dec-11d0-a765-00a0c91e6bf6", "F81D4FAE-7DEC-11D0-A765-00A0C91E6BF6",
+        "%6681d4fae-7dec-11d0-a765-00a0c91e6bf6"},
+       {"f81d4fae7dec11d0a76500a0c91e6bf6", "f81d4fae-7dec-11d0-a765-00a0c91e6bf",
+        "g81d4fae-7dec-11d0-a765-00a0c91e6bf6", "{f81d4fae-7dec-11d0-a765-00a0c91e6bf6}",
+        "f81d4fae-7dec-11d0-a765-00a0c91e6bf6f"}},
+      {"slug",
+       {"a", "a-b_C9", "-", "%61", std::string(255, 'x')},
+       {"a.b", "a b", "a%2Fb", "caf%C3%a9", "~", std::string(256, 'x'), std::string(255, 'x') + "%61"}},
+  };
+  for (const Vector& vector : vectors) {
+    PathTree tree;
+    ASSERT_TRUE(tree.add("/x/{v:" + std::string(vector.type) + "}", 0));
+    ASSERT_TRUE(tree.add("/x/{v:" + std::string(vector.type) + "}/y", 1));
+    for (const std::string& value : vector.fit) {
+      EXPECT_EQ(matched(tree, "/x/" + value), "0 v=" + value) << vector.type;
+      EXPECT_EQ(matched(tree, "/x/" + value + "/y"), "1 v=" + value) << vector.type;
+    }
+    for (const std::string& value : vector.unfit) {
+      EXPECT_EQ(matched(tree, "/x/" + value), "none") << vector.type << " " << value;
+    }
+    EXPECT_EQ(matched(tree, "/x/"), "none") << vector.type;
+  }
+}
+
+TEST(PathTree, tries_types_from_the_narrow_to_the_wide_and_comes_back) {
+  const PathTree tree = tree_of({"/{name}", "/{s:slug}", "/{i:int}", "/{u:uint}", "/{id:uuid}", "/7", "/{u:uint}/a",
+                                 "/{i:int}/b", "/{s:slug}/c", "/{name}/d", "/{r...}"});
+
+  EXPECT_EQ(matched(tree, "/7"), "5");
+  EXPECT_EQ(matched(tree, "/f81d4fae-7dec-11d0-a765-00a0c91e6bf6"), "4 id=f81d4fae-7dec-11d0-a765-00a0c91e6bf6");
+  EXPECT_EQ(matched(tree, "/8"), "3 u=8");
+  EXPECT_EQ(matched(tree, "/-8"), "2 i=-8");
+  EXPECT_EQ(matched(tree, "/x"), "1 s=x");
+  EXPECT_EQ(matched(tree, "/x.y"), "0 name=x.y");
+  EXPECT_EQ(matched(tree, "/8/a"), "6 u=8");
+  EXPECT_EQ(matched(tree, "/8/b"), "7 i=8");
+  EXPECT_EQ(matched(tree, "/8/c"), "8 s=8");
+  EXPECT_EQ(matched(tree, "/8/d"), "9 name=8");
+  EXPECT_EQ(matched(tree, "/8/e"), "10 r=8/e");
+}
+
+TEST(PathTree, names_the_pattern_that_is_in_the_way) {
+  PathTree tree = tree_of({"/a/{x}", "/a/{n:int}/b", "/r/{rest...}", "/s"});
+  const auto conflict = [&](const char* pattern) {
+    std::uint32_t other = 99;
+    const Result<> added = tree.add(pattern, 50, &other);
+    return (added ? "taken" : added.error().describe()) + " " + std::to_string(other);
+  };
+
+  EXPECT_NE(conflict("/a/{y}/c").find("{y} stands where \"/a/{x}\" has {x} 0"), std::string::npos);
+  EXPECT_NE(conflict("/a/{m:int}").find("{m} stands where \"/a/{n:int}/b\" has {n} 1"), std::string::npos);
+  EXPECT_NE(conflict("/r/{rest...}").find("is there already, as \"/r/{rest...}\" 2"), std::string::npos);
+  EXPECT_NE(conflict("/s").find("is there already, as \"/s\" 3"), std::string::npos);
+  EXPECT_NE(conflict("/{").find(" 99"), std::string::npos);
+}
+
 TEST(PathTree, keeps_sixteen_parameters) {
   std::string pattern;
   std::string path;
@@ -137,10 +221,15 @@ TEST(PathTree, says_what_is_wrong_with_a_pattern) {
       {"/{1a}", Code::InvalidArgument, "letters, digits"},
       {"/{a b}", Code::InvalidArgument, "letters, digits"},
       {"/{a...}/b", Code::InvalidArgument, "comes last"},
+      {"/{a:}", Code::InvalidArgument, "int, uint, uuid or slug"},
+      {"/{a:float}", Code::InvalidArgument, "int, uint, uuid or slug"},
+      {"/{a:int...}", Code::InvalidArgument, "int, uint, uuid or slug"},
+      {"/{:int}", Code::InvalidArgument, "letters, digits"},
+      {"/{a}/{a:int}", Code::InvalidArgument, "same name"},
       {"/{a}/{a}", Code::InvalidArgument, "same name"},
-      {"/a/{y}", Code::Conflict, "{y} stands where another pattern has {x}"},
-      {"/a/{y}/c", Code::Conflict, "{y} stands where another pattern has {x}"},
-      {"/r/{other...}", Code::Conflict, "{other} stands where another pattern has {rest}"},
+      {"/a/{y}", Code::Conflict, "{y} stands where \"/a/{x}\" has {x}"},
+      {"/a/{y}/c", Code::Conflict, "{y} stands where \"/a/{x}\" has {x}"},
+      {"/r/{other...}", Code::Conflict, "{other} stands where \"/r/{rest...}\" has {rest}"},
       {"/a/b", Code::AlreadyExists, "is there already"},
       {"/a/{x}", Code::AlreadyExists, "is there already"},
       {"/r/{rest...}", Code::AlreadyExists, "is there already"},
@@ -173,8 +262,8 @@ TEST(PathTree, finds_its_way_among_thousands) {
 
 TEST(PathTree, agrees_with_a_list_that_is_searched) {
   // Every subset of a few patterns against paths made of the same few segments.
-  const char* const patterns[] = {"/a\n",       "/{x}\n",      "/a/b\n",    "/{x}/b\n", "/a/{y}\n",
-                                  "/{x}/{y}\n", "/a/{r...}\n", "/{r...}\n", "/a/\n"};
+  const char* const patterns[] = {"/a\n",       "/{x}\n",          "/a/b\n",      "/{x}/b\n",  "/a/{y}\n",
+                                  "/{x}/{y}\n", "/{s:slug}/{y}\n", "/a/{r...}\n", "/{r...}\n", "/a/\n"};
   const char* const segments[] = {"/a", "/b", "/c", "/", "/%61"};
   for (unsigned subset = 0; subset < 1u << std::size(patterns); ++subset) {
     std::string input;

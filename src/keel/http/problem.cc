@@ -3,6 +3,8 @@
 #include <charconv>
 
 #include "keel/data/json.h"
+#include "keel/http/request.h"
+#include "keel/observe/log.h"
 
 namespace keel::http {
 namespace {
@@ -39,6 +41,13 @@ Response problem(const Error& error) {
   const auto status = static_cast<Status>(http_status(error.code()));
   const bool is_ours = error.code() == Code::Internal || error.code() == Code::DataLoss;
   return refuse(status, is_ours ? std::string_view("something went wrong here; it has been logged") : error.message());
+}
+
+Response problem(const Request& request, const Error& error) {
+  static const log::Logger log("http.server");
+  log.log(log_level(error.code()), "request failed", log::field("method", request.head().method_text()),
+          log::field("path", request.path()), error);
+  return problem(error);
 }
 
 Invalid& Invalid::field(std::string_view pointer, std::string_view detail) {

@@ -18,8 +18,12 @@ class Reader;
 
 namespace keel::http {
 
+class Request;
+
 // A problem made from the code's default status and the message.
 Response problem(const Error& error);
+// The same for the error that a request ended with, which is logged: with method and path, at the level of its code.
+Response problem(const Request& request, const Error& error);
 
 // HTTP's own refusals, and any status a handler chooses: 405, 413, 415, 422, … A 503 says when to try again:
 // Retry-After: 1 (RFC 9110 §10.2.3).

@@ -1,5 +1,6 @@
 #include "keel/http/request.h"
 
+#include <algorithm>
 #include <string>
 
 #include "keel/base/check.h"
@@ -9,6 +10,26 @@ namespace keel::http {
 
 Error Request::bad_parameter(std::string_view name, std::string_view expected) {
   return Error::text(Code::InvalidArgument, "parameter '" + std::string(name) + "': expected " + std::string(expected));
+}
+
+std::optional<std::string_view> Request::header_list(std::string_view name) {
+  std::optional<std::string_view> all;
+  for (unsigned i = 0; i < head_->field_count(); ++i) {
+    const Field field = head_->field(i);
+    if (!equals_ignore_case(field.name, name)) continue;
+    if (!all) {
+      all = field.value;
+      continue;
+    }
+    const std::size_t size = all->size() + 2 + field.value.size();
+    char* const joined = arena_->array<char>(size).data();
+    char* at = std::copy(all->begin(), all->end(), joined);
+    *at++ = ',';
+    *at++ = ' ';
+    std::copy(field.value.begin(), field.value.end(), at);
+    all = std::string_view(joined, size);
+  }
+  return all;
 }
 
 Result<std::string_view> Request::path_text(std::string_view name) {

@@ -25,8 +25,16 @@
 
 namespace keel::http {
 
+class Middleware;
+struct RouteOptions;
+
+// Not copied: everything in it ends with the answer.
 class Request {
  public:
+  Request() = default;
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+
   Method method() const noexcept { return head_->method(); }
   // As sent: "/api/users/7", percent-escapes not decoded.
   std::string_view path() const noexcept { return head_->path(); }
@@ -34,9 +42,16 @@ class Request {
   std::string_view query() const noexcept { return head_->query(); }
   // The pattern of the route that matched, "/api/users/{id}"; empty when none did. Lives as long as the router.
   std::string_view route() const noexcept { return route_; }
+  // The methods of the path, "GET, HEAD, OPTIONS", while it is answered with 405 or OPTIONS; else empty.
+  std::string_view allow() const noexcept { return allow_; }
+  // What RouteOptions::produces has that the client likes best; empty when the route does not say.
+  std::string_view accepted_type() const noexcept { return accepted_type_; }
   // The value of the first field of that name (any case), or nullopt.
   std::optional<std::string_view> header(std::string_view name) const noexcept { return head_->find(name); }
   std::optional<std::string_view> header(Known name) const noexcept { return head_->find(name); }
+  // The values of all fields of that name, joined by ", " (RFC 9110 §5.2), in the arena when there are several; nullopt
+  // when there is none. For fields that are lists.
+  std::optional<std::string_view> header_list(std::string_view name);
   const RequestHead& head() const noexcept { return *head_; }
   // The whole body, decoded from its transfer coding; empty when there is none. Bounded by Limits::body_bytes_max.
   std::string_view body() const noexcept { return body_; }
@@ -62,6 +77,7 @@ class Request {
  private:
   friend class Connection;
   friend class Router;
+  friend class Middleware;
   friend class TestRequest;  // internal/request_test.h
   Result<std::string_view> path_text(std::string_view name);
   Result<std::optional<std::string_view>> query_text(std::string_view name);
@@ -74,6 +90,11 @@ class Request {
   std::string_view body_;
   std::string_view route_;
   std::string_view allow_;  // For the router's 405 and OPTIONS.
+  std::string_view accepted_type_;
+  const Middleware* const* links_ = nullptr;  // Around an answer of the router's own: those to pass; then those passed.
+  std::size_t link_count_ = 0;
+  const RouteOptions* refused_by_ = nullptr;  // Whose consumes or produces makes it 415 or 406.
+  std::size_t passed_ = 0;                    // Of links_: how many let the request pass, and have not run after() yet.
   Instant started_;
   Span span_;
   PathParams params_;

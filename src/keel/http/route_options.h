@@ -2,6 +2,7 @@
 //
 //   router.post("/uploads", uploads, &Uploads::take, {.body_bytes_max = 1u << 30, .streams_body = true});
 //   router.get("/report", &report, {.request_timeout = 2_min});
+//   router.put("/items/{id}", put_item, {.consumes = {"application/json"}, .produces = {"application/json"}});
 //
 // What is not set is as Limits has it (server.h).
 //
@@ -11,6 +12,8 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "keel/base/time.h"
 
@@ -23,6 +26,12 @@ struct RouteOptions {
   std::optional<Duration> request_timeout = {};
   // The handler starts when the head is complete and reads the body itself, piece by piece. A Task handler only.
   bool streams_body = false;
+  // Media types of the bodies it takes: "application/json", "text/*". A body of another type, or of none, is answered
+  // with 415, and Accept names these. Empty: whatever comes; so is a request without a body.
+  std::vector<std::string> consumes = {};
+  // Media types that it can answer with, the preferred one first. When Accept has none of them, 406 names these; else
+  // Request::accepted_type() is the best of them. Empty: not looked at.
+  std::vector<std::string> produces = {};
 };
 
 }  // namespace keel::http

@@ -1,129 +1,137 @@
 // keel/http/router.h — which handler answers which request.
 //
-//   router.get("/users/{id}", users, &Users::find).post("/users", users, &Users::create);
-//   router.use(require_token);                     // middleware, in the order written, for routes added after it
+//   http::Router router;
+//   router.use(http::SecurityHeaders());                        // around the routes that are added after it
+//   router.get("/health", health);
+//   auto api = router.group("/api", {.request_timeout = 5_s});  // a beginning, and what its routes have in common
+//   api.use(limit).get("/users/{id:uint}", users, &Users::find).post("/users", users, &Users::create);
+//   router.host("*.example.com").get("/", tenant);              // only for that host
 //
-// A handler is a function or a member function that takes Request& and returns
-//   Response or Result<Response>   answered at once, on the worker, parsed in place; or
-//   Task<Response>                 may suspend. A lambda that captures and returns a Task does not compile: what it
-//                                  captured would be gone after the first suspension.
-// GET also answers HEAD. OPTIONS is answered with Allow. A path that is known under other methods gives 405 with Allow;
-// an unknown path 404; a method nobody knows 501. Static segments win over parameters.
+// Patterns and how paths are decoded: path.h. "/a" and "/a/" are two paths. A host is compared without regard to case
+// and port; its routes are tried first, an exact name before "*.", a longer "*." before a shorter one ("*.b.c" takes
+// "a.b.c" and "x.a.b.c", not "b.c"), then those without a host. A path that is known on the way decides, whatever its
+// methods.
 //
-// A route may differ from the server's limits: router.post("/uploads", take, {.body_bytes_max = 1u << 30}).
+// Handlers: handler.h. Middleware: middleware.h; it stands around the routes added after it, on the router or on its
+// group. A group begins with the middleware that its router, or group, had when it was made.
+//
+// GET also answers HEAD. OPTIONS is answered with Allow, and "OPTIONS *" with the methods of all routes. A path that is
+// known under other methods gives 405 with Allow; an unknown path 404; a method nobody knows 501. A route that says
+// what it consumes or produces gives 415 and 406 before its handler runs (route_options.h). These answers of the
+// router's own pass the middleware that acts at once (middleware.h): 404, 501 and "OPTIONS *" all that the router used,
+// and not its groups; 406 and 415 that of the route; 405 and OPTIONS that of the route which
+// Access-Control-Request-Method names, and else of the first route that was added for the path.
 //
 // Lifetime: handler objects outlive the router; the router outlives the servers that use it, and does not change then.
 // Threads:  routes are added before serving; matching is const and may run on every worker.
-// Errors:   a pattern that is malformed or already taken for that method is a bug and aborts with a sentence.
-// Cost:     O(path), whatever the number of routes.
+// Errors:   a pattern that is malformed, or matches the same paths as another for that method, or names a parameter
+//           differently, is a bug and aborts with a sentence that names both routes and where they were added.
+// Cost:     O(path), whatever the number of routes; adding too.
 
 #pragma once
 
-#include <concepts>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <source_location>
 #include <string>
 #include <string_view>
-#include <type_traits>
+#include <utility>
 #include <vector>
 
-#include "keel/base/function.h"
+#include "keel/http/handler.h"
+#include "keel/http/literal_table.h"
+#include "keel/http/middleware.h"
 #include "keel/http/request.h"
 #include "keel/http/response.h"
 #include "keel/http/route_options.h"
-#include "keel/task/task.h"
 
 namespace keel::http {
 
-namespace internal {
-template <class F>
-concept AnswersAtOnce =
-    std::is_invocable_v<F&, Request&> && (std::same_as<std::invoke_result_t<F&, Request&>, Response> ||
-                                          std::same_as<std::invoke_result_t<F&, Request&>, Result<Response>>);
-template <class F>
-concept AnswersLater =
-    std::is_invocable_v<F&, Request&> && std::same_as<std::invoke_result_t<F&, Request&>, Task<Response>>;
-}  // namespace internal
+class Group;
 
-class Next;
-using Middleware = Function<Task<Response>(Request&, Next)>;
-
-// How one method of one route is answered. One of the two is set.
-struct Handler {
-  Function<Result<Response>(Request&)> at_once;
-  Function<Task<Response>(Request&)> later;
-};
-
-// The rest of the chain behind a middleware: `co_return co_await next(request);`
-class Next {
+// The ways to add a route, which Router and Group have in common.
+template <class Self>
+class Routes {
  public:
-  Task<Response> operator()(Request& request) const;
+  using Where = std::source_location;
 
- private:
-  friend class Router;
-  Next(const Middleware* const* at, const Middleware* const* end, const Handler& handler) noexcept
-      : at_(at), end_(end), handler_(&handler) {}
-  static Task<Response> answer_at_once(Request& request, const Handler& handler);
-  const Middleware* const* at_;
-  const Middleware* const* end_;
-  const Handler* handler_;
+  template <class F>
+  Self& get(std::string_view pattern, F handler, const RouteOptions& options = {}, Where at = Where::current()) {
+    return add(Method::Get, pattern, internal::make_handler(std::move(handler)), options, at);
+  }
+  template <class C, class R>
+  Self& get(std::string_view pattern, C& object, R (C::*handler)(Request&), const RouteOptions& options = {},
+            Where at = Where::current()) {
+    return add(Method::Get, pattern, internal::make_handler(object, handler), options, at);
+  }
+  template <class F>
+  Self& post(std::string_view pattern, F handler, const RouteOptions& options = {}, Where at = Where::current()) {
+    return add(Method::Post, pattern, internal::make_handler(std::move(handler)), options, at);
+  }
+  template <class C, class R>
+  Self& post(std::string_view pattern, C& object, R (C::*handler)(Request&), const RouteOptions& options = {},
+             Where at = Where::current()) {
+    return add(Method::Post, pattern, internal::make_handler(object, handler), options, at);
+  }
+  template <class F>
+  Self& put(std::string_view pattern, F handler, const RouteOptions& options = {}, Where at = Where::current()) {
+    return add(Method::Put, pattern, internal::make_handler(std::move(handler)), options, at);
+  }
+  template <class C, class R>
+  Self& put(std::string_view pattern, C& object, R (C::*handler)(Request&), const RouteOptions& options = {},
+            Where at = Where::current()) {
+    return add(Method::Put, pattern, internal::make_handler(object, handler), options, at);
+  }
+  template <class F>
+  Self& patch(std::string_view pattern, F handler, const RouteOptions& options = {}, Where at = Where::current()) {
+    return add(Method::Patch, pattern, internal::make_handler(std::move(handler)), options, at);
+  }
+  template <class C, class R>
+  Self& patch(std::string_view pattern, C& object, R (C::*handler)(Request&), const RouteOptions& options = {},
+              Where at = Where::current()) {
+    return add(Method::Patch, pattern, internal::make_handler(object, handler), options, at);
+  }
+  template <class F>
+  Self& del(std::string_view pattern, F handler, const RouteOptions& options = {}, Where at = Where::current()) {
+    return add(Method::Delete, pattern, internal::make_handler(std::move(handler)), options, at);
+  }
+  template <class C, class R>
+  Self& del(std::string_view pattern, C& object, R (C::*handler)(Request&), const RouteOptions& options = {},
+            Where at = Where::current()) {
+    return add(Method::Delete, pattern, internal::make_handler(object, handler), options, at);
+  }
+  // The form behind the ones above.
+  Self& add(Method method, std::string_view pattern, Handler handler, const RouteOptions& options = {},
+            Where at = Where::current()) {
+    static_cast<Self*>(this)->add_route(method, pattern, std::move(handler), options, at);
+    return *static_cast<Self*>(this);
+  }
+
+  // Puts a middleware around the routes that are added from now on: a function, an object that outlives the router, or
+  // one without a name, which the router keeps.
+  template <class M>
+  Self& use(M&& middleware) {
+    static_cast<Self*>(this)->use_link(Middleware::make(std::forward<M>(middleware)));
+    return *static_cast<Self*>(this);
+  }
+
+ protected:
+  Routes() = default;
 };
 
-class Router {
+class Router : public Routes<Router> {
  public:
   Router();
   ~Router();
   Router(const Router&) = delete;
   Router& operator=(const Router&) = delete;
 
-  template <class F>
-  Router& get(std::string_view pattern, F handler, const RouteOptions& options = {}) {
-    return add(Method::Get, pattern, wrap(std::move(handler)), options);
-  }
-  template <class C, class R>
-  Router& get(std::string_view pattern, C& object, R (C::*handler)(Request&), const RouteOptions& options = {}) {
-    return add(Method::Get, pattern, wrap(object, handler), options);
-  }
-  template <class F>
-  Router& post(std::string_view pattern, F handler, const RouteOptions& options = {}) {
-    return add(Method::Post, pattern, wrap(std::move(handler)), options);
-  }
-  template <class C, class R>
-  Router& post(std::string_view pattern, C& object, R (C::*handler)(Request&), const RouteOptions& options = {}) {
-    return add(Method::Post, pattern, wrap(object, handler), options);
-  }
-  template <class F>
-  Router& put(std::string_view pattern, F handler, const RouteOptions& options = {}) {
-    return add(Method::Put, pattern, wrap(std::move(handler)), options);
-  }
-  template <class C, class R>
-  Router& put(std::string_view pattern, C& object, R (C::*handler)(Request&), const RouteOptions& options = {}) {
-    return add(Method::Put, pattern, wrap(object, handler), options);
-  }
-  template <class F>
-  Router& patch(std::string_view pattern, F handler, const RouteOptions& options = {}) {
-    return add(Method::Patch, pattern, wrap(std::move(handler)), options);
-  }
-  template <class C, class R>
-  Router& patch(std::string_view pattern, C& object, R (C::*handler)(Request&), const RouteOptions& options = {}) {
-    return add(Method::Patch, pattern, wrap(object, handler), options);
-  }
-  template <class F>
-  Router& del(std::string_view pattern, F handler, const RouteOptions& options = {}) {
-    return add(Method::Delete, pattern, wrap(std::move(handler)), options);
-  }
-  template <class C, class R>
-  Router& del(std::string_view pattern, C& object, R (C::*handler)(Request&), const RouteOptions& options = {}) {
-    return add(Method::Delete, pattern, wrap(object, handler), options);
-  }
-  // The form behind the ones above.
-  Router& add(Method method, std::string_view pattern, Handler handler, const RouteOptions& options = {});
-
-  // Puts a middleware around the routes that are added from now on.
-  Router& use(Task<Response> (*middleware)(Request&, Next));
-  template <class C>
-  Router& use(C& object) {  // Calls object(request, next); `object` outlives the router.
-    return use_any([&object](Request& request, Next next) { return object(request, next); });
-  }
+  // Routes whose patterns begin with `prefix` ("/api", or empty), with middleware of their own; where an option of a
+  // route is not set, that of the group holds. In it, the pattern "" is the prefix itself.
+  Group group(std::string_view prefix, const RouteOptions& options = {});
+  // Routes for requests to that host alone: "api.example.com", or "*.example.com" for everything below it.
+  Group host(std::string_view name, const RouteOptions& options = {});
 
   // What answers `request`; sets its route and parameters. Never null: what nobody answers has handlers of its own.
   // `index` is the route's number, for metrics; routes().size() is that of the unmatched.
@@ -131,61 +139,87 @@ class Router {
     const Handler* handler;
     const RouteOptions* options;  // The route's; never null: unmatched, all as the server has it.
     std::uint32_t index;
-    bool is_route;  // False: one of the router's own answers (404, 405, 501, OPTIONS), which are given at once.
+    bool is_route;  // False: one of the router's own answers (404, 405, 406, 415, 501, OPTIONS), given at once.
   };
-  Match match(Request& request) const noexcept;
+  Match match(Request& request) const;
 
   struct RouteName {
     Method method;
-    std::string_view pattern;
+    std::string_view pattern;  // Behind the host, when it has one: "api.example.com/users/{id}".
   };
   // Every route in the order of its index. Views live as long as the router.
   std::vector<RouteName> routes() const;
 
  private:
+  friend class Routes<Router>;
+  friend class Group;
+  using Links = std::vector<const Middleware*>;
   struct Route;
   struct Path;
-  template <class F>
-  static Handler wrap(F handler) {
-    static_assert(internal::AnswersAtOnce<F> || internal::AnswersLater<F>,
-                  "a handler takes http::Request& and returns Response, Result<Response> or Task<Response>");
-    Handler made;
-    if constexpr (internal::AnswersLater<F>) {
-      static_assert(std::is_convertible_v<F, Task<Response> (*)(Request&)>,
-                    "a handler that returns a Task is a function or a member function: what a lambda captures is gone "
-                    "after the first suspension");
-      made.later = static_cast<Task<Response> (*)(Request&)>(handler);
-    } else {
-      made.at_once = [handler = std::move(handler)](Request& request) mutable -> Result<Response> {
-        return handler(request);
-      };
-    }
-    return made;
+  struct Host;
+
+  void add_route(Method method, std::string_view pattern, Handler handler, const RouteOptions& options,
+                 const std::source_location& at) {
+    add_below({}, pattern, links_, method, std::move(handler), options, at);
   }
-  template <class C, class R>
-  static Handler wrap(C& object, R (C::*handler)(Request&)) {
-    static_assert(std::same_as<R, Response> || std::same_as<R, Result<Response>> || std::same_as<R, Task<Response>>,
-                  "a handler takes http::Request& and returns Response, Result<Response> or Task<Response>");
-    Handler made;
-    if constexpr (std::same_as<R, Task<Response>>) {
-      made.later = [&object, handler](Request& request) { return (object.*handler)(request); };
-    } else {
-      made.at_once = [&object, handler](Request& request) -> Result<Response> { return (object.*handler)(request); };
-    }
-    return made;
-  }
-  Router& use_any(Middleware middleware);
+  void add_below(std::string_view host, std::string_view pattern, const Links& links, Method method, Handler handler,
+                 const RouteOptions& options, const std::source_location& at);
+  Path& path_of(std::string_view host, std::string_view pattern, const std::source_location& at);
+  PathTree& tree_of(std::string_view host, const std::source_location& at);
+  Handler own_answer(Result<Response> (Router::*answer)(Request&) const);
+  Result<Response> not_found(Request& request) const;
+  Result<Response> not_implemented(Request& request) const;
   Result<Response> options(Request& request) const;
   Result<Response> not_allowed(Request& request) const;
+  Result<Response> not_acceptable(Request& request) const;
+  Result<Response> unsupported_type(Request& request) const;
+  void use_link(const Middleware* link);
+  const Middleware* keep(const Middleware* link);
 
-  PathTree tree_;
-  std::vector<Path*> paths_;    // By the tree's id.
-  std::vector<Route*> routes_;  // By index.
-  std::vector<Middleware*> middleware_;
+  std::optional<std::uint32_t> match_host(const RequestHead& head, PathParams& params) const noexcept;
+  Match unmatched(const Handler& handler) const noexcept;
+  // Those that stand around an answer of the router's own.
+  static void pass(Request& request, const Links& links) noexcept;
+  const Handler* negotiate(Request& request, const Route& route) const;
+
+  PathTree tree_;            // Of the routes without a host.
+  LiteralTable host_names_;  // By node: 0 exact, 1 below "*."; gives the index of a host.
+  std::vector<Host*> hosts_;
+  LiteralTable patterns_;                // Host and pattern as written; gives the index of a path.
+  std::vector<Path*> paths_;             // By the trees' id.
+  std::vector<Route*> routes_;           // By index.
+  std::vector<const Middleware*> kept_;  // All of them.
+  Links links_;                          // In use for the next route,
+  Links own_;                            // and those of them around the router's own answers.
+  unsigned methods_ = 0;                 // Of all routes, bit by Method,
+  std::string allow_ = "OPTIONS";        // and as text.
   Handler not_found_;
   Handler options_;
   Handler not_allowed_;
+  Handler not_acceptable_;
+  Handler unsupported_type_;
   Handler not_implemented_;
+};
+
+// A part of a router's routes. A value; it may end before the router, and not after it.
+class Group : public Routes<Group> {
+ public:
+  // As the router's; the prefix stands behind this one's.
+  Group group(std::string_view prefix, const RouteOptions& options = {}) const;
+
+ private:
+  friend class Routes<Group>;
+  friend class Router;
+  Group(Router& router, std::string host, std::string prefix, Router::Links links, RouteOptions options);
+  void add_route(Method method, std::string_view pattern, Handler handler, const RouteOptions& options,
+                 const std::source_location& at);
+  void use_link(const Middleware* link) { links_.push_back(router_->keep(link)); }
+
+  Router* router_;
+  std::string host_;
+  std::string prefix_;
+  Router::Links links_;
+  RouteOptions options_;
 };
 
 }  // namespace keel::http

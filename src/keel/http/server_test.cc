@@ -191,6 +191,55 @@ class Servers : public io::testing::LoopTest {
 
 INSTANTIATE_TEST_SUITE_P(, Servers, io::testing::every_engine(), io::testing::name_of_engine);
 
+// --- Middleware.
+
+struct Counts {
+  int before_calls = 0;
+  int after_calls = 0;
+  std::optional<Response> before(Request&) {
+    ++before_calls;
+    return std::nullopt;
+  }
+  void after(Request&, Response& response) {
+    ++after_calls;
+    response.header("X-After", std::to_string(number(response.status())));
+  }
+};
+
+TEST_P(Servers, run_middleware_after_whatever_became_of_a_request) {
+  Counts counts;
+  Group group = router_.group("/m");
+  group.use(counts).get("/now", plaintext).get("/later", &later).get("/missing", missing).get("/throw", throws);
+  group.get("/throw-later", &throws_later).get("/throw-instead", &throws_instead).get("/interim", [](Request&) {
+    return Response(Status::EarlyHints);
+  });
+  group.get("/forever", &forever).post("/echo", echo).post("/echo-later", &echo_later);
+  Limits limits;
+  limits.body_bytes_max = 10;
+  limits.request_timeout = 50_ms;
+  start(limits);
+
+  for (const auto& [target, status] : std::map<std::string, std::string>{{"/m/now", "200"},
+                                                                         {"/m/later", "200"},
+                                                                         {"/m/missing", "404"},
+                                                                         {"/m/throw", "500"},
+                                                                         {"/m/throw-later", "500"},
+                                                                         {"/m/throw-instead", "500"},
+                                                                         {"/m/forever", "504"}}) {
+    const Reply reply = ask_one(get(target));
+    EXPECT_EQ(std::to_string(reply.status), status) << target;
+    EXPECT_EQ(reply.field("X-After"), status) << target;
+  }
+  EXPECT_EQ(ask_one(post("/m/echo", "12345")).field("X-After"), "200");
+  EXPECT_EQ(ask_one(post("/m/echo-later", "12345")).field("X-After"), "200");
+  EXPECT_EQ(ask_one("DELETE /m/now HTTP/1.1\r\nHost: a\r\n\r\n").field("X-After"), "405");
+  EXPECT_EQ(counts.before_calls, 10);
+  EXPECT_EQ(counts.after_calls, 10);
+  EXPECT_EQ(ask_one(post("/m/echo", "12345678901")).field("X-After"), "") << "refused before it is one of a route";
+  EXPECT_EQ(ask_one(get("/m/interim")).status, 500);
+  EXPECT_EQ(counts.after_calls, 11);
+}
+
 // --- Answers.
 
 TEST_P(Servers, answer_a_request_with_length_date_and_type) {

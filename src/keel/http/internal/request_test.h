@@ -4,10 +4,12 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "keel/base/arena.h"
 #include "keel/base/check.h"
 #include "keel/http/parser.h"
+#include "keel/http/problem.h"
 #include "keel/http/request.h"
 #include "keel/http/router.h"
 
@@ -17,9 +19,9 @@ namespace keel::http {
 class TestRequest {
  public:
   TestRequest(const Router& router, std::string_view method, std::string_view target, std::string_view fields = "",
-              std::string_view body = "")
-      : wire_(std::string(method) + " " + std::string(target) + " HTTP/1.1\r\nHost: test\r\n" + std::string(fields) +
-              "\r\n"),
+              std::string_view body = "", std::string_view host = "test")
+      : wire_(std::string(method) + " " + std::string(target) + " HTTP/1.1\r\nHost: " + std::string(host) + "\r\n" +
+              std::string(fields) + "\r\n"),
         body_(body) {
     const HeadResult result = parse_head(wire_, HeadLimits(), head_);
     KEEL_CHECK(result.state == HeadState::Complete, "a test's request is well-formed");
@@ -31,6 +33,12 @@ class TestRequest {
   Request& operator*() noexcept { return request_; }
   Request* operator->() noexcept { return &request_; }
   const Router::Match& match() const noexcept { return match_; }
+  // What becomes of an answer that a handler has made, as Connection does it.
+  Response finished(Result<Response> answer) {
+    Response response = answer ? *std::move(answer) : problem(request_, answer.error());
+    Middleware::after(request_, response);
+    return response;
+  }
 
  private:
   std::string wire_;
