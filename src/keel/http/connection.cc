@@ -1,15 +1,14 @@
 #include "keel/http/connection.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cstring>
 #include <new>
 #include <utility>
 
 #include "keel/base/check.h"
 #include "keel/base/pool.h"
 #include "keel/http/acceptor.h"
-#include "keel/http/chunk.h"
+#include "keel/http/answer.h"
+#include "keel/http/exchange.h"
 #include "keel/http/problem.h"
 #include "keel/observe/flight_recorder.h"
 #include "keel/task/start.h"
@@ -17,8 +16,6 @@
 namespace keel::http {
 namespace {
 
-// Bodies up to this are copied behind their head, so that pipelined answers leave together.
-constexpr std::size_t copied_body_max = 32 * 1024;
 // How many requests of one connection are answered before the others have their turn.
 constexpr int requests_per_turn = 64;
 constexpr Duration linger_timeout = 1_s;
@@ -26,11 +23,6 @@ constexpr std::uint32_t linger_bytes_max = 1024 * 1024;
 constexpr std::string_view too_large = "the body is larger than this server accepts";
 constexpr std::string_view no_room = "this server holds as much for bodies as it may";
 constexpr std::string_view continue_line = "HTTP/1.1 100 Continue\r\n\r\n";
-
-char* put(char* at, std::string_view text) noexcept {
-  std::memcpy(at, text.data(), text.size());
-  return at + text.size();
-}
 
 template <class T>
 T* new_pooled() {
@@ -51,23 +43,6 @@ void tell_request(const void* subject, std::string_view& method, std::string_vie
 }
 
 }  // namespace
-
-struct Connection::Active {
-  Arena arena;
-  RequestHead head;
-  Request request;
-  Router::Match match{};
-  Buffer body;
-  std::uint64_t body_left = 0;
-  std::uint64_t body_max = 0;
-  std::size_t body_held = 0;  // Of the acceptor's body_bytes.
-  Instant until;              // Of its body, then of its task.
-  ChunkDecoder chunks;
-  bool chunked = false;
-  struct Run : Start<Response> {
-    Connection* owner = nullptr;
-  } run;
-};
 
 struct Connection::Partial {
   RequestHead head;
@@ -96,7 +71,7 @@ Connection::Connection(Acceptor& acceptor, int fd) : acceptor_(acceptor), began_
 
 Connection::~Connection() {
   if (partial_ != nullptr) free_pooled(partial_);
-  if (active_ != nullptr) free_active();
+  if (exchange_ != nullptr) free_exchange();
 }
 
 // --- what comes in -------------------------------------------------------------------------------------------------
@@ -121,7 +96,7 @@ void Connection::received() {
   } else {
     if (phase_ == Phase::Body) {
       // This request will never be whole; answers to earlier ones may still be on their way.
-      free_active();
+      free_exchange();
       phase_ = Phase::Head;
     }
     settle();
@@ -253,53 +228,53 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view h
     acceptor_.scratch_.rewind();
     return rest.substr(length);
   }
-  Active& active = activate(request, head_bytes);
+  Exchange& exchange = activate(request, head_bytes);
   if (!has_body) {
-    run_active();
+    run_exchange();
     return rest;
   }
-  active.chunked = head.body() == BodyKind::Chunked;
-  active.body_left = head.content_length();
-  active.body_max = acceptor_.limits().body_bytes_max;
+  exchange.chunked = head.body() == BodyKind::Chunked;
+  exchange.body_left = head.content_length();
+  exchange.body_max = acceptor_.limits().body_bytes_max;
   phase_ = Phase::Body;
   began_ = acceptor_.loop_.now();
-  active.until = began_ + acceptor_.limits().body_timeout;
+  exchange.until = began_ + acceptor_.limits().body_timeout;
   return feed_body(rest);
 }
 
 // The request's memory: head bytes copied, its views following them.
-Connection::Active& Connection::activate(const Request& request, std::string_view head_bytes) {
-  active_ = new_pooled<Active>();
-  active_->head = *request.head_;
-  active_->head.rebase(active_->arena.copy(head_bytes).data());
-  active_->request.head_ = &active_->head;
-  active_->request.arena_ = &active_->arena;
-  active_->request.started_ = request.started_;
-  active_->request.span_ = request.span_;
+Exchange& Connection::activate(const Request& request, std::string_view head_bytes) {
+  exchange_ = new_pooled<Exchange>();
+  exchange_->head = *request.head_;
+  exchange_->head.rebase(exchange_->arena.copy(head_bytes).data());
+  exchange_->request.head_ = &exchange_->head;
+  exchange_->request.arena_ = &exchange_->arena;
+  exchange_->request.started_ = request.started_;
+  exchange_->request.span_ = request.span_;
   // Once more, for the views of the parameters.
-  active_->match = acceptor_.router().match(active_->request);
-  return *active_;
+  exchange_->match = acceptor_.router().match(exchange_->request);
+  return *exchange_;
 }
 
 std::string_view Connection::feed_body(std::string_view rest) {
-  Active& active = *active_;
-  if (!active.chunked) {
-    const std::size_t part = std::min<std::size_t>(rest.size(), active.body_left);
+  Exchange& exchange = *exchange_;
+  if (!exchange.chunked) {
+    const std::size_t part = std::min<std::size_t>(rest.size(), exchange.body_left);
     if (!keep_body(rest.substr(0, part))) return refuse_body();
-    active.body_left -= part;
+    exchange.body_left -= part;
     rest.remove_prefix(part);
-    if (active.body_left != 0) return rest;
+    if (exchange.body_left != 0) return rest;
   } else {
     for (bool done = false; !done;) {
-      const ChunkStep step = active.chunks.feed(rest);
+      const ChunkStep step = exchange.chunks.feed(rest);
       rest.remove_prefix(step.consumed);
       if (step.state == ChunkState::Refused) {
-        free_active();
+        free_exchange();
         refuse_and_close(step.status, step.reason);
         return {};
       }
-      if (active.chunks.announced() > active.body_max) {
-        free_active();
+      if (exchange.chunks.announced() > exchange.body_max) {
+        free_exchange();
         refuse_and_close(Status::ContentTooLarge, too_large);
         return {};
       }
@@ -308,86 +283,86 @@ std::string_view Connection::feed_body(std::string_view rest) {
       done = step.state == ChunkState::Done;
     }
   }
-  active.request.body_ = active.body.view();
-  run_active();
+  exchange.request.body_ = exchange.body.view();
+  run_exchange();
   return rest;
 }
 
 // False: with this part more is held than may be.
 bool Connection::keep_body(std::string_view part) {
-  Active& active = *active_;
-  active.body.append(part);
-  const std::size_t grown = active.body.capacity() - active.body_held;
+  Exchange& exchange = *exchange_;
+  exchange.body.append(part);
+  const std::size_t grown = exchange.body.capacity() - exchange.body_held;
   if (grown == 0) return true;
-  active.body_held += grown;
+  exchange.body_held += grown;
   acceptor_.tally.body_bytes.add(grown);
   return acceptor_.has_room_for(0);
 }
 
 std::string_view Connection::refuse_body() {
-  if (active_ != nullptr) free_active();
+  if (exchange_ != nullptr) free_exchange();
   acceptor_.tally.bodies_refused.add();
   refuse_and_close(Status::ServiceUnavailable, no_room);
   return {};
 }
 
-void Connection::run_active() {
-  Active& active = *active_;
-  const ScopedSpan span(active.request.span_);
-  if (active.match.handler->at_once) {
+void Connection::run_exchange() {
+  Exchange& exchange = *exchange_;
+  const ScopedSpan span(exchange.request.span_);
+  if (exchange.match.handler->at_once) {
     phase_ = Phase::Head;
     Result<Response> answer = [&]() -> Result<Response> {
-      const flight::Doing doing(&tell_request, &active.request);
+      const flight::Doing doing(&tell_request, &exchange.request);
       try {
-        return active.match.handler->at_once(active.request);
+        return exchange.match.handler->at_once(exchange.request);
       } catch (...) {
         return Error::from_exception();
       }
     }();
-    respond(active.request, active.match, std::move(answer));
-    free_active();
+    respond(exchange.request, exchange.match, std::move(answer));
+    free_exchange();
     began_ = acceptor_.loop_.now();
     return;
   }
   phase_ = Phase::Handling;
-  active.run.owner = this;
+  exchange.run.owner = this;
   began_ = acceptor_.loop_.now();
-  active.until = began_ + acceptor_.limits().request_timeout;
-  const StartOptions options{.deadline = active.until, .span = &active.request.span_};
+  exchange.until = began_ + acceptor_.limits().request_timeout;
+  const StartOptions options{.deadline = exchange.until, .span = &exchange.request.span_};
   const auto done = [](StartCore& run) noexcept {
-    static_cast<Active::Run&>(run).owner->guarded<&Connection::task_done>();
+    static_cast<Exchange::Run&>(run).owner->guarded<&Connection::task_done>();
   };
   try {
-    const flight::Doing doing(&tell_request, &active.request);
-    if (!active.run.begin(active.match.handler->later(active.request), done, options)) return;
+    const flight::Doing doing(&tell_request, &exchange.request);
+    if (!exchange.run.begin(exchange.match.handler->later(exchange.request), done, options)) return;
   } catch (...) {
     // A handler that is no coroutine itself: there is no task.
-    return answer_active(Error::from_exception());
+    return answer_exchange(Error::from_exception());
   }
-  answer_active(active.run.take());
+  answer_exchange(exchange.run.take());
 }
 
 // The task has ended: its result is the answer.
-void Connection::answer_active(Result<Response> result) {
+void Connection::answer_exchange(Result<Response> result) {
   phase_ = Phase::Head;
-  respond(active_->request, active_->match, std::move(result));
-  free_active();
+  respond(exchange_->request, exchange_->match, std::move(result));
+  free_exchange();
   began_ = acceptor_.loop_.now();
 }
 
 void Connection::task_done() {
   if (phase_ == Phase::Ending) {
-    free_active();
+    free_exchange();
     free_if_quiet();
     return;
   }
-  answer_active(active_->run.take());
+  answer_exchange(exchange_->run.take());
   settle();
 }
 
-void Connection::free_active() {
-  acceptor_.tally.body_bytes.subtract(active_->body_held);
-  free_pooled(std::exchange(active_, nullptr));
+void Connection::free_exchange() {
+  acceptor_.tally.body_bytes.subtract(exchange_->body_held);
+  free_pooled(std::exchange(exchange_, nullptr));
 }
 
 // --- what goes out -------------------------------------------------------------------------------------------------
@@ -414,7 +389,11 @@ void Connection::respond(Request& request, const Router::Match& match, Result<Re
   }
   const std::size_t bytes = response.body_.size();
   const Status status = response.status();
-  write(response, head.method() == Method::Head, head.version_minor(), close_);
+  write_answer(out_, response,
+               {.date = acceptor_.date_line(),
+                .version_minor = head.version_minor(),
+                .head_only = head.method() == Method::Head,
+                .close = close_});
   if (bytes > copied_body_max && head.method() != Method::Head && !forbids_content(status)) {
     large_ = std::move(result->body_);
   }
@@ -442,41 +421,9 @@ void Connection::refuse_and_close(Status status, std::string_view detail) {
   if (partial_ != nullptr) free_pooled(std::exchange(partial_, nullptr));
   acceptor_.tally.requests.add();
   acceptor_.tally.refused.add();
-  write(refuse(status, detail), false, 1, true);
+  write_answer(out_, refuse(status, detail), {.date = acceptor_.date_line(), .close = true});
   acceptor_.count_refused(status);
   acceptor_.server_.log_.info("request refused", log::field("status", number(status)), log::field("reason", detail));
-}
-
-void Connection::write(const Response& response, bool head_only, int version_minor, bool close) {
-  const std::string_view body = response.body_.view();
-  const std::string_view line = status_line(response.status());
-  const std::string_view date = acceptor_.date_line();
-  const bool has_length = !forbids_content(response.status());
-  const bool copies = has_length && !head_only && body.size() <= copied_body_max;
-  constexpr std::size_t fixed = 14 + 2 + 16 + 20 + 2 + 24 + 2;  // The names and line ends below.
-  char* const begin = out_.reserve(line.size() + date.size() + response.content_type_.size() + response.fields_.size() +
-                                   fixed + (copies ? body.size() : 0));
-  char* at = put(begin, line);
-  at = put(at, date);
-  if (!response.content_type_.empty() && has_length) {
-    at = put(at, "Content-Type: ");
-    at = put(at, response.content_type_);
-    at = put(at, "\r\n");
-  }
-  if (has_length) {
-    at = put(at, "Content-Length: ");
-    at = std::to_chars(at, at + 20, body.size()).ptr;
-    at = put(at, "\r\n");
-  }
-  if (!response.fields_.empty()) at = put(at, response.fields_.view());
-  if (close) {
-    at = put(at, "Connection: close\r\n");
-  } else if (version_minor == 0) {
-    at = put(at, "Connection: keep-alive\r\n");
-  }
-  at = put(at, "\r\n");
-  if (copies && !body.empty()) at = put(at, body);
-  out_.commit(static_cast<std::size_t>(at - begin));
 }
 
 void Connection::flush() {
@@ -556,7 +503,7 @@ Instant Connection::deadline() const noexcept {
       return began_ + (acceptor_.draining_ ? std::min(acceptor_.grace_, limits.idle_timeout) : limits.idle_timeout);
     case Phase::Body:
     case Phase::Handling:
-      return std::min(at, active_->until);
+      return std::min(at, exchange_->until);
     case Phase::Lingering:
       return began_ + linger_timeout;
     case Phase::Ending:
@@ -584,8 +531,8 @@ void Connection::timed_out() {
   }
   acceptor_.tally.timeouts.add();
   if (send_is_late) return end();
-  if (phase_ == Phase::Handling) return active_->run.stop(Code::DeadlineExceeded);
-  if (phase_ == Phase::Body) free_active();
+  if (phase_ == Phase::Handling) return exchange_->run.stop(Code::DeadlineExceeded);
+  if (phase_ == Phase::Body) free_exchange();
   if (phase_ == Phase::Body || (phase_ == Phase::Head && partial_ != nullptr)) {
     refuse_and_close(Status::RequestTimeout, "the request did not arrive in time");
     return settle();
@@ -606,12 +553,12 @@ void Connection::end() {
   acceptor_.loop_.stop_timer(timer_);
   acceptor_.engine_.cancel(receive_);
   acceptor_.engine_.cancel(send_);
-  if (active_ != nullptr) active_->run.is_running() ? active_->run.stop() : free_active();
+  if (exchange_ != nullptr) exchange_->run.is_running() ? exchange_->run.stop() : free_exchange();
   free_if_quiet();
 }
 
 void Connection::free_if_quiet() {
-  if (receive_.pending || send_.pending || active_ != nullptr || yields_) return;
+  if (receive_.pending || send_.pending || exchange_ != nullptr || yields_) return;
   acceptor_.engine_.close(receive_.fd);
   Acceptor& acceptor = acceptor_;
   unlink();

@@ -31,6 +31,7 @@
 namespace keel::http {
 
 class Acceptor;
+struct Exchange;
 
 class Connection final : public Link {
  public:
@@ -44,7 +45,6 @@ class Connection final : public Link {
 
  private:
   enum class Phase : std::uint8_t { Head, Body, Handling, Lingering, Ending };
-  struct Active;   // A request that outlives the call that brought it: its memory, its body, its task.
   struct Partial;  // A head cut short, with the limits that it began under.
 
   Connection(Acceptor& acceptor, int fd);
@@ -69,17 +69,16 @@ class Connection final : public Link {
   std::string_view process(std::string_view rest);
   std::string_view begin_request(RequestHead& head, std::string_view head_bytes, std::string_view rest);
   std::string_view feed_body(std::string_view rest);
-  Active& activate(const Request& request, std::string_view head_bytes);
+  Exchange& activate(const Request& request, std::string_view head_bytes);
   bool keep_body(std::string_view part);
   std::string_view refuse_body();
-  void run_active();
-  void answer_active(Result<Response> result);
+  void run_exchange();
+  void answer_exchange(Result<Response> result);
   void task_done();
-  void free_active();
+  void free_exchange();
 
   void respond(Request& request, const Router::Match& match, Result<Response> result);
   void refuse_and_close(Status status, std::string_view detail);
-  void write(const Response& response, bool head_only, int version_minor, bool close);
   bool can_process() const noexcept;
 
   // Sends what is there, goes on with what was kept, decides whether this is the end. The last thing a caller does:
@@ -103,8 +102,8 @@ class Connection final : public Link {
   Buffer large_;   // A body too large to copy: goes out behind out_.
   iovec parts_[2];
   Partial* partial_ = nullptr;
-  Active* active_ = nullptr;
-  Instant began_;  // When this phase began; in Head the idle time, or a head's first byte.
+  Exchange* exchange_ = nullptr;  // A request that outlives the call that brought it.
+  Instant began_;                 // When this phase began; in Head the idle time, or a head's first byte.
   Instant send_began_;
   std::uint64_t sent_seen_ = 0;  // Of send_, when its time was up last.
   std::uint32_t requests_ = 0;

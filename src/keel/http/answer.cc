@@ -1,0 +1,51 @@
+#include "keel/http/answer.h"
+
+#include <charconv>
+#include <cstring>
+
+#include "keel/http/status.h"
+
+namespace keel::http {
+namespace {
+
+char* put(char* at, std::string_view text) noexcept {
+  std::memcpy(at, text.data(), text.size());
+  return at + text.size();
+}
+
+}  // namespace
+
+void write_answer(Buffer& out, const Response& response, const Framing& framing) {
+  const std::string_view body = response.content();
+  const std::string_view fields = response.fields();
+  const std::string_view content_type = response.content_type();
+  const std::string_view line = status_line(response.status());
+  const bool has_length = !forbids_content(response.status());
+  const bool copies = has_length && !framing.head_only && body.size() <= copied_body_max;
+  constexpr std::size_t fixed = 14 + 2 + 16 + 20 + 2 + 24 + 2;  // The names and line ends below.
+  char* const begin = out.reserve(line.size() + framing.date.size() + content_type.size() + fields.size() + fixed +
+                                  (copies ? body.size() : 0));
+  char* at = put(begin, line);
+  at = put(at, framing.date);
+  if (!content_type.empty() && has_length) {
+    at = put(at, "Content-Type: ");
+    at = put(at, content_type);
+    at = put(at, "\r\n");
+  }
+  if (has_length) {
+    at = put(at, "Content-Length: ");
+    at = std::to_chars(at, at + 20, body.size()).ptr;
+    at = put(at, "\r\n");
+  }
+  if (!fields.empty()) at = put(at, fields);
+  if (framing.close) {
+    at = put(at, "Connection: close\r\n");
+  } else if (framing.version_minor == 0) {
+    at = put(at, "Connection: keep-alive\r\n");
+  }
+  at = put(at, "\r\n");
+  if (copies && !body.empty()) at = put(at, body);
+  out.commit(static_cast<std::size_t>(at - begin));
+}
+
+}  // namespace keel::http

@@ -1,0 +1,30 @@
+// keel/http/answer.h — the bytes of an answer: status line, fields and framing of a Response, written where it leaves.
+//
+// Internal to http: handlers make a Response, and a Connection decides how it is framed.
+//
+// Threads: a function.  Cost: one pass, no allocation beyond the buffer's.
+
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "keel/base/buffer.h"
+#include "keel/http/response.h"
+
+namespace keel::http {
+
+// Bodies up to this are copied behind their head, so that pipelined answers leave together.
+inline constexpr std::size_t copied_body_max = 32 * 1024;
+
+struct Framing {
+  std::string_view date;  // "Date: …\r\n"
+  int version_minor = 1;  // Of the request.
+  bool head_only = false;
+  bool close = false;
+};
+
+// Appends the head of `response`, and its body unless it is too large to copy or not to be sent.
+void write_answer(Buffer& out, const Response& response, const Framing& framing);
+
+}  // namespace keel::http
