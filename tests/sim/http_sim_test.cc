@@ -23,6 +23,7 @@
 
 #include "dice.h"
 #include "keel/base/member.h"
+#include "keel/http/chunk.h"
 #include "keel/http/server.h"
 #include "keel/io/sim.h"
 #include "keel/task/timing.h"
@@ -97,7 +98,7 @@ void add_request(Dice& dice, Script& script, int id) {
     }
     script.wire += "0\r\n\r\n";
   };
-  switch (dice.below(11)) {
+  switch (dice.below(15)) {
     case 0:
     case 1:
       get("GET", "/n/" + token);
@@ -119,6 +120,18 @@ void add_request(Dice& dice, Script& script, int id) {
       get("GET", "/large/" + token);
       expected.body = large_body(id);
       break;
+    case 11:
+      get("GET", "/stream/" + token);
+      expected.body = large_body(id);
+      break;
+    case 12:
+    case 13:
+      post("/upload", dice.one_in(2));
+      break;
+    case 14:
+      post("/unread", dice.one_in(2));
+      expected.body = "unread";
+      break;
     case 8:
       get("HEAD", "/n/" + token);
       expected.head_only = true;
@@ -134,7 +147,7 @@ void add_request(Dice& dice, Script& script, int id) {
       expected.any_body = true;
       break;
   }
-  expected.end = script.wire.size();
+  expected.end = expected.body == "unread" ? expected.begin + 1 : script.wire.size();
   script.expected.push_back(std::move(expected));
 }
 
@@ -294,16 +307,25 @@ class Client {
       if (!late && next_ == script_.expected.size()) return complain("an answer to nothing");
       static const Expected anything;
       const Expected& expected = late ? anything : script_.expected[next_];
-      const std::size_t size = expected.head_only ? 0 : length;
+      std::size_t size = expected.head_only ? 0 : length;
       if (text_.size() < head_end + 4 + size) return;
+      std::string body = text_.substr(head_end + 4, size);
+      if (head.find("\r\nTransfer-Encoding: chunked\r\n") != head.npos) {
+        http::ChunkStep step;
+        for (http::ChunkDecoder chunks; step.state != http::ChunkState::Done; size += step.consumed) {
+          step = chunks.feed(std::string_view(text_).substr(head_end + 4 + size));
+          if (step.state == http::ChunkState::Need) return;
+          if (step.state == http::ChunkState::Refused) return complain("chunks that are malformed");
+          body += step.data;
+        }
+      }
       if (!late) {
         if (written_ < expected.end) return complain("an answer to a request that was not sent");
         if (status != expected.status) {
           return complain("status " + std::to_string(status) + " instead of " + std::to_string(expected.status));
         }
-        if (!expected.any_body && !expected.head_only &&
-            std::string_view(text_).substr(head_end + 4, size) != expected.body) {
-          return complain("another body: " + text_.substr(head_end + 4, std::min<std::size_t>(size, 40)));
+        if (!expected.any_body && !expected.head_only && body != expected.body) {
+          return complain("another body: " + body.substr(0, 40));
         }
         if (expected.closes && !closes) return complain("no close where it is due");
         ++next_;
@@ -392,6 +414,34 @@ struct Service {
     KEEL_TRY(int id, request.path_param<int>("id"));
     return http::Response::text(http::Status::Ok, large_body(id));
   }
+  // Read as it arrives, with pauses.
+  Task<http::Response> upload(http::Request& request) {
+    std::string body;
+    while (true) {
+      const Chunk chunk = co_await request.read_body();
+      if (chunk.empty()) break;
+      body += chunk;
+      co_await sleep_for(1_ms * (body.size() % 3));
+    }
+    co_return http::Response::text(http::Status::Ok, body);
+  }
+  Task<http::Response> unread(http::Request&) {
+    co_await sleep_for(2_ms);
+    co_return http::Response::text(http::Status::Ok, "unread");
+  }
+  // Written as it leaves, with pauses.
+  static Task<> write_large(int id, http::BodyWriter& out) {
+    const std::string body = large_body(id);
+    for (std::size_t at = 0; at < body.size(); at += 9000) {
+      co_await out.write(std::string_view(body).substr(at, 9000));
+      if (at % 4 == 0) co_await sleep_for(1_ms);
+    }
+  }
+  Result<http::Response> stream(http::Request& request) {
+    KEEL_TRY(int id, request.path_param<int>("id"));
+    return http::Response::stream(http::Status::Ok, "text/plain",
+                                  [id](http::BodyWriter& out) { return write_large(id, out); });
+  }
 };
 
 // --- One run of one seed.
@@ -420,7 +470,9 @@ Outcome run(std::uint64_t seed, Mistake mistake = Mistake::None) {
   http::Router router;
   router.get("/n/{id}", service, &Service::number).get("/t/{id}", service, &Service::number_later);
   router.post("/echo", service, &Service::echo).post("/echo-later", service, &Service::echo_later);
-  router.get("/large/{id}", service, &Service::large);
+  router.get("/large/{id}", service, &Service::large).get("/stream/{id}", service, &Service::stream);
+  router.post("/upload", service, &Service::upload, {.streams_body = true});
+  router.post("/unread", service, &Service::unread, {.streams_body = true});
 
   http::ServerOptions server_options;
   server_options.address = Address::parse("10.0.0.1:80").value();

@@ -137,7 +137,13 @@ void HttpSettings::fields(config::Schema& v) {
   field(v, "request_timeout_sec", request_timeout, "for a handler; then 504", time_limit).reloadable();
   field(v, "header_timeout_sec", header_timeout, "from the first byte of a head to its last; then 408", time_limit)
       .reloadable();
-  field(v, "body_timeout_sec", body_timeout, "for a whole body to arrive; then 408", time_limit).reloadable();
+  field(v, "body_timeout_sec", body_timeout,
+        "for a whole body to arrive, or the next piece of one that its handler streams; then 408", time_limit)
+      .reloadable();
+  field(v, "body_rate_min", body_rate_min,
+        "bytes a second of a body, on average after body_rate_grace_sec; below it 408; 0: none", {0, 1'000'000'000})
+      .reloadable();
+  field(v, "body_rate_grace_sec", body_rate_grace, "before body_rate_min is asked for", time_limit).reloadable();
   field(v, "idle_timeout_sec", idle_timeout, "between requests; then the connection is closed", time_limit)
       .reloadable();
   field(v, "send_timeout_sec", send_timeout, "for the client to take an answer; then the connection is reset",

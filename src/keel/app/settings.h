@@ -115,6 +115,8 @@ struct HttpSettings {
   Duration request_timeout = 30_s;
   Duration header_timeout = 10_s;
   Duration body_timeout = 30_s;
+  std::uint32_t body_rate_min = 240;
+  Duration body_rate_grace = 5_s;
   Duration idle_timeout = 60_s;
   Duration send_timeout = 30_s;
   Duration drain_delay;

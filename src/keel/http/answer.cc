@@ -32,10 +32,12 @@ void write_answer(Buffer& out, const Response& response, const Framing& framing)
     at = put(at, content_type);
     at = put(at, "\r\n");
   }
-  if (has_length) {
+  if (has_length && framing.end == BodyEnd::Length) {
     at = put(at, "Content-Length: ");
-    at = std::to_chars(at, at + 20, body.size()).ptr;
+    at = std::to_chars(at, at + 20, framing.length.value_or(body.size())).ptr;
     at = put(at, "\r\n");
+  } else if (has_length && framing.end == BodyEnd::Chunks) {
+    at = put(at, "Transfer-Encoding: chunked\r\n");
   }
   if (!fields.empty()) at = put(at, fields);
   if (framing.close) {

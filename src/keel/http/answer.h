@@ -7,6 +7,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "keel/base/buffer.h"
@@ -17,11 +19,16 @@ namespace keel::http {
 // Bodies up to this are copied behind their head, so that pipelined answers leave together.
 inline constexpr std::size_t copied_body_max = 32 * 1024;
 
+// How the recipient knows where a streamed body ends.
+enum class BodyEnd : std::uint8_t { Length, Chunks, Close };
+
 struct Framing {
   std::string_view date;  // "Date: …\r\n"
   int version_minor = 1;  // Of the request.
   bool head_only = false;
   bool close = false;
+  BodyEnd end = BodyEnd::Length;          // Not `Length`: nothing of the body is appended.
+  std::optional<std::uint64_t> length{};  // Of a body that is not in the response.
 };
 
 // Appends the head of `response`, and its body unless it is too large to copy or not to be sent.

@@ -20,31 +20,14 @@ namespace {
 constexpr int requests_per_turn = 64;
 constexpr Duration linger_timeout = 1_s;
 constexpr std::uint32_t linger_bytes_max = 1024 * 1024;
-constexpr std::string_view too_large = "the body is larger than this server accepts";
-constexpr std::string_view no_room = "this server holds as much for bodies as it may";
-constexpr std::string_view continue_line = "HTTP/1.1 100 Continue\r\n\r\n";
-
-template <class T>
-T* new_pooled() {
-  return new (pool_allocate(sizeof(T))) T;
-}
-template <class T>
-void free_pooled(T* object) noexcept {
-  object->~T();
-  pool_free(object, sizeof(T));
-}
-
-// For a signal handler that asks what this worker is doing.
-void tell_request(const void* subject, std::string_view& method, std::string_view& path, log::TraceId& trace) {
-  const auto& request = *static_cast<const Request*>(subject);
-  method = request.head().method_text();
-  path = request.path();
-  trace = request.trace();
-}
+constexpr const char* late_body = "the body did not arrive in time";
+// What may follow a request that is being answered is read up to this.
+constexpr std::size_t ahead_bytes_max = 16 * 1024;
 
 }  // namespace
 
 struct Connection::Partial {
+  static void free(Partial* partial) noexcept { pool_free(partial, sizeof(Partial)); }
   RequestHead head;
   HeadLimits limits;
 };
@@ -70,7 +53,7 @@ Connection::Connection(Acceptor& acceptor, int fd) : acceptor_(acceptor), began_
 }
 
 Connection::~Connection() {
-  if (partial_ != nullptr) free_pooled(partial_);
+  if (partial_ != nullptr) Partial::free(partial_);
   if (exchange_ != nullptr) free_exchange();
 }
 
@@ -85,6 +68,10 @@ void Connection::received() {
       if (lingered_ > linger_bytes_max) end();
       return;
     }
+    if (exchange_ != nullptr && exchange_->streams_in && !exchange_->reader.is_over()) {
+      if (phase_ != Phase::Discarding) return body_arrived();
+      return discard({receive_.data, static_cast<std::size_t>(result)});
+    }
     take({receive_.data, static_cast<std::size_t>(result)});
     return;
   }
@@ -98,6 +85,8 @@ void Connection::received() {
       // This request will never be whole; answers to earlier ones may still be on their way.
       free_exchange();
       phase_ = Phase::Head;
+    } else if (exchange_ != nullptr && exchange_->streams_in && !exchange_->reader.is_over()) {
+      phase_ == Phase::Discarding ? give_up_body() : lose_body();
     }
     settle();
   }
@@ -172,197 +161,11 @@ std::string_view Connection::process(std::string_view rest) {
         const std::string_view head_bytes = rest.substr(0, result.consumed);
         rest.remove_prefix(result.consumed);
         rest = begin_request(head, head_bytes, rest);
-        if (partial_ != nullptr) free_pooled(std::exchange(partial_, nullptr));
+        if (partial_ != nullptr) Partial::free(std::exchange(partial_, nullptr));
       }
     }
   }
   return rest;
-}
-
-std::string_view Connection::begin_request(RequestHead& head, std::string_view head_bytes, std::string_view rest) {
-  Request request;
-  request.head_ = &head;
-  request.arena_ = &acceptor_.scratch_;
-  request.started_ = acceptor_.loop_.now();
-  request.span_.trace = {acceptor_.loop_.random(), acceptor_.loop_.random()};
-  const ScopedSpan span(request.span_);
-  ++requests_;
-  if (!head.keep_alive()) peer_closes_ = true;
-  const Router::Match match = acceptor_.router().match(request);
-  const bool at_once = static_cast<bool>(match.handler->at_once);
-  const bool has_body = head.body() != BodyKind::None;
-
-  if (head.body() == BodyKind::Length && head.content_length() > acceptor_.limits().body_bytes_max) {
-    // Before reading it, and without allocating what was announced.
-    refuse_and_close(Status::ContentTooLarge, too_large);
-    return {};
-  }
-  const bool is_whole = !has_body || (head.body() == BodyKind::Length && rest.size() >= head.content_length());
-  if (has_body && !(at_once && is_whole) && !acceptor_.has_room_for(head.content_length())) return refuse_body();
-  if (has_body && head.expect_continue() && rest.empty()) {
-    if (!match.is_route) {
-      // The answer does not depend on a body that has not been sent: give it, and never read a request out of that
-      // body.
-      Result<Response> answer = match.handler->at_once(request);
-      if (answer) answer->close();
-      close_ = true;
-      peer_closes_ = false;
-      respond(request, match, std::move(answer));
-      acceptor_.scratch_.rewind();
-      return {};
-    }
-    out_.append(continue_line);
-  }
-  if (at_once && is_whole) {
-    const auto length = static_cast<std::size_t>(head.content_length());
-    request.body_ = rest.substr(0, length);
-    Result<Response> answer = [&]() -> Result<Response> {
-      const flight::Doing doing(&tell_request, &request);
-      try {
-        return match.handler->at_once(request);
-      } catch (...) {
-        return Error::from_exception();
-      }
-    }();
-    respond(request, match, std::move(answer));
-    acceptor_.scratch_.rewind();
-    return rest.substr(length);
-  }
-  Exchange& exchange = activate(request, head_bytes);
-  if (!has_body) {
-    run_exchange();
-    return rest;
-  }
-  exchange.chunked = head.body() == BodyKind::Chunked;
-  exchange.body_left = head.content_length();
-  exchange.body_max = acceptor_.limits().body_bytes_max;
-  phase_ = Phase::Body;
-  began_ = acceptor_.loop_.now();
-  exchange.until = began_ + acceptor_.limits().body_timeout;
-  return feed_body(rest);
-}
-
-// The request's memory: head bytes copied, its views following them.
-Exchange& Connection::activate(const Request& request, std::string_view head_bytes) {
-  exchange_ = new_pooled<Exchange>();
-  exchange_->head = *request.head_;
-  exchange_->head.rebase(exchange_->arena.copy(head_bytes).data());
-  exchange_->request.head_ = &exchange_->head;
-  exchange_->request.arena_ = &exchange_->arena;
-  exchange_->request.started_ = request.started_;
-  exchange_->request.span_ = request.span_;
-  // Once more, for the views of the parameters.
-  exchange_->match = acceptor_.router().match(exchange_->request);
-  return *exchange_;
-}
-
-std::string_view Connection::feed_body(std::string_view rest) {
-  Exchange& exchange = *exchange_;
-  if (!exchange.chunked) {
-    const std::size_t part = std::min<std::size_t>(rest.size(), exchange.body_left);
-    if (!keep_body(rest.substr(0, part))) return refuse_body();
-    exchange.body_left -= part;
-    rest.remove_prefix(part);
-    if (exchange.body_left != 0) return rest;
-  } else {
-    for (bool done = false; !done;) {
-      const ChunkStep step = exchange.chunks.feed(rest);
-      rest.remove_prefix(step.consumed);
-      if (step.state == ChunkState::Refused) {
-        free_exchange();
-        refuse_and_close(step.status, step.reason);
-        return {};
-      }
-      if (exchange.chunks.announced() > exchange.body_max) {
-        free_exchange();
-        refuse_and_close(Status::ContentTooLarge, too_large);
-        return {};
-      }
-      if (!keep_body(step.data)) return refuse_body();
-      if (step.state == ChunkState::Need) return rest;
-      done = step.state == ChunkState::Done;
-    }
-  }
-  exchange.request.body_ = exchange.body.view();
-  run_exchange();
-  return rest;
-}
-
-// False: with this part more is held than may be.
-bool Connection::keep_body(std::string_view part) {
-  Exchange& exchange = *exchange_;
-  exchange.body.append(part);
-  const std::size_t grown = exchange.body.capacity() - exchange.body_held;
-  if (grown == 0) return true;
-  exchange.body_held += grown;
-  acceptor_.tally.body_bytes.add(grown);
-  return acceptor_.has_room_for(0);
-}
-
-std::string_view Connection::refuse_body() {
-  if (exchange_ != nullptr) free_exchange();
-  acceptor_.tally.bodies_refused.add();
-  refuse_and_close(Status::ServiceUnavailable, no_room);
-  return {};
-}
-
-void Connection::run_exchange() {
-  Exchange& exchange = *exchange_;
-  const ScopedSpan span(exchange.request.span_);
-  if (exchange.match.handler->at_once) {
-    phase_ = Phase::Head;
-    Result<Response> answer = [&]() -> Result<Response> {
-      const flight::Doing doing(&tell_request, &exchange.request);
-      try {
-        return exchange.match.handler->at_once(exchange.request);
-      } catch (...) {
-        return Error::from_exception();
-      }
-    }();
-    respond(exchange.request, exchange.match, std::move(answer));
-    free_exchange();
-    began_ = acceptor_.loop_.now();
-    return;
-  }
-  phase_ = Phase::Handling;
-  exchange.run.owner = this;
-  began_ = acceptor_.loop_.now();
-  exchange.until = began_ + acceptor_.limits().request_timeout;
-  const StartOptions options{.deadline = exchange.until, .span = &exchange.request.span_};
-  const auto done = [](StartCore& run) noexcept {
-    static_cast<Exchange::Run&>(run).owner->guarded<&Connection::task_done>();
-  };
-  try {
-    const flight::Doing doing(&tell_request, &exchange.request);
-    if (!exchange.run.begin(exchange.match.handler->later(exchange.request), done, options)) return;
-  } catch (...) {
-    // A handler that is no coroutine itself: there is no task.
-    return answer_exchange(Error::from_exception());
-  }
-  answer_exchange(exchange.run.take());
-}
-
-// The task has ended: its result is the answer.
-void Connection::answer_exchange(Result<Response> result) {
-  phase_ = Phase::Head;
-  respond(exchange_->request, exchange_->match, std::move(result));
-  free_exchange();
-  began_ = acceptor_.loop_.now();
-}
-
-void Connection::task_done() {
-  if (phase_ == Phase::Ending) {
-    free_exchange();
-    free_if_quiet();
-    return;
-  }
-  answer_exchange(exchange_->run.take());
-  settle();
-}
-
-void Connection::free_exchange() {
-  acceptor_.tally.body_bytes.subtract(exchange_->body_held);
-  free_pooled(std::exchange(exchange_, nullptr));
 }
 
 // --- what goes out -------------------------------------------------------------------------------------------------
@@ -381,10 +184,17 @@ void Connection::respond(Request& request, const Router::Match& match, Result<Re
     log.error("a response had a field or a status that cannot be sent", log::field("path", request.path()));
     result = refuse(Status::InternalServerError, {});
   }
-  const Response& response = *result;
+  Response& response = *result;
   const RequestHead& head = *request.head_;
+  BodyEnd body_end = BodyEnd::Length;
+  std::optional<std::uint64_t> length;
+  if (response.is_streamed()) {
+    length = response.streamed_.length();
+    if (!length) body_end = head.version_minor() == 0 ? BodyEnd::Close : BodyEnd::Chunks;
+  }
+  const bool streams = response.is_streamed() && head.method() != Method::Head && !forbids_content(response.status());
   if (!head.keep_alive() || response.close_ || acceptor_.draining_ ||
-      requests_ >= acceptor_.limits().requests_per_connection_max) {
+      requests_ >= acceptor_.limits().requests_per_connection_max || (streams && body_end == BodyEnd::Close)) {
     close_ = true;
   }
   const std::size_t bytes = response.body_.size();
@@ -393,14 +203,22 @@ void Connection::respond(Request& request, const Router::Match& match, Result<Re
                {.date = acceptor_.date_line(),
                 .version_minor = head.version_minor(),
                 .head_only = head.method() == Method::Head,
-                .close = close_});
+                .close = close_,
+                .end = body_end,
+                .length = length});
+  if (streams) return begin_streaming(response, body_end);
   if (bytes > copied_body_max && head.method() != Method::Head && !forbids_content(status)) {
-    large_ = std::move(result->body_);
+    large_ = std::move(response.body_);
   }
+  record(request, match, status, bytes);
+}
+
+// An answer that has been given, or whose body has been.
+void Connection::record(const Request& request, const Router::Match& match, Status status, std::size_t bytes) {
   acceptor_.tally.requests.add();
   const Duration took = acceptor_.loop_.precise_now() - request.started_;
   acceptor_.count_request(match.index, status, took);
-  flight::note({.method = to_string(head.method()),
+  flight::note({.method = to_string(request.method()),
                 .route = request.route(),
                 .status = static_cast<unsigned>(number(status)),
                 .bytes = bytes,
@@ -408,8 +226,10 @@ void Connection::respond(Request& request, const Router::Match& match, Result<Re
                 .took = took,
                 .trace = request.trace()});
   if (acceptor_.access_log_) {
-    log.info("request", log::field("method", head.method_text()), log::field("path", head.path()),
-             log::field("status", number(status)), log::field("bytes", bytes), log::field("duration", took));
+    const ScopedSpan span(request.span_);
+    acceptor_.server_.log_.info("request", log::field("method", request.head_->method_text()),
+                                log::field("path", request.path()), log::field("status", number(status)),
+                                log::field("bytes", bytes), log::field("duration", took));
   }
 }
 
@@ -418,7 +238,7 @@ void Connection::refuse_and_close(Status status, std::string_view detail) {
   close_ = true;
   peer_closes_ = false;  // Whatever it announced, the rest of what was refused may be on its way.
   phase_ = Phase::Head;
-  if (partial_ != nullptr) free_pooled(std::exchange(partial_, nullptr));
+  if (partial_ != nullptr) Partial::free(std::exchange(partial_, nullptr));
   acceptor_.tally.requests.add();
   acceptor_.tally.refused.add();
   write_answer(out_, refuse(status, detail), {.date = acceptor_.date_line(), .close = true});
@@ -463,21 +283,50 @@ void Connection::finish_send() {
 }
 
 void Connection::settle() {
-  for (;;) {
-    flush();
-    if (phase_ == Phase::Ending) return end();
-    if (!kept_ready_ || !can_process()) break;
-    process_kept();
+  for (int begun = 0;;) {
+    if (exchange_ != nullptr && exchange_->is_due) {
+      if (++begun == requests_per_turn && !yields_) {
+        yields_ = true;
+        acceptor_.loop_.post(turn_);
+      }
+      run_due();
+    } else if (kept_ready_ && can_process()) {
+      process_kept();
+    } else {
+      flush();
+      if (phase_ == Phase::Ending) return end();
+      if (!kept_ready_ || !can_process()) break;
+    }
   }
   if (phase_ == Phase::Head && !send_.pending && out_.empty() && !yields_) {
     if (close_) return linger_or_end();
     if (peer_done_) return end();
   }
   // While nothing more can be answered, nothing more is read: the peer is slowed down.
-  const bool reads = (phase_ == Phase::Head && can_process()) || phase_ == Phase::Body;
+  const bool reads = wants_bytes();
   if (reads && receive_.paused) acceptor_.engine_.resume(receive_);
   if (!reads && !receive_.paused && receive_.pending) acceptor_.engine_.pause(receive_);
   watch();
+  if (phase_ == Phase::Streaming) go_on_writing();
+}
+
+bool Connection::wants_bytes() const noexcept {
+  switch (phase_) {
+    case Phase::Head:
+      return can_process();
+    case Phase::Body:
+    case Phase::Discarding:
+      return true;
+    case Phase::Handling:
+    case Phase::Streaming:
+      if (!exchange_->streams_in) return in_.size() < ahead_bytes_max;
+      if (!exchange_->reader.is_over()) return exchange_->reader.is_waited_for();
+      return exchange_->reader.left_over().empty() && in_.size() < ahead_bytes_max;
+    case Phase::Lingering:
+    case Phase::Ending:
+      break;
+  }
+  return false;
 }
 
 // A peer that is still writing would lose the answer to a reset: stop writing, and read on for a moment.
@@ -502,7 +351,13 @@ Instant Connection::deadline() const noexcept {
       if (send_.pending) return at;
       return began_ + (acceptor_.draining_ ? std::min(acceptor_.grace_, limits.idle_timeout) : limits.idle_timeout);
     case Phase::Body:
+      return std::min(at, body_deadline());
     case Phase::Handling:
+      at = std::min(at, exchange_->until);
+      [[fallthrough]];
+    case Phase::Streaming:
+      return exchange_->reader.is_waited_for() ? std::min(at, body_deadline()) : at;
+    case Phase::Discarding:
       return std::min(at, exchange_->until);
     case Phase::Lingering:
       return began_ + linger_timeout;
@@ -531,7 +386,12 @@ void Connection::timed_out() {
   }
   acceptor_.tally.timeouts.add();
   if (send_is_late) return end();
-  if (phase_ == Phase::Handling) return exchange_->run.stop(Code::DeadlineExceeded);
+  const bool has_task = phase_ == Phase::Handling || phase_ == Phase::Streaming;
+  if (has_task && exchange_->reader.is_waited_for() && acceptor_.loop_.now() >= body_deadline()) {
+    exchange_->reader.refuse(Status::RequestTimeout, late_body);
+    return wake_reader();
+  }
+  if (phase_ == Phase::Handling) return exchange_->stop(Code::DeadlineExceeded);
   if (phase_ == Phase::Body) free_exchange();
   if (phase_ == Phase::Body || (phase_ == Phase::Head && partial_ != nullptr)) {
     refuse_and_close(Status::RequestTimeout, "the request did not arrive in time");
@@ -546,14 +406,15 @@ void Connection::begin_drain() {
 }
 
 void Connection::end() {
-  if (phase_ != Phase::Ending && (!out_.empty() || send_.pending || phase_ == Phase::Handling)) {
+  if (phase_ != Phase::Ending &&
+      (!out_.empty() || send_.pending || phase_ == Phase::Handling || phase_ == Phase::Streaming)) {
     acceptor_.tally.aborted.add();
   }
   phase_ = Phase::Ending;
   acceptor_.loop_.stop_timer(timer_);
   acceptor_.engine_.cancel(receive_);
   acceptor_.engine_.cancel(send_);
-  if (exchange_ != nullptr) exchange_->run.is_running() ? exchange_->run.stop() : free_exchange();
+  if (exchange_ != nullptr) exchange_->is_running() ? exchange_->stop(Code::Cancelled) : free_exchange();
   free_if_quiet();
 }
 

@@ -5,8 +5,19 @@
 //
 // Out of memory ends the connection that met it without an answer; in a handler it is a 503 like another error.
 //
-//   Head ──complete──▶ (Body ──complete──▶) (Handling ──done──▶) Head …
+//   Head ──complete──▶ (Body ──complete──▶) (Handling ──done──▶) (Streaming ──done──▶) (Discarding ──over──▶) Head …
 //     └─ answer with close ─▶ Lingering ─▶ Ending ─▶ freed when no operation is pending
+//
+// Body: a whole body is put together. Handling: a Task handler runs, and may read the body itself (body_reader.h).
+// Streaming: the answer's body is being written by a task (body_writer.h). Discarding: what the handler has not read of
+// the body is thrown away.
+//
+// Tasks are begun by settle(), which is the last thing that happens: they may end at once, and with them the
+// connection.
+//
+// While a task runs the connection goes on reading what may follow, up to a bound, and so sees that the client is gone:
+// a reset stops the task. The end of the stream (FIN) does not: a client may finish writing and wait for its answer.
+// One that closes altogether sends the same and answers what we send with a reset.
 //
 // Idle, a connection owns its two operations and a timer, and no buffer.
 //
@@ -23,6 +34,7 @@
 #include "keel/base/member.h"
 #include "keel/base/wheel.h"
 #include "keel/exec/executor.h"
+#include "keel/http/answer.h"
 #include "keel/http/parser.h"
 #include "keel/http/response.h"
 #include "keel/http/router.h"
@@ -43,8 +55,11 @@ class Connection final : public Link {
   // Ends without sending what is left.
   void end();
 
+  // For BodyWriter: takes as much of `rest` as may be queued. True: all of it, or nothing more ever will be.
+  bool push_body(std::string_view& rest) noexcept;
+
  private:
-  enum class Phase : std::uint8_t { Head, Body, Handling, Lingering, Ending };
+  enum class Phase : std::uint8_t { Head, Body, Handling, Streaming, Discarding, Lingering, Ending };
   struct Partial;  // A head cut short, with the limits that it began under.
 
   Connection(Acceptor& acceptor, int fd);
@@ -72,14 +87,31 @@ class Connection final : public Link {
   Exchange& activate(const Request& request, std::string_view head_bytes);
   bool keep_body(std::string_view part);
   std::string_view refuse_body();
+  std::string_view begin_reading(std::string_view rest);
+  void body_wanted();
+  void body_arrived();
+  void wake_reader();
+  void lose_body();
+  void discard(std::string_view bytes);
+  void give_up_body();
+  void run_due();
   void run_exchange();
   void answer_exchange(Result<Response> result);
   void task_done();
+  void finish_exchange();
+  void begin_streaming(Response& response, BodyEnd end);
+  void run_streaming();
+  void end_streaming(Result<> result);
+  void streaming_done();
+  void queue_body(std::string_view piece);
+  void go_on_writing();
   void free_exchange();
 
   void respond(Request& request, const Router::Match& match, Result<Response> result);
+  void record(const Request& request, const Router::Match& match, Status status, std::size_t bytes);
   void refuse_and_close(Status status, std::string_view detail);
   bool can_process() const noexcept;
+  bool wants_bytes() const noexcept;
 
   // Sends what is there, goes on with what was kept, decides whether this is the end. The last thing a caller does:
   // the connection may be gone afterwards.
@@ -89,6 +121,7 @@ class Connection final : public Link {
   void linger_or_end();
   void free_if_quiet();
   Instant deadline() const noexcept;
+  Instant body_deadline() const noexcept;
   void watch();
 
   Acceptor& acceptor_;

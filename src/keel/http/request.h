@@ -15,10 +15,12 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "keel/base/arena.h"
 #include "keel/base/result.h"
 #include "keel/base/time.h"
+#include "keel/http/body_reader.h"
 #include "keel/http/parser.h"
 #include "keel/http/path.h"
 #include "keel/observe/span.h"
@@ -53,8 +55,15 @@ class Request {
   // when there is none. For fields that are lists.
   std::optional<std::string_view> header_list(std::string_view name);
   const RequestHead& head() const noexcept { return *head_; }
-  // The whole body, decoded from its transfer coding; empty when there is none. Bounded by Limits::body_bytes_max.
+  // The whole body, decoded from its transfer coding; empty when there is none. Bounded by Limits::body_bytes_max, or
+  // by what the route says. Empty on a route that streams it: read_body().
   std::string_view body() const noexcept { return body_; }
+  // `co_await request.read_body()`: the next piece of the body, borrowed until the next read, as it arrives; empty at
+  // its end. On a route that does not stream: the whole of it, then empty. Errors and the rest: body_reader.h.
+  BodyRead read_body() noexcept {
+    if (reader_ != nullptr) return BodyRead(*reader_);
+    return BodyRead(std::exchange(body_given_, true) ? Chunk() : body_);
+  }
 
   // The decoded value of `{name}`. InvalidArgument (400) when it is not a T; asking for a name that the route does not
   // have is a bug. T: std::string_view, integers, double.
@@ -88,6 +97,7 @@ class Request {
   RequestHead* head_ = nullptr;
   Arena* arena_ = nullptr;
   std::string_view body_;
+  BodyReader* reader_ = nullptr;  // When it streams.
   std::string_view route_;
   std::string_view allow_;  // For the router's 405 and OPTIONS.
   std::string_view accepted_type_;
@@ -98,6 +108,7 @@ class Request {
   Instant started_;
   Span span_;
   PathParams params_;
+  bool body_given_ = false;  // By read_body().
 };
 
 template <class T>

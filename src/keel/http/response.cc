@@ -32,6 +32,14 @@ Response Response::body(Status status, Buffer&& bytes, std::string_view content_
   return response;
 }
 
+Response Response::stream(Status status, std::string_view content_type, Function<Task<>(BodyWriter&)> write,
+                          std::optional<std::uint64_t> length) {
+  Response response(status);
+  response.content_type_ = content_type;
+  response.streamed_ = StreamedBody(std::move(write), length);
+  return response;
+}
+
 Response& Response::header(std::string_view name, std::string_view value) & {
   // Response splitting is stopped in this one place, after the last transformation of the value.
   if (!is_token(name) || !is_field_value(value) || is_framing(name)) {

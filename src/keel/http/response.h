@@ -6,18 +6,29 @@
 // A Response owns its body and fields; their memory comes from the worker's pool. Content-Length, Date, Connection and,
 // where the status has no content (1xx, 204, 304), the absence of a body are the server's business.
 //
+// A body that is too large to be made at once is written while it leaves, by a task:
+//
+//   Task<> write_rows(Table& table, http::BodyWriter& out);
+//   return http::Response::stream(http::Status::Ok, "text/csv", [&table](http::BodyWriter& out) {
+//     return write_rows(table, out);
+//   });
+//
 // Threads: a value; made and sent on one worker.  Cost: no heap in steady state.
 
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "keel/base/buffer.h"
 #include "keel/base/error.h"
+#include "keel/base/function.h"
 #include "keel/data/json.h"
+#include "keel/http/body_writer.h"
 #include "keel/http/status.h"
+#include "keel/task/task.h"
 
 namespace keel::http {
 
@@ -31,6 +42,13 @@ class Response {
                        std::string_view content_type = "text/plain; charset=utf-8");
   // The buffer becomes the body.
   static Response body(Status status, Buffer&& bytes, std::string_view content_type);
+  // `write` is called when the head is on its way; its task writes the body (body_writer.h). `length`: of the whole
+  // body, where it is known; else it is sent in chunks, and to an HTTP/1.0 client until the connection ends. Not called
+  // for HEAD and where the status has no content.
+  // The callable is kept until its task has ended, so that here a coroutine may use what a lambda captured. The Request
+  // of a Task handler lives as long; a handler that answers at once copies what is needed of it into the callable.
+  static Response stream(Status status, std::string_view content_type, Function<Task<>(BodyWriter&)> write,
+                         std::optional<std::uint64_t> length = std::nullopt);
   // Calls write_json(json::Writer&, value), found beside T's definition.
   template <class T>
   static Response json(Status status, const T& value) {
@@ -65,6 +83,8 @@ class Response {
   // The added fields as they will be sent: "Name: value\r\n" each.
   std::string_view fields() const noexcept { return fields_.view(); }
   bool is_valid() const noexcept { return valid_; }
+  // Its body is written while it leaves; content() is empty.
+  bool is_streamed() const noexcept { return static_cast<bool>(streamed_); }
 
   // How Response::json writes, for the whole process; set once before serving (container.json.pretty_print).
   static void set_json_options(json::WriterOptions options) noexcept;
@@ -75,6 +95,7 @@ class Response {
 
   Buffer body_;
   Buffer fields_;
+  StreamedBody streamed_;
   std::string_view content_type_;
   Status status_;
   bool close_ = false;

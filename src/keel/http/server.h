@@ -47,11 +47,14 @@ struct Limits {
   std::uint32_t connections_max = 10'000;      // Per server, shared evenly by workers; above it, accepting stops (those
                                                // accepted in the same turn are still served).
   std::uint32_t requests_per_connection_max = 1'000'000;  // Then Connection: close.
-  Duration header_timeout = 10_s;   // From the first byte of a head to its last: 408. Absolute, not per byte.
-  Duration body_timeout = 30_s;     // For a whole body: 408.
-  Duration idle_timeout = 60_s;     // Between requests, and before the first: closed without a word.
-  Duration send_timeout = 30_s;     // For the peer to take anything of what is sent: closed.
-  Duration request_timeout = 30_s;  // For a Task handler: its deadline, inherited by what it awaits; then 504.
+  Duration header_timeout = 10_s;     // From the first byte of a head to its last: 408. Absolute, not per byte.
+  Duration body_timeout = 30_s;       // For a whole body, or one read of a body that streams: 408.
+  std::uint32_t body_rate_min = 240;  // Bytes a second of a body, on average while it is waited for: 408. 0: none.
+  Duration body_rate_grace = 5_s;     // Before that rate is asked for.
+  Duration idle_timeout = 60_s;       // Between requests, and before the first: closed without a word.
+  Duration send_timeout = 30_s;       // For the peer to take anything of what is sent: closed.
+  Duration request_timeout = 30_s;  // For a Task handler: its deadline, inherited by what it awaits; then 504. Not for
+                                    // the body of an answer that streams, which send_timeout bounds.
 };
 
 struct ServerOptions {

@@ -118,6 +118,8 @@ http::Limits limits_of(const NetworkSettings& network) {
   limits.requests_per_connection_max = from.keep_alive ? from.max_requests_per_connection : 1;
   limits.header_timeout = from.header_timeout;
   limits.body_timeout = from.body_timeout;
+  limits.body_rate_min = from.body_rate_min;
+  limits.body_rate_grace = from.body_rate_grace;
   limits.idle_timeout = from.idle_timeout;
   limits.send_timeout = from.send_timeout;
   limits.request_timeout = from.request_timeout;

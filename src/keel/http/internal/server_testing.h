@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "keel/http/chunk.h"
 #include "keel/http/problem.h"
 #include "keel/http/server.h"
 #include "keel/task/timing.h"
@@ -147,11 +148,24 @@ inline std::vector<Reply> replies(std::string_view wire) {
       break;
     }
     reply.status = std::stoi(reply.head.substr(9, 3));
-    const std::string length = reply.field("Content-Length");
-    const std::size_t size = length.empty() ? 0 : std::stoul(length);
-    if (wire.size() < end + 4 + size) break;
-    reply.body = wire.substr(end + 4, size);
-    wire.remove_prefix(end + 4 + size);
+    if (reply.field("Transfer-Encoding") == "chunked") {
+      ChunkDecoder chunks;
+      std::string_view rest = wire.substr(end + 4);
+      ChunkStep step;
+      while (step.state == ChunkState::Data || (step.state == ChunkState::Need && !rest.empty())) {
+        step = chunks.feed(rest);
+        reply.body += step.data;
+        rest.remove_prefix(step.consumed);
+      }
+      if (step.state != ChunkState::Done) break;
+      wire = rest;
+    } else {
+      const std::string length = reply.field("Content-Length");
+      const std::size_t size = length.empty() ? 0 : std::stoul(length);
+      if (wire.size() < end + 4 + size) break;
+      reply.body = wire.substr(end + 4, size);
+      wire.remove_prefix(end + 4 + size);
+    }
     if (reply.status != 100) list.push_back(std::move(reply));
   }
   return list;
@@ -172,6 +186,18 @@ inline std::string canonical(std::string wire) {
 
 inline std::string get(std::string_view target, std::string_view fields = "") {
   return "GET " + std::string(target) + " HTTP/1.1\r\nHost: a\r\n" + std::string(fields) + "\r\n";
+}
+inline std::string chunk(std::string_view data) {
+  char head[chunk_head_bytes_max];
+  return std::string(head, format_chunk_head(data.size(), head)) + std::string(data) + "\r\n";
+}
+// In pieces of at most `piece` bytes.
+inline std::string post_chunked(std::string_view target, std::string_view body, std::size_t piece,
+                                std::string_view fields = "", std::string_view trailers = "") {
+  std::string wire = "POST " + std::string(target) + " HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n" +
+                     std::string(fields) + "\r\n";
+  for (std::size_t at = 0; at < body.size(); at += piece) wire += chunk(body.substr(at, piece));
+  return wire + "0\r\n" + std::string(trailers) + "\r\n";
 }
 inline std::string post(std::string_view target, std::string_view body, std::string_view fields = "") {
   return "POST " + std::string(target) + " HTTP/1.1\r\nHost: a\r\nContent-Length: " + std::to_string(body.size()) +

@@ -1,0 +1,107 @@
+// keel/http/body_writer.h — the body of an answer, written piece by piece while it leaves.
+//
+//   Task<> count(http::BodyWriter& out) {
+//     for (int i = 0; i < 1'000'000; ++i) co_await out.write(std::to_string(i) + "\n");
+//   }
+//   router.get("/numbers", [](http::Request&) {
+//     return http::Response::stream(http::Status::Ok, "text/plain", &count);
+//   });
+//
+// A write is complete when its bytes are queued; it waits while 32 KiB are, so that a body of any length takes no more
+// than that and what is being sent. Each write sends at once when nothing else is on its way: gather small pieces.
+//
+// Errors:    write: Unavailable when the connection has ended, OutOfRange when the body would be longer than the length
+//            that was announced. When the task ends with an error, or before that length, the connection is cut, which
+//            is the only way in which a client can see it.
+// Cancel:    when the peer is gone, or has taken nothing for Limits::send_timeout, or the server stops, the task is
+//            stopped. It has no deadline of its own: Limits::request_timeout ends with the head of the answer.
+//            After a cancelled write it is unknown how much of it is queued.
+// Threads:   the worker. One task writes at a time.
+// Cost:      bytes are copied once; no heap in steady state.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "keel/base/function.h"
+#include "keel/base/result.h"
+#include "keel/task/leaf.h"
+#include "keel/task/task.h"
+
+namespace keel::http {
+
+class Connection;
+
+class BodyWriter {
+ public:
+  class Write;
+  // Part of the connection's exchange; handed to the callable of Response::stream.
+  explicit BodyWriter(std::optional<std::uint64_t> length) noexcept : length_(length) {}
+  BodyWriter(const BodyWriter&) = delete;
+  BodyWriter& operator=(const BodyWriter&) = delete;
+
+  // `bytes` live until it is complete. Nothing for no bytes.
+  [[nodiscard]] Write write(std::string_view bytes) noexcept;
+  // Bytes that have been queued so far.
+  std::uint64_t written() const noexcept { return written_; }
+
+ private:
+  friend class Connection;
+  friend struct Exchange;
+  Connection* connection_ = nullptr;
+  Write* waiting_ = nullptr;
+  std::optional<std::uint64_t> length_;
+  std::uint64_t written_ = 0;
+};
+
+class [[nodiscard]] BodyWriter::Write : public Leaf {
+ public:
+  using Value = void;
+  Write(BodyWriter& writer, std::string_view bytes) noexcept : Leaf(&cancel), writer_(writer), rest_(bytes) {}
+  bool start() noexcept;
+  Result<> take() noexcept;
+
+ private:
+  friend class Connection;
+  static void cancel(Leaf& leaf) noexcept;
+  BodyWriter& writer_;
+  std::string_view rest_;  // Not queued yet.
+  bool cancelled_ = false;
+  bool too_long_ = false;
+};
+
+inline BodyWriter::Write BodyWriter::write(std::string_view bytes) noexcept { return Write(*this, bytes); }
+
+// What a response has in place of a body that is there: owned, in the worker's pool, movable.
+class StreamedBody {
+ public:
+  using Callable = Function<Task<>(BodyWriter&)>;
+  StreamedBody() = default;
+  StreamedBody(Callable write, std::optional<std::uint64_t> length);
+  StreamedBody(StreamedBody&& other) noexcept : made_(std::exchange(other.made_, nullptr)) {}
+  StreamedBody& operator=(StreamedBody&& other) noexcept {
+    if (this != &other) {
+      if (made_ != nullptr) free();
+      made_ = std::exchange(other.made_, nullptr);
+    }
+    return *this;
+  }
+  ~StreamedBody() {
+    if (made_ != nullptr) free();
+  }
+
+  explicit operator bool() const noexcept { return made_ != nullptr; }
+  // While there is one. The callable stays where it is when this moves.
+  Task<> write(BodyWriter& out) const;
+  std::optional<std::uint64_t> length() const noexcept;
+
+ private:
+  struct Made;
+  void free() noexcept;
+  Made* made_ = nullptr;
+};
+
+}  // namespace keel::http

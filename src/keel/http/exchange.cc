@@ -1,0 +1,489 @@
+// What a connection does with the request in progress: its body in, its tasks, its answer's body out.
+
+#include "keel/http/exchange.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "keel/base/check.h"
+#include "keel/base/pool.h"
+#include "keel/http/acceptor.h"
+#include "keel/http/connection.h"
+#include "keel/http/problem.h"
+#include "keel/observe/flight_recorder.h"
+
+namespace keel::http {
+namespace {
+
+constexpr std::string_view no_room = "this server holds as much for bodies as it may";
+constexpr std::string_view continue_line = "HTTP/1.1 100 Continue\r\n\r\n";
+// Of a body that its handler has not read: what is thrown away so that the connection can be used again.
+constexpr std::size_t discard_bytes_max = 256 * 1024;
+// Of an answer's body that is being written: what is queued before its writer has to wait.
+constexpr std::size_t queue_bytes_max = 32 * 1024;
+// No chunk is cut smaller than this for want of room.
+constexpr std::size_t piece_bytes_min = 1024;
+
+// For a signal handler that asks what this worker is doing.
+void tell_request(const void* subject, std::string_view& method, std::string_view& path, log::TraceId& trace) {
+  const auto& request = *static_cast<const Request*>(subject);
+  method = request.head().method_text();
+  path = request.path();
+  trace = request.trace();
+}
+
+}  // namespace
+
+Exchange* Exchange::make() { return new (pool_allocate(sizeof(Exchange))) Exchange; }
+
+void Exchange::free(Exchange* exchange) noexcept {
+  exchange->~Exchange();
+  pool_free(exchange, sizeof(Exchange));
+}
+
+bool Exchange::can_discard() const noexcept {
+  return !awaits_continue && reader.refusal() == Status::Ok && reader.decoder().left().value_or(0) <= discard_bytes_max;
+}
+
+void Exchange::stop(Code reason) noexcept {
+  run.stop(reason);
+  writing.stop(reason);
+}
+
+// --- its body ------------------------------------------------------------------------------------------------------
+
+std::string_view Connection::begin_request(RequestHead& head, std::string_view head_bytes, std::string_view rest) {
+  Request request;
+  request.head_ = &head;
+  request.arena_ = &acceptor_.scratch_;
+  request.started_ = acceptor_.loop_.now();
+  request.span_.trace = {acceptor_.loop_.random(), acceptor_.loop_.random()};
+  const ScopedSpan span(request.span_);
+  ++requests_;
+  if (!head.keep_alive()) peer_closes_ = true;
+  const Router::Match match = acceptor_.router().match(request);
+  const bool at_once = static_cast<bool>(match.handler->at_once);
+  const bool has_body = head.body() != BodyKind::None;
+
+  const bool streams = has_body && match.options->streams_body;
+  const std::size_t body_bytes_max = match.options->body_bytes_max.value_or(acceptor_.limits().body_bytes_max);
+
+  if (head.body() == BodyKind::Length && head.content_length() > body_bytes_max) {
+    // Before reading it, and without allocating what was announced.
+    refuse_and_close(Status::ContentTooLarge, "the body is larger than this server accepts");
+    return {};
+  }
+  const bool is_whole = !has_body || (head.body() == BodyKind::Length && rest.size() >= head.content_length());
+  if (has_body && !streams && !(at_once && is_whole) && !acceptor_.has_room_for(head.content_length()))
+    return refuse_body();
+  if (has_body && head.expect_continue() && rest.empty()) {
+    if (!match.is_route) {
+      // The answer does not depend on a body that has not been sent: give it, and never read a request out of that
+      // body.
+      Result<Response> answer = match.handler->at_once(request);
+      if (answer) answer->close();
+      close_ = true;
+      peer_closes_ = false;
+      respond(request, match, std::move(answer));
+      acceptor_.scratch_.rewind();
+      return {};
+    }
+    if (!streams) out_.append(continue_line);
+  }
+  if (at_once && is_whole) {
+    const auto length = static_cast<std::size_t>(head.content_length());
+    request.body_ = rest.substr(0, length);
+    Result<Response> answer = [&]() -> Result<Response> {
+      const flight::Doing doing(&tell_request, &request);
+      try {
+        return match.handler->at_once(request);
+      } catch (...) {
+        return Error::from_exception();
+      }
+    }();
+    if (answer && answer->is_streamed()) [[unlikely]] {
+      activate(request, head_bytes);  // What the answer's body takes place in.
+      respond(request, match, std::move(answer));
+      if (phase_ != Phase::Streaming) free_exchange();
+    } else {
+      respond(request, match, std::move(answer));
+    }
+    acceptor_.scratch_.rewind();
+    return rest.substr(length);
+  }
+  Exchange& exchange = activate(request, head_bytes);
+  if (!has_body) {
+    run_exchange();
+    return rest;
+  }
+  exchange.decoder = BodyDecoder(head.body(), head.content_length(), body_bytes_max);
+  if (streams) return begin_reading(rest);
+  phase_ = Phase::Body;
+  began_ = acceptor_.loop_.now();
+  exchange.until = began_ + acceptor_.limits().body_timeout;
+  return feed_body(rest);
+}
+
+// The request's memory: head bytes copied, its views following them.
+Exchange& Connection::activate(const Request& request, std::string_view head_bytes) {
+  exchange_ = Exchange::make();
+  exchange_->head = *request.head_;
+  exchange_->head.rebase(exchange_->arena.copy(head_bytes).data());
+  exchange_->request.head_ = &exchange_->head;
+  exchange_->request.arena_ = &exchange_->arena;
+  exchange_->request.started_ = request.started_;
+  exchange_->request.span_ = request.span_;
+  // Once more, for the views of the parameters.
+  exchange_->match = acceptor_.router().match(exchange_->request);
+  return *exchange_;
+}
+
+std::string_view Connection::feed_body(std::string_view rest) {
+  Exchange& exchange = *exchange_;
+  while (!exchange.decoder.is_over()) {
+    const ChunkStep step = exchange.decoder.feed(rest);
+    rest.remove_prefix(step.consumed);
+    if (step.state == ChunkState::Refused) {
+      free_exchange();
+      refuse_and_close(step.status, step.reason);
+      return {};
+    }
+    if (!keep_body(step.data)) return refuse_body();
+    if (step.state == ChunkState::Need) return rest;
+  }
+  exchange.request.body_ = exchange.body.view();
+  run_exchange();
+  return rest;
+}
+
+// False: with this part more is held than may be.
+bool Connection::keep_body(std::string_view part) {
+  Exchange& exchange = *exchange_;
+  exchange.body.append(part);
+  const std::size_t grown = exchange.body.capacity() - exchange.body_held;
+  if (grown == 0) return true;
+  exchange.body_held += grown;
+  acceptor_.tally.body_bytes.add(grown);
+  return acceptor_.has_room_for(0);
+}
+
+std::string_view Connection::refuse_body() {
+  if (exchange_ != nullptr) free_exchange();
+  acceptor_.tally.bodies_refused.add();
+  refuse_and_close(Status::ServiceUnavailable, no_room);
+  return {};
+}
+
+// The handler reads the body itself. It begins with settle(); what belongs to the body of `rest` is its now.
+std::string_view Connection::begin_reading(std::string_view rest) {
+  Exchange& exchange = *exchange_;
+  const std::size_t first = exchange.decoder.extent(rest);
+  if (peer_done_ && !exchange.decoder.is_whole_in(rest)) {
+    give_up_body();
+    return {};
+  }
+  exchange.streams_in = true;
+  exchange.awaits_continue = exchange.head.expect_continue() && rest.empty();
+  exchange.reader.owner = this;
+  exchange.reader.begin(exchange.decoder, rest.substr(0, first), acceptor_.engine_, [](BodyReader& reader) noexcept {
+    static_cast<Exchange::Reader&>(reader).owner->guarded<&Connection::body_wanted>();
+  });
+  exchange.request.reader_ = &exchange.reader;
+  exchange.is_due = true;
+  phase_ = Phase::Handling;
+  return rest.substr(first);
+}
+
+// The handler waits for bytes, and is still inside its read.
+void Connection::body_wanted() {
+  Exchange& exchange = *exchange_;
+  exchange.read_began = acceptor_.loop_.now();
+  if (std::exchange(exchange.awaits_continue, false)) {
+    out_.append(continue_line);
+    if (!exchange.gathers) flush();
+    if (phase_ == Phase::Ending) return end();
+  }
+  if (receive_.paused) acceptor_.engine_.resume(receive_);
+  watch();
+}
+
+void Connection::body_arrived() {
+  Exchange& exchange = *exchange_;
+  const bool wakes = exchange.reader.arrived(acceptor_.engine_.hold(receive_));
+  if (!wakes) return settle();
+  exchange.read_waited = exchange.read_waited + (acceptor_.loop_.now() - exchange.read_began);
+  wake_reader();
+}
+
+// The last thing its caller does: the handler may end, and with it the connection.
+void Connection::wake_reader() {
+  if (receive_.pending && !receive_.paused) acceptor_.engine_.pause(receive_);
+  watch();
+  exchange_->reader.wake();
+}
+
+// The peer has finished before the end of the body: nobody waits for an answer.
+void Connection::lose_body() {
+  Exchange& exchange = *exchange_;
+  exchange.reader.lose();
+  if (exchange.is_due) return give_up_body();
+  exchange.stop(Code::Cancelled);
+}
+
+// The request's answer, if there is one, is the last.
+void Connection::give_up_body() {
+  close_ = true;
+  phase_ = Phase::Head;
+  free_exchange();
+}
+
+void Connection::discard(std::string_view bytes) {
+  Exchange& exchange = *exchange_;
+  const std::size_t used = exchange.reader.discard(bytes);
+  exchange.discarded += used;
+  if (exchange.reader.is_over()) {
+    in_.append(bytes.substr(used));
+    kept_ready_ = true;
+    phase_ = Phase::Head;
+    free_exchange();
+    began_ = acceptor_.loop_.now();
+  } else if (exchange.reader.refusal() != Status::Ok || exchange.discarded > discard_bytes_max) {
+    peer_closes_ = false;
+    give_up_body();
+  }
+  settle();
+}
+
+Instant Connection::body_deadline() const noexcept {
+  const Limits& limits = acceptor_.limits();
+  const Exchange& exchange = *exchange_;
+  const bool streams = exchange.streams_in;
+  const Instant at = streams ? exchange.read_began + limits.body_timeout : exchange.until;
+  if (limits.body_rate_min == 0) return at;
+  const std::uint64_t delivered = streams ? exchange.reader.decoder().delivered() : exchange.decoder.delivered();
+  const Instant began = streams ? exchange.read_began - exchange.read_waited : began_;
+  const auto earned = Duration::seconds(static_cast<std::int64_t>(delivered / limits.body_rate_min)) +
+                      Duration::nanoseconds(static_cast<std::int64_t>(delivered % limits.body_rate_min * 1'000'000'000 /
+                                                                      limits.body_rate_min));
+  return std::min(at, began + limits.body_rate_grace + earned);
+}
+
+// --- its handler ---------------------------------------------------------------------------------------------------
+
+// From settle() alone: what is begun may end at once.
+void Connection::run_due() {
+  exchange_->is_due = false;
+  exchange_->gathers = true;
+  phase_ == Phase::Streaming ? run_streaming() : run_exchange();
+  if (exchange_ != nullptr) exchange_->gathers = false;
+}
+
+void Connection::run_exchange() {
+  Exchange& exchange = *exchange_;
+  const ScopedSpan span(exchange.request.span_);
+  if (exchange.match.handler->at_once) {
+    answer_exchange([&]() -> Result<Response> {
+      const flight::Doing doing(&tell_request, &exchange.request);
+      try {
+        return exchange.match.handler->at_once(exchange.request);
+      } catch (...) {
+        return Error::from_exception();
+      }
+    }());
+    return;
+  }
+  phase_ = Phase::Handling;
+  exchange.run.owner = this;
+  began_ = acceptor_.loop_.now();
+  exchange.until = began_ + exchange.match.options->request_timeout.value_or(acceptor_.limits().request_timeout);
+  const StartOptions options{.deadline = exchange.until, .span = &exchange.request.span_};
+  const auto done = [](StartCore& run) noexcept {
+    static_cast<Exchange::Run&>(run).owner->guarded<&Connection::task_done>();
+  };
+  try {
+    const flight::Doing doing(&tell_request, &exchange.request);
+    if (!exchange.run.begin(exchange.match.handler->later(exchange.request), done, options)) return;
+  } catch (...) {
+    // A handler that is no coroutine itself: there is no task.
+    return answer_exchange(Error::from_exception());
+  }
+  if (phase_ == Phase::Ending) return free_exchange();
+  answer_exchange(exchange.run.take());
+}
+
+// The handler has ended: its result is the answer.
+void Connection::answer_exchange(Result<Response> result) {
+  Exchange& exchange = *exchange_;
+  if (exchange.reader.is_lost()) return give_up_body();
+  phase_ = Phase::Head;
+  if (exchange.streams_in && !exchange.reader.is_over()) {
+    if (!result && exchange.reader.refusal() != Status::Ok) {
+      result = refuse(exchange.reader.refusal(), exchange.reader.reason());
+    }
+    // Whatever the client announced, the rest of the body may be on its way.
+    peer_closes_ = false;
+    if (!exchange.can_discard()) close_ = true;
+  }
+  respond(exchange.request, exchange.match, std::move(result));
+  if (phase_ != Phase::Streaming) finish_exchange();
+}
+
+void Connection::task_done() {
+  if (phase_ == Phase::Ending) {
+    free_exchange();
+    free_if_quiet();
+    return;
+  }
+  answer_exchange(exchange_->run.take());
+  settle();
+}
+
+// Its answer has been written: what is left of its body is thrown away, and the next request can come.
+void Connection::finish_exchange() {
+  Exchange& exchange = *exchange_;
+  BodyReader& reader = exchange.reader;
+  phase_ = Phase::Head;
+  began_ = acceptor_.loop_.now();
+  if (exchange.streams_in && !close_) {
+    exchange.discarded = reader.discard_held();
+    if (reader.refusal() != Status::Ok) {
+      peer_closes_ = false;
+      return give_up_body();
+    }
+    if (!reader.is_over()) {
+      phase_ = Phase::Discarding;
+      exchange.until = began_ + acceptor_.limits().body_timeout;
+      return;
+    }
+    if (const std::string_view behind = reader.left_over(); !behind.empty()) {
+      KEEL_CHECK(in_.empty(), "nothing is read while bytes wait behind a body");
+      in_.append(behind);
+      kept_ready_ = true;
+    }
+  }
+  free_exchange();
+}
+
+void Connection::free_exchange() {
+  acceptor_.tally.body_bytes.subtract(exchange_->body_held);
+  Exchange::free(std::exchange(exchange_, nullptr));
+}
+
+// --- its answer's body ---------------------------------------------------------------------------------------------
+
+// The head is in out_; the task begins with settle().
+void Connection::begin_streaming(Response& response, BodyEnd body_end) {
+  Exchange& exchange = *exchange_;
+  exchange.streamed = std::move(response.streamed_);
+  exchange.writer.emplace(exchange.streamed.length());
+  exchange.writer->connection_ = this;
+  exchange.status = response.status();
+  exchange.body_end = body_end;
+  exchange.is_due = true;
+  phase_ = Phase::Streaming;
+}
+
+void Connection::run_streaming() {
+  Exchange& exchange = *exchange_;
+  const ScopedSpan span(exchange.request.span_);
+  exchange.writing.owner = this;
+  const auto done = [](StartCore& writing) noexcept {
+    static_cast<Exchange::Writing&>(writing).owner->guarded<&Connection::streaming_done>();
+  };
+  try {
+    const flight::Doing doing(&tell_request, &exchange.request);
+    if (!exchange.writing.begin(exchange.streamed.write(*exchange.writer), done, {.span = &exchange.request.span_}))
+      return;
+  } catch (...) {
+    return end_streaming(Error::from_exception());
+  }
+  if (phase_ == Phase::Ending) return free_exchange();
+  end_streaming(exchange.writing.take());
+}
+
+void Connection::streaming_done() {
+  if (phase_ == Phase::Ending) {
+    free_exchange();
+    free_if_quiet();
+    return;
+  }
+  end_streaming(exchange_->writing.take());
+  settle();
+}
+
+void Connection::end_streaming(Result<> result) {
+  Exchange& exchange = *exchange_;
+  const BodyWriter& writer = *exchange.writer;
+  if (result && writer.length_ && writer.written_ != *writer.length_) {
+    result = fail(Code::Internal, "the body is shorter than the length that was announced for it");
+  }
+  record(exchange.request, exchange.match, exchange.status, writer.written_);
+  if (!result) {
+    acceptor_.server_.log_.error("an answer's body failed, its connection is cut",
+                                 log::field("path", exchange.request.path()), log::field("bytes", writer.written_),
+                                 result.error());
+    // Where the end of the connection is the end of the body, only a reset shows that it is not whole.
+    if (exchange.body_end == BodyEnd::Close) {
+      static_cast<void>(acceptor_.engine_.set_options(receive_.fd, {.reset_on_close = true}));
+    }
+    acceptor_.tally.aborted.add();
+    phase_ = Phase::Ending;
+    return;
+  }
+  if (exchange.body_end == BodyEnd::Chunks) out_.append(last_chunk);
+  finish_exchange();
+}
+
+bool Connection::push_body(std::string_view& rest) noexcept {
+  try {
+    while (phase_ == Phase::Streaming && !rest.empty()) {
+      const std::size_t room = queue_bytes_max - std::min(queue_bytes_max, out_.size());
+      if (room >= std::min(rest.size(), piece_bytes_min)) {
+        queue_body(rest.substr(0, room));
+        rest.remove_prefix(std::min(rest.size(), room));
+      }
+      if (exchange_->gathers) break;
+      flush();
+      if (phase_ == Phase::Ending) break;
+      watch();
+      if (send_.pending && out_.size() + piece_bytes_min > queue_bytes_max) break;
+    }
+  } catch (const std::bad_alloc&) {
+    out_of_memory();
+  }
+  if (phase_ != Phase::Streaming) {
+    if (phase_ == Phase::Ending) end();
+    return true;
+  }
+  return rest.empty();
+}
+
+void Connection::queue_body(std::string_view piece) {
+  const bool in_chunks = exchange_->body_end == BodyEnd::Chunks;
+  char* const begin = out_.reserve(piece.size() + chunk_head_bytes_max + chunk_end.size());
+  char* at = in_chunks ? format_chunk_head(piece.size(), begin) : begin;
+  std::memcpy(at, piece.data(), piece.size());
+  at += piece.size();
+  if (in_chunks) {
+    std::memcpy(at, chunk_end.data(), chunk_end.size());
+    at += chunk_end.size();
+  }
+  out_.commit(static_cast<std::size_t>(at - begin));
+  exchange_->writer->written_ += piece.size();
+}
+
+// There may be room for who waits to write. The last thing its caller does.
+void Connection::go_on_writing() {
+  BodyWriter& writer = *exchange_->writer;
+  BodyWriter::Write* const write = std::exchange(writer.waiting_, nullptr);
+  if (write == nullptr) return;
+  if (!push_body(write->rest_)) {
+    writer.waiting_ = write;
+  } else if (!write->cancelled_) {
+    write->wake();
+  }
+}
+
+}  // namespace keel::http
