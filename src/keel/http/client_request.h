@@ -124,7 +124,7 @@ class ClientRequest {
   Writer writer_;
   std::optional<std::uint64_t> length_;  // Of what writer_ writes.
   std::optional<Duration> timeout_;
-  log::TraceId trace_;  // Zero: of the calling task.
+  log::TraceId trace_;             // Zero: of the calling task.
   const char* problem_ = nullptr;  // What was wrong, a literal.
   Method method_;
   bool has_body_ = false;  // Also an empty one.
