@@ -78,7 +78,7 @@ def values_of(one):
 
 def is_there(name, values):
     whole, slash, field = name.rpartition("/")
-    return values is None or name in values or (bool(slash) and field in ("a", "b") and whole in values)
+    return values is None or name in values or (bool(slash) and field in ("a", "b", "added") and whole in values)
 
 
 def read_part(file, where, spec, experiments, default):

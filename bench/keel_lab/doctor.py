@@ -10,7 +10,7 @@ import shutil
 import sys
 import time
 
-from keel_lab import experiment, judge, machine, measure, packages, pairs, run, side_file, sides
+from keel_lab import experiment, judge, machine, measure, packages, pairs, resources, run, side_file, sides
 from keel_lab.progress import Progress
 from keel_lab.work import Work
 from keel_lab.yaml_file import Mistakes
@@ -41,9 +41,9 @@ RAW = ("bench/bench_raw_epoll", "--port={port}", "--plaintext={payload}", "--jso
 
 def others(seconds=WATCHED_SECONDS):
     """Of one core, what others use while nothing is measured."""
-    begin, idle, own = time.monotonic(), measure.cores_idle(), time.process_time()
+    begin, idle, own = time.monotonic(), resources.cores_idle(), time.process_time()
     time.sleep(seconds)
-    return measure.others_used(time.monotonic() - begin, measure.cores_idle() - idle, time.process_time() - own)
+    return resources.others_used(time.monotonic() - begin, resources.cores_idle() - idle, time.process_time() - own)
 
 
 def machine_lines(build):

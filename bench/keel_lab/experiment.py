@@ -27,6 +27,7 @@ COMPARISON_KEYS = {
     "profile": set(PROFILES)
 }
 LATENCIES = ("p50", "p90", "p99", "p99.9", "max")
+OF_LOAD = ("mean", "p50", "p99")  # Of pairs: what only keel load knows.
 BOUND_KEYS = {"a": str, "b": str, "of": str, "target": str}
 CASE_KEYS = {"program": str, "benchmark": str, "counter": str, "unit": str}
 COMMON_KEYS = {"id": str, "question": str, "claims": list, "profile": set(PROFILES), "kind": str, "sides": dict}
@@ -188,6 +189,9 @@ def _comparisons(file, content, names, work):
                                     (*place, *(("a_work",) if "a_work" in spec else ())))
                 b_work = parse_work(file, merged | spec.get("b_work", {}),
                                     (*place, *(("b_work",) if "b_work" in spec else ())))
+                for of in set(ofs) & set(OF_LOAD):
+                    if any(half and half.client != "load" for half in (a_work, b_work)):
+                        file.wrong((*place, "of"), f"only the client load knows {of}: client: load")
             suffix = a_work.name if own and a_work else ""
             for a, b, of in itertools.product(_listed(spec["a"]), _listed(spec["b"]), ofs):
                 yield where, Comparison(a, b, of, target, spec.get("profile", "quick"), a_work, b_work, suffix)
@@ -202,7 +206,9 @@ def _counts(file, content, names, work):
             name, own = spec["side"], parse_work(file, work | spec.get("work", {}), where)
         else:
             name, own = spec, parse_work(file, work, ("work",))
-        if _known(file, name, names, where, "side") and own is not None:
+        if own is not None and own.client == "load":
+            file.wrong(where, "operations are counted of the light clients only, not of client: load")
+        elif _known(file, name, names, where, "side") and own is not None:
             yield name, own
 
 
@@ -269,6 +275,8 @@ def parse(name, text, sides):
     own = parse_work(file, work, ("work",)) if work is not None and not comparisons else None
     if kind == "pairs" and not file.mistakes:
         own = comparisons[0].a_work if comparisons else file.wrong(("comparisons",), "at least one is needed")
+    if own is not None and own.beside and kind in ("open-loop", "capacity"):
+        file.wrong(("work", "beside"), f"kind {kind} loads a side alone; kind pairs can have another load beside")
     file.mistakes = list(dict.fromkeys(file.mistakes))
     file.finish()
     return Experiment(content["id"], content["question"], kind, str(name), content.get("claims", []), profile,

@@ -50,7 +50,7 @@ class Experiments(unittest.TestCase):
              "x.yaml:1: id: is 'y', and the file is called 'x'"), (("path: /,", "path: 7,"),
                                                                    "x.yaml:3: work.path: text is needed, not 7"),
             (("work: {path: /,", "work: {client: curl, path: /,"),
-             "x.yaml:3: work.client: 'curl' is none of: lockstep, bytes, itself"),
+             "x.yaml:3: work.client: 'curl' is none of: lockstep, load, bytes, itself"),
             (("path: /,", "path: /, connections: 0,"), "x.yaml:3: work.connections: at least 1 is needed"),
             (("status: 200", "statos: 200"), "x.yaml:3: work.expect.statos: no such key; did you mean status?"),
             (("b: b", "b: d"), "x.yaml:5: comparisons.0.b: no side d (there are: a, b, c)"),

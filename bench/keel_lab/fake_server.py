@@ -1,18 +1,24 @@
-"""An HTTP server with a fault, for the tests: python3 fake_server.py PORT FAULT [LOG]."""
+"""An HTTP server with a fault, for the tests: python3 fake_server.py PORT FAULT [LOG [DATABASE]].
+
+With a database each POST is a row, and the answer 201."""
 
 import os
 import socket
+import sqlite3
 import sys
 import threading
 import time
 
 PORT, FAULT, LOG = int(sys.argv[1]), sys.argv[2], open(sys.argv[3], "a", buffering=1) if len(sys.argv) > 3 else None
+ROWS = sqlite3.connect(sys.argv[4], check_same_thread=False, isolation_level=None) if len(sys.argv) > 4 else None
+if ROWS:
+    ROWS.executescript("pragma journal_mode = wal; pragma synchronous = off; create table data (number integer)")
 served = 0
 guard = threading.Lock()
 
 
-def answer(body):
-    return b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+def answer(body, status=b"200 OK"):
+    return b"HTTP/1.1 %s\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s" % (status, len(body), body)
 
 
 def number_of_request():
@@ -51,6 +57,16 @@ def serve(connection):
         if FAULT == "drops connections" and late:
             connection.close()
             return
+        if ROWS and head.startswith(b"POST"):
+            length = int(head.lower().partition(b"content-length:")[2].split()[0])
+            while len(text) < length:
+                text += connection.recv(65536)
+            text = text[length:]
+            with guard:
+                if not (FAULT == "loses a row" and number == 30):
+                    ROWS.execute("insert into data values (?)", (number,))
+            connection.sendall(answer(b"", b"201 Created"))
+            continue
         wrong = FAULT == "wrong body" or FAULT == "wrong body later" and late
         connection.sendall(answer(b"HELLO" if wrong else b"hello"))
 

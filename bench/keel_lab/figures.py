@@ -2,6 +2,7 @@
 
 ID                a comparison (its ratio), a value, a bound (its ratio)
 ID/a, ID/b        what one side of a comparison or bound had
+ID/added          what A of a comparison has beyond B, inside each pair
 SIDE/COUNT        a count of a side: one of COUNTS
 ID/p99, ID/max    of a distribution; also ID/achieved and ID/errors
 """
@@ -18,6 +19,10 @@ SIDE_UNITS = {
     "ns": "ns",
     "rss_kb": "KB",
     "start_ms": "ms",
+    "mean": "us",
+    "p50": "us",
+    "p99": "us",
+    "disk_kb": "KB/s",
 }
 COUNTS = {
     "system_calls": "",
@@ -53,6 +58,15 @@ def of_side(row, side):
     return Figure(statistics.median(values), low, high, unit)
 
 
+def added(row):
+    unit, of = SIDE_UNITS.get(row["of"], ""), row["of"]
+    values = [pair["a"][of] - pair["b"][of] for pair in row.get("pairs", []) if all(of in pair[side] for side in "ab")]
+    if len(values) < 2:
+        return exact(row["a_value"] - row["b_value"], unit)
+    low, high, _ = statistics.interval(values)
+    return Figure(statistics.median(values), low, high, unit)
+
+
 def of_distribution(row, field):
     if field == "achieved":
         return exact(row["achieved"], "/s")
@@ -81,6 +95,8 @@ def find(result, name):
     for row in result["comparisons"]:
         if row["id"] == whole and field in ("a", "b"):
             return of_side(row, field)
+        if row["id"] == whole and field == "added":
+            return added(row)
     for row in result["bounds"]:
         if row["id"] == whole and field in ("a", "b"):
             return exact(row[f"{field}_value"], COUNTS.get(row["of"], ""))
@@ -97,7 +113,7 @@ def find(result, name):
 def weakness(result, name):
     """Why a figure that is there judges nothing; or nothing. A single value, a slope for example, stands for itself."""
     for row in result["comparisons"]:
-        if name in (row["id"], f"{row['id']}/a", f"{row['id']}/b"):
+        if name in (row["id"], f"{row['id']}/a", f"{row['id']}/b", f"{row['id']}/added"):
             if row["client_bound"]:
                 return "the client was the limit"
             if row["coverage"] < judge.COVERAGE_MIN:

@@ -16,7 +16,11 @@ UNITS = {
     "ns": "ns per operation",
     "switches": "context switches per operation",
     "rss_kb": "resident memory",
-    "start_ms": "start to the first answer"
+    "start_ms": "start to the first answer",
+    "mean": "mean latency",
+    "p50": "median of the latency",
+    "p99": "99th percentile of the latency",
+    "disk_kb": "written to disk each second"
 }
 MORE_IS_BETTER = ("rate",)
 TARGETS = ("at most", "at least", "not below", "above")

@@ -4,19 +4,14 @@ A request is due at its time whatever the server does, and its latency begins th
 the same side is loaded in a closed loop as well, which is what hides a server that stalls.
 """
 
-import json
-import pathlib
-import subprocess
 import tempfile
 
-from keel_lab import judge, results, sides
+from keel_lab import judge, load_client, results, sides
 from keel_lab.measure import Half, payload_for
-from keel_lab.sides import CLIENT_CORE, Invalid
+from keel_lab.sides import Invalid
 
-PROGRAM = "tools/keel/keel"
 WARMUP = 0.5
 QUICK_SECONDS_MAX = 3
-PATIENCE = 60  # Seconds beyond the measured time.
 
 
 def span(experiment, settings):
@@ -31,40 +26,18 @@ def seconds(experiment, settings):
     return len(experiment.measure) * runs(experiment) * (span(experiment, settings) + WARMUP + 0.5)
 
 
-def command(program, server, work, duration, *more):
-    found = [
-        program, "load", f"http://127.0.0.1:{server.port}{work.path}", f"--connections={work.connections}",
-        f"--duration={duration:g}s", f"--warmup={WARMUP:g}s", f"--cores={CLIENT_CORE}", f"--server-pid={server.pid}",
-        f"--expect-status={work.status}", *more
-    ]
-    return found + ([f"--expect-body={work.answer}"] if work.answer is not None else [])
-
-
-def run(program, half, duration, parts, *more):
+def run(keel, half, duration, parts, *more):
     """The JSON of one `keel load` against a fresh server. Invalid when an answer was wrong or did not come."""
     payload = payload_for(half, [])
     with sides.running(half.side, half.work, half.build, payload) as server, tempfile.TemporaryDirectory() as folder:
         sides.check(server.port, half.work)
-        file = pathlib.Path(folder, "load.json")
-        try:
-            done = subprocess.run([*command(program, server, half.work, duration, *more), f"--json={file}"],
-                                  capture_output=True,
-                                  text=True,
-                                  timeout=parts * (duration + WARMUP) + PATIENCE)
-        except subprocess.TimeoutExpired:
-            raise Invalid(f"keel load had not ended {PATIENCE} s after its time") from None
-        if not file.exists():
-            raise Invalid(f"keel load ended with {sides.ending(done.returncode)}: {done.stderr.strip()[-300:]}")
-        report = json.loads(file.read_text())
+        sides.prepare(server.port, half.work)
+        arguments = load_client.command(keel, server, half.work, folder, duration, WARMUP, *more)
+        with load_client.started(arguments) as process:
+            report = load_client.report(process, folder, parts * (duration + WARMUP))
         for one in report.get("steps", [report]):
-            # At the end of an overload some are still waiting for their turn: late, and not wrong.
-            wrong = {
-                kind: count
-                for kind, count in one["errors"].items() if count and kind not in ("timeout", "unanswered")
-            }
-            if wrong or not one["requests"]:
-                raise Invalid("errors: " + (", ".join(f"{count} {kind}"
-                                                      for kind, count in wrong.items()) or "no answer"))
+            # At the end of an overload some are still waiting for their turn.
+            load_client.check(one, late_is_wrong=False)
         sides.check(server.port, half.work)
         return report
 
@@ -100,18 +73,18 @@ def publish(name, side, work, one, result):
     })
 
 
-def of_side(experiment, settings, half, program, result, step):
+def of_side(experiment, settings, half, keel, result, step):
     duration, name, work = span(experiment, settings), half.name, half.work.name
     for rate in experiment.rates:
-        report = run(program, half, duration, 1, f"--rate={rate}")
+        report = run(keel, half, duration, 1, f"--rate={rate}")
         publish(f"{name}:{rate} per second", name, f"{work}, {rate:,} per second", report, result)
         step()
     if experiment.closed:
-        publish(f"{name}:closed loop", name, f"{work}, closed loop", run(program, half, duration, 1), result)
+        publish(f"{name}:closed loop", name, f"{work}, closed loop", run(keel, half, duration, 1), result)
         step()
     if experiment.percent:
         steps = ",".join(str(percent) for percent in experiment.percent)
-        report = run(program, half, duration, len(experiment.percent) + 1, f"--steps={steps}")
+        report = run(keel, half, duration, len(experiment.percent) + 1, f"--steps={steps}")
         result["values"].append(judge.value(f"{name}:capacity", f"{name}: capacity", "per second",
                                             [report["capacity"]]))
         for one in report["steps"]:
@@ -130,12 +103,10 @@ def bounds(experiment, result):
 
 
 def measure(experiment, settings, result, progress):
-    program = sides.program(PROGRAM, settings.build)
-    if program is None:
-        result["skipped"].append({
-            "what": experiment.id,
-            "why": f"{settings.build / PROGRAM} is not built: cmake --build ... --target keel"
-        })
+    try:
+        keel = load_client.program(settings.build)
+    except Invalid as problem:
+        result["skipped"].append({"what": experiment.id, "why": str(problem)})
         return
     for name in experiment.measure:
         half = Half(experiment.sides[name], experiment.work, settings.build)
@@ -146,7 +117,7 @@ def measure(experiment, settings, result, progress):
         step = progress.steps(f"{name}, {experiment.work.name}", parts,
                               seconds(experiment, settings) / len(experiment.measure))
         try:
-            of_side(experiment, settings, half, program, result, step)
+            of_side(experiment, settings, half, keel, result, step)
         except Invalid as problem:
             result["invalid"].append({"what": f"{name}, {experiment.work.name}", "why": str(problem)})
     result["bounds"] += bounds(experiment, result)

@@ -7,7 +7,7 @@ import pathlib
 import subprocess
 import time
 
-from keel_lab import resources, sides
+from keel_lab import load_client, resources, sides
 from keel_lab.sides import CLIENT_CORE, SERVER_CORE, Invalid
 
 DISTURBED = 0.08  # Of one core, used by anything but the server and the client.
@@ -97,19 +97,9 @@ def client(settings, server, work, **more):
     return result
 
 
-def cores_idle():
-    ticks = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()
-    return (int(ticks[4]) + int(ticks[5])) * resources.TICK
-
-
-def others_used(wall, idle, *used):
-    """Of one core, what was neither idling nor one of us; a hypervisor's steal counts too."""
-    return max(0.0, ((os.cpu_count() or 1) * wall - idle - sum(used)) / wall)
-
-
 def run_itself(half):
     """A program that measures itself, as if it were a server without a client."""
-    idle, begin = cores_idle(), time.monotonic()
+    idle, begin = resources.cores_idle(), time.monotonic()
     program, *arguments = sides.command(half.side, half.build, {"build": half.build, "engine": half.side.engine})
     try:
         done = subprocess.run([program, *arguments, *half.work.arguments],
@@ -130,9 +120,23 @@ def run_itself(half):
         "samples": [],
         "server_utilisation": result["whole_cpu"] / wall,
         "client_utilisation": 0.0,
-        "others_used": others_used(wall,
-                                   cores_idle() - idle, result["whole_cpu"])
+        "others_used": resources.others_used(wall,
+                                             resources.cores_idle() - idle, result["whole_cpu"])
     }
+
+
+def check_rows(half, server, before, result):
+    """Every row that an answer has promised is there, and none that was deleted; read after the server has ended."""
+    work = half.work
+    if not work.rows:
+        return
+    statuses = result.get("statuses") or {str(work.status): result["all_requests"]}
+    if before is None or server.rows is None:
+        raise Invalid(f"the rows of {work.rows} cannot be counted: the side's `database` must be its SQLite file")
+    expected = before + statuses.get("201", 0) - statuses.get("204", 0)
+    if server.rows != expected:
+        raise Invalid(f"{before} rows of {work.rows}, {statuses.get('201', 0)} answers 201 and {statuses.get('204', 0)} "
+                      f"204 left {server.rows} rows, not {expected}")
 
 
 def check_log(half, server, result):
@@ -163,14 +167,21 @@ def run(settings, half, payload=b"", count_allocations=False, **client_options):
         sides.prepare(server.port, work)
         if count_allocations:
             client_options["allocations"] = server.allocations
+        rows = sides.count_rows(server.database, work.rows) if work.rows else 0
         with resources.Watch(server.pid) as watch:
-            result = client(settings, server, work, **client_options)
+            result = load_client.run(settings, server, work) if work.client == "load" else client(
+                settings, server, work, **client_options)
         sides.check(server.port, work)
-        result |= {"rss_kb": server.rss_kb(), "start_ms": server.start_ms}
+        result |= {"rss_kb": server.rss_kb(), "start_ms": server.start_ms, "samples": watch.samples}
     try:
         check_log(half, server, result)
+        check_rows(half, server, rows, result)
     except Invalid as problem:
         raise Invalid(f"{half.name}: {problem}") from None
+    first, last = watch.samples[0], watch.samples[-1]
+    result["disk_kb"] = (last.written - first.written) / 1024 / max(last.at - first.at, 1e-9)
+    if work.client == "load":
+        return result
     wall, requests = result["seconds"], result["requests"]
     cpu_us = result["server_cpu"] / requests * 1e6
     share = user_share(result)
@@ -181,8 +192,7 @@ def run(settings, half, payload=b"", count_allocations=False, **client_options):
         "user_us": None if share is None else cpu_us * share,
         "system_us": None if share is None else cpu_us * (1 - share),
         "switches": (result["voluntary_switches"] + result["involuntary_switches"]) / requests,
-        "samples": watch.samples,
-        "others_used": others_used(wall, result["idle"], result["server_cpu"], result["client_cpu"])
+        "others_used": resources.others_used(wall, result["idle"], result["server_cpu"], result["client_cpu"])
     }
     return result
 

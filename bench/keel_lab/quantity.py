@@ -30,6 +30,7 @@ UNITS = {
     "per second": ("rate", 1.0),
     "requests/s": ("rate", 1.0),
     "B/s": ("flow", 1.0),
+    "KB/s": ("flow", 1024.0),
     "MB/s": ("flow", 1e6),
     "KB per minute": ("growth", 1e3 / 60),
     "of one core": ("share", 1.0),

@@ -1,4 +1,5 @@
-"""What a process uses, read from outside each second while it is measured: CPU, resident memory, context switches."""
+"""What a process uses, read from outside each second while it is measured: CPU, resident memory, context switches,
+what it writes and its descriptors."""
 
 import contextlib
 import dataclasses
@@ -10,6 +11,17 @@ import time
 TICK = 1 / os.sysconf("SC_CLK_TCK")
 
 
+def cores_idle():
+    """Seconds that all cores have idled."""
+    ticks = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()
+    return (int(ticks[4]) + int(ticks[5])) * TICK
+
+
+def others_used(wall, idle, *used):
+    """Of one core, what was neither idling nor one of us; a hypervisor's steal counts too."""
+    return max(0.0, ((os.cpu_count() or 1) * wall - idle - sum(used)) / wall)
+
+
 @dataclasses.dataclass(frozen=True)
 class Sample:
     at: float  # time.monotonic
@@ -17,6 +29,8 @@ class Sample:
     system: float
     rss_kb: int
     switches: int  # Voluntary or not, of the threads that live.
+    written: int = 0  # Bytes that it caused to be written to disk.
+    descriptors: int = 0
 
 
 def sample(pid):
@@ -31,9 +45,12 @@ def sample(pid):
                 for line in (task / "status").read_text().splitlines():
                     if "ctxt_switches:" in line:
                         switches += int(line.split()[1])
+        written = int((folder / "io").read_text().partition("\nwrite_bytes:")[2].split()[0])
+        descriptors = len(os.listdir(folder / "fd"))
     except (OSError, IndexError):
         return None
-    return Sample(time.monotonic(), int(fields[11]) * TICK, int(fields[12]) * TICK, rss_kb, switches)
+    return Sample(time.monotonic(), int(fields[11]) * TICK, int(fields[12]) * TICK, rss_kb, switches, written,
+                  descriptors)
 
 
 class Watch:

@@ -87,6 +87,26 @@ class Whole(unittest.TestCase):
         done = measure.run(settings, measure.Half(one.sides["bad"], one.work, self_test.BUILD))
         self.assertGreater(done["requests"], 0)
 
+    def posted(self, fault):
+        """A run whose every answer 201 promises a row."""
+        text = FILE.format(fault=fault, work="rows: data, body: '{n}',", python=sys.executable, server=SERVER)
+        text = text.replace('"{folder}/log"]', '"{folder}/log", "{folder}/db"], database: "{folder}/db"')
+        one = experiment.parse("x.yaml", text.replace("status: 200, type: text/plain, body: hello", "status: 201"), {})
+        settings = runner.settings_of("quick", self_test.BUILD, pairs=1, seconds=0.05)
+        return measure.run(settings, measure.Half(one.sides["bad"], one.work, self_test.BUILD))
+
+    def test_a_side_that_has_a_row_for_each_201_is_valid(self):
+        self.assertGreater(self.posted("none")["requests"], 30)
+
+    def test_a_side_that_loses_one_row_is_invalid(self):
+        with self.assertRaisesRegex(sides.Invalid, r"0 rows of data, (\d+) answers 201 and 0 204 left (\d+) rows"):
+            self.posted("loses a row")
+
+    def test_a_side_whose_rows_cannot_be_counted_is_invalid(self):
+        with mock.patch.object(sides, "count_rows", lambda database, table: None):
+            with self.assertRaisesRegex(sides.Invalid, "rows of data cannot be counted"):
+                self.posted("none")
+
     def test_a_side_that_crashes_is_a_row_with_the_last_that_it_said(self):
         why = self.why("crashes")
         self.assertIn("bad: ended during the run with signal SIGABRT", why)

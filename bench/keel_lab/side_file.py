@@ -21,7 +21,8 @@ SIDE_KEYS = {
     "profile": set(PROFILES),
     "engines": list,
     "under_test": bool,
-    "log": str
+    "log": str,
+    "database": str
 }
 
 
@@ -38,6 +39,7 @@ class Side:
     engine: str = ""
     under_test: bool = False  # Ours: `compare` runs it from both revisions.
     log: str = ""
+    database: str = ""  # Its file, where rows are counted.
 
 
 def _filled(text, engine):
@@ -82,7 +84,8 @@ def _side(file, name, spec, where):
                  profile=spec.get("profile", "quick"),
                  engine=engine,
                  under_test=spec.get("under_test", False),
-                 log=spec.get("log", "")))
+                 log=spec.get("log", ""),
+                 database=spec.get("database", "")))
     return sides
 
 

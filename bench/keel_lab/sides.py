@@ -13,6 +13,7 @@ import random
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import tempfile
 import time
@@ -127,7 +128,10 @@ class Server:
     folder: str
     start_ms: float  # From fork to the first answer to an HTTP request.
     allocations: str  # File with the counts of heap allocations, when they are counted.
+    admin_port: int = 0
+    database: str = ""
     logged: int | None = None  # After the end: lines of its log that name the path.
+    rows: int | None = None  # After the end: of the work's table.
 
     @property
     def pid(self):
@@ -195,6 +199,15 @@ def said(folder):
     return f"; it said: {text}" if text else ""
 
 
+def count_rows(database, table):
+    """None when it cannot be read."""
+    try:
+        with contextlib.closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
+            return connection.execute(f"select count(*) from {table}").fetchone()[0]
+    except sqlite3.Error:
+        return None
+
+
 def lines_with(path, text):
     try:
         with open(path, errors="replace") as lines:
@@ -239,7 +252,8 @@ def running(side, work, build, payload=b"", count_allocations=False, prefix=(), 
         server = None
         try:
             wait_for_answer(process, port, ready_path(side, work), start_seconds)
-            server = Server(process, port, folder, (time.monotonic() - begin) * 1000, allocations)
+            server = Server(process, port, folder, (time.monotonic() - begin) * 1000, allocations,
+                            places["admin_port"], filled(side.database, places))
             yield server
         except (Invalid, OSError, http.client.HTTPException) as problem:
             time.sleep(0.05)  # One that crashed may still be ending.
@@ -251,5 +265,7 @@ def running(side, work, build, payload=b"", count_allocations=False, prefix=(), 
             end(process)
             if server and side.log:
                 server.logged = lines_with(filled(side.log, places), work.path.partition("{n}")[0])
+            if server and work.rows:
+                server.rows = count_rows(server.database, work.rows)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

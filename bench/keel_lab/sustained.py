@@ -1,4 +1,4 @@
-"""A load that goes on: does the resident memory, or the CPU of an operation, grow with time?
+"""A load that goes on: does the resident memory, or the CPU, grow with time, and what of the machine is used?
 
 The slope is Theil and Sen's over the samples of each second, without the first quarter, in which a server warms up.
 """
@@ -22,7 +22,13 @@ def slope_per_minute(points):
     return statistics.slope(points[len(points) // 4:]) * 60
 
 
-def publish(name, samples, result):
+def share(samples, used):
+    """How much of it there was in a second."""
+    return (used(samples[-1]) - used(samples[0])) / max(samples[-1].at - samples[0].at, 1e-9)
+
+
+def publish(name, done, span, result):
+    samples = done["samples"]
     first = samples[0].at
     rss = [[round(one.at - first, 2), one.rss_kb] for one in samples]
     used = lambda before, after: (after.user + after.system - before.user - before.system) / (after.at - before.at)
@@ -34,10 +40,15 @@ def publish(name, samples, result):
             "unit": unit,
             "points": results.thinned(points)
         })
-    result["values"].append(
-        judge.value(f"{name}:rss-slope", f"{name}: growth of the resident memory", "KB per minute",
-                    [slope_per_minute(rss)]))
-    result["values"].append(judge.value(f"{name}:rss-last", f"{name}: resident memory at the end", "KB", [rss[-1][1]]))
+    values = [("rss-slope", "growth of the resident memory", "KB per minute", slope_per_minute(rss)),
+              ("rss-last", "resident memory at the end", "KB", rss[-1][1]),
+              ("cpu-used", "CPU", "of one core", share(samples, lambda one: one.user + one.system)),
+              ("disk", "written to disk", "KB/s", share(samples, lambda one: one.written / 1024)),
+              ("descriptors", "open descriptors, at most", "", max(one.descriptors for one in samples))]
+    if "bytes" in done:
+        values.append(("network", "received and sent", "KB/s", done["bytes"] / 1024 / span))
+    for what, title, unit, value in values:
+        result["values"].append(judge.value(f"{name}:{what}", f"{name}: {title}", unit, [value]))
 
 
 def measure(experiment, settings, result, progress):
@@ -53,5 +64,5 @@ def measure(experiment, settings, result, progress):
         except Invalid as problem:
             result["invalid"].append({"what": f"{name}, {experiment.work.name}", "why": str(problem)})
             continue
-        publish(name, done["samples"], result)
+        publish(name, done, span, result)
         step()

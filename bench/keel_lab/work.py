@@ -1,6 +1,7 @@
 """What a client does: the `work` of an experiment."""
 
 import dataclasses
+import json
 
 WORK_KEYS = {
     "lockstep": {
@@ -13,18 +14,36 @@ WORK_KEYS = {
         "expect": dict,
         "prepare": dict,
         "waits_for": str,
-        "log_lines": bool
+        "log_lines": bool,
+        "rows": str
+    },
+    "load": {
+        "method": str,
+        "path": str,
+        "body": str,
+        "mix": list,
+        "connections": int,
+        "range": int,
+        "rate": int,
+        "listener": {"service", "admin"},
+        "beside": dict,
+        "expect": dict,
+        "prepare": dict,
+        "waits_for": str,
+        "log_lines": bool,
+        "rows": str
     },
     "bytes": {"payload": int, "connections": int, "churn": bool},
     "itself": {"arguments": list},
 }
 EXPECT_KEYS = {"status": int, "type": str, "body": str}
+MIX_KEYS = {"request": str, "headers": dict, "body": str, "weight": int, "expect": dict}
 PREPARE_KEYS = {"method": str, "path": str, "body": str, "times": int, "status": int}
 
 
 @dataclasses.dataclass(frozen=True)
 class Work:
-    """What the client does. {n} in path or body stands for a number; see client/lockstep.c."""
+    """What the client does. {n} in path or body stands for a number: client/lockstep.c, docs/load.md."""
     client: str
     name: str
     path: str = "/"
@@ -39,6 +58,11 @@ class Work:
     prepare: tuple = ()
     waits_for: str = ""
     log_lines: bool = False  # Each request must leave a line in the side's log.
+    rows: str = ""  # A table of the side's database: a row more for each 201, a row less for each 204.
+    mix: str = ""  # Of client load: requests as docs/load.md has them, JSON; instead of `path`.
+    rate: int = 0  # Requests per second, due at times decided beforehand; 0: as fast as they are answered.
+    listener: str = "service"
+    beside: "Work | None" = None  # What another keel load does meanwhile.
     payload: int = 0
     churn: bool = False
     arguments: tuple = ()
@@ -52,6 +76,8 @@ def _work_name(spec, client):
         return f"churn {connections}" if spec.get("churn") else f"{spec.get('payload')} B x {connections}"
     if client == "itself":
         return " ".join(str(argument) for argument in spec.get("arguments", []))
+    if spec.get("mix"):
+        return "mix"
     depth = spec.get("depth", 1)
     method = spec.get("method", "POST" if spec.get("body") else "GET")
     verb = f"{method} " if method != "GET" else ""
@@ -64,11 +90,22 @@ def parse_work(file, spec, where, partial=False):
     if client not in WORK_KEYS:
         file.wrong((*where, "client"), f"{client!r} is none of: {', '.join(WORK_KEYS)}")
         return None
-    required = () if partial else {"lockstep": ("path",), "bytes": ("payload",), "itself": ()}[client]
+    required = () if partial else {"lockstep": ("path",), "bytes": ("payload",), "itself": (), "load": ()}[client]
     if not file.mapping(spec, where, {"client": str, "name": str, **WORK_KEYS[client]}, required):
         return None
     expect, prepare = spec.get("expect", {}), spec.get("prepare")
     right = True
+    if client == "load" and not partial and ("mix" in spec) == ("path" in spec):
+        right = file.wrong(where, "either a path or a mix is needed")
+    if not spec.get("rows", "x").isidentifier():
+        right = file.wrong((*where, "rows"), f"{spec['rows']!r} is no table")
+    for number, one in enumerate(spec.get("mix", [])):
+        right = file.mapping(one, (*where, "mix", number), MIX_KEYS, ("request",)) and right
+    beside = spec.get("beside")
+    if beside is not None:
+        beside = parse_work(file, {"client": "load", "connections": spec.get("connections", 64)} | beside,
+                            (*where, "beside"))
+        right = right if beside else None
     for key in ("connections", "depth"):
         if spec.get(key, 1) < 1:
             right = file.wrong((*where, key), "at least 1 is needed")
@@ -91,6 +128,11 @@ def parse_work(file, spec, where, partial=False):
                 prepare=tuple(sorted((prepare or {}).items())),
                 waits_for=spec.get("waits_for", ""),
                 log_lines=spec.get("log_lines", False),
+                rows=spec.get("rows", ""),
+                mix=json.dumps(spec["mix"], indent=1) if "mix" in spec else "",
+                rate=spec.get("rate", 0),
+                listener=spec.get("listener", "service"),
+                beside=beside,
                 payload=spec.get("payload", 0),
                 churn=spec.get("churn", False),
                 arguments=tuple(str(one) for one in spec.get("arguments", [])))

@@ -1,6 +1,10 @@
-// The server under measurement: /plaintext and /json as the peers have them, and the full-stack example's users.
+// The server under measurement: /plaintext and /json as the peers have them, the full-stack example's users and data,
+// and /job, which a thread pool does. Section `bench` of its settings fills the table of users before it listens.
+
+#include <optional>
 
 #include "data.h"
+#include "jobs.h"
 #include "keel/app/app.h"
 #include "users.h"
 
@@ -20,9 +24,32 @@ http::Response plaintext(http::Request&) {
 }
 http::Response message(http::Request&) { return http::Response::json(http::Status::Ok, Message{}); }
 
+struct ExtraSettings {
+  unsigned users = 0;
+  bool jobs = false;
+  void fields(config::Schema& v) {
+    config::field(v, "users", users, "rows of users inserted before it listens", {0, 10'000'000});
+    config::field(v, "jobs", jobs, "whether there is /job, with a thread pool for it");
+  }
+};
+
 struct BenchSettings : app::Settings {
   BenchSettings() { database.migrations = KEEL_MIGRATIONS; }
+  ExtraSettings bench;
+  void fields(config::Schema& v) {
+    Settings::fields(v);
+    config::field(v, "bench", bench, "what the lab's experiments need");
+  }
 };
+
+// Users 21 to 20 + count, behind the sample users of the migrations, in one transaction.
+Result<> insert_users(const std::string& path, unsigned count) {
+  KEEL_TRY(auto connection, db::sqlite::Connection::open({.path = path}));
+  return connection->run(
+      "with recursive filled (id) as (select 21 union all select id + 1 from filled where id < 20 + $1)"
+      " insert into users (id, name, email) select id, 'Bench ' || id, 'filled' || id || '@example.com' from filled",
+      static_cast<std::int64_t>(count));
+}
 
 }  // namespace
 
@@ -31,10 +58,16 @@ int main(int argc, char** argv) {
   app::App app("bench_service", config);
   Users users(app.database());
   Data data(app.database());
+  if (config->bench.users != 0) {
+    if (auto filled = insert_users(config->database.path, config->bench.users); !filled) app.fail_start(filled.error());
+  }
+  std::optional<Jobs> jobs;
+  if (config->bench.jobs) jobs.emplace(app);
   http::Router router;
   router.get("/plaintext", plaintext).get("/json", message);
   users.mount(router);
   data.mount(router);
+  if (jobs) jobs->mount(router);
   app.serve(router);
   return app.run();
 }

@@ -110,6 +110,8 @@ void DatabaseSettings::fields(config::Schema& v) {
   field(v, "path", path, "the database's file; its folder is made when it is not there");
   field(v, "pool_size", pool_size, "connections of the database pool, for reads that are too long for a loop",
         {1, 1024});
+  field(v, "loop_reads", loop_reads,
+        "short reads run on the loop that asks; false: all reads run on the database pool");
   field(v, "timeout_sec", timeout, "how long to wait for another process's lock", {1_ms, 1_h});
   field(v, "cache_size_mb", cache_size, "pages kept in memory, per connection",
         {ByteSize::mib(1), ByteSize::mib(65'536)});

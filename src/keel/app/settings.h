@@ -96,6 +96,7 @@ struct DatabaseSettings {
   DatabaseType type = DatabaseType::Sqlite;
   std::string path = "data/app.db";
   unsigned pool_size = 2;
+  bool loop_reads = true;
   Duration timeout = 5_s;
   ByteSize cache_size = ByteSize::mib(4);
   ByteSize buffer_size = ByteSize::kib(16);

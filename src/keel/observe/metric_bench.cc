@@ -1,6 +1,10 @@
-// What recording costs: nanoseconds per call, with the worker's own cells and without.
+// What recording costs: nanoseconds per call, with the worker's own cells and without; and what series take in memory.
 
 #include <benchmark/benchmark.h>
+#include <malloc.h>
+
+#include <optional>
+#include <string>
 
 #include "keel/observe/metric.h"
 
@@ -62,6 +66,35 @@ void histogram_observe_sampled(benchmark::State& state) {
   measure(state, [&] { histogram.observe((value += 977) & 0xffffff); });
 }
 BENCHMARK(histogram_observe_sampled)->ArgName("own_cells")->Arg(1);
+
+std::size_t heap_bytes() {
+  const auto info = ::mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
+
+// Of the heap, by as many series as there are, a third of each kind, of which one thread has recorded all.
+void memory(benchmark::State& state) {
+  const auto count = static_cast<std::size_t>(state.range(0));
+  std::size_t taken = 0;
+  for (auto _ : state) {
+    const std::size_t before = heap_bytes();
+    std::optional<Registry> registry(std::in_place);
+    std::optional<ThreadCells> cells(std::in_place);
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::string number = std::to_string(i);
+      const Label label{"number", number};
+      if (i % 3 == 0) registry->counter("bench_total", "Bench", {label}).add();
+      if (i % 3 == 1) registry->gauge("bench_value", "Bench", {label}).set(1);
+      if (i % 3 == 2) registry->histogram("bench_seconds", "Bench", latency_seconds, {label}).observe(1);
+    }
+    taken = heap_bytes() - before;
+    cells.reset();
+    registry.reset();
+  }
+  state.counters["bytes"] = static_cast<double>(taken);
+  state.counters["bytes_per_series"] = static_cast<double>(taken) / static_cast<double>(count);
+}
+BENCHMARK(memory)->ArgName("series")->Arg(10'000);
 
 }  // namespace
 }  // namespace keel::metrics

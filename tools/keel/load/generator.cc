@@ -106,6 +106,7 @@ void Generator::answered(const Connection::Outstanding& request, int status, boo
     ++second.answers;
     second.latency_max_ns = std::max(second.latency_max_ns, latency.count_ns());
   }
+  ++tally_.by_status[static_cast<std::size_t>(status)];
   const bool is_expected = request.request->check().has_status(status);
   if (!is_measured(request.intended)) return;
   ++tally_.answers;

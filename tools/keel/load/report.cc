@@ -89,6 +89,11 @@ void write_members(json::Writer& out, const Report::Part& part) {
     out.key(fmt::format("{}xx", i)).unsigned_integer(tally.by_class[i]);
   }
   out.end_object();
+  out.key("statuses").begin_object();
+  for (std::size_t i = 0; i < tally.by_status.size(); ++i) {
+    if (tally.by_status[i] != 0) out.key(fmt::format("{}", i)).unsigned_integer(tally.by_status[i]);
+  }
+  out.end_object();
   out.key("errors").begin_object();
   for (std::size_t i = 0; i < failure_count; ++i) {
     out.key(to_string(static_cast<Failure>(i))).unsigned_integer(tally.failures[i]);

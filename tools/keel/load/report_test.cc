@@ -24,6 +24,7 @@ Measurement measurement(bool is_open) {
   tally.waiting = 1;
   tally.by_class[2] = 1990;
   tally.by_class[5] = 9;
+  tally.by_status[201] = 1991;
   tally.failures[static_cast<std::size_t>(Failure::Body)] = 3;
   tally.failures[static_cast<std::size_t>(Failure::Timeout)] = 1;
   tally.bytes_received = 123;
@@ -62,6 +63,8 @@ TEST(Report, json_holds_what_was_measured) {
   EXPECT_EQ(member(text, "complete"), "true");
   EXPECT_EQ(member(text, "client_cpu_us_per_request"), "5");
   EXPECT_NE(member(text, "answers").find("\"5xx\": 9"), std::string::npos);
+  EXPECT_NE(member(text, "statuses").find("\"201\": 1991"), std::string::npos);
+  EXPECT_EQ(member(text, "statuses").find("\"200\""), std::string::npos);
   EXPECT_NE(member(text, "errors").find("\"timeout\": 1"), std::string::npos);
   EXPECT_NE(member(text, "latency").find("\"from\": \"intended\""), std::string::npos);
   EXPECT_NE(member(text, "latency").find("\"99.9\": "), std::string::npos);

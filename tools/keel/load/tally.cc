@@ -17,6 +17,7 @@ void Tally::add(const Tally& other) {
   completed += other.completed;
   waiting += other.waiting;
   for (std::size_t i = 0; i < by_class.size(); ++i) by_class[i] += other.by_class[i];
+  for (std::size_t i = 0; i < by_status.size(); ++i) by_status[i] += other.by_status[i];
   for (std::size_t i = 0; i < failures.size(); ++i) failures[i] += other.failures[i];
   connections += other.connections;
   bytes_sent += other.bytes_sent;

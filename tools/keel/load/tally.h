@@ -41,7 +41,8 @@ struct Tally {
   std::uint64_t answers = 0;    // To them: whole, whether as expected or not.
   std::uint64_t completed = 0;  // Answers that came within the measured time, to whatever request.
   std::uint64_t waiting = 0;    // Of `latency`: those without an answer, with the time that they had waited.
-  std::array<std::uint64_t, 6> by_class = {};  // Answers by the status code's first digit.
+  std::array<std::uint64_t, 6> by_class = {};     // Answers by the status code's first digit.
+  std::array<std::uint64_t, 600> by_status = {};  // All answers by status code, those of the warm-up too.
   std::array<std::uint64_t, failure_count> failures = {};
   std::uint64_t connections = 0;  // Opened, in all.
   std::uint64_t bytes_sent = 0;   // In all.

@@ -11,12 +11,14 @@ TEST(Tally, adds_up) {
   Tally one;
   one.due = 2;
   one.by_class[2] = 1;
+  one.by_status[201] = 1;
   one.failures[static_cast<std::size_t>(Failure::Timeout)] = 1;
   one.latency.record(1_ms);
   one.seconds = {{.answers = 1, .latency_max_ns = 7}};
   Tally other;
   other.due = 3;
   other.by_class[2] = 3;
+  other.by_status[201] = 4;
   other.failures[static_cast<std::size_t>(Failure::Body)] = 2;
   other.latency.record(2_ms);
   other.seconds = {{.answers = 2, .latency_max_ns = 5}, {.answers = 1, .errors = 1, .latency_max_ns = 9}};
@@ -25,6 +27,7 @@ TEST(Tally, adds_up) {
 
   EXPECT_EQ(one.due, 5u);
   EXPECT_EQ(one.by_class[2], 4u);
+  EXPECT_EQ(one.by_status[201], 5u);
   EXPECT_EQ(one.errors(), 3u);
   EXPECT_EQ(one.latency.count(), 2u);
   ASSERT_EQ(one.seconds.size(), 2u);

@@ -147,6 +147,7 @@ db::DatabaseOptions database_options(const Settings& settings) {
   options.busy_timeout = from.timeout;
   options.cache_kib = static_cast<int>(from.cache_size.bytes / 1024);
   options.pool_size = static_cast<int>(settings.thread.size_of("database", from.pool_size));
+  if (!from.loop_reads) options.loop_steps_max = 0;
   options.writer.group_max = static_cast<int>(from.group_max);
   options.writer.queued_max = from.queue_max;
   return options;

@@ -55,6 +55,8 @@ TEST(Options, of_the_database_are_what_the_settings_say) {
   EXPECT_EQ(options.writer.group_max, 3);
   EXPECT_EQ(options.cache_kib, 2048);
   EXPECT_EQ(options.pool_size, 6);
+  EXPECT_GT(options.loop_steps_max, 0);
+  EXPECT_EQ(database_options(settings({"--database.loop_reads=false"})).loop_steps_max, 0);
 }
 
 TEST(Options, of_logs_have_a_sink_for_each_and_none_that_is_read_when_logging_is_off) {

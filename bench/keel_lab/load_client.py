@@ -1,0 +1,138 @@
+"""`keel load` as a client: its command, and what its report says.
+
+It sends a mix, keeps to a rate, and knows latencies, which the light client does not; it costs more. docs/load.md.
+"""
+
+import contextlib
+import json
+import pathlib
+import resource
+import subprocess
+import tempfile
+import time
+
+from keel_lab import resources, sides
+from keel_lab.sides import CLIENT_CORE, Invalid
+
+PROGRAM = "tools/keel/keel"
+PATIENCE = 60  # Seconds beyond the measured time.
+
+
+def program(build):
+    """The path of keel. Invalid when it is not built."""
+    found = sides.program(PROGRAM, build)
+    if found is None:
+        raise Invalid(f"{build / PROGRAM} is not built: cmake --build ... --target keel")
+    return found
+
+
+def template(text, work):
+    """{n} of the light client in keel load's words."""
+    return text.replace("{n}", f"{{n:1..{work.range}}}") if work.range else text
+
+
+def requests(work, folder):
+    """The options that say what is asked for; a mix is a file in `folder`."""
+    if work.mix:
+        file = pathlib.Path(folder, "mix.yaml")
+        file.write_text(work.mix)
+        return [f"--mix={file}"]
+    found = [f"--request={work.method} {template(work.path, work)}"]
+    if work.body:
+        found += ["--header=Content-Type: application/json", f"--body={template(work.body, work)}"]
+    found.append(f"--expect-status={work.status}")
+    return found + ([f"--expect-body={work.answer}"] if work.answer is not None else [])
+
+
+def command(keel, server, work, folder, duration, warmup, *more):
+    port = server.admin_port if work.listener == "admin" else server.port
+    return [
+        keel, "load", f"http://127.0.0.1:{port}", *requests(work, folder), f"--connections={work.connections}",
+        f"--duration={duration:g}s", f"--warmup={warmup:g}s", f"--cores={CLIENT_CORE}", f"--server-pid={server.pid}",
+        f"--json={folder}/report.json", *([f"--rate={work.rate}"] if work.rate else []), *more
+    ]
+
+
+@contextlib.contextmanager
+def started(arguments):
+    """The process; killed when it is left before its end."""
+    process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        process.stderr.close()
+
+
+def report(process, folder, seconds):
+    """What keel load has written when it has ended, within its `seconds` and some more."""
+    try:
+        _, said = process.communicate(timeout=seconds + PATIENCE)
+    except subprocess.TimeoutExpired:
+        raise Invalid(f"keel load had not ended {PATIENCE} s after its time") from None
+    file = pathlib.Path(folder, "report.json")
+    if not file.exists():
+        raise Invalid(f"keel load ended with {sides.ending(process.returncode)}: {said.strip()[-300:]}")
+    return json.loads(file.read_text())
+
+
+def check(one, late_is_wrong=True):
+    """Invalid unless there were answers, all as expected. Late is not wrong where an overload is meant."""
+    ignored = () if late_is_wrong else ("timeout", "unanswered")
+    wrong = {kind: count for kind, count in one["errors"].items() if count and kind not in ignored}
+    if wrong or not one["requests"]:
+        raise Invalid("errors: " + (", ".join(f"{count} {kind}" for kind, count in wrong.items()) or "no answer"))
+
+
+def cpu_of(pid):
+    """Seconds of CPU of a process, by its own clock (clock_getcpuclockid)."""
+    return time.clock_gettime(~pid << 3 | 2)
+
+
+def children_cpu():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def run(settings, server, work):
+    """Of one load, and of one beside it, what the light client would have said, and latencies."""
+    keel = program(settings.build)
+    both = [work] + ([work.beside] if work.beside else [])
+    server_cpu, own_cpu, idle, began = cpu_of(server.pid), children_cpu(), resources.cores_idle(), time.monotonic()
+    with contextlib.ExitStack() as stack:
+        running = []
+        for one in both:
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+            arguments = command(keel, server, one, folder, settings.seconds, settings.warmup)
+            running.append((stack.enter_context(started(arguments)), folder))
+        reports = [report(process, folder, settings.seconds + settings.warmup) for process, folder in running]
+    wall = time.monotonic() - began
+    for one in reports:
+        check(one)
+    others = resources.others_used(wall, resources.cores_idle() - idle, cpu_of(server.pid) - server_cpu, children_cpu() - own_cpu)
+    return result(reports, others)
+
+
+def result(reports, others_used):
+    main = reports[0]
+    statuses = {}
+    for one in reports:
+        for status, count in one["statuses"].items():
+            statuses[status] = statuses.get(status, 0) + count
+    percentiles = main["latency"]["percentiles"]
+    return {
+        "requests": main["requests"],
+        "all_requests": sum(main["statuses"].values()),
+        "statuses": statuses,
+        "rate": main["achieved"],
+        "bytes": sum(main["bytes"].values()),
+        "cpu_us": main["server_cpu_us_per_request"],
+        "server_utilisation": main["server_utilisation"],
+        "client_utilisation": sum(one["client_utilisation"] for one in reports),
+        "mean": main["latency"]["mean"],
+        "p50": percentiles["50"],
+        "p99": percentiles["99"],
+        "others_used": others_used
+    }
