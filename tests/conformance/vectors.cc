@@ -172,6 +172,34 @@ std::vector<Accepted> make_accepted() {
   add("a reflected escape of an escape", get("/reflect?v=a%250d%250ab"));
   add("a broken escape in the query", get("/reflect?v=a%0"), "", 400);
   add("more query pairs than anybody needs", get("/reflect?" + repeated(1000, "a&")), "", 400);
+  // Files (attack classes of paths and of ranges), forms and cookies.
+  for (const char* path : {"../server", "%2e%2e/server", "..%2fserver", "%252e%252e/x", "..%5cx", "\\..\\x",
+                           "/etc/passwd", "%2fetc%2fpasswd", "x/", "./x"}) {
+    add(std::string("outside of a folder: ") + path, get(std::string("/static/") + path), "", 404);
+  }
+  add("a range behind the end", get("/static/x", "Range: bytes=4000-\r\n"), "", 416);
+  add("a range", get("/static/x", "Range: bytes=0-9\r\n"), "", 206);
+  add("ranges", get("/static/x", "Range: bytes=0-0,2-2\r\n"), "", 206);
+  add("a condition that holds no more", get("/static/x", "If-Match: \"x\"\r\n"), "", 412);
+  add("what is not newer", get("/static/x", "If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n"), "", 304);
+  const auto upload = [&](std::string name, const std::string& body, int status) {
+    add(std::move(name),
+        "POST /upload HTTP/1.1\r\nHost: a\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: " +
+            std::to_string(body.size()) + "\r\n\r\n" + body,
+        "", status);
+  };
+  upload("a form", "--b\r\nContent-Disposition: form-data; name=a\r\n\r\nx\r\n--b--", 200);
+  upload("a form without an end", "--b\r\nContent-Disposition: form-data; name=a\r\n\r\nx", 400);
+  upload("a form with a longer boundary", "--bb\r\n", 400);
+  upload("a form of many parts", repeated(129, "--b\r\nContent-Disposition: form-data; name=a\r\n\r\n\r\n") + "--b--",
+         400);
+  upload("a part with a giant head", "--b\r\nX: " + std::string(5000, 'y') + "\r\n\r\n", 400);
+  add("an upload that is no form", "POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx", "", 415);
+  add("a form without a boundary",
+      "POST /upload HTTP/1.1\r\nHost: a\r\nContent-Type: multipart/form-data\r\nContent-Length: 1\r\n\r\nx", "", 400);
+  add("cookies without a name", get("/cookie", "Cookie: ===;;;\r\n"));
+  add("more cookies than anybody reads", get("/cookie", "Cookie: " + repeated(1000, "a=b;") + "\r\n"), "", 400);
+  add("keys that share a hash", get("/reflect?" + repeated(100, "Ez=1&FY=2&")), "", 200);
   add("a known path with another method", "DELETE /items HTTP/1.1\r\nHost: a\r\n\r\n", "", 405);
   add("an item that is not there", get("/items/none"), "", 404);
   return list;
