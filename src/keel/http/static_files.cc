@@ -8,6 +8,7 @@
 
 #include "keel/base/check.h"
 #include "keel/base/host.h"
+#include "keel/http/body_writer.h"
 #include "keel/http/date.h"
 #include "keel/http/fields.h"
 #include "keel/http/media_type.h"
@@ -20,8 +21,9 @@ namespace keel::http {
 namespace {
 
 constexpr std::size_t ranges_max = 8;
-// A body up to this leaves with its head.
-constexpr std::uint64_t whole_bytes_max = 16 * 1024 * 1024;
+// A body up to this leaves with its head; a larger one in pieces.
+constexpr std::uint64_t whole_bytes_max = 32 * 1024;
+constexpr std::uint64_t piece_bytes_max = 64 * 1024;
 constexpr std::int64_t weak_ns = 2'000'000'000;
 
 Response not_found() { return refuse(Status::NotFound, "there is no such file"); }
@@ -105,16 +107,7 @@ void separate(Content& content, std::string_view boundary, std::string_view type
   content.text.append("--\r\n");
 }
 
-Task<> read_range(File& file, Range range, Buffer& into) {
-  while (range.size != 0) {
-    const std::size_t room = static_cast<std::size_t>(range.size);
-    const std::size_t got = co_await file.read(range.first, {into.reserve(room), room});
-    if (got == 0) co_await fail(Code::Internal, "a file was cut while it was read");
-    into.commit(got);
-    range.first += got;
-    range.size -= got;
-  }
-}
+constexpr const char* was_cut = "a file was cut while it was read";
 
 Task<> read_content(File& file, const Content& content, Buffer& into) {
   into.reserve(static_cast<std::size_t>(content.bytes));
@@ -122,10 +115,45 @@ Task<> read_content(File& file, const Content& content, Buffer& into) {
   for (std::size_t i = 0; i < content.count; ++i) {
     into.append(content.text.view().substr(from, content.heads[i] - from));
     from = content.heads[i];
-    co_await read_range(file, content.ranges[i], into);
+    for (Range left = content.ranges[i]; left.size != 0;) {
+      const std::size_t room = static_cast<std::size_t>(left.size);
+      const std::size_t got = co_await file.read(left.first, {into.reserve(room), room});
+      if (got == 0) co_await fail(Code::Internal, was_cut);
+      into.commit(got);
+      left.first += got;
+      left.size -= got;
+    }
   }
   into.append(content.text.view().substr(from));
 }
+
+// Writes the content while it leaves: a piece is in memory, whatever the size of the file.
+class Sending {
+ public:
+  Sending(File file, Content content) noexcept : file_(std::move(file)), content_(std::move(content)) {}
+  Task<> operator()(BodyWriter& out) {
+    Buffer piece;
+    std::size_t from = 0;
+    for (std::size_t i = 0; i < content_.count; ++i) {
+      co_await out.write(content_.text.view().substr(from, content_.heads[i] - from));
+      from = content_.heads[i];
+      for (Range left = content_.ranges[i]; left.size != 0;) {
+        piece.clear();
+        const auto room = static_cast<std::size_t>(std::min(left.size, piece_bytes_max));
+        const std::size_t got = co_await file_.read(left.first, {piece.reserve(room), room});
+        if (got == 0) co_await fail(Code::Internal, was_cut);
+        co_await out.write({piece.data(), got});
+        left.first += got;
+        left.size -= got;
+      }
+    }
+    co_await out.write(content_.text.view().substr(from));
+  }
+
+ private:
+  File file_;
+  Content content_;
+};
 
 }  // namespace
 
@@ -211,16 +239,21 @@ Task<Response> StaticFiles::serve(Request& request) {
   }
   content.bytes = content.text.size();
   for (std::size_t i = 0; i < content.count; ++i) content.bytes += content.ranges[i].size;
-  if (content.bytes > whole_bytes_max) co_await fail(Code::ResourceExhausted, "the file is larger than is served");
 
-  Buffer body;
-  co_await read_content(file, content, body);
-  Response response =
-      with_fields(Response::body(is_partial ? Status::PartialContent : Status::Ok, std::move(body), body_type));
-  if (!separated_type.empty()) response.header("Content-Type", separated_type);
-  if (is_partial && content.count == 1) {
-    response.header("Content-Range", content_range(content.ranges[0], status.size).view());
+  const Status answer = is_partial ? Status::PartialContent : Status::Ok;
+  const Text range = is_partial && content.count == 1 ? content_range(content.ranges[0], status.size) : Text();
+  Response response(answer);
+  if (content.bytes <= whole_bytes_max && request.method() == Method::Get) {
+    Buffer body;
+    co_await read_content(file, content, body);
+    response = Response::body(answer, std::move(body), body_type);
+  } else {
+    const std::uint64_t bytes = content.bytes;
+    response = Response::stream(answer, body_type, Sending(std::move(file), std::move(content)), bytes);
   }
+  response = with_fields(std::move(response));
+  if (!separated_type.empty()) response.header("Content-Type", separated_type);
+  if (range.size != 0) response.header("Content-Range", range.view());
   response.header("Accept-Ranges", "bytes").header("X-Content-Type-Options", "nosniff");
   co_return response;
 }

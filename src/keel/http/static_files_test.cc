@@ -16,8 +16,8 @@
 
 #include "keel/http/date.h"
 #include "keel/http/internal/request_test.h"
+#include "keel/http/internal/server_fixture.h"
 #include "keel/io/file.h"
-#include "keel/io/testing.h"
 
 namespace keel::http {
 namespace {
@@ -36,10 +36,10 @@ struct Answer {
   }
 };
 
-class StaticFilesTest : public io::testing::LoopTest {
+class StaticFilesTest : public internal::Servers {
  protected:
   void SetUp() override {
-    LoopTest::SetUp();
+    Servers::SetUp();
     if (loop_ == nullptr) return;
     std::string made = is_sim() ? "/data" : (std::filesystem::temp_directory_path() / "keel-static-XXXXXX").string();
     ASSERT_TRUE(is_sim() || ::mkdtemp(made.data()) != nullptr);
@@ -61,7 +61,7 @@ class StaticFilesTest : public io::testing::LoopTest {
     files_->mount(router_, "/s");
   }
   void TearDown() override {
-    LoopTest::TearDown();
+    Servers::TearDown();
     std::error_code ignored;
     if (!is_sim() && !folder_.empty()) std::filesystem::remove_all(folder_, ignored);
   }
@@ -91,7 +91,6 @@ class StaticFilesTest : public io::testing::LoopTest {
   const std::string text_ = io::testing::pattern(5000);
   std::string folder_;
   std::optional<StaticFiles> files_;
-  Router router_;
 };
 
 INSTANTIATE_TEST_SUITE_P(, StaticFilesTest, io::testing::every_engine(), io::testing::name_of_engine);
@@ -282,6 +281,67 @@ TEST_P(StaticFilesTest, many_or_overlapping_parts_are_the_whole) {
   EXPECT_EQ(get("/s/page.txt", many.substr(0, many.rfind(',', many.size() - 2)) + "\r\n").status,
             Status::PartialContent);
   EXPECT_TRUE(get("/s/page.txt", "Range: bytes=0-,0-,0-\r\n").body == text_);
+}
+
+// Above 32 KiB nothing is held but a piece: the server sends what it reads.
+TEST_P(StaticFilesTest, a_large_file_is_sent_while_it_is_read) {
+  const std::string big = io::testing::pattern(300'000);
+  put("site/big.bin", big);
+  put("site/edge.bin", big.substr(0, 32 * 1024));
+  put("site/above.bin", big.substr(0, 32 * 1024 + 1));
+  start();
+
+  const internal::Reply whole = ask_one(internal::get("/s/big.bin"));
+  EXPECT_EQ(whole.status, 200);
+  EXPECT_EQ(whole.field("Content-Length"), "300000");
+  EXPECT_EQ(whole.field("Transfer-Encoding"), "");
+  EXPECT_TRUE(whole.body == big);
+  EXPECT_TRUE(ask_one(internal::get("/s/edge.bin")).body == big.substr(0, 32 * 1024));
+  EXPECT_TRUE(ask_one(internal::get("/s/above.bin")).body == big.substr(0, 32 * 1024 + 1));
+
+  const internal::Reply part = ask_one(internal::get("/s/big.bin", "Range: bytes=1000-200999\r\n"));
+  EXPECT_EQ(part.status, 206);
+  EXPECT_EQ(part.field("Content-Range"), "bytes 1000-200999/300000");
+  EXPECT_TRUE(part.body == big.substr(1000, 200'000));
+
+  const internal::Reply parts = ask_one(internal::get("/s/big.bin", "Range: bytes=0-99999,200000-299999\r\n"));
+  EXPECT_EQ(parts.status, 206);
+  EXPECT_NE(parts.body.find(big.substr(0, 100'000) + "\r\n--"), std::string::npos);
+  EXPECT_NE(parts.body.find("/300000\r\n\r\n" + big.substr(200'000) + "\r\n--"), std::string::npos);
+  EXPECT_TRUE(parts.body.ends_with("--\r\n"));
+}
+
+TEST_P(StaticFilesTest, head_tells_the_length_without_reading) {
+  put("site/big.bin", std::string(300'000, 'b'));
+  start();
+  for (const auto& [target, length] : {std::pair("/s/big.bin", "300000"), std::pair("/s/page.txt", "5000")}) {
+    const std::string wire = exchange(std::string("HEAD ") + target + " HTTP/1.1\r\nHost: a\r\n\r\n");
+    EXPECT_TRUE(wire.starts_with("HTTP/1.1 200 ")) << wire;
+    EXPECT_NE(wire.find(std::string("\r\nContent-Length: ") + length + "\r\n"), std::string::npos) << wire;
+    EXPECT_TRUE(wire.ends_with("\r\n\r\n")) << wire;
+  }
+}
+
+Task<> cut(std::string path) {
+  File file = co_await File::open(path, File::Mode::Write);
+  co_await file.truncate(1);
+}
+
+// The length has been announced: only the end of the connection can say that less has come.
+TEST_P(StaticFilesTest, a_file_cut_while_it_is_sent_ends_the_connection) {
+  if (!is_sim()) GTEST_SKIP() << "the kernel's buffers take more than a test should send";
+  constexpr std::size_t size = 4 * 1024 * 1024;
+  put("site/big.bin", std::string(size, 'b'));
+  start();
+  internal::Peer& one = peer();
+  one.send(internal::get("/s/big.bin"));
+  ASSERT_TRUE(until([&] { return !one.wire().empty(); }));
+
+  ASSERT_TRUE(run(cut(folder_ + "/site/big.bin")));
+
+  EXPECT_TRUE(until([&] { return one.has_ended(); }));
+  EXPECT_NE(one.wire().find("Content-Length: 4194304\r\n"), std::string::npos);
+  EXPECT_LT(one.wire().size(), size);
 }
 
 TEST_P(StaticFilesTest, a_folder_that_is_gone_is_our_mistake) {
