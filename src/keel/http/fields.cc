@@ -36,8 +36,31 @@ bool is_field_value(std::string_view text) noexcept {
   return scan::find_control(text.data(), text.data(), end) == end;
 }
 
+namespace {
+
+// Eight bytes at once: bit 7 of a byte of `upper` is set where there is one of A-Z.
+std::uint64_t lower8(std::uint64_t bytes) noexcept {
+  constexpr std::uint64_t ones = 0x0101010101010101;
+  const std::uint64_t low = bytes & 0x7f * ones;
+  const std::uint64_t from_a = low + (0x80 - 'A') * ones;
+  const std::uint64_t behind_z = low + (0x7f - 'Z') * ones;
+  const std::uint64_t upper = ~bytes & (from_a ^ behind_z) & 0x80 * ones;
+  return bytes | upper >> 2;
+}
+
+}  // namespace
+
 bool equals_ignore_case(std::string_view a, std::string_view b) noexcept {
   if (a.size() != b.size()) return false;
+  if (a.size() >= 8) {
+    const auto differ = [&](std::size_t at) {
+      return lower8(scan::load64(a.data() + at)) != lower8(scan::load64(b.data() + at));
+    };
+    for (std::size_t at = 0; at + 8 < a.size(); at += 8) {
+      if (differ(at)) return false;
+    }
+    return !differ(a.size() - 8);
+  }
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; };
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (a[i] != b[i] && lower(a[i]) != lower(b[i])) return false;

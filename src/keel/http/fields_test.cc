@@ -49,6 +49,27 @@ TEST(Fields, compare_names_without_regard_to_case) {
   EXPECT_FALSE(equals_ignore_case("[", "{"));
 }
 
+// Every pair of bytes, at every place of texts around the sizes that are compared at once.
+TEST(Fields, compare_any_bytes_as_one_at_a_time) {
+  const auto lower = [](int c) { return c >= 'A' && c <= 'Z' ? c + 0x20 : c; };
+  for (std::size_t size : {1u, 7u, 8u, 9u, 15u, 16u, 17u, 23u}) {
+    std::string a(size, 'x');
+    std::string b(size, 'X');
+    for (std::size_t at = 0; at < size; ++at) {
+      for (int left = 0; left < 256; ++left) {
+        a[at] = static_cast<char>(left);
+        for (int right = 0; right < 256; right += size == 8 ? 1 : 0x20) {
+          const int other = (left + right) & 0xff;  // The cases of letters differ by 0x20.
+          b[at] = static_cast<char>(other);
+          ASSERT_EQ(equals_ignore_case(a, b), lower(left) == lower(other)) << left << " " << other << " at " << at;
+        }
+      }
+      a[at] = 'x';
+      b[at] = 'X';
+    }
+  }
+}
+
 TEST(Fields, take_lists_apart) {
   EXPECT_EQ(elements("a"), (std::vector<std::string>{"a"}));
   EXPECT_EQ(elements(" a ,\tb,c "), (std::vector<std::string>{"a", "b", "c"}));

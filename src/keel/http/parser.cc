@@ -311,7 +311,11 @@ class HeadReader {
       }
       const char* const name_end = p;
       ++p;
-      while (p != stop && is_blank(*p)) ++p;
+      // Nearly always one space; a control byte is found below.
+      if (p != stop && *p == ' ') [[likely]]
+        ++p;
+      while (p != stop && is_blank(*p)) [[unlikely]]
+        ++p;
       const char* const value = p;
       p = scan::find_control(begin, p, stop);
       if (p == stop) [[unlikely]]
@@ -324,7 +328,10 @@ class HeadReader {
       if (p[1] != '\n') [[unlikely]]
         return static_cast<void>(refuse("CR without LF"));
       const char* value_end = p;
-      while (value_end != value && is_blank(value_end[-1])) --value_end;
+      // There is a byte before every value, at least the colon.
+      if (static_cast<unsigned char>(value_end[-1]) <= ' ') [[unlikely]] {
+        while (value_end != value && is_blank(value_end[-1])) --value_end;
+      }
       p += 2;
 
       RequestHead::FieldParts& field = head_.fields_[count];
@@ -370,7 +377,12 @@ class HeadReader {
       case 10:
         if (is("connection")) {
           keep(Known::Connection, index);
-          read_connection(text(value, value_end));
+          // What nearly everybody says. No control byte that same_word would fold is left in a value.
+          if (value_end - value == 10 && scan::same_word(value, "keep-alive")) {
+            facts_.says_keep_alive = true;
+          } else {
+            read_connection(text(value, value_end));
+          }
           return true;
         }
         if (is("user-agent")) keep(Known::UserAgent, index);

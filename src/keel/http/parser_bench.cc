@@ -7,25 +7,19 @@
 #include <vector>
 
 #include "keel/base/host.h"
+#include "keel/http/fields.h"
+#include "keel/http/internal/parser_bench.h"
 #include "keel/http/parser.h"
+#include "keel/http/response.h"
 
 namespace keel::http {
 namespace {
 
-constexpr std::string_view plaintext = "GET /plaintext HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n";
-constexpr std::string_view browser =
-    "GET /api/users?page=2&limit=50 HTTP/1.1\r\n"
-    "Host: accounts.example.com\r\n"
-    "Connection: keep-alive\r\n"
-    "sec-ch-ua: \"Chromium\";v=\"126\", \"Not-A.Brand\";v=\"24\"\r\n"
-    "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8\r\n"
-    "User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0 Safari/537.36\r\n"
-    "Sec-Fetch-Site: same-origin\r\n"
-    "Referer: https://accounts.example.com/users\r\n"
-    "Accept-Encoding: gzip, deflate, br, zstd\r\n"
-    "Accept-Language: en-GB,en;q=0.9,de;q=0.8\r\n"
-    "Cookie: session=8f14e45fceea167a5a36dedd4bea2543; theme=dark; consent=1\r\n"
-    "\r\n";
+using namespace internal;
+
+void check(std::string_view bytes, const RequestHead& head) {
+  check_found(bytes, head.target(), head.field_count(), head.field(head.field_count() - 1).value);
+}
 
 void parse(benchmark::State& state, std::string_view bytes) {
   static RequestHead head;
@@ -34,11 +28,80 @@ void parse(benchmark::State& state, std::string_view bytes) {
     benchmark::DoNotOptimize(parse_head(bytes, limits, head));
     benchmark::ClobberMemory();
   }
+  check(bytes, head);
   state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations() * bytes.size()));
 }
 
 BENCHMARK_CAPTURE(parse, plaintext, plaintext);
+BENCHMARK_CAPTURE(parse, request_350, request_350);
 BENCHMARK_CAPTURE(parse, browser, browser);
+
+// The request arrives sixteen bytes at a time, and each time the parser goes on.
+void fragments(benchmark::State& state, std::string_view bytes) {
+  static RequestHead head;
+  const HeadLimits limits;
+  for (auto _ : state) {
+    std::size_t size = fragment_bytes;
+    HeadResult result = parse_head(bytes.substr(0, size), limits, head);
+    while (result.state == HeadState::Incomplete) {
+      size = std::min(size + fragment_bytes, bytes.size());
+      result = resume_head(bytes.substr(0, size), limits, head);
+    }
+    benchmark::DoNotOptimize(result);
+    benchmark::ClobberMemory();
+  }
+  check(bytes, head);
+  state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations() * bytes.size()));
+}
+BENCHMARK_CAPTURE(fragments, request_350, request_350);
+BENCHMARK_CAPTURE(fragments, browser, browser);
+
+// A field by its index, by a search, and one that is not there; and names compared as the parser does.
+void find_known(benchmark::State& state) {
+  static RequestHead head;
+  parse_head(browser, HeadLimits(), head);
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(head.find(Known::AcceptEncoding));
+    benchmark::ClobberMemory();
+  }
+}
+BENCHMARK(find_known);
+
+void find_name(benchmark::State& state, std::string_view name, bool is_there) {
+  static RequestHead head;
+  parse_head(browser, HeadLimits(), head);
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(name);
+    const auto value = head.find(name);
+    if (value.has_value() != is_there) std::abort();
+    benchmark::DoNotOptimize(value);
+  }
+}
+BENCHMARK_CAPTURE(find_name, referer, "Referer", true);
+BENCHMARK_CAPTURE(find_name, last, "cookie", true);
+BENCHMARK_CAPTURE(find_name, missing, "X-Request-Id", false);
+
+void compare_names(benchmark::State& state) {
+  std::string_view name = "Accept-Encoding";
+  std::string_view wanted = "accept-encoding";
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(name);
+    benchmark::DoNotOptimize(wanted);
+    benchmark::DoNotOptimize(equals_ignore_case(name, wanted));
+  }
+}
+BENCHMARK(compare_names);
+
+// Three fields set on a response.
+void set_fields(benchmark::State& state) {
+  for (auto _ : state) {
+    Response response(Status::Ok);
+    response.header("Cache-Control", "no-store").header("ETag", "\"v7\"").header("X-Request-Id", "8f14e45fceea167a");
+    benchmark::DoNotOptimize(response.fields());
+    if (!response.is_valid()) std::abort();
+  }
+}
+BENCHMARK(set_fields);
 
 // The time of each parse apart, as percentiles in ns; the clock's own time is part of it.
 void latency(benchmark::State& state, std::string_view bytes) {
