@@ -27,6 +27,8 @@ COMPARISON_KEYS = {
     "profile": set(PROFILES)
 }
 LATENCIES = ("p50", "p90", "p99", "p99.9", "max")
+CLIENTS = ("keel-uring", "keel-epoll", "wrk", "h2load")
+OF_CLIENTS = ("rate", "client_us")
 OF_LOAD = ("mean", "p50", "p99")  # Of pairs: what only keel load knows.
 BOUND_KEYS = {"a": str, "b": str, "of": str, "target": str}
 CASE_KEYS = {"program": str, "benchmark": str, "counter": str, "unit": str}
@@ -50,6 +52,11 @@ KIND_KEYS = {
         "cores": {"one", "all"}
     },
     "start": {},
+    "clients": {
+        "work": dict,
+        "measure": list,
+        "comparisons": list
+    },
     "sustained": {
         "work": dict,
         "measure": list,
@@ -75,6 +82,7 @@ REQUIRED = {
     "counts": ("work", "counts"),
     "micro": ("program", "cases"),
     "start": (),
+    "clients": ("work", "measure", "comparisons"),
     "sustained": ("work", "measure"),
     "open-loop": ("work", "measure", "rates"),
     "capacity": ("work", "measure", "percent"),
@@ -165,11 +173,13 @@ def _known(file, name, names, where, what):
 
 def _comparisons(file, content, names, work):
     micro = content["kind"] == "micro"
-    quantities = ("ns",) if micro else tuple(judge.UNITS)
+    of_clients = content["kind"] == "clients"
+    quantities = ("ns",) if micro else OF_CLIENTS if of_clients else tuple(of for of in judge.UNITS if of != "client_us")
     right = isinstance(work, dict) and parse_work(file, work, ("work",), partial=True) is not None
     for number, spec in enumerate(content.get("comparisons", [])):
         where = ("comparisons", number)
-        keys = {key: COMPARISON_KEYS[key] for key in (("a", "b", "of", "target") if micro else COMPARISON_KEYS)}
+        keys = ("a", "b", "of", "target") if micro or of_clients else COMPARISON_KEYS
+        keys = {key: COMPARISON_KEYS[key] for key in keys}
         if not file.mapping(spec, where, keys, ("a", "b") if micro else ("a", "b", "of")):
             continue
         target = _target(file, spec, where)
@@ -178,8 +188,8 @@ def _comparisons(file, content, names, work):
             _known(file, of, quantities, (*where, "of"), "quantity")
         for key in ("a", "b"):
             for name in _listed(spec[key]):
-                _known(file, name, names, (*where, key), "case" if micro else "side")
-        works = [None] if micro or not right else _listed(spec.get("work", {}))
+                _known(file, name, names, (*where, key), "case" if micro else "client" if of_clients else "side")
+        works = [None] if micro or of_clients or not right else _listed(spec.get("work", {}))
         for at, own in enumerate(works):
             place = where if own is None or not isinstance(spec.get("work"), list) else (*where, "work", at)
             a_work = b_work = None
@@ -257,7 +267,7 @@ def parse(name, text, sides):
             except re.error as problem:
                 file.wrong(("cases", case), f"{spec['benchmark']!r} is no regular expression: {problem}")
     profile = content.get("profile", "full")
-    names = cases if kind == "micro" else sides
+    names = cases if kind == "micro" else CLIENTS if kind == "clients" else sides
     comparisons, seen = [], set()
     for where, one in _comparisons(file, content, names, work):
         if one.id in seen:
@@ -272,7 +282,7 @@ def parse(name, text, sides):
     bounds = list(_bounds(file, content, kind, counts))
     for number, one in enumerate(content.get("measure", [])):
         _known(file, one, sides, ("measure", number), "side")
-    own = parse_work(file, work, ("work",)) if work is not None and not comparisons else None
+    own = parse_work(file, work, ("work",)) if work is not None and (kind == "clients" or not comparisons) else None
     if kind == "pairs" and not file.mistakes:
         own = comparisons[0].a_work if comparisons else file.wrong(("comparisons",), "at least one is needed")
     if own is not None and own.beside and kind in ("open-loop", "capacity"):

@@ -23,6 +23,7 @@ SIDE_UNITS = {
     "p50": "us",
     "p99": "us",
     "disk_kb": "KB/s",
+    "client_us": "us",
 }
 COUNTS = {
     "system_calls": "",

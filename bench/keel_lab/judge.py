@@ -20,10 +20,11 @@ UNITS = {
     "mean": "mean latency",
     "p50": "median of the latency",
     "p99": "99th percentile of the latency",
-    "disk_kb": "written to disk each second"
+    "disk_kb": "written to disk each second",
+    "client_us": "CPU of the client per operation"
 }
 MORE_IS_BETTER = ("rate",)
-TARGETS = ("at most", "at least", "not below", "above")
+TARGETS = ("at most", "at least", "not below", "above", "within")
 SATURATED = 0.95  # Of its core, used by the server: below, the rate is the client's.
 COVERAGE_MIN = 0.95
 
@@ -84,7 +85,9 @@ def by_interval(target, low, high):
     limit = target["value"]
     if target["kind"] == "not below":
         return "met" if high >= limit else "missed"
-    if target["kind"] == "above":
+    if target["kind"] == "within":  # So far from 1, on either side.
+        met, missed = 1 - limit <= low and high <= 1 + limit, low > 1 + limit or high < 1 - limit
+    elif target["kind"] == "above":
         met, missed = low > limit, high <= limit
     elif target["kind"] == "at most":
         met, missed = high <= limit, low > limit
@@ -100,8 +103,8 @@ def verdict(target, found, noise, client_bound):
         return "undecided"
     said = by_interval(target, found["low"], found["high"])
     margin = max(found["median"], target["value"]) / min(found["median"], target["value"]) - 1
-    # "Not below" needs no margin: equal is good enough.
-    if said != "undecided" and target["kind"] != "not below" and margin < width(noise):
+    # "Not below" needs no margin: equal is good enough, and so it is for "within".
+    if said != "undecided" and target["kind"] not in ("not below", "within") and margin < width(noise):
         return "below the detectable effect"
     return said
 

@@ -37,11 +37,19 @@ def short(number):
 # --- Ratios ---
 
 
+def limits(target):
+    """The ratios at which the verdict turns."""
+    if target is None:
+        return []
+    value = target["value"]
+    return [1 - value, 1 + value] if target["kind"] == "within" else [value]
+
+
 def ratio_scale(rows):
     """(low, high) of a logarithmic axis on which all rows, their targets and 1 have a place."""
     ends = [1.0]
     for row in rows:
-        ends += [row["low"], row["high"]] + ([row["target"]["value"]] if row["target"] else [])
+        ends += [row["low"], row["high"], *limits(row["target"])]
     ends = [end for end in ends if end > 0 and math.isfinite(end)]
     low, high = min(ends), max(ends)
     margin = max((high / low) ** 0.06, 1.02)
@@ -83,8 +91,7 @@ def ratio_strip(row, scale):
         body.append(f'<rect class="noise" x="{left:.1f}" y="0" width="{max(right - left, 2):.1f}" height="24"/>')
     body += [line(place(tick, scale), 0, place(tick, scale), 24, "grid") for tick in ticks(scale)]
     body.append(line(place(1, scale), 0, place(1, scale), 24, "equal"))
-    if target:
-        body.append(line(place(target["value"], scale), 0, place(target["value"], scale), 24, "target"))
+    body += [line(place(limit, scale), 0, place(limit, scale), 24, "target") for limit in limits(target)]
     body.append(line(place(row["low"], scale), 12, place(row["high"], scale), 12, "interval"))
     body.append(line(place(row["median"], scale), 4, place(row["median"], scale), 20, "median"))
     return svg(said, body, (1000, 24), "strip", stretch=True)

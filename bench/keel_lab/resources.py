@@ -53,6 +53,16 @@ def sample(pid):
                   descriptors)
 
 
+class Wall:
+    """`seconds` between its beginning and its end."""
+    def __enter__(self):
+        self._began = time.monotonic()
+        return self
+
+    def __exit__(self, *_):
+        self.seconds = time.monotonic() - self._began
+
+
 class Watch:
     """Samples at its beginning and end, and each second between."""
     def __init__(self, pid, every=1.0):

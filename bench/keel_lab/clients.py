@@ -1,0 +1,135 @@
+"""Clients against each other, on the same server: do they count the same, and what does a request cost each of them?
+
+In a round every client loads a server of its own, started anew, the order turned each time; the ratio is taken inside
+the round. The count is what the client says, CPU that of its whole process by the system's account, its start included.
+"""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+
+from keel_lab import judge, load_client, resources, sides
+from keel_lab.experiment import CLIENTS
+from keel_lab.measure import DISTURBED, Half, payload_for
+from keel_lab.sides import CLIENT_CORE, Invalid
+
+SECONDS = 1  # Of a run: wrk and h2load know whole seconds only.
+OVERHEAD = 0.25
+PATIENCE = 30
+
+
+def missing(client, build):
+    """What has to be installed or built, or nothing."""
+    if client.startswith("keel-"):
+        return "" if sides.program(load_client.PROGRAM, build) else f"{build / load_client.PROGRAM}"
+    return "" if shutil.which(client) else f"{client} (scripts/setup bench)"
+
+
+def command(client, build, url, connections, folder):
+    if client.startswith("keel-"):
+        return [
+            load_client.program(build), "load", url, f"--connections={connections}", f"--duration={SECONDS}s",
+            "--warmup=0s", f"--cores={CLIENT_CORE}", f"--engine={client.removeprefix('keel-')}",
+            f"--json={folder}/report.json"
+        ]
+    if client == "wrk":
+        return ["wrk", "-t1", f"-c{connections}", f"-d{SECONDS}s", url]
+    return ["h2load", "--h1", "-t1", f"-c{connections}", "-D", str(SECONDS), url]
+
+
+def counted(client, said, folder):
+    """(requests answered, per second) of what the client has said. Invalid when it met errors."""
+    if client.startswith("keel-"):
+        report = json.loads(pathlib.Path(folder, "report.json").read_text())
+        load_client.check(report)
+        return report["requests"], report["achieved"]
+    if client == "wrk":
+        found = re.search(r"(\d+) requests in", said), re.search(r"Requests/sec:\s*([\d.]+)", said)
+        if None in found or "Non-2xx" in said or "Socket errors" in said:
+            raise Invalid(f"wrk met errors, or said something else: {said.strip()[-300:]}")
+        return int(found[0].group(1)), float(found[1].group(1))
+    found = re.search(r"(\d+) succeeded, (\d+) failed", said)
+    if found is None or int(found.group(2)):
+        raise Invalid(f"h2load met errors, or said something else: {said.strip()[-300:]}")
+    return int(found.group(1)), int(found.group(1)) / SECONDS
+
+
+def run(client, half, payload):
+    """{rate, client_us, server_utilisation, client_utilisation, others_used} of one client on a fresh server."""
+    work = half.work
+    with sides.running(half.side, work, half.build, payload) as server, tempfile.TemporaryDirectory() as folder:
+        sides.check(server.port, work)
+        arguments = command(client, half.build, f"http://127.0.0.1:{server.port}{work.path}", work.connections, folder)
+        idle, server_cpu, own = resources.cores_idle(), load_client.cpu_of(server.pid), load_client.children_cpu()
+        with resources.Wall() as wall:
+            try:
+                done = subprocess.run(arguments, capture_output=True, text=True, timeout=SECONDS + PATIENCE,
+                                      preexec_fn=lambda: os.sched_setaffinity(0, {CLIENT_CORE}))
+            except subprocess.TimeoutExpired:
+                raise Invalid(f"{client} had not ended {PATIENCE} s after its time") from None
+        used, server_cpu = load_client.children_cpu() - own, load_client.cpu_of(server.pid) - server_cpu
+        if done.returncode != 0:
+            raise Invalid(f"{client} ended with {sides.ending(done.returncode)}: {(done.stdout + done.stderr)[-300:]}")
+        count, rate = counted(client, done.stdout, folder)
+        sides.check(server.port, work)
+    if not count:
+        raise Invalid(f"{client}: no answer")
+    return {
+        "rate": rate,
+        "client_us": used / count * 1e6,
+        "server_utilisation": server_cpu / wall.seconds,
+        "client_utilisation": used / wall.seconds,
+        "others_used": resources.others_used(wall.seconds, resources.cores_idle() - idle, used, server_cpu)
+    }
+
+
+def wanted(experiment):
+    return [name for name in CLIENTS if any(name in (one.a, one.b) for one in experiment.comparisons)]
+
+
+def seconds(experiment, settings):
+    return len(experiment.measure) * settings.pairs * len(wanted(experiment)) * (SECONDS + OVERHEAD)
+
+
+def publish(experiment, rounds, result):
+    for one in experiment.comparisons:
+        pairs = [{
+            "a": round_[one.a],
+            "b": round_[one.b],
+            "repeated": 0,
+            "disturbed": any(round_[name]["others_used"] > DISTURBED for name in (one.a, one.b))
+        } for round_ in rounds if one.a in round_ and one.b in round_]
+        # The clients are what is compared: their being the limit is no fault.
+        row = judge.compare(pairs, one.of, one.target, None, itself=True)
+        if row:
+            result["comparisons"].append({"id": one.id, "a": one.a, "b": one.b, "work": experiment.work.name, **row})
+
+
+def measure(experiment, settings, result, progress):
+    there = []
+    for name in wanted(experiment):
+        what = missing(name, settings.build)
+        if what:
+            result["skipped"].append({"what": name, "why": f"{what}: not found"})
+        else:
+            there.append(name)
+    for name in experiment.measure:
+        half, rounds = Half(experiment.sides[name], experiment.work, settings.build), []
+        if half.missing:
+            result["skipped"].append({"what": name, "why": f"{half.missing}: not found"})
+            continue
+        step = progress.steps(f"clients of {name}", settings.pairs, seconds(experiment, settings))
+        try:
+            payload = payload_for(half, [])
+            for number in range(settings.pairs):
+                order = there if number % 2 == 0 else there[::-1]
+                rounds.append({client: run(client, half, payload) for client in order})
+                step()
+        except Invalid as problem:
+            result["invalid"].append({"what": f"clients of {name}", "why": str(problem)})
+        finally:
+            publish(experiment, rounds, result)
