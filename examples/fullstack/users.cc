@@ -7,6 +7,7 @@
 
 #include "keel/data/json.h"
 #include "keel/http/problem.h"
+#include "keel/observe/span.h"
 
 using namespace keel;
 
@@ -71,6 +72,7 @@ bool looks_like_email(std::string_view text) {
 
 // The draft, or the problem that says what is wrong with the body.
 std::optional<http::Response> read_draft(http::Request& request, Draft& draft) {
+  const StageTimer timer(Stage::Validate);
   enum : unsigned { Name = 1, Email = 2, Age = 4 };
   unsigned seen = 0;
   json::Reader in(request.body(), request.arena());

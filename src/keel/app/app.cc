@@ -25,6 +25,7 @@
 #include "keel/app/prometheus.h"
 #include "keel/app/recorder.h"
 #include "keel/app/signals.h"
+#include "keel/app/stage_times.h"
 #include "keel/app/stall.h"
 #include "keel/app/watchdog.h"
 #include "keel/base/pool.h"
@@ -564,6 +565,9 @@ void App::add_admin() {
         .header("Cache-Control", "no-store");
   });
   parts_->admin_router->get("/admin/tasks", *this, &App::tasks_page);
+  if (parts_->server != nullptr) {
+    parts_->admin_router->get("/admin/stages", [this](http::Request& request) { return stages_page(request); });
+  }
   parts_->admin_router->get("/admin/start", [this](http::Request& request) { return start_page(request); });
   // As --print-config prints it; may be read while a reload makes the next one.
   parts_->admin_router->get("/admin/config", [this](http::Request&) {
@@ -681,6 +685,17 @@ http::Response App::graph_page(http::Request& request) const {
                               is_text ? "text/plain; charset=utf-8" : "application/json");
 }
 
+http::Response App::stages_page(http::Request& request) const {
+  Buffer body;
+  const auto format = request.query_param<std::string_view>("format");
+  const bool is_text = format && *format == "text";
+  const std::vector<http::RouteStages> times = parts_->server->stage_times();
+  is_text ? write_stage_times_text(body, times) : write_stage_times_json(body, times);
+  return http::Response::body(http::Status::Ok, std::move(body),
+                              is_text ? "text/plain; charset=utf-8" : "application/json")
+      .header("Cache-Control", "no-store");
+}
+
 // Says what the start was made of, to whom it may concern.
 void App::report_start() {
   const Instant end = Instant::from_ns(parts_->ready_ns);
@@ -709,8 +724,9 @@ void App::print_ready() const {
   if (parts_->admin != nullptr) {
     std::printf(
         "  admin    http://%s  /metrics /healthz /readyz /startupz /admin/start /admin/config /admin/recorder "
-        "/admin/tasks%s\n",
-        parts_->admin->address().to_string().c_str(), parts_->services != nullptr ? " /admin/graph" : "");
+        "/admin/tasks%s%s\n",
+        parts_->admin->address().to_string().c_str(), parts_->server != nullptr ? " /admin/stages" : "",
+        parts_->services != nullptr ? " /admin/graph" : "");
   }
   std::printf("  engine   %s, %d workers: %s\n", runtime_->engine().kind == io::EngineKind::Uring ? "uring" : "epoll",
               runtime_->workers(), runtime_->engine().reason.c_str());

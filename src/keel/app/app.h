@@ -154,6 +154,7 @@ class App {
   Result<> connect_database();
   http::Response start_page(http::Request& request) const;
   http::Response graph_page(http::Request& request) const;
+  http::Response stages_page(http::Request& request) const;
   Task<http::Response> tasks_page(http::Request& request);
   void report_start();
   void print_ready() const;

@@ -784,6 +784,32 @@ TEST_F(Apps, log_where_every_worker_is_on_sigquit) {
   EXPECT_NE(log().find(R"("message":"tasks","worker":1,"answers":true,"live":)"), std::string::npos) << log();
 }
 
+TEST_F(Apps, show_where_the_time_of_requests_goes) {
+  const int code = run({"--monitoring.measured_every=1", "--network.http.server_timing=true"}, [&] {
+    const std::string answer = ask(service_, get("/point"));
+    EXPECT_NE(answer.find("\r\nServer-Timing: parse;dur="), std::string::npos) << answer;
+    const std::string page = ask(admin_, get("/admin/stages?format=text"));
+    EXPECT_NE(page.find("\r\nContent-Type: text/plain; charset=utf-8\r\n"), std::string::npos) << page;
+    EXPECT_NE(page.find("\nGET /point "), std::string::npos) << page;
+    const std::string json = ask(admin_, get("/admin/stages"));
+    EXPECT_NE(json.find("\r\nContent-Type: application/json\r\n"), std::string::npos) << json;
+    EXPECT_NE(json.find(R"({"method":"GET","route":"/point","measured":1,)"), std::string::npos) << json;
+    const std::string metrics = ask(admin_, get("/metrics"));
+    EXPECT_NE(metrics.find(R"(http_stage_duration_seconds_count{server="http",stage="parse"} 1)"), std::string::npos)
+        << metrics;
+    EXPECT_EQ(status_of(ask(service_, get("/admin/stages"))), 404) << "and nowhere else";
+  });
+  EXPECT_EQ(code, 0);
+}
+
+TEST_F(Apps, measure_no_request_when_told_so) {
+  const int code = run({"--monitoring.measured_every=0"}, [&] {
+    EXPECT_EQ(ask(service_, get("/point")).find("Server-Timing"), std::string::npos);
+    EXPECT_NE(ask(admin_, get("/admin/stages")).find(R"({"routes":[]})"), std::string::npos);
+  });
+  EXPECT_EQ(code, 0);
+}
+
 TEST_F(Apps, show_the_tasks_that_live_and_log_them_on_sigquit) {
   const int code = run({"--network.workers=2", "--network.http.drain_timeout_sec=0.05"}, [&] {
     const Open asking(service_, get("/forever"));

@@ -176,6 +176,7 @@ void HttpSettings::fields(config::Schema& v) {
       .reloadable();
   field(v, "max_header_count", max_header_count, "header lines of a request; above it 431", {1, 100}).reloadable();
   field(v, "access_log", access_log, "one line per request at level info").reloadable();
+  field(v, "server_timing", server_timing, "each answer says where its time went, in a field Server-Timing");
 }
 
 Result<Address> HttpSettings::listen_address() const {
@@ -226,6 +227,8 @@ void MonitoringSettings::fields(config::Schema& v) {
   field(v, "stall_ms", stall,
         "a worker that does not come back to its loop for so long is logged with its stack; 0: never",
         {Duration(), 1_h});
+  field(v, "measured_every", measured_every,
+        "of how many requests one is measured by stage: parsing, handler, data base, ...; 0: none", {0, 1'000'000});
   field(v, "metrics", metrics, "metrics and the admin listener");
   field(v, "health", health, "health checks");
 }

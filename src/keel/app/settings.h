@@ -130,6 +130,7 @@ struct HttpSettings {
   ByteSize max_request_line = ByteSize::kib(8);
   std::uint32_t max_header_count = 100;
   bool access_log = true;
+  bool server_timing = false;
   void fields(config::Schema& v);
   // From `address` and `port`; InvalidArgument when it is neither an IP address nor unix:/path.
   Result<Address> listen_address() const;
@@ -172,7 +173,8 @@ struct HealthSettings {
 
 struct MonitoringSettings {
   bool enabled = true;
-  Duration stall = 200_ms;  // 0: not watched
+  Duration stall = 200_ms;            // 0: not watched
+  std::uint32_t measured_every = 16;  // 0: none
   MetricsSettings metrics;
   HealthSettings health;
   void fields(config::Schema& v);

@@ -30,7 +30,8 @@ Acceptor::Acceptor(Server& server, io::Loop& loop, const Listener& listener, std
       connections_max_(connections_max),
       listener_(listener.fd),
       first_(listener.first),
-      access_log_(server.options_.access_log) {
+      access_log_(server.options_.access_log),
+      stages_(server.router_.routes().size() + 1, server.options_.server_timing ? 1 : server.options_.measured_every) {
   accept_.fd = listener.fd;
   accept_.shared = listener.shared;
   tally.connections_max.set(connections_max);
@@ -180,6 +181,22 @@ std::string_view Acceptor::date_line() {
 
 void Acceptor::count_request(std::uint32_t route, Status status, Duration took) {
   if (server_.metrics_ != nullptr) server_.metrics_->count(route, status, took);
+}
+void Acceptor::count_stages(std::uint32_t route, const StageClock& clock) {
+  stages_.add(route, clock);
+  if (server_.metrics_ != nullptr) server_.metrics_->count_stages(clock);
+}
+void Acceptor::begin_write(const Connection& connection, std::uint32_t route, bool behind_another) {
+  if (writing_.connection != nullptr) return;
+  writing_ = {&connection, loop_.precise_now(), route, behind_another ? 2 : 1};
+}
+void Acceptor::end_write(const Connection& connection, bool is_sent) {
+  if (writing_.connection != &connection || (is_sent && --writing_.sends != 0)) return;
+  writing_.connection = nullptr;
+  if (!is_sent) return;
+  const Duration took = loop_.precise_now() - writing_.began;
+  stages_.add_write(writing_.route, took);
+  if (server_.metrics_ != nullptr) server_.metrics_->count_write(took);
 }
 void Acceptor::count_refused(Status status) {
   if (server_.metrics_ != nullptr) server_.metrics_->count_refused(status);

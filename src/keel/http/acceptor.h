@@ -6,7 +6,6 @@
 
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <span>
 
@@ -16,21 +15,11 @@
 #include "keel/http/connection.h"
 #include "keel/http/date.h"
 #include "keel/http/server.h"
+#include "keel/http/stages.h"
+#include "keel/http/tally.h"
 #include "keel/io/loop.h"
 
 namespace keel::http {
-
-// A counter with one writer that others may read.
-class Tally {
- public:
-  void add(std::uint64_t n = 1) noexcept { set(get() + n); }
-  void subtract(std::uint64_t n = 1) noexcept { set(get() - n); }
-  void set(std::uint64_t value) noexcept { value_.store(value, std::memory_order_relaxed); }
-  std::uint64_t get() const noexcept { return value_.load(std::memory_order_relaxed); }
-
- private:
-  std::atomic<std::uint64_t> value_{0};
-};
 
 class Acceptor {
  public:
@@ -50,6 +39,7 @@ class Acceptor {
   void abort_all();
 
   io::Loop& loop() noexcept { return loop_; }
+  const Stages& stages() const noexcept { return stages_; }
   bool is_draining() const noexcept { return draining_; }
   // The descriptor; -1 once it is closed.
   int listener() const noexcept { return listener_; }
@@ -80,6 +70,10 @@ class Acceptor {
   // "Date: …\r\n" of this second.
   std::string_view date_line();
   void count_request(std::uint32_t route, Status status, Duration took);
+  void count_stages(std::uint32_t route, const StageClock& clock);
+  // The send of an answer that was measured begins with what `connection` sends next; one at a time is followed.
+  void begin_write(const Connection& connection, std::uint32_t route, bool behind_another);
+  void end_write(const Connection& connection, bool is_sent);
   void count_refused(Status status);
 
   Server& server_;
@@ -101,6 +95,13 @@ class Acceptor {
   List<Connection> connections_;
   Arena scratch_;     // Of the request that is being answered at once.
   RequestHead head_;  // The same.
+  Stages stages_;
+  struct {
+    const Connection* connection = nullptr;  // Whose send is followed,
+    Instant began;
+    std::uint32_t route = 0;  // of an answer to this.
+    int sends = 0;            // Until it is sent: of that connection.
+  } writing_;
   std::int64_t date_second_ = -1;
   char date_[6 + date_bytes + 2];
 };

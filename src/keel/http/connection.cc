@@ -53,6 +53,7 @@ Connection::Connection(Acceptor& acceptor, int fd) : acceptor_(acceptor), began_
 }
 
 Connection::~Connection() {
+  acceptor_.end_write(*this, false);
   if (partial_ != nullptr) Partial::free(partial_);
   if (exchange_ != nullptr) free_exchange();
 }
@@ -146,9 +147,14 @@ std::string_view Connection::process(std::string_view rest) {
     }
     RequestHead& head = partial_ != nullptr ? partial_->head : acceptor_.head_;
     const HeadLimits& limits = partial_ != nullptr ? partial_->limits : acceptor_.limits().head;
-    const HeadResult result = partial_ != nullptr ? resume_head(rest, limits, head) : parse_head(rest, limits, head);
+    StageClock* const clock = acceptor_.stages_.begin();
+    const HeadResult result = [&] {
+      const StageTimer timer(Stage::Parse, clock);
+      return partial_ != nullptr ? resume_head(rest, limits, head) : parse_head(rest, limits, head);
+    }();
     switch (result.state) {
       case HeadState::Incomplete:
+        acceptor_.stages_.take_back();
         if (partial_ == nullptr) {
           partial_ = new (pool_allocate(sizeof(Partial))) Partial{head, limits};
           began_ = acceptor_.loop_.now();
@@ -160,7 +166,7 @@ std::string_view Connection::process(std::string_view rest) {
       case HeadState::Complete: {
         const std::string_view head_bytes = rest.substr(0, result.consumed);
         rest.remove_prefix(result.consumed);
-        rest = begin_request(head, head_bytes, rest);
+        rest = begin_request(head, head_bytes, rest, clock);
         if (partial_ != nullptr) Partial::free(std::exchange(partial_, nullptr));
       }
     }
@@ -199,13 +205,21 @@ void Connection::respond(Request& request, const Router::Match& match, Result<Re
   }
   const std::size_t bytes = response.body_.size();
   const Status status = response.status();
-  write_answer(out_, response,
-               {.date = acceptor_.date_line(),
-                .version_minor = head.version_minor(),
-                .head_only = head.method() == Method::Head,
-                .close = close_,
-                .end = body_end,
-                .length = length});
+  if (acceptor_.server_.options_.server_timing && request.span_.stages != nullptr) {
+    Buffer timing;
+    write_server_timing(timing, *request.span_.stages);
+    if (!timing.empty()) response.header("Server-Timing", timing.view());
+  }
+  {
+    const StageTimer timer(Stage::Serialize, request.span_.stages);
+    write_answer(out_, response,
+                 {.date = acceptor_.date_line(),
+                  .version_minor = head.version_minor(),
+                  .head_only = head.method() == Method::Head,
+                  .close = close_,
+                  .end = body_end,
+                  .length = length});
+  }
   if (streams) return begin_streaming(response, body_end);
   if (bytes > copied_body_max && head.method() != Method::Head && !forbids_content(status)) {
     large_ = std::move(response.body_);
@@ -215,6 +229,19 @@ void Connection::respond(Request& request, const Router::Match& match, Result<Re
 
 // An answer that has been given, or whose body has been.
 void Connection::record(const Request& request, const Router::Match& match, Status status, std::size_t bytes) {
+  StageClock* const clock = request.span_.stages;
+  {
+    const StageTimer timer(Stage::Record, clock);
+    note(request, match, status, bytes);
+  }
+  if (clock == nullptr) [[likely]]
+    return;
+  acceptor_.count_stages(match.index, *clock);
+  // Of a streamed body only the end is left to be sent.
+  if (phase_ != Phase::Streaming) acceptor_.begin_write(*this, match.index, send_.pending);
+}
+
+void Connection::note(const Request& request, const Router::Match& match, Status status, std::size_t bytes) {
   acceptor_.tally.requests.add();
   const Duration took = acceptor_.loop_.precise_now() - request.started_;
   acceptor_.count_request(match.index, status, took);
@@ -273,6 +300,7 @@ void Connection::sent() {
 // After a send: what it sent is given back; a failed one is the end (the caller looks at phase_).
 void Connection::finish_send() {
   flight_.release();
+  acceptor_.end_write(*this, send_.result >= 0);
   if (std::exchange(large_flies_, false)) large_.release();
   if (send_.result < 0) {
     acceptor_.tally.aborted.add();

@@ -82,7 +82,8 @@ class Connection final : public Link {
   void take(std::string_view bytes);
   void process_kept();
   std::string_view process(std::string_view rest);
-  std::string_view begin_request(RequestHead& head, std::string_view head_bytes, std::string_view rest);
+  std::string_view begin_request(RequestHead& head, std::string_view head_bytes, std::string_view rest,
+                                 StageClock* clock);
   std::string_view feed_body(std::string_view rest);
   Exchange& activate(const Request& request, std::string_view head_bytes);
   bool keep_body(std::string_view part);
@@ -109,6 +110,7 @@ class Connection final : public Link {
 
   void respond(Request& request, const Router::Match& match, Result<Response> result);
   void record(const Request& request, const Router::Match& match, Status status, std::size_t bytes);
+  void note(const Request& request, const Router::Match& match, Status status, std::size_t bytes);
   void refuse_and_close(Status status, std::string_view detail);
   bool can_process() const noexcept;
   bool wants_bytes() const noexcept;

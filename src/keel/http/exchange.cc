@@ -34,6 +34,23 @@ void tell_request(const void* subject, std::string_view& method, std::string_vie
   trace = request.trace();
 }
 
+// Of a request that is measured: a handler's time, less what of it has a stage of its own.
+class HandlerTimer {
+ public:
+  explicit HandlerTimer(StageClock* clock) noexcept : clock_(clock) {
+    if (clock_ != nullptr) [[unlikely]]
+      began_ = Host::current().precise_now();
+  }
+  ~HandlerTimer() {
+    if (clock_ != nullptr) [[unlikely]]
+      clock_->add(Stage::Handler, Host::current().precise_now() - began_ - clock_->inside_handler());
+  }
+
+ private:
+  StageClock* clock_;
+  Instant began_;
+};
+
 }  // namespace
 
 Exchange* Exchange::make() { return new (pool_allocate(sizeof(Exchange))) Exchange; }
@@ -54,16 +71,20 @@ void Exchange::stop(Code reason) noexcept {
 
 // --- its body ------------------------------------------------------------------------------------------------------
 
-std::string_view Connection::begin_request(RequestHead& head, std::string_view head_bytes, std::string_view rest) {
+std::string_view Connection::begin_request(RequestHead& head, std::string_view head_bytes, std::string_view rest,
+                                           StageClock* clock) {
   Request request;
   request.head_ = &head;
   request.arena_ = &acceptor_.scratch_;
   request.started_ = acceptor_.loop_.now();
-  request.span_.trace = {acceptor_.loop_.random(), acceptor_.loop_.random()};
+  request.span_ = {{acceptor_.loop_.random(), acceptor_.loop_.random()}, clock};
   const ScopedSpan span(request.span_);
   ++requests_;
   if (!head.keep_alive()) peer_closes_ = true;
-  const Router::Match match = acceptor_.router().match(request);
+  const Router::Match match = [&] {
+    const StageTimer timer(Stage::Route, clock);
+    return acceptor_.router().match(request);
+  }();
   const bool at_once = static_cast<bool>(match.handler->at_once);
   const bool has_body = head.body() != BodyKind::None;
 
@@ -96,6 +117,7 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view h
     const auto length = static_cast<std::size_t>(head.content_length());
     request.body_ = rest.substr(0, length);
     Result<Response> answer = [&]() -> Result<Response> {
+      const HandlerTimer timer(clock);
       const flight::Doing doing(&tell_request, &request);
       try {
         return match.handler->at_once(request);
@@ -135,6 +157,10 @@ Exchange& Connection::activate(const Request& request, std::string_view head_byt
   exchange_->request.arena_ = &exchange_->arena;
   exchange_->request.started_ = request.started_;
   exchange_->request.span_ = request.span_;
+  if (StageClock* const clock = request.span_.stages) {
+    exchange_->stages = *clock;
+    exchange_->request.span_.stages = &exchange_->stages;
+  }
   // Once more, for the views of the parameters.
   exchange_->match = acceptor_.router().match(exchange_->request);
   return *exchange_;
@@ -154,6 +180,9 @@ std::string_view Connection::feed_body(std::string_view rest) {
     if (step.state == ChunkState::Need) return rest;
   }
   exchange.request.body_ = exchange.body.view();
+  if (StageClock* const clock = exchange.request.span_.stages) {
+    clock->add(Stage::Body, acceptor_.loop_.precise_now() - began_);
+  }
   run_exchange();
   return rest;
 }
@@ -283,6 +312,7 @@ void Connection::run_due() {
 void Connection::run_exchange() {
   Exchange& exchange = *exchange_;
   const ScopedSpan span(exchange.request.span_);
+  if (exchange.request.span_.stages != nullptr) exchange.handler_began = acceptor_.loop_.precise_now();
   if (exchange.match.handler->at_once) {
     answer_exchange([&]() -> Result<Response> {
       const flight::Doing doing(&tell_request, &exchange.request);
@@ -316,6 +346,9 @@ void Connection::run_exchange() {
 // The handler has ended: its result is the answer.
 void Connection::answer_exchange(Result<Response> result) {
   Exchange& exchange = *exchange_;
+  if (StageClock* const clock = exchange.request.span_.stages) {
+    clock->add(Stage::Handler, acceptor_.loop_.precise_now() - exchange.handler_began - clock->inside_handler());
+  }
   if (exchange.reader.is_lost()) return give_up_body();
   phase_ = Phase::Head;
   if (exchange.streams_in && !exchange.reader.is_over()) {

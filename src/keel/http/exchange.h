@@ -51,6 +51,8 @@ struct Exchange {
   Instant read_began;    // When the reader began to wait, and
   Duration read_waited;  // how long it did before.
   std::size_t discarded = 0;
+  StageClock stages;      // When the request is measured, and
+  Instant handler_began;  // when its handler was begun.
   struct Run : Start<Response> {
     Connection* owner = nullptr;
   } run;

@@ -28,6 +28,7 @@
 #include "keel/data/json.h"
 #include "keel/http/body_writer.h"
 #include "keel/http/status.h"
+#include "keel/observe/span.h"
 #include "keel/task/task.h"
 
 namespace keel::http {
@@ -52,6 +53,7 @@ class Response {
   // Calls write_json(json::Writer&, value), found beside T's definition.
   template <class T>
   static Response json(Status status, const T& value) {
+    const StageTimer timer(Stage::Serialize);
     Response response(status);
     response.content_type_ = "application/json";
     json::Writer writer(response.body_, json_options());

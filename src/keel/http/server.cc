@@ -46,6 +46,11 @@ Server::Metrics::Metrics(metrics::Registry& registry, const Server& server)
          registry.histogram("http_request_duration_seconds", "From the last byte of a request's head to its answer",
                             metrics::latency_seconds, {{"server", name}, {"method", method}, {"route", pattern}})});
   };
+  for (int i = 0; i < stage_count; ++i) {
+    stages.push_back(registry.histogram(
+        "http_stage_duration_seconds", "How long measured requests were in a stage, of those that were in it",
+        metrics::latency_seconds, {{"server", name}, {"stage", to_string(static_cast<Stage>(i))}}));
+  }
   for (const Router::RouteName& route : server.router_.routes()) add_route(to_string(route.method), route.pattern);
   add_route("", "");
 }
@@ -252,6 +257,28 @@ Server::Stats Server::stats() const noexcept {
     sum.body_bytes_max += acceptor->tally.body_bytes_max.get();
   }
   return sum;
+}
+
+std::vector<RouteStages> Server::stage_times() const {
+  std::vector<RouteStages> times;
+  for (const Router::RouteName& route : router_.routes()) {
+    times.emplace_back();
+    times.back().method = route.method;
+    times.back().pattern = route.pattern;
+  }
+  times.emplace_back();
+  for (const auto& acceptor : acceptors_) {
+    const Stages& stages = acceptor->stages();
+    for (std::size_t route = 0; route < times.size(); ++route) {
+      times[route].measured += stages.measured(route);
+      times[route].written += stages.written(route);
+      for (int i = 0; i < stage_count; ++i) {
+        const auto ns = static_cast<std::int64_t>(stages.nanoseconds(route, static_cast<Stage>(i)));
+        times[route].of[i] = times[route].of[i] + Duration::nanoseconds(ns);
+      }
+    }
+  }
+  return times;
 }
 
 std::vector<std::uint64_t> Server::connections_by_worker() const {

@@ -35,6 +35,7 @@
 namespace keel::http {
 
 class Acceptor;
+struct RouteStages;  // stages.h
 
 struct Limits {
   HeadLimits head;                             // Bytes and number of header fields: 431; of the target: 414.
@@ -60,7 +61,12 @@ struct Limits {
 struct ServerOptions {
   Address address;
   Limits limits;
-  bool access_log = true;     // One line per request at level info.
+  bool access_log = true;  // One line per request at level info.
+  // Of how many requests one is measured by the stage clock (observe/span.h); 0: none.
+  std::uint32_t measured_every = 16;
+  // Every answer says where its time went, in a field Server-Timing; every request is measured then. For people who
+  // may know that.
+  bool server_timing = false;
   std::string name = "http";  // In logs, and as the label `server` of metrics.
   io::ListenOptions listen;
   metrics::Registry* metrics = nullptr;  // None: no metrics.
@@ -133,6 +139,9 @@ class Server {
   };
   // Summed over the workers; each figure is exact once its worker is idle.
   Stats stats() const noexcept;
+  // Where the time of the requests measured so far went: of each route in the order of the router's routes(), then of
+  // what no route matched.
+  std::vector<RouteStages> stage_times() const;
   // Connections open now on each worker: how evenly they are spread.
   std::vector<std::uint64_t> connections_by_worker() const;
 

@@ -132,6 +132,8 @@ http::ServerOptions server_options(const Settings& settings, const Address& addr
   options.address = address;
   options.limits = limits_of(from);
   options.access_log = from.http.access_log;
+  options.measured_every = settings.monitoring.enabled ? settings.monitoring.measured_every : 0;
+  options.server_timing = from.http.server_timing;
   options.listen.no_delay = from.tcp_nodelay;
   options.listen.send_buffer_bytes = static_cast<int>(from.send_buffer.bytes);
   options.listen.receive_buffer_bytes = static_cast<int>(from.recv_buffer.bytes);

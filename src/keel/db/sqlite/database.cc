@@ -388,7 +388,10 @@ Result<std::size_t> Database::read_values_now(Sql sql, std::span<const Value> va
                                               FunctionRef<void(const Row&)> on_row) {
   KEEL_TRY(Reader * reader, state_->reader());
   Rows rows = reader->take_rows();
-  Result<Reader::Outcome> outcome = reader->read(sql, values, rows);
+  Result<Reader::Outcome> outcome = [&] {
+    const StageTimer timer(Stage::Database);
+    return reader->read(sql, values, rows);
+  }();
   Result<std::size_t> result = rows.count();
   if (!outcome) {
     result = std::unexpected(std::move(outcome).error());

@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <latch>
 #include <stdexcept>
 #include <thread>
 
 #include "keel/db/testing.h"
+#include "keel/observe/span.h"
 #include "keel/task/group.h"
 #include "keel/task/scope.h"
 #include "keel/task/timing.h"
@@ -227,6 +229,42 @@ TEST_F(SqliteDatabase, a_long_read_moves_to_the_pool_and_after_twice_goes_there_
   auto nothing = [](const Row&) {};
   EXPECT_EQ(database->read_now(LONG_COUNT, nothing).error().code(), Code::Unavailable);
   EXPECT_EQ(count(), 0);
+}
+
+Task<> add_while_busy(Database& database) {
+  Blocker blocker;
+  Scope scope;
+  scope.spawn(block(database, blocker));
+  blocker.entered.wait();
+  scope.spawn(add_user(database, "late"));
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));  // Here, for the time of a turn may be older.
+  blocker.released.count_down();
+  co_await scope.join();
+}
+TEST_F(SqliteDatabase, a_measured_request_knows_how_long_it_waited_and_how_long_statements_took) {
+  const auto measure = [&](Task<> task) {
+    StageClock clock;
+    const Span span{{1, 2}, &clock};
+    Start<void> start;
+    const auto done = [](StartCore&) noexcept { io::Loop::current()->stop(); };
+    if (!start.begin(std::move(task), done, {.span = &span})) loop.loop.run();
+    EXPECT_TRUE(start.take().has_value());
+    return clock;
+  };
+  EXPECT_GE(measure(add_while_busy(*database)).of(Stage::DatabaseWait), 10_ms) << "behind another write";
+
+  const auto read = [](Database& from, int count) -> Task<> {
+    co_await from.query_one<int>(
+        "with recursive n(i) as (select 1 union all select i + 1 from n where i < $1) "
+        "select count(*) from n",
+        count);
+  };
+  const StageClock here = measure(read(*database, 10));
+  EXPECT_GT(here.of(Stage::Database), Duration());
+  EXPECT_EQ(here.of(Stage::DatabaseWait), Duration()) << "on the loop, at once";
+  const StageClock pool = measure(read(*database, 300'000));
+  EXPECT_GT(pool.of(Stage::Database), here.of(Stage::Database));
+  EXPECT_GT(pool.of(Stage::DatabaseWait), Duration());
 }
 
 TEST_F(SqliteDatabase, rows_of_an_interrupted_read_are_given_once) {

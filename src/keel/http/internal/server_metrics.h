@@ -6,6 +6,7 @@
 
 #include "keel/http/server.h"
 #include "keel/observe/metric.h"
+#include "keel/observe/span.h"
 
 namespace keel::http {
 
@@ -18,6 +19,13 @@ struct Server::Metrics {
     at.by_class[number(status) / 100 - 1].add();
     at.took.observe(took);
   }
+  void count_stages(const StageClock& clock) noexcept {
+    for (int i = 0; i < stage_count; ++i) {
+      const Duration took = clock.of(static_cast<Stage>(i));
+      if (took > Duration()) stages[i].observe(took);
+    }
+  }
+  void count_write(Duration took) noexcept { stages[static_cast<int>(Stage::Write)].observe(took); }
   void count_refused(Status status) noexcept { refused[number(status) >= 500].add(); }
 
   struct Route {
@@ -26,6 +34,7 @@ struct Server::Metrics {
   };
   std::vector<Route> routes;  // By the router's index; the last one is for what no route matched.
   metrics::Counter refused[2];
+  std::vector<metrics::Histogram> stages;
   std::vector<metrics::GaugeFunction> functions;
 };
 
