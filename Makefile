@@ -4,13 +4,14 @@ MAKEFLAGS += --no-print-directory
 jobs := $(shell nproc 2>/dev/null || echo 2)
 sources := git ls-files --cached --others --exclude-standard -- '*.h' '*.cc' '*.c'
 
-.PHONY: help run test bench bench-gate check format format-check budget clean
+.PHONY: help run test bench bench-gate conformance check format format-check budget clean
 
 help:
 	@echo 'make run      build the full-stack example and serve it on http://127.0.0.1:8080'
 	@echo 'make test     build everything and run the tests'
 	@echo 'make bench    build the service, the raw loops and Beast, and measure the quick profile (docs/lab.md)'
 	@echo 'make bench-gate  the last commit against its parent, in pairs: fails on a significant regression beyond 5 %'
+	@echo 'make conformance  suites of others against the conformance server on both engines: a table of scores'
 	@echo 'make check    what a change must pass: formatting and the tests, which include layers and tidy'
 	@echo 'make format   format all C and C++ files'
 	@echo 'make budget   accept the present compile-time cost of the public headers (tools/tidy/budget.txt)'
@@ -43,6 +44,12 @@ bench-gate:
 	@cmake --preset release -DKEEL_BENCH=ON
 	@cmake --build build/release -j$(jobs) --target bench_quick
 	@bench/lab compare HEAD~1 HEAD --gate 5%
+
+conformance:
+	@scripts/setup build test conformance
+	@cmake --preset release -DKEEL_TESTS=ON
+	@cmake --build build/release -j$(jobs) --target conformance_server conformance_test keel
+	@tests/conformance/suites.py
 
 check: format-check test
 

@@ -1,0 +1,282 @@
+#!/usr/bin/env python3
+"""The suites of others, and slow clients of our own, against the conformance server on both engines: a table of scores.
+
+  make conformance                                      builds what is needed, and runs this
+  tests/conformance/suites.py [--engine uring|epoll]... [--build build/release] [--only TEXT]
+
+Code 1 when a score is below what is demanded; a suite whose program is not there fails too. Everything happens on
+127.0.0.1, each suite has a time limit, and what was started is ended.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import re
+import selectors
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+REQUIREMENTS = pathlib.Path(__file__).with_name("requirements.txt")
+VENV = ROOT / "build/conformance-venv"
+
+SLOW_CLIENTS = 1000
+GOOD_RATE = 1000
+SLOWDOWN_MAX = 1.5
+# What slowhttptest sends, for as long as the server's limits of five seconds let it, and what is read of a file slowly.
+ATTACKS = {
+    "slow heads": ["-H", "-i", "1"],
+    "slow bodies": ["-B", "-i", "1", "-s", "8192"],
+    "many ranges": ["-R", "-a", "10", "-b", "3000"],
+    "slow readers": ["-X", "-w", "512", "-y", "1024", "-n", "5", "-z", "32", "-k", "3"],
+}
+
+
+class Failed(Exception):
+    """Why a suite has no score."""
+
+
+@contextlib.contextmanager
+def serving(build, engine):
+    """The server, its two ports, in a folder of its own; it must end well."""
+    with tempfile.TemporaryDirectory(prefix="keel-conformance-") as folder:
+        log = open(f"{folder}/log", "w+")
+        server = subprocess.Popen(
+            [build / "tests/conformance/server", "--port", "0", "--describe-port", "0", "--engine", engine],
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True)
+        try:
+            line = server.stdout.readline()
+            ports = re.search(r"port (\d+), describing on port (\d+), engine (\w+)", line)
+            if not ports or ports[3] != engine:
+                raise Failed(f"no server on {engine}: {line.strip() or pathlib.Path(log.name).read_text()[-300:]}")
+            yield int(ports[1])
+            server.send_signal(signal.SIGTERM)
+            if server.wait(timeout=30) != 0:
+                raise Failed(f"the server ended with {server.returncode}: {pathlib.Path(log.name).read_text()[-300:]}")
+        finally:
+            if server.poll() is None:
+                server.kill()
+                server.wait()
+            log.close()
+
+
+def run(command, seconds, **options):
+    if shutil.which(command[0]) is None:
+        raise Failed(f"{command[0]} is not installed: scripts/setup conformance")
+    try:
+        return subprocess.run(command, capture_output=True, timeout=seconds, **options)
+    except subprocess.TimeoutExpired:
+        raise Failed(f"{command[0]} took more than {seconds} s") from None
+
+
+def fetch(port, path, accept="*/*"):
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers={"Accept": accept})
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        return answer.read().decode(), answer.headers["Content-Type"]
+
+
+# --- The suites: each gives (score, whether it is enough, what is demanded).
+
+
+def own_tests(build, engine, _port):
+    """Vectors, JSONTestSuite and the seeds of fuzzers, by the server that the test itself starts."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = f"{folder}/report.json"
+        done = run([
+            str(build / "tests/conformance/conformance_test"), f"--gtest_filter=*/{engine}", "--gtest_brief=1",
+            f"--gtest_output=json:{report}"
+        ], 300, cwd=folder)
+        if not os.path.exists(report):
+            raise Failed(done.stdout.decode()[-300:])
+        tests = [test for suite in json.load(open(report))["testsuites"] for test in suite["testsuite"]]
+    skipped = [test["name"].split("/")[0] for test in tests if test["result"] == "SKIPPED"]
+    failed = [test["name"] for test in tests if "failures" in test]
+    score = f"{len(tests) - len(failed) - len(skipped)} of {len(tests)}"
+    return score + (f", skipped: {', '.join(skipped)}" if skipped else ""), not failed and bool(tests), "0 failed"
+
+
+def promtool(_build, _engine, port):
+    text, _ = fetch(port, "/metrics")
+    done = run(["promtool", "check", "metrics"], 30, input=text.encode())
+    lines = (done.stdout + done.stderr).decode().splitlines()
+    return f"{len(lines)} complaints of {len(text.splitlines())} lines", done.returncode == 0 and not lines, "0 complaints"
+
+
+def prometheus_client(_build, _engine, port):
+    text, _ = fetch(port, "/metrics")
+    script = ("import sys; from prometheus_client.parser import text_string_to_metric_families as parse; "
+              "print(sum(len(family.samples) for family in parse(sys.stdin.read())))")
+    done = run([str(VENV / "bin/python"), "-c", script], 60, input=text.encode())
+    if done.returncode != 0:
+        return done.stderr.decode().strip().splitlines()[-1], False, "all samples read"
+    samples = sum(1 for line in text.splitlines() if line and not line.startswith("#"))
+    return f"{int(done.stdout)} of {samples} samples", int(done.stdout) == samples, "all samples read"
+
+
+def redbot(_build, _engine, port):
+    bad = []
+    notes = 0
+    for path in ("/static/x", "/echo", "/json", "/live"):
+        done = run([str(VENV / "bin/redbot"), "-o", "har", f"http://127.0.0.1:{port}{path}"], 60)
+        if done.returncode != 0:
+            raise Failed(done.stderr.decode()[-300:])
+        for entry in json.loads(done.stdout)["log"]["entries"]:
+            notes += len(entry["_red_messages"])
+            bad += [f"{path}: {note['summary']}" for note in entry["_red_messages"] if note["level"] == "BAD"]
+    return f"{len(bad)} bad of {notes} notes" + "".join(f"; {text}" for text in bad), notes > 0 and not bad, "0 bad"
+
+
+def slowhttptest(build, _engine, port):
+    results = []
+    for name, options in ATTACKS.items():
+        done = run(["slowhttptest", "-c", "1000", "-r", "1000", "-l", "9", "-x", "24", "-p", "3", "-t", "GET"] + options +
+                   ["-u", f"http://127.0.0.1:{port}/static/{'big' if name == 'slow readers' else 'x'}"], 40)
+        text = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout.decode(errors="replace"))
+        states = re.findall(r"service available:\s+(\w+)", text)
+        if not states:
+            raise Failed(f"slowhttptest said nothing of the service: {text[-200:]}")
+        # What sends slowly is ended by the header's and the body's time; who reads slowly may take its time.
+        over = name == "slow readers" or "No open connections left" in text
+        results.append((name, all(state == "YES" for state in states) and over))
+    wrong = [name for name, good in results if not good]
+    score = f"{len(results) - len(wrong)} of {len(results)} attacks"
+    return score + (f", not: {', '.join(wrong)}" if wrong else ""), not wrong, "all served beside, all ended"
+
+
+class SlowClients(threading.Thread):
+    """So many connections that send a byte of a head each second, opened again when the server ends them."""
+
+    def __init__(self, port, count):
+        super().__init__(daemon=True)
+        self._port = port
+        self._count = count
+        self._over = threading.Event()
+        self.ended = 0  # By the server.
+
+    def stop(self):
+        self._over.set()
+        self.join()
+
+    def run(self):
+        events = selectors.DefaultSelector()
+        clients = {}
+        head = b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"y" * 60
+        while not self._over.is_set():
+            began = time.monotonic()
+            while len(clients) < self._count:
+                one = socket.create_connection(("127.0.0.1", self._port), timeout=5)
+                one.setblocking(False)
+                clients[one] = 0
+                events.register(one, selectors.EVENT_READ)
+            for one, sent in list(clients.items()):
+                with contextlib.suppress(OSError):
+                    one.send(head[sent:sent + 1])
+                clients[one] = sent + 1
+            while (left := began + 1 - time.monotonic()) > 0:
+                for key, _ in events.select(left):
+                    with contextlib.suppress(BlockingIOError):
+                        try:
+                            is_over = not key.fileobj.recv(4096)
+                        except ConnectionResetError:
+                            is_over = True
+                        if is_over:
+                            self.ended += 1
+                            events.unregister(key.fileobj)
+                            del clients[key.fileobj]
+                            key.fileobj.close()
+        for one in clients:
+            one.close()
+
+
+def slow_clients(build, _engine, port):
+    """p99 of 64 good clients in an open loop, alone and beside the slow ones, in turns."""
+
+    def p99():
+        with tempfile.NamedTemporaryFile(suffix=".json") as report:
+            done = run([
+                str(build / "tools/keel/keel"), "load", f"http://127.0.0.1:{port}/static/x", "--rate",
+                str(GOOD_RATE), "--connections", "64", "--duration", "2s", "--warmup", "500ms", "--json", report.name
+            ], 30)
+            if done.returncode != 0:
+                raise Failed(f"good clients were not served: {done.stdout.decode()[-300:]}{done.stderr.decode()[-300:]}")
+            return json.load(open(report.name))["latency"]["percentiles"]["99"]
+
+    ratios = []
+    ended = 0
+    for turn in range(5):
+        alone = p99() if turn % 2 == 0 else None
+        slow = SlowClients(port, SLOW_CLIENTS)
+        slow.start()
+        try:
+            beside = p99()
+            while slow.is_alive() and slow.ended == 0:
+                time.sleep(0.1)  # The server's five seconds.
+        finally:
+            slow.stop()
+        ended += slow.ended
+        ratios.append(beside / (alone if alone is not None else p99()))
+    ratio = statistics.median(ratios)
+    score = f"p99 x {ratio:.2f} beside {SLOW_CLIENTS:,} slow clients, {ended:,} of them ended"
+    return score, ratio <= SLOWDOWN_MAX and ended > 0, f"at most x {SLOWDOWN_MAX}"
+
+
+SUITES = {
+    "own vectors, JSONTestSuite, fuzz seeds": own_tests,
+    "promtool": promtool,
+    "prometheus_client": prometheus_client,
+    "REDbot": redbot,
+    "slowhttptest": slowhttptest,
+    "slow clients": slow_clients,
+}
+
+
+def install_packages():
+    stamp = VENV / "requirements.txt"
+    if stamp.exists() and stamp.read_text() == REQUIREMENTS.read_text():
+        return
+    subprocess.run([sys.executable, "-m", "venv", "--clear", VENV], check=True)
+    subprocess.run([VENV / "bin/pip", "install", "-q", "--disable-pip-version-check", "-r", REQUIREMENTS], check=True)
+    stamp.write_text(REQUIREMENTS.read_text())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--engine", action="append", choices=["uring", "epoll"])
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
+    parser.add_argument("--only", default="", help="suites whose name contains this")
+    options = parser.parse_args()
+    install_packages()
+    rows = []
+    for engine in options.engine or ["uring", "epoll"]:
+        for name, suite in SUITES.items():
+            if options.only.lower() not in name.lower():
+                continue
+            began = time.monotonic()
+            try:
+                with serving(options.build.resolve(), engine) as port:
+                    score, good, demand = suite(options.build.resolve(), engine, port)
+            except (Failed, OSError) as error:
+                score, good, demand = str(error), False, "a score"
+            rows.append((engine, name, score, demand, good))
+            print(f"{engine:6} {name:40} {'met   ' if good else 'MISSED'} {score} ({demand}; "
+                  f"{time.monotonic() - began:.0f} s)", flush=True)
+    missed = sum(not row[4] for row in rows)
+    print(f"{len(rows) - missed} of {len(rows)} scores met")
+    return 1 if missed or not rows else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
