@@ -7,6 +7,10 @@ if(NOT TARGET yaml-cpp::yaml-cpp)  # The name since 0.8.
   add_library(yaml-cpp::yaml-cpp ALIAS yaml-cpp)
 endif()
 find_package(SQLite3 3.40 REQUIRED)
+find_package(ZLIB REQUIRED)
+# Content codings beside gzip, where their libraries are.
+pkg_check_modules(libbrotlienc QUIET IMPORTED_TARGET libbrotlienc)
+pkg_check_modules(libzstd QUIET IMPORTED_TARGET libzstd)
 # libbacktrace comes with the compiler (Debian's libgcc-N-dev). Its header lies among GCC's own, which Clang must not
 # see: it is copied out of there.
 execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libbacktrace.a OUTPUT_VARIABLE keel_backtrace
@@ -22,6 +26,9 @@ if(KEEL_URING)
 endif()
 if(KEEL_TESTS)
   find_package(GTest 1.12 REQUIRED)
+  if(libbrotlienc_FOUND)
+    pkg_check_modules(libbrotlidec REQUIRED QUIET IMPORTED_TARGET libbrotlidec)
+  endif()
 endif()
 if(KEEL_BENCH)
   find_package(benchmark REQUIRED)

@@ -8,6 +8,10 @@
 
 #include "client.h"
 #include "keel/app/log_writer.h"
+#include "keel/http/compression.h"
+#include "keel/http/cors.h"
+#include "keel/http/rate_limit.h"
+#include "keel/http/security_headers.h"
 #include "keel/http/server.h"
 #include "keel/observe/log_ring.h"
 #include "keel/observe/metric_cells.h"
@@ -63,6 +67,15 @@ TEST_P(Allocations, are_none_per_request_in_steady_state) {
     users.mount(router);
     router.get("/plaintext", [](http::Request&) { return http::Response::text(http::Status::Ok, "Hello, World!"); });
     router.get("/json", [](http::Request&) { return http::Response::json(http::Status::Ok, Message{"Hello"}); });
+    std::string text;
+    while (text.size() < 4000) text += "the same again and again, ";
+    const auto long_text = [&text](http::Request&) { return http::Response::text(http::Status::Ok, text); };
+    router.group("/middleware")
+        .use(http::SecurityHeaders())
+        .use(http::Cors({.origins = {"https://app.example"}}))
+        .use(http::RateLimit({.requests = 1'000'000}))
+        .use(http::Compression())
+        .get("/now", long_text);
     http::ServerOptions options;
     options.address = Address::parse("127.0.0.1:0").value();
     options.metrics = &registry;
@@ -91,6 +104,15 @@ TEST_P(Allocations, are_none_per_request_in_steady_state) {
       const std::size_t before = count();
       ask(wire, status, 1000);
       EXPECT_EQ(count() - before, 0u) << target;
+    }
+    for (const std::string_view coding : http::ContentCoder::codings()) {
+      const std::string wire =
+          "GET /middleware/now HTTP/1.1\r\nHost: a\r\nOrigin: https://app.example\r\nAccept-Encoding: " +
+          std::string(coding) + "\r\n\r\n";
+      ask(wire, 200, 50);
+      const std::size_t before = count();
+      ask(wire, 200, 200);
+      EXPECT_EQ(count() - before, 0u) << coding;
     }
     // The counter counts.
     const std::size_t before = count();

@@ -76,6 +76,8 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view h
   Request request;
   request.head_ = &head;
   request.arena_ = &acceptor_.scratch_;
+  request.engine_ = &acceptor_.engine_;
+  request.fd_ = receive_.fd;
   request.started_ = acceptor_.loop_.now();
   request.span_ = {{acceptor_.loop_.random(), acceptor_.loop_.random()}, clock};
   const ScopedSpan span(request.span_);
@@ -155,6 +157,8 @@ Exchange& Connection::activate(const Request& request, std::string_view head_byt
   exchange_->head.rebase(exchange_->arena.copy(head_bytes).data());
   exchange_->request.head_ = &exchange_->head;
   exchange_->request.arena_ = &exchange_->arena;
+  exchange_->request.engine_ = request.engine_;
+  exchange_->request.fd_ = request.fd_;
   exchange_->request.started_ = request.started_;
   exchange_->request.span_ = request.span_;
   if (StageClock* const clock = request.span_.stages) {

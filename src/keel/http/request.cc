@@ -5,12 +5,15 @@
 
 #include "keel/base/check.h"
 #include "keel/data/uri.h"
+#include "keel/io/engine.h"
 
 namespace keel::http {
 
 Error Request::bad_parameter(std::string_view name, std::string_view expected) {
   return Error::text(Code::InvalidArgument, "parameter '" + std::string(name) + "': expected " + std::string(expected));
 }
+
+Address Request::peer() const noexcept { return engine_ != nullptr ? engine_->peer_address(fd_) : Address(); }
 
 std::optional<std::string_view> Request::header_list(std::string_view name) {
   std::optional<std::string_view> all;

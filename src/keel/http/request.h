@@ -13,8 +13,10 @@
 #include <charconv>
 #include <concepts>
 #include <cstdint>
+#include <new>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "keel/base/arena.h"
@@ -23,7 +25,12 @@
 #include "keel/http/body_reader.h"
 #include "keel/http/parser.h"
 #include "keel/http/path.h"
+#include "keel/io/address.h"
 #include "keel/observe/span.h"
+
+namespace keel::io {
+class Engine;
+}
 
 namespace keel::http {
 
@@ -74,6 +81,30 @@ class Request {
   template <class T>
   Result<std::optional<T>> query_param(std::string_view name);
 
+  // Keeps a value for whoever handles this request later: for a handler what a middleware has found out. One of each
+  // type, or of each type for each `by` (an address that stands for who keeps it); the last one set is what get()
+  // finds.
+  template <class T>
+  void set(const T& value, const void* by = nullptr) {
+    static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T> && alignof(T) <= 16,
+                  "what is kept with a request is copied into its arena, where no destructor runs: keep a pointer");
+    auto* note = static_cast<Note*>(arena_->allocate(sizeof(Note)));
+    T* const kept = new (arena_->allocate(sizeof(T), alignof(T))) T(value);
+    *note = {&type_mark<T>, by, kept, notes_};
+    notes_ = note;
+  }
+  // What set() was given, or null.
+  template <class T>
+  const T* get(const void* by = nullptr) const noexcept {
+    for (const Note* note = notes_; note != nullptr; note = note->next) {
+      if (note->type == &type_mark<T> && note->by == by) return static_cast<const T*>(note->value);
+    }
+    return nullptr;
+  }
+
+  // The other end of the connection: a proxy's, when there is one in front. A system call each time.
+  Address peer() const noexcept;
+
   // Memory that ends with this request.
   Arena& arena() noexcept { return *arena_; }
   // When the head had arrived, on the worker's clock.
@@ -88,6 +119,14 @@ class Request {
   friend class Router;
   friend class Middleware;
   friend class TestRequest;  // internal/request_test.h
+  struct Note {
+    const void* type;
+    const void* by;
+    const void* value;
+    const Note* next;
+  };
+  template <class T>
+  static constexpr char type_mark = 0;  // Its address is the type's.
   Result<std::string_view> path_text(std::string_view name);
   Result<std::optional<std::string_view>> query_text(std::string_view name);
   template <class T>
@@ -98,6 +137,9 @@ class Request {
   Arena* arena_ = nullptr;
   std::string_view body_;
   BodyReader* reader_ = nullptr;  // When it streams.
+  io::Engine* engine_ = nullptr;
+  int fd_ = -1;
+  const Note* notes_ = nullptr;
   std::string_view route_;
   std::string_view allow_;  // For the router's 405 and OPTIONS.
   std::string_view accepted_type_;

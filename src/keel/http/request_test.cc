@@ -78,5 +78,43 @@ TEST_F(RequestsDeathTest, a_parameter_the_route_does_not_have_is_a_bug) {
   EXPECT_DEATH((void)request->path_param<int>("other"), "stands in the route's pattern");
 }
 
+TEST(Request, joins_the_fields_of_a_list) {
+  Router router;
+  TestRequest request(router, "GET", "/", "Accept: a/b\r\nX-One: 1\r\naccept: c/d, e/f\r\nX-Empty:\r\n");
+  EXPECT_EQ(request->header_list("Accept"), "a/b, c/d, e/f");
+  EXPECT_EQ(request->header_list("X-One"), "1");
+  EXPECT_EQ(request->header_list("X-Empty"), "");
+  EXPECT_EQ(request->header_list("X-None"), std::nullopt);
+}
+
+TEST(Request, keeps_values_by_type_and_by_who_set_them) {
+  struct User {
+    int id;
+  };
+  struct Tenant {
+    int id;
+  };
+  Router router;
+  TestRequest request(router, "GET", "/");
+  EXPECT_EQ(request->get<User>(), nullptr);
+
+  request->set(User{1});
+  request->set(Tenant{2});
+  const int one = 0;
+  request->set(User{3}, &one);
+
+  EXPECT_EQ(request->get<User>()->id, 1);
+  EXPECT_EQ(request->get<Tenant>()->id, 2);
+  EXPECT_EQ(request->get<User>(&one)->id, 3);
+  EXPECT_EQ(request->get<Tenant>(&one), nullptr);
+  request->set(User{4});
+  EXPECT_EQ(request->get<User>()->id, 4) << "the last one counts";
+}
+
+TEST(Request, without_a_connection_has_no_peer) {
+  Router router;
+  EXPECT_EQ(TestRequest(router, "GET", "/")->peer().family(), AF_UNSPEC);
+}
+
 }  // namespace
 }  // namespace keel::http

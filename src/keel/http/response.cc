@@ -2,6 +2,8 @@
 
 #include <strings.h>
 
+#include <cstring>
+
 #include "keel/http/fields.h"
 
 namespace keel::http {
@@ -51,6 +53,51 @@ Response& Response::header(std::string_view name, std::string_view value) & {
   fields_.append(value);
   fields_.append("\r\n");
   return *this;
+}
+
+namespace {
+
+// The first line of `name` in "Name: value\r\n…", from `from` on: where it begins and ends; false when there is none.
+bool find_line(std::string_view fields, std::string_view name, std::size_t& begin, std::size_t& end) noexcept {
+  while (begin < fields.size()) {
+    end = fields.find("\r\n", begin) + 2;
+    const std::string_view line = fields.substr(begin, end - begin);
+    if (line.size() > name.size() && line[name.size()] == ':' &&
+        equals_ignore_case(line.substr(0, name.size()), name)) {
+      return true;
+    }
+    begin = end;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<std::string_view> Response::field(std::string_view name) const noexcept {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  if (!find_line(fields_.view(), name, begin, end)) return std::nullopt;
+  return trim_blanks(fields_.view().substr(begin + name.size() + 1, end - 2 - begin - name.size() - 1));
+}
+
+Response& Response::replace(std::string_view name, std::string_view value) & {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  while (find_line(fields_.view(), name, begin, end)) {
+    std::memmove(fields_.data() + begin, fields_.data() + end, fields_.size() - end);
+    fields_.resize(fields_.size() - (end - begin));
+  }
+  return header(name, value);
+}
+
+Response& Response::vary(std::string_view field) & {
+  const std::string_view all = fields_.view();
+  for (std::size_t begin = 0, end = 0; find_line(all, "Vary", begin, end); begin = end) {
+    for (std::string_view rest = all.substr(begin + 5, end - 2 - begin - 5), element; next_element(rest, element);) {
+      if (element == "*" || equals_ignore_case(element, field)) return *this;
+    }
+  }
+  return header("Vary", field);
 }
 
 void Response::set_json_options(json::WriterOptions options) noexcept { options_of_process = options; }

@@ -79,6 +79,18 @@ class Response {
     return std::move(*this);
   }
 
+  // For middleware. The value of the first added field of that name (any case), or nullopt.
+  std::optional<std::string_view> field(std::string_view name) const noexcept;
+  // Puts `value` in the place of all added fields of that name.
+  Response& replace(std::string_view name, std::string_view value) &;
+  // Has Vary name `field`, unless it does already.
+  Response& vary(std::string_view field) &;
+  // Puts `bytes` in the place of the body; the content type stays.
+  Response& replace_content(Buffer&& bytes) & noexcept {
+    body_ = std::move(bytes);
+    return *this;
+  }
+
   Status status() const noexcept { return status_; }
   std::string_view content_type() const noexcept { return content_type_; }
   std::string_view content() const noexcept { return body_.view(); }

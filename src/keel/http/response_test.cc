@@ -78,5 +78,46 @@ TEST(Response, is_not_valid_with_a_field_that_would_split_it_or_is_the_servers) 
   EXPECT_TRUE(Response(Status::Ok).header("X", "caf\xc3\xa9 \t ok").is_valid());
 }
 
+TEST(Response, finds_and_replaces_added_fields) {
+  Response response(Status::Ok);
+  EXPECT_EQ(response.field("X-A"), std::nullopt);
+  response.header("X-A", "1").header("X-AB", "2").header("x-a", "3").header("X-Empty", "");
+  EXPECT_EQ(response.field("x-A"), "1");
+  EXPECT_EQ(response.field("X-AB"), "2");
+  EXPECT_EQ(response.field("X-Empty"), "");
+  EXPECT_EQ(response.field("X-"), std::nullopt);
+  EXPECT_EQ(response.field("2"), std::nullopt);
+
+  response.replace("X-A", "4");
+  EXPECT_EQ(response.fields(), "X-AB: 2\r\nX-Empty: \r\nX-A: 4\r\n");
+  response.replace("X-New", "5");
+  EXPECT_EQ(response.field("X-New"), "5");
+  response.replace("X-A", "a\r\nb");
+  EXPECT_FALSE(response.is_valid());
+}
+
+TEST(Response, names_what_it_varies_by_once) {
+  Response response(Status::Ok);
+  response.vary("Origin").vary("Accept-Encoding").vary("origin");
+  EXPECT_EQ(response.fields(), "Vary: Origin\r\nVary: Accept-Encoding\r\n");
+  Response several(Status::Ok);
+  several.header("vary", "Accept , ORIGIN");
+  several.vary("Origin");
+  EXPECT_EQ(several.fields(), "vary: Accept , ORIGIN\r\n");
+  Response anything(Status::Ok);
+  anything.header("Vary", "*");
+  anything.vary("Origin");
+  EXPECT_EQ(anything.fields(), "Vary: *\r\n");
+}
+
+TEST(Response, takes_another_body_of_the_same_type) {
+  Response response = Response::text(Status::Ok, "before", "text/x");
+  Buffer bytes;
+  bytes.append("after");
+  response.replace_content(std::move(bytes));
+  EXPECT_EQ(response.content(), "after");
+  EXPECT_EQ(response.content_type(), "text/x");
+}
+
 }  // namespace
 }  // namespace keel::http

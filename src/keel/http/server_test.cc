@@ -13,7 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "keel/http/compression.h"
 #include "keel/http/internal/server_fixture.h"
+#include "keel/http/rate_limit.h"
 #include "keel/net/stream.h"
 
 namespace keel::http {
@@ -71,6 +73,63 @@ TEST_P(Servers, run_middleware_after_whatever_became_of_a_request) {
   EXPECT_EQ(ask_one(post("/m/echo", "12345678901")).field("X-After"), "") << "refused before it is one of a route";
   EXPECT_EQ(ask_one(get("/m/interim")).status, 500);
   EXPECT_EQ(counts.after_calls, 11);
+}
+
+struct Remembers {
+  std::optional<Response> before(Request& request) {
+    request.set(request.peer());
+    return std::nullopt;
+  }
+};
+
+TEST_P(Servers, know_the_other_end_of_a_connection) {
+  const auto peer_of = [](Request& request) {
+    return Response::text(Status::Ok, request.get<Address>()->to_string() + " " + request.peer().to_string());
+  };
+  Group group = router_.group("/peer");
+  group.use(Remembers()).get("/now", peer_of).get("/later", [](Request& request) -> Task<Response> {
+    co_await sleep_for(1_ms);
+    co_return Response::text(Status::Ok, request.get<Address>()->to_string() + " " + request.peer().to_string());
+  });
+  start();
+
+  for (const char* target : {"/peer/now", "/peer/later"}) {
+    const std::string body = ask_one(get(target)).body;
+    const std::string first = body.substr(0, body.find(' '));
+    EXPECT_TRUE(first.starts_with("127.0.0.1:")) << body;
+    EXPECT_EQ(body, first + " " + first);
+  }
+}
+
+TEST_P(Servers, limit_the_rate_of_one_client_over_its_connections) {
+  router_.group("/limited").use(RateLimit({.requests = 3, .per = 1_h})).get("/now", plaintext).get("/later", &later);
+  start();
+
+  EXPECT_EQ(ask_one(get("/limited/now")).field("RateLimit"), "\"default\";r=2;t=1200");
+  EXPECT_EQ(ask_one(get("/limited/later")).field("RateLimit"), "\"default\";r=1;t=2400");
+  EXPECT_EQ(ask_one(get("/limited/now")).status, 200);
+  for (const char* target : {"/limited/now", "/limited/later"}) {
+    const Reply refused = ask_one(get(target));
+    EXPECT_EQ(refused.status, 429) << target;
+    EXPECT_EQ(refused.field("Retry-After"), "1200");
+  }
+  EXPECT_EQ(ask_one(get("/plaintext")).status, 200);
+}
+
+TEST_P(Servers, compress_what_a_client_accepts) {
+  router_.group("").use(Compression()).get("/compressed", [](Request&) {
+    return Response::text(Status::Ok, kilobyte);
+  });
+  start();
+
+  const Reply coded = ask_one(get("/compressed", "Accept-Encoding: gzip\r\n"));
+  EXPECT_EQ(coded.field("Content-Encoding"), "gzip");
+  EXPECT_LT(coded.body.size(), kilobyte.size());
+  EXPECT_EQ(coded.field("Content-Length"), std::to_string(coded.body.size()));
+  EXPECT_EQ(ask_one(get("/compressed")).body, kilobyte);
+  const std::string head = exchange("HEAD /compressed HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n\r\n");
+  EXPECT_NE(head.find("\r\nContent-Length: " + std::to_string(coded.body.size()) + "\r\n"), std::string::npos) << head;
+  EXPECT_TRUE(head.ends_with("\r\n\r\n"));
 }
 
 // --- Answers.

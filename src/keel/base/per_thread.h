@@ -1,0 +1,56 @@
+// keel/base/per_thread.h — a value for each thread that asks, owned by one object.
+//
+//   class Limiter { PerThread<Table> tables_; … tables_.get([] { return Table(); }).take(key) … };
+//
+// What a shared object keeps for each worker, so that workers share nothing. The values end with the PerThread, on
+// whichever thread ends it; a thread that has ended leaves its value to be taken over by one that comes later.
+//
+// Threads:  get() from any; the value is the calling thread's own.
+// Lifetime: references hold as long as the PerThread.
+// Cost:     get(): a comparison for each thread that has asked before; the first time a thread asks, an allocation.
+
+#pragma once
+
+#include <atomic>
+#include <utility>
+
+namespace keel {
+
+namespace internal {
+// Its address names the thread.
+inline thread_local char this_thread;
+}  // namespace internal
+
+template <class T>
+class PerThread {
+ public:
+  PerThread() = default;
+  PerThread(const PerThread&) = delete;
+  PerThread& operator=(const PerThread&) = delete;
+  ~PerThread() {
+    for (Node* node = first_.load(std::memory_order_acquire); node != nullptr;) delete std::exchange(node, node->next);
+  }
+
+  // The calling thread's value; `make` gives the first one.
+  template <class Make>
+  T& get(Make make) {
+    Node* const first = first_.load(std::memory_order_acquire);
+    for (Node* node = first; node != nullptr; node = node->next) {
+      if (node->thread == &internal::this_thread) return node->value;
+    }
+    auto* made = new Node{&internal::this_thread, make(), first};
+    while (!first_.compare_exchange_weak(made->next, made, std::memory_order_acq_rel)) {
+    }
+    return made->value;
+  }
+
+ private:
+  struct Node {
+    const void* thread;
+    T value;
+    Node* next;
+  };
+  std::atomic<Node*> first_{nullptr};
+};
+
+}  // namespace keel

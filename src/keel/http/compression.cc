@@ -1,0 +1,79 @@
+#include "keel/http/compression.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "keel/base/check.h"
+#include "keel/base/per_thread.h"
+#include "keel/http/fields.h"
+#include "keel/http/negotiate.h"
+
+namespace keel::http {
+namespace {
+
+bool lists(std::string_view list, std::string_view wanted) noexcept {
+  for (std::string_view rest = list, element; next_element(rest, element);) {
+    if (equals_ignore_case(element, wanted)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+struct Compression::State {
+  CompressionOptions options;
+  std::vector<std::string_view> codings;
+  PerThread<ContentCoder> coders;
+
+  bool is_for(const Response& response) const {
+    const std::size_t size = response.content().size();
+    if (size < options.bytes_min || size > options.bytes_max) return false;
+    if (forbids_content(response.status()) || response.status() == Status::PartialContent) return false;
+    const auto of = [&](const std::string& range) { return is_of_media_range(response.content_type(), range); };
+    if (std::none_of(options.types.begin(), options.types.end(), of)) return false;
+    if (response.field("Content-Encoding") || response.field("Content-Range")) return false;
+    const auto cached = response.field("Cache-Control");
+    return !cached || !lists(*cached, "no-transform");
+  }
+};
+
+Compression::Compression(CompressionOptions options) : state_(new State{std::move(options), {}, {}}) {
+  const CompressionOptions& given = state_->options;
+  KEEL_CHECK(given.bytes_min <= given.bytes_max,
+             "compression begins at a size that is not above the one where it ends");
+  for (const std::string& type : given.types)
+    KEEL_CHECK(is_media_range(type), "what is compressed is \"type/subtype\"");
+  const auto there = ContentCoder::codings();
+  if (given.codings.empty()) state_->codings.assign(there.begin(), there.end());
+  for (const std::string& coding : given.codings) {
+    KEEL_CHECK(coding == "gzip" || coding == "br" || coding == "zstd", "a content coding is gzip, br or zstd");
+    if (std::find(there.begin(), there.end(), coding) != there.end()) state_->codings.emplace_back(coding);
+  }
+  // Here, not at the first body: a level out of its range is a mistake of the start.
+  static_cast<void>(ContentCoder(given.levels));
+}
+
+Compression::Compression(Compression&&) noexcept = default;
+Compression::~Compression() = default;
+
+void Compression::after(Request& request, Response& response) const {
+  if (!state_->is_for(response)) return;
+  response.vary("Accept-Encoding");
+  if (!request.head().has(Known::AcceptEncoding)) return;
+  const auto chosen = choose_coding(*request.header_list("Accept-Encoding"), state_->codings);
+  if (!chosen) return;
+  const std::string_view coding = state_->codings[*chosen];
+  ContentCoder& coder = state_->coders.get([this] { return ContentCoder(state_->options.levels); });
+  Buffer compressed;
+  if (!coder.encode(coding, response.content(), compressed)) return;
+  response.replace_content(std::move(compressed));
+  response.header("Content-Encoding", coding);
+  if (const auto tag = response.field("ETag"); tag && tag->starts_with('"')) {
+    Buffer weak;
+    weak.append("W/");
+    weak.append(*tag);
+    response.replace("ETag", weak.view());
+  }
+}
+
+}  // namespace keel::http

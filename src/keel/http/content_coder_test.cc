@@ -1,0 +1,81 @@
+#include "keel/http/content_coder.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+#include "keel/http/internal/decode_testing.h"
+
+namespace keel::http {
+namespace {
+
+std::string json_of(std::size_t size) {
+  std::string text;
+  for (int i = 0; text.size() < size; ++i) text += "{\"id\":" + std::to_string(i) + ",\"name\":\"user\"},";
+  return text.substr(0, size);
+}
+std::string noise_of(std::size_t size) {
+  std::string text(size, '\0');
+  std::uint64_t state = 1;
+  for (char& c : text) {
+    state = state * 6364136223846793005 + 1442695040888963407;
+    c = static_cast<char>(state >> 56);
+  }
+  return text;
+}
+
+TEST(ContentCoder, gives_back_what_it_was_given_in_every_coding_and_size) {
+  ContentCoder coder;
+  for (const std::string_view coding : ContentCoder::codings()) {
+    for (const std::size_t size : {200u, 1'024u, 65'536u, 65'537u, 1'000'000u}) {
+      for (int again = 0; again < 3; ++again) {
+        const std::string content = json_of(size);
+        Buffer out;
+        out.append("before:");
+        ASSERT_TRUE(coder.encode(coding, content, out)) << coding << " " << size;
+        EXPECT_LT(out.size(), size);
+        EXPECT_EQ(internal::decode(coding, out.view().substr(7)), content) << coding << " " << size;
+        EXPECT_TRUE(out.view().starts_with("before:"));
+      }
+    }
+  }
+}
+
+TEST(ContentCoder, leaves_what_would_not_be_smaller_and_goes_on_afterwards) {
+  ContentCoder coder;
+  for (const std::string_view coding : ContentCoder::codings()) {
+    for (const std::string& content : {std::string(), std::string("x"), std::string("xy"), noise_of(5'000)}) {
+      Buffer out;
+      out.append("before");
+      EXPECT_FALSE(coder.encode(coding, content, out)) << coding << " " << content.size();
+      EXPECT_EQ(out.view(), "before");
+    }
+    Buffer out;
+    EXPECT_TRUE(coder.encode(coding, json_of(2'000), out));
+    EXPECT_EQ(internal::decode(coding, out.view()), json_of(2'000));
+  }
+}
+
+TEST(ContentCoder, passes_its_levels_on) {
+  ContentCoder little({.gzip = 1, .brotli = 1, .zstd = 1});
+  ContentCoder much({.gzip = 9, .brotli = 9, .zstd = 15});
+  for (const std::string_view coding : ContentCoder::codings()) {
+    Buffer a;
+    Buffer b;
+    ASSERT_TRUE(little.encode(coding, json_of(100'000), a));
+    ASSERT_TRUE(much.encode(coding, json_of(100'000), b));
+    EXPECT_NE(a.size(), b.size()) << coding;
+  }
+}
+
+TEST(ContentCoderDeathTest, refuses_levels_out_of_range) {
+  EXPECT_DEATH(ContentCoder({.gzip = 0}), "1 to 9");
+  EXPECT_DEATH(ContentCoder({.gzip = 10}), "1 to 9");
+  EXPECT_DEATH(ContentCoder({.brotli = 12}), "0 to 11");
+  EXPECT_DEATH(ContentCoder({.zstd = 0}), "1 to 19");
+  EXPECT_DEATH(ContentCoder({.zstd = 20}), "1 to 19");
+}
+
+}  // namespace
+}  // namespace keel::http

@@ -1,0 +1,56 @@
+// keel/http/internal/decode_testing.h — content codings undone, for tests: what a client would read.
+
+#pragma once
+
+#include <zlib.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#if KEEL_BROTLI
+#include <brotli/decode.h>
+#endif
+#if KEEL_ZSTD
+#include <zstd.h>
+#endif
+
+namespace keel::http::internal {
+
+// The content, or "broken". At most 4 MiB.
+inline std::string decode(std::string_view coding, std::string_view coded) {
+  std::string content(4 * 1024 * 1024, '\0');
+  if (coding == "gzip") {
+    z_stream stream = {};
+    if (::inflateInit2(&stream, 15 + 16) != Z_OK) return "broken";
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(coded.data()));
+    stream.avail_in = static_cast<uInt>(coded.size());
+    stream.next_out = reinterpret_cast<Bytef*>(content.data());
+    stream.avail_out = static_cast<uInt>(content.size());
+    const bool whole = ::inflate(&stream, Z_FINISH) == Z_STREAM_END && stream.avail_in == 0;
+    const std::size_t size = content.size() - stream.avail_out;
+    ::inflateEnd(&stream);
+    return whole ? content.substr(0, size) : "broken";
+  }
+#if KEEL_BROTLI
+  if (coding == "br") {
+    std::size_t size = content.size();
+    if (::BrotliDecoderDecompress(coded.size(), reinterpret_cast<const std::uint8_t*>(coded.data()), &size,
+                                  reinterpret_cast<std::uint8_t*>(content.data())) != BROTLI_DECODER_RESULT_SUCCESS) {
+      return "broken";
+    }
+    return content.substr(0, size);
+  }
+#endif
+#if KEEL_ZSTD
+  if (coding == "zstd") {
+    const std::size_t size = ::ZSTD_decompress(content.data(), content.size(), coded.data(), coded.size());
+    if (::ZSTD_isError(size) != 0) return "broken";
+    return content.substr(0, size);
+  }
+#endif
+  return "broken";
+}
+
+}  // namespace keel::http::internal
