@@ -15,7 +15,7 @@
 // that send both, over TLS.
 //
 // Threads: one object for all workers; each has its own coder (content_coder.h), made when it first compresses.
-// Cost:    the coder's, in proportion to the content. The worker answers nobody else meanwhile, which is what `bytes_max`
+// Cost:    the coder's, in proportion to the content; the worker answers nobody else meanwhile, which is what bytes_max
 //          bounds. No heap in steady state up to 64 KiB.
 
 #pragma once
