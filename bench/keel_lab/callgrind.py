@@ -12,8 +12,9 @@ import shutil
 import subprocess
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = ROOT / "build/callgrind"
+from keel_lab import preset
+
+BUILD = preset.folder("callgrind")
 START_SECONDS = 60      # A start is fifty times slower than outside.
 SECONDS = 120
 
@@ -79,14 +80,7 @@ def per_operation(start, drive, counts=(200, 1000)):
 
 def build(targets, say=print):
     """Builds `targets` for x86-64-v3 and gives the folder of their programs."""
-    if not (BUILD / "build.ninja").exists():
-        steps = [["cmake", "--preset", "callgrind"]]
-    else:
-        steps = []
-    steps.append(["nice", "cmake", "--build", str(BUILD), f"-j{os.cpu_count() or 1}", "--target", *targets])
-    for step in steps:
-        say(" ".join(step))
-        done = subprocess.run(step, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        if done.returncode != 0:
-            raise NotCounted(f"{' '.join(step)} failed: {done.stdout.strip()[-500:]}")
-    return BUILD / "bench"
+    try:
+        return preset.build("callgrind", targets, say) / "bench"
+    except preset.NotBuilt as why:
+        raise NotCounted(str(why)) from None

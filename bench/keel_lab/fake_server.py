@@ -63,7 +63,7 @@ def serve(connection):
                 text += connection.recv(65536)
             text = text[length:]
             with guard:
-                if not (FAULT == "loses a row" and number == 30):
+                if not (FAULT == "loses a row" and number == 5):
                     ROWS.execute("insert into data values (?)", (number,))
             connection.sendall(answer(b"", b"201 Created"))
             continue

@@ -4,7 +4,7 @@ import argparse
 import pathlib
 import sys
 
-from keel_lab import experiment, peers, runner
+from keel_lab import callgrind, counts, experiment, peers, preset, runner
 from keel_lab.progress import duration
 from keel_lab.yaml_file import Mistakes
 
@@ -46,6 +46,23 @@ def print_plan(chosen, settings):
     print(f"{duration(sum(seconds for seconds, _ in rows)):>12}  in all, without what disturbance makes it repeat")
 
 
+def build_needed(chosen, settings):
+    """What the full profile runs beside the build it was given. What cannot be built is skipped with a line."""
+    def refuses(side):
+        try:
+            counts.refuse_callgrind(side, settings.build)
+        except callgrind.NotCounted:
+            return True
+        return bool(callgrind.refusal())
+
+    peers.build_all(peers.BUILT)
+    for name, targets in preset.needed(chosen, refuses).items():
+        try:
+            preset.build(name, targets)
+        except preset.NotBuilt as why:
+            print(f"{name:18}  skipped: {why}", flush=True)
+
+
 def main(arguments):
     parser = argparse.ArgumentParser(prog="bench/lab run", description=runner.__doc__)
     parser.add_argument("experiments", nargs="*", metavar="ID", help="of bench/lab list, or a file that ends in .yaml")
@@ -74,5 +91,5 @@ def main(arguments):
         print_plan(chosen, settings)
         return 0
     if options.profile == "full" and not options.experiments:
-        peers.build_all(peers.BUILT)  # What cannot be built is skipped with a line, and so are its comparisons.
+        build_needed(chosen, settings)
     return runner.run(chosen, settings, options.out)

@@ -96,7 +96,7 @@ class Whole(unittest.TestCase):
         return measure.run(settings, measure.Half(one.sides["bad"], one.work, self_test.BUILD))
 
     def test_a_side_that_has_a_row_for_each_201_is_valid(self):
-        self.assertGreater(self.posted("none")["requests"], 30)
+        self.assertGreater(self.posted("none")["all_requests"], 0)
 
     def test_a_side_that_loses_one_row_is_invalid(self):
         with self.assertRaisesRegex(sides.Invalid, r"0 rows of data, (\d+) answers 201 and 0 204 left (\d+) rows"):
@@ -198,6 +198,11 @@ class Plan(unittest.TestCase):
         settings = runner.settings_of("full", self_test.BUILD)
         planned = run.plan(experiment.read_all().values(), settings)
         self.assertLessEqual(sum(seconds for seconds, _ in planned), 75 * 60, planned)
+
+    def test_the_quick_profile_takes_at_most_10_minutes(self):
+        settings = runner.settings_of("quick", self_test.BUILD)
+        planned = run.plan([one for one in experiment.read_all().values() if one.profile == "quick"], settings)
+        self.assertLessEqual(sum(seconds for seconds, _ in planned), 10 * 60, planned)
 
     def test_the_plan_has_a_line_for_each_experiment_and_the_sum(self):
         chosen = [experiment.read_all()[name] for name in ("raw-loops", "stall")]
