@@ -1,4 +1,5 @@
-// A service as its first user would write it: answers one request that it sends itself, and stops.
+// A service as its first user would write it: is tested without sockets, answers one request that it sends itself, and
+// stops.
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -9,6 +10,7 @@
 #include <string>
 
 #include "keel/http/server.h"
+#include "keel/http/test_server.h"
 
 using namespace keel;
 
@@ -36,6 +38,7 @@ std::string ask(std::uint16_t port) {
 int main() {
   http::Router router;
   router.get("/hello", [](http::Request&) { return http::Response::text(http::Status::Ok, "hello"); });
+  if (http::TestServer(router).get("/hello").body() != "hello") return 1;
   auto runtime = io::Runtime::make({.workers = 1});
   if (!runtime || !(*runtime)->start()) return 1;
   http::Server server(router, {.address = *Address::parse("127.0.0.1:0")});
