@@ -138,6 +138,9 @@ class Client {
   Task<ClientResponse> put(std::string_view url, std::string_view body, std::string_view content_type) {
     return send(ClientRequest(Method::Put, url).body(body, content_type));
   }
+  Task<ClientResponse> patch(std::string_view url, std::string_view body, std::string_view content_type) {
+    return send(ClientRequest(Method::Patch, url).body(body, content_type));
+  }
   // The answer's head; its body is the caller's to read, at his pace. The time-out ends with the head.
   Task<ClientStream> open(ClientRequest request);
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "keel/http/body_writer.h"
 #include "keel/http/internal/client_testing.h"
 #include "keel/task/group.h"
 
@@ -63,7 +64,7 @@ TEST_P(Clients, head_reads_no_body_and_keeps_the_connection) {
 }
 
 TEST_P(Clients, send_says_what_belongs_to_the_request_and_no_more) {
-  router_.post("/mirror", mirror).get("/mirror", mirror).del("/mirror", mirror);
+  router_.post("/mirror", mirror).get("/mirror", mirror).del("/mirror", mirror).patch("/mirror", mirror);
   serve();
   const std::string host = url("").substr(7);
 
@@ -75,6 +76,8 @@ TEST_P(Clients, send_says_what_belongs_to_the_request_and_no_more) {
   EXPECT_EQ(send(ClientRequest(Method::Delete, url("/mirror")))->body(), "DELETE /mirror\nHost: " + host + "\n\n");
   EXPECT_EQ(send(ClientRequest(Method::Post, url("/mirror")).json(Point{3}))->body(),
             "POST /mirror\nHost: " + host + "\nContent-Type: application/json\nContent-Length: 7\n\n{\"x\":3}");
+  EXPECT_EQ(run(client().patch(url("/mirror"), "p", "text/plain"))->body(),
+            "PATCH /mirror\nHost: " + host + "\nContent-Type: text/plain\nContent-Length: 1\n\np");
 }
 
 TEST_P(Clients, bodies_of_every_size_go_and_come_back) {
@@ -227,6 +230,32 @@ TEST_P(Clients, a_body_that_is_not_as_long_as_announced_ends_the_call_and_the_co
   }
   EXPECT_TRUE(until([&] { return server_->stats().connections == 0; }));
   EXPECT_EQ(send(ClientRequest(Method::Post, url("/echo")).stream("text/plain", writer, 20))->body(), numbers(10));
+}
+
+Task<Response> sum_up(Request& request) {
+  std::size_t bytes = 0;
+  while (true) {
+    const Chunk chunk = co_await request.read_body();
+    if (chunk.empty()) break;
+    bytes += chunk.size();
+  }
+  co_return Response::text(Status::Ok, std::to_string(bytes));
+}
+Task<> count_up(BodyWriter& out) {
+  for (int i = 0; i < 20'000; ++i) co_await out.write(std::to_string(i) + '\n');
+}
+
+TEST_P(Clients, streams_meet_handlers_that_stream) {
+  router_.put("/sum", &sum_up, {.body_bytes_max = 16 << 20, .streams_body = true});
+  router_.get("/count", [](Request&) { return Response::stream(Status::Ok, "text/plain", &count_up); });
+  serve();
+  const std::string body(5 << 20, 'x');
+  EXPECT_EQ(run(client().put(url("/sum"), body, "text/plain"))->body(), std::to_string(body.size()));
+
+  Result<ClientStream> stream = run(client().open({Method::Get, url("/count")}));
+  ASSERT_TRUE(stream) << stream.error().describe();
+  EXPECT_TRUE(*run(read_all(*stream)) == numbers(20'000));
+  EXPECT_EQ(server_->stats().accepted, 1u);
 }
 
 Task<> fail_after_some(ClientBodyWriter& body) {

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "keel/http/body_writer.h"
 #include "keel/http/problem.h"
 #include "keel/task/event.h"
 #include "keel/task/timing.h"
@@ -133,6 +134,33 @@ TEST_F(TestServers, take_bodies_that_are_streamed) {
   TestServer server(router_);
   EXPECT_EQ(server.send(ClientRequest(Method::Post, "/echo").stream("text/plain", write_lines)).body(),
             "line\nline\nline\n");
+}
+
+Task<Response> count_as_it_comes(Request& request) {
+  std::size_t bytes = 0;
+  while (true) {
+    const Chunk chunk = co_await request.read_body();
+    if (chunk.empty()) break;
+    bytes += chunk.size();
+  }
+  co_return Response::text(Status::Ok, std::to_string(bytes));
+}
+Task<> tell_slowly(BodyWriter& out) {
+  for (int i = 0; i < 3; ++i) {
+    co_await out.write("piece ");
+    co_await sleep_for(1_s);
+  }
+}
+
+TEST_F(TestServers, serve_handlers_that_stream_both_ways) {
+  router_.post("/count", &count_as_it_comes, {.streams_body = true});
+  router_.get("/pieces", [](Request&) { return Response::stream(Status::Ok, "text/plain", &tell_slowly); });
+  TestServer server(router_);
+
+  EXPECT_EQ(server.send(ClientRequest(Method::Post, "/count").stream("text/plain", write_lines)).body(), "15");
+  const Instant began = server.now();
+  EXPECT_EQ(server.get("/pieces").body(), "piece piece piece ");
+  EXPECT_GE(server.now() - began, 3_s);
 }
 
 TEST_F(TestServers, do_not_follow_redirects_or_ask_again) {
