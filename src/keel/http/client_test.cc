@@ -210,7 +210,7 @@ std::string numbers(int count) {
 TEST_P(Clients, a_body_may_be_written_while_it_is_sent) {
   serve();
   const int count = 20'000;
-  const auto writer = [count](ClientBodyWriter& body) { return write_numbers(body, count); };
+  const auto writer = [](ClientBodyWriter& body) { return write_numbers(body, count); };
   const std::string expected = numbers(count);
 
   EXPECT_TRUE(send(ClientRequest(Method::Post, url("/echo")).stream("text/plain", writer))->body() == expected);
