@@ -346,10 +346,12 @@ Result<int> run(const Options& options) {
   route_all(router, "/reflect", reflect);
   files.mount(router, "/static");
   router.post("/items", items, &Items::add).get("/items/{key}", items, &Items::find);
-  router.get("/metrics", [&exporter](http::Request&) {
+  router.get("/metrics", [&exporter](http::Request& request) {
     Buffer body;
-    exporter.render(body);
-    return http::Response::body(http::Status::Ok, std::move(body), app::Prometheus::content_type);
+    const auto format = app::Prometheus::format_for(request.header(http::Known::Accept).value_or(""));
+    exporter.render(body, format);
+    return http::Response::body(http::Status::Ok, std::move(body), app::Prometheus::content_type(format))
+        .header("Vary", "Accept");
   });
   const auto ask = [&health](bool (app::Health::*kind)(Buffer&)) {
     Buffer body;

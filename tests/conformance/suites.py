@@ -115,15 +115,25 @@ def promtool(_build, _engine, port):
     return f"{len(lines)} complaints of {len(text.splitlines())} lines", done.returncode == 0 and not lines, "0 complaints"
 
 
-def prometheus_client(_build, _engine, port):
-    text, _ = fetch(port, "/metrics")
-    script = ("import sys; from prometheus_client.parser import text_string_to_metric_families as parse; "
+def samples_read(port, accept, parser):
+    """What a parser of prometheus_client reads of /metrics."""
+    text, _ = fetch(port, "/metrics", accept)
+    script = (f"import sys; from prometheus_client.{parser} import text_string_to_metric_families as parse; "
               "print(sum(len(family.samples) for family in parse(sys.stdin.read())))")
     done = run([str(VENV / "bin/python"), "-c", script], 60, input=text.encode())
+    demand = "all samples read"
     if done.returncode != 0:
-        return done.stderr.decode().strip().splitlines()[-1], False, "all samples read"
+        return done.stderr.decode().strip().splitlines()[-1], False, demand
     samples = sum(1 for line in text.splitlines() if line and not line.startswith("#"))
-    return f"{int(done.stdout)} of {samples} samples", int(done.stdout) == samples, "all samples read"
+    return f"{int(done.stdout)} of {samples} samples", int(done.stdout) == samples, demand
+
+
+def prometheus_client(_build, _engine, port):
+    return samples_read(port, "text/plain", "parser")
+
+
+def open_metrics(_build, _engine, port):
+    return samples_read(port, "application/openmetrics-text", "openmetrics.parser")
 
 
 def redbot(_build, _engine, port):
@@ -237,6 +247,7 @@ SUITES = {
     "own vectors, JSONTestSuite, fuzz seeds": own_tests,
     "promtool": promtool,
     "prometheus_client": prometheus_client,
+    "prometheus_client, OpenMetrics": open_metrics,
     "REDbot": redbot,
     "slowhttptest": slowhttptest,
     "slow clients": slow_clients,

@@ -550,10 +550,11 @@ void App::add_admin() {
                                 "application/json")
         .header("Cache-Control", "no-store");
   };
-  parts_->admin_router->get("/metrics", [this](http::Request&) {
+  parts_->admin_router->get("/metrics", [this](http::Request& request) {
     Buffer body;
-    parts_->exporter->render(body);
-    return http::Response::body(http::Status::Ok, std::move(body), Prometheus::content_type);
+    const auto format = Prometheus::format_for(request.header(http::Known::Accept).value_or(""));
+    parts_->exporter->render(body, format);
+    return http::Response::body(http::Status::Ok, std::move(body), Prometheus::content_type(format));
   });
   parts_->admin_router->get("/healthz", [health](http::Request&) { return health(&Health::live); });
   parts_->admin_router->get("/readyz", [health](http::Request&) { return health(&Health::ready); });

@@ -3,6 +3,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "keel/http/fields.h"
+
 namespace keel::app {
 namespace {
 
@@ -57,17 +59,32 @@ void append_prefix(std::string& out, const Family& family, const Series& series,
 
 }  // namespace
 
+Prometheus::Format Prometheus::format_for(std::string_view accept) noexcept {
+  for (std::string_view range; http::next_element(accept, range);) {
+    const std::string_view type = http::trim_blanks(range.substr(0, range.find(';')));
+    if (http::equals_ignore_case(type, "application/openmetrics-text")) return Format::OpenMetrics;
+  }
+  return Format::Text;
+}
+
 void Prometheus::prepare(std::span<const Family> families) {
   static constexpr std::string_view kinds[] = {"counter", "gauge", "histogram"};
   texts_.clear();
   ends_.clear();
   const auto end = [this] { ends_.push_back(texts_.size()); };
   for (const Family& family : families) {
-    texts_.append("# HELP ").append(family.name).append(" ");
-    append_escaped(texts_, family.help, false);
-    texts_.append("\n# TYPE ").append(family.name).append(" ").append(kinds[static_cast<std::size_t>(family.kind)]);
-    texts_ += '\n';
-    end();
+    const auto head = [&](std::string_view name, bool quotes) {
+      texts_.append("# HELP ").append(name).append(" ");
+      append_escaped(texts_, family.help, quotes);
+      texts_.append("\n# TYPE ").append(name).append(" ").append(kinds[static_cast<std::size_t>(family.kind)]);
+      texts_ += '\n';
+      end();
+    };
+    // In OpenMetrics the samples of a counter end in _total, and its family does not.
+    std::string_view bare = family.name;
+    if (family.kind == Kind::Counter) bare.remove_suffix(std::string_view("_total").size());
+    head(family.name, false);
+    head(bare, true);
     for (const Series& series : family.series) {
       if (family.kind != Kind::Histogram) {
         append_prefix(texts_, family, series, "", "");
@@ -90,9 +107,9 @@ void Prometheus::prepare(std::span<const Family> families) {
   }
 }
 
-void Prometheus::render(Buffer& out) {
+void Prometheus::render(Buffer& out, Format format) {
   std::lock_guard lock(mutex_);
-  registry_.read(reading_, [this, &out](std::span<const Family> families) {
+  registry_.read(reading_, [this, &out, format](std::span<const Family> families) {
     if (prepared_version_ != registry_.version()) {
       prepare(families);
       prepared_version_ = registry_.version();
@@ -112,7 +129,9 @@ void Prometheus::render(Buffer& out) {
       out.commit(prefix.size() + number.size() + 1);
     };
     for (const Family& family : families) {
-      out.append(text());
+      const std::string_view head = text();
+      const std::string_view open_head = text();
+      out.append(format == Format::Text ? head : open_head);
       for (const Series& series : family.series) {
         if (family.kind == Kind::Histogram) {
           std::uint64_t count = 0;
@@ -141,6 +160,7 @@ void Prometheus::render(Buffer& out) {
       }
     }
   });
+  if (format == Format::OpenMetrics) out.append("# EOF\n");
 }
 
 }  // namespace keel::app

@@ -187,6 +187,38 @@ TEST(Prometheus, renders_text_that_is_this) {
             "# HELP odd Odd\n# TYPE odd gauge\nodd{n=\"nan\"} NaN\nodd{n=\"inf\"} -Inf\n");
 }
 
+TEST(Prometheus, renders_open_metrics_for_those_who_ask) {
+  SKIP_WHEN_BARE();
+  metrics::Registry registry;
+  registry.counter("hits_total", "The \"hits\"", {{"path", "a"}}).add(3);
+  registry.gauge("temperature", "Degrees").set(-1.5);
+  Prometheus exporter(registry);
+  Buffer out;
+  exporter.render(out, Prometheus::Format::OpenMetrics);
+
+  EXPECT_EQ(out.view(),
+            "# HELP hits The \\\"hits\\\"\n# TYPE hits counter\nhits_total{path=\"a\"} 3\n"
+            "# HELP temperature Degrees\n# TYPE temperature gauge\ntemperature -1.5\n# EOF\n");
+  EXPECT_EQ(render(exporter),
+            "# HELP hits_total The \"hits\"\n# TYPE hits_total counter\nhits_total{path=\"a\"} 3\n"
+            "# HELP temperature Degrees\n# TYPE temperature gauge\ntemperature -1.5\n");
+}
+
+TEST(Prometheus, takes_its_format_from_the_accept_field) {
+  using enum Prometheus::Format;
+  // What Prometheus 2.42 sends.
+  EXPECT_EQ(
+      Prometheus::format_for("application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;"
+                             "q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"),
+      OpenMetrics);
+  EXPECT_EQ(Prometheus::format_for("text/plain, Application/OpenMetrics-Text"), OpenMetrics);
+  for (const char* accept :
+       {"", "*/*", "text/plain;version=0.0.4", "text/html,application/*", "application/openmetrics-textual"}) {
+    EXPECT_EQ(Prometheus::format_for(accept), Text) << accept;
+  }
+  EXPECT_NE(Prometheus::content_type(OpenMetrics), Prometheus::content_type(Text));
+}
+
 TEST(Prometheus, renders_histograms_with_exact_cumulative_buckets) {
   SKIP_WHEN_BARE();
   metrics::Registry registry;
