@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "keel/base/host.h"
+
 namespace keel {
 namespace {
 
