@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-from keel_lab import callgrind, counts, experiment, flame, machine, measure, runner, sides
+from keel_lab import callgrind, counts, experiment, flame, load_client, machine, measure, runner, sides
 from keel_lab.yaml_file import Mistakes
 
 SUMMARY = "flame graph or callgrind profile of a side at work"
@@ -38,7 +38,9 @@ def half_of(one, name, build):
     for side, work in one.counts:
         if side == name:
             return measure.Half(one.sides[name], work, build)
-    there = sorted({name for comparison in one.comparisons for name in (comparison.a, comparison.b)} & set(one.sides))
+    if name in one.measure and one.work is not None:
+        return measure.Half(one.sides[name], one.work, build)
+    there = sorted(set(one.measure) | {name for comparison in one.comparisons for name in (comparison.a, comparison.b)} & set(one.sides))
     raise NotProfiled(f"{one.id} has no side {name} with work for a client (there are: {', '.join(there) or 'none'})")
 
 
@@ -69,10 +71,14 @@ def samples(pid, seconds):
 @contextlib.contextmanager
 def loaded(settings, half, payload):
     """A server of the side under its work, which lasts as long as the block does."""
-    with sides.running(half.side, half.work, half.build, payload) as server:
+    with sides.running(half.side, half.work, half.build, payload) as server, tempfile.TemporaryDirectory() as folder:
         sides.prepare(server.port, half.work)
         sides.check(server.port, half.work)
-        command = measure.client_command(settings, server, half.work)
+        if half.work.client == "load":
+            command = load_client.command(load_client.program(half.build), server, half.work, folder, settings.seconds,
+                                          settings.warmup)
+        else:
+            command = measure.client_command(settings, server, half.work)
         client = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         try:
             yield server
@@ -99,6 +105,8 @@ def count(settings, half, payload, path):
     """Writes callgrind's file of some operations, start-up left out."""
     if why := callgrind.refusal():
         raise NotProfiled(f"callgrind: {why}")
+    if half.work.client == "load":
+        raise NotProfiled("callgrind counts a number of operations, which keel load is not told: --flame draws this one")
     half = counts.for_callgrind(half)
     with tempfile.TemporaryDirectory(prefix="profile-") as folder, sides.running(
             half.side, half.work, half.build, payload, prefix=callgrind.prefix(folder),

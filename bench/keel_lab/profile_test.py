@@ -7,6 +7,7 @@ import pathlib
 import re
 import shutil
 import tempfile
+import time
 import unittest
 import xml.etree.ElementTree
 from unittest import mock
@@ -140,6 +141,36 @@ printf 'server 1\\n        1 main (/a)\\n'
         self.assertEqual(code, 1)
         self.assertIn("the client ended before its time: 3 wrong answers", said)
         self.assertFalse((self.folder / "x.svg").exists())
+
+    def of_keel_load(self):
+        text = self.file.read_text().replace("work: {", "work: {client: load, ")
+        self.file.write_text(text)
+        return profile.half_of(experiment.read(str(self.file)), "one", self_test.BUILD)
+
+    def test_a_side_can_be_loaded_by_keel_load(self):
+        half, said, keel = self.of_keel_load(), self.folder / "said", self.folder / "keel"
+        keel.write_text(f'#!/bin/sh\necho "$@" >{said}.new; mv {said}.new {said}; exec sleep 60\n')
+        keel.chmod(0o755)
+        settings = profile.runner.settings_of("full", self_test.BUILD, seconds=9)
+        payload = profile.measure.payload_for(half, [half])
+        with mock.patch.object(profile.load_client, "program", lambda build: str(keel)):
+            with profile.loaded(settings, half, payload):
+                end = time.monotonic() + 30
+                while not said.exists() and time.monotonic() < end:
+                    time.sleep(0.01)
+                self.assertIn("--request=GET /plaintext", said.read_text())
+                self.assertIn("--duration=9s", said.read_text())
+
+    def test_callgrind_does_not_count_what_keel_load_asks(self):
+        half = self.of_keel_load()
+        settings = profile.runner.settings_of("full", self_test.BUILD, seconds=1)
+        with mock.patch.object(profile.callgrind, "refusal", lambda: ""), self.assertRaises(profile.NotProfiled) as why:
+            profile.count(settings, half, b"", self.folder / "callgrind.out")
+        self.assertIn("--flame draws this one", str(why.exception))
+
+    def test_a_side_that_is_only_measured_can_be_profiled(self):
+        one = experiment.read_all()["sustained"]
+        self.assertEqual(profile.half_of(one, "keel-epoll", self_test.BUILD).work, one.work)
 
     def test_an_idle_side_is_no_profile(self):
         self.plant_perf("#!/bin/sh\nexit 0\n")
