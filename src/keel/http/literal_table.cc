@@ -22,12 +22,13 @@ std::uint64_t load32(const char* at) noexcept {
   return word;
 }
 
-// The last bytes are read with loads that overlap those before, so that no byte is taken alone.
+// The last bytes are read with loads that overlap those before, so that no byte is taken alone. The node comes in last:
+// the texts of the segments that follow can be hashed before it is known which node they are looked up below.
 std::uint64_t hash_of(std::uint64_t salt, std::uint32_t node, std::string_view text) noexcept {
   constexpr std::uint64_t multiplier = 0xd6e8feb86659fd93;
   const char* at = text.data();
   const std::size_t size = text.size();
-  std::uint64_t hash = (salt + node) * multiplier ^ size;
+  std::uint64_t hash = salt * multiplier ^ size;
   if (size >= 8) {
     const char* const last = at + size - 8;
     for (; at < last; at += 8) hash = mix(hash ^ scan::load64(at), multiplier);
@@ -38,7 +39,20 @@ std::uint64_t hash_of(std::uint64_t salt, std::uint32_t node, std::string_view t
     const auto byte = [&](std::size_t i) { return std::uint64_t{static_cast<unsigned char>(at[i])}; };
     hash = mix(hash ^ byte(0) ^ byte(size / 2) << 8 ^ byte(size - 1) << 16, multiplier);
   }
-  return mix(hash, multiplier);
+  return mix(hash ^ (std::uint64_t{node} + 1) * 0x9e3779b97f4a7c15, multiplier);
+}
+
+// Most literals are short: comparing them here costs less than a call.
+bool is_same(const char* a, const char* b, std::size_t size) noexcept {
+  if (size > 16) return std::memcmp(a, b, size) == 0;
+  if (size >= 8) {
+    return ((scan::load64(a) ^ scan::load64(b)) | (scan::load64(a + size - 8) ^ scan::load64(b + size - 8))) == 0;
+  }
+  if (size >= 4) return ((load32(a) ^ load32(b)) | (load32(a + size - 4) ^ load32(b + size - 4))) == 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    if (a[i] != b[i]) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -49,7 +63,7 @@ std::uint32_t LiteralTable::find(std::uint32_t node, std::string_view text) cons
   const std::uint64_t hash = hash_of(salt_, node, text);
   const Key& key = slots_[slot_of(hash, displacements_[bucket_of(hash)])];
   if (key.hash != hash || key.node != node || key.size != text.size()) return none;
-  return std::memcmp(text_.data() + key.at, text.data(), text.size()) == 0 ? key.value : none;
+  return is_same(text_.data() + key.at, text.data(), text.size()) ? key.value : none;
 }
 
 void LiteralTable::add(std::uint32_t node, std::string_view text, std::uint32_t value) {
