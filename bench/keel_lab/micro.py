@@ -77,18 +77,30 @@ class Rounds:
     """The values of all cases, round by round; `builds` are the variants of each program that take turns."""
     def __init__(self, experiment, builds, wants=lambda name: True):
         self.values = {}  # (variant, case): values
+        self.lacking = {}  # Case: why, when there are several variants and one of them does not have it.
         self._plan = {}  # (variant, program): (path, {case: benchmark})
         self._turns = 0
         self._cores = set(sides.CORES) if experiment.all_cores else {SERVER_CORE}
-        for variant, build in builds.items():
-            for case in experiment.cases.values():
-                if not wants(case.name):
-                    continue
-                path = path_of(case.program, build)
-                if path is None:
-                    raise Invalid(f"no program {case.program} under {build}: build it (make bench does)")
+        for case in experiment.cases.values():
+            if not wants(case.name):
+                continue
+            try:
+                found = {variant: self._find(case, build) for variant, build in builds.items()}
+            except Invalid as problem:
+                if len(builds) == 1:
+                    raise
+                self.lacking[case.name] = str(problem)
+                continue
+            for variant, (path, benchmark) in found.items():
                 _, cases = self._plan.setdefault((variant, case.program), (path, {}))
-                cases[case] = chosen(case, listed(path))
+                cases[case] = benchmark
+
+    @staticmethod
+    def _find(case, build):
+        path = path_of(case.program, build)
+        if path is None:
+            raise Invalid(f"no program {case.program} under {build}: build it (make bench does)")
+        return path, chosen(case, listed(path))
 
     def run(self):
         order = list(self._plan.items())

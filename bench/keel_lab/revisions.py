@@ -116,6 +116,7 @@ def measure_micro(one, settings, builds, result, progress):
         "base": builds["base"],
         "again": builds["base"]
     }, settings.wants)
+    result["skipped"] += [{"what": name, "why": why} for name, why in rounds.lacking.items()]
     step = progress.steps("benchmarks, head : base", settings.pairs, 3 * micro.seconds(one, settings))
     try:
         for _ in range(settings.pairs):

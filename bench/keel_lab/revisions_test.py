@@ -107,6 +107,24 @@ class Revisions(unittest.TestCase):
         self.assertEqual([(name, ofs) for (name, _), ofs in revisions.subjects(one, settings).items()],
                          [("keel-uring", ["cpu_us"]), ("keel-epoll", ["cpu_us"])])
 
+    def test_a_benchmark_that_only_one_revision_has_is_skipped_and_the_others_are_compared(self):
+        one = experiment.read_all()["metrics"]
+        result = results.new("metrics", "?", [], "quick", "abc", {}, {})
+        old = ["counter_add/own_cells:1"]
+        lists = {"head": [case.benchmark for case in one.cases.values()], "base": old}
+        rows = lambda path, benchmarks, cores: {
+            name: {"name": name, "cpu_time": 2.0 if path == "head" else 1.0, "time_unit": "ns"} for name in benchmarks
+        }
+        with mock.patch.object(revisions.micro, "path_of", lambda program, build: build), \
+                mock.patch.object(revisions.micro, "listed", lambda path: lists[path]), \
+                mock.patch.object(revisions.micro, "run_round", rows):
+            settings = mock.Mock(pairs=2, wants=lambda text: True)
+            revisions.measure_micro(one, settings, {"head": "head", "base": "base"}, result, mock.Mock())
+        self.assertEqual([row["id"] for row in result["comparisons"]], ["counter:ns"])
+        self.assertEqual(result["comparisons"][0]["median"], 2.0)
+        self.assertEqual({row["what"] for row in result["skipped"]}, set(one.cases) - {"counter"})
+        self.assertIn("none of the benchmarks", result["skipped"][0]["why"])
+
     def test_a_gate_is_a_share_above_nothing(self):
         self.assertEqual(revisions.gate_of("5%"), 0.05)
         with self.assertRaises(Exception):
