@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "keel/http/forwarded.h"
+
 namespace keel::app {
 namespace {
 
@@ -146,6 +148,10 @@ void HttpSettings::fields(config::Schema& v) {
         "bytes a second of a body, on average after body_rate_grace_sec; below it 408; 0: none", {0, 1'000'000'000})
       .reloadable();
   field(v, "body_rate_grace_sec", body_rate_grace, "before body_rate_min is asked for", time_limit).reloadable();
+  field(v, "queue_delay_max_sec", queue_delay_max,
+        "from a request's arrival to its begin; while all turns of a worker are later, what is late gets 503",
+        time_limit)
+      .reloadable();
   field(v, "idle_timeout_sec", idle_timeout, "between requests; then the connection is closed", time_limit)
       .reloadable();
   field(v, "send_timeout_sec", send_timeout, "for the client to take an answer; then the connection is reset",
@@ -177,6 +183,10 @@ void HttpSettings::fields(config::Schema& v) {
   field(v, "max_header_count", max_header_count, "header lines of a request; above it 431", {1, 100}).reloadable();
   field(v, "access_log", access_log, "one line per request at level info").reloadable();
   field(v, "server_timing", server_timing, "each answer says where its time went, in a field Server-Timing");
+  field(v, "request_ids", request_ids, "X-Request-Id in each answer, request_id in the access log");
+  field(v, "trusted_proxies", trusted_proxies,
+        "networks (10.0.0.0/8, fd00::/8, one address, unix) whose Forwarded, X-Forwarded-* and X-Request-Id are "
+        "believed");
 }
 
 Result<Address> HttpSettings::listen_address() const {
@@ -273,6 +283,11 @@ void Settings::check(config::Checks& checks) const {
   }
   if (const auto address = network.http.listen_address(); !address) {
     checks.refuse("network.http.address", address.error().message());
+  }
+  for (std::size_t i = 0; i < network.http.trusted_proxies.size(); ++i) {
+    if (const auto proxy = http::Network::parse(network.http.trusted_proxies[i]); !proxy) {
+      checks.refuse("network.http.trusted_proxies." + std::to_string(i), proxy.error().message());
+    }
   }
   if (const auto address = Address::ip(monitoring.metrics.export_address, 0); !address) {
     checks.refuse("monitoring.metrics.export_address", address.error().message());

@@ -119,6 +119,7 @@ struct HttpSettings {
   std::uint32_t body_rate_min = 240;
   Duration body_rate_grace = 5_s;
   Duration idle_timeout = 60_s;
+  Duration queue_delay_max = 50_ms;
   Duration send_timeout = 30_s;
   Duration drain_delay;
   Duration drain_timeout = 30_s;
@@ -131,6 +132,8 @@ struct HttpSettings {
   std::uint32_t max_header_count = 100;
   bool access_log = true;
   bool server_timing = false;
+  bool request_ids = false;
+  std::vector<std::string> trusted_proxies;
   void fields(config::Schema& v);
   // From `address` and `port`; InvalidArgument when it is neither an IP address nor unix:/path.
   Result<Address> listen_address() const;

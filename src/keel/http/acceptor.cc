@@ -32,6 +32,8 @@ Acceptor::Acceptor(Server& server, io::Loop& loop, const Listener& listener, std
       first_(listener.first),
       access_log_(server.options_.access_log),
       stages_(server.router_.routes().size() + 1, server.options_.server_timing ? 1 : server.options_.measured_every) {
+  arrival_ = {&engine_, server.options_.trusted_proxies};
+  cost_ns_.resize(server.router_.routes().size() + 1);
   accept_.fd = listener.fd;
   accept_.shared = listener.shared;
   tally.connections_max.set(connections_max);
@@ -177,6 +179,23 @@ std::string_view Acceptor::date_line() {
     std::memcpy(end, "\r\n", 2);
   }
   return {date_, sizeof date_};
+}
+
+bool Acceptor::refuses_late() noexcept {
+  const bool was = admission_.is_overloaded();
+  const Instant turn = loop_.now();
+  const Duration delay = std::max(worked_until_, turn) - turn;
+  const bool refuses = admission_.refuses(turn, delay, limits_.queue_delay_max);
+  if (was != admission_.is_overloaded()) {
+    if (was) {
+      server_.log_.info("no longer overloaded", log::field("worker", loop_.index()),
+                        log::field("refused", tally.overloaded.get()));
+    } else {
+      server_.log_.warn("overloaded, refusing what comes too late", log::field("worker", loop_.index()),
+                        log::field("delay", delay));
+    }
+  }
+  return refuses;
 }
 
 void Acceptor::count_request(std::uint32_t route, Status status, Duration took) {

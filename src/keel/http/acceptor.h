@@ -6,12 +6,15 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "keel/base/arena.h"
 #include "keel/base/list.h"
 #include "keel/base/member.h"
+#include "keel/http/admission.h"
 #include "keel/http/connection.h"
 #include "keel/http/date.h"
 #include "keel/http/server.h"
@@ -48,7 +51,7 @@ class Acceptor {
   struct {
     Tally connections, accepted, requests, refused, timeouts, aborted;
     Tally connections_max, paused_full, paused_descriptors, paused_memory;
-    Tally body_bytes, body_bytes_max, bodies_refused, requests_too_big;
+    Tally body_bytes, body_bytes_max, bodies_refused, requests_too_big, overloaded;
   } tally;
 
  private:
@@ -75,6 +78,19 @@ class Acceptor {
   void begin_write(const Connection& connection, std::uint32_t route, bool behind_another);
   void end_write(const Connection& connection, bool is_sent);
   void count_refused(Status status);
+  // Whether a request of this route comes so late that it is refused.
+  bool refuses_late(std::uint32_t route) noexcept {
+    return cost_ns_[route] >= admission_cost_min.count_ns() && refuses_late();
+  }
+  bool refuses_late() noexcept;
+  // What has been done until `now` was for this route.
+  void worked(std::uint32_t route, Instant now) noexcept {
+    // Bounded, so that one request in which the machine was busy elsewhere does not make a cheap route costly.
+    std::int64_t& lately = cost_ns_[route];
+    const std::int64_t cost = (now - std::max(worked_until_, loop_.now())).count_ns();
+    worked_until_ = now;
+    lately += (std::min(cost, 2 * lately + 20'000) - lately) / 8;
+  }
 
   Server& server_;
   io::Loop& loop_;
@@ -93,8 +109,12 @@ class Acceptor {
   bool full_ = false;
   bool closed_ = false;
   List<Connection> connections_;
-  Arena scratch_;     // Of the request that is being answered at once.
-  RequestHead head_;  // The same.
+  Arrival arrival_;
+  Admission admission_;
+  Instant worked_until_;
+  std::vector<std::int64_t> cost_ns_;  // What a request of each route takes of the worker, lately.
+  Arena scratch_;                      // Of the request that is being answered at once.
+  RequestHead head_;                   // The same.
   Stages stages_;
   struct {
     const Connection* connection = nullptr;  // Whose send is followed,

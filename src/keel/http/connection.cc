@@ -185,6 +185,7 @@ void Connection::respond(Request& request, const Router::Match& match, Result<Re
   }
   if (!result) result = problem(request, result.error());
   Middleware::after(request, *result);
+  if (acceptor_.server_.options_.request_ids) result->header("X-Request-Id", request.id());
   if (!result->is_valid() || number(result->status()) < 200) {
     // After an interim status the client would take the next answer for this one.
     log.error("a response had a field or a status that cannot be sent", log::field("path", request.path()));
@@ -228,7 +229,7 @@ void Connection::respond(Request& request, const Router::Match& match, Result<Re
 }
 
 // An answer that has been given, or whose body has been.
-void Connection::record(const Request& request, const Router::Match& match, Status status, std::size_t bytes) {
+void Connection::record(Request& request, const Router::Match& match, Status status, std::size_t bytes) {
   StageClock* const clock = request.span_.stages;
   {
     const StageTimer timer(Stage::Record, clock);
@@ -241,9 +242,11 @@ void Connection::record(const Request& request, const Router::Match& match, Stat
   if (phase_ != Phase::Streaming) acceptor_.begin_write(*this, match.index, send_.pending);
 }
 
-void Connection::note(const Request& request, const Router::Match& match, Status status, std::size_t bytes) {
+void Connection::note(Request& request, const Router::Match& match, Status status, std::size_t bytes) {
   acceptor_.tally.requests.add();
-  const Duration took = acceptor_.loop_.precise_now() - request.started_;
+  const Instant now = acceptor_.loop_.precise_now();
+  const Duration took = now - request.started_;
+  acceptor_.worked(match.index, now);
   acceptor_.count_request(match.index, status, took);
   flight::note({.method = to_string(request.method()),
                 .route = request.route(),
@@ -254,9 +257,16 @@ void Connection::note(const Request& request, const Router::Match& match, Status
                 .trace = request.trace()});
   if (acceptor_.access_log_) {
     const ScopedSpan span(request.span_);
-    acceptor_.server_.log_.info("request", log::field("method", request.head_->method_text()),
-                                log::field("path", request.path()), log::field("status", number(status)),
-                                log::field("bytes", bytes), log::field("duration", took));
+    const log::Logger& log = acceptor_.server_.log_;
+    const std::string_view id = acceptor_.server_.options_.request_ids ? request.id() : std::string_view();
+    if (!id.empty()) {
+      log.info("request", log::field("method", request.head_->method_text()), log::field("path", request.path()),
+               log::field("status", number(status)), log::field("bytes", bytes), log::field("duration", took),
+               log::field("request_id", id));
+      return;
+    }
+    log.info("request", log::field("method", request.head_->method_text()), log::field("path", request.path()),
+             log::field("status", number(status)), log::field("bytes", bytes), log::field("duration", took));
   }
 }
 

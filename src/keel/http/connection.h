@@ -88,6 +88,7 @@ class Connection final : public Link {
   Exchange& activate(const Request& request, std::string_view head_bytes);
   bool keep_body(std::string_view part);
   std::string_view refuse_body();
+  std::string_view refuse_late(const RequestHead& head, std::string_view rest);
   std::string_view begin_reading(std::string_view rest);
   void body_wanted();
   void body_arrived();
@@ -109,8 +110,8 @@ class Connection final : public Link {
   void free_exchange();
 
   void respond(Request& request, const Router::Match& match, Result<Response> result);
-  void record(const Request& request, const Router::Match& match, Status status, std::size_t bytes);
-  void note(const Request& request, const Router::Match& match, Status status, std::size_t bytes);
+  void record(Request& request, const Router::Match& match, Status status, std::size_t bytes);
+  void note(Request& request, const Router::Match& match, Status status, std::size_t bytes);
   void refuse_and_close(Status status, std::string_view detail);
   bool can_process() const noexcept;
   bool wants_bytes() const noexcept;

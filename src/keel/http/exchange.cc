@@ -76,9 +76,9 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view h
   Request request;
   request.head_ = &head;
   request.arena_ = &acceptor_.scratch_;
-  request.engine_ = &acceptor_.engine_;
-  request.fd_ = receive_.fd;
   request.started_ = acceptor_.loop_.now();
+  request.fd_ = receive_.fd;
+  request.arrival_ = &acceptor_.arrival_;
   request.span_ = {{acceptor_.loop_.random(), acceptor_.loop_.random()}, clock};
   const ScopedSpan span(request.span_);
   ++requests_;
@@ -87,6 +87,8 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view h
     const StageTimer timer(Stage::Route, clock);
     return acceptor_.router().match(request);
   }();
+  if (match.is_route && acceptor_.refuses_late(match.index)) [[unlikely]]
+    return refuse_late(head, rest);
   const bool at_once = static_cast<bool>(match.handler->at_once);
   const bool has_body = head.body() != BodyKind::None;
 
@@ -157,9 +159,9 @@ Exchange& Connection::activate(const Request& request, std::string_view head_byt
   exchange_->head.rebase(exchange_->arena.copy(head_bytes).data());
   exchange_->request.head_ = &exchange_->head;
   exchange_->request.arena_ = &exchange_->arena;
-  exchange_->request.engine_ = request.engine_;
-  exchange_->request.fd_ = request.fd_;
   exchange_->request.started_ = request.started_;
+  exchange_->request.fd_ = request.fd_;
+  exchange_->request.arrival_ = request.arrival_;
   exchange_->request.span_ = request.span_;
   if (StageClock* const clock = request.span_.stages) {
     exchange_->stages = *clock;
@@ -207,6 +209,24 @@ std::string_view Connection::refuse_body() {
   acceptor_.tally.bodies_refused.add();
   refuse_and_close(Status::ServiceUnavailable, no_room);
   return {};
+}
+
+// Before any work for it has begun.
+std::string_view Connection::refuse_late(const RequestHead& head, std::string_view rest) {
+  const bool is_whole =
+      head.body() == BodyKind::None || (head.body() == BodyKind::Length && rest.size() >= head.content_length());
+  if (!is_whole) peer_closes_ = false;
+  if (!is_whole || !head.keep_alive() || acceptor_.draining_) close_ = true;
+  acceptor_.tally.requests.add();
+  acceptor_.tally.refused.add();
+  acceptor_.tally.overloaded.add();
+  acceptor_.count_refused(Status::ServiceUnavailable);
+  write_answer(out_, refuse(Status::ServiceUnavailable, "this server is late with all that it has to do"),
+               {.date = acceptor_.date_line(),
+                .version_minor = head.version_minor(),
+                .head_only = head.method() == Method::Head,
+                .close = close_});
+  return is_whole ? rest.substr(static_cast<std::size_t>(head.content_length())) : std::string_view();
 }
 
 // The handler reads the body itself. It begins with settle(); what belongs to the body of `rest` is its now.
@@ -338,7 +358,10 @@ void Connection::run_exchange() {
   };
   try {
     const flight::Doing doing(&tell_request, &exchange.request);
-    if (!exchange.run.begin(exchange.match.handler->later(exchange.request), done, options)) return;
+    if (!exchange.run.begin(exchange.match.handler->later(exchange.request), done, options)) {
+      acceptor_.worked(exchange.match.index, acceptor_.loop_.precise_now());
+      return;
+    }
   } catch (...) {
     // A handler that is no coroutine itself: there is no task.
     return answer_exchange(Error::from_exception());

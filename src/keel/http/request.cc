@@ -1,7 +1,9 @@
 #include "keel/http/request.h"
 
 #include <algorithm>
+#include <new>
 #include <string>
+#include <type_traits>
 
 #include "keel/base/check.h"
 #include "keel/data/uri.h"
@@ -12,8 +14,6 @@ namespace keel::http {
 Error Request::bad_parameter(std::string_view name, std::string_view expected) {
   return Error::text(Code::InvalidArgument, "parameter '" + std::string(name) + "': expected " + std::string(expected));
 }
-
-Address Request::peer() const noexcept { return engine_ != nullptr ? engine_->peer_address(fd_) : Address(); }
 
 std::optional<std::string_view> Request::header_list(std::string_view name) {
   std::optional<std::string_view> all;
@@ -33,6 +33,37 @@ std::optional<std::string_view> Request::header_list(std::string_view name) {
     all = std::string_view(joined, size);
   }
   return all;
+}
+
+const Address& Request::peer() {
+  static_assert(std::is_trivially_destructible_v<Address> && std::is_trivially_destructible_v<Origin>);
+  if (peer_ == nullptr) {
+    peer_ = new (arena_->allocate(sizeof(Address)))
+        Address(arrival_ != nullptr ? arrival_->engine->peer_address(fd_) : Address());
+  }
+  return *peer_;
+}
+
+const Origin& Request::origin() {
+  if (origin_ == nullptr) {
+    const std::span<const Network> trusted = arrival_ != nullptr ? arrival_->trusted : std::span<const Network>();
+    origin_ = new (arena_->allocate(sizeof(Origin))) Origin(origin_of(*head_, peer(), trusted));
+  }
+  return *origin_;
+}
+
+std::string_view Request::id() {
+  if (!id_.empty()) return id_;
+  if (const auto sent = head_->find("x-request-id"); sent && sent->size() <= 128 && is_token(*sent)) {
+    if (arrival_ != nullptr && is_trusted(peer(), arrival_->trusted)) return id_ = *sent;
+  }
+  constexpr char digits[] = "0123456789abcdef";
+  auto* const text = static_cast<char*>(arena_->allocate(32, 1));
+  for (int i = 0; i < 16; ++i) {
+    text[15 - i] = digits[span_.trace.high >> (4 * i) & 15];
+    text[31 - i] = digits[span_.trace.low >> (4 * i) & 15];
+  }
+  return id_ = {text, 32};
 }
 
 Result<std::string_view> Request::path_text(std::string_view name) {

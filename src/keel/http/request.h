@@ -23,14 +23,11 @@
 #include "keel/base/result.h"
 #include "keel/base/time.h"
 #include "keel/http/body_reader.h"
+#include "keel/http/forwarded.h"
 #include "keel/http/parser.h"
 #include "keel/http/path.h"
 #include "keel/io/address.h"
 #include "keel/observe/span.h"
-
-namespace keel::io {
-class Engine;
-}
 
 namespace keel::http {
 
@@ -102,8 +99,17 @@ class Request {
     return nullptr;
   }
 
-  // The other end of the connection: a proxy's, when there is one in front. A system call each time.
-  Address peer() const noexcept;
+  // The other end of the connection: the client, or the proxy in front of us. Port and all; of a Unix socket's client
+  // without a path. Asks the kernel, once for a request.
+  const Address& peer();
+  // Who asked, by what scheme and for which host, as trusted proxies tell it (forwarded.h; ServerOptions names them);
+  // without them the peer, "http" and the host of the head. The first call looks.
+  const Address& client_address() { return origin().client; }
+  std::string_view scheme() { return origin().scheme; }
+  std::string_view host() { return origin().host; }
+  // Names this request beyond this process: X-Request-Id where a trusted proxy sent one (a token of at most 128 bytes),
+  // else the trace in 32 hexadecimal digits.
+  std::string_view id();
 
   // Memory that ends with this request.
   Arena& arena() noexcept { return *arena_; }
@@ -132,13 +138,12 @@ class Request {
   template <class T>
   static Result<T> convert(std::string_view text, std::string_view name);
   static Error bad_parameter(std::string_view name, std::string_view expected);
+  const Origin& origin();
 
   RequestHead* head_ = nullptr;
   Arena* arena_ = nullptr;
   std::string_view body_;
   BodyReader* reader_ = nullptr;  // When it streams.
-  io::Engine* engine_ = nullptr;
-  int fd_ = -1;
   const Note* notes_ = nullptr;
   std::string_view route_;
   std::string_view allow_;  // For the router's 405 and OPTIONS.
@@ -151,6 +156,11 @@ class Request {
   Span span_;
   PathParams params_;
   bool body_given_ = false;  // By read_body().
+  int fd_ = -1;
+  const Arrival* arrival_ = nullptr;
+  const Address* peer_ = nullptr;  // In the arena once they have been asked for:
+  const Origin* origin_ = nullptr;
+  std::string_view id_;
 };
 
 template <class T>

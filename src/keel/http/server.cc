@@ -75,6 +75,7 @@ void Server::Metrics::expose(metrics::Registry& registry, const Server& server) 
   total("http_bodies_refused_total", "Bodies refused because too much memory was held for bodies",
         &Stats::bodies_refused);
   total("http_requests_too_big_total", "Requests that needed more memory than one may", &Stats::requests_too_big);
+  total("http_overload_refused_total", "Requests refused because their worker was late with all", &Stats::overloaded);
   const auto pauses = [&](std::string_view reason, std::uint64_t Stats::* field) {
     functions.push_back(registry.counter(pauses_name, pauses_help, {{"server", name}, {"reason", reason}},
                                          [&server, field] { return static_cast<double>(server.stats().*field); }));
@@ -252,6 +253,7 @@ Server::Stats Server::stats() const noexcept {
     sum.paused_memory += acceptor->tally.paused_memory.get();
     sum.body_bytes += acceptor->tally.body_bytes.get();
     sum.bodies_refused += acceptor->tally.bodies_refused.get();
+    sum.overloaded += acceptor->tally.overloaded.get();
     sum.requests_too_big += acceptor->tally.requests_too_big.get();
     sum.connections_max += acceptor->tally.connections_max.get();
     sum.body_bytes_max += acceptor->tally.body_bytes_max.get();

@@ -25,6 +25,7 @@
 
 #include "keel/base/result.h"
 #include "keel/base/time.h"
+#include "keel/http/forwarded.h"
 #include "keel/http/parser.h"
 #include "keel/http/router.h"
 #include "keel/io/loop.h"
@@ -52,8 +53,11 @@ struct Limits {
   Duration body_timeout = 30_s;       // For a whole body, or one read of a body that streams: 408.
   std::uint32_t body_rate_min = 240;  // Bytes a second of a body, on average while it is waited for: 408. 0: none.
   Duration body_rate_grace = 5_s;     // Before that rate is asked for.
-  Duration idle_timeout = 60_s;       // Between requests, and before the first: closed without a word.
-  Duration send_timeout = 30_s;       // For the peer to take anything of what is sent: closed.
+  Duration queue_delay_max = 50_ms;   // From a request's arrival in a turn to its begin; while that has been longer in
+                                     // each turn for 100 ms, those that are later are answered 503 (admission.h). About
+                                     // half of the time in which a refusal has to be told.
+  Duration idle_timeout = 60_s;     // Between requests, and before the first: closed without a word.
+  Duration send_timeout = 30_s;     // For the peer to take anything of what is sent: closed.
   Duration request_timeout = 30_s;  // For a Task handler: its deadline, inherited by what it awaits; then 504. Not for
                                     // the body of an answer that streams, which send_timeout bounds.
 };
@@ -70,6 +74,9 @@ struct ServerOptions {
   std::string name = "http";  // In logs, and as the label `server` of metrics.
   io::ListenOptions listen;
   metrics::Registry* metrics = nullptr;  // None: no metrics.
+  std::vector<Network> trusted_proxies;  // Whose word on client, scheme, host and request id is taken (forwarded.h).
+  bool request_ids = false;              // Each answer has X-Request-Id and each line of the access log request_id:
+                                         // Request::id().
 };
 
 // What becomes of the sockets that a server listens on when it drains.
@@ -136,6 +143,7 @@ class Server {
     std::uint64_t body_bytes_max = 0;      // And at most.
     std::uint64_t bodies_refused = 0;      // Because of bodies_bytes_max.
     std::uint64_t requests_too_big = 0;    // Because of request_bytes_max.
+    std::uint64_t overloaded = 0;          // Requests refused because of queue_delay_max.
   };
   // Summed over the workers; each figure is exact once its worker is idle.
   Stats stats() const noexcept;

@@ -1006,6 +1006,90 @@ TEST_P(Servers, survive_a_peer_that_leaves_during_a_handler) {
   EXPECT_EQ(handlers_running.load(), 0);
 }
 
+TEST_P(Servers, stop_the_task_of_a_client_that_resets_its_connection) {
+  start();
+  Peer& one = peer();
+  one.send(get("/forever") + get("/n/1"));
+  ASSERT_TRUE(until([&] { return handlers_running == 1; }));
+  settle();
+  reset(one);
+  ASSERT_TRUE(until([&] { return server_->stats().connections == 0; }));
+  EXPECT_EQ(handlers_running.load(), 0);
+  EXPECT_EQ(server_->stats().aborted, 1u);
+}
+
+TEST_P(Servers, read_what_follows_a_request_in_progress_up_to_a_bound) {
+  start({}, {.receive_buffer_bytes = 64 * 1024});
+  held_back = true;
+  Peer& one = peer();
+  one.send(get("/held"));
+  ASSERT_TRUE(until([&] { return handlers_running == 1; }));
+  std::string wire;
+  while (wire.size() < (8u << 20)) wire += get("/n/1", "X-Pad: " + std::string(2000, 'x') + "\r\n");
+  one.send(wire);
+  pass(20_ms);
+  EXPECT_FALSE(one.is_sent());
+  EXPECT_TRUE(one.all().empty());
+  held_back = false;
+  ASSERT_TRUE(until([&] { return one.is_sent(); }));
+}
+
+// --- Where requests come from.
+
+Response origin_of_request(Request& request) {
+  Address client = request.client_address();
+  client.set_port(0);
+  return Response::text(Status::Ok, client.to_string() + " " + std::string(request.scheme()) + " " +
+                                        std::string(request.host()) + " " + std::string(request.id()));
+}
+Task<Response> origin_later(Request& request) {
+  co_await sleep_for(1_ms);
+  co_return origin_of_request(request);
+}
+constexpr const char* forwarded =
+    "X-Forwarded-For: 203.0.113.9\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: shop.example:443\r\n"
+    "X-Request-Id: req-7\r\n";
+
+TEST_P(Servers, believe_proxies_that_are_trusted) {
+  options_.trusted_proxies.push_back(Network::parse("0.0.0.0/0").value());
+  options_.request_ids = true;
+  router_.get("/origin", origin_of_request).get("/origin-later", &origin_later);
+  start();
+  for (const char* path : {"/origin", "/origin-later"}) {
+    const Reply reply = ask_one(get(path, forwarded));
+    EXPECT_EQ(reply.body, "203.0.113.9:0 https shop.example req-7");
+    EXPECT_EQ(reply.field("X-Request-Id"), "req-7");
+  }
+  // What is no token, or too long, is not taken.
+  for (const std::string& id : {std::string("a b"), std::string("<x>{}"), std::string(129, 'x'), std::string()}) {
+    const Reply reply = ask_one(get("/origin", "X-Request-Id: " + id + "\r\n"));
+    EXPECT_EQ(reply.field("X-Request-Id").size(), 32u) << id;
+  }
+  EXPECT_EQ(ask_one(get("/origin", "X-Request-Id: " + std::string(128, 'x') + "\r\n")).field("X-Request-Id"),
+            std::string(128, 'x'));
+}
+
+TEST_P(Servers, do_not_believe_anybody_else) {
+  options_.request_ids = true;
+  router_.get("/origin", origin_of_request).get("/origin-later", &origin_later);
+  start();
+  std::string before;
+  for (const char* path : {"/origin", "/origin-later"}) {
+    const Reply reply = ask_one(get(path, forwarded));
+    const std::string id = reply.field("X-Request-Id");
+    EXPECT_EQ(id.size(), 32u);
+    EXPECT_EQ(id.find_first_not_of("0123456789abcdef"), std::string::npos) << id;
+    EXPECT_NE(id, std::exchange(before, id));
+    EXPECT_TRUE(reply.body.ends_with(":0 http a " + id)) << reply.body;
+    EXPECT_EQ(reply.body.find("203.0.113.9"), std::string::npos);
+  }
+}
+
+TEST_P(Servers, tell_no_request_id_unless_they_are_to) {
+  start();
+  EXPECT_EQ(ask_one(get("/plaintext", "X-Request-Id: req-7\r\n")).field("X-Request-Id"), "");
+}
+
 TEST_P(Servers, survive_peers_that_leave_at_any_byte) {
   start();
   const std::string wire = post("/echo-later", "hello") + get("/t/1");

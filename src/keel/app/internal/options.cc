@@ -121,6 +121,7 @@ http::Limits limits_of(const NetworkSettings& network) {
   limits.body_rate_min = from.body_rate_min;
   limits.body_rate_grace = from.body_rate_grace;
   limits.idle_timeout = from.idle_timeout;
+  limits.queue_delay_max = from.queue_delay_max;
   limits.send_timeout = from.send_timeout;
   limits.request_timeout = from.request_timeout;
   return limits;
@@ -134,6 +135,11 @@ http::ServerOptions server_options(const Settings& settings, const Address& addr
   options.access_log = from.http.access_log;
   options.measured_every = settings.monitoring.enabled ? settings.monitoring.measured_every : 0;
   options.server_timing = from.http.server_timing;
+  options.request_ids = from.http.request_ids;
+  // Checked with the other settings: each of them is a network.
+  for (const std::string& proxy : from.http.trusted_proxies) {
+    options.trusted_proxies.push_back(http::Network::parse(proxy).value());
+  }
   options.listen.no_delay = from.tcp_nodelay;
   options.listen.send_buffer_bytes = static_cast<int>(from.send_buffer.bytes);
   options.listen.receive_buffer_bytes = static_cast<int>(from.recv_buffer.bytes);

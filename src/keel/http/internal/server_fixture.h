@@ -129,7 +129,7 @@ class Servers : public io::testing::LoopTest {
   }
 
   void start(const Limits& limits = {}, const io::ListenOptions& listen = {}) {
-    ServerOptions options;
+    ServerOptions options = options_;
     options.address = Address::parse("127.0.0.1:0").value();
     options.limits = limits;
     options.listen = listen;
@@ -183,6 +183,7 @@ class Servers : public io::testing::LoopTest {
     return list.empty() ? Reply() : list.front();
   }
 
+  ServerOptions options_;  // But address, limits and listening.
   Router router_;
   std::unique_ptr<Server> server_;
   std::vector<std::unique_ptr<Peer>> peers_;
