@@ -95,7 +95,7 @@ std::optional<Response> RateLimit::before(Request& request) const {
   if (!options.header.empty()) client = request.header(options.header);
   Address address;
   if (!client) {
-    address = request.peer();
+    address = request.client_address();
     client = client_of(address);
   }
   const TokenBuckets::Taken taken = buckets.take(*client, host.now());

@@ -8,7 +8,8 @@
 // before the handler runs. Every answer says how much is left, as RateLimit-Policy and RateLimit
 // (draft-ietf-httpapi-ratelimit- headers): "default";q=100;w=60 and "default";r=42;t=35 (t: until all is there again).
 //
-// An IPv6 client is its /64, which one household has; clients of a Unix socket are one. By a header: whoever has the
+// The address is Request::client_address(): behind trusted proxies the client's, as they tell it. An IPv6 client is its
+// /64, which one household has; clients of a Unix socket are one. By a header: whoever has the
 // secret of a key, or a proxy that writes the field, decides who is who; a client that may write it as it likes is not
 // limited by it. Without the field, the address.
 //

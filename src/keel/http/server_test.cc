@@ -1050,6 +1050,15 @@ constexpr const char* forwarded =
     "X-Forwarded-For: 203.0.113.9\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: shop.example:443\r\n"
     "X-Request-Id: req-7\r\n";
 
+TEST_P(Servers, limit_the_clients_of_trusted_proxies_one_by_one) {
+  options_.trusted_proxies.push_back(Network::parse("0.0.0.0/0").value());
+  router_.use(RateLimit({.requests = 1, .per = 1_h})).get("/limited", plaintext);
+  start();
+  EXPECT_EQ(ask_one(get("/limited", "X-Forwarded-For: 203.0.113.9\r\n")).status, 200);
+  EXPECT_EQ(ask_one(get("/limited", "X-Forwarded-For: 203.0.113.8\r\n")).status, 200);
+  EXPECT_EQ(ask_one(get("/limited", "X-Forwarded-For: 203.0.113.9\r\n")).status, 429);
+}
+
 TEST_P(Servers, believe_proxies_that_are_trusted) {
   options_.trusted_proxies.push_back(Network::parse("0.0.0.0/0").value());
   options_.request_ids = true;
