@@ -73,8 +73,10 @@ function(keel_precompile_test name)
       <string_view> <thread> <unordered_map> <utility> <variant> <vector>)
   endif()
   target_precompile_headers(${name} REUSE_FROM ${target})
-  # For ccache, which looks at what the preprocessor says.
-  target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
+  # The first is for ccache, which looks at what the preprocessor says. GCC 12 warns without reason about what it inlines
+  # of std::string, and does not know system headers any more when they come from a precompiled one.
+  target_compile_options(${name} PRIVATE
+    $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess;-Wno-array-bounds;-Wno-restrict;-Wno-stringop-overflow;-Wno-stringop-overread>)
 endfunction()
 
 function(keel_fuzzer name)
