@@ -57,6 +57,10 @@ KIND_KEYS = {
         "measure": list,
         "comparisons": list
     },
+    "stages": {
+        "work": dict,
+        "measure": list
+    },
     "sustained": {
         "work": dict,
         "measure": list,
@@ -83,6 +87,7 @@ REQUIRED = {
     "micro": ("program", "cases"),
     "start": (),
     "clients": ("work", "measure", "comparisons"),
+    "stages": ("work", "measure"),
     "sustained": ("work", "measure"),
     "open-loop": ("work", "measure", "rates"),
     "capacity": ("work", "measure", "percent"),

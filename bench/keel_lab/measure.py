@@ -157,8 +157,10 @@ def user_share(result):
     return result["server_user"] / used if used >= 5 * resources.TICK else None
 
 
-def run(settings, half, payload=b"", count_allocations=False, **client_options):
-    """The client's result, completed: CPU per operation, utilisation, disturbance, memory, switches."""
+def run(settings, half, payload=b"", count_allocations=False, look=None, **client_options):
+    """The client's result, completed: CPU per operation, utilisation, disturbance, memory, switches.
+
+    `look` is called with the server before and after the client; `looks` of the result is what it gave."""
     work = half.work
     if work.client == "itself":
         return run_itself(half)
@@ -168,9 +170,12 @@ def run(settings, half, payload=b"", count_allocations=False, **client_options):
         if count_allocations:
             client_options["allocations"] = server.allocations
         rows = sides.count_rows(server.database, work.rows) if work.rows else 0
+        before = look(server) if look else None
         with resources.Watch(server.pid) as watch:
             result = load_client.run(settings, server, work) if work.client == "load" else client(
                 settings, server, work, **client_options)
+        if look:
+            result["looks"] = (before, look(server))
         sides.check(server.port, work)
         result |= {"rss_kb": server.rss_kb(), "start_ms": server.start_ms, "samples": watch.samples}
     try:

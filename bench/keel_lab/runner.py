@@ -9,7 +9,7 @@ import pathlib
 import sys
 import time
 
-from keel_lab import clients, counts, experiment, load, machine, micro, pairs, peers, results, show, sides, start, sustained
+from keel_lab import clients, counts, experiment, load, machine, micro, pairs, peers, results, show, sides, stages, start, sustained
 from keel_lab.measure import Settings
 from keel_lab.progress import Progress, duration
 
@@ -29,8 +29,8 @@ class Counts:
     seconds = staticmethod(counts.seconds)
 
 
-KINDS = {"pairs": pairs, "clients": clients, "counts": Counts, "micro": micro, "start": start, "sustained": sustained, "open-loop": load,
-         "capacity": load}
+KINDS = {"pairs": pairs, "clients": clients, "counts": Counts, "micro": micro, "start": start, "stages": stages,
+         "sustained": sustained, "open-loop": load, "capacity": load}
 
 
 def settings_of(profile, build, pairs=None, seconds=None, only=()):

@@ -1,7 +1,10 @@
 #include "data.h"
 
+#include <optional>
+
 #include "keel/data/json.h"
 #include "keel/http/problem.h"
+#include "keel/observe/span.h"
 
 using namespace keel;
 
@@ -16,17 +19,21 @@ void write_json(json::Writer& out, const Created& created) {
   out.end_object();
 }
 
+// What is wrong with the body, if anything is.
+std::optional<http::Response> refuse_unless_object(http::Request& request) {
+  const StageTimer timer(Stage::Validate);
+  json::Reader in(request.body(), request.arena());
+  const bool is_object = in.peek() == json::Kind::Object;
+  in.skip();
+  if (!is_object) in.fail("expected an object");
+  if (!in.finish()) return http::problem(in);
+  return std::nullopt;
+}
+
 }  // namespace
 
 Task<http::Response> Data::create(http::Request& request) {
-  json::Reader in(request.body(), request.arena());
-  if (in.peek() != json::Kind::Object) {
-    in.skip();
-    in.fail("expected an object");
-  } else {
-    in.skip();
-  }
-  if (!in.finish()) co_return http::problem(in);
+  if (auto problem = refuse_unless_object(request)) co_return *std::move(problem);
   const db::Written written = co_await database_.execute("insert into data (body) values ($1)", request.body());
   co_return http::Response::json(http::Status::Created, Created{written.last_insert_id});
 }

@@ -1,0 +1,57 @@
+import unittest
+
+from keel_lab import results, stages
+from keel_lab.sides import Invalid
+
+NAMES = ("parse", "route", "handler", "database_wait", "database", "serialize", "write")
+
+
+def of(measured, written, *ns):
+    return measured, written, dict(zip(NAMES, ns))
+
+
+class Means(unittest.TestCase):
+
+    def test_are_of_what_was_added_in_between(self):
+        before = {("GET", "/a"): of(10, 5, 1000, 0, 2000, 0, 3000, 0, 500)}
+        after = {("GET", "/a"): of(30, 15, 3000, 0, 6000, 0, 43000, 0, 20500), ("GET", "/b"): of(3, 3, 1, 1, 1, 1, 1, 1, 1)}
+        route, mean = stages.means(before, after)
+        self.assertEqual(route, ("GET", "/a"))
+        self.assertEqual(mean, {"parse": 100, "route": 0, "handler": 200, "database_wait": 0, "database": 2000, "serialize": 0, "write": 2000})
+
+    def test_begin_at_nothing_for_a_route_that_was_not_there(self):
+        _, mean = stages.means({}, {("GET", "/a"): of(2, 0, 200, 0, 400, 0, 0, 0, 0)})
+        self.assertEqual(mean, {"parse": 100, "route": 0, "handler": 200, "database_wait": 0, "database": 0, "serialize": 0, "write": 0})
+
+    def test_need_a_request_that_was_measured(self):
+        same = {("GET", "/a"): of(10, 5, 1000, 0, 2000, 0, 3000, 0, 500)}
+        for before, after in (({}, {}), (same, same)):
+            with self.assertRaises(Invalid):
+                stages.means(before, after)
+
+
+class Shares(unittest.TestCase):
+
+    def test_are_percent_of_all_stages(self):
+        found = stages.shares(of(1, 1, 50, 50, 150, 100, 500, 50, 100)[2])
+        self.assertEqual(found["database"], 50)
+        self.assertEqual(found["data base"], 60)
+        self.assertEqual(found["all but the data base"], 40)
+        self.assertEqual(found["route and handler"], 20)
+        self.assertEqual(found["route, handler and serialize"], 25)
+
+
+class Publish(unittest.TestCase):
+
+    def test_gives_a_value_for_each_stage_and_share(self):
+        result = results.new("stages", "?", [], "quick", "0" * 40, {}, {})
+        run = (("GET", "/a"), of(1, 1, 50, 50, 150, 100, 500, 50, 100)[2])
+        stages.publish("keel", [run] * 12, result)
+        found = {row["id"]: (row["median"], row["unit"]) for row in result["values"]}
+        self.assertEqual(found["keel:parse-us"], (0.05, "us"))
+        self.assertEqual(found["keel:all-but-the-data-base"], (40, "%"))
+        self.assertEqual(len(found), 2 * len(NAMES) + 4)
+
+
+if __name__ == "__main__":
+    unittest.main()
