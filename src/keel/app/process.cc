@@ -5,7 +5,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <cstdlib>
+#include <charconv>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,14 +25,17 @@ std::string read_file(const char* path) {
   return text;
 }
 
-// The number at the beginning of field `index` (from 0) of fields separated by single spaces; 0 when there is none.
+// The whole number at the beginning of field `index` (from 0) of fields separated by single spaces; 0 when there is
+// none.
 double number_at(std::string_view text, int index) noexcept {
   for (; index > 0; --index) {
     const std::size_t space = text.find(' ');
     if (space == std::string_view::npos) return 0;
     text.remove_prefix(space + 1);
   }
-  return std::strtod(std::string(text.substr(0, 32)).c_str(), nullptr);
+  std::uint64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return static_cast<double>(number);
 }
 
 double page_bytes() noexcept { return static_cast<double>(sysconf(_SC_PAGESIZE)); }

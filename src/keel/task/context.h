@@ -72,6 +72,7 @@ class Context : public Link {  // The link is in the parent's list.
 
  private:
   friend class Leaf;
+  friend class StartCore;
   static constexpr std::uint8_t running = 0xff;
   bool is_late() const noexcept;
   void stop_below(Code reason) noexcept;
@@ -85,6 +86,7 @@ class Context : public Link {  // The link is in the parent's list.
   Instant deadline_ = Instant::never();
   const Span* span_ = nullptr;
   bool is_source_ = false;
+  bool is_running_ = false;        // Of a Start: its task has begun and not ended. Here, where it takes no room.
   std::uint8_t reason_ = running;  // Accessed by atomic builtins: <atomic> is a third of what this header would cost.
 };
 

@@ -3,7 +3,7 @@
 namespace keel {
 
 void StartCore::hold(Frame& frame) noexcept {
-  KEEL_CHECK(!running_, "a Start begins one task at a time");
+  KEEL_CHECK(!is_running(), "a Start begins one task at a time");
   reset();
   frame_ = &frame;
 }
@@ -13,25 +13,25 @@ bool StartCore::begin_held(Context* parent, const StartOptions& options, Done do
   context_.open(parent, options.deadline);
   if (options.span != nullptr) context_.set_span(options.span);
   KEEL_CHECK(home() == nullptr || home()->is_serial(), "a task is begun on a loop; it goes to a pool by resume_on");
-  running_ = true;
+  context_.is_running_ = true;
   context_.set_code(frame_->code());
   if (!frame_->start_for(*this, context_)) {
     context_.note_waiting();
     return false;
   }
-  running_ = false;
+  context_.is_running_ = false;
   context_.close();
   return true;
 }
 
 void StartCore::ended() noexcept {
-  running_ = false;
+  context_.is_running_ = false;
   context_.close();
   done_(*this);
 }
 
 void StartCore::reset() noexcept {
-  KEEL_CHECK(!running_, "a Start is destroyed after its task has ended: stop it and wait for done");
+  KEEL_CHECK(!is_running(), "a Start is destroyed after its task has ended: stop it and wait for done");
   if (frame_ != nullptr) std::exchange(frame_, nullptr)->destroy();
 }
 

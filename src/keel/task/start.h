@@ -45,13 +45,13 @@ class StartCore {
   StartCore(const StartCore&) = delete;
   StartCore& operator=(const StartCore&) = delete;
 
-  bool is_running() const noexcept { return running_; }
+  bool is_running() const noexcept { return context_.is_running_; }
   bool has_ended() const noexcept {
-    return !running_ && frame_ != nullptr && (frame_->has_value() || frame_->has_error());
+    return !is_running() && frame_ != nullptr && (frame_->has_value() || frame_->has_error());
   }
   // Asks the task to end; done follows as ever. No effect when it does not run.
   void stop(Code reason = Code::Cancelled) noexcept {
-    if (running_) context_.stop(reason);
+    if (is_running()) context_.stop(reason);
   }
 
   // For Frame.
@@ -69,7 +69,6 @@ class StartCore {
   Context context_;
   Frame* frame_ = nullptr;
   Done done_ = nullptr;
-  bool running_ = false;
 };
 
 template <class T>
