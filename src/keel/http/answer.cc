@@ -21,7 +21,7 @@ void write_answer(Buffer& out, const Response& response, const Framing& framing)
   const std::string_view content_type = response.content_type();
   const std::string_view line = status_line(response.status());
   const bool has_length = !forbids_content(response.status());
-  const bool copies = has_length && !framing.head_only && body.size() <= copied_body_max;
+  const bool copies = has_length && !framing.head_only && !response.is_streamed() && body.size() <= copied_body_max;
   constexpr std::size_t fixed = 14 + 2 + 16 + 20 + 2 + 24 + 2;  // The names and line ends below.
   char* const begin = out.reserve(line.size() + framing.date.size() + content_type.size() + fields.size() + fixed +
                                   (copies ? body.size() : 0));

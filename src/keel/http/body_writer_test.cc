@@ -58,6 +58,12 @@ Task<> wait_for_ever(BodyWriter& out) {
   Result<> slept = co_await attempt(sleep_for(1_h));
   if (!slept) error_seen = slept.error().code();
 }
+Task<> write_slowly(BodyWriter& out) {
+  for (int i = 0; i < 5; ++i) {
+    co_await sleep_for(60_ms);
+    co_await out.write(std::to_string(i));
+  }
+}
 Task<> write_and_fail(BodyWriter& out) {
   co_await out.write("half of ");
   co_await sleep_for(2_ms);
@@ -126,6 +132,13 @@ class BodyWriting : public Servers {
     router_.get("/stream/later", &streamed_later<&write_a_little>).get("/stream/wait", &streamed<&write_and_wait>);
     router_.get("/stream/for-ever", &streamed<&wait_for_ever>).get("/stream/fail", &streamed<&write_and_fail>);
     router_.get("/stream/throw", &streamed<&fail_instead>).get("/stream/closure", of_a_closure);
+    router_.get("/stream/slowly", &streamed<&write_slowly>).get("/stream/not", [](Request& request) {
+      Response response = streamed<&write_a_little>(request);
+      Buffer bytes;
+      bytes.append("whole");
+      response.replace_content(std::move(bytes));
+      return response;
+    });
     router_.get("/stream/13", &streamed_of<&write_a_little, 13>).get("/stream/10", &streamed_of<&write_too_much, 10>);
     router_.get("/stream/14", &streamed_of<&write_a_little, 14>).get("/stream/0", &streamed_of<&write_nothing, 0>);
     router_.get("/stream/empty", [](Request&) { return Response::stream(Status::NoContent, "", &write_a_little); });
@@ -295,6 +308,37 @@ TEST_P(BodyWriting, goes_on_for_a_peer_that_has_finished_writing) {
   EXPECT_EQ(one.all()[0].body, "firstlast");
 }
 
+// Whether such a peer is there is seen only when it is sent something.
+TEST_P(BodyWriting, stops_the_task_of_a_peer_that_has_finished_writing_and_is_sent_nothing) {
+  Limits limits;
+  limits.idle_timeout = 50_ms;
+  start(limits);
+  for (const bool at_once : {true, false}) {
+    Peer& one = peer();
+    one.send(get("/stream/for-ever"));
+    if (at_once) one.finish_writing();
+    ASSERT_TRUE(until([&] { return writers_running == 1; }));
+    if (!at_once) {
+      pass(60_ms);
+      EXPECT_EQ(writers_running, 1);
+      one.finish_writing();
+    }
+    ASSERT_TRUE(until([&] { return one.has_ended(); }));
+    ASSERT_TRUE(until([&] { return server_->stats().connections == 0; }));
+    EXPECT_EQ(writers_running, 0);
+    EXPECT_EQ(error_seen, Code::Cancelled);
+    error_seen = Code::Internal;
+  }
+  EXPECT_EQ(server_->stats().timeouts, 2u);
+}
+
+TEST_P(BodyWriting, goes_on_for_a_peer_that_has_finished_writing_and_is_sent_something_in_time) {
+  Limits limits;
+  limits.idle_timeout = is_sim() ? 100_ms : 10_s;
+  start(limits);
+  EXPECT_EQ(ask_one(get("/stream/slowly")).body, "01234");
+}
+
 TEST_P(BodyWriting, stops_the_task_of_a_peer_that_takes_nothing) {
   Limits limits;
   limits.send_timeout = 100_ms;
@@ -334,6 +378,28 @@ TEST_P(BodyWriting, may_read_the_request_meanwhile) {
   ASSERT_EQ(chunked.size(), 2u);
   EXPECT_TRUE(chunked[0].body == body);
   EXPECT_EQ(chunked[1].body, "n=3");
+}
+
+TEST_P(BodyWriting, says_continue_before_its_head) {
+  start();
+  Peer& one = peer();
+  one.send("POST /stream/duplex HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n");
+  const std::string begin = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 ";
+  ASSERT_TRUE(until([&] { return one.wire().size() >= begin.size(); }));
+  EXPECT_TRUE(one.wire().starts_with(begin)) << one.wire();
+  one.send("hello" + get("/n/3"));
+  ASSERT_TRUE(has_replies(one, 2)) << one.wire();
+  EXPECT_EQ(one.all()[0].body, "hello");
+  EXPECT_EQ(one.all()[1].body, "n=3");
+}
+
+TEST_P(BodyWriting, is_not_begun_when_another_body_takes_its_place) {
+  start();
+  const auto list = ask(get("/stream/not") + get("/n/3"));
+  ASSERT_EQ(list.size(), 2u);
+  EXPECT_EQ(list[0].field("Transfer-Encoding"), "");
+  EXPECT_EQ(list[0].body, "whole");
+  EXPECT_EQ(list[1].body, "n=3");
 }
 
 TEST_P(BodyWriting, is_sent_to_its_end_by_a_server_that_drains) {

@@ -89,6 +89,7 @@ void Connection::received() {
     } else if (exchange_ != nullptr && exchange_->streams_in && !exchange_->reader.is_over()) {
       phase_ == Phase::Discarding ? give_up_body() : lose_body();
     }
+    if (phase_ == Phase::Streaming) began_ = acceptor_.loop_.now();
     settle();
   }
 }
@@ -316,8 +317,8 @@ void Connection::finish_send() {
     acceptor_.tally.aborted.add();
     phase_ = Phase::Ending;
   }
-  // The idle time begins with the end of the answer.
-  if (phase_ == Phase::Head && partial_ == nullptr) began_ = acceptor_.loop_.now();
+  // The idle time begins with the end of the answer, or of what there is of it.
+  if ((phase_ == Phase::Head && partial_ == nullptr) || phase_ == Phase::Streaming) began_ = acceptor_.loop_.now();
 }
 
 void Connection::settle() {
@@ -392,8 +393,10 @@ Instant Connection::deadline() const noexcept {
       return std::min(at, body_deadline());
     case Phase::Handling:
       at = std::min(at, exchange_->until);
-      [[fallthrough]];
+      return exchange_->reader.is_waited_for() ? std::min(at, body_deadline()) : at;
     case Phase::Streaming:
+      // Only what is sent to a peer that has finished shows whether it is still there.
+      if (peer_done_ && !send_.pending) return began_ + limits.idle_timeout;
       return exchange_->reader.is_waited_for() ? std::min(at, body_deadline()) : at;
     case Phase::Discarding:
       return std::min(at, exchange_->until);

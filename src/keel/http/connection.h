@@ -17,7 +17,8 @@
 //
 // While a task runs the connection goes on reading what may follow, up to a bound, and so sees that the client is gone:
 // a reset stops the task. The end of the stream (FIN) does not: a client may finish writing and wait for its answer.
-// One that closes altogether sends the same and answers what we send with a reset.
+// One that closes altogether sends the same and answers what we send with a reset; an answer that streams and has
+// nothing to send for the idle time-out ends with the connection.
 //
 // Idle, a connection owns its two operations and a timer, and no buffer.
 //
@@ -139,7 +140,8 @@ class Connection final : public Link {
   iovec parts_[2];
   Partial* partial_ = nullptr;
   Exchange* exchange_ = nullptr;  // A request that outlives the call that brought it.
-  Instant began_;                 // When this phase began; in Head the idle time, or a head's first byte.
+  Instant began_;                 // When this phase began; in Head the idle time, or a head's first byte; in Streaming
+                                  // since when nothing has been sent.
   Instant send_began_;
   std::uint64_t sent_seen_ = 0;  // Of send_, when its time was up last.
   std::uint32_t requests_ = 0;

@@ -13,6 +13,7 @@
 #include "keel/http/connection.h"
 #include "keel/http/problem.h"
 #include "keel/observe/flight_recorder.h"
+#include "keel/task/frame.h"
 
 namespace keel::http {
 namespace {
@@ -103,26 +104,23 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view h
   const bool is_whole = !has_body || (head.body() == BodyKind::Length && rest.size() >= head.content_length());
   if (has_body && !streams && !(at_once && is_whole) && !acceptor_.has_room_for(head.content_length()))
     return refuse_body();
-  if (has_body && head.expect_continue() && rest.empty()) {
-    if (!match.is_route) {
-      // The answer does not depend on a body that has not been sent: give it, and never read a request out of that
-      // body.
-      Result<Response> answer = match.handler->at_once(request);
-      if (answer) answer->close();
-      close_ = true;
-      peer_closes_ = false;
-      respond(request, match, std::move(answer));
-      acceptor_.scratch_.rewind();
-      return {};
-    }
-    if (!streams) out_.append(continue_line);
+  const bool may_send = has_body && head.expect_continue() && rest.empty();
+  // The answer does not depend on a body that has not been sent: give it, and never read a request out of that body.
+  const bool goes_without = may_send && !match.is_route;
+  if (goes_without) {
+    close_ = true;
+    peer_closes_ = false;
+  } else if (may_send && !streams) {
+    out_.append(continue_line);
   }
-  if (at_once && is_whole) {
-    const auto length = static_cast<std::size_t>(head.content_length());
+  if (at_once && (is_whole || goes_without)) {
+    const auto length = goes_without ? 0 : static_cast<std::size_t>(head.content_length());
     request.body_ = rest.substr(0, length);
     Result<Response> answer = [&]() -> Result<Response> {
       const HandlerTimer timer(clock);
       const flight::Doing doing(&tell_request, &request);
+      // A task that it wakes may answer and go on with its connection's next request, where this one is.
+      const Trampoline::Deferring deferring;
       try {
         return match.handler->at_once(request);
       } catch (...) {
@@ -340,6 +338,7 @@ void Connection::run_exchange() {
   if (exchange.match.handler->at_once) {
     answer_exchange([&]() -> Result<Response> {
       const flight::Doing doing(&tell_request, &exchange.request);
+      const Trampoline::Deferring deferring;
       try {
         return exchange.match.handler->at_once(exchange.request);
       } catch (...) {
@@ -358,7 +357,11 @@ void Connection::run_exchange() {
   };
   try {
     const flight::Doing doing(&tell_request, &exchange.request);
-    if (!exchange.run.begin(exchange.match.handler->later(exchange.request), done, options)) {
+    Task<Response> task = [&] {
+      const Trampoline::Deferring deferring;  // For middleware, and what is no coroutine itself.
+      return exchange.match.handler->later(exchange.request);
+    }();
+    if (!exchange.run.begin(std::move(task), done, options)) {
       acceptor_.worked(exchange.match.index, acceptor_.loop_.precise_now());
       return;
     }
@@ -378,6 +381,8 @@ void Connection::answer_exchange(Result<Response> result) {
   }
   if (exchange.reader.is_lost()) return give_up_body();
   phase_ = Phase::Head;
+  // What writes the answer's body may read the request's, and behind the answer's head it is too late for this.
+  if (result && result->is_streamed() && std::exchange(exchange.awaits_continue, false)) out_.append(continue_line);
   if (exchange.streams_in && !exchange.reader.is_over()) {
     if (!result && exchange.reader.refusal() != Status::Ok) {
       result = refuse(exchange.reader.refusal(), exchange.reader.reason());
@@ -443,6 +448,7 @@ void Connection::begin_streaming(Response& response, BodyEnd body_end) {
   exchange.body_end = body_end;
   exchange.is_due = true;
   phase_ = Phase::Streaming;
+  began_ = acceptor_.loop_.now();
 }
 
 void Connection::run_streaming() {
@@ -454,8 +460,11 @@ void Connection::run_streaming() {
   };
   try {
     const flight::Doing doing(&tell_request, &exchange.request);
-    if (!exchange.writing.begin(exchange.streamed.write(*exchange.writer), done, {.span = &exchange.request.span_}))
-      return;
+    Task<> task = [&] {
+      const Trampoline::Deferring deferring;  // For what is no coroutine itself.
+      return exchange.streamed.write(*exchange.writer);
+    }();
+    if (!exchange.writing.begin(std::move(task), done, {.span = &exchange.request.span_})) return;
   } catch (...) {
     return end_streaming(Error::from_exception());
   }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "keel/http/problem.h"
+#include "keel/task/frame.h"
 
 namespace keel::http {
 namespace {
@@ -49,6 +50,9 @@ std::optional<Response> Middleware::before(Request& request, const Middleware* c
 }
 
 void Middleware::after(Request& request, Response& response) noexcept {
+  if (request.passed_ == 0) return;
+  // A task that one wakes may go on with its connection's next request, where this one is.
+  const Trampoline::Deferring deferring;
   // Counted down first: one that fails does not run again.
   while (request.passed_ > 0) {
     const Middleware& link = *request.links_[--request.passed_];

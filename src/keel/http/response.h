@@ -85,8 +85,9 @@ class Response {
   Response& replace(std::string_view name, std::string_view value) &;
   // Has Vary name `field`, unless it does already.
   Response& vary(std::string_view field) &;
-  // Puts `bytes` in the place of the body; the content type stays.
+  // Puts `bytes` in the place of the body, also of one that would be streamed; the content type stays.
   Response& replace_content(Buffer&& bytes) & noexcept {
+    streamed_ = StreamedBody();
     body_ = std::move(bytes);
     return *this;
   }

@@ -56,7 +56,9 @@ struct Limits {
   Duration queue_delay_max = 50_ms;   // From a request's arrival in a turn to its begin; while that has been longer in
                                      // each turn for 100 ms, those that are later are answered 503 (admission.h). About
                                      // half of the time in which a refusal has to be told.
-  Duration idle_timeout = 60_s;     // Between requests, and before the first: closed without a word.
+  Duration idle_timeout = 60_s;     // Between requests, and before the first: closed without a word. Also while an
+                                    // answer streams to a client that has finished writing and nothing is sent, for
+                                    // that client may be gone: the answer's task is stopped.
   Duration send_timeout = 30_s;     // For the peer to take anything of what is sent: closed.
   Duration request_timeout = 30_s;  // For a Task handler: its deadline, inherited by what it awaits; then 504. Not for
                                     // the body of an answer that streams, which send_timeout bounds.

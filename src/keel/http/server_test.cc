@@ -11,12 +11,14 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "keel/http/compression.h"
 #include "keel/http/internal/server_fixture.h"
 #include "keel/http/rate_limit.h"
 #include "keel/net/stream.h"
+#include "keel/task/event.h"
 
 namespace keel::http {
 namespace {
@@ -81,6 +83,72 @@ struct Remembers {
     return std::nullopt;
   }
 };
+
+// --- Handlers that wake others.
+
+Event* published = nullptr;
+
+Task<Response> subscribe(Request& request) {
+  ++handlers_begun;
+  co_await published->wait();
+  co_return Response::text(Status::Ok, request.path());
+}
+// What was asked is told after the others have been waked.
+Response publish(Request& request) {
+  published->set();
+  return Response::text(Status::Ok, std::string(to_string(request.method())) + " " + std::string(request.path()) + "?" +
+                                        std::string(request.query()));
+}
+struct Publishes {
+  void after(Request& request, Response& response) {
+    published->set();
+    response.header("X-Path", request.path());
+  }
+};
+struct PublishesBefore {
+  std::optional<Response> before(Request&) {
+    published->set();
+    return std::nullopt;
+  }
+};
+
+// The next request of a connection that is waked is read into the same memory.
+TEST_P(Servers, answer_who_wakes_others_before_the_next_requests_of_those) {
+  router_.get("/subscribe", &subscribe).post("/publish", publish).get("/publish", publish);
+  router_.group("/after").use(Publishes()).get("/publish", plaintext).get("/later", &later);
+  router_.group("/before").use(PublishesBefore()).get("/publish", plaintext).get("/later", &later);
+  start();
+  const std::string behind[] = {get("/n/7"), "HEAD /n/7 HTTP/1.1\r\nHost: a\r\n\r\n"};
+  const std::tuple<std::string, std::string, std::string> asked[] = {
+      {post("/publish?x=1", "body"), "POST /publish?x=1", ""},
+      {get("/publish?x=22"), "GET /publish?x=22", ""},
+      {post_chunked("/publish?x=1", "body", 2), "POST /publish?x=1", ""},
+      {get("/after/publish"), "Hello, World!", "/after/publish"},
+      {get("/after/later"), "/after/later", "/after/later"},
+      {get("/before/publish"), "Hello, World!", ""},
+      {get("/before/later"), "/before/later", ""}};
+  for (const std::string& next : behind) {
+    const bool is_head = next.starts_with("HEAD");
+    for (const auto& [request, answer, path] : asked) {
+      SCOPED_TRACE(request + next);
+      Event event;
+      published = &event;
+      handlers_begun = 0;
+      Peer& waiting = peer();
+      waiting.send(get("/subscribe") + next);
+      ASSERT_TRUE(until([] { return handlers_begun == 1; }));
+      settle();
+      const Reply reply = ask_one(request);
+      EXPECT_EQ(reply.status, 200);
+      EXPECT_EQ(reply.body, answer);
+      EXPECT_EQ(reply.field("X-Path"), path);
+      const std::string end = is_head ? "Content-Length: 3\r\n\r\n" : "\r\n\r\nn=7";
+      ASSERT_TRUE(until([&] { return waiting.wire().ends_with(end); })) << waiting.wire();
+      EXPECT_NE(waiting.wire().find("\r\n\r\n/subscribeHTTP/1.1 200"), std::string::npos) << waiting.wire();
+      close(waiting);
+    }
+  }
+}
 
 TEST_P(Servers, know_the_other_end_of_a_connection) {
   const auto peer_of = [](Request& request) {
@@ -564,6 +632,38 @@ TEST_P(Servers, close_when_the_final_answer_comes_before_the_expected_body) {
     ASSERT_TRUE(until([&] { return one.has_ended(); }));
     EXPECT_EQ(one.all().size(), 1u);
     EXPECT_EQ(one.wire().find("100 Continue"), std::string::npos);
+  }
+}
+
+Task<> write_word(BodyWriter& out) { co_await out.write("word"); }
+
+struct AnswersFirst {
+  std::optional<Response> before(Request& request) {
+    if (request.path() == "/throw-first") throw std::runtime_error("secret of the middleware");
+    if (request.path() == "/stream-first") return Response::stream(Status::Ok, "text/plain", &write_word);
+    return std::nullopt;
+  }
+};
+
+TEST_P(Servers, answer_whatever_middleware_does_in_place_of_their_own_answer_to_an_expected_body) {
+  router_.use(AnswersFirst());
+  start();
+  for (const auto& [target, status, body] :
+       {std::tuple("/throw-first", 500, ""), std::tuple("/stream-first", 200, "word")}) {
+    Peer& one = peer();
+    one.send("POST " + std::string(target) +
+             " HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 100\r\n\r\n");
+    ASSERT_TRUE(has_replies(one, 1)) << target;
+    one.send(get("/n/1"));
+    ASSERT_TRUE(until([&] { return one.has_ended(); }));
+    ASSERT_EQ(one.all().size(), 1u);
+    const Reply reply = one.all()[0];
+    EXPECT_EQ(reply.status, status);
+    EXPECT_TRUE(reply.closes());
+    EXPECT_EQ(reply.head.find("secret"), std::string::npos);
+    if (status == 200) {
+      EXPECT_EQ(reply.body, body);
+    }
   }
 }
 
