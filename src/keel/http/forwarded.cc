@@ -166,6 +166,39 @@ Element forwarded_element(std::string_view text) noexcept {
 
 bool has(const RequestHead& head, std::string_view name) noexcept { return head.find(name).has_value(); }
 
+bool is_same_host(const Address& one, const Address& other) noexcept {
+  const Bytes a = bytes_of(one);
+  const Bytes b = bytes_of(other);
+  return a.family == b.family && std::memcmp(a.at, b.at, sizeof a.at) == 0;
+}
+
+// What the fields of one family say, from a peer that is trusted.
+Origin told(const RequestHead& head, const Address& peer, std::span<const Network> trusted, bool standard) noexcept {
+  Origin origin{.client = peer, .scheme = "http", .host = head.host()};
+  Element of_client;
+  std::string_view text;
+  for (FromTheRight hops(head, standard ? "forwarded" : "x-forwarded-for");
+       is_trusted(origin.client, trusted) && hops.next(text);) {
+    if (text.empty()) continue;  // RFC 9110 §5.6.1: an empty element of a list.
+    const Element element = standard ? forwarded_element(text) : Element{text, {}, {}};
+    const std::optional<Address> client = node(element.by_for);
+    if (!client) {
+      origin.client = peer;
+      of_client = element;
+      break;
+    }
+    origin.client = *client;
+    of_client = element;
+  }
+  if (!standard) {
+    FromTheRight(head, "x-forwarded-proto").next(of_client.proto);
+    FromTheRight(head, "x-forwarded-host").next(of_client.host);
+  }
+  if (const std::string_view scheme = scheme_of(of_client.proto); !scheme.empty()) origin.scheme = scheme;
+  if (const std::string_view host = host_of(of_client.host); !host.empty()) origin.host = host;
+  return origin;
+}
+
 }  // namespace
 
 Result<Network> Network::parse(std::string_view text) {
@@ -210,30 +243,16 @@ bool is_trusted(const Address& address, std::span<const Network> trusted) noexce
 }
 
 Origin origin_of(const RequestHead& head, const Address& peer, std::span<const Network> trusted) noexcept {
-  Origin origin{.client = peer, .scheme = "http", .host = head.host()};
-  if (!is_trusted(peer, trusted)) return origin;
-  const bool standard = has(head, "forwarded");
-  Element of_client;
-  std::string_view text;
-  for (FromTheRight hops(head, standard ? "forwarded" : "x-forwarded-for");
-       is_trusted(origin.client, trusted) && hops.next(text);) {
-    if (text.empty()) continue;  // RFC 9110 §5.6.1: an empty element of a list.
-    const Element element = standard ? forwarded_element(text) : Element{text, {}, {}};
-    const std::optional<Address> client = node(element.by_for);
-    if (!client) {
-      origin.client = peer;
-      of_client = element;
-      break;
-    }
-    origin.client = *client;
-    of_client = element;
-  }
-  if (!standard) {
-    FromTheRight(head, "x-forwarded-proto").next(of_client.proto);
-    FromTheRight(head, "x-forwarded-host").next(of_client.host);
-  }
-  if (const std::string_view scheme = scheme_of(of_client.proto); !scheme.empty()) origin.scheme = scheme;
-  if (const std::string_view host = host_of(of_client.host); !host.empty()) origin.host = host;
+  const Origin own{.client = peer, .scheme = "http", .host = head.host()};
+  if (!is_trusted(peer, trusted)) return own;
+  if (!has(head, "forwarded")) return told(head, peer, trusted, false);
+  Origin origin = told(head, peer, trusted, true);
+  if (!has(head, "x-forwarded-for")) return origin;
+  // A proxy writes one family and may let pass what the client wrote of the other.
+  const Origin other = told(head, peer, trusted, false);
+  if (!is_same_host(origin.client, other.client)) return own;
+  if (origin.scheme != other.scheme) origin.scheme = own.scheme;
+  if (origin.host != other.host) origin.host = own.host;
   return origin;
 }
 

@@ -7,9 +7,12 @@
 // right, as long as the address that sent us an element is in one of the `trusted` networks. The client is the first
 // address that is not, or the last one there is. Without a trusted peer the fields are not looked at.
 //
-// Where Forwarded is there, the X- fields are not looked at. What is not an address (garbage, "unknown", a name that
-// hides one) leaves the peer's own. Scheme and host come from the element that names the client, or from the last
-// element of their X- field; what is neither http nor https, or is no host, counts as not there.
+// A proxy writes Forwarded or the X- fields, and may let pass what a client wrote of the others. Where both Forwarded
+// and X-Forwarded-For are there, they have to say the same: when they name different clients, the peer's own address,
+// scheme and host remain, and when they differ in scheme or host, that one does. Without X-Forwarded-For, Forwarded is
+// looked at and the X- fields are not: a proxy that writes X- fields writes this one. What is not an address (garbage,
+// "unknown", a name that hides one) leaves the peer's own. Scheme and host come from the element that names the client,
+// or from the last element of their X- field; what is neither http nor https, or is no host, counts as not there.
 //
 // Threads: functions.  Cost: one pass over these fields; no allocation.
 

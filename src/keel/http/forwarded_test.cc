@@ -105,8 +105,29 @@ TEST(Forwarded, takes_scheme_and_host_from_the_last_element_of_their_fields) {
              trusted),
       "203.0.113.9 https b.example");
   EXPECT_EQ(origin("10.0.0.1", "X-Forwarded-Host: [2001:db8::1]:80\r\n", trusted), "10.0.0.1 http [2001:db8::1]");
-  // Forwarded goes before.
-  EXPECT_EQ(origin("10.0.0.1", "X-Forwarded-For: 1.1.1.1\r\nX-Forwarded-Proto: https\r\nForwarded: for=203.0.113.9\r\n",
+}
+
+// A proxy that writes one family lets pass what a client wrote of the other.
+TEST(Forwarded, believes_two_families_only_where_they_agree) {
+  const auto trusted = networks({"10.0.0.0/8"});
+  EXPECT_EQ(origin("10.0.0.1", "X-Forwarded-For: 203.0.113.9\r\nForwarded: for=1.1.1.1;proto=https;host=x.example\r\n",
+                   trusted),
+            "10.0.0.1 http own.example");
+  EXPECT_EQ(origin("10.0.0.1", "Forwarded: for=203.0.113.9\r\nX-Forwarded-For: 1.1.1.1\r\nX-Forwarded-Proto: https\r\n",
+                   trusted),
+            "10.0.0.1 http own.example");
+  EXPECT_EQ(origin("10.0.0.1", "X-Forwarded-For: 203.0.113.9\r\nForwarded: for=unknown\r\n", trusted),
+            "10.0.0.1 http own.example");
+  EXPECT_EQ(origin("10.0.0.1", "X-Forwarded-For: unknown\r\nForwarded: for=203.0.113.9\r\n", trusted),
+            "10.0.0.1 http own.example");
+  EXPECT_EQ(origin("10.0.0.1",
+                   "Forwarded: for=\"203.0.113.9:80\";proto=https;host=a.example\r\nX-Forwarded-For: 203.0.113.9\r\n"
+                   "X-Forwarded-Proto: https\r\nX-Forwarded-Host: a.example\r\n",
+                   trusted),
+            "203.0.113.9 https a.example");
+  EXPECT_EQ(origin("10.0.0.1",
+                   "X-Forwarded-For: 203.0.113.9\r\nX-Forwarded-Proto: https\r\n"
+                   "Forwarded: for=203.0.113.9;proto=http;host=evil.example\r\n",
                    trusted),
             "203.0.113.9 http own.example");
 }
