@@ -16,23 +16,29 @@ Error Request::bad_parameter(std::string_view name, std::string_view expected) {
 }
 
 std::optional<std::string_view> Request::header_list(std::string_view name) {
-  std::optional<std::string_view> all;
+  // Sizes first: a client chooses how many there are.
+  std::optional<std::string_view> first;
+  std::size_t size = 0;
+  unsigned count = 0;
   for (unsigned i = 0; i < head_->field_count(); ++i) {
     const Field field = head_->field(i);
     if (!equals_ignore_case(field.name, name)) continue;
-    if (!all) {
-      all = field.value;
-      continue;
-    }
-    const std::size_t size = all->size() + 2 + field.value.size();
-    char* const joined = arena_->array<char>(size).data();
-    char* at = std::copy(all->begin(), all->end(), joined);
+    if (count++ == 0) first = field.value;
+    size += field.value.size();
+  }
+  if (count <= 1) return first;
+  size += 2 * (count - 1);
+  char* const joined = arena_->array<char>(size).data();
+  char* at = joined;
+  for (unsigned i = 0; i < head_->field_count(); ++i) {
+    const Field field = head_->field(i);
+    if (!equals_ignore_case(field.name, name)) continue;
+    at = std::copy(field.value.begin(), field.value.end(), at);
+    if (--count == 0) break;
     *at++ = ',';
     *at++ = ' ';
-    std::copy(field.value.begin(), field.value.end(), at);
-    all = std::string_view(joined, size);
   }
-  return all;
+  return std::string_view(joined, size);
 }
 
 const Address& Request::peer() {

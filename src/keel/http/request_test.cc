@@ -87,6 +87,18 @@ TEST(Request, joins_the_fields_of_a_list) {
   EXPECT_EQ(request->header_list("X-None"), std::nullopt);
 }
 
+TEST(Request, joins_many_fields_of_a_list_in_memory_of_their_size) {
+  std::string fields;
+  for (int i = 0; i < 60; ++i) fields += "X-List: " + std::string(100, 'a') + "\r\n";
+  Router router;
+  TestRequest request(router, "GET", "/", fields);
+  const std::size_t before = request->arena().bytes_held();
+  EXPECT_EQ(request->header_list("X-List")->size(), 60u * 102 - 2);
+  EXPECT_LT(request->arena().bytes_held() - before, 32u * 1024);
+  TestRequest empty(router, "GET", "/", "X-List:\r\nX-List: b\r\nX-List:\r\n");
+  EXPECT_EQ(empty->header_list("X-List"), ", b, ");
+}
+
 TEST(Request, keeps_values_by_type_and_by_who_set_them) {
   struct User {
     int id;
