@@ -114,8 +114,11 @@ void Acceptor::begin_drain(Duration grace, Listening listening) {
   } else {
     if (first_ && listener_ >= 0) engine_.turn_away(listener_);
     if (!full_) begin();
-    const bool at_once = listener_ >= 0 && engine_.local_address(listener_).is_unix();
-    loop_.start_timer(last_call_, loop_.now() + (at_once ? Duration() : std::min(last_call, grace)));
+    // It may have been closed, for accepting had failed, or fails now.
+    if (listener_ >= 0) {
+      const bool at_once = engine_.local_address(listener_).is_unix();
+      loop_.start_timer(last_call_, loop_.now() + (at_once ? Duration() : std::min(last_call, grace)));
+    }
   }
   connections_.for_each([](Connection& connection) { connection.begin_drain(); });
   check_drained();
@@ -165,6 +168,9 @@ void Acceptor::ended() {
 void Acceptor::check_drained() {
   if (closed_ || !draining_ || listener_ >= 0 || !connections_.empty()) return;
   closed_ = true;
+  // From here on it may be destroyed.
+  loop_.stop_timer(last_call_);
+  loop_.stop_timer(retry_);
   scratch_.release();
   server_.open_acceptors_.fetch_sub(1, std::memory_order_acq_rel);
   server_.open_acceptors_.notify_all();

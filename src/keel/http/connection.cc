@@ -24,6 +24,9 @@ constexpr const char* late_body = "the body did not arrive in time";
 // What may follow a request that is being answered is read up to this.
 constexpr std::size_t ahead_bytes_max = 16 * 1024;
 
+// Of a head that is not whole, or not one: whether its answer has no content.
+bool asks_for_head(std::string_view text) noexcept { return text.starts_with("HEAD "); }
+
 }  // namespace
 
 struct Connection::Partial {
@@ -162,7 +165,7 @@ std::string_view Connection::process(std::string_view rest) {
         }
         return rest;
       case HeadState::Refused:
-        refuse_and_close(result.status, result.reason);
+        refuse_and_close(result.status, result.reason, asks_for_head(rest));
         return {};
       case HeadState::Complete: {
         const std::string_view head_bytes = rest.substr(0, result.consumed);
@@ -271,7 +274,7 @@ void Connection::note(Request& request, const Router::Match& match, Status statu
   }
 }
 
-void Connection::refuse_and_close(Status status, std::string_view detail) {
+void Connection::refuse_and_close(Status status, std::string_view detail, bool head_only) {
   ++requests_;
   close_ = true;
   peer_closes_ = false;  // Whatever it announced, the rest of what was refused may be on its way.
@@ -279,7 +282,7 @@ void Connection::refuse_and_close(Status status, std::string_view detail) {
   if (partial_ != nullptr) Partial::free(std::exchange(partial_, nullptr));
   acceptor_.tally.requests.add();
   acceptor_.tally.refused.add();
-  write_answer(out_, refuse(status, detail), {.date = acceptor_.date_line(), .close = true});
+  write_answer(out_, refuse(status, detail), {.date = acceptor_.date_line(), .head_only = head_only, .close = true});
   acceptor_.count_refused(status);
   acceptor_.server_.log_.info("request refused", log::field("status", number(status)), log::field("reason", detail));
 }
@@ -433,9 +436,11 @@ void Connection::timed_out() {
     return wake_reader();
   }
   if (phase_ == Phase::Handling) return exchange_->stop(Code::DeadlineExceeded);
-  if (phase_ == Phase::Body) free_exchange();
   if (phase_ == Phase::Body || (phase_ == Phase::Head && partial_ != nullptr)) {
-    refuse_and_close(Status::RequestTimeout, "the request did not arrive in time");
+    const bool in_body = phase_ == Phase::Body;
+    const bool head_only = in_body ? exchange_->head.method() == Method::Head : asks_for_head(in_.view());
+    if (in_body) free_exchange();
+    refuse_and_close(Status::RequestTimeout, "the request did not arrive in time", head_only);
     return settle();
   }
   end();

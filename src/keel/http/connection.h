@@ -88,7 +88,7 @@ class Connection final : public Link {
   std::string_view feed_body(std::string_view rest);
   Exchange& activate(const Request& request, std::string_view head_bytes);
   bool keep_body(std::string_view part);
-  std::string_view refuse_body();
+  std::string_view refuse_body(bool head_only);
   std::string_view refuse_late(const RequestHead& head, std::string_view rest);
   std::string_view begin_reading(std::string_view rest);
   void body_wanted();
@@ -113,7 +113,7 @@ class Connection final : public Link {
   void respond(Request& request, const Router::Match& match, Result<Response> result);
   void record(Request& request, const Router::Match& match, Status status, std::size_t bytes);
   void note(Request& request, const Router::Match& match, Status status, std::size_t bytes);
-  void refuse_and_close(Status status, std::string_view detail);
+  void refuse_and_close(Status status, std::string_view detail, bool head_only);
   bool can_process() const noexcept;
   bool wants_bytes() const noexcept;
 

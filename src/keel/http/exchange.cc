@@ -92,18 +92,19 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view h
     return refuse_late(head, rest);
   const bool at_once = static_cast<bool>(match.handler->at_once);
   const bool has_body = head.body() != BodyKind::None;
+  const bool head_only = head.method() == Method::Head;
 
   const bool streams = has_body && match.options->streams_body;
   const std::size_t body_bytes_max = match.options->body_bytes_max.value_or(acceptor_.limits().body_bytes_max);
 
   if (head.body() == BodyKind::Length && head.content_length() > body_bytes_max) {
     // Before reading it, and without allocating what was announced.
-    refuse_and_close(Status::ContentTooLarge, "the body is larger than this server accepts");
+    refuse_and_close(Status::ContentTooLarge, "the body is larger than this server accepts", head_only);
     return {};
   }
   const bool is_whole = !has_body || (head.body() == BodyKind::Length && rest.size() >= head.content_length());
   if (has_body && !streams && !(at_once && is_whole) && !acceptor_.has_room_for(head.content_length()))
-    return refuse_body();
+    return refuse_body(head_only);
   const bool may_send = has_body && head.expect_continue() && rest.empty();
   // The answer does not depend on a body that has not been sent: give it, and never read a request out of that body.
   const bool goes_without = may_send && !match.is_route;
@@ -176,11 +177,12 @@ std::string_view Connection::feed_body(std::string_view rest) {
     const ChunkStep step = exchange.decoder.feed(rest);
     rest.remove_prefix(step.consumed);
     if (step.state == ChunkState::Refused) {
+      const bool head_only = exchange.head.method() == Method::Head;
       free_exchange();
-      refuse_and_close(step.status, step.reason);
+      refuse_and_close(step.status, step.reason, head_only);
       return {};
     }
-    if (!keep_body(step.data)) return refuse_body();
+    if (!keep_body(step.data)) return refuse_body(exchange.head.method() == Method::Head);
     if (step.state == ChunkState::Need) return rest;
   }
   exchange.request.body_ = exchange.body.view();
@@ -202,10 +204,10 @@ bool Connection::keep_body(std::string_view part) {
   return acceptor_.has_room_for(0);
 }
 
-std::string_view Connection::refuse_body() {
+std::string_view Connection::refuse_body(bool head_only) {
   if (exchange_ != nullptr) free_exchange();
   acceptor_.tally.bodies_refused.add();
-  refuse_and_close(Status::ServiceUnavailable, no_room);
+  refuse_and_close(Status::ServiceUnavailable, no_room, head_only);
   return {};
 }
 

@@ -49,7 +49,7 @@ std::optional<Response> Middleware::before(Request& request, const Middleware* c
   return std::nullopt;
 }
 
-void Middleware::after(Request& request, Response& response) noexcept {
+void Middleware::after(Request& request, Response& response) {
   if (request.passed_ == 0) return;
   // A task that one wakes may go on with its connection's next request, where this one is.
   const Trampoline::Deferring deferring;

@@ -138,8 +138,9 @@ class Middleware {
 
   // For routers: runs before() of `count` links of the first form; the answer of the one that gave one.
   static std::optional<Response> before(Request& request, const Middleware* const* links, std::size_t count);
-  // For connections: runs after() of those that let the request pass. An exception makes the response a 500.
-  static void after(Request& request, Response& response) noexcept;
+  // For connections: runs after() of those that let the request pass. An exception makes the response a problem;
+  // std::bad_alloc when there is no memory for that either.
+  static void after(Request& request, Response& response);
 
  private:
   friend class Next;

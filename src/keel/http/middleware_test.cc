@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <new>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "keel/http/internal/request_test.h"
 #include "keel/http/router.h"
@@ -71,6 +73,9 @@ struct Denies {
     return Response(Status::Forbidden);
   }
   void after(Request&, Response&) const { order += "never"; }
+};
+struct RunsOut {
+  void after(Request&, Response&) { throw std::bad_alloc(); }
 };
 struct Throws {
   void after(Request&, Response&) { throw std::runtime_error("secret"); }
@@ -181,6 +186,14 @@ TEST_F(Middlewares, that_throw_make_a_500_which_those_outside_still_see) {
   EXPECT_EQ(response.status(), Status::InternalServerError);
   EXPECT_EQ(response.content().find("secret"), std::string_view::npos);
   EXPECT_EQ(response.fields(), "X-Mark: 2\r\n");
+}
+
+// There may be no memory for what a client is told, either.
+TEST_F(Middlewares, that_run_out_of_memory_make_a_503_or_pass_that_on) {
+  static_assert(!noexcept(Middleware::after(std::declval<Request&>(), std::declval<Response&>())));
+  Router router;
+  router.use(RunsOut()).get("/now", hello);
+  EXPECT_EQ(answer(router, "GET", "/now").status(), Status::ServiceUnavailable);
 }
 
 TEST_F(Middlewares, that_act_at_once_stand_around_the_answers_of_the_router) {

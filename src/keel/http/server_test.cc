@@ -635,6 +635,25 @@ TEST_P(Servers, close_when_the_final_answer_comes_before_the_expected_body) {
   }
 }
 
+TEST_P(Servers, refuse_head_without_content) {
+  Limits limits;
+  limits.head.fields_max = 4;
+  limits.body_bytes_max = 10;
+  limits.header_timeout = limits.body_timeout = 50_ms;
+  start(limits);
+  const std::string head = "HEAD /n/1 HTTP/1.1\r\nHost: a\r\n";
+  for (const auto& [request, status] :
+       {std::pair(head + "Content-Length: 11\r\n\r\n", "413"), std::pair(head + "a:\r\nb:\r\nc:\r\nd:\r\n\r\n", "431"),
+        std::pair(head + "Transfer-Encoding: chunked\r\n\r\nx", "400"),
+        std::pair(head + "Content-Length: 9\r\n\r\nx", "408"), std::pair(head + "a: b", "408")}) {
+    Peer& one = peer();
+    one.send(request);
+    ASSERT_TRUE(until([&] { return one.has_ended(); })) << request;
+    EXPECT_TRUE(one.wire().starts_with("HTTP/1.1 " + std::string(status))) << one.wire();
+    EXPECT_TRUE(one.wire().find("\r\n\r\n") == one.wire().size() - 4) << one.wire();
+  }
+}
+
 Task<> write_word(BodyWriter& out) { co_await out.write("word"); }
 
 struct AnswersFirst {
@@ -1250,6 +1269,20 @@ TEST_P(Servers, drain_answers_what_is_under_way_and_closes_what_is_idle) {
 
   Peer& newcomer = peer();
   ASSERT_TRUE(until([&] { return newcomer.is_refused(); }));
+}
+
+TEST_P(Servers, that_can_no_longer_listen_leave_no_timer_behind_when_they_drain) {
+  if (is_sim()) GTEST_SKIP() << "the simulation has no other descriptors of a listener";
+  start();
+  const int before = loop().timers();
+  const std::vector<int> listeners = server_->duplicate_listeners();
+  ASSERT_EQ(listeners.size(), 1u);
+  ASSERT_EQ(::shutdown(listeners[0], SHUT_RDWR), 0);  // Accepting fails.
+  ::close(listeners[0]);
+  settle();
+  server_->begin_drain();
+  ASSERT_TRUE(until([&] { return server_->is_drained(); }));
+  EXPECT_EQ(loop().timers(), before);
 }
 
 http::Response much(Request&) { return Response::text(Status::Ok, std::string(3000, 'm')); }
