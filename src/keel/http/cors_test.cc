@@ -73,8 +73,8 @@ TEST(Cors, refuses_a_preflight_for_what_is_not_allowed) {
       "Origin: https://a.example\r\nAccess-Control-Request-Method: PUT\r\n",
       "Origin: https://a.example\r\nAccess-Control-Request-Method: GET, HEAD\r\n",
       "Origin: https://a.example\r\nAccess-Control-Request-Method: GET\r\nAccess-Control-Request-Headers: x-other\r\n",
-      "Origin: https://a.example\r\nAccess-Control-Request-Method: GET\r\n"
-      "Access-Control-Request-Headers: content-type\r\nAccess-Control-Request-Headers: x-other\r\n",
+      ("Origin: https://a.example\r\nAccess-Control-Request-Method: GET\r\n"
+       "Access-Control-Request-Headers: content-type\r\nAccess-Control-Request-Headers: x-other\r\n"),
   };
   for (const char* fields : refused) {
     const Answer got = ask(named, "OPTIONS", fields);
