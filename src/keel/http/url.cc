@@ -139,13 +139,14 @@ Result<Url> Url::parse(std::string_view text) {
 Result<Url> Url::resolve(std::string_view reference) const {
   if (reference.size() > bytes_max) return fail(Code::InvalidArgument, "a URL has at most 8000 bytes");
   reference = reference.substr(0, reference.find('#'));
-  if (begins_with_scheme(reference)) {
-    KEEL_TRY(const Url absolute, parse(reference));
-    return absolute.resolve(absolute.target());
-  }
-  if (reference.starts_with("//")) {
-    KEEL_TRY(const Url absolute, parse("http:" + std::string(reference)));
-    return absolute.resolve(absolute.target());
+  const bool begins_with_authority = reference.starts_with("//");
+  if (begins_with_authority || begins_with_scheme(reference)) {
+    KEEL_TRY(const Url absolute, parse((begins_with_authority ? "http:" : "") + std::string(reference)));
+    // Its target is not a reference: one that begins with two slashes would name another server.
+    std::string whole(absolute.origin());
+    whole += remove_dot_segments(absolute.path());
+    whole += absolute.target().substr(absolute.path().size());
+    return parse(whole);
   }
   if (reference.empty()) return *this;
   const std::size_t query_at = std::min(reference.find('?'), reference.size());

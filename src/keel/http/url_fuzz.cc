@@ -1,5 +1,6 @@
 // What Url accepts can be sent: its parts put together are the same URL again, and our own parser takes the request
-// that is made of them. url_test.cc runs the same function over its vectors.
+// that is made of them. A reference that names its server leads there, whatever its path looks like. url_test.cc runs
+// the same function over its vectors.
 
 #include <cstdint>
 #include <string>
@@ -36,5 +37,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (url) keel::http::check(*url);
   const keel::Result<Url> beside = Url::parse("http://base.example:81/a/b/c?d=e")->resolve(text);
   if (beside) keel::http::check(*beside);
+  if (url && beside) KEEL_CHECK(beside->origin() == url->origin(), "an absolute reference keeps its host");
   return 0;
 }

@@ -154,8 +154,19 @@ TEST(Url, resolves_references_as_the_standard_shows) {
       {"g?y/./x", "http://a/b/c/g?y/./x"},
       {"g?y/../x", "http://a/b/c/g?y/../x"},
       {"HTTP://Other:80/x/../y", "http://other/y"},
+      // A path that begins with two slashes is a path, whoever comes first in it.
+      {"http://good.internal//evil.test/x", "http://good.internal//evil.test/x"},
+      {"http://good.internal//evil.test/x/../y?z=/../", "http://good.internal//evil.test/y?z=/../"},
+      {"http://good.internal?x=//evil.test/", "http://good.internal/?x=//evil.test/"},
+      {"http://good.internal//", "http://good.internal//"},
+      {"http://good.internal///evil.test", "http://good.internal///evil.test"},
+      {"http://good.internal/.//evil.test/x", "http://good.internal//evil.test/x"},
+      {"//good.internal:81//evil.test//x", "http://good.internal:81//evil.test//x"},
+      {"/.//evil.test/x", "http://a//evil.test/x"},
+      {"../..//evil.test/x", "http://a//evil.test/x"},
   };
   for (const Vector& vector : vectors) {
+    LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(vector.reference.data()), vector.reference.size());
     const Result<Url> url = base.resolve(vector.reference);
     ASSERT_TRUE(url) << vector.reference << ": " << url.error().describe();
     EXPECT_EQ(url->text(), vector.text) << vector.reference;
