@@ -52,6 +52,17 @@ TEST(RateLimit, counts_by_the_value_of_a_field_where_it_says_so) {
   EXPECT_EQ(ask(router).status, 429);
 }
 
+TEST(RateLimit, does_not_take_a_field_for_an_address) {
+  keel::testing::TestLoop loop;
+  Router router;
+  router.use(RateLimit({.requests = 1, .per = 10_s, .header = "X-Api-Key"})).get("/a", hello);
+
+  EXPECT_EQ(ask(router, "X-Api-Key:\r\n").status, 200);
+  EXPECT_EQ(ask(router).status, 200) << "the request of a test has no address";
+  EXPECT_EQ(ask(router, "X-Api-Key:\r\n").status, 429);
+  EXPECT_EQ(ask(router).status, 429);
+}
+
 TEST(RateLimit, may_stand_around_a_route_twice) {
   keel::testing::TestLoop loop;
   Router router;

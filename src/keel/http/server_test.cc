@@ -1185,6 +1185,17 @@ TEST_P(Servers, believe_proxies_that_are_trusted) {
   start();
   for (const char* path : {"/origin", "/origin-later"}) {
     const Reply reply = ask_one(get(path, forwarded));
+TEST_P(Servers, limit_clients_by_a_field_and_by_address_without_mistaking_one_for_the_other) {
+  options_.trusted_proxies.push_back(Network::parse("0.0.0.0/0").value());
+  router_.use(RateLimit({.requests = 1, .per = 1_h, .header = "X-Api-Key"})).get("/limited", plaintext);
+  start();
+  // The address in bytes is the text of the key.
+  EXPECT_EQ(ask_one(get("/limited", "X-Api-Key: ABCD\r\n")).status, 200);
+  EXPECT_EQ(ask_one(get("/limited", "X-Forwarded-For: 65.66.67.68\r\n")).status, 200);
+  EXPECT_EQ(ask_one(get("/limited", "X-Forwarded-For: 65.66.67.68\r\n")).status, 429);
+  EXPECT_EQ(ask_one(get("/limited", "X-Api-Key: ABCD\r\n")).status, 429);
+}
+
     EXPECT_EQ(reply.body, "203.0.113.9:0 https shop.example req-7");
     EXPECT_EQ(reply.field("X-Request-Id"), "req-7");
   }
