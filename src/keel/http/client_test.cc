@@ -461,14 +461,14 @@ TEST_P(Clients, what_cannot_be_followed_is_the_answer) {
 TEST_P(Clients, the_trace_and_the_deadline_are_passed_on) {
   RawServer& server = raw();
   server.plays = {{RawServer::ok("")}};
-  client({.timeout = 5_s, .sends_deadline = true});
+  client({.timeout = 60_s, .sends_deadline = true});
   ASSERT_TRUE(send(ClientRequest(Method::Get, server.url()).trace({0x0123456789abcdef, 0xfedcba9876543210})));
   const Span span{{1, 2}};
   Start<ClientResponse> handling;
   handling.begin(client().get(server.url()), [](StartCore&) noexcept {}, {.span = &span});
   ASSERT_TRUE(until([&] { return handling.has_ended(); }));
   ASSERT_TRUE(handling.take());
-  ASSERT_TRUE(send(ClientRequest(Method::Get, server.url()).timeout(2_s)));
+  ASSERT_TRUE(send(ClientRequest(Method::Get, server.url()).timeout(30_s)));
 
   const std::string& first = server.requests[0];
   const auto at = first.find("\r\ntraceparent: 00-0123456789abcdeffedcba9876543210-");
@@ -480,10 +480,11 @@ TEST_P(Clients, the_trace_and_the_deadline_are_passed_on) {
   const auto deadline_of = [](const std::string& request) {
     return std::stol(request.substr(request.find("\r\nX-Request-Deadline-Ms: ") + 25));
   };
-  EXPECT_GT(deadline_of(first), 3000);
-  EXPECT_LE(deadline_of(first), 5000);
-  EXPECT_GT(deadline_of(server.requests[2]), 500);
-  EXPECT_LE(deadline_of(server.requests[2]), 2000);
+  // In the simulation no time passes before it is sent; a loaded machine may stand still for seconds.
+  EXPECT_GT(deadline_of(first), is_sim() ? 59'000 : 0);
+  EXPECT_LE(deadline_of(first), 60'000);
+  EXPECT_GT(deadline_of(server.requests[2]), is_sim() ? 29'000 : 0);
+  EXPECT_LE(deadline_of(server.requests[2]), 30'000);
 }
 
 TEST_P(Clients, no_deadline_is_sent_unless_asked_for) {

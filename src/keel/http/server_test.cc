@@ -173,13 +173,20 @@ TEST_P(Servers, limit_the_rate_of_one_client_over_its_connections) {
   router_.group("/limited").use(RateLimit({.requests = 3, .per = 1_h})).get("/now", plaintext).get("/later", &later);
   start();
 
-  EXPECT_EQ(ask_one(get("/limited/now")).field("RateLimit"), "\"default\";r=2;t=1200");
-  EXPECT_EQ(ask_one(get("/limited/later")).field("RateLimit"), "\"default\";r=1;t=2400");
+  // Seconds, as they are when all is asked at once: a loaded machine may take a few.
+  const auto is_about = [this](const std::string& text, int seconds) {
+    const int given = std::stoi("0" + text);
+    return given <= seconds && given >= seconds - (is_sim() ? 0 : 60);
+  };
+  const std::string first = ask_one(get("/limited/now")).field("RateLimit");
+  EXPECT_TRUE(first.starts_with("\"default\";r=2;t=") && is_about(first.substr(16), 1200)) << first;
+  const std::string second = ask_one(get("/limited/later")).field("RateLimit");
+  EXPECT_TRUE(second.starts_with("\"default\";r=1;t=") && is_about(second.substr(16), 2400)) << second;
   EXPECT_EQ(ask_one(get("/limited/now")).status, 200);
   for (const char* target : {"/limited/now", "/limited/later"}) {
     const Reply refused = ask_one(get(target));
     EXPECT_EQ(refused.status, 429) << target;
-    EXPECT_EQ(refused.field("Retry-After"), "1200");
+    EXPECT_TRUE(is_about(refused.field("Retry-After"), 1200)) << refused.field("Retry-After");
   }
   EXPECT_EQ(ask_one(get("/plaintext")).status, 200);
 }
@@ -1178,13 +1185,6 @@ TEST_P(Servers, limit_the_clients_of_trusted_proxies_one_by_one) {
   EXPECT_EQ(ask_one(get("/limited", "X-Forwarded-For: 203.0.113.9\r\n")).status, 429);
 }
 
-TEST_P(Servers, believe_proxies_that_are_trusted) {
-  options_.trusted_proxies.push_back(Network::parse("0.0.0.0/0").value());
-  options_.request_ids = true;
-  router_.get("/origin", origin_of_request).get("/origin-later", &origin_later);
-  start();
-  for (const char* path : {"/origin", "/origin-later"}) {
-    const Reply reply = ask_one(get(path, forwarded));
 TEST_P(Servers, limit_clients_by_a_field_and_by_address_without_mistaking_one_for_the_other) {
   options_.trusted_proxies.push_back(Network::parse("0.0.0.0/0").value());
   router_.use(RateLimit({.requests = 1, .per = 1_h, .header = "X-Api-Key"})).get("/limited", plaintext);
@@ -1196,6 +1196,13 @@ TEST_P(Servers, limit_clients_by_a_field_and_by_address_without_mistaking_one_fo
   EXPECT_EQ(ask_one(get("/limited", "X-Api-Key: ABCD\r\n")).status, 429);
 }
 
+TEST_P(Servers, believe_proxies_that_are_trusted) {
+  options_.trusted_proxies.push_back(Network::parse("0.0.0.0/0").value());
+  options_.request_ids = true;
+  router_.get("/origin", origin_of_request).get("/origin-later", &origin_later);
+  start();
+  for (const char* path : {"/origin", "/origin-later"}) {
+    const Reply reply = ask_one(get(path, forwarded));
     EXPECT_EQ(reply.body, "203.0.113.9:0 https shop.example req-7");
     EXPECT_EQ(reply.field("X-Request-Id"), "req-7");
   }
