@@ -83,7 +83,7 @@ Task<ClientPool::Lease> ClientPool::lend(Origin& origin, const Url& url, Kind ki
 
 void ClientPool::Lease::give_back() noexcept {
   pool_->keep(*origin_, std::move(connection_));
-  place_.release();
+  end();
 }
 
 void ClientPool::Lease::close() noexcept {
@@ -91,7 +91,12 @@ void ClientPool::Lease::close() noexcept {
     connection_.reset();
     --pool_->open_;
   }
-  place_.release();
+  end();
+}
+
+void ClientPool::Lease::end() noexcept {
+  place_.release();  // Of the origin, which may be forgotten when nobody uses it.
+  if (origin_ != nullptr) --std::exchange(origin_, nullptr)->uses_;
 }
 
 bool ClientPool::is_usable(const Connection& connection, Instant now) const noexcept {

@@ -95,16 +95,20 @@ class ClientPool {
     std::uint32_t uses_ = 0;
   };
 
-  // A connection for one exchange; closes it unless it was given back. Movable.
+  // A connection for one exchange; closes it unless it was given back. Movable. Until then its origin is in use.
   class [[nodiscard]] Lease {
    public:
     Lease() = default;
-    Lease(Lease&&) noexcept = default;
+    Lease(Lease&& other) noexcept
+        : pool_(other.pool_),
+          origin_(std::exchange(other.origin_, nullptr)),
+          place_(std::move(other.place_)),
+          connection_(std::move(other.connection_)) {}
     Lease& operator=(Lease&& other) noexcept {
       if (this != &other) {
         close();
         pool_ = other.pool_;
-        origin_ = other.origin_;
+        origin_ = std::exchange(other.origin_, nullptr);
         place_ = std::move(other.place_);
         connection_ = std::move(other.connection_);
       }
@@ -121,9 +125,12 @@ class ClientPool {
    private:
     friend class ClientPool;
     Lease(ClientPool& pool, Origin& origin, Semaphore::Permit&& place) noexcept
-        : pool_(&pool), origin_(&origin), place_(std::move(place)) {}
+        : pool_(&pool), origin_(&origin), place_(std::move(place)) {
+      ++origin.uses_;
+    }
+    void end() noexcept;
     ClientPool* pool_ = nullptr;
-    Origin* origin_ = nullptr;
+    Origin* origin_ = nullptr;  // None: it has ended, or was moved from.
     Semaphore::Permit place_;
     std::unique_ptr<Connection> connection_;
   };

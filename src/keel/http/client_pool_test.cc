@@ -199,6 +199,29 @@ TEST_P(ClientPools, servers_are_forgotten_when_there_are_too_many) {
   EXPECT_TRUE(second.take());
 }
 
+TEST_P(ClientPools, a_server_is_not_forgotten_while_its_answer_is_read) {
+  serve();
+  ClientOptions options;
+  options.pool.origins_max = 1;
+  client(options);
+  Result<ClientStream> stream = run(client().open({Method::Get, url("/large", "a.internal")}));
+  ASSERT_TRUE(stream) << stream.error().describe();
+
+  const Result<ClientResponse> refused = run(client().get(url("/plaintext", "b.internal")));
+
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Code::ResourceExhausted) << refused.error().describe();
+  EXPECT_TRUE(*run(read_all(*stream)) == large);
+  EXPECT_TRUE(run(client().get(url("/plaintext", "b.internal")))) << "it is read, its server may be forgotten";
+  stream = run(client().open({Method::Get, url("/large", "a.internal")}));
+  ASSERT_TRUE(stream) << stream.error().describe();
+  EXPECT_FALSE(run(client().get(url("/plaintext", "b.internal"))));
+  {
+    const ClientStream gone = *std::move(stream);
+  }
+  EXPECT_TRUE(run(client().get(url("/plaintext", "b.internal"))));
+}
+
 // Looks names up when it is told to.
 class HeldExecutor final : public Executor {
  public:
