@@ -40,6 +40,12 @@ void drop_fields(Buffer& fields, Drops drops) {
   fields = std::move(kept);
 }
 
+// RFC 9110 §15.4: a redirect with this status is followed with GET.
+bool becomes_get(Method method, Status status) noexcept {
+  const bool is_old = status == Status::MovedPermanently || status == Status::Found;
+  return (is_old && method == Method::Post) || (status == Status::SeeOther && method != Method::Head);
+}
+
 enum class Verdict : std::uint8_t { Good, Bad, None };
 
 // What a breaker thinks of it.
@@ -192,8 +198,9 @@ Task<ClientStream> Client::follow(ClientRequest& request, bool whole, Call& call
   for (int followed = 0;; ++followed) {
     ClientStream answer = co_await repeat(request, url, whole, call);
     const std::optional<std::string_view> location = answer.header("Location");
-    const bool repeats = answer.status() == Status::TemporaryRedirect || answer.status() == Status::PermanentRedirect;
-    if (options_.redirects_max == 0 || !is_redirect(answer.status()) || !location || (repeats && request.writer_)) {
+    // What was streamed cannot be sent again.
+    const bool is_stuck = request.writer_ && !becomes_get(request.method_, answer.status());
+    if (options_.redirects_max == 0 || !is_redirect(answer.status()) || !location || is_stuck) {
       co_return std::move(answer);
     }
     if (followed == options_.redirects_max) {
@@ -207,12 +214,8 @@ Task<ClientStream> Client::follow(ClientRequest& request, bool whole, Call& call
   }
 }
 
-// RFC 9110 §15.4.
 void Client::redirect(ClientRequest& request, Status status, bool to_another) {
-  const bool is_old = status == Status::MovedPermanently || status == Status::Found;
-  const bool becomes_get =
-      (is_old && request.method_ == Method::Post) || (status == Status::SeeOther && request.method_ != Method::Head);
-  if (becomes_get) {
+  if (becomes_get(request.method_, status)) {
     request.method_ = Method::Get;
     request.body_.clear();
     request.writer_.reset();

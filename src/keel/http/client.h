@@ -27,7 +27,8 @@
 // Breaker    one per server (http/circuit_breaker.h). Bad: status 500 and above, a broken or silent connection, no
 //            answer in time.
 // Redirects  301, 302 and 303 go on with GET (only POST changes with 301 and 302; HEAD stays), 307 and 308 repeat the
-//            request. To another server Authorization, Cookie and Proxy-Authorization do not go along.
+//            request. A body that is streamed is not repeated: the 3xx is the answer. To another server Authorization,
+//            Cookie and Proxy-Authorization do not go along.
 // Deadline   a call takes at most its time-out, and never longer than the deadline it inherits. With sends_deadline
 // what
 //            is left goes along as X-Request-Deadline-Ms, a whole number of milliseconds.

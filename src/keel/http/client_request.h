@@ -11,8 +11,8 @@
 //   });
 //
 // The function is owned by the request, and the request by the call until it has ended: what it captures by value is
-// safe there, what it captures by reference outlives the call. It is run once: such a request is neither tried again
-// nor sent on to where a 307 or 308 points.
+// safe there, what it captures by reference outlives the call. It is run once: such a request is not tried again, nor
+// sent on where a redirect would repeat it.
 //
 // Errors:   a name that is not a token, a value with a control character, a field that is the client's own (Host,
 //           Content-Type, Content-Length, Transfer-Encoding, Connection, …) and a bad URL are remembered: send() fails

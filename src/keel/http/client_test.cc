@@ -456,6 +456,39 @@ TEST_P(Clients, what_cannot_be_followed_is_the_answer) {
   EXPECT_EQ(run(client().get(server.url()))->body(), "as it came");
 }
 
+TEST_P(Clients, a_streamed_body_is_written_once_wherever_a_redirect_points) {
+  struct Vector {
+    int status;
+    Method method;
+    bool is_followed;  // With GET, which has no body.
+  };
+  const Vector vectors[] = {
+      {301, Method::Put, false},   {302, Method::Put, false},    {301, Method::Patch, false},
+      {302, Method::Patch, false}, {301, Method::Delete, false}, {302, Method::Delete, false},
+      {307, Method::Put, false},   {308, Method::Post, false},   {301, Method::Post, true},
+      {302, Method::Post, true},   {303, Method::Put, true},     {303, Method::Patch, true},
+  };
+  RawServer& server = raw();
+  for (const Vector& vector : vectors) {
+    server.requests.clear();
+    server.plays = {{RawServer::answer(std::to_string(vector.status) + " Moved", "", "Location: /b\r\n")},
+                    {RawServer::ok("here")}};
+    int runs = 0;
+    const auto writer = [&runs](ClientBodyWriter& body) {
+      ++runs;
+      return write_numbers(body, 3);
+    };
+    const Result<ClientResponse> response =
+        send(ClientRequest(vector.method, server.url()).stream("text/plain", writer));
+
+    ASSERT_TRUE(response) << response.error().describe();
+    EXPECT_EQ(number(response->status()), vector.is_followed ? 200 : vector.status) << to_string(vector.method);
+    EXPECT_EQ(server.requests.size(), vector.is_followed ? 2u : 1u) << vector.status << to_string(vector.method);
+    EXPECT_EQ(runs, 1) << vector.status << to_string(vector.method);
+    EXPECT_EQ(server.requests.back().starts_with("GET /b "), vector.is_followed) << server.requests.back();
+  }
+}
+
 // --- What is passed on.
 
 TEST_P(Clients, the_trace_and_the_deadline_are_passed_on) {
