@@ -116,6 +116,12 @@ struct Client::Metrics {
   std::vector<metrics::GaugeFunction> functions;
 };
 
+enum class Client::Trouble : std::uint8_t {
+  Any,
+  NoPlace,  // It had no place for a connection.
+  Stale,    // Its connection was a kept one, which the server may have closed unseen.
+};
+
 // What is told of a call when it has ended.
 struct Client::Call {
   Method method;
@@ -241,15 +247,16 @@ Task<ClientStream> Client::repeat(const ClientRequest& request, const Url& url, 
       if (metrics_ != nullptr) metrics_->rejected.add();
       co_return Error::text(Code::Unavailable, "the circuit of " + origin.name() + " is open: too many calls failed");
     }
-    bool was_stale = false;
-    Result<ClientStream> answer = co_await attempt(once(request, url, origin, kind, whole, was_stale));
-    if (was_stale && may_repeat && kind == ClientPool::Kind::Any) {
+    Trouble trouble = Trouble::Any;
+    Result<ClientStream> answer = co_await attempt(once(request, url, origin, kind, whole, trouble));
+    if (trouble == Trouble::Stale && may_repeat && kind == ClientPool::Kind::Any) {
       kind = ClientPool::Kind::Fresh;
       ++stats_.stale;
       continue;
     }
     kind = ClientPool::Kind::Any;
-    const Verdict verdict = judge(answer);
+    // A place that did not become free is our own bound, and a server may close what is idle.
+    const Verdict verdict = trouble == Trouble::Any ? judge(answer) : Verdict::None;
     if (verdict == Verdict::Good) admitted->succeeded(now());
     if (verdict == Verdict::Bad) admitted->failed(now());
     if (!may_repeat || number >= options_.retry.attempts_max || !may_change_by_itself(answer)) {
@@ -278,15 +285,20 @@ Task<ClientStream> Client::repeat(const ClientRequest& request, const Url& url, 
 }
 
 Task<ClientStream> Client::once(const ClientRequest& request, const Url& url, ClientPool::Origin& origin,
-                                ClientPool::Kind kind, bool whole, bool& was_stale) {
+                                ClientPool::Kind kind, bool whole, Trouble& trouble) {
   const Instant began = now();
-  ClientPool::Lease lease = co_await pool_.lend(origin, url, kind);
+  bool has_place = false;
+  Result<ClientPool::Lease> lent = co_await attempt(pool_.lend(origin, url, kind, has_place));
+  if (!lent) {
+    if (!has_place) trouble = Trouble::NoPlace;
+    co_return std::move(lent).error();
+  }
   if (metrics_ != nullptr) metrics_->waited.observe(now() - began);
-  ClientStream stream(ClientExchange(std::move(lease)), options_.read_timeout);
+  ClientStream stream(ClientExchange(*std::move(lent)), options_.read_timeout);
   ClientExchange& exchange = stream.exchange_;
   Result<> asked = co_await attempt(exchange.ask(request, url, {options_.first_byte_timeout, options_.sends_deadline}));
   if (!asked) {
-    was_stale = exchange.may_have_been_stale() && asked.error().code() == Code::Unavailable;
+    if (exchange.may_have_been_stale() && asked.error().code() == Code::Unavailable) trouble = Trouble::Stale;
     co_return std::move(asked).error();
   }
   stream.response_.status_ = exchange.status();

@@ -25,7 +25,8 @@
 //            budget (http/retry.h), after a random wait, not before Retry-After. A kept connection that turns out to be
 //            closed is replaced once, for such requests, without counting.
 // Breaker    one per server (http/circuit_breaker.h). Bad: status 500 and above, a broken or silent connection, no
-//            answer in time.
+//            answer in time. Nothing is counted for a call that got no place in the pool, or that found its kept
+//            connection closed.
 // Redirects  301, 302 and 303 go on with GET (only POST changes with 301 and 302; HEAD stays), 307 and 308 repeat the
 //            request. A body that is streamed is not repeated: the 3xx is the answer. To another server Authorization,
 //            Cookie and Proxy-Authorization do not go along.
@@ -165,11 +166,13 @@ class Client {
  private:
   struct Metrics;
   struct Call;
+  enum class Trouble : std::uint8_t;  // What is known of an attempt that failed.
   Task<ClientStream> measured(ClientRequest request, bool whole);
   Task<ClientStream> follow(ClientRequest& request, bool whole, Call& call);
   Task<ClientStream> repeat(const ClientRequest& request, const Url& url, bool whole, Call& call);
+  // `trouble` is set where there is an error that it describes.
   Task<ClientStream> once(const ClientRequest& request, const Url& url, ClientPool::Origin& origin,
-                          ClientPool::Kind kind, bool whole, bool& was_stale);
+                          ClientPool::Kind kind, bool whole, Trouble& trouble);
   static Task<> read_whole(ClientStream& stream, std::size_t bytes_max);
   static Task<ClientResponse> respond(Client& client, ClientRequest request);
   void note(const Call& call, const Result<ClientStream>& result, Duration took);

@@ -90,6 +90,21 @@ TEST_P(ClientFaults, a_request_that_may_not_be_repeated_is_not_sent_again_on_ano
   EXPECT_EQ(server.requests.size(), 2u);
 }
 
+TEST_P(ClientFaults, a_kept_connection_that_has_ended_does_not_open_the_circuit) {
+  RawServer& server = raw();
+  server.plays = {{RawServer::ok("1")}, {.reply = "", .closes = true}};
+  ClientOptions options = quick();
+  options.breaker = {.calls_min = 1, .open_time = 1_h};
+  client(options);
+  ASSERT_TRUE(run(client().get(server.url())));
+
+  ASSERT_FALSE(run(client().post(server.url(), "pay", "text/plain")));
+
+  EXPECT_EQ(client().breaker(server.url()), CircuitBreaker::State::Closed) << "a server may close what is idle";
+  ASSERT_FALSE(run(client().post(server.url(), "pay", "text/plain")));
+  EXPECT_EQ(client().breaker(server.url()), CircuitBreaker::State::Open) << "but not what was made for a request";
+}
+
 TEST_P(ClientFaults, an_idempotency_key_lets_any_request_be_repeated) {
   RawServer& server = raw();
   server.plays = {{RawServer::ok("1")}, {.reply = "", .closes = true}, {busy()}, {RawServer::ok("2")}};

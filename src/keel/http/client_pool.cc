@@ -57,15 +57,17 @@ Task<Semaphore::Permit> ClientPool::wait_for_place(Semaphore& semaphore, const O
   co_return std::move(place);
 }
 
-Task<ClientPool::Lease> ClientPool::lend(Origin& origin, const Url& url, Kind kind) {
+Task<ClientPool::Lease> ClientPool::lend(Origin& origin, const Url& url, Kind kind, bool& has_place) {
   Semaphore::Permit use = co_await wait_for_place(origin.places_, origin, options_.connections_per_origin_max);
   Lease lease(*this, origin, std::move(use));
   if (kind == Kind::Fresh) close_idle(origin);
   lease.connection_ = take_idle(origin);
-  if (lease) co_return std::move(lease);
+  has_place = lease.connection_ != nullptr;
+  if (has_place) co_return std::move(lease);
 
   if (places_.available() == 0) close_oldest_idle();
   Semaphore::Permit place = co_await wait_for_place(places_, origin, options_.connections_max);
+  has_place = true;
   const Instant limit = Host::current().now() + options_.connect_timeout;
   Result<Stream> stream = co_await attempt(with_timeout(
       options_.connect_timeout, Stream::connect(resolver_, std::string(url.host()), url.port(), options_.connect)));

@@ -1,7 +1,8 @@
 // keel/http/client_pool.h — the connections of a Client: kept per server, lent to one call at a time.
 //
 //   ClientPool::Origin& origin = *co_await pool.origin(url);
-//   ClientPool::Lease lease = co_await pool.lend(origin, ClientPool::Kind::Any);
+//   bool has_place = false;
+//   ClientPool::Lease lease = co_await pool.lend(origin, url, ClientPool::Kind::Any, has_place);
 //   …                                                // lease->stream, lease->reader
 //   lease.give_back();                               // only after a whole answer; a lease that just ends closes it
 //
@@ -147,8 +148,9 @@ class ClientPool {
 
   enum class Kind : std::uint8_t { Any, Fresh };
   // Fresh: an idle one has turned out to be dead, so all of that origin are closed and a new one is made. The caller
-  // holds an Origin::Use; `url` and `origin` live until then.
-  Task<Lease> lend(Origin& origin, const Url& url, Kind kind);
+  // holds an Origin::Use; the arguments live until then. `has_place` becomes true when the wait for a place is over:
+  // what goes wrong before says nothing about the server.
+  Task<Lease> lend(Origin& origin, const Url& url, Kind kind, bool& has_place);
 
   void close_idle() noexcept;
 

@@ -222,6 +222,34 @@ TEST_P(ClientPools, a_server_is_not_forgotten_while_its_answer_is_read) {
   EXPECT_TRUE(run(client().get(url("/plaintext", "b.internal"))));
 }
 
+// --- What the breaker is told when a call's time is over before it has a connection.
+
+TEST_P(ClientPools, a_deadline_while_waiting_for_a_place_says_nothing_about_the_server) {
+  serve();
+  for (const bool of_all : {false, true}) {
+    ClientOptions options;
+    (of_all ? options.pool.connections_max : options.pool.connections_per_origin_max) = 1;
+    options.breaker = {.calls_min = 1, .open_time = 1_h};
+    client_.reset();
+    client(options);
+    held_back = true;
+    Call holding;
+    begin(holding, "/held", "a.internal");
+    ASSERT_TRUE(until([&] { return handlers_running == 1; }));
+    const std::string host = of_all ? "b.internal" : "a.internal";
+
+    const Result<ClientResponse> late = send(ClientRequest(Method::Get, url("/plaintext", host)).timeout(20_ms));
+
+    ASSERT_FALSE(late);
+    EXPECT_EQ(late.error().code(), Code::DeadlineExceeded) << late.error().describe();
+    EXPECT_EQ(client().breaker(url("/", host)), CircuitBreaker::State::Closed);
+    held_back = false;
+    ASSERT_TRUE(until([&] { return holding.has_ended(); }));
+    EXPECT_TRUE(holding.take());
+    EXPECT_TRUE(run(client().get(url("/plaintext", host))));
+  }
+}
+
 // Looks names up when it is told to.
 class HeldExecutor final : public Executor {
  public:
@@ -242,6 +270,23 @@ TEST_P(ClientPools, connecting_is_bounded_with_the_name_looked_up) {
   ASSERT_FALSE(response);
   EXPECT_EQ(response.error().code(), Code::DeadlineExceeded);
   EXPECT_NE(response.error().message().find("connect_timeout"), std::string_view::npos) << response.error().message();
+  for (Job* job : lookups.jobs) job->run(*job);
+  settle();
+}
+
+TEST_P(ClientPools, a_deadline_while_connecting_counts_against_the_server) {
+  HeldExecutor lookups;
+  resolver_ = std::make_unique<Resolver>(lookups, ResolverOptions{}, [](const std::string&) {
+    return Result<std::vector<Address>>(std::vector<Address>{Address::parse("127.0.0.1:1").value()});
+  });
+  ClientOptions options;
+  options.breaker = {.calls_min = 1, .open_time = 1_h};
+  client(options);
+  const Result<ClientResponse> late = send(ClientRequest(Method::Get, "http://slow.internal/").timeout(20_ms));
+
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code(), Code::DeadlineExceeded) << late.error().describe();
+  EXPECT_EQ(client().breaker("http://slow.internal/"), CircuitBreaker::State::Open);
   for (Job* job : lookups.jobs) job->run(*job);
   settle();
 }

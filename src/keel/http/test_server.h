@@ -24,8 +24,8 @@
 // Requests are ClientRequests (keel/http/client_request.h): bodies whole or streamed, any fields. A path takes the
 // place of their URL. A TestClient asks with fields of its own, a token or a tenant, on connections of its own.
 //
-// Errors:    a call that got no answer has status 0 and says why in error(). Nothing is tried again, redirects are not
-//            followed.
+// Errors:    a call that got no answer has status 0 and says why in error(). No answer is asked for again and
+//            redirects are not followed; a kept connection that the server had closed is replaced, as any Client does.
 // Ownership: the router outlives the server, the server its clients and calls.
 // Threads:   the one that made it, where nothing else has a loop meanwhile. Inside is that of the worker: handlers find
 //            loop, clock and randomness as ever, run(task) runs a task there.
