@@ -127,6 +127,7 @@ void ClientPool::keep(Origin& origin, std::unique_ptr<Connection> connection) no
     --open_;
     return;
   }
+  connection->reader.release();
   connection->stream.watch();
   origin.idle_.push_back(std::move(connection));
   ++idle_;

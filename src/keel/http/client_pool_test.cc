@@ -222,6 +222,27 @@ TEST_P(ClientPools, a_server_is_not_forgotten_while_its_answer_is_read) {
   EXPECT_TRUE(run(client().get(url("/plaintext", "b.internal"))));
 }
 
+// Heads that come in pieces cost up to 64 KiB, and there may be many idle connections.
+TEST_P(ClientPools, an_idle_connection_holds_no_memory_of_the_answer_before) {
+  serve();
+  ClientPool pool(*resolver_, {}, {}, {});
+  const auto ask = [](ClientPool& p, Url where) -> Task<> {
+    ClientPool::Origin* const origin = co_await p.origin(where);
+    const ClientPool::Origin::Use use(*origin);
+    bool has_place = false;
+    ClientPool::Lease lease = co_await p.lend(*origin, where, ClientPool::Kind::Any, has_place);
+    const ResponseReader& reader = lease->reader;  // Of a connection that the pool keeps.
+    lease->reader.begin(false);
+    lease->reader.feed("HTTP/1.1 204 No Content\r\nX: ");
+    EXPECT_EQ(lease->reader.feed(std::string(10'000, 'x') + "\r\n\r\n").state, ResponseState::Done);
+    EXPECT_GT(reader.held(), 10'000u);
+    lease.give_back();
+    EXPECT_EQ(p.idle(), 1u);
+    EXPECT_EQ(reader.held(), 0u);
+  };
+  EXPECT_TRUE(run(ask(pool, *Url::parse(url("/")))));
+}
+
 // --- What the breaker is told when a call's time is over before it has a connection.
 
 TEST_P(ClientPools, a_deadline_while_waiting_for_a_place_says_nothing_about_the_server) {

@@ -18,7 +18,8 @@
 //
 // The outcome never depends on how the bytes are cut.
 //
-// Lifetime: `head` and `data` are views that hold until the next feed() or begin(), and no longer than `received`.
+// Lifetime: `head` and `data` are views that hold until the next feed(), begin() or release(), and no longer than
+//           `received`.
 // Cost:     with a HeadCache, a head that equals the one before is compared and not parsed; a body of known length is
 //           not looked at. No allocation but where a head comes in pieces, whose beginning is kept in the pool's
 //           memory.
@@ -93,7 +94,11 @@ class ResponseReader {
   ResponseStep feed(std::string_view received, HeadCache& cache) { return feed(received, &cache); }
   // The peer has finished writing: Done when that is how the body ends, else Refused.
   ResponseStep finish() noexcept;
+  // Gives back the memory of a head that came in pieces: before a connection is idle. begin() does it as well.
+  void release() noexcept { partial_.release(); }
 
+  // Bytes of memory beside the object.
+  std::size_t held() const noexcept { return partial_.capacity(); }
   // A byte of this answer has arrived.
   bool has_begun() const noexcept { return has_begun_; }
   // After the head; valid once feed() gave Data or Done.

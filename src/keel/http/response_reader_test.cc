@@ -126,6 +126,22 @@ TEST(ResponseReader, that_is_ambiguous_or_malformed_is_refused) {
   }
 }
 
+TEST(ResponseReader, gives_the_memory_of_a_head_back_when_it_is_told_to) {
+  ResponseReader reader;
+  reader.begin(false);
+  reader.feed("HTTP/1.1 204 No Content\r\n");
+  const ResponseStep step = reader.feed("A: b\r\n\r\n");
+  EXPECT_EQ(step.head, "HTTP/1.1 204 No Content\r\nA: b\r\n\r\n");
+  EXPECT_GT(reader.held(), 0u);
+
+  reader.release();
+
+  EXPECT_EQ(reader.held(), 0u);
+  EXPECT_TRUE(reader.head().keep_alive);
+  reader.begin(false);
+  EXPECT_EQ(reader.feed("HTTP/1.1 204 No Content\r\n\r\n").state, ResponseState::Done);
+}
+
 TEST(ResponseReader, waits_for_the_rest) {
   const std::string whole = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
   for (std::size_t size = 0; size < whole.size(); ++size) {
