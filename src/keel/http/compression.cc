@@ -18,6 +18,29 @@ bool lists(std::string_view list, std::string_view wanted) noexcept {
   return false;
 }
 
+// What is compressed is the same only in meaning (RFC 9110 §8.8.1).
+void weaken(Response& response) {
+  const auto tag = response.field("ETag");
+  if (!tag || !tag->starts_with('"')) return;
+  Buffer weak;
+  weak.append("W/");
+  weak.append(*tag);
+  response.replace("ETag", weak.view());
+}
+
+// A 304 has the fields of the answer that the client keeps (RFC 9110 §15.4.5). That one was compressed, if by us, when
+// the client names its tag as a weak one.
+void confirm(Request& request, Response& response) {
+  if (!request.head().has(Known::AcceptEncoding)) return;
+  response.vary("Accept-Encoding");
+  const auto tag = response.field("ETag");
+  const auto kept = request.header_list("If-None-Match");
+  if (!tag || !kept) return;
+  for (std::string_view rest = *kept, element; next_element(rest, element);) {
+    if (element.starts_with("W/") && element.substr(2) == *tag) return weaken(response);
+  }
+}
+
 }  // namespace
 
 struct Compression::State {
@@ -57,6 +80,7 @@ Compression::Compression(Compression&&) noexcept = default;
 Compression::~Compression() = default;
 
 void Compression::after(Request& request, Response& response) const {
+  if (response.status() == Status::NotModified) return confirm(request, response);
   if (!state_->is_for(response)) return;
   response.vary("Accept-Encoding");
   if (!request.head().has(Known::AcceptEncoding)) return;
@@ -68,12 +92,7 @@ void Compression::after(Request& request, Response& response) const {
   if (!coder.encode(coding, response.content(), compressed)) return;
   response.replace_content(std::move(compressed));
   response.header("Content-Encoding", coding);
-  if (const auto tag = response.field("ETag"); tag && tag->starts_with('"')) {
-    Buffer weak;
-    weak.append("W/");
-    weak.append(*tag);
-    response.replace("ETag", weak.view());
-  }
+  weaken(response);
 }
 
 }  // namespace keel::http

@@ -67,6 +67,21 @@ TEST(Compression, leaves_the_body_to_those_who_do_not_accept_a_coding_and_says_t
   }
 }
 
+TEST(Compression, confirms_what_it_had_compressed) {
+  Router router;
+  router.use(Compression(CompressionOptions())).get("/", [](Request&) {
+    return Response(Status::NotModified).header("ETag", "\"a\"");
+  });
+  const auto fields = [&](std::string_view asked) {
+    TestRequest request(router, "GET", "/", asked);
+    return std::string(request.finished(request.match().handler->at_once(*request)).fields());
+  };
+  EXPECT_EQ(fields("Accept-Encoding: gzip\r\nIf-None-Match: \"b\", W/\"a\"\r\n"),
+            "Vary: Accept-Encoding\r\nETag: W/\"a\"\r\n");
+  EXPECT_EQ(fields("Accept-Encoding: gzip\r\nIf-None-Match: \"a\"\r\n"), "ETag: \"a\"\r\nVary: Accept-Encoding\r\n");
+  EXPECT_EQ(fields("If-None-Match: \"a\"\r\n"), "ETag: \"a\"\r\n");
+}
+
 TEST(Compression, keeps_between_its_bounds) {
   EXPECT_NE(ask_gzip(plain, {.bytes_min = 3'000}).body, text);
   EXPECT_EQ(ask_gzip(plain, {.bytes_min = 3'001}).fields, "");

@@ -188,6 +188,7 @@ void Connection::respond(Request& request, const Router::Match& match, Result<Re
     result = fail(Code::ResourceExhausted, "the request needs more memory than this server gives to one");
   }
   if (!result) result = problem(request, result.error());
+  if (!request.accepted_type_.empty()) result->vary("Accept");
   Middleware::after(request, *result);
   if (acceptor_.server_.options_.request_ids) result->header("X-Request-Id", request.id());
   if (!result->is_valid() || number(result->status()) < 200) {

@@ -75,6 +75,7 @@ std::optional<Response> Cors::before(Request& request) const {
   const auto method = request.header(request_method);
   const auto origin = request.header(Known::Origin);
   if (request.method() != Method::Options || !method || !origin) return std::nullopt;
+  if (request.allow().empty()) return std::nullopt;  // The path has an OPTIONS of its own, or there is none.
   const auto refused = [](std::string_view why) {
     return refuse(Status::Forbidden, why)
         .header("Vary", "Origin, Access-Control-Request-Method, Access-Control-Request-Headers");

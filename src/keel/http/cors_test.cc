@@ -108,6 +108,19 @@ TEST(Cors, names_the_origin_and_credentials_where_they_are_allowed) {
   EXPECT_EQ(ask(options, "GET", "Origin: https://c.example\r\n").fields, "Vary: Origin\r\n");
 }
 
+TEST(Cors, leaves_a_preflight_to_a_path_that_answers_it_itself) {
+  const Cors cors(named);
+  Router router;
+  const auto own_answer = [](Request&) { return Response(Status::Ok).header("X-Own", "1"); };
+  router.use(cors).add(Method::Options, "/own", internal::make_handler(own_answer));
+  const std::string_view preflight = "Origin: https://a.example\r\nAccess-Control-Request-Method: PUT\r\n";
+  const Answer own = answer(router, "OPTIONS", preflight, "/own");
+  EXPECT_EQ(own.status, 200);
+  EXPECT_NE(own.fields.find("X-Own: 1\r\n"), std::string::npos);
+  EXPECT_NE(own.fields.find("Access-Control-Allow-Origin: https://a.example\r\n"), std::string::npos);
+  EXPECT_EQ(answer(router, "OPTIONS", preflight, "/nowhere").status, 404);
+}
+
 TEST(Cors, lets_pages_read_errors_too) {
   const Cors cors(named);
   Router router;

@@ -486,6 +486,7 @@ void Connection::streaming_done() {
 
 void Connection::end_streaming(Result<> result) {
   Exchange& exchange = *exchange_;
+  const ScopedSpan span(exchange.request.span_);
   const BodyWriter& writer = *exchange.writer;
   if (result && writer.length_ && writer.written_ != *writer.length_) {
     result = fail(Code::Internal, "the body is shorter than the length that was announced for it");

@@ -23,6 +23,7 @@ bool is_framing(std::string_view name) noexcept {
 Response Response::text(Status status, std::string_view text, std::string_view content_type) {
   Response response(status);
   response.content_type_ = content_type;
+  response.valid_ = is_field_value(content_type);
   response.body_.append(text);
   return response;
 }
@@ -30,6 +31,7 @@ Response Response::text(Status status, std::string_view text, std::string_view c
 Response Response::body(Status status, Buffer&& bytes, std::string_view content_type) {
   Response response(status);
   response.content_type_ = content_type;
+  response.valid_ = is_field_value(content_type);
   response.body_ = std::move(bytes);
   return response;
 }
@@ -38,6 +40,7 @@ Response Response::stream(Status status, std::string_view content_type, Function
                           std::optional<std::uint64_t> length) {
   Response response(status);
   response.content_type_ = content_type;
+  response.valid_ = is_field_value(content_type);
   response.streamed_ = StreamedBody(std::move(write), length);
   return response;
 }

@@ -38,7 +38,8 @@ class Response {
   // No body.
   explicit Response(Status status) noexcept : status_(status) {}
 
-  // `content_type` is a literal. The text is copied.
+  // `content_type` outlives the response: a literal. One that is no field's value makes a 500 of it, as in header().
+  // The text is copied.
   static Response text(Status status, std::string_view text,
                        std::string_view content_type = "text/plain; charset=utf-8");
   // The buffer becomes the body.

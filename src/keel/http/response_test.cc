@@ -78,6 +78,15 @@ TEST(Response, is_not_valid_with_a_field_that_would_split_it_or_is_the_servers) 
   EXPECT_TRUE(Response(Status::Ok).header("X", "caf\xc3\xa9 \t ok").is_valid());
 }
 
+TEST(Response, is_not_valid_with_a_type_that_would_split_it) {
+  const std::string_view split = "text/plain\r\nSet-Cookie: evil=1";
+  EXPECT_FALSE(Response::text(Status::Ok, "x", split).is_valid());
+  EXPECT_FALSE(Response::body(Status::Ok, Buffer(), split).is_valid());
+  EXPECT_FALSE(Response::stream(Status::Ok, split, [](BodyWriter&) -> Task<> { co_return; }).is_valid());
+  EXPECT_TRUE(Response::text(Status::Ok, "x", "").is_valid());
+  EXPECT_TRUE(Response::body(Status::Ok, Buffer(), "text/plain; charset=utf-8").is_valid());
+}
+
 TEST(Response, finds_and_replaces_added_fields) {
   Response response(Status::Ok);
   EXPECT_EQ(response.field("X-A"), std::nullopt);

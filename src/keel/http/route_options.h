@@ -30,7 +30,7 @@ struct RouteOptions {
   // with 415, and Accept names these. Empty: whatever comes; so is a request without a body.
   std::vector<std::string> consumes = {};
   // Media types that it can answer with, the preferred one first. When Accept has none of them, 406 names these; else
-  // Request::accepted_type() is the best of them. Empty: not looked at.
+  // Request::accepted_type() is the best of them, and the answer has Vary: Accept. Empty: not looked at.
   std::vector<std::string> produces = {};
 };
 

@@ -381,7 +381,8 @@ Result<Response> Router::not_allowed(Request& request) const {
 }
 
 Result<Response> Router::not_acceptable(Request& request) const {
-  return refuse(Status::NotAcceptable, "this path is served as " + joined(request.refused_by_->produces));
+  return refuse(Status::NotAcceptable, "this path is served as " + joined(request.refused_by_->produces))
+      .header("Vary", "Accept");
 }
 
 Result<Response> Router::unsupported_type(Request& request) const {

@@ -84,6 +84,17 @@ struct Remembers {
   }
 };
 
+TEST_P(Servers, say_that_an_answer_varies_by_what_is_accepted) {
+  router_.get("/types", plaintext, {.produces = {"text/plain", "text/csv"}});
+  start();
+  EXPECT_EQ(ask_one(get("/types", "Accept: text/plain\r\n")).field("Vary"), "Accept");
+  EXPECT_EQ(ask_one(get("/types")).field("Vary"), "Accept");
+  const Reply refused = ask_one(get("/types", "Accept: image/png\r\n"));
+  EXPECT_EQ(refused.status, 406);
+  EXPECT_EQ(refused.field("Vary"), "Accept");
+  EXPECT_EQ(ask_one(get("/plaintext", "Accept: text/plain\r\n")).field("Vary"), "");
+}
+
 // --- Handlers that wake others.
 
 Event* published = nullptr;

@@ -16,6 +16,7 @@
 #include "keel/http/problem.h"
 #include "keel/http/range.h"
 #include "keel/io/file.h"
+#include "keel/observe/log.h"
 
 namespace keel::http {
 namespace {
@@ -177,6 +178,12 @@ Task<Response> StaticFiles::serve(Request& request) {
   if (!found && is_absent(found.error())) {
     // Ours to mend, and not for the client to read.
     co_return std::move(found).error().as(Code::Internal).because("static files");
+  }
+  if (!found) {
+    // As descriptors that have run out. Where the folder is, is not for the client to read either.
+    static const log::Logger log("http.static_files");
+    log.warn("cannot open the folder", found.error());
+    co_return Error(found.error().code(), "the folder of this file cannot be opened now");
   }
   File folder = co_await std::move(found);
   Result<File> opened = co_await attempt(folder.open_beneath(*std::move(path)));

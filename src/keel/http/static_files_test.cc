@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -350,6 +351,28 @@ TEST_P(StaticFilesTest, a_folder_that_is_gone_is_our_mistake) {
   gone.mount(router_, "/gone");
 
   EXPECT_EQ(get("/gone/page.txt").status, Status::InternalServerError);
+}
+
+TEST_P(StaticFilesTest, tell_nobody_where_the_folder_is_when_descriptors_have_run_out) {
+  if (is_sim()) GTEST_SKIP() << "the simulation has no descriptors to run out of";
+  start();
+  internal::Peer& one = peer();
+  one.send(internal::get("/s/page.txt"));
+  ASSERT_TRUE(has_replies(one, 1));
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const int next = ::dup(0);
+  ::close(next);
+  rlimit few = before;
+  few.rlim_cur = static_cast<rlim_t>(next);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  one.send(internal::get("/s/page.txt"));
+  const bool is_answered = has_replies(one, 2);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+
+  ASSERT_TRUE(is_answered);
+  EXPECT_EQ(one.all()[1].status, 503);
+  EXPECT_EQ(one.wire().find(folder_), std::string::npos) << one.wire();
 }
 
 }  // namespace
