@@ -141,6 +141,20 @@ inline std::uint64_t load64(const char* at) {
   return word;
 }
 
+// Whether the `size` bytes at `a` and at `b` are the same. Where they are few, comparing them here costs less than a
+// call.
+inline bool is_same(const char* a, const char* b, std::size_t size) {
+  if (size > 16) return std::memcmp(a, b, size) == 0;
+  if (size >= 8) {
+    return ((load64(a) ^ load64(b)) | (load64(a + size - 8) ^ load64(b + size - 8))) == 0;
+  }
+  if (size >= 4) return ((load32(a) ^ load32(b)) | (load32(a + size - 4) ^ load32(b + size - 4))) == 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    if (a[i] != b[i]) return false;
+  }
+  return true;
+}
+
 // True when the N-1 bytes at `at` are `text` without regard to the case of letters. `text` is lower case, made of
 // letters, digits and '-' only, 4 to 24 bytes long. The bytes at `at` are header-name bytes, among which setting
 // bit 0x20 maps only A-Z onto letters, digits and '-'; in other text a control byte could pass as one.

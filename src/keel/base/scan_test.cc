@@ -29,6 +29,22 @@ void agrees_with_the_table() {
   }
 }
 
+TEST(Scan, compares_every_byte_of_texts_of_every_length) {
+  for (std::size_t size = 0; size <= 40; ++size) {
+    // In memory of exactly that size.
+    const std::unique_ptr<char[]> a(new char[size]);
+    const std::unique_ptr<char[]> b(new char[size]);
+    std::memset(a.get(), 'x', size);
+    std::memset(b.get(), 'x', size);
+    EXPECT_TRUE(scan::is_same(a.get(), b.get(), size)) << size;
+    for (std::size_t at = 0; at < size; ++at) {
+      b[at] = 'y';
+      EXPECT_FALSE(scan::is_same(a.get(), b.get(), size)) << at << " of " << size;
+      b[at] = 'x';
+    }
+  }
+}
+
 TEST(Scan, finds_controls_as_the_table_does) { agrees_with_the_table<scan::Control>(); }
 TEST(Scan, finds_the_end_of_a_name_as_the_table_does) { agrees_with_the_table<scan::NotLetterOrDash>(); }
 TEST(Scan, finds_the_end_of_a_host_as_the_table_does) { agrees_with_the_table<scan::NotHostByte>(); }

@@ -1,7 +1,5 @@
 #include "keel/http/literal_table.h"
 
-#include <cstring>
-
 #include "keel/base/check.h"
 #include "keel/base/scan.h"
 
@@ -16,15 +14,8 @@ std::uint64_t mix(std::uint64_t a, std::uint64_t b) noexcept {
   return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
 }
 
-std::uint64_t load32(const char* at) noexcept {
-  std::uint32_t word = 0;
-  std::memcpy(&word, at, sizeof word);
-  return word;
-}
-
-// The last bytes are read with loads that overlap those before, so that no byte is taken alone. The node comes in last:
-// the texts of the segments that follow can be hashed before it is known which node they are looked up below.
-std::uint64_t hash_of(std::uint64_t salt, std::uint32_t node, std::string_view text) noexcept {
+// The last bytes are read with loads that overlap those before, so that no byte is taken alone.
+std::uint64_t hash_of(std::uint64_t salt, std::string_view text) noexcept {
   constexpr std::uint64_t multiplier = 0xd6e8feb86659fd93;
   const char* at = text.data();
   const std::size_t size = text.size();
@@ -34,43 +25,32 @@ std::uint64_t hash_of(std::uint64_t salt, std::uint32_t node, std::string_view t
     for (; at < last; at += 8) hash = mix(hash ^ scan::load64(at), multiplier);
     hash = mix(hash ^ scan::load64(last), multiplier);
   } else if (size >= 4) {
-    hash = mix(hash ^ load32(at) ^ load32(at + size - 4) << 32, multiplier);
+    hash = mix(hash ^ scan::load32(at) ^ std::uint64_t{scan::load32(at + size - 4)} << 32, multiplier);
   } else if (size > 0) {
     const auto byte = [&](std::size_t i) { return std::uint64_t{static_cast<unsigned char>(at[i])}; };
     hash = mix(hash ^ byte(0) ^ byte(size / 2) << 8 ^ byte(size - 1) << 16, multiplier);
   }
-  return mix(hash ^ (std::uint64_t{node} + 1) * 0x9e3779b97f4a7c15, multiplier);
-}
-
-// Most literals are short: comparing them here costs less than a call.
-bool is_same(const char* a, const char* b, std::size_t size) noexcept {
-  if (size > 16) return std::memcmp(a, b, size) == 0;
-  if (size >= 8) {
-    return ((scan::load64(a) ^ scan::load64(b)) | (scan::load64(a + size - 8) ^ scan::load64(b + size - 8))) == 0;
-  }
-  if (size >= 4) return ((load32(a) ^ load32(b)) | (load32(a + size - 4) ^ load32(b + size - 4))) == 0;
-  for (std::size_t i = 0; i < size; ++i) {
-    if (a[i] != b[i]) return false;
-  }
-  return true;
+  return mix(hash, multiplier);
 }
 
 }  // namespace
 
 LiteralTable::LiteralTable() : displacements_(8), slots_(16), buckets_(8) {}
 
-std::uint32_t LiteralTable::find(std::uint32_t node, std::string_view text) const noexcept {
-  const std::uint64_t hash = hash_of(salt_, node, text);
+std::uint32_t LiteralTable::find(std::string_view text) const noexcept {
+  if ((sizes_ >> text.size() % 64 & 1) == 0) return none;
+  const std::uint64_t hash = hash_of(salt_, text);
   const Key& key = slots_[slot_of(hash, displacements_[bucket_of(hash)])];
-  if (key.hash != hash || key.node != node || key.size != text.size()) return none;
-  return is_same(text_.data() + key.at, text.data(), text.size()) ? key.value : none;
+  if (key.hash != hash || key.size != text.size()) return none;
+  return scan::is_same(text_.data() + key.at, text.data(), text.size()) ? key.value : none;
 }
 
-void LiteralTable::add(std::uint32_t node, std::string_view text, std::uint32_t value) {
-  KEEL_CHECK(value != none && find(node, text) == none, "a literal is added once, and has a value");
-  const Key key{hash_of(salt_, node, text), static_cast<std::uint32_t>(text_.size()),
-                static_cast<std::uint32_t>(text.size()), node, value};
+void LiteralTable::add(std::string_view text, std::uint32_t value) {
+  KEEL_CHECK(value != none && find(text) == none, "a literal is added once, and has a value");
+  const Key key{hash_of(salt_, text), static_cast<std::uint32_t>(text_.size()), static_cast<std::uint32_t>(text.size()),
+                value};
   text_.append(text);
+  sizes_ |= std::uint64_t{1} << text.size() % 64;
   keys_.push_back(key);
   const std::size_t bucket = bucket_of(key.hash);
   buckets_[bucket].push_back(static_cast<std::uint32_t>(keys_.size() - 1));
@@ -111,7 +91,7 @@ void LiteralTable::rebuild() {
     buckets_.assign(size / 2, {});
     for (std::uint32_t i = 0; i < keys_.size(); ++i) {
       Key& key = keys_[i];
-      key.hash = hash_of(salt_, key.node, std::string_view(text_).substr(key.at, key.size));
+      key.hash = hash_of(salt_, std::string_view(text_).substr(key.at, key.size));
       buckets_[bucket_of(key.hash)].push_back(i);
     }
     done = true;

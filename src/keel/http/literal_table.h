@@ -1,8 +1,8 @@
-// keel/http/literal_table.h — a perfect hash from (node, text) to a number: one probe and one comparison per look-up.
+// keel/http/literal_table.h — a perfect hash from texts to numbers: one probe and one comparison per look-up.
 //
-// The router's literals: whole paths, and the segments that lead from one node of a tree to the next. Hash and
-// displace: the keys of a bucket share a displacement, chosen when they were added such that each lies in a slot of its
-// own. So find() never searches, whatever the number of keys and whatever is asked for.
+// For the router's literals: whole paths, patterns, hosts. Hash and displace: the keys of a bucket share a
+// displacement, chosen when they were added such that each lies in a slot of its own. So find() never searches,
+// whatever the number of keys and whatever is asked for.
 //
 // Errors:   adding a key that is there already is a bug and aborts.
 // Threads:  find() from any number once adding is over.
@@ -25,16 +25,15 @@ class LiteralTable {
 
   LiteralTable();
 
-  void add(std::uint32_t node, std::string_view text, std::uint32_t value);
+  void add(std::string_view text, std::uint32_t value);
   // The value, or none.
-  std::uint32_t find(std::uint32_t node, std::string_view text) const noexcept;
+  std::uint32_t find(std::string_view text) const noexcept;
 
  private:
   struct Key {
     std::uint64_t hash = 0;
     std::uint32_t at = 0;  // In text_.
     std::uint32_t size = 0;
-    std::uint32_t node = 0;
     std::uint32_t value = none;  // None: a free slot.
   };
 
@@ -45,6 +44,7 @@ class LiteralTable {
   bool place(std::size_t bucket);
   void rebuild();
 
+  std::uint64_t sizes_ = 0;  // Bit by size of a key modulo 64: most texts of other sizes cost nothing.
   std::uint64_t salt_ = 1;
   std::vector<std::uint32_t> displacements_;         // By bucket; a power of two, half as many as slots.
   std::vector<Key> slots_;                           // A power of two, at most half full.

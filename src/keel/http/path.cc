@@ -60,17 +60,39 @@ std::optional<std::string_view> decode(std::string_view raw, char (&room)[litera
   return std::string_view(room, size);
 }
 
-// The first '/' in [at, end), or end. Segments are short: eight bytes a step, here, cost less than a call.
-const char* find_slash(const char* at, const char* end) noexcept {
+// The first byte that is zero, or eight.
+int first_zero(std::uint64_t word) noexcept {
   constexpr std::uint64_t ones = 0x0101010101010101;
+  // The lowest high bit that is set is that of the first byte which is zero.
+  return std::countr_zero((word - ones) & ~word & ones << 7) / 8;
+}
+
+// The first `byte` in [at, end), or end. Segments are short: eight bytes a step, here, cost less than a call.
+template <char byte>
+const char* find(const char* at, const char* end) noexcept {
+  constexpr std::uint64_t wanted = 0x0101010101010101 * static_cast<unsigned char>(byte);
   for (; end - at >= 8; at += 8) {
-    const std::uint64_t other = scan::load64(at) ^ ones * '/';
-    // The lowest high bit that is set is that of the first byte which is zero.
-    if (const std::uint64_t zero = (other - ones) & ~other & ones << 7; zero != 0)
-      return at + std::countr_zero(zero) / 8;
+    if (const int found = first_zero(scan::load64(at) ^ wanted); found != 8) return at + found;
   }
-  while (at != end && *at != '/') ++at;
+  while (at != end && *at != byte) ++at;
   return at;
+}
+
+constexpr int no_byte = -1;
+
+// What the path says at `at`, and where it goes on. No byte: a broken escape, or a slash that is no separator; no
+// literal has it.
+template <bool escaped>
+int next_byte(const char*& at, const char* end) noexcept {
+  const unsigned char raw = static_cast<unsigned char>(*at++);
+  if (!escaped || raw != '%') return raw;
+  if (end - at < 2) return no_byte;
+  const int high = hex_value(at[0]);
+  const int low = hex_value(at[1]);
+  at += 2;
+  if (high < 0 || low < 0) return no_byte;
+  const int byte = high << 4 | low;
+  return byte == '/' ? no_byte : byte;
 }
 
 }  // namespace
@@ -125,8 +147,6 @@ const char* PathTree::read(std::string_view pattern, std::vector<Segment>& segme
   return nullptr;
 }
 
-PathTree::PathTree() : nodes_(1) {}
-
 std::unexpected<Error> PathTree::there_already(std::string_view pattern, std::uint32_t by, std::uint32_t* other) const {
   if (other != nullptr) *other = patterns_[by].id;
   return refuse(Code::AlreadyExists, pattern, "is there already, as \"" + patterns_[by].text + "\"");
@@ -136,78 +156,157 @@ Result<> PathTree::add(std::string_view pattern, std::uint32_t id, std::uint32_t
   std::vector<Segment> segments;
   if (const char* why = read(pattern, segments)) return refuse(Code::InvalidArgument, pattern, why);
   if (id == none) return refuse(Code::InvalidArgument, pattern, "the largest id means none");
-  std::uint32_t node = 0;
-  bool is_static = true;
   const auto by = static_cast<std::uint32_t>(patterns_.size());
   patterns_.push_back({std::string(pattern), id});
+
+  std::string run;             // Literals and slashes since the last parameter,
+  std::uint32_t place = none;  // which is one of these of params_ (none: there was none yet)
+  int type = 0;                // and has this type.
+  // The node at which `run` ends.
+  const auto pass_run = [&] {
+    const auto first = [&]() -> std::uint32_t& { return place == none ? root_ : params_[place].by_type[type].to; };
+    const std::uint32_t last = first() == none ? make(run) : follow(first(), run);
+    if (first() == none) first() = last;
+    run.clear();
+    return last;
+  };
   for (const Segment& segment : segments) {
+    run += '/';
     if (segment.kind == Segment::Literal) {
-      std::uint32_t next = edges_.find(node, segment.text);
-      if (next == LiteralTable::none) {
-        next = static_cast<std::uint32_t>(nodes_.size());
-        nodes_.emplace_back();
-        nodes_[node].has_literals = true;
-        edges_.add(node, segment.text, next);
-      }
-      node = next;
+      run += segment.text;
       continue;
     }
-    is_static = false;
-    has_params_ = true;
-    Param* param =
-        segment.kind == Segment::Rest ? &nodes_[node].rest : &nodes_[node].params[static_cast<int>(segment.type)];
-    if (param->name == none) {
-      param->name = static_cast<std::uint32_t>(names_.size());
-      param->by = by;
+    Node& node = nodes_[pass_run()];
+    if (node.params == none) {
+      node.params = static_cast<std::uint32_t>(params_.size());
+      params_.emplace_back();
+    }
+    place = node.params;
+    type = static_cast<int>(segment.type);
+    const bool is_rest = segment.kind == Segment::Rest;
+    Param& param = is_rest ? params_[place].rest : params_[place].by_type[type];
+    if (param.name == none) {
+      param.name = static_cast<std::uint32_t>(names_.size());
+      param.by = by;
       names_.emplace_back(segment.text);
-    } else if (names_[param->name] != segment.text) {
-      const Pattern& first = patterns_[param->by];
+    } else if (names_[param.name] != segment.text) {
+      const Pattern& first = patterns_[param.by];
       if (other != nullptr) *other = first.id;
       return refuse(
           Code::Conflict, pattern,
-          "{" + std::string(segment.text) + "} stands where \"" + first.text + "\" has {" + names_[param->name] + "}");
+          "{" + std::string(segment.text) + "} stands where \"" + first.text + "\" has {" + names_[param.name] + "}");
     }
-    if (segment.kind == Segment::Rest) {
-      if (param->to != none) return there_already(pattern, param->by, other);
-      param->to = id;
+    if (is_rest) {
+      if (param.to != none) return there_already(pattern, param.by, other);
+      param.to = id;
       return {};
     }
-    if (param->to == none) {
-      const auto next = static_cast<std::uint32_t>(nodes_.size());
-      param->to = next;
-      nodes_[node].types |= static_cast<std::uint8_t>(1u << static_cast<int>(segment.type));
-      nodes_.emplace_back();
-      node = next;
-    } else {
-      node = param->to;
-    }
+    params_[place].types |= 1u << type;
   }
-  if (nodes_[node].id != none) return there_already(pattern, nodes_[node].by, other);
-  nodes_[node].id = id;
-  nodes_[node].by = by;
-  if (is_static) whole_.add(0, pattern, id);
+  Node& node = nodes_[pass_run()];
+  if (node.id != none) return there_already(pattern, node.by, other);
+  node.id = id;
+  node.by = by;
+  if (place == none) whole_.add(pattern, id);
   return {};
+}
+
+std::uint32_t PathTree::make(std::string_view run) {
+  Node made;
+  made.text = static_cast<std::uint32_t>(text_.size());
+  made.size = static_cast<std::uint32_t>(run.size());
+  text_ += run;
+  nodes_.push_back(made);
+  return static_cast<std::uint32_t>(nodes_.size() - 1);
+}
+
+// The node at which `run` ends, when it begins where the text of `node` does.
+std::uint32_t PathTree::follow(std::uint32_t node, std::string_view run) {
+  while (true) {
+    const std::string_view text = std::string_view(text_).substr(nodes_[node].text, nodes_[node].size);
+    const auto shared =
+        static_cast<std::size_t>(std::mismatch(text.begin(), text.end(), run.begin(), run.end()).first - text.begin());
+    if (shared < text.size()) split(node, static_cast<std::uint32_t>(shared));
+    run.remove_prefix(shared);
+    if (run.empty()) return node;
+    const std::uint32_t next = child_of(nodes_[node], run.front());
+    if (next == none) {
+      const std::uint32_t made = make(run);
+      add_child(node, run.front(), made);
+      return made;
+    }
+    node = next;
+  }
+}
+
+// Leaves `node` with the first `at` bytes of its text; the others, and what comes behind them, become its child.
+void PathTree::split(std::uint32_t node, std::uint32_t at) {
+  Node behind = nodes_[node];
+  nodes_[node] = Node();
+  nodes_[node].text = behind.text;
+  nodes_[node].size = at;
+  behind.text += at;
+  behind.size -= at;
+  nodes_.push_back(behind);
+  add_child(node, text_[behind.text], static_cast<std::uint32_t>(nodes_.size() - 1));
+}
+
+void PathTree::add_child(std::uint32_t node, char byte, std::uint32_t child) {
+  Node& parent = nodes_[node];
+  if (parent.child_count < Node::few) {
+    parent.bytes[parent.child_count] = byte;
+    parent.children[parent.child_count] = child;
+  } else {
+    if (parent.child_count == Node::few) {
+      Table table;
+      table.fill(none);
+      for (std::uint32_t i = 0; i < Node::few; ++i) {
+        table[static_cast<unsigned char>(parent.bytes[i])] = parent.children[i];
+      }
+      parent.children[0] = static_cast<std::uint32_t>(tables_.size());
+      tables_.push_back(table);
+    }
+    tables_[parent.children[0]][static_cast<unsigned char>(byte)] = child;
+  }
+  ++parent.child_count;
+}
+
+std::uint32_t PathTree::child_of(const Node& node, char byte) const noexcept {
+  const auto wanted = static_cast<unsigned char>(byte);
+  if (node.child_count > Node::few) return tables_[node.children[0]][wanted];
+  const int found = first_zero(scan::load64(node.bytes) ^ 0x0101010101010101 * wanted);
+  return found < static_cast<int>(Node::few) ? node.children[found] : none;
 }
 
 std::optional<std::uint32_t> PathTree::match(std::string_view path, PathParams& params) const noexcept {
   params.size_ = 0;
-  if (const std::uint32_t id = whole_.find(0, path); id != LiteralTable::none) return id;
-  if (!path.starts_with('/')) return std::nullopt;
-  const bool escaped = path.find('%') != std::string_view::npos;
-  if (!has_params_ && !escaped) return std::nullopt;
-  return walk(0, path.data() + 1, path.data() + path.size(), escaped, params);
+  if (const std::uint32_t id = whole_.find(path); id != LiteralTable::none) return id;
+  if (root_ == none) return std::nullopt;
+  const char* const end = path.data() + path.size();
+  const bool is_escaped = find<'%'>(path.data(), end) != end;
+  if (params_.empty() && !is_escaped) return std::nullopt;
+  const std::uint32_t id =
+      is_escaped ? walk<true>(root_, path.data(), end, params) : walk<false>(root_, path.data(), end, params);
+  if (id == none) return std::nullopt;
+  return id;
 }
 
-bool PathTree::fits(Type type, std::string_view decoded) noexcept {
+template <bool escaped>
+bool PathTree::fits(Type type, std::string_view segment) noexcept {
+  if constexpr (escaped) {
+    char room[literal_bytes_max];
+    const auto decoded = decode(segment, room);
+    return decoded && fits<false>(type, *decoded);
+  }
   switch (type) {
     case Type::Uuid:
-      return is_uuid(decoded);
+      return is_uuid(segment);
     case Type::Uint:
-      return is_number<std::uint64_t>(decoded);
+      return is_number<std::uint64_t>(segment);
     case Type::Int:
-      return is_number<std::int64_t>(decoded);
+      return is_number<std::int64_t>(segment);
     case Type::Slug:
-      return decoded.size() <= literal_bytes_max && std::all_of(decoded.begin(), decoded.end(), [](char c) {
+      return segment.size() <= literal_bytes_max && std::all_of(segment.begin(), segment.end(), [](char c) {
                return is_letter(c) || is_digit(c) || c == '-' || c == '_';
              });
     case Type::Any:
@@ -216,46 +315,72 @@ bool PathTree::fits(Type type, std::string_view decoded) noexcept {
   return true;
 }
 
-// Recursion is as deep as the longest pattern, whatever the path: every step goes to an existing node further down.
-std::optional<std::uint32_t> PathTree::walk(std::uint32_t node, const char* at, const char* end, bool escaped,
-                                            PathParams& params) const noexcept {
-  const Node& here = nodes_[node];
-  const char* const stop = find_slash(at, end);
-  const std::string_view segment(at, static_cast<std::size_t>(stop - at));
-  const auto descend = [&](std::uint32_t next) -> std::optional<std::uint32_t> {
-    if (stop != end) return walk(next, stop + 1, end, escaped, params);
-    if (nodes_[next].id == none) return std::nullopt;
-    return nodes_[next].id;
-  };
-
-  char room[literal_bytes_max];
-  std::string_view meant = segment;
-  bool is_clear = true;
-  if (escaped && segment.find('%') != std::string_view::npos) {
-    const auto decoded = decode(segment, room);
-    is_clear = decoded.has_value();
-    if (is_clear) meant = *decoded;
-  }
-  if (here.has_literals && is_clear) {
-    if (const std::uint32_t next = edges_.find(node, meant); next != LiteralTable::none) {
-      if (auto id = descend(next)) return id;
+// Where the path goes on behind the node's text, or null when it says something else.
+template <bool escaped>
+const char* PathTree::pass(const Node& node, const char* at, const char* end) const noexcept {
+  const char* const text = text_.data() + node.text;
+  if constexpr (escaped) {
+    for (std::uint32_t i = 0; i < node.size; ++i) {
+      if (at == end || next_byte<true>(at, end) != static_cast<unsigned char>(text[i])) return nullptr;
     }
+    return at;
+  } else {
+    if (static_cast<std::size_t>(end - at) < node.size || !scan::is_same(at, text, node.size)) return nullptr;
+    return at + node.size;
   }
-  const unsigned size = params.size_;
-  if (here.types != 0 && !segment.empty()) {
-    for (unsigned types = here.types; types != 0; types &= types - 1) {
-      const int type = std::countr_zero(types);
-      if (type != static_cast<int>(Type::Any) && !(is_clear && fits(static_cast<Type>(type), meant))) continue;
-      params.items_[params.size_++] = {names_[here.params[type].name], segment};
-      if (auto id = descend(here.params[type].to)) return id;
+}
+
+// The id; or none, and what it has put into `params` stays. Recursion, for what there is a way back from, is as deep as
+// the longest pattern, whatever the path: every step goes to an existing node further down.
+template <bool escaped>
+std::uint32_t PathTree::walk(std::uint32_t index, const char* at, const char* end, PathParams& params) const noexcept {
+  while (true) {
+    const Node& node = nodes_[index];
+    at = pass<escaped>(node, at, end);
+    if (at == nullptr) return none;
+    if (at == end && node.id != none) return node.id;
+    std::uint32_t child = none;
+    if (at != end) {
+      const char* behind = at;
+      const int byte = next_byte<escaped>(behind, end);
+      if (byte != no_byte) child = child_of(node, static_cast<char>(byte));
+    }
+    if (node.params == none) {
+      if (child == none) return none;
+      index = child;
+      continue;
+    }
+    const unsigned size = params.size_;
+    if (child != none) {
+      if (const std::uint32_t id = walk<escaped>(child, at, end, params); id != none) return id;
       params.size_ = size;
     }
-  }
-  if (here.rest.to != none) {
+
+    const Params& here = params_[node.params];
+    const char* const stop = find<'/'>(at, end);
+    const std::string_view segment(at, static_cast<std::size_t>(stop - at));
+    std::uint32_t last = none;
+    for (unsigned types = segment.empty() ? 0 : here.types; types != 0; types &= types - 1) {
+      const int type = std::countr_zero(types);
+      if (type != static_cast<int>(Type::Any) && !fits<escaped>(static_cast<Type>(type), segment)) continue;
+      const Param& param = here.by_type[type];
+      params.items_[params.size_++] = {names_[param.name], segment};
+      if ((types & (types - 1)) == 0 && here.rest.to == none) {
+        last = param.to;
+        break;
+      }
+      if (const std::uint32_t id = walk<escaped>(param.to, stop, end, params); id != none) return id;
+      params.size_ = size;
+    }
+    if (last != none) {
+      index = last;
+      at = stop;
+      continue;
+    }
+    if (here.rest.to == none) return none;
     params.items_[params.size_++] = {names_[here.rest.name], {at, static_cast<std::size_t>(end - at)}};
     return here.rest.to;
   }
-  return std::nullopt;
 }
 
 }  // namespace keel::http

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "keel/base/sanitizers.h"
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 namespace keel::http {
@@ -261,11 +263,11 @@ TEST(PathTree, finds_its_way_among_thousands) {
 }
 
 TEST(PathTree, agrees_with_a_list_that_is_searched) {
-  // Every subset of a few patterns against paths made of the same few segments.
+  // Every subset of a few patterns (with sanitizers every third) against paths made of the same few segments.
   const char* const patterns[] = {"/a\n",       "/{x}\n",          "/a/b\n",      "/{x}/b\n",  "/a/{y}\n",
                                   "/{x}/{y}\n", "/{s:slug}/{y}\n", "/a/{r...}\n", "/{r...}\n", "/a/\n"};
   const char* const segments[] = {"/a", "/b", "/c", "/", "/%61"};
-  for (unsigned subset = 0; subset < 1u << std::size(patterns); ++subset) {
+  for (unsigned subset = 0; subset < 1u << std::size(patterns); subset += KEEL_SANITIZED ? 3 : 1) {
     std::string input;
     for (unsigned i = 0; i < std::size(patterns); ++i) {
       if (subset >> i & 1) input += patterns[i];

@@ -11,8 +11,6 @@ namespace keel::http {
 namespace {
 
 constexpr std::size_t host_bytes_max = 255;
-constexpr std::uint32_t exact_host = 0;
-constexpr std::uint32_t below_host = 1;
 
 const RouteOptions no_options;
 
@@ -118,12 +116,12 @@ PathTree& Router::tree_of(std::string_view host, const std::source_location& at)
   if (host.empty()) return tree_;
   const bool is_wildcard = host.starts_with("*.");
   const std::string_view name = is_wildcard ? host.substr(2) : host;
-  const std::uint32_t node = is_wildcard ? below_host : exact_host;
-  if (const std::uint32_t known = host_names_.find(node, name); known != LiteralTable::none) return hosts_[known]->tree;
+  LiteralTable& hosts = is_wildcard ? wide_hosts_ : exact_hosts_;
+  if (const std::uint32_t known = hosts.find(name); known != LiteralTable::none) return hosts_[known]->tree;
   if (name.empty() || name.size() > host_bytes_max || name.find_first_of("*/: ") != std::string_view::npos) {
     refuse_route(at, host, "a host is a name without port, or \"*.\" and a name, of at most 255 bytes");
   }
-  host_names_.add(node, name, static_cast<std::uint32_t>(hosts_.size()));
+  hosts.add(name, static_cast<std::uint32_t>(hosts_.size()));
   hosts_.push_back(new Host{std::string(host), {}});
   return hosts_.back()->tree;
 }
@@ -131,7 +129,7 @@ PathTree& Router::tree_of(std::string_view host, const std::source_location& at)
 Router::Path& Router::path_of(std::string_view host, std::string_view pattern, const std::source_location& at) {
   std::string whole(host);
   whole += pattern;
-  if (const std::uint32_t known = patterns_.find(0, whole); known != LiteralTable::none) return *paths_[known];
+  if (const std::uint32_t known = patterns_.find(whole); known != LiteralTable::none) return *paths_[known];
   const auto id = static_cast<std::uint32_t>(paths_.size());
   std::uint32_t other = LiteralTable::none;
   if (const auto added = tree_of(host, at).add(pattern, id, &other); !added) {
@@ -139,7 +137,7 @@ Router::Path& Router::path_of(std::string_view host, std::string_view pattern, c
     if (other != LiteralTable::none) why += "; that was added at " + text_of(paths_[other]->at);
     refuse_route(at, whole, why);
   }
-  patterns_.add(0, whole, id);
+  patterns_.add(whole, id);
   auto* path = new Path{};
   path->pattern = std::move(whole);
   path->at = at;
@@ -314,8 +312,8 @@ std::optional<std::uint32_t> Router::match_host(const RequestHead& head, PathPar
     room[i] = sent[i] >= 'A' && sent[i] <= 'Z' ? static_cast<char>(sent[i] | 0x20) : sent[i];
   }
   std::string_view name(room, sent.size());
-  for (std::uint32_t node = exact_host;; node = below_host) {
-    if (const std::uint32_t host = host_names_.find(node, name); host != LiteralTable::none) {
+  for (const LiteralTable* hosts = &exact_hosts_;; hosts = &wide_hosts_) {
+    if (const std::uint32_t host = hosts->find(name); host != LiteralTable::none) {
       if (const auto id = hosts_[host]->tree.match(head.path(), params)) return id;
     }
     const std::size_t dot = name.find('.');

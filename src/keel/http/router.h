@@ -182,8 +182,9 @@ class Router : public Routes<Router> {
   static void pass(Request& request, const Links& links) noexcept;
   const Handler* negotiate(Request& request, const Route& route) const;
 
-  PathTree tree_;            // Of the routes without a host.
-  LiteralTable host_names_;  // By node: 0 exact, 1 below "*."; gives the index of a host.
+  PathTree tree_;             // Of the routes without a host.
+  LiteralTable exact_hosts_;  // Both give the index of a host;
+  LiteralTable wide_hosts_;   // these stand behind "*.".
   std::vector<Host*> hosts_;
   LiteralTable patterns_;                // Host and pattern as written; gives the index of a path.
   std::vector<Path*> paths_;             // By the trees' id.
