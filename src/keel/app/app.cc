@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "keel/app/admin_pages.h"
 #include "keel/app/checks.h"
 #include "keel/app/container.h"
 #include "keel/app/crash.h"
@@ -23,9 +24,7 @@
 #include "keel/app/pools.h"
 #include "keel/app/process.h"
 #include "keel/app/prometheus.h"
-#include "keel/app/recorder.h"
 #include "keel/app/signals.h"
-#include "keel/app/stage_times.h"
 #include "keel/app/stall.h"
 #include "keel/app/watchdog.h"
 #include "keel/base/pool.h"
@@ -35,7 +34,6 @@
 #include "keel/observe/flight_recorder.h"
 #include "keel/observe/log_ring.h"
 #include "keel/observe/metric_cells.h"
-#include "keel/task/resume_on.h"
 
 namespace keel::app {
 namespace {
@@ -113,7 +111,6 @@ struct App::Parts {
   std::unique_ptr<ProcessMetrics> process;
   std::unique_ptr<StallWatch> stalls;
   std::optional<LiveTasks> tasks;
-  std::optional<ThreadPool> reports;  // What an admin page waits for longer than a worker may.
   std::optional<Pools> pools;
   const std::uint64_t descriptors_max = raise_descriptor_limit();
   std::unique_ptr<db::Database> database;
@@ -125,6 +122,7 @@ struct App::Parts {
   Handover::State handed = Handover::State::Kept;
   bool is_server_kept = false;  // The service manager listens where the server does.
   bool is_admin_kept = false;
+  std::optional<AdminPages> admin_pages;
   std::unique_ptr<http::Router> admin_router;
   std::unique_ptr<http::Server> server;
   std::unique_ptr<http::Server> admin;
@@ -221,7 +219,7 @@ App::~App() {
   stop_modules(settings_.common.stop_timeout);
   parts_->server.reset();
   parts_->admin.reset();
-  parts_->reports.reset();  // A thread of it may still be waking a loop that has gone on.
+  parts_->admin_pages.reset();  // A thread of it may still be waking a loop that has gone on.
   parts_->database_metrics.clear();
   parts_->pools.reset();
   parts_->disk_check = {};
@@ -543,41 +541,17 @@ void App::add_admin() {
     refuse(std::move(address).error().because("monitoring.metrics.export_address"));
   }
   parts_->admin_router = std::make_unique<http::Router>();
-  const auto health = [this](bool (Health::*ask)(Buffer&)) {
-    Buffer body;
-    const bool good = (health_.*ask)(body);
-    return http::Response::body(good ? http::Status::Ok : http::Status::ServiceUnavailable, std::move(body),
-                                "application/json")
-        .header("Cache-Control", "no-store");
-  };
-  parts_->admin_router->get("/metrics", [this](http::Request& request) {
-    Buffer body;
-    const auto format = Prometheus::format_for(request.header(http::Known::Accept).value_or(""));
-    parts_->exporter->render(body, format);
-    return http::Response::body(http::Status::Ok, std::move(body), Prometheus::content_type(format));
-  });
-  parts_->admin_router->get("/healthz", [health](http::Request&) { return health(&Health::live); });
-  parts_->admin_router->get("/readyz", [health](http::Request&) { return health(&Health::ready); });
-  parts_->admin_router->get("/startupz", [health](http::Request&) { return health(&Health::started); });
-  parts_->admin_router->get("/admin/recorder", [](http::Request& request) {
-    Buffer body;
-    write_recorders(body, request.started());
-    return http::Response::body(http::Status::Ok, std::move(body), "application/json")
-        .header("Cache-Control", "no-store");
-  });
-  parts_->admin_router->get("/admin/tasks", *this, &App::tasks_page);
-  if (parts_->server != nullptr) {
-    parts_->admin_router->get("/admin/stages", [this](http::Request& request) { return stages_page(request); });
-  }
-  parts_->admin_router->get("/admin/start", [this](http::Request& request) { return start_page(request); });
-  // As --print-config prints it; may be read while a reload makes the next one.
-  parts_->admin_router->get("/admin/config", [this](http::Request&) {
-    return http::Response::text(http::Status::Ok, config_.describe(), "application/yaml")
-        .header("Cache-Control", "no-store");
-  });
-  if (parts_->services != nullptr) {
-    parts_->admin_router->get("/admin/graph", [this](http::Request& request) { return graph_page(request); });
-  }
+  parts_->admin_pages.emplace(AdminSources{.name = name_,
+                                           .began = began_,
+                                           .ready_ns = parts_->ready_ns,
+                                           .config = config_,
+                                           .health = health_,
+                                           .lifecycle = parts_->lifecycle,
+                                           .exporter = parts_->exporter,
+                                           .tasks = parts_->tasks,
+                                           .server = parts_->server.get(),
+                                           .services = parts_->services});
+  parts_->admin_pages->mount(*parts_->admin_router);
   http::ServerOptions options;
   options.address = *address;
   options.name = "admin";
@@ -642,61 +616,6 @@ void App::watch_disks() {
   parts_->disk_check = check_disk_space(health_, std::move(folders), from.disk_free_min, from.check_timeout);
 }
 
-http::Response App::start_page(http::Request& request) const {
-  const std::int64_t ready = parts_->ready_ns;
-  const Instant end = ready != 0 ? Instant::from_ns(ready) : Host::system().now();
-  const std::vector<Phase> phases = parts_->lifecycle.phases();
-  const auto format = request.query_param<std::string_view>("format");
-  if (format && *format == "text") {
-    return http::Response::text(http::Status::Ok, phase_table(name_, phases, began_, end));
-  }
-  Buffer body;
-  write_phases(body, name_, phases, began_, end);
-  return http::Response::body(http::Status::Ok, std::move(body), "application/json");
-}
-
-Task<http::Response> App::tasks_page(http::Request& request) {
-  const auto format = request.query_param<std::string_view>("format");
-  const bool is_text = format && *format == "text";
-  if (!parts_->reports) parts_->reports.emplace(ThreadPoolOptions{.name = "reports", .threads = 1, .queue_max = 8});
-  Executor& home = *(co_await this_task()).executor;
-  co_await resume_on(*parts_->reports);
-  Buffer body;
-  if (is_text) {
-    parts_->tasks->write_text(body);
-  } else {
-    parts_->tasks->write_json(body);
-  }
-  co_await resume_on(home);
-  co_return http::Response::body(http::Status::Ok, std::move(body),
-                                 is_text ? "text/plain; charset=utf-8" : "application/json")
-      .header("Cache-Control", "no-store");
-}
-
-http::Response App::graph_page(http::Request& request) const {
-  Buffer body;
-  const auto format = request.query_param<std::string_view>("format");
-  const bool is_text = format && *format == "text";
-  if (is_text) {
-    parts_->services->write_text(body);
-  } else {
-    parts_->services->write_json(body);
-  }
-  return http::Response::body(http::Status::Ok, std::move(body),
-                              is_text ? "text/plain; charset=utf-8" : "application/json");
-}
-
-http::Response App::stages_page(http::Request& request) const {
-  Buffer body;
-  const auto format = request.query_param<std::string_view>("format");
-  const bool is_text = format && *format == "text";
-  const std::vector<http::RouteStages> times = parts_->server->stage_times();
-  is_text ? write_stage_times_text(body, times) : write_stage_times_json(body, times);
-  return http::Response::body(http::Status::Ok, std::move(body),
-                              is_text ? "text/plain; charset=utf-8" : "application/json")
-      .header("Cache-Control", "no-store");
-}
-
 // Says what the start was made of, to whom it may concern.
 void App::report_start() {
   const Instant end = Instant::from_ns(parts_->ready_ns);
@@ -723,11 +642,8 @@ void App::print_ready() const {
     std::printf("  service  %s%s\n", address.is_unix() ? "" : "http://", address.to_string().c_str());
   }
   if (parts_->admin != nullptr) {
-    std::printf(
-        "  admin    http://%s  /metrics /healthz /readyz /startupz /admin/start /admin/config /admin/recorder "
-        "/admin/tasks%s%s\n",
-        parts_->admin->address().to_string().c_str(), parts_->server != nullptr ? " /admin/stages" : "",
-        parts_->services != nullptr ? " /admin/graph" : "");
+    std::printf("  admin    http://%s  %s\n", parts_->admin->address().to_string().c_str(),
+                parts_->admin_pages->paths().c_str());
   }
   std::printf("  engine   %s, %d workers: %s\n", runtime_->engine().kind == io::EngineKind::Uring ? "uring" : "epoll",
               runtime_->workers(), runtime_->engine().reason.c_str());

@@ -17,10 +17,8 @@
 // run() starts the application's modules, the admin listener beside them and the service last. GET /admin/start has
 // every phase with its times (JSON; ?format=text: a table).
 //
-// The admin listener (monitoring.metrics) serves /metrics, /healthz, /readyz, /startupz, /admin/start, /admin/config
-// (every value with its origin, secrets as ***), /admin/recorder, /admin/graph and /admin/tasks (the live tasks of each
-// worker as a tree, live_tasks.h; JSON, ?format=text), and nothing else does. health() has the checks of app/checks.h;
-// an application adds its own before run().
+// The admin listener (monitoring.metrics) serves the pages of admin_pages.h, and nothing else does. health() has the
+// checks of app/checks.h; an application adds its own before run().
 // SIGTERM and SIGINT: readiness fails, listeners close, requests in progress are answered with Connection: close within
 // network.http.drain_timeout; then the modules stop in reverse (the database commits what it was given) within
 // common.stop_timeout, and logs are flushed. During the start: what has started is stopped, and the exit code is 0. A
@@ -152,10 +150,6 @@ class App {
   Result<> start_workers();
   Result<> open_database();
   Result<> connect_database();
-  http::Response start_page(http::Request& request) const;
-  http::Response graph_page(http::Request& request) const;
-  http::Response stages_page(http::Request& request) const;
-  Task<http::Response> tasks_page(http::Request& request);
   void report_start();
   void print_ready() const;
   void tell(const Result<>& sent);
