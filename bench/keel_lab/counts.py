@@ -156,7 +156,7 @@ def of_side(settings, half, payload=b""):
     tracepoint, why = counters.system_calls(half.build / "bench")
     plain = [measure.run(short, half, payload, **({"tracepoint": tracepoint} if tracepoint else {})) for _ in range(3)]
     if tracepoint:
-        row["system_calls"] = statistics.median([one["system_calls"] / one["requests"] for one in plain])
+        row["system_calls"] = statistics.median([one["system_calls"] for one in plain])
     else:
         row["absent"]["system_calls"] = why
     switches = [one["switches"] for one in plain if one["switches"] is not None]

@@ -14,6 +14,7 @@ from keel_lab.work import Work, parse_work
 from keel_lab.yaml_file import File, Mistakes
 
 FOLDER = ROOT / "bench/experiments"
+COUNTED = ("lockstep", "bytes")  # The clients that read a tracepoint.
 COUNTS = ("system_calls", "allocations", "allocated_bytes", "instructions", "switches", "bytes_per_connection")
 
 COMPARISON_KEYS = {
@@ -111,8 +112,9 @@ class Comparison:
 
     @property
     def pair(self):
-        """What is measured together: one run gives all the quantities."""
-        return self.a, self.a_work, self.b, self.b_work
+        """What is measured together: one run gives all the quantities. System calls, which a tracepoint counts, are
+        not counted while anything else is measured."""
+        return self.a, self.a_work, self.b, self.b_work, self.of == "system_calls"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -204,6 +206,8 @@ def _comparisons(file, content, names, work):
                                     (*place, *(("a_work",) if "a_work" in spec else ())))
                 b_work = parse_work(file, merged | spec.get("b_work", {}),
                                     (*place, *(("b_work",) if "b_work" in spec else ())))
+                if "system_calls" in ofs and any(half and half.client not in COUNTED for half in (a_work, b_work)):
+                    file.wrong((*place, "of"), f"system calls are counted of the clients {' and '.join(COUNTED)}")
                 for of in set(ofs) & set(OF_LOAD):
                     if any(half and half.client != "load" for half in (a_work, b_work)):
                         file.wrong((*place, "of"), f"only the client load knows {of}: client: load")

@@ -54,6 +54,8 @@ class Experiments(unittest.TestCase):
             (("path: /,", "path: /, connections: 0,"), "x.yaml:3: work.connections: at least 1 is needed"),
             (("status: 200", "statos: 200"), "x.yaml:3: work.expect.statos: no such key; did you mean status?"),
             (("b: b", "b: d"), "x.yaml:5: comparisons.0.b: no side d (there are: a, b, c)"),
+            (("of: cpu_us", "of: system_calls, work: {client: load}"),
+             "x.yaml:5: comparisons.0.of: system calls are counted of the clients lockstep and bytes"),
             (("of: cpu_us", "of: speed"), "x.yaml:5: comparisons.0.of: no quantity speed (there are: cpu_us"),
             (("at most 0.8", "below 0.8"), "x.yaml:5: comparisons.0.target: 'below 0.8' is no target"),
             (("at most 0.8", "at most many"), "x.yaml:5: comparisons.0.target: 'at most many' is no target"),

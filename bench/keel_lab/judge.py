@@ -15,6 +15,7 @@ UNITS = {
     "rate": "operations per second",
     "ns": "ns per operation",
     "switches": "context switches per operation",
+    "system_calls": "system calls per operation",
     "rss_kb": "resident memory",
     "start_ms": "start to the first answer",
     "mean": "mean latency",

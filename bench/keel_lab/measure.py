@@ -190,6 +190,8 @@ def run(settings, half, payload=b"", count_allocations=False, look=None, **clien
     wall, requests = result["seconds"], result["requests"]
     cpu_us = result["server_cpu"] / requests * 1e6
     share = user_share(result)
+    if result.get("system_calls") is not None:
+        result["system_calls"] /= requests
     result |= {
         "cpu_us": cpu_us,
         "server_utilisation": result["server_cpu"] / wall,
@@ -202,10 +204,10 @@ def run(settings, half, payload=b"", count_allocations=False, look=None, **clien
     return result
 
 
-def quiet_run(settings, half, payload=b"", repeats=REPEATS):
+def quiet_run(settings, half, payload=b"", repeats=REPEATS, **client_options):
     """(the run, how often it was repeated): again while something else used the machine, so often at most."""
     for repeated in range(repeats + 1):
-        result = run(settings, half, payload)
+        result = run(settings, half, payload, **client_options)
         result["disturbed"] = result["others_used"] > DISTURBED
         if not result["disturbed"]:
             break

@@ -1,11 +1,11 @@
 """Pairs of runs: A B, B A, ... each with a fresh server, so that drift hits both sides alike."""
 
-from keel_lab import counts, judge, results
+from keel_lab import counters, counts, judge, results
 from keel_lab.measure import REPEATS, Half, payload_for, quiet_run
 from keel_lab.sides import Invalid
 
 KEPT = ("cpu_us", "user_us", "system_us", "rate", "ns", "server_utilisation", "client_utilisation", "switches",
-        "rss_kb", "start_ms", "mean", "p50", "p99", "disk_kb")
+        "system_calls", "rss_kb", "start_ms", "mean", "p50", "p99", "disk_kb")
 ITSELF_SECONDS = 0.55
 RUN_OVERHEAD = 0.17  # Seconds around the window of a run: start, checks, end.
 
@@ -17,13 +17,13 @@ def one_run(settings, work=None):
     return settings.warmup + settings.seconds + settings.cool_down + RUN_OVERHEAD
 
 
-def alternate(settings, halves, payloads, found, step=lambda: None):
+def alternate(settings, halves, payloads, found, step=lambda: None, **client_options):
     """Appends to `found` pair after pair of the two halves; what it has is good when it is interrupted."""
     repeats = settings.repeats
     for number in range(settings.pairs):
         pair, repeated, disturbed = {}, 0, False
         for key in ("ab" if number % 2 == 0 else "ba"):
-            result, again = quiet_run(settings, halves[key], payloads[key], min(REPEATS, repeats))
+            result, again = quiet_run(settings, halves[key], payloads[key], min(REPEATS, repeats), **client_options)
             repeats -= again
             repeated += again
             disturbed = disturbed or result["disturbed"]
@@ -120,11 +120,11 @@ def noise_of(measured, ofs):
     return found
 
 
-def measure_pairs(halves, line, found, settings, progress):
+def measure_pairs(halves, line, found, settings, progress, **client_options):
     """The pairs of two halves, appended to `found`, under `line` of the progress."""
     payloads = {key: payload_for(halves[key], [halves["b" if key == "a" else "a"]]) for key in "ab"}
     step = progress.steps(line, settings.pairs * 2, settings.pairs * 2 * one_run(settings, halves["a"].work))
-    alternate(settings, halves, payloads, found, step)
+    alternate(settings, halves, payloads, found, step, **client_options)
 
 
 def measure_noise(half, ofs, settings, progress):
@@ -143,7 +143,7 @@ def lacking(halves):
 def measure(experiment, settings, result, progress):
     series, noises = Series(), {}
     groups = wanted(experiment, settings)
-    ofs = list(dict.fromkeys(one.of for group in groups for one in group))
+    ofs = list(dict.fromkeys(one.of for group in groups for one in group if one.of != "system_calls"))
     try:
         for group in groups:
             halves = halves_of(group[0], experiment, settings)
@@ -152,11 +152,18 @@ def measure(experiment, settings, result, progress):
                 result["skipped"].append({"what": line, "why": lacking(halves)})
                 progress.forget(settings.pairs * 2 * one_run(settings, halves["a"].work))
                 continue
-            measured = []
+            measured, traced = [], {}
+            if group[0].of == "system_calls":
+                tracepoint, why = counters.system_calls(settings.build / "bench")
+                if not tracepoint:
+                    result["skipped"].append({"what": f"{line}: system calls", "why": why})
+                    progress.forget(settings.pairs * 2 * one_run(settings, halves["a"].work))
+                    continue
+                line, traced = f"{line}, system calls", {"tracepoint": tracepoint}
             try:
-                if not noises and is_of_two(group):
+                if not noises and ofs and is_of_two(group):
                     noises = measure_noise(halves["a"], ofs, settings, progress)
-                measure_pairs(halves, line, measured, settings, progress)
+                measure_pairs(halves, line, measured, settings, progress, **traced)
             except Invalid as problem:
                 result["invalid"].append({"what": line, "why": str(problem)})
                 continue

@@ -1,6 +1,7 @@
 """Builds of other presets: which of them a full run needs, and what is said of one that fails."""
 
 import pathlib
+import subprocess
 import tempfile
 import unittest
 from unittest import mock
@@ -42,3 +43,16 @@ class Build(unittest.TestCase):
     def test_one_that_fails_says_which_command_and_how(self):
         with self.assertRaisesRegex(preset.NotBuilt, "cmake --preset bare failed: planted"):
             self.run_it(1)
+
+
+class Presets(unittest.TestCase):
+    def test_each_configures_with_what_is_measured(self):
+        for name in ("bare", "callgrind"):
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+                done = subprocess.run(["cmake", "--preset", name, "-B", folder],
+                                      cwd=preset.ROOT,
+                                      stdout=subprocess.PIPE,
+                                      stderr=subprocess.STDOUT,
+                                      text=True)
+                self.assertEqual(done.returncode, 0, done.stdout)
+                self.assertTrue(pathlib.Path(folder, "examples/fullstack").is_dir(), "bench_service is made of it")

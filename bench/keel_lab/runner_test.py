@@ -9,7 +9,7 @@ import tempfile
 import unittest
 from unittest import mock
 
-from keel_lab import experiment, machine, measure, progress, results, run, runner, self_test, sides
+from keel_lab import counters, experiment, machine, measure, progress, results, run, runner, self_test, sides
 
 SERVER = pathlib.Path(__file__).with_name("fake_server.py")
 FILE = """\
@@ -67,6 +67,32 @@ class Whole(unittest.TestCase):
         self.assertIn("cpu", result["machine"])
         self.assertEqual(result["settings"]["pairs"], 2)
         self.assertIn("left)", self.out.getvalue())
+
+    def counted(self, pairs=1):
+        """The result of a comparison of system calls and of CPU."""
+        content = FILE.format(fault="none", work="", python=sys.executable, server=SERVER)
+        one = experiment.parse("x.yaml", content.replace("[cpu_us, rate]", "[cpu_us, system_calls]"), {})
+        with contextlib.redirect_stderr(self.out):
+            runner.run([one],
+                       runner.settings_of("quick", self_test.BUILD, pairs=pairs, seconds=0.05),
+                       self.folder,
+                       say=lambda text: None)
+        return results.load(self.folder / "x.json")
+
+    def test_system_calls_are_counted_in_runs_of_their_own(self):
+        if why := counters.system_calls(self_test.BUILD / "bench")[1]:
+            self.skipTest(why)
+        cpu, calls = self.counted()["comparisons"]
+        self.assertEqual((cpu["of"], calls["of"]), ("cpu_us", "system_calls"))
+        self.assertGreaterEqual(calls["a_value"], 2, "it reads and answers each request by itself")
+        self.assertNotIn("system_calls", cpu["pairs"][0]["a"], "nothing counts while CPU time is measured")
+
+    def test_system_calls_that_are_not_permitted_are_skipped_with_a_reason(self):
+        with mock.patch.object(machine, "system_call_tracepoint", lambda: 0):
+            result = self.counted()
+        self.assertEqual([row["of"] for row in result["comparisons"]], ["cpu_us"])
+        self.assertEqual([row["what"] for row in result["skipped"]], ["bad : good, /: system calls"])
+        self.assertIn("needs root", result["skipped"][0]["why"])
 
     def test_a_side_that_answers_a_wrong_body_is_invalid(self):
         self.assertIn("bad: /: a wrong answer: 200 text/plain b'HELLO'", self.why("wrong body"))
