@@ -12,6 +12,7 @@
 
 #include "keel/app/process.h"
 #include "keel/base/host.h"
+#include "keel/base/sanitizers.h"
 
 namespace keel::app {
 namespace {
@@ -298,7 +299,8 @@ TEST(Prometheus, passes_promtool_where_it_is_installed) {
 
 TEST(Prometheus, renders_a_hundred_thousand_series_quickly) {
   metrics::Registry registry;
-  for (int i = 0; i < 100'000; ++i) {
+  constexpr int series = KEEL_SANITIZED ? 10'000 : 100'000;
+  for (int i = 0; i < series; ++i) {
     registry.counter("many_total", "Many", {{"route", "/api/things/" + std::to_string(i)}}).add(std::uint64_t(i));
   }
   Prometheus exporter(registry);
@@ -309,7 +311,7 @@ TEST(Prometheus, renders_a_hundred_thousand_series_quickly) {
   out.clear();
   exporter.render(out);
   const Duration again = Host::system().now() - second;
-  std::printf("100,000 series, %zu bytes: first %.1f ms, then %.1f ms\n", out.size(),
+  std::printf("%d series, %zu bytes: first %.1f ms, then %.1f ms\n", series, out.size(),
               (second - first).count_seconds() * 1e3, again.count_seconds() * 1e3);
   EXPECT_EQ(Checker().check(out.view()), "");
   EXPECT_LT(again, 1_s);

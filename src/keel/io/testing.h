@@ -10,7 +10,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
@@ -54,10 +56,14 @@ inline std::string name_of_engine(const ::testing::TestParamInfo<Which>& which) 
 }
 
 // Bytes in which a lost, repeated or moved piece shows.
-inline std::string pattern(std::size_t size) {
-  std::string text(size, '\0');
-  std::uint32_t state = 12345;
-  for (char& c : text) c = static_cast<char>((state = state * 1664525 + 1013904223) >> 24);
+inline std::string pattern(std::size_t size, std::uint64_t state = 12345) {
+  std::string text(size + 8, '\0');
+  for (std::size_t i = 0; i < size; i += 8) {
+    state = state * 6364136223846793005 + 1442695040888963407;
+    const std::uint64_t word = state ^ state >> 29;
+    std::memcpy(text.data() + i, &word, 8);
+  }
+  text.resize(size);
   return text;
 }
 
