@@ -32,6 +32,7 @@ def refusal():
 def prefix(folder):
     """What a command has to begin with to be counted; `folder` gets what callgrind writes."""
     return ["valgrind", "--tool=callgrind", "--quiet", f"--callgrind-out-file={folder}/callgrind",
+            "--compress-strings=no",  # A dump is read without those before it, which would name its functions.
             f"--vgdb-prefix={folder}/vgdb"]
 
 

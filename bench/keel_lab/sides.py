@@ -20,6 +20,8 @@ import time
 
 from keel_lab import experiment
 
+# Under callgrind a service is late with every request, and would refuse them: it must not.
+SLOWED = {"KEEL_NETWORK__HTTP__QUEUE_DELAY_MAX_SEC": "3600"}
 START_SECONDS_MAX = 10
 STOP_SECONDS_MAX = 5
 CORES = sorted(os.sched_getaffinity(0))
@@ -236,6 +238,8 @@ def running(side, work, build, payload=b"", count_allocations=False, prefix=(), 
     for name, text in side.files:
         pathlib.Path(folder, name).write_text(filled(text, places))
     allocations = ""
+    if prefix:
+        environment |= SLOWED
     if count_allocations:
         allocations = f"{folder}/allocations"
         environment |= {"LD_PRELOAD": str(build / "bench/libbench_alloc_count.so"), "ALLOC_COUNT_FILE": allocations}
