@@ -8,6 +8,7 @@
 #include "keel/app/lifecycle.h"
 #include "keel/base/check.h"
 #include "keel/base/host.h"
+#include "keel/base/type_name.h"
 #include "keel/data/json.h"
 
 namespace keel::app {
@@ -44,14 +45,7 @@ std::uint32_t index_of(TypeId& type) noexcept {
   return type.index.compare_exchange_strong(index, mine, std::memory_order_relaxed) ? mine : index;
 }
 
-// Without the compilers' ways to say where an unnamed namespace is.
-std::string name_of(const TypeId& type) {
-  std::string name(type.name);
-  for (const std::string_view noise : {"{anonymous}::", "(anonymous namespace)::", "<unnamed>::"}) {
-    for (std::size_t at; (at = name.find(noise)) != std::string::npos;) name.erase(at, noise.size());
-  }
-  return name;
-}
+std::string name_of(const TypeId& type) { return plain_name(type.name); }
 std::string name_of(const Node& node) { return name_of(*node.provides); }
 
 // "main.cc:31"

@@ -16,21 +16,9 @@
 #include "keel/base/arena.h"
 #include "keel/base/function.h"
 #include "keel/base/result.h"
+#include "keel/base/type_name.h"
 
 namespace keel::app::internal {
-
-template <class T>
-consteval std::string_view signature() {
-  return __PRETTY_FUNCTION__;
-}
-// "accounts::Users", as the compiler writes it.
-template <class T>
-consteval std::string_view type_name() {
-  constexpr std::size_t before = signature<double>().find("double");
-  constexpr std::size_t behind = signature<double>().size() - before - 6;
-  constexpr std::string_view text = signature<T>();
-  return text.substr(before, text.size() - before - behind);
-}
 
 // One for each type that is asked for, in the whole program; `const T` is a type of its own. The index is its place in
 // the tables of all containers: given at the first registration, 0 until then.

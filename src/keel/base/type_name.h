@@ -1,0 +1,34 @@
+// keel/base/type_name.h — what a type is called, for people: in messages, in a graph, as the label of a metric.
+//
+//   plain_name(type_name<accounts::Users>())           // "accounts::Users"
+//
+// Result:  as the compiler writes it; plain_name() leaves out its words for unnamed namespaces, in which compilers
+//          differ.
+// Cost:    type_name() none, it is a literal; plain_name() an allocation when the name is long.
+
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace keel {
+
+namespace internal {
+template <class T>
+consteval std::string_view signature() {
+  return __PRETTY_FUNCTION__;
+}
+}  // namespace internal
+
+template <class T>
+consteval std::string_view type_name() {
+  constexpr std::size_t before = internal::signature<double>().find("double");
+  constexpr std::size_t behind = internal::signature<double>().size() - before - 6;
+  constexpr std::string_view text = internal::signature<T>();
+  return text.substr(before, text.size() - before - behind);
+}
+
+std::string plain_name(std::string_view name);
+
+}  // namespace keel
