@@ -1,0 +1,132 @@
+// keel/events/bus.h — typed publish and subscribe inside a process: who does something does not know who cares.
+//
+//   struct OrderPlaced { std::int64_t order; std::int64_t cents; };
+//
+//   events::Bus bus;
+//   std::int64_t cents = 0;
+//   events::Subscription all = bus.subscribe<OrderPlaced>([&](const OrderPlaced& order) { cents += order.cents; });
+//   events::Subscription large = bus.subscribe<OrderPlaced>(
+//       [](const OrderPlaced& order) { return order.cents >= 100'000; },          // a filter
+//       accounts, &Accounts::review, {.executor = &pool, .queue_max = 64});       // runs on the pool
+//   bus.publish(OrderPlaced{1, 990});                                             // `all` has been called
+//   events::Delivery became = co_await bus.publish_and_wait(OrderPlaced{2, 250'000});  // `large`, too, has ended
+//
+// The type of an event is its topic, exactly: no base classes, no names. What handlers and filters are, in which order
+// they are called, what they may do, how they fail and what it costs stands in events/topic.h; Subscription and its
+// options are in events/subscription.h. There is no global Bus: it is an object, made in main or by the container
+// (app/container.h):
+//
+//   container.value(app.metrics()).singleton<events::Bus>();   // whoever takes an events::Bus& gets it
+//
+// With a registry each topic has events_published_total, events_delivered_total, events_failed_total and
+// events_dropped_total, and events_queued and events_subscribers, each with the label event="OrderPlaced".
+//
+// Errors:    none of publish(); a handler's are counted and told to on_failure. A program with more than 1023 types of
+//            events, or 1024 topics at a time in all its buses, aborts.
+// Lifetime:  outlives its subscriptions and every publish() (both checked); `metrics` outlives it.
+// Threads:   all on any.
+// Cost:      a look-up of the topic by its type is two loads; Bus::topic() spares them. 8 KB each.
+
+#pragma once
+
+#include <atomic>
+#include <concepts>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "keel/base/error.h"
+#include "keel/base/function.h"
+#include "keel/events/delivery.h"
+#include "keel/events/subscription.h"
+#include "keel/events/topic.h"
+#include "keel/task/task.h"
+
+namespace keel::metrics {
+class Registry;
+}
+
+namespace keel::events {
+
+// A handler that did not do what it should.
+struct Failure {
+  std::string_view event;  // The type: "shop::OrderPlaced".
+  const Error& error;      // For the length of the call.
+};
+
+struct BusOptions {
+  // Called on the thread where the handler failed, from several at once; must not throw. Without it the failure is
+  // logged, as component "events", at the level of its code.
+  Function<void(const Failure&)> on_failure = {};
+  metrics::Registry* metrics = nullptr;  // Has the numbers of every topic.
+};
+
+class Bus {
+ public:
+  using Needs = void(metrics::Registry&);  // In a container.
+
+  explicit Bus(BusOptions options = {});
+  explicit Bus(metrics::Registry& registry);
+  ~Bus();
+  Bus(const Bus&) = delete;
+  Bus& operator=(const Bus&) = delete;
+
+  // The topic of E; made now when it was not there.
+  template <class E>
+  Topic<E> topic() {
+    internal::EventType& type = internal::event_type<E>();
+    internal::TopicCore* const core =
+        topics_[type.index.load(std::memory_order_relaxed)].load(std::memory_order_acquire);
+    return Topic<E>(core != nullptr ? *core : make_topic(type));
+  }
+
+  // As of Topic<E>.
+  template <class E, class F>
+  Subscription subscribe(F handler, const SubscribeOptions& options = {}) {
+    return topic<E>().subscribe(std::move(handler), options);
+  }
+  template <class E, class P, class F>
+    requires(!std::same_as<F, SubscribeOptions> && !std::is_member_function_pointer_v<F>)
+  Subscription subscribe(P filter, F handler, const SubscribeOptions& options = {}) {
+    return topic<E>().subscribe(std::move(filter), std::move(handler), options);
+  }
+  template <class E, class C, class M>
+    requires std::is_member_function_pointer_v<M>
+  Subscription subscribe(C& object, M method, const SubscribeOptions& options = {}) {
+    return topic<E>().subscribe(object, method, options);
+  }
+  template <class E, class P, class C, class M>
+    requires std::is_member_function_pointer_v<M>
+  Subscription subscribe(P filter, C& object, M method, const SubscribeOptions& options = {}) {
+    return topic<E>().subscribe(std::move(filter), object, method, options);
+  }
+
+  template <class E>
+  void publish(const E& event) noexcept {
+    topic<E>().publish(event);
+  }
+  // bus.publish_all<OrderPlaced>(orders)
+  template <class E>
+  void publish_all(std::span<const std::type_identity_t<E>> events) noexcept {
+    topic<E>().publish_all(events);
+  }
+  template <class E>
+  Task<Delivery> publish_and_wait(E event) {
+    return topic<E>().publish_and_wait(std::move(event));
+  }
+  template <class E>
+  TopicStats stats() {
+    return topic<E>().stats();
+  }
+
+ private:
+  struct State;
+  internal::TopicCore& make_topic(internal::EventType& type);
+
+  std::atomic<internal::TopicCore*> topics_[internal::event_types_max] = {};  // By EventType::index; 0 is nobody's.
+  State* state_;                                                              // Owned.
+};
+
+}  // namespace keel::events

@@ -1,0 +1,124 @@
+// docs/events.md, compiled and run: each of its blocks stands here, and a test compares them.
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "keel/events/bus.h"
+#include "keel/exec/thread_pool.h"
+#include "keel/task/testing.h"
+
+namespace keel {
+namespace {
+
+struct OrderPlaced {
+  std::int64_t order;
+  std::int64_t cents;
+};
+
+class Sales {
+ public:
+  explicit Sales(events::Bus& bus) : subscription_(bus.subscribe<OrderPlaced>(*this, &Sales::on_order)) {}
+  std::int64_t cents() const { return cents_; }
+
+ private:
+  void on_order(const OrderPlaced& event) { cents_ += event.cents; }
+
+  std::int64_t cents_ = 0;
+  events::Subscription subscription_;  // last: it ends before what the handler uses
+};
+
+struct Store {
+  std::vector<std::int64_t> kept;
+  Task<> keep(std::int64_t order) {
+    kept.push_back(order);
+    co_return;
+  }
+};
+
+class Archive {
+ public:
+  Archive(events::Bus& bus, Store& store)
+      : store_(store), subscription_(bus.subscribe<OrderPlaced>(*this, &Archive::on_order)) {}
+
+ private:
+  Task<> on_order(const OrderPlaced& event) { co_await store_.keep(event.order); }
+
+  Store& store_;
+  events::Subscription subscription_;
+};
+
+Task<> place(events::Bus& bus, OrderPlaced order) {
+  const events::Delivery became = co_await bus.publish_and_wait(order);
+  if (became.failed + became.dropped > 0) co_await fail(Code::Unavailable, "the order was not kept");
+}
+
+TEST(EventsDoc, does_what_it_says) {
+  events::Bus bus;
+  Sales sales(bus);
+  bus.publish(OrderPlaced{1, 990});
+  EXPECT_EQ(sales.cents(), 990);
+
+  struct Outbox {
+    std::vector<std::int64_t> orders;
+    void add(std::int64_t order) { orders.push_back(order); }
+  } outbox;
+  ThreadPool pool({.name = "mail", .threads = 1});
+  auto mail =
+      bus.subscribe<OrderPlaced>([](const OrderPlaced& event) { return event.cents >= 100'000; },
+                                 [&](const OrderPlaced& event) { outbox.add(event.order); },
+                                 {.executor = &pool, .queue_max = 64, .when_full = events::WhenFull::DropOldest});
+
+  events::Topic<OrderPlaced> orders = bus.topic<OrderPlaced>();  // once
+  orders.publish(OrderPlaced{2, 250'000});
+
+  Store store;
+  Archive archive(bus, store);
+  testing::TestLoop loop;
+  EXPECT_TRUE(loop.run(place(bus, {3, 150'000})));
+  EXPECT_EQ(store.kept, std::vector<std::int64_t>{3});
+  EXPECT_EQ(outbox.orders, (std::vector<std::int64_t>{2, 3}));
+  EXPECT_EQ(sales.cents(), 400'990);
+  mail.end();
+  pool.stop();
+}
+
+// Blanks at the beginning of lines do not count: a block of the page may stand within a function here.
+std::string without_indent(std::string_view text) {
+  std::istringstream lines{std::string(text)};
+  std::string made;
+  for (std::string line; std::getline(lines, line);) {
+    const auto first = line.find_first_not_of(' ');
+    if (first != std::string::npos) made += line.substr(first) + "\n";
+  }
+  return made;
+}
+std::string read(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+TEST(EventsDoc, is_what_stands_in_this_file) {
+  const std::string here = without_indent(read(KEEL_SOURCE_DIR "/src/keel/events/bus_doc_test.cc"));
+  const std::string page = read(KEEL_SOURCE_DIR "/docs/events.md");
+  int blocks = 0;
+  for (std::size_t at = 0; (at = page.find("```cpp\n", at)) != std::string::npos; ++blocks) {
+    at += 7;
+    const std::size_t end = page.find("```", at);
+    const std::string block = without_indent(std::string_view(page).substr(at, end - at));
+    EXPECT_NE(here.find(block), std::string::npos) << block;
+    at = end + 3;
+  }
+  EXPECT_EQ(blocks, 5);
+}
+
+}  // namespace
+}  // namespace keel

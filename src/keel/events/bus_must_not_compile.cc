@@ -1,0 +1,27 @@
+// Each case, chosen by CASE, is refused by the compiler (CMakeLists.txt looks for the reason). CASE 0 compiles.
+
+#include "keel/events/bus.h"
+
+using namespace keel;
+
+struct Placed {
+  int order = 0;
+};
+struct Shipped {};
+
+void subscribe(events::Bus& bus, int& sum) {
+#if CASE == 0
+  const events::Subscription here = bus.subscribe<Placed>([&sum](const Placed& event) { sum += event.order; });
+  const events::Subscription task = bus.subscribe<Placed>([](const Placed&) -> Task<> { co_return; });
+#elif CASE == 1
+  const events::Subscription wrong = bus.subscribe<Placed>([](const Shipped&) {});
+#elif CASE == 2
+  const events::Subscription wrong = bus.subscribe<Placed>([&sum](const Placed& event) -> Task<> {
+    sum += event.order;
+    co_return;
+  });
+#elif CASE == 3
+  bus.subscribe<Placed>([](const Placed&) {});
+#endif
+  static_cast<void>(sum);
+}

@@ -1,0 +1,53 @@
+// What a topic has to know of the type of its events.
+
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <string_view>
+#include <type_traits>
+
+#include "keel/base/type_name.h"
+
+namespace keel::events::internal {
+
+inline constexpr std::uint32_t event_types_max = 1024;  // Of a program.
+
+struct EventType {
+  std::atomic<std::uint32_t> index;  // Its place in every Bus: given when a topic is first asked for, 0 until then.
+  std::string_view name;
+  std::size_t bytes, alignment;
+  void (*copy)(void* to, const void* from);  // Null: it cannot be.
+  void (*destroy)(void* event) noexcept;
+};
+
+template <class E>
+constexpr auto copier() -> void (*)(void*, const void*) {
+  if constexpr (std::is_copy_constructible_v<E>) {
+    return [](void* to, const void* from) { ::new (to) E(*static_cast<const E*>(from)); };
+  } else {
+    return nullptr;
+  }
+}
+
+// One for each type that is published or subscribed to, in the whole program.
+template <class E>
+struct EventTypes {
+  static EventType type;
+};
+template <class E>
+constinit EventType EventTypes<E>::type = {
+    0,          type_name<E>(), sizeof(E),
+    alignof(E), copier<E>(),    [](void* event) noexcept { std::destroy_at(static_cast<E*>(event)); }};
+
+template <class E>
+EventType& event_type() noexcept {
+  static_assert(std::is_object_v<E> && std::is_same_v<E, std::remove_cvref_t<E>>,
+                "an event is a value: its type is written without const and &");
+  return EventTypes<E>::type;
+}
+
+}  // namespace keel::events::internal

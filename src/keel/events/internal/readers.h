@@ -1,0 +1,141 @@
+// Who publishes what, on which thread: how a topic knows that nobody reads an old list of subscribers any more, and
+// that nobody calls a subscriber that has been ended.
+//
+// Hazard pointers (Michael, "Hazard Pointers: Safe Memory Reclamation for Lock-Free Objects", IEEE TPDS 2004), with
+// the expensive half of the barrier where it is needed seldom. A publisher stores what it is about to use and looks
+// again whether that is still in use, with a barrier for the compiler only. Whoever takes it out of use lets every
+// running thread pass a barrier (membarrier(2)) before it looks at what they have stored. Without membarrier, and under
+// ThreadSanitizer, which does not know it, the publisher's store is sequentially consistent.
+//
+// readers_test.cc goes through all interleavings of the two.
+
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace keel::events::internal {
+
+struct Snapshot;
+class Subscriber;
+
+// One call of publish() that is under way on a thread, or has been: what it reads, and whom it calls. Only that thread
+// writes it.
+struct alignas(64) Frame {
+  std::atomic<const Snapshot*> snapshot = nullptr;
+  std::atomic<const Subscriber*> calling = nullptr;
+  std::atomic<Frame*> inner = nullptr;  // For a handler that publishes: made when it first does, and kept.
+};
+
+// What happened to the events of one topic on one thread.
+struct Counts {
+  std::atomic<std::uint64_t> published = 0, delivered = 0, failed = 0, dropped = 0;
+};
+struct Totals {
+  std::uint64_t published = 0, delivered = 0, failed = 0, dropped = 0;
+};
+// By the thread that the counts belong to.
+inline void add(std::atomic<std::uint64_t>& count, std::uint64_t n) noexcept {
+  count.store(count.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+}
+
+inline constexpr std::uint32_t topics_max = 1024;  // In a process, at a time.
+
+// A thread's part. One that has ended leaves its Reader to another that comes.
+class Reader {
+ public:
+  explicit Reader(bool has_barrier) : has_barrier_(has_barrier), counts_(new Counts[topics_max]) {}
+
+  Counts& counts(std::uint32_t topic) const noexcept { return counts_[topic]; }
+
+ private:
+  friend class Publishing;
+  friend struct Readers;
+  template <class T>
+  void announce(std::atomic<T>& where, T what) const noexcept {
+    if (has_barrier_) [[likely]] {
+      where.store(what, std::memory_order_release);
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+    } else {
+      where.store(what, std::memory_order_seq_cst);
+    }
+  }
+  static Frame& make_inner(Frame& frame);
+
+  Frame outermost_;
+  Frame* top_ = &outermost_;  // Of the next publish().
+  const bool has_barrier_;
+  Counts* const counts_;
+  std::atomic<bool> is_taken_ = true;
+  Reader* next_ = nullptr;
+};
+
+// The calling thread's. Not to be inlined into coroutines, which may change threads.
+constinit inline thread_local Reader* current_reader = nullptr;
+Reader& make_current_reader();
+inline Reader& this_reader() {
+  Reader* const reader = current_reader;
+  if (reader == nullptr) [[unlikely]]
+    return make_current_reader();
+  return *reader;
+}
+
+// While it lives the snapshot that it has taken is not freed.
+class Publishing {
+ public:
+  Publishing(Reader& reader, const std::atomic<const Snapshot*>& current) : reader_(reader), frame_(*reader.top_) {
+    Frame* inner = frame_.inner.load(std::memory_order_relaxed);
+    if (inner == nullptr) [[unlikely]]
+      inner = &Reader::make_inner(frame_);
+    reader.top_ = inner;
+    snapshot_ = current.load(std::memory_order_relaxed);
+    while (true) {
+      reader.announce(frame_.snapshot, snapshot_);
+      const Snapshot* const again = current.load(std::memory_order_seq_cst);
+      if (again == snapshot_) [[likely]]
+        break;
+      snapshot_ = again;
+    }
+  }
+  ~Publishing() {
+    frame_.calling.store(nullptr, std::memory_order_release);
+    // Announced: who leaves looks whether the list has been replaced, and who replaces it looks who still reads it.
+    reader_.announce(frame_.snapshot, static_cast<const Snapshot*>(nullptr));
+    reader_.top_ = &frame_;
+  }
+  Publishing(const Publishing&) = delete;
+  Publishing& operator=(const Publishing&) = delete;
+
+  const Snapshot& snapshot() const noexcept { return *snapshot_; }
+  // Before it looks how `subscriber` is to be called.
+  void calls(const Subscriber& subscriber) const noexcept { reader_.announce(frame_.calling, &subscriber); }
+
+ private:
+  Reader& reader_;
+  Frame& frame_;
+  const Snapshot* snapshot_;
+};
+
+// After this every publisher that does not see what was changed before it has been seen by the questions below.
+void pass_barrier() noexcept;
+bool is_read(const Snapshot& snapshot) noexcept;
+bool is_called(const Subscriber& subscriber) noexcept;
+// By the calling thread: the question comes from inside the handler.
+bool is_called_here(const Subscriber& subscriber) noexcept;
+
+// Numbers of topics, under which Reader::counts() are kept.
+std::uint32_t take_topic();
+void give_back_topic(std::uint32_t topic) noexcept;  // Nobody publishes there any more.
+Totals totals(std::uint32_t topic) noexcept;
+
+// Waits for what another thread does soon, or when a handler has ended: spins first, then sleeps.
+class Patience {
+ public:
+  void wait() noexcept;
+
+ private:
+  int turns_ = 0;
+};
+
+}  // namespace keel::events::internal

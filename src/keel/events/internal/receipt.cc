@@ -1,0 +1,67 @@
+#include "keel/events/internal/receipt.h"
+
+#include <new>
+#include <utility>
+
+#include "keel/base/check.h"
+#include "keel/base/pool.h"
+
+namespace keel::events::internal {
+
+Receipt::Receipt() noexcept : Job(&arrived), home_(Executor::current()) {}
+
+Receipt& Receipt::make() { return *::new (pool_allocate(sizeof(Receipt))) Receipt; }
+
+void Receipt::release() noexcept {
+  if (owners_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  this->~Receipt();
+  pool_free(this, sizeof(Receipt));
+}
+
+void Receipt::expect() noexcept {
+  KEEL_CHECK(home_ != nullptr && home_->is_serial(),
+             "a task that waits for handlers on executors is on a loop of its own");
+  owners_.fetch_add(1, std::memory_order_relaxed);
+  undecided_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Receipt::decide(Outcome outcome) noexcept {
+  note(outcome);
+  if (undecided_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    home_->post(*this);  // What this delivery owned goes with it.
+  } else {
+    release();
+  }
+}
+
+void Receipt::arrived(Job& job) noexcept {
+  auto& receipt = static_cast<Receipt&>(job);
+  std::exchange(receipt.waiting_, nullptr)->wake();
+  receipt.release();
+}
+
+bool Receipt::Arrival::start() noexcept {
+  receipt_.waiting_ = this;
+  return receipt_.undecided_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+}
+
+Result<> Receipt::Arrival::take() noexcept {
+  if (is_cancelled_) return Error(Code::Cancelled, "the wait for the handlers of an event was ended early");
+  return {};
+}
+
+// Takes the publisher's part back, so that nothing is posted any more to a loop that may end before the handlers do.
+// When all is decided, the job that says so is on its way.
+void Receipt::Arrival::cancel(Leaf& leaf) noexcept {
+  auto& arrival = static_cast<Arrival&>(leaf);
+  Receipt& receipt = arrival.receipt_;
+  std::uint32_t undecided = receipt.undecided_.load(std::memory_order_relaxed);
+  do {
+    if (undecided == 0) return;
+  } while (!receipt.undecided_.compare_exchange_weak(undecided, undecided + 1, std::memory_order_relaxed));
+  receipt.waiting_ = nullptr;
+  arrival.is_cancelled_ = true;
+  arrival.wake();
+}
+
+}  // namespace keel::events::internal

@@ -1,0 +1,68 @@
+// What became of one event that somebody waits for: publish_and_wait() makes one, and every executor that still has to
+// handle the event decides once.
+//
+// Ownership: by count: the publisher, and each delivery that is not decided. So a publisher that stops waiting leaves,
+//            and the deliveries go on.
+
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "keel/base/result.h"
+#include "keel/exec/executor.h"
+#include "keel/task/leaf.h"
+
+namespace keel::events::internal {
+
+enum class Outcome : std::uint8_t { Delivered, Failed, Dropped };
+
+class Receipt final : private Job {
+ public:
+  class Arrival;
+
+  // The publisher's. Its executor at that time is where it waits.
+  static Receipt& make();
+  // The publisher's part.
+  void release() noexcept;
+
+  // Of what does not wait for an executor.
+  void note(Outcome outcome) noexcept { counts_[static_cast<int>(outcome)].fetch_add(1, std::memory_order_relaxed); }
+  // A delivery that is decided later, on any thread. After that it does not touch the receipt any more.
+  void expect() noexcept;
+  void decide(Outcome outcome) noexcept;
+
+  std::uint32_t count(Outcome outcome) const noexcept {
+    return counts_[static_cast<int>(outcome)].load(std::memory_order_relaxed);
+  }
+
+ private:
+  Receipt() noexcept;
+  static void arrived(Job& job) noexcept;
+
+  Executor* const home_;
+  std::atomic<std::uint32_t> owners_ = 1;
+  std::atomic<std::uint32_t> undecided_ = 1;  // One of them is the publisher's, until it waits.
+  std::atomic<std::uint32_t> counts_[3] = {};
+  Arrival* waiting_ = nullptr;  // At home only.
+};
+
+// Waits until everything is decided; once for each receipt.
+class Receipt::Arrival : public Leaf {
+ public:
+  using Value = void;
+  explicit Arrival(Receipt& receipt) noexcept : Leaf(&cancel), receipt_(receipt) {}
+  bool start() noexcept;
+  Result<> take() noexcept;
+
+ private:
+  friend class Receipt;
+  using Leaf::wake;
+  static void cancel(Leaf& leaf) noexcept;
+
+  Receipt& receipt_;
+  bool is_cancelled_ = false;
+};
+
+}  // namespace keel::events::internal

@@ -1,0 +1,58 @@
+#include "keel/events/internal/subscriber.h"
+
+#include <utility>
+
+#include "keel/base/check.h"
+#include "keel/events/internal/mailbox.h"
+#include "keel/events/internal/readers.h"
+#include "keel/events/internal/topic_core.h"
+
+namespace keel::events::internal {
+
+Subscriber::Subscriber(TopicCore& topic, const EventType& type, const SubscribeOptions& options, Call how, Run task)
+    : call(how), run(task), topic_(topic), priority_(options.priority) {
+  if (options.executor != nullptr) mailbox_ = std::make_unique<Mailbox>(*this, type, options);
+}
+
+Subscriber::~Subscriber() = default;
+
+void Subscriber::enqueue(const void* event, Awaited* awaited) const noexcept {
+  mailbox_->push(event, awaited != nullptr ? &awaited->receipt() : nullptr);
+}
+
+void Subscriber::count(Outcome outcome) const noexcept {
+  Counts& counts = this_reader().counts(topic_.id());
+  switch (outcome) {
+    case Outcome::Delivered:
+      return add(counts.delivered, 1);
+    case Outcome::Failed:
+      return add(counts.failed, 1);
+    case Outcome::Dropped:
+      return add(counts.dropped, 1);
+  }
+}
+
+void Subscriber::failed(Error&& error) const noexcept {
+  count(Outcome::Failed);
+  topic_.report(error);
+}
+
+void Subscriber::failed(Error&& error, Awaited* awaited) const noexcept {
+  failed(std::move(error));
+  if (awaited != nullptr) awaited->receipt().note(Outcome::Failed);
+}
+
+void Subscriber::unpin() noexcept {
+  if (tasks_.fetch_sub(1, std::memory_order_acq_rel) == (awaited_bit | 1)) {
+    awaits_tasks_->home_->post(awaits_tasks_->last_);
+  }
+}
+
+bool TasksEnded::start() noexcept {
+  home_ = Executor::current();
+  KEEL_CHECK(home_ != nullptr && home_->is_serial(), "finish() of a subscription is awaited on a loop");
+  subscriber_.awaits_tasks_ = this;
+  return subscriber_.tasks_.fetch_or(Subscriber::awaited_bit, std::memory_order_acq_rel) == 0;
+}
+
+}  // namespace keel::events::internal

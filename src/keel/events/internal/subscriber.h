@@ -1,0 +1,137 @@
+// One handler of one topic: how it is called, and until when it is there.
+//
+// Ownership: by count: the list of the topic's subscribers (until nobody reads an old one), the Subscription, and each
+//            posted job of the mailbox. The handler itself ends with end() of the Subscription.
+
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "keel/base/pool.h"
+#include "keel/base/result.h"
+#include "keel/events/internal/receipt.h"
+#include "keel/events/subscription.h"
+#include "keel/task/leaf.h"
+#include "keel/task/task.h"
+
+namespace keel::events::internal {
+
+class Awaited;
+class Mailbox;
+class TasksEnded;
+struct EventType;
+
+class Subscriber {
+ public:
+  // How an event is handed on. 1 when the handler has handled it in this call. `awaited`: of publish_and_wait(), which
+  // waits for the others; null: of publish().
+  using Call = unsigned (*)(Subscriber& subscriber, const void* event, Awaited* awaited) noexcept;
+  // Of a handler that gives a Task; null for others.
+  using Run = Task<> (*)(Subscriber& subscriber, const void* event);
+  // Of one that has ended.
+  static unsigned pass_over(Subscriber&, const void*, Awaited*) noexcept { return 0; }
+
+  static void* operator new(std::size_t bytes) { return pool_allocate(bytes); }
+  static void operator delete(void* at, std::size_t bytes) noexcept { pool_free(at, bytes); }
+  Subscriber(const Subscriber&) = delete;
+  Subscriber& operator=(const Subscriber&) = delete;
+
+  // On the executor.
+  virtual Outcome handle(const void* event) noexcept = 0;
+  // Destroys the handler, which is called no more.
+  virtual void forget() noexcept = 0;
+
+  TopicCore& topic() const noexcept { return topic_; }
+  int priority() const noexcept { return priority_; }
+  Mailbox* mailbox() const noexcept { return mailbox_.get(); }
+
+  void retain() noexcept { owners_.fetch_add(1, std::memory_order_relaxed); }
+  void release() noexcept {
+    if (owners_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+
+  void count(Outcome outcome) const noexcept;
+  // Counts and reports a failure of the handler.
+  void failed(Error&& error) const noexcept;
+  void failed(Error&& error, Awaited* awaited) const noexcept;
+  // For the executor.
+  void enqueue(const void* event, Awaited* awaited) const noexcept;
+
+  // A Task of the handler begins, and has ended.
+  void pin() noexcept { tasks_.fetch_add(1, std::memory_order_relaxed); }
+  void unpin() noexcept;
+  bool has_tasks() const noexcept { return (tasks_.load(std::memory_order_acquire) & ~awaited_bit) != 0; }
+
+  std::atomic<Call> call;
+  const Run run;
+  bool is_listed = true;  // The topic's, under its lock.
+
+ protected:
+  Subscriber(TopicCore& topic, const EventType& type, const SubscribeOptions& options, Call how, Run task);
+  virtual ~Subscriber();
+
+ private:
+  friend class TasksEnded;
+  static constexpr std::uint32_t awaited_bit = 1u << 31;
+
+  TopicCore& topic_;
+  const int priority_;
+  std::atomic<std::uint32_t> owners_ = 2;  // The list and the Subscription.
+  std::atomic<std::uint32_t> tasks_ = 0;
+  TasksEnded* awaits_tasks_ = nullptr;  // When awaited_bit is set.
+  std::unique_ptr<Mailbox> mailbox_;    // With an executor.
+};
+
+// Waits until no Task of the handler is under way. No new one can begin: the subscriber has left the list.
+class TasksEnded : public Leaf {
+ public:
+  using Value = void;
+  explicit TasksEnded(Subscriber& subscriber) noexcept
+      : Leaf(nullptr, WhenStopped::Begins), subscriber_(subscriber), last_(*this) {}
+  bool start() noexcept;
+  Result<> take() noexcept { return {}; }
+
+ private:
+  friend class Subscriber;
+  struct Last : keel::Job {
+    explicit Last(TasksEnded& w) noexcept
+        : Job([](Job& job) noexcept { static_cast<Last&>(job).waits.wake(); }), waits(w) {}
+    TasksEnded& waits;
+  };
+
+  Subscriber& subscriber_;
+  Executor* home_ = nullptr;
+  Last last_;
+};
+
+// What publish_and_wait() waits for, of one event.
+class Awaited {
+ public:
+  Awaited() : receipt_(Receipt::make()) {}
+  Awaited(const Awaited&) = delete;
+  ~Awaited() {
+    for (; next_ < tasks_.size(); ++next_) tasks_[next_]->unpin();
+    receipt_.release();
+  }
+
+  Receipt& receipt() const noexcept { return receipt_; }
+  // Its handler gives a Task, which is to be run.
+  void add(Subscriber& subscriber) {
+    tasks_.push_back(&subscriber);
+    subscriber.pin();
+  }
+  // The first whose Task has not been run; null: none is left.
+  Subscriber* task() const noexcept { return next_ < tasks_.size() ? tasks_[next_] : nullptr; }
+  void task_ended() noexcept { tasks_[next_++]->unpin(); }
+
+ private:
+  Receipt& receipt_;
+  std::vector<Subscriber*> tasks_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace keel::events::internal

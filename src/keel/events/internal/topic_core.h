@@ -1,0 +1,79 @@
+// The untyped inside of a topic: the list of its subscribers, which publishers read without a lock, and its numbers.
+
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+#include "keel/base/error.h"
+#include "keel/base/function.h"
+#include "keel/events/delivery.h"
+#include "keel/events/internal/event_type.h"
+#include "keel/events/subscription.h"
+#include "keel/task/task.h"
+
+namespace keel::events::internal {
+
+class Awaited;
+class Publishing;
+
+// Does not change once it is published; the subscribers follow it in memory, highest priority first.
+struct Snapshot {
+  std::size_t size = 0;
+  Snapshot* retired_next = nullptr;
+  Subscriber* retired = nullptr;  // Is in this list, and in none after it: released with it.
+
+  Subscriber** begin() const noexcept { return reinterpret_cast<Subscriber**>(const_cast<Snapshot*>(this) + 1); }
+  Subscriber** end() const noexcept { return begin() + size; }
+};
+
+class TopicCore {
+ public:
+  // `report` is called for each handler that fails, on the thread where it does.
+  TopicCore(const EventType& type, Function<void(const Error&)> report);
+  TopicCore(const TopicCore&) = delete;
+  ~TopicCore();
+
+  // Not inlined: coroutines may change threads.
+  [[gnu::noinline]] void publish(const void* event) noexcept;
+  [[gnu::noinline]] void publish_all(const void* events, std::size_t count) noexcept;
+  // `event` outlives the task.
+  Task<Delivery> publish_and_wait(const void* event);
+
+  Subscription add(Subscriber& subscriber);
+  // Takes it out of the list: what begins after this does not call it. Idempotent.
+  void unlist(Subscriber& subscriber) noexcept;
+  // Waits for the calls that are under way on other threads; false, and not, when this is called from inside one.
+  bool wait_uncalled(const Subscriber& subscriber) const noexcept;
+  // The same, waits for its handler unless this is called from inside it, and destroys it.
+  void end(Subscriber& subscriber) noexcept;
+
+  void report(const Error& error) const noexcept { report_(error); }
+  TopicStats stats() const noexcept;
+  std::uint32_t id() const noexcept { return id_; }
+  const EventType& type() const noexcept { return type_; }
+
+ private:
+  [[gnu::always_inline]] static unsigned call_all(const Publishing& publishing, const void* event,
+                                                  Awaited* awaited) noexcept;
+  // Gives how many handlers have handled it in this call.
+  [[gnu::always_inline]] unsigned publish_to(const void* event, Awaited* awaited) noexcept;
+  [[gnu::noinline]] unsigned publish_to_all(const void* event, Awaited& awaited) noexcept;
+  void replace_by(Snapshot& next, Subscriber* ended) noexcept;
+  Snapshot* take_unread() noexcept;
+  void collect() noexcept;
+
+  std::atomic<const Snapshot*> snapshot_;
+  const std::uint32_t id_;
+  const EventType& type_;
+  const Function<void(const Error&)> report_;
+
+  mutable std::mutex mutex_;           // Guards changes of the list, and what follows. No handler's code runs under it.
+  Snapshot* retired_first_ = nullptr;  // Oldest first, and freed in this order: the ones before may list it too.
+  Snapshot** retired_last_ = &retired_first_;
+  int unfenced_ = 0;  // Of the retired: so many since the last barrier.
+};
+
+}  // namespace keel::events::internal

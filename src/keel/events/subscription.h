@@ -1,0 +1,88 @@
+// keel/events/subscription.h — a handler that is called until its Subscription ends.
+//
+//   class Receipts {
+//    public:
+//     explicit Receipts(events::Bus& bus) : subscription_(bus.subscribe<OrderPlaced>(*this, &Receipts::on_order)) {}
+//    private:
+//     void on_order(const OrderPlaced& event);
+//     events::Subscription subscription_;            // last: it ends before what the handler uses
+//   };
+//
+// When end() or the destructor has returned, the handler is not running on any thread and will not be called again, and
+// it, its filter and what they hold have been destroyed. From inside the handler, end() returns at once: the call that
+// is under way goes on to its end, nothing begins any more, and the handler is destroyed afterwards. A call on another
+// thread at that time is not waited for.
+//
+// Ownership: movable; an empty one (moved from, ended) holds nothing.
+// Lifetime:  ends before its Bus does. What the handler refers to outlives it; a handler does not own its subscription.
+// Threads:   any; one at a time for each Subscription, and its own handler. Two handlers that end each other's
+//            subscription at the same time wait for each other for ever.
+// Tasks:     a handler that gives a Task may be about to begin, or in the middle of it: finish() waits for that, and to
+//            end() the subscription then is a bug and aborts.
+// Cost:      end() makes all running threads of the process pass a memory barrier (membarrier(2)), and waits.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "keel/task/task.h"
+
+namespace keel {
+class Executor;
+}
+
+namespace keel::events {
+
+namespace internal {
+class Subscriber;
+class TopicCore;
+}  // namespace internal
+
+// What becomes of an event for which there is no room; either way it is counted.
+enum class WhenFull : std::uint8_t {
+  DropNewest,  // That one: what was published first arrives.
+  DropOldest,  // The one that has waited longest: what was published last arrives.
+};
+
+struct SubscribeOptions {
+  int priority = 0;              // Higher ones are called first; equal ones in the order they subscribed.
+  Executor* executor = nullptr;  // Where the handler runs; null: in the publisher's call. Outlives what was
+                                 // posted to it, and the subscription.
+  std::size_t queue_max = 256;   // With an executor: events that may wait. Room for them is taken at once.
+  WhenFull when_full = WhenFull::DropNewest;
+};
+
+class [[nodiscard]] Subscription {
+ public:
+  Subscription() noexcept = default;
+  Subscription(Subscription&& other) noexcept : subscriber_(std::exchange(other.subscriber_, nullptr)) {}
+  Subscription& operator=(Subscription&& other) noexcept {
+    if (this != &other) {
+      end();
+      subscriber_ = std::exchange(other.subscriber_, nullptr);
+    }
+    return *this;
+  }
+  ~Subscription() { end(); }
+
+  // Idempotent. Events that wait for an executor are dropped, and counted.
+  void end() noexcept;
+  // end(), and before it waits for Tasks of the handler that have begun. The Subscription stays where it is until then.
+  // Errors: none. Cancel: it waits all the same, for the tasks are those of publishers. Not from the handler itself,
+  // which would wait for itself.
+  Task<> finish();
+
+  explicit operator bool() const noexcept { return subscriber_ != nullptr; }
+  // With an executor: events that wait now, and those that were dropped since the beginning. Else 0.
+  std::size_t queued() const noexcept;
+  std::uint64_t dropped() const noexcept;
+
+ private:
+  friend class internal::TopicCore;
+  explicit Subscription(internal::Subscriber& subscriber) noexcept : subscriber_(&subscriber) {}
+  internal::Subscriber* subscriber_ = nullptr;
+};
+
+}  // namespace keel::events

@@ -1,0 +1,111 @@
+// keel/events/topic.h — the events of one type on one Bus: who wants them, and who has them.
+//
+//   events::Topic<OrderPlaced> orders = bus.topic<OrderPlaced>();          // once; then without a look-up
+//   events::Subscription mail = orders.subscribe([&](const OrderPlaced& order) { outbox.add(order); });
+//   orders.publish(OrderPlaced{7, 1990});
+//
+// An event is any value; one that an executor delivers can be copied, and one of 64 bytes or a shared pointer is copied
+// quickly. A handler is a function, a lambda, or an object with a member function, that takes const E& and gives
+//   nothing, or Result<>   called by publish(), in the publisher's thread; or on its executor, see SubscribeOptions
+//   Task<>                 awaited by publish_and_wait(), in the publisher's task. publish() cannot wait, so it passes
+//                          such a handler over, and counts that as dropped. A lambda that captures and gives a Task
+//                          does not compile, as everywhere in Keel.
+// A filter takes const E& and gives whether the handler is to be called; it runs in the publisher's thread, so that
+// what nobody wants is not copied.
+//
+// Order:     handlers in the publisher's thread are called by priority, each before the next one; so are Tasks, after
+//            them. What one thread publishes reaches each subscription in that order, and an executor runs the handler
+//            of a subscription for one event at a time.
+// Inside:    a handler may publish, subscribe and end subscriptions, its own included. Who subscribes meanwhile does
+//            not get the event that is under way; whose subscription ends meanwhile is not called any more.
+// Errors:    an exception or an error of a handler, or of a filter, ends only that call: it is counted, and told to
+//            BusOptions::on_failure. Copying an event for an executor may fail in the same way.
+// Ownership: a Topic is a small value, copied freely. The event belongs to the publisher: handlers keep copies.
+// Lifetime:  the Bus outlives its topics' use.
+// Threads:   any, at once. A publisher waits for no lock, but for that of a queue it puts an event into, and for the
+//            topic's when the list of subscribers that it has read was replaced meanwhile.
+// Cost:      publish() is about sixty instructions, and less than twenty for each handler: no look-up, no lock, no
+//            allocation, and nothing written that another thread writes. The first event that a thread publishes takes
+//            32 KB, and each depth of handlers that publish 64 bytes. To an executor: a copy, two locks and a post; no
+//            allocation but those of the copy. publish_and_wait() takes its frames and a few words from the pool.
+//            subscribe() copies the list of subscribers.
+
+#pragma once
+
+#include <concepts>
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "keel/events/delivery.h"
+#include "keel/events/internal/handling.h"
+#include "keel/events/internal/topic_core.h"
+#include "keel/events/subscription.h"
+#include "keel/task/task.h"
+
+namespace keel::events {
+
+class Bus;
+
+template <class E>
+class Topic {
+ public:
+  template <class F>
+  Subscription subscribe(F handler, const SubscribeOptions& options = {}) const {
+    return add(internal::Everything(), std::move(handler), options);
+  }
+  template <class P, class F>
+    requires(!std::same_as<F, SubscribeOptions> && !std::is_member_function_pointer_v<F>)
+  Subscription subscribe(P filter, F handler, const SubscribeOptions& options = {}) const {
+    static_assert(std::is_invocable_r_v<bool, P&, const E&>, "a filter takes const E& and gives bool");
+    return add(std::move(filter), std::move(handler), options);
+  }
+  // `object` outlives the subscription.
+  template <class C, class M>
+    requires std::is_member_function_pointer_v<M>
+  Subscription subscribe(C& object, M method, const SubscribeOptions& options = {}) const {
+    return add(internal::Everything(), internal::Method<C, M>{object, method}, options);
+  }
+  template <class P, class C, class M>
+    requires std::is_member_function_pointer_v<M>
+  Subscription subscribe(P filter, C& object, M method, const SubscribeOptions& options = {}) const {
+    static_assert(std::is_invocable_r_v<bool, P&, const E&>, "a filter takes const E& and gives bool");
+    return add(std::move(filter), internal::Method<C, M>{object, method}, options);
+  }
+
+  void publish(const E& event) const noexcept { core_->publish(std::addressof(event)); }
+  // Each in its turn, all to those who are subscribed now.
+  void publish_all(std::span<const E> events) const noexcept { core_->publish_all(events.data(), events.size()); }
+  // What publish() does, then the Tasks of handlers, one after the other, then waits until every executor has handled
+  // this event or dropped it. With handlers on executors it is awaited on a loop.
+  // Errors: none of a handler. Cancel: Cancelled or DeadlineExceeded; the Task that runs is stopped, those that have
+  // not begun are not run, and what waits for an executor is handled there all the same.
+  Task<Delivery> publish_and_wait(E event) const { return wait(*core_, std::move(event)); }
+
+  TopicStats stats() const noexcept { return core_->stats(); }
+
+ private:
+  friend class Bus;
+  explicit Topic(internal::TopicCore& core) noexcept : core_(&core) {}
+
+  template <class P, class F>
+  Subscription add(P filter, F handler, const SubscribeOptions& options) const {
+    static_assert(internal::Handler<F, E>, "a handler takes const E& and gives nothing, Result<> or Task<>");
+    if constexpr (internal::GivesTask<F, E> && !internal::is_method<F>) {
+      static_assert(std::is_convertible_v<F, Task<> (*)(const E&)>,
+                    "a handler that gives a Task is a function or a member function: what a lambda captures is gone "
+                    "after the first suspension");
+    }
+    if constexpr (internal::Handler<F, E>) {
+      return core_->add(*new internal::Handling<E, P, F>(*core_, std::move(filter), std::move(handler), options));
+    }
+  }
+  static Task<Delivery> wait(internal::TopicCore& core, E event) {
+    co_return co_await core.publish_and_wait(std::addressof(event));
+  }
+
+  internal::TopicCore* core_;
+};
+
+}  // namespace keel::events
