@@ -1,15 +1,17 @@
 // A service whose objects the container makes: an interface and its implementation, a factory, a service with start()
-// and stop(), and one object for each request.
+// and stop(), one object for each request, and a bus by which one service hears of another on a thread of its own.
 //
 //   wiring --network.http.port=8080
 //   curl http://127.0.0.1:8080/greet/Ada
 //   curl 'http://127.0.0.1:9090/admin/graph?format=text'
+//   curl http://127.0.0.1:9090/metrics | grep events_
 
 #include <atomic>
 #include <string>
 
 #include "keel/app/app.h"
 #include "keel/app/container.h"
+#include "keel/events/bus.h"
 #include "keel/http/router.h"
 #include "keel/observe/log.h"
 
@@ -49,18 +51,44 @@ class Greeter {
   const Phrases& phrases_;
 };
 
+struct GuestSigned {
+  std::string name;
+  int number;
+};
+
 class Guestbook {
  public:
+  explicit Guestbook(events::Bus& bus) : signed_(bus.topic<GuestSigned>()) {}
   Result<> start() {
     log_.info("the guest book is open");
     return {};
   }
   void stop() { log_.info("the guest book is closed", log::field("guests", guests_.load())); }
-  int sign() { return ++guests_; }
+  int sign(std::string_view name) {
+    const int number = ++guests_;
+    signed_.publish(GuestSigned{std::string(name), number});
+    return number;
+  }
 
  private:
   log::Logger log_{"guestbook"};
+  const events::Topic<GuestSigned> signed_;
   std::atomic<int> guests_ = 0;
+};
+
+// Hears of guests, and keeps no request waiting.
+class Gazette {
+ public:
+  Gazette(events::Bus& bus, Executor& executor)
+      : subscription_(bus.subscribe<GuestSigned>(*this, &Gazette::print, {.executor = &executor})) {}
+
+ private:
+  void print(const GuestSigned& guest) {
+    log_.info("a guest has signed", log::field("guest", guest.name), log::field("number", guest.number));
+  }
+
+  log::Logger log_{"gazette"};
+  events::Subscription subscription_;  // Last: it ends before what the handler uses.
 };
 
 // One for each request.
@@ -70,7 +98,7 @@ class Visit {
       : request_(request), book_(book), greeter_(greeter) {}
   Result<http::Response> answer() {
     KEEL_TRY(const std::string_view name, request_.path_param<std::string_view>("name"));
-    const std::string text = greeter_.greet(name) + " You are guest " + std::to_string(book_.sign()) + ".\n";
+    const std::string text = greeter_.greet(name) + " You are guest " + std::to_string(book_.sign(name)) + ".\n";
     return http::Response::text(http::Status::Ok, text);
   }
 
@@ -88,10 +116,13 @@ int main(int argc, char** argv) {
 
   app::Container container;
   container.value(app.settings());
+  container.value(app.metrics()).singleton<events::Bus>();
+  container.value<Executor>(app.pool("gazette"));
   container.singleton<Clock, SystemClock>();
   container.singleton<Phrases>(make_phrases);
   container.singleton<Greeter>();
   container.singleton<Guestbook>();
+  container.singleton<Gazette>();
   container.given<http::Request>();
   container.scoped<Visit>();
   const auto services = container.build();

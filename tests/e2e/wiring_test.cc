@@ -93,6 +93,8 @@ TEST_F(Wiring, serves_with_an_object_for_each_request_and_shows_its_graph) {
   EXPECT_TRUE(tree.field("Content-Type").starts_with("text/plain"));
   EXPECT_NE(tree.body.find("    Clock: SystemClock "), std::string::npos) << tree.body;
   EXPECT_NE(call(admin, "GET", "/admin/start").body.find(R"("name":"Guestbook")"), std::string::npos);
+  EXPECT_NE(call(admin, "GET", "/metrics").body.find(R"(events_published_total{event="GuestSigned"} 2)"),
+            std::string::npos);
   EXPECT_EQ(call(service, "GET", "/admin/graph").status, 404);
 
   ::kill(pid_, SIGTERM);
@@ -100,6 +102,7 @@ TEST_F(Wiring, serves_with_an_object_for_each_request_and_shows_its_graph) {
   const std::string log = read_file(folder_ / "service.log");
   EXPECT_NE(log.find(R"("message":"the guest book is open")"), std::string::npos) << log;
   EXPECT_NE(log.find(R"("message":"the guest book is closed","guests":2)"), std::string::npos) << log;
+  EXPECT_NE(log.find(R"("message":"a guest has signed","guest":"Grace H","number":2)"), std::string::npos) << log;
 }
 
 TEST_F(Wiring, says_which_service_could_not_be_made_and_who_needs_it) {

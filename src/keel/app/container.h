@@ -21,7 +21,9 @@
 //
 // Your own executor or logger is bound like any implementation: singleton<Executor, MyExecutor>(), or
 // value<Executor>(mine); a log writer whose sink calls your class is a factory that needs it. Whoever takes an
-// Executor& gets that very object, with nothing in between: a call costs one virtual call.
+// Executor& gets that very object, with nothing in between: a call costs one virtual call. An event bus is a service
+// that needs the registry of its metrics, value(app.metrics()).singleton<events::Bus>(); its handlers are members of
+// services, and use what those were given.
 //
 // Result:    build() gives the Services, or one Error, Code::FailedPrecondition, with a line for each mistake, and no
 //            object was made: "main.cc:31: Users needs Database needs Pool: nobody provides Pool". A service that
