@@ -8,7 +8,9 @@
 // written; nothing outlives the await.
 //
 // Result:  all: a tuple of the values (std::monostate for void). any: the value of the first that succeeds.
-// Errors:  all: the first error; the others are then stopped and waited for. any: the first error, when all failed.
+// Errors:  all: the first error; the others are then stopped and waited for. any: the first error, when all failed;
+// when
+//          it was stopped, why.
 // Cancel:  everything in it is stopped and waited for.
 // Threads: the loop where the awaiting task began.  Cost: no frame beside those of the tasks.
 
@@ -130,6 +132,8 @@ class [[nodiscard]] Any : public Group<Any<T, Same...>, std::make_index_sequence
       : Group<Any<T, Same...>, std::make_index_sequence<sizeof...(Same)>, Same...>(std::move(tasks)...) {}
 
   Result<T> take() noexcept {
+    // Who failed before it was stopped is not why it ends.
+    if (!value_ && this->context().is_stopped()) return this->context().reason();
     if (!value_) return *std::move(first_error_);
     if constexpr (std::is_void_v<T>) {
       return {};

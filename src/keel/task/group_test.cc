@@ -129,6 +129,20 @@ TEST_F(GroupTest, any_is_stopped_with_its_task) {
   loop.run_jobs();
   EXPECT_EQ(start.take().error().code(), Code::Cancelled);
 }
+TEST_F(GroupTest, any_that_is_stopped_when_one_has_failed_tells_why_it_was_stopped) {
+  Start<std::string> start;
+  EXPECT_FALSE(start.begin(picks(10_s, Duration(), true), &ignore));
+  start.stop();
+  loop.run_jobs();
+  EXPECT_EQ(start.take().error().code(), Code::Cancelled);
+}
+Task<std::string> picks_in_time() {
+  co_return co_await with_timeout(10_ms, any(text("a", 1_s), failing(Code::Unavailable, 1_ms)));
+}
+TEST_F(GroupTest, any_obeys_a_limit) {
+  EXPECT_EQ(loop.run(picks_in_time()).error().code(), Code::DeadlineExceeded);
+  EXPECT_EQ(loop.timers(), 0);
+}
 
 Task<int> nested(int depth) {
   if (depth == 0) {
