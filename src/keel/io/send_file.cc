@@ -18,18 +18,22 @@ namespace {
 // How much of a disk a worker waits for before the others get their turn.
 constexpr std::uint64_t share_bytes = 256 * 1024;
 
-// sendfile(2) has no MSG_NOSIGNAL: a SIGPIPE of its own is held back and taken away.
-ssize_t send_without_signal(int to, int from, off_t& offset, std::size_t size) noexcept {
+// sendfile(2) has no MSG_NOSIGNAL: a SIGPIPE of its own is held back and taken away. It may come with a part that was
+// sent, when the connection broke behind it.
+ssize_t send_without_signal(int to, int from, off_t& offset, std::size_t size, std::uint64_t& calls) noexcept {
   sigset_t pipe;
   sigset_t before;
   sigemptyset(&pipe);
   sigaddset(&pipe, SIGPIPE);
   pthread_sigmask(SIG_BLOCK, &pipe, &before);
+  calls += 3;
   const ssize_t sent = ::sendfile(to, from, &offset, size);
   const int error = errno;
   if (sigismember(&before, SIGPIPE) == 0) {
+    const bool may_be_told = sent < 0 ? error == EPIPE : static_cast<std::size_t>(sent) < size;
+    calls += may_be_told;
     const timespec now{};
-    while (sent < 0 && error == EPIPE && sigtimedwait(&pipe, nullptr, &now) < 0 && errno == EINTR) {
+    while (may_be_told && sigtimedwait(&pipe, nullptr, &now) < 0 && errno == EINTR) {
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
@@ -43,8 +47,7 @@ Share send_share(SendFile& op, std::uint64_t& system_calls) noexcept {
   for (std::uint64_t share = share_bytes; op.sent < op.size;) {
     if (share == 0) return Share::More;
     auto offset = static_cast<off_t>(op.offset);
-    system_calls += 3;
-    const ssize_t sent = send_without_signal(op.fd, op.file, offset, std::min(op.size - op.sent, share));
+    const ssize_t sent = send_without_signal(op.fd, op.file, offset, std::min(op.size - op.sent, share), system_calls);
     if (sent == 0) break;
     if (sent > 0) {
       const auto bytes = static_cast<std::uint64_t>(sent);

@@ -8,7 +8,7 @@
 //
 // Errors:  in op.result, a negative errno; see SendFile.
 // Threads: any. It gets no SIGPIPE.
-// Cost:    three system calls each time the socket is full or a share of 256 KiB is sent; waits for the disk.
+// Cost:    three system calls for a share of 256 KiB, four when the socket takes less; waits for the disk.
 
 #pragma once
 

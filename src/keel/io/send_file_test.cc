@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <cerrno>
 #include <csignal>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "keel/io/testing.h"
@@ -90,6 +92,49 @@ TEST_F(SendFileTest, a_broken_connection_is_an_error_and_no_signal) {
   EXPECT_EQ(signals, 0);
   EXPECT_EQ(::write(pair_[0], "x", 1), -1);  // Without it there would be one.
   EXPECT_EQ(signals, 1);
+  sigaction(SIGPIPE, &before, nullptr);
+}
+
+// It breaks while a call waits that has sent a part: then the part is told, and the signal comes beside it.
+TEST_F(SendFileTest, a_connection_that_breaks_behind_a_part_is_no_signal_either) {
+  static volatile std::sig_atomic_t signals;
+  signals = 0;
+  struct sigaction action{};
+  struct sigaction before{};
+  action.sa_handler = [](int) { signals = signals + 1; };
+  ASSERT_EQ(sigaction(SIGPIPE, &action, &before), 0);
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const Address any = Address::parse("127.0.0.1:0").value();
+  ASSERT_EQ(bind(listener, any.system(), any.system_size()), 0);
+  ASSERT_EQ(listen(listener, 1), 0);
+  const Address at = system_local_address(listener);
+  for (int round = 0; round < 20; ++round) {
+    op_.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ASSERT_EQ(connect(op_.fd, at.system(), at.system_size()), 0);
+    const int peer = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+    ASSERT_GE(peer, 0);
+    std::thread breaking([fd = op_.fd] {
+      pollfd room{fd, POLLOUT, 0};
+      while (poll(&room, 1, 0) > 0) std::this_thread::yield();
+      ::shutdown(fd, SHUT_RDWR);
+    });
+    op_.offset = op_.sent = 0;
+    op_.size = text_.size();
+
+    Share share = Share::More;
+    while (share == Share::More || op_.sent == op_.size) {
+      if (op_.sent == op_.size) op_.offset = op_.sent = 0;  // From the beginning, until there is no room.
+      share = send_share(op_, calls_);
+    }
+
+    breaking.join();
+    EXPECT_EQ(share, Share::Last);
+    EXPECT_EQ(op_.result, -EPIPE);
+    ::close(op_.fd);
+    ::close(peer);
+  }
+  EXPECT_EQ(signals, 0);
+  ::close(listener);
   sigaction(SIGPIPE, &before, nullptr);
 }
 
