@@ -1,11 +1,12 @@
+#include "keel/io/datagrams.h"
+
+#include <netinet/udp.h>
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <new>
-
-#include "keel/io/internal/datagrams.h"
 
 namespace keel::io {
 namespace {
@@ -41,12 +42,27 @@ void ask_for_segments(msghdr& message, Outgoing& outgoing, std::uint32_t segment
   std::memcpy(CMSG_DATA(header), &size, sizeof size);
 }
 
+// Fills the answers of `op`, but for `data` and `result`.
+void read_message(const msghdr& message, std::size_t size, ReceiveDatagrams& op) noexcept {
+  op.from = message.msg_namelen != 0
+                ? Address::from_system(static_cast<const sockaddr*>(message.msg_name), message.msg_namelen)
+                : Address();
+  op.cut = (message.msg_flags & MSG_TRUNC) != 0;
+  op.segment_bytes = 0;
+  if (message.msg_controllen < sizeof(cmsghdr)) return;
+  const cmsghdr* header = CMSG_FIRSTHDR(&message);
+  if (header == nullptr || header->cmsg_level != SOL_UDP || header->cmsg_type != UDP_GRO) return;
+  int segment = 0;
+  std::memcpy(&segment, CMSG_DATA(header), sizeof segment);
+  if (segment > 0 && static_cast<std::size_t>(segment) < size) op.segment_bytes = static_cast<std::uint32_t>(segment);
+}
+
 }  // namespace
 
 struct DatagramBatch::Place {
   iovec bytes;
   sockaddr_storage from;
-  alignas(cmsghdr) char control[segment_control_bytes];
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
 };
 
 DatagramBatch::DatagramBatch() : places_(std::make_unique<Place[]>(datagrams_read_max)) {
@@ -84,20 +100,6 @@ void DatagramBatch::show(int index, ReceiveDatagrams& op) noexcept {
   op.buffer = Receive::none;
   op.result = static_cast<std::int32_t>(message.msg_len);
   read_message(message.msg_hdr, message.msg_len, op);
-}
-
-void read_message(const msghdr& message, std::size_t size, ReceiveDatagrams& op) noexcept {
-  op.from = message.msg_namelen != 0
-                ? Address::from_system(static_cast<const sockaddr*>(message.msg_name), message.msg_namelen)
-                : Address();
-  op.cut = (message.msg_flags & MSG_TRUNC) != 0;
-  op.segment_bytes = 0;
-  if (message.msg_controllen < sizeof(cmsghdr)) return;
-  const cmsghdr* header = CMSG_FIRSTHDR(&message);
-  if (header == nullptr || header->cmsg_level != SOL_UDP || header->cmsg_type != UDP_GRO) return;
-  int segment = 0;
-  std::memcpy(&segment, CMSG_DATA(header), sizeof segment);
-  if (segment > 0 && static_cast<std::size_t>(segment) < size) op.segment_bytes = static_cast<std::uint32_t>(segment);
 }
 
 int send_datagrams(SendDatagrams& op, std::uint64_t& calls) noexcept {

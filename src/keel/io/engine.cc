@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <iterator>
 
+#include "keel/io/datagrams.h"
 #include "keel/io/internal/sockets.h"
 
 namespace keel::io {

@@ -103,6 +103,13 @@ struct OutgoingDatagram {
                                     // left; cut up by the kernel where it can (UDP_SEGMENT, udp(7)).
 };
 
+// One that has come, as sockets give it to programs (net/datagram.h).
+struct Datagram {
+  std::string_view bytes;  // Valid until the next receive of its socket, or its end. May be empty.
+  Address from;            // Of a Unix socket that has no path: empty.
+  bool cut = false;        // It was longer than DatagramOptions::bytes_max.
+};
+
 // Sends datagrams, in order, as many at a time as the kernel takes. result: how many of them have left; an errno only
 // when it is that of the first. When the socket's buffer is full it waits; only of a Unix socket that is not connected,
 // whose receiver's is full, the answer is -EAGAIN.

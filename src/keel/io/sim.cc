@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "keel/base/check.h"
-#include "keel/io/internal/datagrams.h"
+#include "keel/io/datagrams.h"
 #include "keel/io/internal/sim_datagrams.h"
 #include "keel/io/internal/sim_files.h"
 #include "keel/io/internal/sim_network.h"
@@ -501,10 +501,9 @@ class Simulation::Engine final : public io::Engine, public Completer {
       return 1;
     }
     if (side.inbox.empty()) return 0;
-    const DatagramSide::Packet packet = std::move(side.inbox.front());
-    side.inbox.pop_front();
-    side.unread -= packet.bytes.size();
-    const std::size_t size = std::min<std::size_t>(packet.bytes.size(), op.bytes_max);
+    const DatagramSide::Packet packet = datagrams_.take(side, op.join && socket->family != AF_UNIX);
+    const std::size_t most = op.join ? packet.bytes.size() : op.bytes_max;
+    const std::size_t size = std::min(packet.bytes.size(), most);
     char* data = new char[std::max<std::size_t>(size, 1)];
     std::memcpy(data, packet.bytes.data(), size);
     world_.trace("datagram w{} fd={} taken {}", index_, op.fd, size);
@@ -513,7 +512,7 @@ class Simulation::Engine final : public io::Engine, public Completer {
     op.result = static_cast<int>(size);
     op.from = packet.from;
     op.cut = size < packet.bytes.size();
-    op.segment_bytes = 0;
+    op.segment_bytes = packet.segment_bytes;
     op.more = true;
     held_ = false;
     op.done(op);

@@ -16,7 +16,8 @@
 // own that dies after done(), so that AddressSanitizer sees bytes which are used too long.
 //
 // Datagrams of UDP arrive in order, once, and where their receiver has room, unless a fault is in the way; a socket
-// that is connected hears when nobody is there. Those between Unix sockets are not lost: their sender waits for room.
+// that is connected hears when nobody is there; several may come as one where DatagramOptions::join allows it. Those
+// between Unix sockets are not lost: their sender waits for room.
 //
 // Files are on a Disk (sim_disk.h), which may outlive the simulation: cut the power, end the simulation, and go on with
 // the same disk in another.

@@ -3,7 +3,7 @@
 #include <memory>
 #include <utility>
 
-#include "keel/io/internal/datagrams.h"
+#include "keel/io/datagrams.h"
 #include "keel/io/internal/sim_datagrams.h"
 
 namespace keel::sim {
@@ -61,6 +61,30 @@ int Datagrams::send(Socket& at, io::SendDatagrams& op) {
   return 0;
 }
 
+// As UDP_GRO joins them: what the same sender has sent in a row, all of one size but for the last, which may be shorter
+// (Linux, net/ipv4/udp_offload.c). Whether they come as one is left to chance, as there.
+DatagramSide::Packet Datagrams::take(DatagramSide& side, bool join) {
+  const auto next = [&side] {
+    DatagramSide::Packet packet = std::move(side.inbox.front());
+    side.inbox.pop_front();
+    side.unread -= packet.bytes.size();
+    return packet;
+  };
+  DatagramSide::Packet packet = next();
+  const std::size_t size = packet.bytes.size();
+  bool may_grow = join && size != 0;
+  while (may_grow && !side.inbox.empty()) {
+    const DatagramSide::Packet& other = side.inbox.front();
+    const std::size_t more = other.bytes.size();
+    if (!(other.from == packet.from) || more == 0 || more > size || packet.bytes.size() + more > udp_bytes_max) break;
+    if (world_.random.chance(0.2)) break;
+    may_grow = more == size;
+    packet.bytes += next().bytes;
+    packet.segment_bytes = static_cast<std::uint32_t>(size);
+  }
+  return packet;
+}
+
 void Datagrams::plan_send(Socket& at) {
   world_.at(world_.now + world_.random.between(world_.options.latency_min, world_.options.latency_max),
             [this, socket = network_.shared(at.fd), attempt = at.attempt] {
@@ -102,6 +126,11 @@ int Datagrams::send_one(Socket& at, const Address& to, std::string_view bytes) {
     from.set_port(port);
   }
   const std::uint64_t nth = side.packets++;
+  if (world_.strikes(world_.options.no_room, FaultKind::NoRoom, side.id, nth)) {
+    ++world_.faults.without_room;
+    world_.trace("datagram without room fd={} {}", at.fd, bytes.size());
+    return ENOBUFS;
+  }
   world_.trace("datagram fd={} {} {:016x}", at.fd, bytes.size(), hash_bytes(0, bytes));
   if (world_.strikes(world_.options.loss, FaultKind::Loss, side.id, nth)) {
     ++world_.faults.lost;

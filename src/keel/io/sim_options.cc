@@ -11,8 +11,9 @@
 namespace keel::sim {
 namespace {
 
-constexpr const char* fault_names[] = {"reset", "vanish",     "accept_failure", "short_delivery", "long_delay",
-                                       "stall", "clock_jump", "loss",           "duplicate",      "reorder"};
+constexpr const char* fault_names[] = {"reset",      "vanish",  "accept_failure", "short_delivery",
+                                       "long_delay", "stall",   "clock_jump",     "loss",
+                                       "duplicate",  "reorder", "no_room"};
 
 Result<Fault> parse_fault(std::string_view text) {
   const std::size_t first = text.find(':');
@@ -73,15 +74,16 @@ SimOptions SimOptions::faulty(std::uint64_t seed) {
   options.loss = some(0.1);
   options.duplicate = some(0.1);
   options.reorder = some(0.2);
+  options.no_room = some(0.02);
   return options;
 }
 
 std::string SimOptions::to_string() const {
   return fmt::format(
       "seed={} latency={}..{}us buffer={} instant_send={} reset={} vanish={} accept_failure={} short_delivery={} "
-      "long_delay={} stall={} clock_jump={} loss={} duplicate={} reorder={}{}",
+      "long_delay={} stall={} clock_jump={} loss={} duplicate={} reorder={} no_room={}{}",
       seed, latency_min.count_us(), latency_max.count_us(), buffer_bytes, instant_send, reset, vanish, accept_failure,
-      short_delivery, long_delay, stall, clock_jump, loss, duplicate, reorder,
+      short_delivery, long_delay, stall, clock_jump, loss, duplicate, reorder, no_room,
       only ? " only=" + sim::to_string(*only) : "");
 }
 

@@ -28,7 +28,8 @@ enum class FaultKind : std::uint8_t {
   ClockJump,
   Loss,
   Duplicate,
-  Reorder
+  Reorder,
+  NoRoom
 };
 
 // One fault by name: its kind, whom it strikes (a connection, one direction of it, a listener, a loop, a socket that
@@ -62,6 +63,7 @@ struct SimOptions {
   double loss = 0;            // Per datagram of UDP: it does not arrive.
   double duplicate = 0;       // Per datagram of UDP: it arrives twice, the second time up to 20 ms later.
   double reorder = 0;         // Per datagram of UDP: it arrives up to 20 ms later, and does not hold up the next ones.
+  double no_room = 0;         // Per datagram of UDP: its sender is told that the system has no memory for it, ENOBUFS.
   // When given: of the faults that would strike only these do (sim_shrink.h).
   std::optional<std::vector<Fault>> only = {};
 
@@ -83,6 +85,7 @@ struct FaultCounts {
   std::uint64_t lost = 0;
   std::uint64_t duplicated = 0;
   std::uint64_t reordered = 0;
+  std::uint64_t without_room = 0;
 };
 
 }  // namespace keel::sim

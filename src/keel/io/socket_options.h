@@ -50,7 +50,8 @@ struct DatagramOptions {
   Address bind = {};               // Where others send to; port 0: any. Empty: the system chooses when sending.
   Address connect = {};            // The only one to send to and to hear from; its refusals are told. Empty: anybody.
   bool reuse_port = false;         // Several sockets on one port, one per worker; the kernel spreads the senders.
-  std::uint32_t bytes_max = 9216;  // Of a datagram that comes; what is longer is cut. 1 to 65,535.
+  std::uint32_t bytes_max = 9216;  // Of a datagram that comes; what is longer is cut, unless they are joined. 1 to
+                                   // 65,535.
   bool join = false;               // UDP_GRO: the kernel may hand over what came together as one; they are taken
                                    // apart again. For much from few; ignored where it does not know this.
   int send_buffer_bytes = 0;       // SO_SNDBUF; 0: as the system has it.

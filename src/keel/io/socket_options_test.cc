@@ -3,25 +3,19 @@
 #include "keel/io/socket_options.h"
 
 #include <gtest/gtest.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sched.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
-#include <cstdio>
 #include <memory>
-#include <string>
-#include <thread>
 #include <vector>
 
 #include "keel/io/engine.h"
+#include "keel/io/internal/own_network.h"
 
 namespace keel::io {
 namespace {
 
-class SocketOptionsOf : public testing::TestWithParam<EngineKind> {
+class SocketOptionsOf : public ::testing::TestWithParam<EngineKind> {
  protected:
   void SetUp() override {
     auto engine = make_engine(GetParam());
@@ -40,7 +34,7 @@ class SocketOptionsOf : public testing::TestWithParam<EngineKind> {
   std::unique_ptr<Engine> engine_;
   std::vector<int> open_;
 };
-INSTANTIATE_TEST_SUITE_P(, SocketOptionsOf, testing::Values(EngineKind::Uring, EngineKind::Epoll),
+INSTANTIATE_TEST_SUITE_P(, SocketOptionsOf, ::testing::Values(EngineKind::Uring, EngineKind::Epoll),
                          [](const auto& kind) { return kind.param == EngineKind::Uring ? "uring" : "epoll"; });
 
 int value_of(int fd, int level, int option) {
@@ -117,21 +111,6 @@ TEST_P(SocketOptionsOf, a_unix_socket_has_buffers_only) {
 
 // --- TCP Fast Open, in a network of its own where it is permitted.
 
-bool enter_own_network(const char* fast_open) {
-  if (unshare(CLONE_NEWNET) != 0) return false;
-  const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  ifreq request{};
-  request.ifr_name[0] = 'l';
-  request.ifr_name[1] = 'o';
-  request.ifr_flags = IFF_UP;
-  const bool up = ioctl(fd, SIOCSIFFLAGS, &request) == 0;
-  close(fd);
-  std::FILE* file = std::fopen("/proc/sys/net/ipv4/tcp_fastopen", "w");
-  if (file == nullptr) return false;
-  const bool written = std::fputs(fast_open, file) >= 0;
-  return std::fclose(file) == 0 && written && up;
-}
-
 bool sent_data_with_its_first_packet(int fd) {
   tcp_info info{};
   socklen_t size = sizeof info;
@@ -189,33 +168,31 @@ void connect_twice(EngineKind kind, bool listener_permits, bool expected) {
   (*engine)->wait(Instant());
 }
 
-class FastOpen : public testing::TestWithParam<EngineKind> {};
-INSTANTIATE_TEST_SUITE_P(, FastOpen, testing::Values(EngineKind::Uring, EngineKind::Epoll),
+class FastOpen : public ::testing::TestWithParam<EngineKind> {};
+INSTANTIATE_TEST_SUITE_P(, FastOpen, ::testing::Values(EngineKind::Uring, EngineKind::Epoll),
                          [](const auto& kind) { return kind.param == EngineKind::Uring ? "uring" : "epoll"; });
 
-// Runs on a thread of its own, which leaves the network of the others.
-template <class F>
-bool in_own_network(const char* fast_open, F body) {
-  bool entered = false;
-  std::thread([&] {
-    entered = enter_own_network(fast_open);
-    if (entered) body();
-  }).join();
-  return entered;
+// In a network of its own, whose setting this is.
+bool connect_twice_in(const char* setting, EngineKind kind, bool listener_permits, bool expected) {
+  return testing::in_own_network([&] {
+    if (!testing::set_network_value("/proc/sys/net/ipv4/tcp_fastopen", setting)) return false;
+    connect_twice(kind, listener_permits, expected);
+    return true;
+  });
 }
 
 TEST_P(FastOpen, sends_with_the_first_packet_where_both_sides_permit_it) {
-  if (!in_own_network("3", [] { connect_twice(GetParam(), true, true); })) {
+  if (!connect_twice_in("3", GetParam(), true, true)) {
     GTEST_SKIP() << "a network of one's own needs root";
   }
 }
 
 TEST_P(FastOpen, connects_as_ever_where_one_side_does_not) {
-  if (!in_own_network("3", [] { connect_twice(GetParam(), false, false); })) {
+  if (!connect_twice_in("3", GetParam(), false, false)) {
     GTEST_SKIP() << "a network of one's own needs root";
   }
-  in_own_network("1", [] { connect_twice(GetParam(), true, false); });
-  in_own_network("2", [] { connect_twice(GetParam(), true, false); });
+  connect_twice_in("1", GetParam(), true, false);
+  connect_twice_in("2", GetParam(), true, false);
 }
 
 TEST_P(FastOpen, connects_in_any_case) { connect_twice(GetParam(), false, false); }

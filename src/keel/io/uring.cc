@@ -28,7 +28,7 @@
 
 #include "keel/base/check.h"
 #include "keel/base/pool.h"
-#include "keel/io/internal/datagrams.h"
+#include "keel/io/datagrams.h"
 #include "keel/io/internal/file_pool.h"
 #include "keel/io/internal/parts.h"
 #include "keel/io/internal/sockets.h"

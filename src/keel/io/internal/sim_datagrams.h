@@ -16,6 +16,7 @@ struct DatagramSide {
   struct Packet {
     std::string bytes;
     Address from;
+    std::uint32_t segment_bytes = 0;  // Several in one, of so many bytes each.
   };
   Address peer;               // Empty: not connected.
   std::deque<Packet> inbox;   // Arrived.
@@ -37,6 +38,8 @@ class Datagrams {
   void close(const SocketPtr& socket);
   // Sends what is left of `op`. 0: all has left; EAGAIN: there is no room; else the errno of the next one.
   int send(Socket& at, io::SendDatagrams& op);
+  // The next packet of the inbox, which has one; with `join` those behind it may come as one with it.
+  DatagramSide::Packet take(DatagramSide& side, bool join);
   // The next attempt of the pending SendDatagrams.
   void plan_send(Socket& at);
 

@@ -6,10 +6,9 @@
 
 namespace keel::io {
 
-// Both make non-blocking, close-on-exec sockets.
+// Both make non-blocking, close-on-exec sockets. That for datagrams is in io/datagrams.h.
 Result<int> system_listener(const Address& address, const ListenOptions& options);
 Result<int> system_stream(int family, const ConnectOptions& options);
-Result<int> system_datagram(const DatagramOptions& options);
 // The part that needs no socket.
 Result<> check(const SocketOptions& options, bool is_unix);
 Result<> check(const DatagramOptions& options);

@@ -1,0 +1,67 @@
+// keel/io/datagrams.h — datagrams by system calls that take many at a time: what epoll does with them, and io_uring
+// where it does not read them itself; for who has no engine.
+//
+//   KEEL_TRY(const int fd, system_datagram({.bind = address}));
+//   DatagramBatch batch;
+//   const int count = batch.read(op);                       // -EAGAIN: none has come; poll(2) says when
+//   for (int i = 0; i < count; ++i) batch.show(i, op);      // one after the other in op.data, op.from, …
+//
+//   const int error = send_datagrams(op, calls);            // EAGAIN: there is no room; poll(2) says when
+//   op.result = result_of(op, error);
+//
+// Errors:   as errno values; those of system_datagram as Engine::open_datagram has them.
+// Lifetime: what a batch shows is valid until its next read().
+// Threads:  any; a batch and an operation on one at a time.
+// Cost:     one system call for up to 16 that have come, and for up to 64 to send. A batch has 1 MiB of addresses, of
+//           which the system gives the pages that are touched.
+// Source:   recvmmsg(2), sendmmsg(2), udp(7): UDP_SEGMENT and UDP_GRO.
+
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "keel/base/result.h"
+#include "keel/io/op.h"
+#include "keel/io/socket_options.h"
+
+namespace keel::io {
+
+// A socket that does not block and is closed at exec. AlreadyExists when the address is in use, InvalidArgument when
+// there is nothing to bind or to connect to.
+Result<int> system_datagram(const DatagramOptions& options);
+
+// What was read at once by recvmmsg(2), in memory of its own.
+class DatagramBatch {
+ public:
+  DatagramBatch();
+  ~DatagramBatch();
+  DatagramBatch(const DatagramBatch&) = delete;
+  DatagramBatch& operator=(const DatagramBatch&) = delete;
+
+  // How many have come at `op.fd`, or a negative errno. Does not wait.
+  int read(const ReceiveDatagrams& op) noexcept;
+  // Shows the one at `index` in the answers of `op`.
+  void show(int index, ReceiveDatagrams& op) noexcept;
+
+ private:
+  struct Place;
+  char* memory_;
+  std::unique_ptr<Place[]> places_;
+  mmsghdr messages_[datagrams_read_max];
+};
+
+// Sends what is left of `op`, from op.sent and op.offset on. 0: all has left; EAGAIN: there is no room; else the errno
+// of the next one. Counts its system calls in `calls`.
+int send_datagrams(SendDatagrams& op, std::uint64_t& calls) noexcept;
+// What `op` answers when that was `error`.
+inline int result_of(const SendDatagrams& op, int error) noexcept {
+  return op.sent != 0 || error == 0 ? static_cast<int>(op.sent) : -error;
+}
+// Whether room is worth waiting for: poll(2) of a Unix socket that is not connected knows nothing of its receiver's.
+bool waits_for_room(const SendDatagrams& op) noexcept;
+
+}  // namespace keel::io
