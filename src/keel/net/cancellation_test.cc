@@ -29,11 +29,13 @@
 #include "keel/task/channel.h"
 #include "keel/task/event.h"
 #include "keel/task/gate.h"
+#include "keel/task/generator.h"
 #include "keel/task/group.h"
 #include "keel/task/mutex.h"
 #include "keel/task/resume_on.h"
 #include "keel/task/scope.h"
 #include "keel/task/semaphore.h"
+#include "keel/task/timing.h"
 
 namespace keel {
 namespace {
@@ -397,6 +399,28 @@ struct ReceivingDatagram : Datagrams {
   void check_done() override { EXPECT_EQ(got, "word"); }
   std::string got;
 };
+// Of a connected socket, which hears of what it sends to nobody.
+struct ReceivingFromPeer : Scene {
+  explicit ReceivingFromPeer(Cancellation& of)
+      : Scene(of),
+        peer(DatagramSocket::bind(*Address::parse("127.0.0.1:0")).value()),
+        mine(DatagramSocket::connect(peer.local_address()).value()) {}
+  static Task<> say(DatagramSocket& from, Address to) { co_await from.send("word", to); }
+  Task<> act() override {
+    const Datagram datagram = co_await mine.receive();
+    got = datagram.bytes;
+  }
+  void finish() override { ASSERT_TRUE(test.run(say(peer, mine.local_address()))); }
+  void lose() override {
+    peer.close();
+    test.settle();
+    ASSERT_TRUE(test.run(say(mine, {})));
+  }
+  void check_done() override { EXPECT_EQ(got, "word"); }
+  DatagramSocket peer;
+  DatagramSocket mine;
+  std::string got;
+};
 struct SendingDatagram : Datagrams {
   using Datagrams::Datagrams;
   Task<> act() override { co_await peer.send("word"); }
@@ -554,20 +578,72 @@ struct ReceivingFromChannel : Scene {
   Channel<int> channel{1};
   int got = 0;
 };
+// Several tasks, of which nobody is left behind, however it ends.
 struct Joining : Scene {
   using Scene::Scene;
-  static Task<> child(Event& event) { co_await event.wait(); }
+  struct Inside {
+    explicit Inside(int& n) : count(n) { ++count; }
+    ~Inside() { --count; }
+    int& count;
+  };
+  static Task<> child(Event& waits_for, int& count) {
+    const Inside here(count);
+    co_await waits_for.wait();
+  }
   Task<> act() override {
     Scope scope;
-    for (int i = 0; i < 3; ++i) scope.spawn(child(event));
+    for (int i = 0; i < 3; ++i) scope.spawn(child(event, inside));
     co_await scope.join();
   }
   void finish() override { event.set(); }
+  void check_done() override { EXPECT_EQ(inside, 0); }
+  void check_stopped() override { EXPECT_EQ(inside, 0); }
   Event event;
+  Event never;
+  int inside = 0;
 };
 struct AwaitingAll : Joining {
   using Joining::Joining;
-  Task<> act() override { co_await all(child(event), child(event)); }
+  Task<> act() override { co_await all(child(event, inside), child(event, inside)); }
+};
+// The second one does not end by itself: the first one's success stops it.
+struct AwaitingAny : Joining {
+  using Joining::Joining;
+  Task<> act() override { co_await any(child(event, inside), child(never, inside)); }
+};
+struct LimitingAll : Joining {
+  using Joining::Joining;
+  Task<> act() override { co_await with_timeout(1_h, all(child(event, inside), child(event, inside))); }
+};
+struct LimitingAny : Joining {
+  using Joining::Joining;
+  Task<> act() override { co_await with_timeout(1_h, any(child(event, inside), child(never, inside))); }
+};
+struct AskingGenerator : Scene {
+  explicit AskingGenerator(Cancellation& of) : Scene(of), generator(values_of(channel)) {}
+  static Generator<int> values_of(Channel<int>& from) {
+    while (true) {
+      const std::optional<int> value = co_await from.receive();
+      if (!value) co_return;
+      co_yield *value;
+    }
+  }
+  Task<> put(int value) { co_await channel.send(std::move(value)); }
+  Task<> act() override {
+    const std::optional<int> value = co_await generator.next();
+    got = value.value_or(-1);
+  }
+  void finish() override { EXPECT_TRUE(test.run(put(7))); }
+  void lose() override { channel.close(); }
+  void check_done() override { EXPECT_EQ(got, 7); }
+  // It has ended with the one who asked it.
+  void check_stopped() override {
+    EXPECT_TRUE(test.run(act()));
+    EXPECT_EQ(got, -1);
+  }
+  Channel<int> channel{1};
+  int got = 0;
+  Generator<int> generator;
 };
 struct CheckingPoint : Scene {
   using Scene::Scene;
@@ -660,6 +736,10 @@ const std::vector<Row>& rows() {
       {.name = "Outbox::below_low", .make = make<WaitingForOutbox, false>, .gone = Code::Unavailable, .has_peer = true},
       {.name = "Outbox::drained", .make = make<WaitingForOutbox, true>, .gone = Code::Unavailable, .has_peer = true},
       {.name = "DatagramSocket::receive", .make = make<ReceivingDatagram>},
+      {.name = "DatagramSocket::receive of a peer",
+       .make = make<ReceivingFromPeer>,
+       .gone = Code::Unavailable,
+       .has_peer = true},
       {.name = "DatagramSocket::send", .make = make<SendingDatagram>, .pace = Passes},
       {.name = "readable", .make = make<WaitingForReadable>, .has_peer = true, .ends_well_when_gone = true},
       {.name = "File::open", .make = make<Opening>, .pace = Passes},
@@ -679,6 +759,15 @@ const std::vector<Row>& rows() {
       {.name = "Channel::receive", .make = make<ReceivingFromChannel>, .has_peer = true, .ends_well_when_gone = true},
       {.name = "Scope::join", .make = make<Joining>},
       {.name = "all", .make = make<AwaitingAll>},
+      {.name = "any", .make = make<AwaitingAny>},
+      {.name = "with_timeout of all", .make = make<LimitingAll>},
+      {.name = "with_timeout of any", .make = make<LimitingAny>},
+      {.name = "Generator::next",
+       .make = make<AskingGenerator>,
+       .repeats = false,
+       .runs_once = true,
+       .has_peer = true,
+       .ends_well_when_gone = true},
       {.name = "checkpoint", .make = make<CheckingPoint>, .pace = Passes},
       {.name = "Resolver::resolve", .make = make<Resolving>, .pace = Passes},
       {.name = "resume_on", .make = make<WorkingInPool>, .pace = Stays},

@@ -125,6 +125,22 @@ TEST_P(Connects, resolve_a_name_and_say_it_in_errors) {
   EXPECT_EQ(unknown.error().describe(), "no such host 'nobody.test'");
 }
 
+TEST_P(Connects, reach_over_ipv6_what_a_name_leads_to) {
+  Result<Listener> listener = Listener::bind(*Address::parse("[::1]:0"));
+  if (!listener) GTEST_SKIP() << listener.error().describe();
+  std::unique_ptr<ThreadPool> threads;
+  if (simulation_ == nullptr) threads = std::make_unique<ThreadPool>(ThreadPoolOptions{"lookup"});
+  Executor& pool = simulation_ != nullptr ? simulation_->pool() : *threads;
+  const auto lookup = [](const std::string&) -> Result<std::vector<Address>> {
+    return std::vector<Address>{*Address::ip("::1", 0)};
+  };
+  Resolver resolver(pool, {}, lookup);
+  const Result<Stream> stream = run(Stream::connect(resolver, "six.test", listener->address().port()));
+  ASSERT_TRUE(stream) << stream.error().describe();
+  EXPECT_EQ(stream->peer_address(), listener->address());
+  EXPECT_EQ(stream->local_address().family(), AF_INET6);
+}
+
 TEST_P(Connects, reach_localhost_by_its_name) {
   if (simulation_ != nullptr) GTEST_SKIP() << "a simulation does not ask the system";
   Listener listener = listen();

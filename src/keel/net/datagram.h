@@ -47,11 +47,8 @@
 
 namespace keel {
 
-struct Datagram {
-  std::string_view bytes;  // Valid until the next receive of its socket, or its end. May be empty.
-  Address from;            // Of a Unix socket that has no path: empty.
-  bool cut = false;        // It was longer than DatagramOptions::bytes_max.
-};
+// bytes, from, cut; see op.h.
+using Datagram = io::Datagram;
 
 // bytes, to (empty: the peer of a connected socket), segment_bytes (0: one datagram); see op.h.
 using OutgoingDatagram = io::OutgoingDatagram;

@@ -417,13 +417,22 @@ TEST_P(DatagramMemory, nothing_is_allocated_per_datagram) {
 // Sends 200 numbered datagrams; which of them arrived, in what order.
 struct Journey {
   std::vector<int> arrived;
+  std::uint64_t refused = 0;
   sim::FaultCounts faults;
   std::vector<sim::Fault> struck;
 };
-Task<> send_numbers(DatagramSocket& socket, int count) {
-  for (int i = 0; i < count; ++i) {
+// Each until the system has room for it.
+Task<> send_numbers(DatagramSocket& socket, int count, std::uint64_t& refused) {
+  for (int i = 0; i < count;) {
     const std::string text = std::to_string(i);
-    co_await socket.send(text);
+    const Result<> sent = co_await attempt(socket.send(text));
+    if (sent) {
+      ++i;
+      continue;
+    }
+    EXPECT_EQ(sent.error().errno_value(), ENOBUFS);
+    EXPECT_EQ(sent.error().code(), Code::ResourceExhausted);
+    ++refused;
   }
 }
 Task<> note_numbers(DatagramSocket& socket, std::vector<int>& arrived) {
@@ -444,7 +453,7 @@ Journey journey(const sim::SimOptions& options) {
     Start<void> receiving;
     Start<void> sending;
     receiving.begin(note_numbers(server, result.arrived), [](StartCore&) noexcept {});
-    sending.begin(send_numbers(client, journey_count), [](StartCore&) noexcept {});
+    sending.begin(send_numbers(client, journey_count, result.refused), [](StartCore&) noexcept {});
     EXPECT_TRUE(simulation.run_until([&] { return sending.has_ended(); }, 60_s)) << simulation.replay();
     EXPECT_TRUE(sending.take());
     simulation.run_until([] { return false; }, 10_s);
@@ -490,6 +499,16 @@ TEST(DatagramFaults, lose_repeat_and_swap_as_often_as_they_say) {
   EXPECT_NEAR(static_cast<double>(all.lost), 400, 100);
   EXPECT_NEAR(static_cast<double>(all.duplicated), 360, 100);
   EXPECT_NEAR(static_cast<double>(all.reordered), 360, 100);
+}
+
+TEST(DatagramFaults, without_room_are_told_to_the_sender_who_may_send_again) {
+  sim::SimOptions options;
+  options.no_room = 0.2;
+  const Journey narrow = journey(options);
+  EXPECT_GT(narrow.refused, 0u);
+  EXPECT_EQ(narrow.refused, narrow.faults.without_room);
+  EXPECT_EQ(narrow.arrived.size(), static_cast<std::size_t>(journey_count));
+  EXPECT_TRUE(std::ranges::is_sorted(narrow.arrived));
 }
 
 TEST(DatagramFaults, have_names_by_which_one_alone_strikes_again) {

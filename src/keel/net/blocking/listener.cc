@@ -64,15 +64,22 @@ Listener::~Listener() {
 
 Result<Stream> Listener::accept(Duration timeout) {
   const Instant deadline = internal::deadline_after(timeout);
-  for (;;) {
+  while (!__atomic_load_n(&is_shut_, __ATOMIC_ACQUIRE)) {
     const int fd = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC);
     if (fd >= 0) return Stream(fd);
     if (errno == EAGAIN || errno == EWOULDBLOCK) {
       KEEL_TRY_VOID(internal::wait_for(fd_, POLLIN, deadline));
-    } else if (!is_of_one_connection(errno)) {
+    } else if (!is_of_one_connection(errno) && !(errno == EINVAL && __atomic_load_n(&is_shut_, __ATOMIC_ACQUIRE))) {
       return fail_errno("accept", errno).error();
     }
   }
+  return Error(Code::Cancelled, "the listener was shut down");
+}
+
+void Listener::shutdown() noexcept {
+  // Of itself accept of a Unix socket says only that nobody is there.
+  __atomic_store_n(&is_shut_, true, __ATOMIC_RELEASE);
+  ::shutdown(fd_, SHUT_RDWR);
 }
 
 Address Listener::address() const noexcept { return internal::name_of(fd_, getsockname); }

@@ -3,11 +3,12 @@
 //   KEEL_TRY(auto listener, blocking::Listener::bind(*Address::parse("127.0.0.1:0")));
 //   KEEL_TRY(blocking::Stream peer, listener.accept(10_s));
 //
-// Errors:    bind: AlreadyExists when the address is in use, PermissionDenied, InvalidArgument. accept:
-// DeadlineExceeded;
-//            ResourceExhausted when descriptors or memory have run out, and later it may be tried again.
+// Errors:    bind: AlreadyExists when the address is in use, PermissionDenied, InvalidArgument. accept: Cancelled after
+//            shutdown(), DeadlineExceeded, ResourceExhausted when descriptors or memory have run out; later it may be
+//            tried again.
 // Ownership: owns its descriptor; movable. The path of a Unix socket stays, and is taken over by the next who binds it.
-// Threads:   any number may accept. Not on a worker of a loop, which is a bug.
+// Threads:   any number may accept; shutdown() on any while the listener is open. Not on a worker of a loop, which is a
+//            bug.
 
 #pragma once
 
@@ -24,17 +25,21 @@ struct ListenOptions {
 class Listener {
  public:
   static Result<Listener> bind(const Address& address, const ListenOptions& options = {});
-  Listener(Listener&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Listener(Listener&& other) noexcept : fd_(std::exchange(other.fd_, -1)), is_shut_(other.is_shut_) {}
   Listener& operator=(Listener&&) = delete;
   ~Listener();
 
   Result<Stream> accept(Duration timeout = Duration::forever());
+  // Every accept ends with Cancelled, those that wait and those to come, so that the threads in them can be joined. Who
+  // has connected and was not accepted is reset, at the latest when the listener ends.
+  void shutdown() noexcept;
   // Where it listens, with the port the system chose for port 0.
   Address address() const noexcept;
 
  private:
   explicit Listener(int fd) noexcept : fd_(fd) {}
   int fd_;
+  bool is_shut_ = false;  // Accessed by atomic builtins.
 };
 
 }  // namespace keel::blocking

@@ -6,61 +6,24 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <csignal>
-#include <cstdio>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "keel/base/host.h"
-#include "keel/net/blocking/listener.h"
+#include "keel/net/blocking/internal/blocking_test.h"
 
 namespace keel::blocking {
 namespace {
 
-class BlockingStreams : public testing::TestWithParam<bool> {
- protected:
-  bool is_unix() const { return GetParam(); }
-  Address free_address() {
-    if (!is_unix()) return Address::parse("127.0.0.1:0").value();
-    path_ = testing::TempDir() + "keel_blocking_" + std::to_string(getpid()) + ".sock";
-    return Address::parse("unix:" + path_).value();
-  }
-  struct Pair {
-    Stream client;
-    Stream server;
-  };
-  Pair pair() {
-    Listener listener = Listener::bind(free_address()).value();
-    Stream client = Stream::connect(listener.address(), 10_s).value();
-    return {std::move(client), listener.accept(10_s).value()};
-  }
-  void TearDown() override {
-    if (!path_.empty()) std::remove(path_.c_str());
-  }
-  std::string path_;
-};
-INSTANTIATE_TEST_SUITE_P(, BlockingStreams, testing::Bool(),
-                         [](const auto& kind) { return kind.param ? "unix" : "tcp"; });
-
-std::string pattern(std::size_t size) {
-  std::string text(size, '\0');
-  std::uint32_t state = 12345;
-  for (char& c : text) c = static_cast<char>((state = state * 1664525 + 1013904223) >> 24);
-  return text;
-}
-std::string rest(Stream& stream) {
-  std::string text;
-  for (;;) {
-    const Result<Chunk> chunk = stream.receive(10_s);
-    if (!chunk || chunk->empty()) return text;
-    text += *chunk;
-  }
-}
+using internal::pattern;
+using internal::rest;
+using BlockingStreams = internal::BlockingTest;
+INSTANTIATE_TEST_SUITE_P(, BlockingStreams, internal::tcp_and_unix(), internal::name_of_kind);
 
 TEST_P(BlockingStreams, carry_bytes_both_ways_and_tell_the_end) {
   auto [client, server] = pair();

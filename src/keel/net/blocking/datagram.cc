@@ -1,0 +1,143 @@
+#include "keel/net/blocking/datagram.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <memory>
+
+#include "keel/io/datagrams.h"
+#include "keel/net/blocking/internal/socket.h"
+
+namespace keel::blocking {
+namespace {
+
+void never_done(io::Op&) noexcept {}  // They are submitted nowhere.
+
+Error shut_down() noexcept { return Error(Code::Cancelled, "the socket was shut down"); }
+
+}  // namespace
+
+struct DatagramSocket::State {
+  explicit State(const io::DatagramOptions& options) : incoming(&never_done) {
+    incoming.bytes_max = options.bytes_max;
+    incoming.join = options.join;
+  }
+  ~State() {
+    if (incoming.fd >= 0) ::close(incoming.fd);
+  }
+  int fd() const noexcept { return incoming.fd; }
+  bool is_shut() const noexcept { return __atomic_load_n(&shut, __ATOMIC_ACQUIRE); }
+  Result<> fill(Instant deadline);
+
+  io::ReceiveDatagrams incoming;  // Where the batch shows what it has.
+  io::DatagramBatch batch;
+  int count = 0;          // Datagrams in the batch,
+  int shown = 0;          // and how many of them were shown.
+  std::string_view left;  // Of the one shown last, when it is several in one.
+  bool shut = false;      // Accessed by atomic builtins.
+};
+
+// At least one that was not shown.
+Result<> DatagramSocket::State::fill(Instant deadline) {
+  while (shown == count) {
+    const int read = is_shut() ? 0 : batch.read(incoming);
+    // What a socket gives that was shut down is not what somebody has sent.
+    if (is_shut()) return shut_down();
+    shown = 0;
+    count = std::max(read, 0);
+    if (read == -EAGAIN) {
+      KEEL_TRY_VOID(internal::wait_for(fd(), POLLIN, deadline));
+    } else if (read < 0) {
+      return fail_errno("receive", -read);
+    }
+  }
+  return {};
+}
+
+Result<DatagramSocket> DatagramSocket::open(const io::DatagramOptions& options) {
+  auto state = std::make_unique<State>(options);
+  KEEL_TRY(state->incoming.fd, io::system_datagram(options));
+  return DatagramSocket(*state.release());
+}
+Result<DatagramSocket> DatagramSocket::bind(const Address& address, io::DatagramOptions options) {
+  options.bind = address;
+  return open(options);
+}
+Result<DatagramSocket> DatagramSocket::connect(const Address& peer, io::DatagramOptions options) {
+  options.connect = peer;
+  return open(options);
+}
+
+DatagramSocket& DatagramSocket::operator=(DatagramSocket&& other) noexcept {
+  if (this != &other) {
+    close();
+    state_ = std::exchange(other.state_, nullptr);
+  }
+  return *this;
+}
+
+void DatagramSocket::close() noexcept { delete std::exchange(state_, nullptr); }
+
+void DatagramSocket::shutdown() noexcept {
+  __atomic_store_n(&state_->shut, true, __ATOMIC_RELEASE);
+  // Wakes who waits, also on a socket that is not connected, of which it says that it is not: shutdown(2), ENOTCONN.
+  ::shutdown(state_->fd(), SHUT_RDWR);
+}
+
+Address DatagramSocket::local_address() const noexcept { return internal::name_of(state_->fd(), getsockname); }
+Address DatagramSocket::peer_address() const noexcept { return internal::name_of(state_->fd(), getpeername); }
+
+Result<Datagram> DatagramSocket::receive(Duration timeout) {
+  const Instant deadline = internal::deadline_after(timeout);
+  State& state = *state_;
+  io::ReceiveDatagrams& incoming = state.incoming;
+  if (state.left.empty()) {
+    KEEL_TRY_VOID(state.fill(deadline));
+    state.batch.show(state.shown++, incoming);
+    state.left = {incoming.data, static_cast<std::size_t>(incoming.result)};
+  }
+  const std::size_t size = incoming.segment_bytes != 0 ? incoming.segment_bytes : state.left.size();
+  const Datagram datagram{state.left.substr(0, size), incoming.from, incoming.cut};
+  state.left.remove_prefix(datagram.bytes.size());
+  return datagram;
+}
+
+Result<> DatagramSocket::send(std::string_view bytes, const Address& to, Duration timeout) {
+  const OutgoingDatagram datagram{bytes, to, 0};
+  KEEL_TRY_VOID(send_many({&datagram, 1}, timeout));
+  return {};
+}
+
+Result<std::size_t> DatagramSocket::send_many(std::span<const OutgoingDatagram> datagrams, Duration timeout) {
+  const Instant deadline = internal::deadline_after(timeout);
+  State& state = *state_;
+  io::SendDatagrams outgoing(&never_done);
+  outgoing.fd = state.fd();
+  outgoing.datagrams = datagrams.data();
+  outgoing.count = static_cast<std::uint32_t>(std::min<std::size_t>(datagrams.size(), INT32_MAX));
+  std::uint64_t calls = 0;
+  // What has left is told; what comes next says why when it is sent again.
+  const auto ended_by = [&outgoing](Error&& why) -> Result<std::size_t> {
+    if (outgoing.sent != 0) return std::size_t{outgoing.sent};
+    return std::move(why);
+  };
+  for (;;) {
+    if (state.is_shut()) return ended_by(shut_down());
+    const int error = io::send_datagrams(outgoing, calls);
+    if (error == EAGAIN && io::waits_for_room(outgoing)) {
+      if (Result<> room = internal::wait_for(state.fd(), POLLOUT, deadline); !room) {
+        return ended_by(std::move(room).error());
+      }
+    } else if (error == 0) {
+      return std::size_t{outgoing.sent};
+    } else if (!state.is_shut()) {  // EPIPE.
+      return ended_by(Error::from_errno("send", error));
+    }
+  }
+}
+
+}  // namespace keel::blocking

@@ -1,0 +1,73 @@
+// keel/net/blocking/datagram.h — messages without a connection, in programs without a loop: the names of
+// net/datagram.h, and calls that wait.
+//
+//   KEEL_TRY(auto socket, blocking::DatagramSocket::connect(*Address::parse("127.0.0.1:7000")));
+//   for (int attempt = 0; attempt < 3; ++attempt) {
+//     KEEL_TRY_VOID(socket.send("what time is it?"));
+//     Result<blocking::Datagram> answer = socket.receive(200_ms);  // its bytes are borrowed until the next receive
+//     if (answer) return std::string(answer->bytes);
+//   }
+//   return fail(Code::Unavailable, "nobody answers");
+//
+// Every call takes the longest time that it may wait; without one it waits for ever. Signals do not end a wait. What
+// UDP does with datagrams, and what may be sent, net/datagram.h says.
+//
+// Errors:    DeadlineExceeded when the time is over, Cancelled after shutdown(); all others as in net/datagram.h. A
+//            receive that fails loses nothing.
+// Ownership: owns its descriptor and room for 16 datagrams; movable between calls.
+// Threads:   one receives and one sends at a time; shutdown() on any while the socket is open. Not on a worker of a
+//            loop, which is a bug.
+// Cost:      one system call for up to 16 datagrams that are there, and for up to 64 of send_many; two more when a call
+//            has to wait. A socket has 1 MiB of addresses, of which the system gives the pages that are touched.
+
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "keel/base/result.h"
+#include "keel/base/time.h"
+#include "keel/io/address.h"
+#include "keel/io/op.h"
+#include "keel/io/socket_options.h"
+
+namespace keel::blocking {
+
+using Datagram = io::Datagram;                  // bytes, from, cut; see op.h.
+using OutgoingDatagram = io::OutgoingDatagram;  // bytes, to, segment_bytes; see op.h.
+
+class DatagramSocket {
+ public:
+  // Receives at `address`, with port 0 at one that the system chooses. AlreadyExists, PermissionDenied. The path of a
+  // Unix socket is taken over when nobody has it open, and stays when the socket is closed.
+  static Result<DatagramSocket> bind(const Address& address, io::DatagramOptions options = {});
+  // Sends to `peer` and hears from it alone; nothing goes out yet. NotFound, Unavailable: of a Unix path.
+  static Result<DatagramSocket> connect(const Address& peer, io::DatagramOptions options = {});
+  DatagramSocket(DatagramSocket&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+  DatagramSocket& operator=(DatagramSocket&& other) noexcept;
+  ~DatagramSocket() { close(); }
+
+  // The next datagram.
+  Result<Datagram> receive(Duration timeout = Duration::forever());
+  // Sends `bytes` to `to`, or where the socket is connected to.
+  Result<> send(std::string_view bytes, const Address& to = {}, Duration timeout = Duration::forever());
+  // Sends several in order. How many have left: when fewer than there are, the next one failed or the time was over.
+  // Fails when that is so of the first one.
+  Result<std::size_t> send_many(std::span<const OutgoingDatagram> datagrams, Duration timeout = Duration::forever());
+  // Who waits on this socket, or will, ends with Cancelled.
+  void shutdown() noexcept;
+  void close() noexcept;
+
+  Address local_address() const noexcept;
+  Address peer_address() const noexcept;  // Empty when it is not connected.
+
+ private:
+  struct State;
+  explicit DatagramSocket(State& state) noexcept : state_(&state) {}
+  static Result<DatagramSocket> open(const io::DatagramOptions& options);
+  State* state_;
+};
+
+}  // namespace keel::blocking
