@@ -12,11 +12,15 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "keel/base/sanitizers.h"
 #include "keel/io/address.h"
 #include "keel/io/engine.h"
 
@@ -61,6 +65,14 @@ class Program {
     return Address::parse(said_.substr(before.size(), said_.find('\n') - before.size())).value();
   }
   void signal(int number) const { ::kill(pid_, number); }
+  // VmRSS of proc_pid_status(5).
+  long resident_kib() const {
+    std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
+    for (std::string line; std::getline(status, line);) {
+      if (line.starts_with("VmRSS:")) return std::atol(line.c_str() + 6);
+    }
+    return -1;
+  }
   // The exit code, or 128 + the signal that ended it. A test that waits for ever is ended by ctest.
   int end() {
     if (pid_ <= 0) return code_;
@@ -162,6 +174,22 @@ TEST_P(Examples, echo_sends_back_what_comes_and_ends_with_its_peer) {
   echo.signal(SIGINT);
   EXPECT_EQ(echo.end(), 0);
   EXPECT_TRUE(two.has_ended());
+}
+
+TEST_P(Examples, an_idle_server_takes_less_than_8_mb) {
+  if (KEEL_SANITIZED) GTEST_SKIP() << "a sanitizer has memory of its own";
+  Program echo(flags(KEEL_EXAMPLE_ECHO));
+  Peer peer(echo.address());
+  ASSERT_TRUE(peer.write("hello"));
+  ASSERT_EQ(peer.read(5), "hello");
+
+  const long resident_kib = echo.resident_kib();
+
+  std::printf("resident with one worker, %s: %ld KiB\n", GetParam(), resident_kib);
+  EXPECT_GT(resident_kib, 500);
+  EXPECT_LT(resident_kib * 1024, 8'000'000);
+  echo.signal(SIGINT);
+  EXPECT_EQ(echo.end(), 0);
 }
 
 TEST_P(Examples, the_forwarder_passes_both_directions_and_the_end) {
