@@ -100,9 +100,12 @@ def client(settings, server, work, **more):
 def run_itself(half):
     """A program that measures itself, as if it were a server without a client."""
     idle, begin = resources.cores_idle(), time.monotonic()
-    program, *arguments = sides.command(half.side, half.build, {"build": half.build, "engine": half.side.engine})
+    places = {"build": half.build, "engine": half.side.engine}
+    program, *arguments = sides.command(half.side, half.build, places)
+    environment = os.environ | {name: sides.filled(value, places) for name, value in half.side.environment}
     try:
         done = subprocess.run([program, *arguments, *half.work.arguments],
+                              env=environment,
                               capture_output=True,
                               text=True,
                               timeout=60,
@@ -113,7 +116,7 @@ def run_itself(half):
         raise Invalid(f"{half.name}: ended with {sides.ending(done.returncode)}; it said: {done.stderr.strip()[-500:]}")
     result = json.loads(done.stdout)
     wall = time.monotonic() - begin
-    return {
+    return {key: result[key] for key in ("rss_kb",) if key in result} | {
         "ns": result["ns"],
         "rate": 1e9 / result["ns"],
         "cpu_us": result["ns"] / 1000,

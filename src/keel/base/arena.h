@@ -1,10 +1,14 @@
 // keel/base/arena.h — memory that ends all at once: the memory of a request.
 //
+//   const Arena::Mark before = arena.mark();   // scratch memory in the middle of a request
+//   sort_into(arena.array<Row>(count));
+//   arena.rewind(before);                      // what was allocated since is gone, the rest stays
+//
 // allocate() bumps a pointer; nothing is freed alone. rewind() forgets everything and keeps the first block. Blocks
 // come from the thread's pool (base/pool.h), so in steady state the heap is not touched. Destructors are not run:
-// only trivially destructible things belong here.
+// only trivially destructible things belong here. For containers of the standard library: arena_resource.h.
 //
-// Lifetime: what was allocated is valid until rewind() or destruction.
+// Lifetime: what was allocated is valid until rewind() or destruction, or rewind() to a mark that is older.
 // Threads:  one at a time.  Cost: a compare and an add; a pool block when the current one is full.
 
 #pragma once
@@ -16,27 +20,53 @@
 #include <string_view>
 #include <type_traits>
 
+#include "keel/base/check.h"
+
 namespace keel {
 
 class Arena {
+  struct Block;
+
  public:
+  static constexpr std::size_t alignment_max = 16;
+
+  // Where allocation was at a moment.
+  class Mark {
+    friend class Arena;
+    Block* block_ = nullptr;
+    std::uintptr_t next_ = 0;
+    std::size_t before_ = 0;
+  };
+  struct Statistics {
+    std::size_t used;        // Bytes handed out, with what alignment took.
+    std::size_t reserved;    // Bytes of the blocks that it holds.
+    std::size_t high_water;  // The most that was used at once, over all rewinds.
+    std::size_t chunks;      // Blocks that it holds.
+  };
+
   Arena() = default;
   Arena(Arena&& other) noexcept;
   Arena& operator=(Arena&&) = delete;
   ~Arena() { release(); }
 
-  // `bytes` of memory aligned to `alignment` (a power of two, at most 16). Never null: throws std::bad_alloc.
+  // `bytes` of memory aligned to `alignment` (a power of two, at most alignment_max). Never null: throws
+  // std::bad_alloc.
   void* allocate(std::size_t bytes, std::size_t alignment = 8) {
+    KEEL_DCHECK(alignment <= alignment_max && (alignment & (alignment - 1)) == 0,
+                "an arena aligns to a power of two, at most 16");
+    // Not beyond end_, which is aligned to alignment_max. So 0 bytes, which wrap around, are for the slow path as well.
     const std::uintptr_t at = (next_ + alignment - 1) & ~(alignment - 1);
-    if (at + bytes > end_ || next_ == 0) [[unlikely]]
+    if (bytes - 1 >= end_ - at) [[unlikely]]
       return allocate_slow(bytes, alignment);
     next_ = at + bytes;
     return reinterpret_cast<void*>(at);
   }
   template <class T>
   std::span<T> array(std::size_t count) {
-    static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 16);
-    return {static_cast<T*>(allocate(count * sizeof(T), alignof(T))), count};
+    static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= alignment_max);
+    std::size_t bytes = 0;
+    if (__builtin_mul_overflow(count, sizeof(T), &bytes)) bytes = SIZE_MAX;  // More than there is.
+    return {static_cast<T*>(allocate(bytes, alignof(T))), count};
   }
   std::string_view copy(std::string_view text) {
     if (text.empty()) return {};
@@ -47,9 +77,19 @@ class Arena {
   // Grows the block that was allocated last, in place when it fits, else by copying.
   void* extend(void* last, std::size_t old_bytes, std::size_t new_bytes);
 
-  void rewind() noexcept;   // Forgets all; keeps one block for the next user.
-  void release() noexcept;  // Forgets all; gives every block back.
+  // Where rewind() may go back to, until it has gone further back or everything was forgotten.
+  Mark mark() const noexcept {
+    Mark mark;
+    mark.block_ = block_;
+    mark.next_ = next_;
+    mark.before_ = before_;
+    return mark;
+  }
+  void rewind() noexcept;           // Forgets all; keeps one block for the next user.
+  void rewind(Mark mark) noexcept;  // Forgets what was allocated since; gives the blocks behind it back.
+  void release() noexcept;          // Forgets all; gives every block back.
   std::size_t bytes_held() const noexcept { return held_; }
+  Statistics statistics() const noexcept;  // Cost: a step for each block.
 
  private:
   struct Block {
@@ -58,11 +98,16 @@ class Arena {
   };
   static constexpr std::size_t block_bytes = 4096;
   void* allocate_slow(std::size_t bytes, std::size_t alignment);
+  std::size_t used() const noexcept;
+  void note_use() noexcept;
+  void drop_block() noexcept;
 
   std::uintptr_t next_ = 0;
   std::uintptr_t end_ = 0;
   Block* block_ = nullptr;
   std::size_t held_ = 0;
+  std::size_t before_ = 0;  // Used of the blocks before the current one.
+  std::size_t most_ = 0;    // Used at once, as far as it has been noted: whenever use is about to become less.
 };
 
 }  // namespace keel

@@ -1,11 +1,14 @@
 // 64 bytes from an arena that is rewound after each request of 64 allocations, as a worker does it, against malloc and
-// free. Nanoseconds per allocation; `allocations` are heap allocations per allocation.
+// free and against the standard's memory resources, which are called as containers call them. Nanoseconds per
+// allocation; `allocations` are heap allocations per allocation.
 
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
+#include <memory_resource>
 
 #include "keel/base/arena.h"
+#include "keel/base/arena_resource.h"
 #include "keel/observe/internal/allocation_count.h"
 
 namespace keel {
@@ -35,8 +38,23 @@ void arena_64_bytes(benchmark::State& state) {
     arena.rewind();
   }
   count(state, before);
+  if (arena.statistics().high_water < bytes * per_request) state.SkipWithError("less was allocated than asked for");
 }
 BENCHMARK(arena_64_bytes);
+
+// Scratch memory: four allocations, then back to where it was.
+void arena_mark_and_rewind(benchmark::State& state) {
+  Arena arena;
+  touch(arena.allocate(bytes));
+  const std::size_t before = internal::allocations();
+  while (state.KeepRunningBatch(4)) {
+    const Arena::Mark mark = arena.mark();
+    for (int i = 0; i < 4; ++i) benchmark::DoNotOptimize(touch(arena.allocate(bytes)));
+    arena.rewind(mark);
+  }
+  count(state, before);
+}
+BENCHMARK(arena_mark_and_rewind);
 
 void malloc_64_bytes(benchmark::State& state) {
   void* blocks[per_request];
@@ -48,6 +66,43 @@ void malloc_64_bytes(benchmark::State& state) {
   count(state, before);
 }
 BENCHMARK(malloc_64_bytes);
+
+// `end` is what ends a request.
+template <class End>
+void of_resource(benchmark::State& state, std::pmr::memory_resource* resource, End end) {
+  benchmark::DoNotOptimize(resource);  // Or the compiler sees which one it is.
+  void* blocks[per_request];
+  const auto request = [&] {
+    for (void*& block : blocks) benchmark::DoNotOptimize(block = touch(resource->allocate(bytes, 8)));
+    for (void* block : blocks) resource->deallocate(block, bytes, 8);
+    end();
+  };
+  request();
+  const std::size_t before = internal::allocations();
+  while (state.KeepRunningBatch(per_request)) request();
+  count(state, before);
+}
+
+void arena_resource_64_bytes(benchmark::State& state) {
+  Arena arena;
+  ArenaResource resource(arena);
+  of_resource(state, &resource, [&] { arena.rewind(); });
+}
+BENCHMARK(arena_resource_64_bytes);
+
+// With a first block that is as large as the request, which release() comes back to.
+void monotonic_buffer_64_bytes(benchmark::State& state) {
+  alignas(16) char first[per_request * bytes];
+  std::pmr::monotonic_buffer_resource resource(first, sizeof first);
+  of_resource(state, &resource, [&] { resource.release(); });
+}
+BENCHMARK(monotonic_buffer_64_bytes);
+
+void unsynchronized_pool_64_bytes(benchmark::State& state) {
+  std::pmr::unsynchronized_pool_resource resource;
+  of_resource(state, &resource, [] {});
+}
+BENCHMARK(unsynchronized_pool_64_bytes);
 
 }  // namespace
 }  // namespace keel

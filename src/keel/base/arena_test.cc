@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstring>
+#include <new>
 #include <utility>
 
 namespace keel {
@@ -104,6 +106,95 @@ TEST(Arena, keeps_no_large_block_when_rewound) {
 
   EXPECT_EQ(arena.bytes_held(), 0u);
   EXPECT_NE(arena.allocate(8), nullptr);
+}
+
+TEST(Arena, goes_back_to_a_mark_within_a_block_and_across_blocks) {
+  Arena arena;
+  const std::string_view kept = arena.copy("kept");
+  const Arena::Mark mark = arena.mark();
+
+  for (const std::size_t bytes : {10u, 3000u, 3000u, 100'000u}) {
+    void* const first = arena.allocate(bytes);
+    for (int i = 0; i < 3; ++i) arena.allocate(bytes);
+    arena.rewind(mark);
+    EXPECT_EQ(arena.statistics().used, 4u);
+    EXPECT_EQ(arena.bytes_held(), 4096u);
+    if (bytes < 4000) {
+      EXPECT_EQ(arena.allocate(bytes), first) << bytes;
+    }
+    arena.rewind(mark);
+  }
+
+  EXPECT_EQ(kept, "kept");
+}
+
+TEST(Arena, goes_back_to_marks_one_after_the_other) {
+  Arena arena;
+  const Arena::Mark empty = arena.mark();
+  arena.allocate(5000);
+  const Arena::Mark first = arena.mark();
+  arena.allocate(5000);
+  const Arena::Mark second = arena.mark();
+  arena.allocate(5000);
+
+  arena.rewind(second);
+  EXPECT_EQ(arena.statistics().used, 10'000u);
+  arena.rewind(first);
+  EXPECT_EQ(arena.statistics().used, 5000u);
+  arena.rewind(empty);
+  EXPECT_EQ(arena.statistics().used, 0u);
+}
+
+TEST(Arena, counts_what_is_used_and_reserved_and_the_most_there_was) {
+  Arena arena;
+  EXPECT_EQ(arena.statistics().chunks, 0u);
+
+  arena.allocate(1, 1);
+  arena.allocate(8, 8);
+  EXPECT_EQ(arena.statistics().used, 16u) << "with what alignment took";
+  arena.allocate(10'000);
+  arena.rewind();
+  arena.allocate(100);
+
+  const auto [used, reserved, high_water, chunks] = arena.statistics();
+  EXPECT_EQ(used, 100u);
+  EXPECT_EQ(reserved, 4096u);
+  EXPECT_EQ(high_water, 10'016u);
+  EXPECT_EQ(chunks, 1u);
+}
+
+TEST(Arena, refuses_more_than_there_is_instead_of_wrapping_around) {
+  Arena arena;
+  arena.allocate(8);
+
+  EXPECT_THROW(arena.allocate(SIZE_MAX), std::bad_alloc);
+  EXPECT_THROW(arena.allocate(SIZE_MAX - 7, 1), std::bad_alloc);
+  EXPECT_THROW((void)arena.array<int>(SIZE_MAX / 4 + 2), std::bad_alloc);
+  EXPECT_EQ(arena.statistics().used, 8u);
+}
+
+TEST(Arena, fills_a_block_to_its_last_byte) {
+  Arena arena;
+  auto* const first = static_cast<char*>(arena.allocate(4000, 1));
+
+  EXPECT_EQ(arena.allocate(80, 1), first + 4000);
+  EXPECT_EQ(arena.statistics().chunks, 1u);
+  arena.allocate(1, 1);
+  EXPECT_EQ(arena.statistics().chunks, 2u);
+}
+
+TEST(ArenaDeathTest, aborts_when_told_to_go_back_to_a_mark_that_is_not_its_own_or_passed) {
+  Arena arena;
+  Arena other;
+  arena.allocate(8);
+  other.allocate(8);
+  const Arena::Mark early = arena.mark();
+  arena.allocate(8);
+  const Arena::Mark late = arena.mark();
+
+  EXPECT_DEATH(arena.rewind(other.mark()), "goes back to a mark of its own that it has not passed");
+  arena.rewind(early);
+  EXPECT_DEATH(arena.rewind(late), "goes back to a mark of its own that it has not passed");
 }
 
 TEST(Arena, moves_what_it_holds) {

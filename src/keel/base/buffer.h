@@ -1,9 +1,12 @@
 // keel/base/buffer.h — a growable run of bytes from the thread's pool.
 //
-// Used for response bodies, heads that arrive in pieces and everything that is written before it is sent.
+// Used for response bodies, heads that arrive in pieces and everything that is written before it is sent. A queue of
+// bytes is a BufferChain (base/buffer_chain.h).
 //
 // Ownership: owns its block; move-only. Views into it die when it grows.
-// Errors:    growing throws std::bad_alloc, and what was written stays.
+// Errors:    growing throws std::bad_alloc, and what was written stays. More than there is is a bug: builds without
+// NDEBUG
+//            abort.
 // Threads:   one at a time; may be destroyed on another thread than it was made.
 // Cost:      appending is a compare and a copy; growth doubles; no heap in steady state up to 64 KiB.
 
@@ -13,6 +16,8 @@
 #include <cstring>
 #include <string_view>
 #include <utility>
+
+#include "keel/base/check.h"
 
 namespace keel {
 
@@ -56,10 +61,14 @@ class Buffer {
       grow(bytes);
     return data_ + size_;
   }
-  void commit(std::size_t bytes) noexcept { size_ += bytes; }
-  void resize(std::size_t size) noexcept { size_ = size; }  // size <= capacity()
+  void commit(std::size_t bytes) noexcept { resize(size_ + bytes); }
+  void resize(std::size_t size) noexcept {
+    KEEL_DCHECK(size <= capacity_, "a buffer is not larger than its capacity");
+    size_ = size;
+  }
   // Drops the first `bytes`; what follows moves to the front.
   void consume(std::size_t bytes) noexcept {
+    KEEL_DCHECK(bytes <= size_, "no more is consumed than is there");
     size_ -= bytes;
     if (size_ != 0) std::memmove(data_, data_ + bytes, size_);
   }

@@ -51,6 +51,21 @@ TEST(Buffer, consumes_from_the_front) {
   EXPECT_TRUE(buffer.empty());
 }
 
+TEST(BufferDeathTest, aborts_when_more_is_used_than_there_is) {
+#ifdef NDEBUG
+  GTEST_SKIP() << "not checked in this build";
+#endif
+  Buffer buffer;
+  buffer.append("abc");
+
+  EXPECT_DEATH(buffer.consume(4), "no more is consumed than is there");
+  EXPECT_DEATH(buffer.commit(254), "a buffer is not larger than its capacity");
+  buffer.commit(253);
+  EXPECT_DEATH(buffer.resize(257), "a buffer is not larger than its capacity");
+  buffer.consume(256);
+  EXPECT_TRUE(buffer.empty());
+}
+
 TEST(Buffer, keeps_its_block_when_cleared_and_gives_it_back_when_released) {
   Buffer buffer;
   buffer.append("abc");

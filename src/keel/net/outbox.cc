@@ -1,44 +1,34 @@
 #include "keel/net/outbox.h"
 
-#include <new>
 #include <utility>
 
 #include "keel/base/check.h"
-#include "keel/base/pool.h"
 
 namespace keel {
 namespace {
 
-constexpr std::size_t block_bytes = 16 * 1024;  // Small pieces are gathered up to this size.
 constexpr std::size_t flight_parts_max = 16;
 
 }  // namespace
 
-struct Outbox::Block {
-  Buffer bytes;
-  Block* next = nullptr;
-};
-
-// The blocks that are being written: the first ones of the queue.
+// What is being written: the first blocks of the queue, which stay where they are while more is pushed behind them.
 class Outbox::Flight : public StreamOutput {
  public:
   explicit Flight(Outbox& outbox) noexcept : StreamOutput(*outbox.stream_.state_), outbox_(outbox) {}
   bool start() noexcept {
-    for (Block* block = outbox_.first_; block != nullptr && count_ < flight_parts_max; block = block->next) {
-      parts_[count_++] = {block->bytes.data(), block->bytes.size()};
-      if (block == outbox_.open_) outbox_.open_ = nullptr;
-    }
-    return send(parts_, count_);
+    const std::size_t count = outbox_.queue_.gather(parts_);
+    for (std::size_t i = 0; i < count; ++i) bytes_ += parts_[i].iov_len;
+    return send(parts_, count);
   }
   Result<> take() noexcept {
     auto result = StreamOutput::take();
-    for (; result && count_ != 0; --count_) outbox_.drop_first();
+    if (result) outbox_.queue_.consume(std::exchange(bytes_, 0));
     return result;
   }
 
  private:
   Outbox& outbox_;
-  std::size_t count_ = 0;
+  std::size_t bytes_ = 0;
   iovec parts_[flight_parts_max];
 };
 
@@ -54,54 +44,28 @@ class Outbox::Running {
   Outbox& outbox_;
 };
 
-Outbox::~Outbox() {
-  KEEL_CHECK(!began_ || ended_, "an outbox outlives its run()");
-  while (first_ != nullptr) drop_first();
-}
+Outbox::~Outbox() { KEEL_CHECK(!began_ || ended_, "an outbox outlives its run()"); }
 
 Result<> Outbox::admits(std::size_t bytes) const noexcept {
   if (closed_) return fail(Code::FailedPrecondition, "the outbox is closed");
   if (ended_) return fail(Code::Unavailable, "the outbox is no longer written: its connection has ended");
-  if (bytes > options_.bytes_max - bytes_) return fail(Code::ResourceExhausted, "the outbox is full");
+  if (bytes > options_.bytes_max - queued_bytes()) return fail(Code::ResourceExhausted, "the outbox is full");
   return {};
-}
-
-Outbox::Block& Outbox::add_block() {
-  auto* block = new (pool_allocate(sizeof(Block))) Block;
-  (first_ != nullptr ? last_->next : first_) = block;
-  last_ = open_ = block;
-  return *block;
-}
-
-void Outbox::drop_first() noexcept {
-  Block* block = first_;
-  first_ = block->next;
-  bytes_ -= block->bytes.size();
-  block->~Block();
-  pool_free(block, sizeof(Block));
-}
-
-void Outbox::added(std::size_t bytes) noexcept {
-  bytes_ += bytes;
-  more_.set();
 }
 
 Result<> Outbox::push(std::string_view bytes) {
   KEEL_TRY_VOID(admits(bytes.size()));
   if (bytes.empty()) return {};
-  const bool fits = open_ != nullptr && open_->bytes.size() + bytes.size() <= block_bytes;
-  Block& block = fits ? *open_ : add_block();
-  block.bytes.append(bytes);
-  added(bytes.size());
+  queue_.append(bytes);
+  more_.set();
   return {};
 }
 
 Result<> Outbox::push(Buffer&& bytes) {
   KEEL_TRY_VOID(admits(bytes.size()));
   if (bytes.empty()) return {};
-  const std::size_t size = bytes.size();
-  add_block().bytes = std::move(bytes);
-  added(size);
+  queue_.append(std::move(bytes));
+  more_.set();
   return {};
 }
 
@@ -113,15 +77,15 @@ Task<> Outbox::run() {
   began_ = true;
   Running running(*this);
   while (true) {
-    if (first_ == nullptr) {
+    if (queue_.empty()) {
       if (closed_) co_return;
       more_.reset();
       co_await more_.wait();
       continue;
     }
     co_await Flight(*this);
-    if (bytes_ <= options_.low_bytes) waiting_low_.wake_all();
-    if (bytes_ == 0) waiting_drained_.wake_all();
+    if (queued_bytes() <= options_.low_bytes) waiting_low_.wake_all();
+    if (queue_.empty()) waiting_drained_.wake_all();
   }
 }
 
@@ -138,7 +102,7 @@ void Outbox::end() noexcept {
 
 Result<> Outbox::Wait::take() noexcept {
   if (is_cancelled()) return taken();
-  if (outbox_.ended_ && outbox_.bytes_ > level_) {
+  if (outbox_.ended_ && outbox_.queued_bytes() > level_) {
     return fail(Code::Unavailable, "the outbox is no longer written: its connection has ended");
   }
   return {};

@@ -32,6 +32,7 @@
 #include <string_view>
 
 #include "keel/base/buffer.h"
+#include "keel/base/buffer_chain.h"
 #include "keel/net/stream.h"
 #include "keel/task/event.h"
 #include "keel/task/task.h"
@@ -58,8 +59,8 @@ class Outbox {
   Result<> push(std::string_view bytes);
   Result<> push(Buffer&& bytes);
 
-  std::size_t queued_bytes() const noexcept { return bytes_; }  // Those being written included.
-  bool is_above_high() const noexcept { return bytes_ > options_.high_bytes; }
+  std::size_t queued_bytes() const noexcept { return queue_.size(); }  // Those being written included.
+  bool is_above_high() const noexcept { return queued_bytes() > options_.high_bytes; }
   // Complete when at most low_bytes are queued, or nothing.
   [[nodiscard]] Wait below_low() noexcept;
   [[nodiscard]] Wait drained() noexcept;
@@ -72,19 +73,12 @@ class Outbox {
  private:
   class Flight;
   class Running;
-  struct Block;
   Result<> admits(std::size_t bytes) const noexcept;
-  Block& add_block();
-  void drop_first() noexcept;
-  void added(std::size_t bytes) noexcept;
   void end() noexcept;
 
   Stream& stream_;
   const OutboxOptions options_;
-  Block* first_ = nullptr;
-  Block* last_ = nullptr;
-  Block* open_ = nullptr;  // The last one while it is not being written: takes what is pushed next.
-  std::size_t bytes_ = 0;
+  BufferChain queue_;
   Event more_;  // There is something to write, or nothing will come.
   WaitList waiting_low_;
   WaitList waiting_drained_;
@@ -98,7 +92,7 @@ class [[nodiscard]] Outbox::Wait : public Waiting {
   using Value = void;
   Wait(const Outbox& outbox, WaitList& list, std::size_t level) noexcept
       : outbox_(outbox), list_(list), level_(level) {}
-  bool start() noexcept { return outbox_.ended_ || outbox_.bytes_ <= level_ || wait_in(list_); }
+  bool start() noexcept { return outbox_.ended_ || outbox_.queued_bytes() <= level_ || wait_in(list_); }
   Result<> take() noexcept;
 
  private:

@@ -1,0 +1,35 @@
+// keel/base/arena_resource.h — an Arena as std::pmr::memory_resource, for containers of the standard library.
+//
+//   Arena arena;
+//   ArenaResource memory(arena);
+//   std::pmr::vector<std::pmr::string> words(&memory);   // ends with the arena's rewind(), at the latest
+//
+// What a container gives back is not used again before the arena is rewound: a vector that grows leaves its smaller
+// selves behind, so reserve() first.
+//
+// Lifetime: refers to the arena. Containers end before it is rewound: their destructors look at what they hold.
+// Errors:   std::bad_alloc, as any memory resource.
+// Threads:  the arena's.  Cost: a virtual call and Arena::allocate; giving back costs the call.
+
+#pragma once
+
+#include <cstddef>
+#include <memory_resource>
+
+#include "keel/base/arena.h"
+
+namespace keel {
+
+class ArenaResource final : public std::pmr::memory_resource {
+ public:
+  explicit ArenaResource(Arena& arena) noexcept : arena_(arena) {}
+
+ private:
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override;
+  void do_deallocate(void* block, std::size_t bytes, std::size_t alignment) override;
+  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override;
+
+  Arena& arena_;
+};
+
+}  // namespace keel

@@ -1,0 +1,100 @@
+// keel/base/buffer_chain.h — bytes in a chain of blocks: appended behind, used up in front, never moved in between.
+//
+//   BufferChain output;                              // what is to be sent
+//   output.append(head);                             // copied
+//   output.append(std::move(body));                  // a Buffer is taken over as it is
+//   iovec parts[16];
+//   const ssize_t sent = ::writev(fd, parts, static_cast<int>(output.gather(parts)));
+//   output.consume(static_cast<std::size_t>(sent));
+//
+//   const std::size_t count = input.reserve(parts, 64 * 1024);   // room, for a read into several places
+//   input.commit(static_cast<std::size_t>(::readv(fd, parts, static_cast<int>(count))));
+//   while (input.copy_to(header) == sizeof header && …) input.consume(…);
+//
+// A Buffer (base/buffer.h) is one run of bytes: it moves them when it grows and when its front is used up. Take it for
+// what is written once and sent as a whole, and a chain for a queue.
+//
+// Ownership: owns its blocks; move-only. Bytes stay where they are until they are consumed, also while more is
+// appended:
+//            so a write of what gather() gave may go on meanwhile.
+// Errors:    append and reserve throw std::bad_alloc, and then the chain is as before.
+// Threads:   one at a time; may end on another thread than it was made.
+// Cost:      blocks double from 256 B to 16 KiB and come from the thread's pool (pool.h), as does what links them: no
+//            heap in steady state. An empty chain has no blocks.
+
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include <sys/uio.h>
+
+#include "keel/base/buffer.h"
+
+namespace keel {
+
+class BufferChain {
+ public:
+  static constexpr std::size_t block_bytes_max = 16 * 1024;
+
+  BufferChain() = default;
+  BufferChain(BufferChain&& other) noexcept
+      : first_(std::exchange(other.first_, nullptr)),
+        open_(std::exchange(other.open_, nullptr)),
+        last_(std::exchange(other.last_, nullptr)),
+        size_(std::exchange(other.size_, 0)) {}
+  BufferChain& operator=(BufferChain&& other) noexcept {
+    if (this != &other) {
+      clear();
+      first_ = std::exchange(other.first_, nullptr);
+      open_ = std::exchange(other.open_, nullptr);
+      last_ = std::exchange(other.last_, nullptr);
+      size_ = std::exchange(other.size_, 0);
+    }
+    return *this;
+  }
+  ~BufferChain() { clear(); }
+
+  std::size_t size() const noexcept { return size_; }
+  bool empty() const noexcept { return size_ == 0; }
+
+  void append(std::string_view bytes);
+  void append(Buffer&& bytes);
+
+  // The first bytes that lie together; empty only when the chain is. Valid until they are consumed.
+  std::string_view front() const noexcept;
+  // Fills `parts` with where the bytes lie, from the first on; returns how many parts. They hold everything unless
+  // there are too few of them.
+  std::size_t gather(std::span<iovec> parts) const noexcept;
+  // Copies the first bytes, as many as there are and fit; returns how many.
+  std::size_t copy_to(std::span<char> into) const noexcept;
+
+  // Room for `bytes` bytes behind the end, in at most parts.size() places; returns in how many. It may be less than
+  // `bytes` when these are too few. Valid until commit() or any other change; what is not committed is not in the
+  // chain.
+  std::size_t reserve(std::span<iovec> parts, std::size_t bytes);
+  // The first `bytes` of the room that was reserved have been written.
+  void commit(std::size_t bytes) noexcept;
+
+  // Drops the first `bytes`, of size() at most.
+  void consume(std::size_t bytes) noexcept;
+  // copy_to() and consume() in one.
+  std::size_t read(std::span<char> into) noexcept;
+  void clear() noexcept;
+
+ private:
+  struct Block;
+  void make_room(std::size_t bytes);
+  void link(Block* blocks, Block* last) noexcept;
+  static void free_all(Block* blocks) noexcept;
+
+  // In order. Behind open_, where the next byte goes, they are empty.
+  Block* first_ = nullptr;
+  Block* open_ = nullptr;
+  Block* last_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace keel

@@ -1,0 +1,114 @@
+// keel/base/circular_buffer.h — a bounded ring of values for one thread: a queue, or the last so many of something.
+//
+//   CircularBuffer<Request> waiting(64);
+//   if (!waiting.try_push(std::move(request))) return fail(Code::ResourceExhausted, "too many requests wait");
+//   Request next = waiting.pop_front();
+//
+//   CircularBuffer<Duration> last(16);                       // a moving window
+//   last.push_overwriting(took);                             // the oldest goes when it is full
+//   for (std::size_t i = 0; i < last.size(); ++i) sum += last[i];
+//
+// What happens when it is full is said where it is pushed: try_push refuses and leaves the value with the caller,
+// push_overwriting ends the oldest element. Between threads take a queue.
+//
+// Bugs:     a capacity that is no power of two; an element that is not there (front, back, operator[], pop_front of an
+//           empty one). They abort.
+// Lifetime: elements stay where they are until they are popped or overwritten; references to the others stay valid.
+// Threads:  one at a time.
+// Cost:     a mask instead of a division; its memory is taken once, from pool.h, and given back at the end.
+
+#pragma once
+
+#include <cstddef>
+#include <new>
+#include <utility>
+
+#include "keel/base/check.h"
+#include "keel/base/pool.h"
+
+namespace keel {
+
+template <class T>
+class CircularBuffer {
+  static_assert(alignof(T) <= 16, "a CircularBuffer aligns to 16 bytes at most");
+
+ public:
+  // For `capacity` elements: a power of two. Throws std::bad_alloc.
+  explicit CircularBuffer(std::size_t capacity) : mask_(capacity - 1) {
+    KEEL_CHECK(capacity != 0 && (capacity & mask_) == 0, "the capacity of a CircularBuffer is a power of two");
+    KEEL_CHECK(capacity <= static_cast<std::size_t>(-1) / 2 / sizeof(T), "a CircularBuffer fits into memory");
+    elements_ = static_cast<T*>(pool_allocate(capacity * sizeof(T)));
+  }
+  // `other` is then of no use but to be ended.
+  CircularBuffer(CircularBuffer&& other) noexcept
+      : elements_(std::exchange(other.elements_, nullptr)),
+        mask_(other.mask_),
+        first_(std::exchange(other.first_, 0)),
+        end_(std::exchange(other.end_, 0)) {}
+  CircularBuffer& operator=(CircularBuffer&&) = delete;
+  ~CircularBuffer() {
+    clear();
+    if (elements_ != nullptr) pool_free(elements_, capacity() * sizeof(T));
+  }
+
+  std::size_t size() const noexcept { return end_ - first_; }
+  std::size_t capacity() const noexcept { return mask_ + 1; }
+  bool empty() const noexcept { return first_ == end_; }
+  bool full() const noexcept { return size() == capacity(); }
+
+  // Behind the newest. False when it is full; then `value` is as it was.
+  [[nodiscard]] bool try_push(T&& value) { return try_put(std::move(value)); }
+  [[nodiscard]] bool try_push(const T& value) { return try_put(value); }
+  // Behind the newest; ends the oldest when it is full. What T's constructor throws leaves it one shorter.
+  void push_overwriting(T value) {
+    if (full()) drop_front();
+    put(std::move(value));
+  }
+
+  // The i-th oldest.
+  T& operator[](std::size_t i) noexcept {
+    KEEL_CHECK(i < size(), "a CircularBuffer has the element that is asked for");
+    return place(first_ + i);
+  }
+  const T& operator[](std::size_t i) const noexcept {
+    KEEL_CHECK(i < size(), "a CircularBuffer has the element that is asked for");
+    return place(first_ + i);
+  }
+  T& front() noexcept { return (*this)[0]; }
+  const T& front() const noexcept { return (*this)[0]; }
+  T& back() noexcept { return (*this)[size() - 1]; }
+  const T& back() const noexcept { return (*this)[size() - 1]; }
+
+  // The oldest, which is no longer in it.
+  T pop_front() {
+    T value = std::move(front());
+    drop_front();
+    return value;
+  }
+  void clear() noexcept {
+    while (!empty()) drop_front();
+  }
+
+ private:
+  T& place(std::size_t number) const noexcept { return elements_[number & mask_]; }
+  template <class Value>
+  bool try_put(Value&& value) {
+    if (full()) return false;
+    put(std::forward<Value>(value));
+    return true;
+  }
+  template <class Value>
+  void put(Value&& value) {
+    ::new (static_cast<void*>(&place(end_))) T(std::forward<Value>(value));
+    ++end_;
+  }
+  void drop_front() noexcept { place(first_++).~T(); }
+
+  T* elements_ = nullptr;
+  std::size_t mask_;
+  // Numbers of the oldest element and of the next one, counted from the beginning: they wrap around together.
+  std::size_t first_ = 0;
+  std::size_t end_ = 0;
+};
+
+}  // namespace keel
