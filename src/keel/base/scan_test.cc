@@ -1,9 +1,18 @@
 #include "keel/base/scan.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <memory>
+#include <random>
 #include <string>
+#include <utility>
+
+#include "keel/base/check.h"
+#include "keel/base/internal/scan_kernels.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 namespace keel {
 namespace {
@@ -50,6 +59,135 @@ TEST(Scan, finds_the_end_of_a_name_as_the_table_does) { agrees_with_the_table<sc
 TEST(Scan, finds_the_end_of_a_host_as_the_table_does) { agrees_with_the_table<scan::NotHostByte>(); }
 TEST(Scan, finds_the_end_of_a_path_as_the_table_does) { agrees_with_the_table<scan::PathStop>(); }
 TEST(Scan, finds_the_end_of_a_query_as_the_table_does) { agrees_with_the_table<scan::QueryStop>(); }
+TEST(Scan, finds_the_end_of_plain_text_in_json_as_the_table_does) { agrees_with_the_table<scan::JsonStop>(); }
+
+// One page that may be read, between two that may not.
+class Page {
+ public:
+  Page() : bytes_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))) {
+    void* const all = mmap(nullptr, 3 * bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    KEEL_CHECK(all != MAP_FAILED, "three pages can be mapped");
+    first_ = static_cast<char*>(all);
+    KEEL_CHECK(mprotect(begin(), bytes_, PROT_READ | PROT_WRITE) == 0, "a page can be made readable");
+  }
+  ~Page() { munmap(first_, 3 * bytes_); }
+  Page(const Page&) = delete;
+  Page& operator=(const Page&) = delete;
+  char* begin() const { return first_ + bytes_; }
+  char* end() const { return begin() + bytes_; }
+
+ private:
+  const std::size_t bytes_;
+  char* first_ = nullptr;
+};
+
+constexpr char hit_byte = '\x01';  // Is in every set; 'x' is in none.
+
+// Each form finds a hit at each place of a text of each length up to `longest`, at `begin_of(length)`, and the end when
+// there is none. Around the text, as far as there is memory, everything would be a hit.
+template <class Set>
+void finds_every_hit(const Page& page, std::size_t longest, char* (*begin_of)(const Page& page, std::size_t length)) {
+  for (std::size_t length = 0; length <= longest; ++length) {
+    std::memset(page.begin(), hit_byte, static_cast<std::size_t>(page.end() - page.begin()));
+    char* const begin = begin_of(page, length);
+    char* const end = begin + length;
+    std::memset(begin, 'x', length);
+    for (std::size_t hit = 0; hit <= length; ++hit) {
+      char* const expected = begin + hit;
+      if (hit < length) *expected = hit_byte;
+      ASSERT_EQ(scan::find<Set>(begin, begin, end), expected) << "of " << length;
+      ASSERT_EQ(scan::find_long<Set>(begin, end), expected) << "of " << length;
+#ifdef __SSE2__
+      for (const auto& kernel : scan::internal::kernels()) {
+        if (hit < 64 || !kernel.runs_here()) continue;
+        ASSERT_EQ(kernel.find(scan::internal::far<Set>, begin + 64, end), expected) << kernel.name << " of " << length;
+      }
+#endif
+      if (hit < length) *expected = 'x';
+    }
+  }
+}
+
+char* at_the_beginning_of(const Page& page, std::size_t) { return page.begin(); }
+char* at_the_end_of(const Page& page, std::size_t length) { return page.end() - length; }
+
+template <class Set>
+void finds_every_hit_at_both_ends_of_a_page() {
+  const Page page;
+  finds_every_hit<Set>(page, 200, &at_the_beginning_of);
+  finds_every_hit<Set>(page, 200, &at_the_end_of);
+}
+
+TEST(Scan, finds_every_control_in_texts_of_every_length) { finds_every_hit_at_both_ends_of_a_page<scan::Control>(); }
+TEST(Scan, finds_every_end_in_names_of_every_length) {
+  finds_every_hit_at_both_ends_of_a_page<scan::NotLetterOrDash>();
+}
+TEST(Scan, finds_every_end_in_hosts_of_every_length) { finds_every_hit_at_both_ends_of_a_page<scan::NotHostByte>(); }
+TEST(Scan, finds_every_end_in_paths_of_every_length) { finds_every_hit_at_both_ends_of_a_page<scan::PathStop>(); }
+TEST(Scan, finds_every_end_in_queries_of_every_length) { finds_every_hit_at_both_ends_of_a_page<scan::QueryStop>(); }
+TEST(Scan, finds_every_end_in_json_of_every_length) { finds_every_hit_at_both_ends_of_a_page<scan::JsonStop>(); }
+
+template <std::size_t... offsets>
+void finds_every_control_at(const Page& page, std::index_sequence<offsets...>) {
+  (finds_every_hit<scan::Control>(page, 130, [](const Page& p, std::size_t) { return p.begin() + 1 + offsets; }), ...);
+}
+TEST(Scan, finds_every_control_at_every_alignment) {
+  const Page page;
+  finds_every_control_at(page, std::make_index_sequence<64>());
+}
+
+#ifdef __SSE2__
+// The tables of the wide forms are made of the same sets.
+template <class Set>
+void has_the_same_bytes_in_every_form() {
+  std::string text(64 + 130, 'x');
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    text[64 + 70] = static_cast<char>(byte);
+    const char* const at = text.data() + 64;
+    const char* const end = text.data() + text.size();
+    for (const auto& kernel : scan::internal::kernels()) {
+      if (!kernel.runs_here()) continue;
+      EXPECT_EQ(kernel.find(scan::internal::far<Set>, at, end), scan::find_portable<Set>(at, end))
+          << kernel.name << ", byte " << byte;
+    }
+  }
+}
+
+TEST(Scan, has_the_same_bytes_in_a_set_in_every_form) {
+  has_the_same_bytes_in_every_form<scan::Control>();
+  has_the_same_bytes_in_every_form<scan::NotLetterOrDash>();
+  has_the_same_bytes_in_every_form<scan::NotHostByte>();
+  has_the_same_bytes_in_every_form<scan::PathStop>();
+  has_the_same_bytes_in_every_form<scan::QueryStop>();
+  has_the_same_bytes_in_every_form<scan::JsonStop>();
+}
+
+TEST(Scan, uses_the_widest_form_that_the_processor_has) {
+  const std::string used = scan::internal::best_kernel().name;
+  bool later = false;
+  for (const auto& kernel : scan::internal::kernels()) {
+    if (kernel.name == used) {
+      later = true;
+    } else if (later) {
+      EXPECT_FALSE(kernel.runs_here()) << kernel.name;
+    }
+  }
+  EXPECT_TRUE(later) << used;
+  EXPECT_STREQ(scan::internal::kernels().front().name, "sse2");
+  EXPECT_TRUE(scan::internal::kernels().front().runs_here());
+}
+#endif
+
+TEST(Scan, keeps_what_the_fuzzer_looks_for) {
+  constexpr unsigned seed = 20251122;
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  for (int i = 0; i < 300; ++i) {
+    std::string input(random() % 400, 'x');
+    for (std::size_t at = 0; at < input.size(); at += 1 + random() % 120) input[at] = static_cast<char>(random());
+    EXPECT_EQ(LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(input.data()), input.size()), 0);
+  }
+}
 
 TEST(Scan, lets_tabs_and_high_bytes_stand_in_a_value) {
   const std::string text = "caf\xc3\xa9\tau lait and more\x7f.";

@@ -1,0 +1,22 @@
+// keel/base/atomics.h — what the lock-free containers of base/ are made of, so that a test can put a model in its
+// place.
+//
+// SpscRing, MpscQueue and MpmcQueue take their atomics as a last template argument that only their tests give. Here are
+// the real ones; base/internal/interleaving.h has those of a checker that goes through every schedule.
+
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+
+namespace keel {
+
+struct StandardAtomics {
+  template <class T>
+  using Atomic = std::atomic<T>;
+};
+
+// Threads that write within as many bytes of each other slow each other down, though they share nothing.
+inline constexpr std::size_t cache_line = 64;
+
+}  // namespace keel

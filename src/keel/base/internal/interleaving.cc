@@ -1,0 +1,487 @@
+#include "keel/base/internal/interleaving.h"
+
+#include <ucontext.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <memory>
+#include <vector>
+
+#include "keel/base/check.h"
+#include "keel/base/sanitizers.h"
+
+#if KEEL_ADDRESS_SANITIZER
+#include <sanitizer/common_interface_defs.h>
+#endif
+#if KEEL_THREAD_SANITIZER
+#include <sanitizer/tsan_interface.h>
+#endif
+
+namespace keel::interleaving::internal {
+namespace {
+
+constexpr int threads_max = 4;
+constexpr int maker = threads_max;  // Who makes and checks a Run: not a thread that is scheduled.
+constexpr int atomics_max = 16;
+constexpr std::size_t stack_bytes = 256 * 1024;
+constexpr int steps_max = 10'000;
+
+// What a thread knows, and what a released write hands on.
+struct Knowledge {
+  std::array<std::uint16_t, atomics_max> newest{};  // Of each atomic the newest write; older ones are never seen again.
+  std::array<std::uint16_t, threads_max + 1> clock{};  // Of each thread up to where its steps happened before.
+
+  void join(const Knowledge& other) noexcept {
+    for (std::size_t i = 0; i < newest.size(); ++i) newest[i] = std::max(newest[i], other.newest[i]);
+    for (std::size_t i = 0; i < clock.size(); ++i) clock[i] = std::max(clock[i], other.clock[i]);
+  }
+};
+
+struct Write {
+  std::uint64_t value;
+  Knowledge released;
+};
+
+enum class Kind : std::uint8_t { Begin, Load, Store, Exchange, CompareExchange };
+
+// What a thread is about to do.
+struct Operation {
+  Kind kind = Kind::Begin;
+  int atomic = -1;
+
+  bool concerns(const Operation& other) const noexcept {
+    return atomic >= 0 && atomic == other.atomic && (kind != Kind::Load || other.kind != Kind::Load);
+  }
+};
+
+struct Step {
+  int thread;
+  Operation operation;
+  std::memory_order order;
+  std::uint64_t value;  // Read, or written by a store.
+  std::size_t age;      // Of the write that was read: 0 is the newest.
+};
+
+// A decision: who goes on, and which of the writes that it may see it sees.
+struct Decision {
+  unsigned alive;   // Threads that have not ended.
+  unsigned asleep;  // Those of them whose turn has been looked at: here, or in a schedule of the same meaning.
+  int thread;
+  std::size_t choice = 0;
+  std::size_t choices = 0;  // 0: not known yet.
+};
+
+// The last accesses to a piece of plain data.
+struct Access {
+  const void* data;
+  int writer;
+  std::uint16_t written;
+  std::array<std::uint16_t, threads_max + 1> read;
+};
+
+struct Context {
+  ucontext_t registers;
+  const void* stack = nullptr;
+  std::size_t bytes = 0;
+  void* fake_stack = nullptr;  // AddressSanitizer's.
+  void* fiber = nullptr;       // ThreadSanitizer's.
+};
+
+int lowest(unsigned threads) noexcept { return std::countr_zero(threads); }
+
+bool acquires(std::memory_order order) noexcept {
+  return order == std::memory_order_acquire || order == std::memory_order_acq_rel;
+}
+bool releases(std::memory_order order) noexcept {
+  return order == std::memory_order_release || order == std::memory_order_acq_rel;
+}
+
+const char* name(std::memory_order order) noexcept {
+  if (order == std::memory_order_acquire) return "acquire";
+  if (order == std::memory_order_release) return "release";
+  return order == std::memory_order_acq_rel ? "acq_rel" : "relaxed";
+}
+
+const char* name(Kind kind) noexcept {
+  switch (kind) {
+    case Kind::Begin:
+      return "begins";
+    case Kind::Load:
+      return "loads";
+    case Kind::Store:
+      return "stores";
+    case Kind::Exchange:
+      return "exchanges";
+    case Kind::CompareExchange:
+      return "compares and exchanges";
+  }
+  return "";
+}
+
+class Checker;
+constinit Checker* current = nullptr;
+
+class Checker {
+ public:
+  Checker(Subject& subject, int threads, const Options& options)
+      : subject_(subject), threads_(threads), options_(options) {
+    KEEL_CHECK(current == nullptr, "one exploration goes on at a time");
+    KEEL_CHECK(threads > 0 && threads <= threads_max, "an exploration has one to four threads");
+    current = this;
+    for (int i = 0; i < threads; ++i) {
+      stacks_.push_back(std::make_unique<char[]>(stack_bytes));
+      Context& fiber = contexts_[static_cast<std::size_t>(i)];
+      fiber.stack = stacks_.back().get();
+      fiber.bytes = stack_bytes;
+      getcontext(&fiber.registers);
+      fiber.registers.uc_link = nullptr;
+      fiber.registers.uc_stack.ss_sp = stacks_.back().get();
+      fiber.registers.uc_stack.ss_size = stack_bytes;
+      makecontext(&fiber.registers, &live, 0);
+#if KEEL_THREAD_SANITIZER
+      fiber.fiber = __tsan_create_fiber(0);
+#endif
+    }
+#if KEEL_THREAD_SANITIZER
+    contexts_[maker].fiber = __tsan_get_current_fiber();
+#endif
+  }
+  // The fibers are between two runs, where they hold nothing.
+  ~Checker() {
+#if KEEL_THREAD_SANITIZER
+    for (int i = 0; i < threads_; ++i) __tsan_destroy_fiber(contexts_[index(i)].fiber);
+#endif
+    current = nullptr;
+  }
+  Checker(const Checker&) = delete;
+  Checker& operator=(const Checker&) = delete;
+
+  Verdict explore() {
+    Verdict verdict;
+    do {
+      run();
+      if (!redundant_) ++verdict.schedules;
+      if (!failure_.empty()) {
+        verdict.failure = failure_ + told();
+        break;
+      }
+    } while (advance());
+    return verdict;
+  }
+
+  void fail(const std::string& sentence) {
+    if (failure_.empty()) failure_ = sentence;
+  }
+
+  int make_atomic(std::uint64_t value) {
+    KEEL_CHECK(who_ == maker, "atomics are made with the Run, not by its threads");
+    KEEL_CHECK(atomics_ < atomics_max, "a Run has at most 16 atomics");
+    auto& writes = writes_[static_cast<std::size_t>(atomics_)];
+    writes.clear();
+    writes.push_back({value, {}});
+    return atomics_++;
+  }
+
+  std::uint64_t load(int atomic, std::memory_order order) {
+    pause({Kind::Load, atomic});
+    const auto& writes = history(atomic);
+    const std::size_t newest = writes.size() - 1;
+    const std::size_t age = choose(stale_left() == 0 ? 1 : newest - knowledge().newest[index(atomic)] + 1);
+    return see(atomic, newest - age, loading(atomic, order), Kind::Load);
+  }
+
+  void store(int atomic, std::uint64_t value, std::memory_order order) {
+    pause({Kind::Store, atomic});
+    const std::memory_order effective = storing(atomic, order);
+    append(atomic, value, effective, {});
+    steps_.push_back({who_, {Kind::Store, atomic}, effective, value, 0});
+  }
+
+  std::uint64_t exchange(int atomic, std::uint64_t value, std::memory_order order) {
+    pause({Kind::Exchange, atomic});
+    const std::size_t newest = history(atomic).size() - 1;
+    const std::uint64_t before = see(atomic, newest, loading(atomic, order), Kind::Exchange);
+    append(atomic, value, storing(atomic, order), history(atomic)[newest].released);
+    return before;
+  }
+
+  bool compare_exchange(int atomic, std::uint64_t& expected, std::uint64_t value, std::memory_order success,
+                        std::memory_order failure) {
+    pause({Kind::CompareExchange, atomic});
+    const auto& writes = history(atomic);
+    const std::size_t newest = writes.size() - 1;
+    // It succeeds on the newest only. Where it fails it is a load, which may see an older one; not one that it expects.
+    std::vector<std::size_t>& seen = candidates_;
+    seen.assign(1, newest);
+    if (stale_left() != 0) {
+      for (std::size_t at = newest; at-- > knowledge().newest[index(atomic)];) {
+        if (writes[at].value != expected) seen.push_back(at);
+      }
+    }
+    const std::size_t at = seen[choose(seen.size())];
+    const bool succeeds = writes[at].value == expected;
+    expected = see(atomic, at, loading(atomic, succeeds ? success : failure), Kind::CompareExchange);
+    if (succeeds) append(atomic, value, storing(atomic, success), history(atomic)[newest].released);
+    return succeeds;
+  }
+
+  void read_plain(const void* data) {
+    Access& access = access_to(data);
+    if (!is_known(access.writer, access.written)) fail("plain data is read while another thread writes it");
+    access.read[index(who_)] = knowledge().clock[index(who_)];
+  }
+
+  void write_plain(const void* data) {
+    Access& access = access_to(data);
+    bool ordered = is_known(access.writer, access.written);
+    for (int thread = 0; thread <= threads_max; ++thread) ordered &= is_known(thread, access.read[index(thread)]);
+    if (!ordered) fail("plain data is written while another thread reads or writes it");
+    access.writer = who_;
+    access.written = knowledge().clock[index(who_)];
+  }
+
+ private:
+  static std::size_t index(int number) noexcept { return static_cast<std::size_t>(number); }
+  static unsigned bit(int thread) noexcept { return 1u << thread; }
+
+  // ---- Schedules.
+
+  // One schedule: path_ as far as it goes, and then, at each decision, what comes first.
+  void run() {
+    atomics_ = 0;
+    depth_ = 0;
+    asleep_ = 0;
+    redundant_ = false;
+    steps_.clear();
+    accesses_.clear();
+    for (int thread = 0; thread <= threads_max; ++thread) {
+      known_[index(thread)] = {};
+      stale_[index(thread)] = 0;
+    }
+    known_[maker].clock[maker] = 1;
+    who_ = maker;
+    subject_.begin();
+    ++known_[maker].clock[maker];  // What it does from now on, nobody knows.
+    alive_ = bit(threads_) - 1;
+    for (int thread = 0; thread < threads_; ++thread) {
+      known_[index(thread)] = known_[maker];
+      --known_[index(thread)].clock[maker];
+      known_[index(thread)].clock[index(thread)] = 1;
+      next_[index(thread)] = {};
+    }
+    switch_to(decide());
+    for (int thread = 0; thread < threads_; ++thread) known_[maker].join(known_[index(thread)]);
+    subject_.end();
+  }
+
+  // The next schedule of path_; false when there is none.
+  bool advance() {
+    for (; !path_.empty(); path_.pop_back()) {
+      Decision& last = path_.back();
+      if (++last.choice < last.choices) return true;
+      last.asleep |= bit(last.thread);
+      const unsigned awake = last.alive & ~last.asleep;
+      if (awake == 0) continue;
+      last.thread = lowest(awake);
+      last.choice = last.choices = 0;
+      return true;
+    }
+    return false;
+  }
+
+  // Who goes on; the maker when all threads have ended.
+  int decide() {
+    if (alive_ == 0) return maker;
+    KEEL_CHECK(steps_.size() < steps_max, "the threads of a Run end by themselves in every schedule");
+    // A run that can only repeat what was looked at goes on to its end all the same: what it has made must end.
+    if (redundant_) return lowest(alive_);
+    if (depth_ == path_.size()) {
+      const unsigned awake = alive_ & ~asleep_;
+      if (awake == 0) {
+        redundant_ = true;
+        return lowest(alive_);
+      }
+      path_.push_back({.alive = alive_, .asleep = asleep_, .thread = lowest(awake)});
+    }
+    const Decision& decision = path_[depth_++];
+    asleep_ = 0;
+    for (int thread = 0; thread < threads_; ++thread) {
+      const bool stays = !next_[index(thread)].concerns(next_[index(decision.thread)]);
+      if ((decision.asleep & bit(thread)) != 0 && stays) asleep_ |= bit(thread);
+    }
+    return decision.thread;
+  }
+
+  // Which of so many outcomes the present operation has.
+  std::size_t choose(std::size_t choices) {
+    if (who_ == maker || redundant_) return 0;
+    Decision& decision = path_[depth_ - 1];
+    KEEL_CHECK(decision.choices == 0 || decision.choices == choices, "a Run depends on nothing but its schedule");
+    decision.choices = choices;
+    return decision.choice;
+  }
+
+  // Before an operation: others may go first.
+  void pause(Operation operation) {
+    if (who_ == maker) return;
+    next_[index(who_)] = operation;
+    switch_to(decide());
+  }
+
+  void switch_to(int thread) {
+    const int from = who_;
+    who_ = thread;
+    if (thread == from) return;
+    Context& before = contexts_[index(from)];
+    Context& after = contexts_[index(thread)];
+#if KEEL_ADDRESS_SANITIZER
+    __sanitizer_start_switch_fiber(&before.fake_stack, after.stack, after.bytes);
+#endif
+#if KEEL_THREAD_SANITIZER
+    __tsan_switch_to_fiber(after.fiber, 0);
+#endif
+    swapcontext(&before.registers, &after.registers);
+    arrive(before.fake_stack);
+  }
+
+  // On the stack that was switched to. The maker's bounds are what the first fiber learns of where it comes from.
+  void arrive([[maybe_unused]] void* fake_stack) {
+#if KEEL_ADDRESS_SANITIZER
+    const void* stack = nullptr;
+    std::size_t bytes = 0;
+    __sanitizer_finish_switch_fiber(fake_stack, &stack, &bytes);
+    if (contexts_[maker].stack == nullptr) {
+      contexts_[maker].stack = stack;
+      contexts_[maker].bytes = bytes;
+    }
+#endif
+  }
+
+  // A fiber: one thread of one Run after the other.
+  static void live() {
+    Checker& checker = *current;
+    checker.arrive(nullptr);
+    for (;;) {
+      const int thread = checker.who_;
+      checker.subject_.run(thread);
+      checker.alive_ &= ~bit(thread);
+      checker.switch_to(checker.decide());
+    }
+  }
+
+  // ---- Memory.
+
+  Knowledge& knowledge() noexcept { return known_[index(who_)]; }
+  std::vector<Write>& history(int atomic) noexcept { return writes_[index(atomic)]; }
+  int stale_left() const noexcept { return who_ == maker ? 0 : options_.stale_loads - stale_[index(who_)]; }
+
+  std::memory_order loading(int atomic, std::memory_order order) const {
+    KEEL_CHECK(order != std::memory_order_seq_cst, "the checker does not know memory_order_seq_cst");
+    return atomic == options_.weak_loads_of ? std::memory_order_relaxed : order;
+  }
+  std::memory_order storing(int atomic, std::memory_order order) const {
+    KEEL_CHECK(order != std::memory_order_seq_cst, "the checker does not know memory_order_seq_cst");
+    return atomic == options_.weak_stores_of ? std::memory_order_relaxed : order;
+  }
+
+  std::uint64_t see(int atomic, std::size_t at, std::memory_order order, Kind kind) {
+    const Write& write = history(atomic)[at];
+    const std::size_t age = history(atomic).size() - 1 - at;
+    if (age != 0) ++stale_[index(who_)];
+    auto& newest = knowledge().newest[index(atomic)];
+    newest = std::max(newest, static_cast<std::uint16_t>(at));
+    if (acquires(order)) knowledge().join(write.released);
+    steps_.push_back({who_, {kind, atomic}, order, write.value, age});
+    return write.value;
+  }
+
+  // `released`: what goes on being released, when this write is a part of an older one's release sequence.
+  void append(int atomic, std::uint64_t value, std::memory_order order, Knowledge released) {
+    knowledge().newest[index(atomic)] = static_cast<std::uint16_t>(history(atomic).size());
+    if (releases(order)) {
+      released.join(knowledge());
+      ++knowledge().clock[index(who_)];  // What comes now was not released.
+    }
+    history(atomic).push_back({value, released});
+  }
+
+  Access& access_to(const void* data) {
+    for (Access& access : accesses_) {
+      if (access.data == data) return access;
+    }
+    return accesses_.emplace_back(Access{data, who_, 0, {}});
+  }
+  bool is_known(int thread, std::uint16_t step) noexcept {
+    return thread == who_ || knowledge().clock[index(thread)] >= step;
+  }
+
+  std::string told() const {
+    std::string text = "\nafter:";
+    for (const Step& step : steps_) {
+      const std::string thread = step.thread == maker ? "maker" : "thread " + std::to_string(step.thread);
+      text += "\n  " + thread + ' ' + name(step.operation.kind) + " atomic " + std::to_string(step.operation.atomic) +
+              ' ' + name(step.order) + ": " + std::to_string(step.value);
+      if (step.age != 0) text += ", " + std::to_string(step.age) + " before the newest";
+    }
+    return text;
+  }
+
+  Subject& subject_;
+  const int threads_;
+  const Options options_;
+  std::string failure_;
+
+  std::array<Context, threads_max + 1> contexts_;
+  std::vector<std::unique_ptr<char[]>> stacks_;
+  int who_ = maker;
+
+  std::vector<Decision> path_;
+  std::size_t depth_ = 0;  // In path_.
+  unsigned alive_ = 0;
+  unsigned asleep_ = 0;
+  bool redundant_ = false;
+  std::array<Operation, threads_max> next_;
+  std::vector<Step> steps_;
+
+  int atomics_ = 0;
+  std::array<std::vector<Write>, atomics_max> writes_;
+  std::array<Knowledge, threads_max + 1> known_;
+  std::array<int, threads_max + 1> stale_{};
+  std::vector<Access> accesses_;
+  std::vector<std::size_t> candidates_;
+};
+
+Checker& checker() {
+  KEEL_CHECK(current != nullptr, "what is checked is made and used in explore()");
+  return *current;
+}
+
+}  // namespace
+
+int make_atomic(std::uint64_t value) { return checker().make_atomic(value); }
+std::uint64_t load(int atomic, std::memory_order order) { return checker().load(atomic, order); }
+void store(int atomic, std::uint64_t value, std::memory_order order) { checker().store(atomic, value, order); }
+std::uint64_t exchange(int atomic, std::uint64_t value, std::memory_order order) {
+  return checker().exchange(atomic, value, order);
+}
+bool compare_exchange(int atomic, std::uint64_t& expected, std::uint64_t value, std::memory_order success,
+                      std::memory_order failure) {
+  return checker().compare_exchange(atomic, expected, value, success, failure);
+}
+void read_plain(const void* data) { checker().read_plain(data); }
+void write_plain(const void* data) { checker().write_plain(data); }
+
+Verdict explore(Subject& subject, int threads, const Options& options) {
+  return Checker(subject, threads, options).explore();
+}
+
+}  // namespace keel::interleaving::internal
+
+namespace keel::interleaving {
+
+void require(bool condition, const char* sentence) {
+  if (!condition) internal::checker().fail(sentence);
+}
+
+}  // namespace keel::interleaving

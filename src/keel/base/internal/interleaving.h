@@ -1,0 +1,159 @@
+// keel/base/internal/interleaving.h — runs lock-free code of a few threads in every order that their atomic operations
+// can take; for tests.
+//
+//   struct Run {                                                  // made anew for each schedule
+//     SpscRing<Watched<int>, interleaving::Atomics> ring{2};
+//     std::optional<int> got;
+//     void push() { ring.try_push(1); }
+//     void pop() { got = ring.try_pop(); }
+//     void check() { require(!got || *got == 1, "what was pushed is popped"); }   // after both
+//   };
+//   const Verdict verdict = explore<Run>({&Run::push, &Run::pop}, {.stale_loads = 1});
+//   EXPECT_EQ(verdict.failure, "");
+//
+// Schedules: the threads are fibers; before each atomic operation it is decided who goes on, and all decisions are gone
+// through, depth first. Of schedules that differ only in the order of operations which do not concern each other (other
+// atomics, or only loads) one is run: sleep sets, P. Godefroid, "Partial-Order Methods for the Verification of
+// Concurrent Systems" (1996).
+//
+// Memory: the writes to an atomic have one order, that in which they ran. A load gives the newest, or, as often in each
+// thread as `stale_loads` says, an older one that C++ permits: one of which the thread knows no successor. It knows
+// what it has read and written, and by acquiring what was released, also through read-modify-writes, all that the other
+// thread knew ([intro.races], [atomics.order]). A read-modify-write takes the newest. Plain data is in Watched: an
+// access that happens-before does not order after an earlier one, of which either writes, is a failure.
+//
+// So every failure is one that C++ permits, but not all that it permits are looked at: no write comes between older
+// ones, no load gives what is written later, compare_exchange_weak does not fail without reason. memory_order_seq_cst
+// and fences are not known: a check refuses the one, and nothing here has the other.
+//
+// The threads end by themselves in every schedule: they try a few times, they do not wait for each other.
+
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <initializer_list>
+#include <optional>
+#include <string>
+
+namespace keel::interleaving {
+
+struct Options {
+  int stale_loads = 0;
+  // The atomic that was made so manyth in a Run, from 0: its loads do not acquire, its writes do not release. For
+  // proving that an order is needed.
+  int weak_loads_of = -1;
+  int weak_stores_of = -1;
+};
+
+struct Verdict {
+  std::uint64_t schedules = 0;
+  std::string failure;  // Of the first schedule that broke something, with its steps; empty when none did.
+};
+
+// What must be true, in a thread or in check(). The schedule goes on to its end.
+void require(bool condition, const char* sentence);
+
+// The checker's: what Atomic and Watched tell it.
+namespace internal {
+int make_atomic(std::uint64_t value);
+std::uint64_t load(int atomic, std::memory_order order);
+void store(int atomic, std::uint64_t value, std::memory_order order);
+std::uint64_t exchange(int atomic, std::uint64_t value, std::memory_order order);
+bool compare_exchange(int atomic, std::uint64_t& expected, std::uint64_t value, std::memory_order success,
+                      std::memory_order failure);
+void read_plain(const void* data);
+void write_plain(const void* data);
+
+class Subject {
+ public:
+  virtual ~Subject() = default;
+  virtual void begin() = 0;
+  virtual void run(int thread) = 0;
+  virtual void end() = 0;
+};
+Verdict explore(Subject& subject, int threads, const Options& options);
+}  // namespace internal
+
+// Runs `threads` of a Run, which is made before and checked after each schedule, until all were run or one has failed.
+template <class Run>
+Verdict explore(std::initializer_list<void (Run::*)()> threads, const Options& options = {}) {
+  struct Each final : internal::Subject {
+    explicit Each(std::initializer_list<void (Run::*)()> all) : bodies(all) {}
+    void begin() override { made.emplace(); }
+    void run(int thread) override { ((*made).*(bodies.begin()[thread]))(); }
+    void end() override {
+      made->check();
+      made.reset();
+    }
+    std::initializer_list<void (Run::*)()> bodies;
+    std::optional<Run> made;
+  } each(threads);
+  return internal::explore(each, static_cast<int>(threads.size()), options);
+}
+
+template <class T>
+class Atomic {
+  static_assert(sizeof(T) <= sizeof(std::uint64_t) && std::is_trivially_copyable_v<T>);
+
+ public:
+  Atomic(T value = T()) : atomic_(internal::make_atomic(to_word(value))) {}
+  Atomic(const Atomic&) = delete;
+  Atomic& operator=(const Atomic&) = delete;
+
+  T load(std::memory_order order) const noexcept { return from_word(internal::load(atomic_, order)); }
+  void store(T to, std::memory_order order) noexcept { internal::store(atomic_, to_word(to), order); }
+  T exchange(T to, std::memory_order order) noexcept {
+    return from_word(internal::exchange(atomic_, to_word(to), order));
+  }
+  bool compare_exchange_weak(T& expected, T to, std::memory_order success, std::memory_order failure) noexcept {
+    std::uint64_t found = to_word(expected);
+    const bool exchanged = internal::compare_exchange(atomic_, found, to_word(to), success, failure);
+    expected = from_word(found);
+    return exchanged;
+  }
+
+ private:
+  static std::uint64_t to_word(T value) noexcept {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, &value, sizeof value);
+    return bits;
+  }
+  static T from_word(std::uint64_t bits) noexcept {
+    T result;
+    std::memcpy(&result, &bits, sizeof result);
+    return result;
+  }
+  const int atomic_;
+};
+
+// For the last template argument of the containers.
+struct Atomics {
+  template <class T>
+  using Atomic = interleaving::Atomic<T>;
+};
+
+// A plain value that is handed from thread to thread.
+template <class T>
+class Watched {
+ public:
+  Watched(T value = T()) noexcept : value_(value) { internal::write_plain(this); }
+  Watched(const Watched& other) noexcept : value_(other) { internal::write_plain(this); }
+  ~Watched() { internal::write_plain(this); }
+  Watched& operator=(const Watched& other) noexcept { return *this = static_cast<T>(other); }
+  Watched& operator=(T value) noexcept {
+    internal::write_plain(this);
+    value_ = value;
+    return *this;
+  }
+  operator T() const noexcept {
+    internal::read_plain(this);
+    return value_;
+  }
+
+ private:
+  T value_;
+};
+
+}  // namespace keel::interleaving

@@ -1,0 +1,133 @@
+// keel/base/mpmc_queue.h — a bounded queue that any number of threads push into and pop from.
+//
+//   MpmcQueue<Task> tasks(1024);
+//   if (!tasks.try_push(std::move(task))) return fail(Code::ResourceExhausted, "too many tasks wait");
+//   if (auto task = tasks.try_pop()) run(*task);
+//
+// Elements come out in the order in which their pushes began; those of one thread in the order of its calls.
+//
+// Result:   full and empty are answers: nothing waits. A push that has begun and not ended hides those behind it: until
+//           then try_pop() may say empty though one of them has returned. In the same way try_push() may say full while
+//           the pop that makes room has not ended.
+// Lifetime: elements that are left end with the queue; all threads have stopped using it by then.
+// Threads:  any.
+// Cost:     no allocation after construction. A push or a pop is one compare-and-exchange, once more each time that
+//           another thread was faster, and one store. 8 bytes for each place beside the element. Where there is one
+//           producer and one consumer, SpscRing (base/spsc_ring.h) is cheaper.
+// Source:   D. Vyukov, "Bounded MPMC queue" (1024cores.net, 2010).
+
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <new>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "keel/base/atomics.h"
+#include "keel/base/check.h"
+
+namespace keel {
+
+template <class T, class Atomics = StandardAtomics>
+class MpmcQueue {
+  static_assert(std::is_nothrow_move_constructible_v<T>,
+                "the elements of a queue move without throwing: a place that is taken cannot be given back");
+
+ public:
+  static constexpr std::size_t capacity_max = std::size_t{1} << 40;
+
+  // Room for `capacity` elements, rounded up to a power of two; two at least.
+  explicit MpmcQueue(std::size_t capacity) : mask_(rounded(capacity) - 1), cells_(new Cell[mask_ + 1]) {
+    // Before another thread has the queue.
+    for (std::size_t i = 0; i <= mask_; ++i) cells_[i].turn.store(i, std::memory_order_relaxed);
+  }
+  ~MpmcQueue() {
+    while (try_pop()) {
+    }
+    delete[] cells_;
+  }
+  MpmcQueue(const MpmcQueue&) = delete;
+  MpmcQueue& operator=(const MpmcQueue&) = delete;
+
+  // False when full; `element` is untouched then.
+  bool try_push(T&& element) noexcept {
+    std::size_t at = push_at_.load(std::memory_order_relaxed);  // A guess; the exchange below finds out.
+    for (;;) {
+      Cell& cell = cells_[at & mask_];
+      // Acquire: whoever popped from this cell has read it.
+      const auto ahead = static_cast<std::ptrdiff_t>(cell.turn.load(std::memory_order_acquire) - at);
+      if (ahead < 0) return false;  // Its element of one round ago is still there.
+      if (ahead > 0) {
+        at = push_at_.load(std::memory_order_relaxed);  // Another thread has filled it.
+      } else if (push_at_.compare_exchange_weak(at, at + 1, std::memory_order_relaxed, std::memory_order_relaxed)) {
+        // Relaxed: it only says whose the cell is; what is in it is handed over by `turn`.
+        ::new (static_cast<void*>(&cell.element)) T(std::move(element));
+        cell.turn.store(at + 1, std::memory_order_release);  // Who sees its turn sees the element.
+        return true;
+      }
+    }
+  }
+  bool try_push(const T& element) {
+    T copy(element);
+    return try_push(std::move(copy));
+  }
+
+  // The oldest element; nothing when empty.
+  std::optional<T> try_pop() noexcept {
+    std::size_t at = pop_at_.load(std::memory_order_relaxed);  // As in try_push.
+    for (;;) {
+      Cell& cell = cells_[at & mask_];
+      // Acquire: whoever pushed into this cell has written it.
+      const auto ahead = static_cast<std::ptrdiff_t>(cell.turn.load(std::memory_order_acquire) - (at + 1));
+      if (ahead < 0) return std::nullopt;  // Nothing was pushed here yet.
+      if (ahead > 0) {
+        at = pop_at_.load(std::memory_order_relaxed);  // Another thread has emptied it.
+      } else if (pop_at_.compare_exchange_weak(at, at + 1, std::memory_order_relaxed, std::memory_order_relaxed)) {
+        std::optional<T> element(std::move(cell.element));
+        cell.element.~T();
+        cell.turn.store(at + mask_ + 1, std::memory_order_release);  // It was read before the next round writes it.
+        return element;
+      }
+    }
+  }
+
+  // About how many are there, begun pushes and pops included; for metrics.
+  std::size_t size() const noexcept {
+    // Nothing is read through them, and of one moment they are not in any order: less than none is none.
+    const std::size_t popped = pop_at_.load(std::memory_order_relaxed);
+    const auto size = static_cast<std::ptrdiff_t>(push_at_.load(std::memory_order_relaxed) - popped);
+    if (size < 0) return 0;
+    return static_cast<std::size_t>(size) < capacity() ? static_cast<std::size_t>(size) : capacity();
+  }
+  std::size_t capacity() const noexcept { return mask_ + 1; }
+
+ private:
+  template <class Value>
+  using Atomic = typename Atomics::template Atomic<Value>;
+
+  struct Cell {
+    Cell() noexcept {}
+    ~Cell() {}
+    // In round r of cell i: i + r * capacity when it is free, one more when it holds its element.
+    Atomic<std::size_t> turn{0};
+    union {
+      T element;
+    };
+  };
+
+  static std::size_t rounded(std::size_t capacity) {
+    KEEL_CHECK(capacity > 0 && capacity <= capacity_max, "a queue has room for one element, and for 2^40 at most");
+    return std::bit_ceil(capacity < 2 ? 2 : capacity);  // With one cell, full and free in the next round are the same.
+  }
+
+  // Read by all, written by none.
+  const std::size_t mask_;
+  Cell* const cells_;
+  // How many pushes and pops have begun.
+  alignas(cache_line) Atomic<std::size_t> push_at_{0};
+  alignas(cache_line) Atomic<std::size_t> pop_at_{0};
+};
+
+}  // namespace keel

@@ -1,0 +1,90 @@
+// keel/base/mpsc_queue.h — a mailbox: any thread puts elements in, and its owner takes all that are there.
+//
+//   MpscQueue<Job> mailbox;                                  // struct Job { Job* next; … };
+//   if (mailbox.push(job)) wake(owner);                      // it was empty: the owner may be asleep
+//   for (Job* job = mailbox.take_all(); job != nullptr;) {   // the owner: oldest first
+//     Job* const next = job->next;                           // running may end the job
+//     run(*job);
+//     job = next;
+//   }
+//
+// Elements are linked by their own `next`, so a push never allocates, fails or waits. They come out in the order in
+// which their pushes took effect; those of one thread in the order of its calls.
+//
+// Lifetime: an element stays where it is until it was taken, in one queue at a time; `next` is the queue's meanwhile.
+//           Who was in a queue that is destroyed is not told.
+// Threads:  push(), push_all() and empty() on any; take_all() on the owner's.
+// Cost:     a push is a compare-and-exchange, once more each time that another thread was faster. Taking is one
+// exchange
+//           for all, two writes for each element to turn the chain round, and a load when there is nothing.
+// Source:   R. K. Treiber, "Systems Programming: Coping with Parallelism" (1986). Of his stack only everything is
+// taken,
+//           never the top alone, so that an address which comes back (ABA) is harmless.
+
+#pragma once
+
+#include "keel/base/atomics.h"
+
+namespace keel {
+
+template <class T, class Atomics = StandardAtomics>
+class MpscQueue {
+ public:
+  MpscQueue() = default;
+  MpscQueue(const MpscQueue&) = delete;
+  MpscQueue& operator=(const MpscQueue&) = delete;
+
+  // True: it was empty. Of several threads that push into an empty queue one is told so, until it is taken from.
+  bool push(T& element) noexcept { return link(element, element); }
+  // The same for several, linked by `next` from `first` to `last`: they come out behind each other, in that order.
+  bool push_all(T& first, T& last) noexcept {
+    T* newest = nullptr;
+    for (T* at = &first;;) {
+      T* const next = at->next;
+      at->next = newest;
+      newest = at;
+      if (at == &last) break;
+      at = next;
+    }
+    return link(*newest, first);
+  }
+
+  // Everything that is there, linked by `next`, oldest first; null when there is nothing.
+  T* take_all() noexcept {
+    // Most looks find nothing; they leave the cache line with those who push.
+    if (newest_.load(std::memory_order_relaxed) == nullptr) return nullptr;
+    T* at = newest_.exchange(nullptr, std::memory_order_acquire);  // Each element is seen as its pusher left it.
+    T* oldest = nullptr;
+    while (at != nullptr) {
+      T* const next = at->next;
+      at->next = oldest;
+      oldest = at;
+      at = next;
+    }
+    return oldest;
+  }
+
+  // Nothing is read through what it sees.
+  bool empty() const noexcept { return newest_.load(std::memory_order_relaxed) == nullptr; }
+
+ private:
+  // `newest` is linked to `oldest` by `next`.
+  bool link(T& newest, T& oldest) noexcept {
+    static_assert(
+        requires(T& element, T* other) {
+          element.next = other;
+          other = element.next;
+        }, "the elements of an MpscQueue have a pointer `next` to their own kind");
+    T* before = newest_.load(std::memory_order_relaxed);  // Only compared and stored: nothing is read through it.
+    do {
+      oldest.next = before;
+      // Release: who takes it sees the element and its link. Those pushed before stay visible, for an exchange of a
+      // released value releases it again.
+    } while (!newest_.compare_exchange_weak(before, &newest, std::memory_order_release, std::memory_order_relaxed));
+    return before == nullptr;
+  }
+
+  typename Atomics::template Atomic<T*> newest_{nullptr};
+};
+
+}  // namespace keel

@@ -1,0 +1,182 @@
+// keel/base/spsc_ring.h — a bounded queue from one thread to one other, wait-free on both sides.
+//
+//   SpscRing<Sample> samples(1024);
+//   if (!samples.try_push(sample)) ++lost;                 // the producer: it is full
+//   while (auto sample = samples.try_pop()) use(*sample);  // the consumer: until it is empty
+//
+// Order is kept. Both sides may handle many elements at once and publish them with one store, the consumer where they
+// lie:
+//
+//   const std::span<Sample> waiting = samples.front();
+//   write(waiting);
+//   samples.pop(waiting.size());
+//
+// Result:   what does not fit, or is not there, is the answer of the call: nothing waits.
+// Lifetime: elements that are left end with the ring; both threads have stopped using it by then.
+// Threads:  the producer's calls on one thread at a time, the consumer's on one thread at a time; size() on any.
+// Cost:     no allocation after construction. A push and a pop are one store each; each side remembers how far the
+// other
+//           had come, and looks again, which moves a cache line, only when that is not enough.
+// Source:   L. Lamport, "Specifying Concurrent Program Modules" (1983); what is remembered: P. Lee, T. Bu and G.
+//           Chandranmenon, "A Lock-Free, Cache-Efficient Shared Ring Buffer for Multi-Core Architectures" (2009).
+
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <new>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "keel/base/atomics.h"
+#include "keel/base/check.h"
+
+namespace keel {
+
+template <class T, class Atomics = StandardAtomics>
+class SpscRing {
+  static_assert(
+      std::is_nothrow_move_constructible_v<T> && std::is_nothrow_move_assignable_v<T>,
+      "the elements of a queue move without throwing: one that is half moved could be neither kept nor given");
+
+ public:
+  static constexpr std::size_t capacity_max = std::size_t{1} << 40;
+
+  // Room for `capacity` elements, rounded up to a power of two.
+  explicit SpscRing(std::size_t capacity)
+      : mask_(rounded(capacity) - 1),
+        slots_(static_cast<T*>(::operator new((mask_ + 1) * sizeof(T), std::align_val_t(slots_alignment)))) {}
+  ~SpscRing() {
+    const std::size_t head = head_.load(std::memory_order_relaxed);
+    for (std::size_t at = tail_.load(std::memory_order_relaxed); at != head; ++at) slots_[at & mask_].~T();
+    ::operator delete(slots_, std::align_val_t(slots_alignment));
+  }
+  SpscRing(const SpscRing&) = delete;
+  SpscRing& operator=(const SpscRing&) = delete;
+
+  // ---- The producer.
+
+  // False when full; `element` is untouched then.
+  bool try_push(T&& element) noexcept { return try_emplace(std::move(element)); }
+  bool try_push(const T& element) noexcept(std::is_nothrow_copy_constructible_v<T>) { return try_emplace(element); }
+  // Makes the element in its place; what its constructor throws leaves the ring as it was.
+  template <class... Arguments>
+  bool try_emplace(Arguments&&... arguments) noexcept(std::is_nothrow_constructible_v<T, Arguments...>) {
+    const std::size_t head = head_.load(std::memory_order_relaxed);  // Only this thread writes it.
+    if (room_after(head, 1) == 0) return false;
+    ::new (static_cast<void*>(slots_ + (head & mask_))) T(std::forward<Arguments>(arguments)...);
+    head_.store(head + 1, std::memory_order_release);  // Who sees the new head sees the element.
+    return true;
+  }
+  // Moves in as many of `elements` as fit, the first ones first, and says how many.
+  std::size_t push_some(std::span<T> elements) noexcept {
+    const std::size_t head = head_.load(std::memory_order_relaxed);
+    const std::size_t room = room_after(head, elements.size());
+    const std::size_t count = room < elements.size() ? room : elements.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      ::new (static_cast<void*>(slots_ + ((head + i) & mask_))) T(std::move(elements[i]));
+    }
+    if (count != 0) head_.store(head + count, std::memory_order_release);  // Once for all of them.
+    return count;
+  }
+  // Free places that lie behind each other, to be written where they are; empty when full. publish() pushes the first
+  // `count` of them. For elements that are plain bytes.
+  std::span<T> room() noexcept
+    requires(std::is_trivially_copyable_v<T> && std::is_trivially_default_constructible_v<T>)
+  {
+    const std::size_t head = head_.load(std::memory_order_relaxed);
+    const std::size_t free = room_after(head, capacity());
+    const std::size_t to_end = capacity() - (head & mask_);
+    return {slots_ + (head & mask_), free < to_end ? free : to_end};
+  }
+  void publish(std::size_t count) noexcept
+    requires(std::is_trivially_copyable_v<T> && std::is_trivially_default_constructible_v<T>)
+  {
+    const std::size_t head = head_.load(std::memory_order_relaxed);
+    KEEL_CHECK(count <= capacity() - (head - tail_seen_), "no more is published than there was room for");
+    head_.store(head + count, std::memory_order_release);  // Who sees the new head sees what was written.
+  }
+
+  // ---- The consumer.
+
+  // The oldest element; nothing when empty.
+  std::optional<T> try_pop() noexcept {
+    const std::size_t tail = tail_.load(std::memory_order_relaxed);  // Only this thread writes it.
+    if (waiting_after(tail, 1) == 0) return std::nullopt;
+    T& slot = slots_[tail & mask_];
+    std::optional<T> element(std::move(slot));
+    slot.~T();
+    tail_.store(tail + 1, std::memory_order_release);  // The slot has been read before the producer writes it again.
+    return element;
+  }
+  // Moves as many of the oldest as there are, and fit, over those in `into`, and says how many.
+  std::size_t pop_some(std::span<T> into) noexcept {
+    const std::size_t tail = tail_.load(std::memory_order_relaxed);
+    const std::size_t waiting = waiting_after(tail, into.size());
+    const std::size_t count = waiting < into.size() ? waiting : into.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      T& slot = slots_[(tail + i) & mask_];
+      into[i] = std::move(slot);
+      slot.~T();
+    }
+    if (count != 0) tail_.store(tail + count, std::memory_order_release);  // Once for all of them.
+    return count;
+  }
+  // The oldest elements, as far as they lie behind each other; empty when there are none. They stay until pop() has
+  // ended the first `count` of them.
+  std::span<T> front() noexcept {
+    const std::size_t tail = tail_.load(std::memory_order_relaxed);
+    const std::size_t waiting = waiting_after(tail, capacity());
+    const std::size_t to_end = capacity() - (tail & mask_);
+    return {slots_ + (tail & mask_), waiting < to_end ? waiting : to_end};
+  }
+  void pop(std::size_t count) noexcept {
+    const std::size_t tail = tail_.load(std::memory_order_relaxed);
+    KEEL_CHECK(count <= head_seen_ - tail, "no more is popped than front() gave");
+    for (std::size_t i = 0; i < count; ++i) slots_[(tail + i) & mask_].~T();
+    tail_.store(tail + count, std::memory_order_release);  // They have been read before the producer writes there.
+  }
+
+  // ---- Any thread.
+
+  // As it was at some moment during the call; for metrics.
+  std::size_t size() const noexcept {
+    const std::size_t tail = tail_.load(std::memory_order_acquire);  // The head is looked at afterwards: it is ahead.
+    const std::size_t size = head_.load(std::memory_order_relaxed) - tail;
+    return size < capacity() ? size : capacity();
+  }
+  std::size_t capacity() const noexcept { return mask_ + 1; }
+
+ private:
+  static constexpr std::size_t slots_alignment = alignof(T) > cache_line ? alignof(T) : cache_line;
+  using Index = typename Atomics::template Atomic<std::size_t>;  // Counts up for ever; the low bits are the slot.
+
+  static std::size_t rounded(std::size_t capacity) {
+    KEEL_CHECK(capacity > 0 && capacity <= capacity_max, "a ring has room for one element, and for 2^40 at most");
+    return std::bit_ceil(capacity);
+  }
+  std::size_t room_after(std::size_t head, std::size_t wanted) noexcept {
+    if (capacity() - (head - tail_seen_) < wanted) {
+      tail_seen_ = tail_.load(std::memory_order_acquire);  // What is free has been read.
+    }
+    return capacity() - (head - tail_seen_);
+  }
+  std::size_t waiting_after(std::size_t tail, std::size_t wanted) noexcept {
+    if (head_seen_ - tail < wanted) head_seen_ = head_.load(std::memory_order_acquire);  // What waits has been written.
+    return head_seen_ - tail;
+  }
+
+  // Read by both, written by neither.
+  const std::size_t mask_;
+  T* const slots_;
+  // The producer's.
+  alignas(cache_line) Index head_{0};
+  std::size_t tail_seen_ = 0;
+  // The consumer's.
+  alignas(cache_line) Index tail_{0};
+  std::size_t head_seen_ = 0;
+};
+
+}  // namespace keel
