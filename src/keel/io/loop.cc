@@ -74,8 +74,8 @@ int Loop::turn(Instant until) {
   if (!stale_) handled += wheel_.advance(turn_time_);
   run_deferred();
   // A local job that was posted meanwhile, or a stop, must not wait for a completion.
-  const bool idle = local_.empty() && deferred_.empty() && !stopping_.load(std::memory_order_acquire) &&
-                    remote_.load(std::memory_order_acquire) == nullptr;
+  const bool idle =
+      local_.empty() && deferred_.empty() && !stopping_.load(std::memory_order_acquire) && remote_.empty();
   const Instant wait = idle ? std::min(until, wheel_.next()) : Instant();
   busy_since_ns_.store(0, std::memory_order_relaxed);
   stale_ = !engine_->wait(wait);
@@ -108,21 +108,9 @@ int Loop::run_all(Job* jobs) noexcept {
 int Loop::run_posted() noexcept {
   int count = 0;
   // Looked at once: what is posted while this looks must not run with the clock of the turn before.
-  Job* newest = nullptr;
-  if (remote_.load(std::memory_order_relaxed) != nullptr) {
-    newest = remote_.exchange(nullptr, std::memory_order_acquire);
-  }
-  if (stale_ && (newest != nullptr || !local_.empty())) begin_work();
-  if (newest != nullptr) {
-    // The stack holds the newest first: turn it round.
-    Job* oldest = nullptr;
-    while (newest != nullptr) {
-      Job* job = std::exchange(newest, newest->next);
-      job->next = oldest;
-      oldest = job;
-    }
-    count += run_all(oldest);
-  }
+  Job* const remote = remote_.take_all();
+  if (stale_ && (remote != nullptr || !local_.empty())) begin_work();
+  count += run_all(remote);
   if (!local_.empty()) count += run_all(local_.take_all());
   return count;
 }
@@ -132,35 +120,21 @@ void Loop::defer(Job& job) noexcept { deferred_.push(job); }
 void Loop::post(Job& job) noexcept {
   if (current_loop == this) {
     local_.push(job);
-  } else {
-    push_remote(job, job);
+  } else if (remote_.push(job)) {
+    wake_for_posted();
   }
 }
 
 void Loop::post_all(Job& first, Job& last) noexcept {
   if (current_loop == this) {
     Executor::post_all(first, last);
-    return;
+  } else if (remote_.push_all(first, last)) {
+    wake_for_posted();
   }
-  // The stack holds the newest first: turn the chain round.
-  Job* newest = nullptr;
-  for (Job* job = &first;;) {
-    Job* const next = job->next;
-    job->next = newest;
-    newest = job;
-    if (job == &last) break;
-    job = next;
-  }
-  push_remote(*newest, first);
 }
 
-// `newest` is linked to `oldest` by `next`.
-void Loop::push_remote(Job& newest, Job& oldest) noexcept {
-  Job* head = remote_.load(std::memory_order_relaxed);
-  do {
-    oldest.next = head;
-  } while (!remote_.compare_exchange_weak(head, &newest, std::memory_order_release, std::memory_order_relaxed));
-  if (head != nullptr) return;
+// Once for all jobs that are posted until this loop looks.
+void Loop::wake_for_posted() noexcept {
   if (current_loop != nullptr && current_loop->turning_) {
     current_loop->engine_->wake_other(*engine_);
   } else {

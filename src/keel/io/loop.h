@@ -18,6 +18,7 @@
 #include <memory>
 
 #include "keel/base/host.h"
+#include "keel/base/mpsc_queue.h"
 #include "keel/exec/executor.h"
 #include "keel/io/engine.h"
 
@@ -101,7 +102,7 @@ class Loop final : public Executor, public Host {
       return jobs;
     }
   };
-  void push_remote(Job& newest, Job& oldest) noexcept;
+  void wake_for_posted() noexcept;
   int run_posted() noexcept;
   void run_deferred() noexcept;
   static int run_all(Job* jobs) noexcept;
@@ -121,7 +122,7 @@ class Loop final : public Executor, public Host {
   std::uint64_t turns_ = 0;
   bool turning_ = false;
   std::atomic<std::int64_t> busy_since_ns_{0};
-  alignas(64) std::atomic<Job*> remote_{nullptr};
+  alignas(cache_line) MpscQueue<Job> remote_;
   std::atomic<bool> stopping_{false};
 };
 
