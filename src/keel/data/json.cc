@@ -5,11 +5,9 @@
 #include <cmath>
 #include <cstring>
 #include <system_error>
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 
 #include "keel/base/check.h"
+#include "keel/base/scan.h"
 #include "keel/data/utf8.h"
 
 namespace keel::json {
@@ -26,18 +24,10 @@ bool is_digit(char c) noexcept { return static_cast<unsigned char>(c - '0') < 10
 
 // How many bytes in front stand for themselves in a JSON string: ASCII without quote, backslash and controls.
 std::size_t plain_run(const char* text, std::size_t size) noexcept {
-  std::size_t i = 0;
 #ifdef __SSE2__
-  for (; size - i >= 16; i += 16) {
-    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text + i));
-    // The comparison is signed, so bytes from 0x80 count as small.
-    const __m128i small = _mm_cmplt_epi8(bytes, _mm_set1_epi8(0x20));
-    const __m128i quote = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('"'));
-    const __m128i slash = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'));
-    const int mask = _mm_movemask_epi8(_mm_or_si128(small, _mm_or_si128(quote, slash)));
-    if (mask != 0) return i + static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(mask)));
-  }
+  if (size >= 16) return static_cast<std::size_t>(scan::find_long<scan::JsonStop>(text, text + size) - text);
 #endif
+  std::size_t i = 0;
   if constexpr (std::endian::native == std::endian::little) {
     for (; size - i >= 8; i += 8) {
       std::uint64_t bytes = 0;
