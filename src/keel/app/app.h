@@ -108,7 +108,8 @@ class App {
   // The configured database, opened and migrated at the first call.
   db::Database& database();
   // The pool `name` of thread.pools, made at the first call; a name that is not listed there has thread.pool_size
-  // threads. For blocking or heavy work: co_await resume_on(app.pool("images")). Ends after the servers have drained.
+  // threads, or with thread.autoscale as many as it takes. For blocking or heavy work: co_await
+  // resume_on(app.pool("images")). Ends after the servers have drained.
   ThreadPool& pool(std::string_view name);
   // A part of the application: run() starts it, with what it needs, before the service listens (a lazy one: when it is
   // ensured), and stops it when the last request is answered. Its stop, and common.stop_timeout, bound the end.

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "keel/base/check.h"
+#include "keel/observe/log.h"
 
 namespace keel::app {
 
@@ -27,7 +28,7 @@ std::string Pools::add(std::string_view name) {
                     start(pool);
                     return {};
                   },
-                  .stop = [&pool] { pool.threads->stop(); },
+                  .stop = [this, &pool] { stop(pool); },
                   .start_timeout = settings_.common.start_timeout,
                   .lazy = true});
   return module;
@@ -42,11 +43,28 @@ ThreadPool& Pools::get(std::string_view name) const {
 
 void Pools::start(Pool& pool) {
   const ThreadSettings& from = settings_.thread;
-  const unsigned size = from.size_of(pool.name, from.pool_size);
-  auto made =
-      std::make_unique<ThreadPool>(ThreadPoolOptions{.name = pool.name,
-                                                     .threads = static_cast<int>(size != 0 ? size : usual_size_()),
-                                                     .queue_max = from.queue_capacity});
+  const metrics::Histogram waited =
+      registry_.histogram("pool_wait_seconds", "Time that jobs waited, of those that were followed through the queue",
+                          metrics::latency_seconds, {{"pool", pool.name}});
+  const metrics::Histogram ran =
+      registry_.histogram("pool_run_seconds", "Time that jobs ran, of those that were followed through the queue",
+                          metrics::latency_seconds, {{"pool", pool.name}});
+  ThreadPoolOptions options{
+      .name = pool.name, .queue_max = from.queue_capacity, .measured = [waited, ran](Duration wait, Duration run) {
+        waited.observe(wait);
+        ran.observe(run);
+      }};
+  const unsigned listed = from.size_of(pool.name, 0);
+  if (listed == 0 && from.autoscale.enabled) {
+    options.threads = static_cast<int>(from.autoscale.min_threads);
+    options.threads_max = static_cast<int>(from.autoscale.max_threads);
+    options.grow_above = from.autoscale.scale_up_threshold;
+    options.shrink_below = from.autoscale.scale_down_threshold;
+  } else {
+    const unsigned size = listed != 0 ? listed : from.pool_size;
+    options.threads = static_cast<int>(size != 0 ? size : usual_size_());
+  }
+  auto made = std::make_unique<ThreadPool>(std::move(options));
   const ThreadPool& threads = *made;
   const std::lock_guard lock(mutex_);
   pool.threads = std::move(made);
@@ -58,9 +76,23 @@ void Pools::start(Pool& pool) {
   gauge("pool_running", "Jobs that run now", [](const ThreadPool& p) { return p.running(); });
   gauge("pool_queued", "Jobs that wait now", [](const ThreadPool& p) { return p.queued(); });
   gauge("pool_queued_max", "Jobs that may wait", [](const ThreadPool& p) { return p.queue_max(); });
-  pool.metrics.push_back(registry_.counter("pool_refused_total", "Jobs refused because too many waited",
-                                           {{"pool", pool.name}},
-                                           [&threads] { return static_cast<double>(threads.refused()); }));
+  const auto counter = [&](std::string_view name, std::string_view help, auto read) {
+    pool.metrics.push_back(registry_.counter(name, help, {{"pool", pool.name}},
+                                             [&threads, read] { return static_cast<double>(read(threads)); }));
+  };
+  counter("pool_refused_total", "Jobs refused because too many waited",
+          [](const ThreadPool& p) { return p.refused(); });
+  counter("pool_jobs_total", "Jobs that have run", [](const ThreadPool& p) { return p.executed(); });
+  counter("pool_busy_seconds_total", "Time in which threads did not sleep, of all threads together",
+          [](const ThreadPool& p) { return p.busy_seconds(); });
+}
+
+void Pools::stop(Pool& pool) noexcept {
+  static const log::Logger log("app.pools");
+  const std::size_t discarded = pool.threads->stop(settings_.common.stop_timeout / 2);
+  if (discarded == 0) return;
+  log.warn("jobs of a pool were discarded: they had not begun in time", log::field("pool", pool.name),
+           log::field("jobs", discarded));
 }
 
 }  // namespace keel::app

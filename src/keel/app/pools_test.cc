@@ -2,8 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <latch>
+#include <thread>
+
 #include "keel/app/prometheus.h"
 #include "keel/app/reloadable.h"
+#include "keel/exec/call.h"
+#include "keel/exec/submitted.h"
 
 namespace keel::app {
 namespace {
@@ -51,6 +56,18 @@ TEST_F(NamedPools, ask_for_a_size_when_none_is_configured) {
   EXPECT_EQ(asked_, 1);
 }
 
+TEST_F(NamedPools, without_a_size_of_their_own_are_elastic_with_autoscale) {
+  settings_.thread.autoscale = {.enabled = true, .min_threads = 1, .max_threads = 3};
+  ThreadPool& others = start("others");
+  EXPECT_EQ(others.threads(), 1);
+  EXPECT_EQ(start("images").threads(), 2);
+  EXPECT_EQ(asked_, 0);
+
+  std::latch together{3};
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(execute(others, [&] { together.arrive_and_wait(); }));
+  EXPECT_TRUE(others.drain(20_s)) << "three threads are there at once";
+}
+
 TEST_F(NamedPools, are_made_once) {
   ThreadPool& images = start("images");
   EXPECT_EQ(&start("images"), &images);
@@ -73,12 +90,37 @@ TEST_F(NamedPools, start_when_they_are_ensured_and_stop_with_the_lifecycle) {
   EXPECT_TRUE(has_run) << "what waited runs before the threads end";
 }
 
+TEST_F(NamedPools, discard_what_has_not_begun_in_half_of_the_time_to_stop) {
+  settings_.common.stop_timeout = Duration();
+  ThreadPool& images = start("images");
+  const auto later = submit_after(images, 1_h, [] {});
+  std::latch run{2};
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(execute(images, [&] {
+      run.count_down();
+      while (!later.is_done()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }));
+  }
+  run.wait();
+  auto waits = submit(images, [] {});
+
+  ASSERT_TRUE(lifecycle_.stop(20_s).is_complete());
+
+  EXPECT_EQ(waits.get().error().code(), Code::Cancelled);
+}
+
 TEST_F(NamedPools, are_seen_in_the_metrics_by_their_name) {
-  start("images");
+  ThreadPool& images = start("images");
+  EXPECT_TRUE(submit(images, [] {}).get());
+  EXPECT_TRUE(images.drain(20_s));
   const std::string text = metrics();
   EXPECT_NE(text.find("pool_threads{pool=\"images\"} 2\n"), std::string::npos) << text;
   EXPECT_NE(text.find("pool_queued_max{pool=\"images\"} 7\n"), std::string::npos) << text;
   EXPECT_NE(text.find("pool_refused_total{pool=\"images\"} 0\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("pool_jobs_total{pool=\"images\"} 1\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("pool_wait_seconds_count{pool=\"images\"} 1\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("pool_run_seconds_count{pool=\"images\"} 1\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("pool_busy_seconds_total{pool=\"images\"} "), std::string::npos) << text;
 }
 
 TEST_F(NamedPools, that_do_not_run_yet_are_not_to_be_had) {

@@ -37,11 +37,6 @@ constexpr config::Range<Duration> time_limit = {1_ms, 24_h};
 // Accepted because the vocabulary has them; nothing in this version reads them. A key leaves this list in the commit
 // that makes it work.
 constexpr std::string_view without_effect[] = {
-    "thread.autoscale.enabled",
-    "thread.autoscale.min_threads",
-    "thread.autoscale.max_threads",
-    "thread.autoscale.scale_up_threshold",
-    "thread.autoscale.scale_down_threshold",
     "database.buffer_size_kb",
     "network.read_buffer_size_kb",
 };
@@ -65,11 +60,14 @@ void PoolSettings::fields(config::Schema& v) {
 }
 
 void AutoscaleSettings::fields(config::Schema& v) {
-  field(v, "enabled", enabled, "grow and shrink pools between the bounds below");
-  field(v, "min_threads", min_threads, "threads that a pool keeps", {1, 1024});
-  field(v, "max_threads", max_threads, "threads that a pool may have", {1, 1024});
-  field(v, "scale_up_threshold", scale_up_threshold, "add a thread above this share of busy ones", {0, 1});
-  field(v, "scale_down_threshold", scale_down_threshold, "end a thread below this share of busy ones", {0, 1});
+  field(v, "enabled", enabled,
+        "pools without a size of their own grow and shrink between the bounds below, whatever pool_size is");
+  field(v, "min_threads", min_threads, "threads that such a pool keeps", {1, 1024});
+  field(v, "max_threads", max_threads, "threads that such a pool may have", {1, 1024});
+  field(v, "scale_up_threshold", scale_up_threshold,
+        "add a thread when jobs wait and threads are busy for more than this share of their time", {0, 1});
+  field(v, "scale_down_threshold", scale_down_threshold,
+        "end a thread when threads are busy for less than this share of their time", {0, 1});
 }
 
 void ThreadSettings::fields(config::Schema& v) {

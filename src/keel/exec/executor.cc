@@ -1,9 +1,19 @@
 #include "keel/exec/executor.h"
 
+#include <utility>
+
 namespace keel {
 namespace {
+
 constinit thread_local Executor* current_executor = nullptr;
-}
+
+struct Discarding {
+  bool is_on = false;
+  std::size_t asked = 0;
+};
+constinit thread_local Discarding discarding;
+
+}  // namespace
 
 Executor::~Executor() {
   while (waiting_.pop_front() != nullptr) {
@@ -18,6 +28,18 @@ Executor* Executor::set_current(Executor* executor) noexcept {
   return before;
 }
 
+[[gnu::noinline]] bool Executor::discards() noexcept {
+  if (!discarding.is_on) [[likely]]
+    return false;
+  ++discarding.asked;
+  return true;
+}
+std::size_t Executor::discard(Job& job) noexcept {
+  const Discarding before = std::exchange(discarding, {.is_on = true});
+  job.run(job);
+  return std::exchange(discarding, before).asked;
+}
+
 void Executor::post_all(Job& first, Job& last) noexcept {
   for (Job* job = &first;;) {
     // A posted job may be gone at once.
@@ -26,6 +48,15 @@ void Executor::post_all(Job& first, Job& last) noexcept {
     if (next == nullptr) return;
     job = next;
   }
+}
+
+bool Executor::offer(Job& job) noexcept {
+  post(job);
+  return true;
+}
+bool Executor::offer_all(Job& first, Job& last, std::size_t) noexcept {
+  post_all(first, last);
+  return true;
 }
 
 }  // namespace keel

@@ -1,13 +1,16 @@
 // keel/exec/executor.h — where work runs.
 //
 // A Job is intrusive: it lives in its owner until it has run, so posting never allocates. An Executor runs jobs: a
-// worker's loop (io/loop.h), a ThreadPool, or the simulation. Each thread that runs jobs has a current executor.
+// worker's loop (io/loop.h), a ThreadPool, a SerialExecutor, an InlineExecutor, or the simulation. Each thread that
+// runs jobs has a current executor. Callables become jobs by execute() (exec/call.h) and submit() (exec/submitted.h).
 //
 // Threads: post() may be called on any thread; jobs posted by one thread to one executor run in that order on
 //          executors with one thread.
 // Lifetime: a Job stays where it is until its run() is called; run() may destroy it.
 
 #pragma once
+
+#include <cstddef>
 
 #include "keel/base/list.h"
 #include "keel/base/time.h"
@@ -24,6 +27,10 @@ struct Job {
   Job* next = nullptr;  // The executor's.
 };
 
+// Which of the jobs that wait starts first, where an executor tells them apart (ThreadPool).
+enum class Priority : unsigned char { High, Normal, Low };
+inline constexpr int priority_count = 3;
+
 class Executor {
  public:
   Executor() noexcept = default;
@@ -36,6 +43,12 @@ class Executor {
   // post() for several jobs of one sender, linked by `next` from `first` to `last`: one wake-up for all.
   virtual void post_all(Job& first, Job& last) noexcept;
 
+  // As post(), for work that may be refused. False: `job` will not run. An executor with a bounded queue says what it
+  // does when that is full; the others take everything.
+  virtual bool offer(Job& job) noexcept;
+  // The same for `count` linked jobs: all of them or none.
+  virtual bool offer_all(Job& first, Job& last, std::size_t count) noexcept;
+
   // True: one job at a time, and a job posted while another runs starts after it has returned. Tasks that are resumed
   // by several threads need a handshake that serial executors spare them.
   virtual bool is_serial() const noexcept { return true; }
@@ -45,12 +58,19 @@ class Executor {
   // Returns what was current.
   static Executor* set_current(Executor* executor) noexcept;
 
+  // Asked by a job that has begun to run. True: its executor is being stopped and has no time left for it. The job then
+  // does not do its work, tells its owner, and is counted as discarded. One that never asks does its work as ever.
+  static bool discards() noexcept;
+
   // The time of its present turn; Instant() for an executor without a clock. On its own thread.
   Instant turn_time() const noexcept { return turn_time_; }
   // The task module's: what was begun here by plain code and waits (task/live_task.h). On its own thread.
   List<Link>& waiting() noexcept { return waiting_; }
 
  protected:
+  // Runs `job` with discards() true; how many jobs have asked and were told so.
+  static std::size_t discard(Job& job) noexcept;
+
   Instant turn_time_;
 
  private:

@@ -1,97 +1,393 @@
 #include "keel/exec/thread_pool.h"
 
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
 #include "keel/base/check.h"
+#include "keel/exec/internal/pool_state.h"
 
 namespace keel {
+namespace {
 
-ThreadPool::ThreadPool(const ThreadPoolOptions& options) : options_(options) {
-  KEEL_CHECK(options.threads > 0, "a thread pool has at least one thread");
-  for (int i = 0; i < options_.threads; ++i) {
-    const std::string thread_name = (options_.name + "-" + std::to_string(i)).substr(0, 15);
-    threads_.push_back(Host::current().start_thread(thread_name.c_str(), [this] { work(); }));
+// What a thread expects of the jobs that it takes at once.
+constexpr Duration batch_time = 50_us;
+constexpr unsigned timed_every = 16;  // Turns, of jobs taken one by one.
+constexpr Duration long_run = 10_us;
+constexpr unsigned follow_short_every = 64;
+
+Instant now() noexcept { return Host::system().now(); }
+std::chrono::steady_clock::time_point steady(Instant at) noexcept {
+  return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(at.ns()));
+}
+
+void pin_to(int cpu) noexcept {
+  if (cpu < 0 || cpu >= CPU_SETSIZE) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(cpu, &set);
+  pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+}
+
+// False: not within `limit`.
+template <class Condition>
+bool wait(std::condition_variable& changed, std::unique_lock<std::mutex>& lock, Duration limit, Condition condition) {
+  const Instant until = now() + limit;
+  if (!until.is_never()) return changed.wait_until(lock, steady(until), condition);
+  changed.wait(lock, condition);
+  return true;
+}
+
+}  // namespace
+
+ThreadPool::ThreadPool(ThreadPoolOptions options) : state_(std::make_unique<State>(std::move(options))) {
+  State& s = *state_;
+  KEEL_CHECK(s.options.threads > 0, "a thread pool has at least one thread");
+  s.threads = s.options.threads;
+  s.utilisation.note(now(), s.threads, 0);
+  int started = 0;
+  try {
+    if (s.threads_max > s.threads) start_clock();
+    for (; started < s.options.threads; ++started) start_thread(*s.workers[static_cast<std::size_t>(started)]);
+  } catch (...) {
+    {
+      const auto lock = s.enter();
+      s.threads = started;
+    }
+    stop();
+    throw;
   }
 }
 
 ThreadPool::~ThreadPool() { stop(); }
 
-void ThreadPool::push(Job& job) noexcept {
-  job.next = nullptr;
-  *last_ = &job;
-  last_ = &job.next;
-  ++queued_;
+void ThreadPool::start_thread(Worker& worker) {
+  const std::string name = (state_->options.name + "-" + std::to_string(worker.number)).substr(0, 15);
+  worker.thread = state_->host.start_thread(name.c_str(), [this, &worker] { work(worker); });
 }
 
-void ThreadPool::post(Job& job) noexcept {
+void ThreadPool::start_clock() {
   {
-    std::lock_guard lock(mutex_);
-    // While it drains, a running job may still bring work home; afterwards nobody would run it.
-    KEEL_CHECK(!stopping_ || running_ > 0, "a thread pool is stopped after everything that posts to it");
-    push(job);
+    const auto lock = state_->enter();
+    if (std::exchange(state_->has_clock, true)) return;
   }
-  wake_.notify_one();
+  const std::string name = (state_->options.name + "-clock").substr(0, 15);
+  try {
+    std::unique_ptr<Thread> thread = state_->host.start_thread(name.c_str(), [this] { keep_time(); });
+    const auto lock = state_->enter();
+    state_->clock_thread = std::move(thread);
+  } catch (...) {
+    const auto lock = state_->enter();
+    state_->has_clock = false;
+    throw;
+  }
 }
 
-bool ThreadPool::try_post(Job& job) noexcept {
+void ThreadPool::post(Job& job, Priority priority) noexcept {
+  State& s = *state_;
+  Worker* called = nullptr;
   {
-    std::lock_guard lock(mutex_);
-    if (stopping_ || queued_ >= options_.queue_max) {
-      ++refused_;
+    const auto lock = s.enter();
+    // While it drains, a running job may still bring work home; afterwards nobody would run it.
+    KEEL_CHECK(!s.is_finished, "a thread pool is stopped after everything that posts to it");
+    s.push(job, priority);
+    called = s.call_searcher();
+  }
+  if (called != nullptr) called->parker.unpark();
+}
+
+void ThreadPool::post_all(Job& first, Job& last) noexcept {
+  State& s = *state_;
+  Worker* called = nullptr;
+  {
+    const auto lock = s.enter();
+    KEEL_CHECK(!s.is_finished, "a thread pool is stopped after everything that posts to it");
+    s.push_all(first, last, Priority::Normal);
+    called = s.call_searcher();
+  }
+  if (called != nullptr) called->parker.unpark();
+}
+
+bool ThreadPool::admit(Job& first, Job& last, std::size_t count, Priority priority, WhenFull when_full) noexcept {
+  State& s = *state_;
+  if (when_full == WhenFull::Block && current() == this) when_full = WhenFull::RunInCaller;
+  Worker* called = nullptr;
+  {
+    auto lock = s.enter();
+    while (!s.is_stopping && !s.has_room(count)) [[unlikely]] {
+      if (when_full == WhenFull::RunInCaller) {
+        lock.unlock();
+        for (Job* job = &first; job != nullptr;) {
+          Job* const next = job == &last ? nullptr : job->next;
+          job->run(*job);
+          job = next;
+        }
+        return true;
+      }
+      if (when_full == WhenFull::Refuse || count > s.options.queue_max) {
+        s.refused += count;
+        return false;
+      }
+      ++s.blocked;
+      s.room.wait(lock);
+      --s.blocked;
+    }
+    if (s.is_stopping) {
+      s.refused += count;
       return false;
     }
-    push(job);
+    s.push_all(first, last, priority);
+    called = s.call_searcher();
   }
-  wake_.notify_one();
+  if (called != nullptr) called->parker.unpark();
   return true;
 }
 
-void ThreadPool::stop() noexcept {
+bool ThreadPool::offer(Job& job, Priority priority) noexcept {
+  return admit(job, job, 1, priority, state_->options.when_full);
+}
+bool ThreadPool::offer_all(Job& first, Job& last, std::size_t count, Priority priority) noexcept {
+  return admit(first, last, count, priority, state_->options.when_full);
+}
+bool ThreadPool::try_post(Job& job, Priority priority) noexcept {
+  return admit(job, job, 1, priority, WhenFull::Refuse);
+}
+
+bool ThreadPool::offer_after(Job& job, Duration delay) noexcept {
+  State& s = *state_;
+  try {
+    start_clock();
+    const auto lock = s.enter();
+    if (!s.is_stopping && s.delayed.size() < s.options.queue_max) {
+      const auto placed = s.delayed.emplace(now() + delay, &job);
+      if (placed == s.delayed.begin()) s.clock.notify_one();
+      return true;
+    }
+  } catch (...) {
+    // Without memory, or without a thread for the clock.
+  }
+  const auto lock = s.enter();
+  ++s.refused;
+  return false;
+}
+
+bool ThreadPool::drain(Duration limit) noexcept {
+  KEEL_CHECK(current() != this, "a thread pool is not waited for by one of its own jobs");
+  State& s = *state_;
+  auto lock = s.enter();
+  return wait(s.idle, lock, limit, [&s] { return s.is_idle() || s.is_finished; });
+}
+
+std::size_t ThreadPool::stop(Duration limit) noexcept {
+  KEEL_CHECK(current() != this, "a thread pool is not stopped by one of its own jobs");
+  State& s = *state_;
+  std::multimap<Instant, Job*> never_due;
   {
-    std::lock_guard lock(mutex_);
-    stopping_ = true;
+    const auto lock = s.enter();
+    s.is_stopping = true;
+    if (limit <= Duration()) s.is_discarding.store(true, std::memory_order_relaxed);
+    never_due.swap(s.delayed);
+    s.room.notify_all();
   }
-  wake_.notify_all();
-  for (auto& thread : threads_) thread->join();
-  threads_.clear();
+  std::size_t discarded = 0;
+  for (const auto& [due, job] : never_due) discarded += discard(*job);
+  {
+    auto lock = s.enter();
+    s.discarded += discarded;
+    if (s.is_idle() && !s.is_finished) s.finish();
+    const auto finished = [&s] { return s.is_finished; };
+    if (!wait(s.idle, lock, limit, finished)) {
+      s.is_discarding.store(true, std::memory_order_relaxed);
+      s.idle.wait(lock, finished);
+    }
+  }
+  s.clock_thread.reset();
+  for (auto& worker : s.workers) worker->thread.reset();
+  const auto lock = s.enter();
+  return s.discarded;
 }
 
-void ThreadPool::work() noexcept {
-  Executor* before = Executor::set_current(this);
-  std::unique_lock lock(mutex_);
+void ThreadPool::work(Worker& me) noexcept {
+  const std::vector<int>& cpus = state_->options.cpus;
+  if (!cpus.empty()) pin_to(cpus[static_cast<std::size_t>(me.number) % cpus.size()]);
+  Executor* const before = set_current(this);
+  while (next(me)) run(me);
+  set_current(before);
+}
+
+// Gets jobs for `me`, after a sleep where there are none. False: it ends.
+bool ThreadPool::next(Worker& me) noexcept {
+  State& s = *state_;
+  auto lock = s.enter();
+  me.is_busy = false;
+  if (s.blocked > 0) s.room.notify_all();
+  if (me.follow_every != 0) s.follow_every = std::exchange(me.follow_every, 0u);
+  bool searches = false;  // And is counted.
+  bool has_spun = false;
   while (true) {
-    // A running job may post once more, so a stopping pool's threads stay until the last one has returned.
-    wake_.wait(lock, [this] { return first_ != nullptr || (stopping_ && running_ == 0); });
-    if (first_ == nullptr) break;
-    Job* job = first_;
-    first_ = job->next;
-    if (first_ == nullptr) last_ = &first_;
-    --queued_;
-    ++running_;
+    if (me.leaves) return false;
+    const bool found = s.fill(me) || s.steal(me);
+    if (searches && (found || has_spun || s.is_finished)) {
+      searches = false;
+      --s.searching;
+    }
+    if (found) {
+      Worker* const called = s.call_searcher();
+      lock.unlock();
+      if (called != nullptr) called->parker.unpark();
+      return true;
+    }
+    if (s.is_finished) return false;
+    // One of them looks out for work without the lock; the others may sleep.
+    if (!has_spun && s.searching == (searches ? 1 : 0) && s.spins_max > 0 && !s.is_stopping) {
+      has_spun = true;
+      if (!std::exchange(searches, true)) ++s.searching;
+      lock.unlock();
+      s.spin(me);
+      lock = s.enter();
+      continue;
+    }
+    if (std::exchange(searches, false)) --s.searching;
+    s.sleep(me);
+    if (s.is_idle()) s.note_idle();
     lock.unlock();
-    job->run(*job);
-    lock.lock();
-    --running_;
-    ++executed_;
-    if (stopping_ && running_ == 0) wake_.notify_all();
+    me.parker.park();
+    lock = s.enter();
+    searches = std::exchange(me.is_called, false);
+    has_spun = false;
   }
-  lock.unlock();
-  Executor::set_current(before);
 }
 
+void ThreadPool::run(Worker& me) noexcept {
+  State& s = *state_;
+  const bool is_timed = me.take_max > 1 || me.turns++ % timed_every == 0;
+  const Instant began = is_timed ? now() : Instant();
+  std::size_t discarded = 0;
+  int count = 0;
+  while (Job* const job = me.batch.take()) {
+    if (s.is_discarding.load(std::memory_order_relaxed)) [[unlikely]] {
+      discarded += discard(*job);
+    } else if (job == me.followed) [[unlikely]] {
+      const Instant start = now();
+      job->run(*job);
+      const Duration ran = now() - start;
+      s.options.measured(start - me.followed_at, ran);
+      me.follow_every = ran < long_run ? follow_short_every : 1;
+    } else {
+      job->run(*job);
+    }
+    me.executed.store(me.executed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    ++count;
+  }
+  me.followed = nullptr;
+  if (discarded > 0) {
+    const auto lock = s.enter();
+    s.discarded += discarded;
+  }
+  if (!is_timed || count == 0) return;
+  const Duration each = (now() - began) / count;
+  const Duration expected = each * static_cast<std::int64_t>(me.take_max);
+  if (expected < batch_time / 2) {
+    me.take_max = std::min(me.take_max * 2, internal::JobBatch::size_max);
+  } else if (expected > batch_time) {
+    me.take_max = static_cast<std::size_t>(std::max<std::int64_t>(batch_time.count_ns() / each.count_ns(), 1));
+  }
+}
+
+// The clock's thread.
+void ThreadPool::keep_time() noexcept {
+  State& s = *state_;
+  auto lock = s.enter();
+  while (!s.is_finished) {
+    const Instant at = now();
+    while (!s.delayed.empty() && s.delayed.begin()->first <= at) {
+      Job& due = *s.delayed.begin()->second;
+      s.delayed.erase(s.delayed.begin());
+      s.push(due, Priority::Normal);
+    }
+    if (Worker* const called = s.call_searcher()) called->parker.unpark();
+    if (s.is_scaling && !s.is_stopping) scale(lock, at);
+    if (s.is_finished) break;
+    Instant until = s.delayed.empty() ? Instant::never() : s.delayed.begin()->first;
+    if (s.is_scaling && !s.is_stopping) until = std::min(until, s.scale_at);
+    if (until.is_never()) {
+      s.clock.wait(lock);
+    } else {
+      s.clock.wait_until(lock, steady(until));
+    }
+  }
+}
+
+void ThreadPool::scale(std::unique_lock<std::mutex>& lock, Instant at) noexcept {
+  State& s = *state_;
+  if (s.scale_at.is_never()) {
+    s.utilisation.begin(at);
+    s.scale_at = at + s.options.scale_interval;
+  }
+  if (at < s.scale_at) return;
+  const int change = s.utilisation.end(at, s.lanes.size() > 0);
+  if (change > 0) {
+    Worker& comes =
+        **std::find_if(s.workers.begin(), s.workers.end(), [](const auto& w) { return w->thread == nullptr; });
+    comes.leaves = false;
+    s.utilisation.note(at, ++s.threads, s.asleep_count);
+    lock.unlock();
+    bool is_there = true;
+    try {
+      start_thread(comes);
+    } catch (...) {
+      is_there = false;  // The system has no more threads now: the jobs wait for those that there are.
+    }
+    lock = s.enter();
+    if (!is_there) s.utilisation.note(now(), --s.threads, s.asleep_count);
+    if (!is_there && s.is_idle()) s.note_idle();
+  } else if (change < 0 && s.asleep != nullptr) {
+    Worker& goes = s.wake_one();
+    goes.leaves = true;
+    s.utilisation.note(at, --s.threads, s.asleep_count);
+    lock.unlock();
+    goes.parker.unpark();
+    goes.thread.reset();
+    lock = s.enter();
+  }
+  s.is_scaling = s.threads > s.options.threads || s.lanes.size() > 0;
+  s.scale_at = s.is_scaling ? at + s.options.scale_interval : Instant::never();
+}
+
+const std::string& ThreadPool::name() const noexcept { return state_->options.name; }
+std::size_t ThreadPool::queue_max() const noexcept { return state_->options.queue_max; }
+int ThreadPool::threads() const noexcept {
+  const auto lock = state_->enter();
+  return state_->threads;
+}
 std::size_t ThreadPool::queued() const noexcept {
-  std::lock_guard lock(mutex_);
-  return queued_;
+  const auto lock = state_->enter();
+  return state_->queued();
 }
 int ThreadPool::running() const noexcept {
-  std::lock_guard lock(mutex_);
-  return running_;
+  const auto lock = state_->enter();
+  return static_cast<int>(
+      std::count_if(state_->workers.begin(), state_->workers.end(), [](const auto& w) { return w->is_busy; }));
 }
 std::uint64_t ThreadPool::executed() const noexcept {
-  std::lock_guard lock(mutex_);
-  return executed_;
+  std::uint64_t sum = 0;
+  for (const auto& worker : state_->workers) sum += worker->executed.load(std::memory_order_relaxed);
+  return sum;
 }
 std::uint64_t ThreadPool::refused() const noexcept {
-  std::lock_guard lock(mutex_);
-  return refused_;
+  const auto lock = state_->enter();
+  return state_->refused;
+}
+std::uint64_t ThreadPool::discarded() const noexcept {
+  const auto lock = state_->enter();
+  return state_->discarded;
+}
+double ThreadPool::busy_seconds() const noexcept {
+  const auto lock = state_->enter();
+  return state_->utilisation.busy_seconds(now());
 }
 
 }  // namespace keel

@@ -1,20 +1,35 @@
-// keel/exec/thread_pool.h — a fixed number of threads for work that blocks or computes.
+// keel/exec/thread_pool.h — threads for work that blocks or computes: a fixed number, or as many as it takes.
 //
 //   ThreadPool pool({.name = "database", .threads = 4, .queue_max = 256});
+//   ThreadPool elastic({.name = "images", .threads = 2, .threads_max = 16});
+//   KEEL_TRY(Image small, submit(pool, [&] { return shrink(image); }).get());      // exec/submitted.h, exec/call.h
 //   if (!pool.try_post(job)) …                  // the queue is full: say so to the caller
+//   co_await resume_on(pool);                   // a task moves here, task/resume_on.h
 //
-// Jobs start in the order they were posted and run on any of the threads; on these threads the pool is the current
-// Executor. Tasks come here with co_await resume_on(pool), which fails with ResourceExhausted when the queue is full.
+// All threads take from one queue, in the order of posting, High before Normal before Low; a job that has waited while
+// 16 others were taken before it is next, so that no priority starves. While every thread is awake, one whose jobs have
+// been short takes several at once, up to 32 that it expects to be through with in 50 us; a thread that has nothing to
+// do takes from those before it sleeps. So a job never waits while a thread sleeps, and on one thread the order of
+// starting is that of posting.
 //
-// Errors:   a full queue is the answer of try_post(); post() never refuses (it brings a task home) and is not bounded.
-// Threads:  post(), try_post() and the getters on any; construction and stop() on one. Threads come from the
-//           constructing thread's Host.
-// Lifetime: outlives every task that is on it. A Job stays where it is until it runs.
-// Cost:     one lock to post, one to take; no allocation per job.
+// An elastic pool has at least `threads` and at most `threads_max`. Utilisation is the share of its threads' time in
+// which they do not sleep. Each `scale_interval` one thread comes when it was above `grow_above` and jobs wait, and one
+// ends when it was below `shrink_below` for 16 intervals in a row.
+//
+// On its threads the pool is the current Executor. A thread without work looks out for it for some 20 us at most,
+// less when that was in vain before, and then sleeps until it is woken: an idle pool uses no processor time.
+//
+// Errors:   `queue_max` bounds what offer(), try_post() and everything that uses them let in; a full queue is dealt
+// with
+//           as `when_full` says, by try_post() always by refusing. post() never refuses (it brings a task home) and is
+//           not bounded.
+// Threads:  post(), offer(), try_post(), drain() and the getters on any; construction and stop() on one. Threads come
+//           from the constructing thread's Host.
+// Lifetime: outlives every task that is on it, and every call. A Job stays where it is until it runs.
+// Cost:     a short lock to post; one to take a job, or several. No allocation per job; offer_after() has one.
 
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -22,53 +37,94 @@
 #include <string>
 #include <vector>
 
-#include "keel/base/host.h"
+#include "keel/base/function.h"
+#include "keel/base/time.h"
 #include "keel/exec/executor.h"
 
 namespace keel {
 
+// What offer() does when `queue_max` jobs wait.
+enum class WhenFull : std::uint8_t {
+  Refuse,       // Says no: the caller backs off.
+  Block,        // Waits for room. Never on a worker's loop. On the pool's own threads, which would wait for themselves,
+                // as RunInCaller.
+  RunInCaller,  // Runs the job inside the call, on the caller's thread: who brings too much does some of it.
+};
+
 struct ThreadPoolOptions {
   std::string name = "pool";     // Of the threads ("name-0", …): the system shows 15 characters.
-  int threads = 1;               // How many jobs run at once.
-  std::size_t queue_max = 1024;  // Jobs that may wait before try_post refuses; a longer queue is a longer wait.
+  int threads = 1;               // How many jobs run at once; of an elastic pool, how many threads it keeps.
+  int threads_max = 0;           // Above `threads`: elastic, and how many it may have. Each costs its stack.
+  std::size_t queue_max = 1024;  // Jobs that may wait; a longer queue is a longer wait.
+  WhenFull when_full = WhenFull::Refuse;
+  double grow_above = 0.8;          // Utilisation, 0 to 1; and
+  double shrink_below = 0.2;        // below the other one, so that a load between the two changes nothing.
+  Duration scale_interval = 20_ms;  // Over which it is measured; longer reacts later and to less.
+  // Thread i runs on CPU cpus[i % size] alone; none: wherever the system likes. One that the process may not use leaves
+  // its threads unpinned.
+  std::vector<int> cpus = {};
+  // Told how long a job has waited and run, on the thread that ran it: one job at a time is followed through the queue,
+  // each when they are long, one in 64 when they take less than 10 us. Several threads may call it at once. Null:
+  // nothing is measured.
+  Function<void(Duration wait, Duration run)> measured = {};
 };
 
 class ThreadPool final : public Executor {
  public:
-  explicit ThreadPool(const ThreadPoolOptions& options);
+  explicit ThreadPool(ThreadPoolOptions options);
   ~ThreadPool() override;  // stop()
 
-  void post(Job& job) noexcept override;
-  // False, and `job` will not run: `queue_max` jobs wait already, or the pool has been stopped.
-  bool try_post(Job& job) noexcept;
+  void post(Job& job) noexcept override { post(job, Priority::Normal); }
+  void post(Job& job, Priority priority) noexcept;
+  void post_all(Job& first, Job& last) noexcept override;
+  // False: `job` will not run: `queue_max` jobs wait already and `when_full` refuses, or the pool has been stopped.
+  bool offer(Job& job) noexcept override { return offer(job, Priority::Normal); }
+  bool offer(Job& job, Priority priority) noexcept;
+  // All of them or none; more than `queue_max` at once are always refused, unless the caller runs them.
+  bool offer_all(Job& first, Job& last, std::size_t count) noexcept override {
+    return offer_all(first, last, count, Priority::Normal);
+  }
+  bool offer_all(Job& first, Job& last, std::size_t count, Priority priority) noexcept;
+  // offer() that refuses, whatever `when_full` says: for those who must neither wait nor run it.
+  bool try_post(Job& job, Priority priority = Priority::Normal) noexcept;
+  // Posts `job` when `delay` has passed, or as soon as possible afterwards. False: `queue_max` jobs wait for their time
+  // already, the pool has been stopped, or there is no memory to remember it.
+  bool offer_after(Job& job, Duration delay) noexcept;
   bool is_serial() const noexcept override { return false; }
 
-  // Runs what waits, then ends and joins the threads. Idempotent. Posting afterwards is a bug.
-  void stop() noexcept;
+  // Waits until no job waits or runs; those that wait for their time do not count. False: not within `limit`. The pool
+  // stays open, and what comes meanwhile is waited for as well.
+  bool drain(Duration limit) noexcept;
+  // Takes no more offers, runs what waits, then ends and joins the threads. Jobs that wait for their time are discarded
+  // at once (Executor::discards), the others when they have not begun after `limit`. One that runs cannot be ended: it
+  // is waited for. How many were discarded: submitted handles fail with Cancelled, tasks on their way here by resume_on
+  // as well, callables of execute() are dropped; what was posted otherwise runs. Idempotent. Not on a thread of the
+  // pool. Posting afterwards is a bug.
+  std::size_t stop(Duration limit = Duration::forever()) noexcept;
 
-  const std::string& name() const noexcept { return options_.name; }
-  int threads() const noexcept { return options_.threads; }
-  std::size_t queue_max() const noexcept { return options_.queue_max; }
-  std::size_t queued() const noexcept;      // Jobs that wait.
-  int running() const noexcept;             // Jobs that run.
-  std::uint64_t executed() const noexcept;  // Jobs that have returned, since the beginning.
-  std::uint64_t refused() const noexcept;   // Jobs that try_post() has refused.
+  const std::string& name() const noexcept;
+  int threads() const noexcept;  // Now.
+  std::size_t queue_max() const noexcept;
+  std::size_t queued() const noexcept;       // Jobs that wait.
+  int running() const noexcept;              // Threads that run jobs.
+  std::uint64_t executed() const noexcept;   // Jobs that have returned, since the beginning.
+  std::uint64_t refused() const noexcept;    // Jobs that were refused.
+  std::uint64_t discarded() const noexcept;  // Jobs that were discarded by stop().
+  double busy_seconds() const noexcept;      // Time in which threads did not sleep, of all together.
 
  private:
-  void push(Job& job) noexcept;
-  void work() noexcept;
+  struct State;
+  struct Worker;
+  void start_thread(Worker& worker);
+  void start_clock();
+  void keep_time() noexcept;
+  void scale(std::unique_lock<std::mutex>& lock, Instant at) noexcept;
+  [[gnu::noinline]] void work(Worker& me) noexcept;
+  bool next(Worker& me) noexcept;
+  void run(Worker& me) noexcept;
+  bool admit(Job& first, Job& last, std::size_t count, Priority priority, WhenFull when_full) noexcept;
 
-  const ThreadPoolOptions options_;
-  mutable std::mutex mutex_;
-  std::condition_variable wake_;
-  Job* first_ = nullptr;
-  Job** last_ = &first_;
-  std::size_t queued_ = 0;
-  int running_ = 0;
-  std::uint64_t executed_ = 0;
-  std::uint64_t refused_ = 0;
-  bool stopping_ = false;
-  std::vector<std::unique_ptr<Thread>> threads_;
+  const std::unique_ptr<State> state_;
 };
 
 }  // namespace keel

@@ -9,6 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "keel/exec/submitted.h"
+#include "keel/task/completion.h"
+#include "keel/task/start.h"
+
 namespace keel::sim {
 namespace {
 
@@ -351,6 +355,31 @@ TEST(Simulation, runs_pool_jobs_as_steps_and_posts_back_to_a_loop) {
 
   EXPECT_EQ(work.on, &simulation.pool());
   EXPECT_EQ(back.on, &loop);
+}
+
+Task<int> submits(Executor& pool, int times) {
+  int sum = 0;
+  for (int i = 0; i < times; ++i) {
+    auto handle = submit(pool, [i] { return i; });
+    sum += co_await completion(std::move(handle));
+  }
+  co_return sum;
+}
+TEST(Simulation, runs_submitted_work_as_steps_the_same_way_twice) {
+  std::uint64_t hashes[2] = {};
+  for (std::uint64_t& hash : hashes) {
+    Simulation simulation(SimOptions::faulty(7));
+    io::Loop& loop = simulation.add_loop();
+    Start<int> start;
+    {
+      io::Loop::Entered entered(loop);
+      EXPECT_FALSE(start.begin(submits(simulation.pool(), 20), [](StartCore&) noexcept {}));
+    }
+    ASSERT_TRUE(simulation.run_until([&] { return start.has_ended(); }, 10_s)) << simulation.replay();
+    EXPECT_EQ(start.take().value(), 190);
+    hash = simulation.trace_hash();
+  }
+  EXPECT_EQ(hashes[0], hashes[1]);
 }
 
 TEST(Simulation, names_seed_and_options_for_the_replay) {

@@ -38,7 +38,7 @@ void Leaf::wake() noexcept {
 }
 
 void Leaf::wake_on(Executor& executor) noexcept { executor.post(*this); }
-bool Leaf::try_wake_on(ThreadPool& pool) noexcept { return pool.try_post(*this); }
+bool Leaf::try_wake_on(ThreadPool& pool, Priority priority) noexcept { return pool.try_post(*this, priority); }
 
 void Leaf::run_posted(Job& job) noexcept { Trampoline::arrive(static_cast<Leaf&>(job)); }
 

@@ -76,7 +76,7 @@ class Leaf : private Job {
   void wake() noexcept;
   // Completes on `executor`: from suspended(), which a leaf may have instead of a later wake(); see ResumeOn.
   void wake_on(Executor& executor) noexcept;
-  bool try_wake_on(ThreadPool& pool) noexcept;
+  bool try_wake_on(ThreadPool& pool, Priority priority) noexcept;
   // Of the awaiting task; from start() on.
   Context& context() const noexcept { return *context_; }
 

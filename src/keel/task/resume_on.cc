@@ -6,7 +6,8 @@
 
 namespace keel {
 
-ResumeOn::ResumeOn(ThreadPool& pool) noexcept : Leaf(nullptr, WhenStopped::Begins), target_(pool), pool_(&pool) {}
+ResumeOn::ResumeOn(ThreadPool& pool, Priority priority) noexcept
+    : Leaf(nullptr, WhenStopped::Begins), target_(pool), pool_(&pool), priority_(priority) {}
 
 bool ResumeOn::start() noexcept {
   if (Executor::current() == &target_) return true;
@@ -22,11 +23,16 @@ bool ResumeOn::suspended() noexcept {
   }
   // Full first: once posted, this may be gone.
   answer_ = Answer::Full;
-  return try_wake_on(*pool_);
+  return try_wake_on(*pool_, priority_);
 }
 
 Result<> ResumeOn::take() noexcept {
-  if (Executor::current() == &target_) return {};
+  if (Executor::current() == &target_) {
+    if (answer_ == Answer::Full && Executor::discards()) {
+      return fail(Code::Cancelled, "the thread pool was stopped before the task came to it");
+    }
+    return {};
+  }
   if (answer_ == Answer::Refused) return context().reason();
   return fail(Code::ResourceExhausted, "the queue of the thread pool is full");
 }

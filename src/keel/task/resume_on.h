@@ -7,7 +7,9 @@
 //
 // resume_on(executor)  goes on as a job of `executor`; at once when it is there already. A task that was asked to stop
 //                      is refused (Cancelled, DeadlineExceeded), except when it goes home, where its task began.
-// resume_on(pool)      the same for a ThreadPool; ResourceExhausted, where it is, when the pool's queue is full.
+// resume_on(pool)      the same for a ThreadPool, with a Priority if need be; ResourceExhausted, where it is, when the
+//                      pool's queue is full; Cancelled, on the pool, when that is stopped with a deadline and did not
+//                      come to it.
 // checkpoint()         lets everything else that waits on this executor run once; ends the task when it was asked to
 //                      stop.
 //
@@ -31,7 +33,7 @@ class [[nodiscard]] ResumeOn : public Leaf {
  public:
   using Value = void;
   explicit ResumeOn(Executor& target) noexcept : Leaf(nullptr, WhenStopped::Begins), target_(target) {}
-  explicit ResumeOn(ThreadPool& pool) noexcept;
+  ResumeOn(ThreadPool& pool, Priority priority) noexcept;
   bool start() noexcept;
   bool suspended() noexcept;
   Result<> take() noexcept;
@@ -41,10 +43,13 @@ class [[nodiscard]] ResumeOn : public Leaf {
   Executor& target_;
   ThreadPool* pool_ = nullptr;
   Answer answer_ = Answer::Moved;
+  Priority priority_ = Priority::Normal;
 };
 
 inline ResumeOn resume_on(Executor& target) noexcept { return ResumeOn(target); }
-inline ResumeOn resume_on(ThreadPool& pool) noexcept { return ResumeOn(pool); }
+inline ResumeOn resume_on(ThreadPool& pool, Priority priority = Priority::Normal) noexcept {
+  return ResumeOn(pool, priority);
+}
 
 class [[nodiscard]] Checkpoint : public Leaf {
  public:

@@ -1,0 +1,21 @@
+#include "keel/exec/call.h"
+
+#include <string>
+
+#include "keel/base/check.h"
+
+namespace keel::internal {
+
+void executed_callable_threw() noexcept {
+  const std::string sentence =
+      "a callable of execute() does not throw, for nobody is there to be told; submit() takes one that does. It "
+      "threw: " +
+      Error::from_exception().describe();
+  check_failed(__FILE__, __LINE__, "callable()", sentence.c_str());
+}
+
+std::unexpected<Error> executor_refused() noexcept {
+  return fail(Code::ResourceExhausted, "the executor takes no more jobs: its queue is full, or it has been stopped");
+}
+
+}  // namespace keel::internal

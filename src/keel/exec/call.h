@@ -1,0 +1,153 @@
+// keel/exec/call.h — a callable as a job: run it, and nobody waits for it.
+//
+//   KEEL_TRY_VOID(execute(pool, [&cache] { cache.sweep(); }));        // ResourceExhausted: the queue is full
+//   KEEL_TRY_VOID(execute(pool, report, Priority::Low));              // what offer() of a ThreadPool also takes
+//   KEEL_TRY_VOID(execute_all(pool, callables));                      // all or none: one lock, one wake-up
+//   KEEL_TRY_VOID(execute_after(pool, 50_ms, [this] { retry(); }));
+//
+// Whoever needs the result, or wants to take the work back, uses submit() (exec/submitted.h).
+//
+// Result:    that it was taken, not that it has run: an executor that is stopped with a deadline discards what it does
+//            not reach then, and what the callable holds is let go.
+// Errors:    ResourceExhausted when the executor refuses (Executor::offer): its queue is full, or it has been stopped.
+//            A callable that throws has nobody to tell and ends the process with what it threw: submit() hands the
+//            exception to somebody. std::bad_alloc, from here, when there is no memory for the job.
+// Ownership: the callable is moved into the job and destroyed on the thread that has run it. What it refers to outlives
+//            that.
+// Threads:   any.
+// Cost:      a callable of at most 48 bytes costs no allocation once as many jobs have been on their way at once
+//            (exec/job_memory.h); up to 112 bytes likewise, with a larger block.
+
+#pragma once
+
+#include <cstddef>
+#include <iterator>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "keel/base/result.h"
+#include "keel/exec/executor.h"
+#include "keel/exec/job_memory.h"
+
+namespace keel {
+
+namespace internal {
+
+// In a catch block: aborts and says what was thrown.
+[[noreturn, gnu::cold]] void executed_callable_threw() noexcept;
+std::unexpected<Error> executor_refused() noexcept;
+
+// Job memory until somebody owns what is made in it.
+class JobBlock {
+ public:
+  explicit JobBlock(std::size_t bytes) : block_(job_allocate(bytes)), bytes_(bytes) {}
+  JobBlock(const JobBlock&) = delete;
+  JobBlock& operator=(const JobBlock&) = delete;
+  ~JobBlock() {
+    if (block_ != nullptr) job_free(block_, bytes_);
+  }
+  void* get() const noexcept { return block_; }
+  void release() noexcept { block_ = nullptr; }
+
+ private:
+  void* block_;
+  std::size_t bytes_;
+};
+
+template <class F>
+class Call final : public Job {
+  static_assert(std::is_void_v<std::invoke_result_t<F&>>,
+                "what the callable of execute() returns would be lost: submit() gives it to you");
+  static_assert(alignof(F) <= alignof(std::max_align_t), "the memory of jobs is not aligned for this callable");
+
+ public:
+  template <class G>
+  static Call* make(G&& callable) {
+    JobBlock block(sizeof(Call));
+    auto* const call = new (block.get()) Call(std::forward<G>(callable));
+    block.release();
+    return call;
+  }
+  // Instead of running it.
+  void drop() noexcept {
+    this->~Call();
+    job_free(this, sizeof(Call));
+  }
+
+ private:
+  template <class G>
+  explicit Call(G&& callable) : Job(&run_it), callable_(std::forward<G>(callable)) {}
+  static void run_it(Job& job) noexcept {
+    auto& call = static_cast<Call&>(job);
+    if (!Executor::discards()) [[likely]] {
+      if constexpr (std::is_nothrow_invocable_v<F&>) {
+        call.callable_();
+      } else {
+        try {
+          call.callable_();
+        } catch (...) {
+          executed_callable_threw();
+        }
+      }
+    }
+    call.drop();
+  }
+
+  [[no_unique_address]] F callable_;
+};
+
+// All of them are a C.
+template <class C>
+void drop_all(Job* first) noexcept {
+  while (first != nullptr) static_cast<C*>(std::exchange(first, first->next))->drop();
+}
+
+}  // namespace internal
+
+// `how` is what the executor's offer() takes beside the job: a Priority for a ThreadPool.
+template <class E, class F, class... How>
+  requires std::is_base_of_v<Executor, E>
+Result<> execute(E& executor, F&& callable, How... how) {
+  auto* const call = internal::Call<std::decay_t<F>>::make(std::forward<F>(callable));
+  if (executor.offer(*call, how...)) [[likely]]
+    return {};
+  call->drop();
+  return internal::executor_refused();
+}
+
+// Moves from each of `callables`, a range.
+template <class E, class Callables, class... How>
+  requires std::is_base_of_v<Executor, E>
+Result<> execute_all(E& executor, Callables&& callables, How... how) {
+  using C = internal::Call<std::remove_cvref_t<decltype(*std::begin(callables))>>;
+  Job* first = nullptr;
+  Job* last = nullptr;
+  std::size_t count = 0;
+  try {
+    for (auto& callable : callables) {
+      Job* const call = C::make(std::move(callable));
+      (last == nullptr ? first : last->next) = call;
+      last = call;
+      ++count;
+    }
+  } catch (...) {
+    internal::drop_all<C>(first);
+    throw;
+  }
+  if (count == 0 || executor.offer_all(*first, *last, count, how...)) return {};
+  internal::drop_all<C>(first);
+  return internal::executor_refused();
+}
+
+// Not before `delay` has passed, on a ThreadPool.
+template <class E, class F>
+  requires std::is_base_of_v<Executor, E>
+Result<> execute_after(E& executor, Duration delay, F&& callable) {
+  auto* const call = internal::Call<std::decay_t<F>>::make(std::forward<F>(callable));
+  if (executor.offer_after(*call, delay)) return {};
+  call->drop();
+  return internal::executor_refused();
+}
+
+}  // namespace keel

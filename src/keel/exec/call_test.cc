@@ -1,0 +1,147 @@
+// Crosses threads: run under ThreadSanitizer.
+#include "keel/exec/call.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <latch>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "keel/base/sanitizers.h"
+#include "keel/exec/inline_executor.h"
+#include "keel/exec/submitted.h"
+#include "keel/exec/thread_pool.h"
+#include "keel/observe/internal/allocation_count.h"
+
+namespace keel {
+namespace {
+
+struct Refusing final : Executor {
+  void post(Job&) noexcept override { ADD_FAILURE() << "what may be refused is offered"; }
+  bool offer(Job&) noexcept override { return false; }
+  bool offer_all(Job&, Job&, std::size_t) noexcept override { return false; }
+};
+struct Keeping final : Executor {
+  void post(Job& posted) noexcept override { job = &posted; }
+  std::size_t discard_it() noexcept { return discard(*job); }
+  Job* job = nullptr;
+};
+
+TEST(Execute, runs_the_callable_on_the_executor_and_destroys_it) {
+  ThreadPool pool({.threads = 2});
+  Executor* seen = nullptr;
+  auto held = std::make_shared<int>(7);
+
+  EXPECT_TRUE(execute(pool, [&seen, held] { seen = Executor::current(); }));
+  pool.stop();
+
+  EXPECT_EQ(seen, &pool);
+  EXPECT_EQ(held.use_count(), 1);
+}
+
+TEST(Execute, takes_callables_that_only_move_and_large_ones) {
+  InlineExecutor here;
+  int sum = 0;
+  std::array<int, 100> many{};
+  many[99] = 3;
+
+  EXPECT_TRUE(execute(here, [&sum, one = std::make_unique<int>(4)] { sum += *one; }));
+  EXPECT_TRUE(execute(here, [&sum, many] { sum += many[99]; }));
+
+  EXPECT_EQ(sum, 7);
+}
+
+TEST(Execute, says_that_the_executor_has_refused_and_lets_go_of_the_callable) {
+  Refusing executor;
+  auto held = std::make_shared<int>(7);
+  std::vector<std::function<void()>> callables(3, [held] {});
+
+  EXPECT_EQ(execute(executor, [held] {}).error().code(), Code::ResourceExhausted);
+  EXPECT_EQ(execute_all(executor, callables).error().code(), Code::ResourceExhausted);
+
+  callables.clear();
+  EXPECT_EQ(held.use_count(), 1);
+}
+
+TEST(Execute, lets_go_of_a_discarded_callable_without_calling_it) {
+  Keeping executor;
+  auto held = std::make_shared<int>(7);
+  bool ran = false;
+  EXPECT_TRUE(execute(executor, [&ran, held] { ran = true; }));
+
+  EXPECT_EQ(executor.discard_it(), 1u);
+
+  EXPECT_FALSE(ran);
+  EXPECT_EQ(held.use_count(), 1);
+}
+
+TEST(Execute, runs_a_batch_in_order) {
+  InlineExecutor here;
+  std::string order;
+  std::vector<std::function<void()>> callables;
+  for (const char c : {'a', 'b', 'c'}) callables.push_back([&order, c] { order += c; });
+
+  EXPECT_TRUE(execute_all(here, callables));
+  EXPECT_TRUE(execute_all(here, std::vector<std::function<void()>>()));
+
+  EXPECT_EQ(order, "abc");
+}
+
+TEST(Execute, ends_the_process_when_the_callable_throws) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_DEATH(
+      {
+        InlineExecutor here;
+        (void)execute(here, [] { throw std::runtime_error("the disk is upside down"); });
+      },
+      "a callable of execute\\(\\) does not throw.*the disk is upside down");
+}
+
+// The measure of "small": 48 bytes of captures; and with a handle, captures and value together 72.
+TEST(Execute, of_a_small_callable_does_not_allocate_once_it_is_warm) {
+  if (KEEL_SANITIZED) GTEST_SKIP() << "sanitizers count nothing";
+  ThreadPool pool({.threads = 2, .queue_max = 10'000});
+  std::atomic<std::uint64_t> sum{0};
+  const std::array<std::uint64_t, 5> captured = {1, 2, 3, 4, 5};
+  const auto small = [&sum, captured] { sum += captured[4]; };
+  const auto counting = [&sum, captured] { return sum += captured[4]; };
+  static_assert(sizeof small == 48 && sizeof counting == 48);
+
+  // At once on their way: more than below, and than the threads keep for themselves.
+  std::latch go{1};
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(execute(pool, [&go] { go.wait(); }));
+  std::vector<Submitted<std::uint64_t>> handles;
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_TRUE(execute(pool, small));
+    handles.push_back(submit(pool, counting));
+  }
+  go.count_down();
+  EXPECT_TRUE(wait_all(handles));
+  handles.clear();
+  ASSERT_TRUE(pool.drain(20_s));
+
+  std::size_t executing = 0;
+  std::size_t submitting = 0;
+  for (int round = 0; round < 10; ++round) {
+    const std::size_t before = internal::allocations();
+    for (int i = 0; i < 500; ++i) EXPECT_TRUE(execute(pool, small));
+    const std::size_t between = internal::allocations();
+    for (int i = 0; i < 500; ++i) EXPECT_TRUE(submit(pool, counting).get().is_ok());
+    submitting += internal::allocations() - between;
+    executing += between - before;
+    ASSERT_TRUE(pool.drain(20_s));
+  }
+
+  EXPECT_EQ(executing, 0u);
+  EXPECT_EQ(submitting, 0u);
+  EXPECT_EQ(sum, 5u * (2 * 1000 + 10 * 2 * 500));
+}
+
+}  // namespace
+}  // namespace keel

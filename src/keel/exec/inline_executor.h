@@ -1,0 +1,33 @@
+// keel/exec/inline_executor.h — runs each job inside the call that posts it: for tests, and for plain programs that
+// choose their executor at run time.
+//
+//   InlineExecutor here;
+//   Submitted<int> sum = submit(here, [&] { return add(); });       // has run already
+//
+// A job that is posted by a running one waits until that has returned: nothing recurses.
+//
+// Not a home for tasks: they are promised that post() never runs a job inside the call.
+//
+// Threads: one.  Cost: an indirect call; no allocation.
+
+#pragma once
+
+#include "keel/exec/executor.h"
+
+namespace keel {
+
+class InlineExecutor final : public Executor {
+ public:
+  InlineExecutor() noexcept = default;
+  InlineExecutor(const InlineExecutor&) = delete;
+  InlineExecutor& operator=(const InlineExecutor&) = delete;
+
+  void post(Job& job) noexcept override;
+
+ private:
+  Job* first_ = nullptr;  // Posted by the one that runs.
+  Job** last_ = &first_;
+  bool runs_ = false;
+};
+
+}  // namespace keel

@@ -1,0 +1,64 @@
+// keel/exec/internal/job_batch.h — the jobs that one thread has taken and not begun; others may take from them.
+//
+// Jobs leave in their order, whoever takes them. One word says which fill this is, how many jobs it had and how many
+// have left; the owner adds to it and others exchange it, so that a fill that has ended meanwhile is noticed.
+
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "keel/exec/executor.h"
+
+namespace keel::internal {
+
+// `Atomic` is std::atomic, and something that counts its operations in a test of every order of them.
+template <template <class> class Atomic>
+class BasicJobBatch {
+ public:
+  static constexpr std::size_t size_max = 32;
+
+  // The owner, when nothing is left: put() the jobs, then publish().
+  void put(std::size_t i, Job& job) noexcept { jobs_[i].store(&job, std::memory_order_relaxed); }
+  void publish(std::size_t count) noexcept {
+    const std::uint64_t fill = (claim_.load(std::memory_order_relaxed) >> 32) + 1;
+    claim_.store(fill << 32 | count << 16, std::memory_order_release);
+  }
+
+  // The owner's next; null when none is left.
+  Job* take() noexcept {
+    const std::uint64_t claim = claim_.fetch_add(1, std::memory_order_relaxed);
+    const std::size_t i = next_of(claim);
+    const std::size_t count = count_of(claim);
+    if (i >= count) return nullptr;
+    // Another processor has written the jobs: the lines of the next ones come while this one runs.
+    if (i + 2 < count) __builtin_prefetch(jobs_[i + 2].load(std::memory_order_relaxed), 1);
+    return jobs_[i].load(std::memory_order_relaxed);
+  }
+  // For another thread; null when none is left.
+  Job* steal() noexcept {
+    std::uint64_t claim = claim_.load(std::memory_order_acquire);
+    while (next_of(claim) < count_of(claim)) {
+      Job* const job = jobs_[next_of(claim)].load(std::memory_order_relaxed);
+      if (claim_.compare_exchange_weak(claim, claim + 1, std::memory_order_acquire)) return job;
+    }
+    return nullptr;
+  }
+  std::size_t left() const noexcept {
+    const std::uint64_t claim = claim_.load(std::memory_order_acquire);
+    return next_of(claim) < count_of(claim) ? count_of(claim) - next_of(claim) : 0;
+  }
+
+ private:
+  static std::size_t next_of(std::uint64_t claim) noexcept { return claim & 0xffff; }
+  static std::size_t count_of(std::uint64_t claim) noexcept { return claim >> 16 & 0xffff; }
+
+  Atomic<std::uint64_t> claim_{0};  // Fill, count and next: 32, 16 and 16 bits.
+  std::array<Atomic<Job*>, size_max> jobs_{};
+};
+
+using JobBatch = BasicJobBatch<std::atomic>;
+
+}  // namespace keel::internal

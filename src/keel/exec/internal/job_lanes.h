@@ -1,0 +1,64 @@
+// keel/exec/internal/job_lanes.h — jobs that wait: first in, first out, for each priority.
+//
+// High before Normal before Low; but a lane whose oldest job has been passed over by 16 jobs of other lanes in a row is
+// next, so that none starves: the 17th is its own, or the 18th when two lanes come to that point together.
+//
+// Never allocates after construction: each lane keeps its next jobs as pointers in a ring, so that taking one does not
+// touch the ones behind it, and links what goes beyond the ring.
+//
+// Threads: one at a time.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+
+#include "keel/exec/executor.h"
+
+namespace keel::internal {
+
+class JobFifo {
+ public:
+  // `ring` jobs, a power of two, wait as pointers.
+  explicit JobFifo(std::size_t ring);
+  JobFifo(const JobFifo&) = delete;
+  JobFifo& operator=(const JobFifo&) = delete;
+
+  void push(Job& job) noexcept;
+  // Null when nothing waits.
+  Job* pop() noexcept;
+  bool empty() const noexcept { return head_ == tail_; }
+
+ private:
+  std::unique_ptr<Job*[]> ring_;
+  const std::size_t mask_;
+  std::size_t head_ = 0;  // Counts what was taken and
+  std::size_t tail_ = 0;  // what was put into the ring.
+  Job* first_ = nullptr;  // Behind the ring.
+  Job** last_ = &first_;
+};
+
+class JobLanes {
+ public:
+  static constexpr int passes_max = 16;
+
+  // `ring`: of the lane of Normal, rounded up to a power of two.
+  explicit JobLanes(std::size_t ring);
+
+  void push(Job& job, Priority priority) noexcept;
+  Job* pop() noexcept;
+  std::size_t size() const noexcept { return size_; }
+
+ private:
+  struct Lane {
+    JobFifo jobs;
+    int passed = 0;  // Jobs of other lanes since its oldest one could have been taken.
+  };
+  Job* take(Lane& from) noexcept;
+
+  std::array<Lane, priority_count> lanes_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace keel::internal

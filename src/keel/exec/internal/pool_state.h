@@ -1,0 +1,117 @@
+// keel/exec/internal/pool_state.h — what the threads of a ThreadPool share, and the rules by which they sleep and wake.
+//
+// Everything but the atomics is under `mutex`. Every thread is in one of four states: it runs jobs (is_busy), it
+// searches (awake without a job, counted in `searching`), it sleeps (in the stack `asleep`), or it ends. What holds:
+//
+//   A thread sleeps only when no job waits and no batch has a job left. It finds that out under the lock.
+//   A batch has more than one job only when nobody sleeps, so that whoever comes to sleep will look into it.
+//   A job that comes while somebody sleeps wakes one, unless one searches for every 16 jobs that wait.
+//   A thread that finds a job while more wait wakes the next.
+
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "keel/base/host.h"
+#include "keel/exec/internal/job_batch.h"
+#include "keel/exec/internal/job_lanes.h"
+#include "keel/exec/internal/parker.h"
+#include "keel/exec/internal/utilisation.h"
+#include "keel/exec/thread_pool.h"
+
+namespace keel {
+
+struct alignas(64) ThreadPool::Worker {
+  explicit Worker(int n) noexcept : number(n) {}
+
+  const int number;
+  internal::JobBatch batch;
+  std::atomic<std::uint64_t> executed{0};  // Written by its thread only.
+  internal::Parker parker;
+  std::unique_ptr<Thread> thread;  // Null: there is none now.
+
+  // Under the lock.
+  Worker* below = nullptr;  // In the stack of those who sleep.
+  bool is_busy = false;     // It has taken jobs.
+  bool is_called = false;   // It was woken to search.
+  bool leaves = false;      // It was woken to end.
+
+  // Its own.
+  std::size_t take_max = 1;       // Jobs at once.
+  unsigned spins = 0;             // How long it looks for work before it sleeps.
+  unsigned turns = 0;             // Of jobs taken.
+  const Job* followed = nullptr;  // In its batch, and measured.
+  Instant followed_at;
+  unsigned follow_every = 0;  // What measuring has found; 0: nothing new.
+};
+
+struct ThreadPool::State {
+  using Lock = std::unique_lock<std::mutex>;
+  explicit State(ThreadPoolOptions&& from);
+
+  // Locks; spins a little before it sleeps, for the lock is held for some ten nanoseconds.
+  Lock enter() const noexcept;
+
+  // Under the lock, from here on.
+  bool has_room(std::size_t count) const noexcept;
+  std::size_t queued() const noexcept;
+  void push(Job& job, Priority priority) noexcept;
+  void push_all(Job& first, Job& last, Priority priority) noexcept;
+  bool fill(Worker& me) noexcept;   // `me` takes jobs that wait. False: none does.
+  bool steal(Worker& me) noexcept;  // `me` takes one that another has taken and not begun.
+  void sleep(Worker& me) noexcept;
+  Worker& wake_one() noexcept;       // The one that fell asleep last.
+  Worker* call_searcher() noexcept;  // Whom to unpark() after the lock; null: nobody need be woken.
+  bool is_idle() const noexcept { return asleep_count == threads && lanes.size() == 0; }
+  void note_idle() noexcept;
+  void finish() noexcept;
+
+  void spin(Worker& me) const noexcept;  // Without the lock.
+
+  // What is read for every job lies apart from what every post changes.
+  std::atomic<bool> is_discarding{false};
+  ThreadPoolOptions options;
+  Host& host = Host::current();
+  const int threads_max;
+  const unsigned spins_max;
+
+  alignas(64) mutable std::mutex mutex;
+  internal::JobLanes lanes;
+  std::vector<std::unique_ptr<Worker>> workers;  // threads_max of them.
+  int threads = 0;                               // That there are and that do not leave.
+  int searching = 0;
+  int asleep_count = 0;
+  Worker* asleep = nullptr;
+  bool is_stopping = false;
+  bool is_finished = false;  // Every thread ends.
+  std::uint64_t refused = 0;
+  std::uint64_t discarded = 0;
+  internal::Utilisation utilisation;
+  std::condition_variable idle;  // Nothing waits or runs; or is_finished.
+  std::condition_variable room;  // Perhaps, for
+  int blocked = 0;               // callers of offer().
+
+  const Job* followed = nullptr;  // Waits, and is measured.
+  Instant followed_at;
+  unsigned follow_every = 1;
+  unsigned follow_in = 0;
+
+  // The clock: a thread for what is due later and for changes of size.
+  std::condition_variable clock;
+  std::unique_ptr<Thread> clock_thread;
+  bool has_clock = false;
+  std::multimap<Instant, Job*> delayed;
+  bool is_scaling = false;              // All threads were busy, or there are more than the least.
+  Instant scale_at = Instant::never();  // The end of the interval.
+
+  alignas(64) std::atomic<std::size_t> waiting{0};  // lanes.size(), for those who spin.
+};
+
+}  // namespace keel

@@ -1,0 +1,155 @@
+#include "keel/exec/submitted.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+#include "keel/base/host.h"
+
+namespace keel {
+namespace {
+
+// A thread that waits for one of several.
+class Parked : public Submission::Listener {
+ public:
+  Parked() noexcept : Listener{&told} {}
+
+  // Until it was told `times`; false: not at `until`.
+  bool wait(std::size_t times, Instant until) noexcept {
+    std::unique_lock lock(mutex_);
+    const auto enough = [&] { return told_ >= times; };
+    if (until.is_never()) {
+      changed_.wait(lock, enough);
+      return true;
+    }
+    return changed_.wait_until(lock, std::chrono::steady_clock::time_point(std::chrono::nanoseconds(until.ns())),
+                               enough);
+  }
+
+ private:
+  static void told(Listener& listener) noexcept {
+    auto& parked = static_cast<Parked&>(listener);
+    // Under the lock: the one who waits may end this as soon as it is free.
+    std::lock_guard lock(parked.mutex_);
+    ++parked.told_;
+    parked.changed_.notify_one();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::size_t told_ = 0;
+};
+
+void check_may_wait() noexcept {
+  KEEL_CHECK(&Host::current() == &Host::system(),
+             "only plain threads wait for a submitted job; a task awaits completion(handle)");
+}
+
+}  // namespace
+
+constinit Submission::Listener Submission::nobody{nullptr};
+
+void Submission::run_it(Job& job) noexcept {
+  auto& self = static_cast<Submission&>(job);
+  if (self.claim()) {
+    if (Executor::discards()) [[unlikely]] {
+      self.end_with(Error(Code::Cancelled, "the executor was stopped before the job began"));
+    } else {
+      self.run_claimed();
+    }
+  }
+  self.release();
+}
+
+void Submission::run_claimed() noexcept {
+  take_(*this, Step::Run);
+  complete();
+}
+
+void Submission::end_with(Error&& error) noexcept {
+  set_error(std::move(error));
+  take_(*this, Step::Drop);
+  complete();
+}
+
+void Submission::complete() noexcept {
+  Listener* const listener = listener_.exchange(&nobody, std::memory_order_acq_rel);
+  if (listener != nullptr) listener->done(*listener);
+}
+
+void Submission::release() noexcept {
+  if (owners_.fetch_sub(1, std::memory_order_acq_rel) == 1) take_(*this, Step::Free);
+}
+
+bool Submission::cancel() noexcept {
+  if (is_claimed_.load(std::memory_order_relaxed) || !claim()) return false;
+  end_with(std::move(error_));
+  return true;
+}
+
+void Submission::refuse() noexcept {
+  KEEL_CHECK(claim(), "a job is refused before it has begun");
+  end_with(internal::executor_refused().error());
+  release();
+}
+
+bool Submission::listen(Listener& listener) noexcept {
+  Listener* expected = nullptr;
+  if (listener_.compare_exchange_strong(expected, &listener, std::memory_order_acq_rel)) return true;
+  KEEL_CHECK(expected == &nobody, "one at a time waits for a submitted job");
+  return false;
+}
+
+bool Submission::forget(Listener& listener) noexcept {
+  Listener* expected = &listener;
+  return listener_.compare_exchange_strong(expected, nullptr, std::memory_order_acq_rel);
+}
+
+bool Submission::help() noexcept {
+  if (Executor::current() != executor_ || !claim()) return false;
+  run_claimed();
+  return true;
+}
+
+bool Submission::wait(Instant until) noexcept {
+  if (is_done() || help()) return true;
+  check_may_wait();
+  Parked parked;
+  if (!listen(parked) || parked.wait(1, until)) return true;
+  if (forget(parked)) return false;
+  parked.wait(1, Instant::never());
+  return true;
+}
+
+namespace internal {
+
+Instant after(Duration delay) noexcept { return Host::system().now() + delay; }
+std::unexpected<Error> none_is_done() noexcept {
+  return fail(Code::DeadlineExceeded, "none of the submitted jobs was done in time");
+}
+
+std::size_t wait_any(std::size_t count, FunctionRef<Submission&(std::size_t)> at, Instant until) noexcept {
+  KEEL_CHECK(count > 0, "one of several jobs can be waited for when there is one");
+  const auto done = [&] {
+    std::size_t i = 0;
+    while (i < count && !at(i).is_done()) ++i;
+    return i;
+  };
+  if (const std::size_t index = done(); index < count) return index;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (at(i).help()) return i;
+  }
+  check_may_wait();
+  Parked parked;
+  std::size_t listening = 0;
+  while (listening < count && at(listening).listen(parked)) ++listening;
+  if (listening == count) parked.wait(1, until);
+  std::size_t told = 0;
+  for (std::size_t i = 0; i < listening; ++i) told += at(i).forget(parked) ? 0 : 1;
+  parked.wait(told, Instant::never());
+  return done();
+}
+
+}  // namespace internal
+
+}  // namespace keel

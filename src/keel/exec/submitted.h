@@ -1,0 +1,333 @@
+// keel/exec/submitted.h — submit(): a callable as a job, and a handle to what it gives.
+//
+//   Submitted<Image> small = submit(pool, [&] { return shrink(image); });
+//   Result<Image> result = small.get();                      // a thread waits; a task: co_await completion(…), task/
+//
+//   if (!small.wait_for(50_ms) && small.cancel()) …          // it had not begun, and will not
+//   std::vector<Submitted<int>> parts = submit_all(pool, callables);
+//   wait_all(parts);  KEEL_TRY(std::size_t first, wait_any(parts));
+//
+// Result:    what the callable returns, once; a Result<T> that it returns is the result itself. An exception that
+// leaves
+//            it becomes an Error (Internal with its what(), ResourceExhausted for std::bad_alloc).
+// Errors:    Cancelled: cancel() came before it began, or its executor was stopped and discarded it. ResourceExhausted:
+//            the executor refused it (Executor::offer). std::bad_alloc, from submit(), without memory for the job.
+// Ownership: the handle owns the result. One that is destroyed cancels what has not begun; what runs goes on, and its
+//            result is dropped: what the callable refers to outlives the run, which wait() tells. The callable is
+//            destroyed when it has run or is cancelled.
+// Threads:   a handle belongs to one at a time. A worker's loop must not wait (checked): tasks await completion(). A
+//            thread of the executor that it was submitted to runs what has not begun itself, inside the call, instead
+//            of waiting for another one: work that is divided on one pool does not stall it.
+// Cost:      no allocation once as many jobs have been on their way at once, when callable and value together take no
+//            more than 72 bytes; see call_bench.cc.
+
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "keel/base/check.h"
+#include "keel/base/function.h"
+#include "keel/exec/call.h"
+
+namespace keel {
+
+// The part of a submitted job that does not depend on its type: shared by its executor and its handle.
+class Submission : public Job {
+ public:
+  // Told once, on the thread that ends the job.
+  struct Listener {
+    void (*done)(Listener&) noexcept;
+  };
+
+  bool is_done() const noexcept { return listener_.load(std::memory_order_acquire) == &nobody; }
+  bool has_value() const noexcept { return has_value_; }  // When it is done,
+  Error& error() noexcept { return error_; }              // and this when it has none.
+
+  // It will not run, and is done with Cancelled. False: it has begun, or was cancelled before.
+  bool cancel() noexcept;
+  // `listener` is told later. False: it is done already.
+  bool listen(Listener& listener) noexcept;
+  // It will not be told. False: it has been, or is being told right now.
+  bool forget(Listener& listener) noexcept;
+  // On a thread of its executor: runs it here when it has not begun. True: it has.
+  bool help() noexcept;
+  // False: it is not done at `until`.
+  bool wait(Instant until) noexcept;
+  // Of the handle.
+  void release() noexcept;
+
+  // For submit(): the executor did not take it.
+  void refuse() noexcept;
+
+ protected:
+  // Run: calls the callable and keeps the value or the error. Drop: destroys the callable. Free: the end of it all.
+  enum class Step : unsigned char { Run, Drop, Free };
+  using Take = void (*)(Submission&, Step) noexcept;
+  Submission(Executor& executor, Take take) noexcept : Job(&run_it), executor_(&executor), take_(take) {}
+  ~Submission() = default;
+  void set_value() noexcept { has_value_ = true; }
+  void set_error(Error&& error) noexcept { error_ = std::move(error); }
+
+ private:
+  static void run_it(Job& job) noexcept;
+  bool claim() noexcept { return !is_claimed_.exchange(true, std::memory_order_acq_rel); }
+  void run_claimed() noexcept;
+  void end_with(Error&& error) noexcept;
+  void complete() noexcept;
+
+  static Listener nobody;  // Is "told" when it is done.
+  std::atomic<Listener*> listener_{nullptr};
+  Executor* executor_;
+  Take take_;
+  Error error_{Code::Cancelled, "the job was cancelled before it began"};
+  std::atomic<bool> is_claimed_{false};  // Somebody runs or cancels it.
+  bool has_value_ = false;
+  std::atomic<unsigned char> owners_{2};  // The executor and the handle.
+};
+
+template <class T>
+class SubmissionOf : public Submission {
+ public:
+  using Stored = std::conditional_t<std::is_void_v<T>, char, T>;
+  Result<T> take() {
+    if (!has_value()) return Result<T>(std::move(error()));
+    if constexpr (std::is_void_v<T>) {
+      return Result<T>();
+    } else {
+      return Result<T>(std::move(value_));
+    }
+  }
+
+ protected:
+  SubmissionOf(Executor& executor, Submission::Take steps) noexcept : Submission(executor, steps) {}
+  ~SubmissionOf() {
+    if (has_value()) value_.~Stored();
+  }
+  template <class... U>
+  void emplace(U&&... value) {
+    ::new (static_cast<void*>(__builtin_addressof(value_))) Stored(std::forward<U>(value)...);
+    set_value();
+  }
+
+ private:
+  union {
+    Stored value_;
+  };
+};
+
+template <class T, class F>
+class SubmissionFor final : public SubmissionOf<T> {
+  using Step = Submission::Step;
+
+ public:
+  template <class G>
+  static SubmissionFor* make(Executor& executor, G&& callable) {
+    internal::JobBlock block(sizeof(SubmissionFor));
+    auto* const made = new (block.get()) SubmissionFor(executor, std::forward<G>(callable));
+    block.release();
+    return made;
+  }
+
+ private:
+  template <class G>
+  SubmissionFor(Executor& executor, G&& callable)
+      : SubmissionOf<T>(executor, &take_step), callable_(std::forward<G>(callable)) {}
+  ~SubmissionFor() {}  // The callable has been dropped.
+
+  static void take_step(Submission& submission, Step step) noexcept {
+    auto& self = static_cast<SubmissionFor&>(submission);
+    if (step == Step::Free) {
+      self.~SubmissionFor();
+      job_free(&self, sizeof(SubmissionFor));
+      return;
+    }
+    if (step == Step::Run) self.call();
+    self.callable_.~F();
+  }
+  void call() noexcept {
+    try {
+      using R = std::invoke_result_t<F&>;
+      if constexpr (!std::is_void_v<R>) {
+        keep(callable_());
+      } else {
+        callable_();
+        this->emplace();
+      }
+    } catch (...) {
+      this->set_error(Error::from_exception());
+    }
+  }
+  template <class U>
+  void keep(Result<U>&& result) {
+    if (!result.has_value()) return this->set_error(std::move(result.error()));
+    if constexpr (std::is_void_v<U>) {
+      this->emplace();
+    } else {
+      this->emplace(*std::move(result));
+    }
+  }
+  template <class U>
+  void keep(U&& value) {
+    this->emplace(std::forward<U>(value));
+  }
+
+  union {
+    F callable_;
+  };
+};
+
+namespace internal {
+
+template <class R>
+struct SubmittedValue {
+  static_assert(!std::is_reference_v<R>, "a submitted callable returns a value; a pointer for what lives elsewhere");
+  static_assert(std::is_void_v<R> || std::is_move_constructible_v<R>,
+                "what a submitted callable returns can be moved; a task is spawned into a Scope instead");
+  using Type = R;
+};
+template <class T>
+struct SubmittedValue<Result<T>> {
+  using Type = T;
+};
+
+// The index of one that is done; `count` when none is at `until`.
+std::size_t wait_any(std::size_t count, FunctionRef<Submission&(std::size_t)> at, Instant until) noexcept;
+Instant after(Duration delay) noexcept;
+std::unexpected<Error> none_is_done() noexcept;
+
+}  // namespace internal
+
+template <class T = void>
+class [[nodiscard]] Submitted {
+ public:
+  using Value = T;
+
+  Submitted() noexcept = default;  // Of nothing, as one that was moved from or taken: only to be assigned or destroyed.
+  explicit Submitted(SubmissionOf<T>& submission) noexcept : submission_(&submission) {}
+  Submitted(Submitted&& other) noexcept : submission_(std::exchange(other.submission_, nullptr)) {}
+  Submitted& operator=(Submitted&& other) noexcept {
+    if (this != &other) {
+      reset();
+      submission_ = std::exchange(other.submission_, nullptr);
+    }
+    return *this;
+  }
+  ~Submitted() { reset(); }
+
+  // Of something: not moved from, not taken.
+  explicit operator bool() const noexcept { return submission_ != nullptr; }
+  // It has run, was cancelled or refused: get() does not wait.
+  bool is_done() const noexcept { return submission().is_done(); }
+  // True: it had not begun and will not; get() is Cancelled, and its callable is gone. In the queue it keeps its place
+  // until that comes up. False: it runs or is done.
+  bool cancel() noexcept { return submission().cancel(); }
+
+  // Until it is done.
+  void wait() noexcept { submission().wait(Instant::never()); }
+  // False: it was not done in time, and goes on.
+  bool wait_for(Duration limit) noexcept { return submission().wait(internal::after(limit)); }
+  bool wait_until(Instant deadline) noexcept { return submission().wait(deadline); }
+
+  // Waits for the result and takes it; the handle is of nothing then.
+  Result<T> get() noexcept {
+    wait();
+    Result<T> result = static_cast<SubmissionOf<T>&>(submission()).take();
+    std::exchange(submission_, nullptr)->release();
+    return result;
+  }
+
+  // For wait_any and the awaiting side.
+  Submission& submission() const noexcept {
+    KEEL_CHECK(submission_ != nullptr, "a handle is used before its result is taken, and not after it was moved from");
+    return *submission_;
+  }
+
+ private:
+  void reset() noexcept {
+    if (submission_ == nullptr) return;
+    submission_->cancel();
+    std::exchange(submission_, nullptr)->release();
+  }
+  SubmissionOf<T>* submission_ = nullptr;
+};
+
+// `how` is what the executor's offer() takes beside the job: a Priority for a ThreadPool. Refused: the handle is done.
+template <class E, class F, class... How>
+  requires std::is_base_of_v<Executor, E>
+auto submit(E& executor, F&& callable, How... how) {
+  using D = std::decay_t<F>;
+  using T = typename internal::SubmittedValue<std::invoke_result_t<D&>>::Type;
+  auto* const made = SubmissionFor<T, D>::make(executor, std::forward<F>(callable));
+  Submitted<T> handle(*made);
+  if (!executor.offer(*made, how...)) made->refuse();
+  return handle;
+}
+
+// On a ThreadPool, not before `delay` has passed.
+template <class E, class F>
+  requires std::is_base_of_v<Executor, E>
+auto submit_after(E& executor, Duration delay, F&& callable) {
+  using D = std::decay_t<F>;
+  using T = typename internal::SubmittedValue<std::invoke_result_t<D&>>::Type;
+  auto* const made = SubmissionFor<T, D>::make(executor, std::forward<F>(callable));
+  Submitted<T> handle(*made);
+  if (!executor.offer_after(*made, delay)) made->refuse();
+  return handle;
+}
+
+// Moves from each of `callables`, a range of one type. All or none: where the executor refuses, every handle is done.
+template <class E, class Callables, class... How>
+  requires std::is_base_of_v<Executor, E>
+auto submit_all(E& executor, Callables&& callables, How... how) {
+  using D = std::remove_cvref_t<decltype(*std::begin(callables))>;
+  using T = typename internal::SubmittedValue<std::invoke_result_t<D&>>::Type;
+  std::size_t count = 0;
+  for (auto& callable : callables) {
+    (void)callable;
+    ++count;
+  }
+  std::vector<Submitted<T>> handles;
+  handles.reserve(count);
+  Job* first = nullptr;
+  Job* last = nullptr;
+  try {
+    for (auto& callable : callables) {
+      auto* const made = SubmissionFor<T, D>::make(executor, std::move(callable));
+      handles.emplace_back(*made);
+      (last == nullptr ? first : last->next) = made;
+      last = made;
+    }
+  } catch (...) {
+    for (Submitted<T>& handle : handles) handle.submission().refuse();
+    throw;
+  }
+  if (first != nullptr && !executor.offer_all(*first, *last, count, how...)) {
+    for (Submitted<T>& handle : handles) handle.submission().refuse();
+  }
+  return handles;
+}
+
+// Until all of `handles`, a range, are done. False: not at `deadline`.
+template <class Handles>
+bool wait_all(Handles&& handles, Instant deadline = Instant::never()) noexcept {
+  for (auto& handle : handles) {
+    if (!handle.wait_until(deadline)) return false;
+  }
+  return true;
+}
+
+// The index of one of `handles` (a vector, span or array, not empty) that is done. DeadlineExceeded: none was in time.
+template <class Handles>
+Result<std::size_t> wait_any(Handles&& handles, Instant deadline = Instant::never()) noexcept {
+  const std::size_t count = std::size(handles);
+  const std::size_t index =
+      internal::wait_any(count, [&](std::size_t i) -> Submission& { return handles[i].submission(); }, deadline);
+  if (index == count) return internal::none_is_done();
+  return index;
+}
+
+}  // namespace keel

@@ -1,0 +1,27 @@
+#include "keel/task/completion.h"
+
+#include "keel/base/check.h"
+
+namespace keel {
+
+bool CompletionCore::begin(Submission& submission) noexcept {
+  if (submission.is_done()) return true;
+  home_ = Executor::current();
+  KEEL_CHECK(home_ != nullptr && home_->is_serial(),
+             "a submitted job is awaited on a loop; on a thread pool get() of its handle waits");
+  submission_ = &submission;
+  return !submission.listen(*this);
+}
+
+void CompletionCore::told(Listener& listener) noexcept {
+  auto& self = static_cast<CompletionCore&>(listener);
+  // Posted, this may be gone at once.
+  self.home_->post(self.arrival_);
+}
+
+void CompletionCore::cancel_submission(Leaf& leaf) noexcept {
+  // One that runs is waited for; the others tell this listener now.
+  static_cast<CompletionCore&>(leaf).submission_->cancel();
+}
+
+}  // namespace keel

@@ -1,0 +1,62 @@
+// keel/task/completion.h — what a submitted job gives, awaited by a task.
+//
+//   auto shrinking = submit(pool, [&image] { return shrink(image); });      // named first: GCC 12,
+//   task/compiler_test.cc Image small = co_await completion(std::move(shrinking)); auto part = co_await
+//   attempt(with_timeout(50_ms, completion(std::move(other))));
+//
+// Result:  what the callable returned; Submitted::get() says how it fails (exec/submitted.h).
+// Cancel:  a job that has not begun is cancelled and the await ends with the reason; one that runs is waited for, so
+//          that what its callable refers to may live in the awaiting task.
+// Threads: the task is on a serial executor: a loop, a SerialExecutor (checked). On a pool call get() of the handle,
+//          which runs there what has not begun.
+// Cost:    beside the job, one job posted back to the loop; no allocation.
+
+#pragma once
+
+#include <utility>
+
+#include "keel/exec/submitted.h"
+#include "keel/task/leaf.h"
+
+namespace keel {
+
+// The part that does not depend on the type.
+class CompletionCore : public Leaf, private Submission::Listener {
+ protected:
+  CompletionCore() noexcept : Leaf(&cancel_submission), Listener{&told} {}
+  ~CompletionCore() = default;
+  bool begin(Submission& submission) noexcept;
+
+ private:
+  // Brings the end home.
+  struct Arrival : keel::Job {
+    explicit Arrival(CompletionCore& c) noexcept : Job(&run_it), completion(c) {}
+    static void run_it(Job& job) noexcept { static_cast<Arrival&>(job).completion.wake(); }
+    CompletionCore& completion;
+  };
+  static void told(Listener& listener) noexcept;
+  static void cancel_submission(Leaf& leaf) noexcept;
+
+  Submission* submission_ = nullptr;
+  Executor* home_ = nullptr;
+  Arrival arrival_{*this};
+};
+
+template <class T>
+class [[nodiscard]] Completion : public CompletionCore {
+ public:
+  using Value = T;
+  explicit Completion(Submitted<T>&& handle) noexcept : handle_(std::move(handle)) {}
+  bool start() noexcept { return begin(handle_.submission()); }
+  Result<T> take() noexcept { return handle_.get(); }
+
+ private:
+  Submitted<T> handle_;
+};
+
+template <class T>
+Completion<T> completion(Submitted<T> handle) noexcept {
+  return Completion<T>(std::move(handle));
+}
+
+}  // namespace keel
