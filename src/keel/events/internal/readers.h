@@ -49,18 +49,13 @@ class Reader {
 
   Counts& counts(std::uint32_t topic) const noexcept { return counts_[topic]; }
 
+  // Whether who ends a subscription makes the barrier for all.
+  bool has_barrier() const noexcept { return has_barrier_; }
+
  private:
+  template <bool has_barrier>
   friend class Publishing;
   friend struct Readers;
-  template <class T>
-  void announce(std::atomic<T>& where, T what) const noexcept {
-    if (has_barrier_) [[likely]] {
-      where.store(what, std::memory_order_release);
-      std::atomic_signal_fence(std::memory_order_seq_cst);
-    } else {
-      where.store(what, std::memory_order_seq_cst);
-    }
-  }
   static Frame& make_inner(Frame& frame);
 
   Frame outermost_;
@@ -81,40 +76,49 @@ inline Reader& this_reader() {
   return *reader;
 }
 
-// While it lives the snapshot that it has taken is not freed.
+// While it lives the snapshot that it has taken is not freed. `has_barrier` is that of the reader.
+template <bool has_barrier>
 class Publishing {
  public:
-  Publishing(Reader& reader, const std::atomic<const Snapshot*>& current) : reader_(reader), frame_(*reader.top_) {
+  Publishing(Reader& reader, const std::atomic<const Snapshot*>& current) : frame_(*reader.top_) {
     Frame* inner = frame_.inner.load(std::memory_order_relaxed);
     if (inner == nullptr) [[unlikely]]
       inner = &Reader::make_inner(frame_);
     reader.top_ = inner;
-    snapshot_ = current.load(std::memory_order_relaxed);
+    const Snapshot* seen = current.load(std::memory_order_relaxed);
     while (true) {
-      reader.announce(frame_.snapshot, snapshot_);
+      announce(frame_.snapshot, seen);
       const Snapshot* const again = current.load(std::memory_order_seq_cst);
-      if (again == snapshot_) [[likely]]
+      if (again == seen) [[likely]]
         break;
-      snapshot_ = again;
+      seen = again;
     }
   }
   ~Publishing() {
     frame_.calling.store(nullptr, std::memory_order_release);
     // Announced: who leaves looks whether the list has been replaced, and who replaces it looks who still reads it.
-    reader_.announce(frame_.snapshot, static_cast<const Snapshot*>(nullptr));
-    reader_.top_ = &frame_;
+    announce(frame_.snapshot, static_cast<const Snapshot*>(nullptr));
+    current_reader->top_ = &frame_;
   }
   Publishing(const Publishing&) = delete;
   Publishing& operator=(const Publishing&) = delete;
 
-  const Snapshot& snapshot() const noexcept { return *snapshot_; }
+  const Snapshot& snapshot() const noexcept { return *frame_.snapshot.load(std::memory_order_relaxed); }
   // Before it looks how `subscriber` is to be called.
-  void calls(const Subscriber& subscriber) const noexcept { reader_.announce(frame_.calling, &subscriber); }
+  void calls(const Subscriber& subscriber) const noexcept { announce(frame_.calling, &subscriber); }
 
  private:
-  Reader& reader_;
-  Frame& frame_;
-  const Snapshot* snapshot_;
+  template <class T>
+  static void announce(std::atomic<T>& where, T what) noexcept {
+    if constexpr (has_barrier) {
+      where.store(what, std::memory_order_release);
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+    } else {
+      where.store(what, std::memory_order_seq_cst);
+    }
+  }
+
+  Frame& frame_;  // All that is kept while handlers run: the rest is read again, which costs less than to keep it.
 };
 
 // After this every publisher that does not see what was changed before it has been seen by the questions below.

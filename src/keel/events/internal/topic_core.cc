@@ -16,10 +16,14 @@ namespace {
 // How many old lists may wait for the barrier that the next one needs anyway.
 constexpr int unfenced_max = 16;
 
-constexpr std::size_t bytes_of(std::size_t size) noexcept { return sizeof(Snapshot) + size * sizeof(Subscriber*); }
+constexpr std::size_t bytes_of(std::size_t size) noexcept {
+  return sizeof(Snapshot) + (size + 1) * sizeof(Subscriber*);
+}
 
 Snapshot& make_snapshot(std::size_t size) {
-  return *::new (pool_allocate(bytes_of(size))) Snapshot{size, nullptr, nullptr};
+  auto& made = *::new (pool_allocate(bytes_of(size))) Snapshot{size, nullptr, nullptr};
+  *made.end() = nullptr;
+  return made;
 }
 
 void free_all(Snapshot* snapshots) noexcept {
@@ -44,26 +48,25 @@ TopicCore::~TopicCore() {
   give_back_topic(id_);
 }
 
-inline unsigned TopicCore::call_all(const Publishing& publishing, const void* event, Awaited* awaited) noexcept {
-  unsigned delivered = 0;
-  for (Subscriber* const subscriber : publishing.snapshot()) {
-    publishing.calls(*subscriber);
-    delivered += subscriber->call.load(std::memory_order_seq_cst)(*subscriber, event, awaited);
-  }
-  return delivered;
-}
-
-inline unsigned TopicCore::publish_to(const void* event, Awaited* awaited) noexcept {
-  Reader& reader = this_reader();
+template <bool has_barrier>
+inline unsigned TopicCore::publish_by(Reader& reader, const void* events, std::size_t count,
+                                      Awaited* awaited) noexcept {
   const Snapshot* read = nullptr;
   unsigned delivered = 0;
   {
-    const Publishing publishing(reader, snapshot_);
+    const Publishing<has_barrier> publishing(reader, snapshot_);
+    const auto* event = static_cast<const std::byte*>(events);
+    for (std::size_t i = 0; i < count; ++i, event += type_.bytes) {
+      Subscriber* const* at = publishing.snapshot().begin();
+      for (; Subscriber* const subscriber = *at; ++at) {
+        publishing.calls(*subscriber);
+        delivered += subscriber->call.load(std::memory_order_seq_cst)(*subscriber, event, awaited);
+      }
+    }
     read = &publishing.snapshot();
-    delivered = call_all(publishing, event, awaited);
   }
-  Counts& counts = reader.counts(id_);
-  internal::add(counts.published, 1);
+  Counts& counts = current_reader->counts(id_);
+  internal::add(counts.published, count);
   internal::add(counts.delivered, delivered);
   // This may have been the last to read an old list.
   if (read != snapshot_.load(std::memory_order_relaxed)) [[unlikely]]
@@ -71,31 +74,25 @@ inline unsigned TopicCore::publish_to(const void* event, Awaited* awaited) noexc
   return delivered;
 }
 
-void TopicCore::publish(const void* event) noexcept { publish_to(event, nullptr); }
-
-unsigned TopicCore::publish_to_all(const void* event, Awaited& awaited) noexcept { return publish_to(event, &awaited); }
-
-void TopicCore::publish_all(const void* events, std::size_t count) noexcept {
+inline unsigned TopicCore::publish_here(const void* events, std::size_t count, Awaited* awaited) noexcept {
   Reader& reader = this_reader();
-  const Snapshot* read = nullptr;
-  std::uint64_t delivered = 0;
-  {
-    const Publishing publishing(reader, snapshot_);
-    read = &publishing.snapshot();
-    const auto* event = static_cast<const std::byte*>(events);
-    for (std::size_t i = 0; i < count; ++i, event += type_.bytes) delivered += call_all(publishing, event, nullptr);
-  }
-  Counts& counts = reader.counts(id_);
-  internal::add(counts.published, count);
-  internal::add(counts.delivered, delivered);
-  if (read != snapshot_.load(std::memory_order_relaxed)) [[unlikely]]
-    collect();
+  if (reader.has_barrier()) [[likely]]
+    return publish_by<true>(reader, events, count, awaited);
+  return publish_by<false>(reader, events, count, awaited);
+}
+
+void TopicCore::publish(const void* event) noexcept { publish_here(event, 1, nullptr); }
+
+void TopicCore::publish_all(const void* events, std::size_t count) noexcept { publish_here(events, count, nullptr); }
+
+unsigned TopicCore::publish_awaited(const void* event, Awaited& awaited) noexcept {
+  return publish_here(event, 1, &awaited);
 }
 
 Task<Delivery> TopicCore::publish_and_wait(const void* event) {
   Awaited awaited;
   Delivery became;
-  became.delivered = publish_to_all(event, awaited);
+  became.delivered = publish_awaited(event, awaited);
   for (Subscriber* subscriber = awaited.task(); subscriber != nullptr; subscriber = awaited.task()) {
     Result<> ended = co_await attempt(subscriber->run(*subscriber, event));
     if (ended) {

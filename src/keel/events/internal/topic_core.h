@@ -17,9 +17,10 @@
 namespace keel::events::internal {
 
 class Awaited;
-class Publishing;
+class Reader;
 
-// Does not change once it is published; the subscribers follow it in memory, highest priority first.
+// Does not change once it is published; the subscribers follow it in memory, highest priority first,
+// and a null pointer.
 struct Snapshot {
   std::size_t size = 0;
   Snapshot* retired_next = nullptr;
@@ -56,11 +57,12 @@ class TopicCore {
   const EventType& type() const noexcept { return type_; }
 
  private:
-  [[gnu::always_inline]] static unsigned call_all(const Publishing& publishing, const void* event,
-                                                  Awaited* awaited) noexcept;
-  // Gives how many handlers have handled it in this call.
-  [[gnu::always_inline]] unsigned publish_to(const void* event, Awaited* awaited) noexcept;
-  [[gnu::noinline]] unsigned publish_to_all(const void* event, Awaited& awaited) noexcept;
+  // Each gives how many handlers have handled an event in this call.
+  template <bool has_barrier>
+  [[gnu::always_inline]] unsigned publish_by(Reader& reader, const void* events, std::size_t count,
+                                             Awaited* awaited) noexcept;
+  [[gnu::always_inline]] unsigned publish_here(const void* events, std::size_t count, Awaited* awaited) noexcept;
+  [[gnu::noinline]] unsigned publish_awaited(const void* event, Awaited& awaited) noexcept;
   void replace_by(Snapshot& next, Subscriber* ended) noexcept;
   Snapshot* take_unread() noexcept;
   void collect() noexcept;
