@@ -127,8 +127,12 @@ TEST_F(CompletionTest, is_bounded_in_time_as_every_operation) {
 
 TEST_F(CompletionTest, that_a_stopped_pool_discards_ends_with_cancelled) {
   ThreadPool single({.threads = 1});
-  std::latch go{1};
-  EXPECT_TRUE(execute(single, [&go] { go.wait(); }));
+  std::latch began{1}, go{1};
+  EXPECT_TRUE(execute(single, [&] {
+    began.count_down();
+    go.wait();
+  }));
+  began.wait();  // Or what is more urgent would come first.
   Start<void> start, moving;
   auto moves = [](ThreadPool& p) -> Task<> { co_await resume_on(p, Priority::High); };
   EXPECT_FALSE(start.begin(awaits(submit_after(single, 1_h, [] {})), &ignore));
