@@ -6,6 +6,9 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <system_error>
+
+#include "keel/base/error_code.h"
 
 namespace keel {
 namespace {
@@ -96,14 +99,48 @@ std::string_view to_string(Code code) noexcept { return row(code).name; }
 int http_status(Code code) noexcept { return row(code).status; }
 Level log_level(Code code) noexcept { return row(code).level; }
 
+// A message and the context in front of it, which comes later: so the characters stand at the end of their block.
+struct Error::Text {
+  static constexpr std::string_view between = ": ";
+
+  // `text` at the end of a new block, with room in front for `front` bytes at once and for as much as is promised
+  // later. Null when there is no memory.
+  static Text* make(std::string_view text, std::size_t front) noexcept {
+    const std::size_t used = front + text.size() + 1;
+    const std::size_t capacity = used + std::max(context_room, used / 2);
+    void* const block = std::malloc(sizeof(Text) + capacity);
+    if (block == nullptr) return nullptr;
+    Text& made = *new (block) Text{capacity, capacity - 1 - text.size()};
+    std::copy(text.begin(), text.end(), made.characters() + made.begin);
+    made.characters()[capacity - 1] = '\0';
+    return &made;
+  }
+  std::size_t bytes_for(std::string_view context) const noexcept {
+    return context.size() + (view().empty() ? 0 : between.size());
+  }
+  void put_in_front(std::string_view context) noexcept {
+    const std::string_view separator = view().empty() ? "" : between;
+    for (const std::string_view part : {separator, context}) {
+      begin -= part.size();
+      std::copy(part.begin(), part.end(), characters() + begin);
+    }
+  }
+  std::string_view view() const noexcept {
+    return {reinterpret_cast<const char*>(this + 1) + begin, capacity - 1 - begin};
+  }
+  char* characters() noexcept { return reinterpret_cast<char*>(this + 1); }
+
+  std::size_t capacity;  // Of the characters, the null at their end included.
+  std::size_t begin;     // Of the message in them; before it is room.
+};
+
+Error::Text& Error::owned() const noexcept { return *static_cast<Text*>(address()); }
+
 // "context: text", or only the text.
 Error Error::made(Code code, int number, std::string_view context, std::string_view text) noexcept {
-  const std::string_view between = context.empty() ? "" : ": ";
-  auto* const all = static_cast<char*>(std::malloc(context.size() + between.size() + text.size() + 1));
+  Text* const all = Text::make(text, context.empty() ? 0 : context.size() + Text::between.size());
   if (all == nullptr) return Error(code, number, "what went wrong was lost: out of memory", false);
-  char* at = all;
-  for (const std::string_view part : {context, between, text}) at = std::copy(part.begin(), part.end(), at);
-  *at = '\0';
+  if (!context.empty()) all->put_in_front(context);
   return Error(code, number, all, true);
 }
 
@@ -114,6 +151,17 @@ Error Error::from_exception() noexcept {
     throw;
   } catch (const std::bad_alloc&) {
     return Error(Code::ResourceExhausted, "out of memory");
+  } catch (const std::system_error& exception) {
+    const int number = errno_of(exception.code());
+    if (number == 0) return made(Code::Internal, 0, "exception", exception.what());
+    char buffer[128];
+    std::string_view text = exception.what();
+    const std::string_view said = strerror_r(number, buffer, sizeof buffer);
+    if (text.ends_with(said)) {
+      text.remove_suffix(said.size());
+      if (text.ends_with(Text::between)) text.remove_suffix(Text::between.size());
+    }
+    return made(Code::Internal, number, "exception", text);
   } catch (const std::exception& exception) {
     return made(Code::Internal, 0, "exception", exception.what());
   } catch (...) {
@@ -124,8 +172,9 @@ Error Error::from_exception() noexcept {
 Error Error::from_errno(const char* what, int number) noexcept { return Error(code_of(number), number, what, false); }
 
 std::string_view Error::message() const noexcept {
-  const char* text = pointer();
-  return text != nullptr ? std::string_view(text) : std::string_view();
+  if (is_owned()) return owned().view();
+  const auto* const literal = static_cast<const char*>(address());
+  return literal != nullptr ? std::string_view(literal) : std::string_view();
 }
 
 std::string Error::describe() const {
@@ -139,7 +188,15 @@ std::string Error::describe() const {
 }
 
 Error&& Error::because(std::string_view context) && noexcept {
-  *this = made(code(), errno_value(), context, message());
+  if (context.empty()) return std::move(*this);
+  if (is_owned() && owned().bytes_for(context) <= owned().begin) {
+    owned().put_in_front(context);
+    return std::move(*this);
+  }
+  if (Text* const longer = Text::make(message(), context.size() + Text::between.size()); longer != nullptr) {
+    longer->put_in_front(context);
+    *this = Error(code(), errno_value(), longer, true);
+  }
   return std::move(*this);
 }
 
@@ -149,11 +206,11 @@ Error&& Error::as(Code code) && noexcept {
 }
 
 Error Error::clone() const noexcept {
-  if ((word_ & owned_bit) == 0) return Error(code(), errno_value(), pointer(), false);
+  if (!is_owned()) return Error(code(), errno_value(), address(), false);
   return made(code(), errno_value(), {}, message());
 }
 
-void Error::free_text() noexcept { std::free(const_cast<char*>(pointer())); }
+void Error::free_text(void* text) noexcept { std::free(text); }
 
 std::unexpected<Error> fail_text(Code code, std::string_view message) {
   return std::unexpected<Error>(Error::text(code, message));
@@ -161,5 +218,6 @@ std::unexpected<Error> fail_text(Code code, std::string_view message) {
 std::unexpected<Error> fail_errno(const char* what, int number) noexcept {
   return std::unexpected<Error>(Error::from_errno(what, number));
 }
+std::unexpected<Error> fail_errno(const char* what) noexcept { return fail_errno(what, errno); }
 
 }  // namespace keel

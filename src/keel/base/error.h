@@ -3,13 +3,16 @@
 // An Error is a code, an optional errno and a message. The code is chosen by what the caller does next; each code
 // has a default HTTP status (the status of the RFC 9457 problem that http makes of it) and a log level.
 //
-// Ownership: a literal message is kept by pointer and costs nothing; a made message (text_error, because) is one
-//            heap allocation at most, whatever the depth of context. Move-only; clone() copies.
+// Ownership: a literal message is kept by pointer and costs nothing. Any other message (text, because) is one block of
+//            the heap, however deep its context. The block is made with room for context_room bytes of context that
+//            comes later, so five levels of 23 characters cost the allocation of the first; what does not fit moves
+//            everything into a block that is half as large again. Move-only; clone() copies.
 // Threads:   a value; may be moved between threads.
 // Cost:      8 bytes; making one from a literal does not allocate.
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <string>
@@ -49,6 +52,9 @@ Level log_level(Code code) noexcept;
 
 class [[nodiscard]] Error {
  public:
+  // Bytes of context, each line counted with its ": ", that find room in a message's block.
+  static constexpr std::size_t context_room = 128;
+
   // `literal` is kept by pointer: a string literal, or something that lives as long as the process.
   Error(Code code, const char* literal) noexcept : Error(code, 0, literal, false) {}
   Error(Error&& other) noexcept : word_(std::exchange(other.word_, 0)) {}
@@ -64,7 +70,8 @@ class [[nodiscard]] Error {
   // An Error with a message of its own (copied: one allocation).
   // Without memory the message is lost and the code stays.
   static Error text(Code code, std::string_view message) noexcept;
-  // In a catch block: std::bad_alloc is ResourceExhausted, everything else Internal with its what().
+  // In a catch block: std::bad_alloc is ResourceExhausted, everything else Internal with its what(). The errno of a
+  // std::system_error is kept, and what() without the errno's text.
   static Error from_exception() noexcept;
   // The code that fits `number` (ENOENT is NotFound, EAGAIN Unavailable, …), with `number` kept.
   // `what` is a literal, usually the system call. Does not allocate.
@@ -79,24 +86,30 @@ class [[nodiscard]] Error {
   std::string describe() const;
 
   // Adds a line of context in front: because("reading config") gives "reading config: …". Code and errno stay.
+  // Without memory the error stays as it was.
   Error&& because(std::string_view context) && noexcept;
   // The same error with another code for the caller.
   Error&& as(Code code) && noexcept;
   Error clone() const noexcept;
 
  private:
+  struct Text;
   static constexpr std::uint64_t owned_bit = 0x80;
   static Error made(Code code, int number, std::string_view context, std::string_view text) noexcept;
-  // Bits 0-4 code, 7 owned, 8-15 errno, 16-63 the text's address (user addresses have 48 bits).
-  Error(Code code, int number, const char* text, bool owned) noexcept
+  // Bits 0-4 code, 7 owned, 8-15 errno, 16-63 the address of the literal or of the owned Text (user addresses have 48
+  // bits).
+  Error(Code code, int number, const void* text, bool owned) noexcept
       : word_(reinterpret_cast<std::uintptr_t>(text) << 16 | static_cast<std::uint64_t>(number & 0xff) << 8 |
               (owned ? owned_bit : 0) | static_cast<std::uint64_t>(code)) {}
-  const char* pointer() const noexcept { return reinterpret_cast<const char*>(word_ >> 16); }
+  bool is_owned() const noexcept { return (word_ & owned_bit) != 0; }
+  void* address() const noexcept { return reinterpret_cast<void*>(word_ >> 16); }
+  Text& owned() const noexcept;
   void release() noexcept {
-    if (word_ & owned_bit) [[unlikely]]
-      free_text();
+    if (is_owned()) [[unlikely]]
+      free_text(address());
   }
-  void free_text() noexcept;
+  // Not a member: the address of an Error stays unknown to others, and the compiler may keep it in registers.
+  static void free_text(void* text) noexcept;
 
   std::uint64_t word_;
 };
@@ -107,5 +120,7 @@ inline std::unexpected<Error> fail(Code code, const char* literal) noexcept {
 }
 std::unexpected<Error> fail_text(Code code, std::string_view message);
 std::unexpected<Error> fail_errno(const char* what, int number) noexcept;
+// With the calling thread's errno.
+std::unexpected<Error> fail_errno(const char* what) noexcept;
 
 }  // namespace keel

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <ios>
 #include <new>
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace keel {
@@ -39,6 +41,29 @@ TEST(Error, puts_context_in_front_and_keeps_code_and_errno) {
   EXPECT_EQ(error.errno_value(), ENOENT);
   EXPECT_EQ(error.message(), "starting: reading config: open");
   EXPECT_EQ(error.describe(), "starting: reading config: open: No such file or directory");
+}
+
+TEST(Error, keeps_context_of_any_length_in_order) {
+  std::string expected = "cause";
+  Error error(Code::Internal, "cause");
+
+  for (int i = 0; i < 200; ++i) {
+    const std::string line = "level " + std::to_string(i);
+    error = std::move(error).because(line);
+    expected = line + ": " + expected;
+    ASSERT_EQ(error.message(), expected);
+  }
+  EXPECT_EQ(error.clone().because("top").message(), "top: " + expected);
+}
+
+TEST(Error, takes_context_from_its_own_message_and_none_from_nothing) {
+  Error error = Error::text(Code::Internal, "twice");
+
+  error = std::move(error).because(error.message());
+  EXPECT_EQ(error.message(), "twice: twice");
+  error = std::move(error).because("");
+  EXPECT_EQ(error.message(), "twice: twice");
+  EXPECT_EQ(Error(Code::Internal, "").because("only this").message(), "only this");
 }
 
 TEST(Error, gives_errnos_the_code_that_says_what_to_do) {
@@ -92,6 +117,14 @@ TEST(Error, moves_its_text) {
   EXPECT_EQ(second.message(), "");
 }
 
+TEST(Error, of_a_failed_call_takes_the_threads_errno) {
+  errno = EMFILE;
+  const Error error = fail_errno("accept").error().clone();
+
+  EXPECT_EQ(error.code(), Code::ResourceExhausted);
+  EXPECT_EQ(error.errno_value(), EMFILE);
+}
+
 TEST(Error, gives_every_code_a_name_a_status_and_a_level) {
   std::set<std::string> names;
   for (int i = 0; i < code_count; ++i) {
@@ -122,6 +155,14 @@ TEST(Error, of_an_exception_says_what_it_was_and_whether_to_come_again) {
   EXPECT_EQ(of(5).code(), Code::Internal);
   EXPECT_EQ(of(std::bad_alloc()).code(), Code::ResourceExhausted);
   EXPECT_EQ(of(std::bad_alloc()).describe(), "out of memory");
+
+  // An errno is kept, but what to do about it is not for whoever is told of a bug.
+  const Error denied = of(std::system_error(EACCES, std::generic_category(), "open /etc/shadow"));
+  EXPECT_EQ(denied.code(), Code::Internal);
+  EXPECT_EQ(denied.errno_value(), EACCES);
+  EXPECT_EQ(denied.describe(), "exception: open /etc/shadow: Permission denied");
+  EXPECT_EQ(of(std::system_error(EACCES, std::generic_category())).describe(), "exception: Permission denied");
+  EXPECT_EQ(of(std::system_error(std::make_error_code(std::io_errc::stream))).errno_value(), 0);
 }
 
 }  // namespace

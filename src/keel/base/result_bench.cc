@@ -1,5 +1,5 @@
-// What a Result costs, alone and against exceptions and an optional with a code. Nanoseconds per operation;
-// `allocations` is per operation.
+// What a Result costs. Nanoseconds per operation; `allocations` is per operation. Against exceptions and other kinds of
+// results: result_peers_bench.cc.
 //
 // Sources are hidden from the compiler (DoNotOptimize) and results are used, so nothing is computed beforehand. A
 // Result cannot be copied, for an Error is moved only: `copy` makes another one from the value of the first.
@@ -7,8 +7,6 @@
 #include <benchmark/benchmark.h>
 
 #include <memory>
-#include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -232,25 +230,7 @@ void chain_of_three(benchmark::State& state) {
 }
 BENCHMARK(chain_of_three);
 
-// An error that goes up through `depth` functions, each a call of its own.
-[[gnu::noinline]] Result<int> descend(int depth, int input) {
-  if (depth == 0) {
-    if (input < 0) return fail(Code::OutOfRange, "below zero");
-    return input;
-  }
-  KEEL_TRY(int value, descend(depth - 1, input));
-  benchmark::DoNotOptimize(value);  // Or the compiler makes a loop of it.
-  return value + 1;
-}
-[[gnu::noinline]] int descend_or_throw(int depth, int input) {
-  if (depth == 0) {
-    if (input < 0) throw std::runtime_error("below zero");
-    return input;
-  }
-  int value = descend_or_throw(depth - 1, input);
-  benchmark::DoNotOptimize(value);
-  return value + 1;
-}
+// Context added at each of `depth` levels, each a call of its own.
 [[gnu::noinline]] Result<int> descend_with_context(int depth, int input) {
   if (depth == 0) return fail(Code::OutOfRange, "below zero");
   Result<int> result = descend_with_context(depth - 1, input);
@@ -258,104 +238,19 @@ BENCHMARK(chain_of_three);
   return *result + 1;
 }
 
-void result_through_levels(benchmark::State& state) {
-  int input = state.range(1) != 0 ? -1 : 1;
-  const int depth = static_cast<int>(state.range(0)) - 1;
-  long errors = 0;
-  for (auto _ : state) {
-    benchmark::DoNotOptimize(input);
-    Result<int> result = descend(depth, input);
-    if (result.is_err()) ++errors;
-    benchmark::DoNotOptimize(result);
-  }
-  if (errors != (input < 0 ? state.iterations() : 0)) state.SkipWithError("wrong number of errors");
-}
-void exception_through_levels(benchmark::State& state) {
-  int input = state.range(1) != 0 ? -1 : 1;
-  const int depth = static_cast<int>(state.range(0)) - 1;
-  long errors = 0;
-  for (auto _ : state) {
-    benchmark::DoNotOptimize(input);
-    int result = 0;
-    try {
-      result = descend_or_throw(depth, input);
-    } catch (const std::runtime_error& error) {
-      ++errors;
-      benchmark::DoNotOptimize(&error);
-    }
-    benchmark::DoNotOptimize(result);
-  }
-  if (errors != (input < 0 ? state.iterations() : 0)) state.SkipWithError("wrong number of errors");
-}
-void levels(benchmark::internal::Benchmark* benchmark) {
-  benchmark->ArgNames({"levels", "fails"})->Args({1, 0})->Args({1, 1})->Args({5, 1})->Args({10, 1});
-}
-BENCHMARK(result_through_levels)->Apply(levels);
-BENCHMARK(exception_through_levels)->Apply(levels);
-
 void error_with_context(benchmark::State& state) {
   const int depth = static_cast<int>(state.range(0));
+  std::size_t size = 0;
   const AllocationsPerIteration allocations(state);
   for (auto _ : state) {
     Result<int> result = descend_with_context(depth, -1);
     benchmark::DoNotOptimize(result);
+    size = result.error().message().size();
   }
+  // "below zero", and each level with what follows it.
+  if (size != 10 + static_cast<std::size_t>(depth) * 22) state.SkipWithError("context was lost");
 }
 BENCHMARK(error_with_context)->ArgName("levels")->Arg(2)->Arg(5);
-
-// What is written without a Result: an optional, and a number that says why it is empty.
-struct OptionalAndCode {
-  std::optional<int> value;
-  int code = 0;
-};
-OptionalAndCode checked_by_hand(int value) {
-  if (value < 0) return {std::nullopt, 1};
-  return {value + 1, 0};
-}
-
-void optional_create(benchmark::State& state) {
-  int input = 42;
-  for (auto _ : state) {
-    benchmark::DoNotOptimize(input);
-    OptionalAndCode result{input, 0};
-    benchmark::DoNotOptimize(result);
-  }
-}
-BENCHMARK(optional_create);
-void optional_create_error(benchmark::State& state) {
-  for (auto _ : state) {
-    OptionalAndCode result{std::nullopt, 1};
-    benchmark::DoNotOptimize(result);
-  }
-}
-BENCHMARK(optional_create_error);
-void optional_is_ok(benchmark::State& state) {
-  OptionalAndCode source{42, 0};
-  for (auto _ : state) {
-    benchmark::DoNotOptimize(source);
-    bool ok = source.value.has_value();
-    benchmark::DoNotOptimize(ok);
-  }
-}
-BENCHMARK(optional_is_ok);
-void optional_chain_of_three(benchmark::State& state) {
-  int input = 42;
-  for (auto _ : state) {
-    benchmark::DoNotOptimize(input);
-    OptionalAndCode result = checked_by_hand(input);
-    if (result.value) {
-      const OptionalAndCode second = checked_by_hand(*result.value);
-      result.code = second.code;
-      if (second.value) {
-        result = checked_by_hand(*second.value);
-      } else {
-        result.value.reset();
-      }
-    }
-    benchmark::DoNotOptimize(result);
-  }
-}
-BENCHMARK(optional_chain_of_three);
 
 }  // namespace
 }  // namespace keel

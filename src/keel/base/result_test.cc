@@ -2,15 +2,20 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
+
+#include <unistd.h>
 
 namespace keel {
 namespace {
 
 static_assert(sizeof(Result<int>) == 16);
-static_assert(std::is_nothrow_move_constructible_v<Result<int>>);
+static_assert(std::is_nothrow_move_constructible_v<Result<int>> && std::is_nothrow_move_assignable_v<Result<int>>);
+static_assert(!std::is_copy_constructible_v<Result<int>>, "an Error is moved only: clone()");
+static_assert(sizeof(Result<>) == 16 && sizeof(Result<std::uint64_t>) == 16 && sizeof(Result<void*>) == 16);
 
 Result<int> half(int value) {
   if (value % 2 != 0) return fail(Code::InvalidArgument, "odd");
@@ -70,9 +75,68 @@ TEST(Result, carries_values_that_can_only_be_moved) {
   EXPECT_EQ(take().value(), 3);
 }
 
+TEST(Result, lets_a_named_one_be_looked_at_without_being_used_up) {
+  const Result<std::string> text("four");
+  const Result<std::string> failed(Error::text(Code::NotFound, "no text"));
+  const auto size = [](const std::string& value) { return value.size(); };
+  const auto first = [](const std::string& value) -> Result<char> { return value[0]; };
+
+  EXPECT_EQ(text.map(size).value(), 4u);
+  EXPECT_EQ(text.and_then(first).value(), 'f');
+  EXPECT_EQ(text.clone().value(), "four");
+  EXPECT_EQ(text.value(), "four");
+  EXPECT_EQ(failed.map(size).error().message(), "no text");
+  EXPECT_EQ(failed.and_then(first).error().message(), "no text");
+  EXPECT_EQ(failed.clone().error().message(), "no text");
+  EXPECT_EQ(failed.error().message(), "no text");
+  EXPECT_TRUE(Result<>().clone().is_ok());
+}
+
+TEST(Result, gives_another_value_in_place_of_an_error) {
+  const Result<std::string> failed = fail(Code::NotFound, "no text");
+
+  EXPECT_EQ(failed.value_or("default"), "default");
+  EXPECT_EQ(*half(7).map([](int) { return std::make_unique<int>(1); }).value_or(std::make_unique<int>(2)), 2);
+}
+
+TEST(Result, maps_its_error_and_lets_a_value_pass) {
+  const auto hide = [](Error&& error) { return std::move(error).as(Code::Internal); };
+
+  EXPECT_EQ(half(7).map_error(hide).error().code(), Code::Internal);
+  EXPECT_EQ(half(7).map_error(hide).error().message(), "odd");
+  EXPECT_EQ(half(8).map_error(hide).value(), 4);
+  EXPECT_TRUE(even(2).map_error(hide).is_ok());
+}
+
+TEST(Result, of_a_function_that_throws_is_its_value_or_what_it_threw) {
+  const auto number = [](const char* text) { return std::stoi(text); };
+
+  EXPECT_EQ(try_catch([&] { return number("12"); }).value(), 12);
+  EXPECT_EQ(try_catch([&] { return number("twelve"); }).error().describe(), "exception: stoi");
+  EXPECT_EQ(try_catch([] { return half(3); }).error().message(), "odd") << "a Result is passed on";
+  EXPECT_TRUE(try_catch([] {}).is_ok());
+  EXPECT_EQ(try_catch([] { throw 5; }).error().code(), Code::Internal);
+  EXPECT_EQ(*try_catch([] { return std::make_unique<int>(5); }).value(), 5);
+}
+
+TEST(Result, of_a_system_call_is_what_it_returned_or_the_errno_it_left) {
+  EXPECT_EQ(or_errno("lseek", std::int64_t{0}).value(), 0);
+  EXPECT_EQ(or_errno("access", access("/", R_OK)).value(), 0);
+
+  const auto missing = or_errno("access", access("/no/such/file", R_OK));
+  EXPECT_EQ(missing.error().code(), Code::NotFound);
+  EXPECT_EQ(missing.error().describe(), "access: No such file or directory");
+}
+
 TEST(ResultDeathTest, aborts_when_asked_for_a_value_it_lacks) {
   const auto wrong = half(3);
   EXPECT_DEATH((void)wrong.value(), "asked for its value only when it has one");
+}
+
+TEST(ResultDeathTest, aborts_when_asked_for_an_error_it_lacks) {
+  const auto right = half(4);
+  EXPECT_DEATH((void)right.error(), "asked for its error only when it has one");
+  EXPECT_DEATH((void)half(4).error(), "asked for its error only when it has one");
 }
 
 }  // namespace

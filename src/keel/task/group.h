@@ -21,8 +21,8 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
-#include <variant>
 
+#include "keel/base/or_monostate.h"
 #include "keel/base/result.h"
 #include "keel/task/leaf.h"
 #include "keel/task/start.h"
@@ -85,18 +85,6 @@ class Group<Derived, std::index_sequence<indices...>, Ts...> : public Leaf, priv
   std::size_t running_ = 0;
   bool decided_ = false;
 };
-
-template <class T>
-using OrMonostate = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
-
-template <class T>
-OrMonostate<T> value_of(Result<T>&& result) noexcept {
-  if constexpr (std::is_void_v<T>) {
-    return {};
-  } else {
-    return *std::move(result);
-  }
-}
 
 template <class... Ts>
 class [[nodiscard]] All : public Group<All<Ts...>, std::index_sequence_for<Ts...>, Ts...> {

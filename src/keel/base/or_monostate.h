@@ -1,0 +1,27 @@
+// keel/base/or_monostate.h — what stands for a value in a tuple, where there may be none: all() of Results and of
+// tasks.
+
+#pragma once
+
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "keel/base/result.h"
+
+namespace keel {
+
+template <class T>
+using OrMonostate = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+
+// The value of a Result that has one.
+template <class T>
+OrMonostate<T> value_of(Result<T>&& result) noexcept {
+  if constexpr (std::is_void_v<T>) {
+    return {};
+  } else {
+    return *std::move(result);
+  }
+}
+
+}  // namespace keel
