@@ -12,6 +12,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "keel/base/host.h"
@@ -53,6 +54,10 @@ class Engine {
   // kernel, so that the peer is slowed down. resume() delivers what waited from a later dispatch().
   virtual void pause(Receive& op) noexcept = 0;
   virtual void resume(Receive& op) noexcept = 0;
+  // Ends a pending Receive, paused or not, and loses nothing: done() is called for what has come until then, and last
+  // with -ECANCELED, or with the end that the stream had reached. What comes afterwards is for the next Receive of the
+  // descriptor, which sees an end that was seen once more.
+  virtual void end_receive(Receive& op) noexcept = 0;
 
   // Inside done() of a Receive: keeps the bytes beyond the call.
   virtual Held hold(Receive& op) noexcept = 0;
@@ -93,6 +98,10 @@ class Engine {
   virtual void shutdown(int fd) noexcept = 0;
   virtual Address local_address(int fd) noexcept = 0;
   virtual Address peer_address(int fd) noexcept = 0;
+  // How many bytes of what was sent on a connection its peer has acknowledged so far: what this side's kernel holds for
+  // it is not counted. Nothing where nobody knows: Unix sockets, and TCP where the kernel does not say (tcp(7),
+  // TCP_INFO).
+  virtual std::optional<std::uint64_t> acknowledged(int fd) noexcept = 0;
 
   // Submits what waits, as wait() does: after the last turn of a loop, closes and wake-ups of other workers.
   virtual void flush() noexcept {}

@@ -11,8 +11,10 @@
 #include <cerrno>
 #include <cstring>
 #include <deque>
+#include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "keel/io/internal/engine_testing.h"
@@ -479,6 +481,132 @@ TEST_P(Engines, the_end_of_stream_waits_behind_what_waits_while_paused) {
   EXPECT_EQ(reader.final, 0);
   engine().close(made.server);
   end_and_close(accepter);
+}
+
+TEST_P(Engines, a_receive_that_is_ended_gives_all_that_had_come_and_leaves_the_rest_to_the_next) {
+  Accepter accepter;
+  listen(accepter);
+  const std::string much = pattern(1024 * 1024);
+  // Ended while it waits for more, while it delivers, and while it is paused.
+  for (int round = 0; round < 24; ++round) {
+    const Pair made = pair(accepter);
+    Sender sender;
+    sender.set(much.data(), much.size());
+    Reader first;
+    read(first, made.server);
+    if (round % 3 == 1) engine().pause(first);
+    send(sender, made.client);
+    if (round % 3 == 1) pass(2_ms);
+    if (round % 3 == 2) {
+      ASSERT_TRUE(until([&] { return first.got.size() > static_cast<std::size_t>(round) * 20'000; }));
+    }
+
+    engine().end_receive(first);
+    engine().end_receive(first);
+    ASSERT_TRUE(until([&] { return first.final != unfinished; }));
+    EXPECT_EQ(first.final, -ECANCELED);
+    ASSERT_TRUE(first.is_idle());
+    Reader second;
+    read(second, made.server);
+    ASSERT_TRUE(until([&] { return first.got.size() + second.got.size() >= much.size(); }));
+
+    EXPECT_TRUE(first.got + second.got == much) << round;
+    ASSERT_TRUE(until([&] { return sender.final != unfinished; }));
+    engine().close(made.client);
+    end_and_close(second);
+  }
+  end_and_close(accepter);
+}
+
+TEST_P(Engines, an_end_that_was_seen_is_seen_again_by_the_next_receive) {
+  Accepter accepter;
+  listen(accepter);
+  const Pair made = pair(accepter);
+  Reader first;
+  read(first, made.server);
+  engine().pause(first);
+  Sender sender;
+  send(sender, made.client, "last words");
+  ASSERT_TRUE(until([&] { return sender.final != unfinished; }));
+  engine().shutdown_write(made.client);
+  pass(20_ms);
+
+  engine().end_receive(first);
+  ASSERT_TRUE(until([&] { return first.final != unfinished; }));
+  Reader second;
+  read(second, made.server);
+  ASSERT_TRUE(until([&] { return second.final != unfinished; }));
+
+  EXPECT_EQ(first.got + second.got, "last words");
+  EXPECT_EQ(second.final, 0);
+  engine().close(made.client);
+  engine().close(made.server);
+  end_and_close(accepter);
+}
+
+TEST_P(Engines, a_receive_that_is_being_ended_may_be_cancelled) {
+  Accepter accepter;
+  listen(accepter);
+  const Pair made = pair(accepter);
+  Reader reader;
+  read(reader, made.server);
+  settle();
+  engine().end_receive(reader);
+  end(reader);
+  EXPECT_EQ(reader.final, -ECANCELED);
+  engine().end_receive(reader);  // Idle: no effect.
+  EXPECT_TRUE(reader.is_idle());
+  engine().close(made.client);
+  engine().close(made.server);
+  end_and_close(accepter);
+}
+
+TEST_P(Engines, know_how_much_a_peer_has_acknowledged) {
+  Accepter accepter;
+  listen(accepter);
+  const Pair made = pair(accepter);
+  const auto before = engine().acknowledged(made.client);
+  ASSERT_TRUE(before.has_value());
+  Reader reader;
+  read(reader, made.server);
+  engine().pause(reader);
+  const std::string much = pattern(32 * 1024 * 1024);
+  Sender sender;
+  sender.set(much.data(), much.size());
+  send(sender, made.client);
+
+  // Nobody reads: what the peer's kernel takes, and no more.
+  std::uint64_t seen = 0;
+  std::uint64_t was = 0;
+  for (int i = 0; i < 1000 && (seen == 0 || seen != was); ++i) {
+    pass(20_ms);
+    was = std::exchange(seen, *engine().acknowledged(made.client) - *before);
+  }
+  ASSERT_EQ(seen, was);
+  EXPECT_GT(seen, 0u);
+  EXPECT_LT(seen, much.size());
+  EXPECT_EQ(sender.final, unfinished);
+  engine().resume(reader);
+  ASSERT_TRUE(until([&] { return reader.got.size() == much.size(); }));
+  EXPECT_TRUE(until([&] { return *engine().acknowledged(made.client) - *before == much.size(); }));
+
+  ASSERT_TRUE(until([&] { return sender.final != unfinished; }));
+  engine().close(made.client);
+  end_and_close(reader);
+  end_and_close(accepter);
+}
+
+TEST_P(Engines, do_not_know_what_the_peer_of_a_unix_socket_has_taken) {
+  const std::string path = "/tmp/keel_acknowledged_" + std::to_string(getpid());
+  Accepter accepter;
+  listen(accepter, Address::parse("unix:" + path).value());
+  const Pair made = pair(accepter);
+  EXPECT_EQ(engine().acknowledged(made.client), std::nullopt);
+  EXPECT_EQ(engine().acknowledged(made.server), std::nullopt);
+  engine().close(made.client);
+  engine().close(made.server);
+  end_and_close(accepter);
+  ::unlink(path.c_str());
 }
 
 TEST_P(Engines, held_bytes_stay_while_others_receive) {

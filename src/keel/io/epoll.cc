@@ -101,6 +101,8 @@ class EpollEngine final : public Engine {
     op.paused = false;
     if (op.pending && !op.cancelling && descriptor(op.fd).readable) make_ready(op);
   }
+  // What is not delivered yet is not read yet.
+  void end_receive(Receive& op) noexcept override { cancel(op); }
 
   Held hold(Receive& op) noexcept override {
     const auto size = static_cast<std::uint32_t>(op.result);
@@ -200,6 +202,10 @@ class EpollEngine final : public Engine {
   SocketOptions options(int fd) override { return system_options(fd); }
   Address local_address(int fd) noexcept override { return system_local_address(fd); }
   Address peer_address(int fd) noexcept override { return system_peer_address(fd); }
+  std::optional<std::uint64_t> acknowledged(int fd) noexcept override {
+    ++system_calls_;
+    return system_acknowledged(fd);
+  }
   std::uint64_t system_calls() const noexcept override {
     return system_calls_ + wakes_.load(std::memory_order_relaxed);
   }

@@ -73,6 +73,7 @@ struct Receive : Op {
   std::int32_t waiting_final = 1;  // A final result that waits behind them; 1: none.
   std::uint32_t waiting_count = 0;
   bool readable = false;  // epoll, sim: there may be more to read.
+  bool ending = false;    // uring: see Engine::end_receive.
   static constexpr std::uint32_t none = 0xffffffff;
 
  protected:

@@ -260,6 +260,8 @@ class Simulation::Engine final : public io::Engine, public Completer {
     op.paused = false;
     if (op.pending) make_ready(op);
   }
+  // What is not delivered yet is in the inbox.
+  void end_receive(io::Receive& op) noexcept override { cancel(op); }
 
   io::Held hold(io::Receive& op) noexcept override {
     held_ = true;
@@ -386,6 +388,11 @@ class Simulation::Engine final : public io::Engine, public Completer {
     Socket& socket = network_.socket(fd);
     if (socket.datagrams != nullptr) return socket.datagrams->peer;
     return socket.connection != nullptr ? socket.connection->address[1 - socket.side] : Address();
+  }
+  std::optional<std::uint64_t> acknowledged(int fd) noexcept override {
+    Socket& socket = network_.socket(fd);
+    if (socket.connection == nullptr || socket.family == AF_UNIX) return std::nullopt;
+    return socket.connection->end[1 - socket.side].arrived;
   }
   std::uint64_t system_calls() const noexcept override { return 0; }
 

@@ -254,6 +254,7 @@ void Network::deliver(const ConnectionPtr& connection, int side, const std::stri
     end.taken = 0;
   }
   end.inbox += piece;
+  end.arrived += piece.size();
   notify_reader(end);
 }
 

@@ -143,6 +143,14 @@ class UringEngine final : public Engine {
     op.paused = false;
     if (op.pending && (!op.armed || op.waiting_first != Receive::none)) make_ready(op);
   }
+  void end_receive(Receive& op) noexcept override {
+    if (!op.pending || op.cancelling || op.ending) return;
+    op.ending = true;
+    op.paused = false;
+    if (op.linked()) op.unlink();
+    if (op.armed) cancel_armed(op);
+    make_ready(op);
+  }
 
   Held hold(Receive& op) noexcept override {
     held_ = true;
@@ -254,6 +262,10 @@ class UringEngine final : public Engine {
   SocketOptions options(int fd) override { return system_options(fd); }
   Address local_address(int fd) noexcept override { return system_local_address(fd); }
   Address peer_address(int fd) noexcept override { return system_peer_address(fd); }
+  std::optional<std::uint64_t> acknowledged(int fd) noexcept override {
+    ++system_calls_;
+    return system_acknowledged(fd);
+  }
   std::uint64_t system_calls() const noexcept override {
     return system_calls_ + wakes_.load(std::memory_order_relaxed);
   }
@@ -370,6 +382,7 @@ class UringEngine final : public Engine {
       case Kind::Receive: {
         auto& receive = static_cast<Receive&>(op);
         receive.paused = false;
+        receive.ending = false;
         receive.waiting_first = receive.waiting_last = Receive::none;
         receive.waiting_count = 0;
         receive.waiting_final = 1;
@@ -728,6 +741,11 @@ class UringEngine final : public Engine {
       finish(receive, std::exchange(receive.waiting_final, 1));
       return delivered + 1;
     }
+    if (receive.ending) {
+      if (receive.armed) return delivered;  // The kernel's own last word is on its way.
+      finish(receive, -ECANCELED);
+      return delivered + 1;
+    }
     if (!receive.armed) arm_receive(receive);
     return delivered;
   }
@@ -876,11 +894,12 @@ class UringEngine final : public Engine {
       }
       if (op.paused || op.waiting_first != Receive::none) {
         keep_waiting(op, buffer, result);
+        if (op.ending) make_ready(op);
         return 0;
       }
       if (!show(op, buffer, result)) recycle(buffer);
       // Multishot ends when the completion queue was short of room: begin again.
-      if (!op.armed && op.pending) op.cancelling || op.paused ? make_ready(op) : arm_receive(op);
+      if (!op.armed && op.pending) op.cancelling || op.paused || op.ending ? make_ready(op) : arm_receive(op);
       return 1;
     }
     if (op.cancelling) {
@@ -889,6 +908,10 @@ class UringEngine final : public Engine {
     }
     if (result == -ENOBUFS) {
       if (op.paused) return 0;
+      if (op.ending) {
+        make_ready(op);
+        return 0;
+      }
       wanted_ = std::min(wanted_ * 2, buffers_max);
       if (!op.linked()) starved_.push_back(op);
       return 0;

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "keel/base/buffer.h"
 #include "keel/base/check.h"
@@ -94,6 +95,14 @@ struct Stream::State {
 };
 
 Stream::Stream(int fd) : state_(new State(loop_here().engine(), fd)) {}
+
+Stream::Stream(int fd, std::string_view received) {
+  Buffer kept;
+  kept.append(received);
+  state_ = new State(loop_here().engine(), fd);
+  state_->kept = std::move(kept);
+  state_->left = state_->kept.view();
+}
 
 void Stream::close() noexcept {
   if (state_ == nullptr) return;

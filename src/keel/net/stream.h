@@ -74,6 +74,9 @@ class Stream {
                               io::ConnectOptions options = {});
   // Takes over a connected descriptor of the current worker's engine, which does not block (O_NONBLOCK).
   explicit Stream(int fd);
+  // The same where somebody has read from it already: `received` is copied, and what is read first. std::bad_alloc: the
+  // descriptor is not taken over.
+  Stream(int fd, std::string_view received);
   Stream(Stream&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
   Stream& operator=(Stream&& other) noexcept {
     if (this != &other) {

@@ -57,6 +57,32 @@ TEST_P(Reads, read_exact_fills_across_chunks) {
   ASSERT_TRUE(until([&] { return writing.has_ended(); }));
 }
 
+TEST_P(Reads, begin_with_what_somebody_has_read_before) {
+  Listener listener = listen();
+  Start<Stream> accepting;
+  accepting.begin(accept_from(listener), [](StartCore&) noexcept {});
+  struct Connecting : io::Connect {
+    Connecting() : Connect([](io::Op&) noexcept {}) {}
+  } connecting;
+  connecting.fd = engine().open_stream(listener.address().family()).value();
+  connecting.address = listener.address();
+  if (!engine().submit(connecting)) {
+    ASSERT_TRUE(until([&] { return connecting.is_idle(); }));
+  }
+  ASSERT_EQ(connecting.result, 0);
+  ASSERT_TRUE(until([&] { return accepting.has_ended(); }));
+  Stream server = *accepting.take();
+
+  Stream client(connecting.fd, "one\ntw");
+  ASSERT_TRUE(run(internal::write(server, "o\nthree\nfour")));
+  server.shutdown_write();
+
+  EXPECT_EQ(*run(line(client)), "one\n");
+  EXPECT_EQ(*run(line(client)), "two\n");
+  EXPECT_EQ(*run(exactly(client, 3)), "thr");
+  EXPECT_EQ(*run(rest(client)), "ee\nfour");
+}
+
 TEST_P(Reads, read_exact_says_how_much_had_come_and_loses_nothing_of_it) {
   auto [client, server] = pair();
   ASSERT_TRUE(run(internal::write(client, "abc")));

@@ -28,10 +28,11 @@ struct End {
   Socket* socket = nullptr;  // Null before accept and after close.
   std::string inbox;         // Arrived; `taken` bytes of it are read.
   std::size_t taken = 0;
-  std::size_t flight = 0;  // On the way to this end.
-  Instant last_arrival;    // What is sent to this end arrives in order.
-  int error = 0;           // Reported once.
-  bool fin = false;        // The peer's end of stream has arrived.
+  std::size_t flight = 0;     // On the way to this end.
+  std::uint64_t arrived = 0;  // Bytes, ever.
+  Instant last_arrival;       // What is sent to this end arrives in order.
+  int error = 0;              // Reported once.
+  bool fin = false;           // The peer's end of stream has arrived.
   bool reset = false;
   bool write_closed = false;  // This end sends nothing more.
   bool closed = false;        // The program has closed it.

@@ -20,6 +20,8 @@ void system_turn_away(int listener) noexcept;
 bool is_transient_accept_error(int number) noexcept;
 Address system_local_address(int fd) noexcept;
 Address system_peer_address(int fd) noexcept;
+// See Engine::acknowledged.
+std::optional<std::uint64_t> system_acknowledged(int fd) noexcept;
 
 // What tests change.
 struct UringOptions {

@@ -1,0 +1,25 @@
+// What the kernel knows of a TCP connection. A file of its own: <linux/tcp.h>, which has the counters that the C
+// library's header lacks, and <netinet/tcp.h> cannot be included together.
+
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "keel/io/internal/sockets.h"
+
+namespace keel::io {
+
+std::optional<std::uint64_t> system_acknowledged(int fd) noexcept {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return std::nullopt;
+  // An older kernel fills in less.
+  if (size < offsetof(tcp_info, tcpi_bytes_acked) + sizeof info.tcpi_bytes_acked) return std::nullopt;
+  return info.tcpi_bytes_acked;
+}
+
+}  // namespace keel::io
