@@ -156,6 +156,15 @@ void HttpSettings::fields(config::Schema& v) {
         time_limit)
       .reloadable();
   field(
+      v, "send_rate_min", send_rate_min,
+      "bytes a second of what is sent that the client takes, while some of it waits; below it the connection is reset; "
+      "0: none",
+      {0, 1'000'000'000})
+      .reloadable();
+  field(v, "send_rate_grace_sec", send_rate_grace, "the stretch that send_rate_min is asked for, after a first one",
+        time_limit)
+      .reloadable();
+  field(
       v, "drain_delay_sec", drain_delay,
       "between failing readiness and closing the listeners, for a load balancer to see it; on top of drain_timeout_sec",
       {Duration(), 1_h})

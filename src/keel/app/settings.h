@@ -121,6 +121,8 @@ struct HttpSettings {
   Duration idle_timeout = 60_s;
   Duration queue_delay_max = 50_ms;
   Duration send_timeout = 30_s;
+  std::uint32_t send_rate_min = 240;
+  Duration send_rate_grace = 15_s;
   Duration drain_delay;
   Duration drain_timeout = 30_s;
   ByteSize max_body = ByteSize::mib(1);

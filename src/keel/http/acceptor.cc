@@ -41,7 +41,8 @@ Acceptor::Acceptor(Server& server, io::Loop& loop, const Listener& listener, std
 }
 
 Acceptor::~Acceptor() {
-  KEEL_CHECK(connections_.empty() && listener_ < 0, "an acceptor has ended its connections before it is destroyed");
+  KEEL_CHECK(connections_.empty() && upgraded_.empty() && listener_ < 0,
+             "an acceptor has ended its connections before it is destroyed");
 }
 
 void Acceptor::begin() {
@@ -121,6 +122,7 @@ void Acceptor::begin_drain(Duration grace, Listening listening) {
     }
   }
   connections_.for_each([](Connection& connection) { connection.begin_drain(); });
+  upgraded_.for_each([](Upgraded& upgraded) { upgraded.stop(); });
   check_drained();
 }
 
@@ -166,7 +168,7 @@ void Acceptor::ended() {
 }
 
 void Acceptor::check_drained() {
-  if (closed_ || !draining_ || listener_ >= 0 || !connections_.empty()) return;
+  if (closed_ || !draining_ || listener_ >= 0 || !connections_.empty() || !upgraded_.empty()) return;
   closed_ = true;
   // From here on it may be destroyed.
   loop_.stop_timer(last_call_);
@@ -225,6 +227,9 @@ void Acceptor::end_write(const Connection& connection, bool is_sent) {
 }
 void Acceptor::count_refused(Status status) {
   if (server_.metrics_ != nullptr) server_.metrics_->count_refused(status);
+}
+void Acceptor::count_cut(Cut during) {
+  if (server_.metrics_ != nullptr) server_.metrics_->cut[static_cast<std::size_t>(during)].add();
 }
 
 }  // namespace keel::http

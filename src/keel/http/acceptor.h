@@ -17,6 +17,7 @@
 #include "keel/http/admission.h"
 #include "keel/http/connection.h"
 #include "keel/http/date.h"
+#include "keel/http/internal/upgraded.h"
 #include "keel/http/server.h"
 #include "keel/http/stages.h"
 #include "keel/http/tally.h"
@@ -51,11 +52,12 @@ class Acceptor {
   struct {
     Tally connections, accepted, requests, refused, timeouts, aborted;
     Tally connections_max, paused_full, paused_descriptors, paused_memory;
-    Tally body_bytes, body_bytes_max, bodies_refused, requests_too_big, overloaded;
+    Tally body_bytes, body_bytes_max, bodies_refused, requests_too_big, overloaded, cut, slow_readers, upgraded;
   } tally;
 
  private:
   friend class Connection;
+  friend class Upgraded;
   const Limits& limits() const noexcept { return limits_; }
   const Router& router() const noexcept { return server_.router_; }
   void accepted();
@@ -78,6 +80,7 @@ class Acceptor {
   void begin_write(const Connection& connection, std::uint32_t route, bool behind_another);
   void end_write(const Connection& connection, bool is_sent);
   void count_refused(Status status);
+  void count_cut(Cut during);
   // Whether a request of this route comes so late that it is refused.
   bool refuses_late(std::uint32_t route) noexcept {
     return cost_ns_[route] >= admission_cost_min.count_ns() && refuses_late();
@@ -109,6 +112,7 @@ class Acceptor {
   bool full_ = false;
   bool closed_ = false;
   List<Connection> connections_;
+  List<Upgraded> upgraded_;  // Connections that have left HTTP.
   Arrival arrival_;
   Admission admission_;
   Instant worked_until_;

@@ -22,7 +22,7 @@ void write_answer(Buffer& out, const Response& response, const Framing& framing)
   const std::string_view line = status_line(response.status());
   const bool has_length = !forbids_content(response.status());
   const bool copies = has_length && !framing.head_only && !response.is_streamed() && body.size() <= copied_body_max;
-  constexpr std::size_t fixed = 14 + 2 + 16 + 20 + 2 + 24 + 2;  // The names and line ends below.
+  constexpr std::size_t fixed = 14 + 2 + 16 + 20 + 2 + 33 + 2;  // The names and line ends below.
   char* const begin = out.reserve(line.size() + framing.date.size() + content_type.size() + fields.size() + fixed +
                                   (copies ? body.size() : 0));
   char* at = put(begin, line);
@@ -40,7 +40,14 @@ void write_answer(Buffer& out, const Response& response, const Framing& framing)
     at = put(at, "Transfer-Encoding: chunked\r\n");
   }
   if (!fields.empty()) at = put(at, fields);
-  if (framing.close) {
+  // Who sends Upgrade names it in Connection (RFC 9110 §7.8).
+  const bool says_upgrade =
+      response.status() == Status::SwitchingProtocols || response.status() == Status::UpgradeRequired;
+  if (says_upgrade) {
+    at = put(at, framing.close                ? "Connection: close, Upgrade\r\n"
+                 : framing.version_minor == 0 ? "Connection: keep-alive, Upgrade\r\n"
+                                              : "Connection: Upgrade\r\n");
+  } else if (framing.close) {
     at = put(at, "Connection: close\r\n");
   } else if (framing.version_minor == 0) {
     at = put(at, "Connection: keep-alive\r\n");

@@ -13,7 +13,8 @@
 // Errors:    write: Unavailable when the connection has ended, OutOfRange when the body would be longer than the length
 //            that was announced. When the task ends with an error, or before that length, the connection is cut, which
 //            is the only way in which a client can see it.
-// Cancel:    when the peer is gone, or has taken nothing for Limits::send_timeout, or has finished writing and was sent
+// Cancel:    when the peer is gone, or has taken nothing for Limits::send_timeout or less than
+//            Limits::send_rate_min, or has finished writing and was sent
 //            nothing for Limits::idle_timeout, or the server stops, the task is stopped. It has no deadline of its own:
 //            Limits::request_timeout ends with the head of the answer. After a cancelled write it is unknown how much
 //            of it is queued.

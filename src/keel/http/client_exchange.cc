@@ -6,6 +6,7 @@
 
 #include "keel/base/host.h"
 #include "keel/http/chunk.h"
+#include "keel/http/trace_context.h"
 #include "keel/task/scope.h"
 #include "keel/task/timing.h"
 
@@ -15,22 +16,6 @@ namespace {
 void append_number(Buffer& out, std::uint64_t value) {
   char* at = out.reserve(20);
   out.commit(static_cast<std::size_t>(std::to_chars(at, at + 20, value).ptr - at));
-}
-
-void append_hex(Buffer& out, std::uint64_t value) {
-  char* at = out.reserve(16);
-  for (int shift = 60; shift >= 0; shift -= 4) *at++ = "0123456789abcdef"[value >> shift & 15];
-  out.commit(16);
-}
-
-// W3C Trace Context, level 1: version, trace, this call as the parent of what the server does, sampled.
-void append_traceparent(Buffer& out, log::TraceId trace) {
-  out.append("traceparent: 00-");
-  append_hex(out, trace.high);
-  append_hex(out, trace.low);
-  out.push_back('-');
-  append_hex(out, std::max<std::uint64_t>(Host::current().random(), 1));
-  out.append("-01\r\n");
 }
 
 Error misunderstood(const ResponseStep& step) {
@@ -57,7 +42,8 @@ Buffer ClientExchange::format_head(const ClientRequest& request, const Url& url,
   out.append(request.fields_.view());
   const Span* const span = current_span();
   const log::TraceId trace = request.trace_ || span == nullptr ? request.trace_ : span->trace;
-  if (trace) append_traceparent(out, trace);
+  // This call is the parent of what the server does.
+  if (trace) append_traceparent(out, trace, std::max<std::uint64_t>(Host::current().random(), 1));
   if (sends_deadline && !deadline.is_never()) {
     out.append("X-Request-Deadline-Ms: ");
     append_number(out,

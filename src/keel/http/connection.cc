@@ -1,17 +1,15 @@
 #include "keel/http/connection.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <new>
 #include <utility>
 
-#include "keel/base/check.h"
 #include "keel/base/pool.h"
 #include "keel/http/acceptor.h"
 #include "keel/http/answer.h"
 #include "keel/http/exchange.h"
-#include "keel/http/problem.h"
-#include "keel/observe/flight_recorder.h"
-#include "keel/task/start.h"
+#include "keel/http/internal/upgraded.h"
 
 namespace keel::http {
 namespace {
@@ -57,8 +55,13 @@ Connection::Connection(Acceptor& acceptor, int fd) : acceptor_(acceptor), began_
 
 Connection::~Connection() {
   acceptor_.end_write(*this, false);
-  if (partial_ != nullptr) Partial::free(partial_);
+  free_partial();
   if (exchange_ != nullptr) free_exchange();
+  if (upgraded_ != nullptr) Upgraded::free(upgraded_);
+}
+
+void Connection::free_partial() noexcept {
+  if (partial_ != nullptr) Partial::free(std::exchange(partial_, nullptr));
 }
 
 // --- what comes in -------------------------------------------------------------------------------------------------
@@ -67,6 +70,7 @@ void Connection::received() {
   const std::int32_t result = receive_.result;
   if (result > 0) {
     if (phase_ == Phase::Ending) return;
+    if (phase_ == Phase::Upgrading) return in_.append({receive_.data, static_cast<std::size_t>(result)});
     if (phase_ == Phase::Lingering) {
       lingered_ += static_cast<std::uint32_t>(result);
       if (lingered_ > linger_bytes_max) end();
@@ -79,6 +83,7 @@ void Connection::received() {
     take({receive_.data, static_cast<std::size_t>(result)});
     return;
   }
+  if (phase_ == Phase::Upgrading && result == -ECANCELED) return settle();
   peer_done_ = true;
   if (phase_ == Phase::Ending) {
     free_if_quiet();
@@ -87,6 +92,7 @@ void Connection::received() {
   } else {
     if (phase_ == Phase::Body) {
       // This request will never be whole; answers to earlier ones may still be on their way.
+      record_cut(Cut::Body);
       free_exchange();
       phase_ = Phase::Head;
     } else if (exchange_ != nullptr && exchange_->streams_in && !exchange_->reader.is_over()) {
@@ -171,7 +177,7 @@ std::string_view Connection::process(std::string_view rest) {
         const std::string_view head_bytes = rest.substr(0, result.consumed);
         rest.remove_prefix(result.consumed);
         rest = begin_request(head, head_bytes, rest, clock);
-        if (partial_ != nullptr) Partial::free(std::exchange(partial_, nullptr));
+        free_partial();
       }
     }
   }
@@ -179,114 +185,6 @@ std::string_view Connection::process(std::string_view rest) {
 }
 
 // --- what goes out -------------------------------------------------------------------------------------------------
-
-void Connection::respond(Request& request, const Router::Match& match, Result<Response> result) {
-  const log::Logger& log = acceptor_.server_.log_;
-  const ScopedSpan span(request.span_);
-  if (request.arena_->bytes_held() > acceptor_.limits().request_bytes_max) [[unlikely]] {
-    acceptor_.tally.requests_too_big.add();
-    result = fail(Code::ResourceExhausted, "the request needs more memory than this server gives to one");
-  }
-  if (!result) result = problem(request, result.error());
-  if (!request.accepted_type_.empty()) result->vary("Accept");
-  Middleware::after(request, *result);
-  if (acceptor_.server_.options_.request_ids) result->header("X-Request-Id", request.id());
-  if (!result->is_valid() || number(result->status()) < 200) {
-    // After an interim status the client would take the next answer for this one.
-    log.error("a response had a field or a status that cannot be sent", log::field("path", request.path()));
-    result = refuse(Status::InternalServerError, {});
-  }
-  Response& response = *result;
-  const RequestHead& head = *request.head_;
-  BodyEnd body_end = BodyEnd::Length;
-  std::optional<std::uint64_t> length;
-  if (response.is_streamed()) {
-    length = response.streamed_.length();
-    if (!length) body_end = head.version_minor() == 0 ? BodyEnd::Close : BodyEnd::Chunks;
-  }
-  const bool streams = response.is_streamed() && head.method() != Method::Head && !forbids_content(response.status());
-  if (!head.keep_alive() || response.close_ || acceptor_.draining_ ||
-      requests_ >= acceptor_.limits().requests_per_connection_max || (streams && body_end == BodyEnd::Close)) {
-    close_ = true;
-  }
-  const std::size_t bytes = response.body_.size();
-  const Status status = response.status();
-  if (acceptor_.server_.options_.server_timing && request.span_.stages != nullptr) {
-    Buffer timing;
-    write_server_timing(timing, *request.span_.stages);
-    if (!timing.empty()) response.header("Server-Timing", timing.view());
-  }
-  {
-    const StageTimer timer(Stage::Serialize, request.span_.stages);
-    write_answer(out_, response,
-                 {.date = acceptor_.date_line(),
-                  .version_minor = head.version_minor(),
-                  .head_only = head.method() == Method::Head,
-                  .close = close_,
-                  .end = body_end,
-                  .length = length});
-  }
-  if (streams) return begin_streaming(response, body_end);
-  if (bytes > copied_body_max && head.method() != Method::Head && !forbids_content(status)) {
-    large_ = std::move(response.body_);
-  }
-  record(request, match, status, bytes);
-}
-
-// An answer that has been given, or whose body has been.
-void Connection::record(Request& request, const Router::Match& match, Status status, std::size_t bytes) {
-  StageClock* const clock = request.span_.stages;
-  {
-    const StageTimer timer(Stage::Record, clock);
-    note(request, match, status, bytes);
-  }
-  if (clock == nullptr) [[likely]]
-    return;
-  acceptor_.count_stages(match.index, *clock);
-  // Of a streamed body only the end is left to be sent.
-  if (phase_ != Phase::Streaming) acceptor_.begin_write(*this, match.index, send_.pending);
-}
-
-void Connection::note(Request& request, const Router::Match& match, Status status, std::size_t bytes) {
-  acceptor_.tally.requests.add();
-  const Instant now = acceptor_.loop_.precise_now();
-  const Duration took = now - request.started_;
-  acceptor_.worked(match.index, now);
-  acceptor_.count_request(match.index, status, took);
-  flight::note({.method = to_string(request.method()),
-                .route = request.route(),
-                .status = static_cast<unsigned>(number(status)),
-                .bytes = bytes,
-                .started = request.started_,
-                .took = took,
-                .trace = request.trace()});
-  if (acceptor_.access_log_) {
-    const ScopedSpan span(request.span_);
-    const log::Logger& log = acceptor_.server_.log_;
-    const std::string_view id = acceptor_.server_.options_.request_ids ? request.id() : std::string_view();
-    if (!id.empty()) {
-      log.info("request", log::field("method", request.head_->method_text()), log::field("path", request.path()),
-               log::field("status", number(status)), log::field("bytes", bytes), log::field("duration", took),
-               log::field("request_id", id));
-      return;
-    }
-    log.info("request", log::field("method", request.head_->method_text()), log::field("path", request.path()),
-             log::field("status", number(status)), log::field("bytes", bytes), log::field("duration", took));
-  }
-}
-
-void Connection::refuse_and_close(Status status, std::string_view detail, bool head_only) {
-  ++requests_;
-  close_ = true;
-  peer_closes_ = false;  // Whatever it announced, the rest of what was refused may be on its way.
-  phase_ = Phase::Head;
-  if (partial_ != nullptr) Partial::free(std::exchange(partial_, nullptr));
-  acceptor_.tally.requests.add();
-  acceptor_.tally.refused.add();
-  write_answer(out_, refuse(status, detail), {.date = acceptor_.date_line(), .head_only = head_only, .close = true});
-  acceptor_.count_refused(status);
-  acceptor_.server_.log_.info("request refused", log::field("status", number(status)), log::field("reason", detail));
-}
 
 void Connection::flush() {
   while (!send_.pending && !out_.empty() && phase_ != Phase::Ending) {
@@ -296,8 +194,9 @@ void Connection::flush() {
     send_.parts = parts_;
     send_.part_count = large_.empty() ? 1 : 2;
     large_flies_ = !large_.empty();
-    send_began_ = acceptor_.loop_.now();
+    send_began_ = rate_began_ = acceptor_.loop_.now();
     sent_seen_ = 0;
+    taken_ = 0;
     if (!acceptor_.engine_.submit(send_)) return;
     finish_send();
   }
@@ -319,6 +218,7 @@ void Connection::finish_send() {
   if (std::exchange(large_flies_, false)) large_.release();
   if (send_.result < 0) {
     acceptor_.tally.aborted.add();
+    record_cut();
     phase_ = Phase::Ending;
   }
   // The idle time begins with the end of the answer, or of what there is of it.
@@ -341,6 +241,7 @@ void Connection::settle() {
       if (!kept_ready_ || !can_process()) break;
     }
   }
+  if (phase_ == Phase::Upgrading) return go_on_upgrading();
   if (phase_ == Phase::Head && !send_.pending && out_.empty() && !yields_) {
     if (close_) return linger_or_end();
     if (peer_done_) return end();
@@ -365,6 +266,7 @@ bool Connection::wants_bytes() const noexcept {
       if (!exchange_->streams_in) return in_.size() < ahead_bytes_max;
       if (!exchange_->reader.is_over()) return exchange_->reader.is_waited_for();
       return exchange_->reader.left_over().empty() && in_.size() < ahead_bytes_max;
+    case Phase::Upgrading:
     case Phase::Lingering:
     case Phase::Ending:
       break;
@@ -387,7 +289,7 @@ void Connection::linger_or_end() {
 
 Instant Connection::deadline() const noexcept {
   const Limits& limits = acceptor_.limits();
-  Instant at = send_.pending ? send_began_ + limits.send_timeout : Instant::never();
+  const Instant at = send_deadline();
   switch (phase_) {
     case Phase::Head:
       if (partial_ != nullptr) return std::min(at, began_ + limits.header_timeout);
@@ -396,20 +298,41 @@ Instant Connection::deadline() const noexcept {
     case Phase::Body:
       return std::min(at, body_deadline());
     case Phase::Handling:
-      at = std::min(at, exchange_->until);
-      return exchange_->reader.is_waited_for() ? std::min(at, body_deadline()) : at;
+      return std::min({at, exchange_->until, exchange_->reader.is_waited_for() ? body_deadline() : Instant::never()});
     case Phase::Streaming:
       // Only what is sent to a peer that has finished shows whether it is still there.
       if (peer_done_ && !send_.pending) return began_ + limits.idle_timeout;
       return exchange_->reader.is_waited_for() ? std::min(at, body_deadline()) : at;
     case Phase::Discarding:
       return std::min(at, exchange_->until);
+    case Phase::Upgrading:
+      return at;
     case Phase::Lingering:
       return began_ + linger_timeout;
     case Phase::Ending:
       break;  // What was cancelled comes back by itself; a timer would outlive the connection.
   }
   return Instant::never();
+}
+
+// By when the peer has to have taken something of what is sent, or a rate is looked at.
+Instant Connection::send_deadline() const noexcept {
+  const Limits& limits = acceptor_.limits();
+  if (!send_.pending) return Instant::never();
+  const Instant at = send_began_ + limits.send_timeout;
+  return limits.send_rate_min == 0 ? at : std::min(at, rate_began_ + limits.send_rate_grace);
+}
+
+// Asked once in each stretch of a send that waits. What the peer has acknowledged counts, not what this kernel has
+// taken of us: it takes megabytes, at once and then in large steps.
+bool Connection::takes_too_little() {
+  const Instant now = acceptor_.loop_.now();
+  const auto acknowledged = acceptor_.engine_.acknowledged(send_.fd);
+  const std::uint64_t before = std::exchange(taken_, acknowledged ? *acknowledged + 1 : 0);
+  const Duration stretch = now - std::exchange(rate_began_, now);
+  if (before == 0 || taken_ == 0) return false;
+  const auto wanted = acceptor_.limits().send_rate_min * static_cast<std::uint64_t>(stretch.count_ms());
+  return (taken_ - before) * 1000 < wanted;
 }
 
 // The timer is moved only when it would ring too late; when it rings too early it is set again. A busy connection
@@ -422,7 +345,12 @@ void Connection::watch() {
 
 void Connection::timed_out() {
   if (acceptor_.loop_.now() < deadline()) return watch();
-  const bool send_is_late = send_.pending && acceptor_.loop_.now() >= send_began_ + acceptor_.limits().send_timeout;
+  const Limits& limits = acceptor_.limits();
+  if (send_.pending && limits.send_rate_min != 0 && acceptor_.loop_.now() >= rate_began_ + limits.send_rate_grace) {
+    if (takes_too_little()) return cut_slow_reader();
+    if (acceptor_.loop_.now() < deadline()) return watch();
+  }
+  const bool send_is_late = send_.pending && acceptor_.loop_.now() >= send_began_ + limits.send_timeout;
   if (send_is_late && send_.sent != sent_seen_) {
     // Slowly, but it takes what is sent.
     sent_seen_ = send_.sent;
@@ -447,6 +375,15 @@ void Connection::timed_out() {
   end();
 }
 
+// Reset: what the kernel holds for it would stay there for as long as it likes.
+void Connection::cut_slow_reader() {
+  acceptor_.tally.timeouts.add();
+  acceptor_.tally.slow_readers.add();
+  acceptor_.server_.log_.info("a client takes its answer too slowly, it is cut", log::field("sent", send_.sent));
+  static_cast<void>(acceptor_.engine_.set_options(send_.fd, {.reset_on_close = true}));
+  end();
+}
+
 void Connection::begin_drain() {
   if (phase_ == Phase::Head && partial_ == nullptr) began_ = acceptor_.loop_.now();
   watch();
@@ -457,6 +394,7 @@ void Connection::end() {
       (!out_.empty() || send_.pending || phase_ == Phase::Handling || phase_ == Phase::Streaming)) {
     acceptor_.tally.aborted.add();
   }
+  record_cut();
   phase_ = Phase::Ending;
   acceptor_.loop_.stop_timer(timer_);
   acceptor_.engine_.cancel(receive_);

@@ -6,11 +6,12 @@
 // Out of memory ends the connection that met it without an answer; in a handler it is a 503 like another error.
 //
 //   Head ──complete──▶ (Body ──complete──▶) (Handling ──done──▶) (Streaming ──done──▶) (Discarding ──over──▶) Head …
-//     └─ answer with close ─▶ Lingering ─▶ Ending ─▶ freed when no operation is pending
+//     ├─ answer with close ─▶ Lingering ─▶ Ending ─▶ freed when no operation is pending
+//     └─ 101 ─▶ Upgrading ─▶ freed, its descriptor and what had come being an Upgraded's
 //
 // Body: a whole body is put together. Handling: a Task handler runs, and may read the body itself (body_reader.h).
 // Streaming: the answer's body is being written by a task (body_writer.h). Discarding: what the handler has not read of
-// the body is thrown away.
+// the body is thrown away. Upgrading: the 101 leaves, and the receive ends without losing a byte (upgrade.h).
 //
 // Tasks are begun by settle(), which is the last thing that happens: they may end at once, and with them the
 // connection.
@@ -44,7 +45,14 @@
 namespace keel::http {
 
 class Acceptor;
+class Upgraded;
 struct Exchange;
+
+// How far a request had come whose connection ended before it was answered.
+enum class Cut : std::uint8_t { Head, Body, Handler };
+inline constexpr int cut_count = 3;
+// "head", "body", "handler".
+std::string_view to_string(Cut during) noexcept;
 
 class Connection final : public Link {
  public:
@@ -60,7 +68,7 @@ class Connection final : public Link {
   bool push_body(std::string_view& rest) noexcept;
 
  private:
-  enum class Phase : std::uint8_t { Head, Body, Handling, Streaming, Discarding, Lingering, Ending };
+  enum class Phase : std::uint8_t { Head, Body, Handling, Streaming, Discarding, Upgrading, Lingering, Ending };
   struct Partial;  // A head cut short, with the limits that it began under.
 
   Connection(Acceptor& acceptor, int fd);
@@ -109,11 +117,17 @@ class Connection final : public Link {
   void queue_body(std::string_view piece);
   void go_on_writing();
   void free_exchange();
+  void free_partial() noexcept;
 
   void respond(Request& request, const Router::Match& match, Result<Response> result);
   void record(Request& request, const Router::Match& match, Status status, std::size_t bytes);
   void note(Request& request, const Router::Match& match, Status status, std::size_t bytes);
   void refuse_and_close(Status status, std::string_view detail, bool head_only);
+  Response answer_upgrade(const RequestHead& head, Response wanted);
+  void begin_upgrade(Upgraded* upgraded, log::TraceId trace) noexcept;
+  void go_on_upgrading();
+  void record_cut() noexcept;
+  void record_cut(Cut during) noexcept;
   bool can_process() const noexcept;
   bool wants_bytes() const noexcept;
 
@@ -126,6 +140,9 @@ class Connection final : public Link {
   void free_if_quiet();
   Instant deadline() const noexcept;
   Instant body_deadline() const noexcept;
+  Instant send_deadline() const noexcept;
+  bool takes_too_little();
+  void cut_slow_reader();
   void watch();
 
   Acceptor& acceptor_;
@@ -140,10 +157,13 @@ class Connection final : public Link {
   iovec parts_[2];
   Partial* partial_ = nullptr;
   Exchange* exchange_ = nullptr;  // A request that outlives the call that brought it.
+  Upgraded* upgraded_ = nullptr;  // In Upgrading: what goes on with the connection.
   Instant began_;                 // When this phase began; in Head the idle time, or a head's first byte; in Streaming
                                   // since when nothing has been sent.
   Instant send_began_;
   std::uint64_t sent_seen_ = 0;  // Of send_, when its time was up last.
+  Instant rate_began_;           // Since when the rate of this send is looked at, and
+  std::uint64_t taken_ = 0;      // 1 more than the peer had taken by then; 0: that is not known.
   std::uint32_t requests_ = 0;
   std::uint32_t lingered_ = 0;
   Phase phase_ = Phase::Head;

@@ -1,9 +1,8 @@
-// What a connection does with the request in progress: its body in, its tasks, its answer's body out.
+// What a connection does with the request in progress: its body and its handler.
 
 #include "keel/http/exchange.h"
 
 #include <algorithm>
-#include <cstring>
 #include <new>
 #include <utility>
 
@@ -22,18 +21,6 @@ constexpr std::string_view no_room = "this server holds as much for bodies as it
 constexpr std::string_view continue_line = "HTTP/1.1 100 Continue\r\n\r\n";
 // Of a body that its handler has not read: what is thrown away so that the connection can be used again.
 constexpr std::size_t discard_bytes_max = 256 * 1024;
-// Of an answer's body that is being written: what is queued before its writer has to wait.
-constexpr std::size_t queue_bytes_max = 32 * 1024;
-// No chunk is cut smaller than this for want of room.
-constexpr std::size_t piece_bytes_min = 1024;
-
-// For a signal handler that asks what this worker is doing.
-void tell_request(const void* subject, std::string_view& method, std::string_view& path, log::TraceId& trace) {
-  const auto& request = *static_cast<const Request*>(subject);
-  method = request.head().method_text();
-  path = request.path();
-  trace = request.trace();
-}
 
 // Of a request that is measured: a handler's time, less what of it has a stage of its own.
 class HandlerTimer {
@@ -61,6 +48,13 @@ void Exchange::free(Exchange* exchange) noexcept {
   pool_free(exchange, sizeof(Exchange));
 }
 
+void Exchange::tell(const void* subject, std::string_view& method, std::string_view& path, log::TraceId& trace) {
+  const auto& request = *static_cast<const Request*>(subject);
+  method = request.head().method_text();
+  path = request.path();
+  trace = request.trace();
+}
+
 bool Exchange::can_discard() const noexcept {
   return !awaits_continue && reader.refusal() == Status::Ok && reader.decoder().left().value_or(0) <= discard_bytes_max;
 }
@@ -81,6 +75,8 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view h
   request.fd_ = receive_.fd;
   request.arrival_ = &acceptor_.arrival_;
   request.span_ = {{acceptor_.loop_.random(), acceptor_.loop_.random()}, clock};
+  if (!acceptor_.arrival_.trusted.empty()) [[unlikely]]
+    request.continue_trace();
   const ScopedSpan span(request.span_);
   ++requests_;
   if (!head.keep_alive()) peer_closes_ = true;
@@ -119,7 +115,7 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view h
     request.body_ = rest.substr(0, length);
     Result<Response> answer = [&]() -> Result<Response> {
       const HandlerTimer timer(clock);
-      const flight::Doing doing(&tell_request, &request);
+      const flight::Doing doing(&Exchange::tell, &request);
       // A task that it wakes may answer and go on with its connection's next request, where this one is.
       const Trampoline::Deferring deferring;
       try {
@@ -211,29 +207,12 @@ std::string_view Connection::refuse_body(bool head_only) {
   return {};
 }
 
-// Before any work for it has begun.
-std::string_view Connection::refuse_late(const RequestHead& head, std::string_view rest) {
-  const bool is_whole =
-      head.body() == BodyKind::None || (head.body() == BodyKind::Length && rest.size() >= head.content_length());
-  if (!is_whole) peer_closes_ = false;
-  if (!is_whole || !head.keep_alive() || acceptor_.draining_) close_ = true;
-  acceptor_.tally.requests.add();
-  acceptor_.tally.refused.add();
-  acceptor_.tally.overloaded.add();
-  acceptor_.count_refused(Status::ServiceUnavailable);
-  write_answer(out_, refuse(Status::ServiceUnavailable, "this server is late with all that it has to do"),
-               {.date = acceptor_.date_line(),
-                .version_minor = head.version_minor(),
-                .head_only = head.method() == Method::Head,
-                .close = close_});
-  return is_whole ? rest.substr(static_cast<std::size_t>(head.content_length())) : std::string_view();
-}
-
 // The handler reads the body itself. It begins with settle(); what belongs to the body of `rest` is its now.
 std::string_view Connection::begin_reading(std::string_view rest) {
   Exchange& exchange = *exchange_;
   const std::size_t first = exchange.decoder.extent(rest);
   if (peer_done_ && !exchange.decoder.is_whole_in(rest)) {
+    record_cut(Cut::Body);
     give_up_body();
     return {};
   }
@@ -281,7 +260,10 @@ void Connection::wake_reader() {
 void Connection::lose_body() {
   Exchange& exchange = *exchange_;
   exchange.reader.lose();
-  if (exchange.is_due) return give_up_body();
+  if (exchange.is_due) {
+    record_cut(Cut::Body);
+    return give_up_body();
+  }
   exchange.stop(Code::Cancelled);
 }
 
@@ -339,7 +321,7 @@ void Connection::run_exchange() {
   if (exchange.request.span_.stages != nullptr) exchange.handler_began = acceptor_.loop_.precise_now();
   if (exchange.match.handler->at_once) {
     answer_exchange([&]() -> Result<Response> {
-      const flight::Doing doing(&tell_request, &exchange.request);
+      const flight::Doing doing(&Exchange::tell, &exchange.request);
       const Trampoline::Deferring deferring;
       try {
         return exchange.match.handler->at_once(exchange.request);
@@ -353,12 +335,13 @@ void Connection::run_exchange() {
   exchange.run.owner = this;
   began_ = acceptor_.loop_.now();
   exchange.until = began_ + exchange.match.options->request_timeout.value_or(acceptor_.limits().request_timeout);
+  if (const auto told = exchange.request.deadline_told()) exchange.until = std::min(exchange.until, *told);
   const StartOptions options{.deadline = exchange.until, .span = &exchange.request.span_};
   const auto done = [](StartCore& run) noexcept {
     static_cast<Exchange::Run&>(run).owner->guarded<&Connection::task_done>();
   };
   try {
-    const flight::Doing doing(&tell_request, &exchange.request);
+    const flight::Doing doing(&Exchange::tell, &exchange.request);
     Task<Response> task = [&] {
       const Trampoline::Deferring deferring;  // For middleware, and what is no coroutine itself.
       return exchange.match.handler->later(exchange.request);
@@ -381,7 +364,10 @@ void Connection::answer_exchange(Result<Response> result) {
   if (StageClock* const clock = exchange.request.span_.stages) {
     clock->add(Stage::Handler, acceptor_.loop_.precise_now() - exchange.handler_began - clock->inside_handler());
   }
-  if (exchange.reader.is_lost()) return give_up_body();
+  if (exchange.reader.is_lost()) {
+    record_cut(Cut::Handler);
+    return give_up_body();
+  }
   phase_ = Phase::Head;
   // What writes the answer's body may read the request's, and behind the answer's head it is too late for this.
   if (result && result->is_streamed() && std::exchange(exchange.awaits_continue, false)) out_.append(continue_line);
@@ -411,7 +397,7 @@ void Connection::task_done() {
 void Connection::finish_exchange() {
   Exchange& exchange = *exchange_;
   BodyReader& reader = exchange.reader;
-  phase_ = Phase::Head;
+  phase_ = upgraded_ != nullptr ? Phase::Upgrading : Phase::Head;
   began_ = acceptor_.loop_.now();
   if (exchange.streams_in && !close_) {
     exchange.discarded = reader.discard_held();
@@ -436,126 +422,6 @@ void Connection::finish_exchange() {
 void Connection::free_exchange() {
   acceptor_.tally.body_bytes.subtract(exchange_->body_held);
   Exchange::free(std::exchange(exchange_, nullptr));
-}
-
-// --- its answer's body ---------------------------------------------------------------------------------------------
-
-// The head is in out_; the task begins with settle().
-void Connection::begin_streaming(Response& response, BodyEnd body_end) {
-  Exchange& exchange = *exchange_;
-  exchange.streamed = std::move(response.streamed_);
-  exchange.writer.emplace(exchange.streamed.length());
-  exchange.writer->connection_ = this;
-  exchange.status = response.status();
-  exchange.body_end = body_end;
-  exchange.is_due = true;
-  phase_ = Phase::Streaming;
-  began_ = acceptor_.loop_.now();
-}
-
-void Connection::run_streaming() {
-  Exchange& exchange = *exchange_;
-  const ScopedSpan span(exchange.request.span_);
-  exchange.writing.owner = this;
-  const auto done = [](StartCore& writing) noexcept {
-    static_cast<Exchange::Writing&>(writing).owner->guarded<&Connection::streaming_done>();
-  };
-  try {
-    const flight::Doing doing(&tell_request, &exchange.request);
-    Task<> task = [&] {
-      const Trampoline::Deferring deferring;  // For what is no coroutine itself.
-      return exchange.streamed.write(*exchange.writer);
-    }();
-    if (!exchange.writing.begin(std::move(task), done, {.span = &exchange.request.span_})) return;
-  } catch (...) {
-    return end_streaming(Error::from_exception());
-  }
-  if (phase_ == Phase::Ending) return free_exchange();
-  end_streaming(exchange.writing.take());
-}
-
-void Connection::streaming_done() {
-  if (phase_ == Phase::Ending) {
-    free_exchange();
-    free_if_quiet();
-    return;
-  }
-  end_streaming(exchange_->writing.take());
-  settle();
-}
-
-void Connection::end_streaming(Result<> result) {
-  Exchange& exchange = *exchange_;
-  const ScopedSpan span(exchange.request.span_);
-  const BodyWriter& writer = *exchange.writer;
-  if (result && writer.length_ && writer.written_ != *writer.length_) {
-    result = fail(Code::Internal, "the body is shorter than the length that was announced for it");
-  }
-  record(exchange.request, exchange.match, exchange.status, writer.written_);
-  if (!result) {
-    acceptor_.server_.log_.error("an answer's body failed, its connection is cut",
-                                 log::field("path", exchange.request.path()), log::field("bytes", writer.written_),
-                                 result.error());
-    // Where the end of the connection is the end of the body, only a reset shows that it is not whole.
-    if (exchange.body_end == BodyEnd::Close) {
-      static_cast<void>(acceptor_.engine_.set_options(receive_.fd, {.reset_on_close = true}));
-    }
-    acceptor_.tally.aborted.add();
-    phase_ = Phase::Ending;
-    return;
-  }
-  if (exchange.body_end == BodyEnd::Chunks) out_.append(last_chunk);
-  finish_exchange();
-}
-
-bool Connection::push_body(std::string_view& rest) noexcept {
-  try {
-    while (phase_ == Phase::Streaming && !rest.empty()) {
-      const std::size_t room = queue_bytes_max - std::min(queue_bytes_max, out_.size());
-      if (room >= std::min(rest.size(), piece_bytes_min)) {
-        queue_body(rest.substr(0, room));
-        rest.remove_prefix(std::min(rest.size(), room));
-      }
-      if (exchange_->gathers) break;
-      flush();
-      if (phase_ == Phase::Ending) break;
-      watch();
-      if (send_.pending && out_.size() + piece_bytes_min > queue_bytes_max) break;
-    }
-  } catch (const std::bad_alloc&) {
-    out_of_memory();
-  }
-  if (phase_ != Phase::Streaming) {
-    if (phase_ == Phase::Ending) end();
-    return true;
-  }
-  return rest.empty();
-}
-
-void Connection::queue_body(std::string_view piece) {
-  const bool in_chunks = exchange_->body_end == BodyEnd::Chunks;
-  char* const begin = out_.reserve(piece.size() + chunk_head_bytes_max + chunk_end.size());
-  char* at = in_chunks ? format_chunk_head(piece.size(), begin) : begin;
-  std::memcpy(at, piece.data(), piece.size());
-  at += piece.size();
-  if (in_chunks) {
-    std::memcpy(at, chunk_end.data(), chunk_end.size());
-    at += chunk_end.size();
-  }
-  out_.commit(static_cast<std::size_t>(at - begin));
-  exchange_->writer->written_ += piece.size();
-}
-
-// There may be room for who waits to write. The last thing its caller does.
-void Connection::go_on_writing() {
-  BodyWriter& writer = *exchange_->writer;
-  BodyWriter::Write* const write = std::exchange(writer.waiting_, nullptr);
-  if (write == nullptr) return;
-  if (!push_body(write->rest_)) {
-    writer.waiting_ = write;
-  } else if (!write->cancelled_) {
-    write->wake();
-  }
 }
 
 }  // namespace keel::http

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "keel/base/arena.h"
 #include "keel/base/buffer.h"
@@ -28,6 +29,8 @@ class Connection;
 struct Exchange {
   static Exchange* make();
   static void free(Exchange* exchange) noexcept;
+  // For a signal handler that asks what this worker is doing: `subject` is a Request.
+  static void tell(const void* subject, std::string_view& method, std::string_view& path, log::TraceId& trace);
 
   // Whether what is left of the body may be thrown away, so that another request can follow.
   bool can_discard() const noexcept;

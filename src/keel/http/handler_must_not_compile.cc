@@ -1,6 +1,7 @@
 // Each case, chosen by CASE, is refused by the compiler (CMakeLists.txt looks for the reason). CASE 0 compiles.
 
 #include "keel/http/router.h"
+#include "keel/net/stream.h"
 
 using namespace keel;
 using http::Next;
@@ -27,6 +28,8 @@ struct LooksAtNothing {
 Task<Response> timed(Request& request, Next next) { co_return co_await next(request); }
 Task<Response> keeps_next(Request& request, const Next& next) { co_return co_await next(request); }
 Response by_value(Request request);
+Task<> talks(Stream) { co_return; }
+Task<> talks_by_reference(const Stream&) { co_return; }
 
 void add(http::Router& router, Users& users, Timed& object, KeepsNext& keeps, std::string name) {
 #if CASE == 0
@@ -36,6 +39,13 @@ void add(http::Router& router, Users& users, Timed& object, KeepsNext& keeps, st
   router.use(timed).use(object).use(Stamp());
   router.use([](Request& request, Next next) -> Task<Response> { co_return co_await next(request); });
   static_cast<void>(keeps);
+  router.get("/d", [](Request&) { return Response::upgrade("echo", talks); });
+  router.get("/e", [](Request&) {
+    return Response::upgrade("echo", [n = 1](Stream) -> Task<> {
+      static_cast<void>(n);
+      co_return;
+    });
+  });
 #elif CASE == 1
   router.get("/", [name](Request&) -> Task<Response> { co_return Response::text(http::Status::Ok, name); });
 #elif CASE == 2
@@ -59,5 +69,9 @@ void add(http::Router& router, Users& users, Timed& object, KeepsNext& keeps, st
   router.use(Timed());
 #elif CASE == 10
   router.use(LooksAtNothing());
+#elif CASE == 11
+  router.get("/", [](Request&) { return Response::upgrade("echo", talks_by_reference); });
+#elif CASE == 12
+  router.get("/", [](Request&) { return Response::upgrade("echo", [](Stream&&) -> Task<> { co_return; }); });
 #endif
 }

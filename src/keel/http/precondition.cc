@@ -77,8 +77,10 @@ bool range_applies(const RequestHead& head, const Validators& validators, std::i
   const auto state = head.find("If-Range");
   if (!state) return true;
   if (state->starts_with('"') || is_weak(*state)) return same_tag(*state, validators.etag, Compare::Strong);
+  // What has changed within this second may change in it once more, and would keep its date.
   const auto date = parse_date(*state, now_seconds);
-  return date && validators.modified_seconds && *date == *validators.modified_seconds;
+  const auto& modified = validators.modified_seconds;
+  return date && modified && *date == *modified && *modified < now_seconds;
 }
 
 }  // namespace keel::http

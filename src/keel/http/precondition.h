@@ -37,7 +37,7 @@ enum class Precondition : std::uint8_t {
 Precondition evaluate(const RequestHead& head, const Validators& validators, std::int64_t now_seconds) noexcept;
 
 // Whether the Range of a request applies: If-Range is not there, or names the present state exactly: a strong tag, or a
-// date that is Last-Modified (RFC 9110 §13.1.5).
+// date that is Last-Modified and strong (RFC 9110 §13.1.5, §8.8.2.2): the second that it names is over.
 bool range_applies(const RequestHead& head, const Validators& validators, std::int64_t now_seconds) noexcept;
 
 }  // namespace keel::http

@@ -106,6 +106,13 @@ TEST_F(Preconditions, of_ranges_are_exact) {
   EXPECT_FALSE(applies(after, page));
   EXPECT_FALSE(applies("yesterday", page));
   EXPECT_FALSE(applies(at_change, Validators{.etag = "\"a\""}));
+  // A date is strong once its second is over.
+  const auto applies_at = [&](std::int64_t seconds) {
+    return range_applies(head("GET", "If-Range: " + at_change + "\r\n"), page, seconds);
+  };
+  EXPECT_FALSE(applies_at(changed - 1));
+  EXPECT_FALSE(applies_at(changed));
+  EXPECT_TRUE(applies_at(changed + 1));
 }
 
 }  // namespace

@@ -1,12 +1,15 @@
 #include "keel/http/request.h"
 
 #include <algorithm>
+#include <charconv>
 #include <new>
 #include <string>
+#include <system_error>
 #include <type_traits>
 
 #include "keel/base/check.h"
 #include "keel/data/uri.h"
+#include "keel/http/trace_context.h"
 #include "keel/io/engine.h"
 
 namespace keel::http {
@@ -56,6 +59,31 @@ const Origin& Request::origin() {
     origin_ = new (arena_->allocate(sizeof(Origin))) Origin(origin_of(*head_, peer(), trusted));
   }
   return *origin_;
+}
+
+bool Request::is_told() const noexcept {
+  return arrival_ != nullptr && is_trusted(arrival_->engine->peer_address(fd_), arrival_->trusted);
+}
+
+void Request::continue_trace() noexcept {
+  std::optional<log::TraceId> trace;
+  for (unsigned i = 0, seen = 0; i < head_->field_count(); ++i) {
+    const Field field = head_->field(i);
+    if (!equals_ignore_case(field.name, "traceparent")) continue;
+    if (seen++ != 0) return;  // Whom to believe?
+    trace = parse_traceparent(field.value);
+  }
+  if (trace && is_told()) span_.trace = *trace;
+}
+
+std::optional<Instant> Request::deadline_told() const noexcept {
+  if (arrival_ == nullptr || arrival_->trusted.empty()) return std::nullopt;
+  const auto text = head_->find("x-request-deadline-ms");
+  if (!text) return std::nullopt;
+  std::uint32_t left_ms = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), left_ms);
+  if (error != std::errc() || end != text->data() + text->size() || !is_told()) return std::nullopt;
+  return started_ + Duration::milliseconds(left_ms);
 }
 
 std::string_view Request::id() {

@@ -115,7 +115,8 @@ class Request {
   Arena& arena() noexcept { return *arena_; }
   // When the head had arrived, on the worker's clock.
   Instant started() const noexcept { return started_; }
-  // Names this request in every log line that is recorded while it is handled.
+  // Names this request in every log line that is recorded while it is handled: random, or the trace of a trusted
+  // proxy's traceparent.
   log::TraceId trace() const noexcept { return span_.trace; }
   // What code that runs for it works for; its tasks inherit it.
   const Span& span() const noexcept { return span_; }
@@ -139,6 +140,11 @@ class Request {
   static Result<T> convert(std::string_view text, std::string_view name);
   static Error bad_parameter(std::string_view name, std::string_view expected);
   const Origin& origin();
+  // Its peer is one of the trusted ones.
+  bool is_told() const noexcept;
+  // Takes over the trace that such a one names; and by when it needs the answer, if it says so.
+  void continue_trace() noexcept;
+  std::optional<Instant> deadline_told() const noexcept;
 
   RequestHead* head_ = nullptr;
   Arena* arena_ = nullptr;

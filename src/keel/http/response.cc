@@ -45,6 +45,13 @@ Response Response::stream(Status status, std::string_view content_type, Function
   return response;
 }
 
+Response Response::make_upgrade(std::string_view protocol, Upgrade::Callable talk) {
+  Response response(Status::SwitchingProtocols);
+  response.header("Upgrade", protocol);
+  response.upgrade_ = Upgrade(protocol, std::move(talk));
+  return response;
+}
+
 Response& Response::header(std::string_view name, std::string_view value) & {
   // Response splitting is stopped in this one place, after the last transformation of the value.
   if (!is_token(name) || !is_field_value(value) || is_framing(name)) {

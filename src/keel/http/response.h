@@ -28,6 +28,7 @@
 #include "keel/data/json.h"
 #include "keel/http/body_writer.h"
 #include "keel/http/status.h"
+#include "keel/http/upgrade.h"
 #include "keel/observe/span.h"
 #include "keel/task/task.h"
 
@@ -51,6 +52,16 @@ class Response {
   // of a Task handler lives as long; a handler that answers at once copies what is needed of it into the callable.
   static Response stream(Status status, std::string_view content_type, Function<Task<>(BodyWriter&)> write,
                          std::optional<std::uint64_t> length = std::nullopt);
+  // 101: the connection goes on with `protocol`, a literal, and `talk` has it; 426 for those who do not ask for that.
+  // Everything about it: upgrade.h.
+  template <class F>
+  static Response upgrade(std::string_view protocol, F talk) {
+    static_assert(
+        internal::Talks<F>,
+        "what goes on with a connection takes (Stream), by value, and returns Task<>: a reference would dangle "
+        "after the first suspension");
+    return make_upgrade(protocol, Upgrade::Callable(std::move(talk)));
+  }
   // Calls write_json(json::Writer&, value), found beside T's definition.
   template <class T>
   static Response json(Status status, const T& value) {
@@ -101,6 +112,8 @@ class Response {
   bool is_valid() const noexcept { return valid_; }
   // Its body is written while it leaves; content() is empty.
   bool is_streamed() const noexcept { return static_cast<bool>(streamed_); }
+  // It is an upgrade(), which becomes 101 or a refusal once it is the answer to a request.
+  bool is_upgrade() const noexcept { return static_cast<bool>(upgrade_); }
 
   // How Response::json writes, for the whole process; set once before serving (container.json.pretty_print).
   static void set_json_options(json::WriterOptions options) noexcept;
@@ -108,10 +121,12 @@ class Response {
  private:
   friend class Connection;
   static json::WriterOptions json_options() noexcept;
+  static Response make_upgrade(std::string_view protocol, Upgrade::Callable talk);
 
   Buffer body_;
   Buffer fields_;
   StreamedBody streamed_;
+  Upgrade upgrade_;
   std::string_view content_type_;
   Status status_;
   bool close_ = false;

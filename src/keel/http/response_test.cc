@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "keel/net/stream.h"
+
 namespace keel::http {
 
 struct Pair {
@@ -103,6 +105,19 @@ TEST(Response, finds_and_replaces_added_fields) {
   EXPECT_EQ(response.field("X-New"), "5");
   response.replace("X-A", "a\r\nb");
   EXPECT_FALSE(response.is_valid());
+}
+
+Task<> talk(Stream) { co_return; }
+
+TEST(Response, of_an_upgrade_names_the_protocol) {
+  Response response = Response::upgrade("echo", talk).header("X-Added", "too");
+  EXPECT_EQ(response.status(), Status::SwitchingProtocols);
+  EXPECT_EQ(response.fields(), "Upgrade: echo\r\nX-Added: too\r\n");
+  EXPECT_TRUE(response.is_upgrade());
+  const Response moved = std::move(response);
+  EXPECT_TRUE(moved.is_upgrade());
+  EXPECT_FALSE(Response(Status::SwitchingProtocols).is_upgrade());
+  EXPECT_FALSE(Response::upgrade("echo\r\nX: y", talk).is_valid());
 }
 
 TEST(Response, names_what_it_varies_by_once) {

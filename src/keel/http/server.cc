@@ -46,6 +46,12 @@ Server::Metrics::Metrics(metrics::Registry& registry, const Server& server)
          registry.histogram("http_request_duration_seconds", "From the last byte of a request's head to its answer",
                             metrics::latency_seconds, {{"server", name}, {"method", method}, {"route", pattern}})});
   };
+  for (int i = 0; i < cut_count; ++i) {
+    cut.push_back(
+        registry.counter("http_requests_cut_total",
+                         "Requests whose connection ended before they were answered, by how far they had come",
+                         {{"server", name}, {"during", to_string(static_cast<Cut>(i))}}));
+  }
   for (int i = 0; i < stage_count; ++i) {
     stages.push_back(registry.histogram(
         "http_stage_duration_seconds", "How long measured requests were in a stage, of those that were in it",
@@ -72,6 +78,7 @@ void Server::Metrics::expose(metrics::Registry& registry, const Server& server) 
   total("http_accepted_total", "Connections accepted", &Stats::accepted);
   total("http_timeouts_total", "Connections on which a time limit was met", &Stats::timeouts);
   total("http_aborted_total", "Connections that ended with an answer unsent", &Stats::aborted);
+  total("http_slow_readers_total", "Connections cut because their answer was taken too slowly", &Stats::slow_readers);
   total("http_bodies_refused_total", "Bodies refused because too much memory was held for bodies",
         &Stats::bodies_refused);
   total("http_requests_too_big_total", "Requests that needed more memory than one may", &Stats::requests_too_big);
@@ -88,6 +95,7 @@ void Server::Metrics::expose(metrics::Registry& registry, const Server& server) 
                                        [&server, field] { return static_cast<double>(server.stats().*field); }));
   };
   gauge("http_connections_max", "Connections above which accepting stops", &Stats::connections_max);
+  gauge("http_upgraded_connections", "Connections that have left HTTP and are open", &Stats::upgraded);
   gauge("http_body_bytes", "Memory held for bodies now", &Stats::body_bytes);
   gauge("http_body_bytes_max", "Memory that bodies may hold", &Stats::body_bytes_max);
 }
@@ -254,6 +262,9 @@ Server::Stats Server::stats() const noexcept {
     sum.body_bytes += acceptor->tally.body_bytes.get();
     sum.bodies_refused += acceptor->tally.bodies_refused.get();
     sum.overloaded += acceptor->tally.overloaded.get();
+    sum.cut += acceptor->tally.cut.get();
+    sum.slow_readers += acceptor->tally.slow_readers.get();
+    sum.upgraded += acceptor->tally.upgraded.get();
     sum.requests_too_big += acceptor->tally.requests_too_big.get();
     sum.connections_max += acceptor->tally.connections_max.get();
     sum.body_bytes_max += acceptor->tally.body_bytes_max.get();

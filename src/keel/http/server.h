@@ -36,6 +36,7 @@
 namespace keel::http {
 
 class Acceptor;
+class Upgraded;
 struct RouteStages;  // stages.h
 
 struct Limits {
@@ -56,10 +57,14 @@ struct Limits {
   Duration queue_delay_max = 50_ms;   // From a request's arrival in a turn to its begin; while that has been longer in
                                      // each turn for 100 ms, those that are later are answered 503 (admission.h). About
                                      // half of the time in which a refusal has to be told.
-  Duration idle_timeout = 60_s;     // Between requests, and before the first: closed without a word. Also while an
-                                    // answer streams to a client that has finished writing and nothing is sent, for
-                                    // that client may be gone: the answer's task is stopped.
-  Duration send_timeout = 30_s;     // For the peer to take anything of what is sent: closed.
+  Duration idle_timeout = 60_s;  // Between requests, and before the first: closed without a word. Also while an
+                                 // answer streams to a client that has finished writing and nothing is sent, for
+                                 // that client may be gone: the answer's task is stopped.
+  Duration send_timeout = 30_s;  // For the peer to take anything of what is sent: closed.
+  std::uint32_t send_rate_min =
+      240;  // Bytes a second that the peer takes of what is sent, as long as some of it waits:
+            // reset. Over each stretch of send_rate_grace but the first; TCP only. 0: none.
+  Duration send_rate_grace = 15_s;
   Duration request_timeout = 30_s;  // For a Task handler: its deadline, inherited by what it awaits; then 504. Not for
                                     // the body of an answer that streams, which send_timeout bounds.
 };
@@ -76,9 +81,12 @@ struct ServerOptions {
   std::string name = "http";  // In logs, and as the label `server` of metrics.
   io::ListenOptions listen;
   metrics::Registry* metrics = nullptr;  // None: no metrics.
-  std::vector<Network> trusted_proxies;  // Whose word on client, scheme, host and request id is taken (forwarded.h).
-  bool request_ids = false;              // Each answer has X-Request-Id and each line of the access log request_id:
-                                         // Request::id().
+  // Whose word on client, scheme, host and request id is taken (forwarded.h), on the trace that the request is a part
+  // of (traceparent, W3C Trace Context: the log lines carry it on) and on the time that is left for it
+  // (X-Request-Deadline-Ms: a Task handler has no more).
+  std::vector<Network> trusted_proxies;
+  bool request_ids = false;  // Each answer has X-Request-Id and each line of the access log request_id:
+                             // Request::id().
 };
 
 // What becomes of the sockets that a server listens on when it drains.
@@ -119,8 +127,8 @@ class Server {
 
   // Begins to drain, on every worker. Listening ends: newcomers are turned away for 100 ms (Engine::turn_away), in
   // which those who have begun to connect are still taken in, then listeners close. Each further answer says
-  // Connection: close; connections without a request in progress get `grace` for one that is on its way. Returns at
-  // once.
+  // Connection: close; connections without a request in progress get `grace` for one that is on its way, and tasks of
+  // upgraded ones are asked to stop. Returns at once.
   void begin_drain(Duration grace = 250_ms, Listening listening = Listening::Ends);
   // No listener and no connection is left.
   bool is_drained() const noexcept { return open_acceptors_.load(std::memory_order_acquire) == 0; }
@@ -146,6 +154,9 @@ class Server {
     std::uint64_t bodies_refused = 0;      // Because of bodies_bytes_max.
     std::uint64_t requests_too_big = 0;    // Because of request_bytes_max.
     std::uint64_t overloaded = 0;          // Requests refused because of queue_delay_max.
+    std::uint64_t cut = 0;                 // Requests whose connection ended before they were answered.
+    std::uint64_t slow_readers = 0;        // Connections cut because of send_rate_min.
+    std::uint64_t upgraded = 0;            // Of connections: those that have left HTTP (upgrade.h).
   };
   // Summed over the workers; each figure is exact once its worker is idle.
   Stats stats() const noexcept;
@@ -158,6 +169,7 @@ class Server {
  private:
   friend class Acceptor;
   friend class Connection;
+  friend class Upgraded;
   // A part of the listening: `inherited` < 0 binds; `shared`: other parts accept from the same socket, of which one is
   // the `first`.
   struct Part {

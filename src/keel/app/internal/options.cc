@@ -123,6 +123,8 @@ http::Limits limits_of(const NetworkSettings& network) {
   limits.idle_timeout = from.idle_timeout;
   limits.queue_delay_max = from.queue_delay_max;
   limits.send_timeout = from.send_timeout;
+  limits.send_rate_min = from.send_rate_min;
+  limits.send_rate_grace = from.send_rate_grace;
   limits.request_timeout = from.request_timeout;
   return limits;
 }

@@ -34,6 +34,7 @@ struct Server::Metrics {
   };
   std::vector<Route> routes;  // By the router's index; the last one is for what no route matched.
   metrics::Counter refused[2];
+  std::vector<metrics::Counter> cut;  // By Cut.
   std::vector<metrics::Histogram> stages;
   std::vector<metrics::GaugeFunction> functions;
 };

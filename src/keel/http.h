@@ -1,0 +1,28 @@
+// keel/http.h — what a service needs to answer requests, in one header: a table of contents.
+//
+//   #include "keel/http.h"
+//
+//   http::Response hello(http::Request&) { return http::Response::text(http::Status::Ok, "Hello, World!"); }
+//
+//   http::Router router;
+//   router.use(http::SecurityHeaders()).get("/hello", hello);
+//   http::Server server(router, {.address = *Address::parse("127.0.0.1:8080")});   // or app.serve(router):
+//   keel/app/app.h
+//
+// Beside it, for those who use them: keel/http/client.h, compression.h, rate_limit.h, test_server.h.
+
+#pragma once
+
+#include "keel/http/cookie.h"            // cookies of a request, and of an answer
+#include "keel/http/cors.h"              // who may ask from other sites
+#include "keel/http/middleware.h"        // what stands around the handlers of many routes
+#include "keel/http/multipart.h"         // forms
+#include "keel/http/precondition.h"      // conditional requests: 304 and 412
+#include "keel/http/problem.h"           // errors as answers
+#include "keel/http/range.h"             // parts of an answer: 206
+#include "keel/http/request.h"           // what was asked; body_reader.h: its body, piece by piece
+#include "keel/http/response.h"          // what is answered; body_writer.h: piece by piece; upgrade.h: another protocol
+#include "keel/http/router.h"            // which handler answers what
+#include "keel/http/security_headers.h"  // what browsers are told not to do
+#include "keel/http/server.h"            // where it listens, and its limits
+#include "keel/http/static_files.h"      // a folder of files

@@ -1,0 +1,296 @@
+// What connections do with peers that take their answers slowly, with requests that are never whole, and with what
+// trusted hops say of a request; on every engine.
+
+#include "keel/http/connection.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "keel/http/internal/server_fixture.h"
+#include "keel/observe/log_record.h"
+#include "keel/observe/log_ring.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+namespace keel::http {
+namespace {
+
+using namespace internal;
+
+class Connections : public Servers {
+ protected:
+  // The lines of the log since the last call that begin with `message`: the fields by their names.
+  std::vector<std::string> lines(std::string_view message) {
+    std::vector<std::string> found;
+    reader_.drain([&](const log::Record& record) {
+      if (record.message() != message) return;
+      std::string line;
+      record.for_each([&](const log::FieldView& field) {
+        line += (line.empty() ? "" : " ") + std::string(field.name) + "=";
+        line += field.kind == log::FieldKind::String ? std::string(field.text) : std::to_string(field.word);
+      });
+      found.push_back(line);
+    });
+    return found;
+  }
+  // Closes what is open and waits until the server knows.
+  void end_all() {
+    close_all();
+    ASSERT_TRUE(until([&] { return server_->stats().connections == 0; }));
+  }
+  std::uint64_t counted(std::string_view name, std::string_view label_value) {
+    std::uint64_t value = 0;
+    metrics::Reading reading;
+    registry_.read(reading, [&](std::span<const metrics::Family> families) {
+      for (const metrics::Family& family : families) {
+        for (const metrics::Series& series : family.series) {
+          const bool is_it = std::ranges::find(series.label_values, label_value) != series.label_values.end();
+          if (family.name == name && is_it) value = reading.cell(series.cell);
+        }
+      }
+    });
+    return value;
+  }
+  metrics::Registry registry_;
+  log::Reader reader_{false};
+  log::Ring ring_;
+};
+INSTANTIATE_TEST_SUITE_P(, Connections, io::testing::every_engine(), io::testing::name_of_engine);
+
+// --- Who takes an answer slowly.
+
+TEST_P(Connections, cut_a_peer_that_takes_less_than_the_least_rate) {
+  Limits limits;
+  limits.send_rate_min = 50'000;
+  limits.send_rate_grace = 100_ms;
+  start(limits);
+  Peer& one = peer();
+  ASSERT_TRUE(until([&] { return one.is_connected(); }));
+  one.pause();
+  one.send(get("/large"));
+  const Instant began = now();
+  ASSERT_TRUE(until([&] { return server_->stats().accepted == 1 && server_->stats().connections == 0; }));
+
+  EXPECT_GE((now() - began).count_ms(), 200) << "a stretch for what the kernels take, and one that counts";
+  EXPECT_EQ(server_->stats().slow_readers, 1u);
+  EXPECT_EQ(server_->stats().timeouts, 1u);
+  EXPECT_EQ(server_->stats().aborted, 1u);
+}
+
+// The same peer, a rate below what it takes: 64 KiB, which a real kernel takes at a time, within each stretch.
+TEST_P(Connections, leave_a_peer_alone_that_takes_more_than_the_least_rate) {
+  Limits limits;
+  limits.send_rate_min = 1000;
+  limits.send_rate_grace = is_sim() ? 100_ms : 1_s;
+  start(limits);
+  Peer& one = peer();
+  ASSERT_TRUE(until([&] { return one.is_connected(); }));
+  one.send(get("/large"));
+  for (int i = 0; i < 4000 && one.all().empty() && !one.has_ended(); ++i) {
+    one.pause();
+    pass(is_sim() ? 20_ms : 1_ms);
+    one.resume();
+    pass(2_ms);
+  }
+  ASSERT_TRUE(has_replies(one, 1));
+  EXPECT_TRUE(one.all()[0].body == large);
+  EXPECT_EQ(server_->stats().slow_readers, 0u);
+  EXPECT_FALSE(one.has_ended());
+}
+
+// In virtual time the rate is exact: a reader takes 64 KiB in each step of a second.
+TEST_P(Connections, hold_peers_to_the_rate_that_was_set) {
+  if (!is_sim()) GTEST_SKIP() << "real kernels tell of what was taken in large steps";
+  for (const auto& [rate, is_cut] : {std::pair(30'000u, false), std::pair(200'000u, true)}) {
+    Limits limits;
+    limits.send_rate_min = rate;
+    limits.send_rate_grace = 5_s;
+    start(limits);
+    Peer& one = peer();
+    ASSERT_TRUE(until([&] { return one.is_connected(); }));
+    one.pause();
+    one.send(get("/large"));
+    for (bool is_over = false; !is_over;) {
+      pass(1_s);
+      const std::size_t before = one.wire().size();
+      const auto has_enough = [&] {
+        return one.wire().size() - before >= 60'000 || one.wire().size() > large.size() ||
+               server_->stats().slow_readers != 0;
+      };
+      one.resume();
+      ASSERT_TRUE(until(has_enough));
+      one.pause();
+      is_over = one.wire().size() > large.size() || server_->stats().slow_readers != 0;
+    }
+    EXPECT_EQ(server_->stats().slow_readers, is_cut ? 1u : 0u) << rate;
+    end_all();
+    server_->begin_drain(Duration());
+    ASSERT_TRUE(until([&] { return server_->is_drained(); }));
+  }
+}
+
+TEST_P(Connections, ask_no_rate_when_none_is_set) {
+  Limits limits;
+  limits.send_rate_min = 0;
+  limits.send_rate_grace = 20_ms;
+  start(limits);
+  Peer& one = peer();
+  ASSERT_TRUE(until([&] { return one.is_connected(); }));
+  one.pause();
+  one.send(get("/large"));
+  pass(200_ms);
+  EXPECT_EQ(server_->stats().slow_readers, 0u);
+  one.resume();
+  ASSERT_TRUE(has_replies(one, 1));
+}
+
+// --- Requests that are never whole.
+
+TEST_P(Connections, record_requests_that_were_cut_short_and_how_far_they_had_come) {
+  if (!log::is_recorded) GTEST_SKIP() << "compiled out";
+  options_.metrics = &registry_;
+  start();
+  const auto cut = [&](const std::string& wire, auto&& is_there) {
+    Peer& one = peer();
+    one.send(wire);
+    ASSERT_TRUE(until([&] { return one.is_sent() && is_there(); }));
+    settle();
+    end_all();
+  };
+  const auto at_once = [] { return true; };
+  lines("request cut");
+
+  cut("GET /n/1 HTTP/1.1\r\nHo", at_once);
+  EXPECT_EQ(lines("request cut"), std::vector<std::string>{"during=head bytes=21"});
+  cut("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf", at_once);
+  EXPECT_EQ(lines("request cut"), std::vector<std::string>{"during=body method=POST path=/echo"});
+  Peer& gone = peer();
+  gone.send(get("/forever"));
+  ASSERT_TRUE(until([&] { return handlers_running == 1; }));
+  reset(gone);
+  ASSERT_TRUE(until([&] { return server_->stats().connections == 0; }));
+  EXPECT_EQ(lines("request cut"), std::vector<std::string>{"during=handler method=GET path=/forever"});
+
+  EXPECT_EQ(server_->stats().cut, 3u);
+  EXPECT_EQ(server_->stats().requests, 0u);
+  for (const char* during : {"head", "body", "handler"})
+    EXPECT_EQ(counted("http_requests_cut_total", during), 1u) << during;
+}
+
+TEST_P(Connections, record_no_cut_where_nothing_had_begun) {
+  start();
+  Peer& silent = peer();
+  Peer& answered = peer();
+  answered.send(get("/n/1"));
+  ASSERT_TRUE(has_replies(answered, 1));
+  ASSERT_TRUE(until([&] { return silent.is_connected(); }));
+  settle();
+  end_all();
+  ask(get("/n/1"));
+  ask("GET /\x01 HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(server_->stats().cut, 0u);
+  EXPECT_TRUE(lines("request cut").empty());
+}
+
+// --- What trusted hops say.
+
+const std::string told = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
+Response trace_of(Request& request) { return Response::text(Status::Ok, request.id()); }
+Task<Response> trace_later(Request& request) {
+  co_await sleep_for(1_ms);
+  const Span* const span = current_span();
+  if (span == nullptr || span->trace != request.trace()) co_return Response(Status::InternalServerError);
+  co_return Response::text(Status::Ok, request.id());
+}
+Task<Response> time_left(Request&) {
+  const TaskInfo task = co_await this_task();
+  co_return Response::text(Status::Ok, std::to_string((task.deadline - Host::current().now()).count_ms()));
+}
+
+TEST_P(Connections, continue_the_trace_of_a_trusted_hop) {
+  options_.trusted_proxies.push_back(Network::parse("0.0.0.0/0").value());
+  router_.get("/trace", trace_of).get("/trace-later", &trace_later);
+  start();
+  for (const char* target : {"/trace", "/trace-later"}) {
+    EXPECT_EQ(ask_one(get(target, "Traceparent: " + told + "\r\n")).body, told.substr(3, 32));
+    // What is none, or is told twice, names nothing.
+    EXPECT_NE(ask_one(get(target, "traceparent: 00-" + told + "\r\n")).body, told.substr(3, 32));
+    EXPECT_NE(ask_one(get(target, "traceparent: " + told + "\r\ntraceparent: " + told + "\r\n")).body,
+              told.substr(3, 32));
+  }
+}
+
+TEST_P(Connections, continue_the_trace_of_nobody_else) {
+  options_.trusted_proxies.push_back(Network::parse("192.0.2.0/24").value());
+  router_.get("/trace", trace_of);
+  start();
+  const Reply reply = ask_one(get("/trace", "traceparent: " + told + "\r\n"));
+  EXPECT_EQ(reply.body.size(), 32u);
+  EXPECT_NE(reply.body, told.substr(3, 32));
+}
+
+TEST_P(Connections, give_a_handler_no_more_time_than_a_trusted_hop_has) {
+  options_.trusted_proxies.push_back(Network::parse("0.0.0.0/0").value());
+  router_.get("/left", &time_left).post("/left", &time_left);
+  start();
+  const auto left = [&](const std::string& value) {
+    return std::stol(ask_one(get("/left", "X-Request-Deadline-Ms: " + value + "\r\n")).body);
+  };
+  EXPECT_LE(left("20000"), 20'000);
+  EXPECT_GT(left("20000"), 10'000);
+  EXPECT_LE(left("90000"), 30'000) << "never more than the server gives";
+  for (const char* none : {"", "-1", "1.5", "1e3", "99999999999", "5000 ms"}) EXPECT_GT(left(none), 25'000) << none;
+  // The time of the body counts.
+  Peer& slow = peer();
+  slow.send("POST /left HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nX-Request-Deadline-Ms: 25000\r\n\r\nhe");
+  pass(60_ms);
+  slow.send("ad");
+  ASSERT_TRUE(has_replies(slow, 1));
+  EXPECT_LE(std::stol(slow.all()[0].body), 24'950);
+
+  EXPECT_EQ(ask_one(get("/forever", "X-Request-Deadline-Ms: 30\r\n")).status, 504);
+  EXPECT_EQ(ask_one(get("/forever", "X-Request-Deadline-Ms: 0\r\n")).status, 504);
+  EXPECT_EQ(handlers_running.load(), 0);
+}
+
+TEST_P(Connections, let_nobody_else_shorten_the_time_of_a_handler) {
+  options_.trusted_proxies.push_back(Network::parse("192.0.2.0/24").value());
+  router_.get("/left", &time_left);
+  start();
+  EXPECT_GT(std::stol(ask_one(get("/left", "X-Request-Deadline-Ms: 10\r\n")).body), 25'000);
+}
+
+// --- Whatever peers do: what the fuzzer of the whole server asks, over inputs made by chance.
+
+TEST(ServerFuzz, holds_over_inputs_made_by_chance) {
+  std::uint64_t state = 0x9e3779b97f4a7c15;
+  const auto below = [&state](std::uint64_t n) {
+    state = state * 6364136223846793005 + 1442695040888963407;
+    return (state >> 33) % n;
+  };
+  // Phrases most of all, time between them, and now and then bytes, an end, a pause or a leave.
+  constexpr std::uint8_t actions[] = {2, 2, 2, 3, 3, 4, 4, 0, 5, 6, 6, 7};
+  for (int round = 0; round < 150; ++round) {
+    std::string input{static_cast<char>(below(256)), static_cast<char>(below(32))};
+    for (std::uint64_t left = 5 + below(60); left != 0; --left) {
+      const std::uint8_t what = actions[below(std::size(actions))];
+      input += static_cast<char>(what * 4 + below(4));
+      input += static_cast<char>(what == 0 ? 20 : below(256));
+      if (what == 0) input.append(20, static_cast<char>(below(256)));
+    }
+    LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(input.data()), input.size());
+  }
+}
+
+}  // namespace
+}  // namespace keel::http

@@ -1,0 +1,180 @@
+// What a connection answers: a handler's response or a refusal, framed and recorded.
+
+#include <optional>
+#include <utility>
+
+#include "keel/http/acceptor.h"
+#include "keel/http/answer.h"
+#include "keel/http/connection.h"
+#include "keel/http/exchange.h"
+#include "keel/http/internal/upgraded.h"
+#include "keel/http/problem.h"
+#include "keel/observe/flight_recorder.h"
+
+namespace keel::http {
+namespace {
+
+constexpr std::string_view too_late = "this server is late with all that it has to do";
+
+}  // namespace
+
+void Connection::respond(Request& request, const Router::Match& match, Result<Response> result) {
+  const log::Logger& log = acceptor_.server_.log_;
+  const ScopedSpan span(request.span_);
+  if (request.arena_->bytes_held() > acceptor_.limits().request_bytes_max) [[unlikely]] {
+    acceptor_.tally.requests_too_big.add();
+    result = fail(Code::ResourceExhausted, "the request needs more memory than this server gives to one");
+  }
+  if (!result) result = problem(request, result.error());
+  if (result->is_upgrade()) [[unlikely]]
+    result = answer_upgrade(*request.head_, *std::move(result));
+  if (!request.accepted_type_.empty()) result->vary("Accept");
+  Middleware::after(request, *result);
+  if (acceptor_.server_.options_.request_ids) result->header("X-Request-Id", request.id());
+  if (!result->is_valid() || (number(result->status()) < 200 && !result->is_upgrade())) {
+    // After an interim status the client would take the next answer for this one.
+    log.error("a response had a field or a status that cannot be sent", log::field("path", request.path()));
+    result = refuse(Status::InternalServerError, {});
+  }
+  Response& response = *result;
+  const RequestHead& head = *request.head_;
+  BodyEnd body_end = BodyEnd::Length;
+  std::optional<std::uint64_t> length;
+  if (response.is_streamed()) {
+    length = response.streamed_.length();
+    if (!length) body_end = head.version_minor() == 0 ? BodyEnd::Close : BodyEnd::Chunks;
+  }
+  const bool streams = response.is_streamed() && head.method() != Method::Head && !forbids_content(response.status());
+  if (!response.is_upgrade() &&
+      (!head.keep_alive() || response.close_ || acceptor_.draining_ ||
+       requests_ >= acceptor_.limits().requests_per_connection_max || (streams && body_end == BodyEnd::Close))) {
+    close_ = true;
+  }
+  const std::size_t bytes = response.body_.size();
+  const Status status = response.status();
+  if (acceptor_.server_.options_.server_timing && request.span_.stages != nullptr) {
+    Buffer timing;
+    write_server_timing(timing, *request.span_.stages);
+    if (!timing.empty()) response.header("Server-Timing", timing.view());
+  }
+  {
+    const StageTimer timer(Stage::Serialize, request.span_.stages);
+    write_answer(out_, response,
+                 {.date = acceptor_.date_line(),
+                  .version_minor = head.version_minor(),
+                  .head_only = head.method() == Method::Head,
+                  .close = close_,
+                  .end = body_end,
+                  .length = length});
+  }
+  if (streams) return begin_streaming(response, body_end);
+  if (bytes > copied_body_max && head.method() != Method::Head && !forbids_content(status)) {
+    large_ = std::move(response.body_);
+  }
+  if (response.is_upgrade()) begin_upgrade(response.upgrade_.release(), request.trace());
+  record(request, match, status, bytes);
+}
+
+// An answer that has been given, or whose body has been.
+void Connection::record(Request& request, const Router::Match& match, Status status, std::size_t bytes) {
+  StageClock* const clock = request.span_.stages;
+  {
+    const StageTimer timer(Stage::Record, clock);
+    note(request, match, status, bytes);
+  }
+  if (clock == nullptr) [[likely]]
+    return;
+  acceptor_.count_stages(match.index, *clock);
+  // Of a streamed body only the end is left to be sent.
+  if (phase_ != Phase::Streaming) acceptor_.begin_write(*this, match.index, send_.pending);
+}
+
+void Connection::note(Request& request, const Router::Match& match, Status status, std::size_t bytes) {
+  acceptor_.tally.requests.add();
+  const Instant now = acceptor_.loop_.precise_now();
+  const Duration took = now - request.started_;
+  acceptor_.worked(match.index, now);
+  acceptor_.count_request(match.index, status, took);
+  flight::note({.method = to_string(request.method()),
+                .route = request.route(),
+                .status = static_cast<unsigned>(number(status)),
+                .bytes = bytes,
+                .started = request.started_,
+                .took = took,
+                .trace = request.trace()});
+  if (acceptor_.access_log_) {
+    const ScopedSpan span(request.span_);
+    const log::Logger& log = acceptor_.server_.log_;
+    const std::string_view id = acceptor_.server_.options_.request_ids ? request.id() : std::string_view();
+    if (!id.empty()) {
+      log.info("request", log::field("method", request.head_->method_text()), log::field("path", request.path()),
+               log::field("status", number(status)), log::field("bytes", bytes), log::field("duration", took),
+               log::field("request_id", id));
+      return;
+    }
+    log.info("request", log::field("method", request.head_->method_text()), log::field("path", request.path()),
+             log::field("status", number(status)), log::field("bytes", bytes), log::field("duration", took));
+  }
+}
+
+void Connection::refuse_and_close(Status status, std::string_view detail, bool head_only) {
+  ++requests_;
+  close_ = true;
+  peer_closes_ = false;  // Whatever it announced, the rest of what was refused may be on its way.
+  phase_ = Phase::Head;
+  free_partial();
+  acceptor_.tally.requests.add();
+  acceptor_.tally.refused.add();
+  write_answer(out_, refuse(status, detail), {.date = acceptor_.date_line(), .head_only = head_only, .close = true});
+  acceptor_.count_refused(status);
+  acceptor_.server_.log_.info("request refused", log::field("status", number(status)), log::field("reason", detail));
+}
+
+// Before any work for it has begun.
+std::string_view Connection::refuse_late(const RequestHead& head, std::string_view rest) {
+  const bool is_whole =
+      head.body() == BodyKind::None || (head.body() == BodyKind::Length && rest.size() >= head.content_length());
+  if (!is_whole) peer_closes_ = false;
+  if (!is_whole || !head.keep_alive() || acceptor_.draining_) close_ = true;
+  acceptor_.tally.requests.add();
+  acceptor_.tally.refused.add();
+  acceptor_.tally.overloaded.add();
+  acceptor_.count_refused(Status::ServiceUnavailable);
+  if (acceptor_.access_log_) {
+    acceptor_.server_.log_.info("request refused", log::field("status", number(Status::ServiceUnavailable)),
+                                log::field("reason", too_late), log::field("method", head.method_text()),
+                                log::field("path", head.path()));
+  }
+  write_answer(out_, refuse(Status::ServiceUnavailable, too_late),
+               {.date = acceptor_.date_line(),
+                .version_minor = head.version_minor(),
+                .head_only = head.method() == Method::Head,
+                .close = close_});
+  return is_whole ? rest.substr(static_cast<std::size_t>(head.content_length())) : std::string_view();
+}
+
+std::string_view to_string(Cut during) noexcept {
+  constexpr std::string_view names[cut_count] = {"head", "body", "handler"};
+  return names[static_cast<int>(during)];
+}
+
+// What had begun on a connection that ends now, and will not be answered.
+void Connection::record_cut() noexcept {
+  if (phase_ == Phase::Head && partial_ != nullptr) record_cut(Cut::Head);
+  if (phase_ == Phase::Body) record_cut(Cut::Body);
+  if (phase_ == Phase::Handling) record_cut(exchange_->is_due ? Cut::Body : Cut::Handler);
+}
+
+void Connection::record_cut(Cut during) noexcept {
+  acceptor_.tally.cut.add();
+  acceptor_.count_cut(during);
+  const log::Logger& log = acceptor_.server_.log_;
+  if (exchange_ == nullptr) {
+    return log.info("request cut", log::field("during", to_string(during)), log::field("bytes", in_.size()));
+  }
+  const ScopedSpan span(exchange_->request.span_);
+  log.info("request cut", log::field("during", to_string(during)), log::field("method", exchange_->head.method_text()),
+           log::field("path", exchange_->head.path()));
+}
+
+}  // namespace keel::http
