@@ -11,6 +11,7 @@ import functools
 import json
 import os
 import pathlib
+import resource
 import socket
 import subprocess
 
@@ -69,6 +70,15 @@ def answered(port, path):
     return connection.socket
 
 
+def permit_descriptors(count):
+    """So many for this process. Invalid where the system has fewer."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < count:
+        raise Invalid(f"{count} descriptors are needed, and a process has {hard} at most: ulimit -Hn")
+    if soft < count:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
+
+
 def connection_bytes(half, payload):
     """Memory that one more idle connection takes; None for work that has no such connection."""
     work = half.work
@@ -80,7 +90,8 @@ def connection_bytes(half, payload):
         return None
     with sides.running(half.side, work, half.build, payload) as server:
         sides.prepare(server.port, work)
-        return counters.connection_bytes(lambda: connect(server.port), server.resident_bytes)
+        permit_descriptors(work.idle + 1000)
+        return counters.connection_bytes(lambda: connect(server.port), server.resident_bytes, count=work.idle)
 
 
 def refuse_callgrind(side, build):

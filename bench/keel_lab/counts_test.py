@@ -1,10 +1,12 @@
 """The counts of a side: each is there with its value, or absent with a reason."""
 
 import dataclasses
+import resource
 import unittest
 from unittest import mock
 
 from keel_lab import callgrind, counts, experiment, machine, measure, runner, self_test
+from keel_lab.sides import Invalid
 
 FILE = """\
 id: x
@@ -40,6 +42,21 @@ class Counts(unittest.TestCase):
             self.assertNotIn(name, row["absent"])
         self.assertLess(row["allocations"], 0.1)  # The raw loop keeps its memory.
         self.assertGreater(row["bytes_per_connection"], 0)
+
+    def test_memory_of_a_connection_is_taken_over_as_many_as_the_work_says(self):
+        half = dataclasses.replace(self.half, work=dataclasses.replace(self.half.work, idle=30))
+        with mock.patch.object(counts.counters, "connection_bytes", return_value=7.0) as taken:
+            self.assertEqual(counts.connection_bytes(half, self.payload), 7.0)
+        self.assertEqual(taken.call_args.kwargs["count"], 30)
+
+    def test_more_descriptors_than_the_system_has_are_not_counted_with(self):
+        with mock.patch.object(resource, "getrlimit", return_value=(100, 200)), \
+                mock.patch.object(resource, "setrlimit") as set_to:
+            with self.assertRaisesRegex(Invalid, "300 descriptors are needed, and a process has 200"):
+                counts.permit_descriptors(300)
+            counts.permit_descriptors(150)
+            counts.permit_descriptors(90)
+        set_to.assert_called_once_with(resource.RLIMIT_NOFILE, (150, 200))
 
     def test_system_calls_that_are_not_permitted_are_null_with_a_reason(self):
         with mock.patch.object(machine, "system_call_tracepoint", lambda: 0):

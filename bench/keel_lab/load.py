@@ -26,6 +26,11 @@ def seconds(experiment, settings):
     return len(experiment.measure) * runs(experiment) * (span(experiment, settings) + WARMUP + 0.5)
 
 
+def accepted(work):
+    """The statuses of which each is an answer or a refusal; none where a refusal is a mistake."""
+    return (work.status, work.refusal) if work.refusal else ()
+
+
 def run(keel, half, duration, parts, *more):
     """The JSON of one `keel load` against a fresh server. Invalid when an answer was wrong or did not come."""
     payload = payload_for(half, [])
@@ -37,7 +42,7 @@ def run(keel, half, duration, parts, *more):
             report = load_client.report(process, folder, parts * (duration + WARMUP))
         for one in report.get("steps", [report]):
             # At the end of an overload some are still waiting for their turn.
-            load_client.check(one, late_is_wrong=False)
+            load_client.check(one, late_is_wrong=False, expected=accepted(half.work))
         sides.check(server.port, half.work)
         return report
 
@@ -60,6 +65,11 @@ def distribution(name, side, work, one):
     for key in ("server_utilisation", "client_utilisation", "server_cpu_us_per_request"):
         row[key] = one.get(key)
     return row
+
+
+def goodput(one):
+    """Of what was answered, in a second, what was not refused."""
+    return one["achieved"] * (1 - one["errors"].get("status", 0) / one["requests"])
 
 
 def publish(name, side, work, one, result):
@@ -91,6 +101,10 @@ def of_side(experiment, settings, half, keel, result, step):
             if one.get("step") is not None:
                 percent = round(one["step"] * 100)
                 publish(f"{name}:{percent} %", name, f"{work}, {percent} % of capacity", one, result)
+                if half.work.refusal:
+                    title = f"{name}: answered as wanted at {percent} %"
+                    result["values"].append(judge.value(f"{name}:{percent} %:goodput", title, "of the capacity",
+                                                        [goodput(one) / report["capacity"]]))
         step()
 
 

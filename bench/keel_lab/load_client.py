@@ -49,7 +49,8 @@ def command(keel, server, work, folder, duration, warmup, *more):
     return [
         keel, "load", f"http://127.0.0.1:{port}", *requests(work, folder), f"--connections={work.connections}",
         f"--duration={duration:g}s", f"--warmup={warmup:g}s", f"--cores={CLIENT_CORE}", f"--server-pid={server.pid}",
-        f"--json={folder}/report.json", *([f"--rate={work.rate}"] if work.rate else []), *more
+        f"--json={folder}/report.json", *([f"--rate={work.rate}"] if work.rate else []),
+        *([f"--churn={work.churn}"] if work.churn else []), *more
     ]
 
 
@@ -78,9 +79,12 @@ def report(process, folder, seconds):
     return json.loads(file.read_text())
 
 
-def check(one, late_is_wrong=True):
-    """Invalid unless there were answers, all as expected. Late is not wrong where an overload is meant."""
+def check(one, late_is_wrong=True, expected=()):
+    """Invalid unless there were answers, all as expected. Late is not wrong where an overload is meant, nor is a
+    status where every one that came is among the `expected`."""
     ignored = () if late_is_wrong else ("timeout", "unanswered")
+    if expected and set(one["statuses"]) <= {str(status) for status in expected}:
+        ignored = (*ignored, "status")
     wrong = {kind: count for kind, count in one["errors"].items() if count and kind not in ignored}
     if wrong or not one["requests"]:
         raise Invalid("errors: " + (", ".join(f"{count} {kind}" for kind, count in wrong.items()) or "no answer"))

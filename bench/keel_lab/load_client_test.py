@@ -69,6 +69,12 @@ class Run(unittest.TestCase):
         for wanted in ("--request=POST /{n:1..9}", '--body={"a": {n:1..9}}', "application/json", "--rate=50"):
             self.assertIn(wanted, self.arguments()[0])
 
+    def test_a_connection_may_carry_a_few_requests_only(self):
+        self.run_it("path: /, churn: 1")
+        self.assertIn("--churn=1", self.arguments()[0])
+        self.run_it("path: /")
+        self.assertNotIn("--churn", self.arguments()[-1])
+
     def test_a_mix_goes_into_a_file(self):
         written = []
         requests = load_client.requests
@@ -132,6 +138,9 @@ class Files(unittest.TestCase):
 
     def test_a_load_beside_is_checked_as_the_other_is(self):
         self.assertIn("beside", self.mistakes("path: /, beside: {rate: 3}"))
+
+    def test_a_churn_is_no_negative_number(self):
+        self.assertIn("work.churn: at least 0 is needed", self.mistakes("path: /, churn: -1"))
 
     def test_rows_name_a_table(self):
         self.assertIn("'data; drop' is no table", self.mistakes("path: /, rows: 'data; drop'"))

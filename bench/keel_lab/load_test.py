@@ -5,6 +5,7 @@ import pathlib
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 from keel_lab import experiment, load, measure, results, self_test, sides
 
@@ -120,6 +121,21 @@ class Load(unittest.TestCase):
     def test_requests_that_came_too_late_are_part_of_an_overload(self):
         result = self.measured("open-loop", "rates: [100]", open=REPORT | {"errors": {"timeout": 3, "unanswered": 2}})
         self.assertEqual((len(result["distributions"]), result["invalid"]), (1, []))
+
+    def test_refusals_are_no_mistake_where_the_work_names_them_and_are_taken_off_the_goodput(self):
+        refusal = FILE.replace("connections: 4,", "client: load, refusal: 503, connections: 4,").replace(
+            ", type: text/plain", "")
+        errors, statuses = {"status": 20}, {"200": 40, "503": 25}
+        steps = [REPORT | {"step": None, "statuses": {"200": 50}},
+                 REPORT | {"step": 2, "achieved": 200, "requests": 50, "errors": errors, "statuses": statuses}]
+        with mock.patch(f"{__name__}.FILE", refusal):
+            result = self.measured("capacity", "percent: [200]", open={"capacity": 100, "steps": steps})
+            self.assertEqual(result["invalid"], [])
+            self.assertEqual({row["id"]: row["median"] for row in result["values"]},
+                             {"good:capacity": 100, "good:200 %:goodput": 1.2})
+            steps[1]["statuses"] = {"200": 40, "500": 25}
+            result = self.measured("capacity", "percent: [200]", open={"capacity": 100, "steps": steps})
+            self.assertIn("20 status", result["invalid"][0]["why"])
 
     def test_no_answer_at_all_is_invalid(self):
         result = self.measured("open-loop", "rates: [100]", open=REPORT | {"requests": 0})

@@ -11,6 +11,7 @@ WORK_KEYS = {
         "connections": int,
         "depth": int,
         "range": int,
+        "idle": int,
         "expect": dict,
         "prepare": dict,
         "waits_for": str,
@@ -25,6 +26,8 @@ WORK_KEYS = {
         "connections": int,
         "range": int,
         "rate": int,
+        "churn": int,
+        "refusal": int,
         "listener": {"service", "admin"},
         "beside": dict,
         "expect": dict,
@@ -55,6 +58,7 @@ class Work:
     connections: int = 64
     depth: int = 1
     range: int = 0
+    idle: int = 1000  # Over how many idle connections a count of bytes_per_connection is taken.
     prepare: tuple = ()
     waits_for: str = ""
     log_lines: bool = False  # Each request must leave a line in the side's log.
@@ -64,7 +68,8 @@ class Work:
     listener: str = "service"
     beside: "Work | None" = None  # What another keel load does meanwhile.
     payload: int = 0
-    churn: bool = False
+    churn: int = 0  # A new connection after so many requests; of client bytes 0 or 1. 0: one for all.
+    refusal: int = 0  # A status that is no mistake: kinds open-loop and capacity count what was refused.
     arguments: tuple = ()
 
 
@@ -106,9 +111,11 @@ def parse_work(file, spec, where, partial=False):
         beside = parse_work(file, {"client": "load", "connections": spec.get("connections", 64)} | beside,
                             (*where, "beside"))
         right = right if beside else None
-    for key in ("connections", "depth"):
+    for key in ("connections", "depth", "idle"):
         if spec.get(key, 1) < 1:
             right = file.wrong((*where, key), "at least 1 is needed")
+    if spec.get("churn", 0) < 0:
+        right = file.wrong((*where, "churn"), "at least 0 is needed")
     right = right is True and file.mapping(expect, (*where, "expect"), EXPECT_KEYS)
     if prepare is not None:
         right = file.mapping(prepare, (*where, "prepare"), PREPARE_KEYS, ("path",)) and right
@@ -125,6 +132,7 @@ def parse_work(file, spec, where, partial=False):
                 connections=spec.get("connections", 64),
                 depth=spec.get("depth", 1),
                 range=spec.get("range", 0),
+                idle=spec.get("idle", 1000),
                 prepare=tuple(sorted((prepare or {}).items())),
                 waits_for=spec.get("waits_for", ""),
                 log_lines=spec.get("log_lines", False),
@@ -134,5 +142,6 @@ def parse_work(file, spec, where, partial=False):
                 listener=spec.get("listener", "service"),
                 beside=beside,
                 payload=spec.get("payload", 0),
-                churn=spec.get("churn", False),
+                churn=int(spec.get("churn", 0)),
+                refusal=spec.get("refusal", 0),
                 arguments=tuple(str(one) for one in spec.get("arguments", [])))

@@ -1,7 +1,10 @@
-// The server under measurement: /plaintext and /json as the peers have them, the full-stack example's users and data,
-// and /job, which a thread pool does. Section `bench` of its settings fills the table of users before it listens.
+// The server under measurement: /plaintext and /json as the peers have them, /bytes/{size}, /busy, which takes 60 us,
+// the full-stack example's users and data, and /job, which a thread pool does. Section `bench` of its settings fills
+// the table of users before it listens.
 
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "data.h"
 #include "jobs.h"
@@ -23,6 +26,22 @@ http::Response plaintext(http::Request&) {
   return http::Response::text(http::Status::Ok, "Hello, World!", "text/plain");
 }
 http::Response message(http::Request&) { return http::Response::json(http::Status::Ok, Message{}); }
+
+// Costs its worker 60 us, where a refusal costs less than an answer.
+http::Response busy(http::Request&) {
+  const Instant until = Host::current().precise_now() + 60_us;
+  while (Host::current().precise_now() < until) {
+  }
+  return http::Response::text(http::Status::Ok, "done", "text/plain");
+}
+
+constexpr unsigned body_bytes_max = 1024 * 1024;
+Result<http::Response> bytes(http::Request& request) {
+  static const std::string text(body_bytes_max, 'x');
+  KEEL_TRY(const unsigned size, request.path_param<unsigned>("size"));
+  if (size > body_bytes_max) return fail(Code::OutOfRange, "a body has at most 1 MiB here");
+  return http::Response::text(http::Status::Ok, std::string_view(text).substr(0, size), "text/plain");
+}
 
 struct ExtraSettings {
   unsigned users = 0;
@@ -64,7 +83,7 @@ int main(int argc, char** argv) {
   std::optional<Jobs> jobs;
   if (config->bench.jobs) jobs.emplace(app);
   http::Router router;
-  router.get("/plaintext", plaintext).get("/json", message);
+  router.get("/plaintext", plaintext).get("/json", message).get("/busy", busy).get("/bytes/{size}", bytes);
   users.mount(router);
   data.mount(router);
   if (jobs) jobs->mount(router);
