@@ -192,7 +192,7 @@ class Peer {
   }
   void sent() {
     if (leaves_) return close_if_quiet();
-    send_.result >= 0 ? pump() : queue_.clear();
+    send_.result >= 0 ? pump() : lose();
   }
   void pump() {
     while (is_connected_ && send_.is_idle() && !queue_.empty()) {
@@ -200,9 +200,14 @@ class Peer {
       queue_.pop_front();
       send_.set(flying_.data(), flying_.size());
       if (!engine_.submit(send_)) return;
-      if (send_.result < 0) queue_.clear();
+      if (send_.result < 0) lose();
     }
     if (is_connected_ && finishes_ && send_.is_idle() && queue_.empty()) engine_.shutdown_write(connect_.fd);
+  }
+  // A reset is told once, to who sends or to who reads, who then sees the end of the stream.
+  void lose() {
+    is_clean_ = false;
+    queue_.clear();
   }
   void close_if_quiet() {
     if (is_closed_ || !connect_.is_idle() || !receive_.is_idle() || !send_.is_idle()) return;
@@ -231,7 +236,7 @@ struct Answers {
 };
 
 // What a server has sent on one connection.
-Answers read_answers(std::string_view wire) {
+Answers read_answers(std::string_view wire, bool is_clean) {
   Answers found;
   ResponseReader reader;
   while (!wire.empty()) {
@@ -266,7 +271,7 @@ Answers read_answers(std::string_view wire) {
       const bool is_over =
           reader.head().body == ResponseHead::Body::UntilClose || (!reader.head().keep_alive && body_bytes == 0);
       found.is_whole = is_over;
-      found.count += is_over;
+      found.count += is_over && is_clean;  // Who left may have missed the end, which is what the server counts.
       return found;
     }
     ++found.count;
@@ -374,7 +379,7 @@ void run(Input input) {
   bool are_clean = true;
   for (const auto& peer : peers) {
     if (peer == nullptr) continue;
-    const Answers read = read_answers(peer->wire());
+    const Answers read = read_answers(peer->wire(), peer->is_clean());
     KEEL_CHECK(!peer->is_clean() || read.is_whole, "who reads to the end gets whole answers");
     answers += read.count;
     are_clean = are_clean && peer->is_clean();
