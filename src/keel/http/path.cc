@@ -60,9 +60,10 @@ std::optional<std::string_view> decode(std::string_view raw, char (&room)[litera
   return std::string_view(room, size);
 }
 
+constexpr std::uint64_t ones = 0x0101010101010101;
+
 // The first byte that is zero, or eight.
 int first_zero(std::uint64_t word) noexcept {
-  constexpr std::uint64_t ones = 0x0101010101010101;
   // The lowest high bit that is set is that of the first byte which is zero.
   return std::countr_zero((word - ones) & ~word & ones << 7) / 8;
 }
@@ -70,7 +71,7 @@ int first_zero(std::uint64_t word) noexcept {
 // The first `byte` in [at, end), or end. Segments are short: eight bytes a step, here, cost less than a call.
 template <char byte>
 const char* find(const char* at, const char* end) noexcept {
-  constexpr std::uint64_t wanted = 0x0101010101010101 * static_cast<unsigned char>(byte);
+  constexpr std::uint64_t wanted = ones * static_cast<unsigned char>(byte);
   for (; end - at >= 8; at += 8) {
     if (const int found = first_zero(scan::load64(at) ^ wanted); found != 8) return at + found;
   }
@@ -274,7 +275,7 @@ void PathTree::add_child(std::uint32_t node, char byte, std::uint32_t child) {
 std::uint32_t PathTree::child_of(const Node& node, char byte) const noexcept {
   const auto wanted = static_cast<unsigned char>(byte);
   if (node.child_count > Node::few) return tables_[node.children[0]][wanted];
-  const int found = first_zero(scan::load64(node.bytes) ^ 0x0101010101010101 * wanted);
+  const int found = first_zero(scan::load64(node.bytes) ^ ones * wanted);
   return found < static_cast<int>(Node::few) ? node.children[found] : none;
 }
 

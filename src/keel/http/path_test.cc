@@ -95,6 +95,8 @@ TEST(PathTree, compares_literals_with_what_escapes_mean) {
   EXPECT_EQ(matched(tree, "/caf%C3%"), "none");
   EXPECT_EQ(matched(tree, "/%zzsers/1"), "none");
   EXPECT_EQ(matched(tree, "/%75" + std::string(400, 'x')), "none");
+  EXPECT_EQ(matched(tree, "/users/\xff"), "0 id=\xff");
+  EXPECT_EQ(matched(tree, "/\xff"), "none");
 }
 
 TEST(PathTree, decodes_once_and_resolves_nothing) {
