@@ -80,14 +80,14 @@ function(keel_precompile_test name)
 endfunction()
 
 # What must not compile: `source` compiles with CASE=0, and with CASE=1, 2, … the compiler says what stands here, as a
-# regular expression, for each. A sanitizer changes nothing about it: once for each compiler is enough.
+# regular expression, for each; a dropped [[nodiscard]] is a mistake. A sanitizer changes nothing about it: once for each compiler is enough.
 function(keel_must_not_compile name source)
   if(NOT KEEL_TESTS OR (CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_FLAGS MATCHES "-fsanitize"))
     return()
   endif()
   set(case 0)
   foreach(reason IN ITEMS "-" ${ARGN})
-    add_test(NAME ${name}_${case} COMMAND ${CMAKE_CXX_COMPILER} -std=c++23 -fsyntax-only -DCASE=${case}
+    add_test(NAME ${name}_${case} COMMAND ${CMAKE_CXX_COMPILER} -std=c++23 -fsyntax-only -Werror=unused-result -DCASE=${case}
       -I${PROJECT_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR}/${source})
     if(case GREATER 0)
       set_tests_properties(${name}_${case} PROPERTIES PASS_REGULAR_EXPRESSION "${reason}")

@@ -63,9 +63,11 @@ def history(dated=DATED):
 
 
 def rounded(value, digits=5):
-    """The same with shorter numbers: a measurement has no more digits than that."""
+    """The same with shorter numbers: a measurement has no more digits than that. And without where the repository lies."""
     if isinstance(value, float):
         return float(f"{value:.{digits}g}")
+    if isinstance(value, str):
+        return value.replace(f"{ROOT}/", "")
     if isinstance(value, dict):
         return {key: rounded(one, digits) for key, one in value.items()}
     return [rounded(one, digits) for one in value] if isinstance(value, list) else value
@@ -73,7 +75,7 @@ def rounded(value, digits=5):
 
 def keep(names=(), last=LAST, dated=DATED):
     """Copies the last complete results (all, or those named) to the folder of the day they were measured on: without
-    series, and with shorter numbers. Returns the files. Raises results.Wrong when one that is named is not there."""
+    series, with shorter numbers and no path of this machine. Returns the files. Raises results.Wrong when one that is named is not there."""
     found, problems = folder(last)
     missing = [name for name in names if name not in found or not found[name]["complete"]]
     if missing or problems:

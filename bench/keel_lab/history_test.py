@@ -68,6 +68,12 @@ class Kept(unittest.TestCase):
         kept = results.load(self.dated / "2026-01-02/a.json")
         self.assertEqual((kept["series"], kept["values"][0]["median"]), ([], 0.33333))
 
+    def test_kept_results_do_not_say_where_the_repository_lies(self):
+        self.make("a", invalid=[{"what": "x", "why": f"{archive.ROOT}/build/x: not found"}])
+        archive.keep((), self.last, self.dated)
+        kept = results.load(self.dated / "2026-01-02/a.json")
+        self.assertEqual(kept["invalid"][0]["why"], "build/x: not found")
+
     def test_an_interrupted_result_is_not_kept_and_asking_for_it_is_an_error(self):
         self.make("a", complete=False)
         self.make("b")
