@@ -57,7 +57,7 @@ class MpscQueue {
     T* oldest = nullptr;
     while (at != nullptr) {
       T* const next = at->next;
-      at->next = oldest;
+      if (next != oldest) at->next = oldest;  // One alone is not written to: its line is another processor's.
       oldest = at;
       at = next;
     }

@@ -221,6 +221,7 @@ void ThreadPool::work(Worker& me) noexcept {
 // Gets jobs for `me`, after a sleep where there are none. False: it ends.
 bool ThreadPool::next(Worker& me) noexcept {
   State& s = *state_;
+  if (me.taken > 1 && s.spins_max > 0) s.gather();
   auto lock = s.enter();
   me.is_busy = false;
   if (s.blocked > 0) s.room.notify_all();

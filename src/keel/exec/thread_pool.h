@@ -8,9 +8,10 @@
 //
 // All threads take from one queue, in the order of posting, High before Normal before Low; a job that has waited while
 // 16 others were taken before it is next, so that no priority starves. While every thread is awake, one whose jobs have
-// been short takes several at once, up to 32 that it expects to be through with in 50 us; a thread that has nothing to
-// do takes from those before it sleeps. So a job never waits while a thread sleeps, and on one thread the order of
-// starting is that of posting.
+// been short takes several at once, up to 64 that it expects to be through with in 50 us, and leaves those who post
+// less than a microsecond to bring more before it comes back for the next; a thread that has nothing to do takes from
+// those before it sleeps. So a job never waits while a thread sleeps, and on one thread the order of starting is that
+// of posting.
 //
 // An elastic pool has at least `threads` and at most `threads_max`. Utilisation is the share of its threads' time in
 // which they do not sleep. Each `scale_interval` one thread comes when it was above `grow_above` and jobs wait, and one

@@ -18,7 +18,7 @@ namespace keel::internal {
 template <template <class> class Atomic>
 class BasicJobBatch {
  public:
-  static constexpr std::size_t size_max = 32;
+  static constexpr std::size_t size_max = 64;
 
   // The owner, when nothing is left: put() the jobs, then publish().
   void put(std::size_t i, Job& job) noexcept { jobs_[i].store(&job, std::memory_order_relaxed); }

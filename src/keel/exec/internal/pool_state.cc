@@ -10,6 +10,8 @@ namespace {
 constexpr unsigned spins_least = 32;  // Under a microsecond.
 constexpr unsigned spins_most = 256;  // Some 20 us.
 constexpr unsigned pauses = 4;        // Between two looks, which cost whoever posts.
+constexpr unsigned gather_looks = 4;  // Under a microsecond together.
+constexpr std::size_t gathered = 16;
 constexpr int lock_tries = 100;
 constexpr std::size_t jobs_per_searcher = 16;
 
@@ -97,6 +99,7 @@ bool ThreadPool::State::fill(Worker& me) noexcept {
   }
   waiting.store(lanes.size(), std::memory_order_relaxed);
   me.is_busy = true;
+  me.taken = count;
   me.batch.publish(count);
   return true;
 }
@@ -108,6 +111,7 @@ bool ThreadPool::State::steal(Worker& me) noexcept {
     if (job == nullptr) continue;
     me.batch.put(0, *job);
     me.is_busy = true;
+    me.taken = 1;
     me.batch.publish(1);
     return true;
   }
@@ -158,6 +162,13 @@ void ThreadPool::State::spin(Worker& me) const noexcept {
     found = waiting.load(std::memory_order_relaxed) != 0;
   }
   me.spins = found ? std::min(me.spins * 2, spins_max) : std::max(me.spins / 2, spins_least);
+}
+
+// Each lock costs whoever posts as much as several jobs do: the lines of the queue go to the other processor and back.
+void ThreadPool::State::gather() const noexcept {
+  for (unsigned i = 0; i < gather_looks && waiting.load(std::memory_order_relaxed) < gathered; ++i) {
+    for (unsigned pause = 0; pause < pauses; ++pause) internal::spin_pause();
+  }
 }
 
 }  // namespace keel

@@ -45,6 +45,7 @@ struct alignas(64) ThreadPool::Worker {
 
   // Its own.
   std::size_t take_max = 1;       // Jobs at once.
+  std::size_t taken = 0;          // Last time.
   unsigned spins = 0;             // How long it looks for work before it sleeps.
   unsigned turns = 0;             // Of jobs taken.
   const Job* followed = nullptr;  // In its batch, and measured.
@@ -73,7 +74,9 @@ struct ThreadPool::State {
   void note_idle() noexcept;
   void finish() noexcept;
 
-  void spin(Worker& me) const noexcept;  // Without the lock.
+  // Without the lock.
+  void spin(Worker& me) const noexcept;
+  void gather() const noexcept;  // Gives those who bring many jobs a moment to bring more.
 
   // What is read for every job lies apart from what every post changes.
   std::atomic<bool> is_discarding{false};
