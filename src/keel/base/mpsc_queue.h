@@ -14,12 +14,12 @@
 // Lifetime: an element stays where it is until it was taken, in one queue at a time; `next` is the queue's meanwhile.
 //           Who was in a queue that is destroyed is not told.
 // Threads:  push(), push_all() and empty() on any; take_all() on the owner's.
-// Cost:     a push is a compare-and-exchange, once more each time that another thread was faster. Taking is one
-// exchange
-//           for all, two writes for each element to turn the chain round, and a load when there is nothing.
+// Cost:     a push is a compare-and-exchange, once more each time that another thread was faster. Taking is an
+//           exchange for all, a write to each element of several to turn the chain round, none to one alone, and a
+//           load when there is nothing. A queue whose producers each have a list of their own pushes without the
+//           exchange, and does not keep the order between them.
 // Source:   R. K. Treiber, "Systems Programming: Coping with Parallelism" (1986). Of his stack only everything is
-// taken,
-//           never the top alone, so that an address which comes back (ABA) is harmless.
+//           taken, never the top alone, so that an address which comes back (ABA) is harmless.
 
 #pragma once
 
