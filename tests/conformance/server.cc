@@ -311,6 +311,7 @@ http::Limits limits() {
   limits.body_timeout = 5_s;
   limits.idle_timeout = 5_s;
   limits.send_timeout = 10_s;
+  limits.queue_delay_max = Duration::forever();  // What is asked is answered, also by a machine that is late.
   limits.connections_max = 20'000;
   return limits;
 }
