@@ -82,10 +82,10 @@ class Acceptor {
   void count_refused(Status status);
   void count_cut(Cut during);
   // Whether a request of this route comes so late that it is refused.
-  bool refuses_late(std::uint32_t route) noexcept {
-    return cost_ns_[route] >= admission_cost_min.count_ns() && refuses_late();
+  bool refuses_late(std::uint32_t route, int fd) noexcept {
+    return cost_ns_[route] >= admission_cost_min.count_ns() && refuses_late(fd);
   }
-  bool refuses_late() noexcept;
+  bool refuses_late(int fd) noexcept;
   // What has been done until `now` was for this route.
   void worked(std::uint32_t route, Instant now) noexcept {
     // Bounded, so that one request in which the machine was busy elsewhere does not make a cheap route costly.
@@ -116,6 +116,8 @@ class Acceptor {
   Arrival arrival_;
   Admission admission_;
   Instant worked_until_;
+  Instant asked_turn_;                 // In this turn the kernel was asked
+  Duration behind_;                    // how long before its harvest the first request had come.
   std::vector<std::int64_t> cost_ns_;  // What a request of each route takes of the worker, lately.
   Arena scratch_;                      // Of the request that is being answered at once.
   RequestHead head_;                   // The same.

@@ -1,7 +1,7 @@
 // keel/http/admission.h — when a worker refuses requests because it is late with all of them.
 //
-// The delay of a request is the time from the harvest that brought it to its begin. A worker is overloaded when in each
-// of its turns for 100 ms (admission_interval) some request was later than the limit; until none has been for as long,
+// The delay of a request is the time from its coming to its begin. A worker is overloaded when in each of its turns for
+// 100 ms (admission_interval) some request was later than the limit; until none has been for as long,
 // those that are later are refused, which keeps the others within the limit: the delay of what is admitted stays
 // bounded however much comes, and work that nobody waits for any more is not begun. As CoDel (RFC 8289) it asks how
 // long the queue has been standing, not how long it is.
@@ -20,8 +20,8 @@ inline constexpr Duration admission_cost_min = 30_us;
 
 class Admission {
  public:
-  // A request is to begin `delay` after the harvest at `turn`. True: refuse it.
-  bool refuses(Instant turn, Duration delay, Duration delay_max) noexcept;
+  // A request of `turn` that has waited for `delay` is to begin `now`. True: refuse it.
+  bool refuses(Instant turn, Instant now, Duration delay, Duration delay_max) noexcept;
   bool is_overloaded() const noexcept { return overloaded_; }
 
  private:

@@ -47,7 +47,7 @@ struct Worker {
       for (auto left = queue.size(); left != 0; --left) {
         const Instant came = queue.front();
         queue.pop_front();
-        const bool refuses = admission.refuses(turn, now - turn, limit);
+        const bool refuses = admission.refuses(turn, now, now - turn, limit);
         now = now + (refuses ? refusal : cost);
         ++(refuses ? refused : answered);
         Duration& worst = refuses ? worst_refusal : worst_answer;
@@ -105,23 +105,27 @@ TEST(Admission, is_over_soon_after_the_overload) {
   EXPECT_EQ(worker.refused, 0);
 }
 
+bool refuses(Admission& admission, Instant turn, Duration delay, Duration delay_max) {
+  return admission.refuses(turn, turn + delay, delay, delay_max);
+}
+
 TEST(Admission, does_not_add_up_what_lies_far_apart) {
   Admission admission;
   const Instant first = Instant() + 1_s;
-  EXPECT_FALSE(admission.refuses(first, limit * 2, limit));
-  EXPECT_FALSE(admission.refuses(first + 10_s, limit * 2, limit));
-  EXPECT_FALSE(admission.refuses(first + 10_s + admission_interval - 1_us, limit * 2, limit));
-  EXPECT_TRUE(admission.refuses(first + 10_s + admission_interval, limit * 2, limit));
-  EXPECT_FALSE(admission.refuses(first + 10_s + admission_interval, limit, limit));
+  EXPECT_FALSE(refuses(admission, first, limit * 2, limit));
+  EXPECT_FALSE(refuses(admission, first + 10_s, limit * 2, limit));
+  EXPECT_FALSE(refuses(admission, first + 10_s + admission_interval - 1_us, limit * 2, limit));
+  EXPECT_TRUE(refuses(admission, first + 10_s + admission_interval, limit * 2, limit));
+  EXPECT_FALSE(refuses(admission, first + 10_s + admission_interval, limit, limit));
 }
 
 TEST(Admission, notices_an_overload_whose_turns_are_longer_than_its_interval) {
   Admission admission;
   Instant turn = Instant() + 1_s;
-  EXPECT_FALSE(admission.refuses(turn, limit + 1_us, limit));
-  EXPECT_TRUE(admission.refuses(turn, limit + admission_interval + 1_us, limit));
+  EXPECT_FALSE(refuses(admission, turn, limit + 1_us, limit));
+  EXPECT_TRUE(refuses(admission, turn, limit + admission_interval + 1_us, limit));
   turn = turn + admission_interval * 3;
-  EXPECT_FALSE(admission.refuses(turn, limit, limit));
+  EXPECT_FALSE(refuses(admission, turn, limit, limit));
 }
 
 // --- A server.
@@ -174,6 +178,19 @@ TEST_P(AdmittingServers, answer_503_at_once_while_they_are_late_with_all) {
   EXPECT_EQ(ask_one(get("/plaintext")).status, 200);
   pass(admission_interval + 20_ms);
   EXPECT_EQ(ask_one(get("/burn")).status, 200);
+}
+
+TEST_P(AdmittingServers, refuse_what_has_waited_too_long_on_a_connection_of_its_own) {
+  Limits limits;
+  limits.queue_delay_max = 40_ms;  // Longer than a turn of the 20 completions that Linux 6.13 gives at once.
+  start(limits);
+  constexpr std::size_t clients = 300;  // All of them are work for 300 ms.
+  for (std::size_t i = 0; i < clients; ++i) peer().send(get("/plaintext"));
+  for (std::size_t i = 0; i < clients; ++i) ASSERT_TRUE(has_replies(*peers_[i], 1));
+  for (std::size_t i = 0; i < clients; ++i) peers_[i]->send(get("/burn"));
+  for (std::size_t i = 0; i < clients; ++i) ASSERT_TRUE(has_replies(*peers_[i], 2));
+  EXPECT_GT(server_->stats().overloaded, 0u);
+  EXPECT_LT(server_->stats().overloaded, clients);
 }
 
 TEST_P(AdmittingServers, never_refuse_without_a_limit) {

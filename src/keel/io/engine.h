@@ -102,6 +102,9 @@ class Engine {
   // it is not counted. Nothing where nobody knows: Unix sockets, and TCP where the kernel does not say (tcp(7),
   // TCP_INFO).
   virtual std::optional<std::uint64_t> acknowledged(int fd) noexcept = 0;
+  // How long ago the kernel was given the last bytes that have come on a connection, read or not, to one of its ticks
+  // (4 ms or so). Zero where nobody knows: as acknowledged(), and in sim, where nothing waits unseen.
+  virtual Duration last_came(int /*fd*/) noexcept { return {}; }
 
   // Submits what waits, as wait() does: after the last turn of a loop, closes and wake-ups of other workers.
   virtual void flush() noexcept {}

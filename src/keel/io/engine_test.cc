@@ -596,6 +596,26 @@ TEST_P(Engines, know_how_much_a_peer_has_acknowledged) {
   end_and_close(accepter);
 }
 
+TEST_P(Engines, know_how_long_ago_something_came) {
+  Accepter accepter;
+  listen(accepter);
+  const Pair made = pair(accepter);
+  Sender sender;
+  send(sender, made.client, "once");
+  ASSERT_TRUE(until([&] { return sender.final != unfinished; }));
+  pass(60_ms);
+  const Duration ago = engine().last_came(made.server);
+  if (GetParam() == Which::Uring || GetParam() == Which::Epoll) {
+    EXPECT_GE(ago, 50_ms);
+    EXPECT_LT(ago, 10_s);
+  } else {
+    EXPECT_EQ(ago, Duration());
+  }
+  engine().close(made.client);
+  engine().close(made.server);
+  end_and_close(accepter);
+}
+
 TEST_P(Engines, do_not_know_what_the_peer_of_a_unix_socket_has_taken) {
   const std::string path = "/tmp/keel_acknowledged_" + std::to_string(getpid());
   Accepter accepter;

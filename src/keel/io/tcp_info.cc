@@ -22,4 +22,11 @@ std::optional<std::uint64_t> system_acknowledged(int fd) noexcept {
   return info.tcpi_bytes_acked;
 }
 
+Duration system_last_came(int fd) noexcept {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return {};
+  return Duration::milliseconds(info.tcpi_last_data_recv);
+}
+
 }  // namespace keel::io

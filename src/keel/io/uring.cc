@@ -266,6 +266,10 @@ class UringEngine final : public Engine {
     ++system_calls_;
     return system_acknowledged(fd);
   }
+  Duration last_came(int fd) noexcept override {
+    ++system_calls_;
+    return system_last_came(fd);
+  }
   std::uint64_t system_calls() const noexcept override {
     return system_calls_ + wakes_.load(std::memory_order_relaxed);
   }

@@ -22,6 +22,8 @@ Address system_local_address(int fd) noexcept;
 Address system_peer_address(int fd) noexcept;
 // See Engine::acknowledged.
 std::optional<std::uint64_t> system_acknowledged(int fd) noexcept;
+// See Engine::last_came.
+Duration system_last_came(int fd) noexcept;
 
 // What tests change.
 struct UringOptions {
