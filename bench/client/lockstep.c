@@ -22,7 +22,7 @@
 
 #include "counters.h"
 
-enum { buffer_bytes = 256 * 1024 };
+enum { buffer_bytes = 2 * 1024 * 1024 };  // A pipeline of answers, or one of 1 MiB.
 
 struct options {
   int port;
@@ -220,6 +220,7 @@ static void learn_answer(void) {
   if (send(sockets[0], request, request_length, MSG_NOSIGNAL) != (ssize_t)request_length) die("send");
   size_t have = 0;
   while (answer_length == 0 || have < answer_length) {
+    if (have == buffer_bytes) die("the answers are too long for this client");
     if (!receive_more(0, &have)) die("the first request got no answer");
     answer_length = length_of_answer(buffer);
   }

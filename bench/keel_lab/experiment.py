@@ -79,7 +79,8 @@ KIND_KEYS = {
         "work": dict,
         "measure": list,
         "seconds": (int, float),
-        "percent": list
+        "percent": list,
+        "windows": int
     },
 }
 REQUIRED = {
@@ -146,7 +147,8 @@ class Experiment:
     all_cores: bool  # Of kind micro: its programs have threads of their own.
     rates: list  # Of kind open-loop: requests per second.
     closed: bool  # And in a closed loop as well.
-    percent: list  # Of kind capacity: shares of it.
+    percent: list  # Of kind capacity: shares of it,
+    windows: int  # and how often each is measured.
 
 
 def target_of(text):
@@ -288,6 +290,8 @@ def parse(name, text, sides):
         for number, one in enumerate(content.get(key, [])):
             if not isinstance(one, int) or isinstance(one, bool) or one <= 0:
                 file.wrong((key, number), f"a whole number above 0 is needed, not {one!r}")
+    if content.get("windows", 1) < 1:
+        file.wrong(("windows",), "at least 1 is needed")
     bounds = list(_bounds(file, content, kind, counts))
     for number, one in enumerate(content.get("measure", [])):
         _known(file, one, sides, ("measure", number), "side")
@@ -302,7 +306,7 @@ def parse(name, text, sides):
                       own, comparisons, counts, bounds, cases, content.get("measure", []),
                       float(content.get("seconds", 60)), sides,
                       content.get("cores") == "all", content.get("rates", []), content.get("closed", False),
-                      content.get("percent", []))
+                      content.get("percent", []), content.get("windows", 1))
 
 
 def read(path, sides=None):

@@ -1,9 +1,11 @@
-"""Latency under `keel load`: at rates decided beforehand (open-loop), and at shares of the capacity (capacity).
+"""Latency under `keel load`: at rates decided beforehand (open-loop), and at shares of the capacity (capacity), each in
+several windows by turns, of which the one with the median 99th percentile is published.
 
 A request is due at its time whatever the server does, and its latency begins then; docs/load.md. With `closed: true`
 the same side is loaded in a closed loop as well, which is what hides a server that stalls.
 """
 
+import dataclasses
 import tempfile
 
 from keel_lab import judge, load_client, results, sides
@@ -19,7 +21,8 @@ def span(experiment, settings):
 
 
 def runs(experiment):
-    return len(experiment.rates) + experiment.closed + (len(experiment.percent) + 1 if experiment.percent else 0)
+    shares = len(experiment.percent) * experiment.windows + 1 if experiment.percent else 0
+    return len(experiment.rates) + experiment.closed + shares
 
 
 def seconds(experiment, settings):
@@ -93,19 +96,47 @@ def of_side(experiment, settings, half, keel, result, step):
         publish(f"{name}:closed loop", name, f"{work}, closed loop", run(keel, half, duration, 1), result)
         step()
     if experiment.percent:
-        steps = ",".join(str(percent) for percent in experiment.percent)
-        report = run(keel, half, duration, len(experiment.percent) + 1, f"--steps={steps}")
-        result["values"].append(judge.value(f"{name}:capacity", f"{name}: capacity", "per second",
-                                            [report["capacity"]]))
-        for one in report["steps"]:
-            if one.get("step") is not None:
-                percent = round(one["step"] * 100)
-                publish(f"{name}:{percent} %", name, f"{work}, {percent} % of capacity", one, result)
-                if half.work.refusal:
-                    title = f"{name}: answered as wanted at {percent} %"
-                    result["values"].append(judge.value(f"{name}:{percent} %:goodput", title, "of the capacity",
-                                                        [goodput(one) / report["capacity"]]))
+        of_shares(experiment, settings, half, keel, result)
         step()
+
+
+def capacity_of(half, keel, duration):
+    """What the side answers as wanted in a second, by a closed loop over the work's own connections for it."""
+    work = dataclasses.replace(half.work, connections=half.work.capacity_connections)
+    return goodput(run(keel, dataclasses.replace(half, work=work), duration, 1))
+
+
+def of_shares(experiment, settings, half, keel, result):
+    duration, name = span(experiment, settings), half.name
+    percents = experiment.percent * experiment.windows
+    options = [f"--steps={','.join(str(percent) for percent in percents)}"]
+    if half.work.capacity_connections:
+        options.append(f"--capacity={capacity_of(half, keel, duration):.0f}")
+    report = run(keel, half, duration, len(percents) + 1, *options)
+    capacity = report["capacity"]
+    result["values"].append(judge.value(f"{name}:capacity", f"{name}: capacity", "per second", [capacity]))
+    for percent in experiment.percent:
+        windows = [one for one in report["steps"] if one.get("step") and round(one["step"] * 100) == percent]
+        publish_share(f"{name}:{percent} %", half, f"{half.work.name}, {percent} % of capacity", windows, result)
+        if half.work.refusal:
+            title = f"{name}: answered as wanted at {percent} %"
+            result["values"].append(judge.value(f"{name}:{percent} %:goodput", title, "of the capacity",
+                                                [goodput(one) / capacity for one in windows]))
+
+
+def publish_share(name, half, work, windows, result):
+    """The window with the median 99th percentile, with the errors of all, and each one's 99th percentile."""
+    p99 = lambda one: one["latency"]["percentiles"]["99"]
+    typical = sorted(windows, key=p99)[len(windows) // 2]
+    errors = {kind: sum(one["errors"].get(kind, 0) for one in windows) for kind in typical["errors"]}
+    publish(name, half.name, work, typical | {"errors": errors}, result)
+    if len(windows) > 1:
+        result["values"].append(judge.value(f"{name}:p99", f"{work}: 99th percentile of each window",
+                                            typical["latency"]["unit"], [p99(one) for one in windows]))
+    refused = [one["latency_of_other_statuses"] for one in windows if "latency_of_other_statuses" in one]
+    if refused:
+        result["values"].append(judge.value(f"{name}:refused:p99", f"{work}: 99th percentile of refusals",
+                                            refused[0]["unit"], [p99({"latency": one}) for one in refused]))
 
 
 def bounds(experiment, result):

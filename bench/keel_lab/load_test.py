@@ -111,6 +111,39 @@ class Load(unittest.TestCase):
         self.assertEqual([row["id"] for row in result["distributions"]], ["good:50 %", "good:100 %"])
         self.assertEqual((result["values"][0]["id"], result["values"][0]["median"]), ("good:capacity", 1234))
 
+    def test_of_several_windows_the_one_with_the_median_p99_is_published_with_the_errors_of_all(self):
+        def window(p99, unanswered):
+            latency = REPORT["latency"] | {"percentiles": {"50": 10, "99": p99, "max": 30000}}
+            return REPORT | {"step": 0.8, "latency": latency, "errors": {"unanswered": unanswered}}
+
+        steps = [window(900, 1), window(20000, 2), window(1000, 0)]
+        result = self.measured("capacity", "percent: [80]\nwindows: 3", open={"capacity": 1234, "steps": steps})
+        row, = result["distributions"]
+        self.assertEqual((row["id"], row["percentiles"]["99"], row["errors"]), ("good:80 %", 1000, {"unanswered": 3}))
+        self.assertEqual(result["values"][1]["values"], [900, 20000, 1000])
+        self.assertIn("--steps=80,80,80", (self.folder / "arguments").read_text())
+
+    def test_the_capacity_is_found_over_connections_of_its_own(self):
+        text = FILE.replace("connections: 4,", "client: load, refusal: 503, connections: 4, capacity_connections: 2,")
+        text = text.replace(", type: text/plain", "")
+        refused = {"unit": "us", "percentiles": {"99": 7000}}
+        step = REPORT | {"step": 2, "errors": {"status": 1}, "statuses": {"200": 49, "503": 1},
+                         "latency_of_other_statuses": refused}
+        with mock.patch(f"{__name__}.FILE", text):
+            result = self.measured("capacity", "percent: [200]", closed=REPORT | {"achieved": 110, "requests": 11, "errors": {"status": 1},
+                                                   "statuses": {"200": 10, "503": 1}},
+                                   open={"capacity": 100, "steps": [step]})
+            self.assertEqual(result["invalid"], [])
+            found, shares = (self.folder / "arguments").read_text().splitlines()
+            self.assertIn("--connections=2 ", found)
+            self.assertIn("--connections=4 ", shares)
+            self.assertIn("--capacity=100", shares)
+            values = {row["id"]: row["median"] for row in result["values"]}
+            self.assertEqual(values["good:200 %:refused:p99"], 7000)
+            result = self.measured("capacity", "percent: [200]", open={"capacity": 100, "steps": [step]},
+                                   closed=REPORT | {"errors": {"status": 1}, "statuses": {"500": 1}})
+            self.assertIn("1 status", result["invalid"][0]["why"])
+
     def test_wrong_answers_make_the_run_invalid(self):
         for errors in ({"status": 3}, {"body": 1}, {"closed": 2}):
             result = self.measured("open-loop", "rates: [100]", open=REPORT | {"errors": errors})

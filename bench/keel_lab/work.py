@@ -28,6 +28,7 @@ WORK_KEYS = {
         "rate": int,
         "churn": int,
         "refusal": int,
+        "capacity_connections": int,
         "listener": {"service", "admin"},
         "beside": dict,
         "expect": dict,
@@ -70,6 +71,7 @@ class Work:
     payload: int = 0
     churn: int = 0  # A new connection after so many requests; of client bytes 0 or 1. 0: one for all.
     refusal: int = 0  # A status that is no mistake: kinds open-loop and capacity count what was refused.
+    capacity_connections: int = 0  # Of kind capacity: over how many it is found: too few to wait long; 0: all.
     arguments: tuple = ()
 
 
@@ -111,7 +113,7 @@ def parse_work(file, spec, where, partial=False):
         beside = parse_work(file, {"client": "load", "connections": spec.get("connections", 64)} | beside,
                             (*where, "beside"))
         right = right if beside else None
-    for key in ("connections", "depth", "idle"):
+    for key in ("connections", "depth", "idle", "capacity_connections"):
         if spec.get(key, 1) < 1:
             right = file.wrong((*where, key), "at least 1 is needed")
     if spec.get("churn", 0) < 0:
@@ -144,4 +146,5 @@ def parse_work(file, spec, where, partial=False):
                 payload=spec.get("payload", 0),
                 churn=int(spec.get("churn", 0)),
                 refusal=spec.get("refusal", 0),
+                capacity_connections=spec.get("capacity_connections", 0),
                 arguments=tuple(str(one) for one in spec.get("arguments", [])))

@@ -114,6 +114,7 @@ void Generator::answered(const Connection::Outstanding& request, int status, boo
   tally_.latency.record(latency);
   if (schedule_) tally_.service.record(now - request.sent);
   if (!is_expected) {
+    tally_.other_status.record(latency);
     count_error(Failure::Status);
   } else if (!has_expected_body) {
     count_error(Failure::Body);

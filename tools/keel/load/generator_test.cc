@@ -173,6 +173,7 @@ TEST_P(GeneratorTest, wrong_statuses_and_bodies_are_counted_apart) {
   const Tally wrong_status = load(mix({{.target = "/gone"}}));
   EXPECT_GT(wrong_status.answers, 0u);
   EXPECT_EQ(failures(wrong_status, Failure::Status), wrong_status.answers);
+  EXPECT_EQ(wrong_status.other_status.count(), wrong_status.answers);
   EXPECT_EQ(wrong_status.by_class[4], wrong_status.answers);
   EXPECT_EQ(wrong_status.errors(), wrong_status.answers);
 

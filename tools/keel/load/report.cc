@@ -113,6 +113,10 @@ void write_members(json::Writer& out, const Report::Part& part) {
     out.key("service");
     write_latency(out, tally.service, "sent");
   }
+  if (tally.other_status.count() != 0) {
+    out.key("latency_of_other_statuses");
+    write_latency(out, tally.other_status, measurement.is_open ? "intended" : "sent");
+  }
   out.key("waiting").unsigned_integer(tally.waiting);
   out.key("series").begin_array();
   for (std::size_t i = 0; i < tally.seconds.size(); ++i) {

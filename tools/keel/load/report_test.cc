@@ -73,6 +73,16 @@ TEST(Report, json_holds_what_was_measured) {
   EXPECT_EQ(member(text, "server_utilisation"), "");  // Not known: not invented.
 }
 
+TEST(Report, json_tells_the_latency_of_answers_with_another_status_where_there_were_some) {
+  Report report;
+  report.parts.push_back({std::nullopt, measurement(true)});
+  EXPECT_EQ(member(json(options(), report), "latency_of_other_statuses"), "");
+  report.parts.front().measurement.tally.other_status.record(7_ms);
+  const std::string told = member(json(options(), report), "latency_of_other_statuses");
+  EXPECT_NE(told.find("\"count\": 1"), std::string::npos) << told;
+  EXPECT_NE(told.find("\"from\": \"intended\""), std::string::npos) << told;
+}
+
 TEST(Report, json_of_a_closed_loop_offers_nothing) {
   Report report;
   report.parts.push_back({std::nullopt, measurement(false)});

@@ -24,6 +24,7 @@ void Tally::add(const Tally& other) {
   bytes_received += other.bytes_received;
   latency.add(other.latency);
   service.add(other.service);
+  other_status.add(other.other_status);
   seconds.resize(std::max(seconds.size(), other.seconds.size()));
   for (std::size_t i = 0; i < other.seconds.size(); ++i) {
     seconds[i].answers += other.seconds[i].answers;

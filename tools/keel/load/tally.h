@@ -49,6 +49,7 @@ struct Tally {
   std::uint64_t bytes_received = 0;
   Histogram latency;            // From the intended beginning in an open loop, from the sending in a closed one.
   Histogram service;            // From the sending.
+  Histogram other_status;       // As `latency`, of the answers whose status was not as expected.
   std::vector<Second> seconds;  // Of the measured time, by the time of the answer.
 
   void add(const Tally& other);
