@@ -5,15 +5,30 @@
 #include "keel/base/pool.h"
 
 namespace keel {
+namespace {
 
-void Buffer::release() noexcept {
-  if (data_ != nullptr) pool_free(data_, capacity_);
+// Of most: what depends on it is known when this is compiled.
+constexpr std::size_t first_capacity = 256;
+
+}  // namespace
+
+void Buffer::give_back() noexcept {
+  if (capacity_ == first_capacity) [[likely]] {
+    pool_free(data_, first_capacity);
+  } else {
+    pool_free(data_, capacity_);
+  }
   data_ = nullptr;
   size_ = capacity_ = 0;
 }
 
 void Buffer::grow(std::size_t more) {
-  const std::size_t capacity = pool_block_size(std::max({size_ + more, capacity_ * 2, std::size_t{256}}));
+  if (capacity_ == 0 && more <= first_capacity) [[likely]] {
+    data_ = static_cast<char*>(pool_allocate(first_capacity));
+    capacity_ = first_capacity;
+    return;
+  }
+  const std::size_t capacity = pool_block_size(std::max(size_ + more, capacity_ * 2));
   auto* data = static_cast<char*>(pool_allocate(capacity));
   if (size_ != 0) std::memcpy(data, data_, size_);
   if (data_ != nullptr) pool_free(data_, capacity_);

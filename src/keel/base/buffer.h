@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "keel/base/check.h"
+#include "keel/base/copy.h"
 
 namespace keel {
 
@@ -48,7 +49,7 @@ class Buffer {
 
   void append(std::string_view text) {
     if (text.empty()) return;
-    std::memcpy(reserve(text.size()), text.data(), text.size());
+    copy_short(reserve(text.size()), text.data(), text.size());
     size_ += text.size();
   }
   void push_back(char c) {
@@ -73,9 +74,12 @@ class Buffer {
     if (size_ != 0) std::memmove(data_, data_ + bytes, size_);
   }
   void clear() noexcept { size_ = 0; }  // Keeps the block.
-  void release() noexcept;              // Gives the block back.
+  void release() noexcept {             // Gives the block back.
+    if (data_ != nullptr) give_back();
+  }
 
  private:
+  void give_back() noexcept;
   void grow(std::size_t more);
   char* data_ = nullptr;
   std::size_t size_ = 0;

@@ -30,6 +30,22 @@ TEST(Buffer, keeps_its_bytes_while_it_grows) {
   EXPECT_EQ(buffer.view(), expected);
 }
 
+TEST(Buffer, appends_texts_of_every_length_and_nothing_else) {
+  std::string text;
+  for (int i = 0; i < 130; ++i) text.push_back(static_cast<char>('!' + i % 90));
+  for (std::size_t size = 0; size <= text.size(); ++size) {
+    // In memory of its own size, where one byte too many is found.
+    const std::string part(text.data(), size);
+    Buffer buffer;
+    buffer.append("<");
+    buffer.append(part);
+    const std::size_t end = buffer.size();
+    buffer.push_back('>');
+    ASSERT_EQ(buffer.view(), "<" + part + ">") << size;
+    ASSERT_EQ(end, size + 1);
+  }
+}
+
 TEST(Buffer, takes_bytes_written_behind_its_end) {
   Buffer buffer;
   buffer.append("ab");

@@ -13,15 +13,77 @@
 
 #include <cstddef>
 
+#include "keel/base/sanitizers.h"
+
 namespace keel {
 
 inline constexpr std::size_t pool_block_min = 32;
 inline constexpr std::size_t pool_block_max = 64 * 1024;
 
-void* pool_allocate(std::size_t bytes);
-void pool_free(void* block, std::size_t bytes) noexcept;
+namespace internal {
+
+// What lives long and comes in numbers, a connection and the frame of its task, is small: there the steps are fine.
+inline constexpr std::size_t pool_fine_max = 1024;
+inline constexpr int pool_fine_count = pool_fine_max / pool_block_min;
+inline constexpr int pool_class_count =
+    pool_fine_count + __builtin_ctzl(pool_block_max) - __builtin_ctzl(pool_fine_max);
+
+constexpr int pool_class_of(std::size_t bytes) noexcept {
+  if (bytes <= pool_fine_max) return static_cast<int>((bytes - (bytes != 0)) / pool_block_min);
+  return pool_fine_count + __builtin_clzl(pool_fine_max) - __builtin_clzl(bytes - 1);
+}
+constexpr std::size_t pool_size_of(int i) noexcept {
+  if (i < pool_fine_count) return pool_block_min * static_cast<std::size_t>(i + 1);
+  return pool_fine_max << (i - pool_fine_count + 1);
+}
+
+// Without a destructor, which every access would have to ask about.
+struct PoolLists {
+  struct Free {
+    Free* next;
+  };
+  struct Class {
+    Free* head;
+    std::size_t room;  // For how many more; none until the thread's first block is returned.
+  };
+  Class classes[pool_class_count];
+};
+constinit inline thread_local PoolLists pool_lists{};
+
+void* pool_from_heap(std::size_t bytes);
+void pool_free_without_room(void* block, std::size_t bytes) noexcept;
+
+}  // namespace internal
+
 // The usable size of a block that pool_allocate(bytes) gives.
-std::size_t pool_block_size(std::size_t bytes) noexcept;
+inline std::size_t pool_block_size(std::size_t bytes) noexcept {
+  return bytes > pool_block_max ? bytes : internal::pool_size_of(internal::pool_class_of(bytes));
+}
+
+inline void* pool_allocate(std::size_t bytes) {
+  if (KEEL_ADDRESS_SANITIZER || bytes > pool_block_max) [[unlikely]]
+    return internal::pool_from_heap(bytes);
+  internal::PoolLists::Class& blocks = internal::pool_lists.classes[internal::pool_class_of(bytes)];
+  internal::PoolLists::Free* const block = blocks.head;
+  if (block == nullptr) [[unlikely]]
+    return internal::pool_from_heap(bytes);
+  blocks.head = block->next;
+  ++blocks.room;
+  return block;
+}
+
+inline void pool_free(void* block, std::size_t bytes) noexcept {
+  if (KEEL_ADDRESS_SANITIZER || bytes > pool_block_max) [[unlikely]]
+    return internal::pool_free_without_room(block, bytes);
+  internal::PoolLists::Class& blocks = internal::pool_lists.classes[internal::pool_class_of(bytes)];
+  if (blocks.room == 0) [[unlikely]]
+    return internal::pool_free_without_room(block, bytes);
+  --blocks.room;
+  auto* const free = static_cast<internal::PoolLists::Free*>(block);
+  free->next = blocks.head;
+  blocks.head = free;
+}
+
 // Returns everything this thread keeps to the heap (tests; a thread's lists are freed when it ends).
 void pool_trim() noexcept;
 

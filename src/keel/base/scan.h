@@ -197,6 +197,21 @@ inline const char* find_long(const char* at, const char* end) {
   return find_portable<Set>(at, end);
 }
 
+// Whether there is a byte of Set in the `size` bytes at `at`, of which nothing in front is read. Short texts cost no
+// loop.
+template <class Set>
+inline bool has(const char* at, std::size_t size) {
+  const char* const end = at + size;
+#ifdef __SSE2__
+  if (size - 8 < 8) {
+    const __m128i front = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(at));
+    const __m128i back = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(end - 8));
+    return _mm_movemask_epi8(Set::mask(_mm_unpacklo_epi64(front, back))) != 0;
+  }
+#endif
+  return find<Set>(at, at, end) != end;
+}
+
 inline const char* find_control(const char* begin, const char* at, const char* end) {
   return find<Control>(begin, at, end);
 }

@@ -8,6 +8,7 @@
 #include <random>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "keel/base/check.h"
 #include "keel/base/internal/scan_kernels.h"
@@ -194,6 +195,18 @@ TEST(Scan, lets_tabs_and_high_bytes_stand_in_a_value) {
   const char* const end = text.data() + text.size();
 
   EXPECT_EQ(scan::find_control(text.data(), text.data(), end) - text.data(), 22);
+}
+
+TEST(Scan, tells_whether_a_text_of_any_length_has_a_control) {
+  for (std::size_t size = 0; size <= 40; ++size) {
+    const std::vector<char> plain(size, 'a');
+    ASSERT_FALSE(scan::has<scan::Control>(plain.data(), size)) << size;
+    for (std::size_t at = 0; at < size; ++at) {
+      std::vector<char> text = plain;
+      text[at] = '\n';
+      ASSERT_TRUE(scan::has<scan::Control>(text.data(), size)) << size << " bytes, at " << at;
+    }
+  }
 }
 
 TEST(Scan, compares_words_without_regard_to_case) {

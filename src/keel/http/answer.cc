@@ -1,15 +1,15 @@
 #include "keel/http/answer.h"
 
 #include <charconv>
-#include <cstring>
 
+#include "keel/base/copy.h"
 #include "keel/http/status.h"
 
 namespace keel::http {
 namespace {
 
-char* put(char* at, std::string_view text) noexcept {
-  std::memcpy(at, text.data(), text.size());
+[[gnu::always_inline]] inline char* put(char* at, std::string_view text) noexcept {
+  copy_short(at, text.data(), text.size());
   return at + text.size();
 }
 

@@ -119,7 +119,7 @@ class Connection final : public Link {
   void free_exchange();
   void free_partial() noexcept;
 
-  void respond(Request& request, const Router::Match& match, Result<Response> result);
+  void respond(Request& request, const Router::Match& match, Result<Response>&& result);
   void record(Request& request, const Router::Match& match, Status status, std::size_t bytes);
   void note(Request& request, const Router::Match& match, Status status, std::size_t bytes);
   void refuse_and_close(Status status, std::string_view detail, bool head_only);

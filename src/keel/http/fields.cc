@@ -31,10 +31,7 @@ bool is_token(std::string_view text) noexcept {
   return !text.empty();
 }
 
-bool is_field_value(std::string_view text) noexcept {
-  const char* const end = text.data() + text.size();
-  return scan::find_control(text.data(), text.data(), end) == end;
-}
+bool is_field_value(std::string_view text) noexcept { return !scan::has<scan::Control>(text.data(), text.size()); }
 
 namespace {
 

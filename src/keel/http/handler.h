@@ -39,6 +39,21 @@ template <class F>
 concept AnswersLater =
     std::is_invocable_v<F&, Request&> && std::same_as<std::invoke_result_t<F&, Request&>, Task<Response>>;
 
+// Converts to what the call gives, made where it is to be: no move.
+template <class F>
+struct Made {
+  F& call;
+  operator std::invoke_result_t<F&>() const { return call(); }
+};
+template <class F>
+Result<Response> answer_of(F call) {
+  if constexpr (std::same_as<std::invoke_result_t<F&>, Response>) {
+    return Result<Response>(std::in_place, Made<F>{call});
+  } else {
+    return call();
+  }
+}
+
 template <class F>
 Handler make_handler(F handler) {
   static_assert(AnswersAtOnce<F> || AnswersLater<F>,
@@ -53,7 +68,7 @@ Handler make_handler(F handler) {
     }
   } else if constexpr (AnswersAtOnce<F>) {
     made.at_once = [handler = std::move(handler)](Request& request) mutable -> Result<Response> {
-      return handler(request);
+      return answer_of([&] { return handler(request); });
     };
   }
   return made;
@@ -66,7 +81,9 @@ Handler make_handler(C& object, R (C::*handler)(Request&)) {
   if constexpr (std::same_as<R, Task<Response>>) {
     made.later = [&object, handler](Request& request) { return (object.*handler)(request); };
   } else {
-    made.at_once = [&object, handler](Request& request) -> Result<Response> { return (object.*handler)(request); };
+    made.at_once = [&object, handler](Request& request) -> Result<Response> {
+      return answer_of([&] { return (object.*handler)(request); });
+    };
   }
   return made;
 }

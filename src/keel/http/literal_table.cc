@@ -15,7 +15,7 @@ std::uint64_t mix(std::uint64_t a, std::uint64_t b) noexcept {
 }
 
 // The last bytes are read with loads that overlap those before, so that no byte is taken alone.
-std::uint64_t hash_of(std::uint64_t salt, std::string_view text) noexcept {
+inline std::uint64_t hash_of(std::uint64_t salt, std::string_view text) noexcept {
   constexpr std::uint64_t multiplier = 0xd6e8feb86659fd93;
   const char* at = text.data();
   const std::size_t size = text.size();
@@ -35,7 +35,7 @@ std::uint64_t hash_of(std::uint64_t salt, std::string_view text) noexcept {
 
 }  // namespace
 
-LiteralTable::LiteralTable() : displacements_(8), slots_(16), buckets_(8) {}
+LiteralTable::LiteralTable() : displacements_(8), slots_(16), slot_mask_(15), buckets_(8) {}
 
 std::uint32_t LiteralTable::find(std::string_view text) const noexcept {
   if ((sizes_ >> text.size() % 64 & 1) == 0) return none;
@@ -87,6 +87,7 @@ void LiteralTable::rebuild() {
     const std::size_t size = slots_.size() * 2;
     ++salt_;
     slots_.assign(size, Key());
+    slot_mask_ = size - 1;
     displacements_.assign(size / 2, 0);
     buckets_.assign(size / 2, {});
     for (std::uint32_t i = 0; i < keys_.size(); ++i) {

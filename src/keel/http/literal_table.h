@@ -39,7 +39,7 @@ class LiteralTable {
 
   std::size_t bucket_of(std::uint64_t hash) const noexcept { return hash >> 40 & (displacements_.size() - 1); }
   std::size_t slot_of(std::uint64_t hash, std::uint32_t displacement) const noexcept {
-    return ((hash ^ displacement) * 0x9e3779b97f4a7c15 >> 32) & (slots_.size() - 1);
+    return ((hash ^ displacement) * 0x9e3779b97f4a7c15 >> 32) & slot_mask_;
   }
   bool place(std::size_t bucket);
   void rebuild();
@@ -47,7 +47,8 @@ class LiteralTable {
   std::uint64_t sizes_ = 0;  // Bit by size of a key modulo 64: most texts of other sizes cost nothing.
   std::uint64_t salt_ = 1;
   std::vector<std::uint32_t> displacements_;         // By bucket; a power of two, half as many as slots.
-  std::vector<Key> slots_;                           // A power of two, at most half full.
+  std::vector<Key> slots_;                           // A power of two, at most half full:
+  std::size_t slot_mask_;                            // that less one.
   std::vector<Key> keys_;                            // All of them, in the order of adding,
   std::vector<std::vector<std::uint32_t>> buckets_;  // and which of them each bucket has.
   std::string text_;

@@ -29,6 +29,18 @@ bool is_ipv6(std::string_view text) noexcept {
   return std::memchr(copy, 0, text.size()) == nullptr && inet_pton(AF_INET6, copy, address) == 1;
 }
 
+// Whether `text`, of 1 to 5 bytes, is a port. Eight bytes up to its end may be read: a request line is in front of it,
+// or as much of one.
+[[gnu::always_inline]] inline bool is_port(std::string_view text) noexcept {
+  std::uint64_t digits = scan::load64(text.data() + text.size() - 8) ^ 0x3030303030303030;
+  digits &= ~std::uint64_t{0} << 8 * (8 - text.size());  // What is in front counts as leading zeros.
+  if (((digits | (digits + 0x7676767676767676)) & 0x8080808080808080) != 0) return false;
+  // Pairs, then fours, then eights: the first digit is in the lowest byte.
+  digits = (digits * 10 + (digits >> 8)) & 0x00ff00ff00ff00ff;
+  digits = (digits * 100 + (digits >> 16)) & 0x0000ffff0000ffff;
+  return ((digits * 10'000 + (digits >> 32)) & 0xffffffff) <= 65'535;
+}
+
 // host [ ":" port ] without user information. Narrower than RFC 3986 on purpose: no '%' (what it decodes to is
 // another host to somebody else) and no ',' (two hosts to a list reader).
 // `begin` is as in base/scan.h.
@@ -50,13 +62,7 @@ bool is_ipv6(std::string_view text) noexcept {
   if (p == to) return true;
   if (*p != ':' || to - p > 6) return false;
   out.port = {p + 1, static_cast<std::size_t>(to - p - 1)};
-  unsigned number = 0;
-  while (++p != to) {
-    const unsigned digit = static_cast<unsigned>(*p) - '0';
-    if (digit > 9) return false;
-    number = number * 10 + digit;
-  }
-  return number <= 65'535;
+  return out.port.empty() || is_port(out.port);
 }
 
 unsigned port_number(std::string_view port, unsigned otherwise) noexcept {

@@ -411,6 +411,23 @@ TEST(Parser, lets_a_host_say_its_name_without_the_port) {
   EXPECT_EQ(head.host(), "[::1]");
 }
 
+TEST(Parser, takes_every_port_there_is_and_no_other) {
+  const auto takes = [](const std::string& port) {
+    RequestHead head;
+    return parse("GET / HTTP/1.1\r\nHost: a:" + port + "\r\n\r\n", head).state == HeadState::Complete;
+  };
+  for (int number = 0; number <= 99'999; ++number) ASSERT_EQ(takes(std::to_string(number)), number <= 65'535) << number;
+  EXPECT_TRUE(takes("") && takes("00080"));
+  EXPECT_FALSE(takes("000080"));
+  for (std::size_t at = 0; at < 5; ++at) {
+    for (int c = 0x21; c < 0x100; ++c) {
+      std::string port = "12345";
+      port[at] = static_cast<char>(c);
+      ASSERT_EQ(takes(port), c >= '0' && c <= (at == 0 ? '6' : '9')) << port;
+    }
+  }
+}
+
 TEST(Parser, follows_bytes_that_move) {
   std::string bytes = "GET /a?b HTTP/1.1\r\nHost: example.com\r\n\r\n";
   RequestHead head;

@@ -18,7 +18,7 @@ constexpr std::string_view too_late = "this server is late with all that it has 
 
 }  // namespace
 
-void Connection::respond(Request& request, const Router::Match& match, Result<Response> result) {
+void Connection::respond(Request& request, const Router::Match& match, Result<Response>&& result) {
   const log::Logger& log = acceptor_.server_.log_;
   const ScopedSpan span(request.span_);
   if (request.arena_->bytes_held() > acceptor_.limits().request_bytes_max) [[unlikely]] {

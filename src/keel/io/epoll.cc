@@ -21,6 +21,7 @@
 #include "keel/io/datagrams.h"
 #include "keel/io/internal/file_pool.h"
 #include "keel/io/internal/parts.h"
+#include "keel/io/internal/socket_calls.h"
 #include "keel/io/internal/sockets.h"
 #include "keel/io/send_file.h"
 
@@ -486,7 +487,7 @@ class EpollEngine final : public Engine {
     const int fd = op.fd;
     for (int n = 0; n < reads_per_turn;) {
       ++system_calls_;
-      const ssize_t got = recv(fd, buffer_, receive_bytes, 0);
+      const ssize_t got = call_recv(fd, buffer_, receive_bytes, 0);
       if (got > 0) {
         ++n;
         // A TCP read that returned less than asked has drained the socket, unless the end of the
@@ -545,7 +546,7 @@ class EpollEngine final : public Engine {
       ++system_calls_;
       ssize_t sent = 0;
       if (op.part_count == 1) [[likely]] {
-        sent = ::send(op.fd, op.parts->iov_base, op.parts->iov_len, MSG_NOSIGNAL);
+        sent = call_send(op.fd, op.parts->iov_base, op.parts->iov_len, MSG_NOSIGNAL);
       } else {
         msghdr message{};
         message.msg_iov = op.parts;

@@ -1,0 +1,41 @@
+// keel/base/copy.h — copying texts that are mostly short.
+//
+// Threads: a function.  Cost: up to 64 bytes two overlapping loads and stores instead of a call of memcpy.
+
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+
+namespace keel {
+namespace internal {
+
+template <std::size_t N>
+[[gnu::always_inline]] inline void copy_ends(char* to, const char* from, std::size_t size) noexcept {
+  char front[N];
+  char back[N];
+  std::memcpy(front, from, N);
+  std::memcpy(back, from + size - N, N);
+  std::memcpy(to, front, N);
+  std::memcpy(to + size - N, back, N);
+}
+
+}  // namespace internal
+
+// Copies `size` bytes; the two places do not overlap.
+[[gnu::always_inline]] inline void copy_short(char* to, const char* from, std::size_t size) noexcept {
+  if (__builtin_constant_p(size) || size - 8 > 56) {  // Less than 8, too.
+    std::memcpy(to, from, size);
+    return;
+  }
+  asm("" : "+r"(from));  // Else the compiler warns of the branches that are not taken for what it knows to be short.
+  if (size >= 32) {
+    internal::copy_ends<32>(to, from, size);
+  } else if (size >= 16) {
+    internal::copy_ends<16>(to, from, size);
+  } else {
+    internal::copy_ends<8>(to, from, size);
+  }
+}
+
+}  // namespace keel
