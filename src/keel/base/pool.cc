@@ -1,5 +1,7 @@
 #include "keel/base/pool.h"
 
+#include <pthread.h>
+
 #include <cstdlib>
 #include <new>
 #include <utility>
@@ -29,18 +31,23 @@ void give_room() noexcept {
 enum class Retains : unsigned char { NotYet, Yes, NoLonger };
 thread_local constinit Retains retains = Retains::NotYet;
 
-struct AtEnd {
-  ~AtEnd() {
-    free_all();
-    retains = Retains::NoLonger;
-  }
-};
+void end_of_thread(void*) noexcept {
+  free_all();
+  retains = Retains::NoLonger;
+}
 
-// From now on this thread keeps blocks, until it ends.
-void begin_to_retain() noexcept {
-  static thread_local AtEnd at_end;
+// From now on this thread keeps blocks, until it ends; not when that cannot be noticed. A key of a thread: to register
+// a destructor of a thread_local allocates, and glibc aborts where there is no memory.
+bool begin_to_retain() noexcept {
+  struct Key {
+    pthread_key_t key{};
+    bool is_made = pthread_key_create(&key, end_of_thread) == 0;
+  };
+  static const Key end;
+  if (!end.is_made || pthread_setspecific(end.key, &pool_lists) != 0) return false;
   retains = Retains::Yes;
   give_room();
+  return true;
 }
 
 }  // namespace
@@ -54,8 +61,8 @@ void* pool_from_heap(std::size_t bytes) {
 }
 
 void pool_free_without_room(void* block, std::size_t bytes) noexcept {
-  if (KEEL_ADDRESS_SANITIZER || bytes > pool_block_max || retains != Retains::NotYet) return std::free(block);
-  begin_to_retain();
+  const bool is_ours = !KEEL_ADDRESS_SANITIZER && bytes <= pool_block_max;
+  if (!is_ours || retains != Retains::NotYet || !begin_to_retain()) return std::free(block);
   pool_free(block, bytes);
 }
 

@@ -189,19 +189,20 @@ std::string_view Acceptor::date_line() {
   return {date_, sizeof date_};
 }
 
-bool Acceptor::refuses_late(int fd) noexcept {
+bool Acceptor::refuses_late(int fd, Instant since) noexcept {
   const bool was = admission_.is_overloaded();
   const Instant turn = loop_.now();
   const Instant now = std::max(worked_until_, turn);
   // What a harvest leaves in the kernel has waited already when the next one brings it: Linux 6.13 and later give some
   // 20 completions at once. The first request of a turn came first: asking for it bounds what the others have waited.
   Duration delay = now - turn;
+  const auto ask = [&] { delay = std::max(delay, std::min(engine_.last_came(fd), now - since)); };
   if (asked_turn_ != turn) {
     asked_turn_ = turn;
-    delay = std::max(delay, engine_.last_came(fd));
+    ask();
     behind_ = delay - (now - turn);
   } else if (behind_ > Duration() && delay + behind_ > limits_.queue_delay_max) {
-    delay = std::max(delay, engine_.last_came(fd));
+    ask();
   }
   const bool refuses = admission_.refuses(turn, now, delay, limits_.queue_delay_max);
   if (was != admission_.is_overloaded()) {

@@ -81,11 +81,12 @@ class Acceptor {
   void end_write(const Connection& connection, bool is_sent);
   void count_refused(Status status);
   void count_cut(Cut during);
-  // Whether a request of this route comes so late that it is refused.
-  bool refuses_late(std::uint32_t route, int fd) noexcept {
-    return cost_ns_[route] >= admission_cost_min.count_ns() && refuses_late(fd);
+  // Whether a request of this route comes so late that it is refused. Until `since` its own connection was not ready
+  // for it, which is nobody's delay.
+  bool refuses_late(std::uint32_t route, int fd, Instant since) noexcept {
+    return cost_ns_[route] >= admission_cost_min.count_ns() && refuses_late(fd, since);
   }
-  bool refuses_late(int fd) noexcept;
+  bool refuses_late(int fd, Instant since) noexcept;
   // What has been done until `now` was for this route.
   void worked(std::uint32_t route, Instant now) noexcept {
     // Bounded, so that one request in which the machine was busy elsewhere does not make a cheap route costly.

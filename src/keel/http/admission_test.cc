@@ -193,6 +193,26 @@ TEST_P(AdmittingServers, refuse_what_has_waited_too_long_on_a_connection_of_its_
   EXPECT_LT(server_->stats().overloaded, clients);
 }
 
+Task<Response> burn_and_wait(Request& request) {
+  burn(request);
+  if (request.query() == "wait") co_await sleep_for(60_ms);
+  co_return Response::text(Status::Ok, "waited");
+}
+
+TEST_P(AdmittingServers, do_not_count_how_long_a_request_waited_for_those_before_it_on_its_connection) {
+  router_.get("/burn_and_wait", burn_and_wait);
+  Limits limits;
+  limits.queue_delay_max = 40_ms;
+  start(limits);
+  std::string learning;  // What the route costs.
+  for (std::size_t i = 0; i < 30; ++i) learning += get("/burn_and_wait");
+  EXPECT_EQ(ask(learning).size(), 30u);
+  std::string wire;
+  for (std::size_t i = 0; i < 6; ++i) wire += get("/burn_and_wait?wait");
+  EXPECT_EQ(ask(wire).size(), 6u);
+  EXPECT_EQ(server_->stats().overloaded, 0u);
+}
+
 TEST_P(AdmittingServers, never_refuse_without_a_limit) {
   Limits limits;
   limits.queue_delay_max = Duration::forever();

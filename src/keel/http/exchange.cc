@@ -84,7 +84,8 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view h
     const StageTimer timer(Stage::Route, clock);
     return acceptor_.router().match(request);
   }();
-  if (match.is_route && acceptor_.refuses_late(match.index, receive_.fd)) [[unlikely]]
+  if (match.is_route && acceptor_.refuses_late(match.index, receive_.fd, requests_ == 1 ? Instant() : began_))
+      [[unlikely]]
     return refuse_late(head, rest);
   const bool at_once = static_cast<bool>(match.handler->at_once);
   const bool has_body = head.body() != BodyKind::None;
