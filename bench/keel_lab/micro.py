@@ -117,6 +117,11 @@ def as_pairs(a, b):
     return [{"a": {"ns": left}, "b": {"ns": right}, "repeated": 0, "disturbed": False} for left, right in zip(a, b)]
 
 
+def unit_of(case):
+    """A counter's own, where it is not nanoseconds."""
+    return {} if case.unit == "ns" else {"unit": case.unit}
+
+
 def publish(experiment, values, result):
     """`values`: {case: values}, of as many rounds as there were."""
     for name, found in values.items():
@@ -131,7 +136,8 @@ def publish(experiment, values, result):
                     "a": one.a,
                     "b": one.b,
                     "work": experiment.cases[one.a].benchmark,
-                    **row
+                    **row,
+                    **unit_of(experiment.cases[one.a])
                 })
 
 
