@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import time
 
-from keel_lab import resources, sides
+from keel_lab import resources, sides, slow_clients
 from keel_lab.sides import CLIENT_CORE, Invalid
 
 PROGRAM = "tools/keel/keel"
@@ -101,11 +101,12 @@ def children_cpu():
 
 
 def run(settings, server, work):
-    """Of one load, and of one beside it, what the light client would have said, and latencies."""
+    """Of one load, and of what is beside it, what the light client would have said, and latencies."""
     keel = program(settings.build)
     both = [work] + ([work.beside] if work.beside else [])
     server_cpu, own_cpu, idle, began = cpu_of(server.pid), children_cpu(), resources.cores_idle(), time.monotonic()
     with contextlib.ExitStack() as stack:
+        stack.enter_context(slow_clients.beside(server.port, work.slow_clients, CLIENT_CORE))
         running = []
         for one in both:
             folder = stack.enter_context(tempfile.TemporaryDirectory())

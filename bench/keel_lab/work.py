@@ -31,6 +31,7 @@ WORK_KEYS = {
         "capacity_connections": int,
         "listener": {"service", "admin"},
         "beside": dict,
+        "slow_clients": int,
         "expect": dict,
         "prepare": dict,
         "waits_for": str,
@@ -68,6 +69,7 @@ class Work:
     rate: int = 0  # Requests per second, due at times decided beforehand; 0: as fast as they are answered.
     listener: str = "service"
     beside: "Work | None" = None  # What another keel load does meanwhile.
+    slow_clients: int = 0  # So many that send a byte of a request a second meanwhile: slow_clients.py.
     payload: int = 0
     churn: int = 0  # A new connection after so many requests; of client bytes 0 or 1. 0: one for all.
     refusal: int = 0  # A status that is no mistake: kinds open-loop and capacity count what was refused.
@@ -116,8 +118,9 @@ def parse_work(file, spec, where, partial=False):
     for key in ("connections", "depth", "idle", "capacity_connections"):
         if spec.get(key, 1) < 1:
             right = file.wrong((*where, key), "at least 1 is needed")
-    if spec.get("churn", 0) < 0:
-        right = file.wrong((*where, "churn"), "at least 0 is needed")
+    for key in ("churn", "slow_clients"):
+        if spec.get(key, 0) < 0:
+            right = file.wrong((*where, key), "at least 0 is needed")
     right = right is True and file.mapping(expect, (*where, "expect"), EXPECT_KEYS)
     if prepare is not None:
         right = file.mapping(prepare, (*where, "prepare"), PREPARE_KEYS, ("path",)) and right
@@ -143,6 +146,7 @@ def parse_work(file, spec, where, partial=False):
                 rate=spec.get("rate", 0),
                 listener=spec.get("listener", "service"),
                 beside=beside,
+                slow_clients=spec.get("slow_clients", 0),
                 payload=spec.get("payload", 0),
                 churn=int(spec.get("churn", 0)),
                 refusal=spec.get("refusal", 0),

@@ -1,0 +1,109 @@
+"""Clients that send a byte of a request a second and never end it: python3 slow_clients.py PORT COUNT.
+
+One that the server turns away connects again. The program says "ready" when all are connected, and at the end of its
+standard input what they have done, as JSON. `beside` is what the lab uses: it also proves that they were there.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import resource
+import select
+import socket
+import subprocess
+import sys
+import time
+
+HEAD = b"GET /plaintext HTTP/1.1\r\nHost: localhost\r\nX-Slow: "  # Then one letter after the other.
+TICKS = 50  # A second has: so many groups of clients send by turns.
+READY_SECONDS = 30
+THERE = 0.8  # Of the bytes that all of them would have sent.
+
+
+def connected(port):
+    client = socket.create_connection(("127.0.0.1", port))
+    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    client.setblocking(False)
+    return client
+
+
+class Clients:
+    """`count` of them, connected; `sent` and `reconnected` count over all."""
+    def __init__(self, port, count):
+        self.port, self.sent, self.reconnected = port, 0, 0
+        self.clients = [[connected(port), 0] for _ in range(count)]
+
+    def send(self, one):
+        """One more byte; a client that was turned away begins again."""
+        client, at = one
+        try:
+            client.send(HEAD[at:at + 1] or b"x")
+        except OSError:  # Closed by the server, or its window is full: nobody reads.
+            client.close()
+            one[:] = [connected(self.port), 0]
+            self.reconnected += 1
+            return
+        one[1] += 1
+        self.sent += 1
+
+    def tick(self, number):
+        for one in self.clients[number % TICKS::TICKS]:
+            self.send(one)
+
+
+def main(port, count):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, count + 100)), hard))
+    clients = Clients(port, count)
+    began = time.monotonic()
+    print("ready", flush=True)
+    number = 0
+    while True:
+        wait = began + number / TICKS - time.monotonic()
+        if select.select([sys.stdin], [], [], max(wait, 0))[0]:
+            break
+        clients.tick(number)
+        number += 1
+    print(json.dumps({
+        "seconds": time.monotonic() - began,
+        "sent": clients.sent,
+        "reconnected": clients.reconnected
+    }), flush=True)
+
+
+@contextlib.contextmanager
+def beside(port, count, core):
+    """`count` slow clients while the block runs. Invalid unless they came, and sent what such clients send."""
+    from keel_lab.sides import Invalid
+    if count == 0:
+        yield
+        return
+    process = subprocess.Popen([sys.executable, __file__, str(port), str(count)],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               preexec_fn=lambda: os.sched_setaffinity(0, {core}))
+    try:
+        if not select.select([process.stdout], [], [], READY_SECONDS)[0] or process.stdout.readline() != "ready\n":
+            process.kill()
+            raise Invalid(f"{count} slow clients did not connect: {process.stderr.read().strip()[-300:]}")
+        yield
+        told, said = process.communicate("", timeout=READY_SECONDS)
+        if process.returncode != 0:
+            raise Invalid(f"the slow clients failed: {said.strip()[-300:]}")
+        check(json.loads(told), count)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def check(done, count):
+    """Invalid when fewer bytes came from them than were due."""
+    from keel_lab.sides import Invalid
+    due = count * done["seconds"]
+    if done["sent"] + done["reconnected"] < THERE * due:
+        raise Invalid(f"{count} slow clients sent {done['sent']} bytes in {done['seconds']:.1f} s, {due:.0f} were due")
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+    main(int(sys.argv[1]), int(sys.argv[2]))
