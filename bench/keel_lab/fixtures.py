@@ -63,6 +63,8 @@ def distribution(name="keel", side="keel"):
         "count": 100_000,
         "errors": {"timeout": 0},
         "percentiles": {"50": 80.0, "99": 300.0, "99.9": 900.0, "max": 1500.0},
+        "server_utilisation": 0.83,
+        "client_utilisation": 0.61,
         "cdf": [[40, 0.1], [80, 0.5], [200, 0.95], [300, 0.99], [900, 0.999], [1500, 1.0]],
     }
 

@@ -102,6 +102,8 @@ class ThePage(unittest.TestCase):
             "at most 0.9",
             "99.9",
             "49,990",
+            "client used",
+            "0.61",
             "0.14",
             "Over time: KB",
             "a CPU",

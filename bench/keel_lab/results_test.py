@@ -3,7 +3,7 @@ import pathlib
 import tempfile
 import unittest
 
-from keel_lab import judge, results, show
+from keel_lab import fixtures, judge, results, show
 
 
 def whole():
@@ -70,4 +70,5 @@ class Results(unittest.TestCase):
         for wanted in ("0.569", "at most 0.8: met", "INVALID  c: it crashed", "99.4%"):
             self.assertIn(wanted, text)
         self.assertNotIn("INTERRUPTED", text)
+        self.assertIn("0.83 / 0.61", show.text(whole() | {"distributions": [fixtures.distribution()]}))
         self.assertIn("INTERRUPTED", show.text(whole() | {"complete": False}))

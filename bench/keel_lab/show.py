@@ -65,7 +65,8 @@ def _distribution(row):
         row["side"], row["work"],
         number(row["offered"], 0),
         number(row["achieved"], 0), *percentiles,
-        sum(row["errors"].values())
+        sum(row["errors"].values()),
+        f"{number(row.get('server_utilisation'), 2)} / {number(row.get('client_utilisation'), 2)}"
     ]
 
 
@@ -75,7 +76,8 @@ TABLES = {
     "counts": (("counts for one operation", "work", *(name.replace("_", " ") for name in COUNTS)), _count),
     "bounds": (("A : B", "count", "A / B", "ratio", "verdict"), _bound),
     "values": (("value", "", "median", "interval", "min - max", "cv"), _value),
-    "distributions": (("latency", "work", "offered", "achieved", *PERCENTILES, "errors"), _distribution),
+    "distributions": (("latency", "work", "offered", "achieved", *PERCENTILES, "errors",
+                       "used: server / client"), _distribution),
 }
 
 
