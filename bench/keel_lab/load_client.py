@@ -116,7 +116,10 @@ def run(settings, server, work):
     wall = time.monotonic() - began
     for one in reports:
         check(one)
-    others = resources.others_used(wall, resources.cores_idle() - idle, cpu_of(server.pid) - server_cpu, children_cpu() - own_cpu)
+    others = resources.others_used(wall,
+                                   resources.cores_idle() - idle,
+                                   cpu_of(server.pid) - server_cpu,
+                                   children_cpu() - own_cpu)
     return result(reports, others)
 
 

@@ -1,13 +1,13 @@
 """Clients that send a byte of a request a second and never end it: python3 slow_clients.py PORT COUNT.
 
 One that the server turns away connects again. The program says "ready" when all are connected, and at the end of its
-standard input what they have done, as JSON. `beside` is what the lab uses: it also proves that they were there.
+standard input what they have done, as JSON. `beside` is what the lab uses: it also proves that they were there. As a
+program it knows nothing of the lab, whose modules are therefore imported where they are used.
 """
 
 import contextlib
 import json
 import os
-import pathlib
 import resource
 import select
 import socket
@@ -105,5 +105,4 @@ def check(done, count):
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
     main(int(sys.argv[1]), int(sys.argv[2]))
