@@ -18,16 +18,16 @@ void Buffer::give_back() noexcept {
   } else {
     pool_free(data_, capacity_);
   }
-  data_ = nullptr;
-  size_ = capacity_ = 0;
 }
 
 void Buffer::grow(std::size_t more) {
-  if (capacity_ == 0 && more <= first_capacity) [[likely]] {
-    data_ = static_cast<char*>(pool_allocate(first_capacity));
-    capacity_ = first_capacity;
-    return;
-  }
+  if (capacity_ != 0 || more > first_capacity) [[unlikely]]
+    return grow_further(more);
+  data_ = static_cast<char*>(pool_allocate(first_capacity));
+  capacity_ = first_capacity;
+}
+
+void Buffer::grow_further(std::size_t more) {
   const std::size_t capacity = pool_block_size(std::max(size_ + more, capacity_ * 2));
   auto* data = static_cast<char*>(pool_allocate(capacity));
   if (size_ != 0) std::memcpy(data, data_, size_);

@@ -38,7 +38,9 @@ class Buffer {
     }
     return *this;
   }
-  ~Buffer() { release(); }
+  ~Buffer() {
+    if (data_ != nullptr) give_back();
+  }
 
   char* data() noexcept { return data_; }
   const char* data() const noexcept { return data_; }
@@ -75,12 +77,16 @@ class Buffer {
   }
   void clear() noexcept { size_ = 0; }  // Keeps the block.
   void release() noexcept {             // Gives the block back.
-    if (data_ != nullptr) give_back();
+    if (data_ == nullptr) return;
+    give_back();
+    data_ = nullptr;
+    size_ = capacity_ = 0;
   }
 
  private:
-  void give_back() noexcept;
+  void give_back() noexcept;  // The members stay as they are.
   void grow(std::size_t more);
+  void grow_further(std::size_t more);
   char* data_ = nullptr;
   std::size_t size_ = 0;
   std::size_t capacity_ = 0;

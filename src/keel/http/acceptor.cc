@@ -178,15 +178,15 @@ void Acceptor::check_drained() {
   server_.open_acceptors_.notify_all();
 }
 
-std::string_view Acceptor::date_line() {
-  const std::int64_t second = loop_.wall_ns() / 1'000'000'000;
-  if (second != date_second_) {
-    date_second_ = second;
-    std::memcpy(date_, "Date: ", 6);
-    char* end = format_date(second, date_ + 6);
-    std::memcpy(end, "\r\n", 2);
-  }
-  return {date_, sizeof date_};
+void Acceptor::write_date() noexcept {
+  const std::int64_t wall = loop_.wall_ns();
+  char* const date = ok_and_date_ + ok_line_bytes;
+  std::memcpy(ok_and_date_, status_line(Status::Ok).data(), ok_line_bytes);
+  std::memcpy(date, "Date: ", 6);
+  std::memcpy(format_date(wall / 1'000'000'000, date + 6), "\r\n", 2);
+  // The calendar may be set: it is looked at ten times a second.
+  const auto left = Duration::nanoseconds(1'000'000'000 - wall % 1'000'000'000);
+  date_until_ = loop_.now() + std::min(left, 100_ms);
 }
 
 bool Acceptor::refuses_late(int fd, Instant since) noexcept {
@@ -217,9 +217,6 @@ bool Acceptor::refuses_late(int fd, Instant since) noexcept {
   return refuses;
 }
 
-void Acceptor::count_request(std::uint32_t route, Status status, Duration took) {
-  if (server_.metrics_ != nullptr) server_.metrics_->count(route, status, took);
-}
 void Acceptor::count_stages(std::uint32_t route, const StageClock& clock) {
   stages_.add(route, clock);
   if (server_.metrics_ != nullptr) server_.metrics_->count_stages(clock);

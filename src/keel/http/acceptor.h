@@ -72,9 +72,13 @@ class Acceptor {
   void close_listener();
   void ended();
   void check_drained();
-  // "Date: …\r\n" of this second.
-  std::string_view date_line();
-  void count_request(std::uint32_t route, Status status, Duration took);
+  // "HTTP/1.1 200 OK\r\nDate: …\r\n" of this second.
+  std::string_view ok_and_date() noexcept {
+    if (loop_.now() >= date_until_) [[unlikely]]
+      write_date();
+    return {ok_and_date_, sizeof ok_and_date_};
+  }
+  void write_date() noexcept;
   void count_stages(std::uint32_t route, const StageClock& clock);
   // The send of an answer that was measured begins with what `connection` sends next; one at a time is followed.
   void begin_write(const Connection& connection, std::uint32_t route, bool behind_another);
@@ -93,7 +97,7 @@ class Acceptor {
     std::int64_t& lately = cost_ns_[route];
     const std::int64_t cost = (now - std::max(worked_until_, loop_.now())).count_ns();
     worked_until_ = now;
-    lately += (std::min(cost, 2 * lately + 20'000) - lately) / 8;
+    lately += (std::min(cost, 2 * lately + 20'000) - lately) >> 3;
   }
 
   Server& server_;
@@ -129,8 +133,8 @@ class Acceptor {
     std::uint32_t route = 0;  // of an answer to this.
     int sends = 0;            // Until it is sent: of that connection.
   } writing_;
-  std::int64_t date_second_ = -1;
-  char date_[6 + date_bytes + 2];
+  Instant date_until_;  // Until then the date is this:
+  char ok_and_date_[ok_line_bytes + 6 + date_bytes + 2];
 };
 
 }  // namespace keel::http

@@ -19,11 +19,15 @@ namespace keel::http {
 // Bodies up to this are copied behind their head, so that pipelined answers leave together.
 inline constexpr std::size_t copied_body_max = 32 * 1024;
 
+// Of "HTTP/1.1 200 OK\r\n".
+inline constexpr std::size_t ok_line_bytes = 17;
+
 // How the recipient knows where a streamed body ends.
 enum class BodyEnd : std::uint8_t { Length, Chunks, Close };
 
 struct Framing {
-  std::string_view date;  // "Date: …\r\n"
+  std::string_view
+      ok_and_date;        // "HTTP/1.1 200 OK\r\nDate: …\r\n"; another status has its own line instead of the first.
   int version_minor = 1;  // Of the request.
   bool head_only = false;
   bool close = false;

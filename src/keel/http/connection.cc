@@ -69,6 +69,8 @@ void Connection::free_partial() noexcept {
 void Connection::received() {
   const std::int32_t result = receive_.result;
   if (result > 0) {
+    if (phase_ == Phase::Head) [[likely]]
+      return take({receive_.data, static_cast<std::size_t>(result)});
     if (phase_ == Phase::Ending) return;
     if (phase_ == Phase::Upgrading) return in_.append({receive_.data, static_cast<std::size_t>(result)});
     if (phase_ == Phase::Lingering) {
@@ -139,8 +141,11 @@ void Connection::go_on() {
 }
 
 bool Connection::can_process() const noexcept {
-  return phase_ == Phase::Head && !close_ && !yields_ && large_.empty() &&
-         out_.size() < acceptor_.limits().pipeline_bytes_max;
+  // One branch for what hardly ever holds.
+  const unsigned held_up =
+      static_cast<unsigned>(phase_) | static_cast<unsigned>(close_) | static_cast<unsigned>(yields_);
+  static_assert(Phase::Head == Phase());
+  return (held_up | large_.size()) == 0 && out_.size() < acceptor_.limits().pipeline_bytes_max;
 }
 
 // Takes whole requests off the front of `rest` and answers them; returns what has to be kept.
@@ -155,31 +160,33 @@ std::string_view Connection::process(std::string_view rest) {
       kept_ready_ = true;
       return rest;
     }
-    RequestHead& head = partial_ != nullptr ? partial_->head : acceptor_.head_;
-    const HeadLimits& limits = partial_ != nullptr ? partial_->limits : acceptor_.limits().head;
+    RequestHead* head = &acceptor_.head_;
     StageClock* const clock = acceptor_.stages_.begin();
-    const HeadResult result = [&] {
+    HeadResult result;
+    {
       const StageTimer timer(Stage::Parse, clock);
-      return partial_ != nullptr ? resume_head(rest, limits, head) : parse_head(rest, limits, head);
-    }();
-    switch (result.state) {
-      case HeadState::Incomplete:
-        acceptor_.stages_.take_back();
-        if (partial_ == nullptr) {
-          partial_ = new (pool_allocate(sizeof(Partial))) Partial{head, limits};
-          began_ = acceptor_.loop_.now();
-        }
-        return rest;
-      case HeadState::Refused:
-        refuse_and_close(result.status, result.reason, asks_for_head(rest));
-        return {};
-      case HeadState::Complete: {
-        const std::string_view head_bytes = rest.substr(0, result.consumed);
-        rest.remove_prefix(result.consumed);
-        rest = begin_request(head, head_bytes, rest, clock);
-        free_partial();
+      if (partial_ == nullptr) [[likely]] {
+        result = parse_head(rest, acceptor_.limits().head, *head);
+      } else {
+        head = &partial_->head;
+        result = resume_head(rest, partial_->limits, *head);
       }
     }
+    if (result.state != HeadState::Complete) [[unlikely]] {
+      if (result.state == HeadState::Refused) {
+        refuse_and_close(result.status, result.reason, asks_for_head(rest));
+        return {};
+      }
+      acceptor_.stages_.take_back();
+      if (partial_ == nullptr) {
+        partial_ = new (pool_allocate(sizeof(Partial))) Partial{*head, acceptor_.limits().head};
+        began_ = acceptor_.loop_.now();
+      }
+      return rest;
+    }
+    rest = begin_request(*head, rest, result.consumed, clock);
+    if (partial_ != nullptr) [[unlikely]]
+      free_partial();
   }
   return rest;
 }

@@ -91,7 +91,7 @@ class Connection final : public Link {
   void take(std::string_view bytes);
   void process_kept();
   std::string_view process(std::string_view rest);
-  std::string_view begin_request(RequestHead& head, std::string_view head_bytes, std::string_view rest,
+  std::string_view begin_request(RequestHead& head, std::string_view received, std::size_t head_size,
                                  StageClock* clock);
   std::string_view feed_body(std::string_view rest);
   Exchange& activate(const Request& request, std::string_view head_bytes);
@@ -121,7 +121,7 @@ class Connection final : public Link {
 
   void respond(Request& request, const Router::Match& match, Result<Response>&& result);
   void record(Request& request, const Router::Match& match, Status status, std::size_t bytes);
-  void note(Request& request, const Router::Match& match, Status status, std::size_t bytes);
+  void log_answer(Request& request, Status status, std::size_t bytes, Duration took);
   void refuse_and_close(Status status, std::string_view detail, bool head_only);
   Response answer_upgrade(const RequestHead& head, Response wanted);
   void begin_upgrade(Upgraded* upgraded, log::TraceId trace) noexcept;

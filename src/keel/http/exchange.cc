@@ -66,8 +66,11 @@ void Exchange::stop(Code reason) noexcept {
 
 // --- its body ------------------------------------------------------------------------------------------------------
 
-std::string_view Connection::begin_request(RequestHead& head, std::string_view head_bytes, std::string_view rest,
+// `received` begins with the head; returns what is left behind the request.
+std::string_view Connection::begin_request(RequestHead& head, std::string_view received, std::size_t head_size,
                                            StageClock* clock) {
+  const std::string_view rest(received.data() + head_size, received.size() - head_size);
+  const std::string_view head_bytes(received.data(), head_size);
   Request request;
   request.head_ = &head;
   request.arena_ = &acceptor_.scratch_;
@@ -113,7 +116,7 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view h
   }
   if (at_once && (is_whole || goes_without)) {
     const auto length = goes_without ? 0 : static_cast<std::size_t>(head.content_length());
-    request.body_ = rest.substr(0, length);
+    request.body_ = {rest.data(), length};
     Result<Response> answer = [&]() -> Result<Response> {
       const HandlerTimer timer(clock);
       const flight::Doing doing(&Exchange::tell, &request);
@@ -133,7 +136,7 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view h
       respond(request, match, std::move(answer));
     }
     acceptor_.scratch_.rewind();
-    return rest.substr(length);
+    return {rest.data() + length, rest.size() - length};
   }
   Exchange& exchange = activate(request, head_bytes);
   if (!has_body) {
@@ -362,6 +365,7 @@ void Connection::run_exchange() {
 // The handler has ended: its result is the answer.
 void Connection::answer_exchange(Result<Response> result) {
   Exchange& exchange = *exchange_;
+  const ScopedSpan span(exchange.request.span_);
   if (StageClock* const clock = exchange.request.span_.stages) {
     clock->add(Stage::Handler, acceptor_.loop_.precise_now() - exchange.handler_began - clock->inside_handler());
   }

@@ -23,25 +23,27 @@ inline std::uint64_t hash_of(std::uint64_t salt, std::string_view text) noexcept
   if (size >= 8) {
     const char* const last = at + size - 8;
     for (; at < last; at += 8) hash = mix(hash ^ scan::load64(at), multiplier);
-    hash = mix(hash ^ scan::load64(last), multiplier);
-  } else if (size >= 4) {
-    hash = mix(hash ^ scan::load32(at) ^ std::uint64_t{scan::load32(at + size - 4)} << 32, multiplier);
-  } else if (size > 0) {
+    return mix(hash ^ scan::load64(last), multiplier);
+  }
+  if (size >= 4) {
+    return mix(hash ^ scan::load32(at) ^ std::uint64_t{scan::load32(at + size - 4)} << 32, multiplier);
+  }
+  if (size > 0) {
     const auto byte = [&](std::size_t i) { return std::uint64_t{static_cast<unsigned char>(at[i])}; };
-    hash = mix(hash ^ byte(0) ^ byte(size / 2) << 8 ^ byte(size - 1) << 16, multiplier);
+    hash ^= byte(0) ^ byte(size / 2) << 8 ^ byte(size - 1) << 16;
   }
   return mix(hash, multiplier);
 }
 
 }  // namespace
 
-LiteralTable::LiteralTable() : displacements_(8), slots_(16), slot_mask_(15), buckets_(8) {}
+LiteralTable::LiteralTable() : displacements_(8), bucket_mask_(7), slots_(16), slot_mask_(15), buckets_(8) {}
 
 std::uint32_t LiteralTable::find(std::string_view text) const noexcept {
   if ((sizes_ >> text.size() % 64 & 1) == 0) return none;
   const std::uint64_t hash = hash_of(salt_, text);
   const Key& key = slots_[slot_of(hash, displacements_[bucket_of(hash)])];
-  if (key.hash != hash || key.size != text.size()) return none;
+  if (key.size != text.size()) return none;
   return scan::is_same(text_.data() + key.at, text.data(), text.size()) ? key.value : none;
 }
 
@@ -89,6 +91,7 @@ void LiteralTable::rebuild() {
     slots_.assign(size, Key());
     slot_mask_ = size - 1;
     displacements_.assign(size / 2, 0);
+    bucket_mask_ = size / 2 - 1;
     buckets_.assign(size / 2, {});
     for (std::uint32_t i = 0; i < keys_.size(); ++i) {
       Key& key = keys_[i];

@@ -37,7 +37,7 @@ class LiteralTable {
     std::uint32_t value = none;  // None: a free slot.
   };
 
-  std::size_t bucket_of(std::uint64_t hash) const noexcept { return hash >> 40 & (displacements_.size() - 1); }
+  std::size_t bucket_of(std::uint64_t hash) const noexcept { return hash >> 40 & bucket_mask_; }
   std::size_t slot_of(std::uint64_t hash, std::uint32_t displacement) const noexcept {
     return ((hash ^ displacement) * 0x9e3779b97f4a7c15 >> 32) & slot_mask_;
   }
@@ -46,7 +46,8 @@ class LiteralTable {
 
   std::uint64_t sizes_ = 0;  // Bit by size of a key modulo 64: most texts of other sizes cost nothing.
   std::uint64_t salt_ = 1;
-  std::vector<std::uint32_t> displacements_;         // By bucket; a power of two, half as many as slots.
+  std::vector<std::uint32_t> displacements_;         // By bucket; a power of two, half as many as slots:
+  std::size_t bucket_mask_;                          // that less one.
   std::vector<Key> slots_;                           // A power of two, at most half full:
   std::size_t slot_mask_;                            // that less one.
   std::vector<Key> keys_;                            // All of them, in the order of adding,

@@ -29,40 +29,39 @@ bool is_ipv6(std::string_view text) noexcept {
   return std::memchr(copy, 0, text.size()) == nullptr && inet_pton(AF_INET6, copy, address) == 1;
 }
 
-// Whether `text`, of 1 to 5 bytes, is a port. Eight bytes up to its end may be read: a request line is in front of it,
-// or as much of one.
-[[gnu::always_inline]] inline bool is_port(std::string_view text) noexcept {
-  std::uint64_t digits = scan::load64(text.data() + text.size() - 8) ^ 0x3030303030303030;
-  digits &= ~std::uint64_t{0} << 8 * (8 - text.size());  // What is in front counts as leading zeros.
-  if (((digits | (digits + 0x7676767676767676)) & 0x8080808080808080) != 0) return false;
-  // Pairs, then fours, then eights: the first digit is in the lowest byte.
-  digits = (digits * 10 + (digits >> 8)) & 0x00ff00ff00ff00ff;
-  digits = (digits * 100 + (digits >> 16)) & 0x0000ffff0000ffff;
-  return ((digits * 10'000 + (digits >> 32)) & 0xffffffff) <= 65'535;
+// Bit 7 of each byte of `word` that is no digit.
+constexpr std::uint64_t not_digits(std::uint64_t word) noexcept {
+  const std::uint64_t digits = word ^ 0x3030303030303030;
+  return (digits | (digits + 0x7676767676767676)) & 0x8080808080808080;
+}
+
+bool is_port(std::string_view text) noexcept {
+  unsigned number = 0;
+  for (char c : text) {
+    if (c < '0' || c > '9') return false;
+    number = number * 10 + static_cast<unsigned>(c - '0');
+  }
+  return number <= 65'535;
 }
 
 // host [ ":" port ] without user information. Narrower than RFC 3986 on purpose: no '%' (what it decodes to is
 // another host to somebody else) and no ',' (two hosts to a list reader).
-// `begin` is as in base/scan.h.
-[[gnu::always_inline]] inline bool read_authority(const char* begin, const char* from, const char* to,
-                                                  Authority& out) noexcept {
-  const char* p = scan::find_not_host_byte(begin, from, to);
+bool read_authority(const char* from, const char* to, Authority& out) noexcept {
+  const char* p = from;
   out.port = {};
-  if (p != to && *p != ':') [[unlikely]] {
-    if (p == from && *p == '[') {
-      const char* const close = std::find(from, to, ']');
-      if (close == to || !is_ipv6({from + 1, static_cast<std::size_t>(close - from - 1)})) return false;
-      p = close + 1;
-    } else {
-      while (p != to && byte_class::is(byte_class::host, *p)) ++p;
-    }
+  if (p != to && *p == '[') {
+    const char* const close = std::find(from, to, ']');
+    if (close == to || !is_ipv6({from + 1, static_cast<std::size_t>(close - from - 1)})) return false;
+    p = close + 1;
+  } else {
+    while (p != to && byte_class::is(byte_class::host, *p)) ++p;
   }
   out.host = {from, static_cast<std::size_t>(p - from)};
   if (p == from) return false;
   if (p == to) return true;
   if (*p != ':' || to - p > 6) return false;
   out.port = {p + 1, static_cast<std::size_t>(to - p - 1)};
-  return out.port.empty() || is_port(out.port);
+  return is_port(out.port);
 }
 
 unsigned port_number(std::string_view port, unsigned otherwise) noexcept {
@@ -219,7 +218,8 @@ class HeadReader {
     facts_.query = facts_.has_query ? part(path_end + 1, target_end) : Part{0, 0};
 
     ++p;
-    if (stop - p >= 10 && scan::load64(p) == scan::load64("HTTP/1.1") && p[8] == '\r' && p[9] == '\n') [[likely]] {
+    if (stop - p >= 10 && scan::load64(p) == scan::load64("HTTP/1.1") && scan::load16(p + 8) == scan::load16("\r\n"))
+        [[likely]] {
       facts_.version_minor = 1;
     } else {
       constexpr std::string_view form = "HTTP/0.0\r\n";
@@ -253,7 +253,7 @@ class HeadReader {
     Authority authority;
     const std::string_view all(target, static_cast<std::size_t>(target_end - target));
     if (facts_.method == Method::Connect) {
-      if (!read_authority(begin_, target, target_end, authority) || authority.port.empty())
+      if (!read_authority(target, target_end, authority) || authority.port.empty())
         return refuse("CONNECT wants host:port");
       facts_.form = TargetForm::Authority;
       facts_.path = {0, 0};
@@ -274,7 +274,7 @@ class HeadReader {
     if (scheme == 0) return refuse("request target has none of the four forms");
     const char* const from = target + scheme;
     const char* const slash = std::find(from, path_end, '/');
-    if (!read_authority(begin_, from, slash, authority)) {
+    if (!read_authority(from, slash, authority)) {
       return refuse("authority of the request target is malformed");
     }
     facts_.form = TargetForm::Absolute;
@@ -292,10 +292,11 @@ class HeadReader {
     const std::uint32_t line_max = limits_.field_line_bytes_max;
     const std::uint32_t count_max = limits_.fields_max;
     const char* p = at_;
+    const bool may_be_long = end - p > std::ptrdiff_t{line_max};
     std::uint32_t count = facts_.field_count;
     for (;;) {
       const char* const line = p;
-      const char* const stop = end - line > std::ptrdiff_t{line_max} ? line + line_max : end;
+      const char* const stop = may_be_long && end - line > std::ptrdiff_t{line_max} ? line + line_max : end;
       if (stop - p >= 2 && scan::load16(p) == scan::load16("\r\n")) {
         at_ = p + 2;
         break;
@@ -318,11 +319,19 @@ class HeadReader {
       const char* const name_end = p;
       ++p;
       // Nearly always one space; a control byte is found below.
-      if (p != stop && *p == ' ') [[likely]]
+      if (stop - p >= 2 && p[0] == ' ' && static_cast<unsigned char>(p[1]) > ' ') [[likely]] {
         ++p;
-      while (p != stop && is_blank(*p)) [[unlikely]]
-        ++p;
+      } else {
+        while (p != stop && is_blank(*p)) ++p;
+      }
       const char* const value = p;
+      if (name_end - line == 4 && scan::same_word(line, "host")) {
+        if (const char* const value_end = read_usual_host(value, stop, count)) [[likely]] {
+          head_.fields_[count++] = {part(line, name_end), part(value, value_end)};
+          p = value_end + 2;
+          continue;
+        }
+      }
       p = scan::find_control(begin, p, stop);
       if (p == stop) [[unlikely]]
         return more_of_field(line, count);
@@ -435,11 +444,11 @@ class HeadReader {
     return true;
   }
 
-  [[gnu::always_inline]] inline bool read_host(const char* value, const char* value_end, std::uint32_t index) noexcept {
+  [[gnu::noinline]] bool read_host(const char* value, const char* value_end, std::uint32_t index) noexcept {
     if (head_.has(Known::Host)) return refuse("more than one Host");
     keep_first(Known::Host, index);
     Authority authority;
-    if (!read_authority(begin_, value, value_end, authority)) return refuse("Host is malformed");
+    if (!read_authority(value, value_end, authority)) return refuse("Host is malformed");
     if (facts_.form == TargetForm::Absolute) [[unlikely]] {
       // RFC 9112 §3.2.2 lets the target win; two names for one request are refused instead.
       return agrees_with_target(authority);
@@ -448,6 +457,28 @@ class HeadReader {
       facts_.host = part(authority.host);
     }
     return true;
+  }
+
+  // A host of letters, digits, '-' and '.', without a port or with one, and CRLF behind it: its end.
+  // Null where it is anything else, which is then read as every other value first.
+  [[gnu::always_inline]] inline const char* read_usual_host(const char* value, const char* stop,
+                                                            std::uint32_t index) noexcept {
+    if (head_.has(Known::Host) || facts_.form != TargetForm::Origin) [[unlikely]]
+      return nullptr;
+    const char* const host_end = scan::find_not_host_byte(begin_, value, stop);
+    const char* p = host_end;
+    if (stop - p >= 9 && *p == ':') {
+      const std::uint64_t word = scan::load64(p + 1);
+      const auto digits = static_cast<unsigned>(__builtin_ctzll(not_digits(word) | 1ull << 63)) / 8;
+      // Five digits compare as the text does.
+      if (digits - 1 > 4 || (digits == 5 && __builtin_bswap64(word) >> 24 > 0x3635353335)) return nullptr;  // "65535"
+      p += 1 + digits;
+    }
+    if (host_end == value || stop - p < 2 || scan::load16(p) != scan::load16("\r\n")) return nullptr;
+    keep_first(Known::Host, index);
+    facts_.authority = part(value, p);
+    facts_.host = part(value, host_end);
+    return p;
   }
 
   [[gnu::noinline]] bool agrees_with_target(const Authority& authority) noexcept {

@@ -402,6 +402,35 @@ TEST(Parser, indexes_every_known_field) {
   EXPECT_EQ(head.find(Known::IfModifiedSince), "since");
 }
 
+// Most hosts are read in one step, and others, as one with a blank behind it, as every value first.
+TEST(Parser, takes_the_same_hosts_and_ports_whatever_stands_behind_them) {
+  const auto state = [](const std::string& host, std::string_view behind) {
+    RequestHead head;
+    const std::string request = "GET / HTTP/1.1\r\nHost: " + host + std::string(behind) + "\r\nAccept: */*\r\n\r\n";
+    const HeadResult result = parse_head(request, HeadLimits(), head);
+    if (result.state == HeadState::Complete) {
+      EXPECT_EQ(head.authority(), host);
+      EXPECT_EQ(head.host(), host.substr(0, host.find(':')));
+      EXPECT_EQ(head.find(Known::Host), host);
+    }
+    return result.state;
+  };
+  for (const int port : {0, 9, 80, 8080, 9999, 10'000, 65'535, 65'536, 99'999}) {
+    const HeadState wanted = port <= 65'535 ? HeadState::Complete : HeadState::Refused;
+    EXPECT_EQ(state("a.example:" + std::to_string(port), ""), wanted) << port;
+    EXPECT_EQ(state("a.example:" + std::to_string(port), " "), wanted) << port;
+  }
+  for (const char* host : {"a:", "a", "a-b.c", "a_b", "a:00080", "a:1", "xn--a.b:0"}) {
+    EXPECT_EQ(state(host, ""), HeadState::Complete) << host;
+    EXPECT_EQ(state(host, "\t"), HeadState::Complete) << host;
+  }
+  for (const char* host :
+       {"", ":1", "a:8x", "a:x", "a:-1", "a:000080", "a:123456789", "a b", "a/b", "a,b", "a@b", "a:1:2"}) {
+    EXPECT_EQ(state(host, ""), HeadState::Refused) << host;
+    EXPECT_EQ(state(host, " "), HeadState::Refused) << host;
+  }
+}
+
 TEST(Parser, lets_a_host_say_its_name_without_the_port) {
   RequestHead head;
 

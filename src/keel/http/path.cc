@@ -281,7 +281,12 @@ std::uint32_t PathTree::child_of(const Node& node, char byte) const noexcept {
 
 std::optional<std::uint32_t> PathTree::match(std::string_view path, PathParams& params) const noexcept {
   params.size_ = 0;
-  if (const std::uint32_t id = whole_.find(path); id != LiteralTable::none) return id;
+  const std::uint32_t id = whole_.find(path);
+  if (id == LiteralTable::none) return match_tree(path, params);
+  return id;
+}
+
+std::optional<std::uint32_t> PathTree::match_tree(std::string_view path, PathParams& params) const noexcept {
   if (root_ == none) return std::nullopt;
   const char* const end = path.data() + path.size();
   const bool is_escaped = find<'%'>(path.data(), end) != end;

@@ -81,6 +81,8 @@ class PathTree {
   std::optional<std::uint32_t> match(std::string_view path, PathParams& params) const noexcept;
 
  private:
+  std::optional<std::uint32_t> match_tree(std::string_view path, PathParams& params) const noexcept;
+
   static constexpr std::uint32_t none = UINT32_MAX;
   // In the order in which they are tried.
   enum class Type : std::uint8_t { Uuid, Uint, Int, Slug, Any };

@@ -7,6 +7,7 @@
 #include "keel/http/answer.h"
 #include "keel/http/connection.h"
 #include "keel/http/exchange.h"
+#include "keel/http/internal/server_metrics.h"
 #include "keel/http/internal/upgraded.h"
 #include "keel/http/problem.h"
 #include "keel/observe/flight_recorder.h"
@@ -19,8 +20,6 @@ constexpr std::string_view too_late = "this server is late with all that it has 
 }  // namespace
 
 void Connection::respond(Request& request, const Router::Match& match, Result<Response>&& result) {
-  const log::Logger& log = acceptor_.server_.log_;
-  const ScopedSpan span(request.span_);
   if (request.arena_->bytes_held() > acceptor_.limits().request_bytes_max) [[unlikely]] {
     acceptor_.tally.requests_too_big.add();
     result = fail(Code::ResourceExhausted, "the request needs more memory than this server gives to one");
@@ -33,7 +32,8 @@ void Connection::respond(Request& request, const Router::Match& match, Result<Re
   if (acceptor_.server_.options_.request_ids) result->header("X-Request-Id", request.id());
   if (!result->is_valid() || (number(result->status()) < 200 && !result->is_upgrade())) {
     // After an interim status the client would take the next answer for this one.
-    log.error("a response had a field or a status that cannot be sent", log::field("path", request.path()));
+    acceptor_.server_.log_.error("a response had a field or a status that cannot be sent",
+                                 log::field("path", request.path()));
     result = refuse(Status::InternalServerError, {});
   }
   Response& response = *result;
@@ -60,7 +60,7 @@ void Connection::respond(Request& request, const Router::Match& match, Result<Re
   {
     const StageTimer timer(Stage::Serialize, request.span_.stages);
     write_answer(out_, response,
-                 {.date = acceptor_.date_line(),
+                 {.ok_and_date = acceptor_.ok_and_date(),
                   .version_minor = head.version_minor(),
                   .head_only = head.method() == Method::Head,
                   .close = close_,
@@ -77,24 +77,11 @@ void Connection::respond(Request& request, const Router::Match& match, Result<Re
 
 // An answer that has been given, or whose body has been.
 void Connection::record(Request& request, const Router::Match& match, Status status, std::size_t bytes) {
-  StageClock* const clock = request.span_.stages;
-  {
-    const StageTimer timer(Stage::Record, clock);
-    note(request, match, status, bytes);
-  }
-  if (clock == nullptr) [[likely]]
-    return;
-  acceptor_.count_stages(match.index, *clock);
-  // Of a streamed body only the end is left to be sent.
-  if (phase_ != Phase::Streaming) acceptor_.begin_write(*this, match.index, send_.pending);
-}
-
-void Connection::note(Request& request, const Router::Match& match, Status status, std::size_t bytes) {
   acceptor_.tally.requests.add();
   const Instant now = acceptor_.loop_.precise_now();
   const Duration took = now - request.started_;
   acceptor_.worked(match.index, now);
-  acceptor_.count_request(match.index, status, took);
+  if (const auto& metrics = acceptor_.server_.metrics_) metrics->count(match.index, status, took);
   flight::note({.method = to_string(request.method()),
                 .route = request.route(),
                 .status = static_cast<unsigned>(number(status)),
@@ -102,19 +89,26 @@ void Connection::note(Request& request, const Router::Match& match, Status statu
                 .started = request.started_,
                 .took = took,
                 .trace = request.trace()});
-  if (acceptor_.access_log_) {
-    const ScopedSpan span(request.span_);
-    const log::Logger& log = acceptor_.server_.log_;
-    const std::string_view id = acceptor_.server_.options_.request_ids ? request.id() : std::string_view();
-    if (!id.empty()) {
-      log.info("request", log::field("method", request.head_->method_text()), log::field("path", request.path()),
-               log::field("status", number(status)), log::field("bytes", bytes), log::field("duration", took),
-               log::field("request_id", id));
-      return;
-    }
-    log.info("request", log::field("method", request.head_->method_text()), log::field("path", request.path()),
-             log::field("status", number(status)), log::field("bytes", bytes), log::field("duration", took));
+  if (acceptor_.access_log_) log_answer(request, status, bytes, took);
+  if (StageClock* const clock = request.span_.stages) [[unlikely]] {
+    clock->add(Stage::Record, acceptor_.loop_.precise_now() - now);
+    acceptor_.count_stages(match.index, *clock);
+    // Of a streamed body only the end is left to be sent.
+    if (phase_ != Phase::Streaming) acceptor_.begin_write(*this, match.index, send_.pending);
   }
+}
+
+void Connection::log_answer(Request& request, Status status, std::size_t bytes, Duration took) {
+  const log::Logger& log = acceptor_.server_.log_;
+  const std::string_view id = acceptor_.server_.options_.request_ids ? request.id() : std::string_view();
+  if (!id.empty()) {
+    log.info("request", log::field("method", request.head_->method_text()), log::field("path", request.path()),
+             log::field("status", number(status)), log::field("bytes", bytes), log::field("duration", took),
+             log::field("request_id", id));
+    return;
+  }
+  log.info("request", log::field("method", request.head_->method_text()), log::field("path", request.path()),
+           log::field("status", number(status)), log::field("bytes", bytes), log::field("duration", took));
 }
 
 void Connection::refuse_and_close(Status status, std::string_view detail, bool head_only) {
@@ -125,7 +119,8 @@ void Connection::refuse_and_close(Status status, std::string_view detail, bool h
   free_partial();
   acceptor_.tally.requests.add();
   acceptor_.tally.refused.add();
-  write_answer(out_, refuse(status, detail), {.date = acceptor_.date_line(), .head_only = head_only, .close = true});
+  write_answer(out_, refuse(status, detail),
+               {.ok_and_date = acceptor_.ok_and_date(), .head_only = head_only, .close = true});
   acceptor_.count_refused(status);
   acceptor_.server_.log_.info("request refused", log::field("status", number(status)), log::field("reason", detail));
 }
@@ -146,7 +141,7 @@ std::string_view Connection::refuse_late(const RequestHead& head, std::string_vi
                                 log::field("path", head.path()));
   }
   write_answer(out_, refuse(Status::ServiceUnavailable, too_late),
-               {.date = acceptor_.date_line(),
+               {.ok_and_date = acceptor_.ok_and_date(),
                 .version_minor = head.version_minor(),
                 .head_only = head.method() == Method::Head,
                 .close = close_});

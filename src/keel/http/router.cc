@@ -260,25 +260,38 @@ Router::Match Router::unmatched(const Handler& handler) const noexcept {
 
 Router::Match Router::match(Request& request) const {
   const RequestHead& head = *request.head_;
-  if (head.method() == Method::Other || head.method() == Method::Connect) {
-    pass(request, own_);
-    return unmatched(not_implemented_);
-  }
-  if (head.form() == TargetForm::Asterisk) {
-    pass(request, own_);
-    request.allow_ = allow_;
-    return unmatched(options_);
-  }
+  const bool has_path =
+      head.method() != Method::Other && head.form() != TargetForm::Asterisk && head.form() != TargetForm::Authority;
   std::optional<std::uint32_t> id;
-  if (!hosts_.empty()) [[unlikely]]
+  if (has_path && hosts_.empty()) [[likely]] {
+    id = tree_.match(head.path(), request.params_);
+  } else if (has_path) {
     id = match_host(head, request.params_);
-  if (!id) id = tree_.match(head.path(), request.params_);
-  if (!id) {
-    pass(request, own_);
-    return unmatched(not_found_);
+    if (!id) id = tree_.match(head.path(), request.params_);
   }
+  if (!id) [[unlikely]]
+    return match_nothing(request, has_path);
   const Path& path = *paths_[*id];
   request.route_ = path.pattern;
+  if (const Route* route = path.by_method[static_cast<int>(head.method())]; route != nullptr && !route->negotiates)
+      [[likely]] {
+    return {&route->handler, &route->options, path.index_by_method[static_cast<int>(head.method())], true};
+  }
+  return match_method(request, path);
+}
+
+Router::Match Router::match_nothing(Request& request, bool has_path) const {
+  pass(request, own_);
+  if (has_path) return unmatched(not_found_);
+  if (request.head_->form() != TargetForm::Asterisk || request.method() == Method::Other)
+    return unmatched(not_implemented_);
+  request.allow_ = allow_;
+  return unmatched(options_);
+}
+
+// What is not one look-up: derived methods, negotiation, 405.
+Router::Match Router::match_method(Request& request, const Path& path) const {
+  const RequestHead& head = *request.head_;
   const auto slot_of = [&path](Method method) {
     const bool derived = method == Method::Head && path.by_method[static_cast<int>(Method::Head)] == nullptr;
     return static_cast<int>(derived ? Method::Get : method);

@@ -176,6 +176,8 @@ class Router : public Routes<Router> {
   void use_link(const Middleware* link);
   const Middleware* keep(const Middleware* link);
 
+  Match match_nothing(Request& request, bool has_path) const;
+  Match match_method(Request& request, const Path& path) const;
   std::optional<std::uint32_t> match_host(const RequestHead& head, PathParams& params) const noexcept;
   Match unmatched(const Handler& handler) const noexcept;
   // Those that stand around an answer of the router's own.

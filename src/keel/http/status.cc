@@ -80,7 +80,7 @@ constexpr Entry registered[] = {
 constexpr std::size_t prefix_bytes = 13;  // "HTTP/1.1 200 "
 
 struct Line {
-  char text[47];
+  char text[status_line_bytes_max];
   unsigned char size;
 };
 

@@ -80,6 +80,7 @@ enum class Status : std::uint16_t {
 std::string_view reason(Status status) noexcept;
 // "HTTP/1.1 404 Not Found\r\n". Static storage. A code outside 100 to 599 is a bug and aborts.
 std::string_view status_line(Status status) noexcept;
+inline constexpr int status_line_bytes_max = 47;
 
 constexpr int number(Status status) noexcept { return static_cast<int>(status); }
 // RFC 9110 §6.4.1: 1xx, 204 and 304 never have content.

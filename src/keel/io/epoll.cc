@@ -390,12 +390,16 @@ class EpollEngine final : public Engine {
   }
 
   int run_ready(Op& op) noexcept {
+    if (op.kind == Kind::Receive && !op.paused && !op.cancelling) [[likely]]
+      return receive(static_cast<Receive&>(op));
+    return run_other(op);
+  }
+  [[gnu::noinline]] int run_other(Op& op) noexcept {
     if (op.cancelling) {
       finish(op, op.result);
       return 1;
     }
     if (op.kind == Kind::Accept) return accept(static_cast<Accept&>(op));
-    if (op.kind == Kind::Receive && !op.paused) return receive(static_cast<Receive&>(op));
     if (op.kind == Kind::ReceiveDatagrams && !op.paused) return receive_datagrams(static_cast<ReceiveDatagrams&>(op));
     if (op.kind == Kind::SendFile) return continue_send_file(static_cast<SendFile&>(op), descriptor(op.fd));
     return 0;
@@ -553,7 +557,11 @@ class EpollEngine final : public Engine {
         message.msg_iovlen = op.part_count;
         sent = sendmsg(op.fd, &message, MSG_NOSIGNAL);
       }
-      if (sent < 0) [[unlikely]] {
+      if (op.part_count == 1 && sent == static_cast<ssize_t>(op.parts->iov_len)) [[likely]] {
+        op.sent += static_cast<std::size_t>(sent);
+        return 0;
+      }
+      if (sent < 0) {
         if (errno == EINTR) continue;
         // EINPROGRESS: a first write whose cookie for Fast Open is gone; the connection is being made as ever.
         return errno == EWOULDBLOCK || errno == EINPROGRESS ? EAGAIN : errno;

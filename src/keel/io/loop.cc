@@ -17,7 +17,10 @@ constexpr Duration wall_period = 100_ms;
 
 Loop::Loop(std::unique_ptr<Engine> engine, Host& outside, int index)
     : Executor(outside.now()), engine_(std::move(engine)), outside_(outside), index_(index), wheel_(turn_time_) {
-  for (auto& word : random_state_) word = outside.random();
+  random_at_ = outside.random();
+  // Odd, so that all 2^64 states are passed; and with ones and zeros well mixed, as the paper asks.
+  random_step_ = outside.random() | 1;
+  if (std::popcount(random_step_ ^ random_step_ >> 1) < 24) random_step_ ^= 0xaaaaaaaaaaaaaaaa;
   wall_offset_ns_ = outside.wall_ns() - turn_time_.ns();
   wall_checked_ = turn_time_;
 }
@@ -140,20 +143,6 @@ void Loop::wake_for_posted() noexcept {
   } else {
     engine_->wake();
   }
-}
-
-// xoshiro256++ by D. Blackman and S. Vigna (public domain): not for secrets; those come from Host::system().
-std::uint64_t Loop::random() noexcept {
-  auto& s = random_state_;
-  const std::uint64_t result = std::rotl(s[0] + s[3], 23) + s[0];
-  const std::uint64_t t = s[1] << 17;
-  s[2] ^= s[0];
-  s[3] ^= s[1];
-  s[1] ^= s[2];
-  s[0] ^= s[3];
-  s[2] ^= t;
-  s[3] = std::rotl(s[3], 45);
-  return result;
 }
 
 }  // namespace keel::io

@@ -56,7 +56,14 @@ class Loop final : public Executor, public Host {
     const Instant at = now();
     return wall_offset_ns_ + at.ns();
   }
-  std::uint64_t random() noexcept override;
+  // SplitMix64 by G. Steele, D. Lea and C. Flood (2014), each loop with steps of its own: not for secrets; those come
+  // from Host::system().
+  std::uint64_t random() noexcept override {
+    std::uint64_t word = random_at_ += random_step_;
+    word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9;
+    word = (word ^ word >> 27) * 0x94d049bb133111eb;
+    return word ^ word >> 31;
+  }
   void start_timer(Timer& timer, Instant at) noexcept override { wheel_.start(timer, at); }
   void stop_timer(Timer& timer) noexcept override { wheel_.stop(timer); }
   std::unique_ptr<Thread> start_thread(const char* name, Function<void()> body) override {
@@ -118,7 +125,8 @@ class Loop final : public Executor, public Host {
   TimerWheel wheel_;
   Queue local_;
   Queue deferred_;
-  std::uint64_t random_state_[4];
+  std::uint64_t random_at_;
+  std::uint64_t random_step_;
   std::uint64_t turns_ = 0;
   bool turning_ = false;
   std::atomic<std::int64_t> busy_since_ns_{0};

@@ -90,7 +90,8 @@ constexpr std::uint32_t bucket_of(std::uint64_t value) noexcept {
   if (value <= 4) return value == 0 ? 0 : static_cast<std::uint32_t>(value) - 1;
   const std::uint64_t v = value - 1;
   const auto power = static_cast<std::uint32_t>(std::bit_width(v)) - 1;
-  const auto bucket = (power - 1) * 4 + static_cast<std::uint32_t>((v >> (power - 2)) & 3);
+  // The upper bit of v's first three is the 4 that is one too many.
+  const auto bucket = (power - 2) * 4 + static_cast<std::uint32_t>(v >> (power - 2));
   return bucket < histogram_buckets ? bucket : histogram_buckets - 1;
 }
 // The largest value of the bucket.
@@ -142,14 +143,15 @@ class Histogram {
   class [[nodiscard]] Timer;
 
   // Units as recorded: nanoseconds for latency_seconds, bytes for size_bytes.
-  void observe(std::uint64_t value) const noexcept {
+  [[gnu::always_inline]] void observe(std::uint64_t value) const noexcept {
     if constexpr (is_recorded) {
-      if (every_ != 1 && !internal::is_sampled(every_)) return;
+      if (every_ != 1 && !internal::is_sampled(every_)) [[unlikely]]
+        return;
       internal::add_two(first_cell_ + internal::bucket_of(value), every_, first_cell_ + internal::histogram_buckets,
                         value * every_);
     }
   }
-  void observe(Duration value) const noexcept {
+  [[gnu::always_inline]] void observe(Duration value) const noexcept {
     observe(static_cast<std::uint64_t>(value.count_ns() < 0 ? 0 : value.count_ns()));
   }
   // Observes the time until it is destroyed, by the clock of the current Host.
