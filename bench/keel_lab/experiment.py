@@ -80,7 +80,8 @@ KIND_KEYS = {
         "measure": list,
         "seconds": (int, float),
         "percent": list,
-        "windows": int
+        "windows": int,
+        "capacity_p99_ms": (int, float)
     },
 }
 REQUIRED = {
@@ -148,7 +149,8 @@ class Experiment:
     rates: list  # Of kind open-loop: requests per second.
     closed: bool  # And in a closed loop as well.
     percent: list  # Of kind capacity: shares of it,
-    windows: int  # and how often each is measured.
+    windows: int  # and how often each is measured;
+    capacity_p99_ms: float  # what 99 % of an open loop at the capacity are answered in; 0: it is the closed loop's.
 
 
 def target_of(text):
@@ -292,6 +294,8 @@ def parse(name, text, sides):
                 file.wrong((key, number), f"a whole number above 0 is needed, not {one!r}")
     if content.get("windows", 1) < 1:
         file.wrong(("windows",), "at least 1 is needed")
+    if content.get("capacity_p99_ms", 1) <= 0:
+        file.wrong(("capacity_p99_ms",), "milliseconds, more than 0, are needed")
     bounds = list(_bounds(file, content, kind, counts))
     for number, one in enumerate(content.get("measure", [])):
         _known(file, one, sides, ("measure", number), "side")
@@ -306,7 +310,8 @@ def parse(name, text, sides):
                       own, comparisons, counts, bounds, cases, content.get("measure", []),
                       float(content.get("seconds", 60)), sides,
                       content.get("cores") == "all", content.get("rates", []), content.get("closed", False),
-                      content.get("percent", []), content.get("windows", 1))
+                      content.get("percent", []), content.get("windows", 1),
+                      content.get("capacity_p99_ms", 0))
 
 
 def read(path, sides=None):

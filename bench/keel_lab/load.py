@@ -14,6 +14,8 @@ from keel_lab.sides import Invalid
 
 WARMUP = 0.5
 QUICK_SECONDS_MAX = 3
+SHARES_TRIED = range(50, 105, 5)  # Percent of what a closed loop gets, which is what an open loop may get at most.
+WHOLE = 0.99
 
 
 def span(experiment, settings):
@@ -22,6 +24,8 @@ def span(experiment, settings):
 
 def runs(experiment):
     shares = len(experiment.percent) * experiment.windows + 1 if experiment.percent else 0
+    if experiment.capacity_p99_ms:
+        shares += len(SHARES_TRIED)
     return len(experiment.rates) + experiment.closed + shares
 
 
@@ -102,16 +106,32 @@ def of_side(experiment, settings, half, keel, result, step):
 
 def capacity_of(half, keel, duration):
     """What the side answers as wanted in a second, by a closed loop over the work's own connections for it."""
-    work = dataclasses.replace(half.work, connections=half.work.capacity_connections)
+    connections = half.work.capacity_connections or half.work.connections
+    work = dataclasses.replace(half.work, connections=connections)
     return goodput(run(keel, dataclasses.replace(half, work=work), duration, 1))
+
+
+def open_capacity_of(half, keel, duration, closed, p99_ms):
+    """The greatest share of what a closed loop gets that an open loop gets as well: whole, and 99 % of it in time."""
+    steps = f"--steps={','.join(str(percent) for percent in SHARES_TRIED)}"
+    report = run(keel, half, duration, len(SHARES_TRIED), steps, f"--capacity={closed:.0f}")
+    kept = [one["step"] for one in report["steps"] if one.get("step") and one["achieved"] >= WHOLE * one["offered"]
+            and one["latency"]["percentiles"]["99"] <= 1000 * p99_ms]
+    if not kept:
+        raise Invalid(f"no open loop from {SHARES_TRIED[0]} % of {closed:.0f} per second on was answered within {p99_ms} ms")
+    return max(kept) * closed
 
 
 def of_shares(experiment, settings, half, keel, result):
     duration, name = span(experiment, settings), half.name
     percents = experiment.percent * experiment.windows
     options = [f"--steps={','.join(str(percent) for percent in percents)}"]
-    if half.work.capacity_connections:
-        options.append(f"--capacity={capacity_of(half, keel, duration):.0f}")
+    if half.work.capacity_connections or experiment.capacity_p99_ms:
+        found = closed = capacity_of(half, keel, duration)
+        if experiment.capacity_p99_ms:
+            result["values"].append(judge.value(f"{name}:closed loop", f"{name}: in a closed loop", "per second", [closed]))
+            found = open_capacity_of(half, keel, duration, closed, experiment.capacity_p99_ms)
+        options.append(f"--capacity={found:.0f}")
     report = run(keel, half, duration, len(percents) + 1, *options)
     capacity = report["capacity"]
     result["values"].append(judge.value(f"{name}:capacity", f"{name}: capacity", "per second", [capacity]))

@@ -144,6 +144,26 @@ class Load(unittest.TestCase):
                                    closed=REPORT | {"errors": {"status": 1}, "statuses": {"500": 1}})
             self.assertIn("1 status", result["invalid"][0]["why"])
 
+    def test_an_open_loop_tells_the_capacity_where_it_is_what_is_answered_in_time(self):
+        def step(share, achieved, p99):
+            latency = REPORT["latency"] | {"percentiles": {"50": 10, "99": p99, "max": 30000}}
+            return REPORT | {"step": share, "offered": 100 * share, "achieved": achieved, "latency": latency}
+
+        def capacity(*steps):
+            result = self.measured("capacity", "percent: [80]\ncapacity_p99_ms: 10", closed=REPORT | {"achieved": 200},
+                                   open={"capacity": 100, "steps": [*steps, step(0.8, 80, 10)]})
+            asked = [line for line in (self.folder / "arguments").read_text().splitlines() if "--steps=80 " in f"{line} "]
+            (self.folder / "arguments").write_text("")
+            return result, asked
+
+        # Of 90 % too little was answered, and of 95 % too late.
+        result, asked = capacity(step(0.5, 50, 900), step(0.85, 85, 9900), step(0.9, 88, 900), step(0.95, 95, 10100))
+        self.assertIn("--capacity=170", asked[0])
+        self.assertEqual({row["id"]: row["median"] for row in result["values"]}["good:closed loop"], 200)
+        result = self.measured("capacity", "percent: [80]\ncapacity_p99_ms: 10", closed=REPORT | {"achieved": 200},
+                               open={"capacity": 100, "steps": [step(0.5, 50, 20000)]})
+        self.assertIn("no open loop from 50 % of 200", result["invalid"][0]["why"])
+
     def test_wrong_answers_make_the_run_invalid(self):
         for errors in ({"status": 3}, {"body": 1}, {"closed": 2}):
             result = self.measured("open-loop", "rates: [100]", open=REPORT | {"errors": errors})
