@@ -33,7 +33,15 @@ OF_CLIENTS = ("rate", "client_us")
 OF_LOAD = ("mean", "p50", "p99")  # Of pairs: what only keel load knows.
 BOUND_KEYS = {"a": str, "b": str, "of": str, "target": str}
 CASE_KEYS = {"program": str, "benchmark": str, "counter": str, "unit": str}
-COMMON_KEYS = {"id": str, "question": str, "claims": list, "profile": set(PROFILES), "kind": str, "sides": dict}
+LONG = "long"  # The profile of an experiment that only its name runs.
+COMMON_KEYS = {"id": str, "question": str, "claims": list, "profile": {*PROFILES, LONG}, "kind": str, "sides": dict}
+
+
+def of_profile(experiments, profile):
+    """Those that `--profile` runs."""
+    return [one for one in experiments if one.profile in ("quick", profile)]
+
+
 KIND_KEYS = {
     "pairs": {
         "work": dict,

@@ -33,6 +33,11 @@ class Experiments(unittest.TestCase):
         self.assertEqual(one.comparisons[0].target, {"kind": "at most", "value": 0.8})
         self.assertEqual((one.work.client, one.work.answer, one.work.connections), ("lockstep", "hello", 64))
 
+    def test_no_profile_runs_what_is_long(self):
+        every = [parsed(f"{GOOD}profile: {name}\n") for name in ("quick", "full", "long")]
+        self.assertEqual([one.profile for one in experiment.of_profile(every, "full")], ["quick", "full"])
+        self.assertEqual([one.profile for one in experiment.of_profile(every, "quick")], ["quick"])
+
     def test_lists_stand_for_every_combination(self):
         one = parsed(
             GOOD.replace("a: a, b: b, of: cpu_us",
@@ -61,7 +66,7 @@ class Experiments(unittest.TestCase):
             (("at most 0.8", "at most many"), "x.yaml:5: comparisons.0.target: 'at most many' is no target"),
             (("question: Which?", "question: Which?\nkind: race"),
              "x.yaml:3: kind: 'race' is none of: pairs, "), (("question: Which?", "question: Which?\nprofile: slow"),
-                                                             "x.yaml:3: profile: 'slow' is none of: full, quick"),
+                                                             "x.yaml:3: profile: 'slow' is none of: full, long, quick"),
             (("question: Which?", "question: Which?\nquestion: Who?"),
              "x.yaml:3: question: is there twice"), (("question: Which?", "question: [Which"),
                                                      "x.yaml:3: not YAML"), (("comparisons:",

@@ -83,7 +83,7 @@ def main(arguments):
     settings = read_settings(parser, options, options.profile or "full")
     try:
         chosen = experiment.choose(options.experiments) if options.experiments else \
-            [one for one in experiment.read_all().values() if "full" == options.profile or one.profile == "quick"]
+            experiment.of_profile(experiment.read_all().values(), options.profile)
     except Mistakes as mistakes:
         print(mistakes, file=sys.stderr)
         return 2
