@@ -47,7 +47,10 @@ Generator::Generator(io::Loop& loop, const Mix& mix, const Plan& plan, int threa
   loop_.start_timer(tick_timer_, begins_);
 }
 
-Generator::~Generator() { KEEL_CHECK(is_finished(), "a generator has finished before it is destroyed"); }
+Generator::~Generator() {
+  KEEL_CHECK(is_finished(), "a generator has finished before it is destroyed");
+  loop_.stop_timer(tick_timer_);
+}
 
 Duration Generator::measured() const noexcept { return std::max(Duration(), measured_to_ - measured_from_); }
 
@@ -161,7 +164,8 @@ void Generator::closed(bool was_open, bool for_good) noexcept {
   if (for_good) --alive_;
   if (state_ == State::Ending && alive_ == 0) {
     loop_.stop_timer(due_timer_);
-    loop_.stop_timer(tick_timer_);
+    // A tick may have brought the end: the turn it is in would wait for an event, and none will come any more.
+    loop_.start_timer(tick_timer_, loop_.now());
     state_ = State::Finished;
   }
 }
@@ -181,6 +185,7 @@ bool Generator::is_drained() const noexcept {
 }
 
 void Generator::tick() noexcept {
+  if (state_ == State::Finished) return;
   const Instant now = loop_.now();
   if (state_ == State::Running && now >= measured_to_) state_ = State::Draining;
   if (state_ == State::Draining && (is_drained() || now >= measured_to_ + plan_.timeout)) return cut_off();

@@ -268,6 +268,24 @@ TEST_P(GeneratorTest, stop_ends_the_run_and_keeps_what_was_measured) {
   EXPECT_TRUE(until([&] { return server.is_drained(); }));
 }
 
+// Nothing but a timer ends it: no connection is open, and none is being opened.
+TEST_P(GeneratorTest, a_run_without_a_server_ends_when_its_time_is_over) {
+  if (is_sim()) GTEST_SKIP() << "the simulation turns its loops itself";
+  plan_.address = *Address::parse("127.0.0.1:1");
+  plan_.duration = 50_ms;
+  const Mix requests = mix({{.target = "/hello"}});
+  const Instant begins = now();
+  Generator generator(loop(), requests, plan_, 0, begins);
+
+  while (!generator.is_finished()) {
+    loop().turn(std::min(generator.next_due(), begins + 10_s));
+    generator.send_due();
+  }
+
+  EXPECT_LT(now() - begins, 5_s);
+  EXPECT_GE(generator.tally().failures[static_cast<std::size_t>(Failure::Connect)], 8u);
+}
+
 // --- Servers that do it wrong. Each is counted for what it is, and nothing hangs.
 
 // Ends with an error when the peer has finished.
