@@ -250,7 +250,8 @@ Task<Response> StaticFiles::serve(Request& request) {
   const Status answer = is_partial ? Status::PartialContent : Status::Ok;
   const Text range = is_partial && content.count == 1 ? content_range(content.ranges[0], status.size) : Text();
   Response response(answer);
-  if (content.bytes <= whole_bytes_max && request.method() == Method::Get) {
+  // Read for HEAD as well: middleware that changes the content has to change what HEAD says of it.
+  if (content.bytes <= whole_bytes_max) {
     Buffer body;
     co_await read_content(file, content, body);
     response = Response::body(answer, std::move(body), body_type);

@@ -14,10 +14,9 @@
 // file that is cut while it is sent ends its connection.
 //
 // Lifetime: outlives the router. Threads: any worker; immutable.
-// Cost: files are read off the loop (io/file.h); up to 32 KiB they leave with their head in one send, larger ones 64
-// KiB
-//       at a time while they leave. Two files are opened for a request: the folder too, so that one that is replaced by
-//       a new release is seen at once.
+// Cost: files are read off the loop (io/file.h); up to 32 KiB they leave with their head in one send, and are read for
+//       HEAD as well; larger ones leave 64 KiB at a time. Two files are opened for a request: the folder too, so that
+//       one that is replaced by a new release is seen at once.
 // Source: RFC 9110 §8.8, §13, §14.
 
 #pragma once

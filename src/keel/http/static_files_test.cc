@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "keel/http/compression.h"
 #include "keel/http/date.h"
 #include "keel/http/internal/request_test.h"
 #include "keel/http/internal/server_fixture.h"
@@ -312,7 +313,7 @@ TEST_P(StaticFilesTest, a_large_file_is_sent_while_it_is_read) {
   EXPECT_TRUE(parts.body.ends_with("--\r\n"));
 }
 
-TEST_P(StaticFilesTest, head_tells_the_length_without_reading) {
+TEST_P(StaticFilesTest, head_tells_the_length) {
   put("site/big.bin", std::string(300'000, 'b'));
   start();
   for (const auto& [target, length] : {std::pair("/s/big.bin", "300000"), std::pair("/s/page.txt", "5000")}) {
@@ -321,6 +322,23 @@ TEST_P(StaticFilesTest, head_tells_the_length_without_reading) {
     EXPECT_NE(wire.find(std::string("\r\nContent-Length: ") + length + "\r\n"), std::string::npos) << wire;
     EXPECT_TRUE(wire.ends_with("\r\n\r\n")) << wire;
   }
+}
+
+// RFC 9110 §8.6: a Content-Length of HEAD is that of GET, or there is none.
+TEST_P(StaticFilesTest, head_of_what_is_compressed_says_what_get_does) {
+  put("site/long.txt", std::string(20'000, 'a'));
+  router_.use(Compression({.codings = {"gzip"}}));
+  files_->mount(router_, "/c");
+  const auto fields_of = [&](const char* method) {
+    TestRequest request(router_, method, "/c/long.txt", "Accept-Encoding: gzip\r\n");
+    const Response response = request.finished(run(request.match().handler->later(*request)));
+    return std::string(response.fields()) + std::to_string(response.content().size());
+  };
+
+  const std::string get = fields_of("GET");
+
+  EXPECT_NE(get.find("Content-Encoding: gzip\r\n"), std::string::npos) << get;
+  EXPECT_EQ(fields_of("HEAD"), get);
 }
 
 Task<> cut(std::string path) {
