@@ -31,8 +31,8 @@ void weaken(Response& response) {
 // A 304 has the fields of the answer that the client keeps (RFC 9110 §15.4.5). That one was compressed, if by us, when
 // the client names its tag as a weak one.
 void confirm(Request& request, Response& response) {
-  if (!request.head().has(Known::AcceptEncoding)) return;
   response.vary("Accept-Encoding");
+  if (!request.head().has(Known::AcceptEncoding)) return;
   const auto tag = response.field("ETag");
   const auto kept = request.header_list("If-None-Match");
   if (!tag || !kept) return;

@@ -79,7 +79,8 @@ TEST(Compression, confirms_what_it_had_compressed) {
   EXPECT_EQ(fields("Accept-Encoding: gzip\r\nIf-None-Match: \"b\", W/\"a\"\r\n"),
             "Vary: Accept-Encoding\r\nETag: W/\"a\"\r\n");
   EXPECT_EQ(fields("Accept-Encoding: gzip\r\nIf-None-Match: \"a\"\r\n"), "ETag: \"a\"\r\nVary: Accept-Encoding\r\n");
-  EXPECT_EQ(fields("If-None-Match: \"a\"\r\n"), "ETag: \"a\"\r\n");
+  // RFC 9110 §15.4.5: Vary of the 200, which has it for those who accept no coding as well.
+  EXPECT_EQ(fields("If-None-Match: \"a\"\r\n"), "ETag: \"a\"\r\nVary: Accept-Encoding\r\n");
 }
 
 TEST(Compression, keeps_between_its_bounds) {
