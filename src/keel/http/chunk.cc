@@ -85,6 +85,7 @@ const char* ChunkDecoder::step(char c) noexcept {
     case At::Quoted:
     case At::QuotedPair:
     case At::ExtensionEnd:
+    case At::ExtensionGap:
       // *( BWS ";" BWS name [ BWS "=" BWS ( token / quoted-string ) ] ), but no blank between size and ';'.
       if (c == '\r' && (at_ == At::ExtensionName || at_ == At::ExtensionValue || at_ == At::ExtensionEnd)) {
         at_ = At::SizeLf;
@@ -116,8 +117,10 @@ const char* ChunkDecoder::step(char c) noexcept {
           return nullptr;
         case At::ExtensionValue:
         case At::ExtensionEnd:
+        case At::ExtensionGap:
           if (c == ';') at_ = At::ExtensionStart;
-          else if (at_ == At::ExtensionEnd || !is_token_byte(c)) return "chunk extension is malformed";
+          else if (is_blank(c)) at_ = At::ExtensionGap;
+          else if (at_ != At::ExtensionValue || !is_token_byte(c)) return "chunk extension is malformed";
           return nullptr;
         case At::Quoted:
           if (c == '"') at_ = At::ExtensionEnd;

@@ -70,6 +70,7 @@ class ChunkDecoder {
     Quoted,
     QuotedPair,
     ExtensionEnd,
+    ExtensionGap,
     Data,
     DataCr,
     DataLf,
