@@ -1,11 +1,12 @@
 #include "keel/db/migrations.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <vector>
 
 #include "keel/base/host.h"
@@ -46,6 +47,19 @@ int version_of(std::string_view name) {
   return version;
 }
 
+Result<std::string> read_file(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return fail_errno("open", errno);
+  std::string text;
+  char piece[16 * 1024];
+  ssize_t got = 0;
+  while ((got = ::read(fd, piece, sizeof piece)) > 0) text.append(piece, static_cast<std::size_t>(got));
+  const int error = errno;
+  ::close(fd);
+  if (got < 0) return fail_errno("read", error);
+  return text;
+}
+
 Result<std::vector<Migration>> read_folder(const std::string& folder) {
   std::error_code error;
   fs::directory_iterator files(folder, error);
@@ -60,9 +74,7 @@ Result<std::vector<Migration>> read_folder(const std::string& folder) {
       return refuse(Code::InvalidArgument, "migrations: {}: files are named NNNN_name.sql, from 0001",
                     file.path().string());
     }
-    std::ifstream stream(file.path(), std::ios::binary);
-    migration.text.assign(std::istreambuf_iterator<char>(stream), {});
-    if (!stream) return refuse(Code::Unavailable, "migrations: {}: cannot be read", file.path().string());
+    KEEL_TRY(migration.text, read_file(file.path().string()).because("migrations: " + file.path().string()));
     migration.checksum = checksum_of(migration.text);
     found.push_back(std::move(migration));
   }

@@ -83,6 +83,25 @@ TEST_F(Migrations, a_failing_statement_names_its_line) {
   EXPECT_EQ(error(), "migrations: 0001_bad.sql:3: UNIQUE constraint failed: t.id");
 }
 
+// SQLite's text ends at its first NUL: the rest would be left out, and never applied.
+TEST_F(Migrations, a_file_with_a_nul_byte_is_refused_with_its_line) {
+  using namespace std::string_view_literals;
+  file("0001_users.sql", "create table users (id integer);\n\0create table lost (id integer);\n"sv);
+
+  EXPECT_EQ(error(), "migrations: 0001_users.sql:2: SQL text has a NUL byte");
+  EXPECT_EQ(count("users"), -1);
+}
+
+TEST_F(Migrations, a_file_that_cannot_be_read_is_named_with_the_reason) {
+  std::filesystem::create_directory(folder / "migrations/0001_users.sql");
+
+  EXPECT_EQ(error(), "migrations: " + (folder / "migrations/0001_users.sql") + ": read: Is a directory");
+
+  drop("0001_users.sql");
+  std::filesystem::create_symlink("nowhere", folder / "migrations/0001_users.sql");
+  EXPECT_EQ(error(), "migrations: " + (folder / "migrations/0001_users.sql") + ": open: No such file or directory");
+}
+
 TEST_F(Migrations, a_changed_file_is_refused_by_name) {
   file("0001_users.sql", "create table users (id integer primary key)");
   ASSERT_TRUE(apply().has_value());

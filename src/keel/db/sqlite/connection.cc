@@ -186,6 +186,11 @@ Result<> Connection::run_values(Sql sql, std::span<const Value> values, Rows* ro
 }
 
 Result<> Connection::run_script(std::string_view text, int* line, Control control) {
+  // SQLite reads up to it, and what stands behind it would be left out.
+  if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
+    if (line != nullptr) *line = line_of(text, nul);
+    return fail(Code::InvalidArgument, "SQL text has a NUL byte");
+  }
   std::string_view rest = text;
   while (true) {
     rest.remove_prefix(skip_blank(rest));
