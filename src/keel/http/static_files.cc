@@ -179,6 +179,8 @@ Task<Response> StaticFiles::serve(Request& request) {
     // Ours to mend, and not for the client to read.
     co_return std::move(found).error().as(Code::Internal).because("static files");
   }
+  // Stopped, as by a client that has gone: nothing is wrong with the folder.
+  if (!found && found.error().errno_value() == 0) co_return std::move(found).error();
   if (!found) {
     // As descriptors that have run out. Where the folder is, is not for the client to read either.
     static const log::Logger log("http.static_files");

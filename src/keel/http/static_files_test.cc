@@ -20,6 +20,8 @@
 #include "keel/http/internal/request_test.h"
 #include "keel/http/internal/server_fixture.h"
 #include "keel/io/file.h"
+#include "keel/observe/log_record.h"
+#include "keel/observe/log_ring.h"
 
 namespace keel::http {
 namespace {
@@ -369,6 +371,24 @@ TEST_P(StaticFilesTest, a_folder_that_is_gone_is_our_mistake) {
   gone.mount(router_, "/gone");
 
   EXPECT_EQ(get("/gone/page.txt").status, Status::InternalServerError);
+}
+
+// Whoever can reset a connection could fill the log with warnings of a folder that is as it should be.
+TEST_P(StaticFilesTest, a_request_that_is_stopped_is_no_trouble_with_the_folder) {
+  log::Reader log{false};
+  const log::Ring ring;
+  TestRequest request(router_, "GET", "/s/page.txt");
+  Task<Response> task = request.match().handler->later(*request);
+  Start<Response> start;
+  ASSERT_FALSE(start.begin(std::move(task), [](StartCore&) noexcept {})) << "it waits for the folder";
+
+  start.stop();
+
+  ASSERT_TRUE(until([&] { return start.has_ended(); }));
+  EXPECT_EQ(start.take().error().code(), Code::Cancelled);
+  std::string lines;
+  log.drain([&](const log::Record& record) { lines += record.message(); });
+  EXPECT_EQ(lines, "");
 }
 
 TEST_P(StaticFilesTest, tell_nobody_where_the_folder_is_when_descriptors_have_run_out) {
