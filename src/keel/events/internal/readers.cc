@@ -11,6 +11,7 @@
 #include "keel/base/check.h"
 #include "keel/base/host.h"
 #include "keel/base/sanitizers.h"
+#include "keel/events/internal/topic_core.h"
 
 namespace keel::events::internal {
 namespace {
@@ -97,10 +98,22 @@ Reader& make_current_reader() {
   return reader;
 }
 
-Frame& Reader::make_inner(Frame& frame) {
-  auto* const made = new Frame;
-  frame.inner.store(made, std::memory_order_release);
-  return *made;
+Reader::Reader(bool has_barrier) : counts_(new Counts[topics_max]), has_barrier_(has_barrier) {
+  static constexpr Snapshot nobodys;
+  if (!has_barrier) outermost_.snapshot.store(&nobodys, std::memory_order_relaxed);
+}
+
+Frame& Reader::first_free() {
+  Frame* frame = &outermost_;
+  while (!frame->is_free()) {
+    Frame* inner = frame->inner.load(std::memory_order_relaxed);
+    if (inner == nullptr) {
+      inner = new Frame;
+      frame->inner.store(inner, std::memory_order_release);
+    }
+    frame = inner;
+  }
+  return *frame;
 }
 
 void pass_barrier() noexcept {

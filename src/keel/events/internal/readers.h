@@ -23,6 +23,8 @@ class Subscriber;
 // One call of publish() that is under way on a thread, or has been: what it reads, and whom it calls. Only that thread
 // writes it.
 struct alignas(64) Frame {
+  bool is_free() const noexcept { return snapshot.load(std::memory_order_relaxed) == nullptr; }
+
   std::atomic<const Snapshot*> snapshot = nullptr;
   std::atomic<const Subscriber*> calling = nullptr;
   std::atomic<Frame*> inner = nullptr;  // For a handler that publishes: made when it first does, and kept.
@@ -45,23 +47,23 @@ inline constexpr std::uint32_t topics_max = 1024;  // In a process, at a time.
 // A thread's part. One that has ended leaves its Reader to another that comes.
 class Reader {
  public:
-  explicit Reader(bool has_barrier) : has_barrier_(has_barrier), counts_(new Counts[topics_max]) {}
+  explicit Reader(bool has_barrier);
 
+  // Of the calls of publish() on this thread, from outside to inside, those that are under way come first. Without the
+  // barrier the outermost one is never free: who finds it free has no more questions.
+  Frame& outermost() noexcept { return outermost_; }
+  Frame& first_free();
   Counts& counts(std::uint32_t topic) const noexcept { return counts_[topic]; }
 
   // Whether who ends a subscription makes the barrier for all.
   bool has_barrier() const noexcept { return has_barrier_; }
 
  private:
-  template <bool has_barrier>
-  friend class Publishing;
   friend struct Readers;
-  static Frame& make_inner(Frame& frame);
 
   Frame outermost_;
-  Frame* top_ = &outermost_;  // Of the next publish().
-  const bool has_barrier_;
   Counts* const counts_;
+  const bool has_barrier_;
   std::atomic<bool> is_taken_ = true;
   Reader* next_ = nullptr;
 };
@@ -76,36 +78,27 @@ inline Reader& this_reader() {
   return *reader;
 }
 
-// While it lives the snapshot that it has taken is not freed. `has_barrier` is that of the reader.
+// What a publisher does with a frame that is free, in this order. `has_barrier` is that of its reader.
 template <bool has_barrier>
-class Publishing {
- public:
-  Publishing(Reader& reader, const std::atomic<const Snapshot*>& current) : frame_(*reader.top_) {
-    Frame* inner = frame_.inner.load(std::memory_order_relaxed);
-    if (inner == nullptr) [[unlikely]]
-      inner = &Reader::make_inner(frame_);
-    reader.top_ = inner;
+struct Publishing {
+  // What this gives is not freed before end().
+  static const Snapshot& begin(Frame& frame, const std::atomic<const Snapshot*>& current) noexcept {
     const Snapshot* seen = current.load(std::memory_order_relaxed);
     while (true) {
-      announce(frame_.snapshot, seen);
+      announce(frame.snapshot, seen);
       const Snapshot* const again = current.load(std::memory_order_seq_cst);
       if (again == seen) [[likely]]
-        break;
+        return *seen;
       seen = again;
     }
   }
-  ~Publishing() {
-    frame_.calling.store(nullptr, std::memory_order_release);
-    // Announced: who leaves looks whether the list has been replaced, and who replaces it looks who still reads it.
-    announce(frame_.snapshot, static_cast<const Snapshot*>(nullptr));
-    current_reader->top_ = &frame_;
-  }
-  Publishing(const Publishing&) = delete;
-  Publishing& operator=(const Publishing&) = delete;
-
-  const Snapshot& snapshot() const noexcept { return *frame_.snapshot.load(std::memory_order_relaxed); }
   // Before it looks how `subscriber` is to be called.
-  void calls(const Subscriber& subscriber) const noexcept { announce(frame_.calling, &subscriber); }
+  static void calls(Frame& frame, const Subscriber& subscriber) noexcept { announce(frame.calling, &subscriber); }
+  static void end(Frame& frame) noexcept {
+    frame.calling.store(nullptr, std::memory_order_release);
+    // Announced: who leaves looks whether the list has been replaced, and who replaces it looks who still reads it.
+    announce(frame.snapshot, static_cast<const Snapshot*>(nullptr));
+  }
 
  private:
   template <class T>
@@ -117,8 +110,6 @@ class Publishing {
       where.store(what, std::memory_order_seq_cst);
     }
   }
-
-  Frame& frame_;  // All that is kept while handlers run: the rest is read again, which costs less than to keep it.
 };
 
 // After this every publisher that does not see what was changed before it has been seen by the questions below.

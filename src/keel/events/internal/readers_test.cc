@@ -12,6 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include "keel/events/internal/topic_core.h"
+
 namespace keel::events::internal {
 namespace {
 
@@ -215,6 +217,33 @@ TEST(Readers, are_one_for_each_thread_and_pass_to_a_later_one) {
 
   EXPECT_NE(first, here);
   EXPECT_EQ(second, first);
+}
+
+TEST(Readers, have_a_frame_for_each_publish_inside_another_and_use_it_again) {
+  static Reader reader(true);  // They are never destroyed.
+  const Snapshot list;
+
+  EXPECT_EQ(&reader.first_free(), &reader.outermost());
+  reader.outermost().snapshot = &list;
+  Frame& second = reader.first_free();
+  second.snapshot = &list;
+  Frame& third = reader.first_free();
+
+  EXPECT_NE(&second, &reader.outermost());
+  EXPECT_NE(&third, &reader.outermost());
+  EXPECT_NE(&third, &second);
+  EXPECT_EQ(&reader.first_free(), &third);
+  second.snapshot = nullptr;
+  EXPECT_EQ(&reader.first_free(), &second);
+  reader.outermost().snapshot = nullptr;
+  EXPECT_EQ(&reader.first_free(), &reader.outermost());
+}
+
+TEST(Readers, without_the_barrier_have_no_frame_for_those_who_count_on_it) {
+  static Reader reader(false);
+
+  EXPECT_FALSE(reader.outermost().is_free());
+  EXPECT_TRUE(reader.first_free().is_free());
 }
 
 TEST(Readers, count_for_each_topic_what_all_threads_did) {

@@ -20,8 +20,8 @@ constexpr std::size_t bytes_of(std::size_t size) noexcept {
   return sizeof(Snapshot) + (size + 1) * sizeof(Subscriber*);
 }
 
-Snapshot& make_snapshot(std::size_t size) {
-  auto& made = *::new (pool_allocate(bytes_of(size))) Snapshot{size, nullptr, nullptr};
+Snapshot& make_snapshot(TopicCore& topic, std::size_t size) {
+  auto& made = *::new (pool_allocate(bytes_of(size))) Snapshot{size, &topic, nullptr, nullptr};
   *made.end() = nullptr;
   return made;
 }
@@ -37,7 +37,7 @@ void free_all(Snapshot* snapshots) noexcept {
 }  // namespace
 
 TopicCore::TopicCore(const EventType& type, Function<void(const Error&)> report)
-    : snapshot_(&make_snapshot(0)), id_(take_topic()), type_(type), report_(std::move(report)) {}
+    : snapshot_(&make_snapshot(*this, 0)), id_(take_topic()), type_(type), report_(std::move(report)) {}
 
 TopicCore::~TopicCore() {
   auto* const last = const_cast<Snapshot*>(snapshot_.load(std::memory_order_relaxed));
@@ -49,39 +49,74 @@ TopicCore::~TopicCore() {
 }
 
 template <bool has_barrier>
-inline unsigned TopicCore::publish_by(Reader& reader, const void* events, std::size_t count,
-                                      Awaited* awaited) noexcept {
-  const Snapshot* read = nullptr;
+inline unsigned TopicCore::call_each(Frame& frame, const Snapshot& list, const void* event, Awaited* awaited) noexcept {
   unsigned delivered = 0;
-  {
-    const Publishing<has_barrier> publishing(reader, snapshot_);
-    const auto* event = static_cast<const std::byte*>(events);
-    for (std::size_t i = 0; i < count; ++i, event += type_.bytes) {
-      Subscriber* const* at = publishing.snapshot().begin();
-      for (; Subscriber* const subscriber = *at; ++at) {
-        publishing.calls(*subscriber);
-        delivered += subscriber->call.load(std::memory_order_seq_cst)(*subscriber, event, awaited);
-      }
-    }
-    read = &publishing.snapshot();
+  for (Subscriber* const* at = list.begin(); Subscriber* const subscriber = *at; ++at) {
+    Publishing<has_barrier>::calls(frame, *subscriber);
+    delivered += subscriber->call.load(std::memory_order_seq_cst)(*subscriber, event, awaited);
   }
-  Counts& counts = current_reader->counts(id_);
+  return delivered;
+}
+
+// All that is kept while handlers run is the reader and its frame, mostly the same: the rest is read again, which costs
+// less than to keep it.
+template <bool has_barrier>
+inline void TopicCore::end_publishing(Reader& reader, Frame& frame, std::size_t count, unsigned delivered) noexcept {
+  const Snapshot* const read = frame.snapshot.load(std::memory_order_relaxed);
+  TopicCore& topic = *read->topic;
+  Publishing<has_barrier>::end(frame);
+  Counts& counts = reader.counts(topic.id_);
   internal::add(counts.published, count);
   internal::add(counts.delivered, delivered);
   // This may have been the last to read an old list.
-  if (read != snapshot_.load(std::memory_order_relaxed)) [[unlikely]]
-    collect();
+  if (read != topic.snapshot_.load(std::memory_order_relaxed)) [[unlikely]]
+    topic.collect();
+}
+
+template <bool has_barrier>
+inline unsigned TopicCore::publish_in(Reader& reader, Frame& frame, const void* events, std::size_t count,
+                                      Awaited* awaited) noexcept {
+  Publishing<has_barrier>::begin(frame, snapshot_);
+  unsigned delivered = 0;
+  const auto* event = static_cast<const std::byte*>(events);
+  const std::byte* const end = event + count * type_.bytes;
+  while (event != end) {
+    const Snapshot& list = *frame.snapshot.load(std::memory_order_relaxed);
+    delivered += call_each<has_barrier>(frame, list, event, awaited);
+    event += type_.bytes;
+  }
+  end_publishing<has_barrier>(reader, frame, count, delivered);
   return delivered;
 }
 
 inline unsigned TopicCore::publish_here(const void* events, std::size_t count, Awaited* awaited) noexcept {
   Reader& reader = this_reader();
+  Frame& frame = reader.first_free();
   if (reader.has_barrier()) [[likely]]
-    return publish_by<true>(reader, events, count, awaited);
-  return publish_by<false>(reader, events, count, awaited);
+    return publish_in<true>(reader, frame, events, count, awaited);
+  return publish_in<false>(reader, frame, events, count, awaited);
 }
 
-void TopicCore::publish(const void* event) noexcept { publish_here(event, 1, nullptr); }
+// The one that is not in a handler, and has one subscriber, is the one that has to be fast. It saves one register.
+void TopicCore::publish(const void* event) noexcept {
+  Reader* const reader = current_reader;
+  if (reader == nullptr || !reader->outermost().is_free()) [[unlikely]] {
+    publish_all(event, 1);
+    return;
+  }
+  Frame& frame = reader->outermost();
+  const Snapshot& list = Publishing<true>::begin(frame, snapshot_);
+  if (list.size != 1) return publish_to_each(*reader, list, event);
+  Subscriber& subscriber = **list.begin();
+  Publishing<true>::calls(frame, subscriber);
+  const unsigned delivered = subscriber.call.load(std::memory_order_seq_cst)(subscriber, event, nullptr);
+  end_publishing<true>(*reader, frame, 1, delivered);
+}
+
+void TopicCore::publish_to_each(Reader& reader, const Snapshot& list, const void* event) noexcept {
+  Frame& frame = reader.outermost();
+  end_publishing<true>(reader, frame, 1, call_each<true>(frame, list, event, nullptr));
+}
 
 void TopicCore::publish_all(const void* events, std::size_t count) noexcept { publish_here(events, count, nullptr); }
 
@@ -119,7 +154,7 @@ Subscription TopicCore::add(Subscriber& subscriber) {
   try {
     const std::lock_guard lock(mutex_);
     const Snapshot& now = *snapshot_.load(std::memory_order_relaxed);
-    Snapshot& next = make_snapshot(now.size + 1);
+    Snapshot& next = make_snapshot(*this, now.size + 1);
     const auto at = std::upper_bound(now.begin(), now.end(), &subscriber, [](const Subscriber* a, const Subscriber* b) {
       return a->priority() > b->priority();
     });
@@ -151,7 +186,7 @@ void TopicCore::unlist(Subscriber& subscriber) noexcept {
   if (!std::exchange(subscriber.is_listed, false)) return;
   subscriber.call.store(&Subscriber::pass_over, std::memory_order_seq_cst);
   const Snapshot& now = *snapshot_.load(std::memory_order_relaxed);
-  Snapshot& next = make_snapshot(now.size - 1);
+  Snapshot& next = make_snapshot(*this, now.size - 1);
   std::remove_copy(now.begin(), now.end(), next.begin(), &subscriber);
   replace_by(next, &subscriber);
   pass_barrier();

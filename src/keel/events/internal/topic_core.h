@@ -16,13 +16,16 @@
 
 namespace keel::events::internal {
 
+struct Frame;
 class Awaited;
 class Reader;
+class TopicCore;
 
 // Does not change once it is published; the subscribers follow it in memory, highest priority first,
 // and a null pointer.
 struct Snapshot {
   std::size_t size = 0;
+  TopicCore* topic = nullptr;
   Snapshot* retired_next = nullptr;
   Subscriber* retired = nullptr;  // Is in this list, and in none after it: released with it.
 
@@ -59,13 +62,20 @@ class TopicCore {
  private:
   // Each gives how many handlers have handled an event in this call.
   template <bool has_barrier>
-  [[gnu::always_inline]] unsigned publish_by(Reader& reader, const void* events, std::size_t count,
+  [[gnu::always_inline]] static unsigned call_each(Frame& frame, const Snapshot& list, const void* event,
+                                                   Awaited* awaited) noexcept;
+  template <bool has_barrier>
+  [[gnu::always_inline]] unsigned publish_in(Reader& reader, Frame& frame, const void* events, std::size_t count,
                                              Awaited* awaited) noexcept;
   [[gnu::always_inline]] unsigned publish_here(const void* events, std::size_t count, Awaited* awaited) noexcept;
   [[gnu::noinline]] unsigned publish_awaited(const void* event, Awaited& awaited) noexcept;
+  [[gnu::noinline]] static void publish_to_each(Reader& reader, const Snapshot& list, const void* event) noexcept;
+  template <bool has_barrier>
+  [[gnu::always_inline]] static void end_publishing(Reader& reader, Frame& frame, std::size_t count,
+                                                    unsigned delivered) noexcept;
   void replace_by(Snapshot& next, Subscriber* ended) noexcept;
   Snapshot* take_unread() noexcept;
-  void collect() noexcept;
+  [[gnu::noinline]] void collect() noexcept;
 
   std::atomic<const Snapshot*> snapshot_;
   const std::uint32_t id_;
