@@ -16,8 +16,8 @@
 // Threads:  push(), push_all() and empty() on any; take_all() on the owner's.
 // Cost:     a push is a compare-and-exchange, once more each time that another thread was faster. Taking is an
 //           exchange for all, a write to each element of several to turn the chain round, none to one alone, and a
-//           load when there is nothing. A queue whose producers each have a list of their own pushes without the
-//           exchange, and does not keep the order between them.
+//           load when there is nothing. A queue is a cache line, 64 bytes. One whose producers each have a list of
+//           their own pushes without the exchange, and does not keep the order between them.
 // Source:   R. K. Treiber, "Systems Programming: Coping with Parallelism" (1986). Of his stack only everything is
 //           taken, never the top alone, so that an address which comes back (ABA) is harmless.
 
@@ -84,7 +84,7 @@ class MpscQueue {
     return before == nullptr;
   }
 
-  typename Atomics::template Atomic<T*> newest_{nullptr};
+  alignas(cache_line) typename Atomics::template Atomic<T*> newest_{nullptr};  // Every push writes this line.
 };
 
 }  // namespace keel

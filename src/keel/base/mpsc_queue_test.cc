@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <functional>
 #include <thread>
 #include <vector>
@@ -66,6 +67,19 @@ TEST(MpscQueue, keeps_a_chain_together_and_in_its_order) {
   queue.push(letters[4]);
 
   EXPECT_EQ(numbers(queue.take_all()), (std::vector{0, 1, 2, 3, 4}));
+}
+
+// Who writes beside it would slow down those who push, and they him.
+TEST(MpscQueue, has_a_cache_line_of_its_own) {
+  struct Owner {
+    char before;
+    MpscQueue<Letter> queue;
+    char after;
+  } owner;
+  const auto line = [](const void* at) { return reinterpret_cast<std::uintptr_t>(at) / cache_line; };
+
+  EXPECT_NE(line(&owner.before), line(&owner.queue));
+  EXPECT_NE(line(&owner.after), line(&owner.queue));
 }
 
 TEST(MpscQueue, takes_from_several_threads_what_each_has_pushed_in_its_order) {

@@ -130,7 +130,7 @@ class Loop final : public Executor, public Host {
   std::uint64_t turns_ = 0;
   bool turning_ = false;
   std::atomic<std::int64_t> busy_since_ns_{0};
-  alignas(cache_line) MpscQueue<Job> remote_;
+  MpscQueue<Job> remote_;
   std::atomic<bool> stopping_{false};
 };
 
