@@ -73,7 +73,7 @@ def values_of(one):
     if one.kind not in ("pairs", "micro", "counts"):
         return None
     names = {row.id for row in one.comparisons} | set(one.cases) | {f"{a}:{b}:{of}" for a, b, of, _ in one.bounds}
-    return names | {f"{side}/{count}" for side, _ in one.counts for count in figures.COUNTS}
+    return names | {f"{side}/{count}" for side, _ in one.counts for count in one.counted}
 
 
 def is_there(name, values):

@@ -81,6 +81,12 @@ class AMistakeInTheLedger(unittest.TestCase):
             self.mistakes("S1: {kind: ratio, experiment: micro, parts: {it: {value: one/p99, beats: at most 1}}}"),
         )
 
+    def test_a_count_that_an_experiment_does_not_ask_for_is_no_value_of_it(self):
+        self.assertEqual(
+            claims.values_of(experiment.read_all()["idle-connections"]),
+            {f"keel-idle-{engine}/bytes_per_connection" for engine in ("uring", "epoll")},
+        )
+
     def test_a_row_answers_or_is_open_or_cannot_be_compared(self):
         self.assertIn("exactly one of", self.mistakes("S1: {kind: ratio}"))
         self.assertIn(

@@ -16,12 +16,15 @@ import socket
 import subprocess
 
 from keel_lab import callgrind, counters, judge, measure, proof, sides, statistics
+from keel_lab.experiment import COUNTS
 from keel_lab.measure import Half
 from keel_lab.sides import SERVER_CORE, Invalid
 
 STEPS_SECONDS = 8  # What single-stepping takes, roughly, and
 CALLGRIND_SECONDS = 30  # callgrind, once what it runs is built.
+IDLE_PER_SECOND = 3000  # Connections that are opened and used once.
 STEPPED = (256, 1024)
+RUNNING = {"system_calls", "allocations", "allocated_bytes", "switches"}
 
 
 def instructions(settings, half, payload, counts=STEPPED):
@@ -145,8 +148,8 @@ def count_instructions(settings, half, payload, row):
             row["absent"]["instructions"] = str(why)
 
 
-def of_side(settings, half, payload=b""):
-    """The row of one side; what cannot be counted is null, and `absent` says why.
+def of_side(settings, half, payload=b"", counted=COUNTS):
+    """The row of one side; what cannot be counted, and what is not among `counted`, is null, and `absent` says why.
 
     System calls are counted by a tracepoint: no tracer is attached to what is counted.
     """
@@ -159,10 +162,22 @@ def of_side(settings, half, payload=b""):
         "instructions": None,
         "instructions_by": None,
         "switches": None,
-        "bytes_per_connection": connection_bytes(half, payload),
-        "absent": {}
+        "bytes_per_connection": None,
+        "absent": {name: "the experiment does not ask for it" for name in COUNTS if name not in counted}
     }
-    count_instructions(settings, half, payload, row)
+    if "bytes_per_connection" in counted:
+        row["bytes_per_connection"] = connection_bytes(half, payload)
+    if "instructions" in counted:
+        count_instructions(settings, half, payload, row)
+    if RUNNING & set(counted):
+        count_running(settings, half, payload, row)
+    for name in row["absent"]:
+        row[name] = None
+    return row
+
+
+def count_running(settings, half, payload, row):
+    """What is counted while a client sends as fast as it is answered."""
     short = dataclasses.replace(settings, seconds=min(settings.seconds, 1.0))
     tracepoint, why = counters.system_calls(half.build / "bench")
     plain = [measure.run(short, half, payload, **({"tracepoint": tracepoint} if tracepoint else {})) for _ in range(3)]
@@ -179,21 +194,29 @@ def of_side(settings, half, payload=b""):
         counted = measure.run(short, half, payload, count_allocations=True)
         for name in ("allocations", "allocated_bytes"):
             row[name] = counted[name] / counted["requests"]
-    return row
 
 
 def seconds(experiment, settings):
-    return sum(seconds_of(settings, experiment.sides[side], work) for side, work in wanted(experiment, settings))
+    return sum(
+        seconds_of(settings, experiment.sides[side], work, experiment.counted)
+        for side, work in wanted(experiment, settings))
 
 
-def seconds_of(settings, side, work):
+def seconds_of(settings, side, work, counted=COUNTS):
     once = settings.warmup + min(settings.seconds, 1.0) + 0.3
+    found = 4 * once if RUNNING & set(counted) else 0
+    if "bytes_per_connection" in counted:
+        found += work.idle / IDLE_PER_SECOND
+    return found + (seconds_stepped(settings, side, work) if "instructions" in counted else 0)
+
+
+def seconds_stepped(settings, side, work):
     stepped = STEPS_SECONDS if work.client == "bytes" else 0
     if work.client == "lockstep" and settings.profile == "full":
         with contextlib.suppress(callgrind.NotCounted):
             refuse_callgrind(side, settings.build)
             stepped = CALLGRIND_SECONDS
-    return 4 * once + stepped
+    return stepped
 
 
 def wanted(experiment, settings):
@@ -208,7 +231,7 @@ def measure_one(experiment, settings, side, work, result):
         return
     others = [Half(experiment.sides[name], own, settings.build) for name, own in experiment.counts if own == work]
     try:
-        result["counts"].append(of_side(settings, half, measure.payload_for(half, others)))
+        result["counts"].append(of_side(settings, half, measure.payload_for(half, others), experiment.counted))
     except (Invalid, subprocess.TimeoutExpired) as problem:
         result["invalid"].append({"what": f"counts of {side}, {work.name}", "why": str(problem)})
 
@@ -223,7 +246,8 @@ def bounds(experiment, rows):
 
 def take(experiment, settings, result, progress):
     for side, work in wanted(experiment, settings):
-        step = progress.steps(f"counts of {side}, {work.name}", 1, seconds_of(settings, experiment.sides[side], work))
+        takes = seconds_of(settings, experiment.sides[side], work, experiment.counted)
+        step = progress.steps(f"counts of {side}, {work.name}", 1, takes)
         measure_one(experiment, settings, side, work, result)
         step()
     result["bounds"] += bounds(experiment, result["counts"])

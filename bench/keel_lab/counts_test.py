@@ -26,8 +26,9 @@ class Counts(unittest.TestCase):
         self.half = measure.Half(one.sides["one"], one.work, self_test.BUILD)
         self.payload = measure.payload_for(self.half, [self.half])
 
-    def row(self):
-        return counts.of_side(runner.settings_of("quick", self_test.BUILD, seconds=0.05), self.half, self.payload)
+    def row(self, *counted):
+        settings = runner.settings_of("quick", self_test.BUILD, seconds=0.05)
+        return counts.of_side(settings, self.half, self.payload, *counted)
 
     def instructions(self, profile):
         row = {"instructions": None, "instructions_by": None, "absent": {}}
@@ -42,6 +43,28 @@ class Counts(unittest.TestCase):
             self.assertNotIn(name, row["absent"])
         self.assertLess(row["allocations"], 0.1)  # The raw loop keeps its memory.
         self.assertGreater(row["bytes_per_connection"], 0)
+
+    def test_what_is_not_asked_for_is_not_counted(self):
+        planted = AssertionError("is not asked for")
+        with mock.patch.object(measure, "run", side_effect=planted), \
+                mock.patch.object(counts, "count_instructions", side_effect=planted):
+            row = self.row(("bytes_per_connection",))
+        self.assertGreater(row["bytes_per_connection"], 0)
+        self.assertEqual(set(row["absent"]), set(experiment.COUNTS) - {"bytes_per_connection"})
+        self.assertEqual({row[name] for name in row["absent"]}, {None})
+
+        with mock.patch.object(counts, "connection_bytes", side_effect=planted):
+            row = self.row(("allocations",))
+        self.assertEqual((row["system_calls"], row["switches"]), (None, None))
+        self.assertLess(row["allocations"], 0.1)
+
+    def test_what_is_not_counted_takes_no_time(self):
+        settings, side = runner.settings_of("full", self_test.BUILD), self.half.side
+        work = dataclasses.replace(self.half.work, idle=6000)
+        times = [counts.seconds_of(settings, side, work, (name,))
+                 for name in ("instructions", "bytes_per_connection", "switches")]
+        self.assertEqual(times[:2], [counts.CALLGRIND_SECONDS, 6000 / counts.IDLE_PER_SECOND])
+        self.assertAlmostEqual(counts.seconds_of(settings, side, work), sum(times))
 
     def test_memory_of_a_connection_is_taken_over_as_many_as_the_work_says(self):
         half = dataclasses.replace(self.half, work=dataclasses.replace(self.half.work, idle=30))

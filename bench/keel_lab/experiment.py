@@ -52,6 +52,7 @@ KIND_KEYS = {
     "counts": {
         "work": dict,
         "counts": list,
+        "of": list,
         "bounds": list
     },
     "micro": {
@@ -147,7 +148,8 @@ class Experiment:
     profile: str
     work: Work | None
     comparisons: list
-    counts: list  # (side, work)
+    counts: list  # (side, work),
+    counted: tuple  # and which of COUNTS.
     bounds: list  # (a, b, of, target)
     cases: dict
     measure: list
@@ -249,7 +251,7 @@ def _bounds(file, content, kind, counts):
                  for rate in content.get("rates", [])] + ["closed loop"] * content.get("closed", False)
         names, ofs = {f"{side}:{rate}" for side in content["measure"] for rate in rates}, set(LATENCIES)
     else:
-        names, ofs = {side for side, _ in counts}, set(COUNTS)
+        names, ofs = {side for side, _ in counts}, set(content.get("of", COUNTS))
     for number, spec in enumerate(content.get("bounds", [])):
         where = ("bounds", number)
         if file.mapping(spec, where, BOUND_KEYS | {"of": ofs}, ("a", "b", "of", "target")):
@@ -296,6 +298,8 @@ def parse(name, text, sides):
         seen.add(one.id)
         comparisons.append(one)
     counts = list(_counts(file, content, sides, work)) if work is not None else []
+    for number, one in enumerate(content.get("of", [])):
+        _known(file, one, COUNTS, ("of", number), "count")
     for key in ("rates", "percent"):
         for number, one in enumerate(content.get(key, [])):
             if not isinstance(one, int) or isinstance(one, bool) or one <= 0:
@@ -315,7 +319,7 @@ def parse(name, text, sides):
     file.mistakes = list(dict.fromkeys(file.mistakes))
     file.finish()
     return Experiment(content["id"], content["question"], kind, str(name), content.get("claims", []), profile,
-                      own, comparisons, counts, bounds, cases, content.get("measure", []),
+                      own, comparisons, counts, tuple(content.get("of", COUNTS)), bounds, cases, content.get("measure", []),
                       float(content.get("seconds", 60)), sides,
                       content.get("cores") == "all", content.get("rates", []), content.get("closed", False),
                       content.get("percent", []), content.get("windows", 1),

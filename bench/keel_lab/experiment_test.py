@@ -110,6 +110,14 @@ class Experiments(unittest.TestCase):
                       self.mistakes(micro + "comparisons: [{a: one, b: three}]\n"))
         self.assertIn("is no regular expression", self.mistakes(micro.replace("f/1", "'f('"))[0])
 
+    def test_counts_are_all_or_those_that_are_named(self):
+        self.assertEqual(parsed(GOOD).counted, experiment.COUNTS)
+        counts = "id: x\nquestion: Which?\nkind: counts\nwork: {path: /}\ncounts: [a]\nof: [switches]\n"
+        self.assertEqual(parsed(counts).counted, ("switches",))
+        self.assertIn("x.yaml:6: of.0: no count ns (there are: ", self.mistakes(counts.replace("switches", "ns"))[0])
+        bound = "bounds: [{a: a, b: a, of: allocations, target: at most 2}]\n"
+        self.assertIn("x.yaml:7: bounds.0.of", self.mistakes(counts + bound)[0])
+
     def test_names_of_experiments_that_are_not_there_are_told(self):
         with self.assertRaisesRegex(Mistakes, "no experiment plaintxt"):
             experiment.choose(["plaintxt"])

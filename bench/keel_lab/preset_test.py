@@ -17,7 +17,9 @@ class Needed(unittest.TestCase):
         self.assertEqual(found["callgrind"], ["bench_beast", "bench_raw_epoll", "bench_service"])
 
     def test_what_needs_neither_builds_nothing(self):
-        self.assertEqual(preset.needed([experiment.read_all()["raw-loops"]], lambda side: False), {})
+        experiments = experiment.read_all()
+        for name in ("raw-loops", "idle-connections"):
+            self.assertEqual(preset.needed([experiments[name]], lambda side: False), {}, name)
 
 
 class Build(unittest.TestCase):
