@@ -18,6 +18,9 @@ constexpr Duration last_call = 100_ms;
 // And how many are taken at its end: where newcomers cannot be turned away they may be coming as fast as they are
 // taken.
 constexpr int waiting_max = 4096;
+// Of requests that come late one after the other, how many are taken to be as late as one before them was: to ask the
+// kernel costs a tenth of a refusal.
+constexpr int late_unasked_max = 7;
 
 }  // namespace
 
@@ -193,18 +196,24 @@ bool Acceptor::refuses_late(int fd, Instant since) noexcept {
   const bool was = admission_.is_overloaded();
   const Instant turn = loop_.now();
   const Instant now = std::max(worked_until_, turn);
+  const Duration in_turn = now - turn;
+  const Duration most = limits_.queue_delay_max;
   // What a harvest leaves in the kernel has waited already when the next one brings it: Linux 6.13 and later give some
-  // 20 completions at once. The first request of a turn came first: asking for it bounds what the others have waited.
-  Duration delay = now - turn;
-  const auto ask = [&] { delay = std::max(delay, std::min(engine_.last_came(fd), now - since)); };
-  if (asked_turn_ != turn) {
-    asked_turn_ = turn;
-    ask();
-    behind_ = delay - (now - turn);
-  } else if (behind_ > Duration() && delay + behind_ > limits_.queue_delay_max) {
-    ask();
+  // 20 completions at once. They come in the order in which they arrived: what the kernel says of one bounds the delay
+  // of those behind it, and those close behind one that is late are as late.
+  if (behind_.turn != turn) behind_ = {turn, false, Duration(), 0, 0};
+  if (in_turn <= most && (!behind_.is_known || in_turn + behind_.time > most)) {
+    if (behind_.unasked > 0) {
+      --behind_.unasked;
+    } else {
+      behind_.is_known = true;
+      behind_.time = engine_.last_came(fd) - in_turn;
+      behind_.late = in_turn + behind_.time > most ? std::min(behind_.late + 1, late_unasked_max + 1) : 0;
+      behind_.unasked = std::max(behind_.late - 1, 0);
+    }
   }
-  const bool refuses = admission_.refuses(turn, now, delay, limits_.queue_delay_max);
+  const Duration delay = std::max(in_turn, std::min(in_turn + behind_.time, now - since));
+  const bool refuses = admission_.refuses(turn, now, delay, most);
   if (was != admission_.is_overloaded()) {
     if (was) {
       server_.log_.info("no longer overloaded", log::field("worker", loop_.index()),

@@ -121,8 +121,13 @@ class Acceptor {
   Arrival arrival_;
   Admission admission_;
   Instant worked_until_;
-  Instant asked_turn_;                 // In this turn the kernel was asked
-  Duration behind_;                    // how long before its harvest the first request had come.
+  struct {
+    Instant turn;           // In this turn
+    bool is_known = false;  // the kernel was asked
+    Duration time;          // how long before the turn's harvest a request had come;
+    int late = 0;           // so many that were asked about, one after the other, were late,
+    int unasked = 0;        // and so many are not asked about.
+  } behind_;
   std::vector<std::int64_t> cost_ns_;  // What a request of each route takes of the worker, lately.
   Arena scratch_;                      // Of the request that is being answered at once.
   RequestHead head_;                   // The same.
