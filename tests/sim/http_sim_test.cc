@@ -372,7 +372,7 @@ class Client {
   Dice dice_;
   Member<io::Connect, Client, &Client::connect_done> connect_{*this};
   Member<io::Receive, Client, &Client::received> receive_{*this};
-  Member<io::Send, Client, &Client::sent> send_{*this};
+  Member<io::SendPart, Client, &Client::sent> send_{*this};
   Member<Timer, Client, &Client::write_next> write_timer_{*this};
   Member<Timer, Client, &Client::read_now> read_timer_{*this};
   Member<Timer, Client, &Client::end> end_timer_{*this};

@@ -218,7 +218,7 @@ class Peer {
   io::Engine& engine_;
   Member<io::Connect, Peer, &Peer::connected> connect_{*this};
   Member<io::Receive, Peer, &Peer::received> receive_{*this};
-  Member<io::Send, Peer, &Peer::sent> send_{*this};
+  Member<io::SendPart, Peer, &Peer::sent> send_{*this};
   std::deque<std::string> queue_;
   std::string flying_;
   std::string wire_;

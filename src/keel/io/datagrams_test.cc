@@ -172,7 +172,7 @@ class NoRoom {
     const std::string text = pattern(1000);
     ASSERT_TRUE(testing::limit_loopback(little));
 
-    Send send(nothing);
+    SendPart send(nothing);
     send.fd = connect.fd;
     send.set(text.data(), text.size());
     EXPECT_EQ(run(send), 1000);

@@ -687,6 +687,35 @@ TEST_P(Engines, parts_are_sent_in_order_and_whole) {
   end_and_close(accepter);
 }
 
+TEST_P(Engines, parts_of_several_connections_leave_in_one_turn) {
+  Accepter accepter;
+  listen(accepter);
+  constexpr std::size_t count = 10;  // More than the entries of a tiny ring.
+  std::string texts[count];
+  iovec parts[count][2];
+  std::deque<Sender> senders(count);
+  std::deque<Reader> readers(count);
+  std::vector<Pair> made;
+  for (std::size_t i = 0; i < count; ++i) made.push_back(pair(accepter));
+  for (std::size_t i = 0; i < count; ++i) {
+    read(readers[i], made[i].server);
+    texts[i] = "from " + std::to_string(i);
+    parts[i][0] = {texts[i].data(), 5};
+    parts[i][1] = {texts[i].data() + 5, texts[i].size() - 5};
+    senders[i].parts = parts[i];
+    senders[i].part_count = 2;
+    send(senders[i], made[i].client);
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    EXPECT_TRUE(until([&] { return readers[i].got.size() >= texts[i].size() && senders[i].final != unfinished; }));
+    EXPECT_EQ(readers[i].got, texts[i]);
+    EXPECT_EQ(senders[i].final, static_cast<int>(texts[i].size()));
+    engine().close(made[i].client);
+    end_and_close(readers[i]);
+  }
+  end_and_close(accepter);
+}
+
 // More than the 31 bits of a result: it stays at the largest one and does not become an error.
 TEST_P(Engines, more_than_two_gibibytes_are_sent_whole) {
   if (is_sim()) GTEST_SKIP() << "the simulation copies what is under way";

@@ -65,15 +65,14 @@ struct Op : Link {  // The link is the engine's: its ready, starved and cancelli
 // Engine::hold(). result == 0: the peer finished writing (final). result < 0: final.
 struct Receive : Op {
   explicit Receive(Done d) noexcept : Receive(Kind::Receive, d) {}
-  char* data = nullptr;      // Out.
-  std::uint32_t buffer = 0;  // Out, the engine's name of the buffer.
-  // The engine's: arrivals that wait while paused (buffer names, first and last), and its own flags.
+  std::uint16_t ending : 1 = 0;          // uring: see Engine::end_receive.
+  std::uint16_t waiting_count : 15 = 0;  // uring: of the arrivals below.
+  char* data = nullptr;                  // Out.
+  std::uint32_t buffer = 0;              // Out, the engine's name of the buffer.
+  // The engine's: arrivals that wait while paused (buffer names, first and last).
   std::uint32_t waiting_first = none;
   std::uint32_t waiting_last = none;
   std::int32_t waiting_final = 1;  // A final result that waits behind them; 1: none.
-  std::uint32_t waiting_count = 0;
-  bool readable = false;  // epoll, sim: there may be more to read.
-  bool ending = false;    // uring: see Engine::end_receive.
   static constexpr std::uint32_t none = 0xffffffff;
 
  protected:
@@ -136,17 +135,21 @@ struct Accept : Op {
 // result: the total on success (INT32_MAX when it is more); an error leaves it unknown how much the peer has got.
 struct Send : Op {
   explicit Send(Done d) noexcept : Op(Kind::Send, d) {}
-  void set(const char* data, std::size_t size) noexcept {
-    single = {const_cast<char*>(data), size};
-    parts = &single;
-    part_count = 1;
-  }
-  iovec* parts = nullptr;        // In: must live until done; the engine advances base and length as bytes leave.
   std::uint32_t part_count = 0;  // In: at most 64.
-  iovec single = {};             // Room for the usual case.
+  iovec* parts = nullptr;        // In: must live until done; the engine advances base and length as bytes leave.
   std::uint64_t sent = 0;        // The engine's: bytes that have left.
   std::int32_t total() const noexcept { return sent > INT32_MAX ? INT32_MAX : static_cast<std::int32_t>(sent); }
-  alignas(8) char scratch[56];  // The engine's: a msghdr for vectored sends.
+};
+
+// One with room for a single part.
+struct SendPart : Send {
+  using Send::Send;
+  void set(const char* data, std::size_t size) noexcept {
+    part = {const_cast<char*>(data), size};
+    parts = &part;
+    part_count = 1;
+  }
+  iovec part = {};
 };
 
 // Sends a part of a plain file, which the kernel takes from its page cache: sendfile(2). In place of a Send, on a

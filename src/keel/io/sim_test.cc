@@ -65,8 +65,8 @@ class Echo {
       Read() : Receive([](Op& op) noexcept { static_cast<Read&>(op).self->received(); }) {}
       Session* self = nullptr;
     };
-    struct Write : io::Send {
-      Write() : Send([](Op& op) noexcept { static_cast<Write&>(op).self->sent(); }) {}
+    struct Write : io::SendPart {
+      Write() : SendPart([](Op& op) noexcept { static_cast<Write&>(op).self->sent(); }) {}
       Session* self = nullptr;
     };
     void received() {
@@ -170,8 +170,8 @@ class Echo {
       Read() : Receive([](Op& op) noexcept { static_cast<Read&>(op).self->received(); }) {}
       Peer* self = nullptr;
     };
-    struct Write : io::Send {
-      Write() : Send([](Op& op) noexcept { static_cast<Write&>(op).self->sent(); }) {}
+    struct Write : io::SendPart {
+      Write() : SendPart([](Op& op) noexcept { static_cast<Write&>(op).self->sent(); }) {}
       Peer* self = nullptr;
     };
     struct Deadline : Timer {

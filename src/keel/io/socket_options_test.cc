@@ -138,7 +138,7 @@ void connect_twice(EngineKind kind, bool listener_permits, bool expected) {
     connect.address = (*engine)->local_address(listener);
     if (!(*engine)->submit(connect)) turn_until_done(connect);
     ASSERT_EQ(connect.result, 0);
-    Send send(nothing);
+    SendPart send(nothing);
     send.fd = connect.fd;
     send.set("early", 5);
     if (!(*engine)->submit(send)) turn_until_done(send);

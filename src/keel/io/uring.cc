@@ -24,6 +24,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "keel/base/check.h"
@@ -300,6 +301,7 @@ class UringEngine final : public Engine {
     if (error < 0) return fail_errno("io_uring_setup", -error);
     ring_ready_ = true;
     if ((ring_.features & IORING_FEAT_NODROP) == 0) return fail(Code::Unsupported, "io_uring may lose completions");
+    messages_ = std::make_unique_for_overwrite<msghdr[]>(ring_.sq.ring_entries);
     probe_operations();
     io_uring_register_ring_fd(&ring_);  // Saves a descriptor look-up per call; works without.
 
@@ -545,11 +547,12 @@ class UringEngine final : public Engine {
       const std::size_t size = std::min<std::size_t>(left, 1u << 30);
       io_uring_prep_send(sqe, op.fd, op.parts->iov_base, size, flags);
     } else {
-      static_assert(sizeof(msghdr) <= sizeof op.scratch);
-      auto* message = new (op.scratch) msghdr{};
-      message->msg_iov = op.parts;
-      message->msg_iovlen = op.part_count;
-      io_uring_prep_sendmsg(sqe, op.fd, message, static_cast<unsigned>(flags));
+      // The entry's own: since Linux 5.5 the kernel has read it when it takes the entry.
+      msghdr& message = messages_[sqe - ring_.sq.sqes];
+      message = {};
+      message.msg_iov = op.parts;
+      message.msg_iovlen = op.part_count;
+      io_uring_prep_sendmsg(sqe, op.fd, &message, static_cast<unsigned>(flags));
     }
     arm(sqe, op);
   }
@@ -1012,7 +1015,8 @@ class UringEngine final : public Engine {
 
   const UringOptions options_;
   io_uring ring_{};
-  unsigned file_kinds_ = 0;  // Which the kernel does, by bit().
+  std::unique_ptr<msghdr[]> messages_;  // Of sends of several parts, one for each entry of the ring.
+  unsigned file_kinds_ = 0;             // Which the kernel does, by bit().
   bool sends_messages_ = false;
   const bool reads_datagrams_;
   std::unique_ptr<DatagramBatch> datagrams_;  // With the first receive that needs it.

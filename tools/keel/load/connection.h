@@ -70,7 +70,7 @@ class Connection : public Link {  // The link is the generator's: its list of th
   Generator& generator_;
   Member<io::Connect, Connection, &Connection::connected> connect_;
   Member<io::Receive, Connection, &Connection::received> receive_;
-  Member<io::Send, Connection, &Connection::has_sent> send_;
+  Member<io::SendPart, Connection, &Connection::has_sent> send_;
   State state_ = State::Closed;
   bool ends_ = false;        // For good.
   bool closes_ = false;      // The last request of this connection has been staged, or the last answer announced.

@@ -55,7 +55,7 @@ struct Once : Operation {
   }
   int final = unfinished;
 };
-using Sender = Once<Send>;
+using Sender = Once<SendPart>;
 using Connecter = Once<Connect>;
 
 class EngineTest : public LoopTest {
