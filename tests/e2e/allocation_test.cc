@@ -13,6 +13,7 @@
 #include "keel/http/rate_limit.h"
 #include "keel/http/security_headers.h"
 #include "keel/http/server.h"
+#include "keel/io/runtime.h"
 #include "keel/observe/log_ring.h"
 #include "keel/observe/metric_cells.h"
 #include "service.h"

@@ -6,6 +6,7 @@
 
 #include "keel/base/check.h"
 #include "keel/http/internal/server_metrics.h"
+#include "keel/http/internal/server_state.h"
 
 namespace keel::http {
 namespace {
@@ -27,6 +28,7 @@ constexpr int late_unasked_max = 7;
 Acceptor::Acceptor(Server& server, io::Loop& loop, const Listener& listener, std::uint32_t connections_max,
                    std::size_t body_bytes_max)
     : server_(server),
+      metrics_(server.state_->metrics.get()),
       loop_(loop),
       engine_(loop.engine()),
       limits_(server.options_.limits),
@@ -73,11 +75,11 @@ void Acceptor::accepted() {
   if (io::is_exhaustion(-result)) {
     const bool descriptors = result == -EMFILE || result == -ENFILE;
     (descriptors ? tally.paused_descriptors : tally.paused_memory).add();
-    server_.log_.warn("cannot accept, trying again soon", Error::from_errno("accept", -result));
+    log_.warn("cannot accept, trying again soon", Error::from_errno("accept", -result));
     loop_.start_timer(retry_, loop_.now() + retry_pause);
     return;
   }
-  server_.log_.error("accept failed, the listener is closed", Error::from_errno("accept", -result));
+  log_.error("accept failed, the listener is closed", Error::from_errno("accept", -result));
   close_listener();
 }
 
@@ -87,8 +89,8 @@ void Acceptor::stop_for_now() {
   tally.paused_full.add();
   loop_.stop_timer(retry_);
   if (accept_.pending) engine_.cancel(accept_);
-  server_.log_.warn("connection limit reached, not accepting", log::field("worker", loop_.index()),
-                    log::field("connections", tally.connections.get()));
+  log_.warn("connection limit reached, not accepting", log::field("worker", loop_.index()),
+            log::field("connections", tally.connections.get()));
 }
 
 void Acceptor::resume_with_room() {
@@ -177,8 +179,8 @@ void Acceptor::check_drained() {
   loop_.stop_timer(last_call_);
   loop_.stop_timer(retry_);
   scratch_.release();
-  server_.open_acceptors_.fetch_sub(1, std::memory_order_acq_rel);
-  server_.open_acceptors_.notify_all();
+  server_.state_->open_acceptors.fetch_sub(1, std::memory_order_acq_rel);
+  server_.state_->open_acceptors.notify_all();
 }
 
 void Acceptor::write_date() noexcept {
@@ -216,11 +218,11 @@ bool Acceptor::refuses_late(int fd, Instant since) noexcept {
   const bool refuses = admission_.refuses(turn, now, delay, most);
   if (was != admission_.is_overloaded()) {
     if (was) {
-      server_.log_.info("no longer overloaded", log::field("worker", loop_.index()),
-                        log::field("refused", tally.overloaded.get()));
+      log_.info("no longer overloaded", log::field("worker", loop_.index()),
+                log::field("refused", tally.overloaded.get()));
     } else {
-      server_.log_.warn("overloaded, refusing what comes too late", log::field("worker", loop_.index()),
-                        log::field("delay", delay));
+      log_.warn("overloaded, refusing what comes too late", log::field("worker", loop_.index()),
+                log::field("delay", delay));
     }
   }
   return refuses;
@@ -228,7 +230,7 @@ bool Acceptor::refuses_late(int fd, Instant since) noexcept {
 
 void Acceptor::count_stages(std::uint32_t route, const StageClock& clock) {
   stages_.add(route, clock);
-  if (server_.metrics_ != nullptr) server_.metrics_->count_stages(clock);
+  if (metrics_ != nullptr) metrics_->count_stages(clock);
 }
 void Acceptor::begin_write(const Connection& connection, std::uint32_t route, bool behind_another) {
   if (writing_.connection != nullptr) return;
@@ -240,13 +242,13 @@ void Acceptor::end_write(const Connection& connection, bool is_sent) {
   if (!is_sent) return;
   const Duration took = loop_.precise_now() - writing_.began;
   stages_.add_write(writing_.route, took);
-  if (server_.metrics_ != nullptr) server_.metrics_->count_write(took);
+  if (metrics_ != nullptr) metrics_->count_write(took);
 }
 void Acceptor::count_refused(Status status) {
-  if (server_.metrics_ != nullptr) server_.metrics_->count_refused(status);
+  if (metrics_ != nullptr) metrics_->count_refused(status);
 }
 void Acceptor::count_cut(Cut during) {
-  if (server_.metrics_ != nullptr) server_.metrics_->cut[static_cast<std::size_t>(during)].add();
+  if (metrics_ != nullptr) metrics_->cut[static_cast<std::size_t>(during)].add();
 }
 
 }  // namespace keel::http

@@ -22,6 +22,7 @@
 #include "keel/http/stages.h"
 #include "keel/http/tally.h"
 #include "keel/io/loop.h"
+#include "keel/observe/log.h"
 
 namespace keel::http {
 
@@ -101,6 +102,8 @@ class Acceptor {
   }
 
   Server& server_;
+  Server::Metrics* const metrics_;  // Null: none.
+  log::Logger log_{"http.server"};
   io::Loop& loop_;
   io::Engine& engine_;
   Member<io::Accept, Acceptor, &Acceptor::accepted> accept_{*this};

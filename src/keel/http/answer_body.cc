@@ -74,9 +74,8 @@ void Connection::end_streaming(Result<> result) {
   }
   record(exchange.request, exchange.match, exchange.status, writer.written_);
   if (!result) {
-    acceptor_.server_.log_.error("an answer's body failed, its connection is cut",
-                                 log::field("path", exchange.request.path()), log::field("bytes", writer.written_),
-                                 result.error());
+    acceptor_.log_.error("an answer's body failed, its connection is cut", log::field("path", exchange.request.path()),
+                         log::field("bytes", writer.written_), result.error());
     // Where the end of the connection is the end of the body, only a reset shows that it is not whole.
     if (exchange.body_end == BodyEnd::Close) {
       static_cast<void>(acceptor_.engine_.set_options(receive_.fd, {.reset_on_close = true}));

@@ -41,7 +41,7 @@ void Connection::begin(Acceptor& acceptor, int fd) {
   try {
     memory = pool_allocate(sizeof(Connection));
   } catch (const std::bad_alloc&) {
-    acceptor.server_.log_.warn("no memory for a connection, it is closed");
+    acceptor.log_.warn("no memory for a connection, it is closed");
     return acceptor.engine_.close(fd);
   }
   auto* connection = new (memory) Connection(acceptor, fd);
@@ -110,7 +110,7 @@ void Connection::received() {
 
 // Its buffers may be incomplete: nothing is sent.
 void Connection::out_of_memory() noexcept {
-  acceptor_.server_.log_.warn("no memory for a request, its connection is closed");
+  acceptor_.log_.warn("no memory for a request, its connection is closed");
   end();
 }
 
@@ -389,7 +389,7 @@ void Connection::timed_out() {
 void Connection::cut_slow_reader() {
   acceptor_.tally.timeouts.add();
   acceptor_.tally.slow_readers.add();
-  acceptor_.server_.log_.info("a client takes its answer too slowly, it is cut", log::field("sent", send_.sent));
+  acceptor_.log_.info("a client takes its answer too slowly, it is cut", log::field("sent", send_.sent));
   static_cast<void>(acceptor_.engine_.set_options(send_.fd, {.reset_on_close = true}));
   end();
 }

@@ -18,6 +18,7 @@
 #include "keel/http/internal/server_fixture.h"
 #include "keel/observe/log_record.h"
 #include "keel/observe/log_ring.h"
+#include "keel/observe/metric.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 

@@ -32,8 +32,7 @@ void Connection::respond(Request& request, const Router::Match& match, Result<Re
   if (acceptor_.server_.options_.request_ids) result->header("X-Request-Id", request.id());
   if (!result->is_valid() || (number(result->status()) < 200 && !result->is_upgrade())) {
     // After an interim status the client would take the next answer for this one.
-    acceptor_.server_.log_.error("a response had a field or a status that cannot be sent",
-                                 log::field("path", request.path()));
+    acceptor_.log_.error("a response had a field or a status that cannot be sent", log::field("path", request.path()));
     result = refuse(Status::InternalServerError, {});
   }
   Response& response = *result;
@@ -81,7 +80,7 @@ void Connection::record(Request& request, const Router::Match& match, Status sta
   const Instant now = acceptor_.loop_.precise_now();
   const Duration took = now - request.started_;
   acceptor_.worked(match.index, now);
-  if (const auto& metrics = acceptor_.server_.metrics_) metrics->count(match.index, status, took);
+  if (const auto& metrics = acceptor_.metrics_) metrics->count(match.index, status, took);
   flight::note({.method = to_string(request.method()),
                 .route = request.route(),
                 .status = static_cast<unsigned>(number(status)),
@@ -99,7 +98,7 @@ void Connection::record(Request& request, const Router::Match& match, Status sta
 }
 
 void Connection::log_answer(Request& request, Status status, std::size_t bytes, Duration took) {
-  const log::Logger& log = acceptor_.server_.log_;
+  const log::Logger& log = acceptor_.log_;
   const std::string_view id = acceptor_.server_.options_.request_ids ? request.id() : std::string_view();
   if (!id.empty()) {
     log.info("request", log::field("method", request.head_->method_text()), log::field("path", request.path()),
@@ -122,7 +121,7 @@ void Connection::refuse_and_close(Status status, std::string_view detail, bool h
   write_answer(out_, refuse(status, detail),
                {.ok_and_date = acceptor_.ok_and_date(), .head_only = head_only, .close = true});
   acceptor_.count_refused(status);
-  acceptor_.server_.log_.info("request refused", log::field("status", number(status)), log::field("reason", detail));
+  acceptor_.log_.info("request refused", log::field("status", number(status)), log::field("reason", detail));
 }
 
 // Before any work for it has begun.
@@ -136,9 +135,9 @@ std::string_view Connection::refuse_late(const RequestHead& head, std::string_vi
   acceptor_.tally.overloaded.add();
   acceptor_.count_refused(Status::ServiceUnavailable);
   if (acceptor_.access_log_) {
-    acceptor_.server_.log_.info("request refused", log::field("status", number(Status::ServiceUnavailable)),
-                                log::field("reason", too_late), log::field("method", head.method_text()),
-                                log::field("path", head.path()));
+    acceptor_.log_.info("request refused", log::field("status", number(Status::ServiceUnavailable)),
+                        log::field("reason", too_late), log::field("method", head.method_text()),
+                        log::field("path", head.path()));
   }
   write_answer(out_, refuse(Status::ServiceUnavailable, too_late),
                {.ok_and_date = acceptor_.ok_and_date(),
@@ -163,7 +162,7 @@ void Connection::record_cut() noexcept {
 void Connection::record_cut(Cut during) noexcept {
   acceptor_.tally.cut.add();
   acceptor_.count_cut(during);
-  const log::Logger& log = acceptor_.server_.log_;
+  const log::Logger& log = acceptor_.log_;
   if (exchange_ == nullptr) {
     return log.info("request cut", log::field("during", to_string(during)), log::field("bytes", in_.size()));
   }

@@ -8,7 +8,7 @@
 
 #include "keel/base/check.h"
 #include "keel/http/acceptor.h"
-#include "keel/http/internal/server_metrics.h"
+#include "keel/http/internal/server_state.h"
 
 namespace keel::http {
 namespace {
@@ -101,12 +101,17 @@ void Server::Metrics::expose(metrics::Registry& registry, const Server& server) 
 }
 
 Server::Server(const Router& router, ServerOptions options)
-    : router_(router), options_(std::move(options)), address_(options_.address), log_("http.server") {}
+    : router_(router), options_(std::move(options)), address_(options_.address), state_(new State) {}
 
-Server::~Server() { stop(); }
+Server::~Server() {
+  stop();
+  delete state_;
+}
+
+bool Server::is_drained() const noexcept { return state_->open_acceptors.load(std::memory_order_acquire) == 0; }
 
 Result<> Server::start(io::Runtime& runtime, const std::vector<int>& inherited) {
-  runtime_ = &runtime;
+  state_->runtime = &runtime;
   const bool binds = inherited.empty();
   const bool is_unix = options_.address.is_unix();
   Result<> result;
@@ -126,7 +131,7 @@ Result<> Server::start(io::Runtime& runtime, const std::vector<int>& inherited) 
     runtime.each([](io::Loop&) {});
   }
   options_.listen.reuse_port = binds && !is_unix;
-  if (result && options_.metrics != nullptr) metrics_ = std::make_unique<Metrics>(*options_.metrics, *this);
+  if (result && options_.metrics != nullptr) state_->metrics = std::make_unique<Metrics>(*options_.metrics, *this);
   int unix_listener = -1;  // Of worker 0, for all.
   runtime.each([&](io::Loop& loop) {
     if (!result) return;
@@ -134,34 +139,34 @@ Result<> Server::start(io::Runtime& runtime, const std::vector<int>& inherited) 
       result = listen_on_inherited(loop, inherited, loop.index(), runtime.workers());
     } else if (is_unix) {
       result = listen_on(loop, {unix_listener, runtime.workers() > 1, unix_listener < 0}, runtime.workers());
-      if (result && unix_listener < 0) unix_listener = acceptors_.back()->listener();
+      if (result && unix_listener < 0) unix_listener = state_->acceptors.back()->listener();
     } else {
       result = listen_on(loop, {}, runtime.workers());
     }
   });
-  if (result && metrics_ != nullptr) metrics_->expose(*options_.metrics, *this);
+  if (result && state_->metrics != nullptr) state_->metrics->expose(*options_.metrics, *this);
   if (!result) stop();
   return result;
 }
 
 Result<> Server::start(io::Runtime& runtime, int worker, const std::vector<int>& inherited) {
   KEEL_CHECK(worker >= 0 && worker < runtime.workers(), "a server listens on a worker that is there");
-  runtime_ = &runtime;
-  if (options_.metrics != nullptr) metrics_ = std::make_unique<Metrics>(*options_.metrics, *this);
+  state_->runtime = &runtime;
+  if (options_.metrics != nullptr) state_->metrics = std::make_unique<Metrics>(*options_.metrics, *this);
   Result<> result;
   runtime.each([&](io::Loop& loop) {
     if (loop.index() != worker) return;
     result = inherited.empty() ? listen_on(loop, {}, 1) : listen_on_inherited(loop, inherited, 0, 1);
   });
-  if (result && metrics_ != nullptr) metrics_->expose(*options_.metrics, *this);
+  if (result && state_->metrics != nullptr) state_->metrics->expose(*options_.metrics, *this);
   if (!result) stop();
   return result;
 }
 
 Result<> Server::start(io::Loop& loop) {
-  if (options_.metrics != nullptr) metrics_ = std::make_unique<Metrics>(*options_.metrics, *this);
+  if (options_.metrics != nullptr) state_->metrics = std::make_unique<Metrics>(*options_.metrics, *this);
   KEEL_TRY_VOID(listen_on(loop, {}, 1));
-  if (metrics_ != nullptr) metrics_->expose(*options_.metrics, *this);
+  if (state_->metrics != nullptr) state_->metrics->expose(*options_.metrics, *this);
   return {};
 }
 
@@ -181,13 +186,13 @@ Result<> Server::listen_on(io::Loop& loop, const Part& part, int parts) {
   listen.inherited = part.inherited;
   KEEL_TRY(int listener, loop.engine().open_listener(address_, listen));
   // The first listener of port 0 decides the port for all.
-  if (acceptors_.empty()) address_ = loop.engine().local_address(listener);
+  if (state_->acceptors.empty()) address_ = loop.engine().local_address(listener);
   const std::uint32_t most = share_of(options_.limits.connections_max, static_cast<std::size_t>(parts));
-  acceptors_.push_back(std::make_unique<Acceptor>(*this, loop, Acceptor::Listener{listener, part.shared, part.first},
-                                                  most,
-                                                  options_.limits.bodies_bytes_max / static_cast<std::size_t>(parts)));
-  open_acceptors_.fetch_add(1, std::memory_order_acq_rel);
-  acceptors_.back()->begin();
+  state_->acceptors.push_back(
+      std::make_unique<Acceptor>(*this, loop, Acceptor::Listener{listener, part.shared, part.first}, most,
+                                 options_.limits.bodies_bytes_max / static_cast<std::size_t>(parts)));
+  state_->open_acceptors.fetch_add(1, std::memory_order_acq_rel);
+  state_->acceptors.back()->begin();
   return {};
 }
 
@@ -203,20 +208,20 @@ std::vector<int> Server::duplicate_listeners() {
 }
 
 void Server::on_every_loop(FunctionRef<void(Acceptor&)> f) {
-  if (runtime_ == nullptr) {
-    for (auto& acceptor : acceptors_) f(*acceptor);
+  if (state_->runtime == nullptr) {
+    for (auto& acceptor : state_->acceptors) f(*acceptor);
     return;
   }
-  runtime_->each([&](io::Loop& loop) {
-    for (auto& acceptor : acceptors_) {
+  state_->runtime->each([&](io::Loop& loop) {
+    for (auto& acceptor : state_->acceptors) {
       if (&acceptor->loop() == &loop) f(*acceptor);
     }
   });
 }
 
 void Server::change(const Limits& limits, bool access_log) {
-  const std::uint32_t most = share_of(limits.connections_max, std::max<std::size_t>(acceptors_.size(), 1));
-  const std::size_t bodies = limits.bodies_bytes_max / std::max<std::size_t>(acceptors_.size(), 1);
+  const std::uint32_t most = share_of(limits.connections_max, std::max<std::size_t>(state_->acceptors.size(), 1));
+  const std::size_t bodies = limits.bodies_bytes_max / std::max<std::size_t>(state_->acceptors.size(), 1);
   on_every_loop([&](Acceptor& acceptor) { acceptor.change(limits, access_log, most, bodies); });
 }
 
@@ -226,7 +231,8 @@ void Server::begin_drain(Duration grace, Listening listening) {
 
 bool Server::drain(Duration deadline, Listening listening) {
   begin_drain(std::min(listening == Listening::GoesOn ? Duration(2_s) : Duration(250_ms), deadline / 4), listening);
-  KEEL_CHECK(runtime_ != nullptr || is_drained(), "on a loop of its own thread a server drains by begin_drain()");
+  KEEL_CHECK(state_->runtime != nullptr || is_drained(),
+             "on a loop of its own thread a server drains by begin_drain()");
   const Instant until = Host::system().now() + deadline;
   while (!is_drained() && Host::system().now() < until) Host::system().sleep(5_ms);
   const bool all = is_drained();
@@ -236,20 +242,21 @@ bool Server::drain(Duration deadline, Listening listening) {
 
 void Server::stop() {
   if (!is_drained()) on_every_loop([](Acceptor& acceptor) { acceptor.abort_all(); });
-  if (runtime_ != nullptr) {
-    for (int open; (open = open_acceptors_.load(std::memory_order_acquire)) != 0;) open_acceptors_.wait(open);
+  if (state_->runtime != nullptr) {
+    for (int open; (open = state_->open_acceptors.load(std::memory_order_acquire)) != 0;)
+      state_->open_acceptors.wait(open);
     // The worker that said so may still be on its way out of the acceptor.
-    if (!acceptors_.empty()) on_every_loop([](Acceptor&) {});
+    if (!state_->acceptors.empty()) on_every_loop([](Acceptor&) {});
   }
   KEEL_CHECK(is_drained(), "the loop turns until a server that was told to stop is drained");
   // Another server of this registry may still be asked for metrics: nobody may be inside stats().
-  metrics_.reset();
-  acceptors_.clear();
+  state_->metrics.reset();
+  state_->acceptors.clear();
 }
 
 Server::Stats Server::stats() const noexcept {
   Stats sum;
-  for (const auto& acceptor : acceptors_) {
+  for (const auto& acceptor : state_->acceptors) {
     sum.connections += acceptor->tally.connections.get();
     sum.accepted += acceptor->tally.accepted.get();
     sum.requests += acceptor->tally.requests.get();
@@ -280,7 +287,7 @@ std::vector<RouteStages> Server::stage_times() const {
     times.back().pattern = route.pattern;
   }
   times.emplace_back();
-  for (const auto& acceptor : acceptors_) {
+  for (const auto& acceptor : state_->acceptors) {
     const Stages& stages = acceptor->stages();
     for (std::size_t route = 0; route < times.size(); ++route) {
       times[route].measured += stages.measured(route);
@@ -296,7 +303,7 @@ std::vector<RouteStages> Server::stage_times() const {
 
 std::vector<std::uint64_t> Server::connections_by_worker() const {
   std::vector<std::uint64_t> connections;
-  for (const auto& acceptor : acceptors_) {
+  for (const auto& acceptor : state_->acceptors) {
     const auto worker = static_cast<std::size_t>(acceptor->loop().index());
     if (connections.size() <= worker) connections.resize(worker + 1);
     connections[worker] += acceptor->tally.connections.get();

@@ -17,21 +17,26 @@
 
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
+#include "keel/base/function.h"
 #include "keel/base/result.h"
 #include "keel/base/time.h"
 #include "keel/http/forwarded.h"
 #include "keel/http/parser.h"
 #include "keel/http/router.h"
-#include "keel/io/loop.h"
-#include "keel/io/runtime.h"
-#include "keel/observe/log.h"
-#include "keel/observe/metric.h"
+#include "keel/io/address.h"
+#include "keel/io/socket_options.h"
+
+namespace keel::io {
+class Loop;
+class Runtime;
+}  // namespace keel::io
+namespace keel::metrics {
+class Registry;
+}
 
 namespace keel::http {
 
@@ -131,7 +136,7 @@ class Server {
   // upgraded ones are asked to stop. Returns at once.
   void begin_drain(Duration grace = 250_ms, Listening listening = Listening::Ends);
   // No listener and no connection is left.
-  bool is_drained() const noexcept { return open_acceptors_.load(std::memory_order_acquire) == 0; }
+  bool is_drained() const noexcept;
   // begin_drain(), then waits until drained or `deadline` has passed; what is left is cut off. True: nothing was. When
   // listening goes on elsewhere nobody waits for our end, and idle connections get up to 2 s instead of 250 ms.
   bool drain(Duration deadline, Listening listening = Listening::Ends);
@@ -184,12 +189,9 @@ class Server {
   const Router& router_;
   ServerOptions options_;
   Address address_;
-  io::Runtime* runtime_ = nullptr;
-  std::vector<std::unique_ptr<Acceptor>> acceptors_;
-  std::atomic<int> open_acceptors_{0};
-  log::Logger log_;
   struct Metrics;
-  std::unique_ptr<Metrics> metrics_;
+  struct State;
+  State* const state_;  // Owned.
 };
 
 }  // namespace keel::http

@@ -53,8 +53,8 @@ Response Connection::answer_upgrade(const RequestHead& head, Response wanted) {
   }
   if (acceptor_.is_draining()) return refuse(Status::ServiceUnavailable, "this server is about to end");
   if (close_ || (exchange_ != nullptr && exchange_->streams_in && !exchange_->reader.is_over())) {
-    acceptor_.server_.log_.error("a request was to be upgraded before its body was read to the end",
-                                 log::field("path", head.path()));
+    acceptor_.log_.error("a request was to be upgraded before its body was read to the end",
+                         log::field("path", head.path()));
     return refuse(Status::InternalServerError, {});
   }
   return wanted;
@@ -130,8 +130,8 @@ void Upgraded::ended(Result<> result) noexcept {
   Acceptor& acceptor = *acceptor_;
   if (!result && result.error().code() != Code::Cancelled) {
     const ScopedSpan span(span_);
-    acceptor.server_.log_.log(log_level(result.error().code()), "an upgraded connection ended with an error",
-                              log::field("protocol", protocol_), result.error());
+    acceptor.log_.log(log_level(result.error().code()), "an upgraded connection ended with an error",
+                      log::field("protocol", protocol_), result.error());
   }
   unlink();
   free(this);

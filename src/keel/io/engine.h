@@ -22,18 +22,6 @@
 
 namespace keel::io {
 
-struct ListenOptions {
-  int backlog = 4096;            // Connections the kernel holds before accept; bounded by net.core.somaxconn.
-  bool reuse_port = false;       // Several listeners on one port, one per worker; the kernel spreads connections.
-  bool no_delay = true;          // TCP_NODELAY, inherited by accepted connections.
-  int send_buffer_bytes = 0;     // SO_SNDBUF, inherited; 0: as the system has it (it then grows by itself).
-  int receive_buffer_bytes = 0;  // SO_RCVBUF, the same.
-  int inherited = -1;            // A listening socket to go on with: it is duplicated, nothing is bound.
-  int fast_open = 0;             // TCP Fast Open (RFC 7413): how many connections may wait whose first packet brought
-                                 // data. The same bytes may then come twice, so only for requests that may be repeated.
-                                 // 0, or where the system forbids it (net.ipv4.tcp_fastopen & 2): connections as ever.
-};
-
 class Engine {
  public:
   virtual ~Engine() = default;

@@ -1,4 +1,4 @@
-// keel/io/socket_options.h — what may be set on a connected socket, and before one connects.
+// keel/io/socket_options.h — what may be set on a connected socket, and before one connects or listens.
 //
 //   KEEL_TRY_VOID(stream.set_options({.keep_alive = io::KeepAlive{.idle = 30_s}, .user_timeout = 20_s}));
 //   int bytes = *stream.options().receive_buffer_bytes;
@@ -56,6 +56,19 @@ struct DatagramOptions {
                                    // apart again. For much from few; ignored where it does not know this.
   int send_buffer_bytes = 0;       // SO_SNDBUF; 0: as the system has it.
   int receive_buffer_bytes = 0;    // SO_RCVBUF: what comes and does not fit is lost; the same.
+};
+
+// Before listening.
+struct ListenOptions {
+  int backlog = 4096;            // Connections the kernel holds before accept; bounded by net.core.somaxconn.
+  bool reuse_port = false;       // Several listeners on one port, one per worker; the kernel spreads connections.
+  bool no_delay = true;          // TCP_NODELAY, inherited by accepted connections.
+  int send_buffer_bytes = 0;     // SO_SNDBUF, inherited; 0: as the system has it (it then grows by itself).
+  int receive_buffer_bytes = 0;  // SO_RCVBUF, the same.
+  int inherited = -1;            // A listening socket to go on with: it is duplicated, nothing is bound.
+  int fast_open = 0;             // TCP Fast Open (RFC 7413): how many connections may wait whose first packet brought
+                                 // data. The same bytes may then come twice, so only for requests that may be repeated.
+                                 // 0, or where the system forbids it (net.ipv4.tcp_fastopen & 2): connections as ever.
 };
 
 // Before connecting.

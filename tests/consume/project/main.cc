@@ -11,6 +11,7 @@
 
 #include "keel/http/server.h"
 #include "keel/http/test_server.h"
+#include "keel/io/runtime.h"
 
 using namespace keel;
 
