@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "keel/base/internal/interleaving.h"
+#include "keel/base/interleaving.h"
 #include "keel/base/sanitizers.h"
 
 namespace keel {

@@ -6,19 +6,19 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
+#include "keel/base/atomics.h"
 #include "keel/exec/executor.h"
 
 namespace keel::internal {
 
-// `Atomic` is std::atomic, and something that counts its operations in a test of every order of them.
-template <template <class> class Atomic>
+// The arguments are given by a test of every order of its operations alone.
+template <class Atomics = StandardAtomics, std::size_t size = 64>
 class BasicJobBatch {
  public:
-  static constexpr std::size_t size_max = 64;
+  static constexpr std::size_t size_max = size;
 
   // The owner, when nothing is left: put() the jobs, then publish().
   void put(std::size_t i, Job& job) noexcept { jobs_[i].store(&job, std::memory_order_relaxed); }
@@ -42,7 +42,9 @@ class BasicJobBatch {
     std::uint64_t claim = claim_.load(std::memory_order_acquire);
     while (next_of(claim) < count_of(claim)) {
       Job* const job = jobs_[next_of(claim)].load(std::memory_order_relaxed);
-      if (claim_.compare_exchange_weak(claim, claim + 1, std::memory_order_acquire)) return job;
+      if (claim_.compare_exchange_weak(claim, claim + 1, std::memory_order_acquire, std::memory_order_acquire)) {
+        return job;
+      }
     }
     return nullptr;
   }
@@ -55,10 +57,12 @@ class BasicJobBatch {
   static std::size_t next_of(std::uint64_t claim) noexcept { return claim & 0xffff; }
   static std::size_t count_of(std::uint64_t claim) noexcept { return claim >> 16 & 0xffff; }
 
+  template <class T>
+  using Atomic = typename Atomics::template Atomic<T>;
   Atomic<std::uint64_t> claim_{0};  // Fill, count and next: 32, 16 and 16 bits.
   std::array<Atomic<Job*>, size_max> jobs_{};
 };
 
-using JobBatch = BasicJobBatch<std::atomic>;
+using JobBatch = BasicJobBatch<>;
 
 }  // namespace keel::internal

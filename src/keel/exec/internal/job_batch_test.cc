@@ -5,14 +5,11 @@
 
 #include <array>
 #include <atomic>
-#include <condition_variable>
 #include <deque>
-#include <functional>
-#include <memory>
-#include <mutex>
-#include <string>
 #include <thread>
 #include <vector>
+
+#include "keel/base/interleaving.h"
 
 namespace keel::internal {
 namespace {
@@ -71,137 +68,52 @@ TEST(JobBatch, gives_each_job_once_while_it_is_filled_again_and_again) {
   }
 }
 
-// Runs two programs again and again, until every order of their atomic operations has been seen (one after the other:
-// what processors may reorder is ThreadSanitizer's).
-class EveryOrder {
- public:
-  using Programs = std::array<std::function<void()>, 2>;
-
-  // `make` gives fresh programs; `check` is asked after each run. How many orders there were.
-  int explore(const std::function<Programs()>& make, const std::function<void()>& check) {
-    int orders = 0;
-    std::vector<Choice> choices;
-    do {
-      run(make(), choices);
-      check();
-      ++orders;
-      while (!choices.empty() && !(choices.back().taken == 0 && choices.back().has_other)) choices.pop_back();
-      if (!choices.empty()) choices.back().taken = 1;
-    } while (!choices.empty());
-    return orders;
-  }
-
-  // Before each operation.
-  static void step() {
-    if (running_ == nullptr) return;
-    EveryOrder& order = *running_;
-    std::unique_lock lock(order.mutex_);
-    order.waits_[self_] = true;
-    order.changed_.notify_all();
-    order.changed_.wait(lock, [&] { return order.turn_ == static_cast<int>(self_); });
-    order.turn_ = -1;
-    order.waits_[self_] = false;
-  }
-
- private:
-  struct Choice {
-    std::size_t taken;
-    bool has_other;  // Both could have been next.
+// One fill ends and another like it begins while somebody takes from it.
+struct FilledAgain {
+  struct Job : keel::Job {
+    Job() : keel::Job([](keel::Job&) noexcept {}) {}
+    interleaving::Watched<int> taken = 0;
   };
+  BasicJobBatch<interleaving::Atomics, 2> batch;
+  std::array<Job, 4> jobs;
 
-  void run(const Programs& programs, std::vector<Choice>& choices) {
-    waits_ = ended_ = {};
-    turn_ = -1;
-    std::array<std::thread, 2> threads;
-    for (std::size_t i = 0; i < 2; ++i) {
-      threads[i] = std::thread([this, i, &programs] {
-        running_ = this;
-        self_ = i;
-        programs[i]();
-        running_ = nullptr;
-        const std::lock_guard lock(mutex_);
-        ended_[i] = true;
-        changed_.notify_all();
-      });
+  static bool count(keel::Job* job) {
+    if (job == nullptr) return false;
+    auto& taken = static_cast<Job*>(job)->taken;
+    taken = taken + 1;
+    return true;
+  }
+  void fill() {
+    batch.put(0, jobs[0]);
+    batch.put(1, jobs[1]);
+    batch.publish(2);
+    while (count(batch.take())) {
     }
-    {
-      std::unique_lock lock(mutex_);
-      for (std::size_t depth = 0;; ++depth) {
-        changed_.wait(lock, [&] { return turn_ == -1 && (waits_[0] || ended_[0]) && (waits_[1] || ended_[1]); });
-        if (ended_[0] && ended_[1]) break;
-        if (depth == choices.size()) choices.push_back({ended_[0] ? 1u : 0u, !ended_[0] && !ended_[1]});
-        turn_ = static_cast<int>(choices[depth].taken);
-        changed_.notify_all();
-      }
+    batch.put(0, jobs[2]);
+    batch.put(1, jobs[3]);
+    batch.publish(2);
+    while (count(batch.take())) {
     }
-    for (std::thread& thread : threads) thread.join();
   }
-
-  static inline thread_local EveryOrder* running_ = nullptr;
-  static inline thread_local std::size_t self_ = 0;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::array<bool, 2> waits_{};
-  std::array<bool, 2> ended_{};
-  int turn_ = -1;
-};
-
-template <class T>
-class Stepped {
- public:
-  Stepped() = default;
-  Stepped(T value) : value_(value) {}
-  T load(std::memory_order) const {
-    EveryOrder::step();
-    return value_.load();
+  void steal() { count(batch.steal()); }
+  void check() {
+    for (const Job& job : jobs) interleaving::require(job.taken == 1, "each job is given once");
   }
-  void store(T value, std::memory_order) {
-    EveryOrder::step();
-    value_.store(value);
-  }
-  T fetch_add(T by, std::memory_order) {
-    EveryOrder::step();
-    return value_.fetch_add(by);
-  }
-  bool compare_exchange_weak(T& expected, T desired, std::memory_order) {
-    EveryOrder::step();
-    return value_.compare_exchange_strong(expected, desired);
-  }
-
- private:
-  std::atomic<T> value_{};
 };
 
 TEST(JobBatch, gives_each_job_once_in_every_order_of_operations) {
-  std::deque<Counted> jobs;
-  std::unique_ptr<BasicJobBatch<Stepped>> batch;
-  const auto count = [](Job* job) {
-    if (job != nullptr) ++static_cast<Counted*>(job)->taken;
-    return job != nullptr;
+  for (const int stale_loads : {0, 2}) {
+    const auto verdict =
+        interleaving::explore<FilledAgain>({&FilledAgain::fill, &FilledAgain::steal}, {.stale_loads = stale_loads});
+    EXPECT_EQ(verdict.failure, "");
+    EXPECT_GT(verdict.schedules, 10u);
+  }
+  // The claim, which is its first atomic, is what hands the jobs over.
+  const auto failure = [](const interleaving::Options& options) {
+    return interleaving::explore<FilledAgain>({&FilledAgain::fill, &FilledAgain::steal}, options).failure;
   };
-  const auto make = [&]() -> EveryOrder::Programs {
-    jobs.clear();
-    jobs.resize(3);
-    batch = std::make_unique<BasicJobBatch<Stepped>>();
-    const auto fills = [&] {
-      batch->put(0, jobs[0]);
-      batch->put(1, jobs[1]);
-      batch->publish(2);
-      while (count(batch->take())) {
-      }
-      batch->put(0, jobs[2]);
-      batch->publish(1);
-      while (count(batch->take())) {
-      }
-    };
-    return {fills, [&] { count(batch->steal()); }};
-  };
-
-  const int orders = EveryOrder().explore(make, [&] {
-    for (const Counted& job : jobs) ASSERT_EQ(job.taken, 1);
-  });
-
-  EXPECT_GT(orders, 100);
+  EXPECT_NE(failure({.stale_loads = 1, .weak_loads_of = 0}), "");
+  EXPECT_NE(failure({.stale_loads = 1, .weak_stores_of = 0}), "");
 }
 
 }  // namespace

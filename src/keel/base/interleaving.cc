@@ -1,4 +1,4 @@
-#include "keel/base/internal/interleaving.h"
+#include "keel/base/interleaving.h"
 
 #include <ucontext.h>
 
@@ -43,7 +43,7 @@ struct Write {
   Knowledge released;
 };
 
-enum class Kind : std::uint8_t { Begin, Load, Store, Exchange, CompareExchange };
+enum class Kind : std::uint8_t { Begin, Load, Store, Exchange, FetchAdd, CompareExchange };
 
 // What a thread is about to do.
 struct Operation {
@@ -113,6 +113,8 @@ const char* name(Kind kind) noexcept {
       return "stores";
     case Kind::Exchange:
       return "exchanges";
+    case Kind::FetchAdd:
+      return "adds";
     case Kind::CompareExchange:
       return "compares and exchanges";
   }
@@ -203,6 +205,14 @@ class Checker {
     const std::size_t newest = history(atomic).size() - 1;
     const std::uint64_t before = see(atomic, newest, loading(atomic, order), Kind::Exchange);
     append(atomic, value, storing(atomic, order), history(atomic)[newest].released);
+    return before;
+  }
+
+  std::uint64_t fetch_add(int atomic, std::uint64_t by, std::memory_order order) {
+    pause({Kind::FetchAdd, atomic});
+    const std::size_t newest = history(atomic).size() - 1;
+    const std::uint64_t before = see(atomic, newest, loading(atomic, order), Kind::FetchAdd);
+    append(atomic, before + by, storing(atomic, order), history(atomic)[newest].released);
     return before;
   }
 
@@ -464,6 +474,9 @@ std::uint64_t load(int atomic, std::memory_order order) { return checker().load(
 void store(int atomic, std::uint64_t value, std::memory_order order) { checker().store(atomic, value, order); }
 std::uint64_t exchange(int atomic, std::uint64_t value, std::memory_order order) {
   return checker().exchange(atomic, value, order);
+}
+std::uint64_t fetch_add(int atomic, std::uint64_t by, std::memory_order order) {
+  return checker().fetch_add(atomic, by, order);
 }
 bool compare_exchange(int atomic, std::uint64_t& expected, std::uint64_t value, std::memory_order success,
                       std::memory_order failure) {

@@ -1,4 +1,4 @@
-#include "keel/base/internal/interleaving.h"
+#include "keel/base/interleaving.h"
 
 #include <gtest/gtest.h>
 
@@ -84,6 +84,36 @@ struct Exchanges {
 
 TEST(Interleaving, gives_an_exchange_the_newest_value_however_relaxed) {
   EXPECT_EQ(explore<Exchanges>({&Exchanges::one, &Exchanges::two}, {.stale_loads = 5}).failure, "");
+}
+
+struct Additions {
+  Atomic<std::uint64_t> x{0};
+  Atomic<std::uint64_t> data{0};
+  std::uint64_t seen = 0;
+  void add() { x.fetch_add(1, memory_order_relaxed); }
+  void send() {
+    data.store(1, memory_order_relaxed);
+    x.store(10, memory_order_release);
+  }
+  void receive() {
+    seen = x.load(memory_order_acquire);
+    if (seen == 11) require(data.load(memory_order_relaxed) == 1, "what is added to a message leaves it released");
+  }
+  void check() {}
+};
+struct Sum : Additions {
+  void check() { require(x.load(memory_order_relaxed) == 2, "two additions are two"); }
+};
+
+TEST(Interleaving, loses_no_addition_and_goes_on_releasing_what_it_adds_to) {
+  EXPECT_EQ(explore<Sum>({&Sum::add, &Sum::add}, {.stale_loads = 2}).failure, "");
+  EXPECT_EQ(explore<Sum>({&Sum::add, &Sum::add}).schedules, 2u);
+  EXPECT_EQ(explore<Additions>({&Additions::send, &Additions::add, &Additions::receive}, {.stale_loads = 3}).failure,
+            "");
+  EXPECT_NE(explore<Additions>({&Additions::send, &Additions::add, &Additions::receive},
+                               {.stale_loads = 3, .weak_stores_of = 0})
+                .failure,
+            "");
 }
 
 // The litmus tests of the memory model, by their usual names.

@@ -1,5 +1,5 @@
-// keel/base/internal/interleaving.h — runs lock-free code of a few threads in every order that their atomic operations
-// can take; for tests.
+// keel/base/interleaving.h — runs lock-free code of a few threads in every order that their atomic operations can
+// take; for tests, which link keel::base_testing.
 //
 //   struct Run {                                                  // made anew for each schedule
 //     SpscRing<Watched<int>, interleaving::Atomics> ring{2};
@@ -36,6 +36,7 @@
 #include <initializer_list>
 #include <optional>
 #include <string>
+#include <type_traits>
 
 namespace keel::interleaving {
 
@@ -61,6 +62,7 @@ int make_atomic(std::uint64_t value);
 std::uint64_t load(int atomic, std::memory_order order);
 void store(int atomic, std::uint64_t value, std::memory_order order);
 std::uint64_t exchange(int atomic, std::uint64_t value, std::memory_order order);
+std::uint64_t fetch_add(int atomic, std::uint64_t by, std::memory_order order);
 bool compare_exchange(int atomic, std::uint64_t& expected, std::uint64_t value, std::memory_order success,
                       std::memory_order failure);
 void read_plain(const void* data);
@@ -106,6 +108,11 @@ class Atomic {
   void store(T to, std::memory_order order) noexcept { internal::store(atomic_, to_word(to), order); }
   T exchange(T to, std::memory_order order) noexcept {
     return from_word(internal::exchange(atomic_, to_word(to), order));
+  }
+  T fetch_add(T by, std::memory_order order) noexcept
+    requires std::is_same_v<T, std::uint64_t>
+  {
+    return internal::fetch_add(atomic_, by, order);
   }
   bool compare_exchange_weak(T& expected, T to, std::memory_order success, std::memory_order failure) noexcept {
     std::uint64_t found = to_word(expected);
