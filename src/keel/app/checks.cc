@@ -1,6 +1,6 @@
 #include "keel/app/checks.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/statvfs.h>
 
 #include <cerrno>

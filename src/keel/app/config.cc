@@ -1,7 +1,7 @@
 #include "keel/app/config.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 #include "keel/app/health.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>

@@ -1,6 +1,6 @@
 #include "keel/app/lifecycle.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>

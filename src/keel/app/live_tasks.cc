@@ -1,6 +1,6 @@
 #include "keel/app/live_tasks.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <atomic>

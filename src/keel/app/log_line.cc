@@ -1,6 +1,6 @@
 #include "keel/app/log_line.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <time.h>
 
 #include <algorithm>

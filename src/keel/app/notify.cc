@@ -1,6 +1,6 @@
 #include "keel/app/notify.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/socket.h>

@@ -1,6 +1,6 @@
 #include "keel/app/recorder.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "keel/data/json.h"
 #include "keel/observe/flight_recorder.h"

@@ -1,6 +1,6 @@
 #include "keel/app/stage_times.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <iterator>

@@ -1,6 +1,6 @@
 #include "keel/io/sim_options.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>

@@ -1,4 +1,7 @@
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <iterator>
 
 #include "keel/io/internal/sim_world.h"
 
@@ -10,6 +13,14 @@ constexpr Duration first_instant = 1_s;  // Not zero: the loop means "do not wai
 }  // namespace
 
 World::World(const SimOptions& o) : options(o), random{mix(o.seed)}, now(Instant() + first_instant) {}
+
+void World::trace_line(fmt::string_view format, fmt::format_args arguments) {
+  fmt::memory_buffer line;
+  fmt::format_to(std::back_inserter(line), "{} ", now.ns());
+  fmt::vformat_to(std::back_inserter(line), format, arguments);
+  line.push_back('\n');
+  keep({line.data(), line.size()});
+}
 
 void World::keep(std::string_view line) {
   hash = hash_bytes(hash, line);

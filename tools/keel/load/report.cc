@@ -1,6 +1,6 @@
 #include "load/report.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "keel/app/internal/config_value.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "keel/base/check.h"
 

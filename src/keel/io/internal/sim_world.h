@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdint>
 #include <map>
@@ -23,12 +23,10 @@ struct World {
 
   template <class... A>
   void trace(fmt::format_string<A...> format, A&&... arguments) {
-    fmt::memory_buffer line;
-    fmt::format_to(std::back_inserter(line), "{} ", now.ns());
-    fmt::format_to(std::back_inserter(line), format, std::forward<A>(arguments)...);
-    line.push_back('\n');
-    keep({line.data(), line.size()});
+    trace_line(format, fmt::make_format_args(arguments...));
   }
+
+  void trace_line(fmt::string_view format, fmt::format_args arguments);
 
   void at(Instant when, Function<void()> what) { events.emplace(std::pair(when, sequence++), std::move(what)); }
   void run_due();
