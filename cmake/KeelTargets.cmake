@@ -27,6 +27,7 @@ function(keel_module name)
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(${target} PUBLIC ${arg_DEPENDS})
   target_compile_definitions(${target} PUBLIC $<$<BOOL:${KEEL_BARE}>:KEEL_BARE=1>)
+  keel_precompile_library(${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
   set_property(GLOBAL APPEND PROPERTY KEEL_MODULES ${target})
 endfunction()
@@ -72,7 +73,28 @@ function(keel_precompile_test name)
       <filesystem> <fstream> <functional> <map> <memory> <mutex> <optional> <set> <span> <sstream> <string>
       <string_view> <thread> <unordered_map> <utility> <variant> <vector>)
   endif()
-  target_precompile_headers(${name} REUSE_FROM ${target})
+  keel_use_precompiled(${name} ${target})
+endfunction()
+
+# The same for a library, with what most of them include.
+function(keel_precompile_library name)
+  if(NOT KEEL_PRECOMPILE_LIBRARY)
+    return()
+  endif()
+  set(target keel_precompiled_library)
+  if(NOT TARGET ${target})
+    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/precompiled_library.cc CONTENT "")
+    add_library(${target} STATIC ${PROJECT_BINARY_DIR}/precompiled_library.cc)
+    keel_options(${target})
+    target_precompile_headers(${target} PRIVATE <algorithm> <array> <atomic> <bit> <cerrno> <charconv> <concepts>
+      <condition_variable> <coroutine> <cstdint> <cstring> <expected> <limits> <memory> <mutex> <new> <optional>
+      <source_location> <span> <string> <string_view> <type_traits> <typeinfo> <utility> <vector>)
+  endif()
+  keel_use_precompiled(${name} ${target})
+endfunction()
+
+function(keel_use_precompiled name from)
+  target_precompile_headers(${name} REUSE_FROM ${from})
   # The first is for ccache, which looks at what the preprocessor says. GCC 12 warns without reason about what it inlines
   # of std::string, and does not know system headers any more when they come from a precompiled one.
   target_compile_options(${name} PRIVATE
