@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 #include "load/options.h"
@@ -41,6 +42,11 @@ class Command {
     if (!address) return refuse(address.error(), had_errors);
     options_.plan.address = *address;
 
+    // Before the run: a file that cannot be made is not found out at its end.
+    if (!options_.json.empty() && !is_quiet()) {
+      json_.reset(std::fopen(options_.json.c_str(), "we"));
+      if (json_ == nullptr) return refuse(Error::from_errno(("--json " + options_.json).c_str(), errno), was_wrong);
+    }
     Interrupts interrupts;
     const auto ran = options_.steps.empty() ? once(*mix, interrupts) : steps(*mix, interrupts);
     if (!ran) return refuse(ran.error(), was_wrong);
@@ -103,15 +109,19 @@ class Command {
 
   bool write_json() const {
     const std::string written = json(options_, report_);
-    std::FILE* file = is_quiet() ? stdout : std::fopen(options_.json.c_str(), "we");
-    const bool is_written = file != nullptr && std::fwrite(written.data(), 1, written.size(), file) == written.size();
-    const bool is_closed = file != nullptr && (is_quiet() ? std::fflush(file) : std::fclose(file)) == 0;
-    if (is_written && is_closed) return true;
+    std::FILE* const file = is_quiet() ? stdout : json_.get();
+    const bool is_written = std::fwrite(written.data(), 1, written.size(), file) == written.size();
+    if (std::fflush(file) == 0 && is_written) return true;
     std::fprintf(stderr, "keel load: --json %s: %s\n", options_.json.c_str(), std::strerror(errno));
     return false;
   }
 
+  struct Close {
+    void operator()(std::FILE* file) const noexcept { std::fclose(file); }
+  };
+
   Options options_;
+  std::unique_ptr<std::FILE, Close> json_;  // Unless it is standard output.
   Report report_;
 };
 

@@ -88,6 +88,22 @@ TEST_F(CommandTest, steps_are_measured_one_by_one) {
   EXPECT_NE(ran.out.find("\"capacity\": 500"), std::string::npos) << ran.out;
 }
 
+TEST_F(CommandTest, a_report_that_cannot_be_written_is_told_before_the_run) {
+  const Ran ran = run("load " + url_ + "hello --duration 1h --json /no/such/folder/report.json");
+
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_TRUE(ran.out.starts_with("keel load: --json /no/such/folder/report.json: ")) << ran.out;
+  EXPECT_EQ(ran.out.find('\n'), ran.out.size() - 1) << ran.out;
+}
+
+TEST_F(CommandTest, a_run_in_which_nothing_was_due_is_no_good_one) {
+  const Ran ran = run("load " + url_ + "hello --rate 0.5 --duration 200ms --warmup 0s");
+
+  EXPECT_EQ(ran.code, 1) << ran.out;
+  EXPECT_NE(ran.out.find("no request was measured"), std::string::npos) << ran.out;
+  EXPECT_EQ(ran.out.find("p50"), std::string::npos) << ran.out;
+}
+
 TEST(Command, without_a_server_it_says_so_in_one_line) {
   const Ran ran = run("load http://127.0.0.1:1/");
 

@@ -211,8 +211,12 @@ std::string text(const Measurement& measurement) {
   }
   line("answers", format_count(tally.answers) + classes);
   line("errors", errors_text(tally));
-  line("latency", percentiles_text(tally.latency) + (measurement.is_open ? "   from when due" : "   from sending"));
-  if (measurement.is_open) line("service", percentiles_text(tally.service) + "   from sending");
+  if (tally.latency.count() == 0) {
+    line("latency", "no request was measured: none was sent in that time, or the server answered none");
+  } else {
+    line("latency", percentiles_text(tally.latency) + (measurement.is_open ? "   from when due" : "   from sending"));
+    if (measurement.is_open) line("service", percentiles_text(tally.service) + "   from sending");
+  }
   if (tally.waiting != 0) {
     line("", fmt::format("{} without an answer are in it with the time they waited", format_count(tally.waiting)));
   }
@@ -277,8 +281,10 @@ std::string live_line(const View& view) {
 }
 
 bool has_errors(const Report& report) noexcept {
-  return std::any_of(report.parts.begin(), report.parts.end(),
-                     [](const Report::Part& part) { return part.measurement.tally.errors() != 0; });
+  return std::any_of(report.parts.begin(), report.parts.end(), [](const Report::Part& part) {
+    const Tally& tally = part.measurement.tally;
+    return tally.errors() != 0 || tally.latency.count() == 0;
+  });
 }
 
 }  // namespace keel::load

@@ -32,7 +32,7 @@ std::string json(const Options& options, const Report& report);
 // One line that replaces the one before, for a terminal.
 std::string live_line(const View& view);
 
-// Answers that were not as expected, and requests without one.
+// Answers that were not as expected, requests without one, and a part in which no request was measured.
 bool has_errors(const Report& report) noexcept;
 
 }  // namespace keel::load

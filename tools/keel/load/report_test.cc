@@ -131,10 +131,21 @@ TEST(Report, text_tells_errors_by_kind) {
 
 TEST(Report, has_errors_when_any_part_has) {
   Report report;
-  report.parts.push_back({std::nullopt, Measurement()});
+  Measurement good;
+  good.tally.latency.record(1_us);
+  report.parts.push_back({std::nullopt, good});
   EXPECT_FALSE(has_errors(report));
   report.parts.push_back({std::nullopt, measurement(true)});
   EXPECT_TRUE(has_errors(report));
+}
+
+TEST(Report, says_when_no_request_was_measured) {
+  Report report;
+  report.parts.push_back({std::nullopt, Measurement()});
+  EXPECT_TRUE(has_errors(report));
+  const std::string said = text(Measurement());
+  EXPECT_NE(said.find("no request was measured"), std::string::npos) << said;
+  EXPECT_EQ(said.find("p50"), std::string::npos) << said;
 }
 
 }  // namespace
