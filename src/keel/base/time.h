@@ -26,7 +26,7 @@ class Duration {
   constexpr std::int64_t count_ns() const { return ns_; }
   constexpr std::int64_t count_us() const { return ns_ / 1'000; }
   constexpr std::int64_t count_ms() const { return ns_ / 1'000'000; }
-  constexpr double count_seconds() const { return static_cast<double>(ns_) * 1e-9; }
+  constexpr double count_seconds() const { return static_cast<double>(ns_) / 1e9; }
 
   constexpr auto operator<=>(const Duration&) const = default;
   constexpr Duration operator-() const { return Duration() - *this; }

@@ -15,6 +15,7 @@ TEST(Duration, converts_between_its_units) {
   EXPECT_EQ((1500_us).count_ms(), 1);
   EXPECT_EQ((1500_us).count_us(), 1500);
   EXPECT_DOUBLE_EQ((1500_ms).count_seconds(), 1.5);
+  EXPECT_EQ((1435043441_ns).count_seconds(), 1.435043441);  // No digits beyond the nanoseconds.
 }
 
 TEST(Duration, adds_subtracts_scales_and_compares) {
