@@ -32,7 +32,7 @@ CLIENTS = ("keel-uring", "keel-epoll", "wrk", "h2load")
 OF_CLIENTS = ("rate", "client_us")
 OF_LOAD = ("mean", "p50", "p99")  # Of pairs: what only keel load knows.
 BOUND_KEYS = {"a": str, "b": str, "of": str, "target": str}
-CASE_KEYS = {"program": str, "benchmark": str, "counter": str, "unit": str}
+CASE_KEYS = {"program": str, "benchmark": str, "counter": str, "unit": str, "needs": str}
 LONG = "long"  # The profile of an experiment that only its name runs.
 COMMON_KEYS = {"id": str, "question": str, "claims": list, "profile": {*PROFILES, LONG}, "kind": str, "sides": dict}
 
@@ -136,6 +136,7 @@ class Case:
     benchmark: str
     counter: str = ""
     unit: str = "ns"
+    needs: str = ""  # A package: where it was not there when the benchmarks were configured, the case is skipped.
 
 
 @dataclasses.dataclass
@@ -284,7 +285,7 @@ def parse(name, text, sides):
         spec = {"benchmark": spec} if isinstance(spec, str) else spec
         if file.mapping(spec, ("cases", case), CASE_KEYS, ("benchmark",)):
             cases[case] = Case(case, spec.get("program", content["program"]), spec["benchmark"],
-                               spec.get("counter", ""), spec.get("unit", "ns"))
+                               spec.get("counter", ""), spec.get("unit", "ns"), spec.get("needs", ""))
             try:
                 re.compile(spec["benchmark"])
             except re.error as problem:

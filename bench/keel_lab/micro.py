@@ -77,7 +77,7 @@ class Rounds:
     """The values of all cases, round by round; `builds` are the variants of each program that take turns."""
     def __init__(self, experiment, builds, wants=lambda name: True):
         self.values = {}  # (variant, case): values
-        self.lacking = {}  # Case: why, when there are several variants and one of them does not have it.
+        self.lacking = {}  # Case: why, when it may be missing, or there are several variants and one does not have it.
         self._plan = {}  # (variant, program): (path, {case: benchmark})
         self._turns = 0
         self._cores = set(sides.CORES) if experiment.all_cores else {SERVER_CORE}
@@ -87,9 +87,9 @@ class Rounds:
             try:
                 found = {variant: self._find(case, build) for variant, build in builds.items()}
             except Invalid as problem:
-                if len(builds) == 1:
+                if len(builds) == 1 and not case.needs:
                     raise
-                self.lacking[case.name] = str(problem)
+                self.lacking[case.name] = f"{case.needs} was not there when it was built" if case.needs else str(problem)
                 continue
             for variant, (path, benchmark) in found.items():
                 _, cases = self._plan.setdefault((variant, case.program), (path, {}))
@@ -146,6 +146,7 @@ def measure(experiment, settings, result, progress):
     try:
         step = progress.steps("benchmarks", settings.pairs, seconds(experiment, settings))
         rounds = Rounds(experiment, {"": settings.build}, settings.wants)
+        result["skipped"] += [{"what": name, "why": why} for name, why in rounds.lacking.items()]
         values = rounds.values
         for _ in range(settings.pairs):
             rounds.run()

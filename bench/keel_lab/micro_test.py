@@ -1,7 +1,10 @@
+import pathlib
+import tempfile
 import types
 import unittest
 
-from keel_lab import micro
+from keel_lab import experiment, micro
+from keel_lab.sides import Invalid
 
 
 class Publishing(unittest.TestCase):
@@ -19,6 +22,24 @@ class Publishing(unittest.TestCase):
     def test_tells_a_counter_in_its_own_unit(self):
         (row, ) = self.published("/s")
         self.assertEqual((row["unit"], row["median"]), ("/s", 2.0))
+
+
+class Cases(unittest.TestCase):
+    def rounds(self, **needs):
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(folder) / "src/some_bench"
+            program.parent.mkdir()
+            program.write_text("#!/bin/sh\necho here\n")
+            program.chmod(0o755)
+            cases = {name: experiment.Case(name, "some_bench", name, **needs) for name in ("here", "absent")}
+            return micro.Rounds(types.SimpleNamespace(cases=cases, all_cores=False), {"": pathlib.Path(folder)})
+
+    def test_a_benchmark_that_is_not_there_is_a_mistake(self):
+        with self.assertRaisesRegex(Invalid, "'absent' is none of the benchmarks of some_bench"):
+            self.rounds()
+
+    def test_one_that_needs_a_package_is_skipped_without_it(self):
+        self.assertEqual(self.rounds(needs="libx-dev").lacking, {"absent": "libx-dev was not there when it was built"})
 
 
 if __name__ == "__main__":
