@@ -16,7 +16,7 @@ import sys
 import time
 
 HEAD = b"GET /plaintext HTTP/1.1\r\nHost: localhost\r\nX-Slow: "  # Then one letter after the other.
-TICKS = 50  # A second has: so many groups of clients send by turns.
+TICKS = 1000  # A second has: so many groups of clients send by turns. A hundred at once would be a load of their own.
 READY_SECONDS = 30
 THERE = 0.8  # Of the bytes that all of them would have sent.
 
