@@ -32,14 +32,15 @@ def days(root=DATED):
 
 
 def present(last=LAST, dated=DATED):
-    """(where, {experiment: result}, problems): the last runs, else the newest dated ones."""
+    """(where, {experiment: result}, problems): the last runs, else of each experiment the newest dated one."""
     found, problems = folder(last)
     if found:
         return last, found, problems
-    for path in reversed(days(dated)):
-        older, more = folder(path)
-        return path, older, problems + more
-    return last, {}, problems
+    for path in days(dated):
+        newer, more = folder(path)
+        found |= newer
+        problems += more
+    return dated if found else last, found, problems
 
 
 def committed(dated=DATED):

@@ -129,8 +129,10 @@ class Archive(unittest.TestCase):
         results.save(fixtures.result("b"), self.root / "2026-01-01/b.json")
         (self.root / "notes").mkdir()
 
-    def test_the_last_runs_come_before_dated_ones(self):
-        self.assertEqual(archive.present(self.root / "none", self.root)[0], self.root / "2026-02-01")
+    def test_the_last_runs_come_before_dated_ones_of_which_each_experiment_has_its_newest(self):
+        where, found, _ = archive.present(self.root / "none", self.root)
+        self.assertEqual((where, sorted(found)), (self.root, ["a", "b"]))
+        self.assertEqual(found["a"]["values"][0]["median"], 11)
         results.save(fixtures.result("c"), self.root / "last/c.json")
         self.assertEqual(list(archive.present(self.root / "last", self.root)[1]), ["c"])
 
