@@ -26,8 +26,8 @@ inline constexpr std::size_t ok_line_bytes = 17;
 enum class BodyEnd : std::uint8_t { Length, Chunks, Close };
 
 struct Framing {
-  std::string_view
-      ok_and_date;        // "HTTP/1.1 200 OK\r\nDate: …\r\n"; another status has its own line instead of the first.
+  // "HTTP/1.1 200 OK\r\nDate: …\r\n"; another status has its own line in place of the first.
+  std::string_view ok_and_date;
   int version_minor = 1;  // Of the request.
   bool head_only = false;
   bool close = false;
