@@ -117,9 +117,9 @@ def measure_micro(one, settings, builds, result, progress):
         "again": builds["base"]
     }, settings.wants)
     result["skipped"] += [{"what": name, "why": why} for name, why in rounds.lacking.items()]
-    step = progress.steps("benchmarks, head : base", settings.pairs, 3 * micro.seconds(one, settings))
+    step = progress.steps("benchmarks, head : base", micro.rounds_of(settings), 3 * micro.seconds(one, settings))
     try:
-        for _ in range(settings.pairs):
+        for _ in range(micro.rounds_of(settings)):
             rounds.run()
             step()
     finally:

@@ -83,6 +83,7 @@ BENCHMARK(moodycamel_spsc)->Apply(one_and_one);
 
 #ifdef KEEL_BENCH_CONCURRENT_QUEUE
 using ConcurrentQueue = moodycamel::ConcurrentQueue<Message*>;
+template <class Between>
 struct Concurrent {
   struct Producer {
     explicit Producer(Concurrent& own) : queue(own.queue), token(own.queue) {}
@@ -96,6 +97,7 @@ struct Concurrent {
       Message* messages[64];
       const std::size_t count = queue.try_dequeue_bulk(token, messages, 64);
       for (std::size_t i = 0; i < count; ++i) sum += messages[i]->number;
+      if (count != 0) Between::run();
       return count;
     }
     ConcurrentQueue& queue;
@@ -103,8 +105,10 @@ struct Concurrent {
   };
   ConcurrentQueue queue{2 * internal::messages_per_round};  // So that it allocates nothing while it is measured.
 };
-void moodycamel_queue(benchmark::State& state) { pass<Concurrent>(state); }
+void moodycamel_queue(benchmark::State& state) { pass<Concurrent<internal::OtherWork>>(state); }
+void moodycamel_queue_polled(benchmark::State& state) { pass<Concurrent<internal::NoOtherWork>>(state); }
 BENCHMARK(moodycamel_queue)->Apply(one_and_two);
+BENCHMARK(moodycamel_queue_polled)->Apply(one_and_two);
 #endif
 
 }  // namespace

@@ -124,6 +124,42 @@ TEST_F(Buses, call_a_hundred_subscribers) {
   EXPECT_EQ(bus.stats<Placed>().subscribers, 100u);
 }
 
+TEST_F(Buses, call_handlers_of_the_same_and_of_other_types_in_the_order_of_subscription) {
+  std::vector<Subscription> subscriptions;
+  const auto other = [&](char text) { return [this, text](const Placed&) { calls += text; }; };
+  for (const char* const one : {"a", "b"}) subscriptions.push_back(bus.subscribe<Placed>(writes(one)));
+  for (const char one : {'c', 'd', 'e'}) subscriptions.push_back(bus.subscribe<Placed>(other(one)));
+  subscriptions.push_back(bus.subscribe<Placed>(writes("f")));
+  subscriptions.push_back(bus.subscribe<Placed>(other('g')));
+
+  bus.publish(Placed{});
+
+  EXPECT_EQ(calls, "abcdefg");
+  EXPECT_EQ(bus.stats<Placed>().delivered, 7u);
+}
+
+TEST_F(Buses, pass_over_what_has_ended_or_fails_among_handlers_of_one_type) {
+  std::vector<Subscription> subscriptions(6);
+  const auto handler = [&](std::size_t n) {
+    return [&, n](const Placed&) {
+      calls += std::to_string(n);
+      if (n == 1) subscriptions[2].end();
+      if (n == 3) throw std::runtime_error("three");
+      if (n == 4) subscriptions[5].end();
+    };
+  };
+  for (std::size_t n = 0; n < subscriptions.size(); ++n) subscriptions[n] = bus.subscribe<Placed>(handler(n));
+
+  bus.publish(Placed{});
+  EXPECT_EQ(calls, "0134");
+  EXPECT_EQ(bus.stats<Placed>().delivered, 3u);
+  EXPECT_EQ(failures.size(), 1u);
+
+  calls.clear();
+  bus.publish(Placed{});
+  EXPECT_EQ(calls, "0134");
+}
+
 TEST_F(Buses, publish_several_events_in_their_order) {
   const std::vector<Placed> events = {{1}, {2}, {3}};
   const auto writes_order = [this](const Placed& event) { calls += std::to_string(event.order); };

@@ -65,6 +65,18 @@ class Patience {
   int pauses_ = 1;
 };
 
+// What a consumer that takes many at once does between two takes. One that looks again at once finds few each time, and
+// takes the cache line on which they come from whoever sends them; an event loop has other work to do.
+struct OtherWork {
+  static void run() {
+    const Instant until = Host::system().now() + 250_ns;
+    while (Host::system().now() < until) continue;
+  }
+};
+struct NoOtherWork {
+  static void run() {}
+};
+
 // Passes rounds of messages with so many producers and consumers as the arguments say, each a thread: nanoseconds for a
 // message, from when all are ready until the last one ends. `state` is the benchmark's.
 template <class Queue>
