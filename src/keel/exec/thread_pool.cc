@@ -221,7 +221,7 @@ void ThreadPool::work(Worker& me) noexcept {
 // Gets jobs for `me`, after a sleep where there are none. False: it ends.
 bool ThreadPool::next(Worker& me) noexcept {
   State& s = *state_;
-  if (me.taken > 1 && s.spins_max > 0) s.gather();
+  if (me.taken > 1 && s.has_processors) s.gather();
   auto lock = s.enter();
   me.is_busy = false;
   if (s.blocked > 0) s.room.notify_all();
@@ -243,7 +243,7 @@ bool ThreadPool::next(Worker& me) noexcept {
     }
     if (s.is_finished) return false;
     // One of them looks out for work without the lock; the others may sleep.
-    if (!has_spun && s.searching == (searches ? 1 : 0) && s.spins_max > 0 && !s.is_stopping) {
+    if (!has_spun && s.searching == (searches ? 1 : 0) && s.has_processors && !s.is_stopping) {
       has_spun = true;
       if (!std::exchange(searches, true)) ++s.searching;
       lock.unlock();
@@ -255,7 +255,7 @@ bool ThreadPool::next(Worker& me) noexcept {
     s.sleep(me);
     if (s.is_idle()) s.note_idle();
     lock.unlock();
-    me.parker.park();
+    s.park(me);
     lock = s.enter();
     searches = std::exchange(me.is_called, false);
     has_spun = false;

@@ -7,10 +7,11 @@
 namespace keel {
 namespace {
 
-constexpr unsigned spins_least = 32;  // Under a microsecond.
-constexpr unsigned spins_most = 256;  // Some 20 us.
-constexpr unsigned pauses = 4;        // Between two looks, which cost whoever posts.
+constexpr Duration spin_least = 1_us;
+constexpr Duration spin_most = 50_us;  // What a sleep, a wake-up and the way back to a processor take together.
+constexpr unsigned looks_per_clock = 4;
 constexpr unsigned gather_looks = 4;  // Under a microsecond together.
+constexpr unsigned gather_pauses = 4;
 constexpr std::size_t gathered = 16;
 constexpr int lock_tries = 100;
 constexpr std::size_t jobs_per_searcher = 16;
@@ -21,7 +22,7 @@ ThreadPool::State::State(ThreadPoolOptions&& from)
     : options(std::move(from)),
       threads_max(std::max(options.threads, options.threads_max)),
       // On one processor whoever spins keeps away the one that it waits for.
-      spins_max(std::thread::hardware_concurrency() > 1 ? spins_most : 0),
+      has_processors(std::thread::hardware_concurrency() > 1),
       lanes(options.queue_max),
       utilisation({.threads_min = options.threads,
                    .threads_max = threads_max,
@@ -30,7 +31,7 @@ ThreadPool::State::State(ThreadPoolOptions&& from)
                   Host::system().now()) {
   for (int i = 0; i < threads_max; ++i) {
     workers.push_back(std::make_unique<Worker>(i));
-    workers.back()->spins = spins_max;
+    workers.back()->spin_for = spin_most;
   }
 }
 
@@ -156,18 +157,31 @@ void ThreadPool::State::finish() noexcept {
 }
 
 void ThreadPool::State::spin(Worker& me) const noexcept {
-  bool found = false;
-  for (unsigned i = 0; i < me.spins && !found; ++i) {
-    for (unsigned pause = 0; pause < pauses; ++pause) internal::spin_pause();
-    found = waiting.load(std::memory_order_relaxed) != 0;
-  }
-  me.spins = found ? std::min(me.spins * 2, spins_max) : std::max(me.spins / 2, spins_least);
+  const Instant until = Host::system().now() + me.spin_for;
+  do {
+    for (unsigned look = 0; look < looks_per_clock; ++look) {
+      if (waiting.load(std::memory_order_relaxed) != 0) {
+        me.spin_for = spin_most;
+        return;
+      }
+      internal::spin_pause();
+    }
+  } while (Host::system().now() < until);
+}
+
+// Work that comes soon after all would have been worth the whole wait: else a thread that sleeps once too early makes
+// whoever waits for it late in turn, and sleeps every time.
+void ThreadPool::State::park(Worker& me) const noexcept {
+  const Instant began = Host::system().now();
+  me.parker.park();
+  const bool was_short = Host::system().now() - began < spin_most;
+  me.spin_for = was_short ? spin_most : std::max(me.spin_for / 2, spin_least);
 }
 
 // Each lock costs whoever posts as much as several jobs do: the lines of the queue go to the other processor and back.
 void ThreadPool::State::gather() const noexcept {
   for (unsigned i = 0; i < gather_looks && waiting.load(std::memory_order_relaxed) < gathered; ++i) {
-    for (unsigned pause = 0; pause < pauses; ++pause) internal::spin_pause();
+    for (unsigned pause = 0; pause < gather_pauses; ++pause) internal::spin_pause();
   }
 }
 

@@ -46,7 +46,7 @@ struct alignas(64) ThreadPool::Worker {
   // Its own.
   std::size_t take_max = 1;       // Jobs at once.
   std::size_t taken = 0;          // Last time.
-  unsigned spins = 0;             // How long it looks for work before it sleeps.
+  Duration spin_for;              // How long it looks for work before it sleeps.
   unsigned turns = 0;             // Of jobs taken.
   const Job* followed = nullptr;  // In its batch, and measured.
   Instant followed_at;
@@ -76,6 +76,7 @@ struct ThreadPool::State {
 
   // Without the lock.
   void spin(Worker& me) const noexcept;
+  void park(Worker& me) const noexcept;
   void gather() const noexcept;  // Gives those who bring many jobs a moment to bring more.
 
   // What is read for every job lies apart from what every post changes.
@@ -83,7 +84,7 @@ struct ThreadPool::State {
   ThreadPoolOptions options;
   Host& host = Host::current();
   const int threads_max;
-  const unsigned spins_max;
+  const bool has_processors;  // More than one.
 
   alignas(64) mutable std::mutex mutex;
   internal::JobLanes lanes;
