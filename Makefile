@@ -4,7 +4,7 @@ MAKEFLAGS += --no-print-directory
 jobs := $(shell nproc 2>/dev/null || echo 2)
 sources := git ls-files --cached --others --exclude-standard -- '*.h' '*.cc' '*.c'
 
-.PHONY: help run test bench bench-gate conformance check format format-check budget clean
+.PHONY: help run test bench bench-gate conformance fuzz check format format-check budget clean
 
 help:
 	@echo 'make run      build the full-stack example and serve it on http://127.0.0.1:8080'
@@ -12,6 +12,7 @@ help:
 	@echo 'make bench    build the service, the raw loops and Beast, and measure the quick profile (docs/lab.md)'
 	@echo 'make bench-gate  the last commit against its parent, in pairs: fails on a significant regression beyond 5 %'
 	@echo 'make conformance  suites of others against the conformance server on both engines: a table of scores'
+	@echo 'make fuzz     ten million inputs for each fuzzer, and an hour of the whole server in the simulation: hours'
 	@echo 'make check    what a change must pass: formatting and the tests, which include layers and tidy'
 	@echo 'make format   format all C and C++ files'
 	@echo 'make budget   accept the present compile-time cost of the public headers (tools/tidy/budget.txt)'
@@ -50,6 +51,13 @@ conformance:
 	@cmake --preset release -DKEEL_TESTS=ON
 	@cmake --build build/release -j$(jobs) --target conformance_server conformance_test keel
 	@tests/conformance/suites.py
+
+fuzz:
+	@scripts/setup build test dev
+	@cmake --preset clang
+	@cmake --build --preset clang -j$(jobs) --target fuzzers
+	@scripts/fuzz --seconds 3600 http_server_fuzz
+	@scripts/fuzz --runs 10000000 $$(sed -e 's|.*/||' -e '/http_server_fuzz/d' build/clang/fuzzers.txt)
 
 check: format-check test
 
