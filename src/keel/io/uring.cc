@@ -15,7 +15,6 @@
 #include <liburing.h>
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,7 +24,6 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
-#include <vector>
 
 #include "keel/base/check.h"
 #include "keel/base/pool.h"
@@ -33,6 +31,7 @@
 #include "keel/io/internal/file_pool.h"
 #include "keel/io/internal/parts.h"
 #include "keel/io/internal/sockets.h"
+#include "keel/io/internal/uring_buffers.h"
 #include "keel/io/send_file.h"
 
 namespace keel::io {
@@ -40,23 +39,14 @@ namespace {
 
 using Statx = struct statx;
 
-constexpr unsigned buffers_max = 1024;     // A power of two: the size of the buffer ring.
-constexpr unsigned buffers_few = 128;      // How many the kernel has at least; more when it runs out.
-constexpr unsigned buffers_window = 1024;  // So many turns after which it has fewer again, when these would have done.
-// Room for a large message, so that it comes as one completion. A small one touches the first page only.
-constexpr std::size_t buffer_bytes = 16 * 1024;
-// Buffers begin at different cache sets: with a stride of 16384 the first lines of all of them would share one.
-constexpr std::size_t buffer_stride = buffer_bytes + 64;
-// How many may be out of the kernel's reach, held or waiting behind a pause; beyond it they are copied, so that the
-// connections nobody reads from do not make the worker deaf to all others.
-constexpr unsigned lent_max = buffers_max / 2;
 // What a paused receive may have waiting before it is taken from the kernel: to stop and begin it again costs more than
 // the receiving of a message.
 constexpr unsigned waiting_max = 4;
 // What the kernel reads into a buffer; above it, and what is to be joined, we read it ourselves when it is there.
 constexpr std::uint32_t datagram_bytes_max = 15 * 1024;
-static_assert(datagram_bytes_max + sizeof(io_uring_recvmsg_out) + sizeof(sockaddr_storage) <= buffer_bytes);
-constexpr std::uint32_t copied = Receive::none - 1;  // The name of what is held as a copy that never was in a buffer.
+static_assert(datagram_bytes_max + sizeof(io_uring_recvmsg_out) + sizeof(sockaddr_storage) <= UringBuffers::bytes);
+constexpr std::uint32_t copied =
+    UringBuffers::none - 1;  // The name of what is held as a copy that never was in a buffer.
 constexpr std::size_t whole_send_max = 64 * 1024;
 constexpr std::uint64_t ignore_key = 1;  // Completions nobody waits for: cancel, close.
 constexpr std::uint64_t wake_key = 2;
@@ -94,11 +84,6 @@ class UringEngine final : public Engine {
     }
     while (starved_.pop_front() != nullptr) {
     }
-    for (std::size_t i = buffers_max; i < waiting_.size(); ++i) {
-      if (waiting_[i].copy != nullptr) pool_free(waiting_[i].copy, static_cast<std::size_t>(waiting_[i].size));
-    }
-    if (buffer_ring_ != nullptr) munmap(buffer_ring_, buffers_max * sizeof(io_uring_buf));
-    if (memory_ != nullptr) munmap(memory_, buffers_max * buffer_stride);
     if (wake_ >= 0) ::close(wake_);
   }
 
@@ -156,31 +141,27 @@ class UringEngine final : public Engine {
   Held hold(Receive& op) noexcept override {
     held_ = true;
     const auto size = static_cast<std::uint32_t>(op.result);
-    if (op.buffer < buffers_max && lent_ < lent_max) [[likely]] {
-      ++lent_;
-      return {op.data, size, op.buffer};
-    }
     if (op.buffer == Receive::none) {
       auto* copy = static_cast<char*>(pool_allocate(size));
       std::memcpy(copy, op.data, size);
       return {copy, size, copied};
     }
     // Before a datagram its buffer has what is known of it.
-    const auto before = static_cast<std::uint32_t>(op.data - buffer_at(op.buffer));
-    const std::uint32_t buffer = lend(op.buffer, static_cast<std::int32_t>(before + size));
-    return {buffer_at(buffer) + before, size, buffer};
+    const auto before = static_cast<std::uint32_t>(op.data - buffers_.at(op.buffer));
+    const std::uint32_t buffer = buffers_.lend(op.buffer, before + size);
+    return {buffers_.at(buffer) + before, size, buffer};
   }
   void release(Held held) noexcept override {
     if (held.buffer == copied) {
       pool_free(held.data, held.size);
     } else if (held.buffer != Receive::none) {
-      take_back(held.buffer);
+      buffers_.take_back(held.buffer);
     }
   }
 
   bool wait(Instant until) noexcept override {
-    review_buffers();
-    fill_ring();
+    buffers_.end_turn();
+    buffers_.fill();
     feed_starved();
     if (!ready_.empty() || until <= Instant()) {
       if (io_uring_sq_ready(&ring_) != 0 || kernel_has_more()) {
@@ -276,12 +257,6 @@ class UringEngine final : public Engine {
   }
 
  private:
-  struct Waiting {
-    std::uint32_t next;
-    std::int32_t size;
-    char* copy;  // Of names from buffers_max on: not a buffer of the kernel's.
-  };
-
   explicit UringEngine(const UringOptions& options) : options_(options), reads_datagrams_(options.datagrams) {}
 
   Result<> set_up() {
@@ -305,24 +280,7 @@ class UringEngine final : public Engine {
     probe_operations();
     io_uring_register_ring_fd(&ring_);  // Saves a descriptor look-up per call; works without.
 
-    void* rings =
-        mmap(nullptr, buffers_max * sizeof(io_uring_buf), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (rings == MAP_FAILED) return fail_errno("mmap", errno);
-    buffer_ring_ = static_cast<io_uring_buf_ring*>(rings);
-    void* memory = mmap(nullptr, buffers_max * buffer_stride, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) return fail_errno("mmap", errno);
-    memory_ = static_cast<char*>(memory);
-    io_uring_buf_reg registration{};
-    registration.ring_addr = reinterpret_cast<std::uint64_t>(buffer_ring_);
-    registration.ring_entries = buffers_max;
-    registration.bgid = 0;
-    io_uring_buf_ring_init(buffer_ring_);
-    if (const int result = io_uring_register_buf_ring(&ring_, &registration, 0); result < 0) {
-      return fail_errno("io_uring_register_buf_ring", -result);
-    }
-    waiting_.resize(buffers_max);
-    fill_ring();
+    KEEL_TRY_VOID(buffers_.set_up(ring_));
 
     wake_ = eventfd(0, EFD_CLOEXEC);
     if (wake_ < 0) return fail_errno("eventfd", errno);
@@ -345,7 +303,7 @@ class UringEngine final : public Engine {
   [[gnu::noinline]] io_uring_sqe* entry_of_full_ring() noexcept {
     io_uring_sqe* sqe = nullptr;
     while (sqe == nullptr) {
-      fill_ring();
+      buffers_.fill();
       ++system_calls_;
       // The kernel has no memory for more: try again in a while instead of all the time.
       if (io_uring_submit(&ring_) < 0) poll(nullptr, 0, 1);
@@ -658,68 +616,11 @@ class UringEngine final : public Engine {
     op.done(op);
   }
 
-  char* buffer_at(std::uint32_t buffer) noexcept {
-    return buffer < buffers_max ? memory_ + buffer * buffer_stride : waiting_[buffer].copy;
-  }
-  // A name under which the bytes of `buffer` stay until take_back(): its own, or that of a copy.
-  [[gnu::noinline]] std::uint32_t lend(std::uint32_t buffer, std::int32_t size) noexcept {
-    if (buffer >= buffers_max) return buffer;  // Waited as a copy, is held as one.
-    if (lent_ < lent_max) {
-      ++lent_;
-      return buffer;
-    }
-    std::uint32_t name = free_copy_;
-    if (name == Receive::none) {
-      name = static_cast<std::uint32_t>(waiting_.size());
-      waiting_.push_back({});
-    } else {
-      free_copy_ = waiting_[name].next;
-    }
-    waiting_[name].copy = static_cast<char*>(pool_allocate(static_cast<std::size_t>(size)));
-    waiting_[name].size = size;
-    std::memcpy(waiting_[name].copy, buffer_at(buffer), static_cast<std::size_t>(size));
-    recycle(buffer);
-    return name;
-  }
-  void take_back(std::uint32_t buffer) noexcept {
-    if (buffer < buffers_max) --lent_;
-    recycle(buffer);
-  }
-  // Keeps a buffer for fill_ring(). A copy is freed.
-  void recycle(std::uint32_t buffer) noexcept {
-    if (buffer >= buffers_max) [[unlikely]]
-      return free_copy(buffer);
-    spare_[spares_++] = static_cast<std::uint16_t>(buffer);
-  }
-  [[gnu::noinline]] void free_copy(std::uint32_t buffer) noexcept {
-    pool_free(std::exchange(waiting_[buffer].copy, nullptr), static_cast<std::size_t>(waiting_[buffer].size));
-    waiting_[buffer].next = std::exchange(free_copy_, buffer);
-  }
-  // Fills the kernel's ring up to `wanted_`, with what was used last first: it takes them in the order in which it gets
-  // them, so how many pages are touched depends on how many it has.
-  void fill_ring() noexcept {
-    int added = 0;
-    for (; in_ring_ < wanted_ && (spares_ != 0 || used_ < buffers_max); ++in_ring_, ++added) {
-      const unsigned buffer = spares_ != 0 ? spare_[--spares_] : used_++;
-      io_uring_buf_ring_add(buffer_ring_, buffer_at(buffer), buffer_bytes, static_cast<unsigned short>(buffer),
-                            io_uring_buf_ring_mask(buffers_max), added);
-    }
-    if (added != 0) io_uring_buf_ring_advance(buffer_ring_, added);
-  }
   // Once a turn: those who found no buffer begin again when there are some.
   void feed_starved() noexcept {
-    if (in_ring_ == 0) return;
+    if (buffers_.is_empty()) return;
     while (Op* op = starved_.pop_front()) arm_receive(static_cast<Receive&>(*op));
   }
-  // Once a turn: after a window in which the ring was never half empty, half of it is enough.
-  void review_buffers() noexcept {
-    low_ = std::min(low_, in_ring_);
-    if (++turns_ < buffers_window) return;
-    if (low_ > wanted_ / 2) wanted_ = std::max(wanted_ / 2, buffers_few);
-    low_ = wanted_;
-    turns_ = 0;
-  }
-
   int run_ready(Op& op) noexcept {
     if (op.cancelling) {
       if (op.armed) return 0;  // The kernel's own last word is on its way.
@@ -736,11 +637,11 @@ class UringEngine final : public Engine {
     int delivered = 0;
     while (receive.waiting_first != Receive::none && !receive.paused && !receive.cancelling) {
       const std::uint32_t buffer = receive.waiting_first;
-      receive.waiting_first = waiting_[buffer].next;
+      receive.waiting_first = buffers_.next_of(buffer);
       if (receive.waiting_first == Receive::none) receive.waiting_last = Receive::none;
       --receive.waiting_count;
-      if (buffer < buffers_max) --lent_;  // Holding it would lend it again.
-      if (!show(receive, buffer, waiting_[buffer].size)) recycle(buffer);
+      buffers_.end_loan(buffer);  // Holding it would lend it again.
+      if (!show(receive, buffer, buffers_.size_of(buffer))) buffers_.recycle(buffer);
       ++delivered;
     }
     if (receive.cancelling || receive.paused) return delivered;
@@ -758,10 +659,10 @@ class UringEngine final : public Engine {
   }
 
   // Calls done() with the bytes; whether it held them.
-  bool show(Receive& op, std::uint32_t buffer, std::int32_t size) noexcept {
-    op.data = buffer_at(buffer);
+  bool show(Receive& op, std::uint32_t buffer, std::uint32_t size) noexcept {
+    op.data = buffers_.at(buffer);
     op.buffer = buffer;
-    op.result = size;
+    op.result = static_cast<std::int32_t>(size);
     if (op.kind == Kind::ReceiveDatagrams) show_datagram(static_cast<ReceiveDatagrams&>(op));
     op.more = true;
     held_ = false;
@@ -812,8 +713,8 @@ class UringEngine final : public Engine {
   void drop_waiting(Receive& op) noexcept {
     while (op.waiting_first != Receive::none) {
       const std::uint32_t buffer = op.waiting_first;
-      op.waiting_first = waiting_[buffer].next;
-      take_back(buffer);
+      op.waiting_first = buffers_.next_of(buffer);
+      buffers_.take_back(buffer);
     }
     op.waiting_last = Receive::none;
     op.waiting_count = 0;
@@ -890,21 +791,22 @@ class UringEngine final : public Engine {
   [[gnu::noinline]] int received(Receive& op, int result, std::uint32_t flags) noexcept {
     const std::uint32_t buffer = flags >> IORING_CQE_BUFFER_SHIFT;
     if ((flags & IORING_CQE_F_BUFFER) != 0) {
-      --in_ring_;
-      if (result <= 0) recycle(buffer);  // The end of a stream may come with one, too.
+      buffers_.note_used();
+      if (result <= 0) buffers_.recycle(buffer);  // The end of a stream may come with one, too.
     }
     if (result > 0) {
+      const auto size = static_cast<std::uint32_t>(result);
       if (op.cancelling) {
-        recycle(buffer);
+        buffers_.recycle(buffer);
         if (!op.armed) make_ready(op);
         return 0;
       }
       if (op.paused || op.waiting_first != Receive::none) {
-        keep_waiting(op, buffer, result);
+        keep_waiting(op, buffer, size);
         if (op.ending) make_ready(op);
         return 0;
       }
-      if (!show(op, buffer, result)) recycle(buffer);
+      if (!show(op, buffer, size)) buffers_.recycle(buffer);
       // Multishot ends when the completion queue was short of room: begin again.
       if (!op.armed && op.pending) op.cancelling || op.paused || op.ending ? make_ready(op) : arm_receive(op);
       return 1;
@@ -919,7 +821,7 @@ class UringEngine final : public Engine {
         make_ready(op);
         return 0;
       }
-      wanted_ = std::min(wanted_ * 2, buffers_max);
+      buffers_.want_more();
       if (!op.linked()) starved_.push_back(op);
       return 0;
     }
@@ -936,14 +838,13 @@ class UringEngine final : public Engine {
     return 1;
   }
 
-  void keep_waiting(Receive& op, std::uint32_t buffer, std::int32_t size) noexcept {
-    buffer = lend(buffer, size);
-    waiting_[buffer].next = Receive::none;
-    waiting_[buffer].size = size;
+  void keep_waiting(Receive& op, std::uint32_t buffer, std::uint32_t size) noexcept {
+    buffer = buffers_.lend(buffer, size);
+    buffers_.end_chain(buffer, size);
     if (op.waiting_first == Receive::none) {
       op.waiting_first = buffer;
     } else {
-      waiting_[op.waiting_last].next = buffer;
+      buffers_.link(op.waiting_last, buffer);
     }
     op.waiting_last = buffer;
     // Let the rest stay in the kernel, so that the peer is slowed down.
@@ -1024,20 +925,9 @@ class UringEngine final : public Engine {
   bool ring_ready_ = false;
   bool held_ = false;
   int wake_ = -1;
-  io_uring_buf_ring* buffer_ring_ = nullptr;
-  char* memory_ = nullptr;
-  unsigned in_ring_ = 0;           // Buffers that the kernel may fill.
-  unsigned wanted_ = buffers_few;  // How many of them there are to be.
-  unsigned low_ = buffers_few;     // The fewest there were at the end of a turn of this window.
-  unsigned turns_ = 0;             // Of this window.
-  unsigned used_ = 0;              // Those from here on were never touched.
-  unsigned spares_ = 0;            // Used, and not in the ring; the one used last at the end.
-  std::uint16_t spare_[buffers_max];
-  std::vector<Waiting> waiting_;
+  UringBuffers buffers_;
   List<Op> ready_;
   List<Op> starved_;
-  unsigned lent_ = 0;
-  std::uint32_t free_copy_ = Receive::none;
   std::uint64_t wake_count_ = 0;
   __kernel_timespec timeout_{};
   Instant timeout_at_ = Instant::never();  // When the pending time-out comes; never: none is pending.
