@@ -164,6 +164,21 @@ class Load(unittest.TestCase):
                                open={"capacity": 100, "steps": [step(0.5, 50, 20000)]})
         self.assertIn("no open loop from 50 % of 200", result["invalid"][0]["why"])
 
+    def test_what_was_refused_is_not_within_the_capacity(self):
+        def step(share, refused):
+            statuses = {"200": 100 - refused, "503": refused} if refused else {"200": 100}
+            return REPORT | {"step": share, "offered": 100 * share, "achieved": 100 * share, "requests": 100,
+                             "errors": {"status": refused} if refused else {}, "statuses": statuses}
+
+        refusal = FILE.replace("connections: 4,", "client: load, refusal: 503, connections: 4,").replace(
+            ", type: text/plain", "")
+        with mock.patch(f"{__name__}.FILE", refusal):
+            closed = REPORT | {"achieved": 200, "statuses": {"200": 100}}
+            result = self.measured("capacity", "percent: [120]\ncapacity_p99_ms: 10", closed=closed,
+                                   open={"capacity": 100, "steps": [step(0.7, 1), step(0.8, 2), step(1.2, 20)]})
+        self.assertEqual(result["invalid"], [])
+        self.assertIn("--capacity=140", (self.folder / "arguments").read_text())
+
     def test_wrong_answers_make_the_run_invalid(self):
         for errors in ({"status": 3}, {"body": 1}, {"closed": 2}):
             result = self.measured("open-loop", "rates: [100]", open=REPORT | {"errors": errors})
