@@ -2,8 +2,10 @@
 
 #include <charconv>
 #include <cmath>
+#include <string>
 
 #include "keel/http/fields.h"
+#include "keel/http/negotiate.h"
 
 namespace keel::app {
 namespace {
@@ -60,9 +62,11 @@ void append_prefix(std::string& out, const Family& family, const Series& series,
 }  // namespace
 
 Prometheus::Format Prometheus::format_for(std::string_view accept) noexcept {
+  static const std::string offered[] = {"application/openmetrics-text", "text/plain"};
+  if (http::choose_media_type(accept, offered) != 0) return Format::Text;
+  // Whoever accepts anything is a person more often than a scraper.
   for (std::string_view range; http::next_element(accept, range);) {
-    const std::string_view type = http::trim_blanks(range.substr(0, range.find(';')));
-    if (http::equals_ignore_case(type, "application/openmetrics-text")) return Format::OpenMetrics;
+    if (http::is_of_media_range(range, offered[0])) return Format::OpenMetrics;
   }
   return Format::Text;
 }

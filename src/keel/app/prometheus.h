@@ -36,7 +36,7 @@ class Prometheus {
     return format == Format::Text ? "text/plain; version=0.0.4; charset=utf-8"
                                   : "application/openmetrics-text; version=1.0.0; charset=utf-8";
   }
-  // OpenMetrics for an Accept field that names it, as Prometheus does; weights are not compared.
+  // OpenMetrics for an Accept field that names it and likes nothing better, as that of Prometheus does.
   static Format format_for(std::string_view accept) noexcept;
 
   explicit Prometheus(metrics::Registry& registry) noexcept : registry_(registry) {}

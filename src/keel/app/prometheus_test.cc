@@ -214,7 +214,8 @@ TEST(Prometheus, takes_its_format_from_the_accept_field) {
       OpenMetrics);
   EXPECT_EQ(Prometheus::format_for("text/plain, Application/OpenMetrics-Text"), OpenMetrics);
   for (const char* accept :
-       {"", "*/*", "text/plain;version=0.0.4", "text/html,application/*", "application/openmetrics-textual"}) {
+       {"", "*/*", "text/plain;version=0.0.4", "text/html,application/*", "application/openmetrics-textual",
+        "application/openmetrics-text;q=0", "application/openmetrics-text;q=0.5, text/plain"}) {
     EXPECT_EQ(Prometheus::format_for(accept), Text) << accept;
   }
   EXPECT_NE(Prometheus::content_type(OpenMetrics), Prometheus::content_type(Text));
