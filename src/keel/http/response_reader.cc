@@ -78,6 +78,11 @@ ResponseStep ResponseReader::feed(std::string_view received, HeadCache* cache) {
   if (at_ != At::Head) partial_.release();
   switch (at_) {
     case At::Head:
+      if (cache != nullptr && partial_.empty()) {
+        if (const std::size_t size = cache->find(received, is_head_, head_)) {
+          return begin_body(received, size, received.substr(0, size));
+        }
+      }
       return feed_head(received, cache);
     case At::Body:
       return feed_body(received, 0);
@@ -91,18 +96,8 @@ ResponseStep ResponseReader::feed(std::string_view received, HeadCache* cache) {
 
 ResponseStep ResponseReader::feed_head(std::string_view received, HeadCache* cache) {
   std::size_t consumed = 0;
-  std::string_view head;
-  while (at_ == At::Head) {
+  for (;;) {
     const std::string_view rest = received.substr(consumed);
-    if (partial_.empty() && cache != nullptr) {
-      if (const std::size_t size = cache->find(rest, is_head_, head_)) {
-        head = rest.substr(0, size);
-        consumed += size;
-        left_ = head_.length;
-        at_ = At::Body;
-        break;
-      }
-    }
     const char* reason = nullptr;
     std::size_t end = 0;
     if (partial_.empty()) {
@@ -134,11 +129,16 @@ ResponseStep ResponseReader::feed_head(std::string_view received, HeadCache* cac
       continue;
     }
     if (const char* problem = end_head()) return refuse(problem);
-    head = was_whole ? rest.substr(0, end) : partial_.view();
+    const std::string_view head = was_whole ? rest.substr(0, end) : partial_.view();
     if (was_whole && cache != nullptr) cache->keep(head, is_head_, head_);
-    left_ = head_.length;
-    at_ = At::Body;
+    return begin_body(received, consumed, head);
   }
+}
+
+ResponseStep ResponseReader::begin_body(std::string_view received, std::size_t consumed,
+                                        std::string_view head) noexcept {
+  left_ = head_.length;
+  at_ = At::Body;
   if (head_.body == ResponseHead::Body::Chunked) chunks_ = {};
   ResponseStep step = feed_body(received, consumed);
   if (step.state != ResponseState::Refused) step.head = head;

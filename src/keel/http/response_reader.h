@@ -109,6 +109,8 @@ class ResponseReader {
 
   ResponseStep feed(std::string_view received, HeadCache* cache);
   ResponseStep feed_head(std::string_view received, HeadCache* cache);
+  // `consumed`: the bytes of `received` that end with the head.
+  ResponseStep begin_body(std::string_view received, std::size_t consumed, std::string_view head) noexcept;
   ResponseStep feed_body(std::string_view received, std::size_t before) noexcept;
   ResponseStep refuse(const char* reason) noexcept;
   ResponseStep done(std::size_t consumed, std::string_view data) noexcept;
