@@ -20,7 +20,14 @@ Connection::Connection(Generator& generator, int depth)
       connect_(*this),
       receive_(*this),
       send_(*this),
-      outstanding_(static_cast<std::size_t>(depth)) {}
+      depth_(static_cast<std::size_t>(depth)),
+      outstanding_(depth_) {}
+
+// In outstanding_, of the one that is `index` behind the oldest.
+std::size_t Connection::place(std::size_t index) const noexcept {
+  const std::size_t at = first_ + index;
+  return at < depth_ ? at : at - depth_;
+}
 
 void Connection::open() noexcept {
   io::Loop& loop = generator_.loop();
@@ -49,7 +56,7 @@ void Connection::connected() noexcept {
   const Instant now = loop.now();
   // What an earlier connection was given and its server had no more time for, as it said.
   for (std::size_t i = 0; i < count_; ++i) {
-    Outstanding& carried = outstanding_[(first_ + i) % outstanding_.size()];
+    Outstanding& carried = outstanding_[place(i)];
     carried.sent = now;
     closes_ = ++begun_ == generator_.plan().requests_per_connection_max;
     stage(*carried.request, closes_);
@@ -68,9 +75,7 @@ void Connection::fill(Instant now, std::size_t max) noexcept {
     Instant intended;
     const Request* request = generator_.next_request(now, intended);
     if (request == nullptr) break;
-    std::size_t at = first_ + count_;
-    if (at >= outstanding_.size()) at -= outstanding_.size();
-    outstanding_[at] = {intended, now, request};
+    outstanding_[place(count_)] = {intended, now, request};
     if (++count_ == 1) begin_answer();
     closes_ = ++begun_ == generator_.plan().requests_per_connection_max;
     stage(*request, closes_);
@@ -80,18 +85,16 @@ void Connection::fill(Instant now, std::size_t max) noexcept {
 }
 
 void Connection::stage(const Request& request, bool closes) {
-  if (request.is_fixed()) {
-    const std::string_view text = request.text(closes);
-    if (staged_text_.empty() && staged_.empty()) {
-      staged_text_ = text;
-      return;
-    }
-    if (!staged_text_.empty()) staged_.append(std::exchange(staged_text_, {}));
-    staged_.append(text);
+  if (request.is_fixed() && staged_text_.empty() && staged_.empty()) {
+    staged_text_ = request.text(closes);
     return;
   }
   if (!staged_text_.empty()) staged_.append(std::exchange(staged_text_, {}));
-  generator_.write(request, staged_, closes);
+  if (request.is_fixed()) {
+    staged_.append(request.text(closes));
+  } else {
+    generator_.write(request, staged_, closes);
+  }
 }
 
 void Connection::flush() noexcept {
@@ -162,7 +165,7 @@ void Connection::collect(std::string_view data) noexcept {
 // `last`: the last piece of its body.
 void Connection::finish_answer(std::string_view last) noexcept {
   const Outstanding request = outstanding_[first_];
-  if (++first_ == outstanding_.size()) first_ = 0;
+  first_ = place(1);
   --count_;
   has_answer_ = true;
   bool has_expected_body = true;
@@ -189,7 +192,7 @@ void Connection::peer_ended(std::int32_t result) noexcept {
 void Connection::fail(Failure failure) noexcept {
   for (; count_ != 0; --count_) {
     generator_.failed(outstanding_[first_], failure);
-    if (++first_ == outstanding_.size()) first_ = 0;
+    first_ = place(1);
   }
   begin_close();
 }
@@ -208,7 +211,7 @@ void Connection::check_time(Instant now) noexcept {
 void Connection::end(Failure failure) noexcept {
   ends_ = true;
   if (state_ == State::Closing) {
-    for (; count_ != 0; --count_) generator_.failed(outstanding_[(first_ + count_ - 1) % outstanding_.size()], failure);
+    for (; count_ != 0; --count_) generator_.failed(outstanding_[place(count_ - 1)], failure);
     return;
   }
   fail(failure);

@@ -47,7 +47,7 @@ class Connection : public Link {  // The link is the generator's: its list of th
 
   bool is_closed() const noexcept { return state_ == State::Closed; }
   bool is_idle() const noexcept { return count_ == 0; }
-  bool has_room() const noexcept { return state_ == State::Open && !closes_ && count_ < outstanding_.size(); }
+  bool has_room() const noexcept { return state_ == State::Open && !closes_ && count_ < depth_; }
 
  private:
   enum class State : std::uint8_t { Closed, Waiting, Connecting, Open, Closing };
@@ -59,6 +59,7 @@ class Connection : public Link {  // The link is the generator's: its list of th
   void collect(std::string_view data) noexcept;
   void finish_answer(std::string_view last) noexcept;
   void begin_answer() noexcept;
+  std::size_t place(std::size_t index) const noexcept;
   void peer_ended(std::int32_t result) noexcept;
   void stage(const Request& request, bool closes);
   void flush() noexcept;
@@ -80,6 +81,7 @@ class Connection : public Link {  // The link is the generator's: its list of th
   std::uint64_t begun_ = 0;  // Requests on this connection.
   std::size_t first_ = 0;    // The oldest of outstanding_, a ring,
   std::size_t count_ = 0;    // of which so many are under way.
+  const std::size_t depth_;  // Its size.
   std::vector<Outstanding> outstanding_;
   http::ResponseReader reader_;
   Buffer body_;  // Of the answer that is being read, when it is checked and comes in pieces.

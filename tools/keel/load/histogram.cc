@@ -12,6 +12,31 @@ std::int64_t Histogram::upper_end(std::size_t index) noexcept {
   return (static_cast<std::int64_t>(column + 1) << row) - 1;
 }
 
+// Goes through the columns once, from one percentile to a higher one.
+class Histogram::Walk {
+ public:
+  // Of a histogram with values.
+  explicit Walk(const Histogram& of) noexcept : of_(of), at_(index_of(static_cast<std::uint64_t>(of.min_ns_))) {
+    seen_ = (*of.counts_)[at_];
+  }
+
+  // Not below the one before.
+  Duration to(double percent) noexcept {
+    // The rank is rounded up; a hair less keeps 99.9 % of 1,000 at 999 in spite of binary fractions.
+    const double exact = percent / 100 * static_cast<double>(of_.count_);
+    const auto rank = static_cast<std::uint64_t>(std::max(1.0, std::ceil(exact - 1e-6)));
+    while (seen_ < rank && at_ + 1 < columns) seen_ += (*of_.counts_)[++at_];
+    return Duration::nanoseconds(std::min(upper_end(at_), of_.max_ns_));
+  }
+  // How many are in the columns passed.
+  std::uint64_t seen() const noexcept { return seen_; }
+
+ private:
+  const Histogram& of_;
+  std::size_t at_;
+  std::uint64_t seen_;
+};
+
 void Histogram::add(const Histogram& other) noexcept {
   for (std::size_t i = 0; i < columns; ++i) (*counts_)[i] += (*other.counts_)[i];
   count_ += other.count_;
@@ -27,15 +52,8 @@ Duration Histogram::mean() const noexcept {
 
 Duration Histogram::percentile(double percent) const noexcept {
   if (count_ == 0) return {};
-  // The rank is rounded up; a hair less keeps 99.9 % of 1,000 at 999 in spite of binary fractions.
-  const double exact = percent / 100 * static_cast<double>(count_);
-  const auto rank = static_cast<std::uint64_t>(std::max(1.0, std::ceil(exact - 1e-6)));
-  std::uint64_t seen = 0;
-  for (std::size_t i = 0; i < columns; ++i) {
-    seen += (*counts_)[i];
-    if (seen >= rank) return Duration::nanoseconds(std::min(upper_end(i), max_ns_));
-  }
-  return max();
+  Walk walk(*this);
+  return walk.to(percent);
 }
 
 std::uint64_t Histogram::above(Duration limit) const noexcept {
@@ -51,12 +69,11 @@ std::uint64_t Histogram::above(Duration limit) const noexcept {
 std::vector<Histogram::Point> Histogram::cdf() const {
   std::vector<Point> points;
   if (count_ == 0) return points;
+  Walk walk(*this);
   const auto add_point = [&](double percent) {
-    const Duration value = percentile(percent);
-    const auto below = static_cast<double>(count_ - above(value));
-    const double fraction = below / static_cast<double>(count_);
+    const Duration value = walk.to(percent);
     if (!points.empty() && points.back().value == value) return;
-    points.push_back({value, fraction});
+    points.push_back({value, static_cast<double>(walk.seen()) / static_cast<double>(count_)});
   };
   for (int percent = 0; percent < 99; ++percent) add_point(percent);
   // 99, 99.1, …, 99.9, 99.91, …: each step ten times finer, as far as there are values to tell apart.

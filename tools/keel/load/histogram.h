@@ -63,6 +63,7 @@ class Histogram {
   std::vector<Point> cdf() const;
 
  private:
+  class Walk;
   static constexpr unsigned row_bits = 10;
   static constexpr unsigned value_bits = 41;
   static constexpr std::size_t columns = ((value_bits - row_bits - 1) << row_bits) + (2u << row_bits);

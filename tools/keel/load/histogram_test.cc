@@ -113,5 +113,21 @@ TEST(Histogram, draws_a_rising_curve_of_few_points_to_the_end) {
   EXPECT_EQ(curve.back().fraction, 1);
 }
 
+TEST(Histogram, draws_the_curve_through_its_percentiles) {
+  Histogram histogram;
+  std::mt19937_64 random(4);
+  for (int i = 0; i < 10'000; ++i)
+    histogram.record(Duration::nanoseconds(static_cast<int>(1'000 + random() % 900'000)));
+
+  const auto curve = histogram.cdf();
+
+  EXPECT_EQ(curve.front().value, histogram.percentile(0));
+  for (const auto& [value, fraction] : curve) {
+    const auto below = static_cast<double>(histogram.count() - histogram.above(value));
+    EXPECT_EQ(fraction, below / static_cast<double>(histogram.count()));
+    EXPECT_EQ(value, histogram.percentile(fraction * 100));
+  }
+}
+
 }  // namespace
 }  // namespace keel::load

@@ -246,8 +246,7 @@ Result<Mix> Mix::compile(const std::vector<RequestText>& texts, std::string_view
   return mix;
 }
 
-const Request& Mix::pick(Random& random) const noexcept {
-  if (requests_.size() == 1) return requests_.front();
+const Request& Mix::pick_by_weight(Random& random) const noexcept {
   const std::uint64_t at = random.below(ends_.back());
   std::size_t index = 0;
   while (ends_[index] <= at) ++index;

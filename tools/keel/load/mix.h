@@ -84,10 +84,14 @@ class Mix {
   // `host`: of the Host field. At least one request.
   static Result<Mix> compile(const std::vector<RequestText>& texts, std::string_view host, const Csv* csv);
 
-  const Request& pick(Random& random) const noexcept;
+  const Request& pick(Random& random) const noexcept {
+    return requests_.size() == 1 ? requests_.front() : pick_by_weight(random);
+  }
   const std::vector<Request>& requests() const noexcept { return requests_; }
 
  private:
+  const Request& pick_by_weight(Random& random) const noexcept;
+
   std::vector<Request> requests_;
   std::vector<std::uint64_t> ends_;  // Of each one's part of the weights' sum.
 };
