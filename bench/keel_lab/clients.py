@@ -18,7 +18,7 @@ from keel_lab.measure import DISTURBED, Half, payload_for
 from keel_lab.sides import CLIENT_CORE, Invalid
 
 SECONDS = 1  # Of a run: wrk and h2load know whole seconds only.
-OVERHEAD = 0.25
+OVERHEAD = 0.1
 PATIENCE = 30
 
 

@@ -21,7 +21,7 @@ from keel_lab.measure import Half
 from keel_lab.sides import SERVER_CORE, Invalid
 
 STEPS_SECONDS = 8  # What single-stepping takes, roughly, and
-CALLGRIND_SECONDS = 30  # callgrind, once what it runs is built.
+CALLGRIND_SECONDS = 4  # callgrind, once what it runs is built.
 IDLE_PER_SECOND = 3000  # Connections that are opened and used once.
 STEPPED = (256, 1024)
 RUNNING = {"system_calls", "allocations", "allocated_bytes", "switches"}
@@ -133,9 +133,13 @@ def callgrind_instructions(settings, half, payload):
     return callgrind.per_operation(start, drive)
 
 
+def is_stepped(work):
+    return work.client == "bytes" and not work.churn
+
+
 def count_instructions(settings, half, payload, row):
     """Echoes are stepped through, which any processor of x86-64 permits; a whole HTTP server would take minutes."""
-    if half.work.client == "bytes" and not half.work.churn:
+    if is_stepped(half.work):
         row["instructions"], row["instructions_by"] = instructions(settings, half, payload), "stepping"
         if row["instructions"] is None:
             row["instructions_by"], row["absent"]["instructions"] = None, counters.stepping(half.build / "bench")
@@ -211,7 +215,7 @@ def seconds_of(settings, side, work, counted=COUNTS):
 
 
 def seconds_stepped(settings, side, work):
-    stepped = STEPS_SECONDS if work.client == "bytes" else 0
+    stepped = STEPS_SECONDS if is_stepped(work) else 0
     if work.client == "lockstep" and settings.profile == "full":
         with contextlib.suppress(callgrind.NotCounted):
             refuse_callgrind(side, settings.build)

@@ -3,6 +3,7 @@
 With a database each POST is a row, and the answer 201."""
 
 import os
+import signal
 import socket
 import sqlite3
 import sys
@@ -75,6 +76,8 @@ def main():
     if FAULT == "never starts":
         print("cannot bind: planted", flush=True)
         return 3
+    if FAULT == "logs its end":
+        signal.signal(signal.SIGTERM, lambda *_: (LOG.write("ended by request /\n"), os._exit(0)))
     if FAULT == "says nothing":
         time.sleep(60)
     with socket.create_server(("127.0.0.1", PORT)) as listener:

@@ -1,9 +1,9 @@
 """What may be said about pairs of measurements, and what may not.
 
-The ratio is taken inside each pair; its median is judged by the exact interval of order statistics. Each session also
-measures a side against itself (A/A): what such a comparison shows is noise, and a margin smaller than that is no
-verdict. Outliers stay in: the median without them is shown beside, and if it lies outside the interval the result says
-so by itself. The only thing that a client-bound rate can say is nothing.
+The ratio is taken inside each pair; its median is judged by the exact interval of order statistics. What a run shows
+against the next one of the same side is noise, and a margin smaller than that is no verdict. Outliers stay in: the
+median without them is shown beside, and if it lies outside the interval the result says so by itself. The only thing
+that a client-bound rate can say is nothing.
 """
 
 from keel_lab import statistics
@@ -28,6 +28,7 @@ MORE_IS_BETTER = ("rate",)
 TARGETS = ("at most", "at least", "not below", "above", "within")
 SATURATED = 0.95  # Of its core, used by the server: below, the rate is the client's.
 COVERAGE_MIN = 0.95
+NOISE_COVERAGE = 0.98  # Of 11 ratios the 2nd to the 10th.
 
 
 def ratios(pairs, of):
@@ -70,6 +71,23 @@ def differs(values):
     """Whether the two sides of these ratios are different: the interval does not contain 1."""
     low, high, covered = statistics.interval(values)
     return covered >= COVERAGE_MIN and not low <= 1 <= high
+
+
+def noise(pairs, of):
+    """{low, high} of runs against the next one of the same side, None where there are none.
+
+    In A B, B A, A B, ... the side that ends a pair begins the next one: all runs but the first and the last have such a
+    neighbour. Which of two stands above alternates, so that a drift of the machine does not look like a difference."""
+    found = []
+    for number, (one, following) in enumerate(zip(pairs, pairs[1:])):
+        side = "ba"[number % 2]
+        before, after = one[side].get(of), following[side].get(of)
+        if before and after:
+            found.append(after / before if number // 2 % 2 else before / after)
+    if not found:
+        return None
+    low, high, _ = statistics.interval(found, NOISE_COVERAGE)
+    return {"low": low, "high": high}
 
 
 def width(noise):

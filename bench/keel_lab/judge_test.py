@@ -58,6 +58,39 @@ class OnSeededSeries(unittest.TestCase):
         self.assertGreater(loud["detectable"], 0.05)
 
 
+def runs(sequence):
+    """Pairs of the CPU of runs in the order in which they were made: A B, B A, A B, ..."""
+    found = []
+    for number in range(len(sequence) // 2):
+        sides = "ab" if number % 2 == 0 else "ba"
+        found.append({side: {"cpu_us": cost} for side, cost in zip(sides, sequence[2 * number:])})
+    return found
+
+
+class Noise(unittest.TestCase):
+    """A run against the next one of the same side."""
+    def test_a_difference_of_the_sides_is_none(self):
+        self.assertEqual(judge.noise(runs([1, 3, 3, 1, 1, 3, 3, 1]), "cpu_us"), {"low": 1, "high": 1})
+
+    def test_a_side_that_changes_from_run_to_run_shows_it(self):
+        self.assertEqual(judge.noise(runs([1, 2, 4, 1, 1, 2]), "cpu_us"), {"low": 0.5, "high": 1})  # B: 2 after 4.
+        self.assertEqual(judge.noise(runs([1, 2, 2, 1, 4, 2]), "cpu_us"), {"low": 0.25, "high": 1})  # A: 1, then 4.
+
+    def test_a_drift_stands_on_both_sides_of_1(self):
+        found = judge.noise(runs([1.1**number for number in range(24)]), "cpu_us")
+        self.assertAlmostEqual(found["low"], 1 / 1.1)
+        self.assertAlmostEqual(found["high"], 1.1)
+
+    def test_one_of_the_eleven_on_either_side_does_not_count(self):
+        sequence = [1, 1] * 12
+        sequence[3:5] = 9, 1
+        self.assertEqual(judge.noise(runs(sequence), "cpu_us"), {"low": 1, "high": 1})
+
+    def test_of_one_pair_or_without_the_quantity_there_is_none(self):
+        self.assertIsNone(judge.noise(runs([1, 2]), "cpu_us"))
+        self.assertIsNone(judge.noise(runs([1, 2, 2, 1]), "p99"))
+
+
 class Verdict(unittest.TestCase):
     def found(self, low, median, high, coverage=0.99):
         return {"low": low, "median": median, "high": high, "coverage": coverage}

@@ -13,6 +13,7 @@ from keel_lab.measure import Half, payload_for
 from keel_lab.sides import Invalid
 
 WARMUP = 0.5
+OVERHEAD = 0.1
 QUICK_SECONDS_MAX = 3
 SHARES_TRIED = range(50, 105, 5)  # Percent of what a closed loop gets, which is what an open loop may get at most.
 WHOLE = 0.99
@@ -30,7 +31,7 @@ def runs(experiment):
 
 
 def seconds(experiment, settings):
-    return len(experiment.measure) * runs(experiment) * (span(experiment, settings) + WARMUP + 0.5)
+    return len(experiment.measure) * runs(experiment) * (span(experiment, settings) + WARMUP + OVERHEAD)
 
 
 def accepted(work):

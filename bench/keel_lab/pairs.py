@@ -7,7 +7,7 @@ from keel_lab.sides import Invalid
 KEPT = ("cpu_us", "user_us", "system_us", "rate", "ns", "server_utilisation", "client_utilisation", "switches",
         "system_calls", "rss_kb", "start_ms", "mean", "p50", "p99", "disk_kb")
 ITSELF_SECONDS = 0.55
-RUN_OVERHEAD = 0.17  # Seconds around the window of a run: start, checks, end.
+RUN_OVERHEAD = 0.06  # Seconds around the window of a run: start, checks, end.
 
 
 def one_run(settings, work=None):
@@ -89,35 +89,21 @@ def is_of_two(group):
 
 
 def seconds(experiment, settings):
-    groups = wanted(experiment, settings)
-    works = [group[0].a_work for group in groups]
-    if any(is_of_two(group) for group in groups):
-        works.append(works[0])  # Against itself.
-    return settings.pairs * 2 * sum(one_run(settings, work) for work in works) + counts.seconds(experiment, settings)
+    runs = sum(one_run(settings, group[0].a_work) for group in wanted(experiment, settings))
+    return settings.pairs * 2 * runs + counts.seconds(experiment, settings)
 
 
-def compared(group, measured, noises):
-    """The rows of one group from its pairs; `noises` by quantity."""
+def compared(group, measured):
+    """The rows of one group from its pairs."""
     pairs = [published(pair) for pair in measured]
     for one in group:
         if not pairs or any(one.of not in pair[key] for pair in pairs for key in "ab"):
             continue
         work = one.a_work.name if one.a_work.name == one.b_work.name else f"{one.a_work.name} : {one.b_work.name}"
-        row = judge.compare(pairs, one.of, one.target, noises.get(one.of), bool(one.a_work.waits_for),
-                            one.a_work.client == "itself")
+        noise = judge.noise(pairs, one.of) if is_of_two(group) else None
+        row = judge.compare(pairs, one.of, one.target, noise, bool(one.a_work.waits_for), one.a_work.client == "itself")
         if row:
             yield {"id": one.id, "a": one.a, "b": one.b, "work": work, **row}
-
-
-def noise_of(measured, ofs):
-    """{quantity: {low, high}} of a side against itself."""
-    pairs = [published(pair) for pair in measured]
-    found = {}
-    for of in ofs:
-        if pairs and all(of in pair[key] for pair in pairs for key in "ab") and judge.ratios(pairs, of):
-            row = judge.spread(judge.ratios(pairs, of))
-            found[of] = {"low": row["low"], "high": row["high"]}
-    return found
 
 
 def measure_pairs(halves, line, found, settings, progress, **client_options):
@@ -127,13 +113,6 @@ def measure_pairs(halves, line, found, settings, progress, **client_options):
     alternate(settings, halves, payloads, found, step, **client_options)
 
 
-def measure_noise(half, ofs, settings, progress):
-    """{quantity: {low, high}} of `half` against itself."""
-    measured = []
-    measure_pairs({"a": half, "b": half}, f"{half.name} : itself, {half.work.name}", measured, settings, progress)
-    return noise_of(measured, ofs)
-
-
 def lacking(halves):
     """What is not there of both sides, as a sentence; empty when all is."""
     missing = [f"{half.name} needs {half.missing}" for half in halves.values() if half.missing]
@@ -141,11 +120,9 @@ def lacking(halves):
 
 
 def measure(experiment, settings, result, progress):
-    series, noises = Series(), {}
-    groups = wanted(experiment, settings)
-    ofs = list(dict.fromkeys(one.of for group in groups for one in group if one.of != "system_calls"))
+    series = Series()
     try:
-        for group in groups:
+        for group in wanted(experiment, settings):
             halves = halves_of(group[0], experiment, settings)
             line = f"{group[0].a} : {group[0].b}, {group[0].a_work.name}"
             if lacking(halves):
@@ -161,8 +138,6 @@ def measure(experiment, settings, result, progress):
                     continue
                 line, traced = f"{line}, system calls", {"tracepoint": tracepoint}
             try:
-                if not noises and ofs and is_of_two(group):
-                    noises = measure_noise(halves["a"], ofs, settings, progress)
                 measure_pairs(halves, line, measured, settings, progress, **traced)
             except Invalid as problem:
                 result["invalid"].append({"what": line, "why": str(problem)})
@@ -171,7 +146,7 @@ def measure(experiment, settings, result, progress):
                 for pair in measured:
                     for key in "ab":
                         series.add(halves[key].name, pair[key]["samples"])
-                result["comparisons"] += compared(group, measured, noises)
+                result["comparisons"] += compared(group, measured)
         counts.take(experiment, settings, result, progress)
     finally:
         series.into(result)

@@ -78,7 +78,7 @@ def subjects(one, settings):
 
 
 def measure_pairs(one, settings, builds, result, progress):
-    """Head is A, base is B; what base shows against itself is the noise."""
+    """Head is A, base is B."""
     for (name, work), ofs in subjects(one, settings).items():
         halves = {
             key: Half(one.sides[name], work, builds[variant], f"{name} of {variant}")
@@ -87,9 +87,8 @@ def measure_pairs(one, settings, builds, result, progress):
         if pairs.lacking(halves):
             result["skipped"].append({"what": f"{name}, {work.name}", "why": pairs.lacking(halves)})
             continue
-        measured, noises = [], {}
+        measured = []
         try:
-            noises = pairs.measure_noise(halves["b"], ofs, settings, progress)
             pairs.measure_pairs(halves, f"{name}, {work.name}: head : base", measured, settings, progress)
         except Invalid as problem:
             result["invalid"].append({"what": f"{name}, {work.name}", "why": str(problem)})
@@ -97,8 +96,8 @@ def measure_pairs(one, settings, builds, result, progress):
         finally:
             rows = [pairs.published(pair) for pair in measured]
             for of in ofs:
-                row = rows and judge.compare(rows, of, None, noises.get(of), bool(work.waits_for), work.client
-                                             == "itself")
+                row = rows and judge.compare(rows, of, None, judge.noise(rows, of), bool(work.waits_for),
+                                             work.client == "itself")
                 if row:
                     result["comparisons"].append({
                         "id": f"{name}:{of}:{work.name}",
@@ -147,7 +146,7 @@ def measure_micro(one, settings, builds, result, progress):
 def seconds(one, settings):
     if one.kind == "micro":
         return 3 * micro.seconds(one, settings)
-    return len(subjects(one, settings)) * settings.pairs * 4 * pairs.one_run(settings)
+    return len(subjects(one, settings)) * settings.pairs * 2 * pairs.one_run(settings)
 
 
 def measure(base, head, chosen, settings, out):

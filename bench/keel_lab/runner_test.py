@@ -169,7 +169,7 @@ class Whole(unittest.TestCase):
         runs = iter(range(100))
 
         def run(*arguments):
-            if next(runs) == 7:  # After two pairs of A/A, one whole pair, and half of one.
+            if next(runs) == 3:  # After one whole pair, and half of one.
                 raise KeyboardInterrupt
             return quiet_run(*arguments)
 
@@ -219,11 +219,11 @@ class Progress(unittest.TestCase):
 
 
 class Plan(unittest.TestCase):
-    """A full run can be done twice in a night."""
-    def test_all_of_the_full_profile_take_at_most_90_minutes(self):
+    """A full run can be done twice in an evening."""
+    def test_all_of_the_full_profile_takes_at_most_an_hour(self):
         settings = runner.settings_of("full", self_test.BUILD)
         planned = run.plan(experiment.of_profile(experiment.read_all().values(), "full"), settings)
-        self.assertLessEqual(sum(seconds for seconds, _ in planned), 90 * 60, planned)
+        self.assertLessEqual(sum(seconds for seconds, _ in planned), 60 * 60, planned)
 
     def test_the_quick_profile_takes_at_most_10_minutes(self):
         settings = runner.settings_of("quick", self_test.BUILD)
@@ -231,12 +231,12 @@ class Plan(unittest.TestCase):
         self.assertLessEqual(sum(seconds for seconds, _ in planned), 10 * 60, planned)
 
     def test_the_plan_has_a_line_for_each_experiment_and_the_sum(self):
-        chosen = [experiment.read_all()[name] for name in ("raw-loops", "stall")]
+        chosen = [experiment.read_all()[name] for name in ("stall", "plaintext")]
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
             run.print_plan(chosen, runner.settings_of("full", self_test.BUILD))
         lines = out.getvalue().splitlines()
-        self.assertEqual([line.split()[-1] for line in lines[:2]], ["raw-loops", "stall"])
+        self.assertEqual([line.split()[-1] for line in lines[:2]], ["plaintext", "stall"])
         self.assertIn("in all", lines[2])
 
     def test_twelve_pairs_stay_in_both_profiles(self):

@@ -183,14 +183,13 @@ def ready_path(side, work):
     return side.ready or work.path.replace("{n}", "1")
 
 
-def end(process):
-    """Asks it to end, and its whole group to be gone."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGTERM)
-    try:
-        process.wait(STOP_SECONDS_MAX)
-    except subprocess.TimeoutExpired:
-        pass
+def end(process, asks=True):
+    """Its whole group is gone; `asks` it first, and waits."""
+    if asks:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(STOP_SECONDS_MAX)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -266,7 +265,8 @@ def running(side, work, build, payload=b"", count_allocations=False, prefix=(), 
                 problem).__name__
             raise Invalid(f"{side.name}: {why}{said(folder)}") from None
         finally:
-            end(process)
+            # A server that drains takes its time, which is of use only where it has something left to write.
+            end(process, asks=bool(prefix or side.log or work.rows or count_allocations))
             if server and side.log:
                 server.logged = lines_with(filled(side.log, places), work.path.partition("{n}")[0])
             if server and work.rows:

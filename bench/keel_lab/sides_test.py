@@ -1,8 +1,9 @@
 import pathlib
+import sys
 import tempfile
 import unittest
 
-from keel_lab import sides
+from keel_lab import self_test, sides
 from keel_lab.side_file import Side
 from keel_lab.work import Work
 
@@ -35,6 +36,26 @@ class Waiting(unittest.TestCase):
 
     def test_an_echo_server_is_ready_when_somebody_listens(self):
         self.assertEqual(sides.ready_path(Side("x", "x", ("x",)), Work(client="bytes", name="w", payload=64)), "")
+
+
+class Ending(unittest.TestCase):
+    """A server that is asked to end writes a line."""
+    def lines(self, work, log=""):
+        fake = pathlib.Path(__file__).with_name("fake_server.py")
+        with tempfile.NamedTemporaryFile("r") as file:
+            serve = (sys.executable, str(fake), "{port}", "logs its end", file.name)
+            with sides.running(Side("x", "x", serve, ready="/ready", log=log), work, self_test.BUILD) as server:
+                pass
+            self.assertIsNotNone(server.process.returncode)
+            return file.read()
+
+    def test_a_server_that_has_nothing_left_to_write_is_not_asked(self):
+        self.assertEqual(self.lines(Work(client="lockstep", name="w", path="/")), "")
+
+    def test_one_with_a_log_or_rows_is(self):
+        work = Work(client="lockstep", name="w", path="/")
+        self.assertEqual(self.lines(work, log="{folder}/log"), "ended by request /\n")
+        self.assertEqual(self.lines(Work(client="lockstep", name="w", path="/", rows="data")), "ended by request /\n")
 
 
 class Logs(unittest.TestCase):
