@@ -11,6 +11,9 @@
 #include <iterator>
 #include <string_view>
 
+#include "keel/base/hex.h"
+#include "keel/base/scan.h"
+
 namespace keel::app {
 namespace {
 
@@ -23,6 +26,25 @@ constexpr std::array<bool, 256> plain = [] {
   for (int c = 0x20; c < 0x7f; ++c) table[static_cast<std::size_t>(c)] = c != '"' && c != '\\';
   return table;
 }();
+
+// Whether there is none but those in `text`, which is so in nearly every line.
+bool is_plain(std::string_view text) noexcept {
+  constexpr std::uint64_t ones = 0x0101010101010101;
+  // The upper bit of a byte that is below 0x20, above 0x7e, a quote or a backslash; and, where there is one, perhaps of
+  // the bytes above it.
+  const auto odd = [](std::uint64_t word) {
+    return (word | (word - 0x20 * ones) | (word + ones) | ((word ^ '"' * ones) - ones) |
+            ((word ^ '\\' * ones) - ones)) &
+           0x80 * ones;
+  };
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  if (text.size() < 8) return std::all_of(at, end, [](char c) { return plain[static_cast<unsigned char>(c)]; });
+  for (; end - at > 8; at += 8) {
+    if (odd(scan::load64(at)) != 0) return false;
+  }
+  return odd(scan::load64(end - 8)) == 0;
+}
 
 struct Decoded {
   std::uint32_t point = 0;
@@ -63,6 +85,7 @@ void append_formatted(Buffer& out, fmt::format_string<T...> format, T&&... value
 }
 
 void append_escaped(Buffer& out, std::string_view text, LineFormat format) {
+  if (is_plain(text)) return out.append(text);
   while (!text.empty()) {
     std::size_t run = 0;
     while (run < text.size() && plain[static_cast<unsigned char>(text[run])]) ++run;
@@ -94,6 +117,13 @@ void append_escaped(Buffer& out, std::string_view text, LineFormat format) {
 }
 
 void append_quoted(Buffer& out, std::string_view text, LineFormat format) {
+  if (is_plain(text)) {
+    char* const at = out.reserve(text.size() + 2);
+    at[0] = '"';
+    copy_short(at + 1, text.data(), text.size());
+    at[text.size() + 1] = '"';
+    return out.commit(text.size() + 2);
+  }
   out.push_back('"');
   append_escaped(out, text, format);
   out.push_back('"');
@@ -101,9 +131,8 @@ void append_quoted(Buffer& out, std::string_view text, LineFormat format) {
 
 // In Text, quotes only where the end of a value would be in doubt.
 void append_value(Buffer& out, std::string_view text, LineFormat format) {
-  const bool bare = format == LineFormat::Text && !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-                      return plain[static_cast<unsigned char>(c)] && c != ' ' && c != '=';
-                    });
+  const bool bare = format == LineFormat::Text && !text.empty() && is_plain(text) &&
+                    std::none_of(text.begin(), text.end(), [](char c) { return c == ' ' || c == '='; });
   if (bare) {
     out.append(text);
   } else {
@@ -111,32 +140,52 @@ void append_value(Buffer& out, std::string_view text, LineFormat format) {
   }
 }
 
+constexpr std::size_t number_bytes_max = 32;
+
 template <class T>
 void append_number(Buffer& out, T value) {
-  char* const at = out.reserve(32);
-  out.commit(static_cast<std::size_t>(std::to_chars(at, at + 32, value).ptr - at));
+  char* const at = out.reserve(number_bytes_max);
+  out.commit(static_cast<std::size_t>(std::to_chars(at, at + number_bytes_max, value).ptr - at));
+}
+
+// The point and the digits of value / unit, zeros in front; returns how many bytes.
+template <std::uint64_t unit>
+std::size_t put_fraction(char* at, std::uint64_t value) {
+  const char* const end =
+      std::to_chars(at, at + number_bytes_max, unit + value).ptr;  // As if there were a 1 in front of it.
+  *at = '.';
+  return static_cast<std::size_t>(end - at);
 }
 
 void append_seconds(Buffer& out, std::int64_t ns) {
   const std::uint64_t size = ns < 0 ? -static_cast<std::uint64_t>(ns) : static_cast<std::uint64_t>(ns);
   if (ns < 0) out.push_back('-');
   append_number(out, size / 1'000'000'000);
-  std::uint64_t fraction = size % 1'000'000'000;
+  const std::uint64_t fraction = size % 1'000'000'000;
   if (fraction == 0) return;
-  char digits[10] = {'.'};
-  for (int i = 9; i > 0; --i, fraction /= 10) digits[i] = static_cast<char>('0' + fraction % 10);
-  std::size_t used = sizeof digits;
-  while (digits[used - 1] == '0') --used;
-  out.append({digits, used});
+  char* const at = out.reserve(number_bytes_max);
+  std::size_t used = put_fraction<1'000'000'000>(at, fraction);
+  while (at[used - 1] == '0') --used;
+  out.commit(used);
 }
 
 // name=value or ,"name":value, and for an error a second one.
 void append_field(Buffer& out, const FieldView& field, LineFormat format) {
   const auto key = [&](std::string_view suffix) {
-    out.append(format == LineFormat::Json ? ",\"" : " ");
-    out.append(field.name);
-    out.append(suffix);
-    out.append(format == LineFormat::Json ? "\":" : "=");
+    const bool is_json = format == LineFormat::Json;
+    char* const begin = out.reserve(field.name.size() + suffix.size() + 4);
+    char* at = begin;
+    const auto put = [&at](std::string_view text) {
+      copy_short(at, text.data(), text.size());
+      at += text.size();
+    };
+    if (is_json) *at++ = ',';
+    *at++ = is_json ? '"' : ' ';
+    put(field.name);
+    put(suffix);
+    if (is_json) *at++ = '"';
+    *at++ = is_json ? ':' : '=';
+    out.commit(static_cast<std::size_t>(at - begin));
   };
   key("");
   switch (field.kind) {
@@ -186,7 +235,10 @@ void append_source(Buffer& out, const std::source_location& where) {
   append_number(out, where.line());
 }
 
-void append_trace(Buffer& out, const log::TraceId& id) { append_formatted(out, "{:016x}{:016x}", id.high, id.low); }
+void append_trace(Buffer& out, const log::TraceId& id) {
+  write_hex(write_hex(out.reserve(2 * hex_digits), id.high), id.low);
+  out.commit(2 * hex_digits);
+}
 
 }  // namespace
 
@@ -214,13 +266,11 @@ void LineFormatter::append_time(Buffer& out, std::int64_t wall_ns) {
          .out = '\0';
     second_ = second;
   }
-  char text[28];
-  std::memcpy(text, second_text_, 19);
-  text[19] = '.';
-  std::int64_t micros = rest / 1000;
-  for (int i = 25; i > 19; --i, micros /= 10) text[i] = static_cast<char>('0' + micros % 10);
-  text[26] = 'Z';
-  out.append({text, 27});
+  char* const at = out.reserve(19 + number_bytes_max);
+  std::memcpy(at, second_text_, 19);
+  put_fraction<1'000'000>(at + 19, static_cast<std::uint64_t>(rest / 1000));
+  at[26] = 'Z';
+  out.commit(27);
 }
 
 void LineFormatter::append_json(Buffer& out, const log::Record& record) {
@@ -228,9 +278,9 @@ void LineFormatter::append_json(Buffer& out, const log::Record& record) {
   append_time(out, record.wall_ns());
   out.append("\",\"level\":\"");
   out.append(log::to_string(record.level()));
-  out.append("\",\"component\":");
-  append_quoted(out, record.component(), format_);
-  out.append(",\"message\":");
+  out.append("\",\"component\":\"");
+  out.append(record.component());  // Nothing in a Name wants escaping.
+  out.append("\",\"message\":");
   append_quoted(out, record.message(), format_);
   record.for_each([&out](const FieldView& field) { append_field(out, field, LineFormat::Json); });
   if (record.level() >= source_level_) {
@@ -250,7 +300,7 @@ void LineFormatter::append_text(Buffer& out, const log::Record& record) {
   static constexpr std::string_view levels[] = {" TRACE ", " DEBUG ", " INFO  ", " WARN  ", " ERROR ", " FATAL "};
   append_time(out, record.wall_ns());
   out.append(levels[static_cast<std::size_t>(record.level())]);
-  append_escaped(out, record.component(), format_);
+  out.append(record.component());
   out.append(": ");
   append_escaped(out, record.message(), format_);
   record.for_each([&out](const FieldView& field) { append_field(out, field, LineFormat::Text); });

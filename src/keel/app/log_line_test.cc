@@ -136,6 +136,34 @@ TEST_F(LogLine, escapes_what_could_forge_a_line) {
   }
 }
 
+// Texts are looked through eight bytes at a time, whatever their length and wherever the odd byte is.
+TEST_F(LogLine, escapes_every_byte_at_every_place) {
+  for (std::size_t size = 1; size <= 20; ++size) {
+    for (std::size_t at = 0; at < size; ++at) {
+      for (unsigned byte = 0; byte < 0x80; ++byte) {
+        std::string text(size, 'x');
+        text[at] = static_cast<char>(byte);
+        const bool plain = byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\';
+        const auto [json, line] = both(text);
+        ASSERT_EQ(json.size() == size + 2, plain) << json;
+        ASSERT_EQ(line == text, plain && byte != ' ' && byte != '=') << line;
+      }
+      std::string text(size, 'x');
+      text[at] = '\xff';
+      ASSERT_EQ(both(text).first.size(), size + 2 + 5);
+    }
+  }
+}
+
+TEST_F(LogLine, seconds_have_as_many_digits_as_they_need) {
+  log_.info("m", field("a", Duration::nanoseconds(1)), field("b", Duration::nanoseconds(999'999'999)),
+            field("c", Duration::nanoseconds(-1'020'000'000)), field("d", Duration::nanoseconds(INT64_MIN)),
+            field("e", 100_ms));
+  EXPECT_NE(line(LineFormat::Json)
+                .find("\"a\":0.000000001,\"b\":0.999999999,\"c\":-1.02,\"d\":-9223372036.854775808,\"e\":0.1}"),
+            std::string::npos);
+}
+
 TEST(LogLineTime, follows_the_calendar) {
   if (!log::is_recorded) GTEST_SKIP() << "compiled out";
   LineFormatter formatter(LineFormat::Text, Level::Fatal);

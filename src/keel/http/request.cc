@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "keel/base/check.h"
+#include "keel/base/hex.h"
 #include "keel/data/uri.h"
 #include "keel/http/trace_context.h"
 #include "keel/io/engine.h"
@@ -91,13 +92,9 @@ std::string_view Request::id() {
   if (const auto sent = head_->find("x-request-id"); sent && sent->size() <= 128 && is_token(*sent)) {
     if (arrival_ != nullptr && is_trusted(peer(), arrival_->trusted)) return id_ = *sent;
   }
-  constexpr char digits[] = "0123456789abcdef";
-  auto* const text = static_cast<char*>(arena_->allocate(32, 1));
-  for (int i = 0; i < 16; ++i) {
-    text[15 - i] = digits[span_.trace.high >> (4 * i) & 15];
-    text[31 - i] = digits[span_.trace.low >> (4 * i) & 15];
-  }
-  return id_ = {text, 32};
+  auto* const text = static_cast<char*>(arena_->allocate(2 * hex_digits, 1));
+  write_hex(write_hex(text, span_.trace.high), span_.trace.low);
+  return id_ = {text, 2 * hex_digits};
 }
 
 Result<std::string_view> Request::path_text(std::string_view name) {

@@ -1,5 +1,6 @@
 #include "keel/http/trace_context.h"
 
+#include "keel/base/hex.h"
 #include "keel/http/fields.h"
 
 namespace keel::http {
@@ -17,9 +18,8 @@ bool read_hex(std::string_view digits, std::uint64_t& value) noexcept {
 }
 
 void append_hex(Buffer& out, std::uint64_t value) {
-  char* at = out.reserve(16);
-  for (int shift = 60; shift >= 0; shift -= 4) *at++ = "0123456789abcdef"[value >> shift & 15];
-  out.commit(16);
+  write_hex(out.reserve(hex_digits), value);
+  out.commit(hex_digits);
 }
 
 }  // namespace
