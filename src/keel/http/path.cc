@@ -68,6 +68,19 @@ int first_zero(std::uint64_t word) noexcept {
   return std::countr_zero((word - ones) & ~word & ones << 7) / 8;
 }
 
+// Whether `text` has `byte`. The last eight bytes are read with a load that overlaps those before.
+template <char byte>
+bool has(std::string_view text) noexcept {
+  constexpr std::uint64_t wanted = ones * static_cast<unsigned char>(byte);
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  if (text.size() < 8) return std::find(at, end, byte) != end;
+  for (; end - at > 8; at += 8) {
+    if (first_zero(scan::load64(at) ^ wanted) != 8) return true;
+  }
+  return first_zero(scan::load64(end - 8) ^ wanted) != 8;
+}
+
 // The first `byte` in [at, end), or end. Segments are short: eight bytes a step, here, cost less than a call.
 template <char byte>
 const char* find(const char* at, const char* end) noexcept {
@@ -275,21 +288,16 @@ void PathTree::add_child(std::uint32_t node, char byte, std::uint32_t child) {
 std::uint32_t PathTree::child_of(const Node& node, char byte) const noexcept {
   const auto wanted = static_cast<unsigned char>(byte);
   if (node.child_count > Node::few) return tables_[node.children[0]][wanted];
+  // Most have one: the processor goes on to it while it still looks at the byte.
+  if (node.bytes[0] == byte) return node.children[0];
   const int found = first_zero(scan::load64(node.bytes) ^ ones * wanted);
   return found < static_cast<int>(Node::few) ? node.children[found] : none;
-}
-
-std::optional<std::uint32_t> PathTree::match(std::string_view path, PathParams& params) const noexcept {
-  params.size_ = 0;
-  const std::uint32_t id = whole_.find(path);
-  if (id == LiteralTable::none) return match_tree(path, params);
-  return id;
 }
 
 std::optional<std::uint32_t> PathTree::match_tree(std::string_view path, PathParams& params) const noexcept {
   if (root_ == none) return std::nullopt;
   const char* const end = path.data() + path.size();
-  const bool is_escaped = find<'%'>(path.data(), end) != end;
+  const bool is_escaped = has<'%'>(path);
   if (params_.empty() && !is_escaped) return std::nullopt;
   const std::uint32_t id =
       is_escaped ? walk<true>(root_, path.data(), end, params) : walk<false>(root_, path.data(), end, params);

@@ -78,7 +78,12 @@ class PathTree {
 
   // The id of the best pattern, or none; `params` is then unspecified. `path` begins with '/' and has valid escapes,
   // as RequestHead::path() gives it; anything else matches nothing.
-  std::optional<std::uint32_t> match(std::string_view path, PathParams& params) const noexcept;
+  std::optional<std::uint32_t> match(std::string_view path, PathParams& params) const noexcept {
+    params.size_ = 0;
+    const std::uint32_t id = whole_.find(path);
+    if (id == LiteralTable::none) return match_tree(path, params);
+    return id;
+  }
 
  private:
   std::optional<std::uint32_t> match_tree(std::string_view path, PathParams& params) const noexcept;

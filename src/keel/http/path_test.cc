@@ -99,6 +99,18 @@ TEST(PathTree, compares_literals_with_what_escapes_mean) {
   EXPECT_EQ(matched(tree, "/\xff"), "none");
 }
 
+TEST(PathTree, sees_an_escape_wherever_it_stands) {
+  for (std::size_t size = 1; size <= 30; ++size) {
+    PathTree tree;
+    const std::string literal = "/" + std::string(size, 'a');
+    ASSERT_TRUE(tree.add(literal, 7));
+    for (std::size_t at = 1; at <= size; ++at) {
+      std::string path = literal;
+      EXPECT_EQ(matched(tree, path.replace(at, 1, "%61")), "7") << path;
+    }
+  }
+}
+
 TEST(PathTree, decodes_once_and_resolves_nothing) {
   const PathTree tree = tree_of({"/a/{x}", "/a/b/c", "/{r...}", "/b"});
 
