@@ -16,7 +16,6 @@ struct Trampoline::State {
   Frame* ended = nullptr;    // The slot: a frame that had suspended and has now ended.
   bool ended_here = false;   // The frame that was being started ended without suspending.
   bool draining = false;
-  int deferring = 0;
   Leaf* woken = nullptr;  // Waiting for the loop below, oldest first.
   Leaf* woken_last = nullptr;
 };
@@ -26,14 +25,21 @@ struct Trampoline::State {
   return state;
 }
 
-[[gnu::noinline]] Trampoline::Deferring::Deferring() noexcept { ++state().deferring; }
-[[gnu::noinline]] Trampoline::Deferring::~Deferring() { --state().deferring; }
+namespace {
+
+// Beside the state: what is done around each handler that answers at once does not ask for all of it.
+constinit thread_local int deferring = 0;
+
+}  // namespace
+
+[[gnu::noinline]] Trampoline::Deferring::Deferring() noexcept { ++deferring; }
+[[gnu::noinline]] Trampoline::Deferring::~Deferring() { --deferring; }
 
 Frame* Trampoline::current() noexcept { return state().current; }
 
 bool Trampoline::queue(Leaf& leaf) noexcept {
   State& s = state();
-  if (s.current != nullptr || s.deferring != 0) return false;
+  if (s.current != nullptr || deferring != 0) return false;
   if (s.draining) {
     leaf.next = nullptr;
     if (s.woken == nullptr) {
