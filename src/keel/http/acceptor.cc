@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "keel/base/check.h"
+#include "keel/base/host.h"
 #include "keel/http/internal/server_metrics.h"
 #include "keel/http/internal/server_state.h"
 
@@ -36,6 +37,7 @@ Acceptor::Acceptor(Server& server, io::Loop& loop, const Listener& listener, std
       listener_(listener.fd),
       first_(listener.first),
       access_log_(server.options_.access_log),
+      trace_high_(Host::current().random()),
       stages_(server.router_.routes().size() + 1, server.options_.server_timing ? 1 : server.options_.measured_every) {
   arrival_ = {&engine_, server.options_.trusted_proxies};
   cost_ns_.resize(server.router_.routes().size() + 1);
@@ -236,8 +238,8 @@ void Acceptor::begin_write(const Connection& connection, std::uint32_t route, bo
   if (writing_.connection != nullptr) return;
   writing_ = {&connection, loop_.precise_now(), route, behind_another ? 2 : 1};
 }
-void Acceptor::end_write(const Connection& connection, bool is_sent) {
-  if (writing_.connection != &connection || (is_sent && --writing_.sends != 0)) return;
+void Acceptor::end_own_write(bool is_sent) {
+  if (is_sent && --writing_.sends != 0) return;
   writing_.connection = nullptr;
   if (!is_sent) return;
   const Duration took = loop_.precise_now() - writing_.began;

@@ -83,7 +83,11 @@ class Acceptor {
   void count_stages(std::uint32_t route, const StageClock& clock);
   // The send of an answer that was measured begins with what `connection` sends next; one at a time is followed.
   void begin_write(const Connection& connection, std::uint32_t route, bool behind_another);
-  void end_write(const Connection& connection, bool is_sent);
+  void end_write(const Connection& connection, bool is_sent) {
+    if (writing_.connection == &connection) [[unlikely]]
+      end_own_write(is_sent);
+  }
+  void end_own_write(bool is_sent);
   void count_refused(Status status);
   void count_cut(Cut during);
   // Whether a request of this route comes so late that it is refused. Until `since` its own connection was not ready
@@ -121,6 +125,8 @@ class Acceptor {
   bool closed_ = false;
   List<Connection> connections_;
   List<Upgraded> upgraded_;  // Connections that have left HTTP.
+  // Of the ids of all requests here. Their lower halves are of Loop::random(), which does not repeat itself.
+  const std::uint64_t trace_high_;
   Arrival arrival_;
   Admission admission_;
   Instant worked_until_;

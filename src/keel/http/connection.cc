@@ -117,7 +117,7 @@ void Connection::out_of_memory() noexcept {
 void Connection::take(std::string_view bytes) {
   if (phase_ == Phase::Body) bytes = feed_body(bytes);
   if (!bytes.empty()) {
-    if (in_.empty() && can_process()) {
+    if (in_.empty() && !close_) {
       in_.append(process(bytes));
     } else {
       in_.append(bytes);
@@ -235,6 +235,26 @@ void Connection::finish_send() {
   if ((phase_ == Phase::Head && partial_ == nullptr) || phase_ == Phase::Streaming) began_ = acceptor_.loop_.now();
 }
 
+inline bool Connection::wants_bytes() const noexcept {
+  switch (phase_) {
+    case Phase::Head:
+      return can_process();
+    case Phase::Body:
+    case Phase::Discarding:
+      return true;
+    case Phase::Handling:
+    case Phase::Streaming:
+      if (!exchange_->streams_in) return in_.size() < ahead_bytes_max;
+      if (!exchange_->reader.is_over()) return exchange_->reader.is_waited_for();
+      return exchange_->reader.left_over().empty() && in_.size() < ahead_bytes_max;
+    case Phase::Upgrading:
+    case Phase::Lingering:
+    case Phase::Ending:
+      break;
+  }
+  return false;
+}
+
 void Connection::settle() {
   for (int begun = 0;;) {
     if (exchange_ != nullptr && exchange_->is_due) {
@@ -264,26 +284,6 @@ void Connection::settle() {
   if (phase_ == Phase::Streaming) go_on_writing();
 }
 
-bool Connection::wants_bytes() const noexcept {
-  switch (phase_) {
-    case Phase::Head:
-      return can_process();
-    case Phase::Body:
-    case Phase::Discarding:
-      return true;
-    case Phase::Handling:
-    case Phase::Streaming:
-      if (!exchange_->streams_in) return in_.size() < ahead_bytes_max;
-      if (!exchange_->reader.is_over()) return exchange_->reader.is_waited_for();
-      return exchange_->reader.left_over().empty() && in_.size() < ahead_bytes_max;
-    case Phase::Upgrading:
-    case Phase::Lingering:
-    case Phase::Ending:
-      break;
-  }
-  return false;
-}
-
 // A peer that is still writing would lose the answer to a reset: stop writing, and read on for a moment.
 void Connection::linger_or_end() {
   if (peer_done_ || peer_closes_) return end();
@@ -297,7 +297,15 @@ void Connection::linger_or_end() {
 
 // --- time and the end ----------------------------------------------------------------------------------------------
 
-Instant Connection::deadline() const noexcept {
+// By when the peer has to have taken something of what is sent, or a rate is looked at.
+inline Instant Connection::send_deadline() const noexcept {
+  const Limits& limits = acceptor_.limits();
+  if (!send_.pending) return Instant::never();
+  const Instant at = send_began_ + limits.send_timeout;
+  return limits.send_rate_min == 0 ? at : std::min(at, rate_began_ + limits.send_rate_grace);
+}
+
+inline Instant Connection::deadline() const noexcept {
   const Limits& limits = acceptor_.limits();
   const Instant at = send_deadline();
   switch (phase_) {
@@ -323,14 +331,6 @@ Instant Connection::deadline() const noexcept {
       break;  // What was cancelled comes back by itself; a timer would outlive the connection.
   }
   return Instant::never();
-}
-
-// By when the peer has to have taken something of what is sent, or a rate is looked at.
-Instant Connection::send_deadline() const noexcept {
-  const Limits& limits = acceptor_.limits();
-  if (!send_.pending) return Instant::never();
-  const Instant at = send_began_ + limits.send_timeout;
-  return limits.send_rate_min == 0 ? at : std::min(at, rate_began_ + limits.send_rate_grace);
 }
 
 // Asked once in each stretch of a send that waits. What the peer has acknowledged counts, not what this kernel has

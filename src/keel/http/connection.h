@@ -129,7 +129,7 @@ class Connection final : public Link {
   void record_cut() noexcept;
   void record_cut(Cut during) noexcept;
   bool can_process() const noexcept;
-  bool wants_bytes() const noexcept;
+  [[gnu::always_inline]] bool wants_bytes() const noexcept;
 
   // Sends what is there, goes on with what was kept, decides whether this is the end. The last thing a caller does:
   // the connection may be gone afterwards.
@@ -138,9 +138,9 @@ class Connection final : public Link {
   void finish_send();
   void linger_or_end();
   void free_if_quiet();
-  Instant deadline() const noexcept;
+  [[gnu::always_inline]] Instant deadline() const noexcept;
   Instant body_deadline() const noexcept;
-  Instant send_deadline() const noexcept;
+  [[gnu::always_inline]] Instant send_deadline() const noexcept;
   bool takes_too_little();
   void cut_slow_reader();
   void watch();

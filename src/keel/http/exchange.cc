@@ -77,7 +77,7 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view r
   request.started_ = acceptor_.loop_.now();
   request.fd_ = receive_.fd;
   request.arrival_ = &acceptor_.arrival_;
-  request.span_ = {{acceptor_.loop_.random(), acceptor_.loop_.random()}, clock};
+  request.span_ = {{acceptor_.trace_high_, acceptor_.loop_.random()}, clock};
   if (!acceptor_.arrival_.trusted.empty()) [[unlikely]]
     request.continue_trace();
   const ScopedSpan span(request.span_);
