@@ -88,7 +88,7 @@ void Connection::record(Request& request, const Router::Match& match, Status sta
                 .started = request.started_,
                 .took = took,
                 .trace = request.trace()});
-  if (acceptor_.access_log_) log_answer(request, status, bytes, took);
+  if (log::is_recorded && acceptor_.access_log_) log_answer(request, status, bytes, took);
   if (StageClock* const clock = request.span_.stages) [[unlikely]] {
     clock->add(Stage::Record, acceptor_.loop_.precise_now() - now);
     acceptor_.count_stages(match.index, *clock);
