@@ -72,6 +72,8 @@ namespace {
 constexpr std::size_t problems_max = 20;
 constexpr std::size_t file_bytes_max = (1 << 20) + 1;  // One more than parse_tree takes, so that it can say so.
 constexpr std::int64_t no_bound = std::numeric_limits<std::int64_t>::max();
+// What 64 bits do not hold: below every range.
+constexpr std::int64_t too_far = std::numeric_limits<std::int64_t>::min();
 
 // Text from outside for one line of an error: control characters escaped, cut after 60 bytes.
 std::string shown(std::string_view text) {
@@ -169,14 +171,13 @@ std::optional<std::int64_t> amount_in(const Field& f, std::string_view text) {
   }
   if (const auto whole = integer_in(text)) {
     std::int64_t product = 0;
-    if (__builtin_mul_overflow(*whole, size, &product)) return no_bound;
+    if (__builtin_mul_overflow(*whole, size, &product)) return too_far;
     return product;
   }
   const auto real = real_in(text);
   if (!real) return {};
   const double product = *real * static_cast<double>(size);
-  if (product >= 9.2e18) return no_bound;
-  if (product <= -9.2e18) return -no_bound;
+  if (std::abs(product) >= 9.2e18) return too_far;
   return std::llround(product);
 }
 
@@ -310,8 +311,10 @@ class Loader {
   std::vector<Setting> command_line(std::string& file) {
     std::vector<Setting> settings;
     const auto& args = sources_.args;
+    std::string without_value;  // The flag before, when a word behind it may have been meant as its value.
     for (std::size_t i = 0; i < args.size(); ++i) {
       const std::string_view arg = args[i];
+      const std::string before = std::exchange(without_value, {});
       if (arg == "--help" || arg == "-h" || arg == "--print-config" || arg == "--check-config") continue;
       if (arg == "--config" || arg == "--set") {
         if (i + 1 == args.size()) {
@@ -319,12 +322,15 @@ class Loader {
         } else if (arg == "--config") {
           file = args[++i];
         } else {
-          add_setting(args[++i], "--set ", settings);
+          without_value = add_setting(args[++i], "--set ", settings);
         }
       } else if (arg.starts_with("--config=")) {
         file = arg.substr(9);
       } else if (arg.starts_with("--")) {
-        add_setting(arg.substr(2), "--", settings);
+        without_value = add_setting(arg.substr(2), "--", settings);
+      } else if (!before.empty()) {
+        // Perhaps a secret.
+        problem("command line", {}, fmt::format("unexpected argument behind {}", before));
       } else {
         problem("command line", {}, fmt::format("unexpected argument \"{}\"", shown(arg)));
       }
@@ -332,15 +338,17 @@ class Loader {
     return settings;
   }
 
-  void add_setting(std::string_view text, const char* flag, std::vector<Setting>& settings) {
+  // The flag as it is shown, when it has no value or an empty one.
+  std::string add_setting(std::string_view text, const char* flag, std::vector<Setting>& settings) {
     const std::size_t equals = text.find('=');
     const std::string path(text.substr(0, equals));
     const std::string where = flag + shown(path);
     if (equals == std::string_view::npos) {
       problem(where, {}, fmt::format("needs a value: {}=VALUE", where));
-    } else {
-      settings.push_back({path, std::string(text.substr(equals + 1)), where});
+      return where;
     }
+    settings.push_back({path, std::string(text.substr(equals + 1)), where});
+    return equals + 1 == text.size() ? where : std::string();
   }
 
   std::vector<Setting> environment() const {

@@ -34,7 +34,8 @@
 // Reload: field(…).reloadable() says that the value may change while the program runs (app/reloadable.h); of a list or
 //         a section: that all of it may. --help and --print-config show it.
 // Errors: InvalidArgument, all problems in one message, a line each (20 at most):
-//         "service.yaml:7: network.http.prot: unknown key; did you mean network.http.port?". Secrets are never shown.
+//         "service.yaml:7: network.http.prot: unknown key; did you mean network.http.port?". Secrets are never shown,
+//         nor is a word behind a flag without a value, which may be one.
 // Threads: any, one at a time.  Cost: start-up only.
 
 #pragma once

@@ -287,6 +287,19 @@ TEST_F(Config, a_wrong_value_is_named_with_what_was_expected) {
       {"offset: x\ty", "offset: \"x\\x09y\" is not an integer: expected an integer"},
       {"colour: green", "colour: \"green\" is not known: expected one of red, blue"},
       {"sinks: {path: x}", "sinks: is a section of keys: expected a list"},
+      {"network: {max_body: 99999999999GiB}",
+       "network.max_body: 99999999999GiB is out of range: expected a size with its unit, such as 64KiB or 1MiB, from "
+       "0B "
+       "to 64MiB"},
+      // What 64 bits do not hold is not made the largest that they do.
+      {"network: {buffer_kb: -99999999999999999}",
+       "network.buffer_kb: -99999999999999999 is out of range: expected a number of KiB of at least 0"},
+      {"network: {buffer_kb: 99999999999999999}",
+       "network.buffer_kb: 99999999999999999 is out of range: expected a number of KiB of at least 0"},
+      {"network: {buffer_kb: 1e18}", "network.buffer_kb: 1e18 is out of range: expected a number of KiB of at least 0"},
+      {"network: {http: {idle: 999999999d}}",
+       "network.http.idle: 999999999d is out of range: expected a duration with its unit, such as 200ms or 30s, of at "
+       "least 0s"},
       {"sinks: [{level: 10}]", "sinks.0.level: 10 is out of range: expected an integer from 0 to 9"},
       {"tags: [[a]]", "tags.0: is a list: expected text"},
   };
@@ -308,6 +321,17 @@ TEST_F(Config, wrong_variables_and_flags_are_named) {
             "--sinks: a key is a list or a map, or a bracket is not closed: expected text\n"
             "--tags.1: \"1\" is not a place in the list: expected 0 to 0\n"
             "--tags.x: \"x\" is not a place in the list: expected 0 to 0");
+}
+
+// Who forgets the equals sign, or writes a blank behind it, must not find the secret in a log.
+TEST_F(Config, a_word_that_may_be_the_value_of_a_flag_is_not_shown) {
+  EXPECT_EQ(error("name: x", {"--password", "hunter2", "--set", "password", "hunter2", "--password=", "hunter2"}),
+            "--password: needs a value: --password=VALUE\n"
+            "command line: unexpected argument behind --password\n"
+            "--set password: needs a value: --set password=VALUE\n"
+            "command line: unexpected argument behind --set password");
+  EXPECT_EQ(error("name: x", {"--password=", "hunter2"}), "command line: unexpected argument behind --password");
+  EXPECT_EQ(error("name: x", {"--name=", "--check-config", "stray"}), "command line: unexpected argument \"stray\"");
 }
 
 TEST_F(Config, all_problems_are_reported_up_to_twenty) {
