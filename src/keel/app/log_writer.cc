@@ -33,6 +33,25 @@ Result<int> open_file(const std::string& path) {
   return descriptor;
 }
 
+bool is_same_file(int a, int b) {
+  struct stat first{};
+  struct stat second{};
+  return b >= 0 && fstat(a, &first) == 0 && fstat(b, &second) == 0 && first.st_dev == second.st_dev &&
+         first.st_ino == second.st_ino;
+}
+
+// As a disk that was full leaves it. Best effort: a file may be one that only can be written.
+bool ends_within_a_line(const std::string& path) {
+  struct stat facts{};
+  if (::stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_size == 0) return false;
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) return false;
+  char last = '\n';
+  if (::pread(descriptor, &last, 1, facts.st_size - 1) != 1) last = '\n';
+  ::close(descriptor);
+  return last != '\n';
+}
+
 }  // namespace
 
 // A sink, the lines that wait for it and what became of them.
@@ -44,10 +63,13 @@ class LogWriter::Output {
         formatter_(other.formatter_),
         pending_(std::move(other.pending_)),
         descriptor_(std::exchange(other.descriptor_, -1)),
-        is_file_(other.is_file_) {}
+        is_file_(other.is_file_),
+        is_torn_(other.is_torn_) {}
   ~Output() { close(); }
 
-  Result<> open() {
+  // Opens it, a File also again. The number of lines lost: one that was cut is completed in the file that it began in.
+  Result<std::uint64_t> open() {
+    std::uint64_t lost = 0;
     switch (sink_.to) {
       case LogSink::To::Stderr:
         descriptor_ = STDERR_FILENO;
@@ -57,17 +79,18 @@ class LogWriter::Output {
         break;
       case LogSink::To::Function:
         if (!sink_.write) return fail(Code::InvalidArgument, "a log sink to a function has a function");
-        return {};
+        return lost;
       case LogSink::To::File:
         if (sink_.path.empty()) return fail(Code::InvalidArgument, "a log sink to a file has a path");
         KEEL_TRY(const int opened, open_file(sink_.path));
+        if (!is_same_file(opened, descriptor_)) lost = begin_file();
         close();
         descriptor_ = opened;
         break;
     }
     struct stat facts{};
     is_file_ = fstat(descriptor_, &facts) == 0 && S_ISREG(facts.st_mode);
-    return {};
+    return lost;
   }
   bool is_path() const noexcept { return sink_.to == LogSink::To::File; }
 
@@ -86,6 +109,7 @@ class LogWriter::Output {
   std::size_t waiting_bytes() const noexcept { return pending_.size(); }
   std::uint64_t waiting_lines() const {
     const std::string_view all = pending_.view();
+    if (all == "\n") return 0;  // The end of what somebody else began.
     return static_cast<std::uint64_t>(std::count(all.begin(), all.end(), '\n'));
   }
 
@@ -119,6 +143,16 @@ class LogWriter::Output {
   }
 
  private:
+  // In front of the first line for another file, when at most the rest of a line waits. Returns the number of lines
+  // lost.
+  std::uint64_t begin_file() {
+    const std::uint64_t lost = waiting_lines();
+    lost_ += lost;
+    pending_.clear();
+    is_torn_ = ends_within_a_line(sink_.path);
+    if (is_torn_) pending_.push_back('\n');
+    return lost;
+  }
   // Returns how many bytes of pending_ the descriptor took.
   std::size_t write_some() {
     std::size_t done = 0;
@@ -294,7 +328,12 @@ Result<> LogWriter::reopen() {
   Result<> result;
   for (Output& output : state_->outputs) {
     if (!output.is_path()) continue;
-    if (Result<> opened = output.open(); !opened) result = std::move(opened);
+    Result<std::uint64_t> lost = output.open();
+    if (lost) {
+      state_->lose(*lost);
+    } else {
+      result = std::move(lost).error();
+    }
   }
   return result;
 }

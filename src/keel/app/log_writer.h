@@ -8,7 +8,8 @@
 // thread are in order; lines of different threads may be some milliseconds out of order, and each has its time.
 //
 // Errors:   a sink that cannot write (full disk, broken or stuck pipe) never stops anything: its lines are lost and
-//           counted, it is tried again with the next lines, and a line that was half written is completed first. A
+//           counted, it is tried again with the next lines, and a line that was half written is completed first, in
+//           the file that it began in: a file that ends within a line when it is opened gets a line feed first. A
 //           line on standard error says that it begins, a line of the log itself how many were lost once it is over.
 //           What is lost makes room in the rings, so nobody waits for a full disk, with log::Overflow::Block neither.
 //           A file that cannot be opened is an error of make(), set_sinks() and reopen().

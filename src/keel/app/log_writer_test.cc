@@ -398,6 +398,57 @@ TEST(LogWriter, recovers_and_completes_the_line_that_was_cut) {
   EXPECT_EQ(whole + writer->counts().lines_lost, 22u + 1);
 }
 
+// The disk is full, the file is renamed and opened again: the rest of the line that was cut is no line of the new one.
+TEST(LogWriter, a_line_that_was_cut_does_not_go_on_in_another_file) {
+  SKIP_WHEN_BARE();
+  TemporaryFile file;
+  const std::string old = file.path() + ".1";
+  auto writer = LogWriter::make(options(Mode::Manual, file.sink())).value();
+  log::Logger log("writer.cut");
+  signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  rlimit tight = before;
+  tight.rlim_cur = 1000;
+  setrlimit(RLIMIT_FSIZE, &tight);
+  for (int i = 0; i < 20; ++i) log.info("line", field("i", i));
+  writer->flush();
+  ASSERT_FALSE(file.content().ends_with('\n'));
+  ASSERT_EQ(::rename(file.path().c_str(), old.c_str()), 0);
+  ASSERT_TRUE(writer->reopen());
+  setrlimit(RLIMIT_FSIZE, &before);
+  log.info("again");
+  writer->flush();
+
+  const std::string content = file.content();
+  EXPECT_TRUE(content.starts_with("{\"time\":")) << content;
+  EXPECT_EQ(count(content, "\n"), 2u) << "and one that says how many were lost: " << content;
+  EXPECT_EQ(count(TemporaryFile::content(old), "\n") + writer->counts().lines_lost, 20u);
+  EXPECT_EQ(count(content, "\"lines\":" + std::to_string(writer->counts().lines_lost) + ","), 1u) << content;
+  ::unlink(old.c_str());
+}
+
+TEST(LogWriter, what_somebody_else_has_cut_is_ended_before_the_first_line) {
+  SKIP_WHEN_BARE();
+  TemporaryFile file;
+  std::ofstream(file.path()) << "{\"time\":\"2026";
+  auto writer = LogWriter::make(options(Mode::Manual, file.sink())).value();
+  log::Logger("writer.cut").info("ours");
+  writer->flush();
+  EXPECT_TRUE(file.content().starts_with("{\"time\":\"2026\n{\"time\":")) << file.content();
+
+  // As by other sinks while the disk is full.
+  std::ofstream(file.path(), std::ios::app) << "cut";
+  std::vector<LogSink> sinks(1);
+  sinks[0] = file.sink();
+  ASSERT_TRUE(writer->set_sinks(std::move(sinks)));
+  log::Logger("writer.cut").info("ours too");
+  writer->flush();
+  EXPECT_EQ(count(file.content(), "cut\n{"), 1u) << file.content();
+  EXPECT_EQ(count(file.content(), "\n"), 4u);
+  EXPECT_EQ(writer->counts().lines_lost, 0u);
+}
+
 TEST(LogWriter, a_stuck_pipe_does_not_stop_anything) {
   SKIP_WHEN_BARE();
   int ends[2];
