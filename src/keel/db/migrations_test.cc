@@ -143,6 +143,19 @@ TEST_F(Migrations, transaction_control_inside_is_refused) {
   EXPECT_EQ(count("a"), -1);
 }
 
+// SQLite reads over a byte order mark, and over a vertical tab behind other white space: so does who looks for control.
+TEST_F(Migrations, transaction_control_behind_any_white_space_is_refused) {
+  for (const std::string_view blank : {"\xef\xbb\xbf", " \v", "\f\r\n", "/**/", "-- x\n", "; ;"}) {
+    file("0001_a.sql", "create table a (id integer);" + std::string(blank) + "commit;\ncreate table b (id integer);\n");
+
+    EXPECT_NE(error().find("transactions, settings and files are not changed here"), std::string::npos) << error();
+    EXPECT_EQ(count("a"), -1);
+  }
+  file("0001_a.sql", std::string("\xef\xbb\xbf") + "create table a (id integer);\n");
+  EXPECT_EQ(error(), "none");
+  EXPECT_EQ(count("a"), 0);
+}
+
 TEST_F(Migrations, rows_that_refer_to_nothing_are_refused) {
   file("0001_a.sql",
        "create table a (id integer primary key); create table b (a integer references a);\n"

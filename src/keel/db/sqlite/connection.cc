@@ -58,7 +58,10 @@ Code code_of(int extended) noexcept {
   }
 }
 
-bool is_space(char c) noexcept { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f'; }
+bool is_space(char c) noexcept { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+// To SQLite it is white space, wherever it stands.
+constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
 // Where the first statement of `text` begins: behind white space, comments and empty statements.
 std::size_t skip_blank(std::string_view text) noexcept {
@@ -66,6 +69,8 @@ std::size_t skip_blank(std::string_view text) noexcept {
   while (at < text.size()) {
     if (is_space(text[at]) || text[at] == ';') {
       ++at;
+    } else if (text.substr(at, byte_order_mark.size()) == byte_order_mark) {
+      at += byte_order_mark.size();
     } else if (text.substr(at, 2) == "--") {
       while (at < text.size() && text[at] != '\n') ++at;
     } else if (text.substr(at, 2) == "/*") {
