@@ -70,7 +70,7 @@ class Request {
   }
 
   // The decoded value of `{name}`. InvalidArgument (400) when it is not a T; asking for a name that the route does not
-  // have is a bug. T: std::string_view, integers, double.
+  // have is a bug. T: std::string_view, integers, double, which is finite.
   template <class T>
   Result<T> path_param(std::string_view name);
   // The decoded value of the first `name=` in the query, nullopt when it is not there; InvalidArgument (400) when it
@@ -176,7 +176,10 @@ Result<T> Request::convert(std::string_view text, std::string_view name) {
   } else {
     T value{};
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size()) {
+    bool is_good = error == std::errc() && end == text.data() + text.size();
+    // Read are "nan" and "inf" too, which pass every check of a range that is not written with care.
+    if constexpr (std::floating_point<T>) is_good = is_good && value - value == 0;
+    if (!is_good) {
       return bad_parameter(name, std::floating_point<T> ? "a number" : "an integer in range");
     }
     return value;

@@ -53,6 +53,20 @@ TEST_F(Requests, refuse_path_parameters_of_another_type_by_name) {
   EXPECT_FALSE(negative->path_param<unsigned>("id"));
 }
 
+// "nan" is not below 0 and not above 100 either.
+TEST_F(Requests, refuse_numbers_that_are_none) {
+  for (const char* value : {"nan", "NAN", "-nan", "nan(1)", "inf", "-inf", "INFINITY", "1e999"}) {
+    TestRequest request(router_, "GET", std::string("/users/") + value + "/n?x=" + value);
+    const Result<double> id = request->path_param<double>("id");
+    ASSERT_FALSE(id) << value;
+    EXPECT_EQ(id.error().message(), "parameter 'id': expected a number");
+    EXPECT_FALSE(request->query_param<double>("x")) << value;
+    EXPECT_FALSE(request->query_param<float>("x")) << value;
+  }
+  TestRequest small(router_, "GET", "/users/-1.5e-3/n");
+  EXPECT_EQ(*small->path_param<double>("id"), -1.5e-3);
+}
+
 TEST_F(Requests, convert_query_parameters_that_are_there) {
   TestRequest request(router_, "POST", "/users?page=3&q=a+b%26c&page=4&empty=&flag");
   EXPECT_EQ(**request->query_param<int>("page"), 3);
