@@ -27,9 +27,13 @@ struct Flags {
   bool set(std::string_view flag) {
     if (flag.starts_with("--listen=")) return set(listen, flag.substr(9));
     if (flag.starts_with("--to=")) return set(to, flag.substr(5));
-    if (flag == "--engine=uring") engine = keel::io::EngineKind::Uring;
-    if (flag == "--engine=epoll") engine = keel::io::EngineKind::Epoll;
-    return flag == "--engine=auto" || engine != keel::io::EngineKind::Auto;
+    if (flag == "--engine=uring") return set(keel::io::EngineKind::Uring);
+    if (flag == "--engine=epoll") return set(keel::io::EngineKind::Epoll);
+    return flag == "--engine=auto" && set(keel::io::EngineKind::Auto);
+  }
+  bool set(keel::io::EngineKind kind) {
+    engine = kind;
+    return true;
   }
   static bool set(keel::Address& address, std::string_view text) {
     const auto parsed = keel::Address::parse(text);

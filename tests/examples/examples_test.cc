@@ -254,6 +254,13 @@ TEST_P(Examples, say_what_is_wrong) {
   Program unknown({KEEL_EXAMPLE_ECHO, "--colour=red"});
   EXPECT_EQ(unknown.end(), 2);
   EXPECT_NE(unknown.said().find("not a flag: --colour=red"), std::string::npos) << unknown.said();
+
+  // Also behind those that are known.
+  for (const char* wrong : {"--colour=red", "--engine=steam"}) {
+    Program late(flags(KEEL_EXAMPLE_ECHO, {wrong}));
+    ASSERT_NE(late.said().find(std::string("not a flag: ") + wrong), std::string::npos) << late.said();
+    EXPECT_EQ(late.end(), 2);
+  }
 }
 
 }  // namespace
