@@ -29,6 +29,11 @@ class Command(unittest.TestCase):
         self.assertIn("no subcommand measure", done.stderr)
         self.assertIn("check-documents", done.stderr)
 
+    def test_a_file_that_cannot_be_written_is_named_in_a_line(self):
+        done = call("claims", "--summary", "--csv", "/nowhere/claims.csv")
+        self.assertEqual((done.returncode, done.stderr),
+                         (2, "bench/lab: [Errno 2] No such file or directory: '/nowhere/claims.csv'\n"))
+
     def test_help_goes_to_standard_output(self):
         done = call("--help")
         self.assertEqual(done.returncode, 0)

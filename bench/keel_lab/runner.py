@@ -86,19 +86,34 @@ def planned(one, settings):
     return KINDS[one.kind].seconds(one, settings)
 
 
+def holds_anything(result):
+    return any(value for key, value in result.items() if key in results.ROWS)
+
+
 def run(experiments, settings, out, say=print):
-    """The exit code: 0, 1 when a run was invalid, 130 when it was interrupted."""
+    """The exit code: 0, 1 when a run was invalid, 2 when there was nothing to measure, 130 when it was interrupted."""
+    out = pathlib.Path(out)
+    out.mkdir(parents=True, exist_ok=True)  # What cannot be kept is not measured.
     progress = Progress(sum(planned(one, settings) for one in experiments))
     facts = machine.facts(settings.build)
     code = 0
+    measured = 0
     began = time.monotonic()
     for one in experiments:
         result, interrupted = run_one(one, settings, facts, progress)
-        path = results.save(result, pathlib.Path(out) / f"{one.id}.json")
+        # With --only: the result of a whole run stays.
+        if settings.only and result["complete"] and not holds_anything(result):
+            continue
+        measured += 1
+        path = results.save(result, out / f"{one.id}.json")
         say(show.text(result))
         if interrupted:
             print(f"\nInterrupted: what was measured of {one.id} is in {path}", file=sys.stderr)
             return 130
         code = code or (1 if result["invalid"] else 0)
-    print(f"{len(experiments)} experiments in {duration(time.monotonic() - began)}; results in {out}", file=sys.stderr)
+    if experiments and not measured:
+        print(f"bench/lab run: --only: nothing of these experiments has {' or '.join(settings.only)} in its id",
+              file=sys.stderr)
+        return 2
+    print(f"{measured} experiments in {duration(time.monotonic() - began)}; results in {out}", file=sys.stderr)
     return code

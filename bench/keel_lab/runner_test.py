@@ -97,6 +97,20 @@ class Whole(unittest.TestCase):
     def test_a_side_that_answers_a_wrong_body_is_invalid(self):
         self.assertIn("bad: /: a wrong answer: 200 text/plain b'HELLO'", self.why("wrong body"))
 
+    def test_what_nothing_has_in_its_id_is_a_mistake_and_the_result_before_stays(self):
+        (self.folder / "x.json").write_text("before")
+        settings = runner.settings_of("quick", self_test.BUILD, pairs=1, seconds=0.05, only=("bda", "odog"))
+        with contextlib.redirect_stderr(self.out):
+            code = runner.run([self.one("none")], settings, self.folder, say=self.fail)
+        self.assertEqual((code, (self.folder / "x.json").read_text()), (2, "before"))
+        self.assertIn("--only: nothing of these experiments has bda or odog in its id", self.out.getvalue())
+
+    def test_a_folder_that_cannot_be_made_is_a_mistake_before_anything_is_measured(self):
+        (self.folder / "file").write_text("")
+        settings = runner.settings_of("quick", self_test.BUILD, pairs=1, seconds=0.05)
+        with mock.patch.object(runner, "run_one", self.fail), self.assertRaises(OSError):
+            runner.run([self.one("none")], settings, self.folder / "file/results", say=self.fail)
+
     def test_a_side_that_answers_a_wrong_body_only_under_load_is_invalid(self):
         self.assertRegex(self.why("wrong body later"), r"bad: errors: \d+ body")
 
