@@ -30,8 +30,9 @@ void Connection::respond(Request& request, const Router::Match& match, Result<Re
   if (!request.accepted_type_.empty()) result->vary("Accept");
   Middleware::after(request, *result);
   if (acceptor_.server_.options_.request_ids) result->header("X-Request-Id", request.id());
-  if (!result->is_valid() || (number(result->status()) < 200 && !result->is_upgrade())) {
-    // After an interim status the client would take the next answer for this one.
+  const int status_number = number(result->status());
+  if (!result->is_valid() || (status_number < 200 && !result->is_upgrade()) || status_number > 599) {
+    // After an interim status the client would take the next answer for this one; above 599 there is no status line.
     acceptor_.log_.error("a response had a field or a status that cannot be sent", log::field("path", request.path()));
     result = refuse(Status::InternalServerError, {});
   }

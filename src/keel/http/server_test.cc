@@ -377,11 +377,13 @@ TEST_P(Servers, answer_500_when_a_response_would_be_split) {
 }
 
 TEST_P(Servers, answer_500_when_a_handler_gives_no_final_status) {
+  router_.get("/beyond", [](Request&) { return Response(static_cast<Status>(600)); });
   start();
-  const auto list = ask(get("/interim") + get("/n/1"));
-  ASSERT_EQ(list.size(), 2u);
+  const auto list = ask(get("/interim") + get("/beyond") + get("/n/1"));
+  ASSERT_EQ(list.size(), 3u);
   EXPECT_EQ(list[0].status, 500);
-  EXPECT_EQ(list[1].body, "n=1");
+  EXPECT_EQ(list[1].status, 500);
+  EXPECT_EQ(list[2].body, "n=1");
 }
 
 // --- Every form, however it is cut.
