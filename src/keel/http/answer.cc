@@ -18,7 +18,7 @@ namespace {
 void write_answer(Buffer& out, const Response& response, const Framing& framing) {
   const std::string_view body = response.content();
   const std::string_view fields = response.fields();
-  const std::string_view content_type = response.content_type();
+  const std::string_view content_type = response.content_type_;
   const bool has_length = !forbids_content(response.status());
   const bool copies = has_length && !framing.head_only && !response.is_streamed() && body.size() <= copied_body_max;
   constexpr std::size_t fixed =

@@ -3,6 +3,8 @@
 #include <strings.h>
 
 #include <cstring>
+#include <functional>
+#include <string>
 
 #include "keel/http/fields.h"
 
@@ -10,12 +12,19 @@ namespace keel::http {
 namespace {
 
 constinit json::WriterOptions options_of_process;
+constexpr std::string_view content_type_name = "Content-Type";
 
 bool is_framing(std::string_view name) noexcept {
   for (const std::string_view ours : {"content-length", "transfer-encoding", "connection", "date"}) {
     if (name.size() == ours.size() && strncasecmp(name.data(), ours.data(), ours.size()) == 0) return true;
   }
   return false;
+}
+
+// As of field(): what makes room for it, or moves it, would take it away.
+bool lies_in(const Buffer& buffer, std::string_view text) noexcept {
+  const std::less<const char*> before;
+  return !before(text.data(), buffer.data()) && before(text.data(), buffer.data() + buffer.size());
 }
 
 }  // namespace
@@ -58,6 +67,13 @@ Response& Response::header(std::string_view name, std::string_view value) & {
     valid_ = false;
     return *this;
   }
+  if (lies_in(fields_, value)) [[unlikely]]
+    return header(name, std::string(value));
+  if (equals_ignore_case(name, content_type_name)) [[unlikely]] {
+    // In place of the one that the response was made with, or was given before: there are never two.
+    content_type_ = {};
+    remove(content_type_name);
+  }
   fields_.append(name);
   fields_.append(": ");
   fields_.append(value);
@@ -90,13 +106,24 @@ std::optional<std::string_view> Response::field(std::string_view name) const noe
   return trim_blanks(fields_.view().substr(begin + name.size() + 1, end - 2 - begin - name.size() - 1));
 }
 
-Response& Response::replace(std::string_view name, std::string_view value) & {
+std::string_view Response::content_type() const noexcept {
+  if (!content_type_.empty()) [[likely]]
+    return content_type_;
+  return field(content_type_name).value_or(std::string_view());
+}
+
+void Response::remove(std::string_view name) noexcept {
   std::size_t begin = 0;
   std::size_t end = 0;
   while (find_line(fields_.view(), name, begin, end)) {
     std::memmove(fields_.data() + begin, fields_.data() + end, fields_.size() - end);
     fields_.resize(fields_.size() - (end - begin));
   }
+}
+
+Response& Response::replace(std::string_view name, std::string_view value) & {
+  if (lies_in(fields_, value)) return replace(name, std::string(value));
+  remove(name);
   return header(name, value);
 }
 

@@ -34,6 +34,8 @@
 
 namespace keel::http {
 
+struct Framing;
+
 class Response {
  public:
   // No body.
@@ -75,7 +77,8 @@ class Response {
 
   // Adds a field. A name that is not a token or a value with a control character is a bug of the caller or an attack
   // (response splitting): the whole response then becomes a 500 and the error is logged. Framing fields
-  // (Content-Length, Transfer-Encoding, Connection, Date) are the server's and treated the same way.
+  // (Content-Length, Transfer-Encoding, Connection, Date) are the server's and treated the same way. Content-Type takes
+  // the place of the one before: there is one.
   Response& header(std::string_view name, std::string_view value) &;
   Response&& header(std::string_view name, std::string_view value) && {
     header(name, value);
@@ -105,7 +108,7 @@ class Response {
   }
 
   Status status() const noexcept { return status_; }
-  std::string_view content_type() const noexcept { return content_type_; }
+  std::string_view content_type() const noexcept;
   std::string_view content() const noexcept { return body_.view(); }
   // The added fields as they will be sent: "Name: value\r\n" each.
   std::string_view fields() const noexcept { return fields_.view(); }
@@ -120,6 +123,8 @@ class Response {
 
  private:
   friend class Connection;
+  friend void write_answer(Buffer& out, const Response& response, const Framing& framing);
+  void remove(std::string_view name) noexcept;
   static json::WriterOptions json_options() noexcept;
   static Response make_upgrade(std::string_view protocol, Upgrade::Callable talk);
 
@@ -127,7 +132,7 @@ class Response {
   Buffer fields_;
   StreamedBody streamed_;
   Upgrade upgrade_;
-  std::string_view content_type_;
+  std::string_view content_type_;  // Empty: none, or among the fields.
   Status status_;
   bool close_ = false;
   bool valid_ = true;

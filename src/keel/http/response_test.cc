@@ -107,6 +107,37 @@ TEST(Response, finds_and_replaces_added_fields) {
   EXPECT_FALSE(response.is_valid());
 }
 
+// RFC 9110 §8.3: two types would be two answers to two readers.
+TEST(Response, has_one_type) {
+  const Response of_json = Response::json(Status::Ok, Pair{1, ""}).header("content-type", "application/hal+json");
+  EXPECT_EQ(of_json.content_type(), "application/hal+json");
+  EXPECT_EQ(of_json.fields(), "content-type: application/hal+json\r\n");
+
+  Response page = Response::text(Status::Ok, "<p>").header("Content-Type", "text/plain").header("X-A", "1");
+  page.header("Content-Type", "text/html").header("Content-Types", "many");
+  EXPECT_EQ(page.fields(), "X-A: 1\r\nContent-Type: text/html\r\nContent-Types: many\r\n");
+  page.replace("Content-Type", "text/css");
+  EXPECT_EQ(page.content_type(), "text/css");
+  EXPECT_EQ(page.fields(), "X-A: 1\r\nContent-Types: many\r\nContent-Type: text/css\r\n");
+
+  Response bare(Status::Ok);
+  EXPECT_EQ(bare.content_type(), "");
+  EXPECT_FALSE(bare.header("Content-Type", "a\r\nb").is_valid());
+}
+
+TEST(Response, takes_the_value_of_one_of_its_own_fields) {
+  const std::string long_value(40, 'v');
+  Response response(Status::Ok);
+  response.header("X-A", long_value).header("X-B", "b");
+  for (int i = 0; i < 100; ++i) response.header("X-Copy", *response.field("X-A"));
+  for (int i = 0; i < 100; ++i) response.replace("X-A", *response.field("X-A"));
+  response.replace("X-B", *response.field("X-A"));
+
+  EXPECT_EQ(response.field("X-Copy"), long_value);
+  EXPECT_EQ(response.field("X-A"), long_value);
+  EXPECT_EQ(response.field("X-B"), long_value);
+}
+
 Task<> talk(Stream) { co_return; }
 
 TEST(Response, of_an_upgrade_names_the_protocol) {

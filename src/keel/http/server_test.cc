@@ -386,6 +386,14 @@ TEST_P(Servers, answer_500_when_a_handler_gives_no_final_status) {
   EXPECT_EQ(list[2].body, "n=1");
 }
 
+TEST_P(Servers, send_one_type) {
+  router_.get("/typed", [](Request&) { return Response::text(Status::Ok, "{}").header("Content-Type", "text/json"); });
+  start();
+  const std::string wire = exchange(get("/typed"));
+  EXPECT_NE(wire.find("Content-Type: text/json\r\n"), std::string::npos) << wire;
+  EXPECT_EQ(wire.find("text/plain"), std::string::npos) << wire;
+}
+
 // --- Every form, however it is cut.
 
 struct Vector {
