@@ -4,9 +4,10 @@
 // memory-mapping off, defensive, schema not trusted.
 //
 // Errors:   AlreadyExists (unique, primary key), Conflict (foreign key, a deferred one too; busy snapshot),
-//           InvalidArgument (check, not null, type, wrong SQL), Unavailable (busy, locked, read-only, cannot open,
-//           I/O), ResourceExhausted (disk full, too big, no memory), DataLoss (corrupt, not a data base), Cancelled
-//           (interrupted). The message is SQLite's.
+//           InvalidArgument (check, not null, type, what SQL cannot compute with a value, wrong SQL of prepare() and
+//           run_script()), Internal (wrong SQL of the program's own, as when a table is missing), Unavailable (busy,
+//           locked, read-only, cannot open, I/O), ResourceExhausted (disk full, too big, no memory), DataLoss (corrupt,
+//           not a data base), Cancelled (interrupted). The message is SQLite's.
 // Threads:  one at a time.  Lifetime: outlives its statements.
 
 #pragma once

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <limits>
+
 #include "keel/db/testing.h"
 
 namespace keel::db::sqlite {
@@ -19,7 +22,7 @@ class SqliteConnection : public ::testing::Test {
   Code code(SqlFor<sizeof...(A)> sql, const A&... arguments) {
     auto result = connection->run(sql, arguments...);
     if (result) ADD_FAILURE() << "no error: " << sql.text();
-    return result ? Code::Internal : result.error().code();
+    return result ? Code::Unavailable : result.error().code();
   }
 
   testing::Folder folder;
@@ -61,6 +64,20 @@ TEST_F(SqliteConnection, wrong_text_is_an_invalid_argument) {
   }
   EXPECT_TRUE(connection->prepare("select 1 ; -- the end\n ").has_value());
   EXPECT_TRUE(connection->prepare("/* first */ select 1").has_value());
+}
+
+// A client who is told 400 for it can change nothing, and nobody looks at what is logged as his mistake.
+TEST_F(SqliteConnection, wrong_text_of_the_program_is_internal) {
+  ASSERT_EQ(code("insert into t (c) values (0)"), Code::InvalidArgument);
+  EXPECT_EQ(code("select nothing from t"), Code::Internal);
+  EXPECT_EQ(code("select * from nowhere"), Code::Internal);
+  EXPECT_EQ(code("select abs($1)", std::numeric_limits<std::int64_t>::min()), Code::InvalidArgument) << "of the value";
+
+  ASSERT_TRUE(connection->run("select a, b from t").has_value());
+  ASSERT_TRUE(connection->run_script("alter table t rename to u").has_value());
+
+  EXPECT_EQ(code("select a, b from t"), Code::Internal) << "prepared when there was such a table";
+  EXPECT_EQ(code("insert into t (c) values (0)"), Code::Internal);
 }
 
 TEST_F(SqliteConnection, values_and_parameters_are_as_many) {

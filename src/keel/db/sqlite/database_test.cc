@@ -148,10 +148,10 @@ TEST_F(SqliteDatabase, errors_of_statements_reach_the_task) {
 
   EXPECT_EQ(loop.run(add_user(*database, "alice")).error().code(), Code::AlreadyExists);
   auto nothing = [](const Row&) {};
-  EXPECT_EQ(loop.run(database->query("select nonsense", nothing)).error().code(), Code::InvalidArgument);
-  EXPECT_EQ(database->read_now("select nonsense", nothing).error().code(), Code::InvalidArgument);
+  EXPECT_EQ(loop.run(database->query("select nonsense", nothing)).error().code(), Code::Internal);
+  EXPECT_EQ(database->read_now("select nonsense", nothing).error().code(), Code::Internal);
   EXPECT_EQ(database->read_now("delete from users", nothing).error().code(), Code::InvalidArgument);
-  EXPECT_EQ(loop.run(database->execute("pragma synchronous=off")).error().code(), Code::InvalidArgument);
+  EXPECT_EQ(loop.run(database->execute("pragma synchronous=off")).error().code(), Code::Internal);
 }
 
 TEST_F(SqliteDatabase, reads_of_one_turn_share_a_snapshot_that_ends_with_it) {

@@ -62,7 +62,16 @@ Result<> Statement::finish(int code) {
   }
   Error error = error_of(sqlite3_db_handle(statement_), code);
   sqlite3_reset(statement_);
-  return std::unexpected(std::move(error));
+  // The table may be another one, or gone, since this was prepared: no value is wrong then.
+  if ((code & 0xff) == SQLITE_ERROR && !is_right_still()) return std::move(error).as(Code::Internal);
+  return error;
+}
+
+bool Statement::is_right_still() const noexcept {
+  sqlite3_stmt* again = nullptr;
+  const int code = sqlite3_prepare_v2(sqlite3_db_handle(statement_), sqlite3_sql(statement_), -1, &again, nullptr);
+  sqlite3_finalize(again);
+  return code == SQLITE_OK;
 }
 
 Result<> Statement::run(std::span<const Value> values, Rows& rows, std::size_t rows_bytes_max) {

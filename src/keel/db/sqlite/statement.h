@@ -55,6 +55,7 @@ class Statement {
   explicit Statement(sqlite3_stmt* statement) noexcept;
   Result<> bind(std::span<const Value> values);
   Result<> finish(int code);
+  bool is_right_still() const noexcept;
 
   sqlite3_stmt* statement_ = nullptr;
   int parameters_ = 0;

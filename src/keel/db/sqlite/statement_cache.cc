@@ -60,7 +60,14 @@ Result<StatementCache::Entry*> StatementCache::find(std::string_view text) {
   try {
     made = std::make_unique<Entry>();
     made->text = text;
-    KEEL_TRY(made->statement, connection_.prepare(text));
+    Result<Statement> prepared = connection_.prepare(text);
+    if (!prepared) {
+      Error error = std::move(prepared).error();
+      // The text is the program's own: whoever asked it for something has made no mistake.
+      if (error.code() == Code::InvalidArgument) return std::move(error).as(Code::Internal);
+      return error;
+    }
+    made->statement = *std::move(prepared);
   } catch (const std::bad_alloc&) {
     return Error::from_exception();
   }
