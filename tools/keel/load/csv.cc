@@ -70,6 +70,8 @@ Result<Csv> Csv::read(const std::string& path) {
 }
 
 Result<Csv> Csv::parse(std::string_view text, std::string_view name) {
+  constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";  // As spreadsheets write it.
+  if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
   Csv csv;
   std::size_t lines = 0;
   const auto wrong = [&](std::size_t line, const std::string& what) {

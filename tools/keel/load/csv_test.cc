@@ -24,6 +24,15 @@ TEST(Csv, the_last_line_need_not_end) {
   EXPECT_EQ(csv->rows(), 2u);
 }
 
+TEST(Csv, a_byte_order_mark_is_no_part_of_the_first_name) {
+  const auto csv = Csv::parse("\xef\xbb\xbfid,name\r\n1,Ada\r\n", "x");
+
+  ASSERT_TRUE(csv);
+  EXPECT_EQ(csv->column("id"), 0u);
+  EXPECT_EQ(Csv::parse("\xef\xbb\xbf", "x.csv").error().message(),
+            "x.csv:1: no lines: the first names the columns, values follow");
+}
+
 TEST(Csv, mistakes_are_told_with_their_line) {
   const std::pair<const char*, const char*> mistakes[] = {
       {"", "x.csv:1: no lines"},

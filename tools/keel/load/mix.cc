@@ -36,7 +36,9 @@ class MixFile {
   explicit MixFile(const std::string& name) : name_(name) {}
 
   std::vector<RequestText> read(const std::string& text) {
-    const YAML::Node root = YAML::Load(text);
+    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
+    if (documents.size() > 1) throw Refused{line_of(documents[1]), "a second document: a mix is one list"};
+    const YAML::Node root = documents.empty() ? YAML::Node() : documents[0];
     if (!root.IsSequence() || root.size() == 0) {
       throw Refused{1, "a mix is a list of requests: - request: GET /path"};
     }
@@ -61,8 +63,22 @@ class MixFile {
     throw Refused{line_of(key), "unknown key '" + key.as<std::string>() + "'; there are " + known};
   }
 
+  // YAML gives them all, and only one would count.
+  static void refuse_key_twice(const YAML::Node& map) {
+    std::vector<std::string> seen;
+    for (const auto& entry : map) {
+      const YAML::Node& key = entry.first;
+      const auto name = key.as<std::string>();
+      if (std::find(seen.begin(), seen.end(), name) != seen.end()) {
+        throw Refused{line_of(key), "key '" + name + "' is there twice"};
+      }
+      seen.push_back(name);
+    }
+  }
+
   RequestText request(const YAML::Node& node) {
     if (!node.IsMap()) throw Refused{line_of(node), "a request is expected: request: GET /path"};
+    refuse_key_twice(node);
     RequestText request;
     request.where = name_ + ':' + std::to_string(line_of(node));
     bool has_request = false;
@@ -109,6 +125,7 @@ class MixFile {
 
   static void expect(const YAML::Node& node, Check& check) {
     if (!node.IsMap()) throw Refused{line_of(node), "expect: {status: 200} or the like is expected"};
+    refuse_key_twice(node);
     for (const auto& entry : node) {
       const YAML::Node& key_node = entry.first;
       const YAML::Node& value = entry.second;
