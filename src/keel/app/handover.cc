@@ -345,10 +345,13 @@ Result<std::optional<Predecessor>> Predecessor::find(const std::string& path, co
   ::setsockopt(connection.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   if (::connect(connection.get(), address.system(), address.system_size()) != 0) {
     const int number = errno;
-    if (number == ENOENT || number == ECONNREFUSED) return std::optional<Predecessor>();
-    if (number == EPROTOTYPE || number == ENOTSOCK) {
+    // A file that is no socket refuses as well; publish() would put ours in its place.
+    struct stat status;
+    const bool is_other = ::stat(path.c_str(), &status) == 0 && !S_ISSOCK(status.st_mode);
+    if (number == EPROTOTYPE || number == ENOTSOCK || is_other) {
       return fail_text(Code::FailedPrecondition, "'" + path + "' is not the hand-over socket of a service");
     }
+    if (number == ENOENT || number == ECONNREFUSED) return std::optional<Predecessor>();
     return Error::from_errno("connect", number).because("'" + path + "'");
   }
   const Peer peer = peer_of(connection.get());

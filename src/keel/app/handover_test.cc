@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "keel/base/host.h"
@@ -335,6 +336,17 @@ TEST_F(Handovers, find_out_what_is_no_predecessor) {
   EXPECT_EQ(Predecessor::find(path_, "shop").error().message(),
             "'" + path_ + "' is not the hand-over socket of a service");
   ::close(stream);
+}
+
+// A socket would be put in its place: a data base, say, would be gone.
+TEST_F(Handovers, leave_a_file_that_is_no_socket_alone) {
+  std::ofstream(path_) << "precious";
+  EXPECT_EQ(Predecessor::find(path_, "shop").error().message(),
+            "'" + path_ + "' is not the hand-over socket of a service");
+  std::filesystem::remove(path_);
+  std::filesystem::create_directory(path_);
+  EXPECT_EQ(Predecessor::find(path_, "shop").error().code(), Code::FailedPrecondition);
+  std::filesystem::remove(path_);
 }
 
 TEST_F(Handovers, do_not_wait_for_ever_for_a_predecessor_that_hangs) {

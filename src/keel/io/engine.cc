@@ -41,6 +41,10 @@ Result<> set_inherited_options(int fd, int family, const ListenOptions& options)
 
 // Whether the path of a Unix socket is there and nobody listens behind it: what a process that crashed leaves.
 bool is_abandoned(const Address& address, int type) {
+  // A file that is no socket refuses to be connected to as well, and is not ours to remove.
+  struct stat facts{};
+  if (::stat(reinterpret_cast<const sockaddr_un*>(address.system())->sun_path, &facts) != 0) return false;
+  if (!S_ISSOCK(facts.st_mode)) return false;
   const int fd = socket(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return false;
   const bool refused = connect(fd, address.system(), address.system_size()) != 0 && errno == ECONNREFUSED;

@@ -62,7 +62,8 @@ class Engine {
   virtual void wake() noexcept = 0;
 
   // Binds and listens; the descriptor is ready for Accept. AlreadyExists when the address is in use. The path of a Unix
-  // socket is taken over when nobody listens there. With options.inherited the address is not looked at.
+  // socket is taken over when nobody listens there; another file stays, AlreadyExists. With options.inherited the
+  // address is not looked at.
   virtual Result<int> open_listener(const Address& address, const ListenOptions& options) = 0;
   // A socket for Connect.
   virtual Result<int> open_stream(int family, const ConnectOptions& options = {}) = 0;

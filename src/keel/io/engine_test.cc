@@ -2,6 +2,7 @@
 
 #include "keel/io/engine.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -149,6 +150,24 @@ TEST_P(Engines, a_unix_path_that_nobody_listens_at_is_taken_over) {
   ASSERT_TRUE(second) << second.error().describe();
   engine().turn_away(*second);
   engine().close(*second);
+}
+
+TEST_P(Engines, a_file_that_is_no_socket_is_not_taken_over) {
+  if (is_sim()) GTEST_SKIP() << "in the simulation a path is a listener's";
+  const std::string path = "/tmp/keel_engine_test_file_" + std::to_string(getpid());
+  const Address at = Address::parse("unix:" + path).value();
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  ASSERT_GE(file, 0);
+
+  const auto listener = engine().open_listener(at, {});
+  const auto datagrams = engine().open_datagram({.bind = at});
+
+  EXPECT_EQ(::unlink(path.c_str()), 0) << "it is there still";
+  ::close(file);
+  ASSERT_FALSE(listener);
+  EXPECT_EQ(listener.error().code(), Code::AlreadyExists);
+  ASSERT_FALSE(datagrams);
+  EXPECT_EQ(datagrams.error().code(), Code::AlreadyExists);
 }
 
 TEST_P(Engines, an_inherited_listener_is_gone_on_with_and_stays_open_elsewhere) {

@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -17,7 +18,12 @@ Result<> bind_to(int fd, const Address& address) {
   if (bind(fd, address.system(), address.system_size()) == 0) return {};
   const int error = errno;
   if (error != EADDRINUSE || !address.is_unix()) return fail_errno("bind", error);
-  // What a process that crashed leaves: a path behind which nobody listens.
+  // What a process that crashed leaves: a path behind which nobody listens. A file that is no socket refuses to be
+  // connected to as well, and is not ours to remove.
+  struct stat facts{};
+  const bool is_socket =
+      ::stat(reinterpret_cast<const sockaddr_un*>(address.system())->sun_path, &facts) == 0 && S_ISSOCK(facts.st_mode);
+  if (!is_socket) return fail_errno("bind", error);
   KEEL_TRY(int probe, internal::open_socket(address));
   const bool refused = connect(probe, address.system(), address.system_size()) != 0 && errno == ECONNREFUSED;
   ::close(probe);

@@ -44,5 +44,16 @@ TEST(BlockingListener, takes_over_the_path_of_one_that_has_gone) {
   std::remove(path.c_str());
 }
 
+TEST(BlockingListener, leaves_a_file_that_is_no_socket_alone) {
+  const std::string path = testing::TempDir() + "keel_blocking_listener_" + std::to_string(getpid()) + ".file";
+  std::FILE* const file = std::fopen(path.c_str(), "w");
+  ASSERT_NE(file, nullptr);
+  std::fclose(file);
+
+  EXPECT_EQ(Listener::bind(Address::parse("unix:" + path).value()).error().code(), Code::AlreadyExists);
+
+  EXPECT_EQ(std::remove(path.c_str()), 0) << "it is there still";
+}
+
 }  // namespace
 }  // namespace keel::blocking
