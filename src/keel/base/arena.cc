@@ -17,7 +17,7 @@ Arena::Arena(Arena&& other) noexcept
       most_(std::exchange(other.most_, 0)) {}
 
 void* Arena::allocate_slow(std::size_t bytes, std::size_t alignment) {
-  static_assert(sizeof(Block) % alignment_max == 0 && pool_block_min % alignment_max == 0);
+  static_assert(sizeof(Block) % alignment_max == 0 && pool_block_size(block_bytes) % alignment_max == 0);
   if (bytes == 0) return allocate(1, alignment);
   if (bytes > PTRDIFF_MAX - block_bytes) throw std::bad_alloc();
   const std::size_t wanted = sizeof(Block) + (bytes + alignment_max - 1) / alignment_max * alignment_max;

@@ -12,8 +12,10 @@ namespace {
 
 constexpr std::size_t retained_bytes_max = 4 * 1024 * 1024;
 
+static_assert(pool_class_of(pool_fine_max) == pool_fine_count - 1 &&
+              pool_size_of(pool_fine_count - 1) == pool_fine_max);
 static_assert(pool_class_of(pool_fine_max + 1) == pool_fine_count &&
-              pool_size_of(pool_fine_count) == 2 * pool_fine_max);
+              pool_size_of(pool_fine_count) == 2 * pool_coarse_min);
 static_assert(pool_class_of(pool_block_max) == pool_class_count - 1 &&
               pool_size_of(pool_class_count - 1) == pool_block_max);
 

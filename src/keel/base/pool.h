@@ -1,7 +1,8 @@
 // keel/base/pool.h — per-thread free lists for the blocks that every request needs.
 //
-// pool_allocate(bytes) gives a block of at least `bytes` (size classes are the multiples of 32 B up to 1 KiB, then the
-// powers of two to 64 KiB; larger requests go to malloc); pool_free(block, bytes) returns it with the same number.
+// pool_allocate(bytes) gives a block of at least `bytes` (size classes are 8 B more than the multiples of 16 B up to
+// 1,032 B, then the powers of two to 64 KiB; larger requests go to malloc); pool_free(block, bytes) returns it with the
+// same number.
 // Coroutine frames, arena blocks and buffers come from here, which is why the request path does not reach the heap in
 // steady state. Blocks are reused last-in-first-out, and at most `retained_bytes_max` per class and thread are kept.
 //
@@ -17,24 +18,28 @@
 
 namespace keel {
 
-inline constexpr std::size_t pool_block_min = 32;
+inline constexpr std::size_t pool_block_min = 24;
 inline constexpr std::size_t pool_block_max = 64 * 1024;
 
 namespace internal {
 
-// What lives long and comes in numbers, a connection and the frame of its task, is small: there the steps are fine.
-inline constexpr std::size_t pool_fine_max = 1024;
-inline constexpr int pool_fine_count = pool_fine_max / pool_block_min;
+// What lives long and comes in numbers, a connection and the frame of its task, is small: there the steps are fine, and
+// the sizes those that malloc gives without a rest, 8 B of its own before each.
+inline constexpr std::size_t pool_step = 16;
+inline constexpr std::size_t pool_fine_max = 1032;
+inline constexpr int pool_fine_count = (pool_fine_max - pool_block_min) / pool_step + 1;
+inline constexpr std::size_t pool_coarse_min = 1024;  // Half of the smallest power of two.
 inline constexpr int pool_class_count =
-    pool_fine_count + __builtin_ctzl(pool_block_max) - __builtin_ctzl(pool_fine_max);
+    pool_fine_count + __builtin_ctzl(pool_block_max) - __builtin_ctzl(pool_coarse_min);
 
 constexpr int pool_class_of(std::size_t bytes) noexcept {
-  if (bytes <= pool_fine_max) return static_cast<int>((bytes - (bytes != 0)) / pool_block_min);
-  return pool_fine_count + __builtin_clzl(pool_fine_max) - __builtin_clzl(bytes - 1);
+  if (bytes <= pool_block_min) return 0;
+  if (bytes <= pool_fine_max) return static_cast<int>((bytes - pool_block_min + pool_step - 1) / pool_step);
+  return pool_fine_count + __builtin_clzl(pool_coarse_min) - __builtin_clzl(bytes - 1);
 }
 constexpr std::size_t pool_size_of(int i) noexcept {
-  if (i < pool_fine_count) return pool_block_min * static_cast<std::size_t>(i + 1);
-  return pool_fine_max << (i - pool_fine_count + 1);
+  if (i < pool_fine_count) return pool_block_min + pool_step * static_cast<std::size_t>(i);
+  return pool_coarse_min << (i - pool_fine_count + 1);
 }
 
 // Without a destructor, which every access would have to ask about.
@@ -56,7 +61,7 @@ void pool_free_without_room(void* block, std::size_t bytes) noexcept;
 }  // namespace internal
 
 // The usable size of a block that pool_allocate(bytes) gives.
-inline std::size_t pool_block_size(std::size_t bytes) noexcept {
+constexpr std::size_t pool_block_size(std::size_t bytes) noexcept {
   return bytes > pool_block_max ? bytes : internal::pool_size_of(internal::pool_class_of(bytes));
 }
 

@@ -12,22 +12,23 @@
 namespace keel {
 namespace {
 
-TEST(Pool, rounds_up_to_32_bytes_and_from_a_kilobyte_on_to_powers_of_two) {
-  EXPECT_EQ(pool_block_size(0), 32u);
-  EXPECT_EQ(pool_block_size(1), 32u);
-  EXPECT_EQ(pool_block_size(32), 32u);
-  EXPECT_EQ(pool_block_size(33), 64u);
-  EXPECT_EQ(pool_block_size(320), 320u);
-  EXPECT_EQ(pool_block_size(321), 352u);
-  EXPECT_EQ(pool_block_size(1024), 1024u);
-  EXPECT_EQ(pool_block_size(1025), 2048u);
+TEST(Pool, rounds_up_by_steps_of_16_bytes_and_from_a_kilobyte_on_to_powers_of_two) {
+  EXPECT_EQ(pool_block_size(0), 24u);
+  EXPECT_EQ(pool_block_size(1), 24u);
+  EXPECT_EQ(pool_block_size(24), 24u);
+  EXPECT_EQ(pool_block_size(25), 40u);
+  EXPECT_EQ(pool_block_size(312), 312u);
+  EXPECT_EQ(pool_block_size(313), 328u);
+  EXPECT_EQ(pool_block_size(1024), 1032u);
+  EXPECT_EQ(pool_block_size(1032), 1032u);
+  EXPECT_EQ(pool_block_size(1033), 2048u);
   EXPECT_EQ(pool_block_size(2048), 2048u);
   EXPECT_EQ(pool_block_size(65'536), 65'536u);
   EXPECT_EQ(pool_block_size(65'537), 65'537u);
 }
 
 TEST(Pool, gives_blocks_that_are_usable_to_their_whole_size) {
-  for (const std::size_t bytes : {1u, 64u, 100u, 1000u, 1024u, 1025u, 4096u, 65'536u, 200'000u}) {
+  for (const std::size_t bytes : {1u, 64u, 100u, 1000u, 1024u, 1032u, 1033u, 4096u, 65'536u, 200'000u}) {
     void* block = pool_allocate(bytes);
     std::memset(block, 0x5a, pool_block_size(bytes));
     pool_free(block, bytes);
@@ -41,8 +42,8 @@ TEST(Pool, reuses_the_block_freed_last_for_any_size_of_its_class) {
   pool_free(first, 100);
   pool_free(second, 100);
 
-  EXPECT_EQ(pool_allocate(128), second);
-  EXPECT_EQ(pool_allocate(97), first);
+  EXPECT_EQ(pool_allocate(104), second);
+  EXPECT_EQ(pool_allocate(89), first);
 
   pool_free(first, 100);
   pool_free(second, 100);
