@@ -40,7 +40,7 @@ class Engine {
 
   // While a Receive is paused its done() is not called; what arrives waits, and beyond a few buffers stays in the
   // kernel, so that the peer is slowed down. resume() delivers what waited from a later dispatch().
-  virtual void pause(Receive& op) noexcept = 0;
+  static void pause(Receive& op) noexcept { op.paused = true; }
   virtual void resume(Receive& op) noexcept = 0;
   // Ends a pending Receive, paused or not, and loses nothing: done() is called for what has come until then, and last
   // with -ECANCELED, or with the end that the stream had reached. What comes afterwards is for the next Receive of the

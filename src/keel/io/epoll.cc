@@ -96,7 +96,6 @@ class EpollEngine final : public Engine {
     complete_later(op, -ECANCELED);
   }
 
-  void pause(Receive& op) noexcept override { op.paused = true; }
   void resume(Receive& op) noexcept override {
     if (!op.paused) return;
     op.paused = false;
@@ -151,13 +150,13 @@ class EpollEngine final : public Engine {
   Result<int> open_listener(const Address& address, const ListenOptions& options) override {
     KEEL_TRY(int fd, system_listener(address, options));
     const int family = options.inherited >= 0 ? system_local_address(fd).family() : address.family();
-    descriptor(fd).family = static_cast<std::int16_t>(family);
+    descriptor(fd).family = static_cast<std::uint8_t>(family);
     descriptor(fd).listens = true;
     return fd;
   }
   Result<int> open_stream(int family, const ConnectOptions& options) override {
     KEEL_TRY(int fd, system_stream(family, options));
-    descriptor(fd).family = family;
+    descriptor(fd).family = static_cast<std::uint8_t>(family);
     return fd;
   }
   Result<int> open_datagram(const DatagramOptions& options) override {
@@ -176,7 +175,7 @@ class EpollEngine final : public Engine {
       ::close(fd);
       return -ENOMEM;
     }
-    const std::int16_t family = descriptor(listener).family;
+    const std::uint8_t family = descriptor(listener).family;
     descriptor(fd).family = family;
     return fd;
   }
@@ -220,13 +219,13 @@ class EpollEngine final : public Engine {
     Op* in = nullptr;              // The pending Receive or Accept.
     Op* out = nullptr;             // The pending Send, SendFile or Connect.
     std::uint32_t generation = 0;  // Events of an earlier descriptor of the same number are stale.
-    std::int16_t family = 0;       // 0: not known yet.
-    bool registered = false;
-    bool out_wanted = false;
-    bool readable = false;  // There may be something to read that nobody has read.
-    bool hung_up = false;   // RDHUP, HUP or ERR was seen: read on to 0 or error.
-    bool listens = false;
-    bool shared = false;  // See Accept.
+    std::uint8_t family = 0;       // 0: not known yet.
+    bool registered : 1 = false;
+    bool out_wanted : 1 = false;
+    bool readable : 1 = false;  // There may be something to read that nobody has read.
+    bool hung_up : 1 = false;   // RDHUP, HUP or ERR was seen: read on to 0 or error.
+    bool listens : 1 = false;
+    bool shared : 1 = false;  // See Accept.
   };
   static constexpr std::uint64_t wake_key = ~std::uint64_t{0};
   static constexpr std::uint64_t timer_key = wake_key - 1;
@@ -283,7 +282,9 @@ class EpollEngine final : public Engine {
     return descriptors_[index];
   }
   [[gnu::noinline]] void make_room(std::size_t index) {
-    descriptors_.resize(index + 1);  // Its capacity doubles; what nobody uses of that is not touched.
+    // A quarter more at a time: there may be many, and doubled most of it would be for nobody.
+    if (index >= descriptors_.capacity()) descriptors_.reserve(index + index / 4 + 16);
+    descriptors_.resize(index + 1);
   }
 
   // One timer for all waits, moved only to an earlier time: a time-out given with each wait would cost the kernel a
@@ -484,7 +485,7 @@ class EpollEngine final : public Engine {
     int family = AF_UNSPEC;
     ++system_calls_;
     getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &size);
-    at.family = static_cast<std::int16_t>(family == 0 ? AF_UNIX : family);
+    at.family = static_cast<std::uint8_t>(family == 0 ? AF_UNIX : family);
   }
 
   int receive(Receive& op) noexcept {

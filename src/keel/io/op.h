@@ -54,11 +54,11 @@ struct Op : Link {  // The link is the engine's: its ready, starved and cancelli
   int fd = -1;              // In: the socket.
   std::int32_t result = 0;  // Out.
   const Kind kind;
-  bool more = false;        // Out: this multishot operation stays submitted.
-  bool pending = false;     // The engine's: submitted and not finally done.
-  bool cancelling = false;  // The engine's.
-  bool armed = false;       // The engine's: the kernel has it.
-  bool paused = false;      // Receive: see Engine::pause.
+  bool more : 1 = false;        // Out: this multishot operation stays submitted.
+  bool pending : 1 = false;     // The engine's: submitted and not finally done.
+  bool cancelling : 1 = false;  // The engine's.
+  bool armed : 1 = false;       // The engine's: the kernel has it.
+  bool paused : 1 = false;      // Receive: see Engine::pause.
 };
 
 // Bytes as they arrive. done() with result > 0: `result` bytes at `data`, valid during the call unless kept by
@@ -67,8 +67,8 @@ struct Receive : Op {
   explicit Receive(Done d) noexcept : Receive(Kind::Receive, d) {}
   std::uint16_t ending : 1 = 0;          // uring: see Engine::end_receive.
   std::uint16_t waiting_count : 15 = 0;  // uring: of the arrivals below.
-  char* data = nullptr;                  // Out.
   std::uint32_t buffer = 0;              // Out, the engine's name of the buffer.
+  char* data = nullptr;                  // Out.
   // The engine's: arrivals that wait while paused (buffer names, first and last).
   std::uint32_t waiting_first = none;
   std::uint32_t waiting_last = none;

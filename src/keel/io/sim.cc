@@ -254,7 +254,6 @@ class Simulation::Engine final : public io::Engine, public Completer {
     network_.complete(network_.socket(op.fd), op, -ECANCELED);
   }
 
-  void pause(io::Receive& op) noexcept override { op.paused = true; }
   void resume(io::Receive& op) noexcept override {
     if (!op.paused) return;
     op.paused = false;

@@ -123,7 +123,6 @@ class UringEngine final : public Engine {
     }
   }
 
-  void pause(Receive& op) noexcept override { op.paused = true; }
   void resume(Receive& op) noexcept override {
     if (!op.paused) return;
     op.paused = false;
