@@ -481,4 +481,46 @@ TEST_F(Compiler, a_stream_that_is_dropped_at_a_yield_destroys_its_locals) {
   }
 }
 
+// A frame finds its handle by where its promise is.
+template <class Base>
+struct Placed {
+  struct promise_type : Base {
+    Placed get_return_object() { return {reinterpret_cast<char*>(this)}; }
+    std::suspend_always initial_suspend() const noexcept { return {}; }
+    std::suspend_always final_suspend() const noexcept { return {}; }
+    void return_void() const noexcept {}
+    void unhandled_exception() const noexcept {}
+  };
+  std::coroutine_handle<> handle() const { return std::coroutine_handle<>::from_address(promise - 2 * sizeof(void*)); }
+  char* promise;
+};
+struct Small {
+  char byte;
+};
+struct Pointers {
+  void* words[7];
+};
+struct alignas(2 * sizeof(void*)) Aligned {
+  char bytes[64];
+};
+template <class Base>
+Placed<Base> counts(int& steps) {
+  ++steps;
+  co_return;
+}
+template <class Base>
+void expect_handle_of_promise() {
+  int steps = 0;
+  const Placed<Base> placed = counts<Base>(steps);
+  placed.handle().resume();
+  EXPECT_EQ(steps, 1);
+  EXPECT_TRUE(placed.handle().done());
+  placed.handle().destroy();
+}
+TEST_F(Compiler, a_promise_stands_behind_two_pointers) {
+  expect_handle_of_promise<Small>();
+  expect_handle_of_promise<Pointers>();
+  expect_handle_of_promise<Aligned>();
+}
+
 }  // namespace

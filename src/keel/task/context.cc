@@ -1,6 +1,7 @@
 #include "keel/task/context.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "keel/base/check.h"
 #include "keel/base/host.h"
@@ -16,13 +17,14 @@ void Context::open(Context* parent, Instant deadline) noexcept {
   deadline_ = deadline;
   leaf_ = nullptr;
   span_ = nullptr;
+  parent_ = parent;
   std::uint8_t reason = running;
   if (parent != nullptr) {
     // A StopSource made before the loop ran belongs to the loop of its first task.
     if (parent->home_ == nullptr) parent->home_ = home_;
     KEEL_CHECK(parent->home_ == home_, "a nested scope, time-out or group is opened on the loop where its task began");
     if (parent->is_source_) {
-      source_ = parent;
+      is_below_source_ = true;
       parent->note_waiting();
     }
     deadline_ = std::min(deadline, parent->deadline_);
@@ -43,9 +45,8 @@ void Context::close() noexcept {
   }
   if (linked()) unlink();
   // It may be destroyed on any thread once it has no tasks, and is then in no list of this one.
-  if (source_ == nullptr) return;
-  if (source_->below_.empty() && source_->linked()) source_->unlink();
-  source_ = nullptr;
+  if (!std::exchange(is_below_source_, false)) return;
+  if (parent_->below_.empty() && parent_->linked()) parent_->unlink();
 }
 
 void Context::stop(Code reason) noexcept {

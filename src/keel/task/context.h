@@ -60,11 +60,11 @@ class Context : public Link {  // The link is in the parent's list.
   void note_waiting() noexcept {
     if (!linked() && home_ != nullptr) home_->waiting().push_back(*this);
   }
-  // For reports, on the home: the coroutine (null: a scope, a group), what its chain waits for and since when, what is
-  // below.
+  // What it was opened below; null: nothing.
+  Context* parent() const noexcept { return parent_; }
+  // For reports, on the home: the coroutine (null: a scope, a group), what its chain waits for, what is below.
   const void* code() const noexcept { return code_; }
   const Leaf* leaf() const noexcept { return leaf_; }
-  Instant since() const noexcept { return since_; }
   template <class F>
   void each_below(F&& f) {
     below_.for_each(f);
@@ -78,14 +78,14 @@ class Context : public Link {  // The link is in the parent's list.
   void stop_below(Code reason) noexcept;
 
   List<Context> below_;
-  Leaf* leaf_ = nullptr;  // What the chain waits for, at home, and
-  Instant since_;         // since which turn.
+  Leaf* leaf_ = nullptr;  // What the chain waits for, at home.
   const void* code_ = nullptr;
-  Context* source_ = nullptr;  // The parent, when it is a StopSource.
+  Context* parent_ = nullptr;
   Executor* home_ = nullptr;
   Instant deadline_ = Instant::never();
   const Span* span_ = nullptr;
   bool is_source_ = false;
+  bool is_below_source_ = false;   // Until it is closed.
   bool is_running_ = false;        // Of a Start: its task has begun and not ended. Here, where it takes no room.
   std::uint8_t reason_ = running;  // Accessed by atomic builtins: <atomic> is a third of what this header would cost.
 };

@@ -16,47 +16,42 @@ struct Trampoline::State {
   Frame* ended = nullptr;    // The slot: a frame that had suspended and has now ended.
   bool ended_here = false;   // The frame that was being started ended without suspending.
   bool draining = false;
-  Leaf* woken = nullptr;  // Waiting for the loop below, oldest first.
-  Leaf* woken_last = nullptr;
+  int deferring = 0;
+  Job* woken = nullptr;  // Of leaves that wait for the loop below, oldest first.
+  Job* woken_last = nullptr;
 };
 
-[[gnu::noinline]] Trampoline::State& Trampoline::state() noexcept {
+// Inlined only into functions of this file, none of which is part of a coroutine.
+inline Trampoline::State& Trampoline::state() noexcept {
   static constinit thread_local State state;
   return state;
 }
 
-namespace {
-
-// Beside the state: what is done around each handler that answers at once does not ask for all of it.
-constinit thread_local int deferring = 0;
-
-}  // namespace
-
-[[gnu::noinline]] Trampoline::Deferring::Deferring() noexcept { ++deferring; }
-[[gnu::noinline]] Trampoline::Deferring::~Deferring() { --deferring; }
+[[gnu::noinline]] Trampoline::Deferring::Deferring() noexcept { ++state().deferring; }
+[[gnu::noinline]] Trampoline::Deferring::~Deferring() { --state().deferring; }
 
 Frame* Trampoline::current() noexcept { return state().current; }
 
 bool Trampoline::queue(Leaf& leaf) noexcept {
   State& s = state();
-  if (s.current != nullptr || deferring != 0) return false;
+  if (s.current != nullptr || s.deferring != 0) return false;
   if (s.draining) {
-    leaf.next = nullptr;
+    Job& job = leaf.job();
     if (s.woken == nullptr) {
-      s.woken = &leaf;
+      s.woken = &job;
     } else {
-      s.woken_last->next = &leaf;
+      s.woken_last->next = &job;
     }
-    s.woken_last = &leaf;
+    s.woken_last = &job;
     return true;
   }
-  leaf.waiter_->kind->arrive(*leaf.waiter_);
-  drain(s);
+  leaf.kind_->arrive(leaf);
+  if (s.ended != nullptr || s.woken != nullptr) drain(s);
   return true;
 }
 
 void Trampoline::arrive(Leaf& leaf) noexcept {
-  leaf.waiter_->kind->arrive(*leaf.waiter_);
+  leaf.kind_->arrive(leaf);
   drain(state());
 }
 
@@ -65,9 +60,10 @@ void Trampoline::drain(State& s) noexcept {
   while (true) {
     if (Frame* ended = std::exchange(s.ended, nullptr)) {
       ended->settle();
-    } else if (Leaf* leaf = s.woken) {
-      s.woken = static_cast<Leaf*>(leaf->next);
-      leaf->waiter_->kind->arrive(*leaf->waiter_);
+    } else if (Job* job = s.woken) {
+      s.woken = job->next;
+      auto& leaf = reinterpret_cast<Leaf&>(*job);
+      leaf.kind_->arrive(leaf);
     } else {
       break;
     }
@@ -78,7 +74,7 @@ void Trampoline::drain(State& s) noexcept {
 // The thread stays the same during this call even when the coroutine does not: it suspends and goes on elsewhere.
 bool Frame::start(Trampoline::State& s) noexcept {
   Frame* before = std::exchange(s.current, this);
-  handle_.resume();
+  handle().resume();
   s.current = before;
   return std::exchange(s.ended_here, false);
 }
@@ -123,7 +119,7 @@ void Frame::resume() noexcept {
   const ScopedSpan span(context_->span());
   Trampoline::State& s = Trampoline::state();
   Frame* before = std::exchange(s.current, this);
-  handle_.resume();
+  handle().resume();
   s.current = before;
 }
 
@@ -175,7 +171,7 @@ void Frame::end_with_scopes() noexcept {
 
 // The frame may be destroyed on another executor; what belongs to this one is let go here.
 void Frame::end_after_scopes() noexcept {
-  for (Scope* scope = scopes_; scope != nullptr; scope = scope->outer_) scope->context_.close();
+  for (Scope* scope = scopes_; scope != nullptr; scope = scope->outer_) scope->close();
   outcome_ = Outcome::Failed;
   end();
 }

@@ -59,7 +59,7 @@ class Trampoline {
 
 class Frame : public Job {
  public:
-  explicit Frame(std::coroutine_handle<> handle) noexcept : Job(&run_settled), handle_(handle) {}
+  Frame() noexcept : Job(&run_settled) {}
   ~Frame() {
     if (outcome_ == Outcome::Failed || outcome_ == Outcome::Ending) error_.~Error();
   }
@@ -72,11 +72,11 @@ class Frame : public Job {
   Error& error() noexcept { return error_; }
   Context& context() const noexcept { return *context_; }
   // Inside the coroutine's own function, which it goes on in: names it (base/stack.h). Not at its end.
-  const void* code() const noexcept { return *static_cast<void* const*>(handle_.address()); }
+  const void* code() const noexcept { return *static_cast<void* const*>(handle().address()); }
   // Who awaits it; null: plain code.
   const Frame* awaiting() const noexcept { return up_is_frame_ ? static_cast<const Frame*>(up_) : nullptr; }
   bool has_scopes() const noexcept { return scopes_ != nullptr; }
-  void destroy() noexcept { handle_.destroy(); }
+  void destroy() noexcept { handle().destroy(); }
 
   // Starts this frame for a parent that is in its await_ready. True: it has ended. `keeps_errors`: the parent wants
   // the error itself.
@@ -88,6 +88,10 @@ class Frame : public Job {
   bool suspends() noexcept;
   // What await_suspend of a leaf says, before the leaf can complete.
   bool set_suspended(bool suspended) noexcept { return std::exchange(suspended_, suspended); }
+
+  // Where the awaited operation's result is to go, while this waits for it.
+  void set_waiting(void* await) noexcept { await_ = await; }
+  void* waiting() const noexcept { return await_; }
 
   // At the final suspension.
   [[gnu::noinline]] void end() noexcept;
@@ -107,6 +111,12 @@ class Frame : public Job {
   enum class Outcome : std::uint8_t { Running, Ending, Value, Failed };
   enum class Meeting : std::uint8_t { Open, ParentSuspended, ChildEnded };
 
+  // A Frame begins the promise, and that stands behind two pointers: so both compilers lay coroutines out, for a
+  // promise that is aligned as Promise demands.
+  std::coroutine_handle<> handle() const noexcept {
+    char* const promise = reinterpret_cast<char*>(const_cast<Frame*>(this));
+    return std::coroutine_handle<>::from_address(promise - 2 * sizeof(void*));
+  }
   Meeting meet(Meeting arrival) noexcept;
   bool start(Trampoline::State& state) noexcept;
   void settle() noexcept;
@@ -117,13 +127,13 @@ class Frame : public Job {
   static void run_settled(Job& job) noexcept;
   static void run_end_with_scopes(Job& job) noexcept;
 
-  std::coroutine_handle<> handle_;
   void* up_ = nullptr;  // The awaiting Frame, or the StartCore.
   Context* context_ = nullptr;
-  Executor* home_ = nullptr;  // Where it awaits a child.
-  Scope* scopes_ = nullptr;   // Declared in the body, innermost first.
+  Scope* scopes_ = nullptr;  // Declared in the body, innermost first.
   union {
-    Error error_;  // When Ending or Failed.
+    Error error_;     // When Ending or Failed. Before:
+    Executor* home_;  // where it awaits a child,
+    void* await_;     // or what it awaits an operation with.
   };
   Outcome outcome_ = Outcome::Running;
   Meeting meeting_ = Meeting::Open;  // Accessed by meet(), atomically.

@@ -40,7 +40,10 @@ class Generator;
 template <class T>
 class GeneratorPromise final : public PromiseCore {
  public:
-  GeneratorPromise() noexcept : PromiseCore(std::coroutine_handle<GeneratorPromise>::from_promise(*this)) {}
+  GeneratorPromise() noexcept {
+    static_assert(alignof(GeneratorPromise) <= 2 * sizeof(void*),
+                  "what a generator yields is aligned as malloc aligns");
+  }
   Generator<T> get_return_object() noexcept { return Generator<T>(*this); }
   void return_void() noexcept {
     returned_ = true;

@@ -1,5 +1,8 @@
 #include "keel/task/leaf.h"
 
+#include <new>
+#include <type_traits>
+
 #include "keel/base/check.h"
 #include "keel/exec/thread_pool.h"
 #include "keel/task/context.h"
@@ -7,39 +10,46 @@
 
 namespace keel {
 
-bool Leaf::begins(Context& context) noexcept {
-  context_ = &context;
-  return when_stopped_ == WhenStopped::Begins || !context.refuses();
-}
+Context& Leaf::context() const noexcept { return frame_->context(); }
 
-void Leaf::wait(Waiter& waiter) noexcept {
-  waiter_ = &waiter;
+void Leaf::wait() noexcept {
+  Context& context = frame_->context();
   // Away from home nobody could cancel it without a race, and nothing that waits long is awaited there.
   Executor* const here = Executor::current();
-  if (context_->home() != here) return;
-  context_->leaf_ = this;
-  if (here != nullptr) context_->since_ = here->turn_time();
+  if (context.home() != here) return;
+  context.leaf_ = this;
+  if (here != nullptr) waiting_.since = here->turn_time();
   registered_ = true;
   // Its own start() may have caused the stop.
-  if (when_stopped_ == WhenStopped::IsRefused && context_->is_stopped()) [[unlikely]] {
+  if (when_stopped_ == WhenStopped::IsRefused && context.is_stopped()) [[unlikely]] {
     Trampoline::Deferring deferring;
     cancel_now();
   }
 }
 
 void Leaf::wake() noexcept {
-  KEEL_DCHECK(waiter_ != nullptr, "a leaf wakes its task after start() has returned false");
-  if (registered_) context_->leaf_ = nullptr;
+  KEEL_DCHECK(frame_ != nullptr, "a leaf wakes its task after start() has returned false");
+  if (registered_) frame_->context().leaf_ = nullptr;
   registered_ = false;
   if (Trampoline::queue(*this)) return;
   Executor* executor = Executor::current();
   KEEL_CHECK(executor != nullptr, "a task that is woken inside another one lives on an executor");
-  executor->post(*this);
+  executor->post(job());
 }
 
-void Leaf::wake_on(Executor& executor) noexcept { executor.post(*this); }
-bool Leaf::try_wake_on(ThreadPool& pool, Priority priority) noexcept { return pool.try_post(*this, priority); }
+Job& Leaf::job() noexcept { return *new (&job_) Job(&run_posted); }
+void Leaf::wake_on(Executor& executor) noexcept { executor.post(job()); }
+bool Leaf::try_wake_on(ThreadPool& pool, Priority priority) noexcept { return pool.try_post(job(), priority); }
 
-void Leaf::run_posted(Job& job) noexcept { Trampoline::arrive(static_cast<Leaf&>(job)); }
+void Leaf::run_posted(Job& job) noexcept {
+  static_assert(std::is_standard_layout_v<Leaf>);
+  Trampoline::arrive(reinterpret_cast<Leaf&>(job));
+}
+
+Error explained(const Frame& self, Error&& error) noexcept {
+  const Context& context = self.context();
+  if (error.code() == Code::Cancelled && context.is_stopped()) return context.reason();
+  return std::move(error);
+}
 
 }  // namespace keel

@@ -19,6 +19,13 @@
 // reason, unless the leaf was made with `WhenStopped::Begins`. An answer Cancelled becomes DeadlineExceeded when the
 // deadline was the reason.
 //
+// What waits in large numbers may have
+//
+//   bool failed() const noexcept;                    // after completion, before take(): it will give an error
+//
+// and its take() is called as the task goes on, or ends: then the task's frame needs no room for the Result. Of one
+// that yields nothing, take() may not be called unless it failed.
+//
 // Threads: start(), wake(), take() and cancel() on the executor that awaits. A completion on another thread posts a Job
 //          there first, which calls wake().
 // Cost:    wake() from a loop resumes the task at once; from inside another task it posts to the executor.
@@ -37,39 +44,44 @@ class Context;
 class Frame;
 class ThreadPool;
 
-class Leaf : private Job {
+class Leaf {
  public:
   using Cancel = void (*)(Leaf&) noexcept;
   enum class WhenStopped : std::uint8_t { IsRefused, Begins };
 
-  // The awaiting side.
-  struct Waiter {
-    struct Kind {
-      void (*arrive)(Waiter&) noexcept;  // Takes the result and resumes or ends the task.
-      Frame& (*frame)(Waiter&) noexcept;
-      const std::type_info* leaf;  // What it waits for.
-    };
-    const Kind* kind;
+  // What the awaiting side does with it.
+  struct Kind {
+    void (*arrive)(Leaf&) noexcept;  // Takes the result and resumes or ends the task.
+    const std::type_info* type;
   };
 
   Leaf(const Leaf&) = delete;
   Leaf& operator=(const Leaf&) = delete;
 
   // For the awaiting side.
-  bool begins(Context& context) noexcept;                     // False: refused.
-  void wait(Waiter& waiter) noexcept;                         // The task has suspended, until wake().
-  void leave(Waiter& waiter) noexcept { waiter_ = &waiter; }  // The same for one that has suspended().
-  void cancel_now() noexcept {                                // From Context::stop.
-    if (cancel_ != nullptr) cancel_(*this);
+  enum class Progress : std::uint8_t { Refused, Waits, Complete };
+  void set_awaited(Frame& frame, const Kind& kind) noexcept {
+    frame_ = &frame;
+    kind_ = &kind;
+  }
+  bool begins_when_stopped() const noexcept { return when_stopped_ == WhenStopped::Begins; }
+  void set_progress(Progress progress) noexcept { progress_ = progress; }
+  Progress progress() const noexcept { return progress_; }
+  void wait() noexcept;         // The task has suspended, until wake().
+  void cancel_now() noexcept {  // From Context::stop.
+    if (waiting_.cancel != nullptr) waiting_.cancel(*this);
   }
   // Who waits, and for what.
-  Waiter* waiter() const noexcept { return waiter_; }
+  Frame& frame() const noexcept { return *frame_; }
+  const std::type_info& type() const noexcept { return *kind_->type; }
+  // Since which turn; while it waits at home.
+  Instant since() const noexcept { return waiting_.since; }
 
  protected:
   // Without `cancel` a waiting operation is left alone: it ends soon by itself, or because what it waits for has a
   // context below and is stopped with it.
   explicit Leaf(Cancel cancel = nullptr, WhenStopped when_stopped = WhenStopped::IsRefused) noexcept
-      : Job(&run_posted), cancel_(cancel), when_stopped_(when_stopped) {}
+      : waiting_{cancel, Instant()}, when_stopped_(when_stopped) {}
   ~Leaf() = default;
 
   // Complete: the task goes on. The leaf may be gone when this returns.
@@ -78,16 +90,25 @@ class Leaf : private Job {
   void wake_on(Executor& executor) noexcept;
   bool try_wake_on(ThreadPool& pool, Priority priority) noexcept;
   // Of the awaiting task; from start() on.
-  Context& context() const noexcept { return *context_; }
+  Context& context() const noexcept;
 
  private:
   friend class Trampoline;
+  Job& job() noexcept;
   static void run_posted(Job& job) noexcept;
 
-  Waiter* waiter_ = nullptr;
-  Context* context_ = nullptr;
-  Cancel cancel_;
+  struct WhileWaiting {
+    Cancel cancel;
+    Instant since;
+  };
+  union {
+    WhileWaiting waiting_;
+    Job job_;  // Once it is complete: posted, or in the trampoline's queue. First, so that a Leaf is where its Job is.
+  };
+  const Kind* kind_ = nullptr;
+  Frame* frame_ = nullptr;
   WhenStopped when_stopped_;
+  Progress progress_ = Progress::Complete;
   bool registered_ = false;
 };
 

@@ -30,11 +30,10 @@ void add_frames(const Frame* innermost, LiveTask& task) {
   task.deadline = context.deadline();
   task.is_stopped = context.is_stopped();
   if (const Leaf* leaf = context.leaf()) {
-    Leaf::Waiter& waiter = *leaf->waiter();
     task.state = LiveTask::State::Waits;
-    task.operation = waiter.kind->leaf;
-    task.since = context.since();
-    add_frames(&waiter.kind->frame(waiter), task);
+    task.operation = &leaf->type();
+    task.since = leaf->since();
+    add_frames(&leaf->frame(), task);
   } else if (Frame* current = Trampoline::current(); current != nullptr && &current->context() == &context) {
     task.state = LiveTask::State::Runs;
     add_frames(current, task);

@@ -14,20 +14,20 @@ Frame& declaring_frame() noexcept {
 }  // namespace
 
 Scope::Scope() noexcept : frame_(declaring_frame()), outer_(frame_.scopes_) {
-  context_.open(&frame_.context(), Instant::never());
+  open(&frame_.context(), Instant::never());
   frame_.scopes_ = this;
 }
 
 Scope::~Scope() {
   KEEL_CHECK(running_ == 0, "a Scope is joined before its coroutine returns: co_await scope.join()");
   KEEL_CHECK(frame_.scopes_ == this, "scopes of a task end in the reverse order of their declaration");
-  KEEL_CHECK(!context_.linked() || Executor::current() == context_.home(),
+  KEEL_CHECK(!linked() || Executor::current() == home(),
              "a Scope ends on the loop where it was declared: come home before its coroutine returns");
   frame_.scopes_ = outer_;
 }
 
 void Scope::note(Error&& error) noexcept {
-  if (error.code() == Code::Cancelled && context_.is_stopped()) return;
+  if (error.code() == Code::Cancelled && is_stopped()) return;
   if (!first_error_) first_error_.emplace(std::move(error));
 }
 

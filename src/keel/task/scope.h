@@ -34,7 +34,7 @@ namespace keel {
 
 enum class OnError : std::uint8_t { Report, Ignore };
 
-class Scope {
+class Scope : private Context {  // That of its tasks.
  public:
   class Join;
 
@@ -45,41 +45,41 @@ class Scope {
 
   template <class T>
   void spawn(Task<T>&& task, OnError on_error = OnError::Report) {
-    void* block = pool_allocate(sizeof(Child<T>));
-    auto* child = new (block) Child<T>(*this, std::move(task), on_error);
+    auto* child = new (pool_allocate(sizeof(Child<T>))) Child<T>(std::move(task));
     ++running_;
-    if (child->begin_in(context_, Instant::never(), &Child<T>::done)) Child<T>::finish(*child);
+    const auto done = on_error == OnError::Report ? &Child<T>::template done<OnError::Report>
+                                                  : &Child<T>::template done<OnError::Ignore>;
+    if (child->begin_in(*this, Instant::never(), done)) done(*child);
   }
 
   // co_await scope.join(): waits for all children; the first error that is to be reported.
   [[nodiscard]] Join join() noexcept;
   // Asks all children to end; join() waits for them. A stopped scope begins no operations in later children either.
-  void stop(Code reason = Code::Cancelled) noexcept { context_.stop(reason); }
+  void stop(Code reason = Code::Cancelled) noexcept { Context::stop(reason); }
   std::size_t running() const noexcept { return running_; }
 
  private:
   friend class Frame;
+  // There may be many, so it has nothing that its context knows.
   template <class T>
   struct Child final : Start<T> {
-    Child(Scope& s, Task<T>&& task, OnError on) noexcept : Start<T>(std::move(task)), scope(s), on_error(on) {}
-    static void done(StartCore& start) noexcept { finish(static_cast<Child&>(start)); }
-    static void finish(Child& child) noexcept {
-      Scope& scope = child.scope;
+    using Start<T>::Start;
+    template <OnError on_error>
+    static void done(StartCore& start) noexcept {
+      auto& child = static_cast<Child&>(start);
+      auto& scope = static_cast<Scope&>(*child.parent());
       Result<T> result = child.take();
-      if (!result.has_value() && child.on_error == OnError::Report) scope.note(std::move(result.error()));
+      if (on_error == OnError::Report && !result.has_value()) scope.note(std::move(result.error()));
       child.~Child();
       pool_free(&child, sizeof(Child));
       scope.child_ended();
     }
-    Scope& scope;
-    OnError on_error;
   };
   void note(Error&& error) noexcept;
   void child_ended() noexcept;
 
   Frame& frame_;
   Scope* outer_;
-  Context context_;
   std::size_t running_ = 0;
   std::optional<Error> first_error_;
   Join* joining_ = nullptr;

@@ -64,6 +64,8 @@ class StartCore {
   bool begin_held(Context* parent, const StartOptions& options, Done done) noexcept;
   void reset() noexcept;
   Frame* frame() const noexcept { return frame_; }
+  // Below which it was begun.
+  Context* parent() const noexcept { return context_.parent(); }
 
  private:
   Context context_;

@@ -131,14 +131,21 @@ class TaskAwait {
   bool ended_ = false;
 };
 
+// Whether the operation is not begun.
+inline bool refuses(const Frame& self, const Leaf& leaf) noexcept {
+  return !leaf.begins_when_stopped() && self.context().refuses();
+}
+// Why an operation has ended: what was cancelled because its context was stopped ends with the reason of that.
+Error explained(const Frame& self, Error&& error) noexcept;
+
 template <class L, bool attempts>
-class LeafAwait : private Leaf::Waiter {
+class LeafAwait {
   using T = typename L::Value;
 
  public:
-  LeafAwait(Frame& self, L& leaf) noexcept : Waiter{&kind_of_wait}, self_(self), leaf_(leaf) {}
+  LeafAwait(Frame& self, L& leaf) noexcept : self_(self), leaf_(leaf) { leaf.set_awaited(self, kind); }
   bool await_ready() noexcept {
-    if (!leaf_.begins(self_.context())) {
+    if (refuses(self_, leaf_)) {
       result_.emplace(self_.context().reason());
     } else if (leaf_.start()) {
       take();
@@ -150,15 +157,15 @@ class LeafAwait : private Leaf::Waiter {
   bool await_suspend(std::coroutine_handle<>) noexcept {
     if (!result_) {
       const bool before = self_.set_suspended(true);
+      self_.set_waiting(this);
       if constexpr (requires { leaf_.suspended(); }) {
-        leaf_.leave(*this);
         // True: it goes on elsewhere, perhaps already, and nothing here may be touched.
         if (leaf_.suspended()) return true;
         self_.set_suspended(before);
         take();
         if (attempts || result_->has_value()) return false;
       } else {
-        leaf_.wait(*this);
+        leaf_.wait();
         return true;
       }
     }
@@ -174,9 +181,8 @@ class LeafAwait : private Leaf::Waiter {
   }
 
  private:
-  static Frame& frame_of(Leaf::Waiter& waiter) noexcept { return static_cast<LeafAwait&>(waiter).self_; }
-  static void arrived(Leaf::Waiter& waiter) noexcept {
-    auto& await = static_cast<LeafAwait&>(waiter);
+  static void arrived(Leaf& leaf) noexcept {
+    auto& await = *static_cast<LeafAwait*>(leaf.frame().waiting());
     await.take();
     if (attempts || await.result_->has_value()) {
       await.self_.resume();
@@ -186,15 +192,71 @@ class LeafAwait : private Leaf::Waiter {
   }
   void take() noexcept {
     result_.emplace(leaf_.take());
-    if (!result_->has_value() && result_->error().code() == Code::Cancelled && self_.context().is_stopped()) {
-      result_.emplace(self_.context().reason());
-    }
+    if (!result_->has_value()) [[unlikely]]
+      result_.emplace(explained(self_, std::move(result_->error())));
   }
 
-  static constexpr Leaf::Waiter::Kind kind_of_wait = {&arrived, &frame_of, &typeid(L)};
+  static constexpr Leaf::Kind kind = {&arrived, &typeid(L)};
   Frame& self_;
   L& leaf_;
   std::optional<Result<T>> result_;
+};
+
+// Of an operation that says beforehand whether it has failed: it has room for nothing but a pointer.
+template <class L>
+concept TellsFailure = requires(const L& leaf) {
+  { leaf.failed() } -> std::same_as<bool>;
+};
+template <TellsFailure L, bool attempts>
+class LeafAwait<L, attempts> {
+  using T = typename L::Value;
+  using Progress = Leaf::Progress;
+
+ public:
+  LeafAwait(Frame& self, L& leaf) noexcept : leaf_(leaf) { leaf.set_awaited(self, kind); }
+  bool await_ready() noexcept {
+    if (refuses(leaf_.frame(), leaf_)) [[unlikely]] {
+      leaf_.set_progress(Progress::Refused);
+      return attempts;
+    }
+    if (leaf_.start()) return attempts || !leaf_.failed();
+    leaf_.set_progress(Progress::Waits);
+    return false;
+  }
+  bool await_suspend(std::coroutine_handle<>) noexcept {
+    if (leaf_.progress() == Progress::Waits) [[likely]] {
+      leaf_.frame().set_suspended(true);
+      leaf_.wait();
+    } else {
+      leaf_.frame().fail(error_of(leaf_));
+    }
+    return true;
+  }
+  auto await_resume() {
+    if constexpr (attempts) {
+      if (leaf_.progress() == Progress::Refused || leaf_.failed()) return Result<T>(error_of(leaf_));
+      return leaf_.take();
+    } else if constexpr (!std::is_void_v<T>) {
+      return T(*leaf_.take());
+    }
+  }
+
+ private:
+  static void arrived(Leaf& arrived) noexcept {
+    auto& leaf = static_cast<L&>(arrived);
+    if (attempts || !leaf.failed()) [[likely]] {
+      leaf.frame().resume();
+    } else {
+      leaf.frame().fail(error_of(leaf));
+    }
+  }
+  static Error error_of(L& leaf) noexcept {
+    if (leaf.progress() == Progress::Refused) return leaf.frame().context().reason();
+    return explained(leaf.frame(), std::move(leaf.take().error()));
+  }
+
+  static constexpr Leaf::Kind kind = {&arrived, &typeid(L)};
+  L& leaf_;
 };
 
 template <class T>
@@ -227,8 +289,6 @@ class ThisTaskAwait {
 
 class PromiseCore : public Frame {
  public:
-  explicit PromiseCore(std::coroutine_handle<> handle) noexcept : Frame(handle) {}
-
   struct Final {
     bool await_ready() const noexcept { return false; }
     template <class P>
@@ -277,7 +337,9 @@ class PromiseCore : public Frame {
 template <class T>
 class Promise final : public PromiseCore {
  public:
-  Promise() noexcept : PromiseCore(std::coroutine_handle<Promise>::from_promise(*this)) {}
+  Promise() noexcept {
+    static_assert(alignof(Promise) <= 2 * sizeof(void*), "what a task yields is aligned as malloc aligns");
+  }
   ~Promise() {
     if (has_value()) value_.~T();
   }
@@ -328,7 +390,6 @@ class Promise final : public PromiseCore {
 template <>
 class Promise<void> final : public PromiseCore {
  public:
-  Promise() noexcept : PromiseCore(std::coroutine_handle<Promise>::from_promise(*this)) {}
   Task<void> get_return_object() noexcept { return Task<void>(*this); }
   void return_void() noexcept { set_value(); }
 

@@ -34,15 +34,25 @@ class Wait : public Leaf {
     wake();
   }
 
+ protected:
+  Result<int> result_ = 0;
+
  private:
   static void cancel(Leaf& leaf) noexcept;
   Source& source_;
-  Result<int> result_ = 0;
 };
+// The same where the awaiting side asks for the result only as it goes on.
+class Telling : public Wait {
+ public:
+  using Wait::Wait;
+  bool failed() const noexcept { return !result_.has_value(); }
+};
+static_assert(!TellsFailure<Wait> && TellsFailure<Telling>);
 struct Source {
   int started = 0;
   int cancelled = 0;
   bool at_once = false;
+  bool fails_at_once = false;
   StopSource* stops_when_started = nullptr;
   Wait* waiting = nullptr;
   Wait wait() noexcept { return Wait(*this); }
@@ -51,6 +61,10 @@ bool Wait::start() noexcept {
   ++source_.started;
   if (source_.at_once) {
     result_ = 7;
+    return true;
+  }
+  if (source_.fails_at_once) {
+    result_ = fail(Code::Conflict, "refused at once");
     return true;
   }
   source_.waiting = this;
@@ -290,6 +304,54 @@ TEST_F(TaskTest, past_its_deadline_a_task_begins_no_further_operation) {
   EXPECT_TRUE(start.begin(depth(3, source), &count_done, {.deadline = loop.now()}));
   EXPECT_EQ(source.started, 0);
   EXPECT_EQ(start.take().error().code(), Code::DeadlineExceeded);
+}
+
+Task<int> tells(Source& source) { co_return co_await Telling(source); }
+// 100 and the code for an error.
+Task<int> tells_attempt(Source& source) {
+  Result<int> result = co_await attempt(Telling(source));
+  co_return result ? *result : 100 + static_cast<int>(result.error().code());
+}
+constexpr int told(Code code) { return 100 + static_cast<int>(code); }
+
+TEST_F(TaskTest, an_operation_that_tells_failure_ends_as_any_other) {
+  source.at_once = true;
+  EXPECT_EQ(loop.run(tells(source)).value(), 7);
+  EXPECT_EQ(loop.run(tells_attempt(source)).value(), 7);
+  source = Source{.fails_at_once = true};
+  EXPECT_EQ(loop.run(tells(source)).error().message(), "refused at once");
+  EXPECT_EQ(loop.run(tells_attempt(source)).value(), told(Code::Conflict));
+  source = Source{};
+
+  Start<int> start;
+  EXPECT_FALSE(start.begin(tells(source), &count_done));
+  source.waiting->complete(9);
+  EXPECT_EQ(start.take().value(), 9);
+  EXPECT_FALSE(start.begin(tells(source), &count_done));
+  source.waiting->complete(fail(Code::NotFound, "nothing came"));
+  EXPECT_EQ(start.take().error().message(), "nothing came");
+  EXPECT_FALSE(start.begin(tells_attempt(source), &count_done));
+  source.waiting->complete(fail(Code::NotFound, "nothing came"));
+  EXPECT_EQ(start.take().value(), told(Code::NotFound));
+}
+
+TEST_F(TaskTest, an_operation_that_tells_failure_is_refused_and_cancelled_as_any_other) {
+  StopSource stop;
+  Start<int> start, attempting;
+  EXPECT_FALSE(start.begin(tells(source), &count_done, {.stop = &stop}));
+  Source other;
+  EXPECT_FALSE(attempting.begin(tells_attempt(other), &count_done, {.stop = &stop}));
+  stop.request_stop(Code::Unavailable);
+  loop.run_jobs();
+  EXPECT_EQ(source.cancelled + other.cancelled, 2);
+  EXPECT_EQ(start.take().error().code(), Code::Unavailable);
+  EXPECT_EQ(attempting.take().value(), told(Code::Unavailable));
+
+  EXPECT_TRUE(start.begin(tells(source), &count_done, {.stop = &stop}));
+  EXPECT_EQ(start.take().error().code(), Code::Unavailable);
+  EXPECT_TRUE(attempting.begin(tells_attempt(other), &count_done, {.deadline = loop.now()}));
+  EXPECT_EQ(attempting.take().value(), told(Code::DeadlineExceeded));
+  EXPECT_EQ(source.started + other.started, 2);
 }
 
 Task<Instant> deadline_below() { co_return (co_await this_task()).deadline; }
