@@ -18,15 +18,17 @@
 // One task reads and one task writes at a time; they may be two, so that the end of the peer's writing is seen while a
 // write waits.
 //
-// Errors:    Unavailable with the errno when the connection breaks (ECONNRESET, EPIPE, …), Cancelled and
-//            DeadlineExceeded when the task is stopped. A read that fails loses nothing: what had come is there for the
-//            next one.
+// Errors:    Unavailable with the errno when the connection breaks (ECONNRESET, EPIPE, …), ResourceExhausted for a
+// write
+//            where there is no memory, Cancelled and DeadlineExceeded when the task is stopped. A read that fails
+//            loses nothing: what had come is there for the next one.
 // Ownership: owns its descriptor; movable between operations. Destroying it closes: what was written is still sent.
 // Threads:   the worker it was made on.
 // Cancel:    a cancelled read loses nothing and may be repeated; after a cancelled write or send_file it is
 //            unknown how much has been sent, so the stream is of no more use.
 // Cost:      receive copies nothing on io_uring, and on epoll nothing above 4 KiB; read_until copies only what is cut
-//            by the end of a chunk; no heap in steady state. An idle stream has no buffer.
+//            by the end of a chunk; no heap in steady state. An idle stream has no buffer: 104 bytes; a write has a
+//            block of the pool while it is under way.
 
 #pragma once
 
@@ -98,8 +100,8 @@ class Stream {
   // nothing was left. OutOfRange when the first `max` bytes do not hold it whole; Unavailable when the peer finishes
   // without it. After both receive() still gives what had come.
   [[nodiscard]] ReadUntil read_until(std::string_view delimiter, std::size_t max) noexcept;
-  // Sends all of `bytes`, which must live until then. One write at a time.
-  [[nodiscard]] Write write(std::string_view bytes) noexcept;
+  // Sends all of `bytes`, which must live until then; the view of them need not. One write at a time.
+  [[nodiscard]] Write write(const std::string_view& bytes) noexcept;  // By value it would lie in the task's frame.
   // The same for several pieces in order, at most `parts_max`, with one system call where possible. The pieces must
   // live until then, the span of them need not.
   [[nodiscard]] WriteParts write(std::span<const std::string_view> parts) noexcept;
@@ -143,34 +145,40 @@ class StreamInput : public Leaf {
   bool start() noexcept;
 
  protected:
-  // Takes what it needs of what has come; true: that is all it waits for.
-  using Enough = bool (*)(StreamInput&) noexcept;
-  StreamInput(Stream::State& state, Enough enough, Cancel cancelled = &cancel) noexcept
-      : Leaf(cancelled), state_(state), enough_(enough) {}
-  static bool has_some(StreamInput& input) noexcept;
+  // What it waits for.
+  enum class Until : std::uint8_t { SomeBytes, AllBytes, Delimiter };
+  StreamInput(Stream::State& state, Until until, Cancel cancelled = &cancel) noexcept
+      : Leaf(cancelled), until_(until), state_(state) {}
   static void cancel(Leaf& leaf) noexcept;
-  Result<Chunk> chunk() noexcept;
   // Why there is no more.
   Error end(std::size_t got, const std::string& wanted) noexcept;
-  Stream::State& state_;
+  Error failure() const noexcept;
+
   bool cancelled_ = false;
+  bool failed_ = false;  // Of one that waits for some bytes: there are none, and that is not the end of the stream.
 
  private:
   friend struct Stream::State;
-  Enough enough_;
+  bool is_content() noexcept;
+  Until until_;
+
+ protected:
+  Stream::State& state_;
 };
 
 class [[nodiscard]] Stream::Receive : public StreamInput {
  public:
   using Value = Chunk;
-  explicit Receive(State& state) noexcept : StreamInput(state, &has_some) {}
+  explicit Receive(State& state) noexcept : StreamInput(state, Until::SomeBytes) {}
+  bool failed() const noexcept { return failed_; }
   Result<Chunk> take() noexcept;
 };
 
 class [[nodiscard]] Stream::Read : public StreamInput {
  public:
   using Value = std::size_t;
-  Read(State& state, std::span<char> into) noexcept : StreamInput(state, &has_some), into_(into) {}
+  Read(State& state, std::span<char> into) noexcept : StreamInput(state, Until::SomeBytes), into_(into) {}
+  bool failed() const noexcept { return failed_; }
   Result<std::size_t> take() noexcept;
 
  private:
@@ -180,11 +188,13 @@ class [[nodiscard]] Stream::Read : public StreamInput {
 class [[nodiscard]] Stream::ReadExact : public StreamInput {
  public:
   using Value = void;
-  ReadExact(State& state, std::span<char> into) noexcept : StreamInput(state, &fill, &cancel_fill), into_(into) {}
+  ReadExact(State& state, std::span<char> into) noexcept
+      : StreamInput(state, Until::AllBytes, &cancel_fill), into_(into) {}
   Result<> take() noexcept;
 
  private:
-  static bool fill(StreamInput& input) noexcept;
+  friend class StreamInput;
+  bool fill() noexcept;
   static void cancel_fill(Leaf& leaf) noexcept;
   void give_back() noexcept;
   std::span<char> into_;
@@ -195,16 +205,20 @@ class [[nodiscard]] Stream::ReadUntil : public StreamInput {
  public:
   using Value = Chunk;
   ReadUntil(State& state, std::string_view delimiter, std::size_t max) noexcept
-      : StreamInput(state, &search), delimiter_(delimiter), max_(max) {}
+      : StreamInput(state, Until::Delimiter), delimiter_(delimiter), max_(max) {}
   Result<Chunk> take() noexcept;
 
  private:
-  static bool search(StreamInput& input) noexcept;
-  std::size_t end_in_fresh() const noexcept;
+  friend class StreamInput;
+  bool search() noexcept;
+  std::size_t end_in(Chunk fresh) const noexcept;
   std::string_view delimiter_;
   std::size_t max_;
   Chunk found_;
 };
+
+inline Stream::Receive Stream::receive() noexcept { return Receive(*state_); }
+inline Stream::Read Stream::read(std::span<char> into) noexcept { return Read(*state_, into); }
 
 // The part of writing that waits.
 class StreamOutput : public Leaf {
@@ -214,11 +228,13 @@ class StreamOutput : public Leaf {
 
  protected:
   explicit StreamOutput(Stream::State& state, Cancel cancelled = &cancel) noexcept : Leaf(cancelled), state_(state) {}
-  bool send(iovec* parts, std::size_t count) noexcept;
+  bool send(iovec* parts, std::size_t count) noexcept;  // True: complete, `result_` says how.
+  std::int32_t result_ = 0;
   Stream::State& state_;
 
  private:
-  friend struct Stream::State;
+  struct Sending;
+  void complete(Sending& sending) noexcept;
   static void cancel(Leaf& leaf) noexcept;
 };
 
@@ -227,15 +243,19 @@ class [[nodiscard]] Stream::Write : public StreamOutput {
   Write(State& state, std::string_view bytes) noexcept
       : StreamOutput(state), bytes_{const_cast<char*>(bytes.data()), bytes.size()} {}
   bool start() noexcept { return send(&bytes_, bytes_.iov_len != 0 ? 1 : 0); }
+  bool failed() const noexcept { return result_ < 0; }
 
  private:
   iovec bytes_;
 };
 
+inline Stream::Write Stream::write(const std::string_view& bytes) noexcept { return Write(*state_, bytes); }
+
 class [[nodiscard]] Stream::WriteParts : public StreamOutput {
  public:
   WriteParts(State& state, std::span<const std::string_view> parts) noexcept;
   bool start() noexcept { return send(parts_, count_); }
+  bool failed() const noexcept { return result_ < 0; }
 
  private:
   std::size_t count_ = 0;
@@ -247,9 +267,6 @@ class [[nodiscard]] Stream::SendFile : public StreamOutput, private io::SendFile
   SendFile(State& state, int descriptor, std::uint64_t from, std::uint64_t bytes) noexcept;
   bool start() noexcept;
   Result<> take() noexcept;
-
- private:
-  static void cancel_file(Leaf& leaf) noexcept;
 };
 
 }  // namespace keel

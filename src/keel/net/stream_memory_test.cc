@@ -1,10 +1,12 @@
 // What streams cost in memory: nothing per message in steady state, little per idle connection.
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -60,9 +62,29 @@ TEST_P(Memory, nothing_is_allocated_per_message) {
 Task<> accept_into(Listener& listener, std::vector<Stream>& streams) {
   while (streams.size() < streams.capacity()) streams.push_back(co_await listener.accept());
 }
+
 Task<std::string> first(Stream& stream) {
   Chunk chunk = co_await stream.receive();
   co_return std::string(chunk);
+}
+Task<> write_without_memory(Stream& stream, Result<>& refused) {
+  pool_trim();
+  const internal::WithoutMemory none;
+  refused = co_await attempt(stream.write("lost"));
+}
+
+TEST_P(Memory, a_write_is_refused_where_there_is_no_memory_for_it_and_the_next_one_is_sent) {
+  if (KEEL_SANITIZED) GTEST_SKIP() << "a sanitizer replaces malloc";
+  auto [client, server] = pair();
+  Result<> refused;
+
+  ASSERT_TRUE(run(write_without_memory(server, refused)));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Code::ResourceExhausted);
+  EXPECT_EQ(refused.error().errno_value(), ENOMEM);
+
+  ASSERT_TRUE(run(internal::write(server, "sent")));
+  EXPECT_EQ(*run(first(client)), "sent");
 }
 
 // Both ends of each connection, armed to receive as a server's idle ones are; everything malloc has given is counted,
@@ -107,9 +129,17 @@ Task<> serve(Listener& listener) {
   while (true) connections.spawn(echo(co_await listener.accept()), OnError::Ignore);
 }
 
+// Numbered apart from those of the server, whose engine has a table by number.
+int plain_socket(int family) {
+  const int low = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int high = fcntl(low, F_DUPFD_CLOEXEC, 700);
+  close(low);
+  return high;
+}
+
 // What a server has of each: the stream, the task that waits for its next bytes, and the task's place in a scope. The
 // peers are plain sockets.
-TEST_P(Memory, an_idle_connection_with_its_task_takes_less_than_a_kilobyte) {
+TEST_P(Memory, an_idle_connection_with_its_task_takes_half_a_kilobyte) {
   if (KEEL_SANITIZED) GTEST_SKIP() << "a sanitizer replaces malloc";
   constexpr std::size_t count = 200;
   Listener listener = listen();
@@ -122,7 +152,7 @@ TEST_P(Memory, an_idle_connection_with_its_task_takes_less_than_a_kilobyte) {
   const std::size_t before = mallinfo2().uordblks;
   ASSERT_FALSE(serving.begin(serve(listener), [](StartCore&) noexcept {}, {.stop = &stop}));
   for (std::size_t i = 0; i < count; ++i) {
-    peers.push_back(socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
+    peers.push_back(plain_socket(address.family()));
     ASSERT_EQ(connect(peers.back(), address.system(), address.system_size()), 0);
     ASSERT_EQ(send(peers.back(), "idle", 4, MSG_NOSIGNAL), 4);
     char text[8];
@@ -132,7 +162,7 @@ TEST_P(Memory, an_idle_connection_with_its_task_takes_less_than_a_kilobyte) {
   const std::size_t each = (mallinfo2().uordblks - before) / count;
   std::printf("%zu bytes per idle connection with its task\n", each);
   RecordProperty("bytes_per_idle_connection_with_task", static_cast<int>(each));
-  EXPECT_LT(each, 1024u);
+  EXPECT_LE(each, 512u);
 
   for (const int peer : peers) close(peer);
   stop.request_stop();
