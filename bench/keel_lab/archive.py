@@ -64,7 +64,7 @@ def history(dated=DATED):
 
 
 def rounded(value, digits=5):
-    """The same with shorter numbers: a measurement has no more digits than that. And without where the repository lies."""
+    """The same with shorter numbers, for a measurement has no more digits, and without where the repository lies."""
     if isinstance(value, float):
         return float(f"{value:.{digits}g}")
     if isinstance(value, str):
@@ -76,11 +76,13 @@ def rounded(value, digits=5):
 
 def keep(names=(), last=LAST, dated=DATED):
     """Copies the last complete results (all, or those named) to the folder of the day they were measured on: without
-    series, with shorter numbers and no path of this machine. Returns the files. Raises results.Wrong when one that is named is not there."""
+    series, with shorter numbers and no path of this machine. Returns the files. Raises results.Wrong when one that is
+    named is not there."""
     found, problems = folder(last)
     missing = [name for name in names if name not in found or not found[name]["complete"]]
     if missing or problems:
-        raise results.Wrong("\n".join([*problems, *(f"{name}: no complete result in {shown(last)}" for name in missing)]))
+        problems += [f"{name}: no complete result in {shown(last)}" for name in missing]
+        raise results.Wrong("\n".join(problems))
     return [
         results.save(rounded(result | {"series": []}), pathlib.Path(dated, result["began"][:10], f"{name}.json"))
         for name, result in found.items()

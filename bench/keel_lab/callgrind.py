@@ -5,7 +5,6 @@ io_uring too, but sees no signal and lets no other thread run while one waits th
 commands, its process is killed, and a server of several threads is counted on epoll.
 """
 
-import os
 import pathlib
 import re
 import shutil

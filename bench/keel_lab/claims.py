@@ -269,7 +269,8 @@ def main(arguments):
     parser = argparse.ArgumentParser(
         prog="bench/lab claims",
         description=__doc__,
-        epilog="Verdicts are computed from build/lab/results, or else from the newest of each experiment in bench/results.",
+        epilog="Verdicts are computed from build/lab/results, or else from the newest of each experiment in "
+        "bench/results.",
     )
     parser.add_argument("--csv", type=pathlib.Path, metavar="FILE", help="also write the rows to FILE")
     parser.add_argument("--html", type=pathlib.Path, metavar="FILE", help="also write them as a page")

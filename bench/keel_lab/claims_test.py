@@ -248,7 +248,3 @@ class Output(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(out):
             self.assertEqual(claims.main(["--summary", "--results", folder]), 0)
         self.assertRegex(out.getvalue(), r"^141 claims: .* open.*\n$")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -2,15 +2,24 @@
 
 import os
 import pathlib
+import signal
 import subprocess
 import sys
+import tempfile
+import time
 import unittest
+
+from keel_lab import self_test
 
 LAB = pathlib.Path(__file__).resolve().parents[1] / "lab"
 
 
 def call(*arguments, stdout=subprocess.PIPE):
-    return subprocess.run([sys.executable, LAB, *arguments], stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=60)
+    return subprocess.run([sys.executable, LAB, *arguments],
+                          stdout=stdout,
+                          stderr=subprocess.PIPE,
+                          text=True,
+                          timeout=60)
 
 
 class Command(unittest.TestCase):
@@ -39,6 +48,71 @@ class Command(unittest.TestCase):
         self.assertEqual(done.returncode, 0)
         self.assertIn("usage: bench/lab SUBCOMMAND", done.stdout)
 
+    def test_a_plan_needs_no_build_and_a_run_does(self):
+        plan = call("run", "raw-loops", "--plan", "--build", "/nowhere")
+        self.assertEqual((plan.returncode, plan.stderr), (0, ""))
+        self.assertIn("raw-loops", plan.stdout)
+        run = call("run", "raw-loops", "--build", "/nowhere")
+        self.assertEqual(run.returncode, 2)
+        self.assertIn("no bench/bench_client under /nowhere", run.stderr)
 
-if __name__ == "__main__":
-    unittest.main()
+
+OWN = """\
+id: own
+question: Which?
+work: {{path: /, connections: 4, expect: {{status: 200, type: text/plain, body: hello}}}}
+sides:
+  one: {{serve: [{python}, {server}, "{{port}}", none, {log}]}}
+comparisons:
+  - {{a: one, b: one, of: cpu_us}}
+"""
+
+
+class Ended(unittest.TestCase):
+    def run_until_it_measures(self, folder):
+        """`bench/lab run`, when its first server has had a request; its output."""
+        file, log = pathlib.Path(folder, "own.yaml"), pathlib.Path(folder, "log")
+        server = pathlib.Path(__file__).with_name("fake_server.py")
+        file.write_text(OWN.format(python=sys.executable, server=server, log=log))
+        process = subprocess.Popen([
+            sys.executable, LAB, "run", file, f"--build={self_test.BUILD}", f"--out={folder}", "--seconds=20"
+        ], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.addCleanup(process.kill)
+        end = time.monotonic() + 20
+        while not (log.exists() and log.stat().st_size > 0) and time.monotonic() < end:
+            time.sleep(0.01)
+        return process, log
+
+    def test_by_sigterm_it_ends_its_server_and_keeps_what_was_measured(self):
+        with tempfile.TemporaryDirectory(dir=self_test.BUILD) as folder:
+            process, log = self.run_until_it_measures(folder)
+            process.send_signal(signal.SIGTERM)
+            said, _ = process.communicate(timeout=20)
+            size = log.stat().st_size
+            self.assertEqual(process.returncode, 130, said)
+            self.assertIn("Interrupted: what was measured of own is in", said)
+            self.assertIn('"complete": false', pathlib.Path(folder, "own.json").read_text())
+            time.sleep(0.1)
+            self.assertEqual(log.stat().st_size, size, "the server goes on")
+            self.assertEqual(subprocess.run(["pgrep", "-f", str(log)], capture_output=True).stdout, b"")
+
+    def test_by_an_interrupt_where_nothing_is_kept_it_says_so(self):
+        process = subprocess.Popen([sys.executable, LAB, "doctor", f"--build={self_test.BUILD}"],
+                                   stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE,
+                                   text=True)
+        self.addCleanup(process.kill)
+        process.stdout.readline()  # It has begun to look.
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=20)
+        self.assertEqual(process.returncode, 130)
+        self.assertEqual(said.splitlines()[-1], "bench/lab: interrupted")
+        self.assertNotIn("Traceback", said)
+
+
+class Sources(unittest.TestCase):
+    def test_no_line_is_longer_than_120(self):
+        files = [LAB, *pathlib.Path(__file__).parent.glob("*.py")]
+        found = [f"{file.name}:{number}" for file in files
+                 for number, line in enumerate(file.read_text().splitlines(), 1) if len(line) > 120]
+        self.assertEqual(found, [])

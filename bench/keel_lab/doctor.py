@@ -5,6 +5,7 @@ CPU for each request must.
 """
 
 import argparse
+import itertools
 import pathlib
 import shutil
 import sys
@@ -114,8 +115,8 @@ def main(arguments):
         files = (True, f"experiments: {len(list(pathlib.Path(experiment.FOLDER).glob('*.yaml')))}, all right")
     except Mistakes as mistakes:
         files = (False, "\n".join(mistakes.lines))
-    for right, line in (files, *machine_lines(settings.build), *presence_lines(settings.build)):
-        print(f"{'  ' if right else '! '}{line}")
+    for right, line in itertools.chain([files], machine_lines(settings.build), presence_lines(settings.build)):
+        print(f"{'  ' if right else '! '}{line}", flush=True)
     if options.no_measurement:
         return 0
     fit = True

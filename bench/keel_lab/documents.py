@@ -5,8 +5,9 @@ A measured figure is followed by a comment that names its experiment and value (
     0.80<!-- lab: plaintext keel-uring:nginx:cpu_us --> of nginx's CPU
 
 It must be what the newest dated result in bench/results says, rounded to the digits written. A figure counts as
-measured when its unit is one of clocks and counters (ns, us, requests/s, ...), or when it is a duration, a size, a share or
-a factor in a sentence about measuring (it costs, takes, is faster, ...). What only looks so is marked as a setting:
+measured when its unit is one of clocks and counters (ns, us, requests/s, ...), or when it is a duration, a size, a
+share or a factor in a sentence about measuring (it costs, takes, is faster, ...). What only looks so is marked as a
+setting:
 
     waits 250 ms<!-- lab: setting -->
 

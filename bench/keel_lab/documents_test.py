@@ -146,7 +146,3 @@ class Archive(unittest.TestCase):
         found, problems = archive.committed(self.root)
         self.assertEqual(sorted(found), ["a", "b"])
         self.assertIn("x.json: a result is a JSON object", problems[0])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -4,6 +4,7 @@ docs/lab.md has every key. All mistakes of a file are reported at once, each wit
 """
 
 import dataclasses
+import difflib
 import itertools
 import pathlib
 import re
@@ -14,6 +15,7 @@ from keel_lab.work import Work, parse_work
 from keel_lab.yaml_file import File, Mistakes
 
 FOLDER = ROOT / "bench/experiments"
+NAMES_SHOWN = 20  # In a message, of what there is.
 COUNTED = ("lockstep", "bytes")  # The clients that read a tracepoint.
 COUNTS = ("system_calls", "allocations", "allocated_bytes", "instructions", "switches", "bytes_per_connection")
 
@@ -188,15 +190,22 @@ def _target(file, spec, where):
 
 
 def _known(file, name, names, where, what):
+    if not isinstance(name, str):
+        file.wrong(where, f"the name of a {what} is needed, not {name!r}")
+        return False
     if name not in names:
-        file.wrong(where, f"no {what} {name} (there are: {', '.join(sorted(names)) or 'none'})")
+        near = difflib.get_close_matches(name, names, 1)
+        listed = ", ".join(sorted(names)) or "none"
+        known = f"there are: {listed}" if len(names) <= NAMES_SHOWN else "bench/lab list --sides has them all"
+        file.wrong(where, f"no {what} {name}" + (f"; did you mean {near[0]}?" if near else "") + f" ({known})")
     return name in names
 
 
 def _comparisons(file, content, names, work):
     micro = content["kind"] == "micro"
     of_clients = content["kind"] == "clients"
-    quantities = ("ns",) if micro else OF_CLIENTS if of_clients else tuple(of for of in judge.UNITS if of != "client_us")
+    of_servers = tuple(of for of in judge.UNITS if of != "client_us")
+    quantities = ("ns",) if micro else OF_CLIENTS if of_clients else of_servers
     right = isinstance(work, dict) and parse_work(file, work, ("work",), partial=True) is not None
     for number, spec in enumerate(content.get("comparisons", [])):
         where = ("comparisons", number)
@@ -206,12 +215,14 @@ def _comparisons(file, content, names, work):
             continue
         target = _target(file, spec, where)
         ofs = _listed(spec.get("of", "ns"))
-        for of in ofs:
-            _known(file, of, quantities, (*where, "of"), "quantity")
+        ofs = [of for of in ofs if _known(file, of, quantities, (*where, "of"), "quantity")]
         for key in ("a", "b"):
             for name in _listed(spec[key]):
                 _known(file, name, names, (*where, key), "case" if micro else "client" if of_clients else "side")
         works = [None] if micro or of_clients or not right else _listed(spec.get("work", {}))
+        if not all(own is None or isinstance(own, dict) for own in works):
+            file.wrong((*where, "work"), "a mapping is needed, or a list of them")
+            continue
         for at, own in enumerate(works):
             place = where if own is None or not isinstance(spec.get("work"), list) else (*where, "work", at)
             a_work = b_work = None
@@ -271,7 +282,7 @@ def parse(name, text, sides):
         file.finish()
     content.setdefault("kind", "pairs")
     kind = content["kind"]
-    if kind not in KIND_KEYS:
+    if not isinstance(kind, str) or kind not in KIND_KEYS:
         file.wrong(("kind",), f"{kind!r} is none of: {', '.join(KIND_KEYS)}")
         file.finish()
     file.mapping(content, (), COMMON_KEYS | KIND_KEYS[kind], ("id", "question", *REQUIRED[kind]))
@@ -320,8 +331,8 @@ def parse(name, text, sides):
     file.mistakes = list(dict.fromkeys(file.mistakes))
     file.finish()
     return Experiment(content["id"], content["question"], kind, str(name), content.get("claims", []), profile,
-                      own, comparisons, counts, tuple(content.get("of", COUNTS)), bounds, cases, content.get("measure", []),
-                      float(content.get("seconds", 60)), sides,
+                      own, comparisons, counts, tuple(content.get("of", COUNTS)), bounds, cases,
+                      content.get("measure", []), float(content.get("seconds", 60)), sides,
                       content.get("cores") == "all", content.get("rates", []), content.get("closed", False),
                       content.get("percent", []), content.get("windows", 1),
                       content.get("capacity_p99_ms", 0))
@@ -330,9 +341,13 @@ def parse(name, text, sides):
 def read(path, sides=None):
     path = pathlib.Path(path)
     try:
-        text = path.read_text()
+        content = path.read_bytes()
+        text = content.decode()
     except OSError as problem:
         raise Mistakes([f"{path}: {problem.strerror}"]) from None
+    except UnicodeDecodeError as problem:
+        line = content.count(b"\n", 0, problem.start) + 1
+        raise Mistakes([f"{path}:{line}: not UTF-8"]) from None
     return parse(path, text, read_sides() if sides is None else sides)
 
 

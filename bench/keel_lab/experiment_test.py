@@ -1,3 +1,4 @@
+import tempfile
 import unittest
 
 from keel_lab import experiment
@@ -82,6 +83,37 @@ class Experiments(unittest.TestCase):
             self.assertIn(change[0], GOOD)
             found = self.mistakes(GOOD.replace(*change, 1))
             self.assertTrue(any(line.startswith(wanted) for line in found), (wanted, found))
+
+    def test_what_is_no_name_is_a_mistake_and_not_looked_for(self):
+        for change, wanted in (
+            (("a: a", "a: [a, {b: c}]"), "x.yaml:5: comparisons.0.a: the name of a side is needed, not {'b': 'c'}"),
+            (("of: cpu_us", "of: [cpu_us, [rate]]"),
+             "x.yaml:5: comparisons.0.of: the name of a quantity is needed, not ['rate']"),
+            (("of: cpu_us", "of: cpu_us, work: [1]"),
+             "x.yaml:5: comparisons.0.work: a mapping is needed, or a list of them"),
+            (("comparisons:", "counts: [[a]]\ncomparisons:"),
+             "x.yaml:4: counts.0: the name of a side is needed, not ['a']"),
+            (("id: x", "id: x\nkind: [pairs]"), "x.yaml:2: kind: ['pairs'] is none of: pairs, "),
+            (("id: x", "id: x\nprofile: [full]"), "x.yaml:2: profile: ['full'] is none of: full, "),
+        ):
+            with self.subTest(change):
+                self.assertEqual([line[:len(wanted)] for line in self.mistakes(GOOD.replace(*change))], [wanted])
+
+    def test_of_many_names_the_nearest_is_told(self):
+        many = {f"side-{number}": SIDES["a"] for number in range(experiment.NAMES_SHOWN + 1)}
+        with self.assertRaises(Mistakes) as raised:
+            experiment.parse("x.yaml", GOOD.replace("b: b", "b: sid-7"), many | SIDES)
+        self.assertEqual(raised.exception.lines, [
+            "x.yaml:5: comparisons.0.b: no side sid-7; did you mean side-7? (bench/lab list --sides has them all)"
+        ])
+
+    def test_a_file_that_is_not_text_is_a_mistake(self):
+        with tempfile.NamedTemporaryFile(suffix=".yaml") as file:
+            file.write(b"id: x\nquestion: \xff\n")
+            file.flush()
+            with self.assertRaises(Mistakes) as raised:
+                experiment.read(file.name, {})
+        self.assertEqual(raised.exception.lines, [f"{file.name}:2: not UTF-8"])
 
     def test_all_mistakes_are_told_at_once(self):
         self.assertEqual(len(self.mistakes(GOOD.replace("b: b", "b: d").replace("of: cpu_us", "of: speed"))), 2)

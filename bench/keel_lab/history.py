@@ -13,8 +13,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 def trends(days):
     """{experiment: {value: [(day, Figure)]}}, oldest first. An interrupted result has no part in it."""
     found = {}
-    for day, results in days:
-        for name, result in results.items():
+    for day, of_day in days:
+        for name, result in of_day.items():
             for value in figures.names(result) if result["complete"] else ():
                 found.setdefault(name, {}).setdefault(value, []).append((day, figures.find(result, value)))
     return found

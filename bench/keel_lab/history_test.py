@@ -86,7 +86,3 @@ class Kept(unittest.TestCase):
         self.make("a")
         self.make("b")
         self.assertEqual([path.name for path in archive.keep(("b",), self.last, self.dated)], ["b.json"])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -119,7 +119,8 @@ def open_capacity_of(half, keel, duration, closed, p99_ms):
     kept = [one["step"] for one in report["steps"] if one.get("step") and goodput(one) >= WHOLE * one["offered"]
             and one["latency"]["percentiles"]["99"] <= 1000 * p99_ms]
     if not kept:
-        raise Invalid(f"no open loop from {SHARES_TRIED[0]} % of {closed:.0f} per second on was answered within {p99_ms} ms")
+        least = f"{SHARES_TRIED[0]} % of {closed:.0f} per second"
+        raise Invalid(f"no open loop from {least} on was answered within {p99_ms} ms")
     return max(kept) * closed
 
 
@@ -130,7 +131,8 @@ def of_shares(experiment, settings, half, keel, result):
     if half.work.capacity_connections or experiment.capacity_p99_ms:
         found = closed = capacity_of(half, keel, duration)
         if experiment.capacity_p99_ms:
-            result["values"].append(judge.value(f"{name}:closed loop", f"{name}: in a closed loop", "per second", [closed]))
+            title = f"{name}: in a closed loop"
+            result["values"].append(judge.value(f"{name}:closed loop", title, "per second", [closed]))
             found = open_capacity_of(half, keel, duration, closed, experiment.capacity_p99_ms)
         options.append(f"--capacity={found:.0f}")
     report = run(keel, half, duration, len(percents) + 1, *options)

@@ -130,8 +130,8 @@ class Load(unittest.TestCase):
         step = REPORT | {"step": 2, "errors": {"status": 1}, "statuses": {"200": 49, "503": 1},
                          "latency_of_other_statuses": refused}
         with mock.patch(f"{__name__}.FILE", text):
-            result = self.measured("capacity", "percent: [200]", closed=REPORT | {"achieved": 110, "requests": 11, "errors": {"status": 1},
-                                                   "statuses": {"200": 10, "503": 1}},
+            closed = {"achieved": 110, "requests": 11, "errors": {"status": 1}, "statuses": {"200": 10, "503": 1}}
+            result = self.measured("capacity", "percent: [200]", closed=REPORT | closed,
                                    open={"capacity": 100, "steps": [step]})
             self.assertEqual(result["invalid"], [])
             found, shares = (self.folder / "arguments").read_text().splitlines()
@@ -152,7 +152,8 @@ class Load(unittest.TestCase):
         def capacity(*steps):
             result = self.measured("capacity", "percent: [80]\ncapacity_p99_ms: 10", closed=REPORT | {"achieved": 200},
                                    open={"capacity": 100, "steps": [*steps, step(0.8, 80, 10)]})
-            asked = [line for line in (self.folder / "arguments").read_text().splitlines() if "--steps=80 " in f"{line} "]
+            lines = (self.folder / "arguments").read_text().splitlines()
+            asked = [line for line in lines if "--steps=80 " in f"{line} "]
             (self.folder / "arguments").write_text("")
             return result, asked
 

@@ -138,8 +138,9 @@ def check_rows(half, server, before, result):
         raise Invalid(f"the rows of {work.rows} cannot be counted: the side's `database` must be its SQLite file")
     expected = before + statuses.get("201", 0) - statuses.get("204", 0)
     if server.rows != expected:
-        raise Invalid(f"{before} rows of {work.rows}, {statuses.get('201', 0)} answers 201 and {statuses.get('204', 0)} "
-                      f"204 left {server.rows} rows, not {expected}")
+        made, deleted = statuses.get("201", 0), statuses.get("204", 0)
+        raise Invalid(f"{before} rows of {work.rows}, {made} answers 201 and {deleted} 204 left {server.rows} rows, "
+                      f"not {expected}")
 
 
 def check_log(half, server, result):

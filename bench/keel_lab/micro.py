@@ -96,7 +96,8 @@ class Rounds:
             except Invalid as problem:
                 if len(builds) == 1 and not case.needs:
                     raise
-                self.lacking[case.name] = f"{case.needs} was not there when it was built" if case.needs else str(problem)
+                why = f"{case.needs} was not there when it was built" if case.needs else str(problem)
+                self.lacking[case.name] = why
                 continue
             for variant, (path, benchmark) in found.items():
                 _, cases = self._plan.setdefault((variant, case.program), (path, {}))

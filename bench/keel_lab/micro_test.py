@@ -40,7 +40,3 @@ class Cases(unittest.TestCase):
 
     def test_one_that_needs_a_package_is_skipped_without_it(self):
         self.assertEqual(self.rounds(needs="libx-dev").lacking, {"absent": "libx-dev was not there when it was built"})
-
-
-if __name__ == "__main__":
-    unittest.main()

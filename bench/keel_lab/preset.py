@@ -41,6 +41,7 @@ def needed(experiments, refuses):
                 found["bare"].add(pathlib.Path(program).name)
         for name, work in one.counts:
             program = one.sides[name].serve[0]
-            if "instructions" in one.counted and work.client == "lockstep" and program.startswith("bench/") and not refuses(one.sides[name]):
+            counts = "instructions" in one.counted and work.client == "lockstep"
+            if counts and program.startswith("bench/") and not refuses(one.sides[name]):
                 found["callgrind"].add(pathlib.Path(program).name)
     return {preset: sorted(targets) for preset, targets in found.items() if targets}

@@ -40,7 +40,8 @@ def half_of(one, name, build):
             return measure.Half(one.sides[name], work, build)
     if name in one.measure and one.work is not None:
         return measure.Half(one.sides[name], one.work, build)
-    there = sorted(set(one.measure) | {name for comparison in one.comparisons for name in (comparison.a, comparison.b)} & set(one.sides))
+    compared = {name for comparison in one.comparisons for name in (comparison.a, comparison.b)}
+    there = sorted(set(one.measure) | compared & set(one.sides))
     raise NotProfiled(f"{one.id} has no side {name} with work for a client (there are: {', '.join(there) or 'none'})")
 
 
@@ -106,7 +107,8 @@ def count(settings, half, payload, path):
     if why := callgrind.refusal():
         raise NotProfiled(f"callgrind: {why}")
     if half.work.client == "load":
-        raise NotProfiled("callgrind counts a number of operations, which keel load is not told: --flame draws this one")
+        raise NotProfiled(
+            "callgrind counts a number of operations, which keel load is not told: --flame draws this one")
     half = counts.for_callgrind(half)
     with tempfile.TemporaryDirectory(prefix="profile-") as folder, sides.running(
             half.side, half.work, half.build, payload, prefix=callgrind.prefix(folder),

@@ -37,7 +37,6 @@ UNITS = {
     "ns per operation": ("time", 1e-9),
 }
 LIMIT = re.compile(r"(at most|at least|exactly|between) (-?[0-9][0-9,.]*)(?: and ([0-9][0-9,.]*))?(?: ?([^0-9 ].*))?")
-BETTER = {"at most": -1, "at least": 1, "exactly": 0, "between": 0}
 
 
 class Unreadable(Exception):

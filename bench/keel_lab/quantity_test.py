@@ -28,7 +28,3 @@ class Limits(unittest.TestCase):
         self.assertEqual(quantity.show(156_789, "/s"), "157,000 /s")
         self.assertEqual(quantity.show(0.8051, "ratio"), "0.805")
         self.assertEqual(quantity.show(0.05, "%"), "5 %")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -206,7 +206,3 @@ class Plots(unittest.TestCase):
             plots.sparkline([0, 0]),
         ):
             self.assertNotIn("nan", drawn)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -68,7 +68,9 @@ def build(revision, targets):
 
 
 def subjects(one, settings):
-    """What of an experiment both revisions have: {(side, work): quantities}. System calls would need runs of their own."""
+    """What of an experiment both revisions have: {(side, work): quantities}.
+
+    System calls would need runs of their own."""
     found = {}
     for comparison in (each for each in one.comparisons if each.of != "system_calls"):
         for name, work in ((comparison.a, comparison.a_work), (comparison.b, comparison.b_work)):

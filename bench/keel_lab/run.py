@@ -23,12 +23,12 @@ def add_settings(parser):
         help="only comparisons, cases and counts whose id contains TEXT, such as 'keel-uring:nginx'; repeatable")
 
 
-def read_settings(parser, options, profile):
+def read_settings(parser, options, profile, plans=False):
     if options.pairs is not None and options.pairs < 1:
         parser.error("--pairs: at least 1")
     if options.seconds is not None and options.seconds <= 0:
         parser.error("--seconds: more than 0")
-    if not (options.build / "bench/bench_client").exists():
+    if not plans and not (options.build / "bench/bench_client").exists():
         parser.error(
             f"no bench/bench_client under {options.build}: make bench builds it, or configure with -DKEEL_BENCH=ON")
     return runner.settings_of(profile, options.build, options.pairs, options.seconds, options.only)
@@ -80,7 +80,7 @@ def main(arguments):
     options = parser.parse_args(arguments)
     if not options.experiments and not options.profile:
         parser.error("which? An ID of bench/lab list, or --profile quick or full for all of it")
-    settings = read_settings(parser, options, options.profile or "full")
+    settings = read_settings(parser, options, options.profile or "full", options.plan)
     try:
         chosen = experiment.choose(options.experiments) if options.experiments else \
             experiment.of_profile(experiment.read_all().values(), options.profile)

@@ -9,7 +9,8 @@ import pathlib
 import sys
 import time
 
-from keel_lab import clients, counts, experiment, load, machine, micro, pairs, peers, results, show, sides, stages, start, sustained
+from keel_lab import (clients, counts, experiment, load, machine, micro, pairs, peers, results, show, sides, stages,
+                      start, sustained)
 from keel_lab.measure import Settings
 from keel_lab.progress import Progress, duration
 

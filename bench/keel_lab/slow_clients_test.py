@@ -87,7 +87,3 @@ class SlowClients(unittest.TestCase):
         slow_clients.check({"seconds": 2.0, "sent": 80, "reconnected": 80}, 100)
         with self.assertRaisesRegex(Invalid, "159 bytes in 2.0 s, 200 were due"):
             slow_clients.check({"seconds": 2.0, "sent": 159, "reconnected": 0}, 100)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -77,7 +77,8 @@ def measure(experiment, settings, result, progress):
         if half.missing:
             result["skipped"].append({"what": name, "why": f"{half.missing}: not found"})
             continue
-        step = progress.steps(f"stages of {name}, {experiment.work.name}", settings.pairs, seconds(experiment, settings))
+        step = progress.steps(f"stages of {name}, {experiment.work.name}", settings.pairs,
+                              seconds(experiment, settings))
         runs = []
         try:
             for _ in range(settings.pairs):

@@ -4,6 +4,7 @@ from keel_lab import results, stages
 from keel_lab.sides import Invalid
 
 NAMES = ("parse", "route", "handler", "database_wait", "database", "serialize", "write")
+NOTHING = dict.fromkeys(NAMES, 0)
 
 
 def of(measured, written, *ns):
@@ -14,14 +15,17 @@ class Means(unittest.TestCase):
 
     def test_are_of_what_was_added_in_between(self):
         before = {("GET", "/a"): of(10, 5, 1000, 0, 2000, 0, 3000, 0, 500)}
-        after = {("GET", "/a"): of(30, 15, 3000, 0, 6000, 0, 43000, 0, 20500), ("GET", "/b"): of(3, 3, 1, 1, 1, 1, 1, 1, 1)}
+        after = {
+            ("GET", "/a"): of(30, 15, 3000, 0, 6000, 0, 43000, 0, 20500),
+            ("GET", "/b"): of(3, 3, 1, 1, 1, 1, 1, 1, 1)
+        }
         route, mean = stages.means(before, after)
         self.assertEqual(route, ("GET", "/a"))
-        self.assertEqual(mean, {"parse": 100, "route": 0, "handler": 200, "database_wait": 0, "database": 2000, "serialize": 0, "write": 2000})
+        self.assertEqual(mean, NOTHING | {"parse": 100, "handler": 200, "database": 2000, "write": 2000})
 
     def test_begin_at_nothing_for_a_route_that_was_not_there(self):
         _, mean = stages.means({}, {("GET", "/a"): of(2, 0, 200, 0, 400, 0, 0, 0, 0)})
-        self.assertEqual(mean, {"parse": 100, "route": 0, "handler": 200, "database_wait": 0, "database": 0, "serialize": 0, "write": 0})
+        self.assertEqual(mean, NOTHING | {"parse": 100, "handler": 200})
 
     def test_need_a_request_that_was_measured(self):
         same = {("GET", "/a"): of(10, 5, 1000, 0, 2000, 0, 3000, 0, 500)}
@@ -51,7 +55,3 @@ class Publish(unittest.TestCase):
         self.assertEqual(found["keel:parse-us"], (0.05, "us"))
         self.assertEqual(found["keel:all-but-the-data-base"], (40, "%"))
         self.assertEqual(len(found), 2 * len(NAMES) + 4)
-
-
-if __name__ == "__main__":
-    unittest.main()

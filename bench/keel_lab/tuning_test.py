@@ -113,7 +113,3 @@ class TheDocument(unittest.TestCase):
             "event bus tips",
         ):
             self.assertIn(part, sources)
-
-
-if __name__ == "__main__":
-    unittest.main()

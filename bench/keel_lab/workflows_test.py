@@ -73,5 +73,6 @@ class Workflows(unittest.TestCase):
             self.assertEqual(list(mistakes(command)), [], command)
 
     def test_a_call_of_what_does_not_exist_is_noticed(self):
-        for wrong in ("make bnech", "scripts/nothing", "cmake --preset relaese", "bench/lab runn", "scripts/setup bnech"):
+        for wrong in ("make bnech", "scripts/nothing", "cmake --preset relaese", "bench/lab runn",
+                      "scripts/setup bnech"):
             self.assertTrue(list(mistakes(wrong)), wrong)

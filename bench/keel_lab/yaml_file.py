@@ -18,33 +18,66 @@ class File:
         self.name = str(name)
         self.mistakes = []
         self.lines = {(): 1}
+        self._within = []  # The nodes around the one that is read.
         try:
             node = yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+            self.value = self._read(node, ()) if node else None
         except yaml.YAMLError as problem:
             mark = getattr(problem, "problem_mark", None)
-            raise Mistakes([
-                f"{self.name}:{mark.line + 1 if mark else 1}: not YAML: {getattr(problem, 'problem', problem)}"
-            ]) from None
-        self.value = self._read(node, ()) if node else None
+            why = getattr(problem, "problem", None) or str(problem).partition("\n")[0]
+            line = mark.line if mark else text.encode().count(b"\n", 0, getattr(problem, "position", 0))
+            raise Mistakes([f"{self.name}:{line + 1}: not YAML: {why}"]) from None
 
     def _read(self, node, where):
         self.lines[where] = node.start_mark.line + 1
-        if isinstance(node, yaml.MappingNode):
-            found, merged = {}, {}
-            for key, value in node.value:
-                if key.tag == "tag:yaml.org,2002:merge":
-                    merged = self._read(value, where)
-                    continue
-                at = (*where, key.value)
-                if key.value in found:
-                    self.lines[at] = key.start_mark.line + 1
-                    self.wrong(at, "is there twice")
-                found[key.value] = self._read(value, at)
+        if node in self._within:
+            self.wrong(where, "an alias of what it stands in")
+            return None
+        self._within.append(node)
+        try:
+            if isinstance(node, yaml.MappingNode):
+                return self._mapping(node, where)
+            if isinstance(node, yaml.SequenceNode):
+                return [self._read(value, (*where, number)) for number, value in enumerate(node.value)]
+            return self._scalar(node, where)
+        finally:
+            self._within.pop()
+
+    def _scalar(self, node, where):
+        try:
+            return yaml.SafeLoader("").construct_object(node)
+        except ValueError as problem:  # A date that looks like one, and is none.
+            self.wrong(where, f"{node.value}: {problem}")
+            return None
+
+    def _mapping(self, node, where):
+        found, merged = {}, {}
+        for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                self.lines[(*where, "?")] = key.start_mark.line + 1
+                self.wrong((*where, "?"), "a key is text, not a list or a mapping")
+                continue
+            if key.tag == "tag:yaml.org,2002:merge":
+                merged = self._merged(value, where)
+                continue
+            at = (*where, key.value)
+            if key.value in found:
                 self.lines[at] = key.start_mark.line + 1
-            return merged | found
-        if isinstance(node, yaml.SequenceNode):
-            return [self._read(value, (*where, number)) for number, value in enumerate(node.value)]
-        return yaml.SafeLoader("").construct_object(node)
+                self.wrong(at, "is there twice")
+            found[key.value] = self._read(value, at)
+            self.lines[at] = key.start_mark.line + 1
+        return merged | found
+
+    def _merged(self, node, where):
+        """Of <<: a mapping, or several, of which the first that has a key gives its value."""
+        found = {}
+        for one in node.value if isinstance(node, yaml.SequenceNode) else [node]:
+            if isinstance(one, yaml.MappingNode):
+                found = (self._read(one, where) or {}) | found
+            else:
+                self.lines[(*where, "<<")] = one.start_mark.line + 1
+                self.wrong((*where, "<<"), "a mapping is needed, or a list of them")
+        return found
 
     def wrong(self, where, text):
         line = next(self.lines[where[:length]] for length in range(len(where), -1, -1) if where[:length] in self.lines)
@@ -72,7 +105,7 @@ class File:
 
     def _typed(self, value, where, wanted):
         if isinstance(wanted, set):
-            if value not in wanted:
+            if not isinstance(value, str) or value not in wanted:
                 self.wrong(where, f"{value!r} is none of: {', '.join(sorted(wanted))}")
             return
         kinds = wanted if isinstance(wanted, tuple) else (wanted,)
