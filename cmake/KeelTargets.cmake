@@ -1,7 +1,9 @@
 # keel_module(NAME [DEPENDS target...] [SOURCES file...])  one library per module: keel_NAME, alias keel::NAME.
-# keel_test(NAME [LABELS label...] [LIBS target...] [OPTIONS option...] [TIMEOUT seconds] [COST seconds] SOURCES file...)
-#   one GoogleTest executable, one ctest entry per executable; those with the highest cost start first. With OPTIONS of
-#   its own for the compiler it does without the precompiled header.
+# keel_test(NAME [ALONE] [LABELS label...] [LIBS target...] [OPTIONS option...] [TIMEOUT seconds] [COST seconds]
+#   SOURCES file...)
+#   one GoogleTest executable, one ctest entry per executable; those with the highest cost start first. ALONE: no other
+#   test runs beside it, which measures real delays. With OPTIONS of its own for the compiler it does without the
+#   precompiled header.
 # keel_fuzzer(NAME SOURCES file... [LIBS target...])  one libFuzzer executable; Clang only.
 # keel_bench(NAME SOURCES file... [LIBS target...])   one Google Benchmark executable.
 # keel_list_fuzzers()  target `fuzzers` builds all of them; their paths are in fuzzers.txt in the build folder.
@@ -36,7 +38,7 @@ function(keel_test name)
   if(NOT KEEL_TESTS)
     return()
   endif()
-  cmake_parse_arguments(arg "" "TIMEOUT;COST" "LABELS;LIBS;OPTIONS;SOURCES" ${ARGN})
+  cmake_parse_arguments(arg "ALONE" "TIMEOUT;COST" "LABELS;LIBS;OPTIONS;SOURCES" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   keel_options(${name})
   target_compile_options(${name} PRIVATE ${KEEL_TEST_OPTIONS})
@@ -56,7 +58,8 @@ function(keel_test name)
   if(NOT arg_COST)
     set(arg_COST 1)
   endif()
-  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} COST ${arg_COST})
+  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} COST ${arg_COST}
+    RUN_SERIAL ${arg_ALONE})
 endfunction()
 
 # GoogleTest and what most tests include of the standard library, compiled once for all: half of what a test's file

@@ -20,7 +20,7 @@ BUILD = experiment.ROOT / "build/release"
 # nobody can afford twice.
 PROFILES = {
     "quick": {"pairs": 12, "seconds": 0.4, "warmup": 0.15, "cool_down": 0.05, "starts": 7, "repeats": 5},
-    "full": {"pairs": 12, "seconds": 0.35, "warmup": 0.1, "cool_down": 0.05, "starts": 15, "repeats": 5},
+    "full": {"pairs": 12, "seconds": 0.3, "warmup": 0.1, "cool_down": 0.05, "starts": 15, "repeats": 5},
 }
 
 
