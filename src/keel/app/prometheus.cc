@@ -15,6 +15,8 @@ using metrics::Kind;
 using metrics::Series;
 namespace cells = metrics::internal;
 
+const std::string offered[] = {"application/openmetrics-text", "text/plain"};  // Made before there are requests.
+
 template <class T>
 std::string_view number_text(T value, std::span<char, 32> space) {
   if constexpr (std::is_same_v<T, double>) {
@@ -62,7 +64,6 @@ void append_prefix(std::string& out, const Family& family, const Series& series,
 }  // namespace
 
 Prometheus::Format Prometheus::format_for(std::string_view accept) noexcept {
-  static const std::string offered[] = {"application/openmetrics-text", "text/plain"};
   if (http::choose_media_type(accept, offered) != 0) return Format::Text;
   // Whoever accepts anything is a person more often than a scraper.
   for (std::string_view range; http::next_element(accept, range);) {
