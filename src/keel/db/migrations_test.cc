@@ -28,7 +28,7 @@ class Migrations : public ::testing::Test {
     Rows found;
     if (!statement || !statement->run({}, found)) return -1;
     auto keep = [&](const Row& row) { rows = row.integer(0); };
-    found.for_each(keep);
+    if (!found.for_each(keep)) return -1;
     return rows;
   }
 

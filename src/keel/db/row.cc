@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <new>
+#include <utility>
 
 namespace keel::db {
 
@@ -24,14 +25,22 @@ std::string_view Row::name(int column) const {
   return at;
 }
 
+void Row::does_not_fit(int column, std::string_view type) const {
+  if (rows_.misfit_) return;
+  rows_.misfit_ =
+      Error::text(Code::Internal, "column '" + std::string(name(column)) + "': " + std::to_string(integer(column)) +
+                                      " does not fit " + std::string(type));
+}
+
 void Rows::clear() noexcept {
+  misfit_.reset();
   data_.clear();
   names_.clear();
   count_ = 0;
   columns_ = 0;
 }
 
-void Rows::for_each(FunctionRef<void(const Row&)> f) const {
+Result<> Rows::for_each(FunctionRef<void(const Row&)> f) {
   const char* at = data_.data();
   for (std::size_t i = 0; i < count_; ++i) {
     std::uint64_t size = 0;
@@ -39,6 +48,9 @@ void Rows::for_each(FunctionRef<void(const Row&)> f) const {
     f(Row(at, columns_, *this));
     at += size;
   }
+  if (!misfit_) [[likely]]
+    return {};
+  return *std::exchange(misfit_, std::nullopt);
 }
 
 void Rows::capture(sqlite3_stmt* statement) {

@@ -5,6 +5,8 @@
 //
 // Typed access converts as SQLite does between integer and real and gives 0, 0.0 or "" for NULL and for what does not
 // convert (text to a number); is_null() and kind() tell. Columns are counted from 0; one beyond the last is a bug.
+// An integer that its type cannot hold is not cut: get() gives 0 for it, and the query that handed the rows out fails
+// with Internal, "column 'id': 4294967297 does not fit int", after its last row.
 //
 // Lifetime: a Row and its views are valid during the call that received it.
 // Threads:  a value.  Cost: access is a load; capturing a row is one copy into a buffer from the thread's pool.
@@ -21,7 +23,10 @@
 
 #include "keel/base/buffer.h"
 #include "keel/base/check.h"
+#include "keel/base/error.h"
 #include "keel/base/function.h"
+#include "keel/base/result.h"
+#include "keel/base/type_name.h"
 #include "keel/db/value.h"
 
 struct sqlite3_stmt;
@@ -59,10 +64,12 @@ class Row {
   // Typed: row.get<std::string>(1), row.get<std::optional<std::int64_t>>(2).
   template <class T>
   T get(int column) const;
+  // Used by get(): what is read fails.
+  void does_not_fit(int column, std::string_view type) const;
 
  private:
   friend class Rows;
-  Row(const char* record, int columns, const class Rows& rows) : record_(record), columns_(columns), rows_(rows) {}
+  Row(const char* record, int columns, class Rows& rows) : record_(record), columns_(columns), rows_(rows) {}
   // Text and blobs: `integer` is their offset in the record.
   const Value& cell(int column) const {
     KEEL_CHECK(column >= 0 && column < columns_, "a column that is read is in the row");
@@ -73,7 +80,7 @@ class Row {
 
   const char* record_;
   int columns_;
-  const class Rows& rows_;
+  class Rows& rows_;
 };
 
 // The captured rows of one statement.
@@ -82,8 +89,8 @@ class Rows {
   std::size_t count() const noexcept { return count_; }
   std::size_t bytes() const noexcept { return data_.size(); }
 
-  // Calls f with each row in order.
-  void for_each(FunctionRef<void(const Row&)> f) const;
+  // Calls f with each row in order. Internal: f has read an integer with a type that cannot hold it.
+  Result<> for_each(FunctionRef<void(const Row&)> f);
 
   // Drops the rows and keeps the memory.
   void clear() noexcept;
@@ -99,8 +106,9 @@ class Rows {
 
  private:
   friend class Row;
-  Buffer data_;   // Records: their size (8 bytes), the Values, the bytes; each a multiple of 8.
-  Buffer names_;  // Each ended by a zero byte.
+  Buffer data_;                  // Records: their size (8 bytes), the Values, the bytes; each a multiple of 8.
+  Buffer names_;                 // Each ended by a zero byte.
+  std::optional<Error> misfit_;  // The first one.
   std::size_t count_ = 0;
   int columns_ = 0;
 };
@@ -110,7 +118,14 @@ template <class T>
 struct Get;
 template <std::integral T>
 struct Get<T> {
-  static T from(const Row& row, int column) { return static_cast<T>(row.integer(column)); }
+  static T from(const Row& row, int column) {
+    const std::int64_t value = row.integer(column);
+    const T fitted = static_cast<T>(value);
+    if (static_cast<std::int64_t>(fitted) == value && (std::signed_integral<T> || value >= 0)) [[likely]]
+      return fitted;
+    row.does_not_fit(column, type_name<T>());
+    return 0;
+  }
 };
 template <>
 struct Get<bool> {

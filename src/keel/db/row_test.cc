@@ -69,6 +69,49 @@ TEST(Row, converts_numbers_and_gives_nothing_for_what_does_not_convert) {
   EXPECT_TRUE(connection->query("select 2.9, 3, '7', 1e300", check).has_value());
 }
 
+TEST(Row, does_not_cut_an_integer_that_its_type_cannot_hold) {
+  auto connection = memory();
+  const auto error = [&](auto type, std::int64_t value) {
+    using T = decltype(type);
+    T got = 1;
+    auto read = [&](const Row& row) { got = row.get<T>(0); };
+    const auto done = connection->query("select $1 as n", read, value);
+    if (!done) {
+      EXPECT_EQ(got, 0);
+      EXPECT_EQ(done.error().code(), Code::Internal);
+      return std::string(done.error().message());
+    }
+    EXPECT_EQ(static_cast<std::int64_t>(got), value);
+    return std::string();
+  };
+
+  EXPECT_EQ(error(int(), 4294967297), "column 'n': 4294967297 does not fit int");
+  EXPECT_EQ(error(std::uint8_t(), -1), "column 'n': -1 does not fit unsigned char");
+  EXPECT_EQ(error(std::uint64_t(), -1), "column 'n': -1 does not fit long unsigned int");
+  for (const std::int64_t edge : {-129, 128}) EXPECT_NE(error(std::int8_t(), edge), "") << edge;
+  for (const std::int64_t edge : {-128, 127}) EXPECT_EQ(error(std::int8_t(), edge), "") << edge;
+  for (const std::int64_t edge : {-1, 65536}) EXPECT_NE(error(std::uint16_t(), edge), "") << edge;
+  for (const std::int64_t edge : {0, 65535}) EXPECT_EQ(error(std::uint16_t(), edge), "") << edge;
+  constexpr auto most = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(error(std::uint64_t(), most), "");
+  EXPECT_EQ(error(std::int64_t(), -most - 1), "");
+}
+
+TEST(Row, tells_the_first_value_that_does_not_fit_after_all_rows) {
+  auto connection = memory();
+  std::vector<int> got;
+  auto read = [&](const Row& row) { got.push_back(row.get<std::optional<int>>(1).value_or(-1)); };
+
+  const auto done = connection->query("values (1, 1), (2, 5e9), (3, -5000000000), (4, null), (5, 5)", read);
+
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().message(), "column 'column2': 5000000000 does not fit int");
+  EXPECT_EQ(got, std::vector<int>({1, 0, 0, -1, 5}));
+  got.clear();
+  EXPECT_TRUE(connection->query("select 1, 7", read)) << "the next query is another one";
+  EXPECT_EQ(got, std::vector<int>({7}));
+}
+
 TEST(Row, names_its_columns) {
   auto connection = memory();
   std::string names;

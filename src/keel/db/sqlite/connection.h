@@ -5,9 +5,10 @@
 //
 // Errors:   AlreadyExists (unique, primary key), Conflict (foreign key, a deferred one too; busy snapshot),
 //           InvalidArgument (check, not null, type, what SQL cannot compute with a value, wrong SQL of prepare() and
-//           run_script()), Internal (wrong SQL of the program's own, as when a table is missing), Unavailable (busy,
-//           locked, read-only, cannot open, I/O), ResourceExhausted (disk full, too big, no memory), DataLoss (corrupt,
-//           not a data base), Cancelled (interrupted). The message is SQLite's.
+//           run_script()), Internal (wrong SQL of the program's own, as when a table is missing; a value read with a
+//           type that cannot hold it, db/row.h), Unavailable (busy, locked, read-only, cannot open, I/O),
+//           ResourceExhausted (disk full, too big, no memory), DataLoss (corrupt, not a data base), Cancelled
+//           (interrupted). The message is SQLite's.
 // Threads:  one at a time.  Lifetime: outlives its statements.
 
 #pragma once
@@ -71,7 +72,7 @@ class Connection {
     const Value values[sizeof...(A) + 1] = {Value(arguments)...};
     Rows rows;
     KEEL_TRY_VOID(run_values(sql, {values, sizeof...(A)}, &rows));
-    rows.for_each(on_row);
+    KEEL_TRY_VOID(rows.for_each(on_row));
     return rows.count();
   }
   Result<> run_values(Sql sql, std::span<const Value> values, Rows* rows);

@@ -372,7 +372,7 @@ Task<std::size_t> Database::query_rows(Sql sql, Arguments arguments, FunctionRef
   call.sql = sql;
   call.values = arguments.values();
   co_await call;
-  call.rows.for_each(on_row);
+  co_await call.rows.for_each(on_row);
   co_return call.rows.count();
 }
 
@@ -399,8 +399,8 @@ Result<std::size_t> Database::read_values_now(Sql sql, std::span<const Value> va
     result = fail(Code::Unavailable, "this read is too long for a loop: await query() instead");
   } else if (*outcome == Reader::Outcome::Writes) {
     result = fail(Code::InvalidArgument, "read_now() takes statements that read");
-  } else {
-    rows.for_each(on_row);
+  } else if (Result<> read = rows.for_each(on_row); !read) {
+    result = std::unexpected(std::move(read).error());
   }
   reader->give_rows(std::move(rows));
   return result;

@@ -135,6 +135,19 @@ TEST_F(SqliteDatabase, writes_and_reads_typed_rows) {
   EXPECT_EQ(loop.run(database->execute("update users set name = '' where id = 77"))->last_insert_id, 0);
 }
 
+TEST_F(SqliteDatabase, a_value_that_does_not_fit_is_an_error_of_every_query) {
+  EXPECT_EQ(loop.run(database->query_one<int>("select 4294967297")).error().message(),
+            "column '4294967297': 4294967297 does not fit int");
+  EXPECT_EQ(loop.run(database->query_optional<std::uint8_t>("select -1")).error().code(), Code::Internal);
+  EXPECT_EQ(loop.run(database->query_many<std::int16_t>("values (1), (65536)")).error().code(), Code::Internal);
+  auto read = [](const Row& row) { static_cast<void>(row.get<int>(0)); };
+  EXPECT_EQ(database->read_now("select 4294967297", read).error().code(), Code::Internal);
+  EXPECT_EQ(
+      loop.run(database->query("insert into users (id, name) values (5e9, 'x') returning id", read)).error().code(),
+      Code::Internal);
+  EXPECT_EQ(loop.run(database->query_one<int>("select 1")).value(), 1);
+}
+
 TEST_F(SqliteDatabase, rows_of_a_write_come_back_from_the_writer) {
   auto user = loop.run(database->query_one<User>("insert into users (name) values ($1) returning id, name", "carol"));
 
