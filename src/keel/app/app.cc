@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
@@ -50,9 +51,11 @@ namespace internal {
 
 std::vector<const char*> words(int argc, char** argv) { return {argv + std::min(argc, 1), argv + argc}; }
 
-void show_and_exit(std::string_view, const std::string& text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::exit(0);
+void show_and_exit(std::string_view name, const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) std::exit(0);
+  const Error error = Error::from_errno("standard output", errno);
+  std::fprintf(stderr, "%.*s: %s\n", static_cast<int>(name.size()), name.data(), error.describe().c_str());
+  std::exit(exit_failure);
 }
 
 void refuse_and_exit(std::string_view name, const Error& error) {

@@ -73,8 +73,8 @@ std::vector<const char*> words(int argc, char** argv);
 }  // namespace internal
 
 // Loads the configuration: `file` unless --config names another (empty: none), the environment (KEEL_…), the command
-// line. Answers --help, --print-config and --check-config, and ends the process; a mistake ends it with the exit
-// code 2.
+// line. Answers --help, --print-config and --check-config, and ends the process: with 0, with 1 where the answer cannot
+// be written, and with 2 for a mistake.
 template <class S = Settings>
 config::Reloadable<S> load_or_exit(std::string_view name, int argc, char** argv, std::string file = {}) {
   const auto args = internal::words(argc, argv);

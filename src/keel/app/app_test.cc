@@ -1,5 +1,6 @@
 #include "keel/app/app.h"
 
+#include <fcntl.h>
 #include <malloc.h>
 
 #include <atomic>
@@ -456,6 +457,21 @@ TEST_F(AppDeathTest, load_or_exit_answers_questions_with_0) {
   EXPECT_EXIT(load({"--print-config", "--network.http.port=81"}), testing::ExitedWithCode(0),
               "port: 81 +# --network.http.port");
   EXPECT_EXIT(load({"--check-config"}), testing::ExitedWithCode(0), "^the configuration is good\n$");
+}
+
+TEST_F(AppDeathTest, load_or_exit_ends_with_1_where_its_answer_cannot_be_written) {
+  const auto to_full = [](const char* question) {
+    char* const argv[] = {const_cast<char*>("test"), const_cast<char*>(question), nullptr};
+    const int full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
+    ::dup2(full, STDOUT_FILENO);
+    load_or_exit("test", 2, const_cast<char**>(argv));
+    ::_exit(7);
+  };
+
+  for (const char* const question : {"--help", "--print-config", "--check-config"}) {
+    EXPECT_EXIT(to_full(question), testing::ExitedWithCode(1), "^test: standard output: No space left on device\n$")
+        << question;
+  }
 }
 
 TEST_F(AppDeathTest, load_or_exit_ends_with_2_and_a_line_for_each_mistake) {
