@@ -52,6 +52,7 @@ struct Compression::State {
     const std::size_t size = response.content().size();
     if (size < options.bytes_min || size > options.bytes_max) return false;
     if (forbids_content(response.status()) || response.status() == Status::PartialContent) return false;
+    if (response.status() == Status::ResetContent) return false;  // The server drops its content.
     const auto of = [&](const std::string& range) { return is_of_media_range(response.content_type(), range); };
     if (std::none_of(options.types.begin(), options.types.end(), of)) return false;
     if (response.field("Content-Encoding") || response.field("Content-Range")) return false;

@@ -107,7 +107,8 @@ TEST(Compression, leaves_what_is_not_its_to_change) {
     return Response::text(Status::Ok, text).header("Cache-Control", "public, No-Transform");
   };
   const auto no_content = [](Request&) { return Response::text(Status::NoContent, text); };
-  for (Response (*handler)(Request&) : {+encoded, +part, +range, +kept, +no_content}) {
+  const auto reset = [](Request&) { return Response::text(Status::ResetContent, text); };
+  for (Response (*handler)(Request&) : {+encoded, +part, +range, +kept, +no_content, +reset}) {
     const Answer got = ask_gzip(handler);
     EXPECT_EQ(got.body, text) << got.fields;
     EXPECT_EQ(got.fields.find("Vary"), std::string::npos) << got.fields;

@@ -36,6 +36,8 @@ void Connection::respond(Request& request, const Router::Match& match, Result<Re
     acceptor_.log_.error("a response had a field or a status that cannot be sent", log::field("path", request.path()));
     result = refuse(Status::InternalServerError, {});
   }
+  if (result->status() == Status::ResetContent) [[unlikely]]
+    result->drop_content();
   Response& response = *result;
   const RequestHead& head = *request.head_;
   BodyEnd body_end = BodyEnd::Length;

@@ -4,7 +4,7 @@
 //   return http::Response::json(http::Status::Created, user).header("Location", where);
 //
 // A Response owns its body and fields; their memory comes from the worker's pool. Content-Length, Date, Connection and,
-// where the status has no content (1xx, 204, 304), the absence of a body are the server's business.
+// where the status has no content (1xx, 204, 205, 304), the absence of a body are the server's business.
 //
 // A body that is too large to be made at once is written while it leaves, by a task:
 //
@@ -125,6 +125,11 @@ class Response {
   friend class Connection;
   friend void write_answer(Buffer& out, const Response& response, const Framing& framing);
   void remove(std::string_view name) noexcept;
+  // RFC 9110 §15.3.6: a 205 has none, and says so with a length of 0.
+  void drop_content() noexcept {
+    replace_content({});
+    content_type_ = {};
+  }
   static json::WriterOptions json_options() noexcept;
   static Response make_upgrade(std::string_view protocol, Upgrade::Callable talk);
 

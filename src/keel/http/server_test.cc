@@ -317,6 +317,29 @@ TEST_P(Servers, answer_head_like_get_without_the_body) {
   EXPECT_TRUE(of_large.ends_with("\r\n\r\n"));
 }
 
+Task<> write_nor_this(BodyWriter& out) { co_await out.write("nor this"); }
+
+TEST_P(Servers, send_no_content_with_205) {
+  router_.get("/reset", [](Request&) { return Response::text(Status::ResetContent, "none of this"); });
+  router_.get("/reset-large",
+              [](Request&) { return Response::text(Status::ResetContent, std::string(std::size_t{1} << 20, 'x')); });
+  router_.get("/reset-streamed",
+              [](Request&) { return Response::stream(Status::ResetContent, "text/plain", &write_nor_this); });
+  start();
+  for (const char* const path : {"/reset", "/reset-large", "/reset-streamed"}) {
+    for (const std::string method : {"GET ", "HEAD "}) {
+      const std::string wire = exchange(method + path + " HTTP/1.1\r\nHost: a\r\n\r\n" + get("/n/2"));
+      const std::string reset = wire.substr(0, wire.find("\r\n\r\n") + 4);
+      // RFC 9110 §15.3.6.
+      EXPECT_TRUE(reset.starts_with("HTTP/1.1 205 Reset Content\r\n")) << reset;
+      EXPECT_NE(reset.find("\r\nContent-Length: 0\r\n"), std::string::npos) << reset;
+      EXPECT_EQ(reset.find("Content-Type"), std::string::npos) << reset;
+      EXPECT_EQ(reset.find("Transfer-Encoding"), std::string::npos) << reset;
+      EXPECT_TRUE(wire.substr(reset.size()).starts_with("HTTP/1.1 200 OK\r\n")) << wire.substr(0, 400);
+    }
+  }
+}
+
 TEST_P(Servers, name_the_methods_of_a_path) {
   start();
   const Reply options = ask_one("OPTIONS /n/1 HTTP/1.1\r\nHost: a\r\n\r\n");
