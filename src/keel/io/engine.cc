@@ -11,6 +11,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <iterator>
 
@@ -130,6 +131,22 @@ Address name_of(int fd, int (*ask)(int, sockaddr*, socklen_t*)) noexcept {
   return Address::from_system(reinterpret_cast<sockaddr*>(&storage), size);
 }
 
+// That of a Unix socket with one in the file system, else null. Valid while `address` is.
+const char* path_of(const Address& address) noexcept {
+  if (!address.is_unix()) return nullptr;
+  const char* const path = reinterpret_cast<const sockaddr_un*>(address.system())->sun_path;
+  return *path != '\0' ? path : nullptr;
+}
+
+// There is room in `files`.
+void remember_file(int listener, ListenerFiles& files) noexcept {
+  std::erase_if(files, [&](const ListenerFile& file) { return file.listener == listener; });  // Closed since.
+  const Address address = system_local_address(listener);
+  const char* const path = path_of(address);
+  struct stat facts{};
+  if (path != nullptr && ::lstat(path, &facts) == 0) files.push_back({listener, facts.st_dev, facts.st_ino});
+}
+
 std::string kernel_release() {
   utsname name{};
   return uname(&name) == 0 ? std::string(name.release) : std::string("unknown");
@@ -174,7 +191,8 @@ Result<int> system_datagram(const DatagramOptions& options) {
   return fd;
 }
 
-Result<int> system_listener(const Address& address, const ListenOptions& options) {
+Result<int> system_listener(const Address& address, const ListenOptions& options, ListenerFiles& files) {
+  files.reserve(files.size() + 1);  // Before there is something to close.
   if (options.inherited >= 0) {
     const int copy = fcntl(options.inherited, F_DUPFD_CLOEXEC, 0);
     if (copy < 0) return fail_errno("dup", errno).error();
@@ -182,6 +200,7 @@ Result<int> system_listener(const Address& address, const ListenOptions& options
       ::close(copy);
       return std::move(prepared).because("an inherited listening socket").error();
     }
+    remember_file(copy, files);
     return copy;
   }
   const int fd = socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -190,14 +209,20 @@ Result<int> system_listener(const Address& address, const ListenOptions& options
     ::close(fd);
     return std::move(prepared).because("listening on " + address.to_string()).error();
   }
+  remember_file(fd, files);
   return fd;
 }
 
-void system_turn_away(int listener) noexcept {
+void system_turn_away(int listener, const ListenerFiles& files) noexcept {
   const Address address = system_local_address(listener);
   if (address.is_unix()) {
-    const char* path = reinterpret_cast<const sockaddr_un*>(address.system())->sun_path;
-    if (*path != '\0') ::unlink(path);
+    const char* const path = path_of(address);
+    struct stat facts{};
+    if (path == nullptr || ::lstat(path, &facts) != 0) return;
+    const bool is_ours = std::ranges::any_of(files, [&](const ListenerFile& file) {
+      return file.listener == listener && file.device == facts.st_dev && file.inode == facts.st_ino;
+    });
+    if (is_ours) ::unlink(path);
     return;
   }
   // A listening socket filters what comes to it from the TCP header on (RFC 9293 §3.1): byte 13 holds the flags, SYN is

@@ -74,7 +74,8 @@ class Engine {
   virtual SocketOptions options(int fd) = 0;
   // Nobody begins to connect to `listener` any more, and handshakes that have begun complete: between this and close()
   // all that come can be accepted. TCP: a first packet is dropped without an answer, and its sender tries again after a
-  // second (where it may not be filtered, nothing happens). Unix: removes the path. For every descriptor of the socket.
+  // second (where it may not be filtered, nothing happens). Unix: removes the path, unless another file is there by
+  // now. For every descriptor of the socket.
   virtual void turn_away(int listener) noexcept = 0;
   // A connection that waits at `listener`, on which no Accept is pending, or a negative errno (-EAGAIN: none waits).
   // For the moment before close(), which resets those that wait.

@@ -134,6 +134,29 @@ TEST_P(Engines, a_unix_listener_turns_newcomers_away_by_removing_its_path) {
   for (const int each : {fd, before.fd, after.fd, accepter.fd}) engine().close(each);
 }
 
+TEST_P(Engines, a_unix_listener_that_turns_newcomers_away_leaves_the_path_of_another_one) {
+  if (is_sim()) GTEST_SKIP() << "in the simulation a path ends with its listener";
+  const std::string path = "/tmp/keel_engine_test_" + std::to_string(getpid());
+  const Address at = Address::parse("unix:" + path).value();
+  const int first = engine().open_listener(at, {}).value();
+  const int copy = engine().open_listener(at, {.inherited = first}).value();
+  ASSERT_EQ(::unlink(path.c_str()), 0);
+  const int second = engine().open_listener(at, {}).value();
+
+  engine().turn_away(first);
+  engine().turn_away(copy);
+  EXPECT_EQ(::access(path.c_str(), F_OK), 0) << "it is the second one's";
+
+  // Its numbers are given to others.
+  engine().close(first);
+  engine().close(copy);
+  pass(5_ms);
+  const int third = engine().open_listener(at, {.inherited = second}).value();
+  engine().turn_away(third);
+  EXPECT_NE(::access(path.c_str(), F_OK), 0) << "it is this one's, too";
+  for (const int each : {second, third}) engine().close(each);
+}
+
 TEST_P(Engines, a_unix_path_that_nobody_listens_at_is_taken_over) {
   if (is_sim()) GTEST_SKIP() << "in the simulation a path ends with its listener";
   const std::string path = "/tmp/keel_engine_test_" + std::to_string(getpid());

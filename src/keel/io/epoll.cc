@@ -148,7 +148,7 @@ class EpollEngine final : public Engine {
   }
 
   Result<int> open_listener(const Address& address, const ListenOptions& options) override {
-    KEEL_TRY(int fd, system_listener(address, options));
+    KEEL_TRY(int fd, system_listener(address, options, listener_files_));
     const int family = options.inherited >= 0 ? system_local_address(fd).family() : address.family();
     descriptor(fd).family = static_cast<std::uint8_t>(family);
     descriptor(fd).listens = true;
@@ -165,7 +165,7 @@ class EpollEngine final : public Engine {
   }
   void turn_away(int listener) noexcept override {
     ++system_calls_;
-    system_turn_away(listener);
+    system_turn_away(listener, listener_files_);
   }
   int try_accept(int listener) noexcept override {
     ++system_calls_;
@@ -693,6 +693,7 @@ class EpollEngine final : public Engine {
 
   std::unique_ptr<FilePool> files_;
   std::unique_ptr<DatagramBatch> datagrams_;  // With the first socket for them.
+  ListenerFiles listener_files_;
   int epoll_ = -1;
   int wake_ = -1;
   int timer_ = -1;

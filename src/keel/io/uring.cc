@@ -212,13 +212,13 @@ class UringEngine final : public Engine {
   }
 
   Result<int> open_listener(const Address& address, const ListenOptions& options) override {
-    return system_listener(address, options);
+    return system_listener(address, options, listener_files_);
   }
   Result<int> open_stream(int family, const ConnectOptions& options) override { return system_stream(family, options); }
   Result<int> open_datagram(const DatagramOptions& options) override { return system_datagram(options); }
   void turn_away(int listener) noexcept override {
     ++system_calls_;
-    system_turn_away(listener);
+    system_turn_away(listener, listener_files_);
   }
   int try_accept(int listener) noexcept override {
     ++system_calls_;
@@ -921,6 +921,7 @@ class UringEngine final : public Engine {
   const bool reads_datagrams_;
   std::unique_ptr<DatagramBatch> datagrams_;  // With the first receive that needs it.
   std::unique_ptr<FilePool> files_;
+  ListenerFiles listener_files_;
   bool ring_ready_ = false;
   bool held_ = false;
   int wake_ = -1;

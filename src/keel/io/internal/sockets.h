@@ -2,12 +2,24 @@
 
 #pragma once
 
+#include <sys/types.h>
+
+#include <vector>
+
 #include "keel/io/engine.h"
 
 namespace keel::io {
 
+// The files that an engine's Unix listeners stand for: behind the path there may later be somebody else's.
+struct ListenerFile {
+  int listener;
+  dev_t device;
+  ino_t inode;
+};
+using ListenerFiles = std::vector<ListenerFile>;
+
 // Both make non-blocking, close-on-exec sockets. That for datagrams is in io/datagrams.h.
-Result<int> system_listener(const Address& address, const ListenOptions& options);
+Result<int> system_listener(const Address& address, const ListenOptions& options, ListenerFiles& files);
 Result<int> system_stream(int family, const ConnectOptions& options);
 // The part that needs no socket.
 Result<> check(const SocketOptions& options, bool is_unix);
@@ -15,7 +27,7 @@ Result<> check(const DatagramOptions& options);
 Result<> system_set_options(int fd, const SocketOptions& options);
 SocketOptions system_options(int fd);
 // See Engine::turn_away.
-void system_turn_away(int listener) noexcept;
+void system_turn_away(int listener, const ListenerFiles& files) noexcept;
 // Whether accept failed for the sake of one connection that went away: accept(2) lists these, try again.
 bool is_transient_accept_error(int number) noexcept;
 Address system_local_address(int fd) noexcept;
