@@ -26,8 +26,9 @@ constexpr Row rows[code_count] = {
     {"Conflict", 409, Level::Info},          {"FailedPrecondition", 412, Level::Info},
     {"ResourceExhausted", 503, Level::Warn}, {"DeadlineExceeded", 504, Level::Warn},
     {"Cancelled", 499, Level::Info},         {"Unavailable", 503, Level::Warn},
-    {"Protocol", 400, Level::Info},          {"Unsupported", 501, Level::Info},
-    {"DataLoss", 500, Level::Error},         {"Internal", 500, Level::Error},
+    {"Protocol", 400, Level::Info},          {"Upstream", 502, Level::Warn},
+    {"Unsupported", 501, Level::Info},       {"DataLoss", 500, Level::Error},
+    {"Internal", 500, Level::Error},
 };
 
 const Row& row(Code code) noexcept { return rows[static_cast<int>(code) % code_count]; }

@@ -35,11 +35,12 @@ enum class Code : std::uint8_t {
   Cancelled,           // Somebody asked to stop, or the peer went away.                   499
   Unavailable,         // Not now: retry with back-off.                                    503
   Protocol,            // The peer broke the protocol.                                     400
+  Upstream,            // Another server, asked for the caller's sake, did wrong.          502
   Unsupported,         // Not offered by this build, system or peer.                       501
   DataLoss,            // Stored data is damaged.                                          500
   Internal,            // A bug or a foreign exception.                                    500
 };
-inline constexpr int code_count = 16;
+inline constexpr int code_count = 17;
 
 enum class Level : std::uint8_t { Trace, Debug, Info, Warn, Error, Fatal };
 

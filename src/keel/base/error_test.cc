@@ -137,6 +137,7 @@ TEST(Error, gives_every_code_a_name_a_status_and_a_level) {
   EXPECT_EQ(names.size(), static_cast<std::size_t>(code_count));
   EXPECT_EQ(to_string(Code::Internal), "Internal");
   EXPECT_EQ(http_status(Code::InvalidArgument), 400);
+  EXPECT_EQ(http_status(Code::Upstream), 502);
   EXPECT_EQ(http_status(Code::ResourceExhausted), 503);
   EXPECT_EQ(log_level(Code::Internal), Level::Error);
 }

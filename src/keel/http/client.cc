@@ -53,9 +53,8 @@ Verdict judge(const Result<ClientStream>& answer) noexcept {
   if (answer) return number(answer->status()) >= 500 ? Verdict::Bad : Verdict::Good;
   switch (answer.error().code()) {
     case Code::Unavailable:
-    case Code::Protocol:
+    case Code::Upstream:
     case Code::DeadlineExceeded:
-    case Code::NotFound:
       return Verdict::Bad;
     default:
       return Verdict::None;  // It says nothing about the server.
@@ -118,8 +117,9 @@ struct Client::Metrics {
 
 enum class Client::Trouble : std::uint8_t {
   Any,
-  NoPlace,  // It had no place for a connection.
-  Stale,    // Its connection was a kept one, which the server may have closed unseen.
+  NoPlace,   // It had no place for a connection.
+  Stale,     // Its connection was a kept one, which the server may have closed unseen.
+  TooLarge,  // Its answer was, for our own bound.
 };
 
 // What is told of a call when it has ended.
@@ -210,10 +210,10 @@ Task<ClientStream> Client::follow(ClientRequest& request, bool whole, Call& call
       co_return std::move(answer);
     }
     if (followed == options_.redirects_max) {
-      co_return Error::text(Code::Protocol, "more than " + std::to_string(options_.redirects_max) + " redirects");
+      co_return Error::text(Code::Upstream, "more than " + std::to_string(options_.redirects_max) + " redirects");
     }
     Result<Url> next = url.resolve(*location);
-    if (!next) co_return std::move(next).error().because("following a redirect");
+    if (!next) co_return std::move(next).error().as(Code::Upstream).because("following a redirect");
     redirect(request, answer.status(), next->origin() != url.origin());
     url = *std::move(next);
     ++stats_.redirects;
@@ -255,7 +255,7 @@ Task<ClientStream> Client::repeat(const ClientRequest& request, const Url& url, 
       continue;
     }
     kind = ClientPool::Kind::Any;
-    // A place that did not become free is our own bound, and a server may close what is idle.
+    // A place that did not become free and the size of a body are our own bounds, and a server may close what is idle.
     const Verdict verdict = trouble == Trouble::Any ? judge(answer) : Verdict::None;
     if (verdict == Verdict::Good) admitted->succeeded(now());
     if (verdict == Verdict::Bad) admitted->failed(now());
@@ -291,6 +291,8 @@ Task<ClientStream> Client::once(const ClientRequest& request, const Url& url, Cl
   Result<ClientPool::Lease> lent = co_await attempt(pool_.lend(origin, url, kind, has_place));
   if (!lent) {
     if (!has_place) trouble = Trouble::NoPlace;
+    // To our own client, who gets a handler's error, it would say that there is nothing at the path it asked for.
+    if (lent.error().code() == Code::NotFound) co_return std::move(lent).error().as(Code::Upstream);
     co_return std::move(lent).error();
   }
   if (metrics_ != nullptr) metrics_->waited.observe(now() - began);
@@ -306,18 +308,19 @@ Task<ClientStream> Client::once(const ClientRequest& request, const Url& url, Cl
   stream.response_.url_ = url.text();
   // What may be followed or tried again gives its connection back first.
   if (whole || is_redirect(stream.status()) || is_worth_a_retry(stream.status())) {
-    co_await read_whole(stream, options_.body_bytes_max);
+    co_await read_whole(stream, options_.body_bytes_max, trouble);
   }
   co_return std::move(stream);
 }
 
-Task<> Client::read_whole(ClientStream& stream, std::size_t bytes_max) {
+Task<> Client::read_whole(ClientStream& stream, std::size_t bytes_max, Trouble& trouble) {
   while (true) {
     const Chunk chunk = co_await stream.exchange_.read(stream.read_timeout_);
     if (chunk.empty()) break;
     if (chunk.size() > bytes_max - stream.response_.body_.size()) {
-      co_await fail_text(Code::OutOfRange, "the body of the answer has more than " + std::to_string(bytes_max) +
-                                               " bytes (body_bytes_max): read it with open()");
+      trouble = Trouble::TooLarge;
+      co_await fail_text(Code::Upstream, "the body of the answer has more than " + std::to_string(bytes_max) +
+                                             " bytes (body_bytes_max): read it with open()");
     }
     stream.response_.body_.append(chunk);
   }

@@ -36,9 +36,10 @@
 // Trace      traceparent (W3C), when the calling task works for a request, or ClientRequest::trace says so.
 //
 // Errors:    InvalidArgument: the request. Unsupported: https. Unavailable: no connection, a broken one, or the circuit
-//            is open. NotFound: no such host. DeadlineExceeded: a time-out, the message says which. ResourceExhausted:
-//            no place in the pool. OutOfRange: the body is above body_bytes_max. Protocol: an answer that cannot be
-//            understood, too many redirects. Cancelled. The message names method and URL, without its query.
+//            is open. DeadlineExceeded: a time-out, the message says which. Upstream: no such host, an answer that
+//            cannot be understood, a body above body_bytes_max, too many redirects or one to what is no URL with http.
+//            ResourceExhausted: no place in the pool. Cancelled. The message names method and URL, without its query.
+//            In a handler they become 503, 504 and, for Upstream, 502 without the message (http/problem.h).
 // Threads:   one loop; a client for each worker.
 // Lifetime:  outlives its calls and the streams it gave (checked); the resolver and the registry outlive it.
 // Cancel:    a call that is stopped closes its connection, leaves every queue, and counts for nothing else.
@@ -107,7 +108,7 @@ class ClientStream {
   std::optional<std::string_view> header(std::string_view name) const noexcept { return response_.header(name); }
   const std::string& url() const noexcept { return response_.url(); }
   // The next piece, valid until the next read; empty: that was all. Unavailable when the connection breaks or ends too
-  // early, DeadlineExceeded after read_timeout; then there is no more.
+  // early, Upstream when it cannot be understood, DeadlineExceeded after read_timeout; then there is no more.
   Task<Chunk> read();
 
  private:
@@ -173,7 +174,7 @@ class Client {
   // `trouble` is set where there is an error that it describes.
   Task<ClientStream> once(const ClientRequest& request, const Url& url, ClientPool::Origin& origin,
                           ClientPool::Kind kind, bool whole, Trouble& trouble);
-  static Task<> read_whole(ClientStream& stream, std::size_t bytes_max);
+  static Task<> read_whole(ClientStream& stream, std::size_t bytes_max, Trouble& trouble);
   static Task<ClientResponse> respond(Client& client, ClientRequest request);
   void note(const Call& call, const Result<ClientStream>& result, Duration took);
   static void redirect(ClientRequest& request, Status status, bool to_another);

@@ -19,7 +19,7 @@ void append_number(Buffer& out, std::uint64_t value) {
 }
 
 Error misunderstood(const ResponseStep& step) {
-  return Error::text(Code::Protocol, "the answer cannot be understood: " + std::string(step.reason));
+  return Error::text(Code::Upstream, "the answer cannot be understood: " + std::string(step.reason));
 }
 
 }  // namespace

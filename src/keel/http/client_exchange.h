@@ -10,7 +10,7 @@
 // ends then, and the connection is not used again. One whose answer was read to its end, with nothing behind it, goes
 // back to the pool when read() gives the empty chunk; in all other cases it is closed.
 //
-// Errors:   Unavailable when the connection breaks or ends too early; Protocol for an answer that cannot be understood;
+// Errors:   Unavailable when the connection breaks or ends too early; Upstream for an answer that cannot be understood;
 //           DeadlineExceeded; what the function that writes the body ended with.
 // Cancel:   the connection is closed.
 // Threads:  one loop.  Lifetime: of the pool's; movable while nobody awaits it.

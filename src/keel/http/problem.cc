@@ -39,8 +39,15 @@ Response refuse(Status status, std::string_view detail) {
 
 Response problem(const Error& error) {
   const auto status = static_cast<Status>(http_status(error.code()));
-  const bool is_ours = error.code() == Code::Internal || error.code() == Code::DataLoss;
-  return refuse(status, is_ours ? std::string_view("something went wrong here; it has been logged") : error.message());
+  switch (error.code()) {
+    case Code::Internal:
+    case Code::DataLoss:
+      return refuse(status, "something went wrong here; it has been logged");
+    case Code::Upstream:
+      return refuse(status, "something went wrong at another server; it has been logged");
+    default:
+      return refuse(status, error.message());
+  }
 }
 
 Response problem(const Request& request, const Error& error) {

@@ -2,8 +2,8 @@
 //
 //   {"type":"about:blank","title":"Not Found","status":404,"detail":"no such user"}
 //
-// The one place where an Error becomes a response. What a client may not know (Internal, DataLoss) keeps its text out
-// of the body; the server logs it.
+// The one place where an Error becomes a response. What a client may not know (Internal, DataLoss, Upstream) keeps its
+// text out of the body; the server logs it.
 
 #pragma once
 

@@ -30,6 +30,9 @@ TEST(Problem, tells_nothing_of_what_went_wrong_inside) {
     EXPECT_EQ(response.status(), Status::InternalServerError);
     EXPECT_EQ(response.content().find("secret"), std::string_view::npos) << response.content();
   }
+  EXPECT_EQ(problem(Error(Code::Upstream, "GET http://users.internal/: no such host")).content(),
+            R"({"type":"about:blank","title":"Bad Gateway","status":502,)"
+            R"("detail":"something went wrong at another server; it has been logged"})");
 }
 
 TEST(Problem, of_a_refusal_may_have_any_status_and_no_detail) {
