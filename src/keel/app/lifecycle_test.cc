@@ -234,12 +234,18 @@ TEST_F(Modules, stop_when_the_start_is_interrupted) {
   }));
   lifecycle.add(module("server", {"slow"}));
   int asked = 0;
+  std::thread opener;
 
   const auto started = lifecycle.start([&] {
     if (++asked < 3) return false;
-    gate.open();  // The module that is starting is waited for, and stopped.
+    // The module that is starting is waited for, and stopped.
+    opener = std::thread([&] {
+      while (lifecycle.begin("server")) std::this_thread::yield();  // Until it is stopping.
+      gate.open();
+    });
     return true;
   });
+  opener.join();
 
   ASSERT_FALSE(started);
   EXPECT_EQ(started.error().code(), Code::Cancelled);
