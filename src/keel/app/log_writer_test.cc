@@ -329,26 +329,38 @@ TEST(LogWriter, nobody_waits_for_a_full_disk_with_rings_that_block_neither) {
             "log /dev/full: No space left on device: lines are lost and counted until it can be written again\n");
 }
 
+// No file may grow beyond so many bytes meanwhile.
+class FullDisk {
+ public:
+  explicit FullDisk(std::size_t bytes) {
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before_);
+    rlimit tight = before_;
+    tight.rlim_cur = bytes;
+    setrlimit(RLIMIT_FSIZE, &tight);
+  }
+  ~FullDisk() { end(); }
+  void end() const { setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
 TEST(LogWriter, says_on_standard_error_that_a_disk_is_full_and_in_the_log_what_was_lost) {
   SKIP_WHEN_BARE();
   TemporaryFile file;
   auto writer = LogWriter::make(options(Mode::Manual, file.sink())).value();
   log::Logger log("writer.gap");
-  signal(SIGXFSZ, SIG_IGN);
-  rlimit before{};
-  getrlimit(RLIMIT_FSIZE, &before);
   log.info("long", field("text", std::string(2000, 'x')));
   writer->flush();
   testing::internal::CaptureStderr();  // Into a file as well: it stays shorter than the log.
   for (int gap = 0; gap < 2; ++gap) {
-    rlimit tight = before;
-    tight.rlim_cur = file.content().size();
-    setrlimit(RLIMIT_FSIZE, &tight);
+    const FullDisk disk(file.content().size());
     for (int i = 0; i < 3; ++i) {
       log.info("line", field("i", i));
       writer->flush();
     }
-    setrlimit(RLIMIT_FSIZE, &before);
+    disk.end();
     log.info("again");
     writer->flush();
   }
@@ -367,19 +379,14 @@ TEST(LogWriter, recovers_and_completes_the_line_that_was_cut) {
   TemporaryFile file;
   auto writer = LogWriter::make(options(Mode::Manual, file.sink())).value();
   log::Logger log("writer.cut");
-  // The file may not grow beyond 1000 bytes for a while: the write in between is cut somewhere in a line.
-  signal(SIGXFSZ, SIG_IGN);
-  rlimit before{};
-  getrlimit(RLIMIT_FSIZE, &before);
-  rlimit tight = before;
-  tight.rlim_cur = 1000;
-  setrlimit(RLIMIT_FSIZE, &tight);
+  // The write in between is cut somewhere in a line.
+  const FullDisk disk(1000);
   for (int i = 0; i < 20; ++i) log.info("line", field("i", i));
   writer->flush();
   EXPECT_EQ(file.content().size(), 1000u);
   log.info("lost too");
   writer->flush();
-  setrlimit(RLIMIT_FSIZE, &before);
+  disk.end();
   log.info("again");
   writer->flush();
 
@@ -405,18 +412,13 @@ TEST(LogWriter, a_line_that_was_cut_does_not_go_on_in_another_file) {
   const std::string old = file.path() + ".1";
   auto writer = LogWriter::make(options(Mode::Manual, file.sink())).value();
   log::Logger log("writer.cut");
-  signal(SIGXFSZ, SIG_IGN);
-  rlimit before{};
-  getrlimit(RLIMIT_FSIZE, &before);
-  rlimit tight = before;
-  tight.rlim_cur = 1000;
-  setrlimit(RLIMIT_FSIZE, &tight);
+  const FullDisk disk(1000);
   for (int i = 0; i < 20; ++i) log.info("line", field("i", i));
   writer->flush();
   ASSERT_FALSE(file.content().ends_with('\n'));
   ASSERT_EQ(::rename(file.path().c_str(), old.c_str()), 0);
   ASSERT_TRUE(writer->reopen());
-  setrlimit(RLIMIT_FSIZE, &before);
+  disk.end();
   log.info("again");
   writer->flush();
 
