@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "keel/io/internal/sockets.h"
+
 namespace keel::io {
 namespace {
 
@@ -16,11 +18,12 @@ constexpr std::string_view text = "what has come";
 
 struct UringBuffersTest : ::testing::Test {
   void SetUp() override {
-    const int made = io_uring_queue_init(8, &ring, 0);
-    if (made < 0) GTEST_SKIP() << "io_uring is not to be had here";
+    if (const auto probed = probe_uring(); !probed) GTEST_SKIP() << probed.error().describe();
+    ASSERT_EQ(io_uring_queue_init(8, &ring, 0), 0);
     has_ring = true;
     buffers = std::make_unique<UringBuffers>();
-    if (const auto set_up = buffers->set_up(ring); !set_up) GTEST_SKIP() << set_up.error().describe();
+    const auto set_up = buffers->set_up(ring);
+    ASSERT_TRUE(set_up) << set_up.error().describe();
   }
   void TearDown() override {
     if (has_ring) io_uring_queue_exit(&ring);
