@@ -1,7 +1,8 @@
 """Clients against each other, on the same server: do they count the same, and what does a request cost each of them?
 
 In a round every client loads a server of its own, started anew, the order turned each time; the ratio is taken inside
-the round. The count is what the client says, CPU that of its whole process by the system's account, its start included.
+the round. The count is what the client says, CPU that of its whole process by the system's account, its start included
+and without what keel load says that it polled in vain.
 """
 
 import json
@@ -42,20 +43,20 @@ def command(client, build, url, connections, folder):
 
 
 def counted(client, said, folder):
-    """(requests answered, per second) of what the client has said. Invalid when it met errors."""
+    """(requests answered, per second, seconds polled in vain) of what a client said. Invalid when it met errors."""
     if client.startswith("keel-"):
         report = json.loads(pathlib.Path(folder, "report.json").read_text())
         load_client.check(report)
-        return report["requests"], report["achieved"]
+        return report["requests"], report["achieved"], report["client_busy_polling"] * SECONDS
     if client == "wrk":
         found = re.search(r"(\d+) requests in", said), re.search(r"Requests/sec:\s*([\d.]+)", said)
         if None in found or "Non-2xx" in said or "Socket errors" in said:
             raise Invalid(f"wrk met errors, or said something else: {said.strip()[-300:]}")
-        return int(found[0].group(1)), float(found[1].group(1))
+        return int(found[0].group(1)), float(found[1].group(1)), 0
     found = re.search(r"(\d+) succeeded, (\d+) failed", said)
     if found is None or int(found.group(2)):
         raise Invalid(f"h2load met errors, or said something else: {said.strip()[-300:]}")
-    return int(found.group(1)), int(found.group(1)) / SECONDS
+    return int(found.group(1)), int(found.group(1)) / SECONDS, 0
 
 
 def run(client, half, payload):
@@ -74,15 +75,15 @@ def run(client, half, payload):
         used, server_cpu = load_client.children_cpu() - own, load_client.cpu_of(server.pid) - server_cpu
         if done.returncode != 0:
             raise Invalid(f"{client} ended with {sides.ending(done.returncode)}: {(done.stdout + done.stderr)[-300:]}")
-        count, rate = counted(client, done.stdout, folder)
+        count, rate, polled = counted(client, done.stdout, folder)
         sides.check(server.port, work)
     if not count:
         raise Invalid(f"{client}: no answer")
     return {
         "rate": rate,
-        "client_us": used / count * 1e6,
+        "client_us": (used - polled) / count * 1e6,
         "server_utilisation": server_cpu / wall.seconds,
-        "client_utilisation": used / wall.seconds,
+        "client_utilisation": (used - polled) / wall.seconds,
         "others_used": resources.others_used(wall.seconds, resources.cores_idle() - idle, used, server_cpu)
     }
 
@@ -91,8 +92,12 @@ def wanted(experiment):
     return [name for name in CLIENTS if any(name in (one.a, one.b) for one in experiment.comparisons)]
 
 
+def rounds_of(experiment, settings):
+    return settings.pairs * experiment.rounds
+
+
 def seconds(experiment, settings):
-    return len(experiment.measure) * settings.pairs * len(wanted(experiment)) * (SECONDS + OVERHEAD)
+    return len(experiment.measure) * rounds_of(experiment, settings) * len(wanted(experiment)) * (SECONDS + OVERHEAD)
 
 
 def publish(experiment, rounds, result):
@@ -122,10 +127,10 @@ def measure(experiment, settings, result, progress):
         if half.missing:
             result["skipped"].append({"what": name, "why": f"{half.missing}: not found"})
             continue
-        step = progress.steps(f"clients of {name}", settings.pairs, seconds(experiment, settings))
+        step = progress.steps(f"clients of {name}", rounds_of(experiment, settings), seconds(experiment, settings))
         try:
             payload = payload_for(half, [])
-            for number in range(settings.pairs):
+            for number in range(rounds_of(experiment, settings)):
                 order = there if number % 2 == 0 else there[::-1]
                 rounds.append({client: run(client, half, payload) for client in order})
                 step()

@@ -74,8 +74,11 @@ class Clients(unittest.TestCase):
         self.assertEqual((result["comparisons"], result["invalid"]), ([], []))
 
     def test_what_a_client_says_is_read_right(self):
-        self.assertEqual(clients.counted("wrk", "  17 requests in 1.0s\nRequests/sec: 16.5\n", ""), (17, 16.5))
-        self.assertEqual(clients.counted("h2load", "requests: 9 done, 9 succeeded, 0 failed", ""), (9, 9.0))
+        self.assertEqual(clients.counted("wrk", "  17 requests in 1.0s\nRequests/sec: 16.5\n", ""), (17, 16.5, 0))
+        self.assertEqual(clients.counted("h2load", "requests: 9 done, 9 succeeded, 0 failed", ""), (9, 9.0, 0))
+        (self.folder / "report.json").write_text(
+            '{"requests": 9, "achieved": 8.5, "errors": {}, "client_busy_polling": 0.25}')
+        self.assertEqual(clients.counted("keel-uring", "", self.folder), (9, 8.5, 0.25 * clients.SECONDS))
         for said in ("17 requests in 1s\nRequests/sec: 16\nNon-2xx or 3xx responses: 3", "unable to connect"):
             with self.assertRaisesRegex(sides.Invalid, "wrk met errors, or said something else"):
                 clients.counted("wrk", said, "")

@@ -67,7 +67,8 @@ KIND_KEYS = {
     "clients": {
         "work": dict,
         "measure": list,
-        "comparisons": list
+        "comparisons": list,
+        "rounds": int
     },
     "stages": {
         "work": dict,
@@ -158,6 +159,7 @@ class Experiment:
     measure: list
     seconds: float
     sides: dict  # Of this file, and those of sides.yaml.
+    rounds: int  # Of kind clients: for each of the pairs.
     all_cores: bool  # Of kind micro: its programs have threads of their own.
     rates: list  # Of kind open-loop: requests per second.
     closed: bool  # And in a closed loop as well.
@@ -316,8 +318,9 @@ def parse(name, text, sides):
         for number, one in enumerate(content.get(key, [])):
             if not isinstance(one, int) or isinstance(one, bool) or one <= 0:
                 file.wrong((key, number), f"a whole number above 0 is needed, not {one!r}")
-    if content.get("windows", 1) < 1:
-        file.wrong(("windows",), "at least 1 is needed")
+    for key in ("windows", "rounds"):
+        if content.get(key, 1) < 1:
+            file.wrong((key,), "at least 1 is needed")
     if content.get("capacity_p99_ms", 1) <= 0:
         file.wrong(("capacity_p99_ms",), "milliseconds, more than 0, are needed")
     bounds = list(_bounds(file, content, kind, counts))
@@ -332,7 +335,7 @@ def parse(name, text, sides):
     file.finish()
     return Experiment(content["id"], content["question"], kind, str(name), content.get("claims", []), profile,
                       own, comparisons, counts, tuple(content.get("of", COUNTS)), bounds, cases,
-                      content.get("measure", []), float(content.get("seconds", 60)), sides,
+                      content.get("measure", []), float(content.get("seconds", 60)), sides, content.get("rounds", 1),
                       content.get("cores") == "all", content.get("rates", []), content.get("closed", False),
                       content.get("percent", []), content.get("windows", 1),
                       content.get("capacity_p99_ms", 0))

@@ -160,10 +160,18 @@ class Load(unittest.TestCase):
         # Of 90 % too little was answered, and of 95 % too late.
         result, asked = capacity(step(0.5, 50, 900), step(0.85, 85, 9900), step(0.9, 88, 900), step(0.95, 95, 10100))
         self.assertIn("--capacity=170", asked[0])
+        # What is above a share that was too much does not count, nor does one fortunate or unfortunate window.
+        result, asked = capacity(step(0.5, 50, 900), step(0.6, 60, 90000), step(0.7, 70, 900))
+        self.assertIn("--capacity=100", asked[0])
+        good, late = step(0.9, 90, 900), step(0.9, 90, 90000)
+        result, asked = capacity(step(0.5, 50, 900), late, good, late)
+        self.assertIn("--capacity=160", asked[0])
+        result, asked = capacity(step(0.5, 50, 900), good, late, good)
+        self.assertIn("--capacity=180", asked[0])
         self.assertEqual({row["id"]: row["median"] for row in result["values"]}["good:closed loop"], 200)
         result = self.measured("capacity", "percent: [80]\ncapacity_p99_ms: 10", closed=REPORT | {"achieved": 200},
                                open={"capacity": 100, "steps": [step(0.5, 50, 20000)]})
-        self.assertIn("no open loop from 50 % of 200", result["invalid"][0]["why"])
+        self.assertIn("an open loop of 50 % of 200", result["invalid"][0]["why"])
 
     def test_what_was_refused_is_not_within_the_capacity(self):
         def step(share, refused):

@@ -65,7 +65,8 @@ class Command {
 
   // False: interrupted.
   Result<bool> add(const Mix& mix, const Plan& plan, std::optional<double> step, Interrupts& interrupts) {
-    const Setting setting{options_.engine, options_.cores, options_.server_pid, options_.server_cores};
+    const Setting setting{options_.engine, options_.cores, options_.server_pid, options_.server_cores,
+                          options_.busy_poll};
     const bool is_live = isatty(STDERR_FILENO) != 0;
     const auto show = [&](const View& view) {
       if (!is_live) return;

@@ -59,14 +59,16 @@ void Generator::advance_due() noexcept {
   if (next_due_ >= measured_to_) next_due_ = Instant::never();
 }
 
-void Generator::send_due() noexcept {
-  if (!schedule_ || state_ == State::Ending || state_ == State::Finished) return;
+bool Generator::send_due() noexcept {
+  if (!schedule_ || state_ == State::Ending || state_ == State::Finished) return false;
   const Instant now = loop_.precise_now();
+  const bool is_due = next_due_ <= now && !free_.empty();
   while (next_due_ <= now && !free_.empty()) {
     // One at a time: each goes to the connection that has had nothing to do for longest.
     free_.pop_front()->fill(now, 1);
   }
   if (!free_.empty() && !next_due_.is_never()) loop_.start_timer(due_timer_, next_due_);
+  return is_due;
 }
 
 const Request* Generator::next_request(Instant now, Instant& intended) noexcept {

@@ -77,7 +77,8 @@ class Generator {
 
   // When send_due() has something to do; never in a closed loop, and while no connection has room.
   Instant next_due() const noexcept { return free_.empty() ? Instant::never() : next_due_; }
-  void send_due() noexcept;
+  // Whether something was due.
+  bool send_due() noexcept;
   // Ends the run now; what is under way is cut off.
   void stop() noexcept;
   bool is_finished() const noexcept { return state_ == State::Finished; }

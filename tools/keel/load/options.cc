@@ -157,6 +157,8 @@ class Parser {
                  if (!core || *core > 1023) return std::nullopt;
                  return static_cast<int>(*core);
                }));
+    } else if (name == "--busy-poll") {
+      KEEL_TRY(options_.busy_poll, duration(name, value, true));
     } else if (name == "--mix") {
       KEEL_TRY(std::vector<RequestText> read, read_mix(std::string(value)));
       std::move(read.begin(), read.end(), std::back_inserter(mixed_));
@@ -326,6 +328,7 @@ What
 
 Where
   --threads N (1)   --cores 1,2   (pins the threads)   --engine auto|uring|epoll
+  --busy-poll T     looks for answers so long before it sleeps (20us where the threads have cores to themselves, else 0)
   --server-pid PID  shows the server's CPU time, and whether it or this client was the bound
   --server-cores N  how many cores it has (those it may run on)
   --json FILE       the whole report; - writes it instead of the text

@@ -34,8 +34,9 @@ struct Options {
   Plan plan;  // Without the address.
   io::EngineKind engine = io::EngineKind::Auto;
   std::vector<int> cores;
-  std::vector<double> steps;  // Parts of the capacity, 0.5 for 50 %; empty: one run.
-  double capacity = 0;        // Requests per second; 0: measured first.
+  std::optional<Duration> busy_poll;  // None: as the cores allow.
+  std::vector<double> steps;          // Parts of the capacity, 0.5 for 50 %; empty: one run.
+  double capacity = 0;                // Requests per second; 0: measured first.
   int server_pid = 0;
   int server_cores = 0;  // 0: those that it may run on.
   std::string json;      // Where the report goes as JSON; "-": to the standard output, instead of the text.

@@ -56,9 +56,10 @@ TEST(Options, urls_have_hosts_ports_and_paths) {
 }
 
 TEST(Options, values_follow_a_blank_or_an_equals_sign) {
-  const Options options = parsed({"--threads", "2", "http://a/", "--duration=1.5s", "--warmup", "0s", "--timeout=250ms",
-                                  "--depth=4", "--churn=100", "--seed=7", "--cores=1,3", "--engine=epoll",
-                                  "--server-pid=12", "--server-cores=2", "--json=-", "--connections=10"});
+  const Options options =
+      parsed({"--threads", "2", "http://a/", "--duration=1.5s", "--warmup", "0s", "--timeout=250ms", "--depth=4",
+              "--churn=100", "--seed=7", "--cores=1,3", "--engine=epoll", "--server-pid=12", "--server-cores=2",
+              "--json=-", "--connections=10", "--busy-poll=50us"});
 
   EXPECT_EQ(options.plan.threads, 2);
   EXPECT_EQ(options.plan.duration, 1500_ms);
@@ -72,6 +73,7 @@ TEST(Options, values_follow_a_blank_or_an_equals_sign) {
   EXPECT_EQ(options.server_pid, 12);
   EXPECT_EQ(options.server_cores, 2);
   EXPECT_EQ(options.json, "-");
+  EXPECT_EQ(options.busy_poll, 50_us);
 }
 
 TEST(Options, a_rate_or_steps_make_an_open_loop) {
@@ -166,7 +168,7 @@ TEST(Options, help_names_every_option) {
         "--warmup",          "--depth",         "--churn",       "--timeout",      "--seed",          "--request",
         "--weight",          "--header",        "--body",        "--body-file",    "--expect-status", "--expect-body",
         "--expect-contains", "--expect-length", "--expect-json", "--mix",          "--csv",           "--threads",
-        "--cores",           "--engine",        "--server-pid",  "--server-cores", "--json"}) {
+        "--cores",           "--engine",        "--server-pid",  "--server-cores", "--json",          "--busy-poll"}) {
     EXPECT_NE(help().find(option), std::string_view::npos) << option;
   }
 }

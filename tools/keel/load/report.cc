@@ -128,6 +128,7 @@ void write_members(json::Writer& out, const Report::Part& part) {
   }
   out.end_array();
   out.key("client_utilisation").number(measurement.client_utilisation);
+  out.key("client_busy_polling").number(measurement.client_busy_polling);
   out.key("client_cpu_us_per_request").number(measurement.client_cpu_us);
   if (measurement.server_utilisation) {
     write_optional(out, "server_utilisation", measurement.server_utilisation);
@@ -222,9 +223,13 @@ std::string text(const Measurement& measurement) {
   }
   line("bytes", fmt::format("{} received, {} sent, {} connections opened", bytes_text(tally.bytes_received),
                             bytes_text(tally.bytes_sent), format_count(tally.connections)));
-  line("client", fmt::format("{:.2f} of {} thread{} ({}), {:.2f} us CPU per request", measurement.client_utilisation,
-                             measurement.threads, measurement.threads == 1 ? "" : "s", measurement.engine,
-                             measurement.client_cpu_us));
+  std::string client = fmt::format("{:.2f} of {} thread{} ({}), {:.2f} us CPU per request",
+                                   measurement.client_utilisation, measurement.threads,
+                                   measurement.threads == 1 ? "" : "s", measurement.engine, measurement.client_cpu_us);
+  if (measurement.client_busy_polling >= 0.005) {
+    client += fmt::format("; and {:.2f} of busy polling", measurement.client_busy_polling);
+  }
+  line("client", client);
   if (measurement.server_utilisation) {
     line("server", fmt::format("{:.2f} of its cores, {:.2f} us CPU per request", *measurement.server_utilisation,
                                *measurement.server_cpu_us));

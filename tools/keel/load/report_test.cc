@@ -16,6 +16,7 @@ Measurement measurement(bool is_open) {
   result.achieved = 995;
   result.engine = "uring";
   result.client_utilisation = 0.5;
+  result.client_busy_polling = 0.25;
   result.client_cpu_us = 5;
   Tally& tally = result.tally;
   tally.due = 2000;
@@ -62,6 +63,7 @@ TEST(Report, json_holds_what_was_measured) {
   EXPECT_EQ(member(text, "wrong_bodies"), "3");
   EXPECT_EQ(member(text, "complete"), "true");
   EXPECT_EQ(member(text, "client_cpu_us_per_request"), "5");
+  EXPECT_EQ(member(text, "client_busy_polling"), "0.25");
   EXPECT_NE(member(text, "answers").find("\"5xx\": 9"), std::string::npos);
   EXPECT_NE(member(text, "statuses").find("\"201\": 1991"), std::string::npos);
   EXPECT_EQ(member(text, "statuses").find("\"200\""), std::string::npos);

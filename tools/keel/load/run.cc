@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cerrno>
 #include <memory>
+#include <utility>
 
 #include "keel/base/host.h"
 #include "keel/net/blocking/stream.h"
@@ -47,8 +48,8 @@ class Worker {
   Worker(const Mix& mix, const Plan& plan, int index) noexcept : mix_(mix), plan_(plan), index_(index) {}
 
   // Returns when the thread is ready to generate, or why it cannot.
-  Result<> start(io::EngineKind engine, int core) {
-    thread_ = Host::system().start_thread("load", [this, engine, core] { body(engine, core); });
+  Result<> start(io::EngineKind engine, int core, Duration busy_poll) {
+    thread_ = Host::system().start_thread("load", [this, engine, core, busy_poll] { body(engine, core, busy_poll); });
     state_.wait(State::Starting, std::memory_order_acquire);
     if (state_.load(std::memory_order_acquire) == State::Failed) {
       thread_->join();
@@ -70,6 +71,10 @@ class Worker {
 
   // After generate() has been noticed; null before.
   Progress* progress() noexcept { return progress_.load(std::memory_order_acquire); }
+  // For how long it has looked for something to do and found nothing.
+  Duration busy_polled() const noexcept {
+    return Duration::nanoseconds(busy_polled_ns_.load(std::memory_order_relaxed));
+  }
   // After join().
   const Generator& generator() const noexcept { return *generator_; }
 
@@ -84,7 +89,7 @@ class Worker {
     set(State::Failed);
   }
 
-  void body(io::EngineKind kind, int core) {
+  void body(io::EngineKind kind, int core, Duration busy_poll) {
     if (core >= 0) {
       if (auto pinned = pin({core}); !pinned) return refuse(std::move(pinned).error());
     }
@@ -96,13 +101,28 @@ class Worker {
     state_.wait(State::Ready, std::memory_order_acquire);
     generator_ = std::make_unique<Generator>(*loop_, mix_, plan_, index_, begins_);
     progress_.store(&generator_->progress(), std::memory_order_release);
-    while (!generator_->is_finished()) {
-      loop_->turn(generator_->next_due());
-      generator_->send_due();
-      if (is_stopping_.load(std::memory_order_relaxed)) generator_->stop();
-    }
+    turn_until_finished(busy_poll);
     loop_->engine().flush();
     set(State::Finished);
+  }
+
+  // A client that sleeps whenever there is no answer yet has the server wake it: that is work of the server's core,
+  // and a rate that is lower than the server's own by some percent.
+  void turn_until_finished(Duration busy_poll) noexcept {
+    Instant now = loop_->precise_now();
+    Instant worked = now;
+    while (!generator_->is_finished()) {
+      const bool polls = now - worked < busy_poll;
+      const bool found = loop_->turn(polls ? Instant() : generator_->next_due()) != 0;
+      const bool sent = generator_->send_due();
+      const Instant before = std::exchange(now, loop_->precise_now());
+      if (found || sent) {
+        worked = now;
+      } else if (polls) {
+        busy_polled_ns_.store((busy_polled() + (now - before)).count_ns(), std::memory_order_relaxed);
+      }
+      if (is_stopping_.load(std::memory_order_relaxed)) generator_->stop();
+    }
   }
 
   const Mix& mix_;
@@ -116,6 +136,7 @@ class Worker {
   std::atomic<State> state_ = State::Starting;
   std::atomic<Progress*> progress_ = nullptr;
   std::atomic<bool> is_stopping_ = false;
+  std::atomic<std::int64_t> busy_polled_ns_ = 0;
   Job wake_{[](Job&) noexcept {}};
 };
 
@@ -123,10 +144,15 @@ class Worker {
 struct Moment {
   Instant at;
   Duration client;
+  Duration busy_polled;  // Of the client's.
   std::optional<Duration> server;
 };
-Moment read_clocks(const std::optional<CpuClock>& server) noexcept {
-  return {Host::system().now(), *CpuClock::of_this_process().now(), server ? server->now() : std::nullopt};
+Moment read_clocks(const std::vector<std::unique_ptr<Worker>>& workers,
+                   const std::optional<CpuClock>& server) noexcept {
+  Moment moment{Host::system().now(), *CpuClock::of_this_process().now(), Duration(),
+                server ? server->now() : std::nullopt};
+  for (const auto& worker : workers) moment.busy_polled = moment.busy_polled + worker->busy_polled();
+  return moment;
 }
 
 int cores_of(int pid) noexcept {
@@ -175,7 +201,10 @@ void add_clocks(Measurement& result, const Moment& from, const Moment& to, int s
   const double wall = (to.at - from.at).count_seconds();
   if (wall <= 0) return;
   const auto per_answer = [&](double cpu) { return result.achieved > 0 ? cpu / wall / result.achieved * 1e6 : 0; };
-  const double client = (to.client - from.client).count_seconds();
+  const Duration polled = to.busy_polled - from.busy_polled;
+  // Polling is counted by the clock on the wall: a thread that was not running meanwhile has used less.
+  const double client = std::max(Duration(), to.client - from.client - polled).count_seconds();
+  result.client_busy_polling = polled.count_seconds() / wall / result.threads;
   result.client_utilisation = client / wall / result.threads;
   result.client_cpu_us = per_answer(client);
   if (!from.server || !to.server) return;
@@ -185,6 +214,10 @@ void add_clocks(Measurement& result, const Moment& from, const Moment& to, int s
 }
 
 }  // namespace
+
+bool has_core_each(int threads, const std::vector<int>& cores) noexcept {
+  return cores.empty() ? cores_of(0) > threads : static_cast<int>(cores.size()) >= threads;
+}
 
 Interrupts::Interrupts() {
   const sigset_t set = ending_signals();
@@ -251,6 +284,8 @@ Result<Measurement> measure(const Mix& mix, const Plan& plan, const Setting& set
   if (setting.server_pid != 0) {
     KEEL_TRY(server, CpuClock::of(setting.server_pid).because("--server-pid " + std::to_string(setting.server_pid)));
   }
+  const Duration busy_poll =
+      setting.busy_poll.value_or(has_core_each(plan.threads, setting.cores) ? busy_poll_default : Duration());
   // This thread and the workers stay off the other cores: the server may have them.
   if (!setting.cores.empty()) KEEL_TRY_VOID(pin(setting.cores));
   std::vector<std::unique_ptr<Worker>> workers;
@@ -258,7 +293,7 @@ Result<Measurement> measure(const Mix& mix, const Plan& plan, const Setting& set
   for (int i = 0; i < plan.threads && started; ++i) {
     workers.push_back(std::make_unique<Worker>(mix, plan, i));
     const std::size_t turn = static_cast<std::size_t>(i) % std::max<std::size_t>(setting.cores.size(), 1);
-    started = workers.back()->start(choice.kind, setting.cores.empty() ? -1 : setting.cores[turn]);
+    started = workers.back()->start(choice.kind, setting.cores.empty() ? -1 : setting.cores[turn], busy_poll);
   }
   if (!started) workers.pop_back();
   const Instant begins = started ? Host::system().now() + lead : Instant::never();
@@ -281,9 +316,9 @@ Result<Measurement> measure(const Mix& mix, const Plan& plan, const Setting& set
     return false;
   };
   wait_until(from);
-  const Moment first = read_clocks(server);
+  const Moment first = read_clocks(workers, server);
   if (!result.is_interrupted) wait_until(to);
-  const Moment last = read_clocks(server);
+  const Moment last = read_clocks(workers, server);
   const auto all_finished = [&] {
     return std::all_of(workers.begin(), workers.end(), [](const auto& worker) { return worker->is_finished(); });
   };

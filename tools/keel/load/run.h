@@ -54,7 +54,14 @@ struct Setting {
   std::vector<int> cores;
   int server_pid = 0;
   int server_cores = 0;
+  // How long a thread looks for answers before it sleeps; none: busy_poll_default where has_core_each(), otherwise not
+  // at all.
+  std::optional<Duration> busy_poll;
 };
+constexpr Duration busy_poll_default = 20_us;
+// Whether every thread can have a core and leave one for others: those of `cores` are the client's own, of all that
+// the process may run on the last one is not.
+bool has_core_each(int threads, const std::vector<int>& cores) noexcept;
 
 struct Measurement {
   Tally tally;
@@ -65,8 +72,9 @@ struct Measurement {
   bool is_interrupted = false;
   std::string engine;
   int threads = 1;
-  double client_utilisation = 0;             // CPU seconds per second and thread.
-  double client_cpu_us = 0;                  // Per answer.
+  double client_utilisation = 0;             // CPU seconds per second and thread, without its busy polling.
+  double client_busy_polling = 0;            // Seconds per second and thread in which it found nothing to do.
+  double client_cpu_us = 0;                  // Per answer, without its busy polling.
   std::optional<double> server_utilisation;  // CPU seconds per second and core of the server's.
   std::optional<double> server_cpu_us;       // Per answer.
   bool is_client_bound() const noexcept { return server_utilisation && *server_utilisation < 0.95; }

@@ -87,6 +87,36 @@ TEST_P(RunTest, an_open_loop_of_several_threads_offers_the_rate) {
   EXPECT_EQ(result->tally.errors(), 0u);
 }
 
+TEST_P(RunTest, a_thread_that_finds_nothing_polls_as_long_as_it_was_told_to) {
+  plan_.warmup = Duration();
+  plan_.duration = 400_ms;
+  plan_.open = Schedule::Options{.rate = {.from = 100, .to = 100}, .arrivals = Arrivals::Constant};
+  setting_.busy_poll = 100_ms;
+  Interrupts interrupts;
+
+  const auto polling = run(interrupts);
+  setting_.busy_poll = Duration();
+  const auto sleeping = run(interrupts);
+
+  ASSERT_TRUE(polling && sleeping);
+  EXPECT_EQ(polling->tally.answers, 40u);
+  EXPECT_GT(polling->client_busy_polling, 0.5);
+  EXPECT_LT(polling->client_utilisation, 0.5);  // The rest of a core is what it has polled.
+  EXPECT_EQ(sleeping->tally.answers, 40u);
+  EXPECT_EQ(sleeping->client_busy_polling, 0);
+}
+
+TEST(BusyPolling, is_for_threads_with_a_core_each) {
+  cpu_set_t set;
+  ASSERT_EQ(sched_getaffinity(0, sizeof set, &set), 0);
+  const int all = CPU_COUNT(&set);
+
+  EXPECT_TRUE(has_core_each(1, {3}));
+  EXPECT_FALSE(has_core_each(2, {3}));
+  EXPECT_TRUE(has_core_each(all - 1, {}));
+  EXPECT_FALSE(has_core_each(all, {}));  // The last core is the server's, which may be on this machine.
+}
+
 TEST_P(RunTest, an_interrupt_ends_the_run_and_keeps_what_was_measured) {
   plan_.duration = 1_h;
   plan_.warmup = Duration();
