@@ -51,9 +51,12 @@ TopicCore::~TopicCore() {
 template <bool has_barrier>
 inline unsigned TopicCore::call_each(Frame& frame, const Snapshot& list, const void* event, Awaited* awaited) noexcept {
   unsigned delivered = 0;
-  for (Subscriber* const* at = list.begin(); Subscriber* const subscriber = *at; ++at) {
-    Publishing<has_barrier>::calls(frame, *subscriber);
-    delivered += subscriber->call.load(std::memory_order_seq_cst)(*subscriber, event, awaited);
+  // Four places that call: where handlers of several types take turns, each place mostly goes where it went before.
+#pragma GCC unroll 4
+  for (Subscriber* const* at = list.begin(); *at != nullptr; ++at) {
+    Subscriber& subscriber = **at;
+    Publishing<has_barrier>::calls(frame, subscriber);
+    delivered += subscriber.call.load(std::memory_order_seq_cst)(subscriber, event, awaited);
   }
   return delivered;
 }
