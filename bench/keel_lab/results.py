@@ -1,7 +1,7 @@
 """What a run leaves behind: one JSON file for each experiment, written whole or not at all.
 
 The members are those of `EMPTY` and the rows those of `ROWS`; docs/lab.md says what each means. A result that is not
-`complete` was interrupted: it shows what was measured and judges nothing.
+`complete` was interrupted, or broke: it shows what was measured and judges nothing.
 """
 
 import datetime
@@ -65,6 +65,11 @@ def new(experiment, question, claims, profile, commit, machine, settings):
         "machine": dict(machine),
         "settings": dict(settings)
     }
+
+
+def why(problem):
+    """An exception as the reason of a row."""
+    return f"{type(problem).__name__}: {problem}"
 
 
 def thinned(points):

@@ -10,6 +10,7 @@ import pathlib
 import subprocess
 import sys
 import time
+import traceback
 
 from keel_lab import experiment, judge, machine, micro, pairs, results, run, runner, show
 from keel_lab.measure import Half
@@ -174,8 +175,11 @@ def measure(base, head, chosen, settings, out):
         try:
             (measure_micro if one.kind == "micro" else measure_pairs)(one, settings, builds, result, progress)
             result["complete"] = True
-        except (Invalid, subprocess.TimeoutExpired) as problem:
+        except Invalid as problem:
             result["invalid"].append({"what": one.id, "why": str(problem)})
+        except Exception as problem:  # One that breaks must not take those after it along.
+            traceback.print_exc()
+            result["invalid"].append({"what": one.id, "why": results.why(problem)})
         finally:
             result["seconds"] = round(time.monotonic() - began, 2)
             results.save(result, out / f"{one.id}.json")

@@ -1,13 +1,14 @@
 """Runs experiments one after the other, and leaves a result of each whatever happens.
 
-A side that crashes, hangs or answers wrongly is a row of the result. Ctrl-C ends the run, and what was measured until
-then is written with `complete` false.
+A side that crashes, hangs or answers wrongly is a row of the result, and so is an experiment that breaks, after which
+the next one runs. Ctrl-C ends the run. What was measured until either is written with `complete` false.
 """
 
 import dataclasses
 import pathlib
 import sys
 import time
+import traceback
 
 from keel_lab import (clients, counts, experiment, load, machine, micro, pairs, peers, results, show, sides, stages,
                       start, sustained)
@@ -78,6 +79,9 @@ def run_one(one, settings, facts, progress):
         result["complete"] = True
     except KeyboardInterrupt:
         interrupted = True
+    except Exception as problem:  # One that breaks must not take those after it along.
+        traceback.print_exc()
+        result["invalid"].append({"what": one.id, "why": results.why(problem)})
     result["seconds"] = round(time.monotonic() - began, 2)
     return result, interrupted
 

@@ -1,6 +1,7 @@
 """Whole runs against small servers with planted faults: a side that misbehaves is a row of the result, never a hang."""
 
 import contextlib
+import dataclasses
 import io
 import os
 import pathlib
@@ -194,6 +195,24 @@ class Whole(unittest.TestCase):
         self.assertEqual([len(row["ratios"]) for row in result["comparisons"]], [1, 1])
         self.assertIn("Interrupted: what was measured of x is in", self.out.getvalue())
         self.assertEqual(self.leftovers(), [])
+
+    def test_an_experiment_that_breaks_is_a_row_and_the_next_one_runs(self):
+        settings = runner.settings_of("quick", self_test.BUILD, pairs=1, seconds=0.05)
+        second = dataclasses.replace(self.one("none"), id="y")
+        measured = runner.pairs.measure
+
+        def measure_or_break(one, *more):
+            measured(one, *more)
+            if one.id == "x":
+                raise RuntimeError("planted")
+
+        with contextlib.redirect_stderr(self.out), mock.patch.object(runner.pairs, "measure", measure_or_break):
+            code = runner.run([self.one("none"), second], settings, self.folder, say=lambda text: None)
+        broken, next_one = (results.load(self.folder / name) for name in ("x.json", "y.json"))
+        self.assertEqual((code, broken["complete"], next_one["complete"]), (1, False, True))
+        self.assertEqual(broken["invalid"], [{"what": "x", "why": "RuntimeError: planted"}])
+        self.assertEqual((len(broken["comparisons"]), next_one["invalid"]), (2, []))
+        self.assertIn("in measure_or_break", self.out.getvalue())  # Where it broke.
 
     def leftovers(self):
         """Servers of ours that still run."""

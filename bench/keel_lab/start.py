@@ -1,5 +1,7 @@
 """How long a start takes, and what it is made of: many fresh processes of bench_start, each proven to serve."""
 
+import contextlib
+import http.client
 import os
 import re
 import select
@@ -36,6 +38,9 @@ SYSTEMS = (
     (7, "and a module of its own"),
 )
 SECONDS_EACH = 0.12
+START_SECONDS_MAX = 20
+STAYS_SECONDS = 0.01  # What says that it is ready, and ends, has ended by then.
+END_SECONDS_MAX = 20
 
 
 def read_until_ready(process, seconds):
@@ -82,29 +87,52 @@ def one(program, folder, systems):
                                stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT)
     try:
-        text = read_until_ready(process, 20)
+        text = read_until_ready(process, START_SECONDS_MAX)
         answered = None
         if systems >= 4:
-            port = int(re.search(r"\n  service  http://[^\n]*:(\d+)\n", text).group(1))
-            status, _, body = sides.fetch(port, "/hello")
+            port = port_of(text)
+            proven(port, "/hello", lambda body: body == b"hello")
             answered = (time.monotonic() - begin) * 1000
-            if (status, body) != (200, b"hello"):
-                raise Invalid(f"/hello: status {status}, {body!r}")
-            status, _, body = sides.fetch(port, "/api/users/1")
-            if status != 200 or b'"id":1' not in body:
-                raise Invalid(f"/api/users/1: status {status}, {body!r}")
+            proven(port, "/api/users/1", lambda body: b'"id":1' in body)
         table = phases(text)
         if "total" not in table or "workers" not in table:
             raise Invalid(f"no table in what it said: {text}")
-        process.send_signal(signal.SIGTERM)
-        if process.wait(20) != 0:
-            raise Invalid(f"it ended with {process.returncode}")
+        end(process)
         return table, answered
     finally:
         if process.poll() is None:
             process.kill()
             process.wait()
         process.stdout.close()
+
+
+def port_of(text):
+    found = re.search(r"\n  service  http://[^\n]*:(\d+)\n", text)
+    if found is None:
+        raise Invalid(f"it does not say where it listens: {text[-300:]}")
+    return int(found.group(1))
+
+
+def proven(port, path, is_right):
+    try:
+        status, _, body = sides.fetch(port, path)
+    except (OSError, http.client.HTTPException) as problem:
+        raise Invalid(f"{path}: {problem or type(problem).__name__}") from None
+    if status != 200 or not is_right(body):
+        raise Invalid(f"{path}: status {status}, {body!r}")
+
+
+def end(process):
+    """Asks it to end, which is part of a start that worked."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        raise Invalid(f"it ended by itself, with {sides.ending(process.wait(STAYS_SECONDS))}")
+    process.send_signal(signal.SIGTERM)
+    try:
+        code = process.wait(END_SECONDS_MAX)
+    except subprocess.TimeoutExpired:
+        raise Invalid(f"it had not ended {END_SECONDS_MAX} s after SIGTERM") from None
+    if code != 0:
+        raise Invalid(f"it ended with {sides.ending(code)}")
 
 
 def seconds(experiment, settings):
