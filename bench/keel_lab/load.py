@@ -143,21 +143,34 @@ def open_capacity_of(half, keel, closed, p99_ms):
 
 
 def of_shares(experiment, settings, half, keel, result):
-    duration, name = span(experiment, settings), half.name
+    duration = span(experiment, settings)
     percents = experiment.percent * experiment.windows
     options = [f"--steps={','.join(str(percent) for percent in percents)}"]
     if half.work.capacity_connections or experiment.capacity_p99_ms:
         found = closed = capacity_of(half, keel, duration)
         if experiment.capacity_p99_ms:
-            title = f"{name}: in a closed loop"
-            result["values"].append(judge.value(f"{name}:closed loop", title, "per second", [closed]))
+            title = f"{half.name}: in a closed loop"
+            result["values"].append(judge.value(f"{half.name}:closed loop", title, "per second", [closed]))
             found = open_capacity_of(half, keel, closed, experiment.capacity_p99_ms)
         options.append(f"--capacity={found:.0f}")
-    report = run(keel, half, duration, len(percents) + 1, *options)
-    capacity = report["capacity"]
+    try:
+        report = run(keel, half, duration, len(percents) + 1, *options)
+    except load_client.Interrupted as stopped:
+        whole = [one for one in stopped.report["steps"] if one["complete"]]
+        if "capacity" in stopped.report:
+            publish_shares(experiment, half, stopped.report | {"steps": whole}, result)
+        raise
+    publish_shares(experiment, half, report, result)
+
+
+def publish_shares(experiment, half, report, result):
+    """Of each percent the windows that are in the report."""
+    name, capacity = half.name, report["capacity"]
     result["values"].append(judge.value(f"{name}:capacity", f"{name}: capacity", "per second", [capacity]))
     for percent in experiment.percent:
         windows = [one for one in report["steps"] if one.get("step") and round(one["step"] * 100) == percent]
+        if not windows:  # It was interrupted before.
+            continue
         publish_share(f"{name}:{percent} %", half, f"{half.work.name}, {percent} % of capacity", windows, result)
         if half.work.refusal:
             title = f"{name}: answered as wanted at {percent} %"

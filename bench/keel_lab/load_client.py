@@ -7,6 +7,7 @@ import contextlib
 import json
 import pathlib
 import resource
+import signal
 import subprocess
 import tempfile
 import time
@@ -16,6 +17,14 @@ from keel_lab.sides import CLIENT_CORE, Invalid
 
 PROGRAM = "tools/keel/keel"
 PATIENCE = 60  # Seconds beyond the measured time.
+INTERRUPTED_PATIENCE = 5  # For what it has measured when it is interrupted.
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during a load; `report` is what keel load had measured until then."""
+    def __init__(self, report):
+        super().__init__()
+        self.report = report
 
 
 def program(build):
@@ -56,8 +65,9 @@ def command(keel, server, work, folder, duration, warmup, *more):
 
 @contextlib.contextmanager
 def started(arguments):
-    """The process; killed when it is left before its end."""
-    process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    """The process; killed when it is left before its end. A Ctrl-C of the terminal does not reach it: see report()."""
+    process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                               start_new_session=True)
     try:
         yield process
     finally:
@@ -68,12 +78,18 @@ def started(arguments):
 
 
 def report(process, folder, seconds):
-    """What keel load has written when it has ended, within its `seconds` and some more."""
+    """What keel load has written when it has ended, within its `seconds` and some more; Interrupted by Ctrl-C."""
+    file = pathlib.Path(folder, "report.json")
     try:
         _, said = process.communicate(timeout=seconds + PATIENCE)
+    except KeyboardInterrupt:
+        process.send_signal(signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired, OSError, ValueError):
+            process.wait(INTERRUPTED_PATIENCE)
+            raise Interrupted(json.loads(file.read_text())) from None
+        raise
     except subprocess.TimeoutExpired:
         raise Invalid(f"keel load had not ended {PATIENCE} s after its time") from None
-    file = pathlib.Path(folder, "report.json")
     if not file.exists():
         raise Invalid(f"keel load ended with {sides.ending(process.returncode)}: {said.strip()[-300:]}")
     return json.loads(file.read_text())

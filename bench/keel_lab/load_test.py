@@ -7,7 +7,7 @@ import tempfile
 import unittest
 from unittest import mock
 
-from keel_lab import experiment, load, measure, results, self_test, sides
+from keel_lab import experiment, load, load_client, measure, results, self_test, sides
 
 SERVER = pathlib.Path(__file__).with_name("fake_server.py")
 FILE = """\
@@ -48,10 +48,16 @@ REPORT = {
 # In the place of keel: writes what it was told as the report, and its arguments beside.
 KEEL = """\
 #!{python}
-import json, pathlib, sys
+import json, os, pathlib, signal, sys, time
 here = pathlib.Path({folder!r})
 file = next(one for one in sys.argv if one.startswith("--json=")).removeprefix("--json=")
 reports = json.loads((here / "reports").read_text())
+if (here / "interrupts").exists():  # Ctrl-C for the lab, which then asks this one to end.
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    os.kill(os.getppid(), signal.SIGINT)
+    signal.sigwait([signal.SIGINT])
+    if (here / "interrupts").read_text() == "never ends":
+        time.sleep(60)
 closed = not any(one.startswith(("--rate", "--steps")) for one in sys.argv)
 pathlib.Path(file).write_text(json.dumps(reports["closed" if closed else "open"]))
 with open(here / "arguments", "a") as out:
@@ -122,6 +128,36 @@ class Load(unittest.TestCase):
         self.assertEqual((row["id"], row["percentiles"]["99"], row["errors"]), ("good:80 %", 1000, {"unanswered": 3}))
         self.assertEqual(result["values"][1]["values"], [900, 20000, 1000])
         self.assertIn("--steps=80,80,80", (self.folder / "arguments").read_text())
+
+    def test_an_interrupt_keeps_the_windows_that_were_whole(self):
+        steps = [REPORT | {"step": None, "complete": True}, REPORT | {"step": 0.5, "complete": True},
+                 REPORT | {"step": 0.8, "complete": True}, REPORT | {"step": 0.8, "complete": False}]
+        (self.folder / "interrupts").write_text("")
+        (self.folder / "reports").write_text(json.dumps({"open": {"capacity": 1234, "steps": steps}}))
+        result = self.interrupted()
+        self.assertEqual([row["id"] for row in result["distributions"]], ["good:50 %", "good:80 %"])
+        self.assertEqual({row["id"]: row["values"] for row in result["values"]}, {"good:capacity": [1234]})
+
+    def test_an_interrupt_before_the_capacity_is_known_leaves_nothing(self):
+        (self.folder / "interrupts").write_text("")
+        (self.folder / "reports").write_text(json.dumps({"open": {"steps": [REPORT | {"complete": False}]}}))
+        self.assertEqual(self.interrupted()["distributions"], [])
+
+    def test_an_interrupt_of_a_client_that_does_not_end_is_one_all_the_same(self):
+        (self.folder / "interrupts").write_text("never ends")
+        (self.folder / "reports").write_text(json.dumps({"open": {}}))
+        with mock.patch.object(load_client, "INTERRUPTED_PATIENCE", 0.5):
+            self.assertEqual(self.interrupted()["distributions"], [])
+
+    def interrupted(self):
+        text = FILE.format(kind="capacity", more="percent: [50, 80, 100]\nwindows: 2", python=sys.executable,
+                           server=SERVER)
+        result = results.new("x", "?", [], "quick", "abc", {}, {})
+        with self.assertRaises(KeyboardInterrupt):
+            load.measure(experiment.parse("x.yaml", text, {}), measure.Settings(build=self.folder, profile="quick"),
+                         result, Progress())
+        self.assertEqual((results.check(result), result["invalid"]), ([], []))
+        return result
 
     def test_the_capacity_is_found_over_connections_of_its_own(self):
         text = FILE.replace("connections: 4,", "client: load, refusal: 503, connections: 4, capacity_connections: 2,")

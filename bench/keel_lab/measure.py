@@ -161,10 +161,11 @@ def user_share(result):
     return result["server_user"] / used if used >= 5 * resources.TICK else None
 
 
-def run(settings, half, payload=b"", count_allocations=False, look=None, **client_options):
+def run(settings, half, payload=b"", count_allocations=False, look=None, samples=None, **client_options):
     """The client's result, completed: CPU per operation, utilisation, disturbance, memory, switches.
 
-    `look` is called with the server before and after the client; `looks` of the result is what it gave."""
+    `look` is called with the server before and after the client; `looks` of the result is what it gave. `samples` is a
+    list for those of each second, which so outlive an interrupt."""
     work = half.work
     if work.client == "itself":
         return run_itself(half)
@@ -175,7 +176,7 @@ def run(settings, half, payload=b"", count_allocations=False, look=None, **clien
             client_options["allocations"] = server.allocations
         rows = sides.count_rows(server.database, work.rows) if work.rows else 0
         before = look(server) if look else None
-        with resources.Watch(server.pid) as watch:
+        with resources.Watch(server.pid, samples=samples) as watch:
             result = load_client.run(settings, server, work) if work.client == "load" else client(
                 settings, server, work, **client_options)
         if look:

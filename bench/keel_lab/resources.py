@@ -64,9 +64,9 @@ class Wall:
 
 
 class Watch:
-    """Samples at its beginning and end, and each second between."""
-    def __init__(self, pid, every=1.0):
-        self.samples = []
+    """Samples at its beginning and end, and each second between, appended to `samples`."""
+    def __init__(self, pid, every=1.0, samples=None):
+        self.samples = [] if samples is None else samples
         self._pid = pid
         self._every = every
         self._stop = threading.Event()

@@ -60,6 +60,11 @@ def shares(mean):
 
 
 def publish(name, runs, result):
+    if not runs:
+        return
+    if len({route for route, _ in runs}) != 1:
+        result["invalid"].append({"what": f"stages of {name}", "why": "another route answered most in each run"})
+        return
     route = " ".join(runs[0][0])
     for stage in runs[0][1]:
         result["values"].append(judge.value(f"{name}:{stage}-us", f"{name}, {route}: {stage}", "us",
@@ -87,8 +92,5 @@ def measure(experiment, settings, result, progress):
                 step()
         except Invalid as problem:
             result["invalid"].append({"what": f"stages of {name}, {experiment.work.name}", "why": str(problem)})
-            continue
-        if len({route for route, _ in runs}) != 1:
-            result["invalid"].append({"what": f"stages of {name}", "why": "another route answered most in each run"})
-            continue
-        publish(name, runs, result)
+        finally:
+            publish(name, runs, result)

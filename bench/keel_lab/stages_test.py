@@ -1,6 +1,8 @@
 import unittest
+from unittest import mock
 
 from keel_lab import results, stages
+from keel_lab.measure import Settings
 from keel_lab.sides import Invalid
 
 NAMES = ("parse", "route", "handler", "database_wait", "database", "serialize", "write")
@@ -55,3 +57,42 @@ class Publish(unittest.TestCase):
         self.assertEqual(found["keel:parse-us"], (0.05, "us"))
         self.assertEqual(found["keel:all-but-the-data-base"], (40, "%"))
         self.assertEqual(len(found), 2 * len(NAMES) + 4)
+
+
+class Progress:
+    def steps(self, line, count, seconds):
+        return lambda: None
+
+
+class Measure(unittest.TestCase):
+
+    def measured(self, third):
+        """The result of three runs of which the third one does not end well, and how it ended."""
+        result = results.new("stages", "?", [], "quick", "0" * 40, {}, {})
+        looks = ({}, {("GET", "/a"): of(2, 2, 100, 100, 300, 200, 1000, 100, 200)})
+        one = mock.MagicMock(measure=["keel"])
+        runs = mock.Mock(side_effect=[{"looks": looks}, {"looks": looks}, third])
+        ended = None
+        with mock.patch.object(stages, "run", runs), mock.patch.object(stages, "Half", mock.Mock(**{
+                "return_value.missing": ""})), mock.patch.object(stages, "payload_for", lambda half, others: b""):
+            try:
+                stages.measure(one, Settings(build=None, pairs=3), result, Progress())
+            except KeyboardInterrupt as problem:
+                ended = problem
+        return result, ended
+
+    def test_keeps_what_came_before_an_interrupt(self):
+        result, ended = self.measured(KeyboardInterrupt())
+        self.assertIsInstance(ended, KeyboardInterrupt)
+        values = {row["id"]: row["values"] for row in result["values"]}
+        self.assertEqual((values["keel:parse-us"], result["invalid"]), ([0.05, 0.05], []))
+
+    def test_keeps_what_came_before_a_wrong_answer(self):
+        result, ended = self.measured(Invalid("planted"))
+        self.assertEqual((ended, [row["why"] for row in result["invalid"]]), (None, ["planted"]))
+        self.assertEqual(len(result["values"]), 2 * len(NAMES) + 4)
+
+    def test_runs_whose_routes_differ_are_invalid(self):
+        result, _ = self.measured({"looks": ({}, {("GET", "/b"): of(1, 1, 1, 1, 1, 1, 1, 1, 1)})})
+        self.assertEqual([row["why"] for row in result["invalid"]], ["another route answered most in each run"])
+        self.assertEqual(result["values"], [])

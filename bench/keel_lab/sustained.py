@@ -59,8 +59,13 @@ def measure(experiment, settings, result, progress):
             continue
         span = window(experiment, settings)
         step = progress.steps(f"{name}, {experiment.work.name}, {span:g} s", 1, span + 1)
+        samples = []
         try:
-            done = run(dataclasses.replace(settings, seconds=span), half, payload_for(half, []))
+            done = run(dataclasses.replace(settings, seconds=span), half, payload_for(half, []), samples=samples)
+        except KeyboardInterrupt:
+            if len(samples) >= 2:
+                publish(name, {"samples": samples}, span, result)
+            raise
         except Invalid as problem:
             result["invalid"].append({"what": f"{name}, {experiment.work.name}", "why": str(problem)})
             continue
