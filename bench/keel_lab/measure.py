@@ -39,11 +39,10 @@ class Half:
     side: object
     work: object
     build: pathlib.Path
-    label: str = ""
 
     @property
     def name(self):
-        return self.label or self.side.name
+        return self.side.name
 
     @property
     def missing(self):

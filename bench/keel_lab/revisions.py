@@ -5,6 +5,7 @@ Exit code 1: something is significantly worse beyond the gate. 2: it could not b
 """
 
 import argparse
+import dataclasses
 import os
 import pathlib
 import subprocess
@@ -84,7 +85,7 @@ def measure_pairs(one, settings, builds, result, progress):
     """Head is A, base is B."""
     for (name, work), ofs in subjects(one, settings).items():
         halves = {
-            key: Half(one.sides[name], work, builds[variant], f"{name} of {variant}")
+            key: Half(dataclasses.replace(one.sides[name], name=f"{name} of {variant}"), work, builds[variant])
             for key, variant in (("a", "head"), ("b", "base"))
         }
         if pairs.lacking(halves):
@@ -256,6 +257,12 @@ def gate_of(text):
     return number
 
 
+def shared(base, head):
+    """How many quantities both have, of what neither run broke off."""
+    both = [name for name in base.keys() & head.keys() if base[name]["complete"] and head[name]["complete"]]
+    return sum(len(quantities(base[name]).keys() & quantities(head[name]).keys()) for name in both)
+
+
 def said(worse, compared, gate):
     for line in worse:
         print(f"WORSE  {line}")
@@ -269,12 +276,15 @@ def compare_folders(options):
         raise NotCompared(f"{options.base} and {options.head} have no experiment in common")
     lines, worse = worse_between(base, head, options.gate)
     print("\n".join(lines))
-    shared, apart = overlap(base, head)
+    compared = shared(base, head)
+    if not compared:
+        raise NotCompared("nothing was compared: no quantity is in whole results of both")
+    ratios, apart = overlap(base, head)
     for line in apart:
         print(f"APART  {line}")
-    if shared:
-        print(f"{shared - len(apart)} of {shared} ratios have intervals that overlap ({1 - len(apart) / shared:.1%})")
-    return said(worse, len(base.keys() & head.keys()), options.gate)
+    if ratios:
+        print(f"{ratios - len(apart)} of {ratios} ratios have intervals that overlap ({1 - len(apart) / ratios:.1%})")
+    return said(worse, compared, options.gate)
 
 
 def compare_revisions(options, parser):
@@ -289,11 +299,19 @@ def compare_revisions(options, parser):
         f"{name}: {row['a']} : {row['b']}, {row['work']}, {row['unit']}: {row['median']:.3f} "
         f"({row['low']:.3f} to {row['high']:.3f})" for name, row in rows if judge.regression(row, options.gate)
     ]
-    code = said(worse, len(rows), options.gate)
-    invalid = [row for result in found.values() for row in result["invalid"]]
+    invalid, skipped = ([row for result in found.values() for row in result[kind]] for kind in ("invalid", "skipped"))
     for row in invalid:
         print(f"INVALID  {row['what']}: {row['why']}")
+    if not rows and not invalid:
+        raise NotCompared("nothing was compared" + why_nothing(skipped, settings.only))
+    code = said(worse, len(rows), options.gate)
     return 2 if invalid and not code else code
+
+
+def why_nothing(skipped, only):
+    if skipped:
+        return "; skipped: " + "; ".join(f"{row['what']}: {row['why']}" for row in skipped)
+    return f": nothing has {' or '.join(only)} in its id" if only else ""
 
 
 def main(arguments):

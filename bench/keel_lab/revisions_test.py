@@ -4,11 +4,24 @@ import contextlib
 import copy
 import io
 import pathlib
+import sys
 import tempfile
 import unittest
 from unittest import mock
 
-from keel_lab import experiment, fixtures, judge, results, revisions
+from keel_lab import experiment, fixtures, judge, machine, measure, results, revisions, self_test
+
+SERVER = pathlib.Path(__file__).with_name("fake_server.py")
+OWN = """\
+id: own
+question: Is it slower?
+work: {path: /, connections: 2, expect: {status: 200, type: text/plain, body: hello}}
+sides:
+  ours: {under_test: true, serve: [bench/own_service, "{port}"]}
+  theirs: {serve: [bench/own_service, "{port}"]}
+comparisons:
+  - {a: ours, b: theirs, of: cpu_us}
+"""
 
 
 def result(name, values, cpu="x", complete=True):
@@ -57,6 +70,10 @@ class Folders(unittest.TestCase):
                 pathlib.Path(folder, name).mkdir()
             self.assertEqual(revisions.main([f"{folder}/empty", f"{folder}/other"]), 2)
             self.assertEqual(revisions.main([f"{folder}/empty", "HEAD"]), 2)
+            for name in ("one", "two"):
+                results.save(result("e", [10], complete=name == "one")["e"], pathlib.Path(folder, name, "e.json"))
+            self.assertEqual(revisions.main([f"{folder}/one", f"{folder}/two"]), 2)
+        self.assertIn("nothing was compared", said.getvalue())
         self.assertIn("no experiment in common", said.getvalue())
         self.assertIn("not one of each", said.getvalue())
 
@@ -129,3 +146,51 @@ class Revisions(unittest.TestCase):
         self.assertEqual(revisions.gate_of("5%"), 0.05)
         with self.assertRaises(Exception):
             revisions.gate_of("0")
+
+
+class Gate(unittest.TestCase):
+    """`compare BASE HEAD` from its arguments to its code; only the two builds are made up."""
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(dir=self_test.BUILD)
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.file = self.folder / "own.yaml"
+        self.file.write_text(OWN)
+        self.said = io.StringIO()
+        for patch in (mock.patch.object(measure, "DISTURBED", 1e9), mock.patch.object(revisions, "FOLDER", self.folder),
+                      mock.patch.object(machine, "facts", lambda build: {"commit": "abc", "cpu": "x"}),
+                      mock.patch.object(revisions, "build", self.build),
+                      contextlib.redirect_stdout(self.said), contextlib.redirect_stderr(self.said)):
+            patch.__enter__()
+            self.addCleanup(patch.__exit__, None, None, None)
+
+    def build(self, revision, targets):
+        """The revision `burns` takes 0.5 ms of CPU for each request, and `gone` has no service."""
+        self.assertEqual(targets, ["own_service"])
+        build = self.folder / revision
+        program = build / "bench/own_service"
+        program.parent.mkdir(parents=True, exist_ok=True)
+        if revision != "gone":
+            program.write_text(f"#!/bin/sh\nexec {sys.executable} {SERVER} $1 '{revision}'\n")
+            program.chmod(0o755)
+        return revision, build
+
+    def compare(self, base, head, *more):
+        return revisions.main([base, head, f"--experiment={self.file}", f"--build={self_test.BUILD}", "--pairs=6",
+                               "--seconds=0.05", *more])
+
+    def test_a_planted_regression_is_code_1_and_a_line(self):
+        self.assertEqual(self.compare("none", "burns"), 1, self.said.getvalue())
+        self.assertRegex(self.said.getvalue(), r"WORSE  own: ours of head : ours of base, /, CPU per operation: \d")
+        self.assertIn("1 compared; 1 significantly worse beyond 5.0%", self.said.getvalue())
+
+    def test_nothing_compared_is_code_2_whatever_the_reason(self):
+        self.assertEqual(self.compare("none", "gone", "--pairs=1"), 2)
+        self.assertIn("nothing was compared; skipped: ours, /: ours of head needs bench/own_service",
+                      self.said.getvalue())
+        self.assertEqual(self.compare("none", "none", "--only=another"), 2)
+        self.assertIn("nothing was compared: nothing has another in its id", self.said.getvalue())
+
+    def test_a_wrong_answer_is_code_2_and_a_line(self):
+        self.assertEqual(self.compare("none", "drops connections", "--pairs=1"), 2)
+        self.assertRegex(self.said.getvalue(), r"INVALID  ours, /: ours of head: errors: \d+ closed")
