@@ -69,7 +69,8 @@ def values_of(one):
     if one.kind in ("open-loop", "capacity"):
         runs = [f"{rate} per second" for rate in one.rates] + [f"{percent} %" for percent in one.percent]
         runs += ["closed loop"] if one.closed else []
-        return {f"{side}:{run}/{field}" for side in one.measure for run in runs for field in figures.OF_DISTRIBUTION}
+        names = [f"{side}:{run}" for side in one.measure for run in runs] + [f"{side}:wrk" for side in one.wrk]
+        return {f"{name}/{field}" for name in names for field in figures.OF_DISTRIBUTION}
     if one.kind not in ("pairs", "micro", "counts"):
         return None
     names = {row.id for row in one.comparisons} | set(one.cases) | {f"{a}:{b}:{of}" for a, b, of, _ in one.bounds}

@@ -14,9 +14,10 @@ import pathlib
 import resource
 import socket
 import subprocess
+import time
 
 from keel_lab import callgrind, counters, judge, measure, proof, sides, statistics
-from keel_lab.experiment import COUNTS
+from keel_lab.experiment import COUNTS, COUNTS_OF_AN_OPERATION
 from keel_lab.measure import Half
 from keel_lab.sides import SERVER_CORE, Invalid
 
@@ -24,6 +25,8 @@ STEPS_SECONDS = 8  # What single-stepping takes, roughly, and
 CALLGRIND_SECONDS = 4  # callgrind, once what it runs is built.
 IDLE_PER_SECOND = 3000  # Connections that are opened and used once.
 STEPPED = (256, 1024)
+START_SECONDS = 0.06
+IDLE_SECONDS = 0.2  # What a process begins beside its start has ended by then.
 RUNNING = {"system_calls", "allocations", "allocated_bytes", "switches"}
 
 
@@ -97,6 +100,13 @@ def connection_bytes(half, payload):
         return counters.connection_bytes(lambda: connect(server.port), server.resident_bytes, count=work.idle)
 
 
+def idle_rss_kb(half, payload):
+    """Resident memory of a process that is ready, before any load."""
+    with sides.running(half.side, half.work, half.build, payload) as server:
+        time.sleep(IDLE_SECONDS)
+        return server.resident_bytes() // 1024
+
+
 def refuse_callgrind(side, build):
     """NotCounted where callgrind cannot run the side."""
     program = sides.program(side.serve[0], build)
@@ -152,7 +162,7 @@ def count_instructions(settings, half, payload, row):
             row["absent"]["instructions"] = str(why)
 
 
-def of_side(settings, half, payload=b"", counted=COUNTS):
+def of_side(settings, half, payload=b"", counted=COUNTS_OF_AN_OPERATION):
     """The row of one side; what cannot be counted, and what is not among `counted`, is null, and `absent` says why.
 
     System calls are counted by a tracepoint: no tracer is attached to what is counted.
@@ -167,10 +177,13 @@ def of_side(settings, half, payload=b"", counted=COUNTS):
         "instructions_by": None,
         "switches": None,
         "bytes_per_connection": None,
+        "idle_rss_kb": None,
         "absent": {name: "the experiment does not ask for it" for name in COUNTS if name not in counted}
     }
     if "bytes_per_connection" in counted:
         row["bytes_per_connection"] = connection_bytes(half, payload)
+    if "idle_rss_kb" in counted:
+        row["idle_rss_kb"] = idle_rss_kb(half, payload)
     if "instructions" in counted:
         count_instructions(settings, half, payload, row)
     if RUNNING & set(counted):
@@ -206,11 +219,13 @@ def seconds(experiment, settings):
         for side, work in wanted(experiment, settings))
 
 
-def seconds_of(settings, side, work, counted=COUNTS):
+def seconds_of(settings, side, work, counted=COUNTS_OF_AN_OPERATION):
     once = settings.warmup + min(settings.seconds, 1.0) + 0.3
     found = 4 * once if RUNNING & set(counted) else 0
     if "bytes_per_connection" in counted:
         found += work.idle / IDLE_PER_SECOND
+    if "idle_rss_kb" in counted:
+        found += IDLE_SECONDS + START_SECONDS
     return found + (seconds_stepped(settings, side, work) if "instructions" in counted else 0)
 
 
@@ -243,9 +258,9 @@ def measure_one(experiment, settings, side, work, result):
 def bounds(experiment, rows):
     by_side = {row["side"]: row for row in rows}
     for a, b, of, target in experiment.bounds:
-        values = [by_side.get(side, {}).get(of) for side in (a, b)]
+        values = [by_side.get(a, {}).get(of), b if isinstance(b, int) else by_side.get(b, {}).get(of)]
         if None not in values and values[1]:
-            yield {"id": f"{a}:{b}:{of}", "a": a, "b": b, **judge.bound(of, *values, target)}
+            yield {"id": f"{a}:{b}:{of}", "a": a, "b": str(b), **judge.bound(of, *values, target)}
 
 
 def take(experiment, settings, result, progress):

@@ -1,11 +1,13 @@
 """The counts of a side: each is there with its value, or absent with a reason."""
 
 import dataclasses
+import pathlib
 import resource
+import sys
 import unittest
 from unittest import mock
 
-from keel_lab import callgrind, counts, experiment, machine, measure, runner, self_test
+from keel_lab import callgrind, counts, experiment, machine, measure, runner, self_test, side_file
 from keel_lab.sides import Invalid
 
 FILE = """\
@@ -65,6 +67,29 @@ class Counts(unittest.TestCase):
                  for name in ("instructions", "bytes_per_connection", "switches")]
         self.assertEqual(times[:2], [counts.CALLGRIND_SECONDS, 6000 / counts.IDLE_PER_SECOND])
         self.assertAlmostEqual(counts.seconds_of(settings, side, work), sum(times))
+
+    def test_memory_of_an_idle_process_is_that_before_any_load(self):
+        server = str(pathlib.Path(__file__).with_name("fake_server.py"))
+
+        def idle(fault):
+            side = side_file.Side("fake", "fake", (sys.executable, server, "{port}", fault))
+            with mock.patch.object(measure, "run", side_effect=AssertionError("a load")):
+                return counts.of_side(None, dataclasses.replace(self.half, side=side), counted=("idle_rss_kb",))
+
+        row = idle("none")
+        self.assertGreater(row["idle_rss_kb"], 1000)
+        self.assertNotIn("idle_rss_kb", row["absent"])
+        self.assertAlmostEqual(idle("takes 32 MiB")["idle_rss_kb"] - row["idle_rss_kb"], 32 << 10, delta=1500)
+
+    def test_a_count_is_bounded_by_that_of_another_or_by_a_number(self):
+        target = {"kind": "at most", "value": 1.0}
+        one = mock.Mock(bounds=[("a", 8192, "idle_rss_kb", target), ("a", "b", "idle_rss_kb", target),
+                                ("a", "c", "idle_rss_kb", target)])
+        rows = [{"side": "a", "idle_rss_kb": 6144}, {"side": "b", "idle_rss_kb": 3072}]
+        found = [(row["id"], row["b"], row["b_value"], row["ratio"], row["verdict"])
+                 for row in counts.bounds(one, rows)]
+        self.assertEqual(found, [("a:8192:idle_rss_kb", "8192", 8192, 0.75, "met"),
+                                 ("a:b:idle_rss_kb", "b", 3072, 2.0, "missed")])
 
     def test_memory_of_a_connection_is_taken_over_as_many_as_the_work_says(self):
         half = dataclasses.replace(self.half, work=dataclasses.replace(self.half.work, idle=30))

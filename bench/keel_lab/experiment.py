@@ -17,7 +17,9 @@ from keel_lab.yaml_file import File, Mistakes
 FOLDER = ROOT / "bench/experiments"
 NAMES_SHOWN = 20  # In a message, of what there is.
 COUNTED = ("lockstep", "bytes")  # The clients that read a tracepoint.
-COUNTS = ("system_calls", "allocations", "allocated_bytes", "instructions", "switches", "bytes_per_connection")
+COUNTS_OF_AN_OPERATION = ("system_calls", "allocations", "allocated_bytes", "instructions", "switches",
+                          "bytes_per_connection")
+COUNTS = (*COUNTS_OF_AN_OPERATION, "idle_rss_kb")
 
 COMPARISON_KEYS = {
     "a": (str, list),
@@ -85,6 +87,7 @@ KIND_KEYS = {
         "seconds": (int, float),
         "rates": list,
         "closed": bool,
+        "wrk": list,
         "bounds": list
     },
     "capacity": {
@@ -163,6 +166,7 @@ class Experiment:
     all_cores: bool  # Of kind micro: its programs have threads of their own.
     rates: list  # Of kind open-loop: requests per second.
     closed: bool  # And in a closed loop as well.
+    wrk: list  # Of `measure`: those that wrk loads as well.
     percent: list  # Of kind capacity: shares of it,
     windows: int  # and how often each is measured;
     capacity_p99_ms: float  # what 99 % of an open loop at the capacity are answered in; 0: it is the closed loop's.
@@ -264,13 +268,18 @@ def _bounds(file, content, kind, counts):
         rates = [f"{rate} per second"
                  for rate in content.get("rates", [])] + ["closed loop"] * content.get("closed", False)
         names, ofs = {f"{side}:{rate}" for side in content["measure"] for rate in rates}, set(LATENCIES)
+        names |= {f"{side}:wrk" for side in content.get("wrk", [])}
     else:
-        names, ofs = {side for side, _ in counts}, set(content.get("of", COUNTS))
+        names, ofs = {side for side, _ in counts}, set(content.get("of", COUNTS_OF_AN_OPERATION))
     for number, spec in enumerate(content.get("bounds", [])):
         where = ("bounds", number)
-        if file.mapping(spec, where, BOUND_KEYS | {"of": ofs}, ("a", "b", "of", "target")):
+        keys = BOUND_KEYS | {"of": ofs} | ({"b": (str, int)} if kind != "open-loop" else {})
+        if file.mapping(spec, where, keys, ("a", "b", "of", "target")):
             for key in ("a", "b"):
-                if spec[key] not in names:
+                if isinstance(spec[key], int):
+                    if spec[key] <= 0:
+                        file.wrong((*where, key), "more than 0 is needed")
+                elif spec[key] not in names:
                     file.wrong((*where, key), f"{spec[key]} is not among what is measured ({', '.join(sorted(names))})")
             yield spec["a"], spec["b"], spec["of"], _target(file, spec, where)
 
@@ -326,6 +335,8 @@ def parse(name, text, sides):
     bounds = list(_bounds(file, content, kind, counts))
     for number, one in enumerate(content.get("measure", [])):
         _known(file, one, sides, ("measure", number), "side")
+    for number, one in enumerate(content.get("wrk", [])):
+        _known(file, one, content["measure"], ("wrk", number), "side in measure")
     own = parse_work(file, work, ("work",)) if work is not None and (kind == "clients" or not comparisons) else None
     if kind == "pairs" and not file.mistakes:
         own = comparisons[0].a_work if comparisons else file.wrong(("comparisons",), "at least one is needed")
@@ -334,10 +345,10 @@ def parse(name, text, sides):
     file.mistakes = list(dict.fromkeys(file.mistakes))
     file.finish()
     return Experiment(content["id"], content["question"], kind, str(name), content.get("claims", []), profile,
-                      own, comparisons, counts, tuple(content.get("of", COUNTS)), bounds, cases,
+                      own, comparisons, counts, tuple(content.get("of", COUNTS_OF_AN_OPERATION)), bounds, cases,
                       content.get("measure", []), float(content.get("seconds", 60)), sides, content.get("rounds", 1),
                       content.get("cores") == "all", content.get("rates", []), content.get("closed", False),
-                      content.get("percent", []), content.get("windows", 1),
+                      content.get("wrk", []), content.get("percent", []), content.get("windows", 1),
                       content.get("capacity_p99_ms", 0))
 
 

@@ -15,6 +15,7 @@ ROWS = sqlite3.connect(sys.argv[4], check_same_thread=False, isolation_level=Non
 if ROWS:
     ROWS.executescript("pragma journal_mode = wal; pragma synchronous = off; create table data (number integer)")
 served = 0
+kept = []
 guard = threading.Lock()
 
 
@@ -73,6 +74,8 @@ def serve(connection):
 
 
 def main():
+    if FAULT == "takes 32 MiB":
+        kept.append(b"x" * (32 << 20))
     if FAULT == "never starts":
         print("cannot bind: planted", flush=True)
         return 3

@@ -32,6 +32,7 @@ COUNTS = {
     "instructions": "",
     "switches": "",
     "bytes_per_connection": "B",
+    "idle_rss_kb": "KB",
 }
 
 

@@ -2,14 +2,16 @@
 several windows by turns, of which the one with the median 99th percentile is published.
 
 A request is due at its time whatever the server does, and its latency begins then; docs/load.md. With `closed: true`
-the same side is loaded in a closed loop as well, which is what hides a server that stalls.
+the same side is loaded in a closed loop as well, which is what hides a server that stalls; `wrk` loads its sides too.
 """
 
 import dataclasses
+import os
 import statistics
+import subprocess
 import tempfile
 
-from keel_lab import judge, load_client, results, sides
+from keel_lab import judge, load_client, resources, results, sides, wrk
 from keel_lab.measure import Half, payload_for
 from keel_lab.sides import Invalid
 
@@ -34,7 +36,8 @@ def runs(experiment):
 
 def seconds(experiment, settings):
     tries = len(SHARES_TRIED) * TRIES * (TRY_SECONDS + TRY_WARMUP) if experiment.capacity_p99_ms else 0
-    return len(experiment.measure) * (runs(experiment) * (span(experiment, settings) + WARMUP + OVERHEAD) + tries)
+    once = span(experiment, settings) + WARMUP + OVERHEAD
+    return len(experiment.measure) * (runs(experiment) * once + tries) + len(experiment.wrk) * once
 
 
 def accepted(work):
@@ -103,9 +106,44 @@ def of_side(experiment, settings, half, keel, result, step):
     if experiment.closed:
         publish(f"{name}:closed loop", name, f"{work}, closed loop", run(keel, half, duration, 1), result)
         step()
+    if name in experiment.wrk:
+        of_wrk(half, duration, result)
+        step()
     if experiment.percent:
         of_shares(experiment, settings, half, keel, result)
         step()
+
+
+def of_wrk(half, duration, result):
+    """What wrk says of the side, as another distribution."""
+    name, work = f"{half.name}:wrk", half.work
+    if wrk.missing():
+        result["skipped"].append({"what": name, "why": f"{wrk.missing()}: not found"})
+        return
+    with sides.running(half.side, work, half.build, payload_for(half, [])) as server:
+        sides.check(server.port, work)
+        server_cpu, own = load_client.cpu_of(server.pid), load_client.children_cpu()
+        with resources.Wall() as wall:
+            url = f"http://127.0.0.1:{server.port}{work.path}"
+            said = run_wrk(wrk.command(url, work.connections, duration), duration)
+        server_cpu, own = load_client.cpu_of(server.pid) - server_cpu, load_client.children_cpu() - own
+        sides.check(server.port, work)
+    found = wrk.read(said)
+    used = {"server_utilisation": server_cpu / wall.seconds, "client_utilisation": own / wall.seconds,
+            "server_cpu_us_per_request": server_cpu / found["requests"] * 1e6}
+    result["distributions"].append(
+        distribution(name, half.name, f"{work.name}, wrk", found | used | {"offered": None, "errors": {}}))
+
+
+def run_wrk(command, duration):
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=duration + load_client.PATIENCE,
+                              preexec_fn=lambda: os.sched_setaffinity(0, {sides.CLIENT_CORE}))
+    except subprocess.TimeoutExpired:
+        raise Invalid(f"wrk had not ended {load_client.PATIENCE} s after its time") from None
+    if done.returncode != 0:
+        raise Invalid(f"wrk ended with {sides.ending(done.returncode)}: {(done.stdout + done.stderr)[-300:]}")
+    return done.stdout
 
 
 def capacity_of(half, keel, duration):
@@ -196,8 +234,8 @@ def publish_share(name, half, work, windows, result):
 def bounds(experiment, result):
     by_id = {row["id"]: row["percentiles"] for row in result["distributions"]}
     for a, b, of, target in experiment.bounds:
-        if a in by_id and b in by_id and by_id[b][of.removeprefix("p")]:
-            values = [by_id[one][of.removeprefix("p")] for one in (a, b)]
+        values = [by_id.get(one, {}).get(of.removeprefix("p")) for one in (a, b)]
+        if None not in values and values[1]:
             yield {"id": f"{a}:{b}:{of}", "a": a, "b": b, **judge.bound(of, *values, target)}
 
 
@@ -212,7 +250,7 @@ def measure(experiment, settings, result, progress):
         if half.missing:
             result["skipped"].append({"what": name, "why": f"{half.missing}: not found"})
             continue
-        parts = len(experiment.rates) + experiment.closed + bool(experiment.percent)
+        parts = len(experiment.rates) + experiment.closed + bool(experiment.percent) + (name in experiment.wrk)
         step = progress.steps(f"{name}, {experiment.work.name}", parts,
                               seconds(experiment, settings) / len(experiment.measure))
         try:

@@ -1,13 +1,14 @@
 """Kinds open-loop and capacity: what `keel load` reports becomes rows; what it found wrong makes the run invalid."""
 
 import json
+import os
 import pathlib
 import sys
 import tempfile
 import unittest
 from unittest import mock
 
-from keel_lab import experiment, load, load_client, measure, results, self_test, sides
+from keel_lab import experiment, load, load_client, measure, results, self_test, sides, wrk_test
 
 SERVER = pathlib.Path(__file__).with_name("fake_server.py")
 FILE = """\
@@ -110,6 +111,30 @@ class Load(unittest.TestCase):
         for wanted in ("--rate=100", "--connections=4", "--expect-body=hello", "--expect-status=200",
                        f"--cores={sides.CLIENT_CORE}"):
             self.assertIn(wanted, arguments)
+
+    def by_wrk(self, program):
+        path = self.folder / "wrk"
+        if program:
+            path.write_text(program)
+            path.chmod(0o755)
+        bounds = "bounds: [{a: 'good:100 per second', b: 'good:wrk', of: p99, target: within 0.5}]"
+        search = f"{self.folder}:{os.environ['PATH']}" if program else str(self.folder)
+        with mock.patch.dict(os.environ, {"PATH": search}):
+            return self.measured("open-loop", f"rates: [100]\nwrk: [good]\n{bounds}", open=REPORT)
+
+    def test_what_wrk_says_is_a_distribution_that_a_bound_compares(self):
+        result = self.by_wrk(f"#!/bin/sh\ncat <<E\n{wrk_test.SAID.replace('84.62ms', '600.00us')}E\n")
+        row = result["distributions"][1]
+        self.assertEqual((row["id"], row["offered"], row["percentiles"]["99"]), ("good:wrk", None, 600))
+        self.assertGreaterEqual(row["client_utilisation"], 0)
+        self.assertEqual((result["bounds"][0]["ratio"], result["bounds"][0]["verdict"]), (1.5, "met"))
+
+    def test_a_wrk_that_fails_is_invalid_and_one_that_is_not_there_is_skipped(self):
+        result = self.by_wrk("#!/bin/sh\necho planted\nexit 3\n")
+        self.assertIn("wrk ended with code 3: planted", result["invalid"][0]["why"])
+        (self.folder / "wrk").unlink()
+        result = self.by_wrk("")
+        self.assertEqual(([row["what"] for row in result["skipped"]], result["bounds"]), (["good:wrk"], []))
 
     def test_each_share_of_the_capacity_is_a_distribution(self):
         steps = [REPORT | {"step": None}, REPORT | {"step": 0.5}, REPORT | {"step": 1}]
