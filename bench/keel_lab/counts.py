@@ -16,7 +16,7 @@ import socket
 import subprocess
 import time
 
-from keel_lab import callgrind, counters, judge, measure, proof, sides, statistics
+from keel_lab import callgrind, counters, judge, measure, proof, results, sides, statistics
 from keel_lab.experiment import COUNTS, COUNTS_OF_AN_OPERATION
 from keel_lab.measure import Half
 from keel_lab.sides import SERVER_CORE, Invalid
@@ -178,7 +178,7 @@ def of_side(settings, half, payload=b"", counted=COUNTS_OF_AN_OPERATION):
         "switches": None,
         "bytes_per_connection": None,
         "idle_rss_kb": None,
-        "absent": {name: "the experiment does not ask for it" for name in COUNTS if name not in counted}
+        "absent": {name: results.NOT_ASKED_FOR for name in COUNTS if name not in counted}
     }
     if "bytes_per_connection" in counted:
         row["bytes_per_connection"] = connection_bytes(half, payload)

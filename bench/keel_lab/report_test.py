@@ -15,7 +15,8 @@ def made(*found, problems=(), rows=()):
 
 
 def everything(name="plaintext", **more):
-    row = {"side": "keel", "work": "/", "system_calls": 0.14, "allocations": 0.0, "instructions": None}
+    row = {"side": "keel", "work": "/", "system_calls": 0.14, "allocations": 0.0, "instructions": None,
+           "absent": {"instructions": "needs valgrind", "switches": results.NOT_ASKED_FOR}}
     bound = {
         "id": "a:b:system_calls",
         "a": "a",
@@ -112,6 +113,29 @@ class ThePage(unittest.TestCase):
             "half within 80 us",
         ):
             self.assertIn(said, text)
+
+    def test_says_how_busy_the_sides_were_what_was_repeated_and_what_others_are_made_of(self):
+        run = {"cpu_us": 4.0, "server_utilisation": 0.85, "client_utilisation": 0.99}
+        pairs = [{"a": run, "b": run | {"server_utilisation": 0.97, "client_utilisation": 0.76}, "repeated": 1,
+                  "disturbed": number == 0} for number in range(12)]
+        row = fixtures.comparison(pairs=pairs, client_bound=True)
+        text = made(everything(comparisons=[row], versions={"nginx": {"nginx": "1.22", "<zlib>": "1.3"}}))
+        for said in (
+            "the client was the limit (server used 0.85 : 0.97)",
+            "server used 0.85 : 0.97, client 0.99 : 0.76",
+            "noise 0.990 – 1.010",
+            "12 runs repeated, 1 of 12 pairs disturbed",
+            "instructions of keel: needs valgrind",
+            "nginx 1.22, &lt;zlib&gt; 1.3",
+        ):
+            self.assertIn(said, text)
+        self.assertNotIn(results.NOT_ASKED_FOR, text)
+        self.assertEqual(checked(text).wrong, [])
+
+    def test_of_programs_that_measure_themselves_it_says_nothing_of_a_client(self):
+        text = made(everything(comparisons=[fixtures.comparison(noise=None)]))
+        self.assertNotIn("server used 0", text)
+        self.assertNotIn("noise 0.", text)
 
     def test_says_what_is_invalid_interrupted_or_unreadable(self):
         text = made(

@@ -8,6 +8,7 @@ import datetime
 import json
 import os
 import pathlib
+import statistics
 
 SCHEMA = 1
 VERDICTS = ("met", "missed", "undecided", "no target", "below the detectable effect")
@@ -46,6 +47,7 @@ ROWS = {
 }
 UNIQUE = ("comparisons", "bounds", "values", "distributions", "series")
 POINTS_MAX = 600
+NOT_ASKED_FOR = "the experiment does not ask for it"  # Why a count is absent that nobody wanted.
 
 
 class Wrong(Exception):
@@ -78,6 +80,38 @@ def thinned(points):
         return points
     step = (len(points) - 1) / (POINTS_MAX - 1)
     return [points[round(number * step)] for number in range(POINTS_MAX)]
+
+
+def used(row):
+    """How busy the sides of a comparison were, of their cores: {"server": (a, b), "client": (a, b)}, the medians of its
+    pairs. Without what the pairs do not know, as those of programs that measure themselves."""
+    found = {}
+    for who in ("server", "client"):
+        shares = [[pair[side].get(f"{who}_utilisation") for pair in row["pairs"]] for side in ("a", "b")]
+        if row["pairs"] and None not in (*shares[0], *shares[1]):
+            found[who] = tuple(statistics.median(of_side) for of_side in shares)
+    return found if found.get("client") != (0, 0) else {}
+
+
+def disturbance(row):
+    """(runs that were repeated, pairs that were disturbed all the same) of a comparison."""
+    return sum(pair["repeated"] for pair in row["pairs"]), sum(pair["disturbed"] for pair in row["pairs"])
+
+
+def absences(result):
+    """[(count, sides, why)] of what was to be counted and was not, each reason once."""
+    found = {}
+    for row in result["counts"]:
+        for name, reason in row.get("absent", {}).items():
+            if reason != NOT_ASKED_FOR:
+                found.setdefault((name, reason), []).append(row["side"])
+    return [(name.replace("_", " "), list(dict.fromkeys(who)), reason) for (name, reason), who in found.items()]
+
+
+def versions(result):
+    """{side: text} of what the sides of others are made of."""
+    return {side: ", ".join(" ".join(one) for one in made_of.items())
+            for side, made_of in result.get("versions", {}).items()}
 
 
 def check(result):

@@ -8,8 +8,10 @@ from keel_lab import fixtures, judge, results, show
 
 def whole():
     result = results.new("plaintext", "What?", ["S1-GET"], "quick", "abc", {"cpu": "x"}, {"pairs": 12})
-    run = lambda cost: {"cpu_us": cost, "server_utilisation": 1.0, "client_utilisation": 0.5}
-    pairs = [{"a": run(4 + number / 10), "b": run(8), "repeated": 0, "disturbed": False} for number in range(12)]
+    run = lambda cost, server, client: {"cpu_us": cost, "server_utilisation": server, "client_utilisation": client}
+    pairs = [{"a": run(4 + number / 10, 0.85, 0.99), "b": run(8, 0.97, 0.76),
+              "repeated": 3 if number == 4 else 2 * (number == 5), "disturbed": number in (4, 5)}
+             for number in range(12)]
     row = judge.compare(pairs, "cpu_us", {"kind": "at most", "value": 0.8}, {"low": 0.99, "high": 1.01})
     result["comparisons"].append({"id": "a:b:cpu_us", "a": "a", "b": "b", "work": "/", **row})
     result["values"].append(judge.value("v", "a value", "ns", [1, 2, 3]))
@@ -70,5 +72,14 @@ class Results(unittest.TestCase):
         for wanted in ("0.569", "at most 0.8: met", "INVALID  c: it crashed", "99.4%"):
             self.assertIn(wanted, text)
         self.assertNotIn("INTERRUPTED", text)
+        self.assertIn("0.85 0.97 / 0.99 0.76", text)
+        self.assertIn("5 runs, 2 pairs", text)
+        self.assertNotIn("versions", text)
+        absent = {"switches": "needs root", "instructions": results.NOT_ASKED_FOR}
+        counted = {"side": "k", "work": "/", "absent": absent}
+        text = show.text(whole() | {"versions": {"n": {"nginx": "1.22"}}, "counts": [counted, counted | {"side": "j"}]})
+        self.assertIn("  versions  n: nginx 1.22\n", text)
+        self.assertIn("  absent   switches of k, j: needs root\n", text)
+        self.assertNotIn(results.NOT_ASKED_FOR, text)
         self.assertIn("0.83 / 0.61", show.text(whole() | {"distributions": [fixtures.distribution()]}))
         self.assertIn("INTERRUPTED", show.text(whole() | {"complete": False}))

@@ -26,6 +26,16 @@ def _verdict(row):
     return target + row["verdict"] + (" (client-bound)" if row.get("client_bound") else "")
 
 
+def _used(row):
+    found = results.used(row)
+    return " / ".join(" ".join(f"{share:.2f}" for share in found[who]) for who in found) or "-"
+
+
+def _disturbance(row):
+    repeated, disturbed = results.disturbance(row)
+    return f"{repeated} runs, {disturbed} pairs" if repeated or disturbed else "-"
+
+
 def _comparison(row):
     noise = f"{row['noise']['low']:.3f}-{row['noise']['high']:.3f}" if row["noise"] else "-"
     same = abs(row["median_without_outliers"] - row["median"]) < 0.0005
@@ -35,6 +45,8 @@ def _comparison(row):
         f"{row['low']:.3f}-{row['high']:.3f} ({row['coverage']:.1%})",
         f"{number(row['a_value'])} / {number(row['b_value'])}", noise, f"{row['detectable']:.1%}", f"{row['cv']:.1%}",
         outliers,
+        _used(row),
+        _disturbance(row),
         _verdict(row)
     ]
 
@@ -72,7 +84,7 @@ def _distribution(row):
 
 TABLES = {
     "comparisons": (("A : B", "work", "ratio of", "median", "interval", "A / B", "A : A", "detectable", "cv",
-                     "outliers", "verdict"), _comparison),
+                     "outliers", "used: server / client", "repeated, disturbed", "verdict"), _comparison),
     "counts": (("counts for one operation", "work", *(name.replace("_", " ") for name in COUNTS)), _count),
     "bounds": (("A : B", "count", "A / B", "ratio", "verdict"), _bound),
     "values": (("value", "", "median", "interval", "min - max", "cv"), _value),
@@ -91,6 +103,8 @@ def text(result):
     for name, (header, cells) in TABLES.items():
         if result[name]:
             lines += columns(header, map(cells, result[name]))
+    lines += [f"  absent   {name} of {', '.join(who)}: {why}" for name, who, why in results.absences(result)]
+    lines += [f"  versions  {side}: {made_of}" for side, made_of in results.versions(result).items()]
     lines += [f"  INVALID  {row['what']}: {row['why']}" for row in result["invalid"]]
     lines += [f"  skipped  {row['what']}: {row['why']}" for row in result["skipped"]]
     return "\n".join(lines) + "\n"
