@@ -131,6 +131,17 @@ TEST(Report, text_tells_errors_by_kind) {
   EXPECT_NE(said.find("1 without an answer"), std::string::npos) << said;
 }
 
+TEST(Report, a_live_line_takes_the_place_of_the_one_before) {
+  const View view{.elapsed = Duration::milliseconds(2500),
+                  .whole = 30_s,
+                  .rate = 12'345.6,
+                  .errors = 1234,
+                  .open = 64,
+                  .latency_max = Duration::microseconds(7500)};
+
+  EXPECT_EQ(live_line(view), "\r\x1b[K    2.5 of 30 s   12,346/s   64 connections   max 7.50 ms   1,234 errors");
+}
+
 TEST(Report, has_errors_when_any_part_has) {
   Report report;
   Measurement good;
