@@ -1,9 +1,9 @@
-"""The Python packages of bench/requirements.txt: used where they are there, else installed into build/lab-venv.
+"""The Python packages of bench/requirements.txt: used where just these versions are there, else installed into
+build/lab-venv.
 
-Imports nothing of them itself: it runs before they exist.
+Imports nothing of them itself: it runs before they exist. Also read by a Python that is too old, which it tells.
 """
 
-import importlib.util
 import os
 import pathlib
 import subprocess
@@ -12,7 +12,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 REQUIREMENTS = ROOT / "bench/requirements.txt"
 FOLDER = ROOT / "build/lab-venv"
-IMPORTED_AS = {"PyYAML": "yaml", "Jinja2": "jinja2"}
+PYTHON_MIN = (3, 11)
 
 
 class Missing(Exception):
@@ -25,8 +25,18 @@ def wanted(text):
     return dict(line.split("==") for line in lines if line)
 
 
-def missing(packages, find=importlib.util.find_spec):
-    return [name for name in packages if find(IMPORTED_AS.get(name, name)) is None]
+def missing(packages, version=None):
+    """Those of {package: version} that are not there in that version."""
+    import importlib.metadata  # Not above: the oldest that are told so have none.
+    version = version or importlib.metadata.version
+
+    def there(name):
+        try:
+            return version(name)
+        except importlib.metadata.PackageNotFoundError:
+            return None
+
+    return [name for name, pinned in packages.items() if there(name) != pinned]
 
 
 def reason(done):
@@ -53,7 +63,11 @@ def install(folder, requirements, packages, python=sys.executable):
 
 
 def enter():
-    """Goes on in build/lab-venv when this interpreter lacks a package; returns when all are there."""
+    """Goes on in build/lab-venv when this interpreter lacks a package; returns when all are there. Missing, too, when
+    the interpreter is too old."""
+    if sys.version_info[:2] < PYTHON_MIN:
+        raise Missing("Python {}.{} or later is needed; {} is {}.{}".format(
+            *PYTHON_MIN, sys.executable, *sys.version_info[:2]))
     packages = wanted(REQUIREMENTS.read_text())
     if not missing(packages):
         return

@@ -1,20 +1,55 @@
+import ast
 import contextlib
+import importlib.metadata
 import io
 import pathlib
+import sys
 import tempfile
 import unittest
+from unittest import mock
 
 from keel_lab import packages
 
 
 class Packages(unittest.TestCase):
-    def test_the_requirements_are_pinned_and_can_be_looked_for(self):
+    def test_the_requirements_are_pinned_and_are_what_is_imported(self):
         wanted = packages.wanted(packages.REQUIREMENTS.read_text())
-        self.assertEqual(set(wanted), set(packages.IMPORTED_AS))
+        for version in wanted.values():
+            self.assertRegex(version, r"^\d+(\.\d+)+$")
+        imported = set()
+        for file in pathlib.Path(packages.__file__).parent.glob("*.py"):
+            for node in ast.walk(ast.parse(file.read_text())):
+                if isinstance(node, ast.Import):
+                    imported |= {name.name.partition(".")[0] for name in node.names}
+                elif isinstance(node, ast.ImportFrom):
+                    imported.add(node.module.partition(".")[0])
+        of_others = imported - set(sys.stdlib_module_names) - {"keel_lab"}
+        distributions = importlib.metadata.packages_distributions()
+        self.assertEqual({name for module in of_others for name in distributions[module]}, set(wanted))
 
-    def test_what_cannot_be_imported_is_missing(self):
-        absent = lambda module: None if module == "jinja2" else module
-        self.assertEqual(packages.missing(["PyYAML", "Jinja2"], absent), ["Jinja2"])
+    def test_what_is_not_there_in_the_pinned_version_is_missing(self):
+        def version(name):
+            if name == "Jinja2":
+                raise importlib.metadata.PackageNotFoundError
+            return "1.2"
+
+        wanted = {"PyYAML": "1.2", "Jinja2": "1.2", "MarkupSafe": "1.20"}
+        self.assertEqual(packages.missing(wanted, version), ["Jinja2", "MarkupSafe"])
+
+    def test_another_version_than_the_pinned_one_is_not_used(self):
+        with tempfile.TemporaryDirectory() as folder:
+            requirements = pathlib.Path(folder, "requirements.txt")
+            requirements.write_text("PyYAML==0.1\n")
+            with mock.patch.multiple(packages, REQUIREMENTS=requirements, FOLDER=pathlib.Path(folder, "venv")), \
+                    mock.patch.object(packages, "install", side_effect=packages.Missing("planted")) as install:
+                with self.assertRaisesRegex(packages.Missing, "planted"):
+                    packages.enter()
+        self.assertEqual(install.call_args.args[2], {"PyYAML": "0.1"})
+
+    def test_an_older_python_is_told_what_is_needed(self):
+        with mock.patch.object(sys, "version_info", (3, 10, 14)):
+            with self.assertRaisesRegex(packages.Missing, r"Python 3\.11 or later is needed; .* is 3\.10"):
+                packages.enter()
 
     def test_an_interpreter_without_venv_is_told_with_the_package_that_has_it(self):
         with tempfile.TemporaryDirectory() as folder:
