@@ -5,7 +5,7 @@ import pathlib
 import tempfile
 import unittest
 
-from keel_lab import claims, experiment, figures, fixtures, page, quantity
+from keel_lab import archive, claims, experiment, figures, fixtures, page, quantity
 from keel_lab.yaml_file import Mistakes
 
 CLAIMS = "key,document,group,benchmark,claim,hardware,kind,finding\nS1,S,a group,a thing,12 ns,other,A,\n"
@@ -48,6 +48,12 @@ class TheLedger(unittest.TestCase):
 
     def test_answers_at_least_35_claims_by_runs(self):
         self.assertGreaterEqual(sum(bool(row.parts) and not row.incomparable for row in claims.read()), 35)
+
+    def test_judges_at_least_35_claims_by_the_committed_results(self):
+        found, problems = archive.committed()
+        judged = [row for row in claims.judge(claims.read(), found) if row.verdict not in ("open", "not comparable")]
+        self.assertEqual(problems, [])
+        self.assertGreaterEqual(len(judged), 35)
 
     def test_without_results_everything_waits_and_says_for_what(self):
         rows = claims.judge(claims.read(), {})

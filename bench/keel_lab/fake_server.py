@@ -47,6 +47,8 @@ def serve(connection):
         late = number > 20  # After the checks that come before the load.
         if LOG and not (FAULT == "loses log lines" and number == 30):
             LOG.write(f"request {path}\n")
+        if FAULT == "leaks":
+            kept.append(b"x" * (16 << 10))
         if FAULT == "burns":  # Some CPU for each request.
             end = time.thread_time() + 0.0005
             while time.thread_time() < end:

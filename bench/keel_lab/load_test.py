@@ -53,6 +53,7 @@ import json, os, pathlib, signal, sys, time
 here = pathlib.Path({folder!r})
 file = next(one for one in sys.argv if one.startswith("--json=")).removeprefix("--json=")
 reports = json.loads((here / "reports").read_text())
+(here / "own session").write_text(str(os.getsid(0) == os.getpid()))
 if (here / "interrupts").exists():  # Ctrl-C for the lab, which then asks this one to end.
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     os.kill(os.getppid(), signal.SIGINT)
@@ -182,6 +183,8 @@ class Load(unittest.TestCase):
             load.measure(experiment.parse("x.yaml", text, {}), measure.Settings(build=self.folder, profile="quick"),
                          result, Progress())
         self.assertEqual((results.check(result), result["invalid"]), ([], []))
+        # A Ctrl-C of the terminal would be its first one, and the lab's its second, which ends it without a report.
+        self.assertEqual((self.folder / "own session").read_text(), "True")
         return result
 
     def test_the_capacity_is_found_over_connections_of_its_own(self):

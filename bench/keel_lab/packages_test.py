@@ -5,6 +5,7 @@ import io
 import pathlib
 import sys
 import tempfile
+import tomllib
 import unittest
 from unittest import mock
 
@@ -73,3 +74,29 @@ class Packages(unittest.TestCase):
             with contextlib.redirect_stderr(io.StringIO()), self.assertRaisesRegex(
                     packages.Missing, "(?s)No matching distribution.*registry"):
                 packages.install(venv, packages.REQUIREMENTS, {"PyYAML": "1"}, "/bin/true")
+
+
+class Peers(unittest.TestCase):
+    """What the peers are made of is resolved from exact direct dependencies."""
+    FOLDER = packages.ROOT / "bench/peers"
+
+    def test_each_crate_is_pinned_to_one_version(self):
+        files = sorted(self.FOLDER.glob("rust/*/Cargo.toml"))
+        self.assertGreaterEqual(len(files), 4)
+        for file in files:
+            made_of = tomllib.loads(file.read_text()).get("dependencies", {})
+            self.assertTrue(made_of, file)
+            for name, spec in made_of.items():
+                version = spec if isinstance(spec, str) else spec.get("version", "")
+                self.assertRegex(version, r"^=\d+\.\d+\.\d+$", f"{file}: {name}")
+
+    def test_each_module_of_go_is_pinned_to_one_version(self):
+        files = sorted(self.FOLDER.glob("go/*/go.mod"))
+        self.assertGreaterEqual(len(files), 2)
+        for file in files:
+            for line in file.read_text().splitlines():
+                words = line.split("//")[0].split()
+                if words[:1] in ([], ["module"], ["go"], ["toolchain"], [")"]) or words == ["require", "("]:
+                    continue
+                self.assertRegex(words[-1], r"^v\d+\.\d+\.\d+$", f"{file}: {line}")
+                self.assertNotIn("replace", words, file)

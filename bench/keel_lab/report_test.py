@@ -86,6 +86,18 @@ class ThePage(unittest.TestCase):
         self.assertLessEqual(set(checker.links), set(checker.ids))
         self.assertEqual(len(checker.ids), len(set(checker.ids)))
 
+    def test_is_made_for_a_phone_and_for_the_dark(self):
+        text = made(everything())
+        self.assertIn('<meta name="viewport" content="width=device-width, initial-scale=1">', text)
+        self.assertIn('<meta name="color-scheme" content="light dark">', text)
+        self.assertIn("@media (max-width: 40rem)", text)
+        light, _, dark = text.partition("@media (prefers-color-scheme: dark)")
+        colours = lambda part: set(re.findall(r"(--\w+): #", part[:part.index("body {")]))
+        self.assertEqual(colours(light + "body {"), colours(dark))
+        # A table wider than the page scrolls within its box.
+        self.assertEqual(text.count("<table>"), text.count('<div class="box" '))
+        self.assertIn(".box { overflow-x: auto;", text)
+
     def test_gives_the_answer_first(self):
         text = made(everything(), rows=claims.judge(claims.read(), {}))
         self.assertLess(text.index("Most telling"), text.index("<section"))

@@ -43,6 +43,20 @@ class Sustained(unittest.TestCase):
         self.assertEqual((results.check(self.result), self.result["invalid"]), ([], []))
         return {row["id"].removeprefix("one:"): row["median"] for row in self.result["values"]}
 
+    def test_a_planted_leak_is_a_slope_and_its_absence_is_none(self):
+        leaking = self.measure("leaks")
+        points = next(row["points"] for row in self.result["series"] if row["id"] == "one:rss")
+        self.assertGreater(points[-1][1] - points[0][1], 1000)
+        self.result = results.new("x", "?", [], "quick", "abc", {}, {})
+        steady = self.measure("none")
+
+        # 16 KiB for each request: even a hundred a second are 96,000 KB per minute.
+        self.assertGreater(leaking["rss-slope"], 50_000)
+        self.assertLess(abs(steady["rss-slope"]), leaking["rss-slope"] / 10)
+        self.assertGreater(leaking["rss-last"], steady["rss-last"])
+        self.assertGreater(steady["cpu-used"], 0)
+        self.assertGreaterEqual(steady["descriptors"], 3 + 1 + 2)  # A listener, and the connections of the work.
+
     def test_an_interrupt_keeps_the_samples(self):
         def interrupted(*_, **__):
             time.sleep(0.5)
