@@ -1,32 +1,68 @@
-"""bench/lab profile: where one side of an experiment spends its time while it does the experiment's work.
+"""bench/lab profile: where one side of an experiment spends its time while it does the experiment's work, or one of its
+benchmarks.
 
   bench/lab profile plaintext --side keel-epoll                         build/lab/profiles/plaintext-keel-epoll.svg
   bench/lab profile plaintext --side keel-epoll --flame FILE.svg        a flame graph, from samples of perf
   bench/lab profile plaintext --side keel-epoll --callgrind FILE        instructions, for callgrind_annotate
+  bench/lab profile metrics --side counter                              a case of kind micro
 
 Samples are taken by a clock of the kernel's, which works without hardware counters too.
 """
 
 import argparse
 import contextlib
+import dataclasses
+import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 
-from keel_lab import callgrind, counts, experiment, flame, load_client, machine, measure, runner, sides
+from keel_lab import callgrind, counts, experiment, flame, load_client, machine, measure, micro, runner, sides
 from keel_lab.yaml_file import Mistakes
 
 SUMMARY = "flame graph or callgrind profile of a side at work"
 FOLDER = experiment.ROOT / "build/lab/profiles"
 SAMPLES_PER_SECOND = 499    # Not in step with anything that happens 100 or 1,000 times a second.
 CLIENT_SECONDS_MORE = 300
-OPERATIONS = 2000           # Under callgrind.
+OPERATIONS = 2000           # Under callgrind,
+COUNTED_SECONDS = 0.001     # and how long a benchmark goes on there, at least.
 
 
 class NotProfiled(Exception):
     """There is no profile; the text says why, and what to do."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Alone:
+    """A program that needs no client: a benchmark, or one that measures itself."""
+    name: str
+    work: str
+    command: tuple
+    environment: tuple = ()  # (name, value), beside that of the lab.
+
+    def environ(self):
+        return os.environ | dict(self.environment)
+
+
+def benchmark(one, name, build, seconds):
+    """A case of kind micro, which goes on for so long."""
+    if name not in one.cases:
+        raise NotProfiled(f"{one.id} has no case {name} (there are: {', '.join(one.cases)})")
+    case = one.cases[name]
+    path = micro.path_of(case.program, build)
+    if path is None:
+        raise NotProfiled(f"{case.program}: not found")
+    chosen = micro.chosen(case, micro.listed(path))
+    return Alone(name, chosen, (path, f"--benchmark_filter=^{re.escape(chosen)}$", f"--benchmark_min_time={seconds}"))
+
+
+def by_itself(half):
+    places = {"build": half.build, "engine": half.side.engine}
+    return Alone(half.name, half.work.name, (*sides.command(half.side, half.build, places), *half.work.arguments),
+                 tuple((name, sides.filled(value, places)) for name, value in half.side.environment))
 
 
 def half_of(one, name, build):
@@ -45,11 +81,12 @@ def half_of(one, name, build):
     raise NotProfiled(f"{one.id} has no side {name} with work for a client (there are: {', '.join(there) or 'none'})")
 
 
-def perf(*arguments):
+def perf(*arguments, environment=None):
     """What perf prints; NotProfiled with its reason when it cannot or may not."""
     if shutil.which("perf") is None:
         raise NotProfiled("perf is not installed (scripts/setup bench)")
-    done = subprocess.run(["perf", *arguments], capture_output=True, text=True, errors="replace", timeout=300)
+    done = subprocess.run(["perf", *arguments], capture_output=True, text=True, errors="replace", timeout=300,
+                          env=environment)
     if done.returncode != 0:
         said = next((line for line in done.stderr.splitlines() if line.strip()), "it said nothing")
         paranoid = machine.read("/proc/sys/kernel/perf_event_paranoid")
@@ -59,12 +96,12 @@ def perf(*arguments):
     return done.stdout
 
 
-def samples(pid, seconds):
-    """{stack: samples} of a process while it works."""
+def samples(*of, environment=None):
+    """{stack: samples} of what perf record is told to look at."""
     with tempfile.TemporaryDirectory(prefix="profile-") as folder:
         data = f"{folder}/perf.data"
         perf("record", "--quiet", "--event=cpu-clock", f"--freq={SAMPLES_PER_SECOND}", "--call-graph=dwarf,4096",
-             f"--pid={pid}", f"--output={data}", "--", "sleep", str(seconds))
+             f"--output={data}", *of, environment=environment)
         # Without the names of inlined functions: those cost a second for each hundred of samples.
         return flame.fold(perf("script", f"--input={data}", "--fields=comm,tid,ip,sym,dso", "--no-inline"))
 
@@ -94,9 +131,14 @@ def loaded(settings, half, payload):
 
 def draw(settings, half, payload, title, seconds, path):
     with loaded(settings, half, payload) as server:
-        folded = samples(server.pid, seconds)
-        if not folded:
-            raise NotProfiled("perf took no samples: the side was idle")
+        folded = samples(f"--pid={server.pid}", "--", "sleep", str(seconds))
+    return keep(folded, title, path)
+
+
+def keep(folded, title, path):
+    """Writes the flame graph; how many samples it has."""
+    if not folded:
+        raise NotProfiled("perf took no samples: the side was idle")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(flame.svg(folded, title))
     return sum(folded.values())
@@ -122,11 +164,64 @@ def count(settings, half, payload, path):
     return callgrind.total(path)
 
 
+def count_alone(alone, path):
+    """Writes callgrind's file of a whole program."""
+    if why := callgrind.refusal():
+        raise NotProfiled(f"callgrind: {why}")
+    with tempfile.TemporaryDirectory(prefix="profile-") as folder:
+        done = subprocess.run([*callgrind.prefix(folder), *alone.command], env=alone.environ(), capture_output=True,
+                              text=True, timeout=callgrind.SECONDS)
+        if done.returncode != 0:
+            raise NotProfiled(f"{alone.name}: ended with {sides.ending(done.returncode)}; it said: "
+                              f"{done.stderr.strip()[-300:]}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(f"{folder}/callgrind", path)
+    return callgrind.total(path)
+
+
+def alone_of(one, name, build, seconds):
+    """The program without a client that `name` means, for its samples; None for a side that has a client."""
+    if one.kind == "micro":
+        return benchmark(one, name, build, seconds)
+    half = half_of(one, name, build)
+    return by_itself(present(half)) if half.work.client == "itself" else None
+
+
+def alone_for_callgrind(one, name, build):
+    """The same, of the build that valgrind runs where the build makes the program."""
+    if one.kind != "micro":
+        return by_itself(counts.for_callgrind(half_of(one, name, build)))
+    program = one.cases[name].program
+    if "/" not in program:
+        callgrind.build([program])
+        build = callgrind.BUILD
+    return benchmark(one, name, build, COUNTED_SECONDS)
+
+
+def present(half):
+    if half.missing:
+        raise NotProfiled(f"{half.missing}: not found")
+    return half
+
+
+def say_drawn(file, taken):
+    print(f"{file}: {taken} samples; open it in a browser")
+
+
+def profile_alone(one, alone, build, flame_file, callgrind_file):
+    if flame_file:
+        folded = samples("--", *alone.command, environment=alone.environ())
+        say_drawn(flame_file, keep(folded, f"{alone.name}: {alone.work}", flame_file))
+    if callgrind_file:
+        total = count_alone(alone_for_callgrind(one, alone.name, build), callgrind_file)
+        print(f"{callgrind_file}: {total:,} instructions of the whole program; for callgrind_annotate")
+
+
 def main(arguments):
     parser = argparse.ArgumentParser(prog="bench/lab profile", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("experiment", metavar="ID", help="of bench/lab list, or a file that ends in .yaml")
-    parser.add_argument("--side", required=True, help="one of the experiment's sides")
+    parser.add_argument("--side", required=True, help="one of the experiment's sides, or cases")
     parser.add_argument("--flame", type=pathlib.Path, metavar="FILE.svg", help="where the flame graph goes")
     parser.add_argument("--callgrind", type=pathlib.Path, metavar="FILE", help="where callgrind's file goes")
     parser.add_argument("--seconds", type=float, default=3, help="that are sampled (3)")
@@ -136,16 +231,19 @@ def main(arguments):
         parser.error("--seconds: more than 0")
     try:
         one = experiment.choose([options.experiment])[0]
-        half = half_of(one, options.side, options.build.resolve())
-        if half.missing:
-            raise NotProfiled(f"{half.missing}: not found")
+        build = options.build.resolve()
+        alone = alone_of(one, options.side, build, options.seconds)
+        flame_file = options.flame or (None if options.callgrind else FOLDER / f"{one.id}-{options.side}.svg")
+        if alone:
+            profile_alone(one, alone, build, flame_file, options.callgrind)
+            return 0
+        half = present(half_of(one, options.side, build))
         # The client works until perf has ended, however long that takes to begin.
         settings = runner.settings_of("full", options.build, seconds=options.seconds + CLIENT_SECONDS_MORE)
         payload = measure.payload_for(half, [half])
-        flame_file = options.flame or (None if options.callgrind else FOLDER / f"{one.id}-{half.name}.svg")
         if flame_file:
-            taken = draw(settings, half, payload, f"{half.name}: {half.work.name}", options.seconds, flame_file)
-            print(f"{flame_file}: {taken} samples; open it in a browser")
+            say_drawn(flame_file,
+                      draw(settings, half, payload, f"{half.name}: {half.work.name}", options.seconds, flame_file))
         if options.callgrind:
             total = count(settings, half, payload, options.callgrind)
             print(f"{options.callgrind}: {total:,} instructions of {OPERATIONS:,} operations; for callgrind_annotate")

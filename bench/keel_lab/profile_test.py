@@ -172,6 +172,78 @@ printf 'server 1\\n        1 main (/a)\\n'
         one = experiment.read_all()["sustained"]
         self.assertEqual(profile.half_of(one, "keel-epoll", self_test.BUILD).work, one.work)
 
+    def of_itself(self, times=300_000):
+        """An experiment of a program that measures itself, and burns for a while."""
+        program = self.folder / "burns"
+        program.write_text("#!/bin/sh\ni=0\nwhile [ $i -lt $1 ]; do i=$((i + 1)); done\necho \"$PLANTED\"\n")
+        program.chmod(0o755)
+        self.file.write_text("id: x\nquestion: Which?\nwork: {client: itself, arguments: [%d]}\nsides:\n" % times +
+                             "  one: {serve: [./burns], environment: {PLANTED: value}}\n"
+                             "comparisons: [{a: one, b: one, of: cpu_us}]\n")
+        return program
+
+    def of_a_benchmark(self, times=300_000):
+        """An experiment of two benchmarks; the program burns and says how it was called."""
+        program = self.folder / "made_up_bench"
+        program.write_text("#!/bin/sh\n[ \"$1\" = --benchmark_list_tests=true ] && printf 'f/1\\nf/10\\n' && exit\n"
+                           f"echo \"$@\" >>{self.folder}/called\n"
+                           f"i=0\nwhile [ $i -lt {times} ]; do i=$((i + 1)); done\n")
+        program.chmod(0o755)
+        self.file.write_text("id: x\nquestion: How fast?\nkind: micro\n"
+                             f"program: {program}\ncases: {{few: f/1, many: f/10}}\n")
+        return program
+
+    def test_a_program_that_measures_itself_becomes_a_flame_graph(self):
+        self.of_itself()
+        self.drawn("one")
+
+    def test_a_case_becomes_a_flame_graph_of_its_benchmark_alone(self):
+        self.of_a_benchmark()
+        self.drawn("few")
+        self.assertEqual((self.folder / "called").read_text(),
+                         "--benchmark_filter=^f/1$ --benchmark_min_time=1.0\n")
+
+    def drawn(self, name):
+        try:
+            profile.perf("record", "--quiet", "--event=cpu-clock", f"--output={self.folder}/try", "true")
+        except profile.NotProfiled as why:
+            self.skipTest(str(why))
+        code, said = self.run_it(f"--side={name}", "--seconds=1", f"--flame={self.folder}/x.svg")
+        self.assertEqual(code, 0, said)
+        self.assertRegex(said, r"x.svg: \d+ samples")
+        self.assertIn('data-n="', (self.folder / "x.svg").read_text())
+
+    def test_callgrind_counts_a_program_without_a_client_as_a_whole(self):
+        if why := callgrind.refusal():
+            self.skipTest(why)
+        for made, name in ((self.of_itself, "one"), (self.of_a_benchmark, "many")):
+            made(times=2000)
+            out = self.folder / f"{name}.out"
+            with mock.patch.object(profile.callgrind, "build", lambda targets: self.folder):
+                code, said = self.run_it(f"--side={name}", f"--callgrind={out}")
+            self.assertEqual(code, 0, said)
+            self.assertRegex(said, r"[\d,]{8,} instructions of the whole program")
+            self.assertTrue(out.read_text().startswith("# callgrind format"))
+
+    def test_a_program_that_fails_is_no_profile(self):
+        self.of_itself().write_text("#!/bin/sh\necho planted >&2\nexit 3\n")
+        if not callgrind.refusal():
+            code, said = self.run_it("--side=one", f"--callgrind={self.folder}/x.out")
+            self.assertEqual(code, 1)
+            self.assertIn("ended with code 3", said)
+        self.plant_perf("#!/bin/sh\necho planted >&2\nexit 3\n")
+        code, said = self.run_it("--side=one", f"--flame={self.folder}/x.svg")
+        self.assertEqual((code, "perf record failed: planted" in said), (1, True), said)
+
+    def test_a_case_that_is_not_there_is_named_with_those_that_are(self):
+        self.of_a_benchmark()
+        code, said = self.run_it("--side=third")
+        self.assertEqual(code, 1)
+        self.assertIn("x has no case third (there are: few, many)", said)
+        self.file.write_text(self.file.read_text().replace("made_up_bench", "nowhere_bench"))
+        code, said = self.run_it("--side=few")
+        self.assertEqual((code, "nowhere_bench: not found" in said), (1, True), said)
+
     def test_an_idle_side_is_no_profile(self):
         self.plant_perf("#!/bin/sh\nexit 0\n")
         code, said = self.run_it("--side=one", "--seconds=0.2", f"--flame={self.folder}/x.svg")
