@@ -8,7 +8,8 @@ import math
 from markupsafe import Markup, escape
 
 WIDTH, HEIGHT = 720, 300  # Of a chart; a strip is 1000 wide.
-LEFT, RIGHT, TOP, BOTTOM = 84, 16, 14, 44
+# Room for "99.99 %" and half of "100,000" in the large letters of a phone.
+LEFT, RIGHT, TOP, BOTTOM = 120, 48, 14, 44
 NINES = (0.5, 0.9, 0.99, 0.999, 0.9999)
 
 

@@ -144,6 +144,12 @@ class ThePage(unittest.TestCase):
         self.assertNotIn(results.NOT_ASKED_FOR, text)
         self.assertEqual(checked(text).wrong, [])
 
+    def test_tells_the_latencies_of_one_side_apart_by_their_work(self):
+        rows = [fixtures.distribution(name) | {"work": work} for name, work in (("a", "open"), ("b", "wrk"))]
+        text = made(everything(distributions=rows))
+        for work in ("open", "wrk"):
+            self.assertIn(f'<td>keel <span class="soft">{work}</span></td>', text)
+
     def test_of_programs_that_measure_themselves_it_says_nothing_of_a_client(self):
         text = made(everything(comparisons=[fixtures.comparison(noise=None)]))
         self.assertNotIn("server used 0", text)
