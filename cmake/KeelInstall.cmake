@@ -13,6 +13,7 @@ install(DIRECTORY src/keel DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/keel)
 install(EXPORT keel FILE keel-targets.cmake NAMESPACE keel:: DESTINATION ${package})
+list(TRANSFORM modules REPLACE "^keel_" "" OUTPUT_VARIABLE module_names)
 configure_package_config_file(cmake/keel-config.cmake.in keel-config.cmake INSTALL_DESTINATION ${package})
 write_basic_package_version_file(keel-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/keel-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/keel-config-version.cmake
