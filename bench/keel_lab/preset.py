@@ -1,4 +1,5 @@
-"""Builds beside build/release: `bare`, without logs and metrics, and `callgrind`, which valgrind can run.
+"""Builds beside build/release: `bare`, without logs and metrics, `native`, -O3 for this processor and optimized as a
+whole, and `callgrind`, which valgrind can run.
 
 They are made under build/PRESET of this repository, with the presets of CMakePresets.json.
 """
@@ -7,6 +8,7 @@ import os
 import pathlib
 import subprocess
 
+SIDES = ("bare", "native")  # Of which sides are made.
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -33,12 +35,13 @@ def build(preset, targets, say=print):
 
 def needed(experiments, refuses):
     """{preset: targets} of what these experiments run of them; `refuses(side)` where callgrind cannot count a side."""
-    found = {"bare": set(), "callgrind": set()}
+    found = {preset: set() for preset in (*SIDES, "callgrind")}
     for one in experiments:
         for name in {name for row in one.comparisons if one.kind == "pairs" for name in (row.a, row.b)}:
             program = one.sides[name].serve[0]
-            if "build/bare/" in program:
-                found["bare"].add(pathlib.Path(program).name)
+            for preset in SIDES:
+                if f"build/{preset}/" in program:
+                    found[preset].add(pathlib.Path(program).name)
         for name, work in one.counts:
             program = one.sides[name].serve[0]
             counts = "instructions" in one.counted and work.client == "lockstep"

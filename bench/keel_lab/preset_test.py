@@ -11,9 +11,10 @@ from keel_lab import experiment, preset
 
 class Needed(unittest.TestCase):
     def test_bare_sides_and_those_that_callgrind_counts_name_their_programs(self):
-        chosen = [experiment.read_all()[name] for name in ("logged-server", "plaintext")]
+        chosen = [experiment.read_all()[name] for name in ("logged-server", "plaintext", "tuning-build")]
         found = preset.needed(chosen, lambda side: side.engine == "uring")
         self.assertEqual(found["bare"], ["bench_service"])
+        self.assertEqual(found["native"], ["bench_service"])
         self.assertEqual(found["callgrind"], ["bench_beast", "bench_raw_epoll", "bench_service"])
 
     def test_what_needs_neither_builds_nothing(self):
@@ -49,7 +50,7 @@ class Build(unittest.TestCase):
 
 class Presets(unittest.TestCase):
     def test_each_configures_with_what_is_measured(self):
-        for name in ("bare", "callgrind"):
+        for name in ("bare", "native", "callgrind"):
             with self.subTest(name), tempfile.TemporaryDirectory() as folder:
                 done = subprocess.run(["cmake", "--preset", name, "-B", folder],
                                       cwd=preset.ROOT,

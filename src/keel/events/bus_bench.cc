@@ -4,6 +4,7 @@
 // std::function under a mutex, by direct and by virtual calls. Each round checks that every handler has been called for
 // every event. `allocations` is per event.
 //
+//   publish_filtered  to handlers whose filters refuse it
 //   publish_kinds     to handlers of two types in turns, so that no call goes where the one before it went
 //   publish_by_type   looks the topic up for each event, by its type
 //   publish_all       a hundred events in one call
@@ -119,6 +120,27 @@ void publish_kinds(benchmark::State& state) {
   check(state, sum_of(sums), state.range(0));
 }
 BENCHMARK(publish_kinds)->ArgName("subscribers")->Arg(10)->Arg(100);
+
+// To subscribers whose filters want none of it.
+void publish_filtered(benchmark::State& state) {
+  Bus bus;
+  const Topic<Placed> topic = bus.topic<Placed>();
+  std::vector<Sum> sums(static_cast<std::size_t>(state.range(0)));
+  std::vector<Subscription> subscriptions;
+  std::uint64_t wanted = 2;
+  for (Sum& sum : sums) {
+    subscriptions.push_back(
+        topic.subscribe([&wanted](const Placed& event) { return event.order == wanted; }, adds(sum)));
+  }
+  Placed event;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(event);
+    benchmark::DoNotOptimize(wanted);
+    topic.publish(event);
+  }
+  if (sum_of(sums) != 0) state.SkipWithError("a handler was called for an event that its filter refuses");
+}
+BENCHMARK(publish_filtered)->ArgName("subscribers")->Arg(10);
 
 void publish_by_type(benchmark::State& state) {
   Bus bus;
