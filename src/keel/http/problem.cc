@@ -45,6 +45,11 @@ Response problem(const Error& error) {
       return refuse(status, "something went wrong here; it has been logged");
     case Code::Upstream:
       return refuse(status, "something went wrong at another server; it has been logged");
+    case Code::Unavailable:
+    case Code::ResourceExhausted:
+      return refuse(status, "not available now, try again later; it has been logged");
+    case Code::DeadlineExceeded:
+      return refuse(status, "it took too long; it has been logged");
     default:
       return refuse(status, error.message());
   }

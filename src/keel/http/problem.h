@@ -2,8 +2,10 @@
 //
 //   {"type":"about:blank","title":"Not Found","status":404,"detail":"no such user"}
 //
-// The one place where an Error becomes a response. What a client may not know (Internal, DataLoss, Upstream) keeps its
-// text out of the body; the server logs it.
+// The one place where an Error becomes a response. The text of one that is the server's own affair (Internal, DataLoss,
+// Upstream, Unavailable, ResourceExhausted, DeadlineExceeded) names hosts, files and queries: it is logged, and the
+// body has a sentence for its code. A handler that has something to say to the client with a 503 or 504 says it by
+// refuse().
 
 #pragma once
 

@@ -25,9 +25,11 @@ TEST(Problem, has_the_status_of_each_code) {
 }
 
 TEST(Problem, tells_nothing_of_what_went_wrong_inside) {
-  for (const Code code : {Code::Internal, Code::DataLoss}) {
-    const Response response = problem(Error(code, "password in /etc/secret"));
-    EXPECT_EQ(response.status(), Status::InternalServerError);
+  for (const Code code :
+       {Code::Internal, Code::DataLoss, Code::Unavailable, Code::ResourceExhausted, Code::DeadlineExceeded}) {
+    const Response response = problem(Error(code, "GET http://users.internal/?token=secret: refused"));
+    EXPECT_EQ(static_cast<int>(response.status()), http_status(code));
+    EXPECT_NE(response.content().find("it has been logged"), std::string_view::npos) << response.content();
     EXPECT_EQ(response.content().find("secret"), std::string_view::npos) << response.content();
   }
   EXPECT_EQ(problem(Error(Code::Upstream, "GET http://users.internal/: no such host")).content(),
