@@ -16,8 +16,10 @@
 // Errors:  value() and error() of the wrong kind are bugs and abort; *result and result-> are unchecked as in std.
 // Verbs:   a temporary or a moved Result gives its value and its error away. map and and_then of a named one only look
 //          at the value, and clone the error.
-// Threads: a value.  Cost: no allocation; Result<int> is 16 bytes and moves without throwing. A chain of verbs on what
-//          the compiler can inline compiles to what one would write by hand (result_code_test.cc).
+// Threads: a value.  Cost: no allocation; Result<int> is 16 bytes and moves without throwing: its flag and one word are
+//          copied, behind a branch on the flag, in 6 instructions; 7 for an Error, which is emptied where it was. A
+//          chain of verbs on what the compiler can inline compiles to what one would write by hand
+//          (result_code_test.cc).
 
 #pragma once
 
