@@ -1,5 +1,5 @@
-// What a lookup costs (cold, warm, from eight threads), what a call through an interface costs, and what a scope costs.
-// Nanoseconds per lookup or call; `allocations` is per iteration.
+// What a lookup costs (cold, warm, from several threads), what a call through an interface costs, and what a scope
+// costs. Nanoseconds per lookup or call; `allocations` is per iteration.
 //
 //   call_direct       a function that is not inlined
 //   call_interface    one virtual call, by a reference that the caller got from the container once
@@ -86,7 +86,7 @@ void lookup_warm(benchmark::State& state) {
   state.counters["allocations"] = benchmark::Counter(static_cast<double>(keel::internal::allocations() - before),
                                                      benchmark::Counter::kAvgIterations);
 }
-BENCHMARK(lookup_warm)->Threads(1)->Threads(8);
+BENCHMARK(lookup_warm)->Threads(1)->Threads(2)->Threads(8);
 
 // 0, known when the lookup that found `counter` has ended.
 std::uintptr_t zero_of(Counter& counter) {

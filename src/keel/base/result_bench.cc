@@ -89,6 +89,7 @@ void move(benchmark::State& state) {
 template <class T>
 void access(benchmark::State& state) {
   Result<T> source(payload<T>(static_cast<std::size_t>(state.range(0))));
+  const AllocationsPerIteration allocations(state);
   for (auto _ : state) {
     benchmark::DoNotOptimize(source);
     const T* value = &source.value();
@@ -153,6 +154,7 @@ BENCHMARK(create_error_with_message);
 
 void is_ok(benchmark::State& state) {
   Result<int> source(42);
+  const AllocationsPerIteration allocations(state);
   for (auto _ : state) {
     benchmark::DoNotOptimize(source);
     bool ok = source.is_ok();

@@ -5,6 +5,7 @@
 // every event. `allocations` is per event.
 //
 //   publish_filtered  to handlers whose filters refuse it
+//   publish_further   to 100 and to 10 in turns; `ns_per_subscriber` is what each of the 90 more adds
 //   publish_kinds     to handlers of two types in turns, so that no call goes where the one before it went
 //   publish_by_type   looks the topic up for each event, by its type
 //   publish_all       a hundred events in one call
@@ -12,6 +13,7 @@
 //   subscribe         a subscription begins, beside up to 15 others; end_subscription: it ends
 
 #include <benchmark/benchmark.h>
+#include <time.h>
 
 #include <array>
 #include <cstdint>
@@ -102,6 +104,53 @@ void publish(benchmark::State& state) {
   check(state, sum_of(sums), state.range(0));
 }
 BENCHMARK(publish)->ArgName("subscribers")->Arg(0)->Arg(1)->Arg(2)->Arg(5)->Arg(10)->Arg(50)->Arg(100);
+
+// What this thread has used of a processor: while another one has it, nothing.
+Duration cpu_time() {
+  timespec used;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return Duration::seconds(used.tv_sec) + Duration::nanoseconds(used.tv_nsec);
+}
+
+// So many subscribers of one topic, each with a counter of its own.
+class Audience {
+ public:
+  explicit Audience(std::size_t subscribers) : sums_(subscribers) {
+    for (Sum& sum : sums_) subscriptions_.push_back(topic_.subscribe(adds(sum)));
+  }
+  // The time of `events` events.
+  Duration publish(Placed& event, std::size_t events) const {
+    const Duration began = cpu_time();
+    for (std::size_t i = 0; i < events; ++i) {
+      benchmark::DoNotOptimize(event);
+      topic_.publish(event);
+    }
+    return cpu_time() - began;
+  }
+  std::uint64_t handled() const { return sum_of(sums_); }
+
+ private:
+  Bus bus_;
+  const Topic<Placed> topic_ = bus_.topic<Placed>();
+  std::vector<Sum> sums_;
+  std::vector<Subscription> subscriptions_;
+};
+
+// In turns, so that what slows the processor down for a while does so for both.
+void publish_further(benchmark::State& state) {
+  constexpr std::size_t many = 100, few = 10, at_once = 64;
+  const Audience large(many), small(few);
+  Placed event;
+  Duration added;
+  while (state.KeepRunningBatch(at_once)) {
+    added = added + large.publish(event, at_once);
+    added = added - small.publish(event, at_once);
+  }
+  check(state, large.handled() + small.handled(), many + few);
+  state.counters["ns_per_subscriber"] =
+      static_cast<double>(added.count_ns()) / static_cast<double>(state.iterations()) / (many - few);
+}
+BENCHMARK(publish_further);
 
 void publish_kinds(benchmark::State& state) {
   Bus bus;
