@@ -109,7 +109,7 @@ def publish(experiment, rounds, result):
             "disturbed": any(round_[name]["others_used"] > DISTURBED for name in (one.a, one.b))
         } for round_ in rounds if one.a in round_ and one.b in round_]
         # The clients are what is compared: their being the limit is no fault.
-        row = judge.compare(pairs, one.of, one.target, None, itself=True)
+        row = judge.compare(pairs, one.of, one.target, judge.noise(pairs, one.of), itself=True)
         if row:
             result["comparisons"].append({"id": one.id, "a": one.a, "b": one.b, "work": experiment.work.name, **row})
 

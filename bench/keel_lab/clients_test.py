@@ -20,14 +20,14 @@ sides:
   good: {{serve: [{python}, {server}, "{{port}}", none]}}
 measure: [good]
 comparisons:
-  - {{a: {a}, b: h2load, of: [rate, client_us], target: within 0.5}}
+  - {{a: {a}, b: h2load, of: [rate, client_us], target: {target}}}
 """
 WRK = "#!/bin/sh\necho '  1000 requests in 1.00s, 1MB read'; echo 'Requests/sec:   990.5'; echo \"$@\" >> {arguments}\n"
 H2LOAD = "#!/bin/sh\necho 'requests: 900 total, 900 started, 900 done, 900 succeeded, {failed} failed, 0 errored'\n"
 
 
-def parsed(a="wrk"):
-    return experiment.parse("x.yaml", FILE.format(a=a, python=sys.executable, server=SERVER), {})
+def parsed(a="wrk", target="within 0.5"):
+    return experiment.parse("x.yaml", FILE.format(a=a, target=target, python=sys.executable, server=SERVER), {})
 
 
 class Clients(unittest.TestCase):
@@ -59,6 +59,19 @@ class Clients(unittest.TestCase):
         row = result["comparisons"][0]
         self.assertEqual((row["a_value"], row["b_value"], len(row["pairs"])), (990.5, 900.0, 2))
         self.assertIn("-c4 -d1s http://127.0.0.1:", (self.folder / "arguments").read_text())
+
+    def test_a_margin_within_what_a_client_differs_from_itself_gets_no_verdict(self):
+        def rounds(*rates):
+            return [{name: {"rate": rate * share, "client_us": 1, "others_used": 0}
+                     for name, share in (("wrk", 0.95), ("h2load", 1))} for rate in rates]
+
+        def verdict(*rates):
+            result = results.new("x", "?", [], "quick", "abc", {}, {})
+            clients.publish(parsed(target="at most 1.0"), rounds(*rates), result)
+            return result["comparisons"][0]["verdict"]
+
+        self.assertEqual(verdict(*[1000] * 12), "met")
+        self.assertEqual(verdict(*[1000, 1000, 1200] * 4), "below the detectable effect")
 
     def test_a_client_that_meets_errors_makes_it_invalid(self):
         self.install(failed=3)

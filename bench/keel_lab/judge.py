@@ -74,7 +74,8 @@ def differs(values):
 
 
 def noise(pairs, of):
-    """{low, high} of runs against the next one of the same side, None where there are none.
+    """{low, high} of runs against the next one of the same side, None where there are none. Of rounds of benchmarks and
+    of clients as of pairs of servers.
 
     In A B, B A, A B, ... the side that ends a pair begins the next one: all runs but the first and the last have such a
     neighbour. Which of two stands above alternates, so that a drift of the machine does not look like a difference."""

@@ -137,7 +137,8 @@ def publish(experiment, values, result):
         result["values"].append(judge.value(name, case.benchmark, case.unit, found))
     for one in experiment.comparisons:
         if one.a in values and one.b in values:
-            row = judge.compare(as_pairs(values[one.a], values[one.b]), "ns", one.target, None, itself=True)
+            pairs = as_pairs(values[one.a], values[one.b])
+            row = judge.compare(pairs, "ns", one.target, judge.noise(pairs, "ns"), itself=True)
             if row:
                 result["comparisons"].append({
                     "id": one.id,
