@@ -28,6 +28,7 @@ class Part:
     holds: bool  # A statement about the world, not a figure to be bettered.
     figure: figures.Figure | None = None
     verdict: str = ""  # Empty without a figure or a limit.
+    oversubscribed: str = ""  # How many threads on how few cores, where that was so.
 
     def ours(self):
         """Our figure with its interval, in the unit of the claim."""
@@ -40,7 +41,8 @@ class Part:
         ]
         middle, low, high = numbers[0], min(numbers[1:]), max(numbers[1:])
         spread = "" if low == high else f" ({quantity.show(low, unit)} – {quantity.show(high, unit)})"
-        return quantity.show(middle, unit) + spread
+        label = f", oversubscribed: {self.oversubscribed}" if self.oversubscribed else ""
+        return quantity.show(middle, unit) + spread + label
 
 
 @dataclasses.dataclass
@@ -172,6 +174,7 @@ def waits_for(part, results):
     if result is None:
         return f"a run: bench/lab run {part.experiment}"
     part.figure = figures.find(result, part.value)
+    part.oversubscribed = figures.oversubscription(result, part.value)
     weak = part.figure is not None and figures.weakness(result, part.value)
     if weak and result["complete"]:
         return f"another run of {part.experiment}: {weak}"

@@ -179,6 +179,16 @@ class AVerdict(unittest.TestCase):
         row = claims.judge(rows, {"micro": fixtures.result("micro", values=[fixtures.value("one", 5)])})[0]
         self.assertEqual((row.verdict, claims.cells(row)["ours"]), ("not comparable", "it: 5 ns"))
 
+    def test_says_where_threads_took_turns(self):
+        label = {"oversubscribed": "9 threads on 2 cores"}
+        comparison = fixtures.comparison("one:two:ns") | label
+        result = fixtures.result("micro", comparisons=[comparison], values=[fixtures.value("one", 5) | label])
+        for value in ("one", "'one:two:ns'", "'one:two:ns/a'"):
+            limit = "holds: at most 9" + ("" if value == "'one:two:ns'" else " ns")
+            rows = read("S1: {kind: ratio, experiment: micro, parts: {it: {value: %s, %s}}}" % (value, limit))
+            self.assertIn("oversubscribed: 9 threads on 2 cores", claims.text(claims.judge(rows, {"micro": result})))
+        self.assertNotIn("oversubscribed", claims.text([verdict("beats: at most 9 ns", 5)]))
+
     def test_a_unit_that_does_not_fit_is_no_silent_verdict(self):
         with self.assertRaises(quantity.Unreadable):
             verdict("beats: at most 12 ns", 10, "B")

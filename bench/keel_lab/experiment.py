@@ -36,7 +36,16 @@ CLIENTS = ("keel-uring", "keel-epoll", "wrk", "h2load")
 OF_CLIENTS = ("rate", "client_us")
 OF_LOAD = ("mean", "p50", "p99")  # Of pairs: what only keel load knows.
 BOUND_KEYS = {"a": str, "b": str, "of": str, "target": str}
-CASE_KEYS = {"program": str, "benchmark": str, "counter": str, "unit": str, "needs": str}
+CASE_KEYS = {
+    "program": str,
+    "benchmark": str,
+    "counter": str,
+    "unit": str,
+    "threads": int,
+    "target": str,
+    "needs": str
+}
+OF_A_VALUE = ("at most", "at least")  # The targets that are no ratios.
 LONG = "long"  # The profile of an experiment that only its name runs.
 COMMON_KEYS = {"id": str, "question": str, "claims": list, "profile": {*PROFILES, LONG}, "kind": str, "sides": dict}
 
@@ -62,8 +71,7 @@ KIND_KEYS = {
     "micro": {
         "program": str,
         "cases": dict,
-        "comparisons": list,
-        "cores": {"one", "all"}
+        "comparisons": list
     },
     "start": {},
     "clients": {
@@ -142,7 +150,9 @@ class Case:
     benchmark: str
     counter: str = ""
     unit: str = "ns"
-    needs: str = ""  # A package: where it was not there when the benchmarks were configured, the case is skipped.
+    threads: int = 1  # That work at the same time.
+    target: dict | None = dataclasses.field(default=None, hash=False)  # In its unit.
+    needs: str = ""  # A package, or what a processor has: the case is skipped where the program lacks the benchmark.
 
 
 @dataclasses.dataclass
@@ -163,7 +173,6 @@ class Experiment:
     seconds: float
     sides: dict  # Of this file, and those of sides.yaml.
     rounds: int  # Of kind clients: for each of the pairs.
-    all_cores: bool  # Of kind micro: its programs have threads of their own.
     rates: list  # Of kind open-loop: requests per second.
     closed: bool  # And in a closed loop as well.
     wrk: list  # Of `measure`: those that wrk loads as well.
@@ -193,6 +202,20 @@ def _target(file, spec, where):
         file.wrong((*where, "target"),
                    f"{spec['target']!r} is no target (for example: at most 0.80; allowed: {', '.join(judge.TARGETS)})")
     return found
+
+
+def _case(file, name, spec, program):
+    unit, threads, target = spec.get("unit", "ns"), spec.get("threads", 1), None
+    if threads < 1:
+        file.wrong(("cases", name, "threads"), "at least 1 is needed")
+    if "target" in spec:
+        number = spec["target"].removesuffix(f" {unit}")
+        target = target_of(number) if number != spec["target"] else None
+        if target is None or target["kind"] not in OF_A_VALUE:
+            file.wrong(("cases", name, "target"), f"{spec['target']!r} is no target of {unit} (for example: at most 5 "
+                       f"{unit}; allowed: {', '.join(OF_A_VALUE)})")
+    return Case(name, spec.get("program", program), spec["benchmark"], spec.get("counter", ""), unit, threads, target,
+                spec.get("needs", ""))
 
 
 def _known(file, name, names, where, what):
@@ -306,8 +329,7 @@ def parse(name, text, sides):
     for case, spec in content.get("cases", {}).items():
         spec = {"benchmark": spec} if isinstance(spec, str) else spec
         if file.mapping(spec, ("cases", case), CASE_KEYS, ("benchmark",)):
-            cases[case] = Case(case, spec.get("program", content["program"]), spec["benchmark"],
-                               spec.get("counter", ""), spec.get("unit", "ns"), spec.get("needs", ""))
+            cases[case] = _case(file, case, spec, content["program"])
             try:
                 re.compile(spec["benchmark"])
             except re.error as problem:
@@ -347,7 +369,7 @@ def parse(name, text, sides):
     return Experiment(content["id"], content["question"], kind, str(name), content.get("claims", []), profile,
                       own, comparisons, counts, tuple(content.get("of", COUNTS_OF_AN_OPERATION)), bounds, cases,
                       content.get("measure", []), float(content.get("seconds", 60)), sides, content.get("rounds", 1),
-                      content.get("cores") == "all", content.get("rates", []), content.get("closed", False),
+                      content.get("rates", []), content.get("closed", False),
                       content.get("wrk", []), content.get("percent", []), content.get("windows", 1),
                       content.get("capacity_p99_ms", 0))
 

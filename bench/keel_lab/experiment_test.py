@@ -142,6 +142,21 @@ class Experiments(unittest.TestCase):
                       self.mistakes(micro + "comparisons: [{a: one, b: three}]\n"))
         self.assertIn("is no regular expression", self.mistakes(micro.replace("f/1", "'f('"))[0])
 
+    def test_a_case_may_have_threads_and_a_target_in_its_own_unit(self):
+        micro = "id: x\nquestion: Which?\nkind: micro\nprogram: p\ncases: {one: {benchmark: f, %s}}\n"
+        one = parsed(micro % "threads: 4, target: at most 5 ns").cases["one"]
+        self.assertEqual((one.threads, one.target), (4, {"kind": "at most", "value": 5.0}))
+        rate = parsed(micro % "counter: c, unit: per second, target: at least 2.5 per second").cases["one"]
+        self.assertEqual(rate.target, {"kind": "at least", "value": 2.5})
+        for wrong in ("at most 5", "at most 5 us", "at most five ns", "within 5 ns", "5 ns", "at most 5ns"):
+            with self.subTest(wrong):
+                self.assertEqual(self.mistakes(micro % f"target: {wrong}"), [
+                    f"x.yaml:5: cases.one.target: '{wrong}' is no target of ns (for example: at most 5 ns; allowed: "
+                    "at most, at least)"
+                ])
+        self.assertIn("x.yaml:5: cases.one.threads: at least 1 is needed", self.mistakes(micro % "threads: 0"))
+        self.assertIn("x.yaml:5: cases.one.threads: ", self.mistakes(micro % "threads: many")[0])
+
     def test_counts_are_all_or_those_that_are_named(self):
         self.assertEqual(parsed(GOOD).counted, experiment.COUNTS_OF_AN_OPERATION)
         counts = "id: x\nquestion: Which?\nkind: counts\nwork: {path: /}\ncounts: [a]\nof: [switches]\n"

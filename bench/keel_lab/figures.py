@@ -126,6 +126,14 @@ def weakness(result, name):
     return ""
 
 
+def oversubscription(result, name):
+    """How many threads took turns on how few cores for this figure; or nothing."""
+    for row in result["comparisons"] + result["values"]:
+        if name == row["id"] or name.rpartition("/")[0] == row["id"]:
+            return row.get("oversubscribed", "")
+    return ""
+
+
 def names(result):
     """Every name that find() knows in this result, for a message that helps."""
     listed = [row["id"] for kind in ("comparisons", "values", "bounds") for row in result[kind]]

@@ -52,10 +52,11 @@ def spread(values):
     }
 
 
-def value(name, title, unit, values):
-    """A row of `values` of a result."""
+def value(name, title, unit, values, target=None):
+    """A row of `values` of a result; with a target, in its unit, and the verdict on the median's interval."""
     found = spread(values)
-    return {
+    judged = {"target": target, "verdict": verdict(target, found, None, False)} if target else {}
+    return judged | {
         "id": name,
         "name": title,
         "unit": unit,
@@ -122,11 +123,11 @@ def verdict(target, found, noise, client_bound):
     if client_bound or found["coverage"] < COVERAGE_MIN:
         return "undecided"
     said = by_interval(target, found["low"], found["high"])
-    margin = max(found["median"], target["value"]) / min(found["median"], target["value"]) - 1
     # "Not below" needs no margin: equal is good enough, and so it is for "within".
-    if said != "undecided" and target["kind"] not in ("not below", "within") and margin < width(noise):
-        return "below the detectable effect"
-    return said
+    if said == "undecided" or target["kind"] in ("not below", "within") or not noise:
+        return said
+    margin = max(found["median"], target["value"]) / min(found["median"], target["value"]) - 1
+    return "below the detectable effect" if margin < width(noise) else said
 
 
 def is_client_bound(pairs, of, waits):

@@ -2,7 +2,7 @@
 
 A case is one benchmark; its value in a round is nanoseconds of CPU for one iteration (of the clock where the benchmark
 asks for it, as those with threads of their own do), or one of its counters.
-Comparisons take the ratio inside each round.
+Comparisons take the ratio inside each round. A case with several threads runs on all cores, any other on one.
 """
 
 import json
@@ -77,7 +77,8 @@ def rounds_of(settings):
 
 
 def seconds(experiment, settings):
-    return rounds_of(settings) * len(experiment.cases) * SECONDS_EACH * 2
+    benchmarks = {(case.program, case.benchmark) for case in experiment.cases.values()}
+    return rounds_of(settings) * len(benchmarks) * SECONDS_EACH * 2
 
 
 class Rounds:
@@ -85,9 +86,8 @@ class Rounds:
     def __init__(self, experiment, builds, wants=lambda name: True):
         self.values = {}  # (variant, case): values
         self.lacking = {}  # Case: why, when it may be missing, or there are several variants and one does not have it.
-        self._plan = {}  # (variant, program): (path, {case: benchmark})
+        self._plan = {}  # (variant, program, whether on all cores): (path, {case: benchmark})
         self._turns = 0
-        self._cores = set(sides.CORES) if experiment.all_cores else {SERVER_CORE}
         for case in experiment.cases.values():
             if not wants(case.name):
                 continue
@@ -96,11 +96,11 @@ class Rounds:
             except Invalid as problem:
                 if len(builds) == 1 and not case.needs:
                     raise
-                why = f"{case.needs} was not there when it was built" if case.needs else str(problem)
+                why = f"{case.needs}: not here, or not when it was configured" if case.needs else str(problem)
                 self.lacking[case.name] = why
                 continue
             for variant, (path, benchmark) in found.items():
-                _, cases = self._plan.setdefault((variant, case.program), (path, {}))
+                _, cases = self._plan.setdefault((variant, case.program, case.threads > 1), (path, {}))
                 cases[case] = benchmark
 
     @staticmethod
@@ -112,8 +112,8 @@ class Rounds:
 
     def run(self):
         order = list(self._plan.items())
-        for (variant, _), (path, cases) in order if self._turns % 2 == 0 else reversed(order):
-            rows = run_round(path, cases.values(), self._cores)
+        for (variant, _, all_cores), (path, cases) in order if self._turns % 2 == 0 else reversed(order):
+            rows = run_round(path, cases.values(), set(sides.CORES) if all_cores else {SERVER_CORE})
             for case, benchmark in cases.items():
                 # An aggregate program may name a benchmark with its options appended (real_time, threads).
                 row = rows.get(benchmark) or next(row for name, row in rows.items() if name.startswith(benchmark))
@@ -130,13 +130,20 @@ def unit_of(case):
     return {} if case.unit == "ns" else {"unit": case.unit}
 
 
+def label(*cases):
+    """Of a row about these cases: that one has more threads than there are cores, so that they took turns."""
+    threads, cores = max(case.threads for case in cases), len(sides.CORES)
+    return {"oversubscribed": f"{threads} threads on {cores} cores"} if threads > cores else {}
+
+
 def publish(experiment, values, result):
     """`values`: {case: values}, of as many rounds as there were."""
     for name, found in values.items():
         case = experiment.cases[name]
-        result["values"].append(judge.value(name, case.benchmark, case.unit, found))
+        result["values"].append(judge.value(name, case.benchmark, case.unit, found, case.target) | label(case))
     for one in experiment.comparisons:
         if one.a in values and one.b in values:
+            a, b = experiment.cases[one.a], experiment.cases[one.b]
             pairs = as_pairs(values[one.a], values[one.b])
             row = judge.compare(pairs, "ns", one.target, judge.noise(pairs, "ns"), itself=True)
             if row:
@@ -144,9 +151,10 @@ def publish(experiment, values, result):
                     "id": one.id,
                     "a": one.a,
                     "b": one.b,
-                    "work": experiment.cases[one.a].benchmark,
+                    "work": a.benchmark,
                     **row,
-                    **unit_of(experiment.cases[one.a])
+                    **unit_of(a),
+                    **label(a, b)
                 })
 
 

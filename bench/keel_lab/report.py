@@ -16,8 +16,9 @@ TELLING = 3
 
 
 def judged(result):
-    """Every row with a verdict: ratios and counts. An interrupted result judges nothing."""
-    return result["comparisons"] + result["bounds"] if result["complete"] else []
+    """Every row with a verdict: ratios, counts, and values with a target. An interrupted result judges nothing."""
+    values = [row for row in result["values"] if "verdict" in row]
+    return result["comparisons"] + result["bounds"] + values if result["complete"] else []
 
 
 def verdicts(results):
@@ -32,8 +33,8 @@ def telling(results):
     """[(experiment, comparison)]: the decided ones farthest from their target, of different experiments."""
     best = {}
     for result in results:
-        for row in judged(result):
-            if row["verdict"] in DECIDED and "median" in row and row["median"] > 0 and row["target"]["value"] > 0:
+        for row in result["comparisons"] if result["complete"] else ():
+            if row["verdict"] in DECIDED and row["median"] > 0 and row["target"]["value"] > 0:
                 distance = abs(math.log(row["median"] / row["target"]["value"]))
                 if distance > best.get(result["experiment"], (-1, None))[0]:
                     best[result["experiment"]] = (distance, row)

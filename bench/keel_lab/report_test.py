@@ -155,6 +155,22 @@ class ThePage(unittest.TestCase):
         self.assertNotIn("server used 0", text)
         self.assertNotIn("noise 0.", text)
 
+    def test_shows_the_target_of_a_value_and_counts_its_verdict(self):
+        judged = {"target": {"kind": "at most", "value": 15.0}, "verdict": "met"}
+        one = everything(values=[fixtures.value("v", 12.0) | judged], comparisons=[], bounds=[])
+        self.assertEqual(report.verdicts([one])["met"], 1)
+        self.assertRegex(made(one), r"at most 15: <span[^>]*>✓ met")
+        self.assertEqual(report.verdicts([one | {"complete": False}])["met"], 0)
+        self.assertEqual(report.telling([one]), [])
+
+    def test_says_where_threads_took_turns(self):
+        label = {"oversubscribed": "9 threads on 2 cores"}
+        of_a_value = everything(values=[fixtures.value("v", 12.0) | label])
+        of_a_ratio = everything(comparisons=[fixtures.comparison() | label])
+        for one in (of_a_value, of_a_ratio):
+            self.assertEqual(made(one).count("oversubscribed: 9 threads on 2 cores"), 1)
+        self.assertNotIn("oversubscribed", made(everything()))
+
     def test_says_what_is_invalid_interrupted_or_unreadable(self):
         text = made(
             everything(invalid=[{"what": "keel", "why": "it crashed"}]),

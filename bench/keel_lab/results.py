@@ -136,7 +136,7 @@ def check(result):
             if name in UNIQUE and row["id"] in seen:
                 wrong.append(f"{name}[{number}]: a second {row['id']}")
             seen.add(row.get("id"))
-            if "verdict" in keys and row["verdict"] not in VERDICTS:
+            if row.get("verdict", VERDICTS[0]) not in VERDICTS:
                 wrong.append(f"{name}[{number}]: verdict {row['verdict']!r} is none of {', '.join(VERDICTS)}")
             if name == "comparisons" and not row["min"] <= row["low"] <= row["median"] <= row["high"] <= row["max"]:
                 wrong.append(f"comparisons[{number}]: min, low, median, high and max are not in order")

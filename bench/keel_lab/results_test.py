@@ -54,6 +54,12 @@ class Results(unittest.TestCase):
                 results.save(result, self.path)
             self.assertFalse(self.path.exists())
 
+    def test_a_verdict_of_a_value_is_one_that_readers_know(self):
+        judged = {"target": {"kind": "at most", "value": 9.0}}
+        for verdict, wrong in (("met", 0), ("splendid", 1)):
+            row = fixtures.value("v", 1) | judged | {"verdict": verdict}
+            self.assertEqual(len(results.check(fixtures.result(values=[row]))), wrong)
+
     def test_a_file_that_is_no_result_is_refused_with_its_name(self):
         self.path.parent.mkdir()
         for text in ("{", "[]", json.dumps({"schema": 1})):

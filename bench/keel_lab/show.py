@@ -23,7 +23,11 @@ def columns(header, rows):
 
 def _verdict(row):
     target = f"{row['target']['kind']} {row['target']['value']:g}: " if row["target"] else ""
-    return target + row["verdict"] + (" (client-bound)" if row.get("client_bound") else "")
+    return target + row["verdict"] + (" (client-bound)" if row.get("client_bound") else "") + _label(row)
+
+
+def _label(row):
+    return f" (oversubscribed: {row['oversubscribed']})" if "oversubscribed" in row else ""
 
 
 def _used(row):
@@ -67,7 +71,8 @@ def _value(row):
     return [
         row["id"], row["name"], f"{number(row['median'])} {row['unit']}",
         f"{number(row['low'])} - {number(row['high'])}", f"{number(row['min'])} - {number(row['max'])}",
-        f"{row['cv']:.1%}"
+        f"{row['cv']:.1%}",
+        _verdict(row) if "verdict" in row else _label(row).strip()
     ]
 
 
@@ -87,7 +92,7 @@ TABLES = {
                      "outliers", "used: server / client", "repeated, disturbed", "verdict"), _comparison),
     "counts": (("counts for one operation", "work", *(name.replace("_", " ") for name in COUNTS)), _count),
     "bounds": (("A : B", "count", "A / B", "ratio", "verdict"), _bound),
-    "values": (("value", "", "median", "interval", "min - max", "cv"), _value),
+    "values": (("value", "", "median", "interval", "min - max", "cv", "verdict"), _value),
     "distributions": (("latency", "work", "offered", "achieved", *PERCENTILES, "errors",
                        "used: server / client"), _distribution),
 }

@@ -82,6 +82,8 @@ def verdict(row, results):
         return f"open: waits for a dated result of {row.experiment} with {row.value}"
     found = figures.find(result, row.value)
     ratio = f"{found.median:.3f} ({found.low:.3f} – {found.high:.3f})"
+    if figures.oversubscription(result, row.value):
+        ratio += f", oversubscribed: {figures.oversubscription(result, row.value)}"
     if comparison["coverage"] < judge.COVERAGE_MIN:
         return f"undecided, too few pairs: {ratio}"
     if comparison["client_bound"]:

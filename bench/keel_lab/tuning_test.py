@@ -46,6 +46,10 @@ class AVerdict(unittest.TestCase):
             found = tuning.verdict(read(ROW % "")[0], {"micro": fixtures.result("micro", comparisons=[row])})
             self.assertIn(said, found)
 
+    def test_says_where_threads_took_turns(self):
+        self.assertEqual(verdict(0.85, 0.9, 0.95, oversubscribed="9 threads on 2 cores"),
+                         "helps: 0.900 (0.850 – 0.950), oversubscribed: 9 threads on 2 cores")
+
     def test_of_what_was_not_measured_is_open(self):
         rows = read(
             ROW % "" + "- {says: x, source: S0, open: the moon}\n- {says: y, source: S0, not comparable: it is far}\n"

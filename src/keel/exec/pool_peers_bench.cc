@@ -1,7 +1,11 @@
-// The same work as call_bench.cc for the pools of Boost.Asio and oneTBB, where they were there when the benchmarks were
-// configured: each in its usual way for jobs that nobody waits for.
+// The same work as call_bench.cc for std::async, which makes a thread for each job, and for the pools of Boost.Asio and
+// oneTBB, where they were there when the benchmarks were configured: each in its usual way for jobs that nobody waits
+// for.
 
 #include <benchmark/benchmark.h>
+
+#include <future>
+#include <vector>
 
 #include "keel/exec/internal/executor_bench.h"
 
@@ -23,6 +27,28 @@ using internal::Count;
 [[maybe_unused]] void check(benchmark::State& state, const Count& count) {
   if (count.ran() != static_cast<std::uint64_t>(state.iterations())) state.SkipWithError("not every job has run once");
 }
+
+// Rounds of jobs; `until_all_ran`: the time until they have, or that of the calls alone. A future's destructor waits.
+void measure_async(benchmark::State& state, bool until_all_ran) {
+  std::atomic<std::uint64_t> ran = 0;
+  std::uint64_t jobs = 0;
+  std::vector<std::future<void>> waiting(internal::jobs_per_round);
+  while (state.KeepRunningBatch(internal::jobs_per_round)) {
+    const Instant began = Host::system().now();
+    for (auto& one : waiting) {
+      one = std::async(std::launch::async, [&ran] { ran.fetch_add(1, std::memory_order_relaxed); });
+    }
+    const Duration brought = Host::system().now() - began;
+    for (auto& one : waiting) one.get();
+    state.SetIterationTime((until_all_ran ? Host::system().now() - began : brought).count_seconds());
+    jobs += internal::jobs_per_round;
+  }
+  if (ran != jobs) state.SkipWithError("not every job has run once");
+}
+void async_post(benchmark::State& state) { measure_async(state, false); }
+BENCHMARK(async_post)->UseManualTime();
+void async_rate(benchmark::State& state) { measure_async(state, true); }
+BENCHMARK(async_rate)->UseManualTime();
 
 #ifdef KEEL_BENCH_ASIO
 

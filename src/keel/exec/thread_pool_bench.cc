@@ -1,7 +1,6 @@
 // A job through a ThreadPool: nanoseconds per job to post it (`post`), and from the first post to the end of the last
-// job (`run`), by number of threads; the time from post to done of one job at a time as percentiles in ns (`latency`);
-// and std::async for the same work. Each round checks that every job has run once. `allocations` is per job, on the
-// thread that posts.
+// job (`run`), by number of threads; and the time from post to done of one job at a time as percentiles in ns
+// (`latency`). Each round checks that every job has run once. `allocations` is per job, on the thread that posts.
 //
 // `work` jobs compute for about two microseconds and are all there before the first begins: what more threads gain.
 // `monitored` jobs also count, set a gauge and observe a histogram.
@@ -11,7 +10,6 @@
 #include <algorithm>
 #include <atomic>
 #include <deque>
-#include <future>
 #include <vector>
 
 #include "keel/exec/thread_pool.h"
@@ -175,47 +173,6 @@ void latency(benchmark::State& state) {
   state.counters["p99.99"] = percentile(99.99);
 }
 BENCHMARK(latency)->ArgName("threads")->Arg(4)->UseManualTime()->Iterations(10);
-
-// A thread for each: what the call costs the caller.
-void std_async(benchmark::State& state) {
-  constexpr std::size_t at_once = 50;
-  std::atomic<std::size_t> ran = 0;
-  std::vector<std::future<void>> waiting(at_once);
-  std::size_t allocations = 0;
-  std::size_t tasks = 0;
-  while (state.KeepRunningBatch(at_once)) {
-    const std::size_t before = internal::allocations();
-    const Instant began = Host::system().now();
-    for (auto& one : waiting) {
-      one = std::async(std::launch::async, [&ran] { ran.fetch_add(1, std::memory_order_relaxed); });
-    }
-    state.SetIterationTime((Host::system().now() - began).count_seconds());
-    allocations += internal::allocations() - before;
-    for (auto& one : waiting) one.get();
-    tasks += at_once;
-  }
-  if (ran != tasks) state.SkipWithError("not every task has run once");
-  state.counters["allocations"] = static_cast<double>(allocations) / static_cast<double>(tasks);
-}
-BENCHMARK(std_async)->UseManualTime();
-
-void std_async_run(benchmark::State& state) {
-  constexpr std::size_t at_once = 50;
-  std::atomic<std::size_t> ran = 0;
-  std::vector<std::future<void>> waiting(at_once);
-  std::size_t tasks = 0;
-  while (state.KeepRunningBatch(at_once)) {
-    const Instant began = Host::system().now();
-    for (auto& one : waiting) {
-      one = std::async(std::launch::async, [&ran] { ran.fetch_add(1, std::memory_order_relaxed); });
-    }
-    for (auto& one : waiting) one.get();
-    state.SetIterationTime((Host::system().now() - began).count_seconds());
-    tasks += at_once;
-  }
-  if (ran != tasks) state.SkipWithError("not every task has run once");
-}
-BENCHMARK(std_async_run)->UseManualTime();
 
 }  // namespace
 }  // namespace keel
