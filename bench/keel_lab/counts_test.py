@@ -134,14 +134,3 @@ class Counts(unittest.TestCase):
         with mock.patch.object(callgrind, "build", side_effect=callgrind.NotCounted("cmake failed")):
             row = self.instructions("full")
         self.assertEqual((row["instructions"], row["absent"]["instructions"]), (None, "cmake failed"))
-
-
-class Versions(unittest.TestCase):
-    def test_the_sides_of_others_have_their_versions(self):
-        one = experiment.choose(["plaintext"])[0]
-        settings = runner.settings_of("quick", self_test.BUILD)
-        found = runner.versions(one, settings)
-        self.assertNotIn("keel-epoll", found)
-        for side, what in found.items():
-            for name, version in what.items():
-                self.assertRegex(version, r"^\d+\.\d+", f"{side}: {name}")

@@ -11,13 +11,14 @@ import dataclasses
 import json
 import os
 import pathlib
+import platform
 import re
 import shutil
 import socket
 import subprocess
 import time
 
-from keel_lab import proof
+from keel_lab import proof, sides
 
 SUMMARY = "builds the Go and Rust servers to compare with, and lists all peers"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -35,7 +36,9 @@ class Skipped(Exception):
 @dataclasses.dataclass(frozen=True)
 class Peer:
     name: str
-    kind: str               # go, rust: built here; c: of the release build; system: a program of the machine
+    # go, rust: built here; c: of the release build; loop: so too, a loop that nobody connects to; system: a program of
+    # the machine
+    kind: str
     what: str
     arguments: tuple = ()
 
@@ -47,17 +50,23 @@ class Peer:
     def program(self):
         if self.kind == "system":
             return pathlib.Path(shutil.which(self.name) or f"/usr/sbin/{self.name}")
-        return (RELEASE / "bench" if self.kind == "c" else FOLDER / "bin") / self.name
+        folders = {"c": RELEASE / "bench", "loop": RELEASE / "bench/turns"}
+        return folders.get(self.kind, FOLDER / "bin") / self.name
 
 
 PEERS = (
     Peer("bench_raw_uring", "c", "raw loop on io_uring: the bound"),
     Peer("bench_raw_epoll", "c", "raw loop on epoll: the bound"),
+    Peer("bench_raw_users", "c", "raw loop, rows of SQLite: the bound"),
     Peer("bench_raw_echo_uring", "c", "raw echo on io_uring: the bound"),
     Peer("bench_raw_echo_epoll", "c", "raw echo on epoll: the bound"),
+    Peer("bench_raw_echo_blocking", "c", "plain recv and send, blocking: the bound"),
     Peer("bench_beast", "c", "Boost.Beast, callbacks"),
     Peer("bench_asio_echo", "c", "Boost.Asio echo, callbacks or coroutines", ("--style=callbacks",)),
+    Peer("bench_asio_blocking_echo", "c", "Boost.Asio echo, blocking calls"),
     Peer("bench_uv_echo", "c", "libuv echo"),
+    Peer("bench_turns_asio", "loop", "Boost.Asio's loop: turns, jobs and timers"),
+    Peer("bench_turns_uv", "loop", "libuv's loop: turns, jobs and timers"),
     Peer("nginx", "system", "nginx, answers from its configuration"),
     Peer("peer_net_http", "go", "Go net/http"),
     Peer("peer_fasthttp", "go", "Go fasthttp"),
@@ -71,12 +80,12 @@ TOOLCHAINS = {"go": ("go", "version"), "rust": ("cargo", "--version")}
 
 
 def output(*command):
-    """What a program says, on either stream; empty where it is not to be had."""
+    """What a program says, on either stream; empty where it is not to be had, or fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=20)
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return (done.stdout + done.stderr).strip()
+    return (done.stdout + done.stderr).strip() if done.returncode == 0 else ""
 
 
 def toolchain(kind):
@@ -202,21 +211,88 @@ def boost_version():
     return found.group(1).replace("_", ".") if found else ""
 
 
+def configured(name):
+    return output("pkg-config", "--modversion", name)
+
+
+def packaged(path):
+    """Debian's version of the package that `path` belongs to; empty elsewhere, and of what is in none."""
+    name = output("dpkg-query", "--search", os.path.realpath(path)).partition(":")[0]
+    return output("dpkg-query", "--showformat=${Version}", "--show", name) if name else ""
+
+
+# What a benchmark `needs` (bench/experiments): the library, and how its version is known.
+LIBRARIES = {
+    "libboost-dev": ("Boost", boost_version),
+    "libtbb-dev": ("oneTBB", lambda: configured("tbb")),
+    "libuv1-dev": ("libuv", lambda: configured("libuv")),
+    "libhttp-parser-dev": ("http_parser", lambda: packaged("/usr/include/http_parser.h")),
+    "libconcurrentqueue-dev": ("ConcurrentQueue", lambda: packaged("/usr/include/concurrentqueue/concurrentqueue.h")),
+    "libreaderwriterqueue-dev":
+    ("ReaderWriterQueue", lambda: packaged("/usr/include/readerwriterqueue/readerwriterqueue.h")),
+}
+CLIENTS = ("wrk", "h2load")
+# Of the release build: what they are made of.
+MADE_OF = {
+    "bench_beast": "libboost-dev",
+    "bench_asio_echo": "libboost-dev",
+    "bench_asio_blocking_echo": "libboost-dev",
+    "bench_turns_asio": "libboost-dev",
+    "bench_uv_echo": "libuv1-dev",
+    "bench_turns_uv": "libuv1-dev",
+}
+
+
+def of_library(package):
+    """{name: version} of a key of LIBRARIES."""
+    name, version = LIBRARIES[package]
+    return known({name: version()})
+
+
+def known(found):
+    return {name: version for name, version in found.items() if version}
+
+
 def versions(program):
     """{name: version} of what the peer `program` is made of, as far as it is not the project's own."""
     name = pathlib.Path(program).name
-    found = {}
+    if name in MADE_OF:
+        return of_library(MADE_OF[name])
     if name == "nginx":
-        found = {"nginx": output(str(program), "-v").rpartition("/")[2]}
-    elif name in ("bench_beast", "bench_asio_echo"):
-        found = {"Boost": boost_version()}
-    elif name == "bench_uv_echo":
-        found = {"libuv": output("pkg-config", "--modversion", "libuv")}
-    elif name.endswith("_uring"):
-        found = {"liburing": output("pkg-config", "--modversion", "liburing")}
-    elif name.startswith("peer_"):
-        found = read_notes().get(name, {}).get("versions", {})
-    return {name: version for name, version in found.items() if version}
+        return known({"nginx": output(str(program), "-v").rpartition("/")[2]})
+    if name in CLIENTS:
+        return known({name: packaged(program)})
+    if name == "bench_raw_users":
+        return known({"SQLite": configured("sqlite3")})
+    if name.startswith("bench_raw_") and name.endswith("_uring"):
+        return known({"liburing": configured("liburing")})
+    if name.startswith("bench_raw_") or name == "bench_allocate":
+        return known(dict([platform.libc_ver()]))
+    if name.startswith("peer_"):
+        return read_notes().get(name, {}).get("versions", {})
+    return {}
+
+
+def of_side(side, build):
+    """What its program is made of, and what it has in the place of the C library's functions."""
+    program = sides.program(side.serve[0], build)
+    found = versions(program) if program else {}
+    path = sides.filled(dict(side.environment).get("LD_PRELOAD", ""), {"build": build})
+    if path:
+        found = found | known({pathlib.Path(path).name.partition(".")[0]: packaged(path)})
+    return found
+
+
+def of_experiment(one, build):
+    """{side, case or client: {name: version}} of the libraries and programs of others that it is made of."""
+    if one.kind == "micro":
+        return known({name: of_library(case.needs) for name, case in one.cases.items() if case.needs in LIBRARIES})
+    names = {name for name, _ in one.counts} | set(one.measure)
+    names |= {name for comparison in one.comparisons for name in (comparison.a, comparison.b)}
+    found = {name: of_side(one.sides[name], build) for name in sorted(names) if name in one.sides}
+    if one.kind == "clients":
+        found |= {name: versions(shutil.which(name) or "") for name in CLIENTS if name in names}
+    return known(found)
 
 
 def state(peer, notes):
@@ -224,11 +300,11 @@ def state(peer, notes):
     if peer.program.exists():
         main = {peer.short, peer.short.replace("_", "-"), TOOLCHAINS.get(peer.kind, ("",))[0]}
         found = [f"{name} {version}" for name, version in versions(peer.program).items()
-                 if peer.kind in ("c", "system") or name.rpartition("/")[2] in main]
+                 if peer.kind not in TOOLCHAINS or name.rpartition("/")[2] in main]
         return "; ".join(["there", *found])
     if peer.kind == "system":
         return f"not there: {peer.name} is not installed (scripts/setup bench)"
-    if peer.kind == "c":
+    if peer.kind in ("c", "loop"):
         return "not there: not built (make bench), or its library is not installed (scripts/setup bench)"
     if "skipped" in notes.get(peer.name, {}):
         return "not there: " + notes[peer.name]["skipped"]
@@ -270,5 +346,5 @@ def main(arguments):
     else:
         notes = read_notes()
         for peer in chosen:
-            print(f"{peer.name:22}{peer.what:44}{state(peer, notes)}")
+            print(f"{peer.name:26}{peer.what:44}{state(peer, notes)}")
     return 0

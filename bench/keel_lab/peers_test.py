@@ -4,6 +4,7 @@ import contextlib
 import io
 import os
 import pathlib
+import re
 import socket
 import tempfile
 import threading
@@ -126,7 +127,8 @@ class Programs(unittest.TestCase):
     def test_every_peer_that_is_built_answers_both_routes_and_pipelined(self):
         proven = []
         for peer in peers.PEERS:
-            if peer.kind == "system" or "echo" in peer.name or not peer.program.exists():
+            other = "echo" in peer.name or "users" in peer.name  # Has no such routes.
+            if peer.kind in ("system", "loop") or other or not peer.program.exists():
                 continue
             with self.subTest(peer.name), peers.serving(peer) as port:
                 proof.prove(port)
@@ -151,6 +153,94 @@ class Programs(unittest.TestCase):
                         while len(text) < 3:
                             text += connection.recv(16) or self.fail("the connection was closed")
                         self.assertEqual(text, b"abc")
+
+
+class Versions(unittest.TestCase):
+    """Every side, case and client of others says what it is made of."""
+
+    # Of a benchmark that measures a library of others.
+    OTHERS = re.compile(r"asio|beast|boost|http_parser|moodycamel|outcome|signals2|tbb|\buv\b")
+    PROCESSORS = ("AVX-512",)
+
+    def with_everything_installed(self):
+        for name, (library, _) in peers.LIBRARIES.items():
+            self.enterContext(mock.patch.dict(peers.LIBRARIES, {name: (library, lambda: "1.2")}))
+        self.enterContext(mock.patch.object(peers, "output", lambda *command: "x: 1.2"))
+        notes = {peer.name: {"versions": {peer.short: "1.2"}} for peer in peers.BUILT}
+        self.enterContext(mock.patch.object(peers, "read_notes", lambda: notes))
+        self.enterContext(mock.patch.object(sides, "program", lambda text, build: text))
+        self.enterContext(mock.patch.object(peers.shutil, "which", lambda name: name))
+
+    def sides_of_others(self):
+        """Those that run none of the programs that are under test."""
+        every = {name: side for one in experiment.read_all().values() for name, side in one.sides.items()}
+        ours = {pathlib.Path(side.serve[0]).name for side in every.values() if side.under_test}
+        return {name: side for name, side in every.items()
+                if not ours & {pathlib.Path(text).name for text in side.serve}}
+
+    def test_of_every_side_of_others(self):
+        self.with_everything_installed()
+        others = self.sides_of_others()
+        for name in ("nginx", "raw-epoll", "asio-blocking-echo", "raw-echo-blocking", "asio-loop", "libuv-loop"):
+            self.assertIn(name, others)
+        for name, side in others.items():
+            self.assertTrue(peers.of_side(side, self_test.BUILD), f"{name}: {side.serve[0]}")
+        self.assertEqual(peers.of_side(experiment.read_sides()["keel-uring"], self_test.BUILD), {})
+
+    def test_and_the_list_of_peers_and_its_document_name_them_all(self):
+        listed = {pathlib.Path(side.serve[0]).name for side in self.sides_of_others().values()}
+        self.assertEqual(listed, {peer.name for peer in peers.PEERS})
+        document = (peers.SOURCES / "README.md").read_text()
+        for peer in peers.PEERS:
+            loop = peer.short.replace("turns_", "turns/")
+            named = any(f"{source}`" in document for source in (f"{peer.short}.c", f"{peer.short}.cc", f"{loop}.c",
+                                                                 f"{loop}.cc", f"{peer.kind}/{peer.short}"))
+            self.assertTrue(named or f"| {peer.name} |" in document, peer.name)
+
+    def test_of_every_library_that_is_preloaded(self):
+        self.with_everything_installed()
+        one = experiment.choose(["allocators"])[0]
+        found = peers.of_experiment(one, self_test.BUILD)
+        for name in ("jemalloc", "tcmalloc", "mimalloc"):
+            self.assertTrue(any(name in library for library in found[f"allocate-{name}"]), found)
+
+    def test_of_every_case_of_others(self):
+        self.with_everything_installed()
+        seen = set()
+        for one in experiment.read_all().values():
+            found = peers.of_experiment(one, self_test.BUILD) if one.kind == "micro" else {}
+            for name, case in one.cases.items():
+                self.assertTrue(case.needs in ("", *peers.LIBRARIES, *self.PROCESSORS), f"{one.id}: {name}")
+                self.assertEqual(bool(self.OTHERS.search(case.benchmark)), name in found, f"{one.id}: {name}")
+                seen |= set(found.get(name, {}))
+        self.assertEqual(seen, {library for library, _ in peers.LIBRARIES.values()})
+
+    def test_of_every_client_of_others(self):
+        self.with_everything_installed()
+        for one in experiment.read_all().values():
+            if one.kind == "clients":
+                found = peers.of_experiment(one, self_test.BUILD)
+                for name in ("wrk", "h2load"):
+                    self.assertEqual(found[name], {name: "x: 1.2"})
+                self.assertNotIn("keel-uring", {*found} - {*one.sides})
+
+    def test_are_numbers_of_what_is_here(self):
+        names = ("plaintext", "blocking-echo", "idle-turn", "allocators", "pool-peers", "queues", "wheel", "load-cost")
+        for name, one in zip(names, experiment.choose(names)):
+            for side, what in peers.of_experiment(one, self_test.BUILD).items():
+                for library, version in what.items():
+                    self.assertRegex(version, r"^\d+\.\d+", f"{name}, {side}: {library}")
+
+    def test_of_what_is_not_here_are_none(self):
+        self.enterContext(mock.patch.object(peers, "output", lambda *command: ""))
+        self.assertEqual(peers.packaged("/nowhere"), "")
+        self.assertEqual(peers.versions("bench_uv_echo"), {})
+        self.assertEqual(peers.versions("wrk"), {})
+
+    def test_of_a_program_that_fails_are_not_what_it_complains(self):
+        self.assertEqual(peers.output("sh", "-c", "echo no such package; exit 1"), "")
+        self.assertEqual(peers.output("sh", "-c", "echo 1.2 >&2"), "1.2")
+        self.assertEqual(peers.output("no-such-program-at-all"), "")
 
 
 class Build(unittest.TestCase):

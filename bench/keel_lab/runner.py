@@ -10,7 +10,7 @@ import sys
 import time
 import traceback
 
-from keel_lab import (clients, counts, experiment, load, machine, micro, pairs, peers, results, show, sides, stages,
+from keel_lab import (clients, counts, experiment, load, machine, micro, pairs, peers, results, show, stages,
                       start, sustained)
 from keel_lab.measure import Settings
 from keel_lab.progress import Progress, duration
@@ -50,28 +50,13 @@ def published(settings):
     }
 
 
-def versions(one, settings):
-    """{side: {name: version}} of the libraries and programs of others that the sides are made of."""
-    programs = {name: sides.program(side.serve[0], settings.build) for name, side in used(one).items()}
-    found = {name: peers.versions(program) for name, program in programs.items() if program}
-    return {name: what for name, what in found.items() if what}
-
-
-def used(one):
-    """The sides that the experiment names, by name."""
-    names = {name for name, _ in one.counts} | set(one.measure)
-    for comparison in one.comparisons:
-        names |= {comparison.a, comparison.b}
-    return {name: one.sides[name] for name in sorted(names) if name in one.sides}
-
-
 def run_one(one, settings, facts, progress):
     """(result, whether it was interrupted)."""
     progress.experiment = one.id
     facts = dict(facts)
     result = results.new(one.id, one.question, one.claims, settings.profile, facts.pop("commit"), facts,
                          published(settings))
-    result["versions"] = versions(one, settings)
+    result["versions"] = peers.of_experiment(one, settings.build)
     began = time.monotonic()
     interrupted = False
     try:
