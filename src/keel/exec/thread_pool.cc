@@ -190,12 +190,14 @@ std::size_t ThreadPool::stop(Duration limit) noexcept {
     s.is_stopping = true;
     if (limit <= Duration()) s.is_discarding.store(true, std::memory_order_relaxed);
     never_due.swap(s.delayed);
+    ++s.discarding;
     s.room.notify_all();
   }
   std::size_t discarded = 0;
   for (const auto& [due, job] : never_due) discarded += discard(*job);
   {
     auto lock = s.enter();
+    --s.discarding;
     s.discarded += discarded;
     if (s.is_idle() && !s.is_finished) s.finish();
     const auto finished = [&s] { return s.is_finished; };

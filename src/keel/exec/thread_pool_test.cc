@@ -290,6 +290,24 @@ TEST(ThreadPool, stopping_with_a_deadline_discards_what_has_not_begun_and_tells_
   EXPECT_EQ(later.get().error().code(), Code::Cancelled);
 }
 
+TEST(ThreadPool, stopping_lets_what_it_discards_bring_somebody_home) {
+  ThreadPool pool({.threads = 1});
+  Busy busy(pool, 1);
+  bool is_home = false;
+  Noted home([&] { is_home = true; });
+  Noted delayed([&] {
+    busy.go();
+    while (pool.running() > 0) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));  // For its thread to sleep.
+    pool.post(home);
+  });
+  EXPECT_TRUE(pool.offer_after(delayed, 1_h));
+
+  EXPECT_EQ(pool.stop(), 0u);
+
+  EXPECT_TRUE(is_home);
+}
+
 TEST(ThreadPool, stopping_with_a_deadline_runs_what_it_can_until_then) {
   ThreadPool pool({.threads = 2, .queue_max = 20'000});
   std::atomic<std::size_t> ran{0};

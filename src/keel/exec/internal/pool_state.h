@@ -70,7 +70,7 @@ struct ThreadPool::State {
   void sleep(Worker& me) noexcept;
   Worker& wake_one() noexcept;       // The one that fell asleep last.
   Worker* call_searcher() noexcept;  // Whom to unpark() after the lock; null: nobody need be woken.
-  bool is_idle() const noexcept { return asleep_count == threads && lanes.size() == 0; }
+  bool is_idle() const noexcept { return asleep_count == threads && lanes.size() == 0 && discarding == 0; }
   void note_idle() noexcept;
   void finish() noexcept;
 
@@ -94,6 +94,7 @@ struct ThreadPool::State {
   int asleep_count = 0;
   Worker* asleep = nullptr;
   bool is_stopping = false;
+  int discarding = 0;        // Calls of stop() whose delayed jobs may still bring somebody home.
   bool is_finished = false;  // Every thread ends.
   std::uint64_t refused = 0;
   std::uint64_t discarded = 0;
