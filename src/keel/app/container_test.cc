@@ -13,6 +13,7 @@
 #include "keel/app/log_writer.h"
 #include "keel/base/host.h"
 #include "keel/exec/executor.h"
+#include "keel/exec/submitted.h"
 #include "keel/exec/thread_pool.h"
 #include "keel/observe/internal/allocation_count.h"
 #include "keel/observe/log.h"
@@ -885,7 +886,10 @@ TEST_F(Containers, bind_an_executor_that_exists_by_its_interface) {
 
   Services services = container.build().value();
 
-  EXPECT_EQ(&services.get<Thumbnails>().executor, static_cast<Executor*>(&pool));
+  Executor& executor = services.get<Thumbnails>().executor;
+  EXPECT_EQ(&executor, static_cast<Executor*>(&pool));
+  EXPECT_EQ(submit(executor, [] { return 1; }).get(), 1);
+  EXPECT_EQ(submit_after(executor, 1_ms, [] { return 2; }).get(), 2);
   pool.stop();
 }
 

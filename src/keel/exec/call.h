@@ -3,13 +3,14 @@
 //   KEEL_TRY_VOID(execute(pool, [&cache] { cache.sweep(); }));        // ResourceExhausted: the queue is full
 //   KEEL_TRY_VOID(execute(pool, report, Priority::Low));              // what offer() of a ThreadPool also takes
 //   KEEL_TRY_VOID(execute_all(pool, callables));                      // all or none: one lock, one wake-up
-//   KEEL_TRY_VOID(execute_after(pool, 50_ms, [this] { retry(); }));
+//   KEEL_TRY_VOID(execute_after(pool, 50_ms, [this] { retry(); }));   // on any executor that has a clock
 //
 // Whoever needs the result, or wants to take the work back, uses submit() (exec/submitted.h).
 //
 // Result:    that it was taken, not that it has run: an executor that is stopped with a deadline discards what it does
 //            not reach then, and what the callable holds is let go.
 // Errors:    ResourceExhausted when the executor refuses (Executor::offer): its queue is full, or it has been stopped.
+//            Unsupported from execute_after() when it has no clock (InlineExecutor).
 //            A callable that throws has nobody to tell and ends the process with what it threw: submit() hands the
 //            exception to somebody. std::bad_alloc, from here, when there is no memory for the job.
 // Ownership: the callable is moved into the job and destroyed on the thread that has run it. What it refers to outlives
@@ -37,6 +38,7 @@ namespace internal {
 // In a catch block: aborts and says what was thrown.
 [[noreturn, gnu::cold]] void executed_callable_threw() noexcept;
 std::unexpected<Error> executor_refused() noexcept;
+std::unexpected<Error> executor_refused_delayed(const Executor& executor) noexcept;
 
 // Job memory until somebody owns what is made in it.
 class JobBlock {
@@ -140,14 +142,13 @@ Result<> execute_all(E& executor, Callables&& callables, How... how) {
   return internal::executor_refused();
 }
 
-// Not before `delay` has passed, on a ThreadPool.
-template <class E, class F>
-  requires std::is_base_of_v<Executor, E>
-Result<> execute_after(E& executor, Duration delay, F&& callable) {
+// Not before `delay` has passed (Executor::offer_after).
+template <class F>
+Result<> execute_after(Executor& executor, Duration delay, F&& callable) {
   auto* const call = internal::Call<std::decay_t<F>>::make(std::forward<F>(callable));
   if (executor.offer_after(*call, delay)) return {};
   call->drop();
-  return internal::executor_refused();
+  return internal::executor_refused_delayed(executor);
 }
 
 }  // namespace keel

@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "keel/base/sanitizers.h"
+#include "keel/exec/delayed_jobs.h"
 #include "keel/exec/inline_executor.h"
+#include "keel/exec/serial_executor.h"
 #include "keel/exec/submitted.h"
 #include "keel/exec/thread_pool.h"
 #include "keel/observe/internal/allocation_count.h"
@@ -26,6 +28,8 @@ struct Refusing final : Executor {
   void post(Job&) noexcept override { ADD_FAILURE() << "what may be refused is offered"; }
   bool offer(Job&) noexcept override { return false; }
   bool offer_all(Job&, Job&, std::size_t) noexcept override { return false; }
+  bool has_clock() const noexcept override { return with_clock; }
+  bool with_clock = false;
 };
 struct Keeping final : Executor {
   void post(Job& posted) noexcept override { job = &posted; }
@@ -67,6 +71,46 @@ TEST(Execute, says_that_the_executor_has_refused_and_lets_go_of_the_callable) {
 
   callables.clear();
   EXPECT_EQ(held.use_count(), 1);
+}
+
+TEST(Execute, says_why_nothing_runs_later) {
+  Refusing executor;
+  auto held = std::make_shared<int>(7);
+
+  const Error without_clock = execute_after(executor, 1_ms, [held] {}).error();
+  EXPECT_EQ(without_clock.code(), Code::Unsupported);
+  EXPECT_EQ(without_clock.message(),
+            "the executor has no clock, so nothing runs there later: a ThreadPool has one, and a worker's loop");
+  EXPECT_EQ(submit_after(executor, 1_ms, [held] {}).get().error().code(), Code::Unsupported);
+  executor.with_clock = true;
+  EXPECT_EQ(execute_after(executor, 1_ms, [held] {}).error().code(), Code::ResourceExhausted);
+  EXPECT_EQ(submit_after(executor, 1_ms, [held] {}).get().error().code(), Code::ResourceExhausted);
+
+  EXPECT_EQ(held.use_count(), 1);
+}
+
+TEST(Execute, later_is_refused_where_there_is_no_memory_to_remember_it) {
+  if (KEEL_SANITIZED) GTEST_SKIP() << "sanitizers refuse no memory";
+  struct Nothing : Job {
+    Nothing() : Job([](Job&) noexcept {}) {}
+  };
+  TimerWheel wheel{Instant()};
+  ThreadPool pool({.queue_max = 10'000});
+  SerialExecutor serial(pool, {.queue_max = 10'000});
+  DelayedJobs delayed(pool, wheel);
+  std::vector<Nothing> jobs(2000);
+  {
+    // Blocks that others have left are used up first.
+    const internal::WithoutMemory none;
+    std::size_t next = 0;
+    while (next < 1000 && delayed.start(jobs[next], Instant::never())) ++next;
+    EXPECT_LT(next, 1000u);
+    EXPECT_FALSE(delayed.send(jobs[next], Instant::never()));
+    EXPECT_FALSE(serial.offer_after(jobs[next], 1_h)) << "nor is it remembered here";
+    EXPECT_FALSE(pool.offer_after(jobs[next], 1_h));
+  }
+  EXPECT_TRUE(serial.offer_after(jobs[1999], 1_h));
+  pool.stop();
 }
 
 TEST(Execute, lets_go_of_a_discarded_callable_without_calling_it) {

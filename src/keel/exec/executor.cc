@@ -58,5 +58,6 @@ bool Executor::offer_all(Job& first, Job& last, std::size_t) noexcept {
   post_all(first, last);
   return true;
 }
+bool Executor::offer_after(Job&, Duration) noexcept { return false; }
 
 }  // namespace keel

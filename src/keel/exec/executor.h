@@ -49,6 +49,13 @@ class Executor {
   // The same for `count` linked jobs: all of them or none.
   virtual bool offer_all(Job& first, Job& last, std::size_t count) noexcept;
 
+  // As offer(), for a job that runs when `delay` has passed, or as soon as possible afterwards. False: `job` will not
+  // run: as many wait for their time as may, the executor has been stopped, there is no memory to remember it, or no
+  // clock, as here. What is not due when the executor ends is discarded; draining does not wait for it. Any thread.
+  virtual bool offer_after(Job& job, Duration delay) noexcept;
+  // False: offer_after() never takes a job.
+  virtual bool has_clock() const noexcept { return false; }
+
   // True: one job at a time, and a job posted while another runs starts after it has returned. Tasks that are resumed
   // by several threads need a handshake that serial executors spare them.
   virtual bool is_serial() const noexcept { return true; }
@@ -70,6 +77,7 @@ class Executor {
  protected:
   // Runs `job` with discards() true; how many jobs have asked and were told so.
   static std::size_t discard(Job& job) noexcept;
+  friend class DelayedJobs;
 
   Instant turn_time_;
 

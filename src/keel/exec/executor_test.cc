@@ -50,6 +50,15 @@ TEST(Executor, without_a_bound_takes_everything_that_is_offered) {
   EXPECT_EQ(executor.jobs[2], &third);
 }
 
+TEST(Executor, without_a_clock_takes_nothing_for_later) {
+  Keeping executor;
+  Nothing job;
+
+  EXPECT_FALSE(executor.has_clock());
+  EXPECT_FALSE(executor.offer_after(job, Duration()));
+  EXPECT_EQ(executor.count, 0);
+}
+
 TEST(Executor, tells_a_job_that_asks_whether_it_is_discarded) {
   struct Asks : Job {
     Asks() : Job([](Job& job) noexcept { static_cast<Asks&>(job).answer = Executor::discards(); }) {}

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "keel/exec/call.h"
+#include "keel/exec/submitted.h"
 
 namespace keel {
 namespace {
@@ -34,6 +35,17 @@ TEST(InlineExecutor, runs_what_a_job_posts_after_it_has_returned) {
   EXPECT_TRUE(execute(here, [&] { order += 'e'; }));
 
   EXPECT_EQ(order, "abcde");
+}
+
+TEST(InlineExecutor, has_no_clock_to_run_anything_later) {
+  InlineExecutor here;
+  Executor& executor = here;
+  bool ran = false;
+
+  EXPECT_EQ(execute_after(executor, Duration(), [&] { ran = true; }).error().code(), Code::Unsupported);
+  EXPECT_EQ(submit_after(executor, 1_ms, [&] { ran = true; }).get().error().code(), Code::Unsupported);
+
+  EXPECT_FALSE(ran);
 }
 
 }  // namespace

@@ -7,11 +7,18 @@
 // While one of its jobs runs, it is the current executor. Many may share one executor; each takes at most 64 turns and
 // then goes to the end of the queue below.
 //
-// Errors:   offer(), and with it execute() and submit(), refuses when `queue_max` jobs wait; post() never refuses.
-// Threads:  post(), offer() and queued() on any; jobs run on the threads of the executor below.
-// Lifetime: the executor below outlives it. Its end waits until everything that was posted has run, so it does not end
-//           inside one of its own jobs (checked).
-// Cost:     a short lock to post and one to run; one job below for each burst; no allocation.
+// A delayed job waits for its time in the executor below and is then posted here.
+//
+// Errors:   offer(), and with it execute() and submit(), refuses when `queue_max` jobs wait; offer_after(), and with it
+//           execute_after() and submit_after(), when as many wait for their time, or the executor below refuses. post()
+//           never refuses.
+// Threads:  post(), offer(), offer_after() and queued() on any; jobs run on the threads of the executor below.
+// Lifetime: the executor below outlives it. Its end discards what is not due (Executor::discards) and waits until
+//           everything else that was posted has run, so it does not end inside one of its own jobs (checked). When the
+//           executor below is stopped, that discards what is not due there: still one job at a time.
+// Cost:     a short lock to post and one to run; one job below for each burst; no allocation. A delayed job takes a
+//           block of job memory (exec/job_memory.h) beside what it costs below, where it keeps its place until its time
+//           comes even when it was discarded here.
 
 #pragma once
 
@@ -36,6 +43,8 @@ class SerialExecutor final : public Executor {
   void post_all(Job& first, Job& last) noexcept override;
   bool offer(Job& job) noexcept override;
   bool offer_all(Job& first, Job& last, std::size_t count) noexcept override;
+  bool offer_after(Job& job, Duration delay) noexcept override;
+  bool has_clock() const noexcept override { return below_.has_clock(); }
 
   std::size_t queued() const noexcept;  // Jobs that wait.
 
@@ -45,8 +54,13 @@ class SerialExecutor final : public Executor {
     static void run_it(Job& job) noexcept { static_cast<Turn&>(job).serial.take_turn(); }
     SerialExecutor& serial;
   };
+  struct Delayed;
   bool push(Job& first, Job& last, std::size_t queue_max) noexcept;
+  void append(Job& first, Job& last, std::size_t count) noexcept;
   void take_turn() noexcept;
+  void end_turn(std::unique_lock<std::mutex>& lock) noexcept;
+  void arrive(Delayed& delayed) noexcept;
+  void discard_delayed() noexcept;
 
   Executor& below_;
   const SerialExecutorOptions options_;
@@ -57,6 +71,9 @@ class SerialExecutor final : public Executor {
   Job** last_ = &first_;
   std::size_t queued_ = 0;
   bool has_turn_ = false;  // The turn is posted below, or runs.
+  List<Link> delayed_;     // In the executor below.
+  std::size_t delayed_count_ = 0;
+  bool is_ending_ = false;
 };
 
 }  // namespace keel

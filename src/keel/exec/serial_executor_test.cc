@@ -3,11 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <latch>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "keel/base/host.h"
 #include "keel/exec/call.h"
 #include "keel/exec/inline_executor.h"
 #include "keel/exec/submitted.h"
@@ -106,6 +109,111 @@ TEST(SerialExecutor, runs_over_an_executor_that_runs_at_once) {
   }));
 
   EXPECT_EQ(order, "ab");
+}
+
+TEST(SerialExecutor, runs_delayed_jobs_one_at_a_time_and_not_before_their_time) {
+  ThreadPool pool({.threads = 3});
+  SerialExecutor serial(pool);
+  Executor& executor = serial;
+  int count = 0;  // Without a lock.
+  const Instant began = Host::system().now();
+  std::vector<Submitted<Duration>> ran;
+  for (int i = 0; i < 100; ++i) {
+    ran.push_back(submit_after(executor, 5_ms, [&] {
+      EXPECT_EQ(Executor::current(), &serial);
+      ++count;
+      return Host::system().now() - began;
+    }));
+    EXPECT_TRUE(execute_after(executor, 5_ms, [&count] { ++count; }));
+    EXPECT_TRUE(execute(executor, [&count] { ++count; }));
+  }
+
+  for (auto& after : ran) EXPECT_GE(after.get().value(), 5_ms);
+  EXPECT_TRUE(submit_after(executor, Duration(), [] {}).get());
+  while (submit(serial, [&count] { return count; }).get().value() < 300) std::this_thread::yield();
+}
+
+TEST(SerialExecutor, refuses_delayed_jobs_when_too_many_wait_for_their_time_or_below_there_is_no_clock) {
+  ThreadPool pool({.threads = 1});
+  SerialExecutor serial(pool, {.queue_max = 2});
+  auto first = submit_after(serial, 1_h, [] {});
+  auto second = submit_after(serial, 1_h, [] {});
+
+  EXPECT_EQ(submit_after(serial, 1_h, [] {}).get().error().code(), Code::ResourceExhausted);
+  EXPECT_EQ(execute_after(serial, 1_h, [] {}).error().code(), Code::ResourceExhausted);
+
+  ThreadPool narrow({.threads = 1, .queue_max = 1});
+  SerialExecutor above(narrow);
+  auto only = submit_after(above, 1_h, [] {});
+  EXPECT_EQ(execute_after(above, 1_h, [] {}).error().code(), Code::ResourceExhausted);
+  narrow.stop();
+  EXPECT_EQ(execute_after(above, 1_h, [] {}).error().code(), Code::ResourceExhausted);
+
+  InlineExecutor here;
+  SerialExecutor timeless(here);
+  EXPECT_EQ(execute_after(timeless, Duration(), [] {}).error().code(), Code::Unsupported);
+}
+
+TEST(SerialExecutor, discards_at_its_end_what_is_not_due) {
+  ThreadPool pool({.threads = 2});
+  auto held = std::make_shared<int>(7);
+  bool ran = false;
+  Submitted<> later;
+  {
+    SerialExecutor serial(pool);
+    later = submit_after(serial, 1_h, [&ran] { ran = true; });
+    EXPECT_TRUE(execute_after(serial, 1_h, [&ran, held] { ran = true; }));
+  }
+
+  EXPECT_TRUE(later.is_done());
+  EXPECT_EQ(later.get().error().code(), Code::Cancelled);
+  EXPECT_EQ(held.use_count(), 1);
+  EXPECT_EQ(pool.stop(), 0u) << "what is left below is nobody's job";
+  EXPECT_FALSE(ran);
+}
+
+TEST(SerialExecutor, discards_what_is_not_due_when_the_pool_below_is_stopped) {
+  ThreadPool pool({.threads = 2});
+  SerialExecutor serial(pool);
+  bool ran = false;
+  std::string order;
+  struct Note : Job {
+    explicit Note(std::string& s) : Job([](Job& job) noexcept { static_cast<Note&>(job).text += 'a'; }), text(s) {}
+    std::string& text;
+  } posted(order);
+  auto later = submit_after(serial, 1_h, [&ran] { ran = true; });
+  EXPECT_TRUE(serial.offer_after(posted, 1_h));
+
+  EXPECT_EQ(pool.stop(), 2u);
+
+  EXPECT_EQ(later.get().error().code(), Code::Cancelled);
+  EXPECT_EQ(order, "a") << "one that does not ask runs";
+  EXPECT_FALSE(ran);
+}
+
+// One at a time also then: without a lock, for ThreadSanitizer.
+TEST(SerialExecutor, ends_or_loses_its_pool_while_times_come) {
+  for (const bool stops_pool : {false, true}) {
+    for (int round = 0; round < 20; ++round) {
+      ThreadPool pool({.threads = 2});
+      int count = 0;
+      struct Counting : Job {
+        explicit Counting(int& n) : Job([](Job& job) noexcept { ++static_cast<Counting&>(job).count; }), count(n) {}
+        int& count;
+      };
+      std::deque<Counting> jobs;
+      int taken = 0;
+      {
+        SerialExecutor serial(pool);
+        for (int i = 0; i < 200; ++i) {
+          taken += serial.offer_after(jobs.emplace_back(count), 10_us * i) ? 1 : 0;
+          if (i % 4 == 0) taken += execute(serial, [&count] { ++count; }) ? 1 : 0;
+        }
+        if (stops_pool) pool.stop();
+      }
+      EXPECT_EQ(count, taken) << "none asks whether it is discarded";
+    }
+  }
 }
 
 TEST(SerialExecutor, does_not_end_in_its_own_job) {

@@ -1,5 +1,6 @@
 #include "keel/exec/submitted.h"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -87,9 +88,9 @@ bool Submission::cancel() noexcept {
   return true;
 }
 
-void Submission::refuse() noexcept {
+void Submission::refuse(std::unexpected<Error>&& reason) noexcept {
   KEEL_CHECK(claim(), "a job is refused before it has begun");
-  end_with(internal::executor_refused().error());
+  end_with(std::move(reason).error());
   release();
 }
 
@@ -106,48 +107,53 @@ bool Submission::forget(Listener& listener) noexcept {
 }
 
 bool Submission::help() noexcept {
-  if (Executor::current() != executor_ || !claim()) return false;
+  const Instant at = helps_at();
+  if (at.is_never() || (at != Instant() && Host::current().precise_now() < at) || !claim()) return false;
   run_claimed();
   return true;
 }
 
+Instant Submission::helps_at() const noexcept {
+  if (Executor::current() != executor_ || is_claimed_.load(std::memory_order_relaxed)) return Instant::never();
+  return take_(const_cast<Submission&>(*this), Step::Due);
+}
+
 bool Submission::wait(Instant until) noexcept {
-  if (is_done() || help()) return true;
-  check_may_wait();
-  Parked parked;
-  if (!listen(parked) || parked.wait(1, until)) return true;
-  if (forget(parked)) return false;
-  parked.wait(1, Instant::never());
-  return true;
+  if (is_done()) return true;
+  Submission* const self = this;
+  return internal::wait_any(1, [self](std::size_t) -> Submission& { return *self; }, until) == 0;
 }
 
 namespace internal {
 
+DueLater due_after(Duration delay) noexcept { return {Host::current().precise_now() + delay}; }
 Instant after(Duration delay) noexcept { return Host::system().now() + delay; }
 std::unexpected<Error> none_is_done() noexcept {
   return fail(Code::DeadlineExceeded, "none of the submitted jobs was done in time");
 }
 
+// Once around this loop, unless a delayed one becomes due that this thread runs itself.
 std::size_t wait_any(std::size_t count, FunctionRef<Submission&(std::size_t)> at, Instant until) noexcept {
   KEEL_CHECK(count > 0, "one of several jobs can be waited for when there is one");
-  const auto done = [&] {
-    std::size_t i = 0;
-    while (i < count && !at(i).is_done()) ++i;
-    return i;
-  };
-  if (const std::size_t index = done(); index < count) return index;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (at(i).help()) return i;
+  while (true) {
+    std::size_t index = 0;
+    while (index < count && !at(index).is_done()) ++index;
+    Instant helps_at = Instant::never();
+    for (std::size_t i = 0; index == count && i < count; ++i) {
+      if (at(i).help()) return i;
+      helps_at = std::min(helps_at, at(i).helps_at());
+    }
+    if (index < count) return index;
+    check_may_wait();
+    Parked parked;
+    std::size_t listening = 0;
+    while (listening < count && at(listening).listen(parked)) ++listening;
+    const bool is_told = listening < count || parked.wait(1, std::min(until, helps_at));
+    std::size_t told = 0;
+    for (std::size_t i = 0; i < listening; ++i) told += at(i).forget(parked) ? 0 : 1;
+    parked.wait(told, Instant::never());
+    if (!is_told && told == 0 && until <= helps_at) return count;
   }
-  check_may_wait();
-  Parked parked;
-  std::size_t listening = 0;
-  while (listening < count && at(listening).listen(parked)) ++listening;
-  if (listening == count) parked.wait(1, until);
-  std::size_t told = 0;
-  for (std::size_t i = 0; i < listening; ++i) told += at(i).forget(parked) ? 0 : 1;
-  parked.wait(told, Instant::never());
-  return done();
 }
 
 }  // namespace internal

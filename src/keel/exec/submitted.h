@@ -11,13 +11,15 @@
 // leaves
 //            it becomes an Error (Internal with its what(), ResourceExhausted for std::bad_alloc).
 // Errors:    Cancelled: cancel() came before it began, or its executor was stopped and discarded it. ResourceExhausted:
-//            the executor refused it (Executor::offer). std::bad_alloc, from submit(), without memory for the job.
+//            the executor refused it (Executor::offer). Unsupported: it has no clock for submit_after().
+//            std::bad_alloc, from submit(), without memory for the job.
 // Ownership: the handle owns the result. One that is destroyed cancels what has not begun; what runs goes on, and its
 //            result is dropped: what the callable refers to outlives the run, which wait() tells. The callable is
 //            destroyed when it has run or is cancelled.
 // Threads:   a handle belongs to one at a time. A worker's loop must not wait (checked): tasks await completion(). A
 //            thread of the executor that it was submitted to runs what has not begun itself, inside the call, instead
-//            of waiting for another one: work that is divided on one pool does not stall it.
+//            of waiting for another one, a delayed job when its time has come: work that is divided on one pool does
+//            not stall it.
 // Cost:      no allocation once as many jobs have been on their way at once, when callable and value together take no
 //            more than 72 bytes; see call_bench.cc.
 
@@ -53,20 +55,23 @@ class Submission : public Job {
   bool listen(Listener& listener) noexcept;
   // It will not be told. False: it has been, or is being told right now.
   bool forget(Listener& listener) noexcept;
-  // On a thread of its executor: runs it here when it has not begun. True: it has.
+  // On a thread of its executor: runs it here when it has not begun and its time has come. True: it has.
   bool help() noexcept;
+  // Before then help() does not run it here; never() when that is not for this thread to do.
+  Instant helps_at() const noexcept;
   // False: it is not done at `until`.
   bool wait(Instant until) noexcept;
   // Of the handle.
   void release() noexcept;
 
-  // For submit(): the executor did not take it.
-  void refuse() noexcept;
+  // For submit(): the executor did not take it, and why.
+  void refuse(std::unexpected<Error>&& reason) noexcept;
 
  protected:
   // Run: calls the callable and keeps the value or the error. Drop: destroys the callable. Free: the end of it all.
-  enum class Step : unsigned char { Run, Drop, Free };
-  using Take = void (*)(Submission&, Step) noexcept;
+  // Due: says when it may begin.
+  enum class Step : unsigned char { Run, Drop, Free, Due };
+  using Take = Instant (*)(Submission&, Step) noexcept;
   Submission(Executor& executor, Take take) noexcept : Job(&run_it), executor_(&executor), take_(take) {}
   ~Submission() = default;
   void set_value() noexcept { has_value_ = true; }
@@ -119,34 +124,47 @@ class SubmissionOf : public Submission {
   };
 };
 
-template <class T, class F>
+namespace internal {
+// When a submitted job may begin.
+struct DueAtOnce {
+  static constexpr Instant at{};
+};
+struct DueLater {
+  Instant at;
+};
+DueLater due_after(Duration delay) noexcept;
+}  // namespace internal
+
+template <class T, class F, class Due = internal::DueAtOnce>
 class SubmissionFor final : public SubmissionOf<T> {
   using Step = Submission::Step;
 
  public:
   template <class G>
-  static SubmissionFor* make(Executor& executor, G&& callable) {
+  static SubmissionFor* make(Executor& executor, G&& callable, Due due = {}) {
     internal::JobBlock block(sizeof(SubmissionFor));
-    auto* const made = new (block.get()) SubmissionFor(executor, std::forward<G>(callable));
+    auto* const made = new (block.get()) SubmissionFor(executor, std::forward<G>(callable), due);
     block.release();
     return made;
   }
 
  private:
   template <class G>
-  SubmissionFor(Executor& executor, G&& callable)
-      : SubmissionOf<T>(executor, &take_step), callable_(std::forward<G>(callable)) {}
+  SubmissionFor(Executor& executor, G&& callable, Due due)
+      : SubmissionOf<T>(executor, &take_step), due_(due), callable_(std::forward<G>(callable)) {}
   ~SubmissionFor() {}  // The callable has been dropped.
 
-  static void take_step(Submission& submission, Step step) noexcept {
+  static Instant take_step(Submission& submission, Step step) noexcept {
     auto& self = static_cast<SubmissionFor&>(submission);
+    if (step == Step::Due) return self.due_.at;
     if (step == Step::Free) {
       self.~SubmissionFor();
       job_free(&self, sizeof(SubmissionFor));
-      return;
+      return {};
     }
     if (step == Step::Run) self.call();
     self.callable_.~F();
+    return {};
   }
   void call() noexcept {
     try {
@@ -175,6 +193,7 @@ class SubmissionFor final : public SubmissionOf<T> {
     this->emplace(std::forward<U>(value));
   }
 
+  [[no_unique_address]] Due due_;
   union {
     F callable_;
   };
@@ -263,19 +282,19 @@ auto submit(E& executor, F&& callable, How... how) {
   using T = typename internal::SubmittedValue<std::invoke_result_t<D&>>::Type;
   auto* const made = SubmissionFor<T, D>::make(executor, std::forward<F>(callable));
   Submitted<T> handle(*made);
-  if (!executor.offer(*made, how...)) made->refuse();
+  if (!executor.offer(*made, how...)) made->refuse(internal::executor_refused());
   return handle;
 }
 
-// On a ThreadPool, not before `delay` has passed.
-template <class E, class F>
-  requires std::is_base_of_v<Executor, E>
-auto submit_after(E& executor, Duration delay, F&& callable) {
+// Not before `delay` has passed (Executor::offer_after).
+template <class F>
+auto submit_after(Executor& executor, Duration delay, F&& callable) {
   using D = std::decay_t<F>;
   using T = typename internal::SubmittedValue<std::invoke_result_t<D&>>::Type;
-  auto* const made = SubmissionFor<T, D>::make(executor, std::forward<F>(callable));
+  using Made = SubmissionFor<T, D, internal::DueLater>;
+  auto* const made = Made::make(executor, std::forward<F>(callable), internal::due_after(delay));
   Submitted<T> handle(*made);
-  if (!executor.offer_after(*made, delay)) made->refuse();
+  if (!executor.offer_after(*made, delay)) made->refuse(internal::executor_refused_delayed(executor));
   return handle;
 }
 
@@ -302,11 +321,11 @@ auto submit_all(E& executor, Callables&& callables, How... how) {
       last = made;
     }
   } catch (...) {
-    for (Submitted<T>& handle : handles) handle.submission().refuse();
+    for (Submitted<T>& handle : handles) handle.submission().refuse(internal::executor_refused());
     throw;
   }
   if (first != nullptr && !executor.offer_all(*first, *last, count, how...)) {
-    for (Submitted<T>& handle : handles) handle.submission().refuse();
+    for (Submitted<T>& handle : handles) handle.submission().refuse(internal::executor_refused());
   }
   return handles;
 }

@@ -212,6 +212,30 @@ TEST(Submitted, is_run_by_the_thread_of_its_pool_that_waits_for_it) {
   }
 }
 
+// Nobody else would: it has one thread.
+TEST(Submitted, that_is_delayed_is_run_by_the_thread_of_its_pool_that_waits_for_it_and_not_before_its_time) {
+  ThreadPool pool({.threads = 1});
+  const auto now = [] { return Host::system().now(); };
+
+  auto one = submit(pool, [&] {
+    const Instant began = now();
+    return submit_after(pool, 20_ms, now).get().value() - began;
+  });
+  EXPECT_GE(one.get().value(), 20_ms);
+
+  auto any = submit(pool, [&] {
+    const Instant began = now();
+    std::vector<Submitted<Instant>> several;
+    several.push_back(submit_after(pool, 1_h, now));
+    several.push_back(submit_after(pool, 20_ms, now));
+    EXPECT_EQ(wait_any(several, began + 5_ms).error().code(), Code::DeadlineExceeded);
+    EXPECT_FALSE(several[1].wait_for(5_ms));
+    EXPECT_EQ(wait_any(several).value(), 1u);
+    return several[1].get().value() - began;
+  });
+  EXPECT_GE(any.get().value(), 20_ms);
+}
+
 TEST(Submitted, that_its_executor_discards_is_cancelled) {
   struct Keeping final : Executor {
     void post(Job& posted) noexcept override { job = &posted; }

@@ -88,9 +88,10 @@ class ThreadPool final : public Executor {
   bool offer_all(Job& first, Job& last, std::size_t count, Priority priority) noexcept;
   // offer() that refuses, whatever `when_full` says: for those who must neither wait nor run it.
   bool try_post(Job& job, Priority priority = Priority::Normal) noexcept;
-  // Posts `job` when `delay` has passed, or as soon as possible afterwards. False: `queue_max` jobs wait for their time
-  // already, the pool has been stopped, or there is no memory to remember it.
-  bool offer_after(Job& job, Duration delay) noexcept;
+  // False: `queue_max` jobs wait for their time already, the pool has been stopped, or there is no memory, or no thread
+  // for the clock.
+  bool offer_after(Job& job, Duration delay) noexcept override;
+  bool has_clock() const noexcept override { return true; }
   bool is_serial() const noexcept override { return false; }
 
   // Waits until no job waits or runs; those that wait for their time do not count. False: not within `limit`. The pool

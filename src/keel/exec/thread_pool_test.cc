@@ -347,12 +347,22 @@ TEST(ThreadPool, runs_delayed_jobs_not_before_their_time_and_in_its_order) {
     at = Host::system().now();
     order += 'c';
   });
-  EXPECT_TRUE(execute_after(pool, 10_ms, [&] { order += 'b'; }));
-  EXPECT_TRUE(execute_after(pool, Duration(), [&] { order += 'a'; }));
+  Executor& executor = pool;
+  EXPECT_TRUE(execute_after(executor, 10_ms, [&] { order += 'b'; }));
+  EXPECT_TRUE(execute_after(executor, Duration(), [&] { order += 'a'; }));
 
   EXPECT_TRUE(last.get());
   EXPECT_EQ(order, "abc");
   EXPECT_GE(at - began, 20_ms);
+}
+
+TEST(ThreadPool, draining_does_not_wait_for_what_is_not_due) {
+  ThreadPool pool({.threads = 1});
+  auto later = submit_after(pool, 1_h, [] {});
+
+  EXPECT_TRUE(pool.drain(20_s));
+
+  EXPECT_FALSE(later.is_done());
 }
 
 TEST(ThreadPool, refuses_a_delayed_job_when_too_many_wait_for_their_time) {

@@ -136,6 +136,11 @@ void Loop::post_all(Job& first, Job& last) noexcept {
   }
 }
 
+bool Loop::offer_after(Job& job, Duration delay) noexcept {
+  const Instant due = outside_.now() + delay;
+  return current_loop == this ? delayed_.start(job, due) : delayed_.send(job, due);
+}
+
 // Once for all jobs that are posted until this loop looks.
 void Loop::wake_for_posted() noexcept {
   if (current_loop != nullptr && current_loop->turning_) {

@@ -5,7 +5,10 @@
 // thread's Host and its Executor: now() is the time at which this turn's completions were harvested, timers live on its
 // wheel, post() wakes it from any thread.
 //
-// Threads:  post(), stop() and wake-ups from any thread; everything else on the loop's own thread.
+// A delayed job (offer_after) waits on the wheel and runs when timers fire. While the loop is stopped it stays there;
+// the loop's end discards it (Executor::discards), on the thread that ends the loop.
+//
+// Threads:  post(), offer_after(), stop() and wake-ups from any thread; everything else on the loop's own thread.
 // Lifetime: outlives its operations, timers and jobs.
 // Cost:     one clock read a turn, none in one that finds nothing; post() from the same thread is two stores, from
 //           another an atomic exchange and, when the loop may be waiting, one wake-up for all jobs posted meanwhile.
@@ -19,6 +22,7 @@
 
 #include "keel/base/host.h"
 #include "keel/base/mpsc_queue.h"
+#include "keel/exec/delayed_jobs.h"
 #include "keel/exec/executor.h"
 #include "keel/io/engine.h"
 
@@ -46,6 +50,9 @@ class Loop final : public Executor, public Host {
 
   void post(Job& job) noexcept override;
   void post_all(Job& first, Job& last) noexcept override;
+  // Counted from now, not from the beginning of the turn. Not bounded: false only without memory.
+  bool offer_after(Job& job, Duration delay) noexcept override;
+  bool has_clock() const noexcept override { return true; }
   Instant now() noexcept override {
     if (stale_) read_clock();
     return turn_time_;
@@ -132,6 +139,7 @@ class Loop final : public Executor, public Host {
   std::atomic<std::int64_t> busy_since_ns_{0};
   MpscQueue<Job> remote_;
   std::atomic<bool> stopping_{false};
+  DelayedJobs delayed_{*this, wheel_};  // Ends before what its jobs may still use.
 };
 
 }  // namespace keel::io

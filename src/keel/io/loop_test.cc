@@ -5,13 +5,19 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <deque>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
+#include "keel/exec/call.h"
+#include "keel/exec/serial_executor.h"
+#include "keel/exec/submitted.h"
 #include "keel/io/sim.h"
+#include "keel/io/testing.h"
 
 namespace keel::io {
 namespace {
@@ -299,6 +305,125 @@ TEST(Loop, finds_what_arrives_in_turns_that_do_not_wait) {
     loop->turn(Instant());
     close(pair[1]);
   }
+}
+
+class LoopLater : public testing::LoopTest {
+ protected:
+  Executor& executor() { return loop(); }
+};
+INSTANTIATE_TEST_SUITE_P(, LoopLater, testing::every_engine(), testing::name_of_engine);
+
+TEST_P(LoopLater, runs_delayed_jobs_not_before_their_time_and_in_its_order) {
+  std::string order;
+  const Instant began = now();
+  Instant at;
+  auto last = submit_after(executor(), 20_ms, [&] {
+    EXPECT_EQ(Executor::current(), &loop());
+    at = now();
+    order += 'c';
+  });
+  EXPECT_TRUE(execute_after(executor(), 10_ms, [&] { order += 'b'; }));
+  EXPECT_TRUE(execute_after(executor(), Duration(), [&] { order += 'a'; }));
+  EXPECT_EQ(order, "") << "never inside the call";
+
+  ASSERT_TRUE(until([&] { return last.is_done(); }));
+
+  EXPECT_TRUE(last.get());
+  EXPECT_EQ(order, "abc");
+  EXPECT_GE(at - began, 20_ms);
+  EXPECT_EQ(loop().timers(), 0);
+}
+
+TEST_P(LoopLater, counts_the_delay_from_the_call_and_not_from_the_beginning_of_the_turn) {
+  if (is_sim()) GTEST_SKIP() << "time does not pass within a turn";
+  Instant asked, at;
+  EXPECT_TRUE(execute(executor(), [&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    asked = now();
+    EXPECT_TRUE(execute_after(executor(), 5_ms, [&] { at = now(); }));
+  }));
+
+  ASSERT_TRUE(until([&] { return at != Instant(); }));
+
+  EXPECT_GE(at - asked, 5_ms);
+}
+
+TEST_P(LoopLater, takes_delayed_jobs_from_elsewhere_and_wakes_for_them) {
+  const Instant began = now();
+  Instant at;
+  const auto ask = [&] { EXPECT_TRUE(execute_after(executor(), 10_ms, [&] { at = now(); })); };
+  if (is_sim()) {
+    entered_.reset();  // Not from the loop: from the one thread that there is.
+    ask();
+    entered_ = std::make_unique<Loop::Entered>(loop());
+    ASSERT_TRUE(until([&] { return at != Instant(); }));
+  } else {
+    std::thread other([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));  // The loop waits for ever.
+      ask();
+      EXPECT_TRUE(execute_after(executor(), 12_ms, [&] { loop().stop(); }));
+    });
+    loop().run();
+    other.join();
+  }
+  EXPECT_GE(at - began, 10_ms);
+}
+
+TEST_P(LoopLater, takes_delayed_jobs_from_many_threads) {
+  if (is_sim()) GTEST_SKIP() << "has one thread";
+  int count = 0;  // Without a lock.
+  std::vector<std::thread> others;
+  for (int t = 0; t < 3; ++t) {
+    others.emplace_back([&] {
+      for (int i = 0; i < 1000; ++i) {
+        EXPECT_TRUE(execute_after(executor(), 10_us * (i % 300), [&] {
+          if (++count == 3000) loop().stop();
+        }));
+      }
+    });
+  }
+  loop().run();
+  for (std::thread& other : others) other.join();
+  EXPECT_EQ(count, 3000);
+}
+
+TEST_P(LoopLater, runs_what_a_serial_executor_delays) {
+  SerialExecutor serial(loop());
+  std::string order;
+  auto second = submit_after(serial, 2_ms, [&] {
+    EXPECT_EQ(Executor::current(), &serial);
+    order += 'b';
+  });
+  EXPECT_TRUE(execute(serial, [&] { order += 'a'; }));
+  ASSERT_TRUE(until([&] { return second.is_done(); }));
+  settle();
+  EXPECT_EQ(order, "ab");
+}
+
+TEST_P(LoopLater, keeps_what_is_not_due_while_it_is_stopped_and_discards_it_at_its_end) {
+  bool ran = false;
+  auto held = std::make_shared<int>(7);
+  auto soon = submit_after(executor(), 5_ms, [] {});
+  auto later = submit_after(executor(), 1_h, [&ran] { ran = true; });
+  EXPECT_TRUE(execute_after(executor(), 1_h, [&ran, held] { ran = true; }));
+  if (!is_sim()) {
+    loop().stop();
+    loop().run();
+    EXPECT_FALSE(soon.is_done());
+  }
+  ASSERT_TRUE(until([&] { return soon.is_done(); }));
+  settle();
+
+  entered_.reset();
+  EXPECT_TRUE(execute_after(executor(), 1_h, [&ran, held] { ran = true; })) << "from elsewhere; it is not looked at";
+  loop_ = nullptr;
+  owned_.reset();
+  simulation_.reset();
+
+  EXPECT_TRUE(soon.get());
+  EXPECT_EQ(later.get().error().code(), Code::Cancelled);
+  EXPECT_EQ(held.use_count(), 1);
+  EXPECT_FALSE(ran);
 }
 
 }  // namespace

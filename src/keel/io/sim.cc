@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "keel/base/check.h"
+#include "keel/exec/delayed_jobs.h"
 #include "keel/io/datagrams.h"
 #include "keel/io/internal/sim_datagrams.h"
 #include "keel/io/internal/sim_files.h"
@@ -30,6 +31,8 @@ class Simulation::Pool final : public Executor {
  public:
   explicit Pool(Simulation& simulation) : simulation_(simulation) {}
   void post(Job& job) noexcept override;
+  bool offer_after(Job& job, Duration delay) noexcept override;
+  bool has_clock() const noexcept override { return true; }
 
  private:
   Simulation& simulation_;
@@ -72,6 +75,7 @@ struct Simulation::State {
         datagrams(world, network),
         pool(owner),
         pool_timers(world.now),
+        pool_delayed(pool, pool_timers),
         wall_offset_ns(wall_start_ns - world.now.ns()) {}
 
   Simulation& simulation;
@@ -82,6 +86,7 @@ struct Simulation::State {
   Datagrams datagrams;
   Pool pool;
   TimerWheel pool_timers;
+  DelayedJobs pool_delayed;
   std::int64_t wall_offset_ns;
   std::uint64_t jumps = 0;  // Of time: the chances of faults.
   int turning = -1;         // The worker whose turn it is.
@@ -166,6 +171,11 @@ void Simulation::Pool::post(Job& job) noexcept {
     OnPool on_pool(simulation_, *this);
     job.run(job);
   });
+}
+
+bool Simulation::Pool::offer_after(Job& job, Duration delay) noexcept {
+  State& state = *simulation_.state_;
+  return state.pool_delayed.start(job, state.world.now + delay);
 }
 
 class Simulation::Engine final : public io::Engine, public Completer {

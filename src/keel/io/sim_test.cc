@@ -357,6 +357,25 @@ TEST(Simulation, runs_pool_jobs_as_steps_and_posts_back_to_a_loop) {
   EXPECT_EQ(back.on, &loop);
 }
 
+TEST(Simulation, runs_delayed_pool_jobs_at_their_time_and_discards_the_others_at_its_end) {
+  auto simulation = std::make_unique<Simulation>(SimOptions());
+  const Instant began = simulation->now();
+  Instant at;
+  Executor* on = nullptr;
+  auto soon = submit_after(simulation->pool(), 1_s, [&] {
+    at = simulation->now();
+    on = Executor::current();
+  });
+  auto later = submit_after(simulation->pool(), 1_h, [] {});
+
+  EXPECT_TRUE(simulation->run_until([&] { return soon.is_done(); }, 2_s));
+
+  EXPECT_GE(at - began, 1_s);
+  EXPECT_EQ(on, &simulation->pool());
+  simulation.reset();
+  EXPECT_EQ(later.get().error().code(), Code::Cancelled);
+}
+
 Task<int> submits(Executor& pool, int times) {
   int sum = 0;
   for (int i = 0; i < times; ++i) {

@@ -16,6 +16,7 @@
 
 #include "keel/base/check.h"
 #include "keel/base/host.h"
+#include "keel/exec/delayed_jobs.h"
 #include "keel/exec/executor.h"
 #include "keel/task/start.h"
 #include "keel/task/task.h"
@@ -42,6 +43,8 @@ class TestLoop final : public Executor, public Host {
     }
     posted_.notify_one();
   }
+  bool offer_after(Job& job, Duration delay) noexcept override { return delayed_.start(job, now_ + delay); }
+  bool has_clock() const noexcept override { return true; }
   Instant now() noexcept override { return now_; }
   std::int64_t wall_ns() noexcept override { return now_.ns(); }
   std::uint64_t random() noexcept override { return ++random_ * 0x9e3779b97f4a7c15u; }
@@ -113,6 +116,7 @@ class TestLoop final : public Executor, public Host {
   Executor* executor_before_;
   Instant now_ = Instant::from_ns(1'000'000'000);
   TimerWheel wheel_{now_};
+  DelayedJobs delayed_{*this, wheel_};
   std::uint64_t random_ = 0;
   std::mutex mutex_;
   std::condition_variable posted_;

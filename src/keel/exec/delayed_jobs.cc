@@ -1,0 +1,82 @@
+#include "keel/exec/delayed_jobs.h"
+
+#include <new>
+#include <utility>
+
+#include "keel/exec/job_memory.h"
+
+namespace keel {
+
+// A Job only to be linked while it is sent.
+struct DelayedJobs::Waiting final : Job, Timer, Kept {
+  Waiting(Job& job, Instant due) noexcept : Job(nullptr), Timer(&fired), delayed(job) { at = due; }
+  static void fired(Timer& timer) noexcept {
+    Job& due = take(static_cast<Waiting&>(timer));
+    due.run(due);
+  }
+  Job& delayed;
+};
+
+DelayedJobs::DelayedJobs(Executor& executor, TimerWheel& wheel) noexcept : executor_(executor), wheel_(wheel) {}
+
+DelayedJobs::~DelayedJobs() {
+  is_ending_ = true;
+  bring();
+  while (Kept* const kept = kept_.pop_front()) {
+    auto& waiting = static_cast<Waiting&>(*kept);
+    wheel_.stop(waiting);
+    Executor::discard(take(waiting));
+  }
+}
+
+// Null: not to be had.
+DelayedJobs::Waiting* DelayedJobs::make(Job& job, Instant due) noexcept {
+  if (is_ending_) return nullptr;
+  try {
+    return new (job_allocate(sizeof(Waiting))) Waiting(job, due);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
+// Ends `waiting`.
+Job& DelayedJobs::take(Waiting& waiting) noexcept {
+  Job& job = waiting.delayed;
+  if (waiting.Kept::linked()) waiting.Kept::unlink();
+  waiting.~Waiting();
+  job_free(&waiting, sizeof(Waiting));
+  return job;
+}
+
+void DelayedJobs::keep(Waiting& waiting) noexcept {
+  kept_.push_back(waiting);
+  wheel_.start(waiting, waiting.at);
+}
+
+bool DelayedJobs::start(Job& job, Instant due) noexcept {
+  Waiting* const waiting = make(job, due);
+  if (waiting == nullptr) return false;
+  keep(*waiting);
+  return true;
+}
+
+bool DelayedJobs::send(Job& job, Instant due) noexcept {
+  Waiting* const waiting = make(job, due);
+  if (waiting == nullptr) return false;
+  sent_.push(*waiting);
+  // That the queue was empty would not do: who takes from it does not release `bring_`, which has been a job before.
+  if (!is_posted_.exchange(true, std::memory_order_acq_rel)) executor_.post(bring_);
+  return true;
+}
+
+void DelayedJobs::bring() noexcept {
+  // Before the look: what is sent after it posts the job anew.
+  is_posted_.exchange(false, std::memory_order_acq_rel);
+  for (Job* job = sent_.take_all(); job != nullptr;) {
+    Job* const next = job->next;
+    keep(static_cast<Waiting&>(*job));
+    job = next;
+  }
+}
+
+}  // namespace keel

@@ -1,0 +1,60 @@
+// keel/exec/delayed_jobs.h — the jobs that wait for their time, for an executor of one thread with a timer wheel.
+//
+//   bool Loop::offer_after(Job& job, Duration delay) noexcept {
+//     return is_mine() ? delayed_.start(job, now() + delay) : delayed_.send(job, now() + delay);
+//   }
+//
+// A job runs when its timer fires, inside TimerWheel::advance().
+//
+// Lifetime: executor and wheel outlive it. Its end discards what is not due (Executor::discards), on the thread that
+//           ends it, and takes no more; a job that does not ask runs there.
+// Threads:  send() on any; everything else on the executor's.
+// Cost:     a block of job memory (exec/job_memory.h) and a timer for each. Those that are sent while the executor has
+//           not looked are brought by one posted job.
+
+#pragma once
+
+#include <atomic>
+
+#include "keel/base/list.h"
+#include "keel/base/mpsc_queue.h"
+#include "keel/base/wheel.h"
+#include "keel/exec/executor.h"
+
+namespace keel {
+
+class DelayedJobs {
+ public:
+  DelayedJobs(Executor& executor, TimerWheel& wheel) noexcept;
+  ~DelayedJobs();
+  DelayedJobs(const DelayedJobs&) = delete;
+  DelayedJobs& operator=(const DelayedJobs&) = delete;
+
+  // Runs `job` at `due` or later. False: there is no memory for that, or this ends.
+  bool start(Job& job, Instant due) noexcept;
+  // start() from another thread.
+  bool send(Job& job, Instant due) noexcept;
+
+ private:
+  struct Waiting;
+  struct Kept : Link {};  // In `kept_`; the link of its timer is in the wheel.
+  struct Bring : Job {
+    explicit Bring(DelayedJobs& d) noexcept
+        : Job([](Job& job) noexcept { static_cast<Bring&>(job).jobs.bring(); }), jobs(d) {}
+    DelayedJobs& jobs;
+  };
+  Waiting* make(Job& job, Instant due) noexcept;
+  static Job& take(Waiting& waiting) noexcept;
+  void keep(Waiting& waiting) noexcept;
+  void bring() noexcept;
+
+  Executor& executor_;
+  TimerWheel& wheel_;
+  List<Kept> kept_;
+  MpscQueue<Job> sent_;
+  Bring bring_{*this};
+  std::atomic<bool> is_posted_{false};  // `bring_` is posted.
+  bool is_ending_ = false;
+};
+
+}  // namespace keel
