@@ -118,6 +118,7 @@ bool ThreadPool::admit(Job& first, Job& last, std::size_t count, Priority priori
   {
     auto lock = s.enter();
     while (!s.is_stopping && !s.has_room(count)) [[unlikely]] {
+      if (when_full == WhenFull::Block && &Host::current() != &Host::system()) when_full = WhenFull::Refuse;
       if (when_full == WhenFull::RunInCaller) {
         lock.unlock();
         for (Job* job = &first; job != nullptr;) {

@@ -47,8 +47,8 @@ namespace keel {
 // What offer() does when `queue_max` jobs wait.
 enum class WhenFull : std::uint8_t {
   Refuse,       // Says no: the caller backs off.
-  Block,        // Waits for room. Never on a worker's loop. On the pool's own threads, which would wait for themselves,
-                // as RunInCaller.
+  Block,        // Waits for room. On a worker, which must not wait, as Refuse; on the pool's own threads, which would
+                // wait for themselves, as RunInCaller.
   RunInCaller,  // Runs the job inside the call, on the caller's thread: who brings too much does some of it.
 };
 

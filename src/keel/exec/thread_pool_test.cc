@@ -193,6 +193,31 @@ TEST(ThreadPool, that_is_full_lets_go_of_a_waiting_caller_when_it_is_stopped) {
   stopper.join();
 }
 
+TEST(ThreadPool, that_is_full_refuses_a_worker_that_must_not_wait) {
+  struct Worker final : Host {
+    Worker() : before(Host::set_current(this)) {}
+    ~Worker() override { Host::set_current(before); }
+    Instant now() noexcept override { return before->now(); }
+    std::int64_t wall_ns() noexcept override { return before->wall_ns(); }
+    std::uint64_t random() noexcept override { return before->random(); }
+    void start_timer(Timer&, Instant) noexcept override {}
+    void stop_timer(Timer&) noexcept override {}
+    std::unique_ptr<Thread> start_thread(const char* name, Function<void()> body) override {
+      return before->start_thread(name, std::move(body));
+    }
+    Host* const before;
+  };
+  ThreadPool pool({.threads = 1, .queue_max = 1, .when_full = WhenFull::Block});
+  Busy busy(pool, 1);
+  EXPECT_TRUE(execute(pool, [] {}));
+  {
+    const Worker worker;
+    EXPECT_EQ(execute(pool, [] {}).error().code(), Code::ResourceExhausted);
+  }
+  EXPECT_EQ(pool.refused(), 1u);
+  busy.go();
+}
+
 TEST(ThreadPool, does_not_wait_for_itself_when_its_own_job_meets_a_full_queue) {
   ThreadPool pool({.threads = 1, .queue_max = 1, .when_full = WhenFull::Block});
   std::thread::id inner, outer;
