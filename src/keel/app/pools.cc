@@ -1,11 +1,33 @@
 #include "keel/app/pools.h"
 
+#include <sched.h>
+
 #include <utility>
 
 #include "keel/base/check.h"
 #include "keel/observe/log.h"
 
 namespace keel::app {
+namespace {
+
+const log::Logger& logger() {
+  static const log::Logger log("app.pools");
+  return log;
+}
+
+// Another machine, or fewer CPUs for this container, is no reason not to start.
+void warn_of_unusable(const PoolSettings& pool) {
+  if (pool.affinity.empty()) return;
+  cpu_set_t usable;
+  if (sched_getaffinity(0, sizeof usable, &usable) != 0) return;
+  for (const unsigned cpu : pool.affinity) {
+    if (CPU_ISSET(cpu, &usable)) continue;
+    logger().warn("a thread of a pool is not pinned: the process may not use the CPU", log::field("pool", pool.name),
+                  log::field("cpu", cpu));
+  }
+}
+
+}  // namespace
 
 Pools::Pools(const Settings& settings, Lifecycle& lifecycle, metrics::Registry& registry,
              Function<unsigned()> usual_size)
@@ -54,15 +76,20 @@ void Pools::start(Pool& pool) {
         waited.observe(wait);
         ran.observe(run);
       }};
-  const unsigned listed = from.size_of(pool.name, 0);
-  if (listed == 0 && from.autoscale.enabled) {
+  options.grow_above = from.autoscale.scale_up_threshold;
+  options.shrink_below = from.autoscale.scale_down_threshold;
+  if (const PoolSettings* const listed = from.find(pool.name)) {
+    options.threads = static_cast<int>(listed->size);
+    options.threads_max = static_cast<int>(listed->max_size);
+    options.cpus.assign(listed->affinity.begin(), listed->affinity.end());
+    if (listed->queue_max != 0) options.queue_max = listed->queue_max;
+    options.when_full = listed->when_full;
+    warn_of_unusable(*listed);
+  } else if (from.autoscale.enabled) {
     options.threads = static_cast<int>(from.autoscale.min_threads);
     options.threads_max = static_cast<int>(from.autoscale.max_threads);
-    options.grow_above = from.autoscale.scale_up_threshold;
-    options.shrink_below = from.autoscale.scale_down_threshold;
   } else {
-    const unsigned size = listed != 0 ? listed : from.pool_size;
-    options.threads = static_cast<int>(size != 0 ? size : usual_size_());
+    options.threads = static_cast<int>(from.pool_size != 0 ? from.pool_size : usual_size_());
   }
   auto made = std::make_unique<ThreadPool>(std::move(options));
   const ThreadPool& threads = *made;
@@ -88,11 +115,10 @@ void Pools::start(Pool& pool) {
 }
 
 void Pools::stop(Pool& pool) noexcept {
-  static const log::Logger log("app.pools");
   const std::size_t discarded = pool.threads->stop(settings_.common.stop_timeout / 2);
   if (discarded == 0) return;
-  log.warn("jobs of a pool were discarded: they had not begun in time", log::field("pool", pool.name),
-           log::field("jobs", discarded));
+  logger().warn("jobs of a pool were discarded: they had not begun in time", log::field("pool", pool.name),
+                log::field("jobs", discarded));
 }
 
 }  // namespace keel::app

@@ -4,10 +4,11 @@
 //   KEEL_TRY_VOID(lifecycle.ensure(pools.add("images")));
 //   co_await resume_on(pools.get("images"));
 //
-// A pool has the size that thread.pools gives its name. One that is not listed there has thread.pool_size threads, or
-// as many as the function says; with thread.autoscale it is elastic instead, between the bounds of that. Each is a lazy
-// module "pool NAME" of the lifecycle, with metrics pool_…{pool="NAME"}. When it stops, what has not begun within half
-// of common.stop_timeout_sec is discarded and logged.
+// A pool is as thread.pools describes its name: size, bounds, queue, CPUs (one that the process may not use is logged,
+// and the thread unpinned). One that is not listed there has thread.pool_size threads, or as many as the function says;
+// with thread.autoscale it is elastic instead, between the bounds of that. Each is a lazy module "pool NAME" of the
+// lifecycle, with metrics pool_…{pool="NAME"}. When it stops, what has not begun within half of common.stop_timeout_sec
+// is discarded and logged.
 //
 // Threads:  add() and get() on any.
 // Lifetime: settings, lifecycle and registry outlive it; the pools live as long as it does. The lifecycle is stopped

@@ -1,10 +1,12 @@
 #include "keel/app/pools.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <latch>
 #include <thread>
 
+#include "keel/app/log_writer.h"
 #include "keel/app/prometheus.h"
 #include "keel/app/reloadable.h"
 #include "keel/exec/call.h"
@@ -66,6 +68,92 @@ TEST_F(NamedPools, without_a_size_of_their_own_are_elastic_with_autoscale) {
   std::latch together{3};
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(execute(others, [&] { together.arrive_and_wait(); }));
   EXPECT_TRUE(others.drain(20_s)) << "three threads are there at once";
+}
+
+TEST_F(NamedPools, are_elastic_between_their_size_and_their_max_size_by_the_thresholds_of_autoscale) {
+  settings_.thread.autoscale.scale_up_threshold = 0;  // A thread comes whenever jobs wait.
+  settings_.thread.pools = {{.name = "images", .size = 1, .max_size = 3}};
+  ThreadPool& images = start("images");
+  EXPECT_EQ(images.threads(), 1);
+
+  std::latch together{3};
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(execute(images, [&] { together.arrive_and_wait(); }));
+  EXPECT_TRUE(images.drain(20_s)) << "three threads are there at once";
+}
+
+TEST_F(NamedPools, have_a_queue_of_their_own_and_do_what_they_say_when_it_is_full) {
+  settings_.thread.pools = {{.name = "usual", .size = 1},
+                            {.name = "refuses", .size = 1, .queue_max = 1},
+                            {.name = "shares", .size = 1, .queue_max = 1, .when_full = WhenFull::RunInCaller},
+                            {.name = "waits", .size = 1, .queue_max = 1, .when_full = WhenFull::Block}};
+  EXPECT_EQ(start("usual").queue_max(), 7u);
+  std::latch go{1};
+  const auto full = [&](std::string_view name) -> ThreadPool& {
+    ThreadPool& pool = start(name);
+    std::latch began{1};
+    EXPECT_TRUE(execute(pool, [&] {
+      began.count_down();
+      go.wait();
+    }));
+    began.wait();
+    EXPECT_TRUE(execute(pool, [] {}));
+    EXPECT_EQ(pool.queue_max(), 1u);
+    return pool;
+  };
+  ThreadPool& refuses = full("refuses");
+  ThreadPool& shares = full("shares");
+  ThreadPool& waits = full("waits");
+
+  EXPECT_EQ(execute(refuses, [] {}).error().code(), Code::ResourceExhausted);
+  std::thread::id ran_on;
+  EXPECT_TRUE(execute(shares, [&] { ran_on = std::this_thread::get_id(); }));
+  EXPECT_EQ(ran_on, std::this_thread::get_id());
+  bool has_run = false;
+  std::thread caller([&] { EXPECT_TRUE(submit(waits, [&] { has_run = true; }).get()); });
+  EXPECT_EQ(waits.refused(), 0u);
+  go.count_down();
+  caller.join();
+  EXPECT_TRUE(has_run);
+}
+
+TEST_F(NamedPools, run_on_the_cpus_of_their_affinity) {
+  cpu_set_t allowed;
+  ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+  unsigned last = 0;
+  for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &allowed)) last = cpu;
+  }
+  settings_.thread.pools = {{.name = "images", .size = 2, .affinity = {last}}};
+  ThreadPool& images = start("images");
+
+  for (int i = 0; i < 10; ++i) {
+    const auto on = submit(images, [] {
+                      cpu_set_t set;
+                      EXPECT_EQ(sched_getaffinity(0, sizeof set, &set), 0);
+                      EXPECT_EQ(CPU_COUNT(&set), 1);
+                      return sched_getcpu();
+                    }).get();
+    EXPECT_EQ(on.value(), static_cast<int>(last));
+  }
+}
+
+TEST_F(NamedPools, say_which_cpu_of_their_affinity_they_may_not_use_and_run) {
+  std::string text;
+  LogWriterOptions options;
+  options.mode = LogWriterOptions::Mode::Manual;
+  options.sinks.emplace_back();
+  options.sinks[0].to = LogSink::To::Function;
+  options.sinks[0].format = LineFormat::Text;
+  options.sinks[0].write = [&](std::string_view lines) { text.append(lines); };
+  auto logs = LogWriter::make(std::move(options)).value();
+  settings_.thread.pools = {{.name = "images", .size = 1, .affinity = {1023}}};
+
+  EXPECT_TRUE(submit(start("images"), [] {}).get());
+
+  logs->flush();
+  EXPECT_NE(text.find("a thread of a pool is not pinned: the process may not use the CPU pool=images cpu=1023"),
+            std::string::npos)
+      << text;
 }
 
 TEST_F(NamedPools, are_made_once) {

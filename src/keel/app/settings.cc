@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "keel/exec/thread_pool.h"
 #include "keel/http/forwarded.h"
 
 namespace keel::app {
@@ -32,6 +33,10 @@ constexpr auto synchronous_names = config::names<Synchronous>(
 constexpr auto engine_names =
     config::names<Engine>({{"auto", Engine::Auto}, {"uring", Engine::Uring}, {"epoll", Engine::Epoll}});
 
+constexpr auto when_full_names = config::names<WhenFull>(
+    {{"refuse", WhenFull::Refuse}, {"block", WhenFull::Block}, {"run_in_caller", WhenFull::RunInCaller}});
+constexpr unsigned cpu_max = 1023;  // Of the set that the system is given.
+
 constexpr config::Range<Duration> time_limit = {1_ms, 24_h};
 
 // Accepted because the vocabulary has them; nothing in this version reads them. A key leaves this list in the commit
@@ -57,6 +62,15 @@ void CommonSettings::fields(config::Schema& v) {
 void PoolSettings::fields(config::Schema& v) {
   field(v, "name", name, "what the pool is for: database, network, or a name of the application");
   field(v, "size", size, "threads of this pool", {1, 1024});
+  field(v, "max_size", max_size,
+        "elastic: threads that the pool may have, by the thresholds of autoscale; 0: always size", {0, 1024});
+  field(v, "affinity", affinity,
+        "CPUs that its threads are pinned to, one each in turn; none: wherever the system likes");
+  field(v, "queue_max", queue_max, "tasks that may wait for this pool; 0: as queue_capacity", {0, 10'000'000});
+  field(v, "when_full", when_full,
+        "what happens to more of them: refuse, or a thread that brings one waits (block) or runs it itself "
+        "(run_in_caller); requests and others on a worker are refused in place of waiting",
+        when_full_names);
 }
 
 void AutoscaleSettings::fields(config::Schema& v) {
@@ -78,11 +92,15 @@ void ThreadSettings::fields(config::Schema& v) {
   field(v, "autoscale", autoscale, "elastic pools");
 }
 
-unsigned ThreadSettings::size_of(std::string_view name, unsigned otherwise) const noexcept {
+const PoolSettings* ThreadSettings::find(std::string_view name) const noexcept {
   for (const PoolSettings& pool : pools) {
-    if (pool.name == name) return pool.size;
+    if (pool.name == name) return &pool;
   }
-  return otherwise;
+  return nullptr;
+}
+unsigned ThreadSettings::size_of(std::string_view name, unsigned otherwise) const noexcept {
+  const PoolSettings* const pool = find(name);
+  return pool != nullptr ? pool->size : otherwise;
 }
 
 void SinkSettings::fields(config::Schema& v) {
@@ -266,17 +284,43 @@ void Settings::fields(config::Schema& v) {
   field(v, "container", container, "how values are written");
 }
 
-void Settings::check(config::Checks& checks) const {
-  for (std::size_t i = 0; i < thread.pools.size(); ++i) {
-    const std::string path = "thread.pools." + std::to_string(i) + ".name";
-    if (thread.pools[i].name.empty()) checks.refuse(path, "a pool needs a name");
+void ThreadSettings::check(config::Checks& checks) const {
+  for (std::size_t i = 0; i < pools.size(); ++i) {
+    const PoolSettings& pool = pools[i];
+    const std::string path = "thread.pools." + std::to_string(i) + ".";
+    if (pool.name.empty()) checks.refuse(path + "name", "a pool needs a name");
     for (std::size_t j = 0; j < i; ++j) {
-      if (!thread.pools[i].name.empty() && thread.pools[i].name == thread.pools[j].name) {
-        checks.refuse(path, "two pools have the name \"" + thread.pools[i].name + "\"");
+      if (!pool.name.empty() && pool.name == pools[j].name) {
+        checks.refuse(path + "name", "two pools have the name \"" + pool.name + "\"");
         break;
       }
     }
+    if (pool.max_size != 0 && pool.max_size < pool.size) {
+      checks.refuse(path + "max_size", "is below " + path + "size: raise it, or leave it out for a fixed size");
+    }
+    for (std::size_t j = 0; j < pool.affinity.size(); ++j) {
+      if (pool.affinity[j] <= cpu_max) continue;
+      checks.refuse(path + "affinity." + std::to_string(j),
+                    std::to_string(pool.affinity[j]) +
+                        " is out of range: expected the number of a CPU, from 0 "
+                        "to " +
+                        std::to_string(cpu_max));
+    }
+    // The workers and the connections of the database; no ThreadPool.
+    if (pool.name != "network" && pool.name != "database") continue;
+    const auto has_no_effect = [&](bool is_set, const char* key) {
+      if (!is_set) return;
+      checks.refuse(path + key, "has no effect: of the pool \"" + pool.name + "\" the size alone can be chosen here");
+    };
+    has_no_effect(pool.max_size != 0, "max_size");
+    has_no_effect(!pool.affinity.empty(), "affinity");
+    has_no_effect(pool.queue_max != 0, "queue_max");
+    has_no_effect(pool.when_full != WhenFull::Refuse, "when_full");
   }
+}
+
+void Settings::check(config::Checks& checks) const {
+  thread.check(checks);
   if (thread.autoscale.min_threads > thread.autoscale.max_threads) {
     checks.refuse("thread.autoscale.min_threads", "is above thread.autoscale.max_threads");
   }

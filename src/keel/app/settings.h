@@ -27,6 +27,10 @@
 #include "keel/base/time.h"
 #include "keel/io/address.h"
 
+namespace keel {
+enum class WhenFull : std::uint8_t;  // exec/thread_pool.h
+}
+
 namespace keel::app {
 
 // Log levels as they are configured: Inherit is the level of the place above (sink, logging, common).
@@ -43,6 +47,10 @@ struct CommonSettings {
 struct PoolSettings {
   std::string name;
   unsigned size = 1;
+  unsigned max_size = 0;                // 0: always `size`
+  std::vector<unsigned> affinity = {};  // Empty: wherever the system likes.
+  unsigned queue_max = 0;               // 0: as queue_capacity
+  WhenFull when_full{};                 // Refuse
   void fields(config::Schema& v);
 };
 
@@ -62,8 +70,11 @@ struct ThreadSettings {
   std::vector<PoolSettings> pools;
   AutoscaleSettings autoscale;
   void fields(config::Schema& v);
-  // Of the pool `name` in `pools`, or `otherwise`.
+  // The pool `name` in `pools`; null when it is not listed.
+  const PoolSettings* find(std::string_view name) const noexcept;
+  // Of that pool, or `otherwise`.
   unsigned size_of(std::string_view name, unsigned otherwise) const noexcept;
+  void check(config::Checks& checks) const;
 };
 
 enum class SinkType : std::uint8_t { Console, File };

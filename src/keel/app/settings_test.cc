@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -12,6 +13,8 @@
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include "keel/exec/thread_pool.h"
 
 namespace keel::app {
 namespace {
@@ -373,6 +376,80 @@ TEST(Settings, say_which_of_them_a_reload_changes) {
                                           "      one line per request at level info (true or false; default true; "
                                           "reloadable)\n"),
             std::string::npos);
+}
+
+TEST(Settings, of_a_pool_are_all_optional_but_its_name) {
+  const auto loaded = load(R"(
+thread:
+  queue_capacity: 500
+  pools:
+    - {name: plain}
+    - {name: full, size: 2, max_size: 8, affinity: [0, 3], queue_max: 64, when_full: run_in_caller}
+)");
+
+  const PoolSettings& plain = loaded.settings->thread.pools[0];
+  EXPECT_EQ(plain.size, 1u);
+  EXPECT_EQ(plain.max_size, 0u);
+  EXPECT_EQ(plain.queue_max, 0u);
+  EXPECT_EQ(plain.when_full, WhenFull::Refuse);
+  EXPECT_TRUE(plain.affinity.empty());
+  const PoolSettings& full = loaded.settings->thread.pools[1];
+  EXPECT_EQ(full.size, 2u);
+  EXPECT_EQ(full.max_size, 8u);
+  EXPECT_EQ(full.queue_max, 64u);
+  EXPECT_EQ(full.when_full, WhenFull::RunInCaller);
+  EXPECT_EQ(full.affinity, (std::vector<unsigned>{0, 3}));
+  EXPECT_EQ(loaded.settings->thread.find("full"), &full);
+  EXPECT_EQ(loaded.settings->thread.find("other"), nullptr);
+
+  const std::string described = config::describe(*loaded.settings, loaded.origins);
+  const std::size_t at = described.find("    - name: full");
+  ASSERT_NE(at, std::string::npos) << described;
+  std::istringstream text(described.substr(at, described.find("  autoscale", at) - at));
+  std::string lines;
+  for (std::string line; std::getline(text, line);) {
+    line.resize(line.find('#'));  // Where it comes from.
+    lines += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  EXPECT_EQ(lines,
+            "    - name: full\n"
+            "      size: 2\n"
+            "      max_size: 8\n"
+            "      affinity:\n"
+            "        - 0\n"
+            "        - 3\n"
+            "      queue_max: 64\n"
+            "      when_full: run_in_caller\n");
+}
+
+TEST(Settings, say_which_line_of_a_pool_is_wrong) {
+  const auto problem = [](const std::string& pool) {
+    char name[] = "/tmp/keel-settings-XXXXXX";
+    const int fd = mkstemp(name);
+    const std::string yaml = "thread:\n  pools:\n    - name: images\n      size: 4\n" + pool;
+    EXPECT_EQ(write(fd, yaml.data(), yaml.size()), static_cast<ssize_t>(yaml.size()));
+    close(fd);
+    const char* const none[] = {nullptr};
+    const auto loaded = config::load<Settings>({.file = name, .environment = none});
+    std::remove(name);
+    std::string message(loaded ? "" : loaded.error().message());
+    if (message.starts_with(name)) message.erase(0, std::strlen(name));
+    return message;
+  };
+
+  EXPECT_EQ(problem("      max_size: 3\n"),
+            ":5: thread.pools.0.max_size: is below thread.pools.0.size: raise it, or leave it out for a fixed size");
+  EXPECT_EQ(problem("      affinity: [0, 1024]\n"),
+            ":5: thread.pools.0.affinity.1: 1024 is out of range: expected the number of a CPU, from 0 to 1023");
+  EXPECT_EQ(problem("      when_full: wait\n"),
+            ":5: thread.pools.0.when_full: \"wait\" is not known: expected one of refuse, block, run_in_caller");
+  EXPECT_EQ(problem("      queue_max: -1\n"),
+            ":5: thread.pools.0.queue_max: -1 is out of range: expected an integer from 0 to 10000000");
+  for (const char* const own : {"network", "database"}) {
+    EXPECT_EQ(problem("    - name: " + std::string(own) + "\n      queue_max: 5\n"),
+              ":6: thread.pools.1.queue_max: has no effect: of the pool \"" + std::string(own) +
+                  "\" the size alone can be chosen here");
+  }
 }
 
 TEST(Settings, refuse_what_contradicts_itself) {
