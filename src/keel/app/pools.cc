@@ -110,6 +110,10 @@ void Pools::start(Pool& pool) {
   counter("pool_refused_total", "Jobs refused because too many waited",
           [](const ThreadPool& p) { return p.refused(); });
   counter("pool_jobs_total", "Jobs that have run", [](const ThreadPool& p) { return p.executed(); });
+  counter("pool_jobs_in_caller_total", "Jobs that whoever brought them has run because too many waited",
+          [](const ThreadPool& p) { return p.ran_in_caller(); });
+  counter("pool_discarded_total", "Jobs that had not begun when the pool was stopped",
+          [](const ThreadPool& p) { return p.discarded(); });
   counter("pool_busy_seconds_total", "Time in which threads did not sleep, of all threads together",
           [](const ThreadPool& p) { return p.busy_seconds(); });
 }

@@ -87,33 +87,34 @@ TEST_F(NamedPools, have_a_queue_of_their_own_and_do_what_they_say_when_it_is_ful
                             {.name = "shares", .size = 1, .queue_max = 1, .when_full = WhenFull::RunInCaller},
                             {.name = "waits", .size = 1, .queue_max = 1, .when_full = WhenFull::Block}};
   EXPECT_EQ(start("usual").queue_max(), 7u);
-  std::latch go{1};
-  const auto full = [&](std::string_view name) -> ThreadPool& {
-    ThreadPool& pool = start(name);
-    std::latch began{1};
-    EXPECT_TRUE(execute(pool, [&] {
+  ThreadPool& refuses = start("refuses");
+  ThreadPool& shares = start("shares");
+  ThreadPool& waits = start("waits");
+  std::latch began{3}, go{1};
+  for (ThreadPool* const pool : {&refuses, &shares, &waits}) {
+    EXPECT_TRUE(execute(*pool, [&] {
       began.count_down();
       go.wait();
     }));
-    began.wait();
-    EXPECT_TRUE(execute(pool, [] {}));
-    EXPECT_EQ(pool.queue_max(), 1u);
-    return pool;
-  };
-  ThreadPool& refuses = full("refuses");
-  ThreadPool& shares = full("shares");
-  ThreadPool& waits = full("waits");
+  }
+  began.wait();
+  for (ThreadPool* const pool : {&refuses, &shares, &waits}) EXPECT_TRUE(execute(*pool, [] {}));
 
   EXPECT_EQ(execute(refuses, [] {}).error().code(), Code::ResourceExhausted);
   std::thread::id ran_on;
   EXPECT_TRUE(execute(shares, [&] { ran_on = std::this_thread::get_id(); }));
   EXPECT_EQ(ran_on, std::this_thread::get_id());
+  const std::string text = metrics();
+  EXPECT_NE(text.find("pool_jobs_total{pool=\"shares\"} 1\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("pool_jobs_in_caller_total{pool=\"shares\"} 1\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("pool_run_seconds_count{pool=\"shares\"} 1\n"), std::string::npos) << text;
   bool has_run = false;
   std::thread caller([&] { EXPECT_TRUE(submit(waits, [&] { has_run = true; }).get()); });
   EXPECT_EQ(waits.refused(), 0u);
   go.count_down();
   caller.join();
   EXPECT_TRUE(has_run);
+  for (ThreadPool* const pool : {&refuses, &shares, &waits}) EXPECT_TRUE(pool->drain(20_s));
 }
 
 TEST_F(NamedPools, run_on_the_cpus_of_their_affinity) {
@@ -195,6 +196,7 @@ TEST_F(NamedPools, discard_what_has_not_begun_in_half_of_the_time_to_stop) {
   ASSERT_TRUE(lifecycle_.stop(20_s).is_complete());
 
   EXPECT_EQ(waits.get().error().code(), Code::Cancelled);
+  EXPECT_NE(metrics().find("pool_discarded_total{pool=\"images\"} 2\n"), std::string::npos) << metrics();
 }
 
 TEST_F(NamedPools, are_seen_in_the_metrics_by_their_name) {
@@ -206,6 +208,8 @@ TEST_F(NamedPools, are_seen_in_the_metrics_by_their_name) {
   EXPECT_NE(text.find("pool_queued_max{pool=\"images\"} 7\n"), std::string::npos) << text;
   EXPECT_NE(text.find("pool_refused_total{pool=\"images\"} 0\n"), std::string::npos) << text;
   EXPECT_NE(text.find("pool_jobs_total{pool=\"images\"} 1\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("pool_jobs_in_caller_total{pool=\"images\"} 0\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("pool_discarded_total{pool=\"images\"} 0\n"), std::string::npos) << text;
   EXPECT_NE(text.find("pool_wait_seconds_count{pool=\"images\"} 1\n"), std::string::npos) << text;
   EXPECT_NE(text.find("pool_run_seconds_count{pool=\"images\"} 1\n"), std::string::npos) << text;
   EXPECT_NE(text.find("pool_busy_seconds_total{pool=\"images\"} "), std::string::npos) << text;

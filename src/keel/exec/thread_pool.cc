@@ -111,6 +111,25 @@ void ThreadPool::post_all(Job& first, Job& last) noexcept {
   if (called != nullptr) called->parker.unpark();
 }
 
+void ThreadPool::run_in_caller(Job& first, Job& last) noexcept {
+  State& s = *state_;
+  for (Job* job = &first; job != nullptr;) {
+    Job* const next = job == &last ? nullptr : job->next;
+    const unsigned every = s.caller_follow_every.load(std::memory_order_relaxed);
+    if (s.options.measured && s.in_caller.load(std::memory_order_relaxed) % every == 0) {
+      const Instant began = now();
+      job->run(*job);
+      const Duration ran = now() - began;
+      s.options.measured(Duration(), ran);
+      s.caller_follow_every.store(ran < long_run ? follow_short_every : 1, std::memory_order_relaxed);
+    } else {
+      job->run(*job);
+    }
+    s.in_caller.fetch_add(1, std::memory_order_relaxed);
+    job = next;
+  }
+}
+
 bool ThreadPool::admit(Job& first, Job& last, std::size_t count, Priority priority, WhenFull when_full) noexcept {
   State& s = *state_;
   if (when_full == WhenFull::Block && current() == this) when_full = WhenFull::RunInCaller;
@@ -121,11 +140,7 @@ bool ThreadPool::admit(Job& first, Job& last, std::size_t count, Priority priori
       if (when_full == WhenFull::Block && &Host::current() != &Host::system()) when_full = WhenFull::Refuse;
       if (when_full == WhenFull::RunInCaller) {
         lock.unlock();
-        for (Job* job = &first; job != nullptr;) {
-          Job* const next = job == &last ? nullptr : job->next;
-          job->run(*job);
-          job = next;
-        }
+        run_in_caller(first, last);
         return true;
       }
       if (when_full == WhenFull::Refuse || count > s.options.queue_max) {
@@ -273,7 +288,9 @@ void ThreadPool::run(Worker& me) noexcept {
   int count = 0;
   while (Job* const job = me.batch.take()) {
     if (s.is_discarding.load(std::memory_order_relaxed)) [[unlikely]] {
-      discarded += discard(*job);
+      const std::size_t asked = discard(*job);
+      discarded += asked;
+      if (asked > 0) continue;
     } else if (job == me.followed) [[unlikely]] {
       const Instant start = now();
       job->run(*job);
@@ -377,10 +394,11 @@ int ThreadPool::running() const noexcept {
       std::count_if(state_->workers.begin(), state_->workers.end(), [](const auto& w) { return w->is_busy; }));
 }
 std::uint64_t ThreadPool::executed() const noexcept {
-  std::uint64_t sum = 0;
+  std::uint64_t sum = ran_in_caller();
   for (const auto& worker : state_->workers) sum += worker->executed.load(std::memory_order_relaxed);
   return sum;
 }
+std::uint64_t ThreadPool::ran_in_caller() const noexcept { return state_->in_caller.load(std::memory_order_relaxed); }
 std::uint64_t ThreadPool::refused() const noexcept {
   const auto lock = state_->enter();
   return state_->refused;

@@ -242,8 +242,11 @@ TEST(ThreadPool, that_is_full_runs_it_in_the_caller_when_told_so) {
 
   EXPECT_EQ(ran_on, std::this_thread::get_id());
   EXPECT_EQ(batch, 3);
+  EXPECT_EQ(pool.ran_in_caller(), 4u);
+  EXPECT_EQ(pool.executed(), 4u);
   busy.go();
   pool.stop();
+  EXPECT_EQ(pool.executed(), 6u) << "with the two of its own thread";
   EXPECT_FALSE(execute(pool, [] {})) << "a stopped pool refuses";
 }
 
@@ -310,6 +313,7 @@ TEST(ThreadPool, stopping_with_a_deadline_discards_what_has_not_begun_and_tells_
 
   EXPECT_EQ(discarded, 3u);
   EXPECT_EQ(pool.discarded(), 3u);
+  EXPECT_EQ(pool.executed(), 2u) << "what was discarded has not run";
   EXPECT_EQ(ran, 1) << "what was posted brings somebody home";
   EXPECT_EQ(submitted.get().error().code(), Code::Cancelled);
   EXPECT_EQ(later.get().error().code(), Code::Cancelled);
@@ -512,6 +516,44 @@ TEST(ThreadPool, measures_how_long_jobs_wait_and_run) {
   ASSERT_TRUE(pool.drain(20_s));
   EXPECT_GE(measured.size(), 2u + 5u);
   EXPECT_LT(measured.size(), 2u + 320u);
+}
+
+TEST(ThreadPool, measures_what_runs_in_the_caller) {
+  std::vector<std::pair<Duration, Duration>> measured;
+  ThreadPool pool(
+      {.threads = 1, .queue_max = 1, .when_full = WhenFull::RunInCaller, .measured = [&](Duration wait, Duration run) {
+         measured.emplace_back(wait, run);
+       }});
+  Busy busy(pool, 1);
+  EXPECT_TRUE(execute(pool, [] {}));
+
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(execute(pool, [] { std::this_thread::sleep_for(std::chrono::milliseconds(2)); }));
+  }
+
+  // The others have not returned yet.
+  ASSERT_EQ(measured.size(), 3u);
+  for (const auto& [wait, run] : measured) {
+    EXPECT_EQ(wait, Duration());
+    EXPECT_GE(run, 2_ms);
+  }
+  busy.go();
+}
+
+TEST(ThreadPool, measures_one_in_64_of_short_jobs_in_the_caller) {
+  std::atomic<int> measured{0};
+  ThreadPool pool(
+      {.threads = 1, .queue_max = 1, .when_full = WhenFull::RunInCaller, .measured = [&](Duration, Duration) {
+         ++measured;
+       }});
+  Busy busy(pool, 1);
+  EXPECT_TRUE(execute(pool, [] {}));
+
+  for (int i = 0; i < 6400; ++i) EXPECT_TRUE(execute(pool, [] {}));
+
+  EXPECT_GE(measured, 100);
+  EXPECT_LT(measured, 3200) << "a busy machine makes some of them long";
+  busy.go();
 }
 
 TEST(ThreadPool, is_current_on_its_named_threads) {

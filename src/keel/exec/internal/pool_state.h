@@ -81,6 +81,8 @@ struct ThreadPool::State {
 
   // What is read for every job lies apart from what every post changes.
   std::atomic<bool> is_discarding{false};
+  std::atomic<std::uint64_t> in_caller{0};       // Jobs that have run there,
+  std::atomic<unsigned> caller_follow_every{1};  // and of how many one is measured.
   ThreadPoolOptions options;
   Host& host = Host::current();
   const int threads_max;
