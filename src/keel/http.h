@@ -6,8 +6,7 @@
 //
 //   http::Router router;
 //   router.use(http::SecurityHeaders()).get("/hello", hello);
-//   http::Server server(router, {.address = *Address::parse("127.0.0.1:8080")});   // or app.serve(router):
-//   keel/app/app.h
+//   http::Server server(router, {.address = *Address::parse("127.0.0.1:8080")});   // or app.serve(router), app/app.h
 //
 // Beside it, for those who use them: keel/http/client.h, compression.h, rate_limit.h, test_server.h; and
 // keel/io/runtime.h, whose workers a Server listens on where there is no App.

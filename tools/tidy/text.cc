@@ -56,6 +56,26 @@ TEST(Text, work_left_to_do_is_typed) {
   });
 }
 
+// A line that is a word too long: the formatter puts the word on a line of its own, before the rest of its paragraph.
+TEST(Text, no_comment_is_torn_by_the_formatter) {
+  constexpr std::size_t columns = 120;
+  const auto indent = [](const std::string& line) { return line.find_first_not_of(' ', 2); };
+  std::string before, torn;
+  on_every_line([&](const std::string& line, const std::string& file, const std::string& where) {
+    if (!is_source(file) || !line.starts_with("// ")) {
+      torn.clear();
+    } else {
+      const bool is_deeper = line.starts_with("//     ");
+      EXPECT_FALSE(!torn.empty() && is_deeper) << where << "write the lines above so that they fit";
+      const std::size_t first_word = line.find(' ', 3);
+      const bool follows = before.starts_with("// ") && indent(line) == 3 &&
+                           before.size() + std::min(first_word, line.size()) - 2 > columns;
+      torn = follows && line.size() < columns / 2 ? line : "";
+    }
+    before = line;
+  });
+}
+
 TEST(Text, nothing_depends_on_one_machine) {
   // Where somebody's checkout lies, in any file; a service's own paths are relative.
   const std::vector<std::string> places = {std::string("/wo") + "rk/", std::string("/ho") + "me/",

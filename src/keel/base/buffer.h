@@ -5,8 +5,7 @@
 //
 // Ownership: owns its block; move-only. Views into it die when it grows.
 // Errors:    growing throws std::bad_alloc, and what was written stays. More than there is is a bug: builds without
-// NDEBUG
-//            abort.
+//            NDEBUG abort.
 // Threads:   one at a time; may be destroyed on another thread than it was made.
 // Cost:      appending is a compare and a copy; growth doubles; no heap in steady state up to 64 KiB.
 

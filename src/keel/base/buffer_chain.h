@@ -15,8 +15,7 @@
 // what is written once and sent as a whole, and a chain for a queue.
 //
 // Ownership: owns its blocks; move-only. Bytes stay where they are until they are consumed, also while more is
-// appended:
-//            so a write of what gather() gave may go on meanwhile.
+//            appended: so a write of what gather() gave may go on meanwhile.
 // Errors:    append and reserve throw std::bad_alloc, and then the chain is as before.
 // Threads:   one at a time; may end on another thread than it was made.
 // Cost:      blocks double from 256 B to 16 KiB and come from the thread's pool (pool.h), as does what links them: no

@@ -11,8 +11,7 @@
 // Threads: any.
 // Cost:    5 to 12 instructions for 16 bytes. Inline because callers' loops are a few dozen instructions long.
 // Source:  the wide forms look both halves of a byte up in tables: G. Langdale and D. Lemire, "Parsing Gigabytes of
-// JSON
-//          per Second" (2019).
+//          JSON per Second" (2019).
 
 #pragma once
 

@@ -15,8 +15,7 @@
 // Lifetime: elements that are left end with the ring; both threads have stopped using it by then.
 // Threads:  the producer's calls on one thread at a time, the consumer's on one thread at a time; size() on any.
 // Cost:     no allocation after construction. A push and a pop are one store each; each side remembers how far the
-// other
-//           had come, and looks again, which moves a cache line, only when that is not enough.
+//           other had come, and looks again, which moves a cache line, only when that is not enough.
 // Source:   L. Lamport, "Specifying Concurrent Program Modules" (1983); what is remembered: P. Lee, T. Bu and G.
 //           Chandranmenon, "A Lock-Free, Cache-Efficient Shared Ring Buffer for Multi-Core Architectures" (2009).
 

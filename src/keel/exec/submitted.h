@@ -8,8 +8,7 @@
 //   wait_all(parts);  KEEL_TRY(std::size_t first, wait_any(parts));
 //
 // Result:    what the callable returns, once; a Result<T> that it returns is the result itself. An exception that
-// leaves
-//            it becomes an Error (Internal with its what(), ResourceExhausted for std::bad_alloc).
+//            leaves it becomes an Error (Internal with its what(), ResourceExhausted for std::bad_alloc).
 // Errors:    Cancelled: cancel() came before it began, or its executor was stopped and discarded it. ResourceExhausted:
 //            the executor refused it (Executor::offer). Unsupported: it has no clock for submit_after().
 //            std::bad_alloc, from submit(), without memory for the job.

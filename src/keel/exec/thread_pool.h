@@ -21,9 +21,8 @@
 // less when that was in vain before, and then sleeps until it is woken: an idle pool uses no processor time.
 //
 // Errors:   `queue_max` bounds what offer(), try_post() and everything that uses them let in; a full queue is dealt
-// with
-//           as `when_full` says, by try_post() always by refusing. post() never refuses (it brings a task home) and is
-//           not bounded.
+//           with as `when_full` says, by try_post() always by refusing. post() never refuses (it brings a task home)
+//           and is not bounded.
 // Threads:  post(), offer(), try_post(), drain() and the getters on any; construction and stop() on one. Threads come
 //           from the constructing thread's Host.
 // Lifetime: outlives every task that is on it, and every call. A Job stays where it is until it runs.

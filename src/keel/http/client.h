@@ -20,10 +20,9 @@
 //   }
 //
 // Retries    are for calls that failed before an answer, or with 429, 502, 503, 504; only where the method is
-// idempotent
-//            (RFC 9110 §9.2.2) or the request has an idempotency key; never when its body is streamed; within the
-//            budget (http/retry.h), after a random wait, not before Retry-After. A kept connection that turns out to be
-//            closed is replaced once, for such requests, without counting.
+//            idempotent (RFC 9110 §9.2.2) or the request has an idempotency key; never when its body is streamed;
+//            within the budget (http/retry.h), after a random wait, not before Retry-After. A kept connection that
+//            turns out to be closed is replaced once, for such requests, without counting.
 // Breaker    one per server (http/circuit_breaker.h). Bad: status 500 and above, a broken or silent connection, no
 //            answer in time. Nothing is counted for a call that got no place in the pool, or that found its kept
 //            connection closed.
@@ -31,8 +30,7 @@
 //            request. A body that is streamed is not repeated: the 3xx is the answer. To another server Authorization,
 //            Cookie and Proxy-Authorization do not go along.
 // Deadline   a call takes at most its time-out, and never longer than the deadline it inherits. With sends_deadline
-// what
-//            is left goes along as X-Request-Deadline-Ms, a whole number of milliseconds.
+//            what is left goes along as X-Request-Deadline-Ms, a whole number of milliseconds.
 // Trace      traceparent (W3C), when the calling task works for a request, or ClientRequest::trace says so.
 //
 // Errors:    InvalidArgument: the request. Unsupported: https. Unavailable: no connection, a broken one, or the circuit

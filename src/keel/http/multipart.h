@@ -21,8 +21,7 @@
 // §4.10.21.8), and these stay. A file name is what the client says: never a path to open.
 //
 // Lifetime: part() holds until its PartEnd; data until the next feed: it points into `received`, or, where bytes that
-// had
-//           been taken for the beginning of a boundary were none, into the reader.
+//           had been taken for the beginning of a boundary were none, into the reader.
 // Cost:     linear, whatever the bytes are; the head of a part is copied, data is not; no temporary files.
 
 #pragma once

@@ -24,10 +24,9 @@
 //
 // Lifetime: `params` views the path and the tree.  Threads: match() from any number once adding is over.
 // Cost: paths whose pattern has no parameter: one look-up in a perfect hash when sent without escapes. Else a radix
-// tree:
-//       one comparison for each run of bytes that patterns share, whatever their number, and one step over eight bytes
-//       at a time for each parameter; a choice between a literal and a parameter that turns out wrong adds its way
-//       back. No allocation in match().
+//       tree: one comparison for each run of bytes that patterns share, whatever their number, and one step over eight
+//       bytes at a time for each parameter; a choice between a literal and a parameter that turns out wrong adds its
+//       way back. No allocation in match().
 
 #pragma once
 

@@ -15,9 +15,8 @@
 //
 // Instead of 101 the client gets
 //   426 with Upgrade: PROTOCOL, when it does not offer the protocol (is HTTP/1.0, asks by HEAD); the connection goes
-//   on.
-//       A handler that has another answer for those asks offers_upgrade() first. Who is not answered by an upgrade()
-//       has its offer ignored: RFC 9110 lets a server do so.
+//       on. A handler that has another answer for those asks offers_upgrade() first. Who is not answered by an
+//       upgrade() has its offer ignored: RFC 9110 lets a server do so.
 //   503 once the server drains.
 //   500 when the body of the request is not read to its end (routes that stream it), which is a mistake of the handler.
 //

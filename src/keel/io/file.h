@@ -13,9 +13,8 @@
 // same time; what they ask for takes place in any order. In a simulation the file is on its disk (sim_disk.h).
 //
 // Errors:    NotFound, PermissionDenied, AlreadyExists, InvalidArgument (a folder), ResourceExhausted (the disk is
-// full,
-//            descriptors or threads have run out), DataLoss (EIO: after a failed sync it is unknown what was written,
-//            and trying again does not help), each with its errno; Cancelled and DeadlineExceeded.
+//            full, descriptors or threads have run out), DataLoss (EIO: after a failed sync it is unknown what was
+//            written, and trying again does not help), each with its errno; Cancelled and DeadlineExceeded.
 // Ownership: owns its descriptor; movable while nothing is under way. Destroying it closes, and syncs nothing.
 // Lifetime:  the file, and what is read into or written from, live until the operation completes.
 // Threads:   the worker it was made on.

@@ -11,8 +11,7 @@
 //
 // Result:   of ready(): what holds, POLLIN, POLLOUT, POLLERR, POLLHUP. readable() and writable() yield nothing.
 // Errors:   Internal with EBADF for a descriptor that is not open; Unsupported in a simulation, where nothing is
-// foreign;
-//           Cancelled and DeadlineExceeded.
+//           foreign; Cancelled and DeadlineExceeded.
 // Lifetime: the descriptor stays open until the wait has ended; afterwards its owner may close it without a word to us.
 //           One wait at a time on a descriptor.
 // Cancel:   changes nothing on the descriptor, and the wait may be repeated.

@@ -26,9 +26,8 @@
 // Memory:    up to 32 datagrams that nobody has received wait here, all others in the kernel, which throws away what is
 //            more than DatagramOptions::receive_buffer_bytes. 6 KB a socket; no heap per datagram in steady state.
 // Cost:      io_uring: the kernel reads into buffers of ours, nothing is copied, no system call per datagram either
-// way,
-//            one for send_many; above 15 KiB, and with `join`, as epoll: one recvmmsg for up to 16, and a copy of each.
-//            epoll: one system call for up to 64 of send_many, or as many segments.
+//            way, one for send_many; above 15 KiB, and with `join`, as epoll: one recvmmsg for up to 16, and a copy of
+//            each. epoll: one system call for up to 64 of send_many, or as many segments.
 // Source:    udp(7), unix(7), recvmmsg(2), sendmmsg(2).
 
 #pragma once

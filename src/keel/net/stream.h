@@ -19,8 +19,7 @@
 // write waits.
 //
 // Errors:    Unavailable with the errno when the connection breaks (ECONNRESET, EPIPE, …), ResourceExhausted for a
-// write
-//            where there is no memory, Cancelled and DeadlineExceeded when the task is stopped. A read that fails
+//            write where there is no memory, Cancelled and DeadlineExceeded when the task is stopped. A read that fails
 //            loses nothing: what had come is there for the next one.
 // Ownership: owns its descriptor; movable between operations. Destroying it closes: what was written is still sent.
 // Threads:   the worker it was made on.

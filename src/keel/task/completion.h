@@ -1,8 +1,8 @@
 // keel/task/completion.h — what a submitted job gives, awaited by a task.
 //
-//   auto shrinking = submit(pool, [&image] { return shrink(image); });      // named first: GCC 12,
-//   task/compiler_test.cc Image small = co_await completion(std::move(shrinking)); auto part = co_await
-//   attempt(with_timeout(50_ms, completion(std::move(other))));
+//   auto shrinking = submit(pool, [&image] { return shrink(image); });   // named first: GCC 12, task/compiler_test.cc
+//   Image small = co_await completion(std::move(shrinking));
+//   auto part = co_await attempt(with_timeout(50_ms, completion(std::move(other))));
 //
 // Result:  what the callable returned; Submitted::get() says how it fails (exec/submitted.h).
 // Cancel:  a job that has not begun is cancelled and the await ends with the reason; one that runs is waited for, so

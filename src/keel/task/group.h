@@ -9,8 +9,7 @@
 //
 // Result:  all: a tuple of the values (std::monostate for void). any: the value of the first that succeeds.
 // Errors:  all: the first error; the others are then stopped and waited for. any: the first error, when all failed;
-// when
-//          it was stopped, why.
+//          when it was stopped, why.
 // Cancel:  everything in it is stopped and waited for.
 // Threads: the loop where the awaiting task began.  Cost: no frame beside those of the tasks.
 

@@ -14,8 +14,7 @@
 // co_return      takes a T, a Result<T>, an Error or fail(…). A Task<> ends with an error by co_await fail(…).
 //
 // Result:    T, moved out once. An exception that leaves the body becomes Code::Internal with its what();
-// std::bad_alloc becomes
-//            Code::ResourceExhausted.
+//            std::bad_alloc becomes Code::ResourceExhausted.
 // Ownership: lazy and immovable: awaited in the expression that made it, or handed to a Scope, Start or group. The
 //            frame comes from the thread's pool (base/pool.h).
 // Lifetime:  parameters are taken by value unless the caller awaits at once. No capturing coroutine lambdas.

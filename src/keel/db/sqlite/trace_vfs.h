@@ -4,8 +4,7 @@
 //   auto database = Database::open({.path = path, .vfs = vfs.name()});
 //   …
 //   vfs.mark("row 17");                          // its write has been acknowledged
-//   auto lost = vfs.violations();                // acknowledged before an fsync that began after its bytes were
-//   written
+//   auto lost = vfs.violations();                // acknowledged before an fsync that began after its bytes' write
 //
 // Threads: any.  Lifetime: outlives the connections that use it.  Cost: copies everything written to the WAL; never in
 // a product.
