@@ -313,6 +313,17 @@ TEST(Settings, load_every_block_that_the_reference_prints) {
   EXPECT_EQ(others, 1);
 }
 
+TEST(Settings, load_every_block_that_the_pages_about_pools_print) {
+  int blocks = 0;
+  for (const char* const page : {"/docs/operations.md", "/docs/executors.md"}) {
+    for (const std::string& block : yaml_blocks(read(std::string(KEEL_SOURCE_DIR) + page))) {
+      EXPECT_TRUE(load(block).settings) << page << '\n' << block;
+      ++blocks;
+    }
+  }
+  EXPECT_EQ(blocks, 2);
+}
+
 TEST(Settings, name_the_keys_that_were_set_and_have_no_effect) {
   const auto none = load("", {"--thread.pool_size=3"});
   EXPECT_TRUE(Settings::unused(none.origins).empty());
