@@ -43,7 +43,7 @@ struct Write {
   Knowledge released;
 };
 
-enum class Kind : std::uint8_t { Begin, Load, Store, Exchange, FetchAdd, CompareExchange };
+enum class Kind : std::uint8_t { Begin, Load, Store, Exchange, Change, CompareExchange, Sleep, Wake };
 
 // What a thread is about to do.
 struct Operation {
@@ -65,19 +65,22 @@ struct Step {
 
 // A decision: who goes on, and which of the writes that it may see it sees.
 struct Decision {
-  unsigned alive;   // Threads that have not ended.
+  unsigned alive;   // Threads that have not ended, and do not sleep.
   unsigned asleep;  // Those of them whose turn has been looked at: here, or in a schedule of the same meaning.
   int thread;
   std::size_t choice = 0;
   std::size_t choices = 0;  // 0: not known yet.
 };
 
+// Of each thread its last step that did something; 0 is none.
+using Steps = std::array<std::uint16_t, threads_max + 1>;
+
 // The last accesses to a piece of plain data.
 struct Access {
   const void* data;
   int writer;
   std::uint16_t written;
-  std::array<std::uint16_t, threads_max + 1> read;
+  Steps read;
 };
 
 struct Context {
@@ -113,10 +116,14 @@ const char* name(Kind kind) noexcept {
       return "stores";
     case Kind::Exchange:
       return "exchanges";
-    case Kind::FetchAdd:
-      return "adds";
+    case Kind::Change:
+      return "changes";
     case Kind::CompareExchange:
       return "compares and exchanges";
+    case Kind::Sleep:
+      return "would sleep on";
+    case Kind::Wake:
+      return "wakes one from";
   }
   return "";
 }
@@ -182,7 +189,13 @@ class Checker {
     auto& writes = writes_[static_cast<std::size_t>(atomics_)];
     writes.clear();
     writes.push_back({value, {}});
+    used_[index(atomics_)] = {};
     return atomics_++;
+  }
+
+  void end_atomic(int atomic) {
+    ended_ |= bit(atomic);
+    if (!are_known(used_[index(atomic)])) fail("an atomic ends while another thread uses it");
   }
 
   std::uint64_t load(int atomic, std::memory_order order) {
@@ -208,11 +221,11 @@ class Checker {
     return before;
   }
 
-  std::uint64_t fetch_add(int atomic, std::uint64_t by, std::memory_order order) {
-    pause({Kind::FetchAdd, atomic});
+  std::uint64_t change(int atomic, Change next, std::uint64_t by, std::memory_order order) {
+    pause({Kind::Change, atomic});
     const std::size_t newest = history(atomic).size() - 1;
-    const std::uint64_t before = see(atomic, newest, loading(atomic, order), Kind::FetchAdd);
-    append(atomic, before + by, storing(atomic, order), history(atomic)[newest].released);
+    const std::uint64_t before = see(atomic, newest, loading(atomic, order), Kind::Change);
+    append(atomic, next(before, by), storing(atomic, order), history(atomic)[newest].released);
     return before;
   }
 
@@ -236,6 +249,29 @@ class Checker {
     return succeeds;
   }
 
+  // Reads and, for whom it concerns, writes.
+  void sleep_while(int atomic, std::uint64_t value) {
+    pause({Kind::Sleep, atomic});
+    const std::uint64_t newest = see(atomic, history(atomic).size() - 1, std::memory_order_relaxed, Kind::Sleep);
+    if (who_ == maker || newest != value) return;
+    alive_ &= ~bit(who_);
+    sleeps_on_[index(who_)] = atomic;
+    switch_to(decide());
+  }
+
+  // The first that sleeps there: which one it is, the kernel does not say.
+  void wake_one(int atomic) {
+    pause({Kind::Wake, atomic});
+    see(atomic, history(atomic).size() - 1, std::memory_order_relaxed, Kind::Wake);
+    for (int thread = 0; thread < threads_; ++thread) {
+      if (sleeps_on_[index(thread)] != atomic) continue;
+      sleeps_on_[index(thread)] = -1;
+      next_[index(thread)] = {};
+      alive_ |= bit(thread);
+      return;
+    }
+  }
+
   void read_plain(const void* data) {
     Access& access = access_to(data);
     if (!is_known(access.writer, access.written)) fail("plain data is read while another thread writes it");
@@ -244,8 +280,7 @@ class Checker {
 
   void write_plain(const void* data) {
     Access& access = access_to(data);
-    bool ordered = is_known(access.writer, access.written);
-    for (int thread = 0; thread <= threads_max; ++thread) ordered &= is_known(thread, access.read[index(thread)]);
+    const bool ordered = is_known(access.writer, access.written) && are_known(access.read);
     if (!ordered) fail("plain data is written while another thread reads or writes it");
     access.writer = who_;
     access.written = knowledge().clock[index(who_)];
@@ -260,6 +295,8 @@ class Checker {
   // One schedule: path_ as far as it goes, and then, at each decision, what comes first.
   void run() {
     atomics_ = 0;
+    ended_ = 0;
+    sleeps_on_.fill(-1);
     depth_ = 0;
     asleep_ = 0;
     redundant_ = false;
@@ -302,7 +339,12 @@ class Checker {
 
   // Who goes on; the maker when all threads have ended.
   int decide() {
-    if (alive_ == 0) return maker;
+    if (alive_ == 0) {
+      for (const int atomic : sleeps_on_) {
+        if (atomic >= 0) fail("a thread sleeps and nobody wakes it");
+      }
+      return maker;
+    }
     KEEL_CHECK(steps_.size() < steps_max, "the threads of a Run end by themselves in every schedule");
     // A run that can only repeat what was looked at goes on to its end all the same: what it has made must end.
     if (redundant_) return lowest(alive_);
@@ -334,9 +376,12 @@ class Checker {
 
   // Before an operation: others may go first.
   void pause(Operation operation) {
-    if (who_ == maker) return;
-    next_[index(who_)] = operation;
-    switch_to(decide());
+    if (who_ != maker) {
+      next_[index(who_)] = operation;
+      switch_to(decide());
+    }
+    if ((ended_ & bit(operation.atomic)) != 0) fail("an atomic is used after its end");
+    used_[index(operation.atomic)][index(who_)] = knowledge().clock[index(who_)];
   }
 
   void switch_to(int thread) {
@@ -426,6 +471,12 @@ class Checker {
     return thread == who_ || knowledge().clock[index(thread)] >= step;
   }
 
+  bool are_known(const Steps& steps) noexcept {
+    bool all = true;
+    for (int thread = 0; thread <= threads_max; ++thread) all &= is_known(thread, steps[index(thread)]);
+    return all;
+  }
+
   std::string told() const {
     std::string text = "\nafter:";
     for (const Step& step : steps_) {
@@ -452,10 +503,13 @@ class Checker {
   unsigned asleep_ = 0;
   bool redundant_ = false;
   std::array<Operation, threads_max> next_;
+  std::array<int, threads_max> sleeps_on_;  // An atomic, or -1.
   std::vector<Step> steps_;
 
   int atomics_ = 0;
+  unsigned ended_ = 0;  // Atomics.
   std::array<std::vector<Write>, atomics_max> writes_;
+  std::array<Steps, atomics_max> used_;
   std::array<Knowledge, threads_max + 1> known_;
   std::array<int, threads_max + 1> stale_{};
   std::vector<Access> accesses_;
@@ -475,13 +529,16 @@ void store(int atomic, std::uint64_t value, std::memory_order order) { checker()
 std::uint64_t exchange(int atomic, std::uint64_t value, std::memory_order order) {
   return checker().exchange(atomic, value, order);
 }
-std::uint64_t fetch_add(int atomic, std::uint64_t by, std::memory_order order) {
-  return checker().fetch_add(atomic, by, order);
+std::uint64_t change(int atomic, Change next, std::uint64_t by, std::memory_order order) {
+  return checker().change(atomic, next, by, order);
 }
 bool compare_exchange(int atomic, std::uint64_t& expected, std::uint64_t value, std::memory_order success,
                       std::memory_order failure) {
   return checker().compare_exchange(atomic, expected, value, success, failure);
 }
+void end_atomic(int atomic) noexcept { checker().end_atomic(atomic); }
+void sleep_while(int atomic, std::uint64_t value) { checker().sleep_while(atomic, value); }
+void wake_one(int atomic) { checker().wake_one(atomic); }
 void read_plain(const void* data) { checker().read_plain(data); }
 void write_plain(const void* data) { checker().write_plain(data); }
 

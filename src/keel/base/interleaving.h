@@ -20,17 +20,20 @@
 // thread as `stale_loads` says, an older one that C++ permits: one of which the thread knows no successor. It knows
 // what it has read and written, and by acquiring what was released, also through read-modify-writes, all that the other
 // thread knew ([intro.races], [atomics.order]). A read-modify-write takes the newest. Plain data is in Watched: an
-// access that happens-before does not order after an earlier one, of which either writes, is a failure.
+// access that happens-before does not order after an earlier one, of which either writes, is a failure. So is the end
+// of an atomic that happens-before does not order after its use, and its use after its end.
 //
 // So every failure is one that C++ permits, but not all that it permits are looked at: no write comes between older
 // ones, no load gives what is written later, compare_exchange_weak does not fail without reason. memory_order_seq_cst
 // and fences are not known: a check refuses the one, and nothing here has the other.
 //
-// The threads end by themselves in every schedule: they try a few times, they do not wait for each other.
+// The threads end by themselves in every schedule: they try a few times, and wait for each other only where they sleep
+// on an atomic. That all of them sleep is a failure; sleep ends only by wake_one(), never for nothing.
 
 #pragma once
 
 #include <atomic>
+#include <concepts>
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
@@ -59,12 +62,17 @@ void require(bool condition, const char* sentence);
 // The checker's: what Atomic and Watched tell it.
 namespace internal {
 int make_atomic(std::uint64_t value);
+void end_atomic(int atomic) noexcept;
 std::uint64_t load(int atomic, std::memory_order order);
 void store(int atomic, std::uint64_t value, std::memory_order order);
 std::uint64_t exchange(int atomic, std::uint64_t value, std::memory_order order);
-std::uint64_t fetch_add(int atomic, std::uint64_t by, std::memory_order order);
+// What gives the value after `before`: of an operation that reads and writes.
+using Change = std::uint64_t (*)(std::uint64_t before, std::uint64_t by);
+std::uint64_t change(int atomic, Change change, std::uint64_t by, std::memory_order order);
 bool compare_exchange(int atomic, std::uint64_t& expected, std::uint64_t value, std::memory_order success,
                       std::memory_order failure);
+void sleep_while(int atomic, std::uint64_t value);
+void wake_one(int atomic);
 void read_plain(const void* data);
 void write_plain(const void* data);
 
@@ -103,6 +111,7 @@ class Atomic {
   Atomic(T value = T()) : atomic_(internal::make_atomic(to_word(value))) {}
   Atomic(const Atomic&) = delete;
   Atomic& operator=(const Atomic&) = delete;
+  ~Atomic() { internal::end_atomic(atomic_); }
 
   T load(std::memory_order order) const noexcept { return from_word(internal::load(atomic_, order)); }
   void store(T to, std::memory_order order) noexcept { internal::store(atomic_, to_word(to), order); }
@@ -110,18 +119,46 @@ class Atomic {
     return from_word(internal::exchange(atomic_, to_word(to), order));
   }
   T fetch_add(T by, std::memory_order order) noexcept
-    requires std::is_same_v<T, std::uint64_t>
+    requires std::unsigned_integral<T>
   {
-    return internal::fetch_add(atomic_, by, order);
+    return change<[](T before, T operand) { return static_cast<T>(before + operand); }>(by, order);
+  }
+  T fetch_sub(T by, std::memory_order order) noexcept
+    requires std::unsigned_integral<T>
+  {
+    return change<[](T before, T operand) { return static_cast<T>(before - operand); }>(by, order);
+  }
+  T fetch_or(T bits, std::memory_order order) noexcept
+    requires std::unsigned_integral<T>
+  {
+    return change<[](T before, T operand) { return static_cast<T>(before | operand); }>(bits, order);
+  }
+  T fetch_and(T bits, std::memory_order order) noexcept
+    requires std::unsigned_integral<T>
+  {
+    return change<[](T before, T operand) { return static_cast<T>(before & operand); }>(bits, order);
   }
   bool compare_exchange_weak(T& expected, T to, std::memory_order success, std::memory_order failure) noexcept {
+    return compare_exchange_strong(expected, to, success, failure);
+  }
+  bool compare_exchange_strong(T& expected, T to, std::memory_order success, std::memory_order failure) noexcept {
     std::uint64_t found = to_word(expected);
     const bool exchanged = internal::compare_exchange(atomic_, found, to_word(to), success, failure);
     expected = from_word(found);
     return exchanged;
   }
+  // Of a futex (futex(2)): sleeps until a wake_one() when this is its newest value.
+  void sleep_while(T value) noexcept { internal::sleep_while(atomic_, to_word(value)); }
+  void wake_one() noexcept { internal::wake_one(atomic_); }
 
  private:
+  template <auto next>
+  T change(T by, std::memory_order order) noexcept {
+    const internal::Change words = [](std::uint64_t before, std::uint64_t operand) {
+      return to_word(next(from_word(before), from_word(operand)));
+    };
+    return from_word(internal::change(atomic_, words, to_word(by), order));
+  }
   static std::uint64_t to_word(T value) noexcept {
     std::uint64_t bits = 0;
     std::memcpy(&bits, &value, sizeof value);

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdint>
+#include <optional>
 #include <string>
 
 namespace keel::interleaving {
@@ -264,6 +266,94 @@ struct Relay {
 
 TEST(Interleaving, hands_over_through_a_third_thread) {
   EXPECT_EQ(explore<Relay>({&Relay::send, &Relay::relay, &Relay::receive}, {.stale_loads = 1}).failure, "");
+}
+
+struct Counting {
+  Atomic<unsigned char> x{0};
+  int first = -1;
+  int second = -1;
+  void up() { first = x.fetch_add(1, memory_order_relaxed); }
+  void down() { second = x.fetch_sub(1, memory_order_relaxed); }
+  void check() {
+    require(x.load(memory_order_relaxed) == 0, "one up and one down are none");
+    require((first == 0 && second == 1) || (first == 255 && second == 0), "a value of 8 bits goes round");
+  }
+};
+struct Bits {
+  Atomic<std::uint32_t> x{6};
+  std::uint32_t first = 0;
+  std::uint32_t second = 0;
+  void set() { first = x.fetch_or(1, memory_order_relaxed); }
+  void clear() { second = x.fetch_and(~2u, memory_order_relaxed); }
+  void check() {
+    require(x.load(memory_order_relaxed) == 5, "one bit is set and one cleared");
+    require((first == 6 && second == 7) || (first == 4 && second == 6), "each sees what was before it");
+  }
+};
+
+TEST(Interleaving, loses_no_change_of_a_read_and_write) {
+  EXPECT_EQ(explore<Counting>({&Counting::up, &Counting::down}, {.stale_loads = 2}).failure, "");
+  EXPECT_EQ(explore<Bits>({&Bits::set, &Bits::clear}, {.stale_loads = 2}).failure, "");
+}
+
+// A value that two threads own: the last to let go ends it.
+template <std::memory_order order>
+struct Shared {
+  std::optional<Atomic<std::uint32_t>> owners{2};
+  int ended = 0;
+  void let_go() {
+    if (owners->fetch_sub(1, order) != 1) return;
+    owners.reset();
+    ++ended;
+  }
+  void look_and_let_go() {
+    owners->load(memory_order_relaxed);
+    let_go();
+  }
+  void let_go_and_look() {
+    let_go();
+    if (owners) owners->load(memory_order_relaxed);
+  }
+  void check() { require(ended == 1, "it ends once"); }
+};
+
+TEST(Interleaving, knows_when_an_atomic_ends) {
+  using Ordered = Shared<std::memory_order_acq_rel>;
+  using Relaxed = Shared<memory_order_relaxed>;
+  EXPECT_EQ(explore<Ordered>({&Ordered::look_and_let_go, &Ordered::look_and_let_go}).failure, "");
+
+  const auto early = explore<Relaxed>({&Relaxed::look_and_let_go, &Relaxed::look_and_let_go});
+  EXPECT_TRUE(early.failure.starts_with("an atomic ends while another thread uses it")) << early.failure;
+  const auto late = explore<Ordered>({&Ordered::let_go, &Ordered::let_go_and_look});
+  EXPECT_TRUE(late.failure.starts_with("an atomic is used after its end")) << late.failure;
+}
+
+struct Sleeping {
+  Atomic<int> x{0};
+  bool slept = false;
+  void sleep() {
+    while (x.load(memory_order_relaxed) == 0) x.sleep_while(0);
+    slept = true;
+  }
+  void set_and_wake() {
+    x.store(1, memory_order_relaxed);
+    x.wake_one();
+  }
+  void wake_and_set() {
+    x.wake_one();
+    x.store(1, memory_order_relaxed);
+  }
+  void check() { require(slept, "who sleeps is woken"); }
+};
+
+TEST(Interleaving, lets_threads_sleep_until_they_are_woken) {
+  const Verdict woken = explore<Sleeping>({&Sleeping::sleep, &Sleeping::set_and_wake}, {.stale_loads = 1});
+  EXPECT_EQ(woken.failure, "");
+  EXPECT_GT(woken.schedules, 3u);
+
+  const Verdict asleep = explore<Sleeping>({&Sleeping::sleep, &Sleeping::wake_and_set});
+  EXPECT_TRUE(asleep.failure.starts_with("a thread sleeps and nobody wakes it")) << asleep.failure;
+  EXPECT_NE(asleep.failure.find("\n  thread 0 would sleep on atomic 0"), std::string::npos) << asleep.failure;
 }
 
 struct Waiting {
