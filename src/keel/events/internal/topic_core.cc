@@ -13,7 +13,7 @@
 namespace keel::events::internal {
 namespace {
 
-// How many old lists may wait for the barrier that the next one needs anyway.
+// How many old lists may wait for the barrier that the next end of a subscription needs anyway.
 constexpr int unfenced_max = 16;
 
 constexpr std::size_t bytes_of(std::size_t size) noexcept {
@@ -26,9 +26,9 @@ Snapshot& make_snapshot(TopicCore& topic, std::size_t size) {
   return made;
 }
 
-void free_all(Snapshot* snapshots) noexcept {
-  while (snapshots != nullptr) {
-    Snapshot* const snapshot = std::exchange(snapshots, snapshots->retired_next);
+void free_all(Snapshot* first, const Snapshot* end) noexcept {
+  while (first != end) {
+    Snapshot* const snapshot = std::exchange(first, first->next);
     if (snapshot->retired != nullptr) snapshot->retired->release();
     pool_free(snapshot, bytes_of(snapshot->size));
   }
@@ -37,14 +37,20 @@ void free_all(Snapshot* snapshots) noexcept {
 }  // namespace
 
 TopicCore::TopicCore(const EventType& type, Function<void(const Error&)> report)
-    : snapshot_(&make_snapshot(*this, 0)), id_(take_topic()), type_(type), report_(std::move(report)) {}
+    : snapshot_(&make_snapshot(*this, 0)),
+      id_(take_topic()),
+      type_(type),
+      report_(std::move(report)),
+      oldest_(const_cast<Snapshot*>(snapshot_.load(std::memory_order_relaxed))),
+      fenced_(oldest_) {}
 
 TopicCore::~TopicCore() {
-  auto* const last = const_cast<Snapshot*>(snapshot_.load(std::memory_order_relaxed));
+  const Snapshot* const last = snapshot_.load(std::memory_order_relaxed);
   KEEL_CHECK(last->size == 0, "a Bus outlives its subscriptions");
-  free_all(take_unread());
-  KEEL_CHECK(retired_first_ == nullptr && !is_read(*last), "a Bus is destroyed when nobody publishes any more");
-  free_all(last);
+  fence();
+  collect();
+  KEEL_CHECK(oldest_ == last && !is_read(*last), "a Bus is destroyed when nobody publishes any more");
+  free_all(oldest_, nullptr);
   give_back_topic(id_);
 }
 
@@ -153,9 +159,9 @@ Task<Delivery> TopicCore::publish_and_wait(const void* event) {
 }
 
 Subscription TopicCore::add(Subscriber& subscriber) {
-  Snapshot* unread = nullptr;
+  bool is_fenced = false;
   try {
-    const std::lock_guard lock(mutex_);
+    const std::unique_lock lock = hold_list();
     const Snapshot& now = *snapshot_.load(std::memory_order_relaxed);
     Snapshot& next = make_snapshot(*this, now.size + 1);
     const auto at = std::upper_bound(now.begin(), now.end(), &subscriber, [](const Subscriber* a, const Subscriber* b) {
@@ -165,35 +171,41 @@ Subscription TopicCore::add(Subscriber& subscriber) {
     *place = &subscriber;
     std::copy(at, now.end(), place + 1);
     replace_by(next, nullptr);
-    if (unfenced_ >= unfenced_max) unread = take_unread();
+    is_fenced = unfenced_ >= unfenced_max;
+    if (is_fenced) fence();
   } catch (...) {
     subscriber.release();
     subscriber.release();
     throw;
   }
-  free_all(unread);
+  if (is_fenced) collect();
   return Subscription(subscriber);
 }
 
 // Under the lock.
 void TopicCore::replace_by(Snapshot& next, Subscriber* ended) noexcept {
   auto* const before = const_cast<Snapshot*>(snapshot_.exchange(&next, std::memory_order_seq_cst));
+  before->next = &next;
   before->retired = ended;
-  *retired_last_ = before;
-  retired_last_ = &before->retired_next;
   ++unfenced_;
 }
 
+// Under the lock. After this whoever collects sees who still reads what was replaced before.
+void TopicCore::fence() noexcept {
+  if (std::exchange(unfenced_, 0) == 0) return;
+  pass_barrier();
+  fenced_.store(snapshot_.load(std::memory_order_relaxed), std::memory_order_release);
+}
+
 void TopicCore::unlist(Subscriber& subscriber) noexcept {
-  const std::lock_guard lock(mutex_);
+  const std::unique_lock lock = hold_list();
   if (!std::exchange(subscriber.is_listed, false)) return;
   subscriber.call.store(&Subscriber::pass_over, std::memory_order_seq_cst);
   const Snapshot& now = *snapshot_.load(std::memory_order_relaxed);
   Snapshot& next = make_snapshot(*this, now.size - 1);
   std::remove_copy(now.begin(), now.end(), next.begin(), &subscriber);
   replace_by(next, &subscriber);
-  pass_barrier();
-  unfenced_ = 0;
+  fence();
 }
 
 bool TopicCore::wait_uncalled(const Subscriber& subscriber) const noexcept {
@@ -213,31 +225,23 @@ void TopicCore::end(Subscriber& subscriber) noexcept {
   subscriber.release();
 }
 
-// Under the lock: those that nobody reads, up to the first that somebody does.
-Snapshot* TopicCore::take_unread() noexcept {
-  if (std::exchange(unfenced_, 0) > 0) pass_barrier();
-  Snapshot* const first = retired_first_;
-  Snapshot** end = &retired_first_;
-  while (*end != nullptr && !is_read(**end)) end = &(*end)->retired_next;
-  if (end == &retired_first_) return nullptr;
-  retired_first_ = std::exchange(*end, nullptr);
-  if (retired_first_ == nullptr) retired_last_ = &retired_first_;
-  return first;
-}
-
+// Frees those that nobody reads, up to the first that somebody does. Neither locks nor waits: publishers do it.
 void TopicCore::collect() noexcept {
-  Snapshot* unread = nullptr;
-  {
-    const std::lock_guard lock(mutex_);
-    unread = take_unread();
-  }
-  free_all(unread);
+  if (!turn_.ask()) return;
+  Snapshot* const first = oldest_;
+  Snapshot* end = first;
+  do {
+    const Snapshot* const fenced = fenced_.load(std::memory_order_acquire);
+    while (end != fenced && !is_read(*end)) end = end->next;
+    oldest_ = end;
+  } while (!turn_.give_back());
+  free_all(first, end);
 }
 
 TopicStats TopicCore::stats() const noexcept {
   const Totals sum = totals(id_);
   TopicStats stats{sum.published, sum.delivered, sum.failed, sum.dropped, 0, 0};
-  const std::lock_guard lock(mutex_);
+  const std::unique_lock lock = hold_list();
   const Snapshot& now = *snapshot_.load(std::memory_order_relaxed);
   for (Subscriber* const subscriber : now) {
     if (const Mailbox* const mailbox = subscriber->mailbox()) stats.queued += mailbox->queued();

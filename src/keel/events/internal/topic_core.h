@@ -11,6 +11,7 @@
 #include "keel/base/function.h"
 #include "keel/events/delivery.h"
 #include "keel/events/internal/event_type.h"
+#include "keel/events/internal/turn.h"
 #include "keel/events/subscription.h"
 #include "keel/task/task.h"
 
@@ -21,12 +22,12 @@ class Awaited;
 class Reader;
 class TopicCore;
 
-// Does not change once it is published; the subscribers follow it in memory, highest priority first,
-// and a null pointer.
+// Does not change while it is in use; the subscribers follow it in memory, highest priority first, and a null pointer.
 struct Snapshot {
   std::size_t size = 0;
   TopicCore* topic = nullptr;
-  Snapshot* retired_next = nullptr;
+  // Once it was replaced:
+  Snapshot* next = nullptr;       // By this one.
   Subscriber* retired = nullptr;  // Is in this list, and in none after it: released with it.
 
   Subscriber** begin() const noexcept { return reinterpret_cast<Subscriber**>(const_cast<Snapshot*>(this) + 1); }
@@ -54,6 +55,9 @@ class TopicCore {
   // The same, waits for its handler unless this is called from inside it, and destroys it.
   void end(Subscriber& subscriber) noexcept;
 
+  // While it is held, subscriptions neither begin nor end; publishers do not notice.
+  std::unique_lock<std::mutex> hold_list() const { return std::unique_lock(mutex_); }
+
   void report(const Error& error) const noexcept { report_(error); }
   TopicStats stats() const noexcept;
   std::uint32_t id() const noexcept { return id_; }
@@ -74,7 +78,7 @@ class TopicCore {
   [[gnu::always_inline]] static void end_publishing(Reader& reader, Frame& frame, std::size_t count,
                                                     unsigned delivered) noexcept;
   void replace_by(Snapshot& next, Subscriber* ended) noexcept;
-  Snapshot* take_unread() noexcept;
+  void fence() noexcept;
   [[gnu::noinline]] void collect() noexcept;
 
   std::atomic<const Snapshot*> snapshot_;
@@ -82,10 +86,12 @@ class TopicCore {
   const EventType& type_;
   const Function<void(const Error&)> report_;
 
-  mutable std::mutex mutex_;           // Guards changes of the list, and what follows. No handler's code runs under it.
-  Snapshot* retired_first_ = nullptr;  // Oldest first, and freed in this order: the ones before may list it too.
-  Snapshot** retired_last_ = &retired_first_;
-  int unfenced_ = 0;  // Of the retired: so many since the last barrier.
+  // What was replaced is freed in its order, by whoever has the turn: lists before may have the same subscribers.
+  Turn turn_;
+  Snapshot* oldest_;                     // Of whoever has it.
+  std::atomic<const Snapshot*> fenced_;  // What is older was replaced before the last barrier.
+  mutable std::mutex mutex_;  // Guards changes of the list, and what follows. No handler's code runs under it.
+  int unfenced_ = 0;          // So many were replaced since the last barrier.
 };
 
 }  // namespace keel::events::internal
