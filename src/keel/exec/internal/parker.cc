@@ -5,27 +5,11 @@
 #include <unistd.h>
 
 namespace keel::internal {
-namespace {
 
-constexpr std::uint32_t neither = 0, parked = 1, woken = 2;
-static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t));
-
-}  // namespace
-
-void Parker::park() noexcept {
-  std::uint32_t now = neither;
-  if (state_.compare_exchange_strong(now, parked, std::memory_order_acquire)) {
-    // Also returns for a signal, or for nothing.
-    while (state_.load(std::memory_order_acquire) == parked) {
-      syscall(SYS_futex, &state_, FUTEX_WAIT_PRIVATE, parked, nullptr, nullptr, 0);
-    }
-  }
-  state_.store(neither, std::memory_order_relaxed);
+void futex_sleep_while(const void* at, std::uint32_t value) noexcept {
+  syscall(SYS_futex, at, FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0);
 }
 
-void Parker::unpark() noexcept {
-  if (state_.exchange(woken, std::memory_order_release) != parked) return;
-  syscall(SYS_futex, &state_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
-}
+void futex_wake_one(const void* at) noexcept { syscall(SYS_futex, at, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0); }
 
 }  // namespace keel::internal

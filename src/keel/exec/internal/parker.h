@@ -1,6 +1,7 @@
 // keel/exec/internal/parker.h — one thread that sleeps until another wakes it: a futex (futex(2)).
 //
-// An unpark() that comes first is kept: the next park() returns at once. park() belongs to one thread.
+// An unpark() that comes first is kept: the next park() returns at once. What was done before each unpark() that a
+// park() uses up is seen after it. park() belongs to one thread.
 
 #pragma once
 
@@ -9,14 +10,45 @@
 
 namespace keel::internal {
 
-class Parker {
+// See futex(2).
+void futex_sleep_while(const void* at, std::uint32_t value) noexcept;
+void futex_wake_one(const void* at) noexcept;
+
+struct Futexes {
+  template <class T>
+  class Atomic : public std::atomic<T> {
+    static_assert(sizeof(T) == sizeof(std::uint32_t));
+
+   public:
+    using std::atomic<T>::atomic;
+    // Sleeps until a wake_one() when this is its newest value; also returns for a signal, or for nothing.
+    void sleep_while(T value) noexcept { futex_sleep_while(this, value); }
+    void wake_one() noexcept { futex_wake_one(this); }
+  };
+};
+
+// The argument is given by a test of every order of its operations alone.
+template <class Atomics = Futexes>
+class BasicParker {
  public:
-  void park() noexcept;
-  void unpark() noexcept;
+  void park() noexcept {
+    std::uint32_t now = neither;
+    if (state_.compare_exchange_strong(now, parked, std::memory_order_relaxed, std::memory_order_relaxed)) {
+      while (state_.load(std::memory_order_relaxed) == parked) state_.sleep_while(parked);
+    }
+    // Not a store: an unpark() may have come since, and is not kept. What was done before it is seen instead.
+    state_.exchange(neither, std::memory_order_acquire);
+  }
+  void unpark() noexcept {
+    if (state_.exchange(woken, std::memory_order_release) == parked) state_.wake_one();
+  }
 
  private:
-  std::atomic<std::uint32_t> state_{0};  // 0 neither, 1 parked or about to be, 2 woken.
+  static constexpr std::uint32_t neither = 0, parked = 1, woken = 2;
+  typename Atomics::template Atomic<std::uint32_t> state_{neither};  // `parked`: or about to be.
 };
+
+using Parker = BasicParker<>;
 
 // For a loop that waits for another processor.
 inline void spin_pause() noexcept {

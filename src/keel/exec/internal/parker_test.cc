@@ -6,6 +6,8 @@
 
 #include <thread>
 
+#include "keel/base/interleaving.h"
+
 namespace keel::internal {
 namespace {
 
@@ -47,6 +49,58 @@ TEST(Parker, sleeps_without_using_the_processor) {
   sleeper.join();
 
   EXPECT_LT(used.tv_sec * 1000 + used.tv_nsec / 1'000'000, 20);
+}
+
+struct GivingOnce {
+  BasicParker<interleaving::Atomics> parker;
+  interleaving::Watched<int> given = 0;
+  void give() {
+    given = 1;
+    parker.unpark();
+  }
+  void take() {
+    parker.park();
+    interleaving::require(given == 1, "who was woken sees why");
+  }
+  void check() {}
+};
+
+TEST(Parker, is_woken_and_sees_what_came_before_in_every_order_of_operations) {
+  const auto explored = [](const interleaving::Options& options) {
+    return interleaving::explore<GivingOnce>({&GivingOnce::give, &GivingOnce::take}, options);
+  };
+  const auto verdict = explored({.stale_loads = 2});
+
+  EXPECT_EQ(verdict.failure, "");
+  EXPECT_GT(verdict.schedules, 3u);
+  EXPECT_NE(explored({.weak_loads_of = 0}).failure, "");
+  EXPECT_NE(explored({.weak_stores_of = 0}).failure, "");
+}
+
+// Two who wake one: the second may come when the one is awake already, and has not looked yet.
+struct GivingTwice {
+  BasicParker<interleaving::Atomics> parker;
+  interleaving::Atomic<int> first{0}, second{0};
+  void give_first() {
+    first.store(1, std::memory_order_relaxed);
+    parker.unpark();
+  }
+  void give_second() {
+    second.store(1, std::memory_order_relaxed);
+    parker.unpark();
+  }
+  void take() {
+    while (first.load(std::memory_order_relaxed) + second.load(std::memory_order_relaxed) < 2) parker.park();
+  }
+  void check() {}
+};
+
+TEST(Parker, loses_no_wake_up_of_two_in_any_order_of_operations) {
+  const auto verdict = interleaving::explore<GivingTwice>(
+      {&GivingTwice::give_first, &GivingTwice::give_second, &GivingTwice::take}, {.stale_loads = 2});
+
+  EXPECT_EQ(verdict.failure, "");
+  EXPECT_GT(verdict.schedules, 10u);
 }
 
 }  // namespace
