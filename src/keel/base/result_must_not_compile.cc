@@ -2,6 +2,10 @@
 
 #include "keel/base/result.h"
 
+#include <vector>
+
+#include "keel/base/collect.h"
+
 using namespace keel;
 
 Result<int> half(int value) {
@@ -13,6 +17,7 @@ int add_one(int value) { return value + 1; }
 Result<int> use(int value) {
 #if CASE == 0
   KEEL_TRY_VOID(half(value));
+  KEEL_TRY_VOID(collect(std::vector<Result<>>(2)));
 #elif CASE == 1
   half(value);
 #elif CASE == 2
@@ -21,6 +26,8 @@ Result<int> use(int value) {
   const Result<Error> failure(Error(Code::NotFound, "which of the two?"));
 #elif CASE == 4
   return half(value).and_then(add_one);
+#elif CASE == 5
+  (void)collect(std::vector<int>{value});
 #endif
   return half(value).and_then(half).map(add_one);
 }

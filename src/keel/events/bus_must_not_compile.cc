@@ -8,8 +8,12 @@ struct Placed {
   int order = 0;
 };
 struct Shipped {};
+struct Counter {
+  void count(const Placed&) { ++events; }
+  int events = 0;
+};
 
-void subscribe(events::Bus& bus, int& sum) {
+void subscribe(events::Bus& bus, int& sum, Counter& counter) {
 #if CASE == 0
   const events::Subscription here = bus.subscribe<Placed>([&sum](const Placed& event) { sum += event.order; });
   const events::Subscription task = bus.subscribe<Placed>([](const Placed&) -> Task<> { co_return; });
@@ -22,6 +26,12 @@ void subscribe(events::Bus& bus, int& sum) {
   });
 #elif CASE == 3
   bus.subscribe<Placed>([](const Placed&) {});
+#elif CASE == 4
+  const events::Subscription wrong =
+      bus.subscribe<Placed>([](const Placed&) { return Shipped(); }, [](const Placed&) {});
+#elif CASE == 5
+  const events::Subscription wrong = bus.subscribe<Placed>([](const Placed&) {}, counter, &Counter::count);
 #endif
   static_cast<void>(sum);
+  static_cast<void>(counter);
 }

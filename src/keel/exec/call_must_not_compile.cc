@@ -11,8 +11,13 @@ struct Immovable {
   Immovable(const Immovable&) = delete;
 };
 
+struct alignas(64) Line {
+  char bytes[64];
+};
+
 void use(keel::ThreadPool& pool, keel::Executor& executor) {
   static int number = 1;
+  const Line line{};
 #if CASE == 0
   (void)execute(pool, [] {}, keel::Priority::Low);
   (void)execute(executor, [] {});
@@ -27,5 +32,12 @@ void use(keel::ThreadPool& pool, keel::Executor& executor) {
   (void)execute(executor, [] {}, keel::Priority::Low);
 #elif CASE == 5
   submit(executor, [] { return number; });
+#elif CASE == 6
+  (void)execute(executor, [line] { number += line.bytes[0]; });
+#elif CASE == 7
+  (void)submit(executor, [line] { number += line.bytes[0]; });
+#elif CASE == 8
+  (void)submit(executor, [&line] { return line; });
 #endif
+  static_cast<void>(line);
 }

@@ -137,6 +137,9 @@ DueLater due_after(Duration delay) noexcept;
 template <class T, class F, class Due = internal::DueAtOnce>
 class SubmissionFor final : public SubmissionOf<T> {
   using Step = Submission::Step;
+  static_assert(alignof(F) <= alignof(std::max_align_t) &&
+                    alignof(typename SubmissionOf<T>::Stored) <= alignof(std::max_align_t),
+                "the memory of jobs is not aligned for this callable, or for what it returns");
 
  public:
   template <class G>
