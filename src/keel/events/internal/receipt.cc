@@ -22,12 +22,12 @@ void Receipt::expect() noexcept {
   KEEL_CHECK(home_ != nullptr && home_->is_serial(),
              "a task that waits for handlers on executors is on a loop of its own");
   owners_.fetch_add(1, std::memory_order_relaxed);
-  undecided_.fetch_add(1, std::memory_order_relaxed);
+  undecided_.begin();
 }
 
 void Receipt::decide(Outcome outcome) noexcept {
   note(outcome);
-  if (undecided_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+  if (undecided_.end()) {
     home_->post(*this);  // What this delivery owned goes with it.
   } else {
     release();
@@ -42,7 +42,7 @@ void Receipt::arrived(Job& job) noexcept {
 
 bool Receipt::Arrival::start() noexcept {
   receipt_.waiting_ = this;
-  return receipt_.undecided_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+  return !receipt_.undecided_.wait();
 }
 
 Result<> Receipt::Arrival::take() noexcept {
@@ -50,15 +50,12 @@ Result<> Receipt::Arrival::take() noexcept {
   return {};
 }
 
-// Takes the publisher's part back, so that nothing is posted any more to a loop that may end before the handlers do.
-// When all is decided, the job that says so is on its way.
+// After this nothing is posted any more to a loop that may end before the handlers do. When all is decided, the job
+// that says so is on its way.
 void Receipt::Arrival::cancel(Leaf& leaf) noexcept {
   auto& arrival = static_cast<Arrival&>(leaf);
   Receipt& receipt = arrival.receipt_;
-  std::uint32_t undecided = receipt.undecided_.load(std::memory_order_relaxed);
-  do {
-    if (undecided == 0) return;
-  } while (!receipt.undecided_.compare_exchange_weak(undecided, undecided + 1, std::memory_order_relaxed));
+  if (!receipt.undecided_.stop_waiting()) return;
   receipt.waiting_ = nullptr;
   arrival.is_cancelled_ = true;
   arrival.wake();

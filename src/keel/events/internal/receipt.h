@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "keel/base/result.h"
+#include "keel/events/internal/countdown.h"
 #include "keel/exec/executor.h"
 #include "keel/task/leaf.h"
 
@@ -43,7 +44,7 @@ class Receipt final : private Job {
 
   Executor* const home_;
   std::atomic<std::uint32_t> owners_ = 1;
-  std::atomic<std::uint32_t> undecided_ = 1;  // One of them is the publisher's, until it waits.
+  Countdown undecided_;  // Of what was expected.
   std::atomic<std::uint32_t> counts_[3] = {};
   Arrival* waiting_ = nullptr;  // At home only.
 };

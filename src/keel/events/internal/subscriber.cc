@@ -43,7 +43,7 @@ void Subscriber::failed(Error&& error, Awaited* awaited) const noexcept {
 }
 
 void Subscriber::unpin() noexcept {
-  if (tasks_.fetch_sub(1, std::memory_order_acq_rel) == (awaited_bit | 1)) {
+  if (tasks_.end()) {
     awaits_tasks_->home_->post(awaits_tasks_->last_);
   }
 }
@@ -52,7 +52,7 @@ bool TasksEnded::start() noexcept {
   home_ = Executor::current();
   KEEL_CHECK(home_ != nullptr && home_->is_serial(), "finish() of a subscription is awaited on a loop");
   subscriber_.awaits_tasks_ = this;
-  return subscriber_.tasks_.fetch_or(Subscriber::awaited_bit, std::memory_order_acq_rel) == 0;
+  return !subscriber_.tasks_.wait();
 }
 
 }  // namespace keel::events::internal

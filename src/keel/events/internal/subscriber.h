@@ -13,6 +13,7 @@
 
 #include "keel/base/pool.h"
 #include "keel/base/result.h"
+#include "keel/events/internal/countdown.h"
 #include "keel/events/internal/receipt.h"
 #include "keel/events/subscription.h"
 #include "keel/task/leaf.h"
@@ -62,9 +63,9 @@ class Subscriber {
   void enqueue(const void* event, Awaited* awaited) const noexcept;
 
   // A Task of the handler begins, and has ended.
-  void pin() noexcept { tasks_.fetch_add(1, std::memory_order_relaxed); }
+  void pin() noexcept { tasks_.begin(); }
   void unpin() noexcept;
-  bool has_tasks() const noexcept { return (tasks_.load(std::memory_order_acquire) & ~awaited_bit) != 0; }
+  bool has_tasks() const noexcept { return !tasks_.is_zero(); }
 
   std::atomic<Call> call;
   const Run run;
@@ -76,14 +77,12 @@ class Subscriber {
 
  private:
   friend class TasksEnded;
-  static constexpr std::uint32_t awaited_bit = 1u << 31;
-
   TopicCore& topic_;
   const int priority_;
   std::atomic<std::uint32_t> owners_ = 2;  // The list and the Subscription.
-  std::atomic<std::uint32_t> tasks_ = 0;
-  TasksEnded* awaits_tasks_ = nullptr;  // When awaited_bit is set.
-  std::unique_ptr<Mailbox> mailbox_;    // With an executor.
+  Countdown tasks_;
+  TasksEnded* awaits_tasks_ = nullptr;
+  std::unique_ptr<Mailbox> mailbox_;  // With an executor.
 };
 
 // Waits until no Task of the handler is under way. No new one can begin: the subscriber has left the list.

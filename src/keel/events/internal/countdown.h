@@ -1,0 +1,35 @@
+// How many of something are under way, and the one who waits for their end.
+
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "keel/base/atomics.h"
+
+namespace keel::events::internal {
+
+// The argument is given by a test of every order of its operations alone.
+template <class Atomics = StandardAtomics>
+class BasicCountdown {
+ public:
+  // By who keeps the wait from coming to its end until this has returned.
+  void begin() noexcept { left_.fetch_add(1, std::memory_order_relaxed); }
+  // True: it was the last, and the caller tells the one who waits, who sees all that was done before each end.
+  bool end() noexcept { return left_.fetch_sub(1, std::memory_order_acq_rel) == (awaited_bit | 1); }
+
+  // False: none is under way, and nobody will tell.
+  bool wait() noexcept { return left_.fetch_or(awaited_bit, std::memory_order_acq_rel) != 0; }
+  // False: the last has ended, and tells.
+  bool stop_waiting() noexcept { return left_.fetch_and(~awaited_bit, std::memory_order_acq_rel) != awaited_bit; }
+
+  bool is_zero() const noexcept { return (left_.load(std::memory_order_acquire) & ~awaited_bit) == 0; }
+
+ private:
+  static constexpr std::uint32_t awaited_bit = 1u << 31;
+  typename Atomics::template Atomic<std::uint32_t> left_{0};
+};
+
+using Countdown = BasicCountdown<>;
+
+}  // namespace keel::events::internal
