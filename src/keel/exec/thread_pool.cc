@@ -72,7 +72,7 @@ void ThreadPool::start_thread(Worker& worker) {
 void ThreadPool::start_clock() {
   {
     const auto lock = state_->enter();
-    if (std::exchange(state_->has_clock, true)) return;
+    if (state_->is_stopping || std::exchange(state_->has_clock, true)) return;
   }
   const std::string name = (state_->options.name + "-clock").substr(0, 15);
   try {
@@ -211,6 +211,7 @@ std::size_t ThreadPool::stop(Duration limit) noexcept {
   }
   std::size_t discarded = 0;
   for (const auto& [due, job] : never_due) discarded += discard(*job);
+  std::unique_ptr<Thread> clock;
   {
     auto lock = s.enter();
     --s.discarding;
@@ -221,8 +222,9 @@ std::size_t ThreadPool::stop(Duration limit) noexcept {
       s.is_discarding.store(true, std::memory_order_relaxed);
       s.idle.wait(lock, finished);
     }
+    clock = std::move(s.clock_thread);  // One that offer_after() starts just now is for the destructor's stop().
   }
-  s.clock_thread.reset();
+  clock.reset();
   for (auto& worker : s.workers) worker->thread.reset();
   const auto lock = s.enter();
   return s.discarded;

@@ -176,6 +176,33 @@ TEST(ThreadPool, that_is_full_makes_the_caller_wait_when_told_so) {
   EXPECT_EQ(count, 2);
 }
 
+TEST(ThreadPool, that_is_full_makes_several_callers_wait_and_runs_all_that_they_bring_once) {
+  constexpr int senders = 4, batches = 60;
+  ThreadPool pool({.threads = 2, .queue_max = 4, .when_full = WhenFull::Block});
+  std::array<std::atomic<int>, priority_count> ran{};
+  std::vector<std::thread> threads;
+  for (int s = 0; s < senders; ++s) {
+    threads.emplace_back([&, s] {
+      for (int n = 0; n < batches; ++n) {
+        const int priority = (s + n) % priority_count;
+        std::vector<std::function<void()>> batch(static_cast<std::size_t>(n % 4 + 1), [&ran, priority] {
+          ran[static_cast<std::size_t>(priority)].fetch_add(1, std::memory_order_relaxed);
+        });
+        EXPECT_TRUE(execute_all(pool, batch, static_cast<Priority>(priority)));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  pool.stop();
+
+  // Each sender brings one to four callables in turns, and the priorities in turns as well.
+  std::array<int, priority_count> brought{};
+  for (int s = 0; s < senders; ++s) {
+    for (int n = 0; n < batches; ++n) brought[static_cast<std::size_t>((s + n) % priority_count)] += n % 4 + 1;
+  }
+  for (std::size_t i = 0; i < brought.size(); ++i) EXPECT_EQ(ran[i], brought[i]);
+}
+
 TEST(ThreadPool, that_is_full_lets_go_of_a_waiting_caller_when_it_is_stopped) {
   ThreadPool pool({.threads = 1, .queue_max = 1, .when_full = WhenFull::Block});
   Busy busy(pool, 1);
@@ -405,6 +432,31 @@ TEST(ThreadPool, refuses_a_delayed_job_when_too_many_wait_for_their_time) {
   EXPECT_EQ(pool.stop(), 1u) << "and one was cancelled";
   EXPECT_EQ(second.get().error().code(), Code::Cancelled);
   EXPECT_FALSE(execute_after(pool, Duration(), [] {}));
+}
+
+TEST(ThreadPool, that_is_stopped_runs_or_discards_each_delayed_job_that_it_took) {
+  for (int round = 0; round < 30; ++round) {
+    ThreadPool pool({.threads = 2});
+    std::atomic<std::uint64_t> took{0}, ran{0};
+    std::latch began{2};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 2; ++i) {
+      threads.emplace_back([&] {
+        began.count_down();
+        for (int n = 0; execute_after(pool, Duration::microseconds(n % 5 * 20), [&ran] { ++ran; }); ++n) {
+          ++took;
+          if (n % 8 == 0) std::this_thread::sleep_for(std::chrono::microseconds(20));
+        }
+      });
+    }
+    began.wait();
+    std::this_thread::sleep_for(std::chrono::microseconds(round * 30));
+
+    pool.stop(round % 2 == 0 ? Duration() : Duration::forever());
+    for (std::thread& thread : threads) thread.join();
+
+    EXPECT_EQ(ran + pool.discarded(), took);
+  }
 }
 
 TEST(ThreadPool, grows_when_its_threads_are_busy_and_jobs_wait_and_shrinks_when_they_are_not) {
