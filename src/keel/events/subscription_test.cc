@@ -3,14 +3,18 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <latch>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "keel/events/bus.h"
+#include "keel/exec/call.h"
 #include "keel/exec/thread_pool.h"
 #include "keel/task/resume_on.h"
 #include "keel/task/start.h"
@@ -26,12 +30,13 @@ struct Placed {
 void ignore(StartCore&) noexcept {}
 
 // Publishes on threads of their own for as long as it lives.
+template <class E = Placed>
 class Publishers {
  public:
-  Publishers(Bus& bus, int count) {
+  Publishers(Bus& bus, int count, const E& event = E()) {
     for (int i = 0; i < count; ++i) {
-      threads_.emplace_back([this, &bus] {
-        while (!is_over_.load(std::memory_order_relaxed)) bus.publish(Placed{});
+      threads_.emplace_back([this, &bus, event] {
+        while (!is_over_.load(std::memory_order_relaxed)) bus.publish(event);
       });
     }
   }
@@ -203,6 +208,78 @@ TEST(Subscriptions, on_a_pool_wait_at_their_end_for_the_handler) {
   pool.stop();
 }
 
+// Takes its time to be copied, and tells when a copy is left somewhere.
+struct Parcel {
+  Parcel() = default;
+  Parcel(const Parcel& other) : content(other.content) { std::this_thread::yield(); }
+  std::shared_ptr<const int> content = std::make_shared<const int>(1);
+};
+
+TEST(Subscriptions, on_a_pool_are_over_when_end_has_returned_whoever_publishes) {
+  ThreadPool pool({.name = "test", .threads = 2});
+  Bus bus;
+  const Parcel parcel;
+  {
+    const Publishers publishers(bus, 2, parcel);
+    for (int round = 0; round < 20; ++round) {
+      std::atomic<int> calls = 0;
+      auto is_over = std::make_unique<bool>(false);  // Not atomic: end() is what orders its readers before its writer.
+      std::atomic<bool> is_late = false;
+      Subscription subscription = bus.subscribe<Parcel>(
+          [&calls, &is_late, is_over = is_over.get()](const Parcel& event) {
+            ++calls;
+            for (int i = 0; i < 10; ++i) {
+              if (*is_over || *event.content != 1) is_late = true;
+              std::this_thread::yield();
+            }
+          },
+          {.executor = &pool,
+           .queue_max = 4,
+           .when_full = round % 2 == 0 ? WhenFull::DropOldest : WhenFull::DropNewest});
+      while (calls <= round % 4) std::this_thread::yield();
+
+      subscription.end();
+      *is_over = true;
+      is_over.reset();
+
+      EXPECT_FALSE(is_late);
+    }
+  }
+  pool.stop();
+
+  EXPECT_EQ(parcel.content.use_count(), 1) << "what was copied into queues is gone";
+}
+
+TEST(Subscriptions, on_a_pool_may_be_ended_by_their_own_filter_while_another_thread_publishes) {
+  const Parcel parcel;
+  const auto held = std::make_shared<int>(1);
+  for (int round = 0; round < 50; ++round) {
+    std::latch go(1);
+    ThreadPool pool({.name = "test", .threads = 1});
+    ASSERT_TRUE(execute(pool, [&go] { go.wait(); }));
+    Bus bus;
+    Subscription subscription;
+    std::atomic<int> filtered = 0;
+    subscription = bus.subscribe<Parcel>(
+        [&](const Parcel&) {
+          if (filtered.fetch_add(1) == round % 4) subscription.end();
+          return true;
+        },
+        [held](const Parcel&) { FAIL() << "it has ended before the pool has a thread for it"; },
+        {.executor = &pool, .queue_max = 4});
+    {
+      const Publishers publishers(bus, 2, parcel);
+      while (filtered <= round % 4) std::this_thread::yield();
+    }
+    go.count_down();
+    pool.stop();
+
+    EXPECT_EQ(bus.stats<Parcel>().dropped, static_cast<std::uint64_t>(filtered));
+    EXPECT_EQ(held.use_count(), 1);
+  }
+  EXPECT_EQ(parcel.content.use_count(), 1);
+}
+
 Task<int> publishes_and_waits(Bus& bus, int times) {
   int delivered = 0;
   for (int i = 0; i < times; ++i) {
@@ -265,6 +342,67 @@ TEST(Subscriptions, finish_when_a_task_on_another_loop_has_ended) {
   EXPECT_TRUE(finishing.take());
   EXPECT_TRUE(slow.has_ended);
   publisher.join();
+}
+
+template <int n>
+struct First {};
+
+// Each type of events has its index, and on each bus its topic, from whoever asks first.
+template <int n>
+void ask_first() {
+  constexpr int asking = 2;
+  for (int round = 0; round < 5; ++round) {
+    Bus bus;
+    std::atomic<int> calls = 0;
+    std::array<Subscription, asking> subscriptions;
+    std::atomic<int> ready = 0;
+    std::vector<std::thread> threads;
+    for (Subscription& subscription : subscriptions) {
+      threads.emplace_back([&] {
+        ++ready;
+        while (ready < asking) {
+        }
+        subscription = bus.subscribe<First<n>>([&calls](const First<n>&) { ++calls; });
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+
+    bus.publish(First<n>());
+
+    EXPECT_EQ(calls, asking);
+  }
+}
+
+TEST(Subscriptions, are_to_one_topic_when_several_threads_ask_for_it_first) {
+  []<int... n>(std::integer_sequence<int, n...>) { (ask_first<n>(), ...); }(std::make_integer_sequence<int, 20>());
+}
+
+TEST(Subscriptions, are_counted_while_several_events_are_published_at_once) {
+  constexpr std::uint64_t batches = 4000;
+  Bus bus;
+  const std::array<Placed, 8> events = {};
+  const Subscription subscription = bus.subscribe<Placed>([](const Placed&) {});
+  std::atomic<int> publishing = 2;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 2; ++i) {
+    threads.emplace_back([&] {
+      for (std::uint64_t n = 0; n < batches; ++n) bus.publish_all<Placed>(events);
+      --publishing;
+    });
+  }
+
+  std::uint64_t published = 0;
+  while (publishing > 0) {
+    const Subscription other = bus.subscribe<Placed>([](const Placed&) {});
+    const TopicStats stats = bus.stats<Placed>();
+    EXPECT_GE(stats.published, published);
+    EXPECT_EQ(stats.subscribers, 2u);
+    published = stats.published;
+  }
+  for (std::thread& thread : threads) thread.join();
+
+  EXPECT_EQ(bus.stats<Placed>().published, 2 * batches * events.size());
+  EXPECT_GE(bus.stats<Placed>().delivered, 2 * batches * events.size());
 }
 
 TEST(Subscriptions, are_counted_exactly_whatever_thread_publishes) {

@@ -272,6 +272,35 @@ TEST(Submitted, is_cancelled_and_run_at_the_same_time_by_one_of_them) {
   EXPECT_EQ(ran + cancelled, 3000);
 }
 
+TEST(Submitted, may_be_done_in_the_moment_in_which_who_waits_gives_up) {
+  ThreadPool pool({.threads = 2});
+  for (int i = 0; i < 600; ++i) {
+    auto handle = submit(pool, [i] { return i; });
+
+    const bool is_done = handle.wait_for(Duration::nanoseconds(i % 60 * 500));
+    EXPECT_TRUE(handle.is_done() || !is_done);
+    EXPECT_EQ(handle.get().value(), i);
+  }
+}
+
+TEST(Submitted, several_may_be_done_in_the_moment_in_which_who_waits_gives_up) {
+  ThreadPool pool({.threads = 2});
+  std::vector<std::function<int()>> callables;
+  for (int i = 0; i < 600; ++i) {
+    callables.assign(3, [i] { return i; });
+    auto handles = submit_all(pool, callables);
+
+    const Result<std::size_t> first = wait_any(handles, Host::system().now() + Duration::nanoseconds(i % 60 * 500));
+    if (first) {
+      EXPECT_TRUE(handles[*first].is_done());
+    } else {
+      EXPECT_EQ(first.error().code(), Code::DeadlineExceeded);
+    }
+    EXPECT_TRUE(wait_all(handles));
+    for (auto& handle : handles) EXPECT_EQ(handle.get().value(), i);
+  }
+}
+
 TEST(Submitted, is_not_used_after_its_result_was_taken) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_DEATH(
