@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "keel/base/host.h"
+#include "keel/exec/internal/submission_inl.h"
 
 namespace keel {
 namespace {
@@ -48,88 +49,19 @@ void check_may_wait() noexcept {
 
 }  // namespace
 
-constinit Submission::Listener Submission::nobody{nullptr};
-
-void Submission::run_it(Job& job) noexcept {
-  auto& self = static_cast<Submission&>(job);
-  if (self.claim()) {
-    if (Executor::discards()) [[unlikely]] {
-      self.end_with(Error(Code::Cancelled, "the executor was stopped before the job began"));
-    } else {
-      self.run_claimed();
-    }
-  }
-  self.release();
-}
-
-void Submission::run_claimed() noexcept {
-  take_(*this, Step::Run);
-  complete();
-}
-
-void Submission::end_with(Error&& error) noexcept {
-  set_error(std::move(error));
-  take_(*this, Step::Drop);
-  complete();
-}
-
-void Submission::complete() noexcept {
-  Listener* const listener = listener_.exchange(&nobody, std::memory_order_acq_rel);
-  if (listener != nullptr) listener->done(*listener);
-}
-
-void Submission::release() noexcept {
-  if (owners_.fetch_sub(1, std::memory_order_acq_rel) == 1) take_(*this, Step::Free);
-}
-
-bool Submission::cancel() noexcept {
-  if (is_claimed_.load(std::memory_order_relaxed) || !claim()) return false;
-  end_with(std::move(error_));
-  return true;
-}
-
-void Submission::refuse(std::unexpected<Error>&& reason) noexcept {
-  KEEL_CHECK(claim(), "a job is refused before it has begun");
-  end_with(std::move(reason).error());
-  release();
-}
-
-bool Submission::listen(Listener& listener) noexcept {
-  Listener* expected = nullptr;
-  if (listener_.compare_exchange_strong(expected, &listener, std::memory_order_acq_rel)) return true;
-  KEEL_CHECK(expected == &nobody, "one at a time waits for a submitted job");
-  return false;
-}
-
-bool Submission::forget(Listener& listener) noexcept {
-  Listener* expected = &listener;
-  return listener_.compare_exchange_strong(expected, nullptr, std::memory_order_acq_rel);
-}
-
-bool Submission::help() noexcept {
-  const Instant at = helps_at();
-  if (at.is_never() || (at != Instant() && Host::current().precise_now() < at) || !claim()) return false;
-  run_claimed();
-  return true;
-}
-
-Instant Submission::helps_at() const noexcept {
-  if (Executor::current() != executor_ || is_claimed_.load(std::memory_order_relaxed)) return Instant::never();
-  return take_(const_cast<Submission&>(*this), Step::Due);
-}
-
-bool Submission::wait(Instant until) noexcept {
-  if (is_done()) return true;
-  Submission* const self = this;
-  return internal::wait_any(1, [self](std::size_t) -> Submission& { return *self; }, until) == 0;
-}
-
 namespace internal {
+
+template class BasicSubmission<>;
 
 DueLater due_after(Duration delay) noexcept { return {Host::current().precise_now() + delay}; }
 Instant after(Duration delay) noexcept { return Host::system().now() + delay; }
 std::unexpected<Error> none_is_done() noexcept {
   return fail(Code::DeadlineExceeded, "none of the submitted jobs was done in time");
+}
+
+bool wait(Submission& submission, Instant until) noexcept {
+  if (submission.is_done()) return true;
+  return wait_any(1, [&submission](std::size_t) -> Submission& { return submission; }, until) == 0;
 }
 
 // Once around this loop, unless a delayed one becomes due that this thread runs itself.

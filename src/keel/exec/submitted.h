@@ -30,14 +30,18 @@
 #include <utility>
 #include <vector>
 
+#include "keel/base/atomics.h"
 #include "keel/base/check.h"
 #include "keel/base/function.h"
 #include "keel/exec/call.h"
 
 namespace keel {
 
-// The part of a submitted job that does not depend on its type: shared by its executor and its handle.
-class Submission : public Job {
+namespace internal {
+
+// The argument is given by a test of every order of its operations alone.
+template <class Atomics = StandardAtomics>
+class BasicSubmission : public Job {
  public:
   // Told once, on the thread that ends the job.
   struct Listener {
@@ -58,8 +62,6 @@ class Submission : public Job {
   bool help() noexcept;
   // Before then help() does not run it here; never() when that is not for this thread to do.
   Instant helps_at() const noexcept;
-  // False: it is not done at `until`.
-  bool wait(Instant until) noexcept;
   // Of the handle.
   void release() noexcept;
 
@@ -70,9 +72,9 @@ class Submission : public Job {
   // Run: calls the callable and keeps the value or the error. Drop: destroys the callable. Free: the end of it all.
   // Due: says when it may begin.
   enum class Step : unsigned char { Run, Drop, Free, Due };
-  using Take = Instant (*)(Submission&, Step) noexcept;
-  Submission(Executor& executor, Take take) noexcept : Job(&run_it), executor_(&executor), take_(take) {}
-  ~Submission() = default;
+  using Take = Instant (*)(BasicSubmission&, Step) noexcept;
+  BasicSubmission(Executor& executor, Take take) noexcept : Job(&run_it), executor_(&executor), take_(take) {}
+  ~BasicSubmission() = default;
   void set_value() noexcept { has_value_ = true; }
   void set_error(Error&& error) noexcept { error_ = std::move(error); }
 
@@ -83,15 +85,24 @@ class Submission : public Job {
   void end_with(Error&& error) noexcept;
   void complete() noexcept;
 
+  template <class U>
+  using Atomic = typename Atomics::template Atomic<U>;
   static Listener nobody;  // Is "told" when it is done.
-  std::atomic<Listener*> listener_{nullptr};
+  Atomic<Listener*> listener_{nullptr};
   Executor* executor_;
   Take take_;
   Error error_{Code::Cancelled, "the job was cancelled before it began"};
-  std::atomic<bool> is_claimed_{false};  // Somebody runs or cancels it.
+  Atomic<bool> is_claimed_{false};  // Somebody runs or cancels it.
   bool has_value_ = false;
-  std::atomic<unsigned char> owners_{2};  // The executor and the handle.
+  Atomic<unsigned char> owners_{2};  // The executor and the handle.
 };
+
+extern template class BasicSubmission<>;
+
+}  // namespace internal
+
+// The part of a submitted job that does not depend on its type: shared by its executor and its handle.
+using Submission = internal::BasicSubmission<>;
 
 template <class T>
 class SubmissionOf : public Submission {
@@ -215,6 +226,8 @@ struct SubmittedValue<Result<T>> {
   using Type = T;
 };
 
+// False: it is not done at `until`.
+bool wait(Submission& submission, Instant until) noexcept;
 // The index of one that is done; `count` when none is at `until`.
 std::size_t wait_any(std::size_t count, FunctionRef<Submission&(std::size_t)> at, Instant until) noexcept;
 Instant after(Duration delay) noexcept;
@@ -248,10 +261,10 @@ class [[nodiscard]] Submitted {
   bool cancel() noexcept { return submission().cancel(); }
 
   // Until it is done.
-  void wait() noexcept { submission().wait(Instant::never()); }
+  void wait() noexcept { internal::wait(submission(), Instant::never()); }
   // False: it was not done in time, and goes on.
-  bool wait_for(Duration limit) noexcept { return submission().wait(internal::after(limit)); }
-  bool wait_until(Instant deadline) noexcept { return submission().wait(deadline); }
+  bool wait_for(Duration limit) noexcept { return internal::wait(submission(), internal::after(limit)); }
+  bool wait_until(Instant deadline) noexcept { return internal::wait(submission(), deadline); }
 
   // Waits for the result and takes it; the handle is of nothing then.
   Result<T> get() noexcept {
