@@ -301,9 +301,7 @@ void ThreadSettings::check(config::Checks& checks) const {
     for (std::size_t j = 0; j < pool.affinity.size(); ++j) {
       if (pool.affinity[j] <= cpu_max) continue;
       checks.refuse(path + "affinity." + std::to_string(j),
-                    std::to_string(pool.affinity[j]) +
-                        " is out of range: expected the number of a CPU, from 0 "
-                        "to " +
+                    std::to_string(pool.affinity[j]) + " is out of range: expected the number of a CPU, from 0 to " +
                         std::to_string(cpu_max));
     }
     // The workers and the connections of the database; no ThreadPool.
