@@ -243,6 +243,7 @@ TEST(ThreadPool, that_is_full_refuses_a_worker_that_must_not_wait) {
   }
   EXPECT_EQ(pool.refused(), 1u);
   busy.go();
+  pool.stop();
 }
 
 TEST(ThreadPool, does_not_wait_for_itself_when_its_own_job_meets_a_full_queue) {
@@ -590,6 +591,7 @@ TEST(ThreadPool, measures_what_runs_in_the_caller) {
     EXPECT_GE(run, 2_ms);
   }
   busy.go();
+  pool.stop();
 }
 
 TEST(ThreadPool, measures_one_in_64_of_short_jobs_in_the_caller) {
@@ -606,6 +608,7 @@ TEST(ThreadPool, measures_one_in_64_of_short_jobs_in_the_caller) {
   EXPECT_GE(measured, 100);
   EXPECT_LT(measured, 3200) << "a busy machine makes some of them long";
   busy.go();
+  pool.stop();
 }
 
 TEST(ThreadPool, is_current_on_its_named_threads) {
