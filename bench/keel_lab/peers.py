@@ -16,6 +16,7 @@ import re
 import shutil
 import socket
 import subprocess
+import tempfile
 import time
 
 from keel_lab import proof, sides
@@ -41,6 +42,12 @@ class Peer:
     kind: str
     what: str
     arguments: tuple = ()
+    # Has no routes of fixed answers, but users in the database that is given to it.
+    users: bool = False
+
+    @property
+    def prove(self):
+        return proof.prove_users if self.users else proof.prove
 
     @property
     def short(self):
@@ -57,7 +64,7 @@ class Peer:
 PEERS = (
     Peer("bench_raw_uring", "c", "raw loop on io_uring: the bound"),
     Peer("bench_raw_epoll", "c", "raw loop on epoll: the bound"),
-    Peer("bench_raw_users", "c", "raw loop, rows of SQLite: the bound"),
+    Peer("bench_raw_users", "c", "raw loop, rows of SQLite: the bound", users=True),
     Peer("bench_raw_echo_uring", "c", "raw echo on io_uring: the bound"),
     Peer("bench_raw_echo_epoll", "c", "raw echo on epoll: the bound"),
     Peer("bench_raw_echo_blocking", "c", "plain recv and send, blocking: the bound"),
@@ -70,8 +77,10 @@ PEERS = (
     Peer("nginx", "system", "nginx, answers from its configuration"),
     Peer("peer_net_http", "go", "Go net/http"),
     Peer("peer_fasthttp", "go", "Go fasthttp"),
+    Peer("peer_net_http_users", "go", "Go net/http, rows of SQLite", users=True),
     Peer("peer_hyper", "rust", "Rust hyper on tokio"),
     Peer("peer_axum", "rust", "Rust axum on hyper"),
+    Peer("peer_axum_users", "rust", "Rust axum, rows of SQLite", users=True),
     Peer("peer_actix_web", "rust", "Rust actix-web"),
     Peer("peer_may_minihttp", "rust", "Rust may_minihttp, stackful coroutines"),
 )
@@ -121,9 +130,9 @@ def quietly(command, folder, log, **environment):
 
 def build_go(peer, folder, log):
     """The versions of everything that is in the program."""
-    # The release build's baseline; no other toolchain is downloaded, and go.sum is made here.
-    quietly(["go", "build", "-mod=mod", "-buildvcs=false", "-o", str(peer.program), "."], folder, log,
-            GOTOOLCHAIN="local", GOAMD64="v1", GOWORK="off")
+    # The release build's baseline and the system's SQLite; no other toolchain is downloaded, and go.sum is made here.
+    quietly(["go", "build", "-mod=mod", "-buildvcs=false", "-tags=libsqlite3", "-o", str(peer.program), "."], folder,
+            log, GOTOOLCHAIN="local", GOAMD64="v1", GOWORK="off")
     listed = [line.split() for line in output("go", "version", "-m", str(peer.program)).splitlines()]
     return {line[1]: line[2] for line in listed if line[:1] == ["dep"]}
 
@@ -157,7 +166,7 @@ def build(peer):
     versions |= maker(peer, target / peer.short, FOLDER / f"{peer.name}.log")
     try:
         with serving(peer) as port:
-            proof.prove(port)
+            peer.prove(port)
     except (proof.Wrong, OSError) as problem:
         peer.program.unlink(missing_ok=True)
         raise Skipped(f"built, but answers wrongly: {problem}") from None
@@ -185,16 +194,18 @@ def wait_for_listener(process, port):
 def serving(peer):
     """The port of a fresh process of `peer`, which ends with the block."""
     port = free_port()
-    process = subprocess.Popen([str(peer.program), *peer.arguments, f"--port={port}"],
-                               stdin=subprocess.DEVNULL,
-                               stdout=subprocess.DEVNULL,
-                               stderr=subprocess.DEVNULL)
-    try:
-        wait_for_listener(process, port)
-        yield port
-    finally:
-        process.kill()
-        process.wait()
+    with tempfile.TemporaryDirectory() as folder:
+        database = [f"--database={folder}/users.db"] if peer.users else []
+        process = subprocess.Popen([str(peer.program), *peer.arguments, f"--port={port}", *database],
+                                   stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        try:
+            wait_for_listener(process, port)
+            yield port
+        finally:
+            process.kill()
+            process.wait()
 
 
 def read_notes():
@@ -269,7 +280,8 @@ def versions(program):
     if name.startswith("bench_raw_") or name == "bench_allocate":
         return known(dict([platform.libc_ver()]))
     if name.startswith("peer_"):
-        return read_notes().get(name, {}).get("versions", {})
+        users = {"SQLite": configured("sqlite3")} if name.endswith("_users") else {}
+        return read_notes().get(name, {}).get("versions", {}) | known(users)
     return {}
 
 
@@ -298,7 +310,8 @@ def of_experiment(one, build):
 def state(peer, notes):
     """One line: the versions, or why it is not there."""
     if peer.program.exists():
-        main = {peer.short, peer.short.replace("_", "-"), TOOLCHAINS.get(peer.kind, ("",))[0]}
+        library = peer.short.removesuffix("_users")
+        main = {library, library.replace("_", "-"), TOOLCHAINS.get(peer.kind, ("",))[0], "SQLite"}
         found = [f"{name} {version}" for name, version in versions(peer.program).items()
                  if peer.kind not in TOOLCHAINS or name.rpartition("/")[2] in main]
         return "; ".join(["there", *found])

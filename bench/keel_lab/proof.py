@@ -1,5 +1,7 @@
-"""What a server has to answer before it is compared: both routes, on a connection that stays, and pipelined."""
+"""What a server has to answer before it is compared: both routes, on a connection that stays, and pipelined; with a
+database, the row that was just made, too."""
 
+import json
 import socket
 
 PIPELINED = 16
@@ -20,6 +22,11 @@ class Connection:
 
     def send(self, *paths):
         self.socket.sendall(b"".join(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode() for path in paths))
+
+    def post(self, path, value):
+        body = json.dumps(value)
+        self.socket.sendall((f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+                             f"Content-Length: {len(body)}\r\n\r\n{body}").encode())
 
     def more(self):
         try:
@@ -87,3 +94,46 @@ def prove(port, seconds=SECONDS):
                 raise Wrong(f"pipelined, answer {number + 1} of {PIPELINED}: {problem}") from None
         if connection.unread:
             raise Wrong(f"bytes that nobody asked for: {connection.unread[:80]!r}")
+
+
+def prove_users(port, seconds=SECONDS):
+    """The same for a server with rows: users are made, read, not there, and not made twice."""
+    connection = Connection(port, seconds)
+    with connection.socket:
+        for number in (1, 2):
+            given = {"name": f"Bench {number}", "email": f"bench{number}@example.com"}
+            connection.post("/api/users", given)
+            made = expect_user(connection, f"the post of user {number}", 201, given)
+            connection.send(f"/api/users/{made['id']}")
+            read = expect_user(connection, f"the get of user {number}", 200, given)
+            if read != made:
+                raise Wrong(f"user {number} is read as {read}, and was made as {made}")
+            connection.post("/api/users", given)
+            expect_status(connection, f"the second post of user {number}", 409)
+            connection.send(f"/api/users/{made['id'] + 1000}")
+            expect_status(connection, "the get of a user who does not exist", 404)
+
+
+def expect_status(connection, what, wanted):
+    status, content_type, body, stays = connection.answer()
+    if status != wanted:
+        raise Wrong(f"{what}: status {status}, not {wanted}")
+    if not stays:
+        raise Wrong(f"{what}: the connection is to be closed")
+    return content_type, body
+
+
+def expect_user(connection, what, status, given):
+    """The members of the answer, which are those of the service's contract."""
+    content_type, body = expect_status(connection, what, status)
+    if content_type != "application/json":
+        raise Wrong(f"{what}: content type {content_type!r}, not 'application/json'")
+    try:
+        user = json.loads(body)
+    except ValueError:
+        raise Wrong(f"{what}: not JSON: {body!r}") from None
+    if not isinstance(user, dict) or set(user) != {"id", "name", "email", "age", "created_at"}:
+        raise Wrong(f"{what}: not the members of a user: {body!r}")
+    if not isinstance(user["id"], int) or user != user | given | {"age": None}:
+        raise Wrong(f"{what}: another user: {body!r}")
+    return user

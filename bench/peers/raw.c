@@ -112,6 +112,13 @@ int raw_listen(int port, bool nonblocking) {
   return fd;
 }
 
+int raw_accept(int listener) {
+  int fd;
+  while ((fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= connections_max) close(fd);
+  if (fd >= 0) raw_no_delay(fd);
+  return fd;
+}
+
 void raw_no_delay(int fd) {
   int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);

@@ -34,6 +34,10 @@ struct raw_options raw_options_from(int argc, char** argv);
 // A listening TCP socket on the loopback address; ends the process when the port cannot be had.
 int raw_listen(int port, bool nonblocking);
 
+// The next connection of a listener that does not block: it does not block either and has TCP_NODELAY. -1 when there is
+// none. Those whose descriptor is too great for an index are closed.
+int raw_accept(int listener);
+
 void raw_no_delay(int fd);
 
 // A byte queue that keeps its memory.

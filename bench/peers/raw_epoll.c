@@ -37,14 +37,7 @@ static void watch(int epoll, int fd, int operation, uint32_t events) {
 
 static void accept_all(int epoll, int listener) {
   int fd;
-  while ((fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
-    if (fd >= connections_max) {
-      close(fd);
-      continue;
-    }
-    raw_no_delay(fd);
-    watch(epoll, fd, EPOLL_CTL_ADD, EPOLLIN);
-  }
+  while ((fd = raw_accept(listener)) >= 0) watch(epoll, fd, EPOLL_CTL_ADD, EPOLLIN);
 }
 
 static void on_readable(int epoll, int fd, const struct raw_options* options) {

@@ -1,6 +1,6 @@
 //! actix-web as its own examples use it: routes by macro, one worker. Signals end the process at once.
 
-#[path = "../port.rs"]
+#[path = "../options.rs"]
 mod options;
 
 use actix_web::{get, web, App, HttpResponse, HttpServer, Responder};

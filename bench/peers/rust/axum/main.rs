@@ -1,6 +1,6 @@
 //! axum as its own examples use it: a router and extractors' types, on tokio's current-thread runtime.
 
-#[path = "../port.rs"]
+#[path = "../options.rs"]
 mod options;
 
 use axum::serve::ListenerExt;

@@ -1,6 +1,6 @@
 //! hyper without a framework above it: HTTP/1.1 on tokio's current-thread runtime, as in its own `http1` example.
 
-#[path = "../port.rs"]
+#[path = "../options.rs"]
 mod options;
 
 use http_body_util::Full;

@@ -1,6 +1,6 @@
 //! may_minihttp as its own examples use it: a stackful coroutine for each connection, one worker thread.
 
-#[path = "../port.rs"]
+#[path = "../options.rs"]
 mod options;
 
 use bytes::BufMut;
