@@ -1,12 +1,8 @@
-// docs/executors.md, compiled and run: each of its blocks stands here, and a test compares them.
+// docs/executors.md, compiled and run: each of its blocks stands here (tools/tidy/pages.cc).
 
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <fstream>
-#include <sstream>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -85,37 +81,6 @@ TEST(ExecutorsDoc, does_what_it_says) {
   EXPECT_TRUE(pool.drain(20_s));
   EXPECT_EQ(pool.stop(500_ms), 1u);
   EXPECT_EQ(never.get().error().code(), Code::Cancelled);
-}
-
-// Blanks at the beginning of lines do not count: a block of the page may stand within a function here.
-std::string without_indent(std::string_view text) {
-  std::istringstream lines{std::string(text)};
-  std::string made;
-  for (std::string line; std::getline(lines, line);) {
-    const auto first = line.find_first_not_of(' ');
-    if (first != std::string::npos) made += line.substr(first) + "\n";
-  }
-  return made;
-}
-std::string read(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-TEST(ExecutorsDoc, is_what_stands_in_this_file) {
-  const std::string here = without_indent(read(KEEL_SOURCE_DIR "/src/keel/task/executors_doc_test.cc"));
-  const std::string page = read(KEEL_SOURCE_DIR "/docs/executors.md");
-  int blocks = 0;
-  for (std::size_t at = 0; (at = page.find("```cpp\n", at)) != std::string::npos; ++blocks) {
-    at += 7;
-    const std::size_t end = page.find("```", at);
-    const std::string block = without_indent(std::string_view(page).substr(at, end - at));
-    EXPECT_NE(here.find(block), std::string::npos) << block;
-    at = end + 3;
-  }
-  EXPECT_EQ(blocks, 7);
 }
 
 }  // namespace
