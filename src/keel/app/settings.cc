@@ -207,6 +207,7 @@ void HttpSettings::fields(config::Schema& v) {
       .reloadable();
   field(v, "max_header_count", max_header_count, "header lines of a request; above it 431", {1, 100}).reloadable();
   field(v, "access_log", access_log, "one line per request at level info").reloadable();
+  field(v, "log_clients", log_clients, "the client's address in each line of the access log and of what was refused");
   field(v, "server_timing", server_timing, "each answer says where its time went, in a field Server-Timing");
   field(v, "request_ids", request_ids, "X-Request-Id in each answer, request_id in the access log");
   field(v, "trusted_proxies", trusted_proxies,

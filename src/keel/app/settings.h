@@ -144,6 +144,7 @@ struct HttpSettings {
   ByteSize max_request_line = ByteSize::kib(8);
   std::uint32_t max_header_count = 100;
   bool access_log = true;
+  bool log_clients = false;
   bool server_timing = false;
   bool request_ids = false;
   std::vector<std::string> trusted_proxies;

@@ -51,11 +51,14 @@ struct Compression::State {
   bool is_for(const Response& response) const {
     const std::size_t size = response.content().size();
     if (size < options.bytes_min || size > options.bytes_max) return false;
-    if (forbids_content(response.status()) || response.status() == Status::PartialContent) return false;
+    if (forbids_content(response.status())) return false;
     if (response.status() == Status::ResetContent) return false;  // The server drops its content.
+    return is_of_our_types(response) && !response.field("Content-Range");
+  }
+  bool is_of_our_types(const Response& response) const {
     const auto of = [&](const std::string& range) { return is_of_media_range(response.content_type(), range); };
     if (std::none_of(options.types.begin(), options.types.end(), of)) return false;
-    if (response.field("Content-Encoding") || response.field("Content-Range")) return false;
+    if (response.field("Content-Encoding")) return false;
     const auto cached = response.field("Cache-Control");
     return !cached || !lists(*cached, "no-transform");
   }
@@ -82,6 +85,11 @@ Compression::~Compression() = default;
 
 void Compression::after(Request& request, Response& response) const {
   if (response.status() == Status::NotModified) return confirm(request, response);
+  if (response.status() == Status::PartialContent) {
+    // As the whole would have (RFC 9110 §15.3.7), whose size is not known here.
+    if (state_->is_of_our_types(response)) response.vary("Accept-Encoding");
+    return;
+  }
   if (!state_->is_for(response)) return;
   response.vary("Accept-Encoding");
   if (!request.head().has(Known::AcceptEncoding)) return;

@@ -5,11 +5,13 @@
 //
 // A body is compressed when its type is among `types`, its size between the bounds, the client accepts a coding
 // (Accept-Encoding, weights and all), and the result is smaller. Then Content-Encoding names the coding, and an ETag
-// becomes a weak one, for its bytes are others now. What could have been compressed has Vary: Accept-Encoding in either
-// case. HEAD answers as GET does. Use it outside of what makes or changes bodies.
+// becomes a weak one, for its bytes are others now: If-Match, which compares strongly, does not take it, so routes that
+// are changed by PUT with If-Match stand outside of it. What could have been compressed has Vary: Accept-Encoding in
+// either case. HEAD answers as GET does. Use it outside of what makes or changes bodies.
 //
-// Left as they are: bodies that are streamed while they leave; those with Content-Encoding or Content-Range; statuses
-// 206 and those without content; Cache-Control: no-transform. Request bodies are not decompressed.
+// Left as they are: bodies that are streamed while they leave, files above 32 KiB among them (static_files.h); those
+// with Content-Encoding or Content-Range; statuses 206, which get Vary, and those without content; Cache-Control:
+// no-transform. An Accept-Encoding that excludes identity is no reason for a 406. Request bodies are not decompressed.
 //
 // A secret beside text that an attacker chooses shows in the compressed size (BREACH): do not put this around routes
 // that send both, over TLS.

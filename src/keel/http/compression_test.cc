@@ -101,18 +101,30 @@ TEST(Compression, is_for_the_types_that_it_is_told) {
 
 TEST(Compression, leaves_what_is_not_its_to_change) {
   const auto encoded = [](Request&) { return Response::text(Status::Ok, text).header("Content-Encoding", "br"); };
-  const auto part = [](Request&) { return Response::text(Status::PartialContent, text); };
   const auto range = [](Request&) { return Response::text(Status::Ok, text).header("Content-Range", "bytes 0-1/2"); };
   const auto kept = [](Request&) {
     return Response::text(Status::Ok, text).header("Cache-Control", "public, No-Transform");
   };
   const auto no_content = [](Request&) { return Response::text(Status::NoContent, text); };
   const auto reset = [](Request&) { return Response::text(Status::ResetContent, text); };
-  for (Response (*handler)(Request&) : {+encoded, +part, +range, +kept, +no_content, +reset}) {
+  for (Response (*handler)(Request&) : {+encoded, +range, +kept, +no_content, +reset}) {
     const Answer got = ask_gzip(handler);
     EXPECT_EQ(got.body, text) << got.fields;
     EXPECT_EQ(got.fields.find("Vary"), std::string::npos) << got.fields;
   }
+}
+
+TEST(Compression, tells_caches_of_a_part_what_it_tells_of_the_whole) {
+  const auto part = [](Request&) {
+    return Response::text(Status::PartialContent, text.substr(0, 10)).header("Content-Range", "bytes 0-9/5000");
+  };
+  const auto picture = [](Request&) { return Response::text(Status::PartialContent, text, "image/png"); };
+  for (const std::string_view accept : {"gzip", ""}) {
+    const Answer got = ask({}, +part, accept);
+    EXPECT_EQ(got.fields, "Content-Range: bytes 0-9/5000\r\nVary: Accept-Encoding\r\n");
+    EXPECT_EQ(got.body, text.substr(0, 10));
+  }
+  EXPECT_EQ(ask_gzip(+picture).fields, "");
 }
 
 TEST(Compression, weakens_an_entity_tag) {

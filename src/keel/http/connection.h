@@ -97,7 +97,7 @@ class Connection final : public Link {
   Exchange& activate(const Request& request, std::string_view head_bytes);
   bool keep_body(std::string_view part);
   std::string_view refuse_body(bool head_only);
-  std::string_view refuse_late(const RequestHead& head, std::string_view rest);
+  std::string_view refuse_late(Request& request, std::string_view rest);
   std::string_view begin_reading(std::string_view rest);
   void body_wanted();
   void body_arrived();

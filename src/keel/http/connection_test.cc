@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -200,6 +201,60 @@ TEST_P(Connections, record_no_cut_where_nothing_had_begun) {
   ask("GET /\x01 HTTP/1.1\r\n\r\n");
   EXPECT_EQ(server_->stats().cut, 0u);
   EXPECT_TRUE(lines("request cut").empty());
+}
+
+// --- Whom lines and answers name.
+
+TEST_P(Connections, name_what_is_refused_as_what_is_answered) {
+  options_.request_ids = options_.log_clients = true;
+  router_.get("/split", [](Request&) { return Response::text(Status::Ok, "x").header("X-A", "a\r\nb"); });
+  start();
+  const std::tuple<std::string, int, const char*> asked[] = {
+      {get("/n/1"), 200, "request"},
+      {get("/split"), 500, "request"},
+      {"GET /\x01 HTTP/1.1\r\n\r\n", 400, "request refused"},
+      {"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 9999999999\r\n\r\n", 413, "request refused"},
+  };
+  for (const auto& [wire, status, message] : asked) {
+    lines(message);
+    const Reply reply = ask_one(wire);
+    EXPECT_EQ(reply.status, status);
+    EXPECT_EQ(reply.field("X-Request-Id").size(), 32u) << status;
+    if (!log::is_recorded) continue;
+    const std::vector<std::string> found = lines(message);
+    ASSERT_EQ(found.size(), 1u) << status;
+    const std::string& line = found.front();
+    EXPECT_NE(line.find(" client="), std::string::npos) << line;
+    EXPECT_EQ(line.find(" client= "), std::string::npos) << line;
+    EXPECT_TRUE(line.ends_with(" request_id=" + reply.field("X-Request-Id"))) << line;
+  }
+}
+
+TEST_P(Connections, name_nobody_unless_they_are_to) {
+  if (!log::is_recorded) GTEST_SKIP() << "compiled out";
+  start();
+  const std::pair<std::string, const char*> asked[] = {{get("/n/1"), "request"},
+                                                       {"GET /\x01 HTTP/1.1\r\n\r\n", "request refused"}};
+  for (const auto& [wire, message] : asked) {
+    lines(message);
+    EXPECT_EQ(ask_one(wire).field("X-Request-Id"), "");
+    const std::vector<std::string> found = lines(message);
+    ASSERT_EQ(found.size(), 1u) << message;
+    EXPECT_EQ(found[0].find("client="), std::string::npos) << found[0];
+    EXPECT_EQ(found[0].find("request_id="), std::string::npos) << found[0];
+  }
+}
+
+TEST_P(Connections, name_the_client_that_a_trusted_hop_tells) {
+  if (!log::is_recorded) GTEST_SKIP() << "compiled out";
+  options_.trusted_proxies.push_back(Network::parse("0.0.0.0/0").value());
+  options_.log_clients = true;
+  start();
+  lines("request");
+  ask_one(get("/n/1", "X-Forwarded-For: 203.0.113.9\r\n"));
+  const std::vector<std::string> found = lines("request");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_TRUE(found[0].ends_with(" client=203.0.113.9")) << found[0];
 }
 
 // --- What trusted hops say.

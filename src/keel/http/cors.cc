@@ -21,11 +21,14 @@ std::string joined(const std::vector<std::string>& list) {
   return all;
 }
 
-// Scheme and host in lower case, and a port: as browsers send it, for it is compared byte by byte.
+// Scheme and host in lower case, and a port that is not the scheme's: as browsers send it, for it is compared byte by
+// byte.
 bool is_origin(std::string_view text) noexcept {
   const std::size_t scheme = text.find("://");
   if (scheme == std::string_view::npos || scheme == 0) return false;
   const std::string_view rest = text.substr(scheme + 3);
+  if (text.starts_with("https:") && rest.ends_with(":443")) return false;
+  if (text.starts_with("http:") && rest.ends_with(":80")) return false;
   return !rest.empty() && is_field_value(text) && std::none_of(text.begin(), text.end(), [](char c) {
     return (c >= 'A' && c <= 'Z') || c == ' ' || c == ',';
   }) && rest.find_first_of("/?#@*") == std::string_view::npos;
@@ -46,7 +49,8 @@ Cors::Cors(CorsOptions options) : options_(std::move(options)) {
   KEEL_CHECK(!any_ || options_.origins.size() == 1, "CORS allows \"*\" or names origins, not both");
   KEEL_CHECK(!any_ || !options_.credentials, "CORS with credentials names its origins: a browser refuses \"*\"");
   for (const std::string& origin : options_.origins) {
-    KEEL_CHECK(any_ || is_origin(origin), "an origin is scheme, host and port: \"https://app.example.com\"");
+    KEEL_CHECK(any_ || is_origin(origin),
+               "an origin is scheme, host and port where it is not the scheme's: \"https://app.example.com\"");
   }
   headers_ = joined(options_.headers);
   exposed_ = joined(options_.exposed);

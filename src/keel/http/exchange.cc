@@ -89,7 +89,7 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view r
   }();
   if (match.is_route && acceptor_.refuses_late(match.index, receive_.fd, requests_ == 1 ? Instant() : began_))
       [[unlikely]]
-    return refuse_late(head, rest);
+    return refuse_late(request, rest);
   const bool at_once = static_cast<bool>(match.handler->at_once);
   const bool has_body = head.body() != BodyKind::None;
   const bool head_only = head.method() == Method::Head;

@@ -26,8 +26,10 @@
 //
 // Both run in the order in which they were used, the first outermost. docs/middleware.md has examples.
 //
-// What passes no middleware: messages that are refused before they are a request of a route (400, 408, 413, 414, 431).
-// The router's own answers (404, 405, 406, 415, 501, OPTIONS) pass the first form only; router.h says which.
+// What passes no middleware: messages that are refused before they are a request of a route (400, 408, 413, 414, 417,
+// 431, 501, 505), and the 503 of a worker that is late or has no room for bodies. The router's own answers (404, 405,
+// 406, 415, 501, OPTIONS) pass the first form only; router.h says which. On a route that does not stream its body,
+// before() runs when the body has arrived.
 //
 // Threads:  one object is called by all workers, side by side.
 // Cost:     an indirect call for each before() and after(); a task for each of the second form.

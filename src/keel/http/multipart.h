@@ -15,7 +15,8 @@
 // LF alone, a folded line, another control byte, without Content-Disposition: form-data and its name, or with one of
 // its parameters twice; filename* (RFC 7578 §4.2 forbids it: two names are two files to two readers); a
 // Content-Transfer-Encoding that changes bytes (§4.7); text above 1 KiB before the first boundary or behind the last.
-// 413: more parts, or a larger head of a part, than MultipartLimits. The size of the parts is bounded by the body's.
+// 413 by MultipartReader, OutOfRange (400) by read_form(): more parts, or a larger head of a part, than
+// MultipartLimits. The size of the parts is bounded by the body's.
 //
 // Names are as sent, but for \" and \\: browsers write %22, %0D and %0A for a quote and a line end (WHATWG HTML
 // §4.10.21.8), and these stay. A file name is what the client says: never a path to open.

@@ -380,7 +380,7 @@ class HeadReader {
       case 6:
         if (is("accept")) return keep(Known::Accept, index);
         if (is("cookie")) return keep(Known::Cookie, index);
-        if (is("origin")) return keep(Known::Origin, index);
+        if (is("origin")) return keep_only(Known::Origin, index, "more than one Origin");
         if (is("expect")) {
           keep(Known::Expect, index);
           if (!equals_ignore_case(text(value, value_end), "100-continue")) facts_.expects_other = true;
@@ -403,10 +403,10 @@ class HeadReader {
         if (is("user-agent")) keep(Known::UserAgent, index);
         return true;
       case 12:
-        if (is("content-type")) keep(Known::ContentType, index);
+        if (is("content-type")) return keep_only(Known::ContentType, index, "more than one Content-Type");
         return true;
       case 13:
-        if (is("authorization")) return keep(Known::Authorization, index);
+        if (is("authorization")) return keep_only(Known::Authorization, index, "more than one Authorization");
         if (is("if-none-match")) keep(Known::IfNoneMatch, index);
         return true;
       case 14:
@@ -441,6 +441,13 @@ class HeadReader {
   }
   bool keep(Known name, std::uint32_t index) noexcept {
     if (!head_.has(name)) keep_first(name, index);
+    return true;
+  }
+  // Of those that have one value and decide who may do what: of two, one reader takes the first, another the last.
+  bool keep_only(Known name, std::uint32_t index, const char* reason) noexcept {
+    if (head_.has(name)) [[unlikely]]
+      return refuse(reason);
+    keep_first(name, index);
     return true;
   }
 

@@ -283,6 +283,11 @@ constexpr Refused refused[] = {
     // Hosts.
     {"GET / HTTP/1.1\r\n\r\n", 400, "HTTP/1.1 without Host"},
     {"GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", 400, "more than one Host"},
+    {"POST / HTTP/1.1\r\nHost: a\r\nContent-Type: a/b\r\nX: y\r\ncontent-type: a/b\r\n\r\n", 400,
+     "more than one Content-Type"},
+    {"GET / HTTP/1.1\r\nHost: a\r\nAuthorization: Basic YQ==\r\nAuthorization: Bearer b\r\n\r\n", 400,
+     "more than one Authorization"},
+    {"GET / HTTP/1.1\r\nHost: a\r\nOrigin: null\r\nOrigin: https://a\r\n\r\n", 400, "more than one Origin"},
     {"GET / HTTP/1.1\r\nHost: a\r\nhost: b\r\n\r\n", 400, "more than one Host"},
     {"GET / HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n", 400, "more than one Host"},
     {"GET / HTTP/1.1\r\nHost:\r\n\r\n", 400, "Host is malformed"},

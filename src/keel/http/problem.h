@@ -28,7 +28,8 @@ Response problem(const Error& error);
 Response problem(const Request& request, const Error& error);
 
 // HTTP's own refusals, and any status a handler chooses: 405, 413, 415, 422, … A 503 says when to try again:
-// Retry-After: 1 (RFC 9110 §10.2.3).
+// Retry-After: 1 (RFC 9110 §10.2.3). A 401 has to name what it asks for (§15.5.2), which only its maker knows:
+// `refuse(Status::Unauthorized, text).header("WWW-Authenticate", "Bearer")`; an Error has no such field.
 Response refuse(Status status, std::string_view detail);
 
 // 422 that names the member: "errors":[{"pointer":"/email","detail":"must not be empty"}].

@@ -1,8 +1,10 @@
 // What a connection answers: a handler's response or a refusal, framed and recorded.
 
 #include <optional>
+#include <string>
 #include <utility>
 
+#include "keel/base/hex.h"
 #include "keel/http/acceptor.h"
 #include "keel/http/answer.h"
 #include "keel/http/connection.h"
@@ -17,6 +19,22 @@ namespace {
 
 constexpr std::string_view too_late = "this server is late with all that it has to do";
 
+// Without a port that nobody told.
+std::string client_text(const Address& address) {
+  std::string text = address.to_string();
+  if (!address.is_unix() && text.ends_with(":0")) text.resize(text.size() - 2);
+  return text;
+}
+
+// say(), with the fields that there is something in.
+template <class Say>
+void say_of(std::string_view client, std::string_view id, const Say& say) {
+  if (client.empty() && id.empty()) return say();
+  if (client.empty()) return say(log::field("request_id", id));
+  if (id.empty()) return say(log::field("client", client));
+  say(log::field("client", client), log::field("request_id", id));
+}
+
 }  // namespace
 
 void Connection::respond(Request& request, const Router::Match& match, Result<Response>&& result) {
@@ -29,13 +47,13 @@ void Connection::respond(Request& request, const Router::Match& match, Result<Re
     result = answer_upgrade(*request.head_, *std::move(result));
   if (!request.accepted_type_.empty()) result->vary("Accept");
   Middleware::after(request, *result);
-  if (acceptor_.server_.options_.request_ids) result->header("X-Request-Id", request.id());
   const int status_number = number(result->status());
   if (!result->is_valid() || (status_number < 200 && !result->is_upgrade()) || status_number > 599) {
     // After an interim status the client would take the next answer for this one; above 599 there is no status line.
     acceptor_.log_.error("a response had a field or a status that cannot be sent", log::field("path", request.path()));
     result = refuse(Status::InternalServerError, {});
   }
+  if (acceptor_.server_.options_.request_ids) result->header("X-Request-Id", request.id());
   if (result->status() == Status::ResetContent) [[unlikely]]
     result->drop_content();
   Response& response = *result;
@@ -101,16 +119,13 @@ void Connection::record(Request& request, const Router::Match& match, Status sta
 }
 
 void Connection::log_answer(Request& request, Status status, std::size_t bytes, Duration took) {
-  const log::Logger& log = acceptor_.log_;
-  const std::string_view id = acceptor_.server_.options_.request_ids ? request.id() : std::string_view();
-  if (!id.empty()) {
-    log.info("request", log::field("method", request.head_->method_text()), log::field("path", request.path()),
-             log::field("status", number(status)), log::field("bytes", bytes), log::field("duration", took),
-             log::field("request_id", id));
-    return;
-  }
-  log.info("request", log::field("method", request.head_->method_text()), log::field("path", request.path()),
-           log::field("status", number(status)), log::field("bytes", bytes), log::field("duration", took));
+  const ServerOptions& options = acceptor_.server_.options_;
+  const std::string client = options.log_clients ? client_text(request.client_address()) : std::string();
+  say_of(client, options.request_ids ? request.id() : std::string_view(), [&](const auto&... more) {
+    acceptor_.log_.info("request", log::field("method", request.head_->method_text()),
+                        log::field("path", request.path()), log::field("status", number(status)),
+                        log::field("bytes", bytes), log::field("duration", took), more...);
+  });
 }
 
 void Connection::refuse_and_close(Status status, std::string_view detail, bool head_only) {
@@ -121,14 +136,28 @@ void Connection::refuse_and_close(Status status, std::string_view detail, bool h
   free_partial();
   acceptor_.tally.requests.add();
   acceptor_.tally.refused.add();
-  write_answer(out_, refuse(status, detail),
-               {.ok_and_date = acceptor_.ok_and_date(), .head_only = head_only, .close = true});
+  const ServerOptions& options = acceptor_.server_.options_;
+  Response answer = refuse(status, detail);
+  char id_text[2 * hex_digits];
+  std::string_view id;
+  if (options.request_ids) {
+    write_hex(write_hex(id_text, acceptor_.trace_high_), acceptor_.loop_.random());
+    id = {id_text, sizeof id_text};
+    answer.header("X-Request-Id", id);
+  }
+  write_answer(out_, answer, {.ok_and_date = acceptor_.ok_and_date(), .head_only = head_only, .close = true});
   acceptor_.count_refused(status);
-  acceptor_.log_.info("request refused", log::field("status", number(status)), log::field("reason", detail));
+  const std::string client =
+      options.log_clients ? client_text(acceptor_.loop_.engine().peer_address(receive_.fd)) : std::string();
+  say_of(client, id, [&](const auto&... more) {
+    acceptor_.log_.info("request refused", log::field("status", number(status)), log::field("reason", detail), more...);
+  });
 }
 
 // Before any work for it has begun.
-std::string_view Connection::refuse_late(const RequestHead& head, std::string_view rest) {
+std::string_view Connection::refuse_late(Request& request, std::string_view rest) {
+  const ServerOptions& options = acceptor_.server_.options_;
+  const RequestHead& head = *request.head_;
   const bool is_whole =
       head.body() == BodyKind::None || (head.body() == BodyKind::Length && rest.size() >= head.content_length());
   if (!is_whole) peer_closes_ = false;
@@ -138,15 +167,21 @@ std::string_view Connection::refuse_late(const RequestHead& head, std::string_vi
   acceptor_.tally.overloaded.add();
   acceptor_.count_refused(Status::ServiceUnavailable);
   if (acceptor_.access_log_) {
-    acceptor_.log_.info("request refused", log::field("status", number(Status::ServiceUnavailable)),
-                        log::field("reason", too_late), log::field("method", head.method_text()),
-                        log::field("path", head.path()));
+    const std::string client = options.log_clients ? client_text(request.client_address()) : std::string();
+    say_of(client, options.request_ids ? request.id() : std::string_view(), [&](const auto&... more) {
+      acceptor_.log_.info("request refused", log::field("status", number(Status::ServiceUnavailable)),
+                          log::field("reason", too_late), log::field("method", head.method_text()),
+                          log::field("path", head.path()), more...);
+    });
   }
-  write_answer(out_, refuse(Status::ServiceUnavailable, too_late),
+  Response answer = refuse(Status::ServiceUnavailable, too_late);
+  if (options.request_ids) answer.header("X-Request-Id", request.id());
+  write_answer(out_, answer,
                {.ok_and_date = acceptor_.ok_and_date(),
                 .version_minor = head.version_minor(),
                 .head_only = head.method() == Method::Head,
                 .close = close_});
+  acceptor_.scratch_.rewind();
   return is_whole ? rest.substr(static_cast<std::size_t>(head.content_length())) : std::string_view();
 }
 

@@ -27,7 +27,8 @@ struct RouteOptions {
   // The handler starts when the head is complete and reads the body itself, piece by piece. A Task handler only.
   bool streams_body = false;
   // Media types of the bodies it takes: "application/json", "text/*". A body of another type, or of none, is answered
-  // with 415, and Accept names these. Empty: whatever comes; so is a request without a body.
+  // with 415, and Accept names these; so is one with a Content-Encoding, which nobody decodes here. Empty: whatever
+  // comes. A request without a body passes.
   std::vector<std::string> consumes = {};
   // Media types that it can answer with, the preferred one first. When Accept has none of them, 406 names these; else
   // Request::accepted_type() is the best of them, and the answer has Vary: Accept. Empty: not looked at.

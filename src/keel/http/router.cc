@@ -83,6 +83,7 @@ Router::Router()
       not_allowed_(own_answer(&Router::not_allowed)),
       not_acceptable_(own_answer(&Router::not_acceptable)),
       unsupported_type_(own_answer(&Router::unsupported_type)),
+      unsupported_coding_(own_answer(&Router::unsupported_coding)),
       not_implemented_(own_answer(&Router::not_implemented)) {}
 
 Router::~Router() {
@@ -348,6 +349,9 @@ const Handler* Router::negotiate(Request& request, const Route& route) const {
       request.refused_by_ = &options;
       return &unsupported_type_;
     }
+    // A body that is compressed is of none of these types before somebody decodes it.
+    const auto coding = head.find("content-encoding");
+    if (coding && !equals_ignore_case(*coding, "identity")) return &unsupported_coding_;
   }
   if (!options.produces.empty()) {
     std::size_t chosen = 0;
@@ -399,6 +403,11 @@ Result<Response> Router::not_acceptable(Request& request) const {
 Result<Response> Router::unsupported_type(Request& request) const {
   const std::string types = joined(request.refused_by_->consumes);
   return refuse(Status::UnsupportedMediaType, "this path takes " + types).header("Accept", types);
+}
+
+Result<Response> Router::unsupported_coding(Request&) const {
+  return refuse(Status::UnsupportedMediaType, "this path takes bodies without a content coding")
+      .header("Accept-Encoding", "identity");
 }
 
 std::vector<Router::RouteName> Router::routes() const {

@@ -173,6 +173,7 @@ class Router : public Routes<Router> {
   Result<Response> not_allowed(Request& request) const;
   Result<Response> not_acceptable(Request& request) const;
   Result<Response> unsupported_type(Request& request) const;
+  Result<Response> unsupported_coding(Request& request) const;
   void use_link(const Middleware* link);
   const Middleware* keep(const Middleware* link);
 
@@ -201,6 +202,7 @@ class Router : public Routes<Router> {
   Handler not_allowed_;
   Handler not_acceptable_;
   Handler unsupported_type_;
+  Handler unsupported_coding_;
   Handler not_implemented_;
 };
 

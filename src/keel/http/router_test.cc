@@ -214,6 +214,13 @@ TEST(Router, refuses_a_body_of_a_type_that_the_route_does_not_take) {
   EXPECT_EQ(status("Transfer-Encoding: chunked\r\n"), Status::UnsupportedMediaType);
   const Response refused = answer(router, "POST", "/json", "Content-Length: 2\r\n");
   EXPECT_EQ(refused.fields(), "Accept: application/json, text/*\r\n");  // RFC 9110 §15.5.16.
+  const std::string json = "Content-Length: 2\r\nContent-Type: application/json\r\nContent-Encoding: ";
+  EXPECT_EQ(status(json + "identity\r\n"), Status::Ok);
+  const Response coded = answer(router, "POST", "/json", json + "gzip\r\n");
+  EXPECT_EQ(coded.status(), Status::UnsupportedMediaType);
+  EXPECT_EQ(coded.fields(), "Accept-Encoding: identity\r\n");
+  EXPECT_EQ(answer(router, "GET", "/any", "Content-Length: 2\r\nContent-Encoding: gzip\r\n").status(), Status::Ok)
+      << "its handler may know how";
 
   TestRequest request(router, "POST", "/json", "Content-Length: 2\r\n");
   EXPECT_FALSE(request.match().is_route) << "given at once, before the body is read";

@@ -21,6 +21,12 @@ constexpr std::string_view pauses_help =
     "Times that a worker stopped accepting: limit of connections, no descriptors, "
     "no memory";
 
+// What a parser would abort at, with the first request.
+Result<> check(const Limits& limits) {
+  if (limits.head.fields_max <= RequestHead::fields_capacity) return {};
+  return fail(Code::InvalidArgument, "Limits::head.fields_max is above 128, for which a head has room");
+}
+
 // Of one worker, when `parts` workers have a listener.
 std::uint32_t share_of(std::uint32_t connections_max, std::size_t parts) {
   const auto workers = static_cast<std::uint32_t>(parts);
@@ -182,6 +188,7 @@ Result<> Server::listen_on_inherited(io::Loop& loop, const std::vector<int>& inh
 }
 
 Result<> Server::listen_on(io::Loop& loop, const Part& part, int parts) {
+  KEEL_TRY_VOID(check(options_.limits));
   io::ListenOptions listen = options_.listen;
   listen.inherited = part.inherited;
   KEEL_TRY(int listener, loop.engine().open_listener(address_, listen));
@@ -220,6 +227,7 @@ void Server::on_every_loop(FunctionRef<void(Acceptor&)> f) {
 }
 
 void Server::change(const Limits& limits, bool access_log) {
+  KEEL_CHECK(check(limits), "a head has room for 128 fields");
   const std::uint32_t most = share_of(limits.connections_max, std::max<std::size_t>(state_->acceptors.size(), 1));
   const std::size_t bodies = limits.bodies_bytes_max / std::max<std::size_t>(state_->acceptors.size(), 1);
   on_every_loop([&](Acceptor& acceptor) { acceptor.change(limits, access_log, most, bodies); });

@@ -78,6 +78,10 @@ struct ServerOptions {
   Address address;
   Limits limits;
   bool access_log = true;  // One line per request at level info.
+  // Each of these lines, and of those about what was refused, has `client`: client_address(), or the peer of what was
+  // refused before its head was read. A system call and an allocation a line; addresses are personal data in many
+  // places.
+  bool log_clients = false;
   // Of how many requests one is measured by the stage clock (observe/span.h); 0: none.
   std::uint32_t measured_every = 16;
   // Every answer says where its time went, in a field Server-Timing; every request is measured then. For people who
@@ -108,7 +112,7 @@ class Server {
   Server& operator=(const Server&) = delete;
 
   // Listens on every worker of `runtime`. AlreadyExists when somebody else has the address (asked with a socket that
-  // does not share its port), and the bind error otherwise.
+  // does not share its port), InvalidArgument where limits.head.fields_max is above 128, and the bind error otherwise.
   // `inherited`: listening sockets to go on with, from a service manager or a predecessor; `address` is not bound then.
   // Each is accepted from by a worker at least, and each worker accepts from one at least. They stay the caller's.
   Result<> start(io::Runtime& runtime, const std::vector<int>& inherited = {});

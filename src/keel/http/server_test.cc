@@ -161,6 +161,17 @@ TEST_P(Servers, answer_who_wakes_others_before_the_next_requests_of_those) {
   }
 }
 
+TEST_P(Servers, do_not_start_with_a_limit_that_no_head_has_room_for) {
+  ServerOptions options;
+  options.address = Address::parse("127.0.0.1:0").value();
+  options.limits.head.fields_max = RequestHead::fields_capacity + 1;
+  Server server(router_, options);
+  const auto started = server.start(*loop_);
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().code(), Code::InvalidArgument);
+  EXPECT_NE(started.error().message().find("fields_max"), std::string_view::npos) << started.error().message();
+}
+
 TEST_P(Servers, know_the_other_end_of_a_connection) {
   const auto peer_of = [](Request& request) {
     return Response::text(Status::Ok, request.get<Address>()->to_string() + " " + request.peer().to_string());

@@ -137,6 +137,7 @@ http::ServerOptions server_options(const Settings& settings, const Address& addr
   options.access_log = from.http.access_log;
   options.measured_every = settings.monitoring.enabled ? settings.monitoring.measured_every : 0;
   options.server_timing = from.http.server_timing;
+  options.log_clients = from.http.log_clients;
   options.request_ids = from.http.request_ids;
   // Checked with the other settings: each of them is a network.
   for (const std::string& proxy : from.http.trusted_proxies) {

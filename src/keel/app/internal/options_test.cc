@@ -22,7 +22,8 @@ TEST(Options, of_the_server_are_what_the_settings_say) {
        "--network.send_buffer_kb=64", "--network.http.max_requests_per_connection=12",
        "--network.http.body_rate_min=77", "--network.http.body_rate_grace_sec=2", "--network.http.send_rate_min=78",
        "--network.http.send_rate_grace_sec=4", "--network.http.queue_delay_max_sec=0.004",
-       "--network.http.request_ids=true", "--network.http.trusted_proxies=[10.0.0.0/8, '::1']"});
+       "--network.http.request_ids=true", "--network.http.log_clients=true",
+       "--network.http.trusted_proxies=[10.0.0.0/8, '::1']"});
   const http::ServerOptions options = server_options(from, Address::parse("127.0.0.1:8123").value());
   EXPECT_EQ(options.address.to_string(), "127.0.0.1:8123");
   EXPECT_EQ(options.limits.body_bytes_max, 5u * 1024);
@@ -36,6 +37,7 @@ TEST(Options, of_the_server_are_what_the_settings_say) {
   EXPECT_EQ(options.limits.send_rate_grace, 4_s);
   EXPECT_EQ(options.limits.queue_delay_max, 4_ms);
   EXPECT_TRUE(options.request_ids);
+  EXPECT_TRUE(options.log_clients);
   ASSERT_EQ(options.trusted_proxies.size(), 2u);
   EXPECT_TRUE(options.trusted_proxies[0].contains(Address::parse("10.2.3.4:5").value()));
   EXPECT_FALSE(options.access_log);
