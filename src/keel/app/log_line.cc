@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -27,16 +28,17 @@ constexpr std::array<bool, 256> plain = [] {
   return table;
 }();
 
-// Whether there is none but those in `text`, which is so in nearly every line.
+constexpr std::uint64_t ones = 0x0101010101010101;
+
+// The upper bit of a byte that is below 0x20, above 0x7e, a quote or a backslash; and, where there is one, perhaps of
+// the bytes above it.
+constexpr std::uint64_t odd(std::uint64_t word) noexcept {
+  return (word | (word - 0x20 * ones) | (word + ones) | ((word ^ '"' * ones) - ones) | ((word ^ '\\' * ones) - ones)) &
+         0x80 * ones;
+}
+
+// Whether there is none but plain ones in `text`, which is so in nearly every line.
 bool is_plain(std::string_view text) noexcept {
-  constexpr std::uint64_t ones = 0x0101010101010101;
-  // The upper bit of a byte that is below 0x20, above 0x7e, a quote or a backslash; and, where there is one, perhaps of
-  // the bytes above it.
-  const auto odd = [](std::uint64_t word) {
-    return (word | (word - 0x20 * ones) | (word + ones) | ((word ^ '"' * ones) - ones) |
-            ((word ^ '\\' * ones) - ones)) &
-           0x80 * ones;
-  };
   const char* at = text.data();
   const char* const end = at + text.size();
   if (text.size() < 8) return std::all_of(at, end, [](char c) { return plain[static_cast<unsigned char>(c)]; });
@@ -44,6 +46,13 @@ bool is_plain(std::string_view text) noexcept {
     if (odd(scan::load64(at)) != 0) return false;
   }
   return odd(scan::load64(end - 8)) == 0;
+}
+
+// The same for the text of a field, behind which eight bytes may be read up to the next multiple of eight.
+bool is_plain_field(std::string_view text) noexcept {
+  if (text.size() >= 8 || text.empty()) return is_plain(text);
+  const std::uint64_t behind = ~std::uint64_t{0} << 8 * text.size();
+  return odd((scan::load64(text.data()) & ~behind) | ('a' * ones & behind)) == 0;
 }
 
 struct Decoded {
@@ -116,115 +125,100 @@ void append_escaped(Buffer& out, std::string_view text, LineFormat format) {
   }
 }
 
-void append_quoted(Buffer& out, std::string_view text, LineFormat format) {
-  if (is_plain(text)) {
-    char* const at = out.reserve(text.size() + 2);
-    at[0] = '"';
-    copy_short(at + 1, text.data(), text.size());
-    at[text.size() + 1] = '"';
-    return out.commit(text.size() + 2);
+constexpr std::size_t number_bytes_max = 32;
+// Beside its texts: a field's key and number; and of the line the time, the marks, the trace, and what is written past
+// the end of a text that is copied in blocks.
+constexpr std::size_t field_bytes_max = 80 + number_bytes_max;
+constexpr std::size_t line_bytes_max = 384;
+
+// The two digits of 0 to 99.
+constexpr std::array<char, 200> pairs = [] {
+  std::array<char, 200> table{};
+  for (std::size_t i = 0; i < 100; ++i) {
+    table[2 * i] = static_cast<char>('0' + i / 10);
+    table[2 * i + 1] = static_cast<char>('0' + i % 10);
   }
+  return table;
+}();
+
+char* put_pair(char* at, std::uint32_t value) noexcept {
+  std::memcpy(at, &pairs[2 * value], 2);
+  return at + 2;
+}
+
+char* put_digit(char* at, std::uint32_t value) noexcept {
+  *at = static_cast<char>('0' + value);
+  return at + 1;
+}
+
+template <class T>
+char* put_number(char* at, T value) noexcept {
+  return std::to_chars(at, at + number_bytes_max, value).ptr;
+}
+
+char* put_unsigned(char* at, std::uint64_t value) noexcept {
+  const auto small = static_cast<std::uint32_t>(value);
+  if (value < 10) return put_digit(at, small);
+  if (value < 100) return put_pair(at, small);
+  if (value < 1000) return put_pair(put_digit(at, small / 100), small % 100);
+  return put_number(at, value);
+}
+
+template <std::size_t N>
+char* put(char* at, const char (&text)[N]) noexcept {
+  std::memcpy(at, text, N - 1);
+  return at + N - 1;
+}
+
+char* put_seconds(char* at, std::int64_t ns) noexcept {
+  const std::uint64_t size = ns < 0 ? -static_cast<std::uint64_t>(ns) : static_cast<std::uint64_t>(ns);
+  if (ns < 0) *at++ = '-';
+  at = put_unsigned(at, size / 1'000'000'000);
+  const auto fraction = static_cast<std::uint32_t>(size % 1'000'000'000);
+  if (fraction == 0) return at;
+  *at++ = '.';
+  at = put_digit(at, fraction / 100'000'000);
+  at = put_pair(at, fraction / 1'000'000 % 100);
+  at = put_pair(at, fraction / 10'000 % 100);
+  at = put_pair(at, fraction / 100 % 100);
+  at = put_pair(at, fraction % 100);
+  while (at[-1] == '0') --at;
+  return at;
+}
+
+// In Text, quotes only where the end of a value would be in doubt.
+bool is_bare(std::string_view text) noexcept {
+  return !text.empty() && std::none_of(text.begin(), text.end(), [](char c) { return c == ' ' || c == '='; });
+}
+
+void append_quoted(Buffer& out, std::string_view text, LineFormat format) {
   out.push_back('"');
   append_escaped(out, text, format);
   out.push_back('"');
 }
 
-// In Text, quotes only where the end of a value would be in doubt.
-void append_value(Buffer& out, std::string_view text, LineFormat format) {
-  const bool bare = format == LineFormat::Text && !text.empty() && is_plain(text) &&
-                    std::none_of(text.begin(), text.end(), [](char c) { return c == ' ' || c == '='; });
-  if (bare) {
-    out.append(text);
-  } else {
-    append_quoted(out, text, format);
+void append_key(Buffer& out, std::string_view name, std::string_view suffix, LineFormat format) {
+  out.append(format == LineFormat::Json ? ",\"" : " ");
+  out.append(name);
+  out.append(suffix);
+  out.append(format == LineFormat::Json ? "\":" : "=");
+}
+
+// The value of a field behind its key: a text that wants escapes or quotes, and an error, which has a second field.
+void append_text_value(Buffer& out, const FieldView& field, LineFormat format) {
+  if (field.kind == FieldKind::String) return append_quoted(out, field.text, format);
+  out.push_back('"');
+  append_escaped(out, field.text, format);
+  if (field.errno_value != 0) {
+    char text[128];
+    out.append(": ");
+    append_escaped(out, strerror_r(field.errno_value, text, sizeof text), format);
   }
-}
-
-constexpr std::size_t number_bytes_max = 32;
-
-template <class T>
-void append_number(Buffer& out, T value) {
-  char* const at = out.reserve(number_bytes_max);
-  out.commit(static_cast<std::size_t>(std::to_chars(at, at + number_bytes_max, value).ptr - at));
-}
-
-// The point and the digits of value / unit, zeros in front; returns how many bytes.
-template <std::uint64_t unit>
-std::size_t put_fraction(char* at, std::uint64_t value) {
-  const char* const end =
-      std::to_chars(at, at + number_bytes_max, unit + value).ptr;  // As if there were a 1 in front of it.
-  *at = '.';
-  return static_cast<std::size_t>(end - at);
-}
-
-void append_seconds(Buffer& out, std::int64_t ns) {
-  const std::uint64_t size = ns < 0 ? -static_cast<std::uint64_t>(ns) : static_cast<std::uint64_t>(ns);
-  if (ns < 0) out.push_back('-');
-  append_number(out, size / 1'000'000'000);
-  const std::uint64_t fraction = size % 1'000'000'000;
-  if (fraction == 0) return;
-  char* const at = out.reserve(number_bytes_max);
-  std::size_t used = put_fraction<1'000'000'000>(at, fraction);
-  while (at[used - 1] == '0') --used;
-  out.commit(used);
-}
-
-// name=value or ,"name":value, and for an error a second one.
-void append_field(Buffer& out, const FieldView& field, LineFormat format) {
-  const auto key = [&](std::string_view suffix) {
-    const bool is_json = format == LineFormat::Json;
-    char* const begin = out.reserve(field.name.size() + suffix.size() + 4);
-    char* at = begin;
-    const auto put = [&at](std::string_view text) {
-      copy_short(at, text.data(), text.size());
-      at += text.size();
-    };
-    if (is_json) *at++ = ',';
-    *at++ = is_json ? '"' : ' ';
-    put(field.name);
-    put(suffix);
-    if (is_json) *at++ = '"';
-    *at++ = is_json ? ':' : '=';
-    out.commit(static_cast<std::size_t>(at - begin));
-  };
-  key("");
-  switch (field.kind) {
-    case FieldKind::Bool:
-      out.append(field.word != 0 ? "true" : "false");
-      break;
-    case FieldKind::Int:
-      append_number(out, static_cast<std::int64_t>(field.word));
-      break;
-    case FieldKind::Uint:
-      append_number(out, field.word);
-      break;
-    case FieldKind::Double:
-      if (std::isfinite(field.number)) {
-        append_number(out, field.number);
-      } else {
-        out.append("null");
-      }
-      break;
-    case FieldKind::Duration:
-      append_seconds(out, static_cast<std::int64_t>(field.word));
-      break;
-    case FieldKind::String:
-      append_value(out, field.text, format);
-      break;
-    case FieldKind::Error: {
-      out.push_back('"');
-      append_escaped(out, field.text, format);
-      if (field.errno_value != 0) {
-        char text[128];
-        out.append(": ");
-        append_escaped(out, strerror_r(field.errno_value, text, sizeof text), format);
-      }
-      out.push_back('"');
-      key("_code");
-      append_value(out, to_string(field.code), format);
-      break;
-    }
-  }
+  out.push_back('"');
+  append_key(out, field.name, "_code", format);
+  const std::string_view code = to_string(field.code);
+  if (format == LineFormat::Text && is_bare(code)) return out.append(code);
+  append_quoted(out, code, format);
 }
 
 void append_source(Buffer& out, const std::source_location& where) {
@@ -232,87 +226,177 @@ void append_source(Buffer& out, const std::source_location& where) {
   file.remove_prefix(file.rfind('/') + 1);  // npos + 1 is 0
   out.append(file);
   out.push_back(':');
-  append_number(out, where.line());
+  char text[number_bytes_max];
+  out.append({text, static_cast<std::size_t>(put_number(text, where.line()) - text)});
 }
 
-void append_trace(Buffer& out, const log::TraceId& id) {
-  write_hex(write_hex(out.reserve(2 * hex_digits), id.high), id.low);
-  out.commit(2 * hex_digits);
+// From the time to the fields.
+void append_opening(Buffer& out, const log::Record& record, LineFormat format) {
+  if (format == LineFormat::Json) {
+    out.append("\",\"level\":\"");
+    out.append(log::to_string(record.level()));
+    out.append("\",\"component\":\"");
+    out.append(record.component());  // Nothing in a Name wants escaping.
+    out.append("\",\"message\":");
+    append_quoted(out, record.message(), format);
+  } else {
+    static constexpr std::string_view levels[] = {" TRACE ", " DEBUG ", " INFO  ", " WARN  ", " ERROR ", " FATAL "};
+    out.append(levels[static_cast<std::size_t>(record.level())]);
+    out.append(record.component());
+    out.append(": ");
+    append_escaped(out, record.message(), format);
+  }
+}
+
+// Of a table of `size` slots that literals are kept in by their addresses.
+template <class T, std::size_t size>
+T& slot_of(T (&table)[size], const char* literal) noexcept {
+  static_assert(std::has_single_bit(size));
+  return table[reinterpret_cast<std::uintptr_t>(literal) * 0x9e3779b97f4a7c15 >> (64 - std::bit_width(size - 1))];
 }
 
 }  // namespace
 
-void LineFormatter::append(Buffer& out, const log::Record& record) {
-  if (format_ == LineFormat::Json) {
-    append_json(out, record);
-  } else {
-    append_text(out, record);
-  }
+void LineFormatter::keep_key(Key& key, std::string_view name, FieldKind kind) {
+  Buffer made;
+  append_key(made, name, {}, format_);
+  if (kind == FieldKind::String && format_ == LineFormat::Json) made.push_back('"');
+  key = {.name = name.data(),
+         .name_bytes = static_cast<std::uint8_t>(name.size()),
+         .kind = kind,
+         .bytes = static_cast<std::uint8_t>(made.size())};
+  std::memcpy(key.text, made.data(), made.size());
 }
 
-void LineFormatter::append_time(Buffer& out, std::int64_t wall_ns) {
+// What stands before the value; of a text in JSON, its quote, too.
+[[gnu::always_inline]] inline const LineFormatter::Key& LineFormatter::key_of(std::string_view name, FieldKind kind) {
+  Key& key = slot_of(keys_, name.data());
+  if (key.name != name.data() || key.name_bytes != name.size() || key.kind != kind) [[unlikely]]
+    keep_key(key, name, kind);
+  return key;
+}
+
+// Null for one that is too long to be kept.
+const LineFormatter::Opening* LineFormatter::opening_of(const log::Record& record) {
+  const std::string_view message = record.message();
+  const std::string_view component = record.component();
+  Opening& opening = slot_of(openings_, message.data());
+  if (opening.message != message.data() || opening.message_bytes != message.size() ||
+      opening.component != component.data() || opening.level != record.level()) [[unlikely]] {
+    Buffer made;
+    append_opening(made, record, format_);
+    if (made.size() > sizeof opening.text) return nullptr;
+    opening = {.message = message.data(),
+               .component = component.data(),
+               .message_bytes = message.size(),
+               .level = record.level(),
+               .bytes = static_cast<std::uint8_t>(made.size())};
+    std::memcpy(opening.text, made.data(), made.size());
+  }
+  return &opening;
+}
+
+char* LineFormatter::put_time(char* at, std::int64_t wall_ns) {
   std::int64_t second = wall_ns / 1'000'000'000;
   std::int64_t rest = wall_ns % 1'000'000'000;
   if (rest < 0) {
     rest += 1'000'000'000;
     --second;
   }
-  if (second != second_) {
-    const time_t at = second;
+  if (second != second_) [[unlikely]] {
+    const time_t time = second;
     tm parts{};
-    gmtime_r(&at, &parts);
+    gmtime_r(&time, &parts);
     *fmt::format_to_n(second_text_, sizeof second_text_ - 1, "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}",
                       parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec)
          .out = '\0';
     second_ = second;
   }
-  char* const at = out.reserve(19 + number_bytes_max);
   std::memcpy(at, second_text_, 19);
-  put_fraction<1'000'000>(at + 19, static_cast<std::uint64_t>(rest / 1000));
-  at[26] = 'Z';
-  out.commit(27);
+  at[19] = '.';
+  const auto micros = static_cast<std::uint32_t>(rest) / 1000;
+  at = put_pair(at + 20, micros / 10'000);
+  at = put_pair(at, micros / 100 % 100);
+  at = put_pair(at, micros % 100);
+  *at = 'Z';
+  return at + 1;
 }
 
-void LineFormatter::append_json(Buffer& out, const log::Record& record) {
-  out.append("{\"time\":\"");
-  append_time(out, record.wall_ns());
-  out.append("\",\"level\":\"");
-  out.append(log::to_string(record.level()));
-  out.append("\",\"component\":\"");
-  out.append(record.component());  // Nothing in a Name wants escaping.
-  out.append("\",\"message\":");
-  append_quoted(out, record.message(), format_);
-  record.for_each([&out](const FieldView& field) { append_field(out, field, LineFormat::Json); });
+void LineFormatter::append(Buffer& out, const log::Record& record) {
+  const bool is_json = format_ == LineFormat::Json;
+  const std::size_t room =
+      line_bytes_max + record.bytes() + static_cast<std::size_t>(record.field_count()) * field_bytes_max;
+  char* at = out.reserve(room);
+  // What has no bound appends for itself.
+  const auto aside = [&](auto&& append_it) {
+    out.resize(static_cast<std::size_t>(at - out.data()));
+    append_it();
+    at = out.reserve(room);
+  };
+  if (is_json) at = put(at, "{\"time\":\"");
+  at = put_time(at, record.wall_ns());
+  if (const Opening* const opening = opening_of(record)) [[likely]] {
+    copy_short(at, opening->text, opening->bytes);
+    at += opening->bytes;
+  } else {
+    aside([&] { append_opening(out, record, format_); });
+  }
+  record.for_each([&](const FieldView& field) {
+    const Key& key = key_of(field.name, field.kind);
+    std::memcpy(at, key.text, 16);
+    if (key.bytes > 16) std::memcpy(at + 16, key.text + 16, sizeof key.text - 16);
+    at += key.bytes;
+    switch (field.kind) {
+      case FieldKind::Bool:
+        at = field.word != 0 ? put(at, "true") : put(at, "false");
+        break;
+      case FieldKind::Int:
+        at = static_cast<std::int64_t>(field.word) < 0 ? put_number(at, static_cast<std::int64_t>(field.word))
+                                                       : put_unsigned(at, field.word);
+        break;
+      case FieldKind::Uint:
+        at = put_unsigned(at, field.word);
+        break;
+      case FieldKind::Double:
+        at = std::isfinite(field.number) ? put_number(at, field.number) : put(at, "null");
+        break;
+      case FieldKind::Duration:
+        at = put_seconds(at, static_cast<std::int64_t>(field.word));
+        break;
+      case FieldKind::String:
+        if (is_plain_field(field.text) && (is_json || is_bare(field.text))) [[likely]] {
+          if (field.text.size() > 8) {
+            copy_short(at, field.text.data(), field.text.size());
+          } else if (!field.text.empty()) {
+            std::memcpy(at, field.text.data(), 8);
+          }
+          at += field.text.size();
+          if (is_json) *at++ = '"';
+          break;
+        }
+        if (is_json) --at;
+        [[fallthrough]];
+      case FieldKind::Error:
+        // Of a copy, so that the field stays in registers.
+        aside([this, &out, copy = field] { append_text_value(out, copy, format_); });
+        break;
+    }
+  });
   if (record.level() >= source_level_) {
-    out.append(",\"source\":\"");
-    append_source(out, record.where());
-    out.push_back('"');
+    aside([&] {
+      out.append(is_json ? ",\"source\":\"" : " source=");
+      append_source(out, record.where());
+      if (is_json) out.push_back('"');
+    });
   }
   if (const log::TraceId trace = record.trace()) {
-    out.append(",\"trace\":\"");
-    append_trace(out, trace);
-    out.push_back('"');
+    at = is_json ? put(at, ",\"trace\":\"") : put(at, " trace=");
+    at = write_hex(write_hex(at, trace.high), trace.low);
+    if (is_json) *at++ = '"';
   }
-  out.append("}\n");
-}
-
-void LineFormatter::append_text(Buffer& out, const log::Record& record) {
-  static constexpr std::string_view levels[] = {" TRACE ", " DEBUG ", " INFO  ", " WARN  ", " ERROR ", " FATAL "};
-  append_time(out, record.wall_ns());
-  out.append(levels[static_cast<std::size_t>(record.level())]);
-  out.append(record.component());
-  out.append(": ");
-  append_escaped(out, record.message(), format_);
-  record.for_each([&out](const FieldView& field) { append_field(out, field, LineFormat::Text); });
-  if (record.level() >= source_level_) {
-    out.append(" source=");
-    append_source(out, record.where());
-  }
-  if (const log::TraceId trace = record.trace()) {
-    out.append(" trace=");
-    append_trace(out, trace);
-  }
-  out.push_back('\n');
+  if (is_json) *at++ = '}';
+  *at++ = '\n';
+  out.resize(static_cast<std::size_t>(at - out.data()));
 }
 
 }  // namespace keel::app

@@ -8,11 +8,14 @@
 // that is no number null. A record is one line whatever its fields hold: control characters (C1, line separators
 // and bidirectional overrides too) and bytes that are not UTF-8 are escaped, in Text as \xNN and \u{NNNN}.
 //
-// Threads: one LineFormatter is used by one thread at a time.  Cost: about 0.15 us a line (log_line_bench).
+// Threads: one LineFormatter is used by one thread at a time.
+// Cost:    about 0.06 us a line (log_line_bench); a formatter has 4.5 KB.
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "keel/base/buffer.h"
 #include "keel/observe/log_record.h"
@@ -30,14 +33,35 @@ class LineFormatter {
   void append(Buffer& out, const log::Record& record);
 
  private:
-  void append_time(Buffer& out, std::int64_t wall_ns);
-  void append_json(Buffer& out, const log::Record& record);
-  void append_text(Buffer& out, const log::Record& record);
+  // Texts that are the same in each line of one place, made once: what stands before the value of a field,
+  struct Key {
+    const char* name = nullptr;
+    std::uint8_t name_bytes = 0;
+    log::FieldKind kind = {};
+    std::uint8_t bytes = 0;
+    char text[80] = {};
+  };
+  // and what stands between the time and the fields.
+  struct Opening {
+    const char* message = nullptr;
+    const char* component = nullptr;
+    std::size_t message_bytes = 0;
+    Level level = {};
+    std::uint8_t bytes = 0;
+    char text[128] = {};
+  };
+  void keep_key(Key& key, std::string_view name, log::FieldKind kind);
+  const Key& key_of(std::string_view name, log::FieldKind kind);
+  const Opening* opening_of(const log::Record& record);
+  char* put_time(char* at, std::int64_t wall_ns);
 
   LineFormat format_;
   Level source_level_;
   std::int64_t second_ = INT64_MIN;
   char second_text_[20] = {};  // "2026-11-21T03:31:00" of second_.
+  // By the addresses of the literals; a newcomer takes the place of another one.
+  Key keys_[32];
+  Opening openings_[8];
 };
 
 }  // namespace keel::app

@@ -74,6 +74,50 @@ TEST_F(LogLine, is_json_with_the_fields_in_order) {
             "\"duration\":0.000017,\"cached\":false,\"ratio\":0.25,\"trace\":\"0123456789abcdef000000000000000f\"}\n");
 }
 
+// What a formatter has kept from other lines is not seen in a line.
+TEST_F(LogLine, is_the_same_whatever_came_before_it) {
+  log::Logger other("db");
+  for (int round = 0; round < 3; ++round) {
+    log_.info("one", field("a1", 1), field("a2", 2), field("a3", 3), field("a4", 4), field("a5", 5), field("a6", 6),
+              field("a7", 7), field("a8", 8), field("a9", 9), field("b1", 10), field("b2", 20), field("b3", 30));
+    log_.warn("two", field("b4", 1), field("b5", 2), field("b6", 3), field("b7", 4), field("b8", 5), field("b9", 6),
+              field("c1", 7), field("c2", 8), field("c3", 9), field("c4", 10), field("c5", 20), field("c6", 30));
+    log_.info("three", field("c7", 1), field("c8", 2), field("c9", 3), field("d1", 4), field("d2", 5), field("d3", 6),
+              field("d4", 7), field("d5", 8), field("d6", 9), field("d7", 10), field("d8", 20), field("d9", 30));
+    other.info("four", field("a.name.that.is.longer.than.most.names.and.as.long.as.it.may.bex", 1));
+    other.info("five");
+    other.info("six");
+    other.info("seven");
+    other.info("eight");
+    other.info("nine");
+    for (const log::Logger* logger : {&log_, &other}) {
+      for (const Level level : {Level::Info, Level::Error}) {
+        logger->log(level, "ten", field("v", 1));
+        logger->log(level, "ten", field("v", "1"));
+        logger->log(level, "ten", field("v", "a \"b\""));
+        logger->log(level, "ten", field("v", Error(Code::NotFound, "no such user")));
+      }
+    }
+    log_.info(
+        "a message that says more than an opening that is kept has room for, so that it is written anew each time, "
+        "however often it comes",
+        field("v", 1));
+  }
+  LineFormatter json(LineFormat::Json, Level::Fatal), text(LineFormat::Text, Level::Error);
+  int lines = 0;
+  reader_.drain([&](const log::Record& record) {
+    Buffer kept_json, kept_text, fresh_json, fresh_text;
+    json.append(kept_json, record);
+    text.append(kept_text, record);
+    LineFormatter(LineFormat::Json, Level::Fatal).append(fresh_json, record);
+    LineFormatter(LineFormat::Text, Level::Error).append(fresh_text, record);
+    EXPECT_EQ(kept_json.view(), fresh_json.view());
+    EXPECT_EQ(kept_text.view(), fresh_text.view());
+    ++lines;
+  });
+  EXPECT_EQ(lines, 3 * 26);
+}
+
 TEST_F(LogLine, is_text_when_told_so) {
   const Span span{{0, 1}};
   const ScopedSpan scoped(span);

@@ -6,12 +6,13 @@
 
 #pragma once
 
+#include <bit>
 #include <cstdint>
+#include <cstring>
 #include <source_location>
 #include <string_view>
 
 #include "keel/base/error.h"
-#include "keel/base/function.h"
 #include "keel/base/time.h"
 #include "keel/observe/log.h"
 
@@ -25,7 +26,7 @@ struct FieldView {
   // By kind: Bool, Int, Uint and Duration (nanoseconds) in `word`, Double in `number`, String and Error in `text`.
   std::uint64_t word = 0;
   double number = 0;
-  std::string_view text;
+  std::string_view text;       // Bytes up to the next multiple of eight behind its begin can be read.
   Code code = Code::Internal;  // Error
   int errno_value = 0;         // Error: 0 when it has none
 };
@@ -40,12 +41,40 @@ class Record {
   std::string_view message() const noexcept { return {header_.message, header_.message_bytes}; }
   const std::source_location& where() const noexcept { return header_.where; }
   TraceId trace() const noexcept;
+  int field_count() const noexcept { return header_.fields; }
+  // What it takes in its ring: no less than its texts have.
+  std::uint32_t bytes() const noexcept { return header_.bytes; }
 
-  // In the order they were written; those of Logger::with first.
-  void for_each(FunctionRef<void(const FieldView&)> f) const;
+  // f(const FieldView&), in the order they were written; those of Logger::with first.
+  template <class F>
+  void for_each(F&& f) const;
 
  private:
   const internal::RecordHeader& header_;
 };
+
+template <class F>
+[[gnu::always_inline]] inline void Record::for_each(F&& f) const {
+  const char* at = reinterpret_cast<const char*>(&header_) + sizeof header_;
+  if (header_.level & internal::has_trace) at += sizeof(TraceId);
+  for (int i = 0; i < header_.fields; ++i) {
+    std::uint64_t words[2];
+    std::memcpy(words, at, sizeof words);
+    at += sizeof words;
+    FieldView view;
+    view.name = {reinterpret_cast<const char*>(words[0] >> 16), (words[0] >> 8) & 0xff};
+    view.kind = static_cast<FieldKind>(words[0] & 0xff);
+    view.word = words[1];
+    if (view.kind == FieldKind::Double) view.number = std::bit_cast<double>(words[1]);
+    if (view.kind == FieldKind::String || view.kind == FieldKind::Error) {
+      const auto bytes = static_cast<std::uint32_t>(words[1]);
+      view.text = {at, bytes};
+      at += internal::rounded(bytes);
+      view.code = static_cast<Code>((words[1] >> 32) & 0xff);
+      view.errno_value = static_cast<int>(words[1] >> 40);
+    }
+    f(static_cast<const FieldView&>(view));
+  }
+}
 
 }  // namespace keel::log
