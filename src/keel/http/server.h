@@ -76,7 +76,7 @@ struct Limits {
 
 struct ServerOptions {
   Address address;
-  Limits limits;
+  Limits limits = {};
   bool access_log = true;  // One line per request at level info.
   // Each of these lines, and of those about what was refused, has `client`: client_address(), or the peer of what was
   // refused before its head was read. A system call and an allocation a line; addresses are personal data in many
@@ -88,12 +88,12 @@ struct ServerOptions {
   // may know that.
   bool server_timing = false;
   std::string name = "http";  // In logs, and as the label `server` of metrics.
-  io::ListenOptions listen;
+  io::ListenOptions listen = {};
   metrics::Registry* metrics = nullptr;  // None: no metrics.
   // Whose word on client, scheme, host and request id is taken (forwarded.h), on the trace that the request is a part
   // of (traceparent, W3C Trace Context: the log lines carry it on) and on the time that is left for it
   // (X-Request-Deadline-Ms: a Task handler has no more).
-  std::vector<Network> trusted_proxies;
+  std::vector<Network> trusted_proxies = {};
   bool request_ids = false;  // Each answer has X-Request-Id and each line of the access log request_id:
                              // Request::id().
 };
