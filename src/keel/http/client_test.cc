@@ -388,7 +388,6 @@ TEST_P(Clients, redirects_change_the_method_as_the_standard_says) {
 
 TEST_P(Clients, credentials_stay_with_the_server_they_are_for) {
   serve();
-  router_.get("/unused", mirror);
   RawServer& server = raw();
   server.plays = {{RawServer::answer("302 Found", "", "Location: /same\r\n")},
                   {RawServer::answer("302 Found", "",

@@ -148,6 +148,7 @@ Router::Path& Router::path_of(std::string_view host, std::string_view pattern, c
 
 void Router::add_below(std::string_view host, std::string_view pattern, const Links& links, Method method,
                        Handler handler, const RouteOptions& options, const std::source_location& at) {
+  if (is_sealed_) refuse_route(at, pattern, "a server has been started with these routes");
   if (method == Method::Other || method == Method::Connect) {
     refuse_route(at, pattern, "a route has a method of its own");
   }

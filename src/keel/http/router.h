@@ -23,7 +23,7 @@
 // Access-Control-Request-Method names, and else of the first route that was added for the path.
 //
 // Lifetime: handler objects outlive the router; the router outlives the servers that use it, and does not change then.
-// Threads:  routes are added before serving; matching is const and may run on every worker.
+// Threads:  routes are added before a server starts; matching is const and may run on every worker.
 // Errors:   a pattern that is malformed, or matches the same paths as another for that method, or names a parameter
 //           differently, is a bug and aborts with a sentence that names both routes and where they were added.
 // Cost:     O(path), whatever the number of routes; adding too.
@@ -150,6 +150,10 @@ class Router : public Routes<Router> {
   // Every route in the order of its index. Views live as long as the router.
   std::vector<RouteName> routes() const;
 
+  // From now on a route that is added is a bug and aborts: what counts by routes has counted them. A server that starts
+  // says so.
+  void seal() const noexcept { is_sealed_ = true; }
+
  private:
   friend class Routes<Router>;
   friend class Group;
@@ -195,8 +199,9 @@ class Router : public Routes<Router> {
   std::vector<const Middleware*> kept_;  // All of them.
   Links links_;                          // In use for the next route,
   Links own_;                            // and those of them around the router's own answers.
-  unsigned methods_ = 0;                 // Of all routes, bit by Method,
-  std::string allow_ = "OPTIONS";        // and as text.
+  mutable bool is_sealed_ = false;
+  unsigned methods_ = 0;           // Of all routes, bit by Method,
+  std::string allow_ = "OPTIONS";  // and as text.
   Handler not_found_;
   Handler options_;
   Handler not_allowed_;

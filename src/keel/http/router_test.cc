@@ -274,6 +274,13 @@ TEST(RouterDeathTest, refuses_mistakes_with_a_sentence) {
   EXPECT_DEATH(router.host("*").get("/", hello), "a host is a name");
 }
 
+TEST(RouterDeathTest, takes_no_route_once_a_server_has_counted_them) {
+  Router router;
+  router.get("/a", hello);
+  router.seal();
+  EXPECT_DEATH(router.get("/b", hello), "router_test.cc:[0-9]+: .*/b: a server has been started");
+}
+
 TEST(RouterDeathTest, names_both_routes_of_a_conflict_and_where_they_were_added) {
   Router router;
   const int first = __LINE__ + 1;

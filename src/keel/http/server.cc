@@ -117,6 +117,7 @@ Server::~Server() {
 bool Server::is_drained() const noexcept { return state_->open_acceptors.load(std::memory_order_acquire) == 0; }
 
 Result<> Server::start(io::Runtime& runtime, const std::vector<int>& inherited) {
+  router_.seal();
   state_->runtime = &runtime;
   const bool binds = inherited.empty();
   const bool is_unix = options_.address.is_unix();
@@ -157,6 +158,7 @@ Result<> Server::start(io::Runtime& runtime, const std::vector<int>& inherited) 
 
 Result<> Server::start(io::Runtime& runtime, int worker, const std::vector<int>& inherited) {
   KEEL_CHECK(worker >= 0 && worker < runtime.workers(), "a server listens on a worker that is there");
+  router_.seal();
   state_->runtime = &runtime;
   if (options_.metrics != nullptr) state_->metrics = std::make_unique<Metrics>(*options_.metrics, *this);
   Result<> result;
@@ -170,6 +172,7 @@ Result<> Server::start(io::Runtime& runtime, int worker, const std::vector<int>&
 }
 
 Result<> Server::start(io::Loop& loop) {
+  router_.seal();
   if (options_.metrics != nullptr) state_->metrics = std::make_unique<Metrics>(*options_.metrics, *this);
   KEEL_TRY_VOID(listen_on(loop, {}, 1));
   if (state_->metrics != nullptr) state_->metrics->expose(*options_.metrics, *this);
