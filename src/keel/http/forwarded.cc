@@ -207,6 +207,9 @@ Result<Network> Network::parse(std::string_view text) {
     network.family_ = AF_UNIX;
     return network;
   }
+  if (text.find('%') != std::string_view::npos) {
+    return fail_text(Code::InvalidArgument, "network '" + std::string(text) + "': it is looked for on every link");
+  }
   const std::size_t slash = text.find('/');
   KEEL_TRY(const Address address, Address::ip(text.substr(0, slash), 0));
   const Bytes bytes = bytes_of(address);

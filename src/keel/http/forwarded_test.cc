@@ -62,7 +62,8 @@ TEST(Network, holds_the_addresses_behind_its_prefix) {
 }
 
 TEST(Network, refuses_what_is_none) {
-  for (const char* text : {"", "/8", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/", "10.0.0.0/8x", "fd00::/129", "proxy"}) {
+  for (const char* text :
+       {"", "/8", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/", "10.0.0.0/8x", "fd00::/129", "fe80::1%lo/64", "proxy"}) {
     const auto network = Network::parse(text);
     ASSERT_FALSE(network) << text;
     EXPECT_EQ(network.error().code(), Code::InvalidArgument);

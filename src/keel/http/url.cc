@@ -32,7 +32,8 @@ Result<> check_scheme(std::string_view text) {
 
 Result<> check_host(std::string_view host, bool is_bracketed) {
   if (is_bracketed) {
-    if (host.find(':') == std::string_view::npos || !Address::ip(host, 1)) {
+    // RFC 9110 §4.2.1 knows no link of an address; what has one is of this machine alone.
+    if (host.find(':') == std::string_view::npos || host.find('%') != std::string_view::npos || !Address::ip(host, 1)) {
       return fail(Code::InvalidArgument, "between the brackets of a URL stands an IPv6 address");
     }
     return {};

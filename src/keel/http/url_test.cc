@@ -75,6 +75,7 @@ TEST(Url, that_could_be_misread_is_refused) {
       "http://[::1]a/",
       "http://[1.2.3.4]/",
       "http://[fe80::1%eth0]/",
+      "http://[fe80::1%lo]/",
       "http://a]/",
       "http://a/b c",
       "http://a/\r\nX: y",

@@ -1,6 +1,7 @@
 #include "keel/io/address.h"
 
 #include <arpa/inet.h>
+#include <net/if.h>
 #include <netinet/in.h>
 
 #include <charconv>
@@ -13,15 +14,37 @@ namespace {
 const sockaddr_in& v4(const sockaddr* any) { return *reinterpret_cast<const sockaddr_in*>(any); }
 const sockaddr_in6& v6(const sockaddr* any) { return *reinterpret_cast<const sockaddr_in6*>(any); }
 
+bool has_scope(const in6_addr& address) noexcept {
+  return IN6_IS_ADDR_LINKLOCAL(&address) || IN6_IS_ADDR_MC_LINKLOCAL(&address);
+}
+
+// The number of an interface, given by it or by the name; 0: there is none.
+std::uint32_t scope_of(std::string_view text) noexcept {
+  std::uint32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc() && end == text.data() + text.size()) return number;
+  char name[IF_NAMESIZE] = {};
+  if (text.empty() || text.size() >= sizeof name) return 0;
+  std::memcpy(name, text.data(), text.size());
+  return if_nametoindex(name);
+}
+
+std::string scope_text(std::uint32_t number) {
+  char name[IF_NAMESIZE] = {};
+  return '%' + (if_indextoname(number, name) != nullptr ? std::string(name) : std::to_string(number));
+}
+
 }  // namespace
 
 Result<Address> Address::ip(std::string_view host, std::uint16_t port) {
   char text[INET6_ADDRSTRLEN + 1];
-  if (host.empty() || host.size() >= sizeof text) return fail(Code::InvalidArgument, "address: not an IP address");
-  std::memcpy(text, host.data(), host.size());
-  text[host.size()] = '\0';
+  const std::size_t percent = host.find('%');
+  const std::string_view bare = host.substr(0, percent);
+  if (bare.empty() || bare.size() >= sizeof text) return fail(Code::InvalidArgument, "address: not an IP address");
+  std::memcpy(text, bare.data(), bare.size());
+  text[bare.size()] = '\0';
   sockaddr_in in4{};
-  if (inet_pton(AF_INET, text, &in4.sin_addr) == 1) {
+  if (percent == std::string_view::npos && inet_pton(AF_INET, text, &in4.sin_addr) == 1) {
     in4.sin_family = AF_INET;
     in4.sin_port = htons(port);
     return from_system(reinterpret_cast<sockaddr*>(&in4), sizeof in4);
@@ -30,6 +53,17 @@ Result<Address> Address::ip(std::string_view host, std::uint16_t port) {
   if (inet_pton(AF_INET6, text, &in6.sin6_addr) == 1) {
     in6.sin6_family = AF_INET6;
     in6.sin6_port = htons(port);
+    if (percent != std::string_view::npos) {
+      if (!has_scope(in6.sin6_addr)) {
+        return fail_text(Code::InvalidArgument, "address: '" + std::string(host) +
+                                                    "' names a link and is not link-local (fe80::/10, ff02::/16)");
+      }
+      in6.sin6_scope_id = scope_of(host.substr(percent + 1));
+      if (in6.sin6_scope_id == 0) {
+        return fail_text(Code::InvalidArgument,
+                         "address: there is no interface '" + std::string(host.substr(percent + 1)) + '\'');
+      }
+    }
     return from_system(reinterpret_cast<sockaddr*>(&in6), sizeof in6);
   }
   return fail_text(Code::InvalidArgument, "address: '" + std::string(host) +
@@ -93,7 +127,9 @@ std::string Address::to_string() const {
       return std::string(text) + ':' + std::to_string(port());
     case AF_INET6:
       inet_ntop(AF_INET6, &v6(system()).sin6_addr, text, sizeof text);
-      return '[' + std::string(text) + "]:" + std::to_string(port());
+      return '[' + std::string(text) +
+             (v6(system()).sin6_scope_id != 0 ? scope_text(v6(system()).sin6_scope_id) : std::string()) +
+             "]:" + std::to_string(port());
     case AF_UNIX: {
       const std::size_t offset = offsetof(sockaddr_un, sun_path);
       if (size_ <= offset) return "unix:";
@@ -110,7 +146,7 @@ bool Address::operator==(const Address& other) const noexcept {
     case AF_INET:
       return port() == other.port() && v4(system()).sin_addr.s_addr == v4(other.system()).sin_addr.s_addr;
     case AF_INET6:
-      return port() == other.port() &&
+      return port() == other.port() && v6(system()).sin6_scope_id == v6(other.system()).sin6_scope_id &&
              std::memcmp(&v6(system()).sin6_addr, &v6(other.system()).sin6_addr, sizeof(in6_addr)) == 0;
     default:
       return size_ == other.size_ && std::memcmp(&storage_, &other.storage_, size_) == 0;
