@@ -20,6 +20,8 @@ constexpr Duration last_call = 100_ms;
 // And how many are taken at its end: where newcomers cannot be turned away they may be coming as fast as they are
 // taken.
 constexpr int waiting_max = 4096;
+// However long its queue, the kernel brings no more connections at once than there is room for completions.
+constexpr int burst_max = 8192;
 // Of requests that come late one after the other, how many are taken to be as late as one before them was: to ask the
 // kernel costs a tenth of a refusal.
 constexpr int late_unasked_max = 7;
@@ -53,7 +55,23 @@ Acceptor::~Acceptor() {
 }
 
 void Acceptor::begin() {
-  if (!accept_.pending && listener_ >= 0) engine_.submit(accept_);
+  if (accept_.pending || listener_ < 0) return;
+  accept_.one_by_one = is_near_limit();
+  engine_.submit(accept_);
+}
+
+bool Acceptor::is_near_limit() const noexcept {
+  // A whole queue may come at once. Back only some way below, so that it does not change with every connection.
+  const auto burst = static_cast<std::uint64_t>(std::clamp(server_.options_.listen.backlog, 1, burst_max));
+  return tally.connections.get() + burst + (accept_.one_by_one ? burst / 8 : 0) >= connections_max_;
+}
+
+// Near the limit the kernel might bring too many at once. At the end of a drain's last call it does not matter.
+void Acceptor::look_at_limit() {
+  const bool is_near = is_near_limit();
+  if (is_near == accept_.one_by_one || draining_) return;
+  accept_.one_by_one = is_near;
+  if (is_near) engine_.cancel(accept_);
 }
 
 void Acceptor::accepted() {
@@ -63,6 +81,7 @@ void Acceptor::accepted() {
     tally.accepted.add();
     Connection::begin(*this, result);
     if (tally.connections.get() >= connections_max_ && !full_) stop_for_now();
+    look_at_limit();
     return;
   }
   if (draining_) {
@@ -110,6 +129,7 @@ void Acceptor::change(const Limits& limits, bool access_log, std::uint32_t conne
   connections_max_ = connections_max;
   resume_with_room();
   if (!full_ && !draining_ && tally.connections.get() >= connections_max_) stop_for_now();
+  look_at_limit();
 }
 
 void Acceptor::begin_drain(Duration grace, Listening listening) {

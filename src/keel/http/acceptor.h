@@ -62,6 +62,8 @@ class Acceptor {
   const Limits& limits() const noexcept { return limits_; }
   const Router& router() const noexcept { return server_.router_; }
   void accepted();
+  bool is_near_limit() const noexcept;
+  void look_at_limit();
   void stop_for_now();
   // Whether so many bytes more of bodies may be held.
   bool has_room_for(std::uint64_t body_bytes) const noexcept {

@@ -52,8 +52,8 @@ struct Limits {
   std::size_t request_bytes_max = 16u << 20;   // A request's arena, beside its body: 503 instead of its answer. Looked
                                                // at when the handler has ended.
   std::size_t pipeline_bytes_max = 64 * 1024;  // Unsent answers of a connection before reading stops.
-  std::uint32_t connections_max = 10'000;      // Per server, shared evenly by workers; above it, accepting stops (those
-                                               // accepted in the same turn are still served).
+  std::uint32_t connections_max = 10'000;      // Per server, shared evenly by workers; above it, accepting stops, and
+                                               // they wait in the kernel's queue.
   std::uint32_t requests_per_connection_max = 1'000'000;  // Then Connection: close.
   Duration header_timeout = 10_s;     // From the first byte of a head to its last: 408. Absolute, not per byte.
   Duration body_timeout = 30_s;       // For a whole body, or one read of a body that streams: 408.

@@ -956,6 +956,55 @@ TEST_P(Servers, go_on_accepting_when_connections_end_as_soon_as_the_limit_is_met
   for (auto& one : peers_) EXPECT_EQ(one->all().size(), 1u);
 }
 
+TEST_P(Servers, never_have_more_connections_than_the_limit_however_many_wait) {
+  const io::testing::ManyDescriptors many(4096);
+  if (!many.are_granted()) GTEST_SKIP() << "4,096 descriptors";
+  Limits limits;
+  limits.connections_max = 200;
+  start(limits);
+  std::uint64_t most = 0;
+  const auto connections = [&] { return most = std::max(most, server_->stats().connections); };
+
+  for (int i = 0; i < 1000; ++i) peer();
+  ASSERT_TRUE(until([&] {
+    return connections() >= 200 && std::ranges::all_of(peers_, [](auto& one) { return one->is_connected(); });
+  }));
+  settle();
+
+  EXPECT_EQ(connections(), 200u);
+  EXPECT_EQ(server_->stats().accepted, 200u);
+  for (auto& one : peers_) one->send(get("/n/1", "Connection: close\r\n"));
+  ASSERT_TRUE(until([&] {
+    connections();
+    return std::ranges::all_of(peers_, [](auto& one) { return one->has_ended(); });
+  }));
+  EXPECT_EQ(most, 200u);
+  for (auto& one : peers_) EXPECT_EQ(one->all().size(), 1u);
+}
+
+// A queue's length below the limit they are accepted one by one, and all at once again further below.
+TEST_P(Servers, meet_their_limit_exactly_again_and_again) {
+  Limits limits;
+  limits.connections_max = 100;
+  start(limits, {.backlog = 32});
+  for (int round = 0; round < 3; ++round) {
+    std::uint64_t most = 0;
+    while (peers_.size() < 120) {
+      for (int i = 0; i < 9; ++i) peer();
+      ASSERT_TRUE(until([&] {
+        most = std::max(most, server_->stats().connections);
+        return std::ranges::all_of(peers_, [](auto& one) { return one->is_connected(); });
+      }));
+      settle();
+    }
+    most = std::max(most, server_->stats().connections);
+    EXPECT_EQ(most, 100u) << round;
+    // Those who waited have their turn when others go.
+    for (int i = 0; i < 100; ++i) close(*peers_.front());
+    ASSERT_TRUE(until([&] { return server_->stats().connections == peers_.size(); }));
+  }
+}
+
 // --- Limits that change.
 
 TEST_P(Servers, take_new_limits_for_what_begins_after_them) {

@@ -955,6 +955,38 @@ TEST_P(Engines, a_unix_path_carries_a_stream) {
   ::unlink(path.c_str());
 }
 
+TEST_P(Engines, accept_one_by_one_takes_nobody_after_a_cancel) {
+  struct Few : Accept {
+    Few()
+        : Accept([](Op& op) noexcept {
+            auto& self = static_cast<Few&>(op);
+            if (op.result >= 0) self.fds.push_back(op.result);
+            if (self.fds.size() == 3) self.engine->cancel(op);
+            if (!op.more) self.final = op.result;
+          }) {}
+    Engine* engine = nullptr;
+    std::vector<int> fds;
+    int final = unfinished;
+  } few;
+  few.engine = &engine();
+  few.one_by_one = true;
+  few.fd = engine().open_listener(Address::parse("127.0.0.1:0").value(), {}).value();
+  std::deque<Connecter> connecters(20);
+  for (Connecter& connecter : connecters) connect(connecter, engine().local_address(few.fd));
+  ASSERT_TRUE(until([&] { return std::ranges::all_of(connecters, [](auto& one) { return one.final == 0; }); }));
+
+  submit(few);
+  ASSERT_TRUE(until([&] { return few.final != unfinished; }));
+
+  EXPECT_EQ(few.final, -ECANCELED);
+  EXPECT_EQ(few.fds.size(), 3u);
+  for (int fd = engine().try_accept(few.fd); fd >= 0; fd = engine().try_accept(few.fd)) few.fds.push_back(fd);
+  EXPECT_EQ(few.fds.size(), 20u);
+  for (const int fd : few.fds) engine().close(fd);
+  for (Connecter& connecter : connecters) engine().close(connecter.fd);
+  engine().close(few.fd);
+}
+
 TEST_P(Engines, accept_without_descriptors_says_so_and_recovers) {
   if (is_sim()) GTEST_SKIP() << "accept_failure in sim_test.cc";
   Accepter accepter;

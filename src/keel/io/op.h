@@ -129,6 +129,10 @@ struct SendDatagrams : Op {
 struct Accept : Op {
   explicit Accept(Done d) noexcept : Op(Kind::Accept, d) {}
   bool shared = false;  // In: others accept from the same socket; they take turns, and each arrival wakes one of them.
+  // In, read before each wait: no connection is taken from the kernel before done() has been called for the last one,
+  // so that cancel() there leaves the others in the kernel's queue. Otherwise io_uring takes all that have queued at
+  // once, before the first done(); the other engines never do.
+  bool one_by_one = false;
 };
 
 // Sends all bytes of `parts` in order, or fails. One send per stream at a time.

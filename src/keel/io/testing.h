@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -89,6 +90,26 @@ class NoDescriptors {
 
  private:
   rlimit before_{};
+};
+
+// While it lives `count` descriptors may be open, if the system grants that.
+class ManyDescriptors {
+ public:
+  explicit ManyDescriptors(rlim_t count) {
+    KEEL_CHECK(getrlimit(RLIMIT_NOFILE, &before_) == 0, "a process may ask for its limits");
+    rlimit many = before_;
+    many.rlim_cur = std::max(before_.rlim_cur, count);
+    granted_ = many.rlim_cur <= many.rlim_max && setrlimit(RLIMIT_NOFILE, &many) == 0;
+  }
+  ~ManyDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
+  ManyDescriptors(const ManyDescriptors&) = delete;
+  ManyDescriptors& operator=(const ManyDescriptors&) = delete;
+
+  bool are_granted() const { return granted_; }
+
+ private:
+  rlimit before_{};
+  bool granted_ = false;
 };
 
 class LoopTest : public ::testing::TestWithParam<Which> {

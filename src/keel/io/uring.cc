@@ -48,6 +48,8 @@ static_assert(datagram_bytes_max + sizeof(io_uring_recvmsg_out) + sizeof(sockadd
 constexpr std::uint32_t copied =
     UringBuffers::none - 1;  // The name of what is held as a copy that never was in a buffer.
 constexpr std::size_t whole_send_max = 64 * 1024;
+// Of connections taken one by one, in a turn.
+constexpr int accepts_by_hand_max = 64;
 constexpr std::uint64_t ignore_key = 1;  // Completions nobody waits for: cancel, close.
 constexpr std::uint64_t wake_key = 2;
 constexpr std::uint64_t timeout_key = 3;
@@ -486,7 +488,7 @@ class UringEngine final : public Engine {
   }
   void arm_accept(Accept& op) noexcept {
     io_uring_sqe* sqe = entry();
-    if (op.shared) {
+    if (op.shared || op.one_by_one) {
       // The kernel wakes the first one that waits; one at a time we go to the end of the line after each.
       io_uring_prep_accept(sqe, op.fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     } else {
@@ -736,7 +738,7 @@ class UringEngine final : public Engine {
       case Kind::Send:
         return sent(static_cast<Send&>(op), result);
       default:
-        return answered(op, result);
+        return answered(op, result, completion.flags);
     }
   }
   [[gnu::noinline]] int handle_own(std::uint64_t key, int result) noexcept {
@@ -758,12 +760,12 @@ class UringEngine final : public Engine {
     }
     return 0;
   }
-  [[gnu::noinline]] int answered(Op& op, int result) noexcept {
+  [[gnu::noinline]] int answered(Op& op, int result, std::uint32_t flags) noexcept {
     switch (op.kind) {
       case Kind::SendDatagrams:
         return datagrams_sent(static_cast<SendDatagrams&>(op), result);
       case Kind::Accept:
-        return accepted(static_cast<Accept&>(op), result);
+        return accepted(static_cast<Accept&>(op), result, flags);
       case Kind::SendFile:
         if (!op.cancelling) return sent_file(static_cast<SendFile&>(op));
         finish(op, -ECANCELED);
@@ -850,14 +852,16 @@ class UringEngine final : public Engine {
     if (++op.waiting_count == waiting_max && op.armed) cancel_armed(op);
   }
 
-  int accepted(Accept& op, int result) noexcept {
+  int accepted(Accept& op, int result, std::uint32_t flags) noexcept {
     if (result >= 0) {
       // While it is being cancelled, too: a connection that was accepted is not lost.
       op.result = result;
       op.more = true;
       op.done(op);
+      int count = 1;
+      if (!op.armed && (flags & IORING_CQE_F_SOCK_NONEMPTY) != 0) count += accept_by_hand(op);
       if (!op.armed && op.pending) op.cancelling ? make_ready(op) : arm_accept(op);
-      return 1;
+      return count;
     }
     if (op.cancelling) {
       finish(op, -ECANCELED);
@@ -870,6 +874,20 @@ class UringEngine final : public Engine {
     if (op.armed) return 0;
     finish(op, result);
     return 1;
+  }
+
+  // Those that wait behind one that was taken alone (the kernel says so of TCP since Linux 6.10): a system call for
+  // each instead of a turn.
+  int accept_by_hand(Accept& op) noexcept {
+    int count = 0;
+    while (op.one_by_one && !op.shared && !op.cancelling && count < accepts_by_hand_max) {
+      const int fd = try_accept(op.fd);
+      if (fd < 0) break;
+      op.result = fd;
+      op.done(op);
+      ++count;
+    }
+    return count;
   }
 
   [[gnu::noinline]] int sent(Send& op, int result) noexcept {
