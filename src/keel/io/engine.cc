@@ -66,8 +66,9 @@ Result<> prepare_listener(int fd, const Address& address, const ListenOptions& o
   if (!address.is_unix()) {
     KEEL_TRY_VOID(set_option(fd, SOL_SOCKET, SO_REUSEADDR, "setsockopt SO_REUSEADDR"));
     if (options.reuse_port) KEEL_TRY_VOID(set_option(fd, SOL_SOCKET, SO_REUSEPORT, "setsockopt SO_REUSEPORT"));
-    if (address.family() == AF_INET6)
-      KEEL_TRY_VOID(set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, "setsockopt IPV6_V6ONLY"));
+    if (address.family() == AF_INET6) {
+      KEEL_TRY_VOID(set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, "setsockopt IPV6_V6ONLY", options.dual_stack ? 0 : 1));
+    }
   }
   KEEL_TRY_VOID(set_inherited_options(fd, address.family(), options));
   KEEL_TRY_VOID(bind_to(fd, address));
@@ -211,6 +212,11 @@ Result<int> system_listener(const Address& address, const ListenOptions& options
   }
   remember_file(fd, files);
   return fd;
+}
+
+Result<int> system_listener(const Address& address, const ListenOptions& options) {
+  ListenerFiles nobody_asks;
+  return system_listener(address, options, nobody_asks);
 }
 
 void system_turn_away(int listener, const ListenerFiles& files) noexcept {

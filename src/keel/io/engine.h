@@ -72,6 +72,11 @@ class Engine {
   virtual Result<int> open_datagram(const DatagramOptions& options) = 0;
   virtual Result<> set_options(int fd, const SocketOptions& options) = 0;
   virtual SocketOptions options(int fd) = 0;
+  // A socket for datagrams hears what is sent to the multicast `group` (its port is not looked at) by way of
+  // `interface` (if_nametoindex(3); 0: that of the group's scope, or as the system's routes say), or no longer does.
+  // InvalidArgument: no multicast address; AlreadyExists: it is a member; NotFound: it is none, or no such interface;
+  // Unsupported: of a Unix socket.
+  virtual Result<> set_member(int fd, const Address& group, std::uint32_t interface, bool member) = 0;
   // Nobody begins to connect to `listener` any more, and handshakes that have begun complete: between this and close()
   // all that come can be accepted. TCP: a first packet is dropped without an answer, and its sender tries again after a
   // second (where it may not be filtered, nothing happens). Unix: removes the path, unless another file is there by
@@ -107,6 +112,8 @@ class Engine {
   virtual std::uint64_t system_calls() const noexcept = 0;
 };
 
+// Whether accept failed for the sake of one connection that went away: accept(2) lists these, try again.
+bool is_transient_accept_error(int number) noexcept;
 // Whether an errno of accept means "later": descriptors or memory have run out (EMFILE, ENFILE, ENOMEM, ENOBUFS).
 bool is_exhaustion(int number) noexcept;
 

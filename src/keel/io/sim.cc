@@ -305,6 +305,7 @@ class Simulation::Engine final : public io::Engine, public Completer {
     const SocketPtr socket = network_.new_socket(bound.family());
     socket->listening = true;
     socket->reuse_port = options.reuse_port;
+    socket->dual_stack = options.dual_stack;
     socket->backlog = static_cast<std::size_t>(std::max(options.backlog, 1));
     socket->address = bound;
     if (!network_.listen(socket)) {
@@ -330,7 +331,7 @@ class Simulation::Engine final : public io::Engine, public Completer {
   }
   Result<> set_options(int fd, const io::SocketOptions& options) override {
     Socket& at = network_.socket(fd);
-    KEEL_TRY_VOID(io::check(options, at.family == AF_UNIX || at.datagrams != nullptr));
+    KEEL_TRY_VOID(io::check(options, protocol_of(at)));
     const auto take = [](auto& into, const auto& value) {
       if (value) into = value;
     };
@@ -340,6 +341,11 @@ class Simulation::Engine final : public io::Engine, public Completer {
     take(at.options.reset_on_close, options.reset_on_close);
     take(at.options.send_buffer_bytes, options.send_buffer_bytes);
     take(at.options.receive_buffer_bytes, options.receive_buffer_bytes);
+    take(at.options.hop_limit, options.hop_limit);
+    take(at.options.traffic_class, options.traffic_class);
+    take(at.options.broadcast, options.broadcast);
+    take(at.options.multicast_hop_limit, options.multicast_hop_limit);
+    take(at.options.multicast_loop, options.multicast_loop);
     return {};
   }
   io::SocketOptions options(int fd) override {
@@ -348,12 +354,28 @@ class Simulation::Engine final : public io::Engine, public Completer {
     const auto buffer_bytes = static_cast<int>(world_.options.buffer_bytes);
     if (!options.send_buffer_bytes) options.send_buffer_bytes = buffer_bytes;
     if (!options.receive_buffer_bytes) options.receive_buffer_bytes = buffer_bytes;
-    if (at.family == AF_UNIX || at.datagrams != nullptr) return options;
+    const io::Protocol protocol = protocol_of(at);
+    if (protocol == io::Protocol::Unix) return options;
+    if (!options.hop_limit) options.hop_limit = 64;
+    if (!options.traffic_class) options.traffic_class = 0;
+    if (protocol == io::Protocol::Udp) {
+      if (!options.broadcast) options.broadcast = false;
+      if (!options.multicast_hop_limit) options.multicast_hop_limit = 1;
+      if (!options.multicast_loop) options.multicast_loop = true;
+      return options;
+    }
     if (!options.no_delay) options.no_delay = true;
     if (!options.keep_alive) options.keep_alive = io::KeepAlive{.idle = Duration()};
     if (!options.user_timeout) options.user_timeout = Duration();
     if (!options.reset_on_close) options.reset_on_close = false;
     return options;
+  }
+
+  Result<> set_member(int fd, const Address& group, std::uint32_t, bool member) override {
+    KEEL_TRY_VOID(io::check_group(group));
+    Socket& at = network_.socket(fd);
+    if (protocol_of(at) != io::Protocol::Udp) return fail(Code::Unsupported, "groups are of UDP");
+    return datagrams_.set_member(at, group, member);
   }
 
   void turn_away(int listener) noexcept override { network_.stop_listening(network_.shared(listener)); }
@@ -391,12 +413,12 @@ class Simulation::Engine final : public io::Engine, public Completer {
   }
   Address local_address(int fd) noexcept override {
     Socket& socket = network_.socket(fd);
-    return socket.connection != nullptr ? socket.connection->address[socket.side] : socket.address;
+    return socket.connection != nullptr ? Network::seen(socket, socket.side) : socket.address;
   }
   Address peer_address(int fd) noexcept override {
     Socket& socket = network_.socket(fd);
     if (socket.datagrams != nullptr) return socket.datagrams->peer;
-    return socket.connection != nullptr ? socket.connection->address[1 - socket.side] : Address();
+    return socket.connection != nullptr ? Network::seen(socket, 1 - socket.side) : Address();
   }
   std::optional<std::uint64_t> acknowledged(int fd) noexcept override {
     Socket& socket = network_.socket(fd);
@@ -413,6 +435,10 @@ class Simulation::Engine final : public io::Engine, public Completer {
 
  private:
   Worker& worker() noexcept { return *state_.workers[index_]; }
+  static io::Protocol protocol_of(const Socket& at) noexcept {
+    if (at.family == AF_UNIX) return io::Protocol::Unix;
+    return at.datagrams != nullptr ? io::Protocol::Udp : io::Protocol::Tcp;
+  }
 
   static void finish(io::Op& op, int result) noexcept {
     op.result = result;

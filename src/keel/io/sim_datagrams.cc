@@ -5,6 +5,7 @@
 
 #include "keel/io/datagrams.h"
 #include "keel/io/internal/sim_datagrams.h"
+#include "keel/io/internal/sockets.h"
 
 namespace keel::sim {
 namespace {
@@ -45,6 +46,21 @@ Result<SocketPtr> Datagrams::open(const io::DatagramOptions& options) {
 }
 
 void Datagrams::close(const SocketPtr& socket) { std::erase(bound_, socket); }
+
+Result<> Datagrams::set_member(Socket& at, Address group, bool member) {
+  std::vector<Address>& groups = at.datagrams->groups;
+  group.set_port(0);
+  const auto found = std::ranges::find(groups, group);
+  if (member == (found != groups.end())) {
+    return fail_text(member ? Code::AlreadyExists : Code::NotFound, "the group " + group.to_string());
+  }
+  if (member) {
+    groups.push_back(group);
+  } else {
+    groups.erase(found);
+  }
+  return {};
+}
 
 int Datagrams::send(Socket& at, io::SendDatagrams& op) {
   while (op.sent != op.count) {
@@ -120,9 +136,11 @@ int Datagrams::send_one(Socket& at, const Address& to, std::string_view bytes) {
     return 0;
   }
   if (bytes.size() > udp_bytes_max) return EMSGSIZE;
+  if (is_broadcast(to) && !at.options.broadcast.value_or(false)) return EACCES;
   if (is_wildcard(from)) {
     const std::uint16_t port = from.port();
-    from = to;
+    const bool is_to_many = io::is_multicast(to) || is_broadcast(to);
+    from = is_to_many ? Address::ip(to.family() == AF_INET ? "127.0.0.1" : "::1", 0).value() : to;
     from.set_port(port);
   }
   const std::uint64_t nth = side.packets++;
@@ -164,15 +182,32 @@ SocketPtr Datagrams::receiver(const Address& from, const Address& to) {
 }
 
 void Datagrams::arrive(const SocketPtr& sender, const Address& from, const Address& to, const std::string& bytes) {
+  if (io::is_multicast(to) || is_broadcast(to)) return arrive_at_many(from, to, bytes);
   const SocketPtr into = receiver(from, to);
   if (into == nullptr) {
     if (!to.is_unix()) refuse(sender);
     return;
   }
+  if (to.is_unix()) into->datagrams->flight -= std::min(into->datagrams->flight, bytes.size());
+  take_in(into, from, bytes);
+}
+
+void Datagrams::arrive_at_many(const Address& from, const Address& to, const std::string& bytes) {
+  Address group = to;
+  group.set_port(0);
+  const bool to_all = is_broadcast(to);
+  for (const SocketPtr& socket : bound_) {
+    const DatagramSide& side = *socket->datagrams;
+    if (socket->address.port() != to.port() || socket->family != to.family()) continue;
+    if (!is_wildcard(socket->address) && !(socket->address == to)) continue;
+    if (side.peer.family() != AF_UNSPEC && !(side.peer == from)) continue;
+    if (to_all || std::ranges::find(side.groups, group) != side.groups.end()) take_in(socket, from, bytes);
+  }
+}
+
+void Datagrams::take_in(const SocketPtr& into, const Address& from, const std::string& bytes) {
   DatagramSide& side = *into->datagrams;
-  if (to.is_unix()) {
-    side.flight -= std::min(side.flight, bytes.size());
-  } else if (side.unread + bytes.size() > world_.options.buffer_bytes) {
+  if (into->family != AF_UNIX && side.unread + bytes.size() > world_.options.buffer_bytes) {
     world_.trace("datagram full fd={} {}", into->fd, bytes.size());
     return;
   }

@@ -51,6 +51,23 @@ bool covers(const Address& bound, const Address& wanted) noexcept {
   return bound.family() == wanted.family() && bound.port() == wanted.port() && is_wildcard(bound);
 }
 
+bool is_broadcast(const Address& address) noexcept {
+  if (address.family() != AF_INET) return false;
+  // That of all, and that of the loopback: the simulation knows no networks.
+  const in_addr_t to = ntohl(reinterpret_cast<const sockaddr_in*>(address.system())->sin_addr.s_addr);
+  return to == INADDR_BROADCAST || to == 0x7fffffff;
+}
+
+namespace {
+
+bool answers(const Socket& listener, const Address& wanted) noexcept {
+  if (covers(listener.address, wanted)) return true;
+  return listener.dual_stack && wanted.family() == AF_INET && listener.address.port() == wanted.port() &&
+         listener.address.family() == AF_INET6 && is_wildcard(listener.address);
+}
+
+}  // namespace
+
 Socket::Socket() = default;
 Socket::~Socket() = default;
 
@@ -122,7 +139,7 @@ void Network::notify_reader(End& end) {
 bool Network::listen(const SocketPtr& socket) {
   const Address& bound = socket->address;
   for (const SocketPtr& other : listeners_) {
-    if (!covers(other->address, bound) && !covers(bound, other->address)) continue;
+    if (!answers(*other, bound) && !answers(*socket, other->address)) continue;
     if (!bound.is_unix() && other->reuse_port && socket->reuse_port) continue;
     return false;
   }
@@ -148,7 +165,7 @@ void Network::syn(const SocketPtr& client, std::uint32_t attempt, const Address&
   if (client->closed || client->attempt != attempt) return;
   std::vector<SocketPtr> candidates;
   for (const SocketPtr& listener : listeners_) {
-    if (covers(listener->address, to)) candidates.push_back(listener);
+    if (answers(*listener, to)) candidates.push_back(listener);
   }
   if (candidates.empty()) {
     world_.at(world_.now + world_.latency(), [this, client, attempt] { connected(client, attempt, nullptr); });
@@ -162,6 +179,7 @@ void Network::syn(const SocketPtr& client, std::uint32_t attempt, const Address&
   }
   auto connection = std::make_shared<Connection>();
   connection->id = ++connections_;
+  connection->is_mapped = listener->family == AF_INET6 && to.family() == AF_INET;
   connection->address[1] = to;
   connection->address[0] = client->address.family() == to.family() ? client->address : to;
   if (!to.is_unix() && client->address.port() == 0) connection->address[0].set_port(free_port());
@@ -170,6 +188,18 @@ void Network::syn(const SocketPtr& client, std::uint32_t attempt, const Address&
   if (listener->in != nullptr) listener->in_by->make_ready(*listener->in);
   world_.at(arrival(*connection, 0), [this, client, attempt, connection] { connected(client, attempt, connection); });
   plan_faults(connection);
+}
+
+// RFC 4291 §2.5.5.2: ::ffff:192.0.2.1.
+Address Network::seen(const Socket& by, int side) noexcept {
+  const Address& address = by.connection->address[side];
+  if (!by.connection->is_mapped || by.side == 0) return address;
+  sockaddr_in6 mapped{};
+  mapped.sin6_family = AF_INET6;
+  mapped.sin6_port = htons(address.port());
+  mapped.sin6_addr.s6_addr[10] = mapped.sin6_addr.s6_addr[11] = 0xff;
+  std::memcpy(&mapped.sin6_addr.s6_addr[12], &reinterpret_cast<const sockaddr_in*>(address.system())->sin_addr, 4);
+  return Address::from_system(reinterpret_cast<sockaddr*>(&mapped), sizeof mapped);
 }
 
 void Network::plan_faults(const ConnectionPtr& connection) {

@@ -3,13 +3,14 @@
 //   KEEL_TRY_VOID(stream.set_options({.keep_alive = io::KeepAlive{.idle = 30_s}, .user_timeout = 20_s}));
 //   int bytes = *stream.options().receive_buffer_bytes;
 //
-// What has no value is not touched when setting; when asking, what the socket does not have (of a Unix socket, all that
-// is TCP's) has none. For what a listener passes on see ListenOptions; it costs no system call per connection.
+// What has no value is not touched when setting; when asking, what the socket does not have (of a Unix socket, all but
+// the buffers) has none. For what a listener passes on see ListenOptions; it costs no system call per connection. What
+// is not here may be set by the descriptor, native_handle() of a stream, a listener or a socket for datagrams.
 //
-// Errors:  InvalidArgument for a value out of range, Unsupported for an option of TCP on a Unix socket; what stands
-//          before it in the list is set already.
-// Cost:    a system call per value, two for keep_alive.idle and so on.
-// Source:  tcp(7), socket(7).
+// Errors:  InvalidArgument for a value out of range, Unsupported for an option that the socket does not have, NotFound
+//          for an interface that is not there; what stands before it in the list is set already.
+// Cost:    a system call per value, four for keep_alive, two for those of IP over IPv6, and two for all of them.
+// Source:  tcp(7), udp(7), ip(7), ipv6(7), socket(7).
 
 #pragma once
 
@@ -43,9 +44,21 @@ struct SocketOptions {
   // answers with the sum, about the double.
   std::optional<int> send_buffer_bytes = {};
   std::optional<int> receive_buffer_bytes = {};
+  // IP_TTL, IPV6_UNICAST_HOPS: over how many routers packets go, 1 to 255; usually 64. Of TCP and UDP.
+  std::optional<int> hop_limit = {};
+  // IP_TOS, IPV6_TCLASS: 0 to 255; the upper six bits are the DSCP (RFC 2474), the lower two the system's own with TCP.
+  std::optional<int> traffic_class = {};
+  // SO_BROADCAST: sending to a broadcast address is permitted; else it is PermissionDenied. Of UDP, as all that follow.
+  std::optional<bool> broadcast = {};
+  // Of what is sent to a multicast group. Over how many routers it goes, 0 to 255: 0, not off this machine; usually 1.
+  std::optional<int> multicast_hop_limit = {};
+  // Whether members on this machine hear it, too; usually they do.
+  std::optional<bool> multicast_loop = {};
+  // By which interface it leaves (if_nametoindex(3)); 0: as the system's routes say. Not told when asked.
+  std::optional<std::uint32_t> multicast_interface = {};
 };
 
-// Of a socket for datagrams, before it is there.
+// Of a socket for datagrams, before it is there. One of IPv6 sends and hears IPv6 alone (IPV6_V6ONLY).
 struct DatagramOptions {
   Address bind = {};               // Where others send to; port 0: any. Empty: the system chooses when sending.
   Address connect = {};            // The only one to send to and to hear from; its refusals are told. Empty: anybody.
@@ -66,9 +79,12 @@ struct ListenOptions {
   int send_buffer_bytes = 0;     // SO_SNDBUF, inherited; 0: as the system has it (it then grows by itself).
   int receive_buffer_bytes = 0;  // SO_RCVBUF, the same.
   int inherited = -1;            // A listening socket to go on with: it is duplicated, nothing is bound.
-  int fast_open = 0;             // TCP Fast Open (RFC 7413): how many connections may wait whose first packet brought
-                                 // data. The same bytes may then come twice, so only for requests that may be repeated.
-                                 // 0, or where the system forbids it (net.ipv4.tcp_fastopen & 2): connections as ever.
+  // Of "[::]": IPv4 as well, in place of a second listener for "0.0.0.0". Its peers then have addresses as
+  // [::ffff:192.0.2.1] (RFC 4291 §2.5.5.2). False: IPv6 alone, whatever net.ipv6.bindv6only says (IPV6_V6ONLY).
+  bool dual_stack = false;
+  int fast_open = 0;  // TCP Fast Open (RFC 7413): how many connections may wait whose first packet brought
+                      // data. The same bytes may then come twice, so only for requests that may be repeated.
+                      // 0, or where the system forbids it (net.ipv4.tcp_fastopen & 2): connections as ever.
 };
 
 // Before connecting.
@@ -78,5 +94,13 @@ struct ConnectOptions {
                            // and the first write leaves with the first packet; so the first thing to do is a write. A
                            // refusal comes with it. Elsewhere (net.ipv4.tcp_fastopen & 1 is needed): connects as ever.
 };
+
+// For who has no engine. The sockets that these make do not block and are closed at exec; errors are as those of
+// Engine's functions of the same purpose. One for datagrams: datagrams.h.
+Result<int> system_stream(int family, const ConnectOptions& options);
+Result<int> system_listener(const Address& address, const ListenOptions& options);
+Result<> system_set_options(int fd, const SocketOptions& options);
+SocketOptions system_options(int fd);
+Result<> system_set_member(int fd, const Address& group, std::uint32_t interface, bool member);
 
 }  // namespace keel::io

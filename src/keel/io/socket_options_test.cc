@@ -69,6 +69,22 @@ TEST_P(SocketOptionsOf, reach_the_system_and_are_read_back) {
   EXPECT_GE(*read.receive_buffer_bytes, 40'000);
 }
 
+TEST_P(SocketOptionsOf, those_of_ip_reach_both_versions_of_it) {
+  const int four = stream(AF_INET);
+  const int six = stream(AF_INET6);
+  for (const int fd : {four, six}) {
+    EXPECT_EQ(engine_->options(fd).hop_limit.value_or(0), 64);
+    EXPECT_EQ(engine_->options(fd).traffic_class, 0);
+    ASSERT_TRUE(engine_->set_options(fd, {.hop_limit = 7, .traffic_class = 0x28}));
+    EXPECT_EQ(engine_->options(fd).hop_limit, 7);
+    EXPECT_EQ(engine_->options(fd).traffic_class, 0x28);
+    EXPECT_EQ(value_of(fd, IPPROTO_IP, IP_TTL), 7) << "of IPv6 too, for IPv4 on a socket of both";
+    EXPECT_EQ(value_of(fd, IPPROTO_IP, IP_TOS), 0x28);
+  }
+  EXPECT_EQ(value_of(six, IPPROTO_IPV6, IPV6_UNICAST_HOPS), 7);
+  EXPECT_EQ(value_of(six, IPPROTO_IPV6, IPV6_TCLASS), 0x28);
+}
+
 TEST_P(SocketOptionsOf, without_a_value_are_left_alone) {
   const int fd = stream(AF_INET6);
   const SocketOptions before = engine_->options(fd);

@@ -243,6 +243,9 @@ class UringEngine final : public Engine {
   }
   Result<> set_options(int fd, const SocketOptions& options) override { return system_set_options(fd, options); }
   SocketOptions options(int fd) override { return system_options(fd); }
+  Result<> set_member(int fd, const Address& group, std::uint32_t interface, bool member) override {
+    return system_set_member(fd, group, interface, member);
+  }
   Address local_address(int fd) noexcept override { return system_local_address(fd); }
   Address peer_address(int fd) noexcept override { return system_peer_address(fd); }
   std::optional<std::uint64_t> acknowledged(int fd) noexcept override {

@@ -127,6 +127,13 @@ Result<> DatagramSocket::set_options(const io::SocketOptions& options) {
   return state_->engine.set_options(state_->send.fd, options);
 }
 io::SocketOptions DatagramSocket::options() const { return state_->engine.options(state_->send.fd); }
+Result<> DatagramSocket::join_group(const Address& group, std::uint32_t interface) {
+  return state_->engine.set_member(state_->send.fd, group, interface, true);
+}
+Result<> DatagramSocket::leave_group(const Address& group, std::uint32_t interface) {
+  return state_->engine.set_member(state_->send.fd, group, interface, false);
+}
+int DatagramSocket::native_handle() const noexcept { return state_->send.fd; }
 Address DatagramSocket::local_address() const noexcept { return state_->engine.local_address(state_->send.fd); }
 Address DatagramSocket::peer_address() const noexcept { return state_->engine.peer_address(state_->send.fd); }
 

@@ -84,11 +84,20 @@ class DatagramSocket {
   // At once; the destructor does the same.
   void close() noexcept;
 
-  // While the socket is open. Of socket_options.h: the buffers.
+  // While the socket is open. Of socket_options.h: the buffers, and of UDP what is of IP, broadcast and multicast.
   Result<> set_options(const io::SocketOptions& options);
   io::SocketOptions options() const;
+  // From now on, or no longer, hears what is sent to the multicast `group` (its port is not looked at) by way of
+  // `interface`: its number, if_nametoindex(3); 0: that of the group's scope, or as the system's routes say. The socket
+  // is bound to the port that the senders use, with reuse_port where there are several; once it has joined one, it
+  // hears no groups but its own. InvalidArgument: no multicast address; AlreadyExists: it is a member; NotFound: it is
+  // none, or there is no such interface; Unsupported: of a Unix socket. ip(7), RFC 3678.
+  Result<> join_group(const Address& group, std::uint32_t interface = 0);
+  Result<> leave_group(const Address& group, std::uint32_t interface = 0);
   Address local_address() const noexcept;
   Address peer_address() const noexcept;  // Empty when it is not connected.
+  // Its descriptor, as Stream::native_handle().
+  int native_handle() const noexcept;
 
  private:
   friend class DatagramOutput;

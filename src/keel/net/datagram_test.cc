@@ -3,9 +3,12 @@
 #include "keel/net/datagram.h"
 
 #include <gtest/gtest.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
@@ -280,6 +283,114 @@ TEST_P(Udp, have_buffers_and_no_options_of_streams) {
   EXPECT_TRUE(socket.set_options({.send_buffer_bytes = 50'000}));
   EXPECT_GE(*socket.options().send_buffer_bytes, 50'000);
   EXPECT_EQ(socket.set_options({.no_delay = true}).error().code(), Code::Unsupported);
+}
+
+TEST_P(Udp, take_options_of_ip_and_tell_them) {
+  DatagramSocket socket = open();
+  EXPECT_FALSE(*socket.options().broadcast);
+  EXPECT_EQ(socket.options().multicast_hop_limit, 1);
+  ASSERT_TRUE(socket.set_options({.hop_limit = 9,
+                                  .traffic_class = 0xb8,
+                                  .broadcast = true,
+                                  .multicast_hop_limit = 0,
+                                  .multicast_loop = false,
+                                  .multicast_interface = 0}));
+  const io::SocketOptions read = socket.options();
+  EXPECT_EQ(read.hop_limit, 9);
+  EXPECT_EQ(read.traffic_class, 0xb8);
+  EXPECT_TRUE(*read.broadcast);
+  EXPECT_EQ(read.multicast_hop_limit, 0);
+  EXPECT_FALSE(*read.multicast_loop);
+  EXPECT_FALSE(read.multicast_interface);
+  for (const io::SocketOptions& wrong :
+       {io::SocketOptions{.hop_limit = 0}, io::SocketOptions{.hop_limit = 256}, io::SocketOptions{.traffic_class = -1},
+        io::SocketOptions{.traffic_class = 256}, io::SocketOptions{.multicast_hop_limit = 256}}) {
+    EXPECT_EQ(socket.set_options(wrong).error().code(), Code::InvalidArgument);
+  }
+}
+
+TEST_P(UnixDatagrams, have_no_options_of_ip_and_no_groups) {
+  DatagramSocket socket = open();
+  EXPECT_EQ(socket.set_options({.broadcast = true}).error().code(), Code::Unsupported);
+  EXPECT_EQ(socket.set_options({.traffic_class = 8}).error().code(), Code::Unsupported);
+  EXPECT_EQ(socket.join_group(*Address::ip("239.1.2.3", 0)).error().code(), Code::Unsupported);
+}
+
+TEST_P(Udp, are_broadcast_where_that_is_permitted) {
+  DatagramSocket server = DatagramSocket::bind(*Address::parse("0.0.0.0:0")).value();
+  DatagramSocket client = open();
+  const Address all = *Address::ip("127.255.255.255", server.local_address().port());
+  const Result<> refused = run(send(client, "not yet", all));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Code::PermissionDenied) << refused.error().describe();
+  ASSERT_TRUE(client.set_options({.broadcast = true}));
+  ASSERT_TRUE(run(send(client, "to all", all)));
+  const Arrived got = *run(receive(server));
+  EXPECT_EQ(got.bytes, "to all");
+  EXPECT_EQ(got.from, client.local_address());
+}
+
+// Of an interface with an address of that family that carries multicast; 0: there is none.
+std::uint32_t multicast_interface(int family) {
+  ifaddrs* all = nullptr;
+  if (getifaddrs(&all) != 0) return 0;
+  std::uint32_t found = 0;
+  for (const ifaddrs* one = all; one != nullptr && found == 0; one = one->ifa_next) {
+    constexpr unsigned wanted = IFF_UP | IFF_MULTICAST;
+    if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != family || (one->ifa_flags & wanted) != wanted) continue;
+    found = if_nametoindex(one->ifa_name);
+  }
+  freeifaddrs(all);
+  return found;
+}
+
+TEST_P(Udp, reach_the_members_of_a_group_and_nobody_else) {
+  for (const std::string bare : {"239.192.7.7", "ff02::7777"}) {
+    const bool is_six = bare[0] == 'f';
+    const std::uint32_t link = is_sim() ? 1 : multicast_interface(is_six ? AF_INET6 : AF_INET);
+    if (link == 0) GTEST_SKIP() << "no interface for multicast";
+    const std::string host = is_six ? bare + '%' + std::to_string(link) : bare;
+    const Address any = *Address::ip(is_six ? "::" : "0.0.0.0", 0);
+    Result<DatagramSocket> first = DatagramSocket::bind(any, {.reuse_port = true});
+    if (!first) GTEST_SKIP() << first.error().describe();
+    const std::uint16_t port = first->local_address().port();
+    Address same = any;
+    same.set_port(port);
+    DatagramSocket second = DatagramSocket::bind(same, {.reuse_port = true}).value();
+    Address group = *Address::ip(host, port);
+    DatagramSocket client = DatagramSocket::bind(any).value();
+    // Not off this machine.
+    ASSERT_TRUE(client.set_options({.multicast_hop_limit = 0, .multicast_interface = link}));
+
+    ASSERT_TRUE(first->join_group(group, is_six ? 0 : link));
+    EXPECT_EQ(first->join_group(group, is_six ? 0 : link).error().code(), Code::AlreadyExists);
+    ASSERT_TRUE(second.join_group(group, link));
+    ASSERT_TRUE(run(send(client, "one", group)));
+    EXPECT_EQ(run(receive(*first))->bytes, "one");
+    EXPECT_EQ(run(receive(second))->bytes, "one");
+
+    ASSERT_TRUE(second.leave_group(group, link));
+    EXPECT_EQ(second.leave_group(group, link).error().code(), Code::NotFound);
+    ASSERT_TRUE(run(send(client, "two", group)));
+    EXPECT_EQ(run(receive(*first))->bytes, "two");
+    const Result<Arrived> nothing = run(with_limit(receive(second), 20_ms));
+    EXPECT_FALSE(nothing);
+  }
+}
+
+TEST_P(Udp, refuse_groups_that_are_none) {
+  DatagramSocket socket = open();
+  EXPECT_EQ(socket.join_group(*Address::ip("127.0.0.1", 0)).error().code(), Code::InvalidArgument);
+  EXPECT_EQ(socket.join_group(*Address::ip("::1", 0)).error().code(), Code::InvalidArgument);
+  EXPECT_EQ(socket.join_group({}).error().code(), Code::InvalidArgument);
+  if (is_sim()) return;  // Has no interfaces.
+  EXPECT_EQ(socket.join_group(*Address::ip("239.192.7.7", 0), 4'000'000).error().code(), Code::NotFound);
+  EXPECT_EQ(socket.set_options({.multicast_interface = 4'000'000}).error().code(), Code::NotFound);
+}
+
+TEST_P(Datagrams, lend_their_descriptor) {
+  DatagramSocket socket = open();
+  EXPECT_EQ(engine().local_address(socket.native_handle()), socket.local_address());
 }
 
 // Counts what a batch saves: one system call for 64 datagrams instead of one each.

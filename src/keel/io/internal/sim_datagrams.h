@@ -18,14 +18,15 @@ struct DatagramSide {
     Address from;
     std::uint32_t segment_bytes = 0;  // Several in one, of so many bytes each.
   };
-  Address peer;               // Empty: not connected.
-  std::deque<Packet> inbox;   // Arrived.
-  std::size_t unread = 0;     // Bytes of it.
-  std::size_t flight = 0;     // Bytes on the way to a Unix socket, whose sender waits for room.
-  int error = 0;              // Reported once.
-  std::uint64_t id = 0;       // Of those who send: whom faults strike,
-  std::uint64_t packets = 0;  // and their chances.
-  Instant last_arrival;       // Without a fault they arrive in order.
+  Address peer;                 // Empty: not connected.
+  std::vector<Address> groups;  // Of which it is a member; port 0.
+  std::deque<Packet> inbox;     // Arrived.
+  std::size_t unread = 0;       // Bytes of it.
+  std::size_t flight = 0;       // Bytes on the way to a Unix socket, whose sender waits for room.
+  int error = 0;                // Reported once.
+  std::uint64_t id = 0;         // Of those who send: whom faults strike,
+  std::uint64_t packets = 0;    // and their chances.
+  Instant last_arrival;         // Without a fault they arrive in order.
 
   bool has_news() const noexcept { return !inbox.empty() || error != 0; }
 };
@@ -36,6 +37,7 @@ class Datagrams {
 
   Result<SocketPtr> open(const io::DatagramOptions& options);
   void close(const SocketPtr& socket);
+  Result<> set_member(Socket& at, Address group, bool member);
   // Sends what is left of `op`. 0: all has left; EAGAIN: there is no room; else the errno of the next one.
   int send(Socket& at, io::SendDatagrams& op);
   // The next packet of the inbox, which has one; with `join` those behind it may come as one with it.
@@ -46,6 +48,9 @@ class Datagrams {
  private:
   int send_one(Socket& at, const Address& to, std::string_view bytes);
   void arrive(const SocketPtr& sender, const Address& from, const Address& to, const std::string& bytes);
+  // The same to all whom it is for; nobody hears of those who have no room.
+  void arrive_at_many(const Address& from, const Address& to, const std::string& bytes);
+  void take_in(const SocketPtr& into, const Address& from, const std::string& bytes);
   void refuse(const SocketPtr& sender);
   SocketPtr receiver(const Address& from, const Address& to);
 

@@ -22,6 +22,8 @@ struct DatagramSide;
 bool is_wildcard(const Address& address) noexcept;
 // Whether what is bound to `bound` answers for `wanted`.
 bool covers(const Address& bound, const Address& wanted) noexcept;
+// Whether all who are bound to the port are sent the same by UDP.
+bool is_broadcast(const Address& address) noexcept;
 
 // What one side of a connection has received and may still receive.
 struct End {
@@ -46,6 +48,7 @@ struct End {
 struct Connection {
   std::uint64_t id = 0;
   bool vanished = false;
+  bool is_mapped = false;  // IPv4, accepted by a listener of IPv6 that takes both.
   Address address[2];
   End end[2];
 };
@@ -81,6 +84,7 @@ struct Socket {
   // A listener:
   bool listening = false;
   bool reuse_port = false;
+  bool dual_stack = false;
   std::size_t backlog = 0;
   std::uint64_t accepts = 0;  // The chances of faults.
   std::deque<ConnectionPtr> queue;
@@ -117,6 +121,8 @@ class Network {
   bool listen(const SocketPtr& socket);
   void stop_listening(const SocketPtr& socket) { std::erase(listeners_, socket); }
   void connect(Socket& at, io::Connect& op);
+  // An end of a connection as the program at `by` sees it.
+  static Address seen(const Socket& by, int side) noexcept;
 
   // --- Bytes.
 

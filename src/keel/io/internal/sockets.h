@@ -18,18 +18,16 @@ struct ListenerFile {
 };
 using ListenerFiles = std::vector<ListenerFile>;
 
-// Both make non-blocking, close-on-exec sockets. That for datagrams is in io/datagrams.h.
+// As that of socket_options.h, and notes its file.
 Result<int> system_listener(const Address& address, const ListenOptions& options, ListenerFiles& files);
-Result<int> system_stream(int family, const ConnectOptions& options);
 // The part that needs no socket.
-Result<> check(const SocketOptions& options, bool is_unix);
+enum class Protocol : std::uint8_t { Tcp, Udp, Unix };
+Result<> check(const SocketOptions& options, Protocol protocol);
 Result<> check(const DatagramOptions& options);
-Result<> system_set_options(int fd, const SocketOptions& options);
-SocketOptions system_options(int fd);
+bool is_multicast(const Address& address) noexcept;
+Result<> check_group(const Address& group);
 // See Engine::turn_away.
 void system_turn_away(int listener, const ListenerFiles& files) noexcept;
-// Whether accept failed for the sake of one connection that went away: accept(2) lists these, try again.
-bool is_transient_accept_error(int number) noexcept;
 Address system_local_address(int fd) noexcept;
 Address system_peer_address(int fd) noexcept;
 // See Engine::acknowledged.
