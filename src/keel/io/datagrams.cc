@@ -21,7 +21,7 @@ constexpr std::size_t segments_bytes_max = 65'000;
 std::size_t message_bytes(const SendDatagrams& op, const OutgoingDatagram& next, std::size_t offset) noexcept {
   const std::size_t left = next.bytes.size() - offset;
   if (next.segment_bytes == 0) return left;
-  if (op.by_hand || next.to.is_unix()) return std::min<std::size_t>(left, next.segment_bytes);
+  if (op.by_hand || op.is_unix || next.to.is_unix()) return std::min<std::size_t>(left, next.segment_bytes);
   const std::size_t segments = std::clamp<std::size_t>(segments_bytes_max / next.segment_bytes, 1, segments_max);
   return std::min(left, segments * next.segment_bytes);
 }

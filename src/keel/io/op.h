@@ -117,11 +117,12 @@ struct SendDatagrams : Op {
   explicit SendDatagrams(Done d) noexcept : Op(Kind::SendDatagrams, d) {}
   const OutgoingDatagram* datagrams = nullptr;  // In: must live until done.
   std::uint32_t count = 0;                      // In.
-  std::uint32_t sent = 0;                       // The engine's: how many have left whole,
-  std::size_t offset = 0;                       // and how much of the next one, when it is cut up.
-  bool polling = false;                         // uring: waits for room.
-  bool by_hand = false;                         // The engine's: the kernel cannot cut up on this way.
-  alignas(8) char scratch[72];                  // uring: a msghdr and its iovec.
+  bool is_unix = false;         // In: a Unix socket's, for which the kernel cuts nothing up and does not say so.
+  std::uint32_t sent = 0;       // The engine's: how many have left whole,
+  std::size_t offset = 0;       // and how much of the next one, when it is cut up.
+  bool polling = false;         // uring: waits for room.
+  bool by_hand = false;         // The engine's: the kernel cannot cut up on this way.
+  alignas(8) char scratch[72];  // uring: a msghdr and its iovec.
 };
 
 // New connections. done() with result >= 0: the descriptor of a new connection, now the callee's to close.

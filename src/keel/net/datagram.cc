@@ -31,6 +31,7 @@ struct DatagramSocket::State {
     receive.bytes_max = options.bytes_max;
     receive.join = options.join;
     send.fd = fd;
+    send.is_unix = options.bind.is_unix() || options.connect.is_unix();
   }
 
   Arrival& front() noexcept { return arrivals[first]; }

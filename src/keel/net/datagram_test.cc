@@ -285,6 +285,16 @@ TEST_P(Udp, have_buffers_and_no_options_of_streams) {
   EXPECT_EQ(socket.set_options({.no_delay = true}).error().code(), Code::Unsupported);
 }
 
+TEST_P(Datagrams, are_cut_into_segments_for_a_peer) {
+  DatagramSocket server = open();
+  DatagramSocket client = connect(server);
+  const std::string text = internal::pattern(2500);
+  ASSERT_TRUE(run(send(client, text, {}, 1000)));
+  const auto got = run(with_limit(receive_many(server, 3)));
+  ASSERT_TRUE(got) << got.error().describe();
+  EXPECT_TRUE(*got == (std::vector<std::string>{text.substr(0, 1000), text.substr(1000, 1000), text.substr(2000)}));
+}
+
 TEST_P(Udp, take_options_of_ip_and_tell_them) {
   DatagramSocket socket = open();
   EXPECT_FALSE(*socket.options().broadcast);
