@@ -11,7 +11,7 @@ namespace keel {
 namespace {
 
 constexpr Duration retry_pause = 50_ms;
-// Connections taken from the kernel and not from us yet; above it the rest stays in the kernel's queue.
+// Connections taken from the kernel and not from us yet.
 constexpr std::size_t waiting_max = 256;
 
 }  // namespace
@@ -19,8 +19,22 @@ constexpr std::size_t waiting_max = 256;
 struct Listener::State {
   State(io::Loop& l, int fd) : loop(l), engine(l.engine()) { accept.fd = fd; }
 
+  // An accept of io_uring takes all that have queued, however many. So these are taken by hand, as far as there is
+  // room, and it is begun only when none is left.
   void listen() noexcept {
-    if (!accept.pending && !retry.is_running() && !failed()) engine.submit(accept);
+    if (accept.pending || retry.is_running() || failed()) return;
+    while (waiting.size() < waiting_max) {
+      const int fd = engine.try_accept(accept.fd);
+      if (fd < 0) {
+        engine.submit(accept);  // Which says so when something is wrong.
+        break;
+      }
+      waiting.push_back(fd);
+    }
+    if (!waiting.empty()) wake_taker();
+  }
+  void wake_taker() noexcept {
+    if (taker != nullptr) std::exchange(taker, nullptr)->wake();
   }
   bool failed() const noexcept { return final_result < 0; }
   void accepted() noexcept {
@@ -41,7 +55,7 @@ struct Listener::State {
     } else {
       final_result = result;
     }
-    if (taker != nullptr) std::exchange(taker, nullptr)->wake();
+    wake_taker();
   }
   void free() noexcept {
     loop.stop_timer(retry);
@@ -79,12 +93,14 @@ Listener::~Listener() {
 }
 
 Listener::Accept Listener::accept() noexcept { return Accept(*state_); }
+int Listener::native_handle() const noexcept { return state_->accept.fd; }
 Address Listener::address() const noexcept { return state_->engine.local_address(state_->accept.fd); }
 
 bool Listener::Accept::start() noexcept {
-  state_.listen();
   if (!state_.waiting.empty() || state_.failed()) return true;
   KEEL_CHECK(state_.taker == nullptr, "one task at a time accepts from a listener");
+  state_.listen();
+  if (!state_.waiting.empty()) return true;
   state_.taker = this;
   return false;
 }

@@ -7,6 +7,11 @@
 // Errors:    bind: AlreadyExists when the address is in use, PermissionDenied, InvalidArgument. accept: retries what is
 //            transient; when descriptors or memory run out it waits 50 ms and tries again.
 // Ownership: owns its descriptor. Connections that were accepted and not taken are closed with it.
+// Memory:    up to 256 connections wait here to be taken; then no more are accepted until none waits, and the others
+//            stay in the kernel's queue, whose length is ListenOptions::backlog. On io_uring the kernel hands over what
+//            has come during one turn of the loop as a whole: a burst may exceed the 256, by the backlog at most.
+// Cost:      io_uring: no system call per connection, but one each while a queue that has grown is worked off, and one
+//            for the first accept. epoll: one each and one for each turn that has some.
 // Threads:   the worker it was made on.
 // Cancel:    a cancelled accept loses no connection.
 
@@ -32,6 +37,9 @@ class Listener {
   [[nodiscard]] Accept accept() noexcept;
   // Where it listens, with the port the system chose for port 0.
   Address address() const noexcept;
+  // Its descriptor, for getsockopt and setsockopt, and to be duplicated or inherited. The listener closes it and alone
+  // accepts from it. In a simulation it is a number that the system does not know.
+  int native_handle() const noexcept;
 
  private:
   struct State;
