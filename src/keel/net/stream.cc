@@ -13,6 +13,7 @@
 #include "keel/base/pool.h"
 #include "keel/io/file.h"
 #include "keel/io/loop.h"
+#include "keel/task/timing.h"
 
 namespace keel {
 namespace {
@@ -21,6 +22,16 @@ io::Loop& loop_here() {
   io::Loop* loop = io::Loop::current();
   KEEL_CHECK(loop != nullptr, "streams and listeners are used on a worker");
   return *loop;
+}
+
+Task<> drop_input(Stream& stream, std::uint64_t bytes_max) {
+  std::uint64_t dropped = 0;
+  while (true) {
+    const Chunk chunk = co_await stream.receive();
+    if (chunk.empty()) co_return;
+    dropped += chunk.size();
+    if (dropped > bytes_max) co_await fail(Code::OutOfRange, "close_gently: the peer goes on sending");
+  }
 }
 
 }  // namespace
@@ -152,6 +163,15 @@ Result<> Stream::set_options(const io::SocketOptions& options) {
 io::SocketOptions Stream::options() const { return state_->engine.options(state_->fd); }
 Address Stream::local_address() const noexcept { return state_->engine.local_address(state_->fd); }
 Address Stream::peer_address() const noexcept { return state_->engine.peer_address(state_->fd); }
+
+int Stream::native_handle() const noexcept { return state_->fd; }
+
+Task<> Stream::close_gently(Duration timeout, std::uint64_t bytes_max) {
+  shutdown_write();
+  Result<> finished = co_await attempt(with_timeout(timeout, drop_input(*this, bytes_max)));
+  close();
+  co_await std::move(finished);
+}
 
 Stream::ReadExact Stream::read_exact(std::span<char> into) noexcept { return ReadExact(*state_, into); }
 Stream::ReadUntil Stream::read_until(std::string_view delimiter, std::size_t max) noexcept {

@@ -22,6 +22,9 @@
 //            write where there is no memory, Cancelled and DeadlineExceeded when the task is stopped. A read that fails
 //            loses nothing: what had come is there for the next one.
 // Ownership: owns its descriptor; movable between operations. Destroying it closes: what was written is still sent.
+//            But where something has come that was not read, the connection is reset, and the peer may lose what is on
+//            its way to it (RFC 2525 §2.17), as an answer to an upload that was not read to its end. close_gently()
+//            prevents that.
 // Threads:   the worker it was made on.
 // Cancel:    a cancelled read loses nothing and may be repeated; after a cancelled write or send_file it is
 //            unknown how much has been sent, so the stream is of no more use.
@@ -39,6 +42,7 @@
 #include <utility>
 #include <vector>
 
+#include "keel/base/time.h"
 #include "keel/io/address.h"
 #include "keel/io/op.h"
 #include "keel/io/socket_options.h"
@@ -122,6 +126,11 @@ class Stream {
   void shutdown() noexcept;
   // At once; the destructor does the same.
   void close() noexcept;
+  // Closes so that the peer gets all that was written, also where it goes on sending: tells it that nothing more comes,
+  // and reads and drops what it sends until it has finished, for at most `timeout` and `bytes_max` bytes; then closes,
+  // in any case. DeadlineExceeded, OutOfRange (bytes), Unavailable: the peer may not have got all of it. Cancelled:
+  // closed at once. The stream lives until then, and nobody reads or writes meanwhile.
+  Task<> close_gently(Duration timeout = 1_s, std::uint64_t bytes_max = 1 << 20);
 
   // While the stream is open; see socket_options.h.
   Result<> set_options(const io::SocketOptions& options);
@@ -129,6 +138,11 @@ class Stream {
   Address local_address() const noexcept;
   // Of a Unix socket's client: without a path.
   Address peer_address() const noexcept;
+  // Its descriptor, for getsockopt, setsockopt and ioctl, and to be duplicated. The stream closes it, and all reading,
+  // writing, shutting down and waiting (epoll, poll) is the stream's: io_uring may be reading from it at any time, and
+  // on epoll nobody would hear of what others have read. It does not block, and stays so (O_NONBLOCK). In a simulation
+  // it is a number that the system does not know.
+  int native_handle() const noexcept;
 
  private:
   friend class Outbox;

@@ -3,8 +3,10 @@
 #include "keel/net/stream.h"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -273,10 +275,17 @@ TEST_P(Streams, take_options_and_tell_them) {
   auto [client, server] = pair();
   if (is_unix()) {
     EXPECT_EQ(client.set_options({.no_delay = true}).error().code(), Code::Unsupported);
+    EXPECT_EQ(client.set_options({.hop_limit = 3}).error().code(), Code::Unsupported);
     EXPECT_FALSE(client.options().user_timeout);
+    EXPECT_FALSE(client.options().hop_limit);
     EXPECT_GT(*client.options().send_buffer_bytes, 0);
     return;
   }
+  EXPECT_EQ(client.set_options({.broadcast = true}).error().code(), Code::Unsupported);
+  ASSERT_TRUE(client.set_options({.hop_limit = 33, .traffic_class = 0x28}));
+  EXPECT_EQ(client.options().hop_limit, 33);
+  EXPECT_EQ(client.options().traffic_class, 0x28);
+  EXPECT_FALSE(client.options().multicast_hop_limit);
   EXPECT_TRUE(*server.options().no_delay);
   EXPECT_TRUE(*client.options().no_delay);
   ASSERT_TRUE(client.set_options({.no_delay = false, .keep_alive = io::KeepAlive{.idle = 9_s}, .user_timeout = 7_s}));
@@ -343,6 +352,114 @@ TEST_P(Streams, may_be_destroyed_while_the_peer_still_sends) {
   }
   const Result<> written = run(write_until_it_breaks(client));
   EXPECT_FALSE(written);
+}
+
+class StreamsThatClose : public internal::NetTest {
+ protected:
+  // A server has answered and not read what the client sent. `answer_` fits into the buffers, but not into the
+  // client's.
+  Pair answered() {
+    auto [client, server] = pair();
+    EXPECT_TRUE(is_sim() || server.set_options({.send_buffer_bytes = 1 << 20}));
+    EXPECT_TRUE(run(internal::write(client, internal::pattern(20'000))));
+    settle();
+    EXPECT_TRUE(run(with_limit(internal::write(server, answer_))));
+    return {std::move(client), std::move(server)};
+  }
+  // What comes, and whether its end came.
+  static Task<std::string> read_rest(Stream& stream, bool& ended) {
+    std::string text;
+    while (true) {
+      Result<Chunk> chunk = co_await attempt(stream.receive());
+      ended = chunk.has_value();
+      if (!chunk || chunk->empty()) co_return text;
+      text += *chunk;
+    }
+  }
+  static Task<> close_it(Stream& stream, Duration timeout, std::uint64_t bytes_max) {
+    co_await stream.close_gently(timeout, bytes_max);
+  }
+  std::string hear(Stream& stream, bool& ended) { return *run(read_rest(stream, ended)); }
+
+  const std::string answer_ = internal::pattern(180'000);
+};
+INSTANTIATE_TEST_SUITE_P(, StreamsThatClose, internal::every_kind(), internal::name_of_engine);
+
+TEST_P(StreamsThatClose, with_unread_input_reset_the_connection) {
+  auto [client, server] = answered();
+  bool ended = true;
+  server.close();
+  settle();
+  const std::string got = hear(client, ended);
+  EXPECT_FALSE(ended);
+  // What the client's buffer did not hold is lost; between Unix sockets it holds all, in the simulation it may.
+  EXPECT_TRUE(is_unix() || is_sim() || got.size() < answer_.size()) << got.size();
+}
+
+TEST_P(StreamsThatClose, gently_lose_nothing) {
+  auto [client, server] = answered();
+  bool ended = false;
+  Start<void> closing;
+  ASSERT_FALSE(closing.begin(close_it(server, 10_s, 1 << 20), [](StartCore&) noexcept {}));
+  settle();
+  // It sends still.
+  ASSERT_TRUE(run(internal::write(client, internal::pattern(50'000))));
+  settle();
+  EXPECT_TRUE(closing.is_running());
+  EXPECT_TRUE(hear(client, ended) == answer_);
+  EXPECT_TRUE(ended);
+  client.close();
+  ASSERT_TRUE(until([&] { return closing.has_ended(); }));
+  EXPECT_TRUE(closing.take());
+}
+
+TEST_P(StreamsThatClose, gently_wait_no_longer_than_they_are_told) {
+  auto [client, server] = pair();
+  const Instant began = now();
+  EXPECT_EQ(run(close_it(server, 30_ms, 1 << 20)).error().code(), Code::DeadlineExceeded);
+  EXPECT_GE((now() - began).count_ms(), 29);
+  EXPECT_EQ(*run(read_all(client)), "") << "the end";
+}
+
+TEST_P(StreamsThatClose, gently_read_no_more_than_they_are_told) {
+  auto [client, server] = pair();
+  ASSERT_TRUE(run(internal::write(client, internal::pattern(10'001))));
+  EXPECT_EQ(run(close_it(server, 10_s, 10'000)).error().code(), Code::OutOfRange);
+  bool ended = false;
+  hear(client, ended);
+}
+
+TEST_P(StreamsThatClose, gently_close_when_they_are_cancelled) {
+  auto [client, server] = pair();
+  Start<void> closing;
+  ASSERT_FALSE(closing.begin(close_it(server, 10_s, 1 << 20), [](StartCore&) noexcept {}));
+  settle();
+  closing.stop();
+  ASSERT_TRUE(until([&] { return closing.has_ended(); }));
+  EXPECT_EQ(closing.take().error().code(), Code::Cancelled);
+  EXPECT_FALSE(run(write_until_it_breaks(client))) << "nobody is there";
+}
+
+TEST_P(StreamsThatClose, gently_say_that_the_connection_broke) {
+  auto [client, server] = pair();
+  ASSERT_TRUE(run(internal::write(server, "unread")));
+  settle();
+  client.close();
+  const Result<> closed = run(close_it(server, 10_s, 1 << 20));
+  ASSERT_FALSE(closed);
+  EXPECT_EQ(closed.error().code(), Code::Unavailable) << closed.error().describe();
+}
+
+TEST_P(Streams, lend_their_descriptor) {
+  auto [client, server] = pair();
+  if (is_sim()) {
+    EXPECT_EQ(engine().local_address(client.native_handle()), client.local_address());
+    return;
+  }
+  const int bytes = 50'000;
+  ASSERT_EQ(setsockopt(client.native_handle(), SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes), 0);
+  EXPECT_GE(*client.options().send_buffer_bytes, bytes);
+  EXPECT_NE(client.native_handle(), server.native_handle());
 }
 
 TEST_P(Streams, move_between_operations) {
