@@ -22,7 +22,8 @@ Error shut_down() noexcept { return Error(Code::Cancelled, "the socket was shut 
 }  // namespace
 
 struct DatagramSocket::State {
-  explicit State(const io::DatagramOptions& options) : incoming(&never_done) {
+  explicit State(const io::DatagramOptions& options)
+      : incoming(&never_done), is_unix(options.bind.is_unix() || options.connect.is_unix()) {
     incoming.bytes_max = options.bytes_max;
     incoming.join = options.join;
   }
@@ -38,7 +39,8 @@ struct DatagramSocket::State {
   int count = 0;          // Datagrams in the batch,
   int shown = 0;          // and how many of them were shown.
   std::string_view left;  // Of the one shown last, when it is several in one.
-  bool shut = false;      // Accessed by atomic builtins.
+  const bool is_unix;
+  bool shut = false;  // Accessed by atomic builtins.
 };
 
 // At least one that was not shown.
@@ -88,6 +90,17 @@ void DatagramSocket::shutdown() noexcept {
   ::shutdown(state_->fd(), SHUT_RDWR);
 }
 
+Result<> DatagramSocket::set_options(const io::SocketOptions& options) {
+  return io::system_set_options(state_->fd(), options);
+}
+io::SocketOptions DatagramSocket::options() const { return io::system_options(state_->fd()); }
+Result<> DatagramSocket::join_group(const Address& group, std::uint32_t interface) {
+  return io::system_set_member(state_->fd(), group, interface, true);
+}
+Result<> DatagramSocket::leave_group(const Address& group, std::uint32_t interface) {
+  return io::system_set_member(state_->fd(), group, interface, false);
+}
+int DatagramSocket::native_handle() const noexcept { return state_->fd(); }
 Address DatagramSocket::local_address() const noexcept { return internal::name_of(state_->fd(), getsockname); }
 Address DatagramSocket::peer_address() const noexcept { return internal::name_of(state_->fd(), getpeername); }
 
@@ -106,8 +119,9 @@ Result<Datagram> DatagramSocket::receive(Duration timeout) {
   return datagram;
 }
 
-Result<> DatagramSocket::send(std::string_view bytes, const Address& to, Duration timeout) {
-  const OutgoingDatagram datagram{bytes, to, 0};
+Result<> DatagramSocket::send(std::string_view bytes, const Address& to, Duration timeout,
+                              std::uint32_t segment_bytes) {
+  const OutgoingDatagram datagram{bytes, to, segment_bytes};
   KEEL_TRY_VOID(send_many({&datagram, 1}, timeout));
   return {};
 }
@@ -117,6 +131,7 @@ Result<std::size_t> DatagramSocket::send_many(std::span<const OutgoingDatagram> 
   State& state = *state_;
   io::SendDatagrams outgoing(&never_done);
   outgoing.fd = state.fd();
+  outgoing.is_unix = state.is_unix;
   outgoing.datagrams = datagrams.data();
   outgoing.count = static_cast<std::uint32_t>(std::min<std::size_t>(datagrams.size(), INT32_MAX));
   std::uint64_t calls = 0;

@@ -23,6 +23,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -51,8 +52,10 @@ class DatagramSocket {
 
   // The next datagram.
   Result<Datagram> receive(Duration timeout = Duration::forever());
-  // Sends `bytes` to `to`, or where the socket is connected to.
-  Result<> send(std::string_view bytes, const Address& to = {}, Duration timeout = Duration::forever());
+  // Sends `bytes` to `to`, or where the socket is connected to. With `segment_bytes`: as datagrams of so many bytes
+  // each, the last one of what is left.
+  Result<> send(std::string_view bytes, const Address& to = {}, Duration timeout = Duration::forever(),
+                std::uint32_t segment_bytes = 0);
   // Sends several in order. How many have left: when fewer than there are, the next one failed or the time was over.
   // Fails when that is so of the first one.
   Result<std::size_t> send_many(std::span<const OutgoingDatagram> datagrams, Duration timeout = Duration::forever());
@@ -60,8 +63,17 @@ class DatagramSocket {
   void shutdown() noexcept;
   void close() noexcept;
 
+  // While the socket is open. Of socket_options.h: the buffers, and of UDP what is of IP, broadcast and multicast.
+  Result<> set_options(const io::SocketOptions& options);
+  io::SocketOptions options() const;
+  // As in net/datagram.h.
+  Result<> join_group(const Address& group, std::uint32_t interface = 0);
+  Result<> leave_group(const Address& group, std::uint32_t interface = 0);
   Address local_address() const noexcept;
   Address peer_address() const noexcept;  // Empty when it is not connected.
+  // Its descriptor, for getsockopt, setsockopt, ioctl and poll (up to 16 datagrams may have been read ahead), and to be
+  // duplicated; the socket closes it.
+  int native_handle() const noexcept;
 
  private:
   struct State;

@@ -3,6 +3,7 @@
 #include "keel/net/blocking/datagram.h"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
 #include <cerrno>
 #include <cstdint>
@@ -60,6 +61,37 @@ TEST_P(BlockingDatagrams, keep_their_borders_and_may_be_empty) {
   for (const std::size_t size : {5u, 0u, 1200u, 0u, 9000u, 1u}) ASSERT_TRUE(client.send(pattern(size)));
   for (const std::size_t size : {5u, 0u, 1200u, 0u, 9000u, 1u}) EXPECT_EQ(next(server), pattern(size)) << size;
   EXPECT_EQ(server.receive(Duration()).error().code(), Code::DeadlineExceeded);
+}
+
+TEST_P(BlockingDatagrams, are_cut_into_segments) {
+  DatagramSocket server = open();
+  DatagramSocket client = connect(server);
+  const std::string text = pattern(2500);
+  ASSERT_TRUE(client.send(text, {}, 10_s, 1000));
+  for (const std::size_t at : {0u, 1000u, 2000u}) EXPECT_TRUE(next(server) == text.substr(at, 1000)) << at;
+}
+
+TEST_P(BlockingDatagrams, take_options_and_tell_them) {
+  DatagramSocket socket = open();
+  ASSERT_TRUE(socket.set_options({.receive_buffer_bytes = 100'000}));
+  EXPECT_GE(*socket.options().receive_buffer_bytes, 100'000);
+  EXPECT_EQ(socket.set_options({.no_delay = true}).error().code(), Code::Unsupported);
+  int bytes = 0;
+  socklen_t size = sizeof bytes;
+  ASSERT_EQ(getsockopt(socket.native_handle(), SOL_SOCKET, SO_RCVBUF, &bytes, &size), 0);
+  EXPECT_EQ(bytes, *socket.options().receive_buffer_bytes);
+  const Address group = *Address::ip("239.192.7.7", 0);
+  if (is_unix()) {
+    EXPECT_EQ(socket.set_options({.broadcast = true}).error().code(), Code::Unsupported);
+    EXPECT_EQ(socket.join_group(group, 1).error().code(), Code::Unsupported);
+    return;
+  }
+  ASSERT_TRUE(socket.set_options({.broadcast = true}));
+  EXPECT_TRUE(*socket.options().broadcast);
+  EXPECT_TRUE(socket.join_group(group, 1));
+  EXPECT_EQ(socket.join_group(group, 1).error().code(), Code::AlreadyExists);
+  EXPECT_TRUE(socket.leave_group(group, 1));
+  EXPECT_EQ(socket.leave_group(group, 1).error().code(), Code::NotFound);
 }
 
 TEST_P(BlockingDatagrams, a_longer_one_than_asked_for_is_cut_and_says_so) {

@@ -3,6 +3,8 @@
 //   KEEL_TRY(auto listener, blocking::Listener::bind(*Address::parse("127.0.0.1:0")));
 //   KEEL_TRY(blocking::Stream peer, listener.accept(10_s));
 //
+// Options are those of io/socket_options.h: backlog, reuse_port, no_delay, buffers, inherited, dual_stack, fast_open.
+//
 // Errors:    bind: AlreadyExists when the address is in use, PermissionDenied, InvalidArgument. accept: Cancelled after
 //            shutdown(), DeadlineExceeded, ResourceExhausted when descriptors or memory have run out; later it may be
 //            tried again.
@@ -14,17 +16,14 @@
 
 #include <utility>
 
+#include "keel/io/socket_options.h"
 #include "keel/net/blocking/stream.h"
 
 namespace keel::blocking {
 
-struct ListenOptions {
-  int backlog = 4096;  // Connections the kernel holds before accept; bounded by net.core.somaxconn.
-};
-
 class Listener {
  public:
-  static Result<Listener> bind(const Address& address, const ListenOptions& options = {});
+  static Result<Listener> bind(const Address& address, const io::ListenOptions& options = {});
   Listener(Listener&& other) noexcept : fd_(std::exchange(other.fd_, -1)), is_shut_(other.is_shut_) {}
   Listener& operator=(Listener&&) = delete;
   ~Listener();
@@ -35,6 +34,8 @@ class Listener {
   void shutdown() noexcept;
   // Where it listens, with the port the system chose for port 0.
   Address address() const noexcept;
+  // Its descriptor, for getsockopt, setsockopt and poll, and to be duplicated or inherited; the listener closes it.
+  int native_handle() const noexcept { return fd_; }
 
  private:
   explicit Listener(int fd) noexcept : fd_(fd) {}

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <string>
 
@@ -29,6 +30,45 @@ TEST(BlockingListener, accept_meets_its_time_limit_and_goes_on) {
   const Result<Stream> server = listener.accept(10_s);
   ASSERT_TRUE(server);
   EXPECT_EQ(server->peer_address(), client.local_address());
+}
+
+TEST(BlockingListener, shares_a_port_only_when_both_say_so) {
+  Listener one = Listener::bind(*Address::parse("127.0.0.1:0"), {.reuse_port = true}).value();
+  EXPECT_TRUE(Listener::bind(one.address(), {.reuse_port = true}));
+  EXPECT_FALSE(Listener::bind(one.address()));
+}
+
+TEST(BlockingListener, passes_on_its_options) {
+  Listener listener =
+      Listener::bind(*Address::parse("127.0.0.1:0"), {.no_delay = false, .receive_buffer_bytes = 30'000}).value();
+  Stream client = Stream::connect(listener.address(), 10_s).value();
+  const Stream server = listener.accept(10_s).value();
+  EXPECT_FALSE(*server.options().no_delay);
+  EXPECT_EQ(server.options().receive_buffer_bytes, 60'000);
+}
+
+TEST(BlockingListener, goes_on_with_one_that_it_inherits) {
+  Listener parent = Listener::bind(*Address::parse("127.0.0.1:0")).value();
+  Listener heir = Listener::bind({}, {.inherited = parent.native_handle()}).value();
+  EXPECT_EQ(heir.address(), parent.address());
+  Stream client = Stream::connect(heir.address(), 10_s).value();
+  EXPECT_TRUE(heir.accept(10_s));
+  EXPECT_FALSE(Listener::bind({}, {.inherited = 1 << 20}));
+}
+
+TEST(BlockingListener, of_ipv6_takes_ipv4_only_when_it_is_told_to) {
+  for (const bool both : {false, true}) {
+    Result<Listener> listener = Listener::bind(*Address::parse("[::]:0"), {.dual_stack = both});
+    if (!listener) GTEST_SKIP() << listener.error().describe();
+    const std::uint16_t port = listener->address().port();
+    EXPECT_TRUE(Stream::connect(*Address::ip("::1", port), 10_s));
+    EXPECT_TRUE(listener->accept(10_s));
+    Result<Stream> client = Stream::connect(*Address::ip("127.0.0.1", port), 10_s);
+    EXPECT_EQ(client.has_value(), both);
+    if (!both) continue;
+    const Stream server = listener->accept(10_s).value();
+    EXPECT_EQ(server.peer_address(), *Address::ip("::ffff:127.0.0.1", client->local_address().port()));
+  }
 }
 
 TEST(BlockingListener, takes_over_the_path_of_one_that_has_gone) {

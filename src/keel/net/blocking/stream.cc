@@ -1,8 +1,6 @@
 #include "keel/net/blocking/stream.h"
 
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -49,12 +47,6 @@ Result<> wait_for(int fd, short events, Instant deadline) {
   }
 }
 
-Result<int> open_socket(const Address& address) {
-  const int fd = socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd < 0) return fail_errno("socket", errno).error();
-  return fd;
-}
-
 Address name_of(int fd, int (*ask)(int, sockaddr*, socklen_t*)) noexcept {
   sockaddr_storage storage{};
   socklen_t size = sizeof storage;
@@ -90,13 +82,32 @@ Result<> connect_until(int fd, const Address& address, Instant deadline) {
   return {};
 }
 
-Result<Stream> connect_to(const Address& address, Instant deadline) {
-  KEEL_TRY(int fd, internal::open_socket(address));
+Result<Stream> connect_to(const Address& address, Instant deadline, const io::ConnectOptions& options) {
+  KEEL_TRY(int fd, io::system_stream(address.family(), options));
   if (auto connected = connect_until(fd, address, deadline); !connected) {
     ::close(fd);
     return std::move(connected).error().because("connecting to " + address.to_string());
   }
   return Stream(fd);
+}
+
+Result<Stream> connect_first(std::span<const Address> addresses, Instant deadline, const io::ConnectOptions& options) {
+  Code code = Code::InvalidArgument;
+  std::string failures = addresses.empty() ? "connecting: there is no address" : "";
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    Instant until = deadline;
+    if (!deadline.is_never()) {
+      const Instant now = Host::system().now();
+      const auto others = static_cast<std::int64_t>(addresses.size() - i);
+      until = now + Duration::nanoseconds((deadline - now).count_ns() / others);
+    }
+    Result<Stream> stream = connect_to(addresses[i], until, options);
+    if (stream) return stream;
+    code = stream.error().code();
+    failures += (failures.empty() ? "" : "; ") + stream.error().describe();
+    if (Host::system().now() >= deadline) break;
+  }
+  return Error::text(code, failures);
 }
 
 // A call without a time limit waits in the kernel; one with a limit asks first, and waits in poll.
@@ -122,11 +133,17 @@ class NonBlocking {
 
 }  // namespace
 
-Result<Stream> Stream::connect(const Address& address, Duration timeout) {
-  return connect_to(address, deadline_after(timeout));
+Result<Stream> Stream::connect(const Address& address, Duration timeout, const io::ConnectOptions& options) {
+  return connect_to(address, deadline_after(timeout), options);
 }
 
-Result<Stream> Stream::connect(std::string_view host, std::uint16_t port, Duration timeout) {
+Result<Stream> Stream::connect(const std::vector<Address>& addresses, Duration timeout,
+                               const io::ConnectOptions& options) {
+  return connect_first(addresses, deadline_after(timeout), options);
+}
+
+Result<Stream> Stream::connect(std::string_view host, std::uint16_t port, Duration timeout,
+                               const io::ConnectOptions& options) {
   const Instant deadline = deadline_after(timeout);
   std::vector<Address> addresses;
   if (Result<Address> literal = Address::ip(host, port)) {
@@ -134,24 +151,11 @@ Result<Stream> Stream::connect(std::string_view host, std::uint16_t port, Durati
   } else {
     KEEL_TRY(addresses, Resolver::system_lookup(std::string(host)));
   }
-  Code code = Code::Unavailable;
-  std::string failures;
-  for (Address& address : addresses) {
-    address.set_port(port);
-    Result<Stream> stream = connect_to(address, deadline);
-    if (stream) return stream;
-    code = stream.error().code();
-    failures += (failures.empty() ? "" : "; ") + stream.error().describe();
-    if (code == Code::DeadlineExceeded) break;
-  }
-  return Error::text(code, failures);
+  for (Address& address : addresses) address.set_port(port);
+  return connect_first(addresses, deadline, options);
 }
 
-Stream::Stream(int fd) noexcept : fd_(fd) {
-  set_blocking(fd, true);
-  const int on = 1;
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // Of a Unix socket: refused, and not needed.
-}
+Stream::Stream(int fd) noexcept : fd_(fd) { set_blocking(fd, true); }
 
 Stream& Stream::operator=(Stream&& other) noexcept {
   if (this != &other) {
@@ -169,6 +173,30 @@ void Stream::close() noexcept {
   taken_ = 0;
 }
 
+Result<> Stream::close_gently(Duration timeout, std::uint64_t bytes_max) {
+  const Instant deadline = deadline_after(timeout);
+  shutdown_write();
+  std::uint64_t dropped = left().size();
+  Result<> finished;
+  for (bool more = true; more && finished;) {
+    if (dropped > bytes_max) {
+      finished = fail(Code::OutOfRange, "close_gently: the peer goes on sending");
+      break;
+    }
+    taken_ = in_.size();
+    if (Result<bool> filled = fill(deadline)) {
+      more = *filled;
+      dropped += left().size();
+    } else {
+      finished = std::move(filled).error();
+    }
+  }
+  close();
+  return finished;
+}
+
+Result<> Stream::set_options(const io::SocketOptions& options) { return io::system_set_options(fd_, options); }
+io::SocketOptions Stream::options() const { return io::system_options(fd_); }
 void Stream::shutdown_write() noexcept { ::shutdown(fd_, SHUT_WR); }
 void Stream::shutdown() noexcept { ::shutdown(fd_, SHUT_RDWR); }
 Address Stream::local_address() const noexcept { return internal::name_of(fd_, getsockname); }
@@ -255,7 +283,8 @@ Result<> Stream::write(std::span<const std::string_view> parts, Duration timeout
   while (message.msg_iovlen != 0) {
     const ssize_t sent = sendmsg(fd_, &message, MSG_NOSIGNAL | flags_for(deadline));
     if (sent < 0) {
-      if (is_would_block(errno)) {
+      // EINPROGRESS: with Fast Open the first write connects.
+      if (is_would_block(errno) || errno == EINPROGRESS) {
         KEEL_TRY_VOID(wait_for(fd_, POLLOUT, deadline));
       } else if (errno != EINTR) {
         return fail_errno("send", errno);

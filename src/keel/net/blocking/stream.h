@@ -10,7 +10,9 @@
 // Errors:    DeadlineExceeded when the time is over; Unavailable with the errno when the connection breaks. A read that
 //            fails loses nothing: what had come is there for the next one. After a write that was not finished it is
 //            unknown how much has been sent, so the stream is of no more use.
-// Ownership: owns its descriptor and a buffer; movable. Destroying it closes: what was written is still sent.
+// Ownership: owns its descriptor and a buffer; movable. Destroying it closes: what was written is still sent, unless
+//            something that has come was not read: then the connection is reset, and the peer may lose what is on its
+//            way to it. close_gently() prevents that.
 // Threads:   one at a time; shutdown() on any while the stream is open. Not on a worker of a loop, which is a bug.
 // Cost:      a system call for each recv and send; two more when a call with a time limit has to wait.
 
@@ -20,11 +22,13 @@
 #include <span>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "keel/base/buffer.h"
 #include "keel/base/result.h"
 #include "keel/base/time.h"
 #include "keel/io/address.h"
+#include "keel/io/socket_options.h"
 
 namespace keel::blocking {
 
@@ -37,10 +41,18 @@ class Stream {
 
   // Unavailable when the connection is refused or the peer cannot be reached, NotFound when nothing is at the path of a
   // Unix socket.
-  static Result<Stream> connect(const Address& address, Duration timeout = Duration::forever());
-  // To the first address of `host` that answers, one after the other. Looking it up (getaddrinfo) has a time limit of
-  // its own, which the system sets.
-  static Result<Stream> connect(std::string_view host, std::uint16_t port, Duration timeout = Duration::forever());
+  static Result<Stream> connect(const Address& address, Duration timeout = Duration::forever(),
+                                const io::ConnectOptions& options = {});
+  // To the first of several that answers, one after the other: each may take an equal share of the time that is left
+  // for it and those behind it, the last one all of it. Without a limit that is the system's, some two minutes for each
+  // that is silent. An error names every address that was tried, and has the code of the last one. InvalidArgument:
+  // there is none.
+  static Result<Stream> connect(const std::vector<Address>& addresses, Duration timeout = Duration::forever(),
+                                const io::ConnectOptions& options = {});
+  // The same for the addresses of `host`. Looking it up (getaddrinfo) has a time limit of its own, which the system
+  // sets, and which comes off the time.
+  static Result<Stream> connect(std::string_view host, std::uint16_t port, Duration timeout = Duration::forever(),
+                                const io::ConnectOptions& options = {});
   // Takes over a connected socket, and makes it blocking.
   explicit Stream(int fd) noexcept;
   Stream(Stream&& other) noexcept
@@ -71,9 +83,19 @@ class Stream {
   // then the end.
   void shutdown() noexcept;
   void close() noexcept;
+  // Closes so that the peer gets all that was written, also where it goes on sending: tells it that nothing more comes,
+  // and reads and drops what it sends until it has finished, for at most `timeout` and `bytes_max` bytes; then closes,
+  // in any case. DeadlineExceeded, OutOfRange (bytes), Unavailable: the peer may not have got all of it.
+  Result<> close_gently(Duration timeout = 1_s, std::uint64_t bytes_max = 1 << 20);
 
+  // While the stream is open; see socket_options.h.
+  Result<> set_options(const io::SocketOptions& options);
+  io::SocketOptions options() const;
   Address local_address() const noexcept;
   Address peer_address() const noexcept;
+  // Its descriptor, for getsockopt, setsockopt, ioctl and poll (what was read ahead is not there), and to be
+  // duplicated; the stream closes it.
+  int native_handle() const noexcept { return fd_; }
 
  private:
   Chunk left() const noexcept { return in_.view().substr(taken_); }

@@ -7,15 +7,18 @@
 #include <pthread.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "keel/base/host.h"
 #include "keel/net/blocking/internal/blocking_test.h"
+#include "keel/net/resolver.h"
 
 namespace keel::blocking {
 namespace {
@@ -237,6 +240,150 @@ TEST_P(BlockingStreams, connect_meets_its_time_limit) {
     held.push_back(*std::move(stream));
   }
   ADD_FAILURE() << "a queue that is never full";
+}
+
+// A listener whose queue is full and stays so, and who fills it.
+struct Silent {
+  Listener listener;
+  std::vector<Stream> held;
+};
+Silent silent(const Address& at) {
+  Silent made{Listener::bind(at, {.backlog = 1}).value(), {}};
+  for (int i = 0; i < 20; ++i) {
+    Result<Stream> stream = Stream::connect(made.listener.address(), 50_ms);
+    if (!stream) return made;
+    made.held.push_back(*std::move(stream));
+  }
+  ADD_FAILURE() << "a queue that is never full";
+  return made;
+}
+
+TEST(BlockingConnect, shares_its_time_among_the_addresses) {
+  const Silent nobody = silent(*Address::parse("127.0.0.1:0"));
+  Listener live = Listener::bind(*Address::parse("127.0.0.1:0")).value();
+  const Address dead = nobody.listener.address();
+
+  const Instant began = Host::system().now();
+  const Result<Stream> stream = Stream::connect({dead, live.address()}, 2_s);
+  ASSERT_TRUE(stream) << stream.error().describe();
+  EXPECT_EQ(stream->peer_address(), live.address());
+  const Duration took = Host::system().now() - began;
+  EXPECT_GE(took, 1_s) << "half of it";
+  EXPECT_LT(took, 2_s);
+
+  const Instant again = Host::system().now();
+  const Result<Stream> none = Stream::connect({dead, dead, dead}, 300_ms);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code(), Code::DeadlineExceeded);
+  EXPECT_GE(Host::system().now() - again, 300_ms);
+  EXPECT_LT(Host::system().now() - again, 2_s);
+  // All three were tried.
+  const std::string said = none.error().describe();
+  EXPECT_EQ(std::ranges::count(said, ';'), 2) << said;
+}
+
+TEST(BlockingConnect, goes_on_to_the_next_address_when_one_refuses) {
+  const Address refuses = [] { return Listener::bind(*Address::parse("127.0.0.1:0")).value().address(); }();
+  Listener live = Listener::bind(*Address::parse("127.0.0.1:0")).value();
+  EXPECT_TRUE(Stream::connect({refuses, live.address()}, 10_s));
+  const Result<Stream> stream = Stream::connect({refuses, refuses}, 10_s);
+  ASSERT_FALSE(stream);
+  EXPECT_EQ(stream.error().code(), Code::Unavailable);
+  EXPECT_EQ(Stream::connect(std::vector<Address>()).error().code(), Code::InvalidArgument);
+}
+
+// The names of this machine that lead to both versions of IP, of which the system asks the sixth first.
+TEST(BlockingConnect, reaches_a_name_of_which_one_address_is_silent) {
+  Listener live = Listener::bind(*Address::parse("127.0.0.1:0")).value();
+  const std::uint16_t port = live.address().port();
+  const Result<std::vector<Address>> known = Resolver::system_lookup("localhost");
+  ASSERT_TRUE(known) << known.error().describe();
+  if (known->size() < 2 || known->front().family() != AF_INET6) GTEST_SKIP() << "localhost has one address";
+  const Silent nobody = silent(*Address::ip("::1", port));
+  const Result<Stream> stream = Stream::connect("localhost", port, 2_s);
+  ASSERT_TRUE(stream) << stream.error().describe();
+  EXPECT_EQ(stream->peer_address(), live.address());
+}
+
+TEST(BlockingConnect, begins_at_the_address_it_is_told) {
+  Listener listener = Listener::bind(*Address::parse("127.0.0.1:0")).value();
+  const Address from = *Address::parse("127.0.0.9:0");
+  const Result<Stream> client = Stream::connect(listener.address(), 10_s, {.from = from});
+  ASSERT_TRUE(client) << client.error().describe();
+  Address seen = listener.accept(10_s)->peer_address();
+  EXPECT_EQ(seen, client->local_address());
+  seen.set_port(0);
+  EXPECT_EQ(seen, from);
+  EXPECT_FALSE(Stream::connect(listener.address(), 10_s, {.from = *Address::parse("[::1]:0")}));
+}
+
+// Whatever the system permits.
+TEST(BlockingConnect, with_fast_open_connects_and_writes) {
+  Listener listener = Listener::bind(*Address::parse("127.0.0.1:0"), {.fast_open = 16}).value();
+  for (int round = 0; round < 3; ++round) {
+    Stream client = Stream::connect(listener.address(), 10_s, {.fast_open = true}).value();
+    EXPECT_TRUE(client.write("early", 10_s));
+    Stream server = listener.accept(10_s).value();
+    EXPECT_EQ(*server.receive(10_s), "early");
+  }
+}
+
+TEST_P(BlockingStreams, take_options_and_tell_them) {
+  auto [client, server] = pair();
+  ASSERT_TRUE(client.set_options({.send_buffer_bytes = 50'000}));
+  EXPECT_GE(*client.options().send_buffer_bytes, 50'000);
+  if (is_unix()) {
+    EXPECT_EQ(client.set_options({.no_delay = true}).error().code(), Code::Unsupported);
+    return;
+  }
+  EXPECT_TRUE(*client.options().no_delay);
+  EXPECT_TRUE(*server.options().no_delay) << "as the listener has it";
+  ASSERT_TRUE(client.set_options({.no_delay = false, .hop_limit = 5}));
+  EXPECT_FALSE(*client.options().no_delay);
+  EXPECT_EQ(client.options().hop_limit, 5);
+  EXPECT_EQ(client.set_options({.user_timeout = -1_s}).error().code(), Code::InvalidArgument);
+}
+
+TEST_P(BlockingStreams, with_unread_input_reset_the_connection_and_gently_do_not) {
+  const std::string answer = pattern(180'000);
+  for (const bool gently : {false, true}) {
+    auto [client, server] = pair();
+    ASSERT_TRUE(server.set_options({.send_buffer_bytes = 1 << 20}));
+    ASSERT_TRUE(client.write(pattern(20'000)));
+    ASSERT_TRUE(server.write(answer, 10_s));
+    Result<> closed;
+    std::thread closing([&, &server = server] {
+      if (gently) {
+        closed = server.close_gently(10_s);
+      } else {
+        server.close();
+      }
+    });
+    if (!gently) closing.join();
+    std::string got;
+    Result<Chunk> chunk = client.receive(10_s);
+    for (; chunk && !chunk->empty(); chunk = client.receive(10_s)) got += *chunk;
+    EXPECT_EQ(chunk.has_value(), gently);
+    EXPECT_TRUE(is_unix() || gently || got.size() < answer.size());
+    if (!gently) continue;
+    EXPECT_TRUE(got == answer);
+    client.close();
+    closing.join();
+    EXPECT_TRUE(closed) << closed.error().describe();
+  }
+}
+
+TEST_P(BlockingStreams, close_gently_within_their_limits) {
+  auto late = pair();
+  EXPECT_EQ(late.server.close_gently(30_ms).error().code(), Code::DeadlineExceeded);
+  EXPECT_EQ(rest(late.client), "");
+  auto much = pair();
+  ASSERT_TRUE(much.client.write(pattern(10'001)));
+  EXPECT_EQ(much.server.close_gently(10_s, 10'000).error().code(), Code::OutOfRange);
+  auto broken = pair();
+  ASSERT_TRUE(broken.server.write("unread"));
+  broken.client.close();
+  EXPECT_EQ(broken.server.close_gently(10_s).error().code(), Code::Unavailable);
 }
 
 TEST(BlockingConnect, finds_localhost_by_its_name) {

@@ -11,8 +11,6 @@ namespace keel::blocking::internal {
 Instant deadline_after(Duration timeout) noexcept;
 // Until `fd` is ready for `events` (poll(2)). DeadlineExceeded.
 Result<> wait_for(int fd, short events, Instant deadline);
-// Non-blocking, closed at exec.
-Result<int> open_socket(const Address& address);
 Address name_of(int fd, int (*ask)(int, sockaddr*, socklen_t*)) noexcept;
 
 }  // namespace keel::blocking::internal
