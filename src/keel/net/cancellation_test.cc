@@ -268,6 +268,12 @@ struct ReadingUntil : ReadingExactly {
   }
 };
 
+struct ClosingGently : Reading {
+  using Reading::Reading;
+  Task<> act() override { co_await streams.server.close_gently(20_s); }
+  void finish() override { lose(); }
+};
+
 // More than fits into the buffers between them.
 struct Writing : Scene {
   explicit Writing(Cancellation& of)
@@ -716,6 +722,12 @@ const std::vector<Row>& rows() {
       {.name = "Stream::read", .make = make<ReadingSome>, .has_peer = true, .ends_well_when_gone = true},
       {.name = "Stream::read_exact", .make = make<ReadingExactly>, .gone = Code::Unavailable, .has_peer = true},
       {.name = "Stream::read_until", .make = make<ReadingUntil>, .gone = Code::Unavailable, .has_peer = true},
+      {.name = "Stream::close_gently",
+       .make = make<ClosingGently>,
+       .repeats = false,
+       .runs_once = true,
+       .has_peer = true,
+       .ends_well_when_gone = true},
       {.name = "Stream::write", .make = make<Writing>, .repeats = false, .gone = Code::Unavailable, .has_peer = true},
       {.name = "Stream::write of parts",
        .make = make<WritingParts>,

@@ -384,6 +384,9 @@ TEST_P(BlockingStreams, close_gently_within_their_limits) {
   ASSERT_TRUE(broken.server.write("unread"));
   broken.client.close();
   EXPECT_EQ(broken.server.close_gently(10_s).error().code(), Code::Unavailable);
+  auto shut = pair();
+  shut.server.shutdown();
+  EXPECT_TRUE(shut.server.close_gently(10_s));
 }
 
 TEST(BlockingConnect, finds_localhost_by_its_name) {
