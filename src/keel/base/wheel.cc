@@ -38,7 +38,7 @@ void TimerWheel::place(Timer& timer) noexcept {
     return;
   }
   const auto differing = static_cast<std::uint64_t>(tick ^ tick_);
-  const int level = std::min((63 - std::countl_zero(differing)) / level_bits, levels - 1);
+  const int level = (63 - std::countl_zero(differing)) / level_bits;
   const int slot = static_cast<int>((tick >> (level_bits * level)) & (slots - 1));
   timer.level = static_cast<std::uint8_t>(level);
   timer.slot = static_cast<std::uint8_t>(slot);

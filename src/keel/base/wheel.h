@@ -30,7 +30,7 @@ struct Timer : Link {
 
 class TimerWheel {
  public:
-  explicit TimerWheel(Instant now) : tick_(floor_tick(now)) {}
+  explicit TimerWheel(Instant now) : tick_(now > Instant() ? floor_tick(now) : 0) {}
   ~TimerWheel();
 
   // Starts `timer` (restarts it when running). An instant in the past fires at the next advance().
@@ -46,8 +46,9 @@ class TimerWheel {
  private:
   static constexpr int level_bits = 6;
   static constexpr int slots = 1 << level_bits;
-  static constexpr int levels = 7;
+  static constexpr int levels = 8;
   static constexpr int tick_shift = 20;
+  static_assert(level_bits * levels >= 63 - tick_shift, "every tick has a level");
   static constexpr std::uint8_t due_level = 0xff;
   static std::int64_t floor_tick(Instant at) { return at.ns() >> tick_shift; }
   static std::int64_t ceil_tick(Instant at);

@@ -156,6 +156,37 @@ TEST(TimerWheel, holds_a_timer_that_never_fires) {
   wheel.stop(entry);
 }
 
+TEST(TimerWheel, holds_a_timer_of_any_distance_and_fires_it_then) {
+  const Instant start = Instant::from_ns(987'654'321);
+  for (int bit = 36; bit < 63; ++bit) {
+    const Duration wait = Duration::nanoseconds(std::int64_t{1} << bit);
+    Recorder recorder;
+    Entry far(1, recorder), near(2, recorder);
+    TimerWheel wheel(start);
+    wheel.start(far, start + wait);
+    wheel.start(near, start + 1_s);
+
+    EXPECT_EQ(wheel.advance(start + 1_s + tick), 1) << bit;
+    EXPECT_GT(wheel.next(), start + 1_s) << bit;
+    EXPECT_EQ(wheel.advance(start + wait - 1_ns), 0) << bit;
+    EXPECT_EQ(wheel.advance(start + wait + tick), 1) << bit;
+    EXPECT_EQ(recorder.fired, (std::vector{2, 1})) << bit;
+  }
+}
+
+TEST(TimerWheel, may_begin_before_zero) {
+  Recorder recorder;
+  Entry past(1, recorder), future(2, recorder);
+  TimerWheel wheel(Instant::from_ns(-5'000'000'000));
+  wheel.start(past, Instant::from_ns(-1'000'000'000));
+  wheel.start(future, Instant::from_ns(1'000'000'000));
+
+  wheel.advance(Instant::from_ns(500'000'000));
+  EXPECT_EQ(recorder.fired, (std::vector{1}));
+  wheel.advance(Instant::from_ns(1'100'000'000));
+  EXPECT_EQ(recorder.fired, (std::vector{1, 2}));
+}
+
 // A sorted list says what the wheel must do.
 TEST(TimerWheel, agrees_with_a_sorted_list_over_random_operations) {
   constexpr unsigned seed = 20240611;
