@@ -348,6 +348,59 @@ TEST_P(LoopLater, counts_the_delay_from_the_call_and_not_from_the_beginning_of_t
   EXPECT_GE(at - asked, 5_ms);
 }
 
+// What a turn does before.
+void work_for(Duration time) { std::this_thread::sleep_for(std::chrono::nanoseconds(time.count_ns())); }
+
+Task<Duration> work_and_sleep(Loop& loop, Duration work, Duration time) {
+  co_await sleep_for(1_ms);  // Now in a turn of the loop.
+  work_for(work);
+  const Instant began = loop.precise_now();
+  co_await sleep_for(time);
+  co_return loop.precise_now() - began;
+}
+TEST_P(LoopLater, a_sleep_counts_from_the_call_and_not_from_the_beginning_of_the_turn) {
+  if (is_sim()) GTEST_SKIP() << "time does not pass within a turn";
+
+  EXPECT_GE(*run(work_and_sleep(loop(), 30_ms, 20_ms)), 20_ms);
+}
+
+struct Limited {
+  Code code;
+  Duration waited;
+};
+Task<Limited> work_and_limit(Loop& loop, Duration work, Duration limit) {
+  co_await sleep_for(1_ms);
+  work_for(work);
+  const Instant began = loop.precise_now();
+  const Result<> slept = co_await attempt(with_timeout(limit, sleep_for(10_s)));
+  co_return Limited{slept ? Code::Internal : slept.error().code(), loop.precise_now() - began};
+}
+TEST_P(LoopLater, a_time_limit_counts_from_the_call_and_not_from_the_beginning_of_the_turn) {
+  if (is_sim()) GTEST_SKIP() << "time does not pass within a turn";
+
+  const Limited limited = *run(work_and_limit(loop(), 30_ms, 20_ms));
+
+  EXPECT_EQ(limited.code, Code::DeadlineExceeded);
+  EXPECT_GE(limited.waited, 20_ms);
+}
+
+Task<> sleep_long() { co_await sleep_for(Duration::forever() / 2); }
+Task<> limit_long() { co_await with_timeout(Duration::forever() / 2, sleep_for(Duration::forever())); }
+TEST_P(LoopLater, a_wait_of_a_hundred_years_and_more_waits_and_is_cancelled) {
+  for (Task<> (*const wait)() : {&sleep_long, &limit_long}) {
+    Start<void> start;
+    ASSERT_FALSE(start.begin(wait(), [](StartCore&) noexcept {}));
+    pass(20_ms);
+    ASSERT_FALSE(start.has_ended());
+
+    start.stop();
+
+    ASSERT_TRUE(until([&] { return start.has_ended(); }));
+    EXPECT_EQ(start.take().error().code(), Code::Cancelled);
+    EXPECT_EQ(loop().timers(), 0);
+  }
+}
+
 TEST_P(LoopLater, takes_delayed_jobs_from_elsewhere_and_wakes_for_them) {
   const Instant began = now();
   Instant at;

@@ -7,7 +7,7 @@ namespace keel {
 bool SleepFor::start() noexcept {
   if (duration_ <= Duration()) return true;
   Host& host = Host::current();
-  host.start_timer(*this, host.now() + duration_);
+  host.start_timer(*this, host.precise_now() + duration_);
   return false;
 }
 Result<> SleepFor::take() noexcept {
@@ -22,8 +22,9 @@ void SleepFor::cancel(Leaf& leaf) noexcept {
 }
 
 bool TimeLimit::limits(Instant& deadline) const noexcept {
-  deadline = Host::current().now() + limit_;
-  return limit_ > Duration();
+  if (limit_ <= Duration()) return false;
+  deadline = Host::current().precise_now() + limit_;
+  return true;
 }
 void TimeLimit::start_timer(Instant deadline, StartCore& child) noexcept {
   limited_ = &child;
