@@ -105,7 +105,7 @@ class Engine {
   virtual void flush() noexcept {}
 
   // As other.wake(), for the thread that owns this engine: the wake-up may leave with what is submitted by the next
-  // wait(), for less than a system call of its own.
+  // wait(), for less than a system call of its own. A wake() of `other` until then wakes it at once.
   virtual void wake_other(Engine& other) noexcept { other.wake(); }
 
   // System calls this engine has made (an exact count in epoll and uring; 0 in sim).

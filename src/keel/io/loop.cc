@@ -123,7 +123,8 @@ void Loop::defer(Job& job) noexcept { deferred_.push(job); }
 void Loop::post(Job& job) noexcept {
   if (current_loop == this) {
     local_.push(job);
-  } else if (remote_.push(job)) {
+  } else {
+    remote_.push(job);
     wake_for_posted();
   }
 }
@@ -131,17 +132,22 @@ void Loop::post(Job& job) noexcept {
 void Loop::post_all(Job& first, Job& last) noexcept {
   if (current_loop == this) {
     Executor::post_all(first, last);
-  } else if (remote_.push_all(first, last)) {
+  } else {
+    remote_.push_all(first, last);
     wake_for_posted();
   }
 }
 
 bool Loop::offer_after(Job& job, Duration delay) noexcept {
   const Instant due = outside_.now() + delay;
-  return current_loop == this ? delayed_.start(job, due) : delayed_.send(job, due);
+  if (current_loop == this) return delayed_.start(job, due);
+  const bool is_sent = delayed_.send(job, due);
+  wake_for_posted();  // What brings it may have been posted by a worker whose turn lasts.
+  return is_sent;
 }
 
-// Once for all jobs that are posted until this loop looks.
+// By everybody, also who finds the queue not empty: the wake-up of the first may wait for the end of a worker's turn.
+// The engine wakes once for all that is posted until this loop looks.
 void Loop::wake_for_posted() noexcept {
   if (current_loop != nullptr && current_loop->turning_) {
     current_loop->engine_->wake_other(*engine_);

@@ -11,9 +11,9 @@
 // Threads:  post(), offer_after(), stop() and wake-ups from any thread; everything else on the loop's own thread.
 // Lifetime: outlives its operations, timers and jobs.
 // Cost:     one clock read a turn, none in one that finds nothing; post() from the same thread is two stores, from
-//           another an atomic exchange and, when the loop may be waiting, one wake-up for all jobs posted meanwhile.
+//           another two atomic exchanges and, when the loop may be waiting, one wake-up for all jobs posted meanwhile.
 //           From another worker's turn on io_uring that is no system call: it goes to the kernel with what that turn
-//           submits, when it ends.
+//           submits, when it ends. Who posts meanwhile does not wait for that.
 
 #pragma once
 

@@ -11,9 +11,11 @@
 #include <cstdio>
 #include <memory>
 #include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "keel/exec/call.h"
 #include "keel/exec/executor.h"
 #include "keel/io/internal/sockets.h"
 
@@ -204,6 +206,124 @@ TEST_P(Runtimes, wake_another_worker_in_the_turn_that_ends_the_loop) {
   runtime->stop();
   ::close(ends[0]);
   ::close(ends[1]);
+}
+
+// A worker that posts to another one and does not come to the end of its turn.
+struct Staller : Job {
+  Staller()
+      : Job([](Job& job) noexcept {
+          auto& self = static_cast<Staller&>(job);
+          self.target->post(self.posted);
+          EXPECT_TRUE(execute_after(static_cast<Executor&>(*self.target), Duration(), [] {}));
+          self.stalls = true;
+          const Instant end = Host::system().now() + 10_s;
+          while (self.stalls && Host::system().now() < end) continue;
+        }) {}
+  Loop* target = nullptr;
+  std::atomic<int> ran = 0;
+  Count posted{ran};
+  std::atomic<bool> stalls{false};
+};
+
+TEST_P(Runtimes, hear_others_while_a_worker_that_posted_to_them_stalls) {
+  for (const bool from_a_worker : {false, true}) {
+    for (const bool is_delayed : {false, true}) {
+      SCOPED_TRACE(std::string(from_a_worker ? "a worker" : "a thread") + (is_delayed ? ", later" : ""));
+      Staller staller;
+      std::atomic<int> ran = 0;
+      Count job(ran);
+      MAKE_OR_SKIP(runtime, 3);
+      ASSERT_TRUE(runtime->start());
+      staller.target = &runtime->loop(1);
+      usleep(20'000);  // They sleep.
+      runtime->loop(0).post(staller);
+      while (!staller.stalls) std::this_thread::yield();
+      usleep(20'000);
+
+      const auto give = [&] {
+        if (!is_delayed) {
+          runtime->loop(1).post(job);
+        } else {
+          EXPECT_TRUE(execute_after(static_cast<Executor&>(runtime->loop(1)), Duration(), [&] { ++ran; }));
+        }
+      };
+      if (from_a_worker) {
+        EXPECT_TRUE(execute(static_cast<Executor&>(runtime->loop(2)), give));
+      } else {
+        give();
+      }
+      for (int i = 0; i < 100 && ran == 0; ++i) usleep(1000);
+      EXPECT_EQ(ran, 1);
+      EXPECT_TRUE(staller.stalls);
+
+      staller.stalls = false;
+    }
+  }
+}
+
+// Stopping is heard as well.
+TEST_P(Runtimes, stop_a_loop_while_a_worker_that_posted_to_it_stalls) {
+  Staller staller;
+  MAKE_OR_SKIP(runtime, 1);
+  MAKE_OR_SKIP(other, 1);
+  ASSERT_TRUE(runtime->start());
+  ASSERT_TRUE(other->start());
+  staller.target = &other->loop(0);
+  usleep(20'000);
+  runtime->loop(0).post(staller);
+  while (!staller.stalls) std::this_thread::yield();
+  usleep(20'000);
+
+  const Instant began = Host::system().now();
+  other->stop();
+
+  EXPECT_LT(Host::system().now() - began, 5_s);
+  staller.stalls = false;
+  runtime->stop();
+}
+
+TEST(Uring, is_woken_at_once_by_others_while_a_message_for_it_waits) {
+  auto from = make_uring_engine();
+  auto to = make_uring_engine();
+  if (!from || !to) GTEST_SKIP() << "no uring engine here";
+  Engine& target = **to;
+  target.wait(Instant());
+  target.dispatch();
+  (*from)->wake_other(target);
+
+  target.wake();
+  const Instant began = Host::system().now();
+  target.wait(began + 2_s);
+
+  EXPECT_LT(Host::system().now() - began, 1_s);
+  EXPECT_EQ(target.system_calls(), 3u);
+  target.dispatch();
+}
+
+// More than it keeps in mind.
+TEST(Uring, wakes_as_many_others_as_there_are) {
+  auto from = make_uring_engine();
+  if (!from) GTEST_SKIP() << "no uring engine here";
+  std::vector<std::unique_ptr<Engine>> targets;
+  for (int i = 0; i < 40; ++i) {
+    targets.push_back(make_uring_engine({.submission_entries = 4, .completion_entries = 8}).value());
+    targets.back()->wait(Instant());
+    targets.back()->dispatch();
+  }
+
+  for (int i = 0; i < 2; ++i) {
+    for (auto& target : targets) (*from)->wake_other(*target);
+  }
+  targets.erase(targets.begin() + 20);  // Its message comes nowhere.
+  (*from)->wait(Instant());
+  (*from)->dispatch();
+
+  for (auto& target : targets) {
+    const Instant began = Host::system().now();
+    target->wait(began + 2_s);
+    EXPECT_LT(Host::system().now() - began, 1_s);
+    target->dispatch();
+  }
 }
 
 // On one thread, so that each system call can be told.

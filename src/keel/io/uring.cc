@@ -32,6 +32,7 @@
 #include "keel/io/internal/parts.h"
 #include "keel/io/internal/sockets.h"
 #include "keel/io/internal/uring_buffers.h"
+#include "keel/io/internal/wake_up.h"
 #include "keel/io/send_file.h"
 
 namespace keel::io {
@@ -166,11 +167,13 @@ class UringEngine final : public Engine {
     feed_starved();
     if (!ready_.empty() || until <= Instant()) {
       if (io_uring_sq_ready(&ring_) != 0 || kernel_has_more()) {
+        hand_over_messages();
         ++system_calls_;
         io_uring_submit_and_get_events(&ring_);
       }
     } else {
       if (until < timeout_at_) arm_timeout(until);
+      hand_over_messages();
       ++system_calls_;
       io_uring_submit_and_wait(&ring_, 1);
     }
@@ -194,13 +197,14 @@ class UringEngine final : public Engine {
   }
 
   void wake() noexcept override {
-    if (waking_.exchange(true, std::memory_order_acq_rel)) return;
+    if (!wake_up_->now()) return;
     wakes_.fetch_add(1, std::memory_order_relaxed);
     const std::uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = write(wake_, &one, sizeof one);
   }
 
   void flush() noexcept override {
+    hand_over_messages();
     ++system_calls_;
     io_uring_submit(&ring_);
   }
@@ -210,7 +214,13 @@ class UringEngine final : public Engine {
       return;
     }
     auto& target = static_cast<UringEngine&>(other);
-    if (!target.waking_.exchange(true, std::memory_order_acq_rel)) send_message(target.ring_.ring_fd);
+    for (unsigned i = 0; i < told_count_; ++i) {
+      if (told_[i] == target.wake_up_) return;  // Its message leaves with the turn.
+    }
+    if (!target.wake_up_->later()) return;
+    if (told_count_ == told_max) flush();
+    told_[told_count_++] = target.wake_up_;
+    send_message(target.ring_.ring_fd);
   }
 
   Result<int> open_listener(const Address& address, const ListenOptions& options) override {
@@ -308,6 +318,7 @@ class UringEngine final : public Engine {
     io_uring_sqe* sqe = nullptr;
     while (sqe == nullptr) {
       buffers_.fill();
+      hand_over_messages();
       ++system_calls_;
       // The kernel has no memory for more: try again in a while instead of all the time.
       if (io_uring_submit(&ring_) < 0) poll(nullptr, 0, 1);
@@ -320,6 +331,10 @@ class UringEngine final : public Engine {
     io_uring_prep_msg_ring(sqe, ring, 0, message_key, 0);
     sqe->flags |= IOSQE_CQE_SKIP_SUCCESS;
     io_uring_sqe_set_data64(sqe, static_cast<std::uint64_t>(ring) << unsent_shift | unsent_tag);
+  }
+  // Before what is queued is submitted: from here on nothing of ours can delay the messages among it.
+  void hand_over_messages() noexcept {
+    while (told_count_ != 0) std::exchange(told_[--told_count_], nullptr)->leaves();
   }
   void probe_operations() noexcept {
     io_uring_probe* probe = io_uring_get_probe_ring(&ring_);
@@ -751,8 +766,7 @@ class UringEngine final : public Engine {
       return 0;
     }
     if (key == wake_key || key == message_key) {
-      // An exchange, so that whoever saw it set has its job seen by the look at the queue that follows.
-      waking_.exchange(false, std::memory_order_acq_rel);
+      wake_up_->came();
       if (key == wake_key) arm_wake();
       return files_ != nullptr ? collect_files() : 0;
     }
@@ -953,8 +967,12 @@ class UringEngine final : public Engine {
   __kernel_timespec timeout_{};
   Instant timeout_at_ = Instant::never();  // When the pending time-out comes; never: none is pending.
   std::uint64_t system_calls_ = 0;
-  alignas(64) std::atomic<bool> waking_{false};
-  std::atomic<std::uint64_t> wakes_{0};  // By other threads.
+  // Those of this turn's messages. Shared: a target may end while the message for it waits here.
+  static constexpr unsigned told_max = 16;
+  std::shared_ptr<WakeUp<>> told_[told_max];
+  unsigned told_count_ = 0;
+  const std::shared_ptr<WakeUp<>> wake_up_ = std::make_shared<WakeUp<>>();
+  alignas(64) std::atomic<std::uint64_t> wakes_{0};  // By other threads.
 };
 
 }  // namespace
