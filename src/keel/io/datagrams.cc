@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <new>
+
+#include "keel/io/internal/turn_share.h"
 
 namespace keel::io {
 namespace {
@@ -103,12 +106,22 @@ void DatagramBatch::show(int index, ReceiveDatagrams& op) noexcept {
 }
 
 int send_datagrams(SendDatagrams& op, std::uint64_t& calls) noexcept {
+  for (;;) {
+    std::int64_t share = std::numeric_limits<std::int64_t>::max();
+    const int error = send_datagrams(op, calls, share);
+    if (error != share_is_used) return error;
+  }
+}
+
+int send_datagrams(SendDatagrams& op, std::uint64_t& calls, std::int64_t& share) noexcept {
   while (op.sent != op.count) {
+    if (share <= 0) return share_is_used;
     mmsghdr messages[sends_max];
     Outgoing outgoing[sends_max];
     unsigned count = 0;
     std::size_t offset = op.offset;
-    for (std::uint32_t i = op.sent; i != op.count && count != sends_max; ++count) {
+    std::int64_t room = share;
+    for (std::uint32_t i = op.sent; i != op.count && count != sends_max && room > 0; ++count) {
       const OutgoingDatagram& next = op.datagrams[i];
       const std::size_t size = message_bytes(op, next, offset);
       msghdr& message = messages[count].msg_hdr;
@@ -124,6 +137,7 @@ int send_datagrams(SendDatagrams& op, std::uint64_t& calls) noexcept {
         ask_for_segments(message, outgoing[count], next.segment_bytes);
       }
       offset += size;
+      room -= share_of(size);
       if (offset == next.bytes.size()) {
         ++i;
         offset = 0;
@@ -133,6 +147,7 @@ int send_datagrams(SendDatagrams& op, std::uint64_t& calls) noexcept {
     const int sent = sendmmsg(op.fd, messages, count, MSG_NOSIGNAL | MSG_DONTWAIT);
     for (int i = 0; i < sent; ++i) {
       op.offset += outgoing[i].bytes.iov_len;
+      share -= share_of(outgoing[i].bytes.iov_len);
       if (op.offset != op.datagrams[op.sent].bytes.size()) continue;
       ++op.sent;
       op.offset = 0;

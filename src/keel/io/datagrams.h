@@ -20,6 +20,7 @@
 
 #include <sys/socket.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -57,9 +58,17 @@ class DatagramBatch {
 // Sends what is left of `op`, from op.sent and op.offset on. 0: all has left; EAGAIN: there is no room; else the errno
 // of the next one. Counts its system calls in `calls`.
 int send_datagrams(SendDatagrams& op, std::uint64_t& calls) noexcept;
+// No more than fits into `share`, from which it takes what it sends: bytes, and 4 KiB for each message. share_is_used:
+// that is gone, and something is left to be sent after others had their turn.
+int send_datagrams(SendDatagrams& op, std::uint64_t& calls, std::int64_t& share) noexcept;
+inline constexpr int share_is_used = -1;
 // What `op` answers when that was `error`.
 inline int result_of(const SendDatagrams& op, int error) noexcept {
   return op.sent != 0 || error == 0 ? static_cast<int>(op.sent) : -error;
+}
+// What an operation answers that is cancelled: what has left is told.
+inline int result_of_cancelled(const Op& op) noexcept {
+  return op.kind == Kind::SendDatagrams ? result_of(static_cast<const SendDatagrams&>(op), ECANCELED) : -ECANCELED;
 }
 // Whether room is worth waiting for: poll(2) of a Unix socket that is not connected knows nothing of its receiver's.
 bool waits_for_room(const SendDatagrams& op) noexcept;

@@ -82,6 +82,71 @@ TEST_P(DatagramOps, that_may_be_joined_come_several_in_one_and_are_not_cut) {
   end_and_close(in);
 }
 
+struct Outgoing : testing::Once<SendDatagrams> {
+  Outgoing(int from, std::span<const OutgoingDatagram> all) {
+    fd = from;
+    datagrams = all.data();
+    count = static_cast<std::uint32_t>(all.size());
+  }
+};
+
+// As a task that sends all the time, one, a few or segments in an operation.
+TEST_P(DatagramOps, who_only_sends_leaves_the_others_their_turn) {
+  Arrivals in;
+  const int to = open(in, {.bind = *Address::parse("127.0.0.1:0"), .bytes_max = 100});
+  const int from = engine().open_datagram({.connect = engine().local_address(to)}).value();
+  const OutgoingDatagram one{"k"};
+  const OutgoingDatagram two[] = {{"k"}, {"k"}};
+  const OutgoingDatagram segments{"kkkk", {}, 1};
+  using All = std::span<const OutgoingDatagram>;
+  for (const All all : {All(&one, 1), All(two), All(&segments, 1)}) {
+    for (const bool is_cancelled : {false, true}) {
+      Outgoing out(from, all);
+      int at_once = 0;
+      do begin(out);
+      while (out.is_idle() && ++at_once < 100'000);
+      EXPECT_LT(at_once, 1000);
+      ASSERT_FALSE(out.is_idle());
+
+      if (is_cancelled) engine().cancel(out);
+      ASSERT_TRUE(until([&] { return out.is_idle(); }));
+
+      const int sent = static_cast<int>(all.size());
+      EXPECT_TRUE(out.final == sent || (is_cancelled && out.final == -ECANCELED)) << out.final;
+    }
+  }
+  engine().close(from);
+  end_and_close(in);
+}
+
+TEST_P(DatagramOps, of_many_at_once_some_leave_in_a_turn) {
+  Arrivals in;
+  const int to = open(in, {.bind = *Address::parse("127.0.0.1:0"), .bytes_max = 100});
+  const int from = engine().open_datagram({.connect = engine().local_address(to)}).value();
+  const std::vector<OutgoingDatagram> many(10'000, OutgoingDatagram{"k"});
+  const std::string large(60'000, 'l');
+  const std::vector<OutgoingDatagram> long_ones(300, OutgoingDatagram{large, {}, 1000});
+  for (const auto* const each : {&many, &long_ones}) {
+    const std::span<const OutgoingDatagram> all(*each);
+    Outgoing out(from, all);
+    const std::uint64_t turns_before = loop().turns();
+    begin(out);
+    EXPECT_TRUE(is_sim() || !out.is_idle());
+    ASSERT_TRUE(until([&] { return out.is_idle(); }));
+    EXPECT_EQ(out.final, static_cast<int>(all.size()));
+    EXPECT_TRUE(is_sim() || loop().turns() - turns_before >= 10);
+
+    begin(out);
+    if (out.is_idle()) continue;
+    engine().cancel(out);
+    ASSERT_TRUE(until([&] { return out.is_idle(); }));
+    const bool is_part = out.final > 0 && out.final < static_cast<int>(all.size());
+    EXPECT_TRUE(is_part || (is_sim() && out.final == -ECANCELED)) << out.final;
+  }
+  engine().close(from);
+  end_and_close(in);
+}
+
 // --- ENOBUFS. Of itself Linux keeps it from senders of UDP, and throws away; with IP_RECVERR it says so (ip(7)).
 
 constexpr std::uint32_t little = 200;  // Bytes that may leave at a time.

@@ -31,7 +31,9 @@ class Engine {
 
   // Hands over `op`. True: it is complete already, `op.result` holds, and done() is not called (only Send,
   // SendFile, SendDatagrams and Connect).
-  // False: done() will be called from a later dispatch(), never from inside this call.
+  // False: done() will be called from a later dispatch(), never from inside this call. So it is now and then of what
+  // could be complete already: after some 1 MiB, or 256 operations, that were submitted in a row and completed at
+  // once, so that who only sends leaves the others their turn.
   virtual bool submit(Op& op) noexcept = 0;
 
   // Asks a pending `op` to end; done() follows from a later dispatch(), with -ECANCELED or with the result it had

@@ -5,10 +5,12 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <deque>
@@ -790,6 +792,116 @@ TEST_P(Engines, more_than_two_gibibytes_are_sent_whole) {
   engine().close(made.client);
   engine().close(made.server);
   end_and_close(accepter);
+}
+
+// A task in whose loop every operation completes at once.
+TEST_P(Engines, who_only_sends_leaves_the_others_their_turn) {
+  Accepter accepter;
+  listen(accepter);
+  const Pair made = pair(accepter);
+  Reader reader;
+  read(reader, made.server);
+  Sender sender;
+  sender.fd = made.client;
+  std::size_t sent = 0;
+  for (int round = 0; round < 4; ++round) {
+    int at_once = 0;
+    do {
+      sender.set("k", 1);
+      begin(sender);
+    } while (sender.is_idle() && ++at_once < 100'000);
+    EXPECT_LT(at_once, 1000);
+    ASSERT_FALSE(sender.is_idle());
+
+    if (round % 2 != 0) engine().cancel(sender);
+    ASSERT_TRUE(until([&] { return sender.final != unfinished; }));
+
+    EXPECT_TRUE(sender.final == 1 || (round % 2 != 0 && sender.final == -ECANCELED)) << sender.final;
+    sent += static_cast<std::size_t>(at_once) + (sender.final == 1);
+  }
+  ASSERT_TRUE(until([&] { return reader.got.size() >= sent; }));
+  settle();
+  EXPECT_EQ(reader.got, std::string(sent, 'k'));
+  engine().close(made.client);
+  ASSERT_TRUE(until([&] { return reader.final != unfinished; }));
+  engine().close(made.server);
+  end_and_close(accepter);
+}
+
+TEST_P(Engines, who_only_sends_files_leaves_the_others_their_turn) {
+  if (is_sim()) GTEST_SKIP() << "sends no file at once";
+  const int file = memfd_create("keel", MFD_CLOEXEC);
+  ASSERT_EQ(::write(file, "k", 1), 1);
+  Accepter accepter;
+  listen(accepter);
+  const Pair made = pair(accepter);
+  Reader reader;
+  read(reader, made.server);
+  testing::Once<SendFile> sender;
+  sender.fd = made.client;
+  sender.file = file;
+  for (const bool is_cancelled : {false, true}) {
+    int at_once = 0;
+    do {
+      sender.offset = 0;
+      sender.size = 1;
+      begin(sender);
+    } while (sender.is_idle() && ++at_once < 100'000);
+    EXPECT_LT(at_once, 1000);
+    ASSERT_FALSE(sender.is_idle());
+    if (is_cancelled) engine().cancel(sender);
+    ASSERT_TRUE(until([&] { return sender.final != unfinished; }));
+    EXPECT_EQ(sender.final, is_cancelled ? -ECANCELED : 1);
+  }
+  ::close(file);
+  engine().close(made.client);
+  ASSERT_TRUE(until([&] { return reader.final != unfinished; }));
+  engine().close(made.server);
+  end_and_close(accepter);
+}
+
+// The peer takes it as fast as it comes, so that the socket is never full for long.
+TEST_P(Engines, a_large_write_leaves_the_others_their_turn) {
+  if (is_sim()) GTEST_SKIP() << "sends no more than the peer has room for";
+  constexpr std::size_t size = std::size_t{256} << 20;
+  std::vector<char> bytes(size, 'k');
+  for (const int count : {1, 3}) {
+    SCOPED_TRACE(count);
+    Accepter accepter;
+    listen(accepter);
+    const Pair made = pair(accepter);
+    std::atomic<std::size_t> read_bytes = 0;
+    std::thread peer([&] {
+      std::vector<char> into(1 << 20);
+      while (read_bytes < size) {
+        pollfd one{made.server, POLLIN, 0};
+        poll(&one, 1, 1000);
+        const ssize_t got = recv(made.server, into.data(), into.size(), 0);
+        if (got == 0 || (got < 0 && errno != EAGAIN)) return;
+        if (got > 0) read_bytes += static_cast<std::size_t>(got);
+      }
+    });
+    // A little one, the most of it, and the rest.
+    std::vector<iovec> parts = {
+        {bytes.data(), 100}, {bytes.data() + 100, size - 200}, {bytes.data() + size - 100, 100}};
+    if (count == 1) parts = {{bytes.data(), size}};
+    testing::Once<Send> sender;
+    sender.fd = made.client;
+    sender.parts = parts.data();
+    sender.part_count = static_cast<std::uint32_t>(parts.size());
+    const std::uint64_t turns_before = loop().turns();
+
+    begin(sender);
+    EXPECT_TRUE(until([&] { return sender.final != unfinished; }));
+
+    EXPECT_EQ(sender.final, static_cast<int>(size));
+    EXPECT_GE(loop().turns() - turns_before, size >> 21) << "at most 2 MiB in one turn";
+    peer.join();
+    EXPECT_EQ(read_bytes, size);
+    engine().close(made.client);
+    engine().close(made.server);
+    end_and_close(accepter);
+  }
 }
 
 TEST_P(Engines, two_hundred_connections_at_once) {

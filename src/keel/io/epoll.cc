@@ -23,6 +23,7 @@
 #include "keel/io/internal/parts.h"
 #include "keel/io/internal/socket_calls.h"
 #include "keel/io/internal/sockets.h"
+#include "keel/io/internal/turn_share.h"
 #include "keel/io/send_file.h"
 
 namespace keel::io {
@@ -34,6 +35,7 @@ constexpr std::uint32_t copied_bytes_max = 4096;
 constexpr int events_max = 512;
 // How much one stream or listener may take before the others get their turn: 128 KiB are thousands of small requests.
 constexpr int reads_per_turn = 2;
+constexpr std::size_t send_bytes_max = turn_share;  // In one system call.
 constexpr int accepts_per_turn = 256;
 constexpr int shared_accepts_per_turn = 8;  // The others get their share.
 
@@ -93,7 +95,7 @@ class EpollEngine final : public Engine {
       want_out(op.fd, at, false);
     }
     if (at.shared) remove(op.fd, at);  // An arrival that wakes us would wake nobody else.
-    complete_later(op, -ECANCELED);
+    complete_later(op, result_of_cancelled(op));
   }
 
   void resume(Receive& op) noexcept override {
@@ -134,9 +136,16 @@ class EpollEngine final : public Engine {
     // Only what is ready now: what becomes ready meanwhile has its turn after the next harvest.
     List<Op> ready;
     ready.splice_back(ready_);
-    while (Op* op = ready.pop_front()) completed += run_ready(*op);
+    while (Op* op = ready.pop_front()) {
+      share_ = turn_share;
+      completed += run_ready(*op);
+    }
     const int count = std::exchange(count_, 0);
-    for (int i = 0; i < count; ++i) completed += handle(events_[i]);
+    for (int i = 0; i < count; ++i) {
+      share_ = turn_share;
+      completed += handle(events_[i]);
+    }
+    share_ = turn_share;
     return completed;
   }
 
@@ -405,8 +414,8 @@ class EpollEngine final : public Engine {
     }
     if (op.kind == Kind::Accept) return accept(static_cast<Accept&>(op));
     if (op.kind == Kind::ReceiveDatagrams && !op.paused) return receive_datagrams(static_cast<ReceiveDatagrams&>(op));
-    if (op.kind == Kind::SendFile) return continue_send_file(static_cast<SendFile&>(op), descriptor(op.fd));
-    return 0;
+    Descriptor& at = descriptor(op.fd);
+    return at.out == &op ? continue_out(at) : 0;
   }
 
   int handle(const epoll_event& event) noexcept {
@@ -548,38 +557,56 @@ class EpollEngine final : public Engine {
     return shown;
   }
 
-  // What one attempt left: 0 when all is sent, EAGAIN, or another errno.
+  // What it left: 0 when all is sent, EAGAIN, share_is_used, or another errno.
   int try_send(Send& op) noexcept {
-    for (;;) {
+    while (share_ > 0) [[likely]] {
       ++system_calls_;
       ssize_t sent = 0;
       if (op.part_count == 1) [[likely]] {
-        sent = call_send(op.fd, op.parts->iov_base, op.parts->iov_len, MSG_NOSIGNAL);
+        sent = call_send(op.fd, op.parts->iov_base, std::min(op.parts->iov_len, send_bytes_max), MSG_NOSIGNAL);
       } else {
-        msghdr message{};
-        message.msg_iov = op.parts;
-        message.msg_iovlen = op.part_count;
-        sent = sendmsg(op.fd, &message, MSG_NOSIGNAL);
+        sent = send_parts(op);
       }
-      if (op.part_count == 1 && sent == static_cast<ssize_t>(op.parts->iov_len)) [[likely]] {
-        op.sent += static_cast<std::size_t>(sent);
-        return 0;
-      }
-      if (sent < 0) {
-        if (errno == EINTR) continue;
+      if (sent >= 0) [[likely]] {
+        const auto bytes = static_cast<std::size_t>(sent);
+        share_ -= share_of(bytes);
+        if (op.part_count == 1 && bytes == op.parts->iov_len) [[likely]] {
+          op.sent += bytes;
+          return 0;
+        }
+        if (advance(op, bytes)) return 0;
+      } else if (errno != EINTR) {
         // EINPROGRESS: a first write whose cookie for Fast Open is gone; the connection is being made as ever.
         return errno == EWOULDBLOCK || errno == EINPROGRESS ? EAGAIN : errno;
       }
-      if (advance(op, static_cast<std::size_t>(sent))) return 0;
     }
+    return share_is_used;
+  }
+  static ssize_t send_parts(Send& op) noexcept {
+    if (op.parts->iov_len > send_bytes_max) {
+      return call_send(op.fd, op.parts->iov_base, send_bytes_max, MSG_NOSIGNAL | MSG_MORE);
+    }
+    msghdr message{};
+    message.msg_iov = op.parts;
+    message.msg_iovlen = parts_within(op, send_bytes_max);
+    return sendmsg(op.fd, &message, MSG_NOSIGNAL | (message.msg_iovlen == op.part_count ? 0 : MSG_MORE));
   }
 
+  static bool is_to_wait(int error) noexcept { return error == EAGAIN || error == share_is_used; }
+  // Goes on when there is room, or in the next dispatch. The errno when it cannot wait, else 0.
+  int send_later(Op& op, Descriptor& at, int why) noexcept {
+    if (why == EAGAIN) return at.out_wanted ? 0 : wait_writable(op, at);
+    at.out = &op;
+    op.pending = true;
+    make_ready(op);
+    return 0;
+  }
   bool submit_send(Send& op) noexcept {
     op.sent = 0;
     int error = try_send(op);
-    if (error == EAGAIN) [[unlikely]] {
+    if (is_to_wait(error)) [[unlikely]] {
       Descriptor& at = descriptor(op.fd);
-      error = wait_writable(op, at);
+      error = send_later(op, at, error);
       if (error == 0) return false;
       at.out = nullptr;
       op.pending = false;
@@ -588,21 +615,27 @@ class EpollEngine final : public Engine {
     return true;
   }
   int continue_send(Send& op, Descriptor& at) noexcept {
-    const int error = try_send(op);
-    if (error == EAGAIN) return 0;
+    int error = try_send(op);
+    if (is_to_wait(error)) {
+      error = send_later(op, at, error);
+      if (error == 0) return 0;
+    }
     at.out = nullptr;
     want_out(op.fd, at, false);
     finish(op, error == 0 ? op.total() : -error);
     return 1;
   }
 
+  static bool is_to_wait(const SendDatagrams& op, int error) noexcept {
+    return error == share_is_used || (error == EAGAIN && waits_for_room(op));
+  }
   bool submit_datagrams(SendDatagrams& op, Descriptor& at) noexcept {
     op.sent = 0;
     op.offset = 0;
     op.by_hand = false;
-    int error = send_datagrams(op, system_calls_);
-    if (error == EAGAIN && waits_for_room(op)) {
-      error = wait_writable(op, at);
+    int error = send_datagrams(op, system_calls_, share_);
+    if (is_to_wait(op, error)) {
+      error = send_later(op, at, error);
       if (error == 0) return false;
       at.out = nullptr;
       op.pending = false;
@@ -611,27 +644,31 @@ class EpollEngine final : public Engine {
     return true;
   }
   int continue_datagrams(SendDatagrams& op, Descriptor& at) noexcept {
-    const int error = send_datagrams(op, system_calls_);
-    if (error == EAGAIN && waits_for_room(op)) return 0;
+    int error = send_datagrams(op, system_calls_, share_);
+    if (is_to_wait(op, error)) {
+      error = send_later(op, at, error);
+      if (error == 0) return 0;
+    }
     at.out = nullptr;
     want_out(op.fd, at, false);
     finish(op, result_of(op, error));
     return 1;
   }
+
+  // 0 when op.result holds.
+  int try_send_file(SendFile& op) noexcept {
+    if (share_ <= 0) return share_is_used;
+    const std::uint64_t before = op.sent;
+    const Share share = send_share(op, system_calls_);
+    share_ -= share_of(op.sent - before);
+    if (share == Share::Last) return 0;
+    return share == Share::Waits ? EAGAIN : share_is_used;
+  }
   bool submit_send_file(SendFile& op, Descriptor& at) noexcept {
     op.sent = 0;
-    switch (send_share(op, system_calls_)) {
-      case Share::Last:
-        return true;
-      case Share::More:
-        at.out = &op;
-        op.pending = true;
-        make_ready(op);
-        return false;
-      case Share::Waits:
-        break;
-    }
-    const int error = wait_writable(op, at);
+    int error = try_send_file(op);
+    if (error == 0) return true;
+    error = send_later(op, at, error);
     if (error == 0) return false;
     at.out = nullptr;
     op.pending = false;
@@ -639,19 +676,10 @@ class EpollEngine final : public Engine {
     return true;
   }
   int continue_send_file(SendFile& op, Descriptor& at) noexcept {
-    switch (send_share(op, system_calls_)) {
-      case Share::Last:
-        break;
-      case Share::More:
-        make_ready(op);
-        return 0;
-      case Share::Waits:
-        if (at.out_wanted) return 0;
-        if (const int error = wait_writable(op, at)) {
-          op.result = -error;
-          break;
-        }
-        return 0;
+    if (int error = try_send_file(op)) {
+      error = send_later(op, at, error);
+      if (error == 0) return 0;
+      op.result = -error;
     }
     at.out = nullptr;
     want_out(op.fd, at, false);
@@ -705,6 +733,7 @@ class EpollEngine final : public Engine {
   std::vector<Descriptor> descriptors_;
   List<Op> ready_;
   Instant timeout_at_ = Instant::never();  // When the timer comes; never: it is not set.
+  std::int64_t share_ = turn_share;
   std::uint64_t system_calls_ = 0;
   epoll_event events_[events_max];
   alignas(64) std::atomic<bool> waking_{false};

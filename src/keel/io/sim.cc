@@ -261,7 +261,7 @@ class Simulation::Engine final : public io::Engine, public Completer {
       return;
     }
     world_.trace("cancel w{} fd={}", index_, op.fd);
-    network_.complete(network_.socket(op.fd), op, -ECANCELED);
+    network_.complete(network_.socket(op.fd), op, io::result_of_cancelled(op));
   }
 
   void resume(io::Receive& op) noexcept override {

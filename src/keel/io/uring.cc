@@ -31,6 +31,7 @@
 #include "keel/io/internal/file_pool.h"
 #include "keel/io/internal/parts.h"
 #include "keel/io/internal/sockets.h"
+#include "keel/io/internal/turn_share.h"
 #include "keel/io/internal/uring_buffers.h"
 #include "keel/io/internal/wake_up.h"
 #include "keel/io/send_file.h"
@@ -51,6 +52,8 @@ constexpr std::uint32_t copied =
 constexpr std::size_t whole_send_max = 64 * 1024;
 // Of connections taken one by one, in a turn.
 constexpr int accepts_by_hand_max = 64;
+// In one operation of the kernel's: it is carried out while we wait, for as long as the peer keeps up.
+constexpr std::size_t send_bytes_max = turn_share;
 constexpr std::uint64_t ignore_key = 1;  // Completions nobody waits for: cancel, close.
 constexpr std::uint64_t wake_key = 2;
 constexpr std::uint64_t timeout_key = 3;
@@ -184,14 +187,19 @@ class UringEngine final : public Engine {
     int completed = 0;
     List<Op> ready;
     ready.splice_back(ready_);
-    while (Op* op = ready.pop_front()) completed += run_ready(*op);
+    while (Op* op = ready.pop_front()) {
+      share_ = turn_share;
+      completed += run_ready(*op);
+    }
     // Exactly what had completed when wait() returned: a submission queue that fills up meanwhile may bring more.
     const unsigned count = io_uring_cq_ready(&ring_);
     const unsigned mask = ring_.cq.ring_mask;
     unsigned head = *ring_.cq.khead;
     for (unsigned i = 0; i < count; ++i, ++head) {
+      share_ = turn_share;
       completed += handle(ring_.cq.cqes[head & mask]);
     }
+    share_ = turn_share;
     io_uring_cq_advance(&ring_, count);
     return completed;
   }
@@ -517,19 +525,20 @@ class UringEngine final : public Engine {
   void arm_send(Send& op) noexcept {
     io_uring_sqe* sqe = entry();
     const std::size_t left = op.part_count == 1 ? op.parts->iov_len : bytes_left(op.parts, op.part_count);
-    // The kernel sends a small one to its end by itself; of a large one we hear how far it has come.
+    // The kernel sends a small one to its end by itself; of a large one we hear how far it has come, and send the rest.
     const int flags = MSG_NOSIGNAL | (left <= whole_send_max ? MSG_WAITALL : 0);
     if (op.part_count == 1) {
-      // The length of an entry has 32 bits; sent() sends the rest.
-      const std::size_t size = std::min<std::size_t>(left, 1u << 30);
-      io_uring_prep_send(sqe, op.fd, op.parts->iov_base, size, flags);
+      io_uring_prep_send(sqe, op.fd, op.parts->iov_base, std::min(left, send_bytes_max), flags);
+    } else if (op.parts->iov_len > send_bytes_max) {
+      io_uring_prep_send(sqe, op.fd, op.parts->iov_base, send_bytes_max, flags | MSG_MORE);
     } else {
       // The entry's own: since Linux 5.5 the kernel has read it when it takes the entry.
       msghdr& message = messages_[sqe - ring_.sq.sqes];
       message = {};
       message.msg_iov = op.parts;
-      message.msg_iovlen = op.part_count;
-      io_uring_prep_sendmsg(sqe, op.fd, &message, static_cast<unsigned>(flags));
+      message.msg_iovlen = left <= send_bytes_max ? op.part_count : parts_within(op, send_bytes_max);
+      const int more = message.msg_iovlen == op.part_count ? 0 : MSG_MORE;
+      io_uring_prep_sendmsg(sqe, op.fd, &message, static_cast<unsigned>(flags | more));
     }
     arm(sqe, op);
   }
@@ -548,14 +557,27 @@ class UringEngine final : public Engine {
       arm_datagram(op);
       return false;
     }
-    const int error = send_datagrams(op, system_calls_);
+    op.pending = !advance_datagrams(op);
+    return !op.pending;
+  }
+  // True: op.result holds.
+  bool advance_datagrams(SendDatagrams& op) noexcept {
+    const int error = send_datagrams(op, system_calls_, share_);
+    if (error == share_is_used) {
+      make_ready(op);
+      return false;
+    }
     if (error == EAGAIN && waits_for_room(op)) {
       arm_room(op);
       return false;
     }
-    op.pending = false;
     op.result = result_of(op, error);
     return true;
+  }
+  int continue_datagrams(SendDatagrams& op) noexcept {
+    if (!advance_datagrams(op)) return 0;
+    finish(op, op.result);
+    return 1;
   }
   void arm_datagram(SendDatagrams& op) noexcept {
     const OutgoingDatagram& datagram = *op.datagrams;
@@ -586,11 +608,7 @@ class UringEngine final : public Engine {
     } else if (op.cancelling) {
       error = ECANCELED;
     } else if (op.polling ? error == 0 : error == EINTR || error == EAGAIN) {
-      error = send_datagrams(op, system_calls_);
-      if (error == EAGAIN && waits_for_room(op)) {
-        arm_room(op);
-        return 0;
-      }
+      return continue_datagrams(op);
     }
     finish(op, result_of(op, error));
     return 1;
@@ -643,7 +661,7 @@ class UringEngine final : public Engine {
   int run_ready(Op& op) noexcept {
     if (op.cancelling) {
       if (op.armed) return 0;  // The kernel's own last word is on its way.
-      finish(op, -ECANCELED);
+      finish(op, result_of_cancelled(op));
       return 1;
     }
     if (is_of_file(op.kind)) {
@@ -651,6 +669,7 @@ class UringEngine final : public Engine {
       return 1;
     }
     if (op.kind == Kind::SendFile) return sent_file(static_cast<SendFile&>(op));
+    if (op.kind == Kind::SendDatagrams) return continue_datagrams(static_cast<SendDatagrams&>(op));
     if (!receives(op)) return 0;
     auto& receive = static_cast<Receive&>(op);
     int delivered = 0;
@@ -931,7 +950,14 @@ class UringEngine final : public Engine {
 
   // True: op.result holds.
   bool advance_send_file(SendFile& op) noexcept {
-    switch (send_share(op, system_calls_)) {
+    if (share_ <= 0) {
+      make_ready(op);
+      return false;
+    }
+    const std::uint64_t before = op.sent;
+    const Share share = send_share(op, system_calls_);
+    share_ -= share_of(op.sent - before);
+    switch (share) {
       case Share::Last:
         return true;
       case Share::Waits:
@@ -966,6 +992,7 @@ class UringEngine final : public Engine {
   std::uint64_t wake_count_ = 0;
   __kernel_timespec timeout_{};
   Instant timeout_at_ = Instant::never();  // When the pending time-out comes; never: none is pending.
+  std::int64_t share_ = turn_share;
   std::uint64_t system_calls_ = 0;
   // Those of this turn's messages. Shared: a target may end while the message for it waits here.
   static constexpr unsigned told_max = 16;

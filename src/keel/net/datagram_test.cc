@@ -16,6 +16,7 @@
 
 #include "keel/net/internal/net_test.h"
 #include "keel/observe/internal/allocation_count.h"
+#include "keel/task/scope.h"
 
 namespace keel {
 namespace {
@@ -404,6 +405,48 @@ TEST_P(Datagrams, lend_their_descriptor) {
 }
 
 // Counts what a batch saves: one system call for 64 datagrams instead of one each.
+// For ever; or, where nothing ends it, for a while.
+Task<> flood(DatagramSocket& socket, std::size_t at_a_time) {
+  const std::vector<OutgoingDatagram> datagrams(at_a_time, OutgoingDatagram{"much"});
+  const Instant end = Host::system().now() + 3_s;
+  while (Host::system().now() < end) {
+    if (at_a_time == 1) {
+      co_await socket.send("much");
+    } else {
+      co_await socket.send_many(datagrams);
+    }
+  }
+}
+Task<> tick(int& ticks) {
+  while (true) {
+    co_await sleep_for(1_ms);
+    ++ticks;
+  }
+}
+Task<> flood_for(DatagramSocket& socket, std::size_t at_a_time, int& ticks) {
+  Scope ticking;
+  ticking.spawn(tick(ticks));
+  Result<> flooded = co_await attempt(with_timeout(50_ms, flood(socket, at_a_time)));
+  ticking.stop();
+  (void)co_await attempt(ticking.join());
+  co_await std::move(flooded);
+}
+TEST_P(Udp, who_sends_all_the_time_is_ended_by_a_time_limit_and_starves_nobody) {
+  DatagramSocket server = open();
+  DatagramSocket client = connect(server);
+  for (const int at_a_time : {1, 2, simulation_ != nullptr ? 100 : 100'000}) {
+    int ticks = 0;
+    const Instant began = Host::system().now();
+
+    const Result<> flooded = run(flood_for(client, static_cast<std::size_t>(at_a_time), ticks));
+
+    ASSERT_FALSE(flooded);
+    EXPECT_EQ(flooded.error().code(), Code::DeadlineExceeded);
+    EXPECT_LT(Host::system().now() - began, 1_s);
+    EXPECT_GE(ticks, 5);
+  }
+}
+
 TEST_P(Udp, a_batch_takes_one_system_call) {
   if (simulation_ != nullptr) GTEST_SKIP() << "the simulation makes no system calls";
   DatagramSocket server = open();

@@ -34,6 +34,15 @@ inline std::size_t bytes_left(const iovec* parts, std::uint32_t count) noexcept 
   for (std::uint32_t i = 0; i < count; ++i) bytes += parts[i].iov_len;
   return bytes;
 }
+// How many parts from the front, at least one, are together no more than `bytes`.
+inline std::uint32_t parts_within(const Send& op, std::size_t bytes) noexcept {
+  std::uint32_t count = 1;
+  for (std::size_t used = op.parts->iov_len; count != op.part_count; ++count) {
+    used += op.parts[count].iov_len;
+    if (used > bytes) break;
+  }
+  return count;
+}
 inline std::int32_t total_of(const WriteAt& op) noexcept {
   return op.written > INT32_MAX ? INT32_MAX : static_cast<std::int32_t>(op.written);
 }
