@@ -344,6 +344,7 @@ class EpollEngine final : public Engine {
   void submit_file(FileOp& op) noexcept {
     op.pending = true;
     if (op.kind == Kind::WriteAt) static_cast<WriteAt&>(op).written = 0;
+    if (op.kind == Kind::Open) static_cast<Open&>(op).waits_for_lease = false;
     if (files_ == nullptr) files_ = std::make_unique<FilePool>(*this);
     if (const int error = files_->submit(op)) {
       op.result = -error;

@@ -20,9 +20,9 @@
 // Threads:   the worker it was made on.
 // Cancel:    what has not begun does not take place; what has begun is waited for and answers as if nobody had
 //            cancelled. So a task on a disk that hangs cannot be ended before the disk answers.
-// Cost:      io_uring: no system call of its own; a page that is in memory is copied at once, everything else is waited
-//            for by threads of the kernel. epoll: two context switches, four threads at most per worker. No heap in
-//            steady state but for a path.
+// Cost:      io_uring: no system call of its own, but one for an open; a page that is in memory is copied at once,
+//            everything else is waited for by threads of the kernel. epoll: two context switches, four threads at most
+//            per worker. No heap in steady state but for a path.
 
 #pragma once
 
@@ -67,7 +67,8 @@ class File {
   class Size;
   class Truncate;
 
-  // `permissions` are those of a file that is made, less the process's umask.
+  // `permissions` are those of a file that is made, less the process's umask. A pipe is opened without waiting for who
+  // writes.
   [[nodiscard]] static Open open(std::string path, Mode mode, std::uint32_t permissions = 0644);
 
   File(File&& other) noexcept : engine_(other.engine_), fd_(std::exchange(other.fd_, -1)) {}
@@ -85,7 +86,7 @@ class File {
   [[nodiscard]] static Open open_folder(std::string path);
   // Opens a file for reading, looked up from this folder: whatever `path` says, nothing outside of the folder is
   // opened, neither by "..", nor by a link, nor by a slash in front (openat2(2), RESOLVE_BENEATH). PermissionDenied
-  // with EXDEV for what leads out; a pipe is opened without waiting for who writes. The folder stays open until then.
+  // with EXDEV for what leads out. The folder stays open until then.
   [[nodiscard]] Open open_beneath(std::string path) noexcept;
 
   // Reads into `into`; returns how many bytes, less than there is room for at the end of the file or above 1 GiB. 0:

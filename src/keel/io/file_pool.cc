@@ -50,17 +50,22 @@ int status_of(Status& op) noexcept {
   return 0;
 }
 
+long call_open(Open& op) noexcept {
+  if (!op.beneath) return ::open(op.path, open_flags(op), op.permissions);
+  open_how* const how = make_open_how(op);
+  return syscall(SYS_openat2, op.fd, op.path, how, sizeof *how);
+}
+
 int carry_out(FileOp& op) noexcept {
   const auto answer = [](auto result) { return result < 0 ? -errno : static_cast<int>(result); };
   switch (op.kind) {
     case Kind::Open: {
       auto& open = static_cast<Open&>(op);
-      if (open.beneath) {
-        open_how* const how = make_open_how(open);
-        const long fd = uninterrupted([&] { return syscall(SYS_openat2, open.fd, open.path, how, sizeof *how); });
-        return fd < 0 ? -errno : opened_beneath(static_cast<int>(fd));
+      for (;;) {
+        const int fd = static_cast<int>(uninterrupted([&] { return call_open(open); }));
+        if (fd >= 0) return opened(open, fd);
+        if (!is_leased(open, -errno)) return -errno;
       }
-      return answer(uninterrupted([&] { return ::open(open.path, open.flags | O_CLOEXEC, open.permissions); }));
     }
     case Kind::ReadAt: {
       auto& read = static_cast<ReadAt&>(op);
@@ -91,19 +96,26 @@ int carry_out(FileOp& op) noexcept {
 
 }  // namespace
 
+// Without O_NONBLOCK a pipe would hold the thread until somebody opens its other end.
+int open_flags(const Open& op) noexcept { return op.flags | O_CLOEXEC | (op.waits_for_lease ? 0 : O_NONBLOCK); }
+
 open_how* make_open_how(Open& op) noexcept {
   static_assert(sizeof(open_how) <= sizeof op.scratch);
   auto* const how = new (op.scratch) open_how{};
-  // Without O_NONBLOCK a pipe would hold the thread until somebody writes.
-  how->flags = static_cast<std::uint64_t>(op.flags) | O_CLOEXEC | O_NONBLOCK;
+  how->flags = static_cast<std::uint64_t>(open_flags(op));
   how->resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
   return how;
 }
 
+bool is_leased(Open& op, int result) noexcept {
+  if (result != -EAGAIN || op.waits_for_lease) return false;
+  op.waits_for_lease = true;
+  return true;
+}
+
 // A file that does not block would be refused instead of read where the page is not in memory (io_uring).
-int opened_beneath(int fd) noexcept {
-  const int flags = fcntl(fd, F_GETFL);
-  if (flags >= 0) fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+int opened(const Open& op, int fd) noexcept {
+  fcntl(fd, F_SETFL, op.flags);  // Of which it takes those of an open file.
   return fd;
 }
 

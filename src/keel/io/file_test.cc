@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <deque>
 #include <filesystem>
 #include <memory>
@@ -178,11 +180,18 @@ Task<bool> is_pipe_beneath(std::string folder_path, std::string name) {
   co_return !status.is_plain_file() && (::fcntl(file.descriptor(), F_GETFL) & O_NONBLOCK) == 0;
 }
 
+Task<bool> is_pipe(std::string path) {
+  File file = co_await with_timeout(5_s, File::open(std::move(path), File::Mode::Read));
+  const FileStatus status = co_await file.status();
+  co_return !status.is_plain_file() && (::fcntl(file.descriptor(), F_GETFL) & O_NONBLOCK) == 0;
+}
+
 TEST_P(FileTest, a_pipe_is_opened_without_waiting_for_who_writes) {
   if (is_sim()) GTEST_SKIP() << "the simulated disk has no pipes";
   ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
 
   EXPECT_TRUE(*run(is_pipe_beneath(folder_, "pipe")));
+  EXPECT_TRUE(*run(is_pipe(path("pipe"))));
 }
 
 Task<> write_to_a_file_opened_for_reading(std::string path) {
@@ -364,6 +373,62 @@ struct Opener : Open {
   Opener() : Open([](Op& op) noexcept { static_cast<Opener&>(op).ended = true; }) {}
   bool ended = false;
 };
+
+TEST_P(FileTest, a_pipe_that_nobody_reads_is_not_opened_for_writing_alone) {
+  if (is_sim()) GTEST_SKIP() << "the simulated disk has no pipes";
+  const std::string name = path("pipe");
+  ASSERT_EQ(::mkfifo(name.c_str(), 0600), 0);
+  const auto open = [&](Opener& opener) {
+    opener.path = name.c_str();
+    opener.flags = O_WRONLY | O_APPEND;
+    loop().engine().submit(opener);
+    ASSERT_TRUE(until([&] { return opener.ended; }));
+  };
+  Opener alone, with_reader;
+  open(alone);
+  const int reader = ::open(name.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  open(with_reader);
+
+  EXPECT_EQ(alone.result, -ENXIO);
+  ASSERT_GE(with_reader.result, 0);
+  EXPECT_EQ(::fcntl(with_reader.result, F_GETFL) & (O_NONBLOCK | O_APPEND), O_APPEND);
+  loop().engine().close(with_reader.result);
+  ::close(reader);
+}
+
+// Another process's lease is waited for, as without O_NONBLOCK: fcntl(2), "Leases".
+TEST_P(FileTest, a_file_under_a_lease_is_opened_when_that_is_given_back) {
+  if (is_sim()) GTEST_SKIP() << "the simulated disk has no leases";
+  ASSERT_TRUE(run(write_whole(path(), "leased")));
+  std::signal(SIGIO, SIG_IGN);  // The word that somebody waits.
+  const int folder = ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  for (const bool beneath : {false, true}) {
+    settle();  // Nobody else has it open.
+    const int holder = ::open(path().c_str(), O_RDWR | O_CLOEXEC);
+    if (::fcntl(holder, F_SETLEASE, F_WRLCK) != 0) {
+      ::close(holder);
+      ::close(folder);
+      GTEST_SKIP() << "no leases here: " << std::strerror(errno);
+    }
+    const std::string name = beneath ? "file" : path();
+    Opener opener;
+    opener.path = name.c_str();
+    opener.flags = O_RDONLY;
+    opener.beneath = beneath;
+    if (beneath) opener.fd = folder;
+    loop().engine().submit(opener);
+    pass(30_ms);
+    EXPECT_FALSE(opener.ended) << opener.result;
+
+    ASSERT_EQ(::fcntl(holder, F_SETLEASE, F_UNLCK), 0);
+
+    ASSERT_TRUE(until([&] { return opener.ended; }));
+    EXPECT_GE(opener.result, 0);
+    loop().engine().close(opener.result);
+    ::close(holder);
+  }
+  ::close(folder);
+}
 
 TEST_P(FileTest, parts_are_written_in_order_and_whole) {
   const std::string text = pattern(300'000);

@@ -196,16 +196,18 @@ struct FileOp : Op {
   bool waiting = false;  // The pool's: it has not begun.
 };
 
-// result: a descriptor, to be closed with Engine::close.
+// result: a descriptor, to be closed with Engine::close. The other end of a pipe is not waited for: -ENXIO where it is
+// opened for writing alone and nobody reads.
 struct Open : FileOp {
   explicit Open(Done d) noexcept : FileOp(Kind::Open, d) {}
   const char* path = nullptr;        // In.
   int flags = 0;                     // In: of open(2); O_CLOEXEC is added.
   std::uint32_t permissions = 0644;  // In: of a file that is made, less the process's umask.
   // In: `path` is looked up from the folder `fd` and never leads out of it, by "..", a link or a slash in front: -EXDEV
-  // (openat2(2), RESOLVE_BENEATH). For reading; a pipe without a writer is not waited for.
+  // (openat2(2), RESOLVE_BENEATH). For reading.
   bool beneath = false;
-  alignas(8) char scratch[24];  // The engine's: a struct open_how.
+  bool waits_for_lease = false;  // The engine's.
+  alignas(8) char scratch[24];   // The engine's: a struct open_how.
 };
 
 // result: how many bytes have been read, at most 1 GiB; 0 at the end of the file.

@@ -405,6 +405,7 @@ class UringEngine final : public Engine {
   }
   void submit_file(FileOp& op) noexcept {
     if (op.kind == Kind::WriteAt) static_cast<WriteAt&>(op).written = 0;
+    if (op.kind == Kind::Open) static_cast<Open&>(op).waits_for_lease = false;
     op.pooled = (file_kinds_ & bit(op.kind)) == 0;
     if (!op.pooled) {
       arm_file(op);
@@ -424,7 +425,7 @@ class UringEngine final : public Engine {
         if (open.beneath) {
           io_uring_prep_openat2(sqe, open.fd, open.path, make_open_how(open));
         } else {
-          io_uring_prep_openat(sqe, AT_FDCWD, open.path, open.flags | O_CLOEXEC, open.permissions);
+          io_uring_prep_openat(sqe, AT_FDCWD, open.path, open_flags(open), open.permissions);
         }
         break;
       }
@@ -482,7 +483,15 @@ class UringEngine final : public Engine {
       }
     }
     if (op.kind == Kind::Status && result == 0) read_statx(static_cast<Status&>(op));
-    if (op.kind == Kind::Open && result >= 0 && static_cast<Open&>(op).beneath) opened_beneath(result);
+    if (op.kind == Kind::Open) {
+      if (result >= 0) {
+        ++system_calls_;
+        opened(static_cast<Open&>(op), result);
+      } else if (!op.cancelling && is_leased(static_cast<Open&>(op), result)) {
+        arm_file(op);
+        return 0;
+      }
+    }
     finish(op, result);
     return 1;
   }

@@ -47,9 +47,13 @@ class FilePool {
 
 // Fills the answers of `op` from its scratch, a struct statx.
 void read_statx(Status& op) noexcept;
+// With which flags the kernel opens: a pipe is not waited for.
+int open_flags(const Open& op) noexcept;
 // What openat2 is asked for an Open beneath a folder, in its scratch.
 open_how* make_open_how(Open& op) noexcept;
+// Whether that was refused because another process has a lease on the file (fcntl(2)): from now on it is waited for.
+bool is_leased(Open& op, int result) noexcept;
 // The descriptor that it gave, which from now on waits as others do.
-int opened_beneath(int fd) noexcept;
+int opened(const Open& op, int fd) noexcept;
 
 }  // namespace keel::io
