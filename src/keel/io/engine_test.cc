@@ -1099,6 +1099,45 @@ TEST_P(Engines, accept_one_by_one_takes_nobody_after_a_cancel) {
   engine().close(few.fd);
 }
 
+// connect(2) refuses at once where TCP would try again.
+TEST_P(Engines, a_connect_to_a_full_unix_queue_waits_for_room) {
+  const std::string path = "/tmp/keel_engine_test_" + std::to_string(getpid());
+  Accepter accepter;
+  accepter.fd = engine().open_listener(Address::parse("unix:" + path).value(), {.backlog = 1}).value();
+  std::deque<Connecter> all(6);
+  for (Connecter& each : all) connect(each, engine().local_address(accepter.fd));
+  pass(30_ms);
+  const auto waiting = [&] { return std::ranges::count(all, unfinished, &Connecter::final); };
+  EXPECT_GE(waiting(), 4);
+  EXPECT_EQ(std::ranges::count(all, 0, &Connecter::final) + waiting(), 6);
+
+  // Some end, some get a place, some find nobody any more.
+  for (const std::size_t cancelled : {4, 5}) {
+    engine().cancel(all[cancelled]);
+    ASSERT_TRUE(until([&] { return all[cancelled].final != unfinished; }));
+    EXPECT_EQ(all[cancelled].final, -ECANCELED);
+    engine().close(all[cancelled].fd);
+  }
+  const Instant began = now();
+  submit(accepter);
+  ASSERT_TRUE(until([&] { return waiting() == 0 && accepter.fds.size() == 4; }));
+  EXPECT_LT(now() - began, 900_ms);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(all[static_cast<std::size_t>(i)].final, 0);
+  end(accepter);
+  std::deque<Connecter> late(4);
+  for (Connecter& each : late) connect(each, engine().local_address(accepter.fd));
+  pass(30_ms);
+  EXPECT_TRUE(std::ranges::count(late, unfinished, &Connecter::final) >= 2);
+  engine().close(accepter.fd);
+  ASSERT_TRUE(until([&] { return std::ranges::count(late, unfinished, &Connecter::final) == 0; }));
+  EXPECT_GE(std::ranges::count(late, -ECONNREFUSED, &Connecter::final), 2);
+
+  for (std::size_t i = 0; i < 4; ++i) engine().close(all[i].fd);
+  for (Connecter& each : late) engine().close(each.fd);
+  for (const int fd : accepter.fds) engine().close(fd);
+  ::unlink(path.c_str());
+}
+
 TEST_P(Engines, accept_without_descriptors_says_so_and_recovers) {
   if (is_sim()) GTEST_SKIP() << "accept_failure in sim_test.cc";
   Accepter accepter;

@@ -24,6 +24,7 @@
 #include "keel/io/internal/socket_calls.h"
 #include "keel/io/internal/sockets.h"
 #include "keel/io/internal/turn_share.h"
+#include "keel/io/internal/unix_connects.h"
 #include "keel/io/send_file.h"
 
 namespace keel::io {
@@ -87,6 +88,7 @@ class EpollEngine final : public Engine {
       }
       return;
     }
+    if (op.kind == Kind::Connect && op.linked()) op.unlink();
     Descriptor& at = descriptor(op.fd);
     if (op.kind == Kind::Ready) remove(op.fd, at);
     if (at.in == &op) at.in = nullptr;
@@ -702,6 +704,12 @@ class EpollEngine final : public Engine {
 
   bool submit_connect(Connect& op, Descriptor& at) noexcept {
     ++system_calls_;
+    if (op.address.is_unix()) {
+      op.result = -unix_connects_.attempt(op);
+      op.pending = op.result == -EAGAIN;
+      if (op.pending) at.out = &op;
+      return !op.pending;
+    }
     int error = connect(op.fd, op.address.system(), op.address.system_size()) == 0 ? 0 : errno;
     if (error == EINPROGRESS) {
       error = wait_writable(op, at);
@@ -714,9 +722,14 @@ class EpollEngine final : public Engine {
   }
   int finish_connect(Connect& op, Descriptor& at) noexcept {
     int error = 0;
-    socklen_t size = sizeof error;
     ++system_calls_;
-    getsockopt(op.fd, SOL_SOCKET, SO_ERROR, &error, &size);
+    if (op.address.is_unix()) {
+      error = unix_connects_.attempt(op);
+      if (error == EAGAIN) return 0;
+    } else {
+      socklen_t size = sizeof error;
+      getsockopt(op.fd, SOL_SOCKET, SO_ERROR, &error, &size);
+    }
     at.out = nullptr;
     want_out(op.fd, at, false);
     finish(op, -error);
@@ -733,6 +746,7 @@ class EpollEngine final : public Engine {
   char* buffer_;
   std::vector<Descriptor> descriptors_;
   List<Op> ready_;
+  UnixConnects unix_connects_{ready_};
   Instant timeout_at_ = Instant::never();  // When the timer comes; never: it is not set.
   std::int64_t share_ = turn_share;
   std::uint64_t system_calls_ = 0;

@@ -171,7 +171,8 @@ struct SendFile : Op {
   std::int32_t total() const noexcept { return sent > INT32_MAX ? INT32_MAX : static_cast<std::int32_t>(sent); }
 };
 
-// Connects a socket made by Engine::open_stream.
+// Connects a socket made by Engine::open_stream. A Unix listener whose queue is full is waited for: another attempt
+// each millisecond.
 struct Connect : Op {
   explicit Connect(Done d) noexcept : Op(Kind::Connect, d) {}
   Address address;  // In.

@@ -173,8 +173,8 @@ void Network::syn(const SocketPtr& client, std::uint32_t attempt, const Address&
   }
   const SocketPtr listener = candidates[world_.random.below(candidates.size())];
   if (listener->queue.size() >= listener->backlog) {
-    // The packet is dropped and sent again, as TCP does after a second.
-    world_.at(world_.now + 1_s, [this, client, attempt, to] { syn(client, attempt, to); });
+    // The packet is dropped and sent again, as TCP does after a second; of a Unix socket see internal/unix_connects.h.
+    world_.at(world_.now + (to.is_unix() ? 1_ms : 1_s), [this, client, attempt, to] { syn(client, attempt, to); });
     return;
   }
   auto connection = std::make_shared<Connection>();

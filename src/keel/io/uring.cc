@@ -32,6 +32,7 @@
 #include "keel/io/internal/parts.h"
 #include "keel/io/internal/sockets.h"
 #include "keel/io/internal/turn_share.h"
+#include "keel/io/internal/unix_connects.h"
 #include "keel/io/internal/uring_buffers.h"
 #include "keel/io/internal/wake_up.h"
 #include "keel/io/send_file.h"
@@ -385,6 +386,10 @@ class UringEngine final : public Engine {
         break;
       case Kind::Connect: {
         auto& connect = static_cast<Connect&>(op);
+        if (connect.address.is_unix()) {  // Completes at once; the kernel tries again in vain where the queue is full.
+          op.pending = !advance_unix(connect);
+          break;
+        }
         io_uring_sqe* sqe = entry();
         io_uring_prep_connect(sqe, op.fd, connect.address.system(), connect.address.system_size());
         arm(sqe, op);
@@ -583,6 +588,12 @@ class UringEngine final : public Engine {
     op.result = result_of(op, error);
     return true;
   }
+  // True: op.result holds.
+  bool advance_unix(Connect& op) noexcept {
+    ++system_calls_;
+    op.result = -unix_connects_.attempt(op);
+    return op.result != -EAGAIN;
+  }
   int continue_datagrams(SendDatagrams& op) noexcept {
     if (!advance_datagrams(op)) return 0;
     finish(op, op.result);
@@ -679,6 +690,11 @@ class UringEngine final : public Engine {
     }
     if (op.kind == Kind::SendFile) return sent_file(static_cast<SendFile&>(op));
     if (op.kind == Kind::SendDatagrams) return continue_datagrams(static_cast<SendDatagrams&>(op));
+    if (op.kind == Kind::Connect) {
+      if (!advance_unix(static_cast<Connect&>(op))) return 0;
+      finish(op, op.result);
+      return 1;
+    }
     if (!receives(op)) return 0;
     auto& receive = static_cast<Receive&>(op);
     int delivered = 0;
@@ -998,6 +1014,7 @@ class UringEngine final : public Engine {
   UringBuffers buffers_;
   List<Op> ready_;
   List<Op> starved_;
+  UnixConnects unix_connects_{ready_};
   std::uint64_t wake_count_ = 0;
   __kernel_timespec timeout_{};
   Instant timeout_at_ = Instant::never();  // When the pending time-out comes; never: none is pending.

@@ -69,7 +69,7 @@ class Stream {
   static constexpr std::size_t parts_max = 64;
 
   // Connects to `address`. Unavailable when it is refused or cannot be reached, NotFound when nothing is at the path of
-  // a Unix socket. Cancelled: no socket stays open.
+  // a Unix socket; where the listener has no room it is waited for. Cancelled: no socket stays open.
   static Task<Stream> connect(Address address, io::ConnectOptions options = {});
   // To the first of several that answers: families take turns, and each address has 250 ms before the next one is tried
   // beside it (RFC 8305). An error names every address that was tried.

@@ -389,6 +389,24 @@ TEST_P(BlockingStreams, close_gently_within_their_limits) {
   EXPECT_TRUE(shut.server.close_gently(10_s));
 }
 
+TEST_P(BlockingStreams, connect_waits_for_a_listener_whose_queue_is_full) {
+  Listener full = Listener::bind(free_address(), {.backlog = 1}).value();
+  std::vector<Stream> held;
+  while (held.size() < 20) {
+    Result<Stream> stream = Stream::connect(full.address(), 50_ms);
+    if (!stream) break;
+    held.push_back(*std::move(stream));
+  }
+  ASSERT_LT(held.size(), 20u);
+  std::thread accepting([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    for (std::size_t i = 0; i < held.size(); ++i) EXPECT_TRUE(full.accept(5_s));
+  });
+
+  EXPECT_TRUE(Stream::connect(full.address(), 5_s));
+  accepting.join();
+}
+
 TEST(BlockingConnect, finds_localhost_by_its_name) {
   Listener listener = Listener::bind(*Address::parse("127.0.0.1:0")).value();
   const Result<Stream> stream = Stream::connect("localhost", listener.address().port(), 10_s);
