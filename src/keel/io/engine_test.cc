@@ -289,6 +289,31 @@ TEST_P(Engines, data_and_end_of_stream_that_come_together_are_both_seen) {
   end_and_close(accepter);
 }
 
+// A read stops in front of an urgent byte, though more has come: tcp(7), "MSG_OOB".
+TEST_P(Engines, bytes_around_an_urgent_one_are_all_read) {
+  if (is_sim()) GTEST_SKIP() << "the simulation has no urgent bytes";
+  Accepter accepter;
+  listen(accepter);
+  const Pair made = pair(accepter);
+  Reader reader;
+  read(reader, made.server);
+  settle();
+  std::string sent;
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(::send(made.client, "abc", 3, MSG_NOSIGNAL), 3);
+    ASSERT_EQ(::send(made.client, "!", 1, MSG_NOSIGNAL | MSG_OOB), 1);
+    ASSERT_EQ(::send(made.client, "def", 3, MSG_NOSIGNAL), 3);
+    sent += "abcdef";
+    EXPECT_TRUE(until([&] { return reader.got.size() >= sent.size(); }, 2_s));
+    EXPECT_EQ(reader.got, sent);
+  }
+  engine().close(made.client);
+  ASSERT_TRUE(until([&] { return reader.final != unfinished; }));
+  EXPECT_EQ(reader.final, 0);
+  engine().close(made.server);
+  end_and_close(accepter);
+}
+
 TEST_P(Engines, shutdown_ends_one_direction_only) {
   Accepter accepter;
   listen(accepter);

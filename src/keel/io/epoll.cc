@@ -237,7 +237,8 @@ class EpollEngine final : public Engine {
     bool registered : 1 = false;
     bool out_wanted : 1 = false;
     bool readable : 1 = false;  // There may be something to read that nobody has read.
-    bool hung_up : 1 = false;   // RDHUP, HUP or ERR was seen: read on to 0 or error.
+    bool reads_on : 1 =
+        false;  // The end or an urgent byte was told of: a short read does not mean that nothing is left.
     bool listens : 1 = false;
     bool shared : 1 = false;  // See Accept.
   };
@@ -315,7 +316,8 @@ class EpollEngine final : public Engine {
   }
   int control(int what, int fd, Descriptor& at) noexcept {
     epoll_event event{};
-    event.events = EPOLLIN | EPOLLET | (at.shared ? EPOLLEXCLUSIVE : EPOLLRDHUP) | (at.out_wanted ? EPOLLOUT : 0u);
+    event.events =
+        EPOLLIN | EPOLLET | (at.shared ? EPOLLEXCLUSIVE : EPOLLRDHUP | EPOLLPRI) | (at.out_wanted ? EPOLLOUT : 0u);
     event.data.u64 = key_of(fd, at);
     ++system_calls_;
     return epoll_ctl(epoll_, what, fd, &event) == 0 ? 0 : errno;
@@ -444,10 +446,10 @@ class EpollEngine final : public Engine {
       completed += continue_out(at);
       if (descriptors_[static_cast<std::size_t>(fd)].generation != event.data.u64 >> 32) return completed;
     }
-    if ((event.events & (EPOLLIN | EPOLLRDHUP | EPOLLERR | EPOLLHUP)) != 0) {
+    if ((event.events & (EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLERR | EPOLLHUP)) != 0) {
       Descriptor& now = descriptors_[static_cast<std::size_t>(fd)];
       now.readable = true;
-      if ((event.events & (EPOLLRDHUP | EPOLLERR | EPOLLHUP)) != 0) now.hung_up = true;
+      if ((event.events & (EPOLLPRI | EPOLLRDHUP | EPOLLERR | EPOLLHUP)) != 0) now.reads_on = true;
       if (now.in != nullptr && !now.in->linked()) completed += run_ready(*now.in);
     }
     return completed;
@@ -510,12 +512,12 @@ class EpollEngine final : public Engine {
       const ssize_t got = call_recv(fd, buffer_, receive_bytes, 0);
       if (got > 0) {
         ++n;
-        // A TCP read that returned less than asked has drained the socket, unless the end of the
-        // stream came with the data (hung_up): then only a further read shows it.
+        // A TCP read that returned less than asked has drained the socket, unless the end of the stream came with the
+        // data, or it stopped in front of an urgent byte (reads_on): then only a further read shows it.
         Descriptor& at = descriptor(fd);
         if (at.family == 0) [[unlikely]]
           find_family(fd, at);
-        const bool drained = static_cast<std::size_t>(got) < receive_bytes && is_of_ip(at) && !at.hung_up;
+        const bool drained = static_cast<std::size_t>(got) < receive_bytes && is_of_ip(at) && !at.reads_on;
         if (drained) at.readable = false;
         op.data = buffer_;
         op.result = static_cast<std::int32_t>(got);
