@@ -36,6 +36,7 @@
 #include "keel/task/scope.h"
 #include "keel/task/semaphore.h"
 #include "keel/task/timing.h"
+#include "keel/task/until.h"
 
 namespace keel {
 namespace {
@@ -625,6 +626,10 @@ struct LimitingAny : Joining {
   using Joining::Joining;
   Task<> act() override { co_await with_timeout(1_h, any(child(event, inside), child(never, inside))); }
 };
+struct AwaitingUntil : Joining {
+  using Joining::Joining;
+  Task<> act() override { co_await until(never, child(event, inside)); }
+};
 struct AskingGenerator : Scene {
   explicit AskingGenerator(Cancellation& of) : Scene(of), generator(values_of(channel)) {}
   static Generator<int> values_of(Channel<int>& from) {
@@ -772,6 +777,7 @@ const std::vector<Row>& rows() {
       {.name = "Scope::join", .make = make<Joining>},
       {.name = "all", .make = make<AwaitingAll>},
       {.name = "any", .make = make<AwaitingAny>},
+      {.name = "until", .make = make<AwaitingUntil>},
       {.name = "with_timeout of all", .make = make<LimitingAll>},
       {.name = "with_timeout of any", .make = make<LimitingAny>},
       {.name = "Generator::next",

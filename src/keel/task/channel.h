@@ -9,11 +9,15 @@
 // A capacity of 0 is a meeting: send() completes when a receiver has taken the value. Senders and receivers wait in the
 // order they came; each value goes to one receiver.
 //
-// Errors:   send(): Cancelled once the channel is closed, also for those that wait. Both: Cancelled or DeadlineExceeded
-//           when the task is stopped; then nothing was sent, nothing was received.
+// Errors:   send(): Cancelled once the channel is closed, also for those that wait; the value stays with the sender.
 // Threads:  one loop.
 // Lifetime: outlives those who wait (checked); what was not received is destroyed with the channel.
-// Cost:     room for `capacity` values is allocated once, O(1) per value.
+// Cancel:   Cancelled or DeadlineExceeded. A send that ends so has not sent, and its value is untouched. A receive
+//           that ends so has received nothing: what it was given and had not gone on with is the next to be received
+//           again. So of any(a.receive(), b.receive()) one yields a value and the other leaves its own where it was.
+//           What a sender has been relieved of is sent: of any(a.send(x), b.send(y)) both may be.
+// Cost:     room for `capacity` values is allocated once, O(1) per value; more room only when so many values come back
+//           from receivers that were stopped that they do not fit.
 
 #pragma once
 
@@ -23,6 +27,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "keel/task/context.h"
 #include "keel/task/wait_list.h"
 
 namespace keel {
@@ -35,7 +40,7 @@ class Channel {
   class [[nodiscard]] Send : public Waiting {
    public:
     using Value = void;
-    Send(Channel& channel, T&& value) noexcept : channel_(channel), value_(std::move(value)) {}
+    Send(Channel& channel, T& value) noexcept : channel_(channel), value_(value) {}
     bool start() noexcept {
       if (channel_.closed_ || channel_.put(value_)) {
         refused_ = channel_.closed_;
@@ -51,8 +56,16 @@ class Channel {
    private:
     friend class Channel;
     Channel& channel_;
-    T value_;
+    T& value_;
     bool refused_ = false;
+  };
+
+  class [[nodiscard]] SendCopy : public Send {
+   public:
+    SendCopy(Channel& channel, const T& value) : Send(channel, copy_), copy_(value) {}
+
+   private:
+    T copy_;
   };
 
   class [[nodiscard]] Receive : public Waiting {
@@ -61,10 +74,20 @@ class Channel {
     explicit Receive(Channel& channel) noexcept : channel_(channel) {}
     bool start() noexcept {
       value_ = channel_.get();
-      return value_.has_value() || channel_.closed_ || wait_in(channel_.receivers_);
+      if (value_.has_value() || channel_.closed_) return true;
+      has_waited_ = true;
+      return wait_in(channel_.receivers_);
     }
     Result<std::optional<T>> take() noexcept {
       if (Result<> waited = taken(); !waited) return std::move(waited).error();
+      if (has_waited_) {
+        // It may have been stopped since it was woken.
+        if (context().is_stopped()) {
+          if (value_.has_value()) channel_.put_back(*value_);
+          return Error(Code::Cancelled, "a wait was ended early");
+        }
+        if (!value_.has_value()) value_ = channel_.get();  // Closed; and something may have come back since.
+      }
       return std::move(value_);
     }
 
@@ -72,15 +95,21 @@ class Channel {
     friend class Channel;
     Channel& channel_;
     std::optional<T> value_;
+    bool has_waited_ = false;
   };
 
   explicit Channel(std::size_t capacity)
-      : capacity_(capacity), slots_(capacity > 0 ? std::make_unique<std::optional<T>[]>(capacity) : nullptr) {}
+      : capacity_(capacity),
+        slot_count_(capacity),
+        slots_(capacity > 0 ? std::make_unique<std::optional<T>[]>(capacity) : nullptr) {}
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  // Waits for room.
-  Send send(T value) noexcept { return Send(*this, std::move(value)); }
+  // Waits for room. `value` lives until then, as what is named or made in the awaiting expression does, and is moved
+  // from when it is sent: after an error it is as it was, and may be sent again.
+  Send send(T&& value) noexcept { return Send(*this, value); }
+  // The same with a copy.
+  SendCopy send(const T& value) { return SendCopy(*this, value); }
   // False: no room now, or closed; `value` is untouched.
   bool try_send(T&& value) noexcept { return !closed_ && put(value); }
 
@@ -99,43 +128,75 @@ class Channel {
     receivers_.wake_all();
   }
   bool is_closed() const noexcept { return closed_; }
+  // Values inside: at most `capacity`, and those that have come back.
   std::size_t size() const noexcept { return size_; }
   std::size_t capacity() const noexcept { return capacity_; }
 
  private:
-  // Moves `value` to a receiver, or into a free slot. Receivers wait only while the channel is empty.
-  bool put(T& value) noexcept {
-    if (Waiting* receiver = receivers_.pop()) {
-      static_cast<Receive*>(receiver)->value_.emplace(std::move(value));
-      WaitList::wake(*receiver);
-      return true;
-    }
-    if (size_ == capacity_) return false;
-    const std::size_t end = first_ + size_;
-    slots_[end < capacity_ ? end : end - capacity_].emplace(std::move(value));
-    ++size_;
+  std::optional<T>& slot(std::size_t i) noexcept {
+    const std::size_t at = first_ + i;
+    return slots_[at < slot_count_ ? at : at - slot_count_];
+  }
+  // Gives `value` to the receiver that has waited longest. Receivers wait only while the channel is empty.
+  bool give(T& value) noexcept {
+    Waiting* const receiver = receivers_.pop();
+    if (receiver == nullptr) return false;
+    static_cast<Receive*>(receiver)->value_.emplace(std::move(value));
+    WaitList::wake(*receiver);
     return true;
+  }
+  // Moves `value` to a receiver, or into a free slot.
+  bool put(T& value) noexcept {
+    if (give(value)) return true;
+    if (size_ >= capacity_) return false;
+    slot(size_++).emplace(std::move(value));
+    return true;
+  }
+  // Of a receiver that could not take it: the next to be received, after those that came back before.
+  void put_back(T& value) noexcept {
+    if (give(value)) return;
+    if (size_ == slot_count_) make_room();
+    first_ = (first_ == 0 ? slot_count_ : first_) - 1;
+    for (std::size_t i = 0; i < come_back_; ++i) slot(i).emplace(std::move(*slot(i + 1)));
+    slot(come_back_++).emplace(std::move(value));
+    ++size_;
+  }
+  void make_room() noexcept {
+    const std::size_t count = slot_count_ + slot_count_ / 2 + 1;
+    auto slots = std::make_unique<std::optional<T>[]>(count);
+    for (std::size_t i = 0; i < size_; ++i) slots[i].emplace(std::move(*slot(i)));
+    slots_ = std::move(slots);
+    slot_count_ = count;
+    first_ = 0;
   }
   // The oldest value; a sender that waits moves up. Senders wait only while the channel is full.
   std::optional<T> get() noexcept {
     std::optional<T> value;
-    Waiting* const sender = senders_.pop();
     if (size_ > 0) {
       value.swap(slots_[first_]);
-      first_ = first_ + 1 == capacity_ ? 0 : first_ + 1;
+      first_ = first_ + 1 == slot_count_ ? 0 : first_ + 1;
       --size_;
-      if (sender != nullptr) put(static_cast<Send*>(sender)->value_);
-    } else if (sender != nullptr) {
-      value.emplace(std::move(static_cast<Send*>(sender)->value_));
+      if (come_back_ > 0) --come_back_;
+      if (size_ >= capacity_) return value;
     }
-    if (sender != nullptr) WaitList::wake(*sender);
+    if (Waiting* const sender = senders_.pop()) {
+      T& sent = static_cast<Send*>(sender)->value_;
+      if (value.has_value()) {
+        slot(size_++).emplace(std::move(sent));
+      } else {
+        value.emplace(std::move(sent));
+      }
+      WaitList::wake(*sender);
+    }
     return value;
   }
 
   const std::size_t capacity_;
+  std::size_t slot_count_;
   std::unique_ptr<std::optional<T>[]> slots_;  // A ring.
   std::size_t first_ = 0;
   std::size_t size_ = 0;
+  std::size_t come_back_ = 0;  // So many of the oldest have been with a receiver already.
   bool closed_ = false;
   WaitList senders_;
   WaitList receivers_;

@@ -10,6 +10,8 @@
 // Result:  all: a tuple of the values (std::monostate for void). any: the value of the first that succeeds.
 // Errors:  all: the first error; the others are then stopped and waited for. any: the first error, when all failed;
 //          when it was stopped, why.
+// Dropped: what the others of any, and those beside the error of all, have yielded by then. What they were still
+//          waiting for stays: a Channel keeps what it gave to one that had not gone on yet, a Semaphore its permit.
 // Cancel:  everything in it is stopped and waited for.
 // Threads: the loop where the awaiting task began.  Cost: no frame beside those of the tasks.
 

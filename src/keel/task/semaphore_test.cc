@@ -6,6 +6,7 @@
 #include <string>
 
 #include "keel/task/event.h"
+#include "keel/task/group.h"
 #include "keel/task/scope.h"
 #include "keel/task/testing.h"
 #include "keel/task/timing.h"
@@ -93,6 +94,25 @@ TEST_F(SemaphoreTest, a_permit_granted_to_a_task_that_is_stopped_is_not_lost) {
   EXPECT_TRUE(a.take().is_ok());
   EXPECT_EQ(b.take().error().code(), Code::Cancelled);
   EXPECT_EQ(one.available(), 1u);
+}
+Task<> take_either(Semaphore& a, Semaphore& b) { Semaphore::Permit permit = co_await any(a.acquire(), b.acquire()); }
+TEST_F(SemaphoreTest, any_of_two_that_are_granted_together_takes_one_permit) {
+  Semaphore a(1);
+  Semaphore b(1);
+  auto grant_both = [](Semaphore::Permit& first, Semaphore::Permit& second) -> Task<> {
+    first.release();
+    second.release();
+    co_return;
+  };
+  Semaphore::Permit of_a = *a.try_acquire();
+  Semaphore::Permit of_b = *b.try_acquire();
+  Start<void> taking;
+  EXPECT_FALSE(taking.begin(take_either(a, b), &ignore));
+  EXPECT_TRUE(loop.run(grant_both(of_a, of_b)));
+  loop.run_jobs();
+  EXPECT_TRUE(taking.take());
+  EXPECT_EQ(a.available(), 1u);
+  EXPECT_EQ(b.available(), 1u);
 }
 TEST_F(SemaphoreTest, a_permit_moves_and_is_given_back_once) {
   Semaphore two(2);
