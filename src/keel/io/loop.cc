@@ -44,8 +44,21 @@ Loop::Entered::~Entered() {
 void Loop::run() {
   Entered entered(*this);
   while (!stopping_.load(std::memory_order_acquire)) turn(Instant::never());
-  engine_->flush();
+  end_work();
   stopping_.store(false, std::memory_order_relaxed);
+}
+
+void Loop::finish() {
+  Entered entered(*this);
+  const Instant until = outside_.now() + 100_ms;
+  for (int quiet = 0; quiet < 2 && outside_.now() < until;) {
+    quiet = turn(outside_.now() + 1_ms) == 0 ? quiet + 1 : 0;
+  }
+  end_work();
+}
+
+void Loop::end_work() noexcept {
+  engine_->flush();
   stale_ = true;
   busy_since_ns_.store(0, std::memory_order_relaxed);
 }

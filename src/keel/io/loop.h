@@ -41,6 +41,9 @@ class Loop final : public Executor, public Host {
   void run();
   // One turn that does not wait beyond `until`; returns the number of jobs, timers and completions handled.
   int turn(Instant until);
+  // After the last run(): turns until there is nothing more to do, for 0.1 s at most where there always is. What was
+  // closed in the last turns is closed then, for what was pending on it had to be cancelled first.
+  void finish();
   // Ends run() after the current turn. Any thread.
   void stop() noexcept;
 
@@ -122,6 +125,7 @@ class Loop final : public Executor, public Host {
   static int run_all(Job* jobs) noexcept;
   void read_clock() noexcept;
   void begin_work() noexcept;
+  void end_work() noexcept;
 
   std::unique_ptr<Engine> engine_;
   Host& outside_;

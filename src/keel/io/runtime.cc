@@ -81,6 +81,7 @@ Result<> Runtime::start() {
       at->state.store(1, std::memory_order_release);
       at->state.notify_all();
       at->loop->run();
+      at->loop->finish();
     });
     at->state.wait(0, std::memory_order_acquire);
     if (at->state.load(std::memory_order_acquire) == 2) {

@@ -42,8 +42,9 @@ class Runtime {
   // Runs `f` on every worker's own thread, one worker after the other, and waits for it. Between start() and
   // stop(): afterwards nobody would run it.
   void each(FunctionRef<void(Loop&)> f);
-  // Stops every loop and joins its thread; what was posted and has not run is left. Idempotent. The loops live on
-  // until the Runtime is destroyed.
+  // Stops every loop and joins its thread. What was closed on a loop until then is closed: it turns on until nothing is
+  // left to do, 2 ms at least and 0.1 s at most. What was posted and has not run by then is left. Idempotent. The loops
+  // live on until the Runtime is destroyed.
   void stop() noexcept;
 
  private:

@@ -404,6 +404,63 @@ TEST_P(Runtimes, leave_no_descriptor_open_that_was_closed_in_the_last_turn) {
   for (const int fd : {signal[0], signal[1], closed[0]}) ::close(fd);
 }
 
+// As a stream does that is destroyed while it waits to receive: it can close only when that has ended.
+TEST_P(Runtimes, close_what_was_cancelled_in_the_last_turn) {
+  int signal[2];
+  int pair[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, signal), 0);
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair), 0);
+  struct Orphan : Receive {
+    Orphan()
+        : Receive([](Op& op) noexcept {
+            if (!op.more) static_cast<Orphan&>(op).loop->engine().close(op.fd);
+          }) {}
+    Loop* loop = nullptr;
+  } orphan;
+  struct Last : Receive {
+    Last()
+        : Receive([](Op& op) noexcept {
+            if (op.result <= 0) return;
+            auto& self = static_cast<Last&>(op);
+            self.orphan->loop->engine().cancel(*self.orphan);
+            self.orphan->loop->stop();
+          }) {}
+    Orphan* orphan = nullptr;
+  } last;
+  {
+    MAKE_OR_SKIP(runtime, 1);
+    ASSERT_TRUE(runtime->start());
+    orphan.fd = pair[0];
+    last.fd = signal[0];
+    last.orphan = &orphan;
+    runtime->each([&](Loop& loop) {
+      orphan.loop = &loop;
+      loop.engine().submit(orphan);
+      loop.engine().submit(last);
+    });
+    ASSERT_EQ(write(signal[1], "k", 1), 1);
+    char byte = 0;
+    pollfd ended{.fd = pair[1], .events = POLLIN, .revents = 0};
+    EXPECT_EQ(poll(&ended, 1, 5000), 1);
+    EXPECT_EQ(read(pair[1], &byte, 1), 0) << "the other end is still open";
+    runtime->stop();
+  }
+  for (const int fd : {signal[0], signal[1], pair[1]}) ::close(fd);
+}
+
+// A loop that always has something to do ends, too.
+TEST_P(Runtimes, stop_though_there_is_always_more_to_do) {
+  struct Again : Job {
+    Again() : Job([](Job& job) noexcept { Loop::current()->post(job); }) {}
+  } again;
+  MAKE_OR_SKIP(runtime, 1);
+  ASSERT_TRUE(runtime->start());
+  runtime->loop(0).post(again);
+  const Instant began = Host::system().now();
+  runtime->stop();
+  EXPECT_LT(Host::system().now() - began, 10_s);
+}
+
 TEST_P(Runtimes, stop_more_than_once_and_without_start) {
   MAKE_OR_SKIP(runtime, 2);
   MAKE_OR_SKIP(never_started, 2);
