@@ -1,7 +1,9 @@
-// What the small examples are told: --listen=127.0.0.1:7000 --engine=auto|uring|epoll, and --to=ADDRESS for some.
+// What the small examples are told: --listen=127.0.0.1:7000 --engine=auto|uring|epoll, and to some --to=ADDRESS or
+// --workers=N.
 
 #pragma once
 
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
@@ -12,11 +14,11 @@
 struct Flags {
   keel::Address listen = *keel::Address::parse("127.0.0.1:7000");
   keel::Address to = *keel::Address::parse("127.0.0.1:80");
-  keel::io::EngineKind engine = keel::io::EngineKind::Auto;
+  keel::RunOptions run;
 
-  Flags(int argc, char** argv) {
+  Flags(int argc, char** argv, int workers_max) {
     for (int i = 1; i < argc; ++i) {
-      if (!set(argv[i])) {
+      if (!set(argv[i], workers_max)) {
         std::fprintf(stderr, "%s: not a flag: %s\n", argv[0], argv[i]);
         std::exit(2);
       }
@@ -24,15 +26,16 @@ struct Flags {
   }
 
  private:
-  bool set(std::string_view flag) {
+  bool set(std::string_view flag, int workers_max) {
     if (flag.starts_with("--listen=")) return set(listen, flag.substr(9));
     if (flag.starts_with("--to=")) return set(to, flag.substr(5));
+    if (flag.starts_with("--workers=")) return set(run.workers, flag.substr(10), workers_max);
     if (flag == "--engine=uring") return set(keel::io::EngineKind::Uring);
     if (flag == "--engine=epoll") return set(keel::io::EngineKind::Epoll);
     return flag == "--engine=auto" && set(keel::io::EngineKind::Auto);
   }
   bool set(keel::io::EngineKind kind) {
-    engine = kind;
+    run.engine = kind;
     return true;
   }
   static bool set(keel::Address& address, std::string_view text) {
@@ -40,21 +43,28 @@ struct Flags {
     if (parsed) address = *parsed;
     return parsed.has_value();
   }
+  static bool set(int& number, std::string_view text, int most) {
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+    return read.ptr == text.data() + text.size() && read.ec == std::errc() && number >= 1 && number <= most;
+  }
 };
 
 using Serve = keel::Task<> (*)(keel::Listener& listener, const Flags& flags);
 
-inline keel::Task<> listen_and_serve(const Flags& flags, Serve serve) {
-  keel::Listener listener = co_await keel::Listener::bind(flags.listen);
-  std::printf("listening on %s\n", listener.address().to_string().c_str());
-  std::fflush(stdout);
+inline keel::Task<> listen_and_serve(keel::Worker& worker, const Flags& flags, Serve serve) {
+  keel::Listener listener = co_await worker.listen(flags.listen);
+  if (worker.index() == 0) {
+    std::printf("listening on %s\n", listener.address().to_string().c_str());
+    std::fflush(stdout);
+  }
   co_await serve(listener, flags);
 }
 
-// Until SIGINT or SIGTERM; the exit code.
-inline int run_server(int argc, char** argv, Serve serve) {
-  const Flags flags(argc, argv);
-  const keel::Result<> result = keel::run(listen_and_serve(flags, serve), flags.engine);
+// Until SIGINT or SIGTERM; the exit code. On at most `workers_max` workers, and without the flag on one.
+inline int run_server(int argc, char** argv, Serve serve, int workers_max = 1) {
+  const Flags flags(argc, argv, workers_max);
+  const keel::Result<> result =
+      keel::run(flags.run, [&](keel::Worker& worker) { return listen_and_serve(worker, flags, serve); });
   if (!result) std::fprintf(stderr, "%s\n", result.error().describe().c_str());
   return result ? 0 : 1;
 }

@@ -1,6 +1,6 @@
 // A TCP echo server, until SIGINT.
 //
-//   echo --listen=127.0.0.1:7000 --engine=auto
+//   echo --listen=127.0.0.1:7000 --engine=auto --workers=4
 //   nc 127.0.0.1 7000
 
 #include "../flags.h"
@@ -12,4 +12,4 @@ keel::Task<> serve(keel::Listener& listener, const Flags&) { return echo::serve(
 
 }  // namespace
 
-int main(int argc, char** argv) { return run_server(argc, argv, &serve); }
+int main(int argc, char** argv) { return run_server(argc, argv, &serve, 1024); }

@@ -82,6 +82,8 @@ struct ListenOptions {
   // Of "[::]": IPv4 as well, in place of a second listener for "0.0.0.0". Its peers then have addresses as
   // [::ffff:192.0.2.1] (RFC 4291 §2.5.5.2). False: IPv6 alone, whatever net.ipv6.bindv6only says (IPV6_V6ONLY).
   bool dual_stack = false;
+  // Of a net::Listener: others accept from the same socket. They take turns, and each arrival wakes one of them.
+  bool shared = false;
   int fast_open = 0;  // TCP Fast Open (RFC 7413): how many connections may wait whose first packet brought
                       // data. The same bytes may then come twice, so only for requests that may be repeated.
                       // 0, or where the system forbids it (net.ipv4.tcp_fastopen & 2): connections as ever.

@@ -2,10 +2,12 @@
 
 #include <cerrno>
 #include <deque>
+#include <optional>
 
 #include "keel/base/check.h"
 #include "keel/base/member.h"
 #include "keel/io/loop.h"
+#include "keel/observe/metric.h"
 
 namespace keel {
 namespace {
@@ -69,6 +71,7 @@ struct Listener::State {
   Member<io::Accept, State, &State::accepted> accept{*this};
   Member<Timer, State, &State::listen> retry{*this};
   std::deque<int> waiting;
+  std::optional<metrics::Counter> accepted_total;
   Accept* taker = nullptr;
   int final_result = 0;
   bool orphaned = false;
@@ -78,8 +81,12 @@ Result<Listener> Listener::bind(const Address& address, const io::ListenOptions&
   io::Loop* loop = io::Loop::current();
   KEEL_CHECK(loop != nullptr, "streams and listeners are used on a worker");
   KEEL_TRY(int fd, loop->engine().open_listener(address, options));
-  return Listener(*new State(*loop, fd));
+  auto* const state = new State(*loop, fd);
+  state->accept.shared = options.shared;
+  return Listener(*state);
 }
+
+void Listener::count_accepted(const metrics::Counter& counter) noexcept { state_->accepted_total = counter; }
 
 Listener::~Listener() {
   if (state_ == nullptr) return;
@@ -117,6 +124,7 @@ Result<Stream> Listener::Accept::take() noexcept {
   if (state_.waiting.empty()) return fail_errno("accept", -state_.final_result);
   const int fd = state_.waiting.front();
   state_.waiting.pop_front();
+  if (state_.accepted_total) state_.accepted_total->add();
   return Stream(fd);
 }
 

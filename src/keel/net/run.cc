@@ -1,35 +1,52 @@
 #include "keel/net/run.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "keel/base/check.h"
 #include "keel/base/host.h"
 #include "keel/io/loop.h"
+#include "keel/io/runtime.h"
+#include "keel/net/listener.h"
+#include "keel/observe/metric.h"
 #include "keel/task/start.h"
 
 namespace keel {
 namespace {
 
-// Written by the signal handler: no more than an atomic store and a write(2).
-std::atomic<io::Loop*> signalled_loop = nullptr;
+// What waits for a signal. Woken by its handler: no more than an atomic store and a write(2).
+struct Sleeper {
+  void (*wake)(Sleeper&) noexcept;
+};
+std::atomic<Sleeper*> sleeper = nullptr;
 std::atomic<bool> is_signalled = false;
 
 void on_signal(int) {
   const int before = errno;
   is_signalled.store(true);
-  if (io::Loop* loop = signalled_loop.load()) loop->stop();
+  if (Sleeper* const waits = sleeper.load()) waits->wake(*waits);
   errno = before;
 }
 
-// SIGINT and SIGTERM end a turn of `loop`, each once.
+// SIGINT and SIGTERM wake `who`, each once.
 class StopSignals {
  public:
-  explicit StopSignals(io::Loop& loop) noexcept {
-    KEEL_CHECK(signalled_loop.exchange(&loop) == nullptr, "one run() in a process at a time");
+  explicit StopSignals(Sleeper& who) noexcept {
+    KEEL_CHECK(sleeper.exchange(&who) == nullptr, "one run() in a process at a time");
     is_signalled.store(false);
     struct sigaction action = {};
     action.sa_handler = &on_signal;
@@ -39,7 +56,7 @@ class StopSignals {
   }
   ~StopSignals() {
     restore();
-    signalled_loop.store(nullptr);
+    sleeper.store(nullptr);
   }
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
@@ -55,20 +72,187 @@ class StopSignals {
   struct sigaction terminate_before_ = {};
 };
 
+// --- One loop, on this thread.
+
+struct SleepingLoop : Sleeper {
+  explicit SleepingLoop(io::Loop& l) noexcept
+      : Sleeper{[](Sleeper& self) noexcept { static_cast<SleepingLoop&>(self).loop.stop(); }}, loop(l) {}
+  io::Loop& loop;
+};
+
 struct Main : Start<void> {
   explicit Main(io::Loop& l) noexcept : loop(l) {}
   static void ended(StartCore& start) noexcept { static_cast<Main&>(start).loop.stop(); }
   io::Loop& loop;
 };
 
-// What was closed last ends in a later turn: its operations are cancelled first.
-void finish(io::Loop& loop) {
-  for (int quiet = 0, turns = 0; quiet < 2 && turns < 100; ++turns) {
-    quiet = loop.turn(Host::system().now() + 1_ms) == 0 ? quiet + 1 : 0;
+// --- Several, on threads of their own.
+
+// What the calling thread sleeps by: rung by signals, and by workers that have ended.
+class Bell : public Sleeper {
+ public:
+  Bell() noexcept
+      : Sleeper{[](Sleeper& self) noexcept { static_cast<Bell&>(self).ring(); }},
+        fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+  ~Bell() {
+    if (fd_ >= 0) ::close(fd_);
   }
+  Bell(const Bell&) = delete;
+  Bell& operator=(const Bell&) = delete;
+
+  bool is_there() const noexcept { return fd_ >= 0; }
+  void ring() const noexcept {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = ::write(fd_, &one, sizeof one);
+  }
+  // Until it is rung, or it is `until`; may return early.
+  void wait(Instant until) const noexcept {
+    pollfd rung{.fd = fd_, .events = POLLIN, .revents = 0};
+    const Duration left = until - Host::system().now();
+    const bool is_long = left >= 1_h;
+    ::poll(&rung, 1, is_long ? 3'600'000 : static_cast<int>(std::max<std::int64_t>(left.count_ms() + 1, 0)));
+    std::uint64_t count = 0;
+    [[maybe_unused]] const ssize_t got = ::read(fd_, &count, sizeof count);
+  }
+
+ private:
+  const int fd_;
+};
+
+// Ports are shared by our own workers; a second instance would silently take a part of the connections. So first ask
+// without sharing.
+Result<> ask_for(const Address& address, const io::ListenOptions& options) {
+  io::Engine& engine = io::Loop::current()->engine();
+  KEEL_TRY(const int fd, engine.open_listener(address, options));
+  engine.close(fd);
+  engine.flush();  // The next socket at this address comes at once.
+  return {};
+}
+
+// A descriptor of the socket that listens there, of no engine.
+Result<int> open_shared(const Address& address, const io::ListenOptions& options) {
+  io::Engine& engine = io::Loop::current()->engine();
+  KEEL_TRY(const int fd, engine.open_listener(address, options));
+  auto copy = or_errno("dup", ::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  engine.close(fd);
+  return copy;
 }
 
 }  // namespace
+
+// The workers of one run().
+struct Worker::Crew {
+  struct Member : Start<void> {
+    Member(Crew& crew, int index) noexcept : worker(crew, index) {}
+    static void ended(StartCore& start) noexcept {
+      auto& self = static_cast<Member&>(start);
+      self.worker.crew_.ended(self.worker.index_, self.take());
+    }
+    Worker worker;
+    std::optional<metrics::Counter> accepted;
+  };
+  // Where all of them listen.
+  struct Place {
+    bool is_for(int worker, const Address& address, const io::ListenOptions& options) const noexcept {
+      return asked == address && inherited == options.inherited && !has_listened[static_cast<std::size_t>(worker)];
+    }
+    Address asked;
+    int inherited;
+    Address bound;    // With the port that the first one got.
+    int socket = -1;  // What is one for all, until all have it.
+    std::vector<bool> has_listened;
+  };
+
+  Crew(int count, const Bell& b, metrics::Registry* registry) : bell(b), running(count) {
+    for (int i = 0; i < count; ++i) {
+      members.emplace_back(*this, i);
+      if (registry == nullptr) continue;
+      members.back().accepted =
+          registry->counter("net_accepted_total", "Connections accepted", {{"worker", std::to_string(i)}});
+    }
+  }
+  ~Crew() {
+    for (const Place& place : places) {
+      if (place.socket >= 0) ::close(place.socket);
+    }
+  }
+
+  // On its own thread, these three.
+  void begin(int index, FunctionRef<Task<>(Worker&)> task) noexcept {
+    Member& member = members[static_cast<std::size_t>(index)];
+    if (member.begin(task(member.worker), &Member::ended)) Member::ended(member);
+  }
+  void ended(int index, Result<>&& result) noexcept {
+    if (!result && !(is_ending.load() && result.error().code() == Code::Cancelled)) {
+      const std::lock_guard lock(mutex);
+      errors.emplace_back(index, std::move(result).error());
+      has_failed.store(true);
+    }
+    running.fetch_sub(1);
+    bell.ring();
+  }
+  Result<Listener> listen(int index, const Address& address, io::ListenOptions options);
+
+  Result<> result();
+
+  const Bell& bell;
+  std::deque<Member> members;
+  std::atomic<int> running;
+  std::atomic<bool> has_failed{false};
+  std::atomic<bool> is_ending{false};
+  std::mutex mutex;  // Of what follows.
+  std::vector<Place> places;
+  std::vector<std::pair<int, Error>> errors;  // By worker, the first one first.
+};
+
+Result<Listener> Worker::Crew::listen(int index, const Address& address, io::ListenOptions options) {
+  if (members.size() == 1) return Listener::bind(address, options);
+  const std::lock_guard lock(mutex);
+  const bool is_one_for_all = address.is_unix() || options.inherited >= 0;
+  auto place = std::ranges::find_if(places, [&](const Place& p) { return p.is_for(index, address, options); });
+  if (place == places.end()) {
+    Place made{address, options.inherited, address, -1, std::vector<bool>(members.size())};
+    if (is_one_for_all) {
+      KEEL_TRY(made.socket, open_shared(address, options));
+    } else if (!options.reuse_port && address.port() != 0) {
+      KEEL_TRY_VOID(ask_for(address, options));
+    }
+    place = places.insert(places.end(), std::move(made));
+  }
+  options.inherited = place->socket;
+  options.shared = is_one_for_all;
+  options.reuse_port = !is_one_for_all;
+  KEEL_TRY(Listener listener, Listener::bind(place->bound, options));
+  place->bound = listener.address();
+  place->has_listened[static_cast<std::size_t>(index)] = true;
+  // Then it ends with the last of them.
+  const auto& all = place->has_listened;
+  if (place->socket >= 0 && std::find(all.begin(), all.end(), false) == all.end()) {
+    ::close(std::exchange(place->socket, -1));
+  }
+  return listener;
+}
+
+Result<> Worker::Crew::result() {
+  if (errors.empty()) return {};
+  if (members.size() == 1) return std::move(errors.front().second);
+  const auto name = [](int index) { return "worker " + std::to_string(index); };
+  if (errors.size() == 1) return std::move(errors.front().second).because(name(errors.front().first));
+  std::string text;
+  for (const auto& [index, error] : errors) {
+    text += (text.empty() ? "" : "; ") + name(index) + ": " + error.describe();
+  }
+  return Error::text(errors.front().second.code(), text);
+}
+
+int Worker::workers() const noexcept { return static_cast<int>(crew_.members.size()); }
+
+Result<Listener> Worker::listen(const Address& address, const io::ListenOptions& options) {
+  KEEL_TRY(Listener listener, crew_.listen(index_, address, options));
+  const auto& accepted = crew_.members[static_cast<std::size_t>(index_)].accepted;
+  if (accepted) listener.count_accepted(*accepted);
+  return listener;
+}
 
 Result<> run(Task<>&& main, io::EngineKind kind) {
   KEEL_CHECK(io::Loop::current() == nullptr, "run() is called where no loop runs");
@@ -76,7 +260,8 @@ Result<> run(Task<>&& main, io::EngineKind kind) {
   KEEL_TRY(auto engine, io::make_engine(choice.kind));
   io::Loop loop(std::move(engine), Host::system());
   const io::Loop::Entered entered(loop);
-  const StopSignals signals(loop);
+  SleepingLoop sleeping(loop);
+  const StopSignals signals(sleeping);
   Main start(loop);
   if (!start.begin(std::move(main), &Main::ended)) {
     while (start.is_running()) {
@@ -87,9 +272,41 @@ Result<> run(Task<>&& main, io::EngineKind kind) {
     }
   }
   Result<> result = start.take();
-  finish(loop);
+  loop.finish();
   if (!result && signals.arrived() && result.error().code() == Code::Cancelled) return {};
   return result;
+}
+
+Result<> run(const RunOptions& options, FunctionRef<Task<>(Worker&)> begin) {
+  KEEL_CHECK(io::Loop::current() == nullptr, "run() is called where no loop runs");
+  Bell bell;
+  if (!bell.is_there()) return fail_errno("eventfd");
+  const StopSignals signals(bell);
+  KEEL_TRY(auto runtime, io::Runtime::make({.workers = options.workers, .engine = options.engine, .pin = options.pin}));
+  KEEL_TRY_VOID(runtime->start());
+  Worker::Crew crew(runtime->workers(), bell, options.metrics);
+  runtime->each([&](io::Loop& loop) { crew.begin(loop.index(), begin); });
+  Instant limit = Instant::never();
+  while (crew.running.load() != 0) {
+    bell.wait(limit);
+    if (signals.arrived()) signals.restore();
+    if (!crew.is_ending.load()) {
+      if (!signals.arrived() && !crew.has_failed.load()) continue;
+      crew.is_ending.store(true);
+      limit = Host::system().now() + options.drain;
+    } else if (Host::system().now() < limit) {
+      continue;
+    }
+    const bool is_over = Host::system().now() >= limit;
+    if (is_over) limit = Instant::never();
+    runtime->each([&](io::Loop& loop) {
+      Worker::Crew::Member& member = crew.members[static_cast<std::size_t>(loop.index())];
+      if (is_over) member.stop();
+      member.worker.stopping().set();
+    });
+  }
+  runtime->stop();
+  return crew.result();
 }
 
 }  // namespace keel

@@ -1,24 +1,91 @@
-// keel/net/run.h — a program of one loop: runs a task on this thread until it ends, or a signal ends it.
+// keel/net/run.h — a program of tasks: runs them until they end, or a signal ends them.
 //
 //   Task<> serve(Address at);
 //   int main() { return run(serve(*Address::parse("0.0.0.0:7000"))) ? 0 : 1; }
 //
-// SIGINT and SIGTERM stop the task: what it waits for ends with Cancelled, and so does it; that counts as success. A
-// second one has the effect it had before the call, usually the end of the process. A service that is more than that
-// (several workers, logs, drain) is an app::App.
+// The same on several workers, each with a loop on a thread of its own and nothing shared:
 //
-// Result:   the task's error, when it was not stopped; Unsupported when `engine` is not to be had.
-// Threads:  the calling one, on which no loop runs; one run() in a process at a time.
-// Lifetime: what the task refers to outlives the call; afterwards nothing of it is left.
+//   Task<> serve(Worker& worker) {
+//     Listener listener = co_await worker.listen(*Address::parse("0.0.0.0:7000"));
+//     Scope connections;
+//     while (auto peer = co_await until(worker.stopping(), listener.accept())) {
+//       connections.spawn(talk(*std::move(peer)), OnError::Ignore);
+//     }
+//     co_await connections.join();                 // the program ends: those that are there have 10 s
+//   }
+//   int main() { return run({.workers = 4, .drain = 10_s}, &serve) ? 0 : 1; }
+//
+// SIGINT and SIGTERM stop the tasks: what they wait for ends with Cancelled, and so do they; that counts as success. A
+// second one has the effect it had before the call, usually the end of the process. A service that is more than that
+// (logs, configuration, health) is an app::App.
+//
+// Result:   the error of a task that was not stopped. Unsupported when the engine is not to be had, ResourceExhausted
+//           when there are no descriptors or threads.
+// Threads:  called where no loop runs, and waits there; one run() in a process at a time.
+// Lifetime: what the tasks refer to outlives the call; afterwards nothing of them is left.
 
 #pragma once
 
+#include "keel/base/function.h"
 #include "keel/base/result.h"
+#include "keel/base/time.h"
 #include "keel/io/engine.h"
+#include "keel/task/event.h"
 #include "keel/task/task.h"
 
 namespace keel {
 
+class Listener;
+namespace metrics {
+class Registry;
+}
+
+// One task on a loop of the calling thread.
 Result<> run(Task<>&& main, io::EngineKind engine = io::EngineKind::Auto);
+
+struct RunOptions {
+  int workers = 1;  // Threads with a loop each; 0: one per core this process may run on.
+  io::EngineKind engine = io::EngineKind::Auto;
+  bool pin = false;     // Pins worker i to the i-th allowed core.
+  Duration drain = {};  // After a signal: how long tasks that look at stopping() have until they are stopped.
+  metrics::Registry* metrics = nullptr;  // Outlives the call. net_accepted_total, by worker: what the listeners of
+                                         // Worker::listen() have accepted. Null: not counted.
+};
+
+class Worker;
+
+// One task on each of several workers: `begin` is called once on each, one after the other. A task that fails ends the
+// others as a signal does, and its error says on which worker; the errors of several are one text, with the code of the
+// first.
+Result<> run(const RunOptions& options, FunctionRef<Task<>(Worker&)> begin);
+
+// What a task of run() knows of its worker. On that worker's thread; lives until run() returns.
+class Worker {
+ public:
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  // 0 to workers() - 1.
+  int index() const noexcept { return index_; }
+  int workers() const noexcept;
+
+  // This worker's listener at an address where every worker listens: of TCP one socket each (SO_REUSEPORT), over which
+  // the kernel spreads connections by a hash; a Unix socket, and options.inherited, is one for all, and they take
+  // turns. With port 0 all have the port that the first one got. Errors as Listener::bind(); AlreadyExists also when
+  // another process shares its port.
+  Result<Listener> listen(const Address& address, const io::ListenOptions& options = {});
+
+  // Set when the program is to end: a signal has come, or another worker's task has failed.
+  Event& stopping() noexcept { return stopping_; }
+
+ private:
+  friend Result<> run(const RunOptions& options, FunctionRef<Task<>(Worker&)> begin);
+  struct Crew;
+  Worker(Crew& crew, int index) noexcept : crew_(crew), index_(index) {}
+
+  Crew& crew_;
+  const int index_;
+  Event stopping_;
+};
 
 }  // namespace keel
