@@ -7,7 +7,6 @@
 #include <string>
 
 #include "keel/net/listener.h"
-#include "keel/net/stream.h"
 #include "keel/task/channel.h"
 #include "keel/task/group.h"
 #include "keel/task/scope.h"
@@ -17,7 +16,6 @@ namespace chat {
 
 using namespace keel;
 using Line = std::shared_ptr<const std::string>;
-
 constexpr std::size_t line_bytes_max = 1024;
 constexpr std::size_t lines_behind_max = 64;
 constexpr Duration patience = 10_s;  // For one line to be taken.
@@ -35,10 +33,9 @@ struct Room {
 inline Task<> listen_to(Stream& peer, Room& room, Channel<Line>& lines) {
   while (true) {
     const Chunk line = co_await peer.read_until("\n", line_bytes_max);
-    if (line.empty()) break;
+    if (line.empty()) co_return lines.close();  // Gone: tell it the rest.
     room.say(std::string(line));
   }
-  lines.close();  // Gone: tell it the rest.
 }
 
 inline Task<> tell(Stream& peer, Channel<Line>& lines) {
@@ -54,10 +51,7 @@ inline Task<> talk(Stream peer, Room& room) {
 
 inline Task<> serve(Listener& listener, Room& room) {
   Scope members;
-  while (true) {
-    Stream peer = co_await listener.accept();
-    members.spawn(talk(std::move(peer), room), OnError::Ignore);
-  }
+  while (true) members.spawn(talk(co_await listener.accept(), room), OnError::Ignore);
 }
 
 }  // namespace chat

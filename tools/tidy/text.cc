@@ -76,6 +76,20 @@ TEST(Text, no_comment_is_torn_by_the_formatter) {
   });
 }
 
+// One screen each: what they share is in flags.h.
+TEST(Text, network_examples_have_fewer_than_60_lines) {
+  for (const std::string folder : {"examples/chat/", "examples/echo/", "examples/forwarder/"}) {
+    std::ptrdiff_t count = 0;
+    for (const std::string& file : files()) {
+      if (!is_source(file) || !file.starts_with(folder)) continue;
+      const std::vector<std::string> all = lines(file);
+      count += std::ranges::count_if(all, [](const std::string& line) { return !line.empty(); });
+    }
+    EXPECT_GT(count, 0) << folder;
+    EXPECT_LT(count, 60) << folder << ", without blank ones";
+  }
+}
+
 TEST(Text, nothing_depends_on_one_machine) {
   // Where somebody's checkout lies, in any file; a service's own paths are relative.
   const std::vector<std::string> places = {std::string("/wo") + "rk/", std::string("/ho") + "me/",
