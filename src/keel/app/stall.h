@@ -2,18 +2,14 @@
 //
 //   StallWatch watch(*runtime, 200_ms, registry);
 //
-// A handler that computes or blocks on a worker stops every other request of that worker. A thread of its own looks at
-// the workers twice in each `bound`; when one has been inside the same turn for longer, it logs `worker stalled` with
-// the time so far, the worker's stack, and, when a handler has not suspended since the request came, that request
-// (method, path, trace), and the worker's last requests (observe/flight_recorder.h); again each time the time has
-// doubled; and `worker goes on` at the end. Time in which the watching thread itself was not run (the process was
-// stopped, the machine overloaded) does not count.
+// The watch of io/stall_watch.h for a service: each stall is a line `worker stalled` with the time so far, the worker's
+// stack, and, when a handler has not suspended since the request came, that request (method, path, trace), and the
+// worker's last requests (observe/flight_recorder.h); again each time the time has doubled; and `worker goes on` at the
+// end.
 //
 // Metrics:  worker_stalls_total; worker_stall_seconds, observed at the end, to within half of `bound`.
-// Threads:  made, destroyed and called on a thread that is not a worker; report_all() on any such thread.
-// Lifetime: runtime and registry outlive it; the runtime has started, and is stopped afterwards.
-// Cost:     two stores a turn of each loop, and a wake-up of the watching thread twice in `bound`. A stalled worker is
-//           interrupted for some microseconds by a signal (base/stack.h says what that means for system calls).
+// Threads, lifetime, cost: as there; the registry outlives it, and report_all() may be called on any thread that is not
+//           a worker.
 
 #pragma once
 

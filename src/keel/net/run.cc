@@ -21,6 +21,7 @@
 #include "keel/base/host.h"
 #include "keel/io/loop.h"
 #include "keel/io/runtime.h"
+#include "keel/io/stall_watch.h"
 #include "keel/net/listener.h"
 #include "keel/observe/metric.h"
 #include "keel/task/start.h"
@@ -284,6 +285,11 @@ Result<> run(const RunOptions& options, FunctionRef<Task<>(Worker&)> begin) {
   const StopSignals signals(bell);
   KEEL_TRY(auto runtime, io::Runtime::make({.workers = options.workers, .engine = options.engine, .pin = options.pin}));
   KEEL_TRY_VOID(runtime->start());
+  std::optional<io::StallWatch> watch;
+  if (options.stall_after > Duration()) {
+    KEEL_CHECK(static_cast<bool>(options.on_stall), "who asks for stalls says whom to tell: on_stall");
+    watch.emplace(*runtime, options.stall_after, [&](const io::Stall& stall) { options.on_stall(stall); });
+  }
   Worker::Crew crew(runtime->workers(), bell, options.metrics);
   runtime->each([&](io::Loop& loop) { crew.begin(loop.index(), begin); });
   Instant limit = Instant::never();
@@ -305,6 +311,7 @@ Result<> run(const RunOptions& options, FunctionRef<Task<>(Worker&)> begin) {
       member.worker.stopping().set();
     });
   }
+  watch.reset();
   runtime->stop();
   return crew.result();
 }

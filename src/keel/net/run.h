@@ -36,6 +36,9 @@
 namespace keel {
 
 class Listener;
+namespace io {
+struct Stall;
+}
 namespace metrics {
 class Registry;
 }
@@ -46,8 +49,11 @@ Result<> run(Task<>&& main, io::EngineKind engine = io::EngineKind::Auto);
 struct RunOptions {
   int workers = 1;  // Threads with a loop each; 0: one per core this process may run on.
   io::EngineKind engine = io::EngineKind::Auto;
-  bool pin = false;     // Pins worker i to the i-th allowed core.
-  Duration drain = {};  // After a signal: how long tasks that look at stopping() have until they are stopped.
+  bool pin = false;           // Pins worker i to the i-th allowed core.
+  Duration drain = {};        // After a signal: how long tasks that look at stopping() have until they are stopped.
+  Duration stall_after = {};  // When a worker has not come back to its loop for so long, on_stall is called with where
+                              // it is, on a thread of its own: io/stall_watch.h. Zero: nobody looks.
+  Function<void(const io::Stall&)> on_stall = {};
   metrics::Registry* metrics = nullptr;  // Outlives the call. net_accepted_total, by worker: what the listeners of
                                          // Worker::listen() have accepted. Null: not counted.
 };

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "keel/io/runtime.h"
+#include "keel/io/stall_watch.h"
 #include "keel/net/listener.h"
 #include "keel/observe/metric.h"
 #include "keel/task/group.h"
@@ -283,6 +284,26 @@ TEST_P(RunOnWorkers, errors_at_the_end_are_told_though_a_signal_came) {
   const Result<> ended = run(on(2, 1_h), [](Worker& worker) { return fails_at_the_end(worker); });
   ASSERT_FALSE(ended);
   EXPECT_EQ(ended.error().code(), Code::DataLoss);
+}
+
+// --- Stalls.
+
+Task<> blocks(Worker& worker, std::atomic<bool>& is_told) {
+  const Instant limit = Host::system().now() + 20_s;
+  while (worker.index() == 1 && !is_told && Host::system().now() < limit) ::usleep(100);
+  co_return;
+}
+TEST_P(RunOnWorkers, a_worker_that_does_not_come_back_to_its_loop_is_told_of) {
+  std::atomic<bool> is_told = false;
+  RunOptions options = on(2);
+  options.stall_after = 10_ms;
+  options.on_stall = [&](const io::Stall& stall) {
+    EXPECT_EQ(stall.worker, 1);
+    EXPECT_TRUE(!stall.is_first || stall.stack.find("blocks") != std::string::npos) << stall.stack;
+    is_told = true;
+  };
+  EXPECT_TRUE(run(options, [&](Worker& worker) { return blocks(worker, is_told); }));
+  EXPECT_TRUE(is_told);
 }
 
 // --- Listening.

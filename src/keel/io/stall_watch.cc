@@ -1,0 +1,166 @@
+#include "keel/io/stall_watch.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "keel/base/check.h"
+#include "keel/base/host.h"
+#include "keel/base/stack.h"
+#include "keel/observe/flight_recorder.h"
+
+namespace keel::io {
+namespace {
+
+// For a worker to answer with its stack: long, because a machine that stalls is often a busy one.
+constexpr Duration answer_patience = 1_s;
+
+// A text of another thread, taken inside its signal handler.
+template <std::size_t n>
+struct Copied {
+  char bytes[n];
+  std::size_t size = 0;
+  void take(std::string_view text) noexcept {
+    size = std::min(text.size(), n);
+    std::memcpy(bytes, text.data(), size);
+  }
+  std::string_view view() const noexcept { return {bytes, size}; }
+};
+
+struct Where {
+  Stack stack;
+  Instant turn;  // In which it was.
+  Copied<32> method;
+  Copied<256> path;
+  log::TraceId trace;
+};
+
+}  // namespace
+
+struct StallWatch::State {
+  struct Worker {
+    Loop* loop = nullptr;
+    pid_t thread = 0;
+    Instant turn = {};      // That it was in at the last look; Instant(): none.
+    Duration excused = {};  // Of that turn.
+    Duration next = {};     // When to tell of it.
+    bool is_stalled = false;
+  };
+
+  State(Runtime& runtime, Duration from, Function<void(const Stall&)> told)
+      : bound(from), period(std::max<Duration>(from / 2, 1_ms)), tell(std::move(told)) {
+    runtime.each([this](Loop& loop) { workers.push_back({.loop = &loop, .thread = gettid()}); });
+    thread = Host::system().start_thread("keel-watch", [this] { run(); });
+  }
+  ~State() {
+    {
+      std::lock_guard lock(mutex);
+      is_ending = true;
+    }
+    ending.notify_all();
+    thread.reset();
+  }
+
+  void run() {
+    std::unique_lock lock(mutex);
+    Instant looked = Host::system().now();
+    while (!is_ending) {
+      ending.wait_for(lock, std::chrono::nanoseconds(period.count_ns()));
+      if (is_ending) return;
+      const Instant now = Host::system().now();
+      const Duration late = std::max(now - looked - period, Duration());
+      looked = now;
+      for (Worker& worker : workers) look(worker, now, late);
+    }
+  }
+
+  void look(Worker& worker, Instant now, Duration excused) {
+    const Instant turn = worker.loop->busy_since();
+    if (turn != worker.turn) {
+      if (worker.is_stalled) {
+        tell({.worker = worker.loop->index(), .lasted = now - worker.turn, .is_over = true, .is_first = false});
+      }
+      worker = {.loop = worker.loop, .thread = worker.thread, .turn = turn, .excused = {}, .next = bound};
+      // Of the lateness only what lies within this turn.
+      if (turn != Instant()) worker.excused = std::min(excused, std::max(now - turn, Duration()));
+    } else {
+      worker.excused = worker.excused + excused;
+    }
+    if (turn == Instant() || now - turn - worker.excused < worker.next) return;
+    tell_of(worker, now - turn);
+    worker.is_stalled = true;
+    worker.next = (now - turn - worker.excused) * 2;
+  }
+
+  void tell_of(const Worker& worker, Duration lasted) {
+    Where where;
+    const Result<> asked = ask(worker, where);
+    Stall stall{.worker = worker.loop->index(), .lasted = lasted, .is_first = !worker.is_stalled};
+    std::string stack;
+    if (!asked) {
+      stack = asked.error().message();
+    } else if (where.turn != worker.turn) {
+      stack = "it went on meanwhile";  // And what it did then is not what stalled it.
+    } else {
+      stack = to_string(where.stack);
+      stall.method = where.method.view();
+      stall.path = where.path.view();
+      stall.trace = where.trace;
+    }
+    stall.stack = stack;
+    tell(stall);
+  }
+
+  static Result<> ask(const Worker& worker, Where& where) {
+    return capture_stack_of(worker.thread, where.stack, answer_patience, [&where, &worker] {
+      where.turn = worker.loop->busy_since();
+      const flight::Doing* const doing = flight::Doing::current();
+      if (doing == nullptr) return;
+      std::string_view method;
+      std::string_view path;
+      doing->tell(method, path, where.trace);
+      where.method.take(method);
+      where.path.take(path);
+    });
+  }
+
+  const Duration bound;
+  const Duration period;
+  const Function<void(const Stall&)> tell;
+  std::vector<Worker> workers;
+  std::mutex mutex;
+  std::condition_variable ending;
+  bool is_ending = false;
+  std::unique_ptr<Thread> thread;
+};
+
+StallWatch::StallWatch(Runtime& runtime, Duration bound, Function<void(const Stall&)> tell) {
+  KEEL_CHECK(bound > Duration(), "a stall lasts longer than nothing");
+  state_ = std::make_unique<State>(runtime, bound, std::move(tell));
+}
+
+StallWatch::~StallWatch() = default;
+
+void StallWatch::look_at_all(FunctionRef<void(const Stall&)> tell) {
+  const std::lock_guard lock(state_->mutex);  // The thread that watches writes what it knows of a worker.
+  for (const State::Worker& worker : state_->workers) {
+    Where where;
+    const Result<> asked = State::ask(worker, where);
+    const std::string stack = asked ? to_string(where.stack) : std::string(asked.error().message());
+    tell({.worker = worker.loop->index(),
+          .lasted = where.turn == Instant() ? Duration() : Host::system().now() - where.turn,
+          .stack = stack,
+          .method = where.method.view(),
+          .path = where.path.view(),
+          .trace = where.trace});
+  }
+}
+
+}  // namespace keel::io
