@@ -19,7 +19,7 @@
 #include "keel/net/datagram.h"    // UDP, and Unix sockets for datagrams
 #include "keel/net/listener.h"    // waits for peers to connect
 #include "keel/net/outbox.h"      // what is to be written to a slow peer, queued and bounded
-#include "keel/net/run.h"         // a program of one loop
+#include "keel/net/run.h"         // a program on one worker or several
 #include "keel/net/stream.h"      // TCP and Unix sockets
 #include "keel/task/channel.h"    // values from tasks to tasks
 #include "keel/task/event.h"      // one waits until another says so
@@ -30,3 +30,4 @@
 #include "keel/task/scope.h"      // tasks that run beside one, and end before it
 #include "keel/task/semaphore.h"  // so many at a time
 #include "keel/task/timing.h"     // sleep_for, with_timeout
+#include "keel/task/until.h"      // what ends once something has happened

@@ -1,6 +1,8 @@
 // docs/net.md, compiled and run: each of its blocks stands here (tools/tidy/pages.cc).
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -193,6 +195,19 @@ sim::Trial add_once(const sim::SimOptions& options) {
   return {.failed = failed || served, .struck = simulation.struck()};
 }
 
+Task<> serve_here(Worker& worker, Address at) {
+  Listener listener = co_await worker.listen(at);
+  Scope connections;
+  while (auto peer = co_await until(worker.stopping(), listener.accept())) {
+    connections.spawn(talk(*std::move(peer)), OnError::Ignore);
+  }
+  co_await connections.join();  // the program is to end: those who are there have 10 s
+}
+
+Result<> serve_everywhere(Address at) {
+  return run({.workers = 4, .drain = 10_s}, [&](Worker& worker) { return serve_here(worker, at); });
+}
+
 // --- The tests.
 
 // Where a test may listen at an address that it knows beforehand: in the simulation, and at paths.
@@ -308,6 +323,23 @@ TEST(NetDocTasks, wait_for_each_other_and_for_time) {
   int ticks = 0;
   EXPECT_EQ(loop.run(tick_for_a_while(ticks)).value(), Code::DeadlineExceeded);
   EXPECT_EQ(ticks, 10);
+}
+
+TEST(NetDocWorkers, serve_until_they_are_asked_to_end) {
+  const std::string path = ::testing::TempDir() + "keel_net_doc_" + std::to_string(getpid()) + ".sock";
+  const Address at = Address::parse("unix:" + path).value();
+  std::thread client([&] {
+    Result<std::string> answer = fail(Code::Unavailable, "not asked yet");
+    for (int i = 0; i < 1000 && !answer; ++i) {
+      Host::system().sleep(10_ms);  // They may not listen yet.
+      answer = ask_and_wait(at, "hello\n");
+    }
+    EXPECT_EQ(answer.value_or("none"), "hello\n");
+    ::kill(::getpid(), SIGTERM);
+  });
+  EXPECT_TRUE(serve_everywhere(at));
+  client.join();
+  std::remove(path.c_str());
 }
 
 TEST(NetDocBlocking, asks_without_a_loop) {
