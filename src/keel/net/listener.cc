@@ -22,17 +22,16 @@ struct Listener::State {
   State(io::Loop& l, int fd) : loop(l), engine(l.engine()) { accept.fd = fd; }
 
   // An accept of io_uring takes all that have queued, however many. So these are taken by hand, as far as there is
-  // room, and it is begun only when none is left.
+  // room, and it is begun only when none is left. Of a socket that others accept from, too, each takes what it is woken
+  // for.
   void listen() noexcept {
     if (accept.pending || retry.is_running() || failed()) return;
-    while (waiting.size() < waiting_max) {
-      const int fd = engine.try_accept(accept.fd);
-      if (fd < 0) {
-        engine.submit(accept);  // Which says so when something is wrong.
-        break;
-      }
-      waiting.push_back(fd);
+    int fd = accept.shared ? -1 : 0;
+    while (fd >= 0 && waiting.size() < waiting_max) {
+      fd = engine.try_accept(accept.fd);
+      if (fd >= 0) waiting.push_back(fd);
     }
+    if (fd < 0) engine.submit(accept);  // Which says so when something is wrong.
     if (!waiting.empty()) wake_taker();
   }
   void wake_taker() noexcept {
