@@ -434,7 +434,7 @@ struct Service {
     co_return http::Response::text(http::Status::Ok, "unread");
   }
   // Written as it leaves, with pauses.
-  static Task<> write_large(int id, http::BodyWriter& out) {
+  static Task<> write_large(http::BodyWriter& out, int id) {
     const std::string body = large_body(id);
     for (std::size_t at = 0; at < body.size(); at += 9000) {
       co_await out.write(std::string_view(body).substr(at, 9000));
@@ -443,8 +443,7 @@ struct Service {
   }
   Result<http::Response> stream(http::Request& request) {
     KEEL_TRY(int id, request.path_param<int>("id"));
-    return http::Response::stream(http::Status::Ok, "text/plain",
-                                  [id](http::BodyWriter& out) { return write_large(id, out); });
+    return http::Response::stream(http::Status::Ok, "text/plain", &write_large, id);
   }
 };
 

@@ -27,6 +27,7 @@ void Connection::begin_streaming(Response& response, BodyEnd body_end) {
   exchange.streamed = std::move(response.streamed_);
   exchange.writer.emplace(exchange.streamed.length());
   exchange.writer->connection_ = this;
+  exchange.writer->request_ = &exchange.request;
   exchange.status = response.status();
   exchange.body_end = body_end;
   exchange.is_due = true;

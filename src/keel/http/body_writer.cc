@@ -5,6 +5,7 @@
 #include "keel/base/check.h"
 #include "keel/base/pool.h"
 #include "keel/http/connection.h"
+#include "keel/http/request.h"
 
 namespace keel::http {
 
@@ -13,8 +14,8 @@ struct StreamedBody::Made {
   std::optional<std::uint64_t> length;
 };
 
-StreamedBody::StreamedBody(Callable write, std::optional<std::uint64_t> length)
-    : made_(new(pool_allocate(sizeof(Made))) Made{std::move(write), length}) {}
+StreamedBody::StreamedBody(Callable write)
+    : made_(new(pool_allocate(sizeof(Made))) Made{std::move(write), std::nullopt}) {}
 
 void StreamedBody::free() noexcept {
   made_->~Made();
@@ -23,6 +24,9 @@ void StreamedBody::free() noexcept {
 
 Task<> StreamedBody::write(BodyWriter& out) const { return made_->write(out); }
 std::optional<std::uint64_t> StreamedBody::length() const noexcept { return made_->length; }
+void StreamedBody::set_length(std::uint64_t bytes) noexcept { made_->length = bytes; }
+
+BodyRead BodyWriter::read_body() noexcept { return request_->read_body(); }
 
 bool BodyWriter::Write::start() noexcept {
   KEEL_CHECK(writer_.waiting_ == nullptr, "one task at a time writes a body");

@@ -4,7 +4,7 @@
 //     for (int i = 0; i < 1'000'000; ++i) co_await out.write(std::to_string(i) + "\n");
 //   }
 //   router.get("/numbers", [](http::Request&) {
-//     return http::Response::stream(http::Status::Ok, "text/plain", &count);
+//     return http::Response::stream(http::Status::Ok, "text/plain", &count);   // response.h: what count() works with
 //   });
 //
 // A write is complete when its bytes are queued; it waits while 32 KiB are, so that a body of any length takes no more
@@ -35,7 +35,9 @@
 
 namespace keel::http {
 
+class BodyRead;  // body_reader.h
 class Connection;
+class Request;
 
 class BodyWriter {
  public:
@@ -47,6 +49,9 @@ class BodyWriter {
 
   // `bytes` live until it is complete. Nothing for no bytes.
   [[nodiscard]] Write write(std::string_view bytes) noexcept;
+  // The next piece of the body of the request that is answered, as Request::read_body(): for one that reads while it
+  // writes. The body is there for this whatever the route and the handler are.
+  [[nodiscard]] BodyRead read_body() noexcept;
   // Bytes that have been queued so far.
   std::uint64_t written() const noexcept { return written_; }
 
@@ -54,6 +59,7 @@ class BodyWriter {
   friend class Connection;
   friend struct Exchange;
   Connection* connection_ = nullptr;
+  Request* request_ = nullptr;
   Write* waiting_ = nullptr;
   std::optional<std::uint64_t> length_;
   std::uint64_t written_ = 0;
@@ -82,7 +88,7 @@ class StreamedBody {
  public:
   using Callable = Function<Task<>(BodyWriter&)>;
   StreamedBody() = default;
-  StreamedBody(Callable write, std::optional<std::uint64_t> length);
+  explicit StreamedBody(Callable write);
   StreamedBody(StreamedBody&& other) noexcept : made_(std::exchange(other.made_, nullptr)) {}
   StreamedBody& operator=(StreamedBody&& other) noexcept {
     if (this != &other) {
@@ -99,6 +105,7 @@ class StreamedBody {
   // While there is one. The callable stays where it is when this moves.
   Task<> write(BodyWriter& out) const;
   std::optional<std::uint64_t> length() const noexcept;
+  void set_length(std::uint64_t bytes) noexcept;
 
  private:
   struct Made;

@@ -76,7 +76,7 @@ Task<> write_too_much(BodyWriter& out) {
   co_await out.write("67890");
 }
 Task<> fail_instead(BodyWriter&) { throw std::runtime_error("secret of the handler"); }
-Task<> repeat(std::string text, BodyWriter& out) {
+Task<> repeat(BodyWriter& out, std::string text) {
   for (int i = 0; i < 3; ++i) {
     co_await out.write(text);
     co_await sleep_for(1_ms);
@@ -94,30 +94,39 @@ Task<Response> streamed_later(Request&) {
 }
 template <Task<> (*write)(BodyWriter&), std::uint64_t length>
 Response streamed_of(Request&) {
-  return Response::stream(Status::Ok, "text/plain", write, length);
+  return Response::stream(Status::Ok, "text/plain", write).length(length);
 }
-// What a lambda captured, a coroutine may use here.
-Response of_a_closure(Request& request) {
-  auto text = std::make_unique<std::string>(request.query());
-  return Response::stream(Status::Ok, "text/plain", [text = std::move(text)](BodyWriter& out) -> Task<> {
-    for (int i = 0; i < 3; ++i) {
-      co_await out.write(*text);
-      co_await sleep_for(1_ms);
-    }
-  });
+// What it is given, a body may use until its end.
+Task<> write_thrice(BodyWriter& out, const std::string& text, std::unique_ptr<std::string> more, std::uint64_t& count) {
+  for (int i = 0; i < 3; ++i) {
+    co_await out.write(text);
+    co_await sleep_for(1_ms);
+    co_await out.write(*more);
+    ++count;
+  }
 }
-Task<> copy_body(Request& request, BodyWriter& out) {
+Response of_what_is_kept(Request& request) {
+  return Response::stream(Status::Ok, "text/plain", &write_thrice, std::string(request.query()),
+                          std::make_unique<std::string>(request.path()), std::ref(written));
+}
+struct Poem {
+  Task<> write(BodyWriter& out, int lines) {
+    for (int i = 0; i < lines; ++i) co_await out.write(line);
+  }
+  Task<> write_all(BodyWriter& out) const { co_await out.write(line); }
+  std::string line = "rose\n";
+} poem;
+Task<> copy_body(BodyWriter& out) {
   while (true) {
-    const Chunk chunk = co_await request.read_body();
+    const Chunk chunk = co_await out.read_body();
     if (chunk.empty()) co_return;
     co_await out.write(chunk);
+    co_await sleep_for(1_ms);
   }
 }
 // Reads while it writes.
-Task<Response> duplex(Request& request) {
-  co_return Response::stream(Status::Ok, "application/octet-stream",
-                             [&request](BodyWriter& out) { return copy_body(request, out); });
-}
+Task<Response> duplex(Request&) { co_return Response::stream(Status::Ok, "application/octet-stream", &copy_body); }
+Response duplex_now(Request&) { return Response::stream(Status::Ok, "application/octet-stream", &copy_body); }
 
 class BodyWriting : public Servers {
  protected:
@@ -131,7 +140,7 @@ class BodyWriting : public Servers {
     router_.get("/stream/at-once", &streamed<&write_at_once>).get("/stream/nothing", &streamed<&write_nothing>);
     router_.get("/stream/later", &streamed_later<&write_a_little>).get("/stream/wait", &streamed<&write_and_wait>);
     router_.get("/stream/for-ever", &streamed<&wait_for_ever>).get("/stream/fail", &streamed<&write_and_fail>);
-    router_.get("/stream/throw", &streamed<&fail_instead>).get("/stream/closure", of_a_closure);
+    router_.get("/stream/throw", &streamed<&fail_instead>).get("/stream/kept", of_what_is_kept);
     router_.get("/stream/slowly", &streamed<&write_slowly>).get("/stream/not", [](Request& request) {
       Response response = streamed<&write_a_little>(request);
       Buffer bytes;
@@ -147,9 +156,11 @@ class BodyWriting : public Servers {
     });
     router_.post("/stream/duplex", &duplex, {.body_bytes_max = 64u << 20, .streams_body = true});
     router_.post("/stream/echo", [](Request& request) {
-      return Response::stream(Status::Ok, "text/plain",
-                              [text = std::string(request.body())](BodyWriter& out) { return repeat(text, out); });
+      return Response::stream(Status::Ok, "text/plain", &repeat, std::string(request.body()));
     });
+    router_.get("/stream/poem", [](Request&) { return Response::stream(Status::Ok, "", poem, &Poem::write, 2); });
+    router_.get("/stream/line", [](Request&) { return Response::stream(Status::Ok, "", poem, &Poem::write_all); });
+    router_.post("/stream/duplex-now", duplex_now);
   }
 };
 
@@ -269,13 +280,23 @@ TEST_P(BodyWriting, refuses_to_write_more_than_was_announced) {
   EXPECT_EQ(error_seen, Code::OutOfRange);
 }
 
-TEST_P(BodyWriting, keeps_what_a_lambda_captured_until_the_task_has_ended) {
+// The request that is asked behind it takes the place of what a handler that answers at once was given.
+TEST_P(BodyWriting, keeps_what_it_is_given_until_the_task_has_ended) {
   start();
-  const auto list = ask(get("/stream/closure?abc") + post("/stream/echo", "hey") + get("/n/3"));
+  const auto list = ask(get("/stream/kept?abc") + post("/stream/echo", "hey") + get("/n/3"));
   ASSERT_EQ(list.size(), 3u);
-  EXPECT_EQ(list[0].body, "abcabcabc");
+  EXPECT_EQ(list[0].body, "abc/stream/keptabc/stream/keptabc/stream/kept");
+  EXPECT_EQ(written, 3u);
   EXPECT_EQ(list[1].body, "heyheyhey");
   EXPECT_EQ(list[2].body, "n=3");
+}
+
+TEST_P(BodyWriting, is_done_by_a_member_function) {
+  start();
+  const auto list = ask(get("/stream/poem") + get("/stream/line"));
+  ASSERT_EQ(list.size(), 2u);
+  EXPECT_EQ(list[0].body, "rose\nrose\n");
+  EXPECT_EQ(list[1].body, "rose\n");
 }
 
 TEST_P(BodyWriting, stops_the_task_of_a_peer_that_is_gone) {
@@ -378,6 +399,19 @@ TEST_P(BodyWriting, may_read_the_request_meanwhile) {
   ASSERT_EQ(chunked.size(), 2u);
   EXPECT_TRUE(chunked[0].body == body);
   EXPECT_EQ(chunked[1].body, "n=3");
+}
+
+TEST_P(BodyWriting, may_read_the_request_of_a_handler_that_has_answered_at_once) {
+  start();
+  const std::string path = "/stream/duplex-now";
+  const std::string body = io::testing::pattern(200'000);
+  const auto list = ask(post(path, "small") + post_chunked(path, body, 3000) + post(path, body) + get("/n/3"));
+  ASSERT_EQ(list.size(), 4u);
+  EXPECT_EQ(list[0].body, "small");
+  EXPECT_TRUE(list[1].body == body);
+  EXPECT_TRUE(list[2].body == body);
+  EXPECT_EQ(list[3].body, "n=3");
+  EXPECT_EQ(server_->stats().body_bytes, 0u);
 }
 
 TEST_P(BodyWriting, says_continue_before_its_head) {

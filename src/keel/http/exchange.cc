@@ -129,7 +129,10 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view r
       }
     }();
     if (answer && answer->is_streamed()) [[unlikely]] {
-      activate(request, head_bytes);  // What the answer's body takes place in.
+      Exchange& exchange = activate(request, head_bytes);  // What the answer's body takes place in.
+      // Its writer may read it when these bytes are gone.
+      static_cast<void>(keep_body(request.body_));
+      exchange.request.body_ = exchange.body.view();
       respond(request, match, std::move(answer));
       if (phase_ != Phase::Streaming) free_exchange();
     } else {

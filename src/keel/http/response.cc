@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "keel/base/check.h"
 #include "keel/http/fields.h"
 
 namespace keel::http {
@@ -45,13 +46,18 @@ Response Response::body(Status status, Buffer&& bytes, std::string_view content_
   return response;
 }
 
-Response Response::stream(Status status, std::string_view content_type, Function<Task<>(BodyWriter&)> write,
-                          std::optional<std::uint64_t> length) {
+Response Response::make_stream(Status status, std::string_view content_type, StreamedBody::Callable write) {
   Response response(status);
   response.content_type_ = content_type;
   response.valid_ = is_field_value(content_type);
-  response.streamed_ = StreamedBody(std::move(write), length);
+  response.streamed_ = StreamedBody(std::move(write));
   return response;
+}
+
+Response& Response::length(std::uint64_t bytes) & noexcept {
+  KEEL_CHECK(is_streamed(), "the length is said of a body that is streamed");
+  streamed_.set_length(bytes);
+  return *this;
 }
 
 Response Response::make_upgrade(std::string_view protocol, Upgrade::Callable talk) {

@@ -8,10 +8,8 @@
 //
 // A body that is too large to be made at once is written while it leaves, by a task:
 //
-//   Task<> write_rows(Table& table, http::BodyWriter& out);
-//   return http::Response::stream(http::Status::Ok, "text/csv", [&table](http::BodyWriter& out) {
-//     return write_rows(table, out);
-//   });
+//   Task<> write_rows(http::BodyWriter& out, Table& table, std::string name);
+//   return http::Response::stream(http::Status::Ok, "text/csv", &write_rows, std::ref(table), std::move(name));
 //
 // Threads: a value; made and sent on one worker.  Cost: no heap in steady state.
 
@@ -20,13 +18,14 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "keel/base/buffer.h"
 #include "keel/base/error.h"
-#include "keel/base/function.h"
 #include "keel/data/json.h"
 #include "keel/http/body_writer.h"
+#include "keel/http/kept_call.h"
 #include "keel/http/status.h"
 #include "keel/http/upgrade.h"
 #include "keel/observe/span.h"
@@ -47,22 +46,37 @@ class Response {
                        std::string_view content_type = "text/plain; charset=utf-8");
   // The buffer becomes the body.
   static Response body(Status status, Buffer&& bytes, std::string_view content_type);
-  // `write` is called when the head is on its way; its task writes the body (body_writer.h). `length`: of the whole
-  // body, where it is known; else it is sent in chunks, and to an HTTP/1.0 client until the connection ends. Not called
-  // for HEAD and where the status has no content.
-  // The callable is kept until its task has ended, so that here a coroutine may use what a lambda captured. The Request
-  // of a Task handler lives as long; a handler that answers at once copies what is needed of it into the callable.
-  static Response stream(Status status, std::string_view content_type, Function<Task<>(BodyWriter&)> write,
-                         std::optional<std::uint64_t> length = std::nullopt);
-  // 101: the connection goes on with `protocol`, a literal, and `talk` has it; 426 for those who do not ask for that.
-  // Everything about it: upgrade.h.
-  template <class F>
-  static Response upgrade(std::string_view protocol, F talk) {
-    static_assert(
-        internal::Talks<F>,
-        "what goes on with a connection takes (Stream), by value, and returns Task<>: a reference would dangle "
-        "after the first suspension");
-    return make_upgrade(protocol, Upgrade::Callable(std::move(talk)));
+  // `write` is called when the head is on its way; its task writes the body (body_writer.h). It is sent in chunks, and
+  // to an HTTP/1.0 client until the connection ends, unless length() is said. Not called for HEAD and where the status
+  // has no content.
+  // `write` is a function, or a lambda without captures: Task<>(BodyWriter&, …). What it takes behind the writer are
+  // `args`, copied or moved here and kept until the task has ended; std::ref(x) is for an x that outlives the server.
+  // By then the handler has returned and the Request may be gone: it, views and spans do not compile; text of it is
+  // copied, std::string(request.path()), and its body is read by BodyWriter::read_body().
+  template <class F, class... Args>
+    requires(!(std::is_member_function_pointer_v<std::decay_t<Args>> || ...))
+  static Response stream(Status status, std::string_view content_type, F write, Args&&... args) {
+    return make_stream(status, content_type,
+                       internal::keep_call<BodyWriter&>(std::move(write), std::forward<Args>(args)...));
+  }
+  // The same with a member function of `object`, which outlives the server: stream(status, type, table, &Table::write).
+  template <class O, class Call, class... Args>
+    requires std::is_member_function_pointer_v<Call>
+  static Response stream(Status status, std::string_view content_type, O& object, Call write, Args&&... args) {
+    return make_stream(status, content_type,
+                       internal::keep_member_call<BodyWriter&>(object, write, std::forward<Args>(args)...));
+  }
+  // 101: the connection goes on with `protocol`, a literal, and `talk` has it: Task<>(Stream, …), `args` kept as for
+  // stream(); 426 for those who do not ask for that. Everything about it: upgrade.h.
+  template <class F, class... Args>
+    requires(!(std::is_member_function_pointer_v<std::decay_t<Args>> || ...))
+  static Response upgrade(std::string_view protocol, F talk, Args&&... args) {
+    return make_upgrade(protocol, internal::keep_call<Stream>(std::move(talk), std::forward<Args>(args)...));
+  }
+  template <class O, class Call, class... Args>
+    requires std::is_member_function_pointer_v<Call>
+  static Response upgrade(std::string_view protocol, O& object, Call talk, Args&&... args) {
+    return make_upgrade(protocol, internal::keep_member_call<Stream>(object, talk, std::forward<Args>(args)...));
   }
   // Calls write_json(json::Writer&, value), found beside T's definition.
   template <class T>
@@ -82,6 +96,13 @@ class Response {
   Response& header(std::string_view name, std::string_view value) &;
   Response&& header(std::string_view name, std::string_view value) && {
     header(name, value);
+    return std::move(*this);
+  }
+  // The length of the whole body of a stream(), where it is known: it is announced, and has to be what is written. Of
+  // another response it is a bug.
+  Response& length(std::uint64_t bytes) & noexcept;
+  Response&& length(std::uint64_t bytes) && noexcept {
+    length(bytes);
     return std::move(*this);
   }
   // The connection ends after this response.
@@ -131,6 +152,7 @@ class Response {
     content_type_ = {};
   }
   static json::WriterOptions json_options() noexcept;
+  static Response make_stream(Status status, std::string_view content_type, StreamedBody::Callable write);
   static Response make_upgrade(std::string_view protocol, Upgrade::Callable talk);
 
   Buffer body_;

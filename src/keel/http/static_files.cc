@@ -129,32 +129,24 @@ Task<> read_content(File& file, const Content& content, Buffer& into) {
 }
 
 // Writes the content while it leaves: a piece is in memory, whatever the size of the file.
-class Sending {
- public:
-  Sending(File file, Content content) noexcept : file_(std::move(file)), content_(std::move(content)) {}
-  Task<> operator()(BodyWriter& out) {
-    Buffer piece;
-    std::size_t from = 0;
-    for (std::size_t i = 0; i < content_.count; ++i) {
-      co_await out.write(content_.text.view().substr(from, content_.heads[i] - from));
-      from = content_.heads[i];
-      for (Range left = content_.ranges[i]; left.size != 0;) {
-        piece.clear();
-        const auto room = static_cast<std::size_t>(std::min(left.size, piece_bytes_max));
-        const std::size_t got = co_await file_.read(left.first, {piece.reserve(room), room});
-        if (got == 0) co_await fail(Code::Internal, was_cut);
-        co_await out.write({piece.data(), got});
-        left.first += got;
-        left.size -= got;
-      }
+Task<> send_content(BodyWriter& out, File file, const Content& content) {
+  Buffer piece;
+  std::size_t from = 0;
+  for (std::size_t i = 0; i < content.count; ++i) {
+    co_await out.write(content.text.view().substr(from, content.heads[i] - from));
+    from = content.heads[i];
+    for (Range left = content.ranges[i]; left.size != 0;) {
+      piece.clear();
+      const auto room = static_cast<std::size_t>(std::min(left.size, piece_bytes_max));
+      const std::size_t got = co_await file.read(left.first, {piece.reserve(room), room});
+      if (got == 0) co_await fail(Code::Internal, was_cut);
+      co_await out.write({piece.data(), got});
+      left.first += got;
+      left.size -= got;
     }
-    co_await out.write(content_.text.view().substr(from));
   }
-
- private:
-  File file_;
-  Content content_;
-};
+  co_await out.write(content.text.view().substr(from));
+}
 
 }  // namespace
 
@@ -259,7 +251,7 @@ Task<Response> StaticFiles::serve(Request& request) {
     response = Response::body(answer, std::move(body), body_type);
   } else {
     const std::uint64_t bytes = content.bytes;
-    response = Response::stream(answer, body_type, Sending(std::move(file), std::move(content)), bytes);
+    response = Response::stream(answer, body_type, &send_content, std::move(file), std::move(content)).length(bytes);
   }
   response = with_fields(std::move(response));
   if (!separated_type.empty()) response.header("Content-Type", separated_type);

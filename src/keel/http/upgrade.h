@@ -20,13 +20,15 @@
 //   503 once the server drains.
 //   500 when the body of the request is not read to its end (routes that stream it), which is a mistake of the handler.
 //
-// The callable is a function, or a lambda, that takes the Stream by value; a reference to it would dangle after the
-// first suspension, and does not compile.
+// It is a function, or a lambda without captures, and takes the Stream by value: a reference to it would dangle after
+// the first suspension. What else it takes is given behind it and kept until its task has ended (response.h):
+//
+//   Task<> chat(Stream stream, Room& room, std::string name);
+//   return http::Response::upgrade("chat", &chat, std::ref(room), std::move(name));
 //
 // Errors:    of the task end the connection and are logged; so does an exception.
-// Ownership: the server owns the callable until its task has ended, so that here a coroutine may use what a lambda
-//            captured. The Request is gone by then: what is needed of it is copied into the callable. The task's log
-//            lines carry the request's trace.
+// Ownership: the server owns what is kept. The Request is gone by then, and does not compile as an argument, nor do
+//            views. The task's log lines carry the request's trace.
 // Limits:    those of HTTP end with the 101: there is no deadline, no idle time-out, no least rate and no time-out for
 //            sending but the task's own (with_timeout). The connection counts as one of the server's until the task has
 //            ended: Limits::connections_max, Server::Stats::upgraded.
@@ -38,7 +40,6 @@
 #pragma once
 
 #include <string_view>
-#include <type_traits>
 #include <utility>
 
 #include "keel/base/function.h"
@@ -52,14 +53,6 @@ namespace keel::http {
 
 class RequestHead;
 class Upgraded;
-
-namespace internal {
-// Exactly these: what takes a reference could be called as well, and would be left with a dangling one.
-template <class F>
-concept Talks = std::is_convertible_v<F, Task<> (*)(Stream)> || requires {
-  static_cast<Task<> (F::*)(Stream)>(&F::operator());
-} || requires { static_cast<Task<> (F::*)(Stream) const>(&F::operator()); };
-}  // namespace internal
 
 // Whether a request asks to go on with `protocol`, "websocket" or "name/version", whatever its case; among others is
 // fine.

@@ -278,20 +278,28 @@ TEST_P(Upgrades, end_with_their_task) {
   EXPECT_EQ(server_->stats().upgraded, 0u);
 }
 
-TEST_P(Upgrades, keep_what_a_lambda_captured_until_the_task_has_ended) {
-  router_.get("/captures", [](Request&) {
-    return Response::upgrade("echo", [text = std::make_shared<std::string>("captured")](Stream stream) -> Task<> {
-      co_await stream.receive();
-      co_await stream.write(*text);
-    });
+Task<> tell(Stream stream, std::unique_ptr<std::string> text, const std::string& more, int& told) {
+  co_await stream.receive();
+  co_await stream.write(*text);
+  co_await stream.write(more);
+  ++told;
+}
+
+TEST_P(Upgrades, keep_what_their_task_is_given_until_it_has_ended) {
+  static int told = 0;
+  told = 0;
+  router_.get("/kept", [](Request& request) {
+    return Response::upgrade("echo", &tell, std::make_unique<std::string>("kept "), std::string(request.path()),
+                             std::ref(told));
   });
   start();
   Peer& one = peer();
-  one.send(ask_for_echo("/captures"));
+  one.send(ask_for_echo("/kept"));
   ASSERT_TRUE(until([&] { return has_switched(one); }));
   one.send("x");
   ASSERT_TRUE(until([&] { return one.has_ended(); }));
-  EXPECT_EQ(behind(one), "captured");
+  EXPECT_EQ(behind(one), "kept /kept");
+  EXPECT_EQ(told, 1);
 }
 
 // None of the limits of HTTP hold any longer: they are short here, and the connection is silent for longer.
