@@ -182,6 +182,13 @@ void HttpSettings::fields(config::Schema& v) {
   field(v, "send_rate_grace_sec", send_rate_grace, "the stretch that send_rate_min is asked for, after a first one",
         time_limit)
       .reloadable();
+  field(v, "linger_timeout_sec", linger_timeout,
+        "for the next piece of what a client still sends after the last answer; then the connection is closed",
+        time_limit)
+      .reloadable();
+  field(v, "linger_time_max_sec", linger_time_max, "for all of what a client still sends after the last answer",
+        time_limit)
+      .reloadable();
   field(
       v, "drain_delay_sec", drain_delay,
       "between failing readiness and closing the listeners, for a load balancer to see it; on top of drain_timeout_sec",

@@ -134,6 +134,8 @@ struct HttpSettings {
   Duration send_timeout = 30_s;
   std::uint32_t send_rate_min = 240;
   Duration send_rate_grace = 15_s;
+  Duration linger_timeout = 5_s;
+  Duration linger_time_max = 30_s;
   Duration drain_delay;
   Duration drain_timeout = 30_s;
   ByteSize max_body = ByteSize::mib(1);

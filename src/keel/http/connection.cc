@@ -16,8 +16,8 @@ namespace {
 
 // How many requests of one connection are answered before the others have their turn.
 constexpr int requests_per_turn = 64;
-constexpr Duration linger_timeout = 1_s;
-constexpr std::uint32_t linger_bytes_max = 1024 * 1024;
+// Of Limits::linger_time_max, when the server drains.
+constexpr Duration linger_in_drain = 1_s;
 constexpr const char* late_body = "the body did not arrive in time";
 // What may follow a request that is being answered is read up to this.
 constexpr std::size_t ahead_bytes_max = 16 * 1024;
@@ -77,8 +77,7 @@ void Connection::received() {
     if (phase_ == Phase::Ending) return;
     if (phase_ == Phase::Upgrading) return in_.append({receive_.data, static_cast<std::size_t>(result)});
     if (phase_ == Phase::Lingering) {
-      lingered_ += static_cast<std::uint32_t>(result);
-      if (lingered_ > linger_bytes_max) end();
+      began_ = acceptor_.loop_.now();
       return;
     }
     if (exchange_ != nullptr && exchange_->streams_in && !exchange_->reader.is_over()) {
@@ -284,12 +283,12 @@ void Connection::settle() {
   if (phase_ == Phase::Streaming) go_on_writing();
 }
 
-// A peer that is still writing would lose the answer to a reset: stop writing, and read on for a moment.
+// A peer that is still writing would lose the answer to a reset: stop writing, and read on for a while.
 void Connection::linger_or_end() {
   if (peer_done_ || peer_closes_) return end();
   acceptor_.engine_.shutdown_write(receive_.fd);
   phase_ = Phase::Lingering;
-  began_ = acceptor_.loop_.now();
+  began_ = send_began_ = acceptor_.loop_.now();
   in_.release();
   if (receive_.paused) acceptor_.engine_.resume(receive_);
   watch();
@@ -326,7 +325,9 @@ inline Instant Connection::deadline() const noexcept {
     case Phase::Upgrading:
       return at;
     case Phase::Lingering:
-      return began_ + linger_timeout;
+      return std::min(began_ + limits.linger_timeout,
+                      send_began_ + (acceptor_.draining_ ? std::min(linger_in_drain, limits.linger_time_max)
+                                                         : limits.linger_time_max));
     case Phase::Ending:
       break;  // What was cancelled comes back by itself; a timer would outlive the connection.
   }

@@ -158,14 +158,13 @@ class Connection final : public Link {
   Partial* partial_ = nullptr;
   Exchange* exchange_ = nullptr;  // A request that outlives the call that brought it.
   Upgraded* upgraded_ = nullptr;  // In Upgrading: what goes on with the connection.
-  Instant began_;                 // When this phase began; in Head the idle time, or a head's first byte; in Streaming
-                                  // since when nothing has been sent.
-  Instant send_began_;
+  Instant began_;       // When this phase began; in Head the idle time, or a head's first byte; in Streaming since when
+                        // nothing has been sent, in Lingering since when nothing has come.
+  Instant send_began_;  // In Lingering: when that began.
   std::uint64_t sent_seen_ = 0;  // Of send_, when its time was up last.
   Instant rate_began_;           // Since when the rate of this send is looked at, and
   std::uint64_t taken_ = 0;      // 1 more than the peer had taken by then; 0: that is not known.
   std::uint32_t requests_ = 0;
-  std::uint32_t lingered_ = 0;
   Phase phase_ = Phase::Head;
   bool close_ = false;        // After what is in out_.
   bool peer_done_ = false;    // It has finished writing, or is gone.

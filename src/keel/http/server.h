@@ -70,6 +70,10 @@ struct Limits {
       240;  // Bytes a second that the peer takes of what is sent, as long as some of it waits:
             // reset. Over each stretch of send_rate_grace but the first; TCP only. 0: none.
   Duration send_rate_grace = 15_s;
+  Duration linger_timeout = 5_s;  // After an answer that ends the connection, while the client still sends: nothing of
+                                  // it comes any more. What comes is thrown away, however much it is: to close would
+                                  // be a reset, which takes the answer away (RFC 9112 §9.6).
+  Duration linger_time_max = 30_s;  // All of it; 1 s once the server drains.
   Duration request_timeout = 30_s;  // For a Task handler: its deadline, inherited by what it awaits; then 504. Not for
                                     // the body of an answer that streams, which send_timeout bounds.
 };

@@ -924,6 +924,87 @@ TEST_P(Servers, close_a_connection_after_its_most_requests) {
   EXPECT_TRUE(list[2].closes());
 }
 
+// --- Who still writes when the answer has been given.
+
+TEST_P(Servers, are_heard_by_who_writes_all_before_it_reads) {
+  start();
+  Peer& one = peer();
+  ASSERT_TRUE(until([&] { return one.is_connected(); }));
+  one.pause();
+  one.send(post("/echo", std::string(8 << 20, 'u')));
+  ASSERT_TRUE(until([&] { return one.is_sent(); }));
+  pass(20_ms);
+  EXPECT_EQ(one.send_error(), 0);
+
+  one.resume();
+
+  ASSERT_TRUE(until([&] { return one.has_ended(); }));
+  EXPECT_EQ(one.error(), 0);
+  ASSERT_EQ(one.all().size(), 1u);
+  EXPECT_EQ(one.all()[0].status, 413);
+  close(one);
+  EXPECT_TRUE(until([&] { return server_->stats().connections == 0; }));
+  EXPECT_EQ(server_->stats().timeouts, 0u);
+}
+
+TEST_P(Servers, are_heard_by_who_writes_slowly) {
+  start();
+  Peer& one = peer();
+  ASSERT_TRUE(until([&] { return one.is_connected(); }));
+  one.pause();
+  one.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 8000000\r\n\r\n");
+  for (int i = 0; i < (is_sim() ? 30 : 15); ++i) {
+    one.send(std::string(20'000, 'u'));
+    pass(100_ms);
+    EXPECT_EQ(one.send_error(), 0);
+  }
+
+  one.resume();
+
+  ASSERT_TRUE(until([&] { return one.has_ended(); }));
+  EXPECT_EQ(one.error(), 0);
+  ASSERT_EQ(one.all().size(), 1u);
+  EXPECT_EQ(one.all()[0].status, 413);
+}
+
+TEST_P(Servers, leave_who_sends_on_for_ever) {
+  Limits limits;
+  limits.linger_timeout = 60_ms;
+  limits.linger_time_max = 300_ms;
+  start(limits);
+  Peer& silent = peer();
+  Peer& busy = peer();
+  for (Peer* one : {&silent, &busy}) one->send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 80000000\r\n\r\n");
+  ASSERT_TRUE(has_replies(silent, 1) && has_replies(busy, 1));
+
+  const Instant began = now();
+  ASSERT_TRUE(until([&] {
+    if (busy.is_sent()) busy.send("u");
+    return server_->stats().connections == 1;
+  }));
+  EXPECT_GE(now() - began, 50_ms);
+  EXPECT_LT(now() - began, 250_ms);
+  ASSERT_TRUE(until([&] {
+    if (busy.is_sent()) busy.send("u");
+    pass(1_ms);
+    return server_->stats().connections == 0;
+  }));
+  EXPECT_GE(now() - began, 250_ms);
+  EXPECT_EQ(server_->stats().timeouts, 2u);
+}
+
+TEST_P(Servers, wait_a_second_for_who_sends_on_when_they_drain) {
+  start();
+  Peer& one = peer();
+  one.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 80000000\r\n\r\n");
+  ASSERT_TRUE(has_replies(one, 1));
+  const Instant began = now();
+  server_->begin_drain();
+  ASSERT_TRUE(until([&] { return server_->is_drained(); }));
+  EXPECT_GE(now() - began, 500_ms);
+  EXPECT_LT(now() - began, 3_s);
+}
+
 TEST_P(Servers, stop_accepting_at_the_limit_and_go_on_below_it) {
   Limits limits;
   limits.connections_max = 4;

@@ -125,6 +125,8 @@ http::Limits limits_of(const NetworkSettings& network) {
   limits.send_timeout = from.send_timeout;
   limits.send_rate_min = from.send_rate_min;
   limits.send_rate_grace = from.send_rate_grace;
+  limits.linger_timeout = from.linger_timeout;
+  limits.linger_time_max = from.linger_time_max;
   limits.request_timeout = from.request_timeout;
   return limits;
 }

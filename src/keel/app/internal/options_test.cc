@@ -21,7 +21,8 @@ TEST(Options, of_the_server_are_what_the_settings_say) {
        "--network.http.max_connections=99", "--network.http.access_log=false", "--network.tcp_nodelay=false",
        "--network.send_buffer_kb=64", "--network.http.max_requests_per_connection=12",
        "--network.http.body_rate_min=77", "--network.http.body_rate_grace_sec=2", "--network.http.send_rate_min=78",
-       "--network.http.send_rate_grace_sec=4", "--network.http.queue_delay_max_sec=0.004",
+       "--network.http.send_rate_grace_sec=4", "--network.http.linger_timeout_sec=6",
+       "--network.http.linger_time_max_sec=7", "--network.http.queue_delay_max_sec=0.004",
        "--network.http.request_ids=true", "--network.http.log_clients=true",
        "--network.http.trusted_proxies=[10.0.0.0/8, '::1']"});
   const http::ServerOptions options = server_options(from, Address::parse("127.0.0.1:8123").value());
@@ -35,6 +36,8 @@ TEST(Options, of_the_server_are_what_the_settings_say) {
   EXPECT_EQ(options.limits.body_rate_grace, 2_s);
   EXPECT_EQ(options.limits.send_rate_min, 78u);
   EXPECT_EQ(options.limits.send_rate_grace, 4_s);
+  EXPECT_EQ(options.limits.linger_timeout, 6_s);
+  EXPECT_EQ(options.limits.linger_time_max, 7_s);
   EXPECT_EQ(options.limits.queue_delay_max, 4_ms);
   EXPECT_TRUE(options.request_ids);
   EXPECT_TRUE(options.log_clients);

@@ -54,6 +54,8 @@ class Peer {
   // The end of stream, or a reset, has arrived.
   bool has_ended() const { return ended_; }
   int error() const { return error_; }
+  // Why what was sent was not taken.
+  int send_error() const { return send_error_; }
   const std::string& wire() const { return wire_; }
   std::vector<Reply> all() const { return replies(wire_); }
 
@@ -78,8 +80,12 @@ class Peer {
       flying_.clear();
       pump();
     } else {
-      queue_.clear();
+      fail_to_send();
     }
+  }
+  void fail_to_send() {
+    send_error_ = -send_.result;
+    queue_.clear();
   }
   void pump() {
     while (is_connected_ && send_.is_idle() && !queue_.empty()) {
@@ -87,7 +93,7 @@ class Peer {
       queue_.pop_front();
       send_.set(flying_.data(), flying_.size());
       if (!engine_.submit(send_)) return;
-      if (send_.result < 0) queue_.clear();
+      if (send_.result < 0) fail_to_send();
     }
     if (is_connected_ && send_.is_idle() && std::exchange(finishes_, false)) engine_.shutdown_write(connect_.fd);
   }
@@ -103,6 +109,7 @@ class Peer {
   bool finishes_ = false;
   bool ended_ = false;
   int error_ = 0;
+  int send_error_ = 0;
 };
 
 class Servers : public io::testing::LoopTest {
