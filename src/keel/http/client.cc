@@ -11,6 +11,10 @@
 namespace keel::http {
 namespace {
 
+// Of an answer that is followed or asked for again: what is read so that its connection can be used again. More costs
+// more than a new one.
+constexpr std::size_t discard_bytes_max = 64 * 1024;
+
 Instant now() noexcept { return Host::current().now(); }
 
 bool is_redirect(Status status) noexcept {
@@ -137,10 +141,7 @@ std::optional<std::string_view> ClientResponse::header(std::string_view name) co
   return std::nullopt;
 }
 
-Task<Chunk> ClientStream::read() {
-  if (is_whole_) co_return std::exchange(is_read_, true) ? Chunk() : response_.body();
-  co_return co_await exchange_.read(read_timeout_);
-}
+Task<Chunk> ClientStream::read() { return exchange_.read(read_timeout_); }
 
 Client::Client(Resolver& resolver, ClientOptions options)
     : options_(std::move(options)),
@@ -214,6 +215,7 @@ Task<ClientStream> Client::follow(ClientRequest& request, bool whole, Call& call
     }
     Result<Url> next = url.resolve(*location);
     if (!next) co_return std::move(next).error().as(Code::Upstream).because("following a redirect");
+    if (!whole) co_await answer.exchange_.discard(discard_bytes_max, options_.read_timeout);
     redirect(request, answer.status(), next->origin() != url.origin());
     url = *std::move(next);
     ++stats_.redirects;
@@ -280,6 +282,7 @@ Task<ClientStream> Client::repeat(const ClientRequest& request, const Url& url, 
     ++stats_.retries;
     if (metrics_ != nullptr) metrics_->retries.add();
     admitted.reset();
+    if (answer && !whole) co_await answer->exchange_.discard(discard_bytes_max, options_.read_timeout);
     co_await sleep_for(wait);
   }
 }
@@ -306,10 +309,7 @@ Task<ClientStream> Client::once(const ClientRequest& request, const Url& url, Cl
   stream.response_.status_ = exchange.status();
   stream.response_.head_ = exchange.take_head();
   stream.response_.url_ = url.text();
-  // What may be followed or tried again gives its connection back first.
-  if (whole || is_redirect(stream.status()) || is_worth_a_retry(stream.status())) {
-    co_await read_whole(stream, options_.body_bytes_max, trouble);
-  }
+  if (whole) co_await read_whole(stream, options_.body_bytes_max, trouble);
   co_return std::move(stream);
 }
 
@@ -324,7 +324,6 @@ Task<> Client::read_whole(ClientStream& stream, std::size_t bytes_max, Trouble& 
     }
     stream.response_.body_.append(chunk);
   }
-  stream.is_whole_ = true;
 }
 
 Client::Stats Client::stats() const noexcept {

@@ -67,7 +67,7 @@ struct ClientOptions {
   Duration timeout = 30_s;               // Of a call, redirects, retries and, for send(), the body included.
   Duration first_byte_timeout = 10_s;    // From the connection to the head of the answer: longer for large uploads.
   Duration read_timeout = 10_s;          // Between two pieces of a body.
-  std::size_t body_bytes_max = 8 << 20;  // Of a body that send() gives, and of one that is read before another attempt.
+  std::size_t body_bytes_max = 8 << 20;  // Of a body that send() gives.
   int redirects_max = 5;                 // Above it a call fails; 0: none is followed, the 3xx is the answer.
   bool sends_deadline = false;           // X-Request-Deadline-Ms.
   ClientPoolOptions pool = {};
@@ -116,9 +116,7 @@ class ClientStream {
 
   ClientExchange exchange_;
   Duration read_timeout_;
-  ClientResponse response_;  // Its body, when that was read whole.
-  bool is_whole_ = false;
-  bool is_read_ = false;  // Of a whole body.
+  ClientResponse response_;  // With its body for send() alone.
 };
 
 class Client {
@@ -142,7 +140,8 @@ class Client {
   Task<ClientResponse> patch(std::string_view url, std::string_view body, std::string_view content_type) {
     return send(ClientRequest(Method::Patch, url).body(body, content_type));
   }
-  // The answer's head; its body is the caller's to read, at his pace. The time-out ends with the head.
+  // The answer's head; its body is the caller's to read, at his pace, whatever the status is. The time-out ends with
+  // the head.
   Task<ClientStream> open(ClientRequest request);
 
   // Those that no call uses.

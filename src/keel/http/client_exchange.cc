@@ -154,6 +154,15 @@ Task<Chunk> ClientExchange::read(Duration limit) {
   co_return std::move(piece);
 }
 
+Task<> ClientExchange::discard(std::size_t bytes_max, Duration limit) {
+  for (std::size_t bytes = 0; bytes <= bytes_max;) {
+    const Result<Chunk> piece = co_await attempt(read(limit));
+    if (!piece || piece->empty()) co_return;
+    bytes += piece->size();
+  }
+  lease_.close();
+}
+
 Task<Chunk> ClientExchange::next_piece(Duration limit) {
   while (!is_complete_) {
     if (!lease_) co_return Error(Code::Unavailable, "the connection of this answer is closed");

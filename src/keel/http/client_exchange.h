@@ -41,6 +41,9 @@ class ClientExchange {
   // Sends the request and reads the answer's head. Arguments live until then.
   Task<> ask(const ClientRequest& request, const Url& url, Asking asking);
   Task<Chunk> read(Duration limit);
+  // Reads on to the end without looking at it, `limit` for each piece; closes the connection when more than `bytes_max`
+  // is left or it fails. What failed is nobody's error.
+  Task<> discard(std::size_t bytes_max, Duration limit);
 
   // The connection had brought answers before, and no byte of this one: the server may have closed it unseen.
   bool may_have_been_stale() const noexcept { return was_used_ && lease_ && !lease_->reader.has_begun(); }

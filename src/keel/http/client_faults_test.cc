@@ -266,6 +266,49 @@ TEST_P(ClientFaults, a_streamed_answer_is_one_of_the_attempt_that_went_well) {
   EXPECT_EQ(*run(read_all(*refused)), "busy");
 }
 
+TEST_P(ClientFaults, a_streamed_refusal_that_stands_is_the_callers_to_read_whatever_its_size) {
+  RawServer& server = raw();
+  const std::string body = io::testing::pattern(9 << 20);  // Above body_bytes_max.
+  server.plays = {{RawServer::answer("503 Busy", body)}};
+  const auto opened = [&](ClientRequest request) {
+    Result<ClientStream> stream = run(client(quick()).open(std::move(request)));
+    ASSERT_TRUE(stream) << stream.error().describe();
+    EXPECT_EQ(stream->status(), Status::ServiceUnavailable);
+    EXPECT_TRUE(*run(read_all(*stream)) == body);
+  };
+  opened(ClientRequest(Method::Post, server.url()).body("x", "text/plain"));
+  EXPECT_EQ(server.requests.size(), 1u);
+  opened({Method::Get, server.url()});
+  EXPECT_EQ(server.requests.size(), 4u) << "of three attempts the last one stands";
+  EXPECT_EQ(server.connections, 3) << "nine megabytes are not read for a connection";
+  server.plays = {{RawServer::answer("429 Slow Down", body, "Retry-After: 1000\r\n")}};
+  Result<ClientStream> asked = run(client().open({Method::Get, server.url()}));
+  ASSERT_TRUE(asked) << asked.error().describe();
+  EXPECT_TRUE(*run(read_all(*asked)) == body) << "it is not asked again before";
+}
+
+TEST_P(ClientFaults, a_streamed_redirect_is_read_by_who_follows_it) {
+  RawServer& server = raw();
+  const std::string body = io::testing::pattern(9 << 20);
+  server.plays = {{RawServer::answer("302 Found", "short", "Location: /next\r\n")}, {RawServer::ok("there")}};
+  Result<ClientStream> stream = run(client().open({Method::Get, server.url()}));
+  ASSERT_TRUE(stream) << stream.error().describe();
+  EXPECT_EQ(*run(read_all(*stream)), "there");
+  EXPECT_EQ(server.connections, 1);
+
+  server.plays = {{RawServer::answer("302 Found", body, "Location: /next\r\n")}, {RawServer::ok("there")}};
+  stream = run(client().open({Method::Get, server.url()}));
+  ASSERT_TRUE(stream) << stream.error().describe();
+  EXPECT_EQ(*run(read_all(*stream)), "there");
+  EXPECT_EQ(server.connections, 2) << "a large one costs its connection";
+
+  server.plays = {{RawServer::answer("302 Found", body)}};
+  stream = run(client().open({Method::Get, server.url()}));
+  ASSERT_TRUE(stream) << stream.error().describe();
+  EXPECT_EQ(stream->status(), Status::Found);
+  EXPECT_TRUE(*run(read_all(*stream)) == body) << "it leads nowhere";
+}
+
 TEST_P(ClientFaults, nobody_there_is_unavailable_after_all_attempts) {
   // Bound and not listening: nobody else is given the port meanwhile. In a simulation nobody has it.
   const int taken = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
