@@ -22,6 +22,13 @@ constexpr Duration last_call = 100_ms;
 constexpr int waiting_max = 4096;
 // However long its queue, the kernel brings no more connections at once than there is room for completions.
 constexpr int burst_max = 8192;
+// At the limit, how long a connection has been idle that is closed for newcomers: one that was just used may be used
+// again, and its next request may be on its way.
+constexpr Duration idle_min = 1_s;
+// To find those that have been idle longest all are looked at, some cache lines of each: so many are found at once, and
+// this is how often that is done in vain.
+constexpr std::uint32_t found_max = 64;
+constexpr Duration look_pause = 100_ms;
 // Of requests that come late one after the other, how many are taken to be as late as one before them was: to ask the
 // kernel costs a tenth of a refusal.
 constexpr int late_unasked_max = 7;
@@ -110,14 +117,65 @@ void Acceptor::stop_for_now() {
   tally.paused_full.add();
   loop_.stop_timer(retry_);
   if (accept_.pending) engine_.cancel(accept_);
+  if (!draining_ && make_room()) return;
   log_.warn("connection limit reached, not accepting", log::field("worker", loop_.index()),
             log::field("connections", tally.connections.get()));
 }
 
+std::uint32_t Acceptor::room() const noexcept { return std::min(connections_max_ / 16, found_max - 1); }
+
 void Acceptor::resume_with_room() {
-  if (!full_ || draining_ || tally.connections.get() >= connections_max_ - connections_max_ / 16) return;
-  full_ = false;
+  if (!full_ || draining_ || tally.connections.get() >= connections_max_ - (made_room_ ? 0 : room())) return;
+  full_ = made_room_ = false;
+  loop_.stop_timer(room_);
   begin();
+}
+
+bool Acceptor::make_room() {
+  struct Idle {
+    Instant since;
+    Connection* connection;
+  };
+  const auto longer = [](const Idle& a, const Idle& b) { return a.since < b.since; };
+  Idle found[found_max];  // A heap: the one that has been idle shortest is the first.
+  std::size_t count = 0;
+  const auto wanted = static_cast<std::size_t>(
+      std::min<std::uint64_t>(tally.connections.get() - connections_max_ + 1 + room(), found_max));
+  const Instant now = loop_.now();
+  Instant next = now + idle_min;  // Who is not idle yet is not closed before.
+  connections_.for_each([&](Connection& connection) {
+    const std::optional<Instant> since = connection.idle_since();
+    if (!since) return;
+    if (now - *since < idle_min) {
+      next = std::min(next, *since + idle_min);
+      return;
+    }
+    if (count == wanted) {
+      if (*since >= found[0].since) return;
+      std::pop_heap(found, found + count--, longer);
+    }
+    found[count++] = {*since, &connection};
+    std::push_heap(found, found + count, longer);
+  });
+  if (count == 0) {
+    loop_.start_timer(room_, std::max(next, now + look_pause));
+    return false;
+  }
+  made_room_ = true;
+  for (std::size_t i = 0; i < count; ++i) {
+    tally.idle_closed.add();
+    found[i].connection->end();
+  }
+  return true;
+}
+
+void Acceptor::look_for_room() {
+  if (tally.connections.get() >= connections_max_) {
+    make_room();
+  } else {
+    made_room_ = true;
+    resume_with_room();
+  }
 }
 
 void Acceptor::change(const Limits& limits, bool access_log, std::uint32_t connections_max,
@@ -137,6 +195,7 @@ void Acceptor::begin_drain(Duration grace, Listening listening) {
   draining_ = true;
   grace_ = grace;
   loop_.stop_timer(retry_);
+  loop_.stop_timer(room_);
   if (listening == Listening::GoesOn) {
     stop_accepting();
   } else {

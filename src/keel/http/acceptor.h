@@ -52,7 +52,7 @@ class Acceptor {
 
   struct {
     Tally connections, accepted, requests, refused, timeouts, aborted;
-    Tally connections_max, paused_full, paused_descriptors, paused_memory;
+    Tally connections_max, paused_full, paused_descriptors, paused_memory, idle_closed;
     Tally body_bytes, body_bytes_max, bodies_refused, requests_too_big, overloaded, cut, slow_readers, upgraded;
   } tally;
 
@@ -70,6 +70,11 @@ class Acceptor {
     return tally.body_bytes.get() + body_bytes <= tally.body_bytes_max.get();
   }
   void resume_with_room();
+  // Closes connections that have been idle longest. False: none has been for long enough; it is tried again.
+  bool make_room();
+  void look_for_room();
+  // How many places are free before accepting goes on.
+  std::uint32_t room() const noexcept;
   void stop_accepting();
   void take_waiting();
   void close_listener();
@@ -115,6 +120,7 @@ class Acceptor {
   Member<io::Accept, Acceptor, &Acceptor::accepted> accept_{*this};
   Member<Timer, Acceptor, &Acceptor::begin> retry_{*this};
   Member<Timer, Acceptor, &Acceptor::stop_accepting> last_call_{*this};
+  Member<Timer, Acceptor, &Acceptor::look_for_room> room_{*this};
   Duration grace_ = Duration::forever();
   Limits limits_;  // Of this worker: they change between two of its events.
   std::uint32_t connections_max_;
@@ -124,6 +130,7 @@ class Acceptor {
   bool draining_ = false;
   bool aborting_ = false;
   bool full_ = false;
+  bool made_room_ = false;  // Since then: one free place is enough to go on.
   bool closed_ = false;
   List<Connection> connections_;
   List<Upgraded> upgraded_;  // Connections that have left HTTP.

@@ -395,6 +395,13 @@ void Connection::cut_slow_reader() {
   end();
 }
 
+std::optional<Instant> Connection::idle_since() const noexcept {
+  if (phase_ == Phase::Lingering) return began_;
+  const bool is_between = phase_ == Phase::Head && partial_ == nullptr && !send_.pending && !close_ && !yields_;
+  if (!is_between || !in_.empty() || !out_.empty()) return std::nullopt;
+  return began_;
+}
+
 void Connection::begin_drain() {
   if (phase_ == Phase::Head && partial_ == nullptr) began_ = acceptor_.loop_.now();
   watch();

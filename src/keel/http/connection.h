@@ -29,6 +29,7 @@
 
 #include <cstdint>
 #include <new>
+#include <optional>
 #include <string_view>
 
 #include "keel/base/buffer.h"
@@ -59,6 +60,9 @@ class Connection final : public Link {
   // On a descriptor just accepted; frees itself when it has ended.
   static void begin(Acceptor& acceptor, int fd);
 
+  // Since when it has been between two requests, with nothing received of the next one, or has waited for a client to
+  // stop sending behind its last answer: who is closed when others need its place. Nullopt: something is under way.
+  std::optional<Instant> idle_since() const noexcept;
   // An idle connection now has the grace of the drain instead of the idle time-out.
   void begin_drain();
   // Ends without sending what is left.

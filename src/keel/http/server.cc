@@ -83,6 +83,7 @@ void Server::Metrics::expose(metrics::Registry& registry, const Server& server) 
   }
   total("http_accepted_total", "Connections accepted", &Stats::accepted);
   total("http_timeouts_total", "Connections on which a time limit was met", &Stats::timeouts);
+  total("http_idle_closed_total", "Idle connections closed to make room for others", &Stats::idle_closed);
   total("http_aborted_total", "Connections that ended with an answer unsent", &Stats::aborted);
   total("http_slow_readers_total", "Connections cut because their answer was taken too slowly", &Stats::slow_readers);
   total("http_bodies_refused_total", "Bodies refused because too much memory was held for bodies",
@@ -277,6 +278,7 @@ Server::Stats Server::stats() const noexcept {
     sum.paused_full += acceptor->tally.paused_full.get();
     sum.paused_descriptors += acceptor->tally.paused_descriptors.get();
     sum.paused_memory += acceptor->tally.paused_memory.get();
+    sum.idle_closed += acceptor->tally.idle_closed.get();
     sum.body_bytes += acceptor->tally.body_bytes.get();
     sum.bodies_refused += acceptor->tally.bodies_refused.get();
     sum.overloaded += acceptor->tally.overloaded.get();

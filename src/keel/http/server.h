@@ -52,8 +52,10 @@ struct Limits {
   std::size_t request_bytes_max = 16u << 20;   // A request's arena, beside its body: 503 instead of its answer. Looked
                                                // at when the handler has ended.
   std::size_t pipeline_bytes_max = 64 * 1024;  // Unsent answers of a connection before reading stops.
-  std::uint32_t connections_max = 10'000;      // Per server, shared evenly by workers; above it, accepting stops, and
-                                               // they wait in the kernel's queue.
+  std::uint32_t connections_max = 10'000;  // Per server, shared evenly by workers. Once there are so many, those that
+                                           // have been idle longest, for a second at least, are closed to have room;
+                                           // where there are none, accepting stops and newcomers wait in the
+                                           // kernel's queue.
   std::uint32_t requests_per_connection_max = 1'000'000;  // Then Connection: close.
   Duration header_timeout = 10_s;     // From the first byte of a head to its last: 408. Absolute, not per byte.
   Duration body_timeout = 30_s;       // For a whole body, or one read of a body that streams: 408.
@@ -162,6 +164,7 @@ class Server {
     std::uint64_t paused_full = 0;         // How often accepting stopped: at the limit of connections,
     std::uint64_t paused_descriptors = 0;  // because descriptors had run out,
     std::uint64_t paused_memory = 0;       // because the kernel's memory had run out.
+    std::uint64_t idle_closed = 0;         // Idle connections closed because there were connections_max.
     std::uint64_t body_bytes = 0;          // Held for bodies now.
     std::uint64_t body_bytes_max = 0;      // And at most.
     std::uint64_t bodies_refused = 0;      // Because of bodies_bytes_max.

@@ -1086,6 +1086,155 @@ TEST_P(Servers, meet_their_limit_exactly_again_and_again) {
   }
 }
 
+// They are closed before somebody comes, and so nobody waits.
+TEST_P(Servers, close_who_has_been_idle_longest_when_they_are_full) {
+  Limits limits;
+  limits.connections_max = 4;
+  start(limits);
+  for (int i = 0; i < 4; ++i) {
+    peer().send(get("/n/1"));
+    ASSERT_TRUE(has_replies(*peers_.back(), 1));
+    pass(30_ms);
+  }
+  peers_[0]->send(get("/n/2"));
+  ASSERT_TRUE(has_replies(*peers_[0], 2));
+  EXPECT_EQ(server_->stats().idle_closed, 0u);
+
+  ASSERT_TRUE(until([&] { return peers_[1]->has_ended(); }));
+  EXPECT_EQ(peers_[1]->error(), 0);
+  EXPECT_EQ(server_->stats().idle_closed, 1u) << "no more than are needed";
+  pass(200_ms);
+  EXPECT_EQ(server_->stats().connections, 3u);
+
+  const Instant began = now();
+  Peer& newcomer = peer();
+  newcomer.send(get("/n/5"));
+  ASSERT_TRUE(has_replies(newcomer, 1));
+  EXPECT_LT(now() - began, 500_ms);
+  ASSERT_TRUE(until([&] { return peers_[2]->has_ended(); }));
+  newcomer.send(get("/n/6"));
+  peers_[0]->send(get("/n/6"));
+  peers_[3]->send(get("/n/6"));
+  EXPECT_TRUE(has_replies(newcomer, 2) && has_replies(*peers_[0], 3) && has_replies(*peers_[3], 2));
+}
+
+TEST_P(Servers, let_nobody_wait_for_longer_than_the_silent_are_given) {
+  Limits limits;
+  limits.connections_max = 40;
+  start(limits);
+  for (int i = 0; i < 40; ++i) peer();
+  ASSERT_TRUE(until([&] { return server_->stats().connections == 40; }));
+
+  const Instant began = now();
+  Peer& newcomer = peer();
+  newcomer.send(get("/n/5"));
+  ASSERT_TRUE(has_replies(newcomer, 1));
+  EXPECT_GE(now() - began, 500_ms) << "who has just come is not sent away";
+  EXPECT_LT(now() - began, 3_s);
+  EXPECT_EQ(server_->stats().idle_closed, 3u) << "a sixteenth and one";
+}
+
+TEST_P(Servers, close_nobody_with_a_request_under_way) {
+  held_back = true;
+  Limits limits;
+  limits.connections_max = 5;
+  start(limits, {.send_buffer_bytes = 64 * 1024});
+  Peer& handled = peer();
+  Peer& head = peer();
+  Peer& body = peer();
+  Peer& reader = peer();
+  Peer& behind = peer();
+  ASSERT_TRUE(until([&] { return reader.is_connected(); }));
+  reader.pause();
+  handled.send(get("/held"));
+  head.send("GET /n/1 HT");
+  body.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nbeg");
+  reader.send(get("/large"));
+  behind.send(get("/n/1") + "G");
+  ASSERT_TRUE(until([&] { return handlers_running == 1; }));
+  Peer& newcomer = peer();
+  newcomer.send(get("/n/5"));
+  pass(2500_ms);
+  EXPECT_EQ(server_->stats().idle_closed, 0u);
+  EXPECT_EQ(server_->stats().connections, 5u);
+  EXPECT_EQ(newcomer.wire(), "");
+
+  held_back = false;
+  ASSERT_TRUE(has_replies(handled, 1));
+  ASSERT_TRUE(has_replies(newcomer, 1)) << "a second after the answer there is room";
+  EXPECT_TRUE(handled.has_ended());
+  EXPECT_EQ(handled.all()[0].status, 200);
+  head.send("TP/1.1\r\nHost: a\r\n\r\n");
+  body.send(std::string(997, 'b'));
+  behind.send("ET /n/2 HTTP/1.1\r\nHost: a\r\n\r\n");
+  reader.resume();
+  EXPECT_TRUE(has_replies(head, 1) && has_replies(body, 1) && has_replies(behind, 2) && has_replies(reader, 1));
+}
+
+TEST_P(Servers, take_the_places_of_those_that_are_only_waited_for) {
+  Limits limits;
+  limits.connections_max = 1;
+  start(limits);
+  Peer& refused = peer();
+  refused.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 80000000\r\n\r\n");
+  ASSERT_TRUE(has_replies(refused, 1));
+  const Instant began = now();
+  Peer& newcomer = peer();
+  newcomer.send(get("/n/5"));
+  ASSERT_TRUE(has_replies(newcomer, 1));
+  EXPECT_LT(now() - began, 3_s) << "less than linger_timeout";
+}
+
+TEST_P(Servers, accept_in_the_places_that_are_free_even_when_nobody_is_idle) {
+  held_back = true;
+  Limits limits;
+  limits.connections_max = 64;
+  start(limits);
+  for (int i = 0; i < 64; ++i) peer().send(get("/held"));
+  ASSERT_TRUE(until([&] { return handlers_running == 64; }));
+  reset(*peers_[0]);
+  ASSERT_TRUE(until([&] { return server_->stats().connections == 63; }));
+  Peer& newcomer = peer();
+  newcomer.send(get("/n/5"));
+  ASSERT_TRUE(has_replies(newcomer, 1));
+  held_back = false;
+}
+
+// Who has connected is taken in, and may be one too many.
+TEST_P(Servers, look_for_no_room_when_they_drain) {
+  if (is_sim()) GTEST_SKIP() << "nobody connects while the loop stands still";
+  Limits limits;
+  limits.connections_max = 1;
+  start(limits);
+  settle();
+  const int client = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(::connect(client, server_->address().system(), server_->address().system_size()), 0);
+  server_->begin_drain(300_ms);
+  ASSERT_TRUE(until([&] { return server_->stats().paused_full == 1; })) << "it is accepted and the limit is met";
+  ASSERT_TRUE(until([&] { return server_->is_drained(); }));
+  ::close(client);
+  server_.reset();
+  pass(1200_ms);  // A timer of the acceptor's would ring now.
+}
+
+// A flood of connections that say nothing: who asks at once is served.
+TEST_P(Servers, serve_who_asks_among_many_who_do_not) {
+  if (!is_sim()) GTEST_SKIP() << "in virtual time";
+  Limits limits;
+  limits.connections_max = 200;
+  start(limits);
+  for (int round = 0; round < 30; ++round) {
+    for (int i = 0; i < 20; ++i) peer();  // Of 200 a second.
+    pass(50_ms);
+    Peer& good = peer();
+    const Instant began = now();
+    good.send(get("/n/5"));
+    ASSERT_TRUE(has_replies(good, 1)) << round;
+    EXPECT_LT(now() - began, 1500_ms) << round;
+    ASSERT_LE(server_->stats().connections, 200u);
+  }
+}
+
 // --- Limits that change.
 
 TEST_P(Servers, take_new_limits_for_what_begins_after_them) {
