@@ -430,7 +430,7 @@ TEST(HttpDoc, says_what_a_client_sees) {
   });
   router.get("/talk", talk);
   http::TestServerOptions options;
-  options.limits.bodies_bytes_max = 600'000;
+  options.server.limits.bodies_bytes_max = 600'000;
   http::TestServer server(router, std::move(options));
 
   const std::string host = " HTTP/1.1\r\nHost: a\r\n";

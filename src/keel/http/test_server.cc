@@ -1,12 +1,17 @@
 #include "keel/http/test_server.h"
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "keel/base/check.h"
+#include "keel/http/url.h"
 #include "keel/task/timing.h"
 
 namespace keel::http {
 namespace {
 
-constexpr std::string_view origin = "http://10.0.0.1";
+constexpr std::string_view server_address = "10.0.0.1";
 
 Task<> nap(Duration time) { co_await sleep_for(time); }
 
@@ -36,8 +41,16 @@ TestResponse TestCall::response() {
   return TestResponse(call_->take());
 }
 
-TestClient::TestClient(TestServer& server) : server_(server) {
+TestClient::TestClient(TestServer& server, const TestClientOptions& client)
+    : server_(server), origin_("http://" + (client.host.empty() ? std::string(server_address) : client.host)) {
+  const Result<Url> origin = Url::parse(origin_);
+  KEEL_CHECK(origin && origin->port() == 80 && origin->target() == "/", "a test asks for a host by its name alone");
   ClientOptions options;
+  if (!client.address.empty()) {
+    const Result<Address> from = Address::ip(client.address, 0);
+    KEEL_CHECK(from && from->family() == AF_INET, "a test's client connects from an IPv4 address");
+    options.pool.connect.from = *from;
+  }
   options.timeout = server.options_.timeout;
   options.first_byte_timeout = server.options_.timeout;
   options.read_timeout = server.options_.timeout;
@@ -61,7 +74,7 @@ TestClient& TestClient::header(std::string_view name, std::string_view value) & 
 
 TestCall TestClient::begin(ClientRequest request) {
   KEEL_CHECK(request.url().starts_with('/'), "a test asks for a path, which begins with a slash");
-  request.url_.insert(0, origin);
+  request.url_.insert(0, origin_);
   for (const auto& [name, value] : fields_) request.header(name, value);
   auto call = std::make_unique<Start<ClientResponse>>();
   const io::Loop::Entered entered(*server_.client_loop_);
@@ -74,17 +87,18 @@ TestServer::TestServer(const Router& router, TestServerOptions options)
       simulation_(options_.simulation),
       loop_(&simulation_.add_loop()),
       client_loop_(&simulation_.add_loop()) {
-  ServerOptions server;
-  server.address = Address::parse("10.0.0.1:80").value();
-  server.limits = options_.limits;
-  server.access_log = false;
-  server.name = "test";
+  ServerOptions server = options_.server;
+  server.address = Address::ip(server_address, 80).value();
+  server.listen = {};
   {
     const io::Loop::Entered entered(*loop_);
     server_ = std::make_unique<Server>(router, std::move(server));
     KEEL_CHECK(server_->start(*loop_).is_ok(), "the only server of a simulation has its address");
   }
-  resolver_ = std::make_unique<Resolver>(simulation_.pool());
+  // Every name is the server's.
+  resolver_ = std::make_unique<Resolver>(simulation_.pool(), ResolverOptions(), [](const std::string&) {
+    return Result<std::vector<Address>>(std::vector{Address::ip(server_address, 0).value()});
+  });
   client_ = std::make_unique<TestClient>(*this);
 }
 

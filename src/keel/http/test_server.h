@@ -22,7 +22,10 @@
 //   EXPECT_EQ(call.response().status(), 200);       // runs until it has ended
 //
 // Requests are ClientRequests (keel/http/client_request.h): bodies whole or streamed, any fields. A path takes the
-// place of their URL. A TestClient asks with fields of its own, a token or a tenant, on connections of its own.
+// place of their URL. A TestClient asks with fields of its own, a token or a tenant, on connections of its own; where
+// routes or limits depend on it, for a host and from an address that it is given:
+//
+//   http::TestClient tenant(server, {.host = "a.example.com", .address = "192.0.2.7"});
 //
 // Errors:    a call that got no answer has status 0 and says why in error(). No answer is asked for again and
 //            redirects are not followed; a kept connection that the server had closed is replaced, as any Client does.
@@ -50,10 +53,19 @@
 namespace keel::http {
 
 struct TestServerOptions {
-  Limits limits;                          // Of the server.
+  // As in production: limits, trusted proxies, request ids, metrics (whose registry outlives the server), Server-Timing
+  // (in virtual time: what did not wait took none, and is not told). But `address` and `listen` are the test's: it
+  // listens at 10.0.0.1, port 80.
+  ServerOptions server = {};
   sim::SimOptions simulation = {};        // Seed, delays, faults (keel/io/sim_options.h).
   Duration timeout = 1_h;                 // Of a call; longer than what a handler may take.
   std::size_t body_bytes_max = 64 << 20;  // Of an answer.
+};
+
+// Whom a TestClient is taken for.
+struct TestClientOptions {
+  std::string host = {};     // What it asks for in Host, a name without a port; empty: "10.0.0.1".
+  std::string address = {};  // Where it connects from, an IPv4 address; empty: 10.0.0.1.
 };
 
 // An answer, with everything copied out of it. A value.
@@ -102,7 +114,7 @@ class TestCall {
 
 class TestClient {
  public:
-  explicit TestClient(TestServer& server);
+  explicit TestClient(TestServer& server, const TestClientOptions& options = {});
   ~TestClient();
   TestClient(const TestClient&) = delete;
   TestClient& operator=(const TestClient&) = delete;
@@ -128,6 +140,7 @@ class TestClient {
 
  private:
   TestServer& server_;
+  const std::string origin_;
   std::vector<std::pair<std::string, std::string>> fields_;
   std::unique_ptr<Client> client_;
 };

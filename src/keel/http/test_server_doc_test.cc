@@ -98,6 +98,26 @@ TEST_F(TestServerDoc, sends_what_it_says) {
   EXPECT_EQ(server.get("/me").status(), 401);
 }
 
+TEST_F(TestServerDoc, asks_for_a_host) {
+  router.host("*.example.com").get("/", [](http::Request& request) {
+    return http::Response::text(http::Status::Ok, request.host());
+  });
+  http::TestServer server(router);
+  http::TestClient tenant(server, {.host = "a.example.com", .address = "192.0.2.7"});
+  EXPECT_EQ(tenant.get("/").body(), "a.example.com");
+}
+
+TEST_F(TestServerDoc, stands_behind_a_proxy) {
+  http::TestServerOptions options;
+  options.server.limits.body_bytes_max = 64 * 1024;
+  options.server.trusted_proxies = {http::Network::parse("10.2.0.0/16").value()};
+  options.server.request_ids = true;
+  http::TestServer server(router, std::move(options));
+  http::TestClient proxy(server, {.address = "10.2.3.4"});
+  proxy.header("X-Forwarded-For", "192.0.2.7").header("X-Forwarded-Proto", "https");
+  EXPECT_EQ(proxy.get("/me").header("X-Request-Id").value_or("").size(), 32u);
+}
+
 TEST_F(TestServerDoc, runs_many_seeds) {
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     http::TestServerOptions options;

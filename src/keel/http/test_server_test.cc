@@ -6,6 +6,8 @@
 
 #include "keel/http/body_writer.h"
 #include "keel/http/problem.h"
+#include "keel/http/rate_limit.h"
+#include "keel/observe/metric.h"
 #include "keel/task/event.h"
 #include "keel/task/timing.h"
 
@@ -53,7 +55,7 @@ TEST_F(TestServers, answer_as_a_server_does) {
 
 TEST_F(TestServers, have_the_limits_they_are_given) {
   TestServerOptions options;
-  options.limits.body_bytes_max = 5;
+  options.server.limits.body_bytes_max = 5;
   TestServer server(router_, std::move(options));
 
   EXPECT_EQ(server.post("/echo", "12345").status(), 201);
@@ -121,6 +123,102 @@ TEST_F(TestServers, have_clients_with_fields_of_their_own) {
   EXPECT_EQ(bob.get("/hello").body(), "Hello, Bob!");
   EXPECT_EQ(server.get("/hello").body(), "Hello, World!");
   EXPECT_EQ(server.server().stats().accepted, 3u);
+}
+
+TEST_F(TestServers, have_clients_that_ask_for_a_host) {
+  router_.host("api.example.com").get("/who", [](Request&) { return Response::text(Status::Ok, "the api"); });
+  router_.host("*.example.com").get("/who", [](Request& request) {
+    return Response::text(Status::Ok, request.host());
+  });
+  TestServer server(router_);
+  TestClient api(server, {.host = "api.example.com"});
+  TestClient tenant(server, {.host = "a.example.com"});
+  TestClient other(server, {.host = "example.org"});
+
+  EXPECT_EQ(api.get("/who").body(), "the api");
+  EXPECT_EQ(tenant.get("/who").body(), "a.example.com");
+  EXPECT_EQ(other.get("/who").status(), 404);
+  EXPECT_EQ(other.get("/hello").body(), "Hello, World!");
+  EXPECT_EQ(server.get("/who").status(), 404);
+}
+
+TEST_F(TestServers, have_clients_with_addresses_of_their_own) {
+  const RateLimit limit({.requests = 2, .per = 1_min});
+  router_.group("/limited").use(limit).get("/peer", [](Request& request) {
+    return Response::text(Status::Ok, request.peer().to_string());
+  });
+  TestServer server(router_);
+  TestClient ada(server, {.address = "192.0.2.7"});
+  TestClient bob(server, {.host = "a.example.com", .address = "192.0.2.8"});
+
+  EXPECT_TRUE(ada.get("/limited/peer").body().starts_with("192.0.2.7:"));
+  EXPECT_EQ(ada.get("/limited/peer").status(), 200);
+  EXPECT_EQ(ada.get("/limited/peer").status(), 429);
+  EXPECT_TRUE(bob.get("/limited/peer").body().starts_with("192.0.2.8:"));
+  EXPECT_TRUE(server.get("/limited/peer").body().starts_with("10.0.0.1:"));
+  server.advance(1_min);
+  EXPECT_EQ(ada.get("/limited/peer").status(), 200);
+}
+
+TEST_F(TestServers, stand_behind_the_proxies_they_trust) {
+  router_.get("/origin", [](Request& request) {
+    return Response::text(Status::Ok, std::string(request.scheme()) + " " + std::string(request.host()) + " " +
+                                          request.client_address().to_string() + " " + std::string(request.id()));
+  });
+  TestServerOptions options;
+  options.server.trusted_proxies = {Network::parse("10.2.0.0/16").value()};
+  TestServer server(router_, std::move(options));
+  TestClient proxy(server, {.address = "10.2.3.4"});
+  TestClient stranger(server, {.address = "10.3.3.4"});
+  for (TestClient* client : {&proxy, &stranger}) {
+    client->header("X-Forwarded-For", "192.0.2.7").header("X-Forwarded-Proto", "https");
+    client->header("X-Forwarded-Host", "shop.example.com").header("X-Request-Id", "abc-1");
+  }
+
+  EXPECT_EQ(proxy.get("/origin").body(), "https shop.example.com 192.0.2.7:0 abc-1");
+  EXPECT_TRUE(stranger.get("/origin").body().starts_with("http 10.0.0.1 10.3.3.4:"));
+  EXPECT_FALSE(stranger.get("/origin").body().ends_with("abc-1"));
+}
+
+TEST_F(TestServers, say_of_their_answers_what_they_are_told_to) {
+  metrics::Registry registry;
+  TestServerOptions options;
+  options.server.request_ids = true;
+  options.server.server_timing = true;
+  options.server.metrics = &registry;
+  {
+    TestServer server(router_, std::move(options));
+    const TestResponse response = server.get("/hello");
+    EXPECT_EQ(response.header("X-Request-Id").value_or("").size(), 32u);
+    EXPECT_EQ(response.header("Server-Timing"), std::nullopt) << "nothing took any time";
+    const TestResponse slow = server.get("/slow/2");
+    EXPECT_TRUE(slow.header("Server-Timing").value_or("").starts_with("handler;dur=200"));
+    const metrics::Counter answered =
+        registry.counter("http_requests_total", "Requests answered",
+                         {{"server", "http"}, {"method", "GET"}, {"route", "/hello"}, {"status_class", "2xx"}});
+    EXPECT_EQ(answered.value(), metrics::is_recorded ? 1u : 0u);
+  }
+  TestServer plain(router_);
+  EXPECT_FALSE(plain.get("/hello").header("X-Request-Id"));
+  EXPECT_FALSE(plain.get("/hello").header("Server-Timing"));
+}
+
+TEST_F(TestServers, listen_where_their_clients_look_whatever_they_are_told) {
+  TestServerOptions options;
+  options.server.address = Address::parse("unix:/run/app.sock").value();
+  options.server.listen.backlog = 0;
+  TestServer server(router_, std::move(options));
+  EXPECT_EQ(server.get("/hello").status(), 200);
+}
+
+TEST_F(TestServers, have_clients_that_could_be_there) {
+  TestServer server(router_);
+  for (const char* host : {"a.example.com:8080", "a.example.com/x", "a b", "user@a"}) {
+    EXPECT_DEATH(TestClient(server, {.host = host}), "a host by its name alone") << host;
+  }
+  for (const char* address : {"::1", "example.com", "192.0.2.7:80"}) {
+    EXPECT_DEATH(TestClient(server, {.address = address}), "from an IPv4 address") << address;
+  }
 }
 
 Task<> write_lines(ClientBodyWriter& body) {
