@@ -85,7 +85,11 @@ void Connection::end_streaming(Result<> result) {
     phase_ = Phase::Ending;
     return;
   }
-  if (exchange.body_end == BodyEnd::Chunks) out_.append(last_chunk);
+  if (exchange.body_end == BodyEnd::Chunks) {
+    out_.append(last_chunk_size);
+    out_.append(writer.trailers_.lines());
+    out_.append(chunk_end);
+  }
   finish_exchange();
 }
 

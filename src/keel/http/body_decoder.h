@@ -4,8 +4,7 @@
 //   ChunkStep step = decoder.feed(received);           // as ChunkDecoder, for both framings
 //
 // Beside what ChunkDecoder refuses, 413 as soon as the sum of the chunks that have been announced passes the limit,
-// before their data arrives. (A Content-Length above it is refused by whoever reads the head.) Trailers are checked and
-// dropped. RFC 9112 §6, §7.
+// before their data arrives. (A Content-Length above it is refused by whoever reads the head.) RFC 9112 §6, §7.
 //
 // Threads: a value.  Cost: as ChunkDecoder; nothing is copied or allocated.
 

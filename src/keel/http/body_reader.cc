@@ -1,5 +1,6 @@
 #include "keel/http/body_reader.h"
 
+#include <new>
 #include <utility>
 
 #include "keel/base/check.h"
@@ -46,10 +47,21 @@ bool BodyReader::advance() noexcept {
     const ChunkStep step = decoder_.feed(left_);
     left_.remove_prefix(step.consumed);
     next_ = step.data;
+    if (!step.trailers.empty()) [[unlikely]]
+      keep_or_refuse(step.trailers);
+    if (step.state == ChunkState::Done) trailers_.end();
     if (step.state == ChunkState::Refused) refuse(step.status, step.reason);
     if (step.state != ChunkState::Need) return true;
     if (!next_.empty()) return true;
     if (left_.empty()) return false;
+  }
+}
+
+void BodyReader::keep_or_refuse(std::string_view trailers) noexcept {
+  try {
+    keep_trailers(trailers);
+  } catch (const std::bad_alloc&) {
+    refuse(Status::ServiceUnavailable, "no memory for the trailers of the body");
   }
 }
 
@@ -96,6 +108,7 @@ std::size_t BodyReader::discard(std::string_view received) noexcept {
 
 Error BodyReader::error() const noexcept {
   if (refusal_ == Status::ContentTooLarge) return Error(Code::OutOfRange, reason_);
+  if (refusal_ == Status::ServiceUnavailable) return Error(Code::ResourceExhausted, reason_);
   if (refusal_ == Status::RequestTimeout) return Error(Code::DeadlineExceeded, reason_);
   if (refusal_ != Status::Ok) return Error(Code::Protocol, reason_);
   return Error(Code::Unavailable, "the peer finished before the end of the body");

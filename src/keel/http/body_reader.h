@@ -15,13 +15,15 @@
 // and one receive (64 KiB) are held. A client that waits for 100 (Continue) hears it when the first read has to wait.
 //
 // Errors:    OutOfRange (413) when the body is larger than its route or server accepts; Protocol (400 and 431) when its
-//            framing is wrong; DeadlineExceeded (408) when it comes too slowly (Limits::body_timeout for one read,
-//            body_rate_min); Unavailable when the peer has finished before the end of the body. The next read says the
-//            same again. A handler that ends with an error afterwards is answered with that status, whatever its error
-//            is; one that makes a response of its own has it sent. The connection ends in each case, and where the peer
-//            has finished or is gone the handler is stopped as well and nothing is sent.
-//            What a handler has not read is thrown away when it has answered; when that is more than 256 KiB or the
-//            client still waits for 100 (Continue), the connection ends with the answer.
+//            framing is wrong; ResourceExhausted (503) where there is no memory for its trailers; DeadlineExceeded
+//            (408) when it comes too slowly (Limits::body_timeout for one read, body_rate_min); Unavailable when the
+//            peer has finished before the end of the body. The next read says the same again. A handler that ends with
+//            an error afterwards is answered with that status, whatever its error is; one that makes a response of its
+//            own has it sent. The connection ends in each case, and where the peer has finished or is gone the handler
+//            is stopped as well and nothing is sent. What a handler has not read is thrown away when it has answered;
+//            when that is more than 256 KiB or the client still waits for 100 (Continue), the connection ends with the
+//            answer.
+// Trailers:  Request::trailer(), once a read has given the empty chunk.
 // Lifetime:  as the Request: a chunk dies with the next read.
 // Threads:   the worker. One task reads at a time.
 // Cancel:    a cancelled read loses nothing and may be repeated.
@@ -36,6 +38,7 @@
 #include "keel/base/result.h"
 #include "keel/base/time.h"
 #include "keel/http/body_decoder.h"
+#include "keel/http/trailers.h"
 #include "keel/io/op.h"
 #include "keel/task/leaf.h"
 
@@ -107,6 +110,13 @@ class BodyReader {
   Status refusal() const noexcept { return refusal_; }
   const char* reason() const noexcept { return reason_; }
   bool is_lost() const noexcept { return lost_; }
+  // A part of the trailers; those of a body that is over. A handler asks its Request.
+  void keep_trailers(std::string_view part) { trailers_.append(part); }
+  std::string_view end_trailers() noexcept {
+    trailers_.end();
+    return trailers();
+  }
+  std::string_view trailers() const noexcept { return is_over() ? trailers_.lines() : std::string_view(); }
   // What came behind the end of the body.
   std::string_view left_over() const noexcept { return is_over() ? left_ : std::string_view(); }
 
@@ -115,6 +125,7 @@ class BodyReader {
   bool start(BodyRead& read) noexcept;
   // Finds the next piece; false: more bytes are needed.
   bool advance() noexcept;
+  void keep_or_refuse(std::string_view trailers) noexcept;
   Error error() const noexcept;
   void let_go() noexcept;
 
@@ -126,6 +137,7 @@ class BodyReader {
   io::Held held_;          // what came last;
   std::string_view left_;  // of one of them, not decoded yet.
   Chunk next_;
+  Trailers trailers_;
   const char* reason_ = "";
   Status refusal_ = Status::Ok;
   bool lost_ = false;

@@ -78,6 +78,26 @@ Task<Response> forgives(Request& request) {
   EXPECT_FALSE(again);
   co_return Response::text(Status::Accepted, "enough");
 }
+// Body, two trailers of it, and all of them; there are none before the end.
+std::string told(const Request& request, std::string_view body) {
+  return std::string(body) + '|' + std::string(request.trailer("x-SUM").value_or("none")) + '|' +
+         std::string(request.trailer("Content-Length").value_or("none")) + '|' + std::string(request.trailers());
+}
+Response tells(Request& request) { return Response::text(Status::Ok, told(request, request.body())); }
+Task<Response> tells_later(Request& request) {
+  co_await sleep_for(1_ms);
+  co_return Response::text(Status::Ok, told(request, request.body()));
+}
+Task<Response> tells_as_it_comes(Request& request) {
+  std::string all;
+  while (true) {
+    EXPECT_EQ(request.trailers(), "");
+    const Chunk chunk = co_await request.read_body();
+    if (chunk.empty()) break;
+    all += chunk;
+  }
+  co_return Response::text(Status::Ok, told(request, all));
+}
 // Tells what a failed read said, and ends with an error of its own.
 Task<Response> complains(Request& request) {
   ++handlers_running;
@@ -111,6 +131,7 @@ class BodyReading : public Servers {
     router_.post("/ignores", &ignores, streams).post("/one", &reads_one, streams);
     router_.post("/small", &whole, small).post("/forgives", &forgives, small).post("/complains", &complains, small);
     router_.post("/twice", &twice);
+    router_.post("/tells", tells).post("/tells-later", &tells_later).post("/tells-as", &tells_as_it_comes, streams);
     router_.get("/whole", &whole, streams);
   }
 };
@@ -439,6 +460,38 @@ TEST_P(BodyReading, is_answered_before_a_drain_ends) {
   EXPECT_TRUE(one.all()[0].closes());
   close(one);
   ASSERT_TRUE(until([&] { return server_->is_drained(); }));
+}
+
+// --- Trailers, RFC 9110 §6.5.
+
+TEST_P(BodyReading, gives_the_trailers_behind_the_body_however_they_are_cut) {
+  start();
+  const std::string trailers = "X-Sum: 12\r\nContent-Length: 7\r\nTransfer-Encoding: gzip\r\nETag: \"a\"\r\n";
+  for (const std::string target : {"/tells", "/tells-later", "/tells-as"}) {
+    const std::string wire = post_chunked(target, "hello", 2, "Trailer: X-Sum\r\n", trailers) +
+                             post_chunked(target, "again", 9) + post(target, "fixed");
+    for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, wire.size()}) {
+      Peer& one = peer();
+      for (std::size_t at = 0; at < wire.size(); at += piece) one.send(wire.substr(at, piece));
+      ASSERT_TRUE(has_replies(one, 3)) << target << piece;
+      const auto list = one.all();
+      EXPECT_EQ(list[0].body, "hello|12|none|X-Sum: 12\r\nETag: \"a\"\r\n") << target << piece;
+      EXPECT_EQ(list[1].body, "again|none|none|") << "of its own body alone";
+      EXPECT_EQ(list[2].body, "fixed|none|none|");
+      close(one);
+    }
+  }
+}
+
+TEST_P(BodyReading, refuses_trailers_that_are_too_many_or_malformed_as_ever) {
+  start();
+  for (const std::string target : {"/tells", "/tells-later", "/tells-as"}) {
+    std::string many;
+    for (int i = 0; i < 33; ++i) many += "X: y\r\n";
+    EXPECT_EQ(ask_one(post_chunked(target, "hello", 2, "", many)).status, 431) << target;
+    EXPECT_EQ(ask_one(post_chunked(target, "hello", 2, "", "X: " + std::string(9000, 'x') + "\r\n")).status, 431);
+    EXPECT_EQ(ask_one(post_chunked(target, "hello", 2, "", "X : y\r\n")).status, 400) << target;
+  }
 }
 
 }  // namespace

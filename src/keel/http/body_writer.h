@@ -30,6 +30,7 @@
 
 #include "keel/base/function.h"
 #include "keel/base/result.h"
+#include "keel/http/trailers.h"
 #include "keel/task/leaf.h"
 #include "keel/task/task.h"
 
@@ -52,6 +53,11 @@ class BodyWriter {
   // The next piece of the body of the request that is answered, as Request::read_body(): for one that reads while it
   // writes. The body is there for this whatever the route and the handler are.
   [[nodiscard]] BodyRead read_body() noexcept;
+  // A field behind the body (trailers.h), sent when the task has ended: for what is known only then and nobody needs, a
+  // checksum or how long it took, for it is dropped where the body is not sent in chunks (a length was said, HTTP/1.0)
+  // and may be on its way. A response announces it by header("Trailer", name). InvalidArgument, OutOfRange: as
+  // Trailers::add().
+  Result<> trailer(std::string_view name, std::string_view value) { return trailers_.add(name, value); }
   // Bytes that have been queued so far.
   std::uint64_t written() const noexcept { return written_; }
 
@@ -63,6 +69,7 @@ class BodyWriter {
   Write* waiting_ = nullptr;
   std::optional<std::uint64_t> length_;
   std::uint64_t written_ = 0;
+  Trailers trailers_;
 };
 
 class [[nodiscard]] BodyWriter::Write : public Leaf {

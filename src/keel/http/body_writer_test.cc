@@ -128,6 +128,17 @@ Task<> copy_body(BodyWriter& out) {
 Task<Response> duplex(Request&) { co_return Response::stream(Status::Ok, "application/octet-stream", &copy_body); }
 Response duplex_now(Request&) { return Response::stream(Status::Ok, "application/octet-stream", &copy_body); }
 
+Task<> write_a_sum(BodyWriter& out, bool fails) {
+  EXPECT_TRUE(out.trailer("X-Sum", "12"));
+  co_await out.write("hello");
+  co_await sleep_for(1_ms);
+  EXPECT_TRUE(out.trailer("Server-Timing", "rows;dur=1"));
+  EXPECT_EQ(out.trailer("Content-Length", "5").error().code(), Code::InvalidArgument);
+  EXPECT_EQ(out.trailer("X", "a\r\nb").error().code(), Code::InvalidArgument);
+  EXPECT_EQ(out.trailer("X", std::string(9000, 'x')).error().code(), Code::OutOfRange);
+  if (fails) co_await fail(Code::Unavailable, "the rest is not there");
+}
+
 class BodyWriting : public Servers {
  protected:
   void SetUp() override {
@@ -158,6 +169,12 @@ class BodyWriting : public Servers {
     router_.post("/stream/echo", [](Request& request) {
       return Response::stream(Status::Ok, "text/plain", &repeat, std::string(request.body()));
     });
+    router_.get("/stream/sum", [](Request&) {
+      return Response::stream(Status::Ok, "", &write_a_sum, false).header("Trailer", "X-Sum, Server-Timing");
+    });
+    router_.get("/stream/sum-5",
+                [](Request&) { return Response::stream(Status::Ok, "", &write_a_sum, false).length(5); });
+    router_.get("/stream/sum-fails", [](Request&) { return Response::stream(Status::Ok, "", &write_a_sum, true); });
     router_.get("/stream/poem", [](Request&) { return Response::stream(Status::Ok, "", poem, &Poem::write, 2); });
     router_.get("/stream/line", [](Request&) { return Response::stream(Status::Ok, "", poem, &Poem::write_all); });
     router_.post("/stream/duplex-now", duplex_now);
@@ -412,6 +429,25 @@ TEST_P(BodyWriting, may_read_the_request_of_a_handler_that_has_answered_at_once)
   EXPECT_TRUE(list[2].body == body);
   EXPECT_EQ(list[3].body, "n=3");
   EXPECT_EQ(server_->stats().body_bytes, 0u);
+}
+
+// RFC 9112 §7.1.2.
+TEST_P(BodyWriting, ends_with_its_trailers_where_it_is_sent_in_chunks) {
+  start();
+  const std::string wire = exchange(get("/stream/sum") + get("/n/3"));
+  const std::string body =
+      "\r\n\r\n5\r\nhello\r\n0\r\nX-Sum: 12\r\nServer-Timing: rows;dur=1\r\n\r\nHTTP/1.1 200 OK\r\n";
+  EXPECT_NE(wire.find("\r\nTrailer: X-Sum, Server-Timing\r\n"), std::string::npos) << wire;
+  EXPECT_NE(wire.find(body), std::string::npos) << wire;
+  EXPECT_TRUE(exchange(get("/stream/sum-5")).ends_with("\r\n\r\nhello"));
+  EXPECT_TRUE(exchange("GET /stream/sum HTTP/1.0\r\nHost: a\r\n\r\n").ends_with("\r\n\r\nhello"));
+  const std::string head = exchange("HEAD /stream/sum HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_TRUE(head.ends_with("\r\n\r\n")) << head;
+  EXPECT_EQ(head.find("X-Sum: "), std::string::npos) << head;
+  Peer& cut = peer();
+  cut.send(get("/stream/sum-fails"));
+  ASSERT_TRUE(until([&] { return cut.has_ended(); }));
+  EXPECT_TRUE(cut.wire().ends_with("5\r\nhello\r\n")) << "what has failed has no end";
 }
 
 TEST_P(BodyWriting, says_continue_before_its_head) {

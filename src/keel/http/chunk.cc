@@ -20,6 +20,8 @@ ChunkStep ChunkDecoder::refuse(Status status, const char* reason, std::size_t co
 
 ChunkStep ChunkDecoder::feed(std::string_view received) noexcept {
   KEEL_CHECK(at_ != At::Refused, "a refused body is not read on");
+  const bool was_behind_data = is_behind_data();
+  const std::uint32_t trailer_bytes = line_bytes_;
   std::size_t i = 0;
   while (i < received.size()) {
     if (at_ == At::Data) {
@@ -33,7 +35,13 @@ ChunkStep ChunkDecoder::feed(std::string_view received) noexcept {
       return refuse(status_, reason, i);
     ++i;
   }
-  return {at_ == At::Done ? ChunkState::Done : ChunkState::Need, Status::Ok, i, {}, ""};
+  ChunkStep step{at_ == At::Done ? ChunkState::Done : ChunkState::Need, Status::Ok, i, {}, ""};
+  if (!is_behind_data()) return step;
+  // They are counted in line_bytes_, and in front of the empty line's CR and LF.
+  const std::size_t size = line_bytes_ - (was_behind_data ? trailer_bytes : 0);
+  const std::size_t behind = at_ == At::Done ? 2 : at_ == At::LastLf ? 1 : 0;
+  if (size != 0) step.trailers = received.substr(i - behind - size, size);
+  return step;
 }
 
 const char* ChunkDecoder::step(char c) noexcept {

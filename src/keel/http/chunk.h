@@ -5,13 +5,14 @@
 //     ChunkStep step = decoder.feed(rest);
 //     rest.remove_prefix(step.consumed);
 //     if (step.state == ChunkState::Data) use(step.data);         // a view into `received`: nothing is copied
+//     trailers.append(step.trailers);                             // the same (trailers.h); usually there are none
 //     else break;                                                 // Need: receive more; Done: `rest` comes next
 //   }
 //
 // Refused with 400: a size that is not 1 to 16 hexadecimal digits, or whose sum overflows; blanks beside the size;
 // an extension or a trailer that is malformed; CR or LF alone, other control bytes. 413: extensions above 1 KiB in
-// one chunk; framing out of proportion to the data. 431: trailers too large or too many. Extensions and trailers are
-// checked and dropped: nothing in a trailer ever becomes a header.
+// one chunk; framing out of proportion to the data. 431: trailers too large or too many. Extensions are
+// checked and dropped; trailers are checked and given: nothing in one ever becomes a header.
 //
 // The limit on the body is the caller's: compare announced() with it after each feed, before the data arrives.
 //
@@ -40,6 +41,8 @@ struct ChunkStep {
   std::size_t consumed = 0;    // bytes used, `data` included
   std::string_view data;
   const char* reason = "";  // Refused: a literal for the log
+  // Need and Done: the next part of the trailers, cut anywhere; all parts are lines, each with its end
+  std::string_view trailers = {};
 };
 
 class ChunkDecoder {
@@ -83,6 +86,7 @@ class ChunkDecoder {
     Refused,
   };
   ChunkStep refuse(Status status, const char* reason, std::size_t consumed) noexcept;
+  bool is_behind_data() const noexcept { return at_ >= At::LineStart; }
   // One byte of framing; null, or why it is refused.
   const char* step(char c) noexcept;
 
@@ -101,6 +105,8 @@ class ChunkDecoder {
 inline constexpr std::size_t chunk_head_bytes_max = 18;
 // Behind a chunk's data.
 inline constexpr std::string_view chunk_end = "\r\n";
+// Behind it come trailers, and chunk_end.
+inline constexpr std::string_view last_chunk_size = "0\r\n";
 // Ends a body that has no trailers.
 inline constexpr std::string_view last_chunk = "0\r\n\r\n";
 

@@ -1,6 +1,7 @@
 // The chunked decoder gives the same body and the same verdict however its bytes are cut, and what we encode comes
 // back. chunk_test.cc runs the same function over its vectors.
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -8,6 +9,8 @@
 
 #include "keel/base/check.h"
 #include "keel/http/chunk.h"
+#include "keel/http/response_reader.h"
+#include "keel/http/trailers.h"
 
 namespace keel::http {
 namespace {
@@ -17,6 +20,7 @@ struct Outcome {
   Status status = Status::Ok;
   std::string reason;
   std::string body;
+  std::string trailers;
   std::size_t consumed = 0;
   std::uint64_t announced = 0;
 
@@ -36,6 +40,11 @@ Outcome decode(std::string_view bytes, std::size_t piece) {
       const ChunkStep step = decoder.feed(rest);
       KEEL_CHECK(step.consumed <= rest.size(), "no more is consumed than was given");
       KEEL_CHECK(step.data.size() <= step.consumed, "data is part of what was consumed");
+      KEEL_CHECK(step.trailers.empty() || (step.trailers.data() >= rest.data() &&
+                                           step.trailers.data() + step.trailers.size() <= rest.data() + step.consumed),
+                 "trailers are part of what was consumed");
+      outcome.trailers += step.trailers;
+      if (step.state == ChunkState::Refused) outcome.trailers.clear();
       outcome.consumed += step.consumed;
       outcome.announced = decoder.announced();
       outcome.state = step.state;
@@ -68,6 +77,20 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
   const Outcome whole = decode(bytes, size);
   KEEL_CHECK(whole.body.size() <= whole.announced, "no more data than announced");
+  if (whole.state == ChunkState::Done) {
+    KEEL_CHECK(whole.trailers.empty() || whole.trailers.ends_with("\r\n"), "trailers are whole lines");
+    KEEL_CHECK(bytes.substr(0, whole.consumed).ends_with("\r\n" + whole.trailers + "\r\n"),
+               "trailers stand in front of the empty line");
+    Trailers trailers;
+    trailers.append(whole.trailers);
+    trailers.end();
+    Field field;
+    std::size_t fields = 0;
+    for (std::string_view rest = trailers.lines(); next_field(rest, field); ++fields) {
+      KEEL_CHECK(may_be_trailer(field.name), "what may not be a trailer is dropped");
+    }
+    KEEL_CHECK(fields == static_cast<std::size_t>(std::ranges::count(trailers.lines(), '\n')), "each line is a field");
+  }
   for (std::size_t piece : {std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{7}, size / 2 + 1}) {
     KEEL_CHECK(decode(bytes, piece) == whole, "the outcome does not depend on how the bytes are cut");
   }

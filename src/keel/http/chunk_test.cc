@@ -16,6 +16,7 @@ struct Decoded {
   int status = 200;
   std::string reason;
   std::string body;
+  std::string trailers;
   std::string rest;
 };
 
@@ -31,6 +32,7 @@ Decoded decode(std::string_view bytes) {
     decoded.status = number(step.status);
     decoded.reason = step.reason;
     decoded.body += step.data;
+    decoded.trailers += step.trailers;
     if (step.state != ChunkState::Data) break;
   }
   decoded.rest = bytes;
@@ -164,6 +166,29 @@ TEST(Chunk, bounds_framing_in_proportion_to_the_data) {
   EXPECT_EQ(decode(few + "0\r\n\r\n").state, ChunkState::Done);
   EXPECT_EQ(decode(few + wasteful).status, 413);
   EXPECT_EQ(decode(tiny + "0\r\n\r\n").state, ChunkState::Done) << "one byte at a time is slow, not an attack";
+}
+
+// All of them, whether they may be trailers or not: that is Trailers' business.
+TEST(Chunk, gives_the_trailers_as_they_came) {
+  EXPECT_EQ(decode("0\r\n\r\n").trailers, "");
+  EXPECT_EQ(decode("1;a=b\r\nx\r\n0;c\r\n\r\nGET /").trailers, "");
+  EXPECT_EQ(decode("0\r\nX-Sum: 1\r\nHost:b \r\n\r\nGET /").trailers, "X-Sum: 1\r\nHost:b \r\n");
+  EXPECT_EQ(decode("1\r\nx\r\n0\r\nE:\r\n\r\n").trailers, "E:\r\n");
+  EXPECT_EQ(decode("0\r\nX: y\r\n z").trailers, "") << "refused";
+
+  const std::string_view wire = "1\r\nx\r\n0\r\nX-Sum: 1\r\nE:\r\n\r\n";
+  ChunkDecoder decoder;
+  std::string given;
+  for (const char& c : wire) {
+    std::string_view rest(&c, 1);
+    const ChunkStep step = decoder.feed(rest);
+    if (!step.trailers.empty()) {
+      EXPECT_EQ(step.trailers.data(), &c) << "a view of what was received";
+    }
+    given += step.trailers;
+  }
+  EXPECT_EQ(given, "X-Sum: 1\r\nE:\r\n");
+  EXPECT_EQ(decoder.feed("X: y\r\n").trailers, "") << "of the next request";
 }
 
 TEST(Chunk, bounds_the_trailers) {

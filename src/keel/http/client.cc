@@ -324,6 +324,7 @@ Task<> Client::read_whole(ClientStream& stream, std::size_t bytes_max, Trouble& 
     }
     stream.response_.body_.append(chunk);
   }
+  stream.response_.trailers_ = stream.exchange_.take_trailers();
 }
 
 Client::Stats Client::stats() const noexcept {

@@ -84,6 +84,10 @@ class ClientResponse {
   std::optional<std::string_view> header(std::string_view name) const noexcept;
   // Every line of the head, for next_field() (http/response_reader.h).
   std::string_view head() const noexcept { return head_.view(); }
+  // Fields behind a body that came in chunks (http/trailers.h): the value of the first one of that name (any case), or
+  // nullopt; and all of them, for next_field().
+  std::optional<std::string_view> trailer(std::string_view name) const noexcept { return trailers_.find(name); }
+  std::string_view trailers() const noexcept { return trailers_.lines(); }
   // Decoded from its transfer coding.
   std::string_view body() const noexcept { return body_.view(); }
   // Who has answered, after redirects.
@@ -95,6 +99,7 @@ class ClientResponse {
   Status status_ = Status::Ok;
   Buffer head_;
   Buffer body_;
+  Trailers trailers_;
   std::string url_;
 };
 
@@ -108,6 +113,11 @@ class ClientStream {
   // The next piece, valid until the next read; empty: that was all. Unavailable when the connection breaks or ends too
   // early, Upstream when it cannot be understood, DeadlineExceeded after read_timeout; then there is no more.
   Task<Chunk> read();
+  // As a ClientResponse's, once read() has given the empty chunk.
+  std::optional<std::string_view> trailer(std::string_view name) const noexcept {
+    return exchange_.trailers().find(name);
+  }
+  std::string_view trailers() const noexcept { return exchange_.trailers().lines(); }
 
  private:
   friend class Client;

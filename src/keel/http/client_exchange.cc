@@ -138,6 +138,7 @@ Task<> ClientExchange::read_head() {
     head_.append(step.head);
     status_ = static_cast<Status>(connection.reader.head().status);
     pending_ = step.data;
+    trailers_.append(step.trailers);
     is_complete_ = step.state == ResponseState::Done;
     co_return;
   }
@@ -176,9 +177,11 @@ Task<Chunk> ClientExchange::next_piece(Duration limit) {
     const ResponseStep step = connection.reader.feed(connection.rest);
     connection.rest.remove_prefix(step.consumed);
     if (step.state == ResponseState::Refused) co_return misunderstood(step);
+    trailers_.append(step.trailers);
     is_complete_ = step.state == ResponseState::Done;
     if (!step.data.empty()) co_return step.data;
   }
+  trailers_.end();
   end();
   co_return Chunk();
 }

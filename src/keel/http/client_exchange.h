@@ -24,6 +24,7 @@
 #include "keel/http/client_pool.h"
 #include "keel/http/client_request.h"
 #include "keel/http/status.h"
+#include "keel/http/trailers.h"
 #include "keel/http/url.h"
 #include "keel/task/task.h"
 
@@ -49,6 +50,9 @@ class ClientExchange {
   bool may_have_been_stale() const noexcept { return was_used_ && lease_ && !lease_->reader.has_begun(); }
   Status status() const noexcept { return status_; }
   Buffer&& take_head() noexcept { return std::move(head_); }
+  // Once read() has given the empty chunk.
+  const Trailers& trailers() const noexcept { return trailers_; }
+  Trailers&& take_trailers() noexcept { return std::move(trailers_); }
 
  private:
   struct Sending;
@@ -61,6 +65,7 @@ class ClientExchange {
 
   ClientPool::Lease lease_;
   Buffer head_;
+  Trailers trailers_;
   Chunk pending_;  // What came with the head.
   Status status_ = Status::Ok;
   bool was_used_ = false;

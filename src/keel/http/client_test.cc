@@ -285,6 +285,56 @@ TEST_P(Clients, an_answer_that_comes_before_the_body_was_sent_ends_the_sending) 
   EXPECT_EQ(run(client().get(raw().url()))->body(), "next");
 }
 
+// --- Trailers.
+
+TEST_P(Clients, trailers_are_there_when_the_body_was_read) {
+  const std::string reply =
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX-Sum: 12 \r\nSet-Cookie: a=b\r\n"
+      "grpc-status: 0\r\n\r\n";
+  raw().plays = {{reply}};
+  const Result<ClientResponse> response = run(client().get(raw().url()));
+  ASSERT_TRUE(response) << response.error().describe();
+  EXPECT_EQ(response->body(), "abc");
+  EXPECT_EQ(response->trailer("x-sum"), "12");
+  EXPECT_EQ(response->trailer("Set-Cookie"), std::nullopt) << "RFC 9110 §6.5.1";
+  EXPECT_EQ(response->header("X-Sum"), std::nullopt) << "they are no header";
+  EXPECT_EQ(response->trailers(), "X-Sum: 12 \r\ngrpc-status: 0\r\n");
+
+  Result<ClientStream> stream = run(client().open({Method::Get, raw().url()}));
+  ASSERT_TRUE(stream) << stream.error().describe();
+  EXPECT_EQ(*run(read_all(*stream)), "abc");
+  EXPECT_EQ(stream->trailer("grpc-STATUS"), "0");
+  EXPECT_EQ(stream->trailers(), "X-Sum: 12 \r\ngrpc-status: 0\r\n");
+  raw().plays = {{RawServer::ok("fixed")}};
+  EXPECT_EQ(run(client().get(raw().url()))->trailers(), "") << "of the answer before";
+  EXPECT_EQ(raw().connections, 1);
+}
+
+// Each byte alone.
+TEST_P(Clients, trailers_may_come_in_pieces) {
+  raw().plays = {
+      {.reply = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nX-Sum: 12\r\nE:\r\n\r\n",
+       .in_pieces = true}};
+  const Result<ClientResponse> response = run(client().get(raw().url()));
+  ASSERT_TRUE(response) << response.error().describe();
+  EXPECT_EQ(response->body(), "a");
+  EXPECT_EQ(response->trailers(), "X-Sum: 12\r\nE:\r\n");
+}
+
+Task<> write_with_a_sum(BodyWriter& out) {
+  co_await out.write("body");
+  co_await out.trailer("X-Sum", "4");
+}
+
+TEST_P(Clients, trailers_meet_handlers_that_send_them) {
+  router_.get("/sum", [](Request&) { return Response::stream(Status::Ok, "text/plain", &write_with_a_sum); });
+  serve();
+  const Result<ClientResponse> response = get("/sum");
+  ASSERT_TRUE(response) << response.error().describe();
+  EXPECT_EQ(response->body(), "body");
+  EXPECT_EQ(response->trailer("X-Sum"), "4");
+}
+
 // --- Answers.
 
 TEST_P(Clients, read_answers_in_every_framing) {

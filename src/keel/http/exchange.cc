@@ -185,10 +185,14 @@ std::string_view Connection::feed_body(std::string_view rest) {
       refuse_and_close(step.status, step.reason, head_only);
       return {};
     }
+    if (!step.trailers.empty()) [[unlikely]]
+      exchange.reader.keep_trailers(step.trailers);
     if (!keep_body(step.data)) return refuse_body(exchange.head.method() == Method::Head);
     if (step.state == ChunkState::Need) return rest;
   }
   exchange.request.body_ = exchange.body.view();
+  if (const std::string_view trailers = exchange.reader.end_trailers(); !trailers.empty()) [[unlikely]]
+    exchange.request.set(Request::Behind{trailers});
   if (StageClock* const clock = exchange.request.span_.stages) {
     clock->add(Stage::Body, acceptor_.loop_.precise_now() - began_);
   }

@@ -11,6 +11,7 @@
 #include "keel/base/hex.h"
 #include "keel/data/uri.h"
 #include "keel/http/trace_context.h"
+#include "keel/http/trailers.h"
 #include "keel/io/engine.h"
 
 namespace keel::http {
@@ -95,6 +96,15 @@ std::string_view Request::id() {
   auto* const text = static_cast<char*>(arena_->allocate(2 * hex_digits, 1));
   write_hex(write_hex(text, span_.trace.high), span_.trace.low);
   return id_ = {text, 2 * hex_digits};
+}
+
+std::string_view Request::trailers() const noexcept {
+  if (reader_ != nullptr) return reader_->trailers();
+  const Behind* const behind = get<Behind>();
+  return behind != nullptr ? behind->trailers : std::string_view();
+}
+std::optional<std::string_view> Request::trailer(std::string_view name) const noexcept {
+  return Trailers::find(trailers(), name);
 }
 
 Result<std::string_view> Request::path_text(std::string_view name) {

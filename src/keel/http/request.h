@@ -69,6 +69,12 @@ class Request {
     return BodyRead(std::exchange(body_given_, true) ? Chunk() : body_);
   }
 
+  // Fields behind a body that came in chunks (trailers.h), once it has been read to its end: the value of the first one
+  // of that name (any case), or nullopt; and all of them, for next_field() (response_reader.h). They are never among
+  // the fields of the head.
+  std::optional<std::string_view> trailer(std::string_view name) const noexcept;
+  std::string_view trailers() const noexcept;
+
   // The decoded value of `{name}`. InvalidArgument (400) when it is not a T; asking for a name that the route does not
   // have is a bug. T: std::string_view, integers, double, which is finite.
   template <class T>
@@ -131,6 +137,9 @@ class Request {
     const void* by;
     const void* value;
     const Note* next;
+  };
+  struct Behind {  // Kept with a request whose body was put together.
+    std::string_view trailers;
   };
   template <class T>
   static constexpr char type_mark = 0;  // Its address is the type's.

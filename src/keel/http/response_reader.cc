@@ -67,9 +67,9 @@ ResponseStep ResponseReader::refuse(const char* reason) noexcept {
   return {ResponseState::Refused, 0, {}, reason};
 }
 
-ResponseStep ResponseReader::done(std::size_t consumed, std::string_view data) noexcept {
+ResponseStep ResponseReader::done(std::size_t consumed, std::string_view data, std::string_view trailers) noexcept {
   at_ = At::Done;
-  return {ResponseState::Done, consumed, data};
+  return {.state = ResponseState::Done, .consumed = consumed, .data = data, .trailers = trailers};
 }
 
 ResponseStep ResponseReader::feed(std::string_view received, HeadCache* cache) {
@@ -260,11 +260,11 @@ ResponseStep ResponseReader::feed_body(std::string_view received, std::size_t be
       const ChunkStep step = chunks_.feed(rest);
       switch (step.state) {
         case ChunkState::Need:
-          return {ResponseState::Need, before + step.consumed, {}};
+          return {.consumed = before + step.consumed, .trailers = step.trailers};
         case ChunkState::Data:
           return {ResponseState::Data, before + step.consumed, step.data};
         case ChunkState::Done:
-          return done(before + step.consumed, {});
+          return done(before + step.consumed, {}, step.trailers);
         case ChunkState::Refused:
           return refuse(step.reason);
       }

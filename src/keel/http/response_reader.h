@@ -6,6 +6,7 @@
 //     ResponseStep step = reader.feed(rest);
 //     rest.remove_prefix(step.consumed);
 //     if (!step.head.empty()) keep(step.head);                 // once, with the first step behind the head
+//     trailers.append(step.trailers);                          // trailers.h
 //     use(step.data);                                          // a view into `received`: a piece of the body, or none
 //     if (step.state != ResponseState::Data) break;            // Need: receive more; Done: `rest` is the next one's
 //   }
@@ -18,8 +19,8 @@
 //
 // The outcome never depends on how the bytes are cut.
 //
-// Lifetime: `head` and `data` are views that hold until the next feed(), begin() or release(), and no longer than
-//           `received`.
+// Lifetime: `head`, `data` and `trailers` are views that hold until the next feed(), begin() or release(), and no
+//           longer than `received`.
 // Cost:     with a HeadCache, a head that equals the one before is compared and not parsed; a body of known length is
 //           not looked at. No allocation but where a head comes in pieces, whose beginning is kept in the pool's
 //           memory.
@@ -48,8 +49,9 @@ struct ResponseStep {
   ResponseState state = ResponseState::Need;
   std::size_t consumed = 0;
   std::string_view data = {};
-  const char* reason = "";     // Refused: a literal.
-  std::string_view head = {};  // With the step that ends the head: all its lines. next_field() takes them apart.
+  const char* reason = "";         // Refused: a literal.
+  std::string_view head = {};      // With the step that ends the head: all its lines. next_field() takes them apart.
+  std::string_view trailers = {};  // Need and Done: the next part of them, as a ChunkDecoder gives it.
 };
 
 // What a head says.
@@ -61,8 +63,8 @@ struct ResponseHead {
   std::uint64_t length = 0;
 };
 
-// Takes the next field off the lines of a head that a ResponseReader gave; the status line is passed over. False when
-// there is none left.
+// Takes the next field off the lines of a head that a ResponseReader gave, or of trailers; the status line is passed
+// over. False when there is none left.
 //   for (std::string_view rest = head; next_field(rest, field);) …
 bool next_field(std::string_view& rest, Field& field) noexcept;
 
@@ -113,7 +115,7 @@ class ResponseReader {
   ResponseStep begin_body(std::string_view received, std::size_t consumed, std::string_view head) noexcept;
   ResponseStep feed_body(std::string_view received, std::size_t before) noexcept;
   ResponseStep refuse(const char* reason) noexcept;
-  ResponseStep done(std::size_t consumed, std::string_view data) noexcept;
+  ResponseStep done(std::size_t consumed, std::string_view data, std::string_view trailers = {}) noexcept;
   void begin_head() noexcept;
   // Reads complete lines of `bytes` from line_at_ on. The end of the head, 0 when it is not there, or a reason.
   std::size_t read_lines(std::string_view bytes, const char*& reason) noexcept;

@@ -41,6 +41,7 @@ Outcome read(std::string_view bytes, std::size_t piece, bool remembers) {
       outcome.reason = step.reason;
       outcome.text += step.head;
       outcome.text += step.data;
+      outcome.text += step.trailers;
       rest.remove_prefix(step.consumed);
       if (step.state == ResponseState::Refused) {
         // How much of an answer that is refused was taken is nobody's business.

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <string>
@@ -28,6 +29,7 @@ class RawServer {
     bool closes = false;          // After it.
     Duration after = Duration();  // So much later.
     bool reads_body = true;       // Before it answers.
+    bool in_pieces = false;       // Each byte is sent alone.
   };
 
   RawServer() : listener_(Listener::bind(Address::parse("127.0.0.1:0").value()).value()) {
@@ -79,7 +81,11 @@ class RawServer {
       }
       requests.push_back(std::move(request));
       co_await sleep_for(play.after);
-      co_await stream.write(play.reply);
+      const std::size_t piece = play.in_pieces ? 1 : std::max<std::size_t>(play.reply.size(), 1);
+      for (std::size_t at = 0; at < play.reply.size(); at += piece) {
+        co_await stream.write(std::string_view(play.reply).substr(at, piece));
+        if (play.in_pieces) co_await sleep_for(1_ms);
+      }
       if (play.closes) co_return;
       if (!play.reads_body) co_await sleep_for(1_h);  // Closing now would be a reset.
     }
