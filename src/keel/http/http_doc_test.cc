@@ -112,14 +112,16 @@ Result<http::Response> log_in(http::Request&) {
   return response;
 }
 
-Task<> write_rows(http::BodyWriter& out) {
-  for (int row = 0; row < 100'000; ++row) {
-    const std::string line = std::to_string(row) + "\n";
+Task<> write_rows(http::BodyWriter& out, int count, std::string table) {
+  for (int row = 0; row < count; ++row) {
+    const std::string line = table + std::to_string(row) + "\n";
     co_await out.write(line);  // waits while 32 KiB are queued
   }
 }
 
-http::Response rows(http::Request&) { return http::Response::stream(http::Status::Ok, "text/csv", &write_rows); }
+http::Response rows(http::Request& request) {
+  return http::Response::stream(http::Status::Ok, "text/csv", &write_rows, 100'000, std::string(request.query()));
+}
 
 http::Response page(http::Request& request) {
   const http::Validators present{.etag = "\"v7\""};
