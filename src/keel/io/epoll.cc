@@ -563,7 +563,7 @@ class EpollEngine final : public Engine {
   }
 
   // What it left: 0 when all is sent, EAGAIN, share_is_used, or another errno.
-  int try_send(Send& op) noexcept {
+  [[gnu::always_inline]] int try_send(Send& op) noexcept {
     while (share_ > 0) [[likely]] {
       ++system_calls_;
       ssize_t sent = 0;
@@ -587,7 +587,7 @@ class EpollEngine final : public Engine {
     }
     return share_is_used;
   }
-  static ssize_t send_parts(Send& op) noexcept {
+  [[gnu::noinline]] static ssize_t send_parts(Send& op) noexcept {
     if (op.parts->iov_len > send_bytes_max) {
       return call_send(op.fd, op.parts->iov_base, send_bytes_max, MSG_NOSIGNAL | MSG_MORE);
     }
