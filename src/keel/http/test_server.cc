@@ -38,6 +38,7 @@ void TestCall::stop() {
 
 TestResponse TestCall::response() {
   server_->finish(*call_);
+  const io::Loop::Entered entered(*server_->client_loop_);
   return TestResponse(call_->take());
 }
 

@@ -180,6 +180,7 @@ class TestServer {
       has_ended = start.begin(std::move(task), [](StartCore&) noexcept {});
     }
     if (!has_ended) finish(start);
+    const io::Loop::Entered entered(*loop_);  // What a task that failed still holds ends here.
     return start.take();
   }
   // The server's clock.

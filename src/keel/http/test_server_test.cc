@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "keel/http/body_writer.h"
+#include "keel/http/client.h"
 #include "keel/http/problem.h"
 #include "keel/http/rate_limit.h"
 #include "keel/observe/metric.h"
@@ -289,6 +291,20 @@ class Doorbell {
  private:
   Event rung_;
 };
+
+// Its connection waits for another request by a timer of the loop.
+Task<> fails_with_a_client(TestServer& server) {
+  Resolver resolver(server.simulation().pool(), {}, [at = server.server().address()](const std::string&) {
+    return Result<std::vector<Address>>(std::vector<Address>{at});
+  });
+  Client client(resolver);
+  co_await client.get("http://server.internal/hello");
+  co_await fail(Code::NotFound, "not there");
+}
+TEST_F(TestServers, end_what_a_task_that_failed_holds_on_its_loop) {
+  TestServer server(router_);
+  EXPECT_EQ(server.run(fails_with_a_client(server)).error().code(), Code::NotFound);
+}
 
 TEST_F(TestServers, run_the_tasks_of_a_test_on_their_loop) {
   Doorbell doorbell;
