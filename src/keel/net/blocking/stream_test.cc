@@ -352,11 +352,11 @@ TEST_P(BlockingStreams, with_unread_input_reset_the_connection_and_gently_do_not
     ASSERT_TRUE(client.write(pattern(20'000)));
     ASSERT_TRUE(server.write(answer, 10_s));
     Result<> closed;
-    std::thread closing([&, &server = server] {
+    std::thread closing([&, &ours = server] {
       if (gently) {
-        closed = server.close_gently(10_s);
+        closed = ours.close_gently(10_s);
       } else {
-        server.close();
+        ours.close();
       }
     });
     if (!gently) closing.join();
