@@ -98,7 +98,12 @@ def width(noise):
 
 
 def detectable(found, noise):
-    """The smallest effect that this much spread would still have shown: beyond the interval, and beyond the noise."""
+    """The smallest effect that this much spread would still have shown: beyond the interval, and beyond the noise. Of what
+    A has none of (a counter), any."""
+    if found["high"] == 0:
+        return width(noise)
+    if found["low"] == 0:
+        return max(1.0, width(noise))
     return max(found["high"] / found["median"] - 1, found["median"] / found["low"] - 1, width(noise))
 
 
@@ -126,7 +131,8 @@ def verdict(target, found, noise, client_bound):
     # "Not below" needs no margin: equal is good enough, and so it is for "within".
     if said == "undecided" or target["kind"] in ("not below", "within") or not noise:
         return said
-    margin = max(found["median"], target["value"]) / min(found["median"], target["value"]) - 1
+    less, more = sorted((found["median"], target["value"]))
+    margin = more / less - 1 if less else 1.0
     return "below the detectable effect" if margin < width(noise) else said
 
 

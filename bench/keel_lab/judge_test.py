@@ -57,6 +57,13 @@ class OnSeededSeries(unittest.TestCase):
         self.assertLess(quiet["detectable"], 0.05)
         self.assertGreater(loud["detectable"], 0.05)
 
+    def test_a_counter_may_be_zero(self):
+        none = [{"a": {"system_calls": 0}, "b": {"system_calls": 2}} for _ in range(12)]
+        some = [{"a": {"system_calls": index % 2}, "b": {"system_calls": 2}} for index in range(12)]
+        found = judge.compare(none, "system_calls", AT_MOST_1, noise={"low": 1.0, "high": 1.0}, itself=True)
+        self.assertEqual((found["median"], found["detectable"], found["verdict"]), (0, 0, "met"))
+        self.assertEqual(judge.compare(some, "system_calls", itself=True)["detectable"], 1.0)
+
 
 def runs(sequence):
     """Pairs of the CPU of runs in the order in which they were made: A B, B A, A B, ..."""

@@ -24,6 +24,7 @@ from keel_lab import experiment
 SLOWED = {"KEEL_NETWORK__HTTP__QUEUE_DELAY_MAX_SEC": "3600"}
 START_SECONDS_MAX = 10
 STOP_SECONDS_MAX = 5
+LATE_TRIES = 5
 CORES = sorted(os.sched_getaffinity(0))
 CLIENT_CORE = CORES[0]
 SERVER_CORE = CORES[1 % len(CORES)]
@@ -60,14 +61,19 @@ def command(side, build, places):
     return [program(first, build) or filled(first, places), *(filled(text, places) for text in rest)]
 
 
-def free_port():
-    """One below those that the kernel hands out: nobody else is given it before the server binds it."""
+def free_ports(count):
+    """Different ones below those that the kernel hands out: nobody else is given one before the server binds it."""
     first = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
-    for port in random.SystemRandom().sample(range(first // 2, first), 100):
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
-    raise Invalid(f"no free port from {first // 2} to {first}")
+    found = []
+    with contextlib.ExitStack() as held:
+        for port in random.SystemRandom().sample(range(first // 2, first), 100):
+            probe = held.enter_context(socket.socket())
+            with contextlib.suppress(OSError):
+                probe.bind(("127.0.0.1", port))
+                found.append(port)
+            if len(found) == count:
+                return found
+    raise Invalid(f"no {count} free ports from {first // 2} to {first}")
 
 
 def fetch(port, path, method="GET", body=None):
@@ -102,10 +108,15 @@ def check(port, work):
     if work.answer is None or work.method != "GET":
         return
     path = work.path.replace("{n}", "1")
-    try:
-        status, kind, body = fetch(port, path)
-    except (OSError, http.client.HTTPException) as problem:
-        raise Invalid(f"{path}: {problem or type(problem).__name__}") from None
+    for again in range(LATE_TRIES):
+        try:
+            status, kind, body = fetch(port, path)
+        except (OSError, http.client.HTTPException) as problem:
+            raise Invalid(f"{path}: {problem or type(problem).__name__}") from None
+        if status != 503 or status == work.status:
+            break
+        # One that refuses while it is late may have been held up by this machine.
+        time.sleep(0.05 * (again + 1))
     if (status, body) != (work.status, work.answer.encode()) or work.type not in ("", kind):
         raise Invalid(f"{path}: a wrong answer: {status} {kind} {body[:200]!r}, "
                       f"not {work.status} {work.type} {work.answer[:200]!r}")
@@ -220,12 +231,12 @@ def lines_with(path, text):
 @contextlib.contextmanager
 def running(side, work, build, payload=b"", count_allocations=False, prefix=(), start_seconds=START_SECONDS_MAX):
     """A fresh process of `side`, run by `prefix` if any; `payload` is the answer that a raw server repeats."""
-    port = free_port()
+    port, admin_port = free_ports(2)
     # Beside the build, not in /tmp: a database there could lie in memory, and an fsync would cost nothing.
     folder = tempfile.mkdtemp(prefix="lab-", dir=build)
     places = {
         "port": port,
-        "admin_port": free_port(),
+        "admin_port": admin_port,
         "folder": folder,
         "build": build,
         "root": experiment.ROOT,

@@ -1,7 +1,9 @@
 import pathlib
+import socket
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 from keel_lab import self_test, sides
 from keel_lab.side_file import Side
@@ -36,6 +38,38 @@ class Waiting(unittest.TestCase):
 
     def test_an_echo_server_is_ready_when_somebody_listens(self):
         self.assertEqual(sides.ready_path(Side("x", "x", ("x",)), Work(client="bytes", name="w", payload=64)), "")
+
+
+class Ports(unittest.TestCase):
+    def test_they_differ_and_are_free(self):
+        ports = sides.free_ports(50)
+        self.assertEqual(len(set(ports)), 50)
+        with socket.create_server(("127.0.0.1", ports[0])), \
+                mock.patch.object(sides.random, "SystemRandom") as random:
+            random.return_value.sample = lambda *_: ports
+            self.assertEqual(sides.free_ports(2), ports[1:3])
+            random.return_value.sample = lambda *_: ports[:1]
+            with self.assertRaisesRegex(sides.Invalid, "no 1 free ports"):
+                sides.free_ports(1)
+
+
+class Checking(unittest.TestCase):
+    work = Work(client="lockstep", name="w", path="/done", method="GET", answer="done")
+
+    def check(self, *answers):
+        with mock.patch.object(sides, "fetch", side_effect=answers), mock.patch.object(sides.time, "sleep"):
+            sides.check(1, self.work)
+
+    def test_who_refuses_because_it_is_late_is_asked_again(self):
+        late = (503, "application/problem+json", b"late")
+        self.check(late, late, (200, "text/plain", b"done"))
+        with self.assertRaisesRegex(sides.Invalid, "a wrong answer: 503"):
+            self.check(*[late] * sides.LATE_TRIES)
+
+    def test_another_wrong_answer_is_not_asked_for_again(self):
+        for answer in ((500, "text/plain", b"done"), (200, "text/plain", b"other")):
+            with self.assertRaisesRegex(sides.Invalid, "a wrong answer"):
+                self.check(answer, (200, "text/plain", b"done"))
 
 
 class Ending(unittest.TestCase):
