@@ -98,8 +98,8 @@ def width(noise):
 
 
 def detectable(found, noise):
-    """The smallest effect that this much spread would still have shown: beyond the interval, and beyond the noise. Of what
-    A has none of (a counter), any."""
+    """The smallest effect that this much spread would still have shown: beyond the interval, and beyond the noise. Of
+    what A has none of (a counter), any."""
     if found["high"] == 0:
         return width(noise)
     if found["low"] == 0:

@@ -21,6 +21,7 @@ from keel_lab.yaml_file import Mistakes
 
 SUMMARY = "two revisions, built and measured in pairs, or two folders of results; fails on a regression beyond --gate"
 FOLDER = experiment.ROOT / "build/lab/compare"
+MORE_IS_BETTER = ("per second", "/s", "of the capacity")  # Units of values.
 WHAT = ("plaintext", "json", "get-by-id", "echo-64", "metrics", "parser")
 
 
@@ -199,8 +200,8 @@ def quantities(result):
         found[row["id"]] = (f"{row['a']} : {row['b']}, {row['unit']}", row["low"], row["median"], row["high"], row["of"]
                             in judge.MORE_IS_BETTER)
     for row in result["values"]:
-        found[row["id"]] = (f"{row['name']} ({row['unit']})", row["low"], row["median"], row["high"], "per second"
-                            in row["unit"])
+        more = any(unit in row["unit"] for unit in MORE_IS_BETTER)
+        found[row["id"]] = (f"{row['name']} ({row['unit']})", row["low"], row["median"], row["high"], more)
     return found
 
 

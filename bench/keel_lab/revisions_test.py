@@ -24,9 +24,9 @@ comparisons:
 """
 
 
-def result(name, values, cpu="x", complete=True):
+def result(name, values, cpu="x", complete=True, unit="ns"):
     made = results.new(name, "?", [], "quick", "abc", {"cpu": cpu}, {})
-    made["values"].append(judge.value("v", "a value", "ns", values))
+    made["values"].append(judge.value("v", "a value", unit, values))
     made["complete"] = complete
     return {name: made}
 
@@ -47,6 +47,11 @@ class Folders(unittest.TestCase):
 
     def test_better_is_not_worse(self):
         self.assertEqual(self.worse(result("e", [12, 12, 12]), result("e", [10, 10, 10])), [])
+
+    def test_of_what_is_done_more_is_better(self):
+        for unit in ("per second", "/s", "of the capacity"):
+            less, more = (result("e", values, unit=unit) for values in ([10, 10, 10], [12, 12, 12]))
+            self.assertEqual((len(self.worse(less, more)), len(self.worse(more, less))), (0, 1))
 
     def test_an_interrupted_result_judges_nothing(self):
         self.assertEqual(self.worse(result("e", [10]), result("e", [20], complete=False)), [])
