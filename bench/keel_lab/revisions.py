@@ -200,8 +200,8 @@ def quantities(result):
         found[row["id"]] = (f"{row['a']} : {row['b']}, {row['unit']}", row["low"], row["median"], row["high"], row["of"]
                             in judge.MORE_IS_BETTER)
     for row in result["values"]:
-        more = any(unit in row["unit"] for unit in MORE_IS_BETTER)
-        found[row["id"]] = (f"{row['name']} ({row['unit']})", row["low"], row["median"], row["high"], more)
+        found[row["id"]] = (f"{row['name']} ({row['unit']})", row["low"], row["median"], row["high"], row["unit"]
+                            in MORE_IS_BETTER)
     return found
 
 

@@ -52,6 +52,8 @@ class Folders(unittest.TestCase):
         for unit in ("per second", "/s", "of the capacity"):
             less, more = (result("e", values, unit=unit) for values in ([10, 10, 10], [12, 12, 12]))
             self.assertEqual((len(self.worse(less, more)), len(self.worse(more, less))), (0, 1))
+        less, more = (result("e", values, unit="KB/s") for values in ([10, 10, 10], [12, 12, 12]))
+        self.assertEqual((len(self.worse(less, more)), len(self.worse(more, less))), (1, 0), "written to a disk")
 
     def test_an_interrupted_result_judges_nothing(self):
         self.assertEqual(self.worse(result("e", [10]), result("e", [20], complete=False)), [])
