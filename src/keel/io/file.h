@@ -89,8 +89,8 @@ class File {
   // with EXDEV for what leads out. The folder stays open until then.
   [[nodiscard]] Open open_beneath(std::string path) noexcept;
 
-  // Reads into `into`; returns how many bytes, less than there is room for at the end of the file or above 1 GiB. 0:
-  // the end.
+  // Reads into `into`; returns how many bytes. Less than there is room for says nothing (the end, more than 1 GiB, a
+  // file system that gives less); 0 is the end.
   [[nodiscard]] Read read(std::uint64_t offset, std::span<char> into) noexcept;
   // Writes all of `bytes`; after an error it is unknown how much of them. A gap before them reads as zeros.
   [[nodiscard]] Write write(std::uint64_t offset, std::string_view bytes) noexcept;

@@ -642,6 +642,10 @@ TEST_P(FileTest, a_disk_that_fails_is_data_loss) {
   ASSERT_TRUE(run(write_whole(path(), text)));
   EXPECT_GT(simulation_->disk().counts().short_writes, 0u);
   EXPECT_TRUE(*run(read_whole(path(), 1 << 20)) == text);
+  // And so are reads.
+  simulation_->disk().set_faults({.short_read = 1});
+  EXPECT_TRUE(*run(read_whole(path(), 1 << 20)) == text);
+  EXPECT_GT(simulation_->disk().counts().short_reads, 0u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Io, FileTest,

@@ -68,6 +68,7 @@ DiskFaults DiskFaults::faulty(std::uint64_t seed) {
   faults.sync_error = some(0.03);
   faults.short_write = some(0.05);
   faults.write_back = some(0.3);
+  faults.short_read = some(0.05);
   return faults;
 }
 
@@ -276,7 +277,10 @@ std::int64_t Disk::read(int fd, std::span<char> into, std::uint64_t at) {
   if (state.fails(state.faults.read_error, state.counts.read_errors)) {
     return state.trace(What::Read, node->id, at, -EIO);
   }
-  const std::uint64_t size = at < node->cached.size() ? std::min(into.size(), node->cached.size() - at) : 0;
+  std::uint64_t size = at < node->cached.size() ? std::min(into.size(), node->cached.size() - at) : 0;
+  if (size > 1 && state.fails(state.faults.short_read, state.counts.short_reads)) {
+    size = 1 + state.random.below(size - 1);
+  }
   if (size != 0) std::memcpy(into.data(), node->cached.data() + at, size);
   return state.trace(What::Read, node->id, at, static_cast<std::int64_t>(size), {into.data(), size});
 }

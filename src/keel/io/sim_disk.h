@@ -40,6 +40,7 @@ struct DiskFaults {
   double write_error =
       0;                  // Per write, truncate, make, remove and rename: EIO; of a write some of it may have happened.
   double sync_error = 0;  // Per sync of a file or a folder: EIO.
+  double short_read = 0;  // Per read: less than there is.
   double short_write = 0;  // Per write: less than all.
   double write_back = 0;   // Per write: some page of this file that waits for its sync is written now.
   std::uint64_t capacity_bytes = UINT64_MAX;  // ENOSPC beyond: the sum of all sizes.
@@ -61,6 +62,7 @@ struct DiskCounts {
   std::uint64_t read_errors = 0;
   std::uint64_t write_errors = 0;
   std::uint64_t sync_errors = 0;
+  std::uint64_t short_reads = 0;
   std::uint64_t short_writes = 0;
   std::uint64_t full = 0;
 };

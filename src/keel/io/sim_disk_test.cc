@@ -237,6 +237,14 @@ TEST(SimDisk, fails_as_often_as_it_is_told) {
     const std::int64_t got = disk.read(file, into, 0);
     ASSERT_TRUE(got == -EIO || got >= 0);
   }
+  EXPECT_EQ(disk.counts().short_reads, 0u);
+  disk.set_faults({.short_read = 0.5});
+  for (int i = 0; i < 400; ++i) {
+    char into[10];
+    const std::int64_t got = disk.read(file, into, 0);
+    ASSERT_TRUE(got > 0 && got <= 10);
+  }
+  EXPECT_NEAR(static_cast<double>(disk.counts().short_reads), 200, 60);
   EXPECT_NEAR(whole, 150, 60);
   EXPECT_NEAR(static_cast<double>(disk.counts().read_errors), 200, 60);
   EXPECT_NEAR(static_cast<double>(disk.counts().write_errors), 100, 50);

@@ -397,7 +397,8 @@ void Network::send_file_step(Socket& at_socket, io::SendFile& op) {
   send_bytes(at_socket.connection, at_socket.side, std::string_view(bytes).substr(0, size));
   op.sent += size;
   op.offset += size;
-  if (size < bytes.size() || op.sent == op.size) {
+  const bool file_ends = size == 0 && !bytes.empty();
+  if (file_ends || op.sent == op.size) {
     complete(at_socket, op, op.total());
   } else if (space(*at_socket.connection, at_socket.side) != 0) {
     plan_send(at_socket);

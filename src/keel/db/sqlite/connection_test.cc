@@ -40,6 +40,16 @@ TEST_F(SqliteConnection, binds_by_number_in_any_order) {
   EXPECT_EQ(rows, 2);
 }
 
+TEST_F(SqliteConnection, a_text_is_as_long_as_it_is) {
+  const std::string text("a\0b", 3);
+  ASSERT_TRUE(connection->run("insert into t (a, b) values ($1, 1)", text).has_value());
+  std::string read;
+
+  ASSERT_TRUE(connection->query("select a from t where a = $1", [&](const Row& row) { read = row.text(0); }, text));
+
+  EXPECT_EQ(read, text);
+}
+
 TEST_F(SqliteConnection, constraint_errors_say_what_to_do_next) {
   ASSERT_TRUE(connection->run("insert into t (b) values (1)").has_value());
 

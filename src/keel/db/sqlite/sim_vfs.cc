@@ -84,13 +84,18 @@ int close_file(sqlite3_file* f) {
 
 int read_file(sqlite3_file* f, void* to, int size, sqlite3_int64 at) {
   File& file = file_of(f);
-  const auto wanted = static_cast<std::size_t>(size);
-  const std::int64_t got =
-      file.state->disk.read(file.fd, {static_cast<char*>(to), wanted}, static_cast<std::uint64_t>(at));
-  if (got < 0) return SQLITE_IOERR_READ;
-  if (static_cast<std::size_t>(got) == wanted) return SQLITE_OK;
-  std::memset(static_cast<char*>(to) + got, 0, wanted - static_cast<std::size_t>(got));
-  return SQLITE_IOERR_SHORT_READ;
+  std::span<char> left(static_cast<char*>(to), static_cast<std::size_t>(size));
+  while (!left.empty()) {
+    const std::int64_t got = file.state->disk.read(file.fd, left, static_cast<std::uint64_t>(at));
+    if (got < 0) return SQLITE_IOERR_READ;
+    if (got == 0) {
+      std::memset(left.data(), 0, left.size());
+      return SQLITE_IOERR_SHORT_READ;
+    }
+    left = left.subspan(static_cast<std::size_t>(got));
+    at += got;
+  }
+  return SQLITE_OK;
 }
 
 int write_file(sqlite3_file* f, const void* from, int size, sqlite3_int64 at) {

@@ -229,8 +229,12 @@ TEST_P(PowerLoss, at_any_moment_leaves_every_acknowledged_transaction_whole) {
 
 TEST_P(PowerLoss, on_a_disk_that_fails_now_and_then_does_so_too) {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-    const sim::DiskFaults faults{
-        .read_error = 0.002, .write_error = 0.01, .sync_error = 0.03, .short_write = 0.2, .write_back = 0.3};
+    const sim::DiskFaults faults{.read_error = 0.002,
+                                 .write_error = 0.01,
+                                 .sync_error = 0.03,
+                                 .short_read = 0.2,
+                                 .short_write = 0.2,
+                                 .write_back = 0.3};
     ASSERT_EQ(lose_power_everywhere(seed, GetParam(), Synchronous::Full, faults), "");
   }
 }
