@@ -22,8 +22,8 @@ inline constexpr std::size_t copied_body_max = 32 * 1024;
 // Of "HTTP/1.1 200 OK\r\n".
 inline constexpr std::size_t ok_line_bytes = 17;
 
-// How the recipient knows where a streamed body ends.
-enum class BodyEnd : std::uint8_t { Length, Chunks, Close };
+// How the recipient knows where a streamed body ends; Unsaid: there is none, and how long it would be is not known.
+enum class BodyEnd : std::uint8_t { Length, Chunks, Close, Unsaid };
 
 struct Framing {
   // "HTTP/1.1 200 OK\r\nDate: …\r\n"; another status has its own line in place of the first.

@@ -7,6 +7,7 @@
 
 #include "keel/http/acceptor.h"
 #include "keel/http/connection.h"
+#include "keel/http/content_coder.h"
 #include "keel/http/exchange.h"
 #include "keel/observe/flight_recorder.h"
 #include "keel/task/frame.h"
@@ -28,6 +29,7 @@ void Connection::begin_streaming(Response& response, BodyEnd body_end) {
   exchange.writer.emplace(exchange.streamed.length());
   exchange.writer->connection_ = this;
   exchange.writer->request_ = &exchange.request;
+  exchange.writer->coder_ = exchange.streamed.coder();
   exchange.status = response.status();
   exchange.body_end = body_end;
   exchange.is_due = true;
@@ -69,14 +71,21 @@ void Connection::streaming_done() {
 void Connection::end_streaming(Result<> result) {
   Exchange& exchange = *exchange_;
   const ScopedSpan span(exchange.request.span_);
-  const BodyWriter& writer = *exchange.writer;
-  if (result && writer.length_ && writer.written_ != *writer.length_) {
+  BodyWriter& writer = *exchange.writer;
+  if (result && writer.length_ && writer.written() != *writer.length_) {
     result = fail(Code::Internal, "the body is shorter than the length that was announced for it");
   }
-  record(exchange.request, exchange.match, exchange.status, writer.written_);
+  if (result && writer.coder_ != nullptr) {
+    if (writer.coder_->end(writer.coded_)) {
+      queue_body(writer.coded_.view());
+    } else {
+      result = fail(Code::ResourceExhausted, BodyWriter::no_memory_to_compress);
+    }
+  }
+  record(exchange.request, exchange.match, exchange.status, writer.queued_);
   if (!result) {
     acceptor_.log_.error("an answer's body failed, its connection is cut", log::field("path", exchange.request.path()),
-                         log::field("bytes", writer.written_), result.error());
+                         log::field("bytes", writer.queued_), result.error());
     // Where the end of the connection is the end of the body, only a reset shows that it is not whole.
     if (exchange.body_end == BodyEnd::Close) {
       static_cast<void>(acceptor_.engine_.set_options(receive_.fd, {.reset_on_close = true}));
@@ -128,7 +137,7 @@ void Connection::queue_body(std::string_view piece) {
     at += chunk_end.size();
   }
   out_.commit(static_cast<std::size_t>(at - begin));
-  exchange_->writer->written_ += piece.size();
+  exchange_->writer->queued_ += piece.size();
 }
 
 // There may be room for who waits to write. The last thing its caller does.

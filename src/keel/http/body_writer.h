@@ -10,9 +10,12 @@
 // A write is complete when its bytes are queued; it waits while 32 KiB are, so that a body of any length takes no more
 // than that and what is being sent. Each write sends at once when nothing else is on its way: gather small pieces.
 //
+// Compressed on its way (compression.h), each write is coded when it begins and flushed, so that its reader has all of
+// it; the coded form of the piece is in memory until it is queued.
+//
 // Errors:    write: Unavailable when the connection has ended, OutOfRange when the body would be longer than the length
-//            that was announced. When the task ends with an error, or before that length, the connection is cut, which
-//            is the only way in which a client can see it.
+//            that was announced, ResourceExhausted when there is no memory to compress it. When the task ends with an
+//            error, or before that length, the connection is cut, which is the only way in which a client can see it.
 // Cancel:    when the peer is gone, or has taken nothing for Limits::send_timeout or less than
 //            Limits::send_rate_min, or has finished writing and was sent
 //            nothing for Limits::idle_timeout, or the server stops, the task is stopped. It has no deadline of its own:
@@ -28,6 +31,7 @@
 #include <string_view>
 #include <utility>
 
+#include "keel/base/buffer.h"
 #include "keel/base/function.h"
 #include "keel/base/result.h"
 #include "keel/http/trailers.h"
@@ -38,6 +42,8 @@ namespace keel::http {
 
 class BodyRead;  // body_reader.h
 class Connection;
+class ContentCoder;  // content_coder.h
+class ContentCoders;
 class Request;
 
 class BodyWriter {
@@ -58,17 +64,21 @@ class BodyWriter {
   // and may be on its way. A response announces it by header("Trailer", name). InvalidArgument, OutOfRange: as
   // Trailers::add().
   Result<> trailer(std::string_view name, std::string_view value) { return trailers_.add(name, value); }
-  // Bytes that have been queued so far.
-  std::uint64_t written() const noexcept { return written_; }
+  // Bytes that have been queued so far, before they are compressed.
+  std::uint64_t written() const noexcept { return coder_ == nullptr ? queued_ : coded_from_; }
 
  private:
   friend class Connection;
   friend struct Exchange;
+  static constexpr const char* no_memory_to_compress = "there is no memory to compress a body";
   Connection* connection_ = nullptr;
   Request* request_ = nullptr;
   Write* waiting_ = nullptr;
   std::optional<std::uint64_t> length_;
-  std::uint64_t written_ = 0;
+  std::uint64_t queued_ = 0;
+  ContentCoder* coder_ = nullptr;  // Of a body that is compressed,
+  std::uint64_t coded_from_ = 0;   // so much of which has been,
+  Buffer coded_;                   // into this, which is not queued yet.
   Trailers trailers_;
 };
 
@@ -82,10 +92,12 @@ class [[nodiscard]] BodyWriter::Write : public Leaf {
  private:
   friend class Connection;
   static void cancel(Leaf& leaf) noexcept;
+  bool encode() noexcept;
   BodyWriter& writer_;
   std::string_view rest_;  // Not queued yet.
   bool cancelled_ = false;
   bool too_long_ = false;
+  bool no_memory_ = false;
 };
 
 inline BodyWriter::Write BodyWriter::write(std::string_view bytes) noexcept { return Write(*this, bytes); }
@@ -113,6 +125,10 @@ class StreamedBody {
   Task<> write(BodyWriter& out) const;
   std::optional<std::uint64_t> length() const noexcept;
   void set_length(std::uint64_t bytes) noexcept;
+  // It is coded on its way, by a coder that has begun and that `lender` gets back with the body's end; length() stays
+  // that of what is written.
+  void encode(ContentCoder& coder, ContentCoders& lender) noexcept;
+  ContentCoder* coder() const noexcept;
 
  private:
   struct Made;

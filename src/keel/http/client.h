@@ -24,8 +24,8 @@
 //            within the budget (http/retry.h), after a random wait, not before Retry-After. A kept connection that
 //            turns out to be closed is replaced once, for such requests, without counting.
 // Breaker    one per server (http/circuit_breaker.h). Bad: status 500 and above, a broken or silent connection, no
-//            answer in time. Nothing is counted for a call that got no place in the pool, or that found its kept
-//            connection closed.
+//            answer in time, whoever's limit that was. Nothing is counted for a call that got no place in the pool, or
+//            that found its kept connection closed.
 // Redirects  301, 302 and 303 go on with GET (only POST changes with 301 and 302; HEAD stays), 307 and 308 repeat the
 //            request. A body that is streamed is not repeated: the 3xx is the answer. To another server Authorization,
 //            Cookie and Proxy-Authorization do not go along.

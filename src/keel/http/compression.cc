@@ -1,6 +1,8 @@
 #include "keel/http/compression.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "keel/base/check.h"
@@ -44,13 +46,21 @@ void confirm(Request& request, Response& response) {
 }  // namespace
 
 struct Compression::State {
+  struct Worker {
+    ContentCoder coder;
+    ContentCoders streams;
+  };
   CompressionOptions options;
   std::vector<std::string_view> codings;
-  PerThread<ContentCoder> coders;
+  PerThread<Worker> workers;
 
-  bool is_for(const Response& response) const {
-    const std::size_t size = response.content().size();
-    if (size < options.bytes_min || size > options.bytes_max) return false;
+  Worker& worker() {
+    return workers.get([this] { return Worker{ContentCoder(options.levels), {options.levels, options.streams_max}}; });
+  }
+  // `length`: of a streamed one, where it is known.
+  bool is_for(const Response& response, std::optional<std::uint64_t> length) const {
+    const std::uint64_t size = response.is_streamed() ? length.value_or(UINT64_MAX) : response.content().size();
+    if (size < options.bytes_min || (size > options.bytes_max && !response.is_streamed())) return false;
     if (forbids_content(response.status())) return false;
     if (response.status() == Status::ResetContent) return false;  // The server drops its content.
     return is_of_our_types(response) && !response.field("Content-Range");
@@ -64,7 +74,8 @@ struct Compression::State {
   }
 };
 
-Compression::Compression(CompressionOptions options) : state_(new State{std::move(options), {}, {}}) {
+Compression::Compression(CompressionOptions options)
+    : state_(new State{.options = std::move(options), .codings = {}, .workers = {}}) {
   const CompressionOptions& given = state_->options;
   KEEL_CHECK(given.bytes_min <= given.bytes_max,
              "compression begins at a size that is not above the one where it ends");
@@ -90,16 +101,23 @@ void Compression::after(Request& request, Response& response) const {
     if (state_->is_of_our_types(response)) response.vary("Accept-Encoding");
     return;
   }
-  if (!state_->is_for(response)) return;
+  const auto length = response.is_streamed() ? response.streamed_.length() : std::nullopt;
+  if (!state_->is_for(response, length)) return;
   response.vary("Accept-Encoding");
   if (!request.head().has(Known::AcceptEncoding)) return;
   const auto chosen = choose_coding(*request.header_list("Accept-Encoding"), state_->codings);
   if (!chosen) return;
   const std::string_view coding = state_->codings[*chosen];
-  ContentCoder& coder = state_->coders.get([this] { return ContentCoder(state_->options.levels); });
-  Buffer compressed;
-  if (!coder.encode(coding, response.content(), compressed)) return;
-  response.replace_content(std::move(compressed));
+  State::Worker& worker = state_->worker();
+  if (response.is_streamed()) {
+    ContentCoders::Lease coder = worker.streams.lend();
+    if (coder == nullptr || !coder->begin(coding)) return;
+    response.streamed_.encode(*coder.release(), worker.streams);
+  } else {
+    Buffer compressed;
+    if (!worker.coder.encode(coding, response.content(), compressed)) return;
+    response.replace_content(std::move(compressed));
+  }
   response.header("Content-Encoding", coding);
   weaken(response);
 }

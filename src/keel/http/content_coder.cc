@@ -32,7 +32,11 @@ constexpr std::string_view all_codings[] = {
     "gzip",
 };
 
+constexpr std::size_t content_max = 1u << 30;  // The libraries count in 32 bits.
+constexpr std::size_t idle_max = 4;
 #if KEEL_BROTLI
+constexpr int stream_window_bits = 17;
+
 // Brotli's encoder cannot be used twice: what it allocates is kept for the next one, which asks for the same sizes.
 class Blocks {
  public:
@@ -83,6 +87,9 @@ struct ContentCoder::State {
   State& operator=(const State&) = delete;
   ~State() {
     if (has_gzip) ::deflateEnd(&gzip);
+#if KEEL_BROTLI
+    drop_brotli();
+#endif
 #if KEEL_ZSTD
     ::ZSTD_freeCCtx(zstd);
 #endif
@@ -90,15 +97,7 @@ struct ContentCoder::State {
 
   // Each writes to `room`, which is smaller than the content: nullopt when that is not enough.
   std::optional<std::size_t> encode_gzip(std::string_view content, std::span<char> room) {
-    constexpr int gzip_window = 15 + 16;
-    if (!has_gzip) {
-      gzip = {};
-      if (::deflateInit2(&gzip, levels.gzip, Z_DEFLATED, gzip_window, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-        return std::nullopt;
-      has_gzip = true;
-    } else {
-      ::deflateReset(&gzip);
-    }
+    if (!begin_gzip()) return std::nullopt;
     gzip.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
     gzip.avail_in = static_cast<uInt>(content.size());
     gzip.next_out = reinterpret_cast<Bytef*>(room.data());
@@ -106,42 +105,119 @@ struct ContentCoder::State {
     if (::deflate(&gzip, Z_FINISH) != Z_STREAM_END) return std::nullopt;
     return room.size() - gzip.avail_out;
   }
+  bool begin_gzip() {
+    constexpr int gzip_window = 15 + 16;
+    if (has_gzip) return ::deflateReset(&gzip) == Z_OK;
+    gzip = {};
+    has_gzip = ::deflateInit2(&gzip, levels.gzip, Z_DEFLATED, gzip_window, 8, Z_DEFAULT_STRATEGY) == Z_OK;
+    return has_gzip;
+  }
+  bool go_on_gzip(std::string_view piece, bool ends, Buffer& out) {
+    gzip.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(piece.data()));
+    gzip.avail_in = static_cast<uInt>(piece.size());
+    do {
+      gzip.next_out = reinterpret_cast<Bytef*>(out.reserve(room_bytes));
+      gzip.avail_out = static_cast<uInt>(room_bytes);
+      const int code = ::deflate(&gzip, ends ? Z_FINISH : Z_SYNC_FLUSH);
+      if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR) return false;  // Z_BUF_ERROR: nothing to do.
+      out.commit(room_bytes - gzip.avail_out);
+      if (code == Z_STREAM_END) break;
+    } while (gzip.avail_out == 0);
+    return true;
+  }
 
 #if KEEL_BROTLI
   std::optional<std::size_t> encode_brotli(std::string_view content, std::span<char> room) {
-    BrotliEncoderState* encoder = ::BrotliEncoderCreateInstance(&Blocks::allocate, &Blocks::give_back, &blocks);
-    if (encoder == nullptr) return std::nullopt;
-    const int window = std::clamp(static_cast<int>(std::bit_width(content.size())), BROTLI_MIN_WINDOW_BITS, 18);
-    ::BrotliEncoderSetParameter(encoder, BROTLI_PARAM_QUALITY, static_cast<std::uint32_t>(levels.brotli));
-    ::BrotliEncoderSetParameter(encoder, BROTLI_PARAM_LGWIN, static_cast<std::uint32_t>(window));
-    ::BrotliEncoderSetParameter(encoder, BROTLI_PARAM_SIZE_HINT, static_cast<std::uint32_t>(content.size()));
+    if (!begin_brotli(std::bit_width(content.size()))) return std::nullopt;
+    ::BrotliEncoderSetParameter(brotli, BROTLI_PARAM_SIZE_HINT, static_cast<std::uint32_t>(content.size()));
     std::size_t left_in = content.size();
     std::size_t left_out = room.size();
     const auto* in = reinterpret_cast<const std::uint8_t*>(content.data());
     auto* out = reinterpret_cast<std::uint8_t*>(room.data());
-    const bool went_on = ::BrotliEncoderCompressStream(encoder, BROTLI_OPERATION_FINISH, &left_in, &in, &left_out, &out,
+    const bool went_on = ::BrotliEncoderCompressStream(brotli, BROTLI_OPERATION_FINISH, &left_in, &in, &left_out, &out,
                                                        nullptr) != BROTLI_FALSE;
-    const bool done = went_on && ::BrotliEncoderIsFinished(encoder) != BROTLI_FALSE;
-    ::BrotliEncoderDestroyInstance(encoder);
+    const bool done = went_on && ::BrotliEncoderIsFinished(brotli) != BROTLI_FALSE;
+    drop_brotli();
     if (!done) return std::nullopt;
     return room.size() - left_out;
   }
+  bool begin_brotli(int window_bits) {
+    drop_brotli();
+    brotli = ::BrotliEncoderCreateInstance(&Blocks::allocate, &Blocks::give_back, &blocks);
+    if (brotli == nullptr) return false;
+    const int window = std::clamp(window_bits, BROTLI_MIN_WINDOW_BITS, 18);
+    ::BrotliEncoderSetParameter(brotli, BROTLI_PARAM_QUALITY, static_cast<std::uint32_t>(levels.brotli));
+    ::BrotliEncoderSetParameter(brotli, BROTLI_PARAM_LGWIN, static_cast<std::uint32_t>(window));
+    return true;
+  }
+  bool go_on_brotli(std::string_view piece, bool ends, Buffer& out) {
+    const auto* in = reinterpret_cast<const std::uint8_t*>(piece.data());
+    std::size_t left_in = piece.size();
+    do {
+      auto* at = reinterpret_cast<std::uint8_t*>(out.reserve(room_bytes));
+      std::size_t left_out = room_bytes;
+      if (::BrotliEncoderCompressStream(brotli, ends ? BROTLI_OPERATION_FINISH : BROTLI_OPERATION_FLUSH, &left_in, &in,
+                                        &left_out, &at, nullptr) == BROTLI_FALSE) {
+        return false;
+      }
+      out.commit(room_bytes - left_out);
+    } while (left_in != 0 || ::BrotliEncoderHasMoreOutput(brotli) != BROTLI_FALSE);
+    if (ends) drop_brotli();
+    return true;
+  }
+  void drop_brotli() {
+    if (brotli != nullptr) ::BrotliEncoderDestroyInstance(std::exchange(brotli, nullptr));
+  }
   Blocks blocks;
+  BrotliEncoderState* brotli = nullptr;
 #endif
 
 #if KEEL_ZSTD
   std::optional<std::size_t> encode_zstd(std::string_view content, std::span<char> room) {
-    if (zstd == nullptr) zstd = ::ZSTD_createCCtx();
-    if (zstd == nullptr) return std::nullopt;
+    if (!has_zstd()) return std::nullopt;
     const std::size_t size =
         ::ZSTD_compressCCtx(zstd, room.data(), room.size(), content.data(), content.size(), levels.zstd);
     if (::ZSTD_isError(size) != 0) return std::nullopt;
     return size;
   }
+  bool has_zstd() {
+    if (zstd == nullptr) zstd = ::ZSTD_createCCtx();
+    return zstd != nullptr;
+  }
+  // Its window is what it keeps of the content, and who decodes has to keep.
+  bool begin_zstd() {
+    constexpr int window_bits = 17;
+    return has_zstd() && ::ZSTD_isError(::ZSTD_CCtx_reset(zstd, ZSTD_reset_session_and_parameters)) == 0 &&
+           ::ZSTD_isError(::ZSTD_CCtx_setParameter(zstd, ZSTD_c_compressionLevel, levels.zstd)) == 0 &&
+           ::ZSTD_isError(::ZSTD_CCtx_setParameter(zstd, ZSTD_c_windowLog, window_bits)) == 0;
+  }
+  bool go_on_zstd(std::string_view piece, bool ends, Buffer& out) {
+    ZSTD_inBuffer in{piece.data(), piece.size(), 0};
+    for (std::size_t left = 1; left != 0;) {
+      ZSTD_outBuffer to{out.reserve(room_bytes), room_bytes, 0};
+      left = ::ZSTD_compressStream2(zstd, &to, &in, ends ? ZSTD_e_end : ZSTD_e_flush);
+      if (::ZSTD_isError(left) != 0) return false;
+      out.commit(to.pos);
+    }
+    return true;
+  }
   ZSTD_CCtx* zstd = nullptr;
 #endif
 
+  // Of the content that begin() was called for.
+  bool go_on(std::string_view piece, bool ends, Buffer& out) {
+#if KEEL_ZSTD
+    if (coding == "zstd") return go_on_zstd(piece, ends, out);
+#endif
+#if KEEL_BROTLI
+    if (coding == "br") return go_on_brotli(piece, ends, out);
+#endif
+    return go_on_gzip(piece, ends, out);
+  }
+
+  static constexpr std::size_t room_bytes = 4096;  // What is asked of the output at a time.
   const CoderLevels levels;
+  std::string_view coding;  // Of all_codings; empty: no content has begun.
   z_stream gzip;
   bool has_gzip = false;
 };
@@ -158,7 +234,7 @@ ContentCoder::~ContentCoder() = default;
 std::span<const std::string_view> ContentCoder::codings() noexcept { return all_codings; }
 
 bool ContentCoder::encode(std::string_view coding, std::string_view content, Buffer& out) {
-  constexpr std::size_t content_max = 1u << 30;  // The libraries count in 32 bits.
+  KEEL_CHECK(state_->coding.empty(), "a coder has ended one content before it encodes another");
   if (content.size() < 2 || content.size() > content_max) return false;
   const std::span<char> room(out.reserve(content.size() - 1), content.size() - 1);
   std::optional<std::size_t> size;
@@ -172,6 +248,52 @@ bool ContentCoder::encode(std::string_view coding, std::string_view content, Buf
   if (!size) return false;
   out.commit(*size);
   return true;
+}
+
+bool ContentCoder::begin(std::string_view coding) {
+  const auto* const known = std::find(std::begin(all_codings), std::end(all_codings), coding);
+  KEEL_CHECK(known != std::end(all_codings), "a content is coded as this build can");
+  state_->coding = *known;
+#if KEEL_ZSTD
+  if (coding == "zstd") return state_->begin_zstd();
+#endif
+#if KEEL_BROTLI
+  if (coding == "br") return state_->begin_brotli(stream_window_bits);
+#endif
+  return state_->begin_gzip();
+}
+
+bool ContentCoder::write(std::string_view piece, Buffer& out) {
+  KEEL_CHECK(!state_->coding.empty(), "a content is begun before it is written");
+  for (; piece.size() > content_max; piece.remove_prefix(content_max)) {
+    if (!state_->go_on(piece.substr(0, content_max), false, out)) return false;
+  }
+  return state_->go_on(piece, false, out);
+}
+
+bool ContentCoder::end(Buffer& out) {
+  KEEL_CHECK(!state_->coding.empty(), "a content is begun before it is ended");
+  const bool went_on = state_->go_on({}, true, out);
+  state_->coding = {};
+  return went_on;
+}
+
+ContentCoders::ContentCoders(const CoderLevels& levels, std::size_t lent_max) : levels_(levels), lent_max_(lent_max) {
+  idle_.reserve(idle_max);
+}
+
+ContentCoders::Lease ContentCoders::lend() {
+  if (lent_ == lent_max_) return Lease(nullptr, GiveBack{this});
+  Lease lease(idle_.empty() ? new ContentCoder(levels_) : idle_.back().release(), GiveBack{this});
+  if (!idle_.empty()) idle_.pop_back();
+  ++lent_;
+  return lease;
+}
+
+void ContentCoders::take_back(ContentCoder* coder) noexcept {
+  --lent_;
+  std::unique_ptr<ContentCoder> owned(coder);
+  if (idle_.size() < idle_max) idle_.push_back(std::move(owned));
 }
 
 }  // namespace keel::http

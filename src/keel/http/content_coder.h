@@ -2,6 +2,9 @@
 //
 // gzip is always there; br and zstd where the libraries were found when Keel was built.
 //
+//   coder.encode("gzip", content, out);                                       // what is there as a whole
+//   coder.begin("gzip") && coder.write(piece, out) && … && coder.end(out);    // what comes in pieces
+//
 // Threads: one at a time; a worker has one.
 // Cost:    what the codings ask for, kept from body to body: up to about 0.3 MB for gzip, 1 MB for br and zstd each.
 
@@ -11,6 +14,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "keel/base/buffer.h"
 
@@ -36,9 +40,43 @@ class ContentCoder {
   // memory for the coder. `coding` is one of codings().
   bool encode(std::string_view coding, std::string_view content, Buffer& out);
 
+  // Of a content that comes in pieces: begin(), write() for each, end(). Who has read what a write() appends has all of
+  // its piece, which is flushed; many small pieces are coded worse than few large ones. begin() gives up the content
+  // before. False: no memory for the coder, and the content ends there.
+  bool begin(std::string_view coding);
+  bool write(std::string_view piece, Buffer& out);
+  bool end(Buffer& out);
+
  private:
   struct State;
   std::unique_ptr<State> state_;
+};
+
+// The coders of one worker for contents that come in pieces, as many at a time as it has them.
+//
+// Threads:  one at a time.
+// Lifetime: outlives what it lends.
+class ContentCoders {
+ public:
+  struct GiveBack {
+    ContentCoders* to = nullptr;
+    void operator()(ContentCoder* coder) const noexcept { to->take_back(coder); }
+  };
+  using Lease = std::unique_ptr<ContentCoder, GiveBack>;
+
+  ContentCoders(const CoderLevels& levels, std::size_t lent_max);
+  ContentCoders(const ContentCoders&) = delete;
+  ContentCoders& operator=(const ContentCoders&) = delete;
+
+  // Null: as many as there may be are lent.
+  Lease lend();
+
+ private:
+  void take_back(ContentCoder* coder) noexcept;
+  const CoderLevels levels_;
+  const std::size_t lent_max_;
+  std::size_t lent_ = 0;
+  std::vector<std::unique_ptr<ContentCoder>> idle_;  // Few: each keeps its memory.
 };
 
 }  // namespace keel::http

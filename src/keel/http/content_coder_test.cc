@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "keel/http/internal/decode_testing.h"
 
@@ -67,6 +69,79 @@ TEST(ContentCoder, passes_its_levels_on) {
     ASSERT_TRUE(much.encode(coding, json_of(100'000), b));
     EXPECT_NE(a.size(), b.size()) << coding;
   }
+}
+
+TEST(ContentCoder, gives_a_reader_all_that_was_written_of_a_content_in_pieces) {
+  ContentCoder coder;
+  const std::string content = json_of(300'000) + noise_of(100'000) + json_of(1'000);
+  for (const std::string_view coding : ContentCoder::codings()) {
+    for (const std::size_t piece : {50'000u, 4'099u, 400'000u}) {
+      Buffer out;
+      ASSERT_TRUE(coder.begin(coding));
+      for (std::size_t at = 0; at < content.size(); at += piece) {
+        ASSERT_TRUE(coder.write(std::string_view(content).substr(at, piece), out));
+        if (piece == 50'000) {
+          ASSERT_EQ(internal::decode_begun(coding, out.view()), content.substr(0, at + piece)) << coding;
+        }
+      }
+      ASSERT_TRUE(coder.end(out));
+      EXPECT_EQ(internal::decode_begun(coding, out.view()), content) << coding << " " << piece;
+      EXPECT_LT(out.size(), 250'000u) << coding;
+      EXPECT_EQ(internal::decode(coding, out.view()), content) << "and its end is there";
+    }
+  }
+}
+
+TEST(ContentCoder, begins_another_content_after_one_that_ended_or_was_given_up) {
+  ContentCoder coder;
+  for (const std::string_view coding : ContentCoder::codings()) {
+    Buffer given_up;
+    ASSERT_TRUE(coder.begin(coding));
+    ASSERT_TRUE(coder.write("never seen again", given_up));
+    for (const std::string_view content : {"", "x", "hello, hello, hello"}) {
+      Buffer out;
+      ASSERT_TRUE(coder.begin(coding));
+      ASSERT_TRUE(coder.write(content, out));
+      ASSERT_TRUE(coder.write("", out));
+      ASSERT_TRUE(coder.end(out));
+      EXPECT_EQ(internal::decode(coding, out.view()), content) << coding;
+    }
+    Buffer whole;
+    EXPECT_TRUE(coder.encode(coding, json_of(2'000), whole));
+    EXPECT_EQ(internal::decode(coding, whole.view()), json_of(2'000)) << coding;
+  }
+}
+
+TEST(ContentCoders, lend_as_many_as_there_may_be) {
+  ContentCoders coders({}, 6);
+  std::vector<ContentCoders::Lease> lent;
+  for (int i = 0; i < 6; ++i) {
+    lent.push_back(coders.lend());
+    ASSERT_NE(lent.back(), nullptr);
+    ASSERT_TRUE(lent.back()->begin("gzip"));
+  }
+  EXPECT_EQ(coders.lend(), nullptr);
+  const ContentCoder* const first = lent[0].get();
+  lent.erase(lent.begin());
+  const ContentCoders::Lease again = coders.lend();
+  EXPECT_EQ(again.get(), first) << "with the memory that it has";
+  EXPECT_TRUE(again->begin("gzip"));
+  EXPECT_EQ(coders.lend(), nullptr);
+  EXPECT_EQ(ContentCoders({}, 0).lend(), nullptr);
+}
+
+TEST(ContentCoderDeathTest, wants_its_calls_in_order) {
+  Buffer out;
+  EXPECT_DEATH(ContentCoder().write("x", out), "begun before");
+  EXPECT_DEATH(ContentCoder().end(out), "begun before");
+  EXPECT_DEATH(ContentCoder().begin("deflate"), "as this build can");
+  EXPECT_DEATH(
+      {
+        ContentCoder coder;
+        coder.begin("gzip");
+        coder.encode("gzip", "hello", out);
+      },
+      "ended one content");
 }
 
 TEST(ContentCoderDeathTest, refuses_levels_out_of_range) {

@@ -61,8 +61,12 @@ void Connection::respond(Request& request, const Router::Match& match, Result<Re
   BodyEnd body_end = BodyEnd::Length;
   std::optional<std::uint64_t> length;
   if (response.is_streamed()) {
-    length = response.streamed_.length();
+    if (response.streamed_.coder() == nullptr) length = response.streamed_.length();
     if (!length) body_end = head.version_minor() == 0 ? BodyEnd::Close : BodyEnd::Chunks;
+  } else if (head.method() == Method::Head && match.is_route && response.content().empty() &&
+             acceptor_.router().method(match) == Method::Head) [[unlikely]] {
+    // It has not been told what GET would send, whose length this would be (RFC 9110 §8.6).
+    body_end = BodyEnd::Unsaid;
   }
   const bool streams = response.is_streamed() && head.method() != Method::Head && !forbids_content(response.status());
   if (!response.is_upgrade() &&

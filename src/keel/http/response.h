@@ -143,6 +143,7 @@ class Response {
   static void set_json_options(json::WriterOptions options) noexcept;
 
  private:
+  friend class Compression;
   friend class Connection;
   friend void write_answer(Buffer& out, const Response& response, const Framing& framing);
   void remove(std::string_view name) noexcept;

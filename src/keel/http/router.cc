@@ -411,6 +411,8 @@ Result<Response> Router::unsupported_coding(Request&) const {
       .header("Accept-Encoding", "identity");
 }
 
+Method Router::method(const Match& match) const noexcept { return routes_[match.index]->method; }
+
 std::vector<Router::RouteName> Router::routes() const {
   std::vector<RouteName> names;
   for (const Route* route : routes_) names.push_back({route->method, route->path->pattern});

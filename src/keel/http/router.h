@@ -150,6 +150,9 @@ class Router : public Routes<Router> {
   // Every route in the order of its index. Views live as long as the router.
   std::vector<RouteName> routes() const;
 
+  // What the route was added for; of a Match that is one.
+  Method method(const Match& match) const noexcept;
+
   // From now on a route that is added is a bug and aborts: what counts by routes has counted them. A server that starts
   // says so.
   void seal() const noexcept { is_sealed_ = true; }

@@ -325,6 +325,27 @@ TEST_P(Servers, answer_head_like_get_without_the_body) {
   EXPECT_TRUE(of_large.ends_with("\r\n\r\n"));
 }
 
+// RFC 9110 §8.6: a Content-Length of HEAD is that of GET, which a handler of HEAD alone need not know.
+TEST_P(Servers, say_no_length_for_a_handler_of_head_that_gave_no_content) {
+  const auto own = [](std::string_view text) {
+    return Handler{[text](Request&) -> Result<Response> { return Response::text(Status::Ok, text).header("X", "own"); },
+                   {}};
+  };
+  router_.get("/own", plaintext).add(Method::Head, "/own", own(""));
+  router_.get("/told", plaintext).add(Method::Head, "/told", own("Hello, World!"));
+  router_.get("/empty", [](Request&) { return Response::text(Status::Ok, ""); });
+  start();
+  const auto head = [&](const std::string& target) {
+    return exchange("HEAD " + target + " HTTP/1.1\r\nHost: a\r\n\r\n" + get("/n/1"));
+  };
+
+  EXPECT_EQ(head("/own").find("Content-Length: 0"), std::string::npos) << head("/own");
+  EXPECT_NE(head("/own").find("X: own\r\n\r\nHTTP/1.1 200 OK\r\n"), std::string::npos) << head("/own");
+  EXPECT_TRUE(head("/own").ends_with("n=1"));
+  EXPECT_NE(head("/told").find("Content-Length: 13\r\n"), std::string::npos);
+  EXPECT_NE(head("/empty").find("Content-Length: 0\r\n"), std::string::npos) << "that of GET";
+}
+
 Task<> write_nor_this(BodyWriter& out) { co_await out.write("nor this"); }
 
 TEST_P(Servers, send_no_content_with_205) {

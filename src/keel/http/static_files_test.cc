@@ -17,9 +17,11 @@
 
 #include "keel/http/compression.h"
 #include "keel/http/date.h"
+#include "keel/http/internal/decode_testing.h"
 #include "keel/http/internal/request_test.h"
 #include "keel/http/internal/server_fixture.h"
 #include "keel/io/file.h"
+#include "keel/io/sim_disk.h"
 #include "keel/observe/log_record.h"
 #include "keel/observe/log_ring.h"
 
@@ -315,6 +317,19 @@ TEST_P(StaticFilesTest, a_large_file_is_sent_while_it_is_read) {
   EXPECT_TRUE(parts.body.ends_with("--\r\n"));
 }
 
+TEST_P(StaticFilesTest, what_a_read_did_not_fill_is_read_on) {
+  if (!is_sim()) GTEST_SKIP() << "needs a disk that gives less than it is asked for";
+  const std::string big = io::testing::pattern(100'000);
+  put("site/big.bin", big);
+  simulation_->disk().set_faults({.short_read = 1});
+
+  EXPECT_TRUE(get("/s/page.txt").body == text_);
+  EXPECT_TRUE(get("/s/page.txt", "Range: bytes=10-2000\r\n").body == text_.substr(10, 1991));
+  start();
+  EXPECT_TRUE(ask_one(internal::get("/s/big.bin")).body == big);
+  EXPECT_GT(simulation_->disk().counts().short_reads, 10u);
+}
+
 TEST_P(StaticFilesTest, head_tells_the_length) {
   put("site/big.bin", std::string(300'000, 'b'));
   start();
@@ -341,6 +356,33 @@ TEST_P(StaticFilesTest, head_of_what_is_compressed_says_what_get_does) {
 
   EXPECT_NE(get.find("Content-Encoding: gzip\r\n"), std::string::npos) << get;
   EXPECT_EQ(fields_of("HEAD"), get);
+}
+
+// And a large one is compressed while it leaves; a part of it never is.
+TEST_P(StaticFilesTest, a_large_file_is_compressed_while_it_leaves) {
+  const std::string rows = [] {
+    std::string made;
+    for (int i = 0; made.size() < 300'000; ++i) made += "row " + std::to_string(i) + "\n";
+    return made;
+  }();
+  put("site/rows.txt", rows);
+  router_.use(Compression({.codings = {"gzip"}}));
+  files_->mount(router_, "/c");
+  start();
+  const auto list =
+      internal::replies(exchange("GET /c/rows.txt HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n\r\n"
+                                 "GET /c/rows.txt HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n"
+                                 "Range: bytes=0-99999\r\n\r\n"));
+
+  ASSERT_EQ(list.size(), 2u);
+  EXPECT_EQ(list[0].status, 200);
+  EXPECT_EQ(list[0].field("Content-Encoding"), "gzip");
+  EXPECT_TRUE(list[0].field("ETag").starts_with("W/")) << list[0].field("ETag");
+  EXPECT_LT(list[0].body.size(), rows.size() / 2);
+  EXPECT_TRUE(internal::decode("gzip", list[0].body) == rows);
+  EXPECT_EQ(list[1].status, 206);
+  EXPECT_EQ(list[1].field("Content-Encoding"), "");
+  EXPECT_TRUE(list[1].body == rows.substr(0, 100'000));
 }
 
 Task<> cut(std::string path) {
