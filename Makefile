@@ -4,7 +4,7 @@ MAKEFLAGS += --no-print-directory
 jobs := $(shell nproc 2>/dev/null || echo 2)
 sources := git ls-files --cached --others --exclude-standard -- '*.h' '*.cc' '*.c'
 
-.PHONY: help run test bench bench-gate conformance fuzz check format format-check budget clean
+.PHONY: help run test bench bench-gate conformance mutation fuzz check format format-check budget clean
 
 help:
 	@echo 'make run      build the full-stack example and serve it on http://127.0.0.1:8080'
@@ -12,6 +12,7 @@ help:
 	@echo 'make bench    build the service, the raw loops and Beast, and measure the quick profile (docs/lab.md)'
 	@echo 'make bench-gate  the last commit against its parent, in pairs: fails on a significant regression beyond 5 %'
 	@echo 'make conformance  suites of others against the conformance server on both engines: a table of scores'
+	@echo 'make mutation  bugs that other servers had, put in one by one: the tests find each (five minutes)'
 	@echo 'make fuzz     ten million inputs for each fuzzer, and an hour of the whole server in the simulation: hours'
 	@echo 'make check    what a change must pass: formatting and the tests, which include layers and tidy'
 	@echo 'make format   format all C and C++ files'
@@ -49,8 +50,12 @@ bench-gate:
 conformance:
 	@scripts/setup build test conformance
 	@cmake --preset release -DKEEL_TESTS=ON
-	@cmake --build build/release -j$(jobs) --target conformance_server conformance_test keel
+	@cmake --build build/release -j$(jobs) --target conformance_server conformance_test conformance_print_vectors keel
 	@tests/conformance/suites.py
+
+mutation:
+	@scripts/setup build test
+	@tests/mutation/run.py
 
 fuzz:
 	@scripts/setup build test dev

@@ -62,6 +62,17 @@ function(keel_test name)
     RUN_SERIAL ${arg_ALONE})
 endfunction()
 
+# A test of a program in Python, where there is Python.
+function(keel_python_test name file)
+  if(NOT KEEL_TESTS OR KEEL_TESTS_WITH_LABEL)
+    return()
+  endif()
+  find_package(Python3 COMPONENTS Interpreter QUIET)
+  if(Python3_FOUND)
+    add_test(NAME ${name} COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+  endif()
+endfunction()
+
 # GoogleTest and what most tests include of the standard library, compiled once for all: half of what a test's file
 # takes. With headers of our own in it, a change of one would compile every test again.
 function(keel_precompile_test name)

@@ -26,6 +26,8 @@ import threading
 import time
 import urllib.request
 
+import differential
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 REQUIREMENTS = pathlib.Path(__file__).with_name("requirements.txt")
 VENV = ROOT / "build/conformance-venv"
@@ -166,6 +168,21 @@ def slowhttptest(build, _engine, port):
     return score + (f", not: {', '.join(wrong)}" if wrong else ""), not wrong, "all served beside, all ended"
 
 
+def others(build, _engine, port):
+    """Nothing is accepted that most other servers refuse."""
+    vectors = run([str(build / "tests/conformance/print_vectors")], 30).stdout.decode()
+    try:
+        bold, needless, strict, names = differential.compare(port, vectors)
+    except differential.NotThere as error:
+        raise Failed(str(error)) from None
+    score = f"{len(bold)} of {len(vectors.splitlines()) - 1} accepted alone, {len(strict)} refused alone"
+    if bold:
+        score += f"; accepted: {', '.join(bold)}"
+    if needless:
+        score += f"; excused for nothing: {', '.join(needless)}"
+    return score, not bold and not needless, f"0 accepted alone; beside {', '.join(names)}"
+
+
 class SlowClients(threading.Thread):
     """So many connections that send a byte of a head each second, opened again when the server ends them."""
 
@@ -245,6 +262,7 @@ def slow_clients(build, _engine, port):
 
 SUITES = {
     "own vectors, JSONTestSuite, fuzz seeds": own_tests,
+    "differential": others,
     "promtool": promtool,
     "prometheus_client": prometheus_client,
     "prometheus_client, OpenMetrics": open_metrics,
