@@ -173,12 +173,6 @@ def build(peer):
     return versions
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def wait_for_listener(process, port):
     end = time.monotonic() + START_SECONDS
     while time.monotonic() < end:
@@ -193,7 +187,7 @@ def wait_for_listener(process, port):
 @contextlib.contextmanager
 def serving(peer):
     """The port of a fresh process of `peer`, which ends with the block."""
-    port = free_port()
+    [port] = sides.free_ports(1)
     with tempfile.TemporaryDirectory() as folder:
         database = [f"--database={folder}/users.db"] if peer.users else []
         process = subprocess.Popen([str(peer.program), *peer.arguments, f"--port={port}", *database],

@@ -1,0 +1,275 @@
+// Receiving on every engine: what comes together, paused, held and ended.
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "keel/io/engine.h"
+#include "keel/io/internal/engine_testing.h"
+
+namespace keel::io {
+namespace {
+
+using testing::Accepter;
+using testing::pattern;
+using testing::Reader;
+using testing::Sender;
+using testing::unfinished;
+using testing::Which;
+
+using Engines = testing::EngineTest;
+
+TEST_P(Engines, data_and_end_of_stream_that_come_together_are_both_seen) {
+  Accepter accepter;
+  listen(accepter);
+  const Pair made = pair(accepter);
+  Sender sender;
+  sender.set("last words", 10);
+  send(sender, made.client);
+  ASSERT_TRUE(until([&] { return sender.final != unfinished; }));
+  engine().close(made.client);
+  pass(20_ms);
+
+  Reader reader;
+  read(reader, made.server);
+  ASSERT_TRUE(until([&] { return reader.final != unfinished; }));
+
+  EXPECT_EQ(reader.got, "last words");
+  EXPECT_EQ(reader.final, 0);
+  engine().close(made.server);
+  end_and_close(accepter);
+}
+
+// A read stops in front of an urgent byte, though more has come: tcp(7), "MSG_OOB".
+TEST_P(Engines, bytes_around_an_urgent_one_are_all_read) {
+  if (is_sim()) GTEST_SKIP() << "the simulation has no urgent bytes";
+  Accepter accepter;
+  listen(accepter);
+  const Pair made = pair(accepter);
+  Reader reader;
+  read(reader, made.server);
+  settle();
+  std::string sent;
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(::send(made.client, "abc", 3, MSG_NOSIGNAL), 3);
+    ASSERT_EQ(::send(made.client, "!", 1, MSG_NOSIGNAL | MSG_OOB), 1);
+    ASSERT_EQ(::send(made.client, "def", 3, MSG_NOSIGNAL), 3);
+    sent += "abcdef";
+    EXPECT_TRUE(until([&] { return reader.got.size() >= sent.size(); }, 2_s));
+    EXPECT_EQ(reader.got, sent);
+  }
+  engine().close(made.client);
+  ASSERT_TRUE(until([&] { return reader.final != unfinished; }));
+  EXPECT_EQ(reader.final, 0);
+  engine().close(made.server);
+  end_and_close(accepter);
+}
+
+TEST_P(Engines, a_paused_receive_slows_the_peer_and_loses_nothing) {
+  Accepter accepter;
+  listen(accepter);
+  const Pair made = pair(accepter);
+  const std::string much = pattern(32 * 1024 * 1024);
+  Reader reader;
+  read(reader, made.server);
+  engine().pause(reader);
+  Sender sender;
+  sender.set(much.data(), much.size());
+  send(sender, made.client);
+
+  pass(100_ms);
+  EXPECT_TRUE(reader.got.empty());
+  EXPECT_EQ(sender.final, unfinished) << "the peer is slowed down";
+  engine().resume(reader);
+  ASSERT_TRUE(until([&] { return reader.got.size() >= much.size() / 2; }, 60_s));
+  engine().pause(reader);
+  pass(20_ms);
+  engine().resume(reader);
+  ASSERT_TRUE(until([&] { return reader.got.size() >= much.size() && sender.final != unfinished; }, 60_s));
+
+  EXPECT_EQ(sender.final, static_cast<int>(much.size()));
+  EXPECT_TRUE(reader.got == much);
+  engine().close(made.client);
+  end_and_close(reader);
+  end_and_close(accepter);
+}
+
+TEST_P(Engines, paused_receives_do_not_starve_the_others) {
+  if (is_sim()) GTEST_SKIP() << "the simulation has no buffers to run out of";
+  Accepter accepter;
+  listen(accepter);
+  const Pair other = pair(accepter);
+  Reader reader;
+  read(reader, other.server);
+  const std::string much = pattern(64 * 1024);
+  std::deque<Reader> readers(300);
+  std::vector<int> clients;
+  for (std::size_t i = 0; i < readers.size(); ++i) {
+    const Pair made = pair(accepter);
+    clients.push_back(made.client);
+    // All of it is there when the receive begins, so that it comes in one batch.
+    Sender sender;
+    sender.set(much.data(), much.size());
+    send(sender, made.client);
+    ASSERT_TRUE(until([&] { return sender.final != unfinished; }));
+    read(readers[i], made.server);
+    engine().pause(readers[i]);
+
+    Sender small;
+    small.set("k", 1);
+    send(small, other.client);
+    ASSERT_TRUE(until([&] { return reader.got.size() == i + 1; }, 2_s)) << "with " << i + 1 << " paused";
+  }
+
+  for (Reader& paused : readers) engine().resume(paused);
+  EXPECT_TRUE(until([&] { return std::ranges::all_of(readers, [&](Reader& each) { return each.got == much; }); }));
+  engine().close(other.client);
+  end_and_close(reader);
+  for (const int client : clients) engine().close(client);
+  for (Reader& each : readers) end_and_close(each);
+  end_and_close(accepter);
+}
+
+TEST_P(Engines, the_end_of_stream_waits_behind_what_waits_while_paused) {
+  Accepter accepter;
+  listen(accepter);
+  const Pair made = pair(accepter);
+  Reader reader;
+  read(reader, made.server);
+  engine().pause(reader);
+  Sender sender;
+  sender.set("before the end", 14);
+  send(sender, made.client);
+  ASSERT_TRUE(until([&] { return sender.final != unfinished; }));
+  engine().close(made.client);
+  pass(50_ms);
+  EXPECT_EQ(reader.final, unfinished);
+
+  engine().resume(reader);
+  ASSERT_TRUE(until([&] { return reader.final != unfinished; }));
+
+  EXPECT_EQ(reader.got, "before the end");
+  EXPECT_EQ(reader.final, 0);
+  engine().close(made.server);
+  end_and_close(accepter);
+}
+
+TEST_P(Engines, a_receive_that_is_ended_gives_all_that_had_come_and_leaves_the_rest_to_the_next) {
+  Accepter accepter;
+  listen(accepter);
+  const std::string much = pattern(1024 * 1024);
+  // Ended while it waits for more, while it delivers, and while it is paused.
+  for (int round = 0; round < 24; ++round) {
+    const Pair made = pair(accepter);
+    Sender sender;
+    sender.set(much.data(), much.size());
+    Reader first;
+    read(first, made.server);
+    if (round % 3 == 1) engine().pause(first);
+    send(sender, made.client);
+    if (round % 3 == 1) pass(2_ms);
+    if (round % 3 == 2) {
+      ASSERT_TRUE(until([&] { return first.got.size() > static_cast<std::size_t>(round) * 20'000; }));
+    }
+
+    engine().end_receive(first);
+    engine().end_receive(first);
+    ASSERT_TRUE(until([&] { return first.final != unfinished; }));
+    EXPECT_EQ(first.final, -ECANCELED);
+    ASSERT_TRUE(first.is_idle());
+    Reader second;
+    read(second, made.server);
+    ASSERT_TRUE(until([&] { return first.got.size() + second.got.size() >= much.size(); }));
+
+    EXPECT_TRUE(first.got + second.got == much) << round;
+    ASSERT_TRUE(until([&] { return sender.final != unfinished; }));
+    engine().close(made.client);
+    end_and_close(second);
+  }
+  end_and_close(accepter);
+}
+
+TEST_P(Engines, an_end_that_was_seen_is_seen_again_by_the_next_receive) {
+  Accepter accepter;
+  listen(accepter);
+  const Pair made = pair(accepter);
+  Reader first;
+  read(first, made.server);
+  engine().pause(first);
+  Sender sender;
+  send(sender, made.client, "last words");
+  ASSERT_TRUE(until([&] { return sender.final != unfinished; }));
+  engine().shutdown_write(made.client);
+  pass(20_ms);
+
+  engine().end_receive(first);
+  ASSERT_TRUE(until([&] { return first.final != unfinished; }));
+  Reader second;
+  read(second, made.server);
+  ASSERT_TRUE(until([&] { return second.final != unfinished; }));
+
+  EXPECT_EQ(first.got + second.got, "last words");
+  EXPECT_EQ(second.final, 0);
+  engine().close(made.client);
+  engine().close(made.server);
+  end_and_close(accepter);
+}
+
+TEST_P(Engines, a_receive_that_is_being_ended_may_be_cancelled) {
+  Accepter accepter;
+  listen(accepter);
+  const Pair made = pair(accepter);
+  Reader reader;
+  read(reader, made.server);
+  settle();
+  engine().end_receive(reader);
+  end(reader);
+  EXPECT_EQ(reader.final, -ECANCELED);
+  engine().end_receive(reader);  // Idle: no effect.
+  EXPECT_TRUE(reader.is_idle());
+  engine().close(made.client);
+  engine().close(made.server);
+  end_and_close(accepter);
+}
+
+TEST_P(Engines, held_bytes_stay_while_others_receive) {
+  Accepter accepter;
+  listen(accepter);
+  const Pair kept = pair(accepter);
+  const Pair busy = pair(accepter);
+  Reader holder, other;
+  read(holder, kept.server);
+  read(other, busy.server);
+  holder.holds = true;
+  Sender sender;
+  sender.set("keep these", 10);
+  send(sender, kept.client);
+  ASSERT_TRUE(until([&] { return holder.got.size() == 10 && sender.final != unfinished; }));
+
+  const std::string much = pattern(1024 * 1024);
+  sender.set(much.data(), much.size());
+  send(sender, busy.client);
+  ASSERT_TRUE(until([&] { return other.got.size() == much.size() && sender.final != unfinished; }));
+
+  std::string held;
+  for (const Held& part : holder.held) held.append(part.data, part.size);
+  EXPECT_EQ(held, "keep these");
+  for (const Held& part : holder.held) engine().release(part);
+  engine().close(kept.client);
+  engine().close(busy.client);
+  end_and_close(holder);
+  end_and_close(other);
+  end_and_close(accepter);
+}
+
+INSTANTIATE_TEST_SUITE_P(Io, Engines, ::testing::Values(Which::Uring, Which::Epoll, Which::Sim, Which::SimWithFaults),
+                         testing::name_of_engine);
+
+}  // namespace
+}  // namespace keel::io

@@ -1,0 +1,159 @@
+// Datagrams on io_uring: read by the kernel where one fits a buffer, by us in batches where not; sent in batches, or
+// with the rest of the turn.
+
+#if KEEL_WITH_URING
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <new>
+
+#include "keel/io/internal/uring_engine.h"
+
+namespace keel::io {
+namespace {
+
+// What the kernel reads into a buffer; above it, and what is to be joined, we read it ourselves when it is there.
+constexpr std::uint32_t datagram_bytes_max = 15 * 1024;
+static_assert(datagram_bytes_max + sizeof(io_uring_recvmsg_out) + sizeof(sockaddr_storage) <= UringBuffers::bytes);
+
+}  // namespace
+
+// Many in one system call; one alone leaves with the rest of the turn.
+bool UringEngine::submit_datagrams(SendDatagrams& op) noexcept {
+  op.sent = 0;
+  op.offset = 0;
+  op.polling = false;
+  op.by_hand = false;
+  if (op.count == 1 && op.datagrams->segment_bytes == 0) {
+    arm_datagram(op);
+    return false;
+  }
+  op.pending = !advance_datagrams(op);
+  return !op.pending;
+}
+
+// True: op.result holds.
+bool UringEngine::advance_datagrams(SendDatagrams& op) noexcept {
+  const int error = send_datagrams(op, system_calls_, share_);
+  if (error == share_is_used) {
+    make_ready(op);
+    return false;
+  }
+  if (error == EAGAIN && waits_for_room(op)) {
+    arm_room(op);
+    return false;
+  }
+  op.result = result_of(op, error);
+  return true;
+}
+
+int UringEngine::continue_datagrams(SendDatagrams& op) noexcept {
+  if (!advance_datagrams(op)) return 0;
+  finish(op, op.result);
+  return 1;
+}
+
+void UringEngine::arm_datagram(SendDatagrams& op) noexcept {
+  const OutgoingDatagram& datagram = *op.datagrams;
+  static_assert(sizeof(msghdr) + sizeof(iovec) <= sizeof op.scratch);
+  auto* message = new (op.scratch) msghdr{};
+  message->msg_iov = new (op.scratch + sizeof(msghdr)) iovec{};
+  message->msg_iov->iov_base = const_cast<char*>(datagram.bytes.data());
+  message->msg_iov->iov_len = datagram.bytes.size();
+  message->msg_iovlen = 1;
+  if (datagram.to.family() != AF_UNSPEC) {
+    message->msg_name = const_cast<sockaddr*>(datagram.to.system());
+    message->msg_namelen = datagram.to.system_size();
+  }
+  io_uring_sqe* sqe = entry();
+  // The kernel may not wait for room by itself: it tries again with what is left of the bytes it has copied before it
+  // found none, and sends an empty datagram (seen with Unix sockets on Linux 6.18).
+  io_uring_prep_sendmsg(sqe, op.fd, message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  arm(sqe, op);
+}
+
+void UringEngine::arm_room(SendDatagrams& op) noexcept {
+  op.polling = true;
+  arm_poll(op, POLLOUT);
+}
+
+int UringEngine::datagrams_sent(SendDatagrams& op, int result) noexcept {
+  int error = result < 0 ? -result : 0;
+  if (!op.polling && error == 0) {
+    op.sent = 1;
+  } else if (op.cancelling) {
+    error = ECANCELED;
+  } else if (op.polling ? error == 0 : error == EINTR || error == EAGAIN) {
+    return continue_datagrams(op);
+  }
+  finish(op, result_of(op, error));
+  return 1;
+}
+
+// Whether the kernel reads them into its buffers, or we when they are there.
+void UringEngine::choose_how(ReceiveDatagrams& op) noexcept {
+  op.polled = !reads_datagrams_ || op.join || op.bytes_max > datagram_bytes_max;
+  if (op.polled && datagrams_ == nullptr) datagrams_ = std::make_unique<DatagramBatch>();
+}
+
+void UringEngine::arm_datagrams(ReceiveDatagrams& op) noexcept {
+  if (op.polled) {
+    arm_poll(op, POLLIN);
+    return;
+  }
+  // How much room a name has, and control data; the rest is the buffer's. MSG_TRUNC: its whole length is told.
+  static_assert(sizeof(msghdr) <= sizeof op.scratch);
+  auto* message = new (op.scratch) msghdr{};
+  message->msg_namelen = sizeof(sockaddr_storage);
+  io_uring_sqe* sqe = entry();
+  io_uring_prep_recvmsg_multishot(sqe, op.fd, message, MSG_TRUNC);
+  sqe->flags |= IOSQE_BUFFER_SELECT;
+  sqe->buf_group = 0;
+  arm(sqe, op);
+}
+
+// The kernel has put a header before it, the sender's address and control data.
+void UringEngine::show_datagram(ReceiveDatagrams& op) noexcept {
+  auto* const message = reinterpret_cast<msghdr*>(op.scratch);
+  auto* const out = reinterpret_cast<io_uring_recvmsg_out*>(op.data);
+  char* const name = static_cast<char*>(io_uring_recvmsg_name(out));
+  op.from = out->namelen != 0 ? Address::from_system(reinterpret_cast<sockaddr*>(name), out->namelen) : Address();
+  op.segment_bytes = 0;
+  op.data = name + message->msg_namelen + message->msg_controllen;
+  op.cut = out->payloadlen > op.bytes_max;
+  op.result = static_cast<std::int32_t>(std::min(out->payloadlen, op.bytes_max));
+}
+
+// What poll has told of is read.
+int UringEngine::read_datagrams(ReceiveDatagrams& op, int result) noexcept {
+  if (op.cancelling) {
+    finish(op, -ECANCELED);
+    return 1;
+  }
+  if (op.paused) return 0;  // resume() begins again.
+  ++system_calls_;
+  const int count = result < 0 ? result : datagrams_->read(op);
+  if (count < 0 && count != -EAGAIN && count != -EINTR) {
+    finish(op, count);
+    return 1;
+  }
+  int shown = 0;
+  for (; shown < count && !op.cancelling; ++shown) {
+    datagrams_->show(shown, op);
+    op.more = true;
+    op.done(op);
+  }
+  if (op.cancelling || op.paused) {
+    if (op.cancelling) make_ready(op);
+  } else {
+    arm_receive(op);
+  }
+  return shown;
+}
+
+}  // namespace keel::io
+
+#endif

@@ -1,0 +1,194 @@
+// Receiving on io_uring: what comes is shown from the kernel's buffer, held, or waits behind a pause.
+
+#if KEEL_WITH_URING
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "keel/base/pool.h"
+#include "keel/io/internal/uring_engine.h"
+
+namespace keel::io {
+namespace {
+
+// What a paused receive may have waiting before it is taken from the kernel: to stop and begin it again costs more than
+// the receiving of a message.
+constexpr unsigned waiting_max = 4;
+// The name of what is held as a copy that never was in a buffer.
+constexpr std::uint32_t copied = UringBuffers::none - 1;
+
+}  // namespace
+
+void UringEngine::resume(Receive& op) noexcept {
+  if (!op.paused) return;
+  op.paused = false;
+  if (op.pending && (!op.armed || op.waiting_first != Receive::none)) make_ready(op);
+}
+
+void UringEngine::end_receive(Receive& op) noexcept {
+  if (!op.pending || op.cancelling || op.ending) return;
+  op.ending = true;
+  op.paused = false;
+  if (op.linked()) op.unlink();
+  if (op.armed) cancel_armed(op);
+  make_ready(op);
+}
+
+Held UringEngine::hold(Receive& op) noexcept {
+  held_ = true;
+  const auto size = static_cast<std::uint32_t>(op.result);
+  if (op.buffer == Receive::none) {
+    auto* copy = static_cast<char*>(pool_allocate(size));
+    std::memcpy(copy, op.data, size);
+    return {copy, size, copied};
+  }
+  // Before a datagram its buffer has what is known of it.
+  const auto before = static_cast<std::uint32_t>(op.data - buffers_.at(op.buffer));
+  const std::uint32_t buffer = buffers_.lend(op.buffer, before + size);
+  return {buffers_.at(buffer) + before, size, buffer};
+}
+
+void UringEngine::release(Held held) noexcept {
+  if (held.buffer == copied) {
+    pool_free(held.data, held.size);
+  } else if (held.buffer != Receive::none) {
+    buffers_.take_back(held.buffer);
+  }
+}
+
+void UringEngine::begin_receive(Receive& op) noexcept {
+  op.paused = false;
+  op.ending = false;
+  op.waiting_first = op.waiting_last = Receive::none;
+  op.waiting_count = 0;
+  op.waiting_final = 1;
+  arm_receive(op);
+}
+
+void UringEngine::arm_receive(Receive& op) noexcept {
+  if (op.kind == Kind::ReceiveDatagrams) {
+    arm_datagrams(static_cast<ReceiveDatagrams&>(op));
+    return;
+  }
+  io_uring_sqe* sqe = entry();
+  io_uring_prep_recv_multishot(sqe, op.fd, nullptr, 0, 0);
+  sqe->flags |= IOSQE_BUFFER_SELECT;
+  sqe->buf_group = 0;
+  arm(sqe, op);
+}
+
+int UringEngine::run_receive(Receive& op) noexcept {
+  int delivered = 0;
+  while (op.waiting_first != Receive::none && !op.paused && !op.cancelling) {
+    const std::uint32_t buffer = op.waiting_first;
+    op.waiting_first = buffers_.next_of(buffer);
+    if (op.waiting_first == Receive::none) op.waiting_last = Receive::none;
+    --op.waiting_count;
+    buffers_.end_loan(buffer);  // Holding it would lend it again.
+    if (!show(op, buffer, buffers_.size_of(buffer))) buffers_.recycle(buffer);
+    ++delivered;
+  }
+  if (op.cancelling || op.paused) return delivered;
+  if (op.waiting_final != 1) {
+    finish(op, std::exchange(op.waiting_final, 1));
+    return delivered + 1;
+  }
+  if (op.ending) {
+    if (op.armed) return delivered;  // The kernel's own last word is on its way.
+    finish(op, -ECANCELED);
+    return delivered + 1;
+  }
+  if (!op.armed) arm_receive(op);
+  return delivered;
+}
+
+// Calls done() with the bytes; whether it held them.
+bool UringEngine::show(Receive& op, std::uint32_t buffer, std::uint32_t size) noexcept {
+  op.data = buffers_.at(buffer);
+  op.buffer = buffer;
+  op.result = static_cast<std::int32_t>(size);
+  if (op.kind == Kind::ReceiveDatagrams) show_datagram(static_cast<ReceiveDatagrams&>(op));
+  op.more = true;
+  held_ = false;
+  op.done(op);
+  // `op` lives on: it is pending until its final completion.
+  return std::exchange(held_, false);
+}
+
+void UringEngine::drop_waiting(Receive& op) noexcept {
+  while (op.waiting_first != Receive::none) {
+    const std::uint32_t buffer = op.waiting_first;
+    op.waiting_first = buffers_.next_of(buffer);
+    buffers_.take_back(buffer);
+  }
+  op.waiting_last = Receive::none;
+  op.waiting_count = 0;
+}
+
+int UringEngine::received(Receive& op, int result, std::uint32_t flags) noexcept {
+  const std::uint32_t buffer = flags >> IORING_CQE_BUFFER_SHIFT;
+  if ((flags & IORING_CQE_F_BUFFER) != 0) {
+    buffers_.note_used();
+    if (result <= 0) buffers_.recycle(buffer);  // The end of a stream may come with one, too.
+  }
+  if (result > 0) {
+    const auto size = static_cast<std::uint32_t>(result);
+    if (op.cancelling) {
+      buffers_.recycle(buffer);
+      if (!op.armed) make_ready(op);
+      return 0;
+    }
+    if (op.paused || op.waiting_first != Receive::none) {
+      keep_waiting(op, buffer, size);
+      if (op.ending) make_ready(op);
+      return 0;
+    }
+    if (!show(op, buffer, size)) buffers_.recycle(buffer);
+    // Multishot ends when the completion queue was short of room: begin again.
+    if (!op.armed && op.pending) op.cancelling || op.paused || op.ending ? make_ready(op) : arm_receive(op);
+    return 1;
+  }
+  if (op.cancelling) {
+    finish(op, -ECANCELED);
+    return 1;
+  }
+  if (result == -ENOBUFS) {
+    if (op.paused) return 0;
+    if (op.ending) {
+      make_ready(op);
+      return 0;
+    }
+    buffers_.want_more();
+    if (!op.linked()) starved_.push_back(op);
+    return 0;
+  }
+  if (result == -ECANCELED) {
+    // Our own stop while paused; a resume may have come in the meantime.
+    if (!op.paused) make_ready(op);
+    return 0;
+  }
+  if (op.paused || op.waiting_first != Receive::none) {
+    op.waiting_final = result;
+    return 0;
+  }
+  finish(op, result);
+  return 1;
+}
+
+void UringEngine::keep_waiting(Receive& op, std::uint32_t buffer, std::uint32_t size) noexcept {
+  buffer = buffers_.lend(buffer, size);
+  buffers_.end_chain(buffer, size);
+  if (op.waiting_first == Receive::none) {
+    op.waiting_first = buffer;
+  } else {
+    buffers_.link(op.waiting_last, buffer);
+  }
+  op.waiting_last = buffer;
+  // Let the rest stay in the kernel, so that the peer is slowed down.
+  if (++op.waiting_count == waiting_max && op.armed) cancel_armed(op);
+}
+
+}  // namespace keel::io
+
+#endif

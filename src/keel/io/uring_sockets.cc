@@ -1,0 +1,141 @@
+// Sockets on io_uring: listening, connecting, ending, and files that are sent through them.
+
+#if KEEL_WITH_URING
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+
+#include "keel/io/internal/uring_engine.h"
+#include "keel/io/send_file.h"
+
+namespace keel::io {
+namespace {
+
+// Of connections taken one by one, in a turn.
+constexpr int accepts_by_hand_max = 64;
+
+}  // namespace
+
+Result<int> UringEngine::open_listener(const Address& address, const ListenOptions& options) {
+  return system_listener(address, options, listener_files_);
+}
+
+void UringEngine::turn_away(int listener) noexcept {
+  ++system_calls_;
+  system_turn_away(listener, listener_files_);
+}
+
+int UringEngine::try_accept(int listener) noexcept {
+  ++system_calls_;
+  const int fd = ::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  return fd >= 0 ? fd : -errno;
+}
+
+void UringEngine::shutdown_write(int fd) noexcept {
+  ++system_calls_;
+  ::shutdown(fd, SHUT_WR);
+}
+
+void UringEngine::shutdown(int fd) noexcept {
+  ++system_calls_;
+  ::shutdown(fd, SHUT_RDWR);
+}
+
+std::optional<std::uint64_t> UringEngine::acknowledged(int fd) noexcept {
+  ++system_calls_;
+  return system_acknowledged(fd);
+}
+
+Duration UringEngine::last_came(int fd) noexcept {
+  ++system_calls_;
+  return system_last_came(fd);
+}
+
+void UringEngine::arm_accept(Accept& op) noexcept {
+  io_uring_sqe* sqe = entry();
+  if (op.shared || op.one_by_one) {
+    // The kernel wakes the first one that waits; one at a time we go to the end of the line after each.
+    io_uring_prep_accept(sqe, op.fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  } else {
+    io_uring_prep_multishot_accept(sqe, op.fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  }
+  arm(sqe, op);
+}
+
+// True: op.result holds.
+bool UringEngine::advance_unix(Connect& op) noexcept {
+  ++system_calls_;
+  op.result = -unix_connects_.attempt(op);
+  return op.result != -EAGAIN;
+}
+
+int UringEngine::accepted(Accept& op, int result, std::uint32_t flags) noexcept {
+  if (result >= 0) {
+    // While it is being cancelled, too: a connection that was accepted is not lost.
+    op.result = result;
+    op.more = true;
+    op.done(op);
+    int count = 1;
+    if (!op.armed && (flags & IORING_CQE_F_SOCK_NONEMPTY) != 0) count += accept_by_hand(op);
+    if (!op.armed && op.pending) op.cancelling ? make_ready(op) : arm_accept(op);
+    return count;
+  }
+  if (op.cancelling) {
+    finish(op, -ECANCELED);
+    return 1;
+  }
+  if (result == -EAGAIN || is_transient_accept_error(-result)) {
+    if (!op.armed) arm_accept(op);
+    return 0;
+  }
+  if (op.armed) return 0;
+  finish(op, result);
+  return 1;
+}
+
+// Those that wait behind one that was taken alone (the kernel says so of TCP since Linux 6.10): a system call for
+// each instead of a turn.
+int UringEngine::accept_by_hand(Accept& op) noexcept {
+  int count = 0;
+  while (op.one_by_one && !op.shared && !op.cancelling && count < accepts_by_hand_max) {
+    const int fd = try_accept(op.fd);
+    if (fd < 0) break;
+    op.result = fd;
+    op.done(op);
+    ++count;
+  }
+  return count;
+}
+
+// True: op.result holds.
+bool UringEngine::advance_send_file(SendFile& op) noexcept {
+  if (share_ <= 0) {
+    make_ready(op);
+    return false;
+  }
+  const std::uint64_t before = op.sent;
+  const Share share = send_share(op, system_calls_);
+  share_ -= share_of(op.sent - before);
+  switch (share) {
+    case Share::Last:
+      return true;
+    case Share::Waits:
+      arm_poll(op, POLLOUT);
+      return false;
+    default:
+      make_ready(op);
+      return false;
+  }
+}
+
+int UringEngine::sent_file(SendFile& op) noexcept {
+  if (!advance_send_file(op)) return 0;
+  finish(op, op.result);
+  return 1;
+}
+
+}  // namespace keel::io
+
+#endif
