@@ -130,7 +130,8 @@ Result<std::unique_ptr<Connection>> Connection::open(const ConnectionOptions& op
     return std::unexpected(std::move(error).because(options.path));
   }
   std::unique_ptr<Connection> connection(new Connection(handle, options.statements_max));
-  sqlite3_busy_timeout(handle, static_cast<int>(std::min<std::int64_t>(options.busy_timeout.count_ms(), 1'000'000)));
+  connection->busy_timeout_ms_ = static_cast<int>(std::min<std::int64_t>(options.busy_timeout.count_ms(), 1'000'000));
+  sqlite3_busy_timeout(handle, connection->busy_timeout_ms_);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_DQS_DML, 0, nullptr);
@@ -143,6 +144,9 @@ Result<std::unique_ptr<Connection>> Connection::open(const ConnectionOptions& op
                                                            : "; pragma synchronous=off";
   settings += writes ? "; pragma journal_mode=wal" : "; pragma query_only=on";
   if (Result<> set = connection->run_script(settings); !set) return std::move(set).because(options.path).error();
+  if (writes) {
+    if (Result<> taken = connection->take_over_wal(); !taken) return std::move(taken).because(options.path).error();
+  }
   return connection;
 }
 
@@ -260,6 +264,18 @@ int Connection::on_steps(void* at) noexcept {
 }
 
 void Connection::interrupt() noexcept { sqlite3_interrupt(handle_); }
+
+// What is found in a WAL may be in the system's cache alone: where a sync failed, the system takes its pages for
+// written, and SQLite, at the next start, for committed. The next commits would stand behind it, and be lost with it
+// when the power goes. In the file it is written and synced anew. Where somebody else has the database open, nothing
+// was found.
+Result<> Connection::take_over_wal() {
+  sqlite3_busy_timeout(handle_, 0);
+  const int code = sqlite3_wal_checkpoint_v2(handle_, nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+  sqlite3_busy_timeout(handle_, busy_timeout_ms_);
+  if (code != SQLITE_OK && (code & 0xff) != SQLITE_BUSY) return std::unexpected(error_of(handle_, code));
+  return {};
+}
 
 Result<> Connection::checkpoint() {
   const int code = sqlite3_wal_checkpoint_v2(handle_, nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);

@@ -137,6 +137,48 @@ TEST_F(SimVfsTest, errors_of_the_disk_become_errors_of_the_statement) {
   EXPECT_EQ(text_of(*connection, "select cast(count(*) as text) from t"), "1");
 }
 
+// The system takes the pages of a sync that failed for written. Who starts again finds the commit in the WAL, and would
+// put the next ones behind what the disk does not have.
+TEST_F(SimVfsTest, what_is_committed_after_a_start_does_not_rest_on_a_sync_that_failed) {
+  const auto insert = [](Connection& to, int value) { return to.run("insert into t values ($1)", value); };
+  auto connection = open(vfs).value();
+  ASSERT_TRUE(connection->run_script("create table t (a integer)"));
+  ASSERT_TRUE(insert(*connection, 1));
+  disk.set_faults({.sync_error = 1});
+  ASSERT_FALSE(insert(*connection, 2));
+  connection.reset();
+  disk.set_faults({});
+
+  connection = open(vfs).value();
+  ASSERT_TRUE(insert(*connection, 3));
+  disk.power_off();
+  connection.reset();
+  disk.power_on();
+
+  EXPECT_EQ(text_of(*open(vfs).value(), "select group_concat(a) from t where a <> 2"), "1,3");
+}
+
+TEST_F(SimVfsTest, a_start_beside_another_process_leaves_the_wal_to_both) {
+  auto first = open(vfs).value();
+  ASSERT_TRUE(first->run_script("create table t (a integer); insert into t values (1); begin; select * from t"));
+  auto second = open(vfs);
+  ASSERT_TRUE(second) << second.error().describe();
+  ASSERT_TRUE((*second)->run_script("insert into t values (2)"));
+  EXPECT_EQ(text_of(*first, "select cast(count(*) as text) from t"), "1");
+}
+
+TEST_F(SimVfsTest, a_wal_that_cannot_be_moved_is_an_error_of_the_start) {
+  auto connection = open(vfs).value();
+  ASSERT_TRUE(connection->run_script("create table t (a integer); insert into t values (1)"));
+  disk.set_faults({.sync_error = 1});
+  connection.reset();
+  const auto opened = open(vfs);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code(), Code::Unavailable) << opened.error().describe();
+  disk.set_faults({});
+  EXPECT_TRUE(open(vfs));
+}
+
 // --- What a power loss leaves.
 
 constexpr int transactions = 12;
