@@ -50,7 +50,8 @@ bench-gate:
 conformance:
 	@scripts/setup build test conformance
 	@cmake --preset release -DKEEL_TESTS=ON
-	@cmake --build build/release -j$(jobs) --target conformance_server conformance_test conformance_print_vectors keel
+	@cmake --build build/release -j$(jobs) --target conformance_server conformance_test conformance_print_vectors \
+	  http_static_files_test http_compression_stream_test keel
 	@tests/conformance/suites.py
 
 mutation:
