@@ -4,6 +4,8 @@
 #include <strings.h>
 
 #include <algorithm>
+#include <memory>
+#include <string>
 
 #include "keel/db/sqlite/memory.h"
 
@@ -130,8 +132,7 @@ Result<std::unique_ptr<Connection>> Connection::open(const ConnectionOptions& op
     return std::unexpected(std::move(error).because(options.path));
   }
   std::unique_ptr<Connection> connection(new Connection(handle, options.statements_max));
-  connection->busy_timeout_ms_ = static_cast<int>(std::min<std::int64_t>(options.busy_timeout.count_ms(), 1'000'000));
-  sqlite3_busy_timeout(handle, connection->busy_timeout_ms_);
+  sqlite3_busy_timeout(handle, static_cast<int>(std::min<std::int64_t>(options.busy_timeout.count_ms(), 1'000'000)));
   sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_DQS_DML, 0, nullptr);
@@ -144,8 +145,8 @@ Result<std::unique_ptr<Connection>> Connection::open(const ConnectionOptions& op
                                                            : "; pragma synchronous=off";
   settings += writes ? "; pragma journal_mode=wal" : "; pragma query_only=on";
   if (Result<> set = connection->run_script(settings); !set) return std::move(set).because(options.path).error();
-  if (writes) {
-    if (Result<> taken = connection->take_over_wal(); !taken) return std::move(taken).because(options.path).error();
+  if (writes && options.synchronous != Synchronous::Off) {
+    if (Result<> synced = connection->sync_wal(); !synced) return std::move(synced).because(options.path).error();
   }
   return connection;
 }
@@ -266,14 +267,35 @@ int Connection::on_steps(void* at) noexcept {
 void Connection::interrupt() noexcept { sqlite3_interrupt(handle_); }
 
 // What is found in a WAL may be in the system's cache alone: where a sync failed, the system takes its pages for
-// written, and SQLite, at the next start, for committed. The next commits would stand behind it, and be lost with it
-// when the power goes. In the file it is written and synced anew. Where somebody else has the database open, nothing
-// was found.
-Result<> Connection::take_over_wal() {
-  sqlite3_busy_timeout(handle_, 0);
-  const int code = sqlite3_wal_checkpoint_v2(handle_, nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
-  sqlite3_busy_timeout(handle_, busy_timeout_ms_);
-  if (code != SQLITE_OK && (code & 0xff) != SQLITE_BUSY) return std::unexpected(error_of(handle_, code));
+// written, and SQLite, at the next start, for committed. What is committed behind it, or moved into the file, would be
+// lost or torn with it when the power goes. The same bytes, written again, are synced in earnest. Nobody appends
+// meanwhile.
+Result<> Connection::sync_wal() {
+  constexpr int at_once = 64 * 1024;
+  const int begun = sqlite3_exec(handle_, "begin immediate", nullptr, nullptr, nullptr);
+  switch (begun & 0xff) {
+    case SQLITE_OK:
+      break;
+    case SQLITE_BUSY:      // Who writes has done this.
+    case SQLITE_READONLY:  // Nothing will stand behind it.
+      return {};
+    default:
+      return std::unexpected(error_of(handle_, begun));
+  }
+  sqlite3_file* wal = nullptr;
+  sqlite3_int64 size = 0;
+  int code = sqlite3_file_control(handle_, "main", SQLITE_FCNTL_JOURNAL_POINTER, &wal);
+  const bool is_there = code == SQLITE_OK && wal != nullptr && wal->pMethods != nullptr;
+  if (is_there) code = wal->pMethods->xFileSize(wal, &size);
+  const auto bytes = std::make_unique_for_overwrite<char[]>(at_once);
+  for (sqlite3_int64 at = 0; code == SQLITE_OK && at < size; at += at_once) {
+    const int count = static_cast<int>(std::min<sqlite3_int64>(size - at, at_once));
+    code = wal->pMethods->xRead(wal, bytes.get(), count, at);
+    if (code == SQLITE_OK) code = wal->pMethods->xWrite(wal, bytes.get(), count, at);
+  }
+  if (code == SQLITE_OK && size != 0) code = wal->pMethods->xSync(wal, SQLITE_SYNC_FULL);
+  sqlite3_exec(handle_, "rollback", nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK) return Error::text(code_of(code), std::string("its WAL: ") + sqlite3_errstr(code));
   return {};
 }
 

@@ -48,7 +48,7 @@ struct ConnectionOptions {
 
 class Connection {
  public:
-  // One that writes moves what it finds in the WAL into the file, synced, before anything is committed behind it.
+  // One that writes syncs what it finds in the WAL, written anew, before anything is committed behind it.
   static Result<std::unique_ptr<Connection>> open(const ConnectionOptions& options);
   ~Connection();
   Connection(const Connection&) = delete;
@@ -111,10 +111,9 @@ class Connection {
  private:
   Connection(sqlite3* handle, int statements_max);
   static int on_steps(void* connection) noexcept;
-  Result<> take_over_wal();
+  Result<> sync_wal();
 
   sqlite3* handle_;
-  int busy_timeout_ms_ = 0;
   StatementCache statements_;
   bool counts_steps_ = false;
   bool step_limit_met_ = false;
