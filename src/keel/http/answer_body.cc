@@ -76,8 +76,8 @@ void Connection::end_streaming(Result<> result) {
     result = fail(Code::Internal, "the body is shorter than the length that was announced for it");
   }
   if (result && writer.coder_ != nullptr) {
-    if (writer.coder_->end(writer.coded_)) {
-      queue_body(writer.coded_.view());
+    if (!writer.coder_failed_ && writer.coder_->end(writer.coded_)) {
+      queue_body(writer.coded_.view().substr(writer.coded_queued_));
     } else {
       result = fail(Code::ResourceExhausted, BodyWriter::no_memory_to_compress);
     }
@@ -145,7 +145,7 @@ void Connection::go_on_writing() {
   BodyWriter& writer = *exchange_->writer;
   BodyWriter::Write* const write = std::exchange(writer.waiting_, nullptr);
   if (write == nullptr) return;
-  if (!push_body(write->rest_)) {
+  if (!write->go_on()) {
     writer.waiting_ = write;
   } else if (!write->cancelled_) {
     write->wake();

@@ -41,24 +41,37 @@ bool BodyWriter::Write::start() noexcept {
     too_long_ = true;
     return true;
   }
-  if (writer_.coder_ != nullptr && !encode()) {
-    no_memory_ = true;
-    return true;
-  }
-  if (writer_.connection_->push_body(rest_)) return true;
+  if (go_on()) return true;
   writer_.waiting_ = this;
   return false;
 }
 
-// Behind what a write that was cancelled has left.
-bool BodyWriter::Write::encode() noexcept {
-  try {
-    if (!writer_.coder_->write(rest_, writer_.coded_)) return false;
-  } catch (const std::bad_alloc&) {
-    return false;
+// True: it is complete, or the connection has ended.
+bool BodyWriter::Write::go_on() noexcept {
+  if (writer_.coder_ == nullptr) return writer_.connection_->push_body(rest_);
+  while (true) {
+    // What one that was cancelled has left, too: a coder cannot go back.
+    std::string_view coded = writer_.coded_.view().substr(writer_.coded_queued_);
+    const bool is_done = coded.empty() || writer_.connection_->push_body(coded);
+    writer_.coded_queued_ = writer_.coded_.size() - coded.size();
+    if (!coded.empty()) return is_done;
+    if (rest_.empty() || !encode_some()) return true;
   }
-  writer_.coded_from_ += rest_.size();
-  rest_ = writer_.coded_.view();
+}
+
+bool BodyWriter::Write::encode_some() noexcept {
+  constexpr std::size_t coded_at_once = 64 * 1024;
+  const std::string_view piece = rest_.substr(0, coded_at_once);
+  writer_.coded_.clear();
+  writer_.coded_queued_ = 0;
+  try {
+    writer_.coder_failed_ = writer_.coder_failed_ || !writer_.coder_->write(piece, writer_.coded_);
+  } catch (const std::bad_alloc&) {
+    writer_.coder_failed_ = true;
+  }
+  if (writer_.coder_failed_) return false;
+  writer_.coded_from_ += piece.size();
+  rest_.remove_prefix(piece.size());
   return true;
 }
 
@@ -71,10 +84,10 @@ void BodyWriter::Write::cancel(Leaf& leaf) noexcept {
 
 Result<> BodyWriter::Write::take() noexcept {
   if (too_long_) return fail(Code::OutOfRange, "a body is not longer than the length that was announced for it");
-  if (no_memory_) return fail(Code::ResourceExhausted, BodyWriter::no_memory_to_compress);
-  if (writer_.coder_ != nullptr) writer_.coded_.consume(writer_.coded_.size() - rest_.size());
+  if (writer_.coder_failed_) return fail(Code::ResourceExhausted, BodyWriter::no_memory_to_compress);
   if (cancelled_) return fail(Code::Cancelled, "writing a body was ended early");
-  if (!rest_.empty()) return fail(Code::Unavailable, "the connection ended before the body was sent");
+  if (!rest_.empty() || writer_.coded_queued_ != writer_.coded_.size())
+    return fail(Code::Unavailable, "the connection ended before the body was sent");
   return {};
 }
 

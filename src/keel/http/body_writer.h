@@ -10,12 +10,13 @@
 // A write is complete when its bytes are queued; it waits while 32 KiB are, so that a body of any length takes no more
 // than that and what is being sent. Each write sends at once when nothing else is on its way: gather small pieces.
 //
-// Compressed on its way (compression.h), each write is coded when it begins and flushed, so that its reader has all of
-// it; the coded form of the piece is in memory until it is queued.
+// Compressed on its way (compression.h), what is written is coded in pieces of up to 64 KiB as there is room for them,
+// and flushed, so that its reader has all of it.
 //
 // Errors:    write: Unavailable when the connection has ended, OutOfRange when the body would be longer than the length
 //            that was announced, ResourceExhausted when there is no memory to compress it. When the task ends with an
-//            error, or before that length, the connection is cut, which is the only way in which a client can see it.
+//            error, or before that length, or a write had no memory, the connection is cut, which is the only way in
+//            which a client can see it.
 // Cancel:    when the peer is gone, or has taken nothing for Limits::send_timeout or less than
 //            Limits::send_rate_min, or has finished writing and was sent
 //            nothing for Limits::idle_timeout, or the server stops, the task is stopped. It has no deadline of its own:
@@ -77,8 +78,10 @@ class BodyWriter {
   std::optional<std::uint64_t> length_;
   std::uint64_t queued_ = 0;
   ContentCoder* coder_ = nullptr;  // Of a body that is compressed,
+  bool coder_failed_ = false;      //
   std::uint64_t coded_from_ = 0;   // so much of which has been,
-  Buffer coded_;                   // into this, which is not queued yet.
+  Buffer coded_;                   // into this,
+  std::size_t coded_queued_ = 0;   // so much of which is queued.
   Trailers trailers_;
 };
 
@@ -92,12 +95,12 @@ class [[nodiscard]] BodyWriter::Write : public Leaf {
  private:
   friend class Connection;
   static void cancel(Leaf& leaf) noexcept;
-  bool encode() noexcept;
+  bool go_on() noexcept;
+  bool encode_some() noexcept;
   BodyWriter& writer_;
-  std::string_view rest_;  // Not queued yet.
+  std::string_view rest_;  // Neither queued nor coded yet.
   bool cancelled_ = false;
   bool too_long_ = false;
-  bool no_memory_ = false;
 };
 
 inline BodyWriter::Write BodyWriter::write(std::string_view bytes) noexcept { return Write(*this, bytes); }

@@ -13,13 +13,6 @@
 namespace keel::http {
 namespace {
 
-bool lists(std::string_view list, std::string_view wanted) noexcept {
-  for (std::string_view rest = list, element; next_element(rest, element);) {
-    if (equals_ignore_case(element, wanted)) return true;
-  }
-  return false;
-}
-
 // What is compressed is the same only in meaning (RFC 9110 §8.8.1).
 void weaken(Response& response) {
   const auto tag = response.field("ETag");
@@ -28,6 +21,14 @@ void weaken(Response& response) {
   weak.append("W/");
   weak.append(*tag);
   response.replace("ETag", weak.view());
+}
+
+// Of bytes that would be others (RFC 9530 §2, §3).
+bool has_digest(const Response& response) {
+  const auto announced = response.field("Trailer");
+  return std::ranges::any_of(
+      std::initializer_list<std::string_view>{"Content-Digest", "Repr-Digest", "Digest", "Content-MD5"},
+      [&](std::string_view name) { return response.field(name) || (announced && lists(*announced, name)); });
 }
 
 // A 304 has the fields of the answer that the client keeps (RFC 9110 §15.4.5). That one was compressed, if by us, when
@@ -46,24 +47,20 @@ void confirm(Request& request, Response& response) {
 }  // namespace
 
 struct Compression::State {
-  struct Worker {
-    ContentCoder coder;
-    ContentCoders streams;
-  };
+  explicit State(CompressionOptions given) : options(std::move(given)), streams(options.levels, options.streams_max) {}
+
   CompressionOptions options;
   std::vector<std::string_view> codings;
-  PerThread<Worker> workers;
+  PerThread<ContentCoder> coders;  // Of whole bodies.
+  ContentCoders streams;
 
-  Worker& worker() {
-    return workers.get([this] { return Worker{ContentCoder(options.levels), {options.levels, options.streams_max}}; });
-  }
   // `length`: of a streamed one, where it is known.
   bool is_for(const Response& response, std::optional<std::uint64_t> length) const {
     const std::uint64_t size = response.is_streamed() ? length.value_or(UINT64_MAX) : response.content().size();
     if (size < options.bytes_min || (size > options.bytes_max && !response.is_streamed())) return false;
     if (forbids_content(response.status())) return false;
     if (response.status() == Status::ResetContent) return false;  // The server drops its content.
-    return is_of_our_types(response) && !response.field("Content-Range");
+    return is_of_our_types(response) && !response.field("Content-Range") && !has_digest(response);
   }
   bool is_of_our_types(const Response& response) const {
     const auto of = [&](const std::string& range) { return is_of_media_range(response.content_type(), range); };
@@ -74,8 +71,7 @@ struct Compression::State {
   }
 };
 
-Compression::Compression(CompressionOptions options)
-    : state_(new State{.options = std::move(options), .codings = {}, .workers = {}}) {
+Compression::Compression(CompressionOptions options) : state_(new State(std::move(options))) {
   const CompressionOptions& given = state_->options;
   KEEL_CHECK(given.bytes_min <= given.bytes_max,
              "compression begins at a size that is not above the one where it ends");
@@ -108,17 +104,18 @@ void Compression::after(Request& request, Response& response) const {
   const auto chosen = choose_coding(*request.header_list("Accept-Encoding"), state_->codings);
   if (!chosen) return;
   const std::string_view coding = state_->codings[*chosen];
-  State::Worker& worker = state_->worker();
   if (response.is_streamed()) {
-    ContentCoders::Lease coder = worker.streams.lend();
+    ContentCoders::Lease coder = state_->streams.lend();
     if (coder == nullptr || !coder->begin(coding)) return;
-    response.streamed_.encode(*coder.release(), worker.streams);
+    response.streamed_.encode(*coder.release(), state_->streams);
   } else {
+    ContentCoder& coder = state_->coders.get([this] { return ContentCoder(state_->options.levels); });
     Buffer compressed;
-    if (!worker.coder.encode(coding, response.content(), compressed)) return;
+    if (!coder.encode(coding, response.content(), compressed)) return;
     response.replace_content(std::move(compressed));
   }
   response.header("Content-Encoding", coding);
+  response.remove("Accept-Ranges");  // Of what was not compressed: nobody may put the two together.
   weaken(response);
 }
 

@@ -43,8 +43,10 @@ class Blocks {
   Blocks() = default;
   Blocks(const Blocks&) = delete;
   Blocks& operator=(const Blocks&) = delete;
-  ~Blocks() {
+  ~Blocks() { clear(); }
+  void clear() noexcept {
     for (Head* head : free_) std::free(head);
+    free_.clear();
   }
   static void* allocate(void* self, std::size_t size) {
     std::vector<Head*>& list = static_cast<Blocks*>(self)->free_;
@@ -85,13 +87,18 @@ struct ContentCoder::State {
   explicit State(const CoderLevels& given) : levels(given) {}
   State(const State&) = delete;
   State& operator=(const State&) = delete;
-  ~State() {
-    if (has_gzip) ::deflateEnd(&gzip);
+  ~State() { drop_all_but(""); }
+  // The memory of the other codings.
+  void drop_all_but(std::string_view kept) noexcept {
+    if (kept != "gzip" && std::exchange(has_gzip, false)) ::deflateEnd(&gzip);
 #if KEEL_BROTLI
-    drop_brotli();
+    if (kept != "br") {
+      drop_brotli();
+      blocks.clear();
+    }
 #endif
 #if KEEL_ZSTD
-    ::ZSTD_freeCCtx(zstd);
+    if (kept != "zstd") ::ZSTD_freeCCtx(std::exchange(zstd, nullptr));
 #endif
   }
 
@@ -165,7 +172,7 @@ struct ContentCoder::State {
     if (ends) drop_brotli();
     return true;
   }
-  void drop_brotli() {
+  void drop_brotli() noexcept {
     if (brotli != nullptr) ::BrotliEncoderDestroyInstance(std::exchange(brotli, nullptr));
   }
   Blocks blocks;
@@ -254,6 +261,7 @@ bool ContentCoder::begin(std::string_view coding) {
   const auto* const known = std::find(std::begin(all_codings), std::end(all_codings), coding);
   KEEL_CHECK(known != std::end(all_codings), "a content is coded as this build can");
   state_->coding = *known;
+  state_->drop_all_but(coding);
 #if KEEL_ZSTD
   if (coding == "zstd") return state_->begin_zstd();
 #endif
@@ -283,16 +291,23 @@ ContentCoders::ContentCoders(const CoderLevels& levels, std::size_t lent_max) : 
 }
 
 ContentCoders::Lease ContentCoders::lend() {
-  if (lent_ == lent_max_) return Lease(nullptr, GiveBack{this});
-  Lease lease(idle_.empty() ? new ContentCoder(levels_) : idle_.back().release(), GiveBack{this});
-  if (!idle_.empty()) idle_.pop_back();
+  Lease lease(nullptr, GiveBack{this});
+  const std::lock_guard lock(mutex_);
+  if (lent_ == lent_max_) return lease;
+  if (idle_.empty()) {
+    lease.reset(new ContentCoder(levels_));
+  } else {
+    lease.reset(idle_.back().release());
+    idle_.pop_back();
+  }
   ++lent_;
   return lease;
 }
 
 void ContentCoders::take_back(ContentCoder* coder) noexcept {
-  --lent_;
   std::unique_ptr<ContentCoder> owned(coder);
+  const std::lock_guard lock(mutex_);
+  --lent_;
   if (idle_.size() < idle_max) idle_.push_back(std::move(owned));
 }
 

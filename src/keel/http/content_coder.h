@@ -6,12 +6,14 @@
 //   coder.begin("gzip") && coder.write(piece, out) && … && coder.end(out);    // what comes in pieces
 //
 // Threads: one at a time; a worker has one.
-// Cost:    what the codings ask for, kept from body to body: up to about 0.3 MB for gzip, 1 MB for br and zstd each.
+// Cost:    what the codings ask for, kept from body to body: up to about 0.3 MB for gzip, 1 MB for br and zstd each; of
+//          contents in pieces, up to 2 MB in all, where the pieces have 64 KiB at most.
 
 #pragma once
 
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -52,9 +54,9 @@ class ContentCoder {
   std::unique_ptr<State> state_;
 };
 
-// The coders of one worker for contents that come in pieces, as many at a time as it has them.
+// Coders for contents that come in pieces, so many at a time.
 //
-// Threads:  one at a time.
+// Threads:  lend() and the end of a lease from any.
 // Lifetime: outlives what it lends.
 class ContentCoders {
  public:
@@ -75,6 +77,7 @@ class ContentCoders {
   void take_back(ContentCoder* coder) noexcept;
   const CoderLevels levels_;
   const std::size_t lent_max_;
+  std::mutex mutex_;
   std::size_t lent_ = 0;
   std::vector<std::unique_ptr<ContentCoder>> idle_;  // Few: each keeps its memory.
 };

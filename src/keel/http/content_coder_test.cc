@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "keel/http/internal/decode_testing.h"
@@ -128,6 +129,27 @@ TEST(ContentCoders, lend_as_many_as_there_may_be) {
   EXPECT_TRUE(again->begin("gzip"));
   EXPECT_EQ(coders.lend(), nullptr);
   EXPECT_EQ(ContentCoders({}, 0).lend(), nullptr);
+}
+
+// A body may be answered on one thread and end on another.
+TEST(ContentCoders, are_lent_and_taken_back_by_any_thread) {
+  ContentCoders coders({}, 3);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&coders] {
+      for (int n = 0; n < 2'000; ++n) {
+        const ContentCoders::Lease coder = coders.lend();
+        if (coder != nullptr && n % 500 == 0) {
+          Buffer out;
+          EXPECT_TRUE(coder->begin("gzip") && coder->write("text", out) && coder->end(out));
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const ContentCoders::Lease all[] = {coders.lend(), coders.lend(), coders.lend()};
+  for (const ContentCoders::Lease& one : all) EXPECT_NE(one, nullptr);
+  EXPECT_EQ(coders.lend(), nullptr);
 }
 
 TEST(ContentCoderDeathTest, wants_its_calls_in_order) {

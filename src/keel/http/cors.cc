@@ -34,13 +34,6 @@ bool is_origin(std::string_view text) noexcept {
   }) && rest.find_first_of("/?#@*") == std::string_view::npos;
 }
 
-bool lists(std::string_view list, std::string_view wanted) noexcept {
-  for (std::string_view rest = list, element; next_element(rest, element);) {
-    if (equals_ignore_case(element, wanted)) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 Cors::Cors(CorsOptions options) : options_(std::move(options)) {

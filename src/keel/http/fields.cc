@@ -80,4 +80,11 @@ bool next_element(std::string_view& rest, std::string_view& element) noexcept {
   return true;
 }
 
+bool lists(std::string_view list, std::string_view wanted) noexcept {
+  for (std::string_view rest = list, element; next_element(rest, element);) {
+    if (equals_ignore_case(element, wanted)) return true;
+  }
+  return false;
+}
+
 }  // namespace keel::http

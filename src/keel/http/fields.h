@@ -56,5 +56,7 @@ std::string_view trim_blanks(std::string_view text) noexcept;
 //   for (std::string_view rest = value, element; next_element(rest, element);) …
 // `rest` becomes a null view at the end.
 bool next_element(std::string_view& rest, std::string_view& element) noexcept;
+// Whether an element of the list equals `wanted` without regard to case.
+bool lists(std::string_view list, std::string_view wanted) noexcept;
 
 }  // namespace keel::http

@@ -86,5 +86,12 @@ TEST(Fields, read_hexadecimal_digits_only) {
   EXPECT_EQ(hex_value('\xb0'), -1);
 }
 
+TEST(Fields, know_what_a_list_names) {
+  for (const char* list : {"close", "Close", "keep-alive, CLOSE", ",, close ,"})
+    EXPECT_TRUE(lists(list, "close")) << list;
+  for (const char* list : {"", ",", "closed", "clos", "close;a", "a b, close-"})
+    EXPECT_FALSE(lists(list, "close")) << list;
+}
+
 }  // namespace
 }  // namespace keel::http

@@ -101,7 +101,7 @@ MultipartReader::MultipartReader(std::string_view boundary, MultipartLimits limi
   std::memcpy(delimiter_, "\r\n--", 4);
   std::memcpy(delimiter_ + 4, boundary.data(), boundary.size());
   delimiter_size_ = static_cast<std::uint8_t>(4 + boundary.size());
-  // The first boundary may be the first thing: as if a line had ended before.
+  // The first boundary may be the first thing: as if a line had ended before (pretends_line_).
   matched_ = 2;
 }
 
@@ -167,7 +167,7 @@ MultipartStep MultipartReader::search(std::string_view received) {
     } else {
       // Byte for byte what was fed before, at the end of it.
       content = wanted.substr(0, matched_);
-      if (outside && outside_ == 0 && matched_ >= 2) content.remove_prefix(2);  // The line end that was not there.
+      if (std::exchange(pretends_line_, false)) content.remove_prefix(2);
       matched_ = 0;
       at = 0;
     }
@@ -208,6 +208,7 @@ MultipartStep MultipartReader::search(std::string_view received) {
   }
   if (!over) return step;
   matched_ = 0;
+  pretends_line_ = false;
   at_ = At::Delimiter;
   padding_ = 0;
   if (!outside) step.state = MultipartState::PartEnd;

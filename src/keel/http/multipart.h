@@ -105,6 +105,7 @@ class MultipartReader {
   std::uint32_t padding_ = 0;  // Blanks behind a boundary.
   std::uint8_t matched_ = 0;   // Bytes of the delimiter at the end of what was fed.
   std::uint8_t delimiter_size_ = 0;
+  bool pretends_line_ = true;  // The line end that has matched was not fed.
   At at_ = At::Preamble;
   Status status_ = Status::BadRequest;
   const char* reason_ = "";

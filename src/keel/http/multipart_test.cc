@@ -112,6 +112,9 @@ const std::vector<Accepted>& accepted() {
       {"blanks behind a boundary",
        "--b \t\r\nContent-Disposition: form-data; name=a\r\n\r\nx\r\n--b-- \r\n",
        {{"a", {}, "text/plain", "x"}}},
+      {"as much text before as there may be",
+       "\r\n" + std::string(1022, 'x') + "\r\n" + field("name=a"),
+       {{"a", {}, "text/plain", "x"}}},
       {"text before and behind", "before\r\n" + field("name=a") + "behind", {{"a", {}, "text/plain", "x"}}},
       {"a line end in front", "\r\n" + field("name=a"), {{"a", {}, "text/plain", "x"}}},
       {"what looks like a boundary in front", "-\r\n-b\r\n--\r\n" + field("name=a"), {{"a", {}, "text/plain", "x"}}},
@@ -165,6 +168,8 @@ const std::vector<Refused>& refused() {
       {"CR in a head", part("Content-Disposition: form-data; name=a\rX: y", "x") + "--b--", "control byte"},
       {"NUL in a head", part("Content-Disposition: form-data; name=\"a\0b\""s, "x") + "--b--", "control byte"},
       {"many blanks behind a boundary", "--b" + std::string(65, ' ') + "\r\n", "something else"},
+      {"much text before, from a line end", "\r\n" + std::string(1023, 'x') + "\r\n" + field("name=a"),
+       "before the first"},
       {"much text before", std::string(1025, 'x') + "\r\n" + field("name=a"), "before the first"},
       {"much text behind", field("name=a") + std::string(1025, 'x'), "behind the last"},
   };

@@ -23,9 +23,7 @@ bool lists(const RequestHead& head, std::string_view name, std::string_view want
   for (unsigned i = 0; i < head.field_count(); ++i) {
     const Field field = head.field(i);
     if (!equals_ignore_case(field.name, name)) continue;
-    for (std::string_view rest = field.value, element; next_element(rest, element);) {
-      if (equals_ignore_case(element, wanted)) return true;
-    }
+    if (http::lists(field.value, wanted)) return true;
   }
   return false;
 }
