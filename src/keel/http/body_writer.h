@@ -78,10 +78,10 @@ class BodyWriter {
   std::optional<std::uint64_t> length_;
   std::uint64_t queued_ = 0;
   ContentCoder* coder_ = nullptr;  // Of a body that is compressed,
-  bool coder_failed_ = false;      //
   std::uint64_t coded_from_ = 0;   // so much of which has been,
   Buffer coded_;                   // into this,
   std::size_t coded_queued_ = 0;   // so much of which is queued.
+  bool coder_failed_ = false;
   Trailers trailers_;
 };
 

@@ -48,7 +48,8 @@ struct ConnectionOptions {
 
 class Connection {
  public:
-  // One that writes syncs what it finds in the WAL, written anew, before anything is committed behind it.
+  // One that writes syncs what it finds in the WAL, written anew, before anything is committed behind it;
+  // busy_timeout is how long it waits for who writes meanwhile.
   static Result<std::unique_ptr<Connection>> open(const ConnectionOptions& options);
   ~Connection();
   Connection(const Connection&) = delete;
