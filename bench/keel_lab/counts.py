@@ -23,6 +23,7 @@ from keel_lab.sides import SERVER_CORE, Invalid
 
 STEPS_SECONDS = 8  # What single-stepping takes, roughly, and
 CALLGRIND_SECONDS = 4  # callgrind, once what it runs is built.
+LOG_SECONDS_MAX = 20
 IDLE_PER_SECOND = 3000  # Connections that are opened and used once.
 STEPPED = (256, 1024)
 START_SECONDS = 0.06
@@ -126,6 +127,15 @@ def for_callgrind(half):
     return dataclasses.replace(half, build=callgrind.BUILD)
 
 
+def wait_for_lines(server, work, expected):
+    """Until another thread has written as many lines of the log: they are work of the operations."""
+    deadline = time.monotonic() + LOG_SECONDS_MAX
+    while (written := server.lines_of(work)) < expected:
+        if time.monotonic() > deadline:
+            raise Invalid(f"{written} lines in the log, not {expected}, after {LOG_SECONDS_MAX} s")
+        time.sleep(0.05)
+
+
 def callgrind_instructions(settings, half, payload):
     """User instructions per operation under callgrind."""
     half = for_callgrind(half)
@@ -138,7 +148,11 @@ def callgrind_instructions(settings, half, payload):
             yield server, server.port
 
     def drive(server, _, count):
-        return measure.client(settings, server, half.work, count=count, warmup=0)["requests"]
+        before = server.lines_of(half.work) if half.work.log_lines else 0
+        done = measure.client(settings, server, half.work, count=count, warmup=0)["requests"]
+        if half.work.log_lines:
+            wait_for_lines(server, half.work, before + done)
+        return done
 
     return callgrind.per_operation(start, drive)
 

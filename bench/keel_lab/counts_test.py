@@ -4,10 +4,13 @@ import dataclasses
 import pathlib
 import resource
 import sys
+import tempfile
+import threading
+import time
 import unittest
 from unittest import mock
 
-from keel_lab import callgrind, counts, experiment, machine, measure, runner, self_test, side_file
+from keel_lab import callgrind, counts, experiment, machine, measure, runner, self_test, side_file, sides
 from keel_lab.sides import Invalid
 
 FILE = """\
@@ -124,6 +127,24 @@ class Counts(unittest.TestCase):
             row = self.instructions("full")
         self.assertEqual((row["instructions_by"], row["absent"]), ("callgrind", {}))
         self.assertTrue(100 < row["instructions"] < 10_000, row["instructions"])
+
+    def test_lines_of_a_log_are_waited_for_and_missed(self):
+        with tempfile.NamedTemporaryFile("w") as log:
+            server = sides.Server(None, 0, "", 0.0, "", log=log.name)
+            work = dataclasses.replace(self.half.work, path="/here", log_lines=True)
+
+            def write():
+                time.sleep(0.1)
+                log.write("GET /here\nGET /there\nGET /here\n")
+                log.flush()
+
+            writer = threading.Thread(target=write)
+            writer.start()
+            counts.wait_for_lines(server, work, 2)
+            writer.join()
+            with mock.patch.object(counts, "LOG_SECONDS_MAX", 0.1), \
+                    self.assertRaisesRegex(Invalid, "2 lines in the log, not 3"):
+                counts.wait_for_lines(server, work, 3)
 
     def test_a_side_that_stands_still_under_callgrind_is_a_reason(self):
         side = dataclasses.replace(self.half.side, under_test=True, engine="uring")

@@ -143,12 +143,17 @@ class Server:
     allocations: str  # File with the counts of heap allocations, when they are counted.
     admin_port: int = 0
     database: str = ""
+    log: str = ""
     logged: int | None = None  # After the end: lines of its log that name the path.
     rows: int | None = None  # After the end: of the work's table.
 
     @property
     def pid(self):
         return self.process.pid
+
+    def lines_of(self, work):
+        """Of its log so far, those that name the work's path."""
+        return lines_with(self.log, work.path.partition("{n}")[0])
 
     def rss_kb(self):
         for line in pathlib.Path(f"/proc/{self.pid}/status").read_text().splitlines():
@@ -267,7 +272,7 @@ def running(side, work, build, payload=b"", count_allocations=False, prefix=(), 
         try:
             wait_for_answer(process, port, ready_path(side, work), start_seconds)
             server = Server(process, port, folder, (time.monotonic() - begin) * 1000, allocations,
-                            places["admin_port"], filled(side.database, places))
+                            places["admin_port"], filled(side.database, places), filled(side.log, places))
             yield server
         except (Invalid, OSError, http.client.HTTPException) as problem:
             time.sleep(0.05)  # One that crashed may still be ending.
@@ -279,7 +284,7 @@ def running(side, work, build, payload=b"", count_allocations=False, prefix=(), 
             # A server that drains takes its time, which is of use only where it has something left to write.
             end(process, asks=bool(prefix or side.log or work.rows or count_allocations))
             if server and side.log:
-                server.logged = lines_with(filled(side.log, places), work.path.partition("{n}")[0])
+                server.logged = server.lines_of(work)
             if server and work.rows:
                 server.rows = count_rows(server.database, work.rows)
     finally:

@@ -1,5 +1,6 @@
 """The slow clients are there, and a run without them is none."""
 
+import os
 import socket
 import threading
 import time
@@ -57,8 +58,9 @@ class SlowClients(unittest.TestCase):
 
     def test_are_connected_and_send_byte_by_byte_while_the_block_runs(self):
         listener = self.listener()
-        with slow_clients.beside(listener.port, 20, 0):
+        with slow_clients.beside(listener.port, 20, 0) as process:
             until(lambda: listener.accepted == 20 and listener.got > 0)
+            self.assertEqual(os.sched_getscheduler(process.pid), os.SCHED_IDLE)
         # Of each its first bytes, one a second.
         self.assertLess(listener.got, 20 * len(slow_clients.HEAD))
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -248,52 +247,45 @@ void append_opening(Buffer& out, const log::Record& record, LineFormat format) {
   }
 }
 
-// Of a table of `size` slots that literals are kept in by their addresses.
-template <class T, std::size_t size>
-T& slot_of(T (&table)[size], const char* literal) noexcept {
-  static_assert(std::has_single_bit(size));
-  return table[reinterpret_cast<std::uintptr_t>(literal) * 0x9e3779b97f4a7c15 >> (64 - std::bit_width(size - 1))];
-}
-
 }  // namespace
 
-void LineFormatter::keep_key(Key& key, std::string_view name, FieldKind kind) {
+[[gnu::cold]] const LineFormatter::Key& LineFormatter::keep_key(const FieldView& field) {
   Buffer made;
-  append_key(made, name, {}, format_);
-  if (kind == FieldKind::String && format_ == LineFormat::Json) made.push_back('"');
-  key = {.name = name.data(),
-         .name_bytes = static_cast<std::uint8_t>(name.size()),
-         .kind = kind,
-         .bytes = static_cast<std::uint8_t>(made.size())};
+  append_key(made, field.name, {}, format_);
+  if (field.kind == FieldKind::String && format_ == LineFormat::Json) made.push_back('"');
+  Key& key = keys_.place(field.key);
+  key.bytes = static_cast<std::uint8_t>(made.size());
   std::memcpy(key.text, made.data(), made.size());
-}
-
-// What stands before the value; of a text in JSON, its quote, too.
-[[gnu::always_inline]] inline const LineFormatter::Key& LineFormatter::key_of(std::string_view name, FieldKind kind) {
-  Key& key = slot_of(keys_, name.data());
-  if (key.name != name.data() || key.name_bytes != name.size() || key.kind != kind) [[unlikely]]
-    keep_key(key, name, kind);
   return key;
 }
 
+// What stands before the value; of a text in JSON, its quote, too.
+[[gnu::always_inline]] inline const LineFormatter::Key& LineFormatter::key_of(const FieldView& field) {
+  const Key* const key = keys_.find(field.key, [](const Key&) { return true; });
+  return key != nullptr ? *key : keep_key(field);
+}
+
 // Null for one that is too long to be kept.
-const LineFormatter::Opening* LineFormatter::opening_of(const log::Record& record) {
-  const std::string_view message = record.message();
-  const std::string_view component = record.component();
-  Opening& opening = slot_of(openings_, message.data());
-  if (opening.message != message.data() || opening.message_bytes != message.size() ||
-      opening.component != component.data() || opening.level != record.level()) [[unlikely]] {
-    Buffer made;
-    append_opening(made, record, format_);
-    if (made.size() > sizeof opening.text) return nullptr;
-    opening = {.message = message.data(),
-               .component = component.data(),
-               .message_bytes = message.size(),
-               .level = record.level(),
-               .bytes = static_cast<std::uint8_t>(made.size())};
-    std::memcpy(opening.text, made.data(), made.size());
-  }
+[[gnu::cold]] const LineFormatter::Opening* LineFormatter::keep_opening(std::uint64_t id, const log::Record& record) {
+  Buffer made;
+  append_opening(made, record, format_);
+  if (made.size() > sizeof Opening::text) return nullptr;
+  Opening& opening = openings_.place(id);
+  opening.component = record.component().data();
+  opening.level = record.level();
+  opening.bytes = static_cast<std::uint8_t>(made.size());
+  std::memcpy(opening.text, made.data(), made.size());
   return &opening;
+}
+
+[[gnu::always_inline]] inline const LineFormatter::Opening* LineFormatter::opening_of(const log::Record& record) {
+  const std::string_view message = record.message();
+  const std::uint64_t id = reinterpret_cast<std::uintptr_t>(message.data()) << 16 | (message.size() & 0xffff);
+  const char* const component = record.component().data();
+  const Level level = record.level();
+  const Opening* const opening =
+      openings_.find(id, [&](const Opening& kept) { return kept.component == component && kept.level == level; });
+  return opening != nullptr ? opening : keep_opening(id, record);
 }
 
 char* LineFormatter::put_time(char* at, std::int64_t wall_ns) {
@@ -342,7 +334,7 @@ void LineFormatter::append(Buffer& out, const log::Record& record) {
     aside([&] { append_opening(out, record, format_); });
   }
   record.for_each([&](const FieldView& field) {
-    const Key& key = key_of(field.name, field.kind);
+    const Key& key = key_of(field);
     std::memcpy(at, key.text, 16);
     if (key.bytes > 16) std::memcpy(at + 16, key.text + 16, sizeof key.text - 16);
     at += key.bytes;

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "keel/app/internal/literal_cache.h"
 #include "keel/base/buffer.h"
 #include "keel/observe/log_record.h"
 
@@ -35,23 +36,19 @@ class LineFormatter {
  private:
   // Texts that are the same in each line of one place, made once: what stands before the value of a field,
   struct Key {
-    const char* name = nullptr;
-    std::uint8_t name_bytes = 0;
-    log::FieldKind kind = {};
     std::uint8_t bytes = 0;
     char text[80] = {};
   };
   // and what stands between the time and the fields.
   struct Opening {
-    const char* message = nullptr;
     const char* component = nullptr;
-    std::size_t message_bytes = 0;
     Level level = {};
     std::uint8_t bytes = 0;
     char text[128] = {};
   };
-  void keep_key(Key& key, std::string_view name, log::FieldKind kind);
-  const Key& key_of(std::string_view name, log::FieldKind kind);
+  const Key& keep_key(const log::FieldView& field);
+  const Key& key_of(const log::FieldView& field);
+  const Opening* keep_opening(std::uint64_t id, const log::Record& record);
   const Opening* opening_of(const log::Record& record);
   char* put_time(char* at, std::int64_t wall_ns);
 
@@ -59,9 +56,8 @@ class LineFormatter {
   Level source_level_;
   std::int64_t second_ = INT64_MIN;
   char second_text_[20] = {};  // "2026-11-21T03:31:00" of second_.
-  // By the addresses of the literals; a newcomer takes the place of another one.
-  Key keys_[32];
-  Opening openings_[8];
+  LiteralCache<Key, 32> keys_;
+  LiteralCache<Opening, 8> openings_;
 };
 
 }  // namespace keel::app

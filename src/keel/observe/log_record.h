@@ -22,6 +22,7 @@ using FieldKind = internal::Kind;
 
 struct FieldView {
   std::string_view name;
+  std::uint64_t key = 0;  // The same for fields of the same literal as name and the same kind, and for no others.
   FieldKind kind = FieldKind::Bool;
   // By kind: Bool, Int, Uint and Duration (nanoseconds) in `word`, Double in `number`, String and Error in `text`.
   std::uint64_t word = 0;
@@ -62,6 +63,7 @@ template <class F>
     std::memcpy(words, at, sizeof words);
     at += sizeof words;
     FieldView view;
+    view.key = words[0];
     view.name = {reinterpret_cast<const char*>(words[0] >> 16), (words[0] >> 8) & 0xff};
     view.kind = static_cast<FieldKind>(words[0] & 0xff);
     view.word = words[1];
