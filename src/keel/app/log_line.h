@@ -9,7 +9,7 @@
 // and bidirectional overrides too) and bytes that are not UTF-8 are escaped, in Text as \xNN and \u{NNNN}.
 //
 // Threads: one LineFormatter is used by one thread at a time.
-// Cost:    about 0.06 us a line (log_line_bench); a formatter has 4.5 KB.
+// Cost:    about 0.06 us a line (log_line_bench); a formatter has 4 KB.
 
 #pragma once
 
