@@ -6,6 +6,7 @@ CPU for each request must.
 
 import argparse
 import itertools
+import os
 import pathlib
 import shutil
 import sys
@@ -19,6 +20,9 @@ from keel_lab.yaml_file import Mistakes
 SUMMARY = "is this machine fit to measure on, and does the lab find an effect that is planted?"
 PLANTED = 0.05
 WATCHED_SECONDS = 2
+LOST = 50e-6  # Seconds between two readings of the clock: the core was another's. The loop itself takes less than 1 us.
+LONG = 1e-3
+LOST_MOST = 0.005  # Of the time. Of 1 %, a p99 is the machine's.
 TOOLS = {
     "nginx": "a peer",
     "wrk": "another client, to cross-check",
@@ -47,6 +51,34 @@ def others(seconds=WATCHED_SECONDS):
     return resources.others_used(time.monotonic() - begin, resources.cores_idle() - idle, time.process_time() - own)
 
 
+def gaps(core, seconds=WATCHED_SECONDS):
+    """For how long, each time, a thread on `core` that only reads the clock was kept from it."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {core})
+    try:
+        found = []
+        clock = time.perf_counter
+        at = clock()
+        end = at + seconds
+        while at < end:
+            now = clock()
+            if now - at > LOST:
+                found.append(now - at)
+            at = now
+        return found
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def gaps_line(core, found, seconds=WATCHED_SECONDS):
+    lost = sum(found) / seconds
+    long = sum(gap > LONG for gap in found)
+    said = (f"core {core}, a thread that only reads the clock: kept from it for {lost:.2%} of the time, "
+            f"{long / seconds:.1f} times a second for more than {LONG * 1e3:.0f} ms, "
+            f"{max(found, default=0) * 1e3:.2f} ms at the longest")
+    return lost <= LOST_MOST, said + ("" if lost <= LOST_MOST else "; high percentiles are the machine's")
+
+
 def machine_lines(build):
     cores = len(sides.CORES)
     yield cores >= 2, f"cores for this process: {cores}" + ("" if cores >= 2 else
@@ -56,6 +88,8 @@ def machine_lines(build):
     used = others()
     yield used <= measure.DISTURBED, f"used by others, of a core: {used:.2f}" + (
         "" if used <= measure.DISTURBED else f"; above {measure.DISTURBED} runs are repeated, and intervals are wide")
+    for core in sorted({sides.CORES[0], sides.CORES[-1]}):
+        yield gaps_line(core, gaps(core))
     missing = packages.missing(packages.wanted(packages.REQUIREMENTS.read_text()))
     said = f"missing: {', '.join(missing)}" if missing else "all there"
     yield not missing, f"Python {sys.version.split()[0]}, packages: {said}"

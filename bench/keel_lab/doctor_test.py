@@ -1,9 +1,11 @@
 """The doctor's verdict on what it measures; the measurements are made up."""
 
+import subprocess
+import sys
 import unittest
 from unittest import mock
 
-from keel_lab import doctor, self_test
+from keel_lab import doctor, self_test, sides
 from keel_lab.measure import Settings
 
 
@@ -41,6 +43,32 @@ class Live(unittest.TestCase):
     def test_one_that_does_not_show_the_effect_or_its_opposite_is_not(self):
         self.assertEqual([right for _, right in self.live([1.01, 0.99], [0.99, 1.06])], [True, False])
         self.assertEqual([right for _, right in self.live([1.01, 0.99], [0.94, 0.96])], [True, False])
+
+
+class Gaps(unittest.TestCase):
+    def test_a_core_that_is_kept_from_nobody_shows_any_percentile(self):
+        right, said = doctor.gaps_line(1, [60e-6, 100e-6], 2)
+        self.assertTrue(right)
+        self.assertEqual(said, "core 1, a thread that only reads the clock: kept from it for 0.01% of the time, "
+                               "0.0 times a second for more than 1 ms, 0.10 ms at the longest")
+        self.assertTrue(doctor.gaps_line(0, [], 2)[0])
+
+    def test_one_that_is_lost_for_milliseconds_is_said(self):
+        right, said = doctor.gaps_line(1, [6.2e-3] * 5 + [60e-6], 2)
+        self.assertFalse(right)
+        self.assertIn("kept from it for 1.55% of the time, 2.5 times a second for more than 1 ms, 6.20 ms", said)
+        self.assertIn("high percentiles are the machine's", said)
+
+    def test_another_on_the_core_is_seen(self):
+        core = sides.CORES[-1]
+        with subprocess.Popen([sys.executable, "-c", f"import os; os.sched_setaffinity(0, {{{core}}})\nwhile True: pass"
+                               ]) as other:
+            try:
+                found = doctor.gaps(core, 0.5)
+            finally:
+                other.kill()
+        self.assertGreater(sum(found), 0.05)
+        self.assertGreater(max(found), 1e-3)
 
 
 class Command(unittest.TestCase):

@@ -32,7 +32,22 @@ class Clients:
     """`count` of them, connected; `sent` and `reconnected` count over all."""
     def __init__(self, port, count):
         self.port, self.sent, self.reconnected = port, 0, 0
-        self.clients = [[connected(port), 0] for _ in range(count)]
+        self.answers = select.epoll()
+        self.clients = [[None, 0] for _ in range(count)]
+        self.by_descriptor = {}
+        for one in self.clients:
+            self.connect(one)
+
+    def connect(self, one):
+        one[:] = [connected(self.port), 0]
+        self.by_descriptor[one[0].fileno()] = one
+        self.answers.register(one[0], select.EPOLLIN)
+
+    def begin_again(self, one):
+        del self.by_descriptor[one[0].fileno()]
+        one[0].close()
+        self.connect(one)
+        self.reconnected += 1
 
     def send(self, one):
         """One more byte; a client that was turned away begins again."""
@@ -40,14 +55,23 @@ class Clients:
         try:
             client.send(HEAD[at:at + 1] or b"x")
         except OSError:  # Closed by the server, or its window is full: nobody reads.
-            client.close()
-            one[:] = [connected(self.port), 0]
-            self.reconnected += 1
-            return
+            return self.begin_again(one)
         one[1] += 1
         self.sent += 1
 
+    def read(self):
+        """What the server said. One whose stream has ended begins again: the server may linger, and take more bytes."""
+        for descriptor, _ in self.answers.poll(0):
+            one = self.by_descriptor[descriptor]
+            try:
+                over = not one[0].recv(4096)
+            except OSError:
+                over = True
+            if over:
+                self.begin_again(one)
+
     def tick(self, number):
+        self.read()
         for one in self.clients[number % TICKS::TICKS]:
             self.send(one)
 

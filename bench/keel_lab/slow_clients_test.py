@@ -11,9 +11,10 @@ from keel_lab.sides import Invalid
 
 
 class Listener:
-    """Keeps what is sent to it; `turns_away` closes each connection at once."""
-    def __init__(self, turns_away=False):
+    """Keeps what is sent to it; `turns_away` closes each connection at once, `lingers` says so and goes on reading."""
+    def __init__(self, turns_away=False, lingers=False):
         self.got, self.accepted, self._turns_away, self._open = 0, 0, turns_away, []
+        self._lingers = lingers
         self.socket = socket.create_server(("127.0.0.1", 0), backlog=100)
         self.port = self.socket.getsockname()[1]
         threading.Thread(target=self._run, daemon=True).start()
@@ -29,6 +30,9 @@ class Listener:
                 connection.close()
             else:
                 self._open.append(connection)
+                if self._lingers:
+                    connection.send(b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n")
+                    connection.shutdown(socket.SHUT_WR)
                 threading.Thread(target=self._read, args=(connection, ), daemon=True).start()
 
     def _read(self, connection):
@@ -70,6 +74,16 @@ class SlowClients(unittest.TestCase):
 
         def is_begun_again():
             clients.send(clients.clients[0])
+            return clients.reconnected == 2
+
+        until(is_begun_again)
+
+    def test_begin_again_when_the_server_lingers(self):
+        clients = slow_clients.Clients(self.listener(lingers=True).port, 1)
+        self.addCleanup(lambda: clients.clients[0][0].close())
+
+        def is_begun_again():
+            clients.tick(0)
             return clients.reconnected == 2
 
         until(is_begun_again)

@@ -14,15 +14,12 @@ import json
 import os
 import pathlib
 import re
-import selectors
 import shutil
 import signal
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import urllib.request
 
@@ -33,6 +30,7 @@ REQUIREMENTS = pathlib.Path(__file__).with_name("requirements.txt")
 VENV = ROOT / "build/conformance-venv"
 
 SLOW_CLIENTS = 1000
+SLOW_SECONDS = 5  # After the 2.5 of the good clients: the five of the server, and two bytes until it is noticed.
 GOOD_RATE = 1000
 SLOWDOWN_MAX = 1.5
 # What slowhttptest sends, for as long as the server's limits of five seconds let it, and what is read of a file slowly.
@@ -197,51 +195,20 @@ def memcheck(build, _engine, _port):
     return f"0 errors in {sum(ran)} tests", True, "0 errors"
 
 
-class SlowClients(threading.Thread):
-    """So many connections that send a byte of a head each second, opened again when the server ends them."""
-
-    def __init__(self, port, count):
-        super().__init__(daemon=True)
-        self._port = port
-        self._count = count
-        self._over = threading.Event()
-        self.ended = 0  # By the server.
-
-    def stop(self):
-        self._over.set()
-        self.join()
-
-    def run(self):
-        # They share the cores with the good client, and never keep it waiting: its wait would be in its latencies.
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))  # Of this thread only.
-        events = selectors.DefaultSelector()
-        clients = {}
-        head = b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"y" * 60
-        while not self._over.is_set():
-            began = time.monotonic()
-            while len(clients) < self._count:
-                one = socket.create_connection(("127.0.0.1", self._port), timeout=5)
-                one.setblocking(False)
-                clients[one] = 0
-                events.register(one, selectors.EVENT_READ)
-            for one, sent in list(clients.items()):
-                with contextlib.suppress(OSError):
-                    one.send(head[sent:sent + 1])
-                clients[one] = sent + 1
-            while (left := began + 1 - time.monotonic()) > 0:
-                for key, _ in events.select(left):
-                    with contextlib.suppress(BlockingIOError):
-                        try:
-                            is_over = not key.fileobj.recv(4096)
-                        except ConnectionResetError:
-                            is_over = True
-                        if is_over:
-                            self.ended += 1
-                            events.unregister(key.fileobj)
-                            del clients[key.fileobj]
-                            key.fileobj.close()
-        for one in clients:
-            one.close()
+@contextlib.contextmanager
+def beside_slow_clients(port):
+    """Those of the lab, while the block runs; gives a list that then has what they did."""
+    process = subprocess.Popen([sys.executable, str(ROOT / "bench/keel_lab/slow_clients.py"), str(port), str(SLOW_CLIENTS)],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    told = []
+    try:
+        if process.stdout.readline() != "ready\n":
+            raise Failed(f"{SLOW_CLIENTS} slow clients did not connect")
+        yield told
+        told.append(json.loads(process.communicate("", timeout=30)[0]))
+    finally:
+        process.kill()
+        process.wait()
 
 
 def slow_clients(build, _engine, port):
@@ -261,15 +228,10 @@ def slow_clients(build, _engine, port):
     ended = 0
     for turn in range(5):
         alone = p99() if turn % 2 == 0 else None
-        slow = SlowClients(port, SLOW_CLIENTS)
-        slow.start()
-        try:
+        with beside_slow_clients(port) as told:
             beside = p99()
-            while slow.is_alive() and slow.ended == 0:
-                time.sleep(0.1)  # The server's five seconds.
-        finally:
-            slow.stop()
-        ended += slow.ended
+            time.sleep(SLOW_SECONDS)  # The server ends each of them after the header's time.
+        ended += told[0]["reconnected"]
         ratios.append(beside / (alone if alone is not None else p99()))
     ratio = statistics.median(ratios)
     score = f"p99 x {ratio:.2f} beside {SLOW_CLIENTS:,} slow clients, {ended:,} of them ended"
