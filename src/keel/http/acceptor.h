@@ -26,6 +26,9 @@
 
 namespace keel::http {
 
+// An engine that gathers what is submitted until the end of the turn keeps an answer for no longer than this of work.
+inline constexpr Duration gathered_max = 200_us;
+
 class Acceptor {
  public:
   struct Listener {
@@ -111,6 +114,13 @@ class Acceptor {
     worked_until_ = now;
     lately += (std::min(cost, 2 * lately + 20'000) - lately) >> 3;
   }
+  // After a send has been submitted: what waits for the end of a turn that lasts leaves now.
+  void hand_over() noexcept {
+    if (worked_until_ - std::max(handed_over_, loop_.now()) < gathered_max) [[likely]]
+      return;
+    handed_over_ = worked_until_;
+    engine_.flush();
+  }
 
   Server& server_;
   Server::Metrics* const metrics_;  // Null: none.
@@ -139,6 +149,7 @@ class Acceptor {
   Arrival arrival_;
   Admission admission_;
   Instant worked_until_;
+  Instant handed_over_;
   struct {
     Instant turn;           // In this turn
     bool is_known = false;  // the kernel was asked

@@ -206,7 +206,7 @@ void Connection::flush() {
     send_began_ = rate_began_ = acceptor_.loop_.now();
     sent_seen_ = 0;
     taken_ = 0;
-    if (!acceptor_.engine_.submit(send_)) return;
+    if (!acceptor_.engine_.submit(send_)) return acceptor_.hand_over();
     finish_send();
   }
 }

@@ -4,11 +4,15 @@
 #include "keel/http/connection.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -67,6 +71,64 @@ class Connections : public Servers {
   log::Ring ring_;
 };
 INSTANTIATE_TEST_SUITE_P(, Connections, io::testing::every_engine(), io::testing::name_of_engine);
+
+// A client of the kernel's own: what it has been sent can be seen while the worker's turn lasts.
+class Socket {
+ public:
+  explicit Socket(const Address& to) : fd_(socket(to.family(), SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    EXPECT_EQ(connect(fd_, to.system(), to.system_size()), 0);
+  }
+  ~Socket() { close(fd_); }
+  Socket(const Socket&) = delete;
+  Socket& operator=(const Socket&) = delete;
+  void send(std::string_view text) { ASSERT_EQ(write(fd_, text.data(), text.size()), std::ssize(text)); }
+  bool is_answered() const {
+    pollfd wanted{fd_, POLLIN, 0};
+    return poll(&wanted, 1, 0) == 1;
+  }
+  std::string received() {
+    char text[4096];
+    const ssize_t size = recv(fd_, text, sizeof text, MSG_DONTWAIT);
+    return {text, static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
+  }
+
+ private:
+  int fd_;
+};
+
+// Sim shows nothing of a turn before its end.
+class LongTurns : public Servers {};
+INSTANTIATE_TEST_SUITE_P(, LongTurns, ::testing::Values(io::testing::Which::Uring, io::testing::Which::Epoll),
+                         io::testing::name_of_engine);
+
+TEST_P(LongTurns, keep_no_answer_that_is_ready) {
+  std::vector<std::unique_ptr<Socket>> clients;
+  const auto answered = [&] { return std::ranges::count_if(clients, [](auto& one) { return one->is_answered(); }); };
+  std::vector<std::uint64_t> turns;
+  std::vector<std::ptrdiff_t> seen;
+  router_.get("/long", [&](Request&) {
+    const Instant end = Host::system().now() + 1_ms;
+    while (Host::system().now() < end) {
+    }
+    turns.push_back(loop_->turns());
+    seen.push_back(answered());
+    return Response::text(Status::Ok, "done");
+  });
+  start();
+  for (int i = 0; i < 3; ++i) {
+    Socket& client = *clients.emplace_back(std::make_unique<Socket>(server_->address()));
+    client.send(get("/long"));
+    ASSERT_TRUE(until([&] { return client.is_answered(); }));
+    EXPECT_TRUE(client.received().ends_with("done"));
+  }
+  turns.clear();
+  seen.clear();
+  for (auto& client : clients) client->send(get("/long"));
+  ASSERT_TRUE(until([&] { return answered() == 3; }));
+  ASSERT_EQ(turns.size(), 3u);
+  EXPECT_EQ(std::ranges::count(turns, turns[0]), 3) << "they were to come together";
+  EXPECT_EQ(seen, (std::vector<std::ptrdiff_t>{0, 1, 2}));
+}
 
 // --- Who takes an answer slowly.
 

@@ -103,7 +103,8 @@ class Engine {
   // (4 ms or so). Zero where nobody knows: as acknowledged(), and in sim, where nothing waits unseen.
   virtual Duration last_came(int /*fd*/) noexcept { return {}; }
 
-  // Submits what waits, as wait() does: after the last turn of a loop, closes and wake-ups of other workers.
+  // Submits what waits, as wait() does: in a turn that lasts, what would wait for its end; after the last turn of a
+  // loop, closes and wake-ups of other workers.
   virtual void flush() noexcept {}
 
   // As other.wake(), for the thread that owns this engine: the wake-up may leave with what is submitted by the next
