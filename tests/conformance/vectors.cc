@@ -39,6 +39,7 @@ std::vector<Accepted> make_accepted() {
   add("GET with content", "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx", "x");
   add("OPTIONS", "OPTIONS / HTTP/1.1\r\nHost: a\r\n\r\n");
   add("OPTIONS *", "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", "", 204);
+  add("OPTIONS * as a proxy is told", "OPTIONS http://a HTTP/1.1\r\nHost: a\r\n\r\n", "", 204);
   add("TRACE", "TRACE / HTTP/1.1\r\nHost: a\r\n\r\n");
   add("a method nobody knows", "BREW / HTTP/1.1\r\nHost: a\r\n\r\n", "", 501);
   add("a method in lower case is another", "get / HTTP/1.1\r\nHost: a\r\n\r\n", "", 501);
@@ -54,7 +55,7 @@ std::vector<Accepted> make_accepted() {
   add("absolute form, a query without a path", "GET http://a?x HTTP/1.1\r\nHost: a\r\n\r\n");
   add("absolute form, the default port", "GET http://a:80/ HTTP/1.1\r\nHost: a\r\n\r\n");
   add("absolute form, other case", "GET HTTP://A/ HTTP/1.1\r\nHost: a\r\n\r\n");
-  add("https absolute form", "GET https://a/ HTTP/1.1\r\nHost: a\r\n\r\n");
+  add("https absolute form, not secured", "GET https://a/ HTTP/1.1\r\nHost: a\r\n\r\n", "", 421);
   add("percent-escapes", get("/%41%7e/%2F%c3%a4"));
   add("sub-delimiters in the path", get("/a;b=c,d!e$f&g'h(i)*+,:@~-._"));
   add("empty segments", get("//a///b"));

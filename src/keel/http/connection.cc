@@ -23,7 +23,10 @@ constexpr const char* late_body = "the body did not arrive in time";
 constexpr std::size_t ahead_bytes_max = 16 * 1024;
 
 // Of a head that is not whole, or not one: whether its answer has no content.
-bool asks_for_head(std::string_view text) noexcept { return text.starts_with("HEAD "); }
+bool asks_for_head(std::string_view text) noexcept {
+  if (text.starts_with("\r\n")) text.remove_prefix(2);  // As the parser does.
+  return text.starts_with("HEAD ");
+}
 
 }  // namespace
 

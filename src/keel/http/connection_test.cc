@@ -348,6 +348,48 @@ TEST_P(Connections, continue_the_trace_of_a_trusted_hop) {
   }
 }
 
+// RFC 9110 §7.4: who has received it over a secured connection may pass it on.
+TEST_P(Connections, take_an_https_target_from_a_trusted_hop_alone) {
+  const std::string wire = "GET https://a/plaintext HTTP/1.1\r\nHost: a\r\n\r\n";
+  options_.trusted_proxies.push_back(Network::parse("0.0.0.0/0").value());
+  start();
+  EXPECT_EQ(ask_one(wire).status, 200);
+}
+
+TEST_P(Connections, take_an_https_target_from_nobody_else) {
+  const std::string wire = "GET https://a/plaintext HTTP/1.1\r\nHost: a\r\n\r\n";
+  options_.trusted_proxies.push_back(Network::parse("192.0.2.0/24").value());
+  start();
+  const std::vector<Reply> replies = ask(wire + get("/plaintext"));
+  ASSERT_EQ(replies.size(), 2u);
+  EXPECT_EQ(replies[0].status, 421);
+  EXPECT_EQ(replies[1].status, 200);
+}
+
+// RFC 9110 §15.5.2.
+TEST_P(Connections, give_a_challenge_with_each_401) {
+  options_.challenge = "Basic realm=\"a\"";
+  router_.get("/error", [](Request&) -> Result<Response> { return fail(Code::Unauthenticated, "who are you?"); });
+  router_.get("/refused", [](Request&) { return refuse(Status::Unauthorized, "log in first"); });
+  router_.get("/own", [](Request&) { return Response(Status::Unauthorized).header("WWW-Authenticate", "Own"); });
+  start();
+  for (const char* path : {"/error", "/refused"}) {
+    const Reply reply = ask_one(get(path));
+    EXPECT_EQ(reply.status, 401);
+    EXPECT_EQ(reply.field("WWW-Authenticate"), "Basic realm=\"a\"");
+  }
+  EXPECT_EQ(ask_one(get("/own")).field("WWW-Authenticate"), "Own");
+}
+
+TEST_P(Connections, send_a_refused_head_no_content) {
+  start();
+  for (const char* wire : {"HEAD / HTTP/1.1\r\n\r\n", "\r\nHEAD / HTTP/1.1\r\n\r\n"}) {
+    const std::string answer = exchange(wire);
+    EXPECT_TRUE(answer.starts_with("HTTP/1.1 400 ")) << answer;
+    EXPECT_TRUE(answer.ends_with("\r\n\r\n")) << answer;
+  }
+}
+
 TEST_P(Connections, continue_the_trace_of_nobody_else) {
   options_.trusted_proxies.push_back(Network::parse("192.0.2.0/24").value());
   router_.get("/trace", trace_of);

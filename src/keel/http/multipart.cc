@@ -28,13 +28,16 @@ struct Parameter {
   bool quoted = false;
 };
 
-// Takes `; name=value` off the front (RFC 9110 §5.6.6). False at the end, and `malformed` when that is not the end.
+// Takes `; name=value` off the front; between two semicolons, and behind the last, there may be nothing (RFC 9110
+// §5.6.6). False at the end, and `malformed` when that is not the end.
 bool next_parameter(std::string_view& rest, Parameter& parameter, bool& malformed) noexcept {
-  rest = trim_blanks(rest);
-  if (rest.empty()) return false;
+  do {
+    rest = trim_blanks(rest);
+    malformed = !rest.empty() && rest.front() != ';';
+    if (rest.empty() || malformed) return false;
+    rest = trim_blanks(rest.substr(1));
+  } while (rest.empty() || rest.front() == ';');
   malformed = true;
-  if (rest.front() != ';') return false;
-  rest = trim_blanks(rest.substr(1));
   const std::size_t equals = rest.find('=');
   if (equals == std::string_view::npos || !is_token(rest.substr(0, equals))) return false;
   parameter.name = rest.substr(0, equals);
@@ -307,6 +310,7 @@ const char* MultipartReader::read_disposition(std::string_view value) {
   if (!equals_ignore_case(value.substr(0, end), "form-data")) return "multipart: a part that is not form-data";
   std::string_view rest = value.substr(end);
   bool has_name = false;
+  bool has_extended = false;
   bool malformed = false;
   const auto own = [&](const Parameter& parameter) {
     char* const text = head_.data() + (parameter.value.data() - head_.data());
@@ -319,11 +323,15 @@ const char* MultipartReader::read_disposition(std::string_view value) {
     } else if (equals_ignore_case(parameter.name, "filename")) {
       if (part_.filename) return "multipart: a part with two file names";
       part_.filename = own(parameter);
-    } else if (equals_ignore_case(parameter.name, "filename*") || equals_ignore_case(parameter.name, "name*")) {
-      return "multipart: filename* is not for forms (RFC 7578 §4.2)";
+    } else if (equals_ignore_case(parameter.name, "filename*")) {
+      if (std::exchange(has_extended, true)) return "multipart: a part with two file names";
+    } else if (equals_ignore_case(parameter.name, "name*")) {
+      return "multipart: name* is not for forms (RFC 7578 §4.2)";
     }
   }
   if (malformed) return "multipart: a malformed Content-Disposition";
+  // .NET sends both: then it says the same once more.
+  if (has_extended && !part_.filename) return "multipart: filename* alone is not for forms (RFC 7578 §4.2)";
   return has_name ? nullptr : "multipart: a part without a name";
 }
 

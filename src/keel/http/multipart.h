@@ -13,7 +13,7 @@
 //
 // Refused with 400: a line "--boundary" that goes on with anything but a line end or "--"; a head of a part with CR or
 // LF alone, a folded line, another control byte, without Content-Disposition: form-data and its name, or with one of
-// its parameters twice; filename* (RFC 7578 §4.2 forbids it: two names are two files to two readers); a
+// its parameters twice; filename* without filename (RFC 7578 §4.2 forbids it; beside filename it is ignored); a
 // Content-Transfer-Encoding that changes bytes (§4.7); text above 1 KiB before the first boundary or behind the last.
 // 413 by MultipartReader, OutOfRange (400) by read_form(): more parts, or a larger head of a part, than
 // MultipartLimits. The size of the parts is bounded by the body's.

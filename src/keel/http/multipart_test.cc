@@ -100,6 +100,13 @@ const std::vector<Accepted>& accepted() {
        {{"f", "C:\\dir\\a.txt", "text/plain", "x"}}},
       {"percent-escapes stay", field("name=\"a%22b%0D%0A\""), {{"a%22b%0D%0A", {}, "text/plain", "x"}}},
       {"semicolons in quotes", field("name=\"a;b=c\""), {{"a;b=c", {}, "text/plain", "x"}}},
+      {"empty parameters", field(";; name=a ; ;"), {{"a", {}, "text/plain", "x"}}},
+      {"a file name that is encoded too, as .NET sends it",
+       field("name=f; filename=x.txt; filename*=utf-8''x.txt"),
+       {{"f", "x.txt", "text/plain", "x"}}},
+      {"the encoded one first",
+       field("filename*=utf-8''y; name=f; filename=\"x y\""),
+       {{"f", "x y", "text/plain", "x"}}},
       {"UTF-8", field("name=\"\xc3\xa4\""), {{"\xc3\xa4", {}, "text/plain", "x"}}},
       {"unknown parameters and fields",
        part("X-Y: z\r\nContent-Disposition: form-data; size=3; name=a\r\nContent-Transfer-Encoding: Binary", "x") +
@@ -146,7 +153,10 @@ const std::vector<Refused>& refused() {
       {"a file name alone", field("filename=a"), "without a name"},
       {"two names", field("name=a; name=b"), "two names"},
       {"two file names", field("name=a; filename=b; filename=c"), "two file names"},
-      {"an encoded file name", field("name=a; filename*=UTF-8''b"), "filename*"},
+      {"an encoded file name alone", field("name=a; filename*=UTF-8''b"), "filename*"},
+      {"an encoded name", field("name=a; name*=UTF-8''b"), "name*"},
+      {"two encoded file names", field("name=a; filename=b; filename*=UTF-8''b; filename*=UTF-8''c"), "two file names"},
+      {"a parameter without a value", field("name=a; filename"), "malformed"},
       {"two dispositions",
        part("Content-Disposition: form-data; name=a\r\nContent-Disposition: form-data; name=b", "x") + "--b--",
        "twice"},
@@ -163,7 +173,7 @@ const std::vector<Refused>& refused() {
       {"a blank before the equals sign", field("name =a"), "malformed"},
       {"no colon", part("Content-Disposition form-data; name=a", "x") + "--b--", "malformed field"},
       {"a blank before the colon", part("Content-Disposition : form-data; name=a", "x") + "--b--", "malformed field"},
-      {"a folded line", part("Content-Disposition: form-data;\r\n name=a", "x") + "--b--", "malformed"},
+      {"a folded line", part("Content-Disposition: form-data;\r\n name=a", "x") + "--b--", "without a name"},
       {"LF in a head", part("Content-Disposition: form-data; name=a\nX: y", "x") + "--b--", "control byte"},
       {"CR in a head", part("Content-Disposition: form-data; name=a\rX: y", "x") + "--b--", "control byte"},
       {"NUL in a head", part("Content-Disposition: form-data; name=\"a\0b\""s, "x") + "--b--", "control byte"},
@@ -246,6 +256,7 @@ TEST(Multipart, hands_over_near_misses_unchanged) {
 
 TEST(Boundary, is_taken_from_the_content_type) {
   EXPECT_EQ(*multipart_boundary("multipart/form-data; boundary=b"), "b");
+  EXPECT_EQ(*multipart_boundary("multipart/form-data; ; boundary=b ;; "), "b");
   EXPECT_EQ(*multipart_boundary("Multipart/Form-Data;charset=utf-8;BOUNDARY=\"a b(c)=?\""), "a b(c)=?");
   EXPECT_EQ(*multipart_boundary("multipart/form-data ; boundary=----WebKitFormBoundary7MA4YWxk"),
             "----WebKitFormBoundary7MA4YWxk");

@@ -22,18 +22,27 @@ bool next_part(std::string_view& rest, char separator, std::string_view& part) n
   return true;
 }
 
-// In thousandths; nullopt when it is no qvalue.
+// Up to three digits behind the point, in thousandths.
+std::optional<int> fraction(std::string_view digits) noexcept {
+  if (digits.size() > 3) return std::nullopt;
+  int value = 0;
+  int unit = 100;
+  for (const char digit : digits) {
+    if (digit < '0' || digit > '9') return std::nullopt;
+    value += (digit - '0') * unit;
+    unit /= 10;
+  }
+  return value;
+}
+
+// In thousandths; nullopt when it is no qvalue. ".2" is one to us: Java has said so for years.
 std::optional<int> quality(std::string_view text) noexcept {
+  if (text.size() > 1 && text[0] == '.') return fraction(text.substr(1));
   if (text.empty() || text.size() > 5 || (text[0] != '0' && text[0] != '1')) return std::nullopt;
   if (text.size() > 1 && text[1] != '.') return std::nullopt;
-  int value = text[0] == '1' ? 1000 : 0;
-  int unit = 100;
-  for (std::size_t i = 2; i < text.size(); ++i, unit /= 10) {
-    if (text[i] < '0' || text[i] > '9') return std::nullopt;
-    value += (text[i] - '0') * unit;
-  }
-  if (value > 1000) return std::nullopt;
-  return value;
+  const std::optional<int> behind = text.size() > 2 ? fraction(text.substr(2)) : 0;
+  if (!behind || text[0] == '0') return behind;
+  return *behind == 0 ? std::optional(1000) : std::nullopt;
 }
 
 struct Element {
@@ -64,7 +73,7 @@ bool next_weighted(std::string_view& rest, Element& element, IsName is_name) noe
 // How specific a match is: 2 the type, 1 "type/*", 0 "*/*"; -1 none.
 int match_range(std::string_view range, std::string_view type) noexcept {
   if (equals_ignore_case(range, type)) return 2;
-  if (range == "*/*") return 0;
+  if (range == "*/*" || range == "*") return 0;
   if (!range.ends_with("/*") || type.size() < range.size() - 1) return -1;
   return equals_ignore_case(range.substr(0, range.size() - 1), type.substr(0, range.size() - 1)) ? 1 : -1;
 }
@@ -88,7 +97,9 @@ std::optional<std::size_t> choose_media_type(std::string_view accept, std::span<
     int specific = -1;
     int weight = 0;
     Element element;
-    for (std::string_view rest = accept; next_weighted(rest, element, is_media_range);) {
+    // "*" alone is what Java means by "*/*".
+    const auto is_name = [](std::string_view text) { return text == "*" || is_media_range(text); };
+    for (std::string_view rest = accept; next_weighted(rest, element, is_name);) {
       any = true;
       const int how = match_range(element.name, offered[i]);
       if (how > specific || (how == specific && how >= 0 && element.quality > weight)) {

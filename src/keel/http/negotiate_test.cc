@@ -41,6 +41,16 @@ TEST(Negotiate, gives_the_type_with_the_highest_weight_and_of_equals_the_first) 
   EXPECT_EQ(media_type("application/json; charset=utf-8"), "application/json");
 }
 
+TEST(Negotiate, understands_what_old_clients_of_java_say) {
+  const char* const java = "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2";
+  EXPECT_EQ(media_type(java), "text/html");
+  EXPECT_EQ(media_type("image/gif, *; q=.2"), "application/json");
+  EXPECT_EQ(media_type("text/plain;q=.2, text/html;q=.25"), "text/html");
+  EXPECT_EQ(media_type("*;q=0"), "none");
+  EXPECT_EQ(media_type("*;q=.0"), "none");
+  EXPECT_EQ(coding("gzip;q=.5, br;q=.6"), "br");
+}
+
 TEST(Negotiate, lets_the_more_specific_range_decide) {
   EXPECT_EQ(media_type("text/*, text/html;q=0"), "text/plain");
   EXPECT_EQ(media_type("text/html;q=0, text/*"), "text/plain");
@@ -58,8 +68,8 @@ TEST(Negotiate, gives_nothing_when_nothing_is_accepted) {
 
 TEST(Negotiate, passes_over_what_is_malformed) {
   for (const char* nothing :
-       {"", ",", " , ,", "text", "text/", "/html", "text/html;q=2", "text/html;q=", "text/html;q=.5",
-        "text/html;q=0.1234", "text/html;q=1.001", "te xt/html", "\"text/html\""}) {
+       {"", ",", " , ,", "text", "text/", "/html", "text/html;q=2", "text/html;q=", "text/html;q=.",
+        "text/html;q=.1234", "text/html;q=0.1234", "text/html;q=1.001", "te xt/html", "\"text/html\""}) {
     EXPECT_EQ(media_type(nothing), "application/json") << nothing;
   }
   EXPECT_EQ(media_type("text/html;q=2, text/plain;q=0.1"), "text/plain");

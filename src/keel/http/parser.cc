@@ -498,6 +498,10 @@ class HeadReader {
         port_number(port, otherwise) != port_number(authority.port, otherwise)) {
       return refuse("request target and Host disagree");
     }
+    // RFC 9110 §4.2.3, RFC 9112 §3.2.4: what a proxy has not yet turned into "*".
+    if (facts_.path.size == 0 && !facts_.has_query && facts_.method == Method::Options) {
+      facts_.form = TargetForm::Asterisk;
+    }
     return true;
   }
 

@@ -78,7 +78,7 @@ inline constexpr unsigned known_count = 16;
 enum class TargetForm : std::uint8_t {
   Origin,     // /path?query
   Absolute,   // http://host/path?query
-  Asterisk,   // * with OPTIONS
+  Asterisk,   // * with OPTIONS, or what a proxy may make of it: an absolute target without path and query
   Authority,  // host:port with CONNECT; path() and query() are empty
 };
 
@@ -107,9 +107,12 @@ class RequestHead {
   // As sent.
   std::string_view target() const noexcept { return view(facts_.target); }
   TargetForm form() const noexcept { return facts_.form; }
+  // It is absolute, and says https. Who has not received it over a secured connection refuses it (RFC 9110 §7.4).
+  bool target_is_https() const noexcept { return facts_.target_is_https; }
   // Not decoded, its escapes are valid; "/" when an absolute target has none, "*" for the asterisk.
   std::string_view path() const noexcept {
-    return facts_.path.size == 0 && facts_.form == TargetForm::Absolute ? std::string_view("/") : view(facts_.path);
+    if (facts_.path.size != 0 || facts_.form == TargetForm::Authority) return view(facts_.path);
+    return facts_.form == TargetForm::Asterisk ? "*" : "/";
   }
   // Behind the '?', not decoded and its escapes not checked.
   std::string_view query() const noexcept { return view(facts_.query); }

@@ -1,5 +1,8 @@
 #include "keel/http/precondition.h"
 
+#include <optional>
+#include <string_view>
+
 #include "keel/http/date.h"
 #include "keel/http/fields.h"
 
@@ -51,14 +54,29 @@ bool any_matches(const RequestHead& head, std::string_view name, const Validator
   return false;
 }
 
+// Nullopt where it is no date, or where there are two: then the field is to be ignored (RFC 9110 §13.1.3, §13.1.4).
+std::optional<std::int64_t> only_date(const RequestHead& head, std::string_view name,
+                                      std::int64_t now_seconds) noexcept {
+  std::optional<std::string_view> value;
+  for (unsigned i = 0; i < head.field_count(); ++i) {
+    const Field field = head.field(i);
+    if (!equals_ignore_case(field.name, name)) continue;
+    if (value) return std::nullopt;
+    value = field.value;
+  }
+  if (!value) return std::nullopt;
+  const auto date = parse_date(*value, now_seconds);
+  return date ? std::optional(*date) : std::nullopt;
+}
+
 }  // namespace
 
 Precondition evaluate(const RequestHead& head, const Validators& validators, std::int64_t now_seconds) noexcept {
   const auto& modified = validators.modified_seconds;
   if (head.find("If-Match")) {
     if (!any_matches(head, "If-Match", validators, Compare::Strong)) return Precondition::Failed;
-  } else if (const auto since = head.find("If-Unmodified-Since"); since && modified && validators.exists) {
-    const auto date = parse_date(*since, now_seconds);
+  } else if (modified && validators.exists) {
+    const auto date = only_date(head, "If-Unmodified-Since", now_seconds);
     if (date && *modified > *date) return Precondition::Failed;
   }
   const bool reads = head.method() == Method::Get || head.method() == Method::Head;
@@ -66,8 +84,8 @@ Precondition evaluate(const RequestHead& head, const Validators& validators, std
     if (any_matches(head, "If-None-Match", validators, Compare::Weak)) {
       return reads ? Precondition::NotModified : Precondition::Failed;
     }
-  } else if (const auto since = head.find(Known::IfModifiedSince); since && modified && reads && validators.exists) {
-    const auto date = parse_date(*since, now_seconds);
+  } else if (head.has(Known::IfModifiedSince) && modified && reads && validators.exists) {
+    const auto date = only_date(head, "If-Modified-Since", now_seconds);
     if (date && *modified <= *date) return Precondition::NotModified;
   }
   return Precondition::Holds;

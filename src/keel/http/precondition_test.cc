@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 #include "keel/http/date.h"
 
@@ -51,6 +52,15 @@ TEST_F(Preconditions, none_match_is_for_caches) {
   EXPECT_EQ(get("If-None-Match: \"a\"", weak), Precondition::NotModified);
   EXPECT_EQ(get("If-None-Match: \"x\"\r\nif-none-match: \"a\"", weak), Precondition::NotModified) << "two fields";
   EXPECT_EQ(evaluate(head("HEAD", "If-None-Match: *\r\n"), page, now), Precondition::NotModified);
+}
+
+// RFC 9110 §13.1.3, §13.1.4: of more than one member the field is ignored, in one line or in two.
+TEST_F(Preconditions, ignore_two_dates) {
+  for (const auto& [one, other] : {std::pair(before, after), {after, before}, {after, after}}) {
+    EXPECT_EQ(get("If-Modified-Since: " + one + "\r\nif-modified-since: " + other, page), Precondition::Holds);
+    EXPECT_EQ(put("If-Unmodified-Since: " + one + "\r\nIf-Unmodified-Since: " + other, page), Precondition::Holds);
+    EXPECT_EQ(get("If-Modified-Since: " + one + ", " + other, page), Precondition::Holds);
+  }
 }
 
 TEST_F(Preconditions, none_match_lets_a_new_thing_be_made_once) {

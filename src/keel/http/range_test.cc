@@ -67,10 +67,14 @@ TEST(Ranges, are_what_the_field_says) {
   }
 }
 
-TEST(Ranges, of_nothing_are_unsatisfiable) {
+TEST(Ranges, of_nothing_are_unsatisfiable_but_for_its_last_bytes) {
   Range ranges[3];
-  for (const char* value : {"bytes=0-", "bytes=0-0", "bytes=-1"}) {
+  for (const char* value : {"bytes=0-", "bytes=0-0", "bytes=-0"}) {
     EXPECT_EQ(parse_ranges(value, 0, ranges).kind, Kind::Unsatisfiable) << value;
+  }
+  // RFC 9110 §14.1.2: satisfiable, and what it asks for is the whole.
+  for (const char* value : {"bytes=-1", "bytes=-500", "bytes=0-,-1"}) {
+    EXPECT_EQ(parse_ranges(value, 0, ranges).kind, Kind::Ignored) << value;
   }
 }
 

@@ -166,6 +166,7 @@ class Request {
   const Middleware* const* links_ = nullptr;  // Around an answer of the router's own: those to pass; then those passed.
   std::size_t link_count_ = 0;
   const RouteOptions* refused_by_ = nullptr;  // Whose consumes or produces makes it 415 or 406.
+  const RouteOptions* patch_ = nullptr;       // For OPTIONS: of the path's PATCH.
   std::size_t passed_ = 0;                    // Of links_: how many let the request pass, and have not run after() yet.
   Instant started_;
   Span span_;

@@ -46,6 +46,8 @@ void Connection::respond(Request& request, const Router::Match& match, Result<Re
   if (result->is_upgrade()) [[unlikely]]
     result = answer_upgrade(*request.head_, *std::move(result));
   if (!request.accepted_type_.empty()) result->vary("Accept");
+  if (result->status() == Status::Unauthorized && !result->field("WWW-Authenticate")) [[unlikely]]
+    result->header("WWW-Authenticate", acceptor_.server_.options_.challenge);
   Middleware::after(request, *result);
   const int status_number = number(result->status());
   if (!result->is_valid() || (status_number < 200 && !result->is_upgrade()) || status_number > 599) {

@@ -27,12 +27,15 @@ struct RouteOptions {
   // The handler starts when the head is complete and reads the body itself, piece by piece. A Task handler only.
   bool streams_body = false;
   // Media types of the bodies it takes: "application/json", "text/*". A body of another type, or of none, is answered
-  // with 415, and Accept names these; so is one with a Content-Encoding, which nobody decodes here. Empty: whatever
-  // comes. A request without a body passes.
+  // with 415, and Accept (of PATCH: Accept-Patch, which OPTIONS tells too) names these; so is one with a
+  // Content-Encoding, which nobody decodes here. Empty: whatever comes. A request without a body passes.
   std::vector<std::string> consumes = {};
   // Media types that it can answer with, the preferred one first. When Accept has none of them, 406 names these; else
   // Request::accepted_type() is the best of them, and the answer has Vary: Accept. Empty: not looked at.
   std::vector<std::string> produces = {};
+  // Its handler of PUT looks at Content-Range. Otherwise a PUT with one is answered with 400: the part would replace
+  // the whole (RFC 9110 §14.5).
+  bool partial_put = false;
 };
 
 }  // namespace keel::http

@@ -42,6 +42,7 @@ RouteOptions merged(const RouteOptions& route, const RouteOptions& group) {
   if (!made.body_bytes_max) made.body_bytes_max = group.body_bytes_max;
   if (!made.request_timeout) made.request_timeout = group.request_timeout;
   made.streams_body = route.streams_body || group.streams_body;
+  made.partial_put = route.partial_put || group.partial_put;
   if (made.consumes.empty()) made.consumes = group.consumes;
   if (made.produces.empty()) made.produces = group.produces;
   return made;
@@ -54,7 +55,7 @@ struct Router::Route {
   const Path* path;
   RouteOptions options;
   std::source_location at;
-  bool negotiates;
+  bool negotiates;  // Before its handler there is something to look at: negotiate().
   // The middleware that was in use when the route was added, outermost first; of it the first `leading` act at once.
   Links links;
   std::size_t leading = 0;
@@ -84,6 +85,8 @@ Router::Router()
       not_acceptable_(own_answer(&Router::not_acceptable)),
       unsupported_type_(own_answer(&Router::unsupported_type)),
       unsupported_coding_(own_answer(&Router::unsupported_coding)),
+      partial_put_(own_answer(&Router::partial_put)),
+      misdirected_(own_answer(&Router::misdirected)),
       not_implemented_(own_answer(&Router::not_implemented)) {}
 
 Router::~Router() {
@@ -173,7 +176,8 @@ void Router::add_below(std::string_view host, std::string_view pattern, const Li
                  "a path has one handler for each method; its " + std::string(to_string(method)) + " was added at " +
                      text_of(slot->at));
   }
-  const bool negotiates = !options.consumes.empty() || !options.produces.empty();
+  const bool is_whole_put = method == Method::Put && !options.partial_put;
+  const bool negotiates = !options.consumes.empty() || !options.produces.empty() || is_whole_put;
   auto* route = new Route{method, &path, options, at, negotiates, links, 0, {}, {}, {}};
   for (const Middleware* link : links) {
     if (!link->acts_at_once()) continue;
@@ -262,6 +266,10 @@ Router::Match Router::unmatched(const Handler& handler) const noexcept {
 
 Router::Match Router::match(Request& request) const {
   const RequestHead& head = *request.head_;
+  if (head.target_is_https() && !request.is_told()) [[unlikely]] {
+    pass(request, own_);
+    return unmatched(misdirected_);
+  }
   const bool has_path =
       head.method() != Method::Other && head.form() != TargetForm::Asterisk && head.form() != TargetForm::Authority;
   std::optional<std::uint32_t> id;
@@ -316,6 +324,7 @@ Router::Match Router::match_method(Request& request, const Path& path) const {
   }
   pass(request, (asked != nullptr ? asked : path.first)->own);
   request.allow_ = path.allow;
+  if (const Route* const patch = path.by_method[static_cast<int>(Method::Patch)]) request.patch_ = &patch->options;
   return unmatched(head.method() == Method::Options ? options_ : not_allowed_);
 }
 
@@ -337,11 +346,12 @@ std::optional<std::uint32_t> Router::match_host(const RequestHead& head, PathPar
   }
 }
 
-// The answer in place of the handler, or null. RFC 9110 §15.5.7, §15.5.16.
+// The answer in place of the handler, or null. RFC 9110 §14.5, §15.5.7, §15.5.16.
 const Handler* Router::negotiate(Request& request, const Route& route) const {
   const RouteOptions& options = route.options;
   const RequestHead& head = *request.head_;
   pass(request, route.own);
+  if (route.method == Method::Put && !options.partial_put && head.find("content-range")) return &partial_put_;
   if (!options.consumes.empty() && head.body() != BodyKind::None) {
     const std::string_view type = head.find(Known::ContentType).value_or(std::string_view());
     bool taken = false;
@@ -351,8 +361,10 @@ const Handler* Router::negotiate(Request& request, const Route& route) const {
       return &unsupported_type_;
     }
     // A body that is compressed is of none of these types before somebody decodes it.
-    const auto coding = head.find("content-encoding");
-    if (coding && !equals_ignore_case(*coding, "identity")) return &unsupported_coding_;
+    std::string_view codings = request.header_list("Content-Encoding").value_or(std::string_view());
+    for (std::string_view coding; next_element(codings, coding);) {
+      if (!coding.empty() && !equals_ignore_case(coding, "identity")) return &unsupported_coding_;
+    }
   }
   if (!options.produces.empty()) {
     std::size_t chosen = 0;
@@ -389,7 +401,12 @@ Result<Response> Router::not_implemented(Request&) const {
 }
 
 Result<Response> Router::options(Request& request) const {
-  return Response(Status::NoContent).header("Allow", request.allow_);
+  Response answer(Status::NoContent);
+  answer.header("Allow", request.allow_);
+  if (request.patch_ != nullptr && !request.patch_->consumes.empty()) {
+    answer.header("Accept-Patch", joined(request.patch_->consumes));  // RFC 5789 §3.1
+  }
+  return answer;
 }
 
 Result<Response> Router::not_allowed(Request& request) const {
@@ -403,12 +420,22 @@ Result<Response> Router::not_acceptable(Request& request) const {
 
 Result<Response> Router::unsupported_type(Request& request) const {
   const std::string types = joined(request.refused_by_->consumes);
-  return refuse(Status::UnsupportedMediaType, "this path takes " + types).header("Accept", types);
+  // RFC 5789 §2.2 has a field of its own for PATCH.
+  return refuse(Status::UnsupportedMediaType, "this path takes " + types)
+      .header(request.method() == Method::Patch ? "Accept-Patch" : "Accept", types);
 }
 
 Result<Response> Router::unsupported_coding(Request&) const {
   return refuse(Status::UnsupportedMediaType, "this path takes bodies without a content coding")
       .header("Accept-Encoding", "identity");
+}
+
+Result<Response> Router::partial_put(Request&) const {
+  return refuse(Status::BadRequest, "PUT replaces the whole resource here: a Content-Range is not understood");
+}
+
+Result<Response> Router::misdirected(Request&) const {
+  return refuse(Status::MisdirectedRequest, "an https target that did not come over a secured connection");
 }
 
 Method Router::method(const Match& match) const noexcept { return routes_[match.index]->method; }

@@ -181,6 +181,8 @@ class Router : public Routes<Router> {
   Result<Response> not_acceptable(Request& request) const;
   Result<Response> unsupported_type(Request& request) const;
   Result<Response> unsupported_coding(Request& request) const;
+  Result<Response> partial_put(Request& request) const;
+  Result<Response> misdirected(Request& request) const;
   void use_link(const Middleware* link);
   const Middleware* keep(const Middleware* link);
 
@@ -211,6 +213,8 @@ class Router : public Routes<Router> {
   Handler not_acceptable_;
   Handler unsupported_type_;
   Handler unsupported_coding_;
+  Handler partial_put_;
+  Handler misdirected_;
   Handler not_implemented_;
 };
 

@@ -216,6 +216,9 @@ TEST(Router, refuses_a_body_of_a_type_that_the_route_does_not_take) {
   EXPECT_EQ(refused.fields(), "Accept: application/json, text/*\r\n");  // RFC 9110 §15.5.16.
   const std::string json = "Content-Length: 2\r\nContent-Type: application/json\r\nContent-Encoding: ";
   EXPECT_EQ(status(json + "identity\r\n"), Status::Ok);
+  EXPECT_EQ(status(json + "\r\n"), Status::Ok);
+  EXPECT_EQ(status(json + "identity, gzip\r\n"), Status::UnsupportedMediaType);
+  EXPECT_EQ(status(json + "identity\r\ncontent-encoding: gzip\r\n"), Status::UnsupportedMediaType);
   const Response coded = answer(router, "POST", "/json", json + "gzip\r\n");
   EXPECT_EQ(coded.status(), Status::UnsupportedMediaType);
   EXPECT_EQ(coded.fields(), "Accept-Encoding: identity\r\n");
@@ -257,6 +260,44 @@ TEST(Router, names_the_methods_of_all_routes_for_an_asterisk) {
   EXPECT_EQ(answer(router, "OPTIONS", "*").fields(), "Allow: OPTIONS\r\n");
   router.get("/a", hello).del("/b", hello);
   EXPECT_EQ(answer(router, "OPTIONS", "*").fields(), "Allow: GET, HEAD, DELETE, OPTIONS\r\n");
+  // RFC 9112 §3.2.4: a proxy has not turned it into "*" yet. With a path or a query it is that resource.
+  EXPECT_EQ(answer(router, "OPTIONS", "http://test").fields(), "Allow: GET, HEAD, DELETE, OPTIONS\r\n");
+  EXPECT_EQ(answer(router, "OPTIONS", "http://test/").status(), Status::NotFound);
+  EXPECT_EQ(answer(router, "OPTIONS", "http://test?a").status(), Status::NotFound);
+  EXPECT_EQ(answer(router, "OPTIONS", "http://test/a").fields(), "Allow: GET, HEAD, OPTIONS\r\n");
+}
+
+// RFC 5789 §2.2, §3.1.
+TEST(Router, says_which_patches_it_takes) {
+  Router router;
+  router.get("/a", hello)
+      .patch("/a", hello, {.consumes = {"application/merge-patch+json", "application/json-patch+json"}});
+  router.get("/b", hello).patch("/b", hello);
+  const std::string types = "Accept-Patch: application/merge-patch+json, application/json-patch+json\r\n";
+  EXPECT_EQ(answer(router, "OPTIONS", "/a").fields(), "Allow: GET, HEAD, PATCH, OPTIONS\r\n" + types);
+  EXPECT_EQ(answer(router, "OPTIONS", "/b").fields(), "Allow: GET, HEAD, PATCH, OPTIONS\r\n");
+  const Response refusal = answer(router, "PATCH", "/a", "Content-Type: text/plain\r\nContent-Length: 2\r\n");
+  EXPECT_EQ(refusal.status(), Status::UnsupportedMediaType);
+  EXPECT_NE(refusal.fields().find(types), std::string_view::npos) << refusal.fields();
+}
+
+// RFC 9110 §14.5: the part would replace the whole.
+TEST(Router, refuses_a_part_that_is_put_for_the_whole) {
+  Router router;
+  router.put("/whole", hello).post("/whole", hello).put("/parts", hello, {.partial_put = true});
+  const std::string_view part = "Content-Range: bytes 0-1/10\r\nContent-Length: 2\r\n";
+  EXPECT_EQ(answer(router, "PUT", "/whole", part).status(), Status::BadRequest);
+  EXPECT_EQ(answer(router, "PUT", "/whole", "Content-Length: 2\r\n").status(), Status::Ok);
+  EXPECT_EQ(answer(router, "POST", "/whole", part).status(), Status::Ok);
+  EXPECT_EQ(answer(router, "PUT", "/parts", part).status(), Status::Ok);
+}
+
+// RFC 9110 §7.4.
+TEST(Router, refuses_a_secured_target_that_nobody_trusted_has_brought) {
+  Router router;
+  router.get("/a", hello);
+  EXPECT_EQ(answer(router, "GET", "https://test/a").status(), Status::MisdirectedRequest);
+  EXPECT_EQ(answer(router, "GET", "http://test/a").status(), Status::Ok);
 }
 
 TEST(RouterDeathTest, refuses_mistakes_with_a_sentence) {

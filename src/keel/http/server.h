@@ -100,6 +100,8 @@ struct ServerOptions {
   // of (traceparent, W3C Trace Context: the log lines carry it on) and on the time that is left for it
   // (X-Request-Deadline-Ms: a Task handler has no more).
   std::vector<Network> trusted_proxies = {};
+  // WWW-Authenticate of a 401 that has none of its own, as each must (RFC 9110 §15.5.2).
+  std::string challenge = "Bearer";
   bool request_ids = false;  // Each answer has X-Request-Id and each line of the access log request_id:
                              // Request::id().
 };
