@@ -29,7 +29,17 @@ bool is_credential(std::string_view name) noexcept {
 
 // Fields about a body that is not sent any more.
 bool is_about_content(std::string_view name) noexcept {
-  return name.size() >= 8 && equals_ignore_case(name.substr(0, 8), "content-");
+  return (name.size() >= 8 && equals_ignore_case(name.substr(0, 8), "content-")) ||
+         equals_ignore_case(name, "digest") || equals_ignore_case(name, "last-modified");
+}
+
+std::string told(std::string_view url) {
+  std::string text(url.substr(0, url.find_first_of("?#")));
+  const std::size_t scheme = text.find("//");
+  const std::size_t from = scheme == std::string::npos ? 0 : scheme + 2;
+  const std::size_t at = std::string_view(text).substr(0, text.find('/', from)).rfind('@');
+  if (at != std::string::npos && at >= from) text.erase(from, at + 1 - from);
+  return text;
 }
 
 template <class Drops>
@@ -124,12 +134,13 @@ enum class Client::Trouble : std::uint8_t {
   NoPlace,   // It had no place for a connection.
   Stale,     // Its connection was a kept one, which the server may have closed unseen.
   TooLarge,  // Its answer was, for our own bound.
+  Writer,    // What writes its body has failed.
 };
 
 // What is told of a call when it has ended.
 struct Client::Call {
   Method method;
-  std::string url;  // Without its query.
+  std::string url;  // As it may be told: without its query, and without who asks.
   int attempts = 0;
 };
 
@@ -162,12 +173,15 @@ Task<ClientResponse> Client::respond(Client& client, ClientRequest request) {
 Task<ClientStream> Client::open(ClientRequest request) { return measured(std::move(request), false); }
 
 Task<ClientStream> Client::measured(ClientRequest request, bool whole) {
-  Call call{request.method_, request.url_.substr(0, request.url_.find_first_of("?#"))};
+  Call call{request.method_, told(request.url_)};
   const Instant began = now();
   const Duration limit = request.timeout_.value_or(options_.timeout);
   Result<ClientStream> result = co_await attempt(with_timeout(limit, follow(request, whole, call)));
   note(call, result, now() - began);
   if (!result) {
+    // A handler's client is told what these say, and not whom we ask (http/problem.h).
+    const Code code = result.error().code();
+    if (code == Code::InvalidArgument || code == Code::Unsupported) co_return std::move(result).error();
     co_return std::move(result).error().because(std::string(to_string(call.method)) + ' ' + call.url);
   }
   co_return *std::move(result);
@@ -205,21 +219,23 @@ Task<ClientStream> Client::follow(ClientRequest& request, bool whole, Call& call
   for (int followed = 0;; ++followed) {
     ClientStream answer = co_await repeat(request, url, whole, call);
     const std::optional<std::string_view> location = answer.header("Location");
-    // What was streamed cannot be sent again.
-    const bool is_stuck = request.writer_ && !becomes_get(request.method_, answer.status());
-    if (options_.redirects_max == 0 || !is_redirect(answer.status()) || !location || is_stuck) {
-      co_return std::move(answer);
-    }
+    if (!is_followed(request, answer)) co_return std::move(answer);
     if (followed == options_.redirects_max) {
       co_return Error::text(Code::Upstream, "more than " + std::to_string(options_.redirects_max) + " redirects");
     }
     Result<Url> next = url.resolve(*location);
     if (!next) co_return std::move(next).error().as(Code::Upstream).because("following a redirect");
-    if (!whole) co_await answer.exchange_.discard(discard_bytes_max, options_.read_timeout);
+    co_await answer.exchange_.discard(discard_bytes_max, options_.read_timeout);
     redirect(request, answer.status(), next->origin() != url.origin());
     url = *std::move(next);
     ++stats_.redirects;
   }
+}
+
+bool Client::is_followed(const ClientRequest& request, const ClientStream& answer) const noexcept {
+  if (options_.redirects_max == 0 || !is_redirect(answer.status()) || !answer.header("Location")) return false;
+  // What was streamed cannot be sent again.
+  return !request.writer_ || becomes_get(request.method_, answer.status());
 }
 
 void Client::redirect(ClientRequest& request, Status status, bool to_another) {
@@ -257,7 +273,8 @@ Task<ClientStream> Client::repeat(const ClientRequest& request, const Url& url, 
       continue;
     }
     kind = ClientPool::Kind::Any;
-    // A place that did not become free and the size of a body are our own bounds, and a server may close what is idle.
+    // A place that did not become free and the size of a body are our own bounds, the body is its writer's, and a
+    // server may close what is idle.
     const Verdict verdict = trouble == Trouble::Any ? judge(answer) : Verdict::None;
     if (verdict == Verdict::Good) admitted->succeeded(now());
     if (verdict == Verdict::Bad) admitted->failed(now());
@@ -274,6 +291,8 @@ Task<ClientStream> Client::repeat(const ClientRequest& request, const Url& url, 
       if (pause) wait = std::max(wait, *pause);
     }
     if (deadline - now() <= wait) co_return std::move(answer);
+    // By this very call: it would be refused, and the answer lost.
+    if (origin.breaker().state(now()) == CircuitBreaker::State::Open) co_return std::move(answer);
     if (!origin.budget().spend()) {
       ++stats_.unaffordable;
       if (metrics_ != nullptr) metrics_->unaffordable.add();
@@ -303,13 +322,14 @@ Task<ClientStream> Client::once(const ClientRequest& request, const Url& url, Cl
   ClientExchange& exchange = stream.exchange_;
   Result<> asked = co_await attempt(exchange.ask(request, url, {options_.first_byte_timeout, options_.sends_deadline}));
   if (!asked) {
+    if (exchange.is_writers_error()) trouble = Trouble::Writer;
     if (exchange.may_have_been_stale() && asked.error().code() == Code::Unavailable) trouble = Trouble::Stale;
     co_return std::move(asked).error();
   }
   stream.response_.status_ = exchange.status();
   stream.response_.head_ = exchange.take_head();
   stream.response_.url_ = url.text();
-  if (whole) co_await read_whole(stream, options_.body_bytes_max, trouble);
+  if (whole && !is_followed(request, stream)) co_await read_whole(stream, options_.body_bytes_max, trouble);
   co_return std::move(stream);
 }
 

@@ -24,8 +24,9 @@
 //            within the budget (http/retry.h), after a random wait, not before Retry-After. A kept connection that
 //            turns out to be closed is replaced once, for such requests, without counting.
 // Breaker    one per server (http/circuit_breaker.h). Bad: status 500 and above, a broken or silent connection, no
-//            answer in time, whoever's limit that was. Nothing is counted for a call that got no place in the pool, or
-//            that found its kept connection closed.
+//            answer in time, whoever's limit that was. Nothing is counted for a call that got no place in the pool,
+//            that found its kept connection closed, or whose body could not be written by what writes it. A call that
+//            opens the circuit gets the answer that did it, and is not tried again.
 // Redirects  301, 302 and 303 go on with GET (only POST changes with 301 and 302; HEAD stays), 307 and 308 repeat the
 //            request. A body that is streamed is not repeated: the 3xx is the answer. To another server Authorization,
 //            Cookie and Proxy-Authorization do not go along.
@@ -36,8 +37,9 @@
 // Errors:    InvalidArgument: the request. Unsupported: https. Unavailable: no connection, a broken one, or the circuit
 //            is open. DeadlineExceeded: a time-out, the message says which. Upstream: no such host, an answer that
 //            cannot be understood, a body above body_bytes_max, too many redirects or one to what is no URL with http.
-//            ResourceExhausted: no place in the pool. Cancelled. The message names method and URL, without its query.
-//            In a handler they become 503, 504 and, for Upstream, 502 without the message (http/problem.h).
+//            ResourceExhausted: no place in the pool. Cancelled. The message names method and URL, without its query
+//            and user, but of the first two, which a handler's client would read. In a handler the others become 503,
+//            504 and, for Upstream, 502 without the message (http/problem.h).
 // Threads:   one loop; a client for each worker.
 // Lifetime:  outlives its calls and the streams it gave (checked); the resolver and the registry outlive it.
 // Cancel:    a call that is stopped closes its connection, leaves every queue, and counts for nothing else.
@@ -184,6 +186,7 @@ class Client {
   static Task<> read_whole(ClientStream& stream, std::size_t bytes_max, Trouble& trouble);
   static Task<ClientResponse> respond(Client& client, ClientRequest request);
   void note(const Call& call, const Result<ClientStream>& result, Duration took);
+  bool is_followed(const ClientRequest& request, const ClientStream& answer) const noexcept;
   static void redirect(ClientRequest& request, Status status, bool to_another);
 
   const ClientOptions options_;

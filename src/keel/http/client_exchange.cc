@@ -90,7 +90,8 @@ Task<> ClientExchange::ask(const ClientRequest& request, const Url& url, Asking 
   }
   is_sent_ = sending.is_done && sending.result.has_value();
   if (answered) co_return;
-  if (sending.is_writers_error) co_await std::move(sending.result);
+  is_writers_error_ = sending.is_writers_error;
+  if (is_writers_error_) co_await std::move(sending.result);
   if (answered.error().code() == Code::DeadlineExceeded && Host::current().now() >= limit) {
     co_await fail(Code::DeadlineExceeded, "no answer came within first_byte_timeout");
   }
@@ -113,7 +114,9 @@ Task<> ClientExchange::send_streamed(const ClientRequest& request, std::string_v
   co_await lease_->stream.write(head);
   ClientBodyWriter body(lease_->stream, request.length_);
   Result<> wrote = co_await attempt(request.writer_(body));
-  if (wrote && request.length_ && body.written() != *request.length_) {
+  if (wrote && body.is_cut_) {
+    wrote = fail(Code::Unavailable, "a part of the body was not sent");
+  } else if (wrote && request.length_ && body.written() != *request.length_) {
     wrote = fail(Code::InvalidArgument, "less of a body was written than its length says");
   }
   if (!wrote) {

@@ -48,6 +48,8 @@ class ClientExchange {
 
   // The connection had brought answers before, and no byte of this one: the server may have closed it unseen.
   bool may_have_been_stale() const noexcept { return was_used_ && lease_ && !lease_->reader.has_begun(); }
+  // ask() has failed by what writes the body, which says nothing of the server.
+  bool is_writers_error() const noexcept { return is_writers_error_; }
   Status status() const noexcept { return status_; }
   Buffer&& take_head() noexcept { return std::move(head_); }
   // Once read() has given the empty chunk.
@@ -69,6 +71,7 @@ class ClientExchange {
   Chunk pending_;  // What came with the head.
   Status status_ = Status::Ok;
   bool was_used_ = false;
+  bool is_writers_error_ = false;
   bool is_sent_ = false;      // The whole request.
   bool is_complete_ = false;  // The whole answer is read.
 };

@@ -6,7 +6,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <vector>
 
 #include "keel/http/client.h"
@@ -51,6 +54,70 @@ TEST_P(ClientFaults, a_kept_connection_that_the_server_has_closed_is_not_used) {
 }
 
 // The request crosses with the end of the connection: nobody can know it beforehand.
+// Answers one request, and ends its connection when it is told to; answers one more on another.
+class EndingServer {
+ public:
+  EndingServer() : listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in any{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}};
+    EXPECT_EQ(bind(listener_, reinterpret_cast<sockaddr*>(&any), sizeof any), 0);
+    EXPECT_EQ(listen(listener_, 4), 0);
+    socklen_t size = sizeof any;
+    EXPECT_EQ(getsockname(listener_, reinterpret_cast<sockaddr*>(&any), &size), 0);
+    url_ = "http://127.0.0.1:" + std::to_string(ntohs(any.sin_port)) + "/";
+    thread_ = std::jthread([this] {
+      for (int i = 0; i < 2; ++i) {
+        const int fd = accept(listener_, nullptr, nullptr);
+        if (fd < 0) return;
+        char request[1024];
+        EXPECT_GT(recv(fd, request, sizeof request, 0), 0);
+        EXPECT_EQ(::send(fd, answer.data(), answer.size(), MSG_NOSIGNAL), std::ssize(answer));
+        if (i == 0) ends_.wait(false);
+        close(fd);
+        has_ended_.store(true);
+      }
+    });
+  }
+  ~EndingServer() {
+    shutdown(listener_, SHUT_RDWR);  // Nobody may have come a second time.
+    thread_.join();
+    close(listener_);
+  }
+  const std::string& url() const { return url_; }
+  void end() {
+    ends_.store(true);
+    ends_.notify_one();
+    while (!has_ended_.load()) std::this_thread::yield();
+  }
+
+ private:
+  static constexpr std::string_view answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+  int listener_;
+  std::string url_;
+  std::atomic<bool> ends_ = false;
+  std::atomic<bool> has_ended_ = false;
+  std::jthread thread_;
+};
+
+class RealClientFaults : public ClientFaults {
+ protected:
+  static Task<> ask_end_ask(Client& client, EndingServer& server) {
+    co_await client.post(server.url(), "1", "text/plain");
+    server.end();
+    const Instant end = Host::system().now() + 2_ms;
+    while (Host::system().now() < end) {
+    }
+    co_await client.post(server.url(), "2", "text/plain");
+  }
+};
+INSTANTIATE_TEST_SUITE_P(, RealClientFaults, ::testing::Values(io::testing::Which::Uring, io::testing::Which::Epoll),
+                         io::testing::name_of_engine);
+
+TEST_P(RealClientFaults, a_kept_connection_that_was_closed_in_a_long_turn_is_not_used) {
+  EndingServer server;
+  const Result<> asked = run(ask_end_ask(client(), server));
+  EXPECT_TRUE(asked) << asked.error().describe();
+}
+
 TEST_P(ClientFaults, a_kept_connection_that_ends_under_a_request_is_replaced_once) {
   RawServer& server = raw();
   server.plays = {{RawServer::ok("1")}, {.reply = "", .closes = true}, {RawServer::ok("2")}};
@@ -302,6 +369,11 @@ TEST_P(ClientFaults, a_streamed_redirect_is_read_by_who_follows_it) {
   EXPECT_EQ(*run(read_all(*stream)), "there");
   EXPECT_EQ(server.connections, 2) << "a large one costs its connection";
 
+  server.plays = {{RawServer::answer("302 Found", body, "Location: /next\r\n")}, {RawServer::ok("whole")}};
+  const Result<ClientResponse> whole = run(client().get(server.url()));
+  ASSERT_TRUE(whole) << whole.error().describe();
+  EXPECT_EQ(whole->body(), "whole") << "its size is no matter";
+
   server.plays = {{RawServer::answer("302 Found", body)}};
   stream = run(client().open({Method::Get, server.url()}));
   ASSERT_TRUE(stream) << stream.error().describe();
@@ -380,6 +452,42 @@ TEST_P(ClientFaults, answers_that_blame_the_request_do_not_open_the_circuit) {
   client(options);
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(run(client().get(server.url())));
   EXPECT_EQ(client().breaker(server.url()), CircuitBreaker::State::Closed);
+}
+
+Task<> give_up(ClientBodyWriter& body) {
+  co_await body.write("some");
+  co_await fail(Code::Unavailable, "whoever uploads is gone");
+}
+
+// One who uploads through us and goes away says nothing about the server behind.
+TEST_P(ClientFaults, who_cannot_write_the_body_does_not_open_the_circuit) {
+  serve();
+  ClientOptions options = one_attempt();
+  options.breaker = {.calls_min = 2};
+  client(options);
+  for (int i = 0; i < 5; ++i) {
+    const auto response = run(client().send(ClientRequest(Method::Post, url("/echo")).stream("text/plain", give_up)));
+    ASSERT_FALSE(response);
+    EXPECT_EQ(response.error().code(), Code::Unavailable);
+  }
+  EXPECT_EQ(client().breaker(url("")), CircuitBreaker::State::Closed);
+  EXPECT_TRUE(get("/plaintext"));
+}
+
+TEST_P(ClientFaults, the_answer_that_opens_the_circuit_is_the_callers) {
+  RawServer& server = raw();
+  server.plays = {{busy()}};
+  ClientOptions options = quick();
+  options.breaker = {.calls_min = 1, .open_time = 20_ms};
+  client(options);
+  for (int i = 0; i < 3; ++i) {  // The second and third are probes.
+    const Result<ClientResponse> response = run(client().get(server.url()));
+    ASSERT_TRUE(response) << response.error().describe();
+    EXPECT_EQ(response->body(), "busy");
+    EXPECT_EQ(client().stats().retries, 0u);
+    ASSERT_TRUE(run(nap(40_ms)));
+  }
+  EXPECT_EQ(server.requests.size(), 3u);
 }
 
 // --- Calls that are stopped.

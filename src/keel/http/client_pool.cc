@@ -7,6 +7,12 @@
 #include "keel/task/timing.h"
 
 namespace keel::http {
+namespace {
+
+// Into a turn: until then what the loop knows of kept connections is believed.
+constexpr Duration unseen_max = 1_ms;
+
+}  // namespace
 
 ClientPool::Origin::Origin(std::string name, const ClientPoolOptions& pool, const RetryOptions& retry,
                            const CircuitBreakerOptions& breaker)
@@ -108,11 +114,13 @@ bool ClientPool::is_usable(const Connection& connection, Instant now) const noex
 
 std::unique_ptr<ClientPool::Connection> ClientPool::take_idle(Origin& origin) noexcept {
   const Instant now = Host::current().now();
+  // The loop has looked when its turn began.
+  const bool is_late = Host::current().precise_now() - now >= unseen_max;
   while (!origin.idle_.empty()) {
     std::unique_ptr<Connection> connection = std::move(origin.idle_.back());
     origin.idle_.pop_back();
     --idle_;
-    if (is_usable(*connection, now)) return connection;
+    if (is_usable(*connection, now) && !(is_late && connection->stream.has_unseen_input())) return connection;
     --open_;
   }
   return nullptr;

@@ -18,12 +18,14 @@ constexpr std::string_view reserved_fields[] = {"connection",  "content-length",
 
 Task<> ClientBodyWriter::write(std::string_view bytes) {
   if (bytes.empty()) co_return;
+  if (is_cut_) co_await fail(Code::Unavailable, "an earlier part of the body was not sent");
   written_ += bytes.size();
+  if (length_ && written_ > *length_) {
+    co_await fail(Code::InvalidArgument, "more of a body is written than its length says");
+  }
+  is_cut_ = true;
   Result<> wrote;
   if (length_) {
-    if (written_ > *length_) {
-      co_await fail(Code::InvalidArgument, "more of a body is written than its length says");
-    }
     wrote = co_await attempt(stream_.write(bytes));
   } else {
     char head[chunk_head_bytes_max];
@@ -31,7 +33,9 @@ Task<> ClientBodyWriter::write(std::string_view bytes) {
     const std::string_view parts[] = {{head, size}, bytes, chunk_end};
     wrote = co_await attempt(stream_.write(parts));
   }
-  has_failed_ = !wrote;
+  is_cut_ = !wrote;
+  // Stopped or late is who writes, whose time limit that was.
+  has_failed_ = !wrote && wrote.error().code() != Code::Cancelled && wrote.error().code() != Code::DeadlineExceeded;
   co_await std::move(wrote);
 }
 

@@ -42,7 +42,8 @@ namespace keel::http {
 class ClientBodyWriter {
  public:
   // Sends `bytes`, which live until then; waits while the server does not take them. Ends with an error when the
-  // connection breaks, the server has answered already, or more is written than was announced (InvalidArgument).
+  // connection breaks, the server has answered already, or more is written than was announced (InvalidArgument). After
+  // one that has failed or was stopped nobody knows where the body is: each further one fails, and so does the sending.
   Task<> write(std::string_view bytes);
   // Bytes of the body so far.
   std::uint64_t written() const noexcept { return written_; }
@@ -54,6 +55,7 @@ class ClientBodyWriter {
   std::optional<std::uint64_t> length_;  // None: chunked.
   std::uint64_t written_ = 0;
   bool has_failed_ = false;  // The connection, not the one who writes.
+  bool is_cut_ = false;      // A write has begun, and has not sent all of it.
 };
 
 class ClientRequest {

@@ -102,6 +102,9 @@ class Engine {
   // How long ago the kernel was given the last bytes that have come on a connection, read or not, to one of its ticks
   // (4 ms or so). Zero where nobody knows: as acknowledged(), and in sim, where nothing waits unseen.
   virtual Duration last_came(int /*fd*/) noexcept { return {}; }
+  // Whether bytes of a connection, or its end, are in the kernel that no receive has brought yet. False in sim, where
+  // nothing waits unseen. A system call.
+  virtual bool has_unread(int /*fd*/) noexcept { return false; }
 
   // Submits what waits, as wait() does: in a turn that lasts, what would wait for its end; after the last turn of a
   // loop, closes and wake-ups of other workers.

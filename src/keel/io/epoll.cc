@@ -224,6 +224,10 @@ class EpollEngine final : public Engine {
     ++system_calls_;
     return system_last_came(fd);
   }
+  bool has_unread(int fd) noexcept override {
+    ++system_calls_;
+    return system_has_unread(fd);
+  }
   std::uint64_t system_calls() const noexcept override {
     return system_calls_ + wakes_.load(std::memory_order_relaxed);
   }

@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -27,6 +28,12 @@ Duration system_last_came(int fd) noexcept {
   socklen_t size = sizeof info;
   if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return {};
   return Duration::milliseconds(info.tcpi_last_data_recv);
+}
+
+bool system_has_unread(int fd) noexcept {
+  char first = 0;
+  const ssize_t size = recv(fd, &first, 1, MSG_PEEK | MSG_DONTWAIT);
+  return size >= 0 || (errno != EAGAIN && errno != EINTR);
 }
 
 }  // namespace keel::io

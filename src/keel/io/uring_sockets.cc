@@ -53,6 +53,11 @@ Duration UringEngine::last_came(int fd) noexcept {
   return system_last_came(fd);
 }
 
+bool UringEngine::has_unread(int fd) noexcept {
+  ++system_calls_;
+  return system_has_unread(fd);
+}
+
 void UringEngine::arm_accept(Accept& op) noexcept {
   io_uring_sqe* sqe = entry();
   if (op.shared || op.one_by_one) {

@@ -155,6 +155,8 @@ void Stream::watch() noexcept {
 }
 bool Stream::has_input() const noexcept { return state_->has_left() || state_->ended; }
 
+bool Stream::has_unseen_input() const noexcept { return state_->engine.has_unread(state_->fd); }
+
 void Stream::shutdown_write() noexcept { state_->engine.shutdown_write(state_->fd); }
 void Stream::shutdown() noexcept { state_->engine.shutdown(state_->fd); }
 Result<> Stream::set_options(const io::SocketOptions& options) {

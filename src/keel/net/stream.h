@@ -119,6 +119,8 @@ class Stream {
   void watch() noexcept;
   // After watch(): something has come that was not read, be it the end or a failure of the connection.
   bool has_input() const noexcept;
+  // The same of what the kernel has and the loop has not seen yet: in a turn that lasts. A system call.
+  bool has_unseen_input() const noexcept;
   // Tells the peer that nothing more will come; reading goes on. Between writes.
   void shutdown_write() noexcept;
   // Ends both directions, and whoever waits on this stream goes on: a write with Unavailable, a read with what has come

@@ -34,6 +34,8 @@ Address system_peer_address(int fd) noexcept;
 std::optional<std::uint64_t> system_acknowledged(int fd) noexcept;
 // See Engine::last_came.
 Duration system_last_came(int fd) noexcept;
+// See Engine::has_unread.
+bool system_has_unread(int fd) noexcept;
 
 // What tests change.
 struct UringOptions {

@@ -67,6 +67,7 @@ class UringEngine final : public Engine {
   Address peer_address(int fd) noexcept override { return system_peer_address(fd); }
   std::optional<std::uint64_t> acknowledged(int fd) noexcept override;
   Duration last_came(int fd) noexcept override;
+  bool has_unread(int fd) noexcept override;
   std::uint64_t system_calls() const noexcept override {
     return system_calls_ + wakes_.load(std::memory_order_relaxed);
   }
