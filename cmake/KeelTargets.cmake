@@ -1,4 +1,5 @@
-# keel_module(NAME [DEPENDS target...] [SOURCES file...])  one library per module: keel_NAME, alias keel::NAME.
+# keel_module(NAME [DEPENDS target...] [SOURCES file...])  one library per module: keel_NAME, alias keel::NAME. Without
+#   sources it only stands for those that it depends on.
 # keel_test(NAME [ALONE] [LABELS label...] [LIBS target...] [OPTIONS option...] [TIMEOUT seconds] [COST seconds]
 #   SOURCES file...)
 #   one GoogleTest executable, one ctest entry per executable; those with the highest cost start first. ALONE: no other
@@ -22,6 +23,14 @@ endfunction()
 function(keel_module name)
   cmake_parse_arguments(arg "" "" "DEPENDS;SOURCES" ${ARGN})
   set(target keel_${name})
+  set_property(GLOBAL APPEND PROPERTY KEEL_MODULES ${target})
+  if(NOT arg_SOURCES)
+    add_library(${target} INTERFACE)
+    add_library(keel::${name} ALIAS ${target})
+    target_link_libraries(${target} INTERFACE ${arg_DEPENDS})
+    set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+    return()
+  endif()
   add_library(${target} STATIC ${arg_SOURCES})
   add_library(keel::${name} ALIAS ${target})
   keel_options(${target})
@@ -31,7 +40,6 @@ function(keel_module name)
   target_compile_definitions(${target} PUBLIC $<$<BOOL:${KEEL_BARE}>:KEEL_BARE=1>)
   keel_precompile_library(${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
-  set_property(GLOBAL APPEND PROPERTY KEEL_MODULES ${target})
 endfunction()
 
 function(keel_test name)

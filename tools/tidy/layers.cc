@@ -80,7 +80,8 @@ TEST(Layers, no_module_links_a_higher_one) {
     if (at == all.end()) continue;
     for (++at; at != all.end() && *at != "SOURCES"; ++at) {
       if (!at->starts_with("keel::")) continue;
-      const std::string other = at->substr(6);
+      const std::string other = at->substr(6, at->find('_') - 6);  // "http" of "keel::http_server", a room of it.
+      if (other == module) continue;
       ASSERT_TRUE(rank.contains(other)) << list << ": no module `" << other << "` in layers.txt";
       EXPECT_LT(rank.at(other), own_rank) << list << ": " << module << " may not depend on " << other;
     }
