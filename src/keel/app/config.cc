@@ -15,6 +15,7 @@
 
 #include "keel/app/internal/config_tree.h"
 #include "keel/app/internal/config_value.h"
+#include "keel/base/ascii.h"
 #include "keel/base/check.h"
 #include "keel/base/host.h"
 
@@ -218,7 +219,7 @@ std::string variable(std::string_view prefix, std::string_view path) {
   std::string name(prefix);
   for (const char c : path) {
     if (c == '.') name += "__";
-    else name += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+    else name += ascii::to_upper(c);
   }
   return name;
 }
@@ -367,7 +368,7 @@ class Loader {
           path += '.';
           rest.remove_prefix(1);
         } else {
-          path += rest[0] >= 'A' && rest[0] <= 'Z' ? static_cast<char>(rest[0] - 'A' + 'a') : rest[0];
+          path += ascii::to_lower(rest[0]);
         }
       }
       settings.push_back({path, std::string(entry.substr(equals + 1)), shown(name)});

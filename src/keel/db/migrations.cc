@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "keel/base/ascii.h"
 #include "keel/base/host.h"
 #include "keel/db/sqlite/connection.h"
 
@@ -41,7 +42,7 @@ int version_of(std::string_view name) {
   if (name.size() < 10 || name[4] != '_' || !name.ends_with(".sql")) return 0;
   int version = 0;
   for (const char c : name.substr(0, 4)) {
-    if (c < '0' || c > '9') return 0;
+    if (!ascii::is_digit(c)) return 0;
     version = version * 10 + (c - '0');
   }
   return version;

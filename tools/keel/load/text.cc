@@ -10,6 +10,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "keel/base/ascii.h"
+
 namespace keel::load {
 
 Result<std::string> read_file(const std::string& path, std::size_t bytes_max) {
@@ -41,7 +43,7 @@ std::optional<std::uint64_t> parse_count(std::string_view text) noexcept {
 
 std::optional<double> parse_number(std::string_view text) noexcept {
   double value = 0;
-  if (text.empty() || text.front() < '0' || text.front() > '9') return std::nullopt;
+  if (text.empty() || !ascii::is_digit(text.front())) return std::nullopt;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
   if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
   return value;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "keel/base/ascii.h"
 #include "keel/db/sqlite/memory.h"
 
 namespace keel::db::sqlite {
@@ -94,7 +95,7 @@ bool is_control(std::string_view text) noexcept {
     if (first.size() < word.size() || strncasecmp(first.data(), word.data(), word.size()) != 0) return false;
     if (first.size() == word.size()) return true;
     const char next = first[word.size()];
-    return !(next == '_' || (next >= '0' && next <= '9') || ((next | 0x20) >= 'a' && (next | 0x20) <= 'z'));
+    return !(next == '_' || ascii::is_alphanumeric(next));
   });
 }
 
