@@ -152,7 +152,7 @@ struct Registry::State {
   }
 };
 
-Registry::Registry(RegistryOptions options) : state_(new State) {
+Registry::Registry(RegistryOptions options) : state_(Owned<State>::make()) {
   KEEL_CHECK(options.sample_rate > 0 && options.sample_rate <= 1, "a sample rate is above 0 and at most 1");
   every_ = static_cast<std::uint32_t>(std::lround(std::min(1 / options.sample_rate, 1e6)));
 }
@@ -160,7 +160,6 @@ Registry::Registry(RegistryOptions options) : state_(new State) {
 Registry::~Registry() {
   KEEL_CHECK(state_->functions.empty(), "a registry outlives its functions");
   for (const std::uint32_t chunk : state_->chunks) internal::free_chunk(chunk);
-  delete state_;
 }
 
 Counter Registry::counter(std::string_view name, std::string_view help, Labels labels) {
