@@ -232,7 +232,7 @@ struct Setting {
 
 Result<std::string> read_file(const std::string& name) {
   const int fd = ::open(name.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return fail_errno("cannot be opened", errno);
+  if (fd < 0) return Error::from_errno("cannot be opened", errno);
   std::string text(file_bytes_max, '\0');
   std::size_t size = 0;
   int number = 0;
@@ -244,7 +244,7 @@ Result<std::string> read_file(const std::string& name) {
     size += static_cast<std::size_t>(got);
   }
   ::close(fd);
-  if (number != 0) return fail_errno("cannot be read", number);
+  if (number != 0) return Error::from_errno("cannot be read", number);
   text.resize(size);
   return text;
 }
@@ -296,7 +296,7 @@ class Loader {
       text += problems_[i];
     }
     if (problems_.size() > problems_max) text += fmt::format("\nand {} more", problems_.size() - problems_max);
-    return fail_text(Code::InvalidArgument, text);
+    return Error::text(Code::InvalidArgument, text);
   }
 
   void problem(std::string_view where, std::string_view path, std::string_view text) {

@@ -410,7 +410,7 @@ Result<std::unique_ptr<CrashHandler>> CrashHandler::install(const CrashOptions& 
     if (installed.file < 0) {
       const int error = errno;
       installed.is_installed.store(false);
-      return std::unexpected(Error::from_errno("open", error).because("crash file " + options.file));
+      return Error::from_errno("open", error).because("crash file " + options.file);
     }
   }
   copy_text(installed.name, options.name);

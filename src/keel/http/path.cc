@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::size_t literal_bytes_max = 255;
 
-std::unexpected<Error> refuse(Code code, std::string_view pattern, std::string_view why) {
-  return fail_text(code, "path pattern \"" + std::string(pattern) + "\": " + std::string(why));
+Error refuse(Code code, std::string_view pattern, std::string_view why) {
+  return Error::text(code, "path pattern \"" + std::string(pattern) + "\": " + std::string(why));
 }
 
 bool is_name(std::string_view name) noexcept {
@@ -159,7 +159,7 @@ const char* PathTree::read(std::string_view pattern, std::vector<Segment>& segme
   return nullptr;
 }
 
-std::unexpected<Error> PathTree::there_already(std::string_view pattern, std::uint32_t by, std::uint32_t* other) const {
+Error PathTree::there_already(std::string_view pattern, std::uint32_t by, std::uint32_t* other) const {
   if (other != nullptr) *other = patterns_[by].id;
   return refuse(Code::AlreadyExists, pattern, "is there already, as \"" + patterns_[by].text + "\"");
 }

@@ -129,7 +129,7 @@ Result<> Server::start(io::Runtime& runtime, const std::vector<int>& inherited) 
       if (probe) {
         loop.engine().close(*probe);
       } else {
-        result = std::unexpected(std::move(probe).error());
+        result = std::move(probe).error();
       }
     });
     // The close of the probe leaves with the engine's next submission.

@@ -30,7 +30,7 @@ void append_uuid(Buffer& out, Random& random) {
 }
 
 Result<> wrong(std::string_view name, const std::string& what) {
-  return fail_text(Code::InvalidArgument, "{" + std::string(name) + "}: " + what);
+  return Error::text(Code::InvalidArgument, "{" + std::string(name) + "}: " + what);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace keel::load {
 
 Result<std::string> read_file(const std::string& path, std::size_t bytes_max) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return Result<std::string>(fail_errno("open", errno)).because(path);
+  if (fd < 0) return Error::from_errno("open", errno).because(path);
   std::string text;
   ssize_t got = 0;
   do {
@@ -27,9 +27,9 @@ Result<std::string> read_file(const std::string& path, std::size_t bytes_max) {
   } while (got > 0 && text.size() <= bytes_max);
   const int error = errno;
   ::close(fd);
-  if (got < 0) return Result<std::string>(fail_errno("read", error)).because(path);
+  if (got < 0) return Error::from_errno("read", error).because(path);
   if (text.size() > bytes_max) {
-    return fail_text(Code::OutOfRange, path + ": more than " + std::to_string(bytes_max) + " bytes");
+    return Error::text(Code::OutOfRange, path + ": more than " + std::to_string(bytes_max) + " bytes");
   }
   return text;
 }
