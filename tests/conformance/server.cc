@@ -196,11 +196,11 @@ std::string letters(std::size_t size) {
 Result<> make_files(const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) return fail_text(Code::Unavailable, "mkdir " + folder.string() + ": " + error.message());
+  if (error) return Error::text(Code::Unavailable, "mkdir " + folder.string() + ": " + error.message());
   for (const auto& [name, size] : {std::pair("x", 4'000), std::pair("big", 8 * 1024 * 1024)}) {
     std::ofstream out(folder / name, std::ios::binary);
     if (!(out << letters(static_cast<std::size_t>(size)) << std::flush)) {
-      return fail_text(Code::Unavailable, "cannot write " + (folder / name).string());
+      return Error::text(Code::Unavailable, "cannot write " + (folder / name).string());
     }
     out.close();
     const std::chrono::sys_seconds changed(std::chrono::seconds(784'111'777));

@@ -20,7 +20,7 @@ std::map<std::string, int> ranks() {
   return found;
 }
 
-// "http" of "src/keel/http/router.h" and of "keel/http/router.h"; empty for other paths.
+// "http" of "src/keel/http/router.h" and of "keel/http/server/router.h"; empty for other paths.
 std::string module_of(std::string_view path) {
   if (path.starts_with("src/")) path.remove_prefix(4);
   if (!path.starts_with("keel/")) return {};

@@ -404,10 +404,10 @@ db::Database& App::database() {
 Result<> App::open_database() {
   const std::string& path = settings_.database.path;
   if (auto made = internal::make_folder_of(path); !made) {
-    return std::unexpected(std::move(made).error().because("database.path"));
+    return std::move(made).error().because("database.path");
   }
   auto opened = db::Database::open(internal::database_options(settings_));
-  if (!opened) return std::unexpected(std::move(opened).error().because("database '" + path + "'"));
+  if (!opened) return std::move(opened).error().because("database '" + path + "'");
   parts_->database = *std::move(opened);
   return {};
 }
@@ -488,10 +488,10 @@ void App::add_handover() {
   parts_->lifecycle.add({.name = "handover",
                          .start = [this, &path]() -> Result<> {
                            auto found = Predecessor::find(path, name_);
-                           if (!found) return std::unexpected(std::move(found).error().because(handover_key));
+                           if (!found) return std::move(found).error().because(handover_key);
                            if (found->has_value()) parts_->predecessor.emplace(**std::move(found));
                            auto made = Handover::make(path, name_, [this] { parts_->signals.request_stop(); });
-                           if (!made) return std::unexpected(std::move(made).error().because(handover_key));
+                           if (!made) return std::move(made).error().because(handover_key);
                            parts_->handover = *std::move(made);
                            return {};
                          },
@@ -501,7 +501,7 @@ void App::add_handover() {
 Result<> App::start_admin(const std::vector<int>& inherited) {
   auto started = parts_->admin->start(*runtime_, 0, inherited);
   if (started) return {};
-  return std::unexpected(std::move(started).error().because("admin listener (monitoring.metrics)"));
+  return std::move(started).error().because("admin listener (monitoring.metrics)");
 }
 
 // Everything serves: the predecessor may go, and a successor come.

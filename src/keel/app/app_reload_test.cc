@@ -36,7 +36,7 @@ class Reloads : public Apps {
         config::Reloadable<ShopSettings>::load({.file = file_, .args = args, .environment = environment}).value();
     const config::Applier applier =
         config.on_reload("shelves", [this](const ShopSettings& now, const ShopSettings&) -> Result<> {
-          if (now.shelves > 100) return fail_text(Code::OutOfRange, "there is no room for the shelves");
+          if (now.shelves > 100) return Error::text(Code::OutOfRange, "there is no room for the shelves");
           shelves_ = now.shelves;
           return {};
         });
@@ -44,7 +44,7 @@ class Reloads : public Apps {
     // After the App's own: by its turn the server has the new limits and the log its new sinks.
     const config::Applier last =
         config.on_reload("password", [](const ShopSettings& now, const ShopSettings&) -> Result<> {
-          if (now.password.reveal() == "wrong-hush") return fail_text(Code::Unavailable, "the store is shut");
+          if (now.password.reveal() == "wrong-hush") return Error::text(Code::Unavailable, "the store is shut");
           return {};
         });
     http::Router router;

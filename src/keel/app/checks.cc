@@ -58,20 +58,20 @@ Health::Check check_log(Health& health, const LogWriter& logs) {
                       const std::uint64_t now = logs.counts().lines_lost + log::dropped();
                       const std::uint64_t lost = now - std::exchange(before, now);
                       if (lost == 0) return {};
-                      return fail_text(Code::ResourceExhausted,
-                                       fmt::format("{} lines were lost since the last check, {} in all", lost, now));
+                      return Error::text(Code::ResourceExhausted,
+                                         fmt::format("{} lines were lost since the last check, {} in all", lost, now));
                     });
 }
 
 Result<> disk_space(const std::string& folder, ByteSize free_min) {
   struct statvfs facts{};
   if (::statvfs(folder.c_str(), &facts) != 0) {
-    return std::unexpected(Error::from_errno("statvfs", errno).because(folder));
+    return Error::from_errno("statvfs", errno).because(folder);
   }
   const std::uint64_t free_bytes = std::uint64_t{facts.f_bavail} * facts.f_frsize;
   if (free_bytes >= free_min.bytes) return {};
-  return fail_text(Code::ResourceExhausted, fmt::format("{} has {} KiB left, expected at least {} KiB", folder,
-                                                        free_bytes / 1024, free_min.bytes / 1024));
+  return Error::text(Code::ResourceExhausted, fmt::format("{} has {} KiB left, expected at least {} KiB", folder,
+                                                          free_bytes / 1024, free_min.bytes / 1024));
 }
 
 }  // namespace keel::app

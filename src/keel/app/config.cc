@@ -15,6 +15,7 @@
 
 #include "keel/app/internal/config_tree.h"
 #include "keel/app/internal/config_value.h"
+#include "keel/base/ascii.h"
 #include "keel/base/check.h"
 #include "keel/base/host.h"
 
@@ -218,7 +219,7 @@ std::string variable(std::string_view prefix, std::string_view path) {
   std::string name(prefix);
   for (const char c : path) {
     if (c == '.') name += "__";
-    else name += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+    else name += ascii::to_upper(c);
   }
   return name;
 }
@@ -231,7 +232,7 @@ struct Setting {
 
 Result<std::string> read_file(const std::string& name) {
   const int fd = ::open(name.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return fail_errno("cannot be opened", errno);
+  if (fd < 0) return Error::from_errno("cannot be opened", errno);
   std::string text(file_bytes_max, '\0');
   std::size_t size = 0;
   int number = 0;
@@ -243,7 +244,7 @@ Result<std::string> read_file(const std::string& name) {
     size += static_cast<std::size_t>(got);
   }
   ::close(fd);
-  if (number != 0) return fail_errno("cannot be read", number);
+  if (number != 0) return Error::from_errno("cannot be read", number);
   text.resize(size);
   return text;
 }
@@ -295,7 +296,7 @@ class Loader {
       text += problems_[i];
     }
     if (problems_.size() > problems_max) text += fmt::format("\nand {} more", problems_.size() - problems_max);
-    return fail_text(Code::InvalidArgument, text);
+    return Error::text(Code::InvalidArgument, text);
   }
 
   void problem(std::string_view where, std::string_view path, std::string_view text) {
@@ -367,7 +368,7 @@ class Loader {
           path += '.';
           rest.remove_prefix(1);
         } else {
-          path += rest[0] >= 'A' && rest[0] <= 'Z' ? static_cast<char>(rest[0] - 'A' + 'a') : rest[0];
+          path += ascii::to_lower(rest[0]);
         }
       }
       settings.push_back({path, std::string(entry.substr(equals + 1)), shown(name)});

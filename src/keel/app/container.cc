@@ -160,7 +160,7 @@ Result<void*> Core::provide(Node& node, ScopeState* scope, Made*& owner, const P
       const std::lock_guard lock(making);
       if (void* const object = node.object.load(std::memory_order_relaxed); object != nullptr) return object;
       if (node.is_being_made) {
-        return fail_text(Code::FailedPrecondition, chain({node, above}) + ": it is asked for while it is being made");
+        return Error::text(Code::FailedPrecondition, chain({node, above}) + ": it is asked for while it is being made");
       }
       node.is_being_made = true;
       Result<void*> object = make(node, nullptr, last, above);
@@ -180,7 +180,7 @@ Result<void*> Core::provide(Node& node, ScopeState* scope, Made*& owner, const P
     case Lifetime::Given: {
       void* const object = scope->table[node.place];
       if (object != nullptr) return object;
-      return fail_text(Code::FailedPrecondition, chain({node, above}) + ": the scope was given none");
+      return Error::text(Code::FailedPrecondition, chain({node, above}) + ": the scope was given none");
     }
   }
   return fail(Code::Internal, "a service has a lifetime");
@@ -231,10 +231,10 @@ void CoreDelete::operator()(Core* core) const noexcept {
 Result<void*> resolve(Core& core, TypeId& type, ScopeState* scope) {
   const std::uint32_t index = type.index.load(std::memory_order_relaxed);
   Node* const node = index < core.by_index.size() ? core.by_index[index] : nullptr;
-  if (node == nullptr) return fail_text(Code::NotFound, "nobody provides " + name_of(type));
+  if (node == nullptr) return Error::text(Code::NotFound, "nobody provides " + name_of(type));
   if (scope == nullptr && (is_scoped(*node) || node->lifetime == Lifetime::Transient)) {
-    return fail_text(Code::FailedPrecondition,
-                     name_of(*node) + " is " + text_of(node->lifetime) + ": resolve it in a scope");
+    return Error::text(Code::FailedPrecondition,
+                       name_of(*node) + " is " + text_of(node->lifetime) + ": resolve it in a scope");
   }
   return core.provide(*node, scope, scope != nullptr ? scope->last : core.last, nullptr);
 }
@@ -282,11 +282,11 @@ class Wirer {
       if (node->needed_by == nullptr) follow(*node, path);
     }
     for (Node* node : nodes) follow(*node, path);
-    if (!mistakes_.empty()) return fail_text(Code::FailedPrecondition, mistakes_);
+    if (!mistakes_.empty()) return Error::text(Code::FailedPrecondition, mistakes_);
     for (Node* node : nodes) {
       if (node->lifetime == Lifetime::Singleton || node->lifetime == Lifetime::Lazy) find_scoped(*node, path);
     }
-    if (!mistakes_.empty()) return fail_text(Code::FailedPrecondition, mistakes_);
+    if (!mistakes_.empty()) return Error::text(Code::FailedPrecondition, mistakes_);
     return {};
   }
 

@@ -23,6 +23,7 @@
 #include <utility>
 
 #include "keel/app/log_writer.h"
+#include "keel/base/ascii.h"
 #include "keel/base/check.h"
 #include "keel/base/host.h"
 #include "keel/base/stack.h"
@@ -84,7 +85,7 @@ class Out {
     char digits[20];
     int count = 0;
     do {
-      digits[count++] = "0123456789abcdef"[value % base];
+      digits[count++] = ascii::hex_lower[value % base];
       value /= base;
     } while (value != 0 || count < digits_min);
     while (count > 0) text({&digits[--count], 1});
@@ -249,7 +250,7 @@ void say_names() noexcept {
       const auto put_number = [&put](std::uint64_t value, unsigned base) {
         char digits[20];
         char* at = digits + sizeof digits;
-        do *--at = "0123456789abcdef"[value % base];
+        do *--at = ascii::hex_lower[value % base];
         while ((value /= base) != 0);
         put({at, static_cast<std::size_t>(digits + sizeof digits - at)});
       };
@@ -376,8 +377,8 @@ int find_build_id(dl_phdr_info* program, std::size_t, void* argument) {
       if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(name, "GNU", 4) == 0) {
         for (unsigned j = 0; j < note.n_descsz; ++j) {
           const auto byte = static_cast<unsigned char>(id[j]);
-          hex += "0123456789abcdef"[byte >> 4];
-          hex += "0123456789abcdef"[byte & 15];
+          hex += ascii::hex_lower[byte >> 4];
+          hex += ascii::hex_lower[byte & 15];
         }
         return 1;
       }
@@ -409,7 +410,7 @@ Result<std::unique_ptr<CrashHandler>> CrashHandler::install(const CrashOptions& 
     if (installed.file < 0) {
       const int error = errno;
       installed.is_installed.store(false);
-      return std::unexpected(Error::from_errno("open", error).because("crash file " + options.file));
+      return Error::from_errno("open", error).because("crash file " + options.file);
     }
   }
   copy_text(installed.name, options.name);

@@ -57,7 +57,7 @@ class Descriptor {
 
 Result<Address> address_of(const std::string& path) {
   auto address = Address::parse("unix:" + path);
-  if (!address) return fail_text(Code::InvalidArgument, "'" + path + "': " + std::string(address.error().message()));
+  if (!address) return Error::text(Code::InvalidArgument, "'" + path + "': " + std::string(address.error().message()));
   return address;
 }
 
@@ -203,9 +203,9 @@ Result<std::unique_ptr<Handover>> Handover::make(std::string path, std::string s
   KEEL_TRY(const Address address, address_of(beside));
   server->socket = Descriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   server->stop = Descriptor(::eventfd(0, EFD_CLOEXEC));
-  if (!server->socket.is_open() || !server->stop.is_open()) return fail_errno("socket", errno);
+  if (!server->socket.is_open() || !server->stop.is_open()) return Error::from_errno("socket", errno);
   // The mode of the socket is that of the path it is bound to (less the umask), from its first moment.
-  if (::fchmod(server->socket.get(), S_IRUSR | S_IWUSR) != 0) return fail_errno("fchmod", errno);
+  if (::fchmod(server->socket.get(), S_IRUSR | S_IWUSR) != 0) return Error::from_errno("fchmod", errno);
   ::unlink(beside.c_str());  // Of an earlier process with our number.
   if (::bind(server->socket.get(), address.system(), address.system_size()) != 0) {
     const int number = errno;
@@ -213,10 +213,10 @@ Result<std::unique_ptr<Handover>> Handover::make(std::string path, std::string s
   }
   server->prepared = beside;
   struct stat status;
-  if (::stat(beside.c_str(), &status) != 0) return fail_errno("stat", errno);
+  if (::stat(beside.c_str(), &status) != 0) return Error::from_errno("stat", errno);
   server->device = status.st_dev;
   server->inode = status.st_ino;
-  if (::listen(server->socket.get(), 16) != 0) return fail_errno("listen", errno);
+  if (::listen(server->socket.get(), 16) != 0) return Error::from_errno("listen", errno);
   return std::unique_ptr<Handover>(new Handover(std::move(server)));
 }
 
@@ -340,7 +340,7 @@ Predecessor::~Predecessor() {
 Result<std::optional<Predecessor>> Predecessor::find(const std::string& path, const std::string& service) {
   KEEL_TRY(const Address address, address_of(path));
   Descriptor connection(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  if (!connection.is_open()) return fail_errno("socket", errno);
+  if (!connection.is_open()) return Error::from_errno("socket", errno);
   timeval limit{.tv_sec = answer_timeout.count_ms() / 1000, .tv_usec = 0};
   ::setsockopt(connection.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   if (::connect(connection.get(), address.system(), address.system_size()) != 0) {
@@ -349,19 +349,19 @@ Result<std::optional<Predecessor>> Predecessor::find(const std::string& path, co
     struct stat status;
     const bool is_other = ::stat(path.c_str(), &status) == 0 && !S_ISSOCK(status.st_mode);
     if (number == EPROTOTYPE || number == ENOTSOCK || is_other) {
-      return fail_text(Code::FailedPrecondition, "'" + path + "' is not the hand-over socket of a service");
+      return Error::text(Code::FailedPrecondition, "'" + path + "' is not the hand-over socket of a service");
     }
     if (number == ENOENT || number == ECONNREFUSED) return std::optional<Predecessor>();
     return Error::from_errno("connect", number).because("'" + path + "'");
   }
   const Peer peer = peer_of(connection.get());
   if (!peer.is_trusted) {
-    return fail_text(Code::PermissionDenied, "'" + path + "' belongs to a process of another user");
+    return Error::text(Code::PermissionDenied, "'" + path + "' belongs to a process of another user");
   }
   const std::string who = "process " + std::to_string(peer.process) + " at '" + path + "'";
   const auto strange = [&](const std::string& text) {
-    return fail_text(Code::FailedPrecondition, who + " does not speak version 1 of the hand-over (it says '" +
-                                                   text.substr(0, 40) + "'): stop it first");
+    return Error::text(Code::FailedPrecondition, who + " does not speak version 1 of the hand-over (it says '" +
+                                                     text.substr(0, 40) + "'): stop it first");
   };
   if (!send_message(connection.get(), std::string(greeting) + service)) return std::optional<Predecessor>();
 
@@ -370,9 +370,9 @@ Result<std::optional<Predecessor>> Predecessor::find(const std::string& path, co
   for (int have = 0; expected < 0 || have < expected;) {
     Message message = wait_for_message(connection.get(), answer_timeout);
     if (message.kind == Message::Kind::End) return std::optional<Predecessor>();
-    if (message.kind == Message::Kind::Nothing) return fail_text(Code::Unavailable, who + " does not answer");
+    if (message.kind == Message::Kind::Nothing) return Error::text(Code::Unavailable, who + " does not answer");
     if (message.text.starts_with("refused: ")) {
-      return fail_text(Code::FailedPrecondition, who + " refuses to hand over: " + message.text.substr(9));
+      return Error::text(Code::FailedPrecondition, who + " refuses to hand over: " + message.text.substr(9));
     }
     if (expected < 0) {
       expected = number_behind(message.text, "listeners ");

@@ -90,7 +90,7 @@ TEST(Health, a_failing_check_gives_its_reason_and_concerns_its_kind_only) {
   health.start_complete();
   std::atomic<bool> down = false;
   const auto database = health.add({.name = "database"}, [&]() -> Result<> {
-    if (down) return fail_errno("open \"x\"", ENOENT);
+    if (down) return Error::from_errno("open \"x\"", ENOENT);
     return {};
   });
   EXPECT_FALSE(ready(health).well) << "nothing is known yet";

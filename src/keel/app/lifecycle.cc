@@ -131,7 +131,7 @@ Result<> Lifecycle::check(Entry& entry, std::vector<Entry*>& path) {
     return text + in_quotes(last);
   };
   if (std::ranges::find(path, &entry) != path.end()) {
-    return fail_text(Code::InvalidArgument, "modules need each other in a circle: " + chain(entry.module.name));
+    return Error::text(Code::InvalidArgument, "modules need each other in a circle: " + chain(entry.module.name));
   }
   path.push_back(&entry);
   std::vector<Entry*> needs;
@@ -139,7 +139,7 @@ Result<> Lifecycle::check(Entry& entry, std::vector<Entry*>& path) {
   for (const std::string& name : entry.module.needs) {
     Entry* const need = find(name);
     if (need == nullptr) {
-      return fail_text(Code::InvalidArgument, chain(name) + ": there is no module of that name");
+      return Error::text(Code::InvalidArgument, chain(name) + ": there is no module of that name");
     }
     KEEL_TRY_VOID(check(*need, path));
     needs.push_back(need);
@@ -257,9 +257,10 @@ Result<> Lifecycle::start(FunctionRef<bool()> is_interrupted) {
 
 Result<Lifecycle::Entry*> Lifecycle::begin_locked(std::string_view name) {
   Entry* const entry = find(name);
-  if (entry == nullptr) return fail_text(Code::InvalidArgument, "there is no module " + in_quotes(name));
+  if (entry == nullptr) return Error::text(Code::InvalidArgument, "there is no module " + in_quotes(name));
   if (entry->state == Entry::State::Running) return entry;
-  if (stopping_) return fail_text(Code::FailedPrecondition, "module " + in_quotes(name) + " is not started: stopping");
+  if (stopping_)
+    return Error::text(Code::FailedPrecondition, "module " + in_quotes(name) + " is not started: stopping");
   std::vector<Entry*> path;
   KEEL_TRY_VOID(check(*entry, path));
   if (current_lifecycle == this) KEEL_TRY_VOID(add_need(*static_cast<Entry*>(current_entry), *entry));
@@ -296,13 +297,13 @@ Result<> Lifecycle::wait(Lock& lock, const std::vector<Entry*>& wanted, Function
       if (entry->state == Entry::State::Failed) {
         const Error& error = entry->result.error();
         const double took = milliseconds(entry->ended - entry->began);
-        return fail_text(error.code(), fmt::format("{} (module {} failed after {:.1f} ms{})", error.describe(),
-                                                   in_quotes(entry->module.name), took, waiting_for(*entry)));
+        return Error::text(error.code(), fmt::format("{} (module {} failed after {:.1f} ms{})", error.describe(),
+                                                     in_quotes(entry->module.name), took, waiting_for(*entry)));
       }
       if (entry->state == Entry::State::Starting && host_.now() - entry->began > entry->module.start_timeout) {
-        return fail_text(Code::DeadlineExceeded,
-                         fmt::format("module {} did not start within {} ms{}", in_quotes(entry->module.name),
-                                     entry->module.start_timeout.count_ms(), waiting_for(*entry)));
+        return Error::text(Code::DeadlineExceeded,
+                           fmt::format("module {} did not start within {} ms{}", in_quotes(entry->module.name),
+                                       entry->module.start_timeout.count_ms(), waiting_for(*entry)));
       }
     }
     if (all) {

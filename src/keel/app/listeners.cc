@@ -89,14 +89,14 @@ Result<Listeners> Listeners::from_environment() {
 
   const int count = to_number(count_text);
   if (count < 0 || count > descriptors_max) {
-    return fail_text(Code::InvalidArgument, "LISTEN_FDS: '" + count_text + "' is not a number from 0 to 1024");
+    return Error::text(Code::InvalidArgument, "LISTEN_FDS: '" + count_text + "' is not a number from 0 to 1024");
   }
   std::vector<std::string> names;
   if (!names_text.empty()) {
     names = split(names_text);
     if (names.size() != static_cast<std::size_t>(count)) {
-      return fail_text(Code::InvalidArgument, "LISTEN_FDNAMES: " + std::to_string(names.size()) + " names for " +
-                                                  std::to_string(count) + " descriptors (LISTEN_FDS)");
+      return Error::text(Code::InvalidArgument, "LISTEN_FDNAMES: " + std::to_string(names.size()) + " names for " +
+                                                    std::to_string(count) + " descriptors (LISTEN_FDS)");
     }
   }
   const auto is_known = [](const std::string& name) { return name == "http" || name == "admin"; };
@@ -104,8 +104,9 @@ Result<Listeners> Listeners::from_environment() {
   for (int i = 0; i < count; ++i) {
     const std::string& name = names[static_cast<std::size_t>(i)];
     if (!is_known(name)) {
-      return fail_text(Code::InvalidArgument, "LISTEN_FDNAMES: '" + name + "' is no server of this service: expected " +
-                                                  "http or admin (systemd: FileDescriptorName=)");
+      return Error::text(Code::InvalidArgument, "LISTEN_FDNAMES: '" + name +
+                                                    "' is no server of this service: expected " +
+                                                    "http or admin (systemd: FileDescriptorName=)");
     }
     if (auto added = listeners.add(name, first_descriptor + i, true); !added) {
       return std::move(added).because("LISTEN_FDS").error();
@@ -119,7 +120,7 @@ Result<> Listeners::add(std::string name, int fd, bool kept) {
   if (!objection.empty()) {
     const std::string what = "descriptor " + std::to_string(fd) + " (" + name + ") " + std::string(objection);
     ::close(fd);
-    return fail_text(Code::InvalidArgument, what + ": expected a TCP or Unix stream socket that listens");
+    return Error::text(Code::InvalidArgument, what + ": expected a TCP or Unix stream socket that listens");
   }
   ::fcntl(fd, F_SETFD, FD_CLOEXEC);
   entries_.push_back({std::move(name), fd, kept});

@@ -28,7 +28,7 @@ constexpr int patience_ms = 1000;  // For a pipe or terminal that takes nothing,
 Result<int> open_file(const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
   if (descriptor < 0) {
-    return std::unexpected(Error::from_errno("open", errno).because("log file " + path));
+    return Error::from_errno("open", errno).because("log file " + path);
   }
   return descriptor;
 }

@@ -38,13 +38,13 @@ Result<Duration> watchdog_from_environment() {
   if (usec == nullptr) return Duration();
   if (const char* const pid = ::getenv("WATCHDOG_PID"); pid != nullptr) {
     const auto whose = number(pid);
-    if (!whose) return fail_text(Code::InvalidArgument, fmt::format("WATCHDOG_PID: \"{}\" is not a process id", pid));
+    if (!whose) return Error::text(Code::InvalidArgument, fmt::format("WATCHDOG_PID: \"{}\" is not a process id", pid));
     if (*whose != ::getpid()) return Duration();
   }
   const auto value = number(usec);
   if (!value || *value <= 0) {
-    return fail_text(Code::InvalidArgument,
-                     fmt::format("WATCHDOG_USEC: \"{}\" is not a number of microseconds above 0", usec));
+    return Error::text(Code::InvalidArgument,
+                       fmt::format("WATCHDOG_USEC: \"{}\" is not a number of microseconds above 0", usec));
   }
   return Duration::microseconds(*value);
 }
@@ -58,13 +58,13 @@ Result<Notify> Notify::from_environment() {
   std::string address(text);
   if (address.size() < 2 || (address[0] != '/' && address[0] != '@') ||
       address.size() >= sizeof(sockaddr_un::sun_path)) {
-    return fail_text(Code::InvalidArgument,
-                     fmt::format("NOTIFY_SOCKET: \"{}\" is neither a path nor @name of a Unix socket", text));
+    return Error::text(Code::InvalidArgument,
+                       fmt::format("NOTIFY_SOCKET: \"{}\" is neither a path nor @name of a Unix socket", text));
   }
   if (address[0] == '@') address[0] = '\0';
   KEEL_TRY(notify.watchdog_, watchdog_from_environment());
   notify.socket_ = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (notify.socket_ < 0) return fail_errno("socket", errno);
+  if (notify.socket_ < 0) return Error::from_errno("socket", errno);
   // A supervisor that does not read holds nobody up.
   const timeval patience{.tv_sec = 1, .tv_usec = 0};
   ::setsockopt(notify.socket_, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
@@ -121,7 +121,7 @@ Result<> Notify::send(std::string_view message) {
     sent = ::sendto(socket_, message.data(), message.size(), MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&to),
                     static_cast<socklen_t>(size));
   } while (sent < 0 && errno == EINTR);
-  if (sent < 0) return std::unexpected(Error::from_errno("sendto", errno).because("telling the supervisor"));
+  if (sent < 0) return Error::from_errno("sendto", errno).because("telling the supervisor");
   return {};
 }
 

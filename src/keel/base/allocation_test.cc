@@ -36,7 +36,7 @@ Result<int> deep(int levels) {
   return deep(levels - 1).because("one level of the context");
 }
 Result<int> deep_below_a_message(int levels) {
-  if (levels == 0) return fail_text(Code::NotFound, "no user with the number 1234567");
+  if (levels == 0) return Error::text(Code::NotFound, "no user with the number 1234567");
   return deep_below_a_message(levels - 1).because("reading the settings");
 }
 

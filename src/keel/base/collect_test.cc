@@ -15,7 +15,7 @@ namespace keel {
 namespace {
 
 Result<int> digit(char c) {
-  if (c < '0' || c > '9') return fail_text(Code::InvalidArgument, std::string("no digit: ") + c);
+  if (c < '0' || c > '9') return Error::text(Code::InvalidArgument, std::string("no digit: ") + c);
   return c - '0';
 }
 Result<> even(int value) {

@@ -213,12 +213,4 @@ Error Error::clone() const noexcept {
 
 void Error::free_text(void* text) noexcept { std::free(text); }
 
-std::unexpected<Error> fail_text(Code code, std::string_view message) {
-  return std::unexpected<Error>(Error::text(code, message));
-}
-std::unexpected<Error> fail_errno(const char* what, int number) noexcept {
-  return std::unexpected<Error>(Error::from_errno(what, number));
-}
-std::unexpected<Error> fail_errno(const char* what) noexcept { return fail_errno(what, errno); }
-
 }  // namespace keel

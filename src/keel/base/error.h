@@ -3,6 +3,15 @@
 // An Error is a code, an optional errno and a message. The code is chosen by what the caller does next; each code
 // has a default HTTP status (the status of the RFC 9457 problem that http makes of it) and a log level.
 //
+//   return fail(Code::NotFound, "no such user");                  // a function or coroutine fails with a literal
+//   return Error::text(Code::NotFound, "no user " + name);        // … with a message made now
+//   return Error::from_errno("open", errno);                      // … because a system call did
+//   return Error::from_exception();                               // … because of what is caught
+//   return std::move(result).error().because("reading config");   // … with the error of another, and context
+//   log.warn("disk", Error(Code::DataLoss, "a page is torn"));    // an Error that is kept or logged, not returned
+//
+// Each need has this one spelling. A Result takes an Error as it is; a Task<> ends with one by co_await.
+//
 // Ownership: a literal message is kept by pointer and costs nothing. Any other message (text, because) is one block of
 //            the heap, however deep its context. The block is made with room for context_room bytes of context that
 //            comes later, so five levels of 23 characters cost the allocation of the first; what does not fit moves
@@ -115,13 +124,9 @@ class [[nodiscard]] Error {
   std::uint64_t word_;
 };
 
-// fail(Code::NotFound, "no such user") — what a function that returns Result returns.
+// How a function that returns a Result, or a coroutine, fails with a literal.
 inline std::unexpected<Error> fail(Code code, const char* literal) noexcept {
   return std::unexpected<Error>(Error(code, literal));
 }
-std::unexpected<Error> fail_text(Code code, std::string_view message);
-std::unexpected<Error> fail_errno(const char* what, int number) noexcept;
-// With the calling thread's errno.
-std::unexpected<Error> fail_errno(const char* what) noexcept;
 
 }  // namespace keel

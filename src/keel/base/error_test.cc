@@ -119,7 +119,7 @@ TEST(Error, moves_its_text) {
 
 TEST(Error, of_a_failed_call_takes_the_threads_errno) {
   errno = EMFILE;
-  const Error error = fail_errno("accept").error().clone();
+  const Error error = Error::from_errno("accept", errno);
 
   EXPECT_EQ(error.code(), Code::ResourceExhausted);
   EXPECT_EQ(error.errno_value(), EMFILE);

@@ -23,6 +23,7 @@
 
 #pragma once
 
+#include <cerrno>
 #include <expected>
 #include <type_traits>
 #include <utility>
@@ -74,7 +75,6 @@ class [[nodiscard]] Result : public std::expected<T, Error> {
   static Result ok(U&& value) {
     return Result(std::forward<U>(value));
   }
-  static Result err(Error error) noexcept { return Result(std::move(error)); }
 
   bool is_ok() const noexcept { return this->has_value(); }
   bool is_err() const noexcept { return !this->has_value(); }
@@ -218,7 +218,7 @@ template <class Int>
   requires std::is_signed_v<Int>
 Result<Int> or_errno(const char* what, Int returned) noexcept {
   if (returned == -1) [[unlikely]]
-    return fail_errno(what);
+    return Error::from_errno(what, errno);
   return returned;
 }
 

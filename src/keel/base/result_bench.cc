@@ -146,7 +146,7 @@ void create_error_with_message(benchmark::State& state) {
   const std::string message = "no user with the number 1234567";
   const AllocationsPerIteration allocations(state);
   for (auto _ : state) {
-    Result<int> result = fail_text(Code::NotFound, message);
+    Result<int> result = Error::text(Code::NotFound, message);
     benchmark::DoNotOptimize(result);
   }
 }

@@ -17,6 +17,8 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "keel/base/ascii.h"
+
 namespace keel {
 
 const int stack_signal = SIGURG;
@@ -252,7 +254,7 @@ std::string to_string(const Stack& stack) {
       char offset[2 + 16 + 1];
       text += "+0x";
       char* at = offset + sizeof offset;
-      for (std::uintptr_t rest = name.offset; rest != 0; rest >>= 4) *--at = "0123456789abcdef"[rest & 15];
+      for (std::uintptr_t rest = name.offset; rest != 0; rest >>= 4) *--at = ascii::hex_lower[rest & 15];
       text.append(at, offset + sizeof offset);
     }
   });

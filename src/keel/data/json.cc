@@ -6,6 +6,7 @@
 #include <cstring>
 #include <system_error>
 
+#include "keel/base/ascii.h"
 #include "keel/base/check.h"
 #include "keel/base/scan.h"
 #include "keel/data/utf8.h"
@@ -19,8 +20,6 @@ bool is_plain(char c) noexcept {
   const auto byte = static_cast<std::uint8_t>(c);
   return byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\';
 }
-
-bool is_digit(char c) noexcept { return static_cast<unsigned char>(c - '0') < 10; }
 
 // How many bytes in front stand for themselves in a JSON string: ASCII without quote, backslash and controls.
 std::size_t plain_run(const char* text, std::size_t size) noexcept {
@@ -50,12 +49,6 @@ char* put(char* to, std::string_view text) noexcept {
   return to + text.size();
 }
 
-unsigned hex_digit(char c) noexcept {
-  if (is_digit(c)) return static_cast<unsigned>(c - '0');
-  const auto letter = static_cast<unsigned>((c | 0x20) - 'a');
-  return letter < 6 ? letter + 10 : 16;
-}
-
 bool is_high_surrogate(unsigned unit) noexcept { return (unit & 0xFC00) == 0xD800; }
 bool is_low_surrogate(unsigned unit) noexcept { return (unit & 0xFC00) == 0xDC00; }
 
@@ -64,7 +57,8 @@ char* unescape_to(std::string_view raw, char* to) noexcept {
   const char* at = raw.data();
   const char* const end = at + raw.size();
   const auto hex4 = [](const char* digits) {
-    return hex_digit(digits[0]) << 12 | hex_digit(digits[1]) << 8 | hex_digit(digits[2]) << 4 | hex_digit(digits[3]);
+    const auto value = [&](int i) { return static_cast<unsigned>(ascii::hex_value(digits[i])); };
+    return value(0) << 12 | value(1) << 8 | value(2) << 4 | value(3);
   };
   while (at != end) {
     const auto* slash = static_cast<const char*>(std::memchr(at, '\\', static_cast<std::size_t>(end - at)));
@@ -174,7 +168,6 @@ Writer& Writer::string(std::string_view text) {
 }
 
 void Writer::quote_slow(std::string_view text, std::size_t clean) {
-  static constexpr char digits[] = "0123456789abcdef";
   const char* at = text.data();
   const char* const end = at + text.size();
   out_.push_back('"');
@@ -219,8 +212,8 @@ void Writer::quote_slow(std::string_view text, std::size_t clean) {
           break;
         default:
           to = put(to, "u00");
-          *to++ = digits[byte >> 4];
-          *to++ = digits[byte & 15];
+          *to++ = ascii::hex_lower[byte >> 4];
+          *to++ = ascii::hex_lower[byte & 15];
       }
       close(to);
       ++at;
@@ -309,7 +302,7 @@ Kind Reader::peek() noexcept {
     case 'n':
       return Kind::Null;
     default:
-      return is_digit(*at_) || *at_ == '-' ? Kind::Number : Kind::None;
+      return ascii::is_digit(*at_) || *at_ == '-' ? Kind::Number : Kind::None;
   }
 }
 
@@ -466,9 +459,9 @@ bool Reader::scan_escape() noexcept {
 bool Reader::scan_hex4(unsigned& unit) noexcept {
   if (end_ - at_ < 4) return false;
   for (int i = 0; i < 4; ++i) {
-    const unsigned digit = hex_digit(*at_++);
-    if (digit > 15) return false;
-    unit = unit << 4 | digit;
+    const int digit = ascii::hex_value(*at_++);
+    if (digit < 0) return false;
+    unit = unit << 4 | static_cast<unsigned>(digit);
   }
   return true;
 }
@@ -497,7 +490,7 @@ bool Reader::scan_number(std::string_view& raw, bool& whole) noexcept {
   const char* const first = at_;
   const auto digits = [this] {
     const char* const before = at_;
-    while (at_ != end_ && is_digit(*at_)) ++at_;
+    while (at_ != end_ && ascii::is_digit(*at_)) ++at_;
     return at_ - before;
   };
   whole = true;
@@ -530,7 +523,7 @@ bool Reader::scan_number(std::string_view& raw, bool& whole) noexcept {
 
 bool Reader::number_due(std::string_view& raw, bool& whole) noexcept {
   if (!value_due()) return false;
-  if (at_ == end_ || (*at_ != '-' && !is_digit(*at_))) {
+  if (at_ == end_ || (*at_ != '-' && !ascii::is_digit(*at_))) {
     mismatch("expected a number");
     return false;
   }

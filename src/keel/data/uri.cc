@@ -2,20 +2,15 @@
 
 #include <cstring>
 
+#include "keel/base/ascii.h"
+
 namespace keel::uri {
 namespace {
 
 constexpr const char* bad_escape = "'%' is not followed by two hexadecimal digits, or stands for NUL";
 
 bool is_unreserved(char c) noexcept {
-  return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '-' || c == '.' || c == '_' ||
-         c == '~';
-}
-
-int hex_digit(char c) noexcept {
-  if (c >= '0' && c <= '9') return c - '0';
-  const int letter = (c | 0x20) - 'a';
-  return letter >= 0 && letter < 6 ? letter + 10 : -1;
+  return ascii::is_alphanumeric(c) || c == '-' || c == '.' || c == '_' || c == '~';
 }
 
 bool has_encoding(std::string_view text, Plus plus) noexcept {
@@ -28,8 +23,8 @@ char* decode(std::string_view from, char* to, Plus plus) noexcept {
     char c = from[i];
     if (c == '%') {
       if (from.size() - i < 3) return nullptr;
-      const int high = hex_digit(from[i + 1]);
-      const int low = hex_digit(from[i + 2]);
+      const int high = ascii::hex_value(from[i + 1]);
+      const int low = ascii::hex_value(from[i + 2]);
       if (high < 0 || low < 0 || (high == 0 && low == 0)) return nullptr;
       c = static_cast<char>(high << 4 | low);
       i += 2;
@@ -60,7 +55,6 @@ Result<std::size_t> percent_decode_in_place(char* text, std::size_t size, Plus p
 }
 
 void percent_encode(Buffer& out, std::string_view text) {
-  static constexpr char digits[] = "0123456789ABCDEF";
   char* const begin = out.reserve(text.size() * 3);
   char* to = begin;
   for (const char c : text) {
@@ -69,8 +63,8 @@ void percent_encode(Buffer& out, std::string_view text) {
     } else {
       const auto byte = static_cast<unsigned char>(c);
       *to++ = '%';
-      *to++ = digits[byte >> 4];
-      *to++ = digits[byte & 15];
+      *to++ = ascii::hex_upper[byte >> 4];
+      *to++ = ascii::hex_upper[byte & 15];
     }
   }
   out.commit(static_cast<std::size_t>(to - begin));

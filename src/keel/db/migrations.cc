@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "keel/base/ascii.h"
 #include "keel/base/host.h"
 #include "keel/db/sqlite/connection.h"
 
@@ -32,8 +33,8 @@ std::string checksum_of(std::string_view text) {
 }
 
 template <class... A>
-std::unexpected<Error> refuse(Code code, fmt::format_string<A...> text, A&&... arguments) {
-  return fail_text(code, fmt::format(text, std::forward<A>(arguments)...));
+Error refuse(Code code, fmt::format_string<A...> text, A&&... arguments) {
+  return Error::text(code, fmt::format(text, std::forward<A>(arguments)...));
 }
 
 // NNNN of NNNN_name.sql; 0 when the name is another.
@@ -41,7 +42,7 @@ int version_of(std::string_view name) {
   if (name.size() < 10 || name[4] != '_' || !name.ends_with(".sql")) return 0;
   int version = 0;
   for (const char c : name.substr(0, 4)) {
-    if (c < '0' || c > '9') return 0;
+    if (!ascii::is_digit(c)) return 0;
     version = version * 10 + (c - '0');
   }
   return version;
@@ -49,14 +50,14 @@ int version_of(std::string_view name) {
 
 Result<std::string> read_file(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return fail_errno("open", errno);
+  if (fd < 0) return Error::from_errno("open", errno);
   std::string text;
   char piece[16 * 1024];
   ssize_t got = 0;
   while ((got = ::read(fd, piece, sizeof piece)) > 0) text.append(piece, static_cast<std::size_t>(got));
   const int error = errno;
   ::close(fd);
-  if (got < 0) return fail_errno("read", error);
+  if (got < 0) return Error::from_errno("read", error);
   return text;
 }
 
@@ -172,7 +173,7 @@ Result<Migrated> migrate(Connection& connection, const std::string& folder) {
     if (more && *more) ++migrated.applied;
   }
   KEEL_TRY_VOID(connection.run_script("pragma foreign_keys=on"));
-  if (!more) return std::unexpected(std::move(more).error());
+  if (!more) return std::move(more).error();
   return migrated;
 }
 

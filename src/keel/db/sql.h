@@ -15,6 +15,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "keel/base/ascii.h"
+
 namespace keel::db {
 
 inline constexpr int parameters_max = 99;
@@ -23,10 +25,8 @@ inline constexpr int parameters_max = 99;
 // `$name` and `$0` give number 0.
 template <class F>
 constexpr void for_each_placeholder(std::string_view text, F&& f) {
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  const auto is_name = [&](char c) {
-    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' ||
-           static_cast<unsigned char>(c) >= 0x80;
+  const auto is_name = [](char c) {
+    return ascii::is_alphanumeric(c) || c == '_' || c == '$' || static_cast<unsigned char>(c) >= 0x80;
   };
   std::size_t at = 0;
   while (at < text.size()) {
@@ -46,7 +46,7 @@ constexpr void for_each_placeholder(std::string_view text, F&& f) {
     } else if (c == '$') {
       const std::size_t start = at++;
       int number = 0;
-      while (at < text.size() && is_digit(text[at])) {
+      while (at < text.size() && ascii::is_digit(text[at])) {
         if (number <= parameters_max) number = number * 10 + (text[at] - '0');
         ++at;
       }

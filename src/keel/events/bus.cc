@@ -69,11 +69,11 @@ struct Bus::State {
   std::vector<std::unique_ptr<Entry>> entries;
 };
 
-Bus::Bus(BusOptions options) : state_(new State(std::move(options))) {}
+Bus::Bus(BusOptions options) : state_(Owned<State>::make(std::move(options))) {}
 
 Bus::Bus(metrics::Registry& registry) : Bus(BusOptions{.metrics = &registry}) {}
 
-Bus::~Bus() { delete state_; }
+Bus::~Bus() = default;
 
 internal::TopicCore& Bus::make_topic(internal::EventType& type) {
   std::atomic<internal::TopicCore*>& place = topics_[index_of(type)];

@@ -39,6 +39,7 @@
 
 #include "keel/base/error.h"
 #include "keel/base/function.h"
+#include "keel/base/owned.h"
 #include "keel/events/delivery.h"
 #include "keel/events/subscription.h"
 #include "keel/events/topic.h"
@@ -126,7 +127,7 @@ class Bus {
   internal::TopicCore& make_topic(internal::EventType& type);
 
   std::atomic<internal::TopicCore*> topics_[internal::event_types_max] = {};  // By EventType::index; 0 is nobody's.
-  State* state_;                                                              // Owned.
+  Owned<State> state_;
 };
 
 }  // namespace keel::events

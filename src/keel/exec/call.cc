@@ -14,18 +14,18 @@ void executed_callable_threw() noexcept {
   check_failed(__FILE__, __LINE__, "callable()", sentence.c_str());
 }
 
-std::unexpected<Error> executor_refused() noexcept {
-  return fail(Code::ResourceExhausted, "the executor takes no more jobs: its queue is full, or it has been stopped");
+Error executor_refused() noexcept {
+  return Error(Code::ResourceExhausted, "the executor takes no more jobs: its queue is full, or it has been stopped");
 }
 
-std::unexpected<Error> executor_refused_delayed(const Executor& executor) noexcept {
+Error executor_refused_delayed(const Executor& executor) noexcept {
   if (!executor.has_clock()) {
-    return fail(Code::Unsupported,
-                "the executor has no clock, so nothing runs there later: a ThreadPool has one, and "
-                "a worker's loop");
+    return Error(Code::Unsupported,
+                 "the executor has no clock, so nothing runs there later: a ThreadPool has one, and "
+                 "a worker's loop");
   }
-  return fail(Code::ResourceExhausted,
-              "the executor takes no more jobs for later: too many wait for their time, or it has been stopped");
+  return Error(Code::ResourceExhausted,
+               "the executor takes no more jobs for later: too many wait for their time, or it has been stopped");
 }
 
 }  // namespace keel::internal

@@ -37,8 +37,8 @@ namespace internal {
 
 // In a catch block: aborts and says what was thrown.
 [[noreturn, gnu::cold]] void executed_callable_threw() noexcept;
-std::unexpected<Error> executor_refused() noexcept;
-std::unexpected<Error> executor_refused_delayed(const Executor& executor) noexcept;
+Error executor_refused() noexcept;
+Error executor_refused_delayed(const Executor& executor) noexcept;
 
 // Job memory until somebody owns what is made in it.
 class JobBlock {

@@ -55,9 +55,7 @@ template class BasicSubmission<>;
 
 DueLater due_after(Duration delay) noexcept { return {Host::current().precise_now() + delay}; }
 Instant after(Duration delay) noexcept { return Host::system().now() + delay; }
-std::unexpected<Error> none_is_done() noexcept {
-  return fail(Code::DeadlineExceeded, "none of the submitted jobs was done in time");
-}
+Error none_is_done() noexcept { return Error(Code::DeadlineExceeded, "none of the submitted jobs was done in time"); }
 
 bool wait(Submission& submission, Instant until) noexcept {
   if (submission.is_done()) return true;

@@ -66,7 +66,7 @@ class BasicSubmission : public Job {
   void release() noexcept;
 
   // For submit(): the executor did not take it, and why.
-  void refuse(std::unexpected<Error>&& reason) noexcept;
+  void refuse(Error&& reason) noexcept;
 
  protected:
   // Run: calls the callable and keeps the value or the error. Drop: destroys the callable. Free: the end of it all.
@@ -231,7 +231,7 @@ bool wait(Submission& submission, Instant until) noexcept;
 // The index of one that is done; `count` when none is at `until`.
 std::size_t wait_any(std::size_t count, FunctionRef<Submission&(std::size_t)> at, Instant until) noexcept;
 Instant after(Duration delay) noexcept;
-std::unexpected<Error> none_is_done() noexcept;
+Error none_is_done() noexcept;
 
 }  // namespace internal
 

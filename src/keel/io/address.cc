@@ -55,19 +55,19 @@ Result<Address> Address::ip(std::string_view host, std::uint16_t port) {
     in6.sin6_port = htons(port);
     if (percent != std::string_view::npos) {
       if (!has_scope(in6.sin6_addr)) {
-        return fail_text(Code::InvalidArgument, "address: '" + std::string(host) +
-                                                    "' names a link and is not link-local (fe80::/10, ff02::/16)");
+        return Error::text(Code::InvalidArgument, "address: '" + std::string(host) +
+                                                      "' names a link and is not link-local (fe80::/10, ff02::/16)");
       }
       in6.sin6_scope_id = scope_of(host.substr(percent + 1));
       if (in6.sin6_scope_id == 0) {
-        return fail_text(Code::InvalidArgument,
-                         "address: there is no interface '" + std::string(host.substr(percent + 1)) + '\'');
+        return Error::text(Code::InvalidArgument,
+                           "address: there is no interface '" + std::string(host.substr(percent + 1)) + '\'');
       }
     }
     return from_system(reinterpret_cast<sockaddr*>(&in6), sizeof in6);
   }
-  return fail_text(Code::InvalidArgument, "address: '" + std::string(host) +
-                                              "' is not an IPv4 or IPv6 address (host names are not resolved here)");
+  return Error::text(Code::InvalidArgument, "address: '" + std::string(host) +
+                                                "' is not an IPv4 or IPv6 address (host names are not resolved here)");
 }
 
 Result<Address> Address::parse(std::string_view text) {
@@ -84,7 +84,7 @@ Result<Address> Address::parse(std::string_view text) {
   }
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) {
-    return fail_text(Code::InvalidArgument, "address: '" + std::string(text) + "' has no port: expected host:port");
+    return Error::text(Code::InvalidArgument, "address: '" + std::string(text) + "' has no port: expected host:port");
   }
   std::string_view host = text.substr(0, colon);
   if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
@@ -96,7 +96,7 @@ Result<Address> Address::parse(std::string_view text) {
   unsigned port = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
   if (digits.empty() || error != std::errc() || end != digits.data() + digits.size() || port > 65535) {
-    return fail_text(Code::InvalidArgument, "address: '" + std::string(digits) + "' is not a port (0 to 65535)");
+    return Error::text(Code::InvalidArgument, "address: '" + std::string(digits) + "' is not a port (0 to 65535)");
   }
   return ip(host, static_cast<std::uint16_t>(port));
 }

@@ -22,7 +22,7 @@ namespace keel::io {
 namespace {
 
 Result<> set_option(int fd, int level, int option, const char* what, int value = 1) {
-  if (setsockopt(fd, level, option, &value, sizeof value) != 0) return fail_errno(what, errno);
+  if (setsockopt(fd, level, option, &value, sizeof value) != 0) return Error::from_errno(what, errno);
   return {};
 }
 
@@ -59,7 +59,7 @@ Result<> bind_to(int fd, const Address& address, int type = SOCK_STREAM) {
     ::unlink(reinterpret_cast<const sockaddr_un*>(address.system())->sun_path);
     if (bind(fd, address.system(), address.system_size()) == 0) return {};
   }
-  return fail_errno("bind", errno);
+  return Error::from_errno("bind", errno);
 }
 
 Result<> prepare_listener(int fd, const Address& address, const ListenOptions& options) {
@@ -75,16 +75,16 @@ Result<> prepare_listener(int fd, const Address& address, const ListenOptions& o
   if (options.fast_open > 0 && !address.is_unix()) {
     setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN, &options.fast_open, sizeof options.fast_open);
   }
-  if (listen(fd, options.backlog) != 0) return fail_errno("listen", errno);
+  if (listen(fd, options.backlog) != 0) return Error::from_errno("listen", errno);
   return {};
 }
 
 Result<> prepare_inherited(int fd, const ListenOptions& options) {
   const int flags = fcntl(fd, F_GETFL);
-  if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0) return fail_errno("fcntl", errno);
+  if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0) return Error::from_errno("fcntl", errno);
   KEEL_TRY_VOID(set_inherited_options(fd, system_local_address(fd).family(), options));
   // The socket listens already; this sets the backlog.
-  if (listen(fd, options.backlog) != 0) return fail_errno("listen", errno);
+  if (listen(fd, options.backlog) != 0) return Error::from_errno("listen", errno);
   return {};
 }
 
@@ -157,7 +157,7 @@ std::string kernel_release() {
 
 Result<int> system_stream(int family, const ConnectOptions& options) {
   const int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd < 0) return fail_errno("socket", errno);
+  if (fd < 0) return Error::from_errno("socket", errno);
   if (auto prepared = prepare_stream(fd, family, options); !prepared) {
     ::close(fd);
     return std::move(prepared).error();
@@ -184,7 +184,7 @@ Result<int> system_datagram(const DatagramOptions& options) {
   KEEL_TRY_VOID(check(options));
   const int family = (options.bind.family() != AF_UNSPEC ? options.bind : options.connect).family();
   const int fd = socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd < 0) return fail_errno("socket", errno).error();
+  if (fd < 0) return Error::from_errno("socket", errno);
   if (auto prepared = prepare_datagram(fd, options); !prepared) {
     ::close(fd);
     return std::move(prepared).error();
@@ -196,7 +196,7 @@ Result<int> system_listener(const Address& address, const ListenOptions& options
   files.reserve(files.size() + 1);  // Before there is something to close.
   if (options.inherited >= 0) {
     const int copy = fcntl(options.inherited, F_DUPFD_CLOEXEC, 0);
-    if (copy < 0) return fail_errno("dup", errno).error();
+    if (copy < 0) return Error::from_errno("dup", errno);
     if (auto prepared = prepare_inherited(copy, options); !prepared) {
       ::close(copy);
       return std::move(prepared).because("an inherited listening socket").error();
@@ -205,7 +205,7 @@ Result<int> system_listener(const Address& address, const ListenOptions& options
     return copy;
   }
   const int fd = socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd < 0) return fail_errno("socket", errno).error();
+  if (fd < 0) return Error::from_errno("socket", errno);
   if (auto prepared = prepare_listener(fd, address, options); !prepared) {
     ::close(fd);
     return std::move(prepared).because("listening on " + address.to_string()).error();
@@ -262,7 +262,7 @@ Result<EngineChoice> choose_engine(EngineKind wanted) {
   const std::string kernel = " (kernel " + kernel_release() + ")";
   if (probed) return EngineChoice{EngineKind::Uring, "io_uring passed its probe" + kernel};
   const std::string reason = "io_uring is not usable here: " + probed.error().describe() + kernel;
-  if (wanted == EngineKind::Uring) return fail_text(Code::Unsupported, reason);
+  if (wanted == EngineKind::Uring) return Error::text(Code::Unsupported, reason);
   return EngineChoice{EngineKind::Epoll, reason};
 }
 

@@ -45,17 +45,19 @@ class EpollEngine final : public Engine {
   static Result<std::unique_ptr<Engine>> make() {
     std::unique_ptr<EpollEngine> engine(new EpollEngine);
     engine->epoll_ = epoll_create1(EPOLL_CLOEXEC);
-    if (engine->epoll_ < 0) return fail_errno("epoll_create1", errno);
+    if (engine->epoll_ < 0) return Error::from_errno("epoll_create1", errno);
     engine->wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (engine->wake_ < 0) return fail_errno("eventfd", errno);
+    if (engine->wake_ < 0) return Error::from_errno("eventfd", errno);
     engine->timer_ = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (engine->timer_ < 0) return fail_errno("timerfd_create", errno);
+    if (engine->timer_ < 0) return Error::from_errno("timerfd_create", errno);
     epoll_event event{};
     event.events = EPOLLIN | EPOLLET;
     event.data.u64 = wake_key;
-    if (epoll_ctl(engine->epoll_, EPOLL_CTL_ADD, engine->wake_, &event) != 0) return fail_errno("epoll_ctl", errno);
+    if (epoll_ctl(engine->epoll_, EPOLL_CTL_ADD, engine->wake_, &event) != 0)
+      return Error::from_errno("epoll_ctl", errno);
     event.data.u64 = timer_key;
-    if (epoll_ctl(engine->epoll_, EPOLL_CTL_ADD, engine->timer_, &event) != 0) return fail_errno("epoll_ctl", errno);
+    if (epoll_ctl(engine->epoll_, EPOLL_CTL_ADD, engine->timer_, &event) != 0)
+      return Error::from_errno("epoll_ctl", errno);
     return std::unique_ptr<Engine>(std::move(engine));
   }
   ~EpollEngine() override {

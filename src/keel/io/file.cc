@@ -37,7 +37,7 @@ int flags_of(File::Mode mode) noexcept {
 }
 
 Result<> answer(const char* what, int result) noexcept {
-  if (result < 0) return fail_errno(what, -result);
+  if (result < 0) return Error::from_errno(what, -result);
   return {};
 }
 
@@ -100,18 +100,18 @@ Result<File> File::Open::take() noexcept {
   return File(engine_, result);
 }
 Result<std::size_t> File::Read::take() noexcept {
-  if (result < 0) return fail_errno("read", -result);
+  if (result < 0) return Error::from_errno("read", -result);
   return static_cast<std::size_t>(result);
 }
 Result<> File::Write::take() noexcept { return answer("write", result); }
 Result<> File::Sync::take() noexcept { return answer("fsync", result); }
 Result<> File::Truncate::take() noexcept { return answer("ftruncate", result); }
 Result<FileStatus> File::Status::take() noexcept {
-  if (result < 0) return fail_errno("statx", -result);
+  if (result < 0) return Error::from_errno("statx", -result);
   return FileStatus{size, modified_ns, mode};
 }
 Result<std::uint64_t> File::Size::take() noexcept {
-  if (result < 0) return fail_errno("statx", -result);
+  if (result < 0) return Error::from_errno("statx", -result);
   return size;
 }
 

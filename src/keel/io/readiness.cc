@@ -28,7 +28,7 @@ ReadyLeaf::ReadyLeaf(int descriptor, short wanted) noexcept
 }
 bool ReadyLeaf::start() noexcept { return engine_.submit(*this); }
 Result<> ReadyLeaf::answer() const noexcept {
-  if (result < 0) return fail_errno("poll", -result);
+  if (result < 0) return Error::from_errno("poll", -result);
   return {};
 }
 

@@ -310,14 +310,14 @@ class Simulation::Engine final : public io::Engine, public Completer {
     socket->address = bound;
     if (!network_.listen(socket)) {
       network_.forget(socket);
-      return fail_text(Code::AlreadyExists, "listening on " + bound.to_string() + ": the address is in use");
+      return Error::text(Code::AlreadyExists, "listening on " + bound.to_string() + ": the address is in use");
     }
     world_.trace("listen w{} fd={} {}", index_, socket->fd, bound.to_string());
     return socket->fd;
   }
   Result<int> open_stream(int family, const io::ConnectOptions& options) override {
     if (options.from.family() != AF_UNSPEC && options.from.family() != family) {
-      return fail_errno("bind", EINVAL).error();
+      return Error::from_errno("bind", EINVAL);
     }
     const SocketPtr socket = network_.new_socket(family);
     socket->address = options.from;

@@ -30,7 +30,7 @@ Result<SocketPtr> Datagrams::open(const io::DatagramOptions& options) {
     do bound.set_port(network_.free_port());
     while (std::ranges::any_of(bound_, is_taken));
   } else if (is_named && std::ranges::any_of(bound_, is_taken)) {
-    return fail_text(Code::AlreadyExists, "binding " + bound.to_string() + ": the address is in use");
+    return Error::text(Code::AlreadyExists, "binding " + bound.to_string() + ": the address is in use");
   }
   if (options.connect.is_unix() && receiver(bound, options.connect) == nullptr) {
     return Error::from_errno("connect", ENOENT).because("connecting to " + options.connect.to_string());
@@ -52,7 +52,7 @@ Result<> Datagrams::set_member(Socket& at, Address group, bool member) {
   group.set_port(0);
   const auto found = std::ranges::find(groups, group);
   if (member == (found != groups.end())) {
-    return fail_text(member ? Code::AlreadyExists : Code::NotFound, "the group " + group.to_string());
+    return Error::text(member ? Code::AlreadyExists : Code::NotFound, "the group " + group.to_string());
   }
   if (member) {
     groups.push_back(group);

@@ -16,7 +16,7 @@ namespace {
 Result<> set(int fd, int level, int option, const char* what, int value) {
   if (setsockopt(fd, level, option, &value, sizeof value) == 0) return {};
   if (errno == EOPNOTSUPP || errno == ENOPROTOOPT) return Error::from_errno(what, errno).as(Code::Unsupported);
-  return fail_errno(what, errno);
+  return Error::from_errno(what, errno);
 }
 
 std::optional<int> get(int fd, int level, int option) noexcept {
@@ -39,7 +39,7 @@ Result<> set_keep_alive(int fd, const KeepAlive& keep_alive) {
 Result<> set_reset_on_close(int fd, bool reset) {
   const linger value{.l_onoff = reset ? 1 : 0, .l_linger = 0};
   if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &value, sizeof value) != 0) {
-    return fail_errno("setsockopt SO_LINGER", errno);
+    return Error::from_errno("setsockopt SO_LINGER", errno);
   }
   return {};
 }
@@ -82,7 +82,7 @@ Result<> set_multicast_interface(int fd, bool v6, std::uint32_t interface) {
   by.imr_ifindex = static_cast<int>(interface);
   if (setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &by, sizeof by) == 0) return {};
   // For an interface that is not there: where IPv6 says ENODEV.
-  return fail_errno("setsockopt IP_MULTICAST_IF", errno == EADDRNOTAVAIL ? ENODEV : errno);
+  return Error::from_errno("setsockopt IP_MULTICAST_IF", errno == EADDRNOTAVAIL ? ENODEV : errno);
 }
 
 Result<> set_options_of_ip(int fd, const SocketOptions& options) {
@@ -156,7 +156,7 @@ bool is_multicast(const Address& address) noexcept {
 
 Result<> check_group(const Address& group) {
   if (is_multicast(group)) return {};
-  return fail_text(Code::InvalidArgument, group.to_string() + " is not the address of a multicast group");
+  return Error::text(Code::InvalidArgument, group.to_string() + " is not the address of a multicast group");
 }
 
 Result<> system_set_member(int fd, const Address& group, std::uint32_t interface, bool member) {

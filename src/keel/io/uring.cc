@@ -184,7 +184,7 @@ Result<> UringEngine::set_up() {
     error = io_uring_queue_init_params(options_.submission_entries, &ring_, &parameters);
     if (error != -EINVAL) break;
   }
-  if (error < 0) return fail_errno("io_uring_setup", -error);
+  if (error < 0) return Error::from_errno("io_uring_setup", -error);
   ring_ready_ = true;
   if ((ring_.features & IORING_FEAT_NODROP) == 0) return fail(Code::Unsupported, "io_uring may lose completions");
   messages_ = std::make_unique_for_overwrite<msghdr[]>(ring_.sq.ring_entries);
@@ -194,7 +194,7 @@ Result<> UringEngine::set_up() {
   KEEL_TRY_VOID(buffers_.set_up(ring_));
 
   wake_ = eventfd(0, EFD_CLOEXEC);
-  if (wake_ < 0) return fail_errno("eventfd", errno);
+  if (wake_ < 0) return Error::from_errno("eventfd", errno);
   arm_wake();
   return {};
 }

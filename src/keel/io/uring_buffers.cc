@@ -23,11 +23,11 @@ UringBuffers::~UringBuffers() {
 Result<> UringBuffers::set_up(io_uring& ring) {
   void* buffers =
       mmap(nullptr, count * sizeof(io_uring_buf), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (buffers == MAP_FAILED) return fail_errno("mmap", errno);
+  if (buffers == MAP_FAILED) return Error::from_errno("mmap", errno);
   ring_ = static_cast<io_uring_buf_ring*>(buffers);
   void* memory =
       mmap(nullptr, count * stride, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) return fail_errno("mmap", errno);
+  if (memory == MAP_FAILED) return Error::from_errno("mmap", errno);
   memory_ = static_cast<char*>(memory);
   io_uring_buf_reg registration{};
   registration.ring_addr = reinterpret_cast<std::uint64_t>(ring_);
@@ -35,7 +35,7 @@ Result<> UringBuffers::set_up(io_uring& ring) {
   registration.bgid = 0;
   io_uring_buf_ring_init(ring_);
   if (const int result = io_uring_register_buf_ring(&ring, &registration, 0); result < 0) {
-    return fail_errno("io_uring_register_buf_ring", -result);
+    return Error::from_errno("io_uring_register_buf_ring", -result);
   }
   known_.resize(count);
   fill();

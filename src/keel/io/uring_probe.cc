@@ -15,7 +15,7 @@ namespace keel::io {
 Result<> probe_uring() {
   KEEL_TRY(auto engine, make_uring_engine());
   int pair[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) return fail_errno("socketpair", errno);
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) return Error::from_errno("socketpair", errno);
   struct Probe : Receive {
     using Receive::Receive;
     int bytes = 0;

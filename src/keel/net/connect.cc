@@ -27,7 +27,7 @@ class Connecting : public Leaf, public io::Connect {
   }
   bool start() noexcept { return engine_.submit(*this); }
   Result<> take() noexcept {
-    if (result < 0) return fail_errno("connect", -result);
+    if (result < 0) return Error::from_errno("connect", -result);
     return {};
   }
 
@@ -88,7 +88,7 @@ Task<Stream> Stream::connect(Address address, io::ConnectOptions options) {
 }
 
 Task<Stream> Stream::connect(std::vector<Address> addresses, io::ConnectOptions options) {
-  if (addresses.empty()) co_return Error(Code::InvalidArgument, "connecting: there is no address");
+  if (addresses.empty()) co_return fail(Code::InvalidArgument, "connecting: there is no address");
   addresses = in_turns(std::move(addresses));
   Race race;
   Scope attempts;

@@ -161,7 +161,7 @@ void DatagramSocket::Receive::cancel(Leaf& leaf) noexcept {
 
 Result<Datagram> DatagramSocket::Receive::take() noexcept {
   if (cancelled_) return fail(Code::Cancelled, "receive was cancelled");
-  if (state_.count == 0) return fail_errno("receive", std::exchange(state_.error, 0));
+  if (state_.count == 0) return Error::from_errno("receive", std::exchange(state_.error, 0));
   State::Arrival& arrival = state_.front();
   const std::size_t size = arrival.segment_bytes != 0 ? arrival.segment_bytes : arrival.left.size();
   Datagram datagram{arrival.left.substr(0, size), arrival.from, arrival.cut};
@@ -190,7 +190,7 @@ void DatagramOutput::cancel(Leaf& leaf) noexcept {
 }
 
 Result<std::size_t> DatagramOutput::sent() noexcept {
-  if (state_.send.result < 0) return fail_errno("send", -state_.send.result);
+  if (state_.send.result < 0) return Error::from_errno("send", -state_.send.result);
   return static_cast<std::size_t>(state_.send.result);
 }
 

@@ -120,7 +120,7 @@ void Listener::Accept::cancel(Leaf& leaf) noexcept {
 
 Result<Stream> Listener::Accept::take() noexcept {
   if (cancelled_) return fail(Code::Cancelled, "accept was cancelled");
-  if (state_.waiting.empty()) return fail_errno("accept", -state_.final_result);
+  if (state_.waiting.empty()) return Error::from_errno("accept", -state_.final_result);
   const int fd = state_.waiting.front();
   state_.waiting.pop_front();
   if (state_.accepted_total) state_.accepted_total->add();

@@ -180,14 +180,13 @@ void Resolver::Question::come_back() noexcept {
 }
 
 Resolver::Resolver(Executor& pool, const ResolverOptions& options, Lookup lookup)
-    : state_(new State(pool, options, std::move(lookup))) {}
+    : state_(Owned<State>::make(pool, options, std::move(lookup))) {}
 
 Resolver::~Resolver() {
   state_->by_use.for_each([](Entry& entry) {
     if (entry.question != nullptr) entry.question->state = nullptr;
     entry.unlink();
   });
-  delete state_;
 }
 
 Resolver::Resolve Resolver::resolve(std::string_view host, std::uint16_t port) noexcept {

@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "keel/base/function.h"
+#include "keel/base/owned.h"
 #include "keel/base/time.h"
 #include "keel/exec/executor.h"
 #include "keel/io/address.h"
@@ -64,7 +65,7 @@ class Resolver {
   struct Entry;
   struct Question;
   struct State;
-  State* state_;
+  Owned<State> state_;
 };
 
 class [[nodiscard]] Resolver::Resolve : public Waiting {

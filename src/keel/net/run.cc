@@ -281,7 +281,7 @@ Result<> run(Task<>&& main, io::EngineKind kind) {
 Result<> run(const RunOptions& options, FunctionRef<Task<>(Worker&)> begin) {
   KEEL_CHECK(io::Loop::current() == nullptr, "run() is called where no loop runs");
   Bell bell;
-  if (!bell.is_there()) return fail_errno("eventfd");
+  if (!bell.is_there()) return Error::from_errno("eventfd", errno);
   const StopSignals signals(bell);
   KEEL_TRY(auto runtime, io::Runtime::make({.workers = options.workers, .engine = options.engine, .pin = options.pin}));
   KEEL_TRY_VOID(runtime->start());

@@ -404,7 +404,7 @@ void StreamOutput::cancel(Leaf& leaf) noexcept {
 }
 
 Result<> StreamOutput::take() noexcept {
-  if (result_ < 0) return fail_errno("send", -result_);
+  if (result_ < 0) return Error::from_errno("send", -result_);
   return {};
 }
 
@@ -428,10 +428,10 @@ bool Stream::SendFile::start() noexcept {
 }
 
 Result<> Stream::SendFile::take() noexcept {
-  if (result < 0) return fail_errno("sendfile", -result);
+  if (result < 0) return Error::from_errno("sendfile", -result);
   if (sent == size) return {};
-  return fail_text(Code::OutOfRange,
-                   "the file ended after " + std::to_string(sent) + " of " + std::to_string(size) + " bytes");
+  return Error::text(Code::OutOfRange,
+                     "the file ended after " + std::to_string(sent) + " of " + std::to_string(size) + " bytes");
 }
 
 }  // namespace keel

@@ -25,6 +25,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "keel/base/ascii.h"
 #include "keel/base/buffer.h"
 #include "keel/base/check.h"
 #include "keel/base/error.h"
@@ -53,8 +54,7 @@ class Name {
     if (N < 2 || N > 64) throw "a name has 1 to 63 characters";
     for (std::size_t i = 0; i + 1 < N; ++i) {
       const char c = text[i];
-      const bool fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-                        c == '.' || c == '-';
+      const bool fits = ascii::is_alphanumeric(c) || c == '_' || c == '.' || c == '-';
       if (!fits) throw "a name consists of letters, digits, '_', '.' and '-'";
     }
     for (std::string_view taken : {"time", "level", "component", "message", "trace", "source"}) {

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "keel/base/ascii.h"
 #include "keel/base/check.h"
 
 namespace keel::metrics {
@@ -22,11 +23,9 @@ constinit thread_local std::uint64_t sampling_state = 0;
 }
 
 bool is_name(std::string_view text, bool colons) {
-  if (text.empty() || (text[0] >= '0' && text[0] <= '9')) return false;
-  return std::all_of(text.begin(), text.end(), [colons](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           (colons && c == ':');
-  });
+  if (text.empty() || ascii::is_digit(text[0])) return false;
+  return std::all_of(text.begin(), text.end(),
+                     [colons](char c) { return ascii::is_alphanumeric(c) || c == '_' || (colons && c == ':'); });
 }
 
 void check_names(Kind kind, std::string_view name, std::string_view help, Labels labels) {
@@ -153,7 +152,7 @@ struct Registry::State {
   }
 };
 
-Registry::Registry(RegistryOptions options) : state_(new State) {
+Registry::Registry(RegistryOptions options) : state_(Owned<State>::make()) {
   KEEL_CHECK(options.sample_rate > 0 && options.sample_rate <= 1, "a sample rate is above 0 and at most 1");
   every_ = static_cast<std::uint32_t>(std::lround(std::min(1 / options.sample_rate, 1e6)));
 }
@@ -161,7 +160,6 @@ Registry::Registry(RegistryOptions options) : state_(new State) {
 Registry::~Registry() {
   KEEL_CHECK(state_->functions.empty(), "a registry outlives its functions");
   for (const std::uint32_t chunk : state_->chunks) internal::free_chunk(chunk);
-  delete state_;
 }
 
 Counter Registry::counter(std::string_view name, std::string_view help, Labels labels) {

@@ -33,6 +33,7 @@
 
 #include "keel/base/function.h"
 #include "keel/base/host.h"
+#include "keel/base/owned.h"
 #include "keel/base/time.h"
 #include "keel/observe/metric_cells.h"
 
@@ -281,7 +282,7 @@ class Registry {
 
   std::atomic<std::uint64_t> version_ = 0;
   std::uint32_t every_;
-  State* state_;  // Owned.
+  Owned<State> state_;
 };
 
 }  // namespace keel::metrics

@@ -49,7 +49,7 @@ class Channel {
       return wait_in(channel_.senders_);
     }
     Result<> take() noexcept {
-      if (refused_) return Error(Code::Cancelled, "the channel is closed");
+      if (refused_) return fail(Code::Cancelled, "the channel is closed");
       return taken();
     }
 
@@ -84,7 +84,7 @@ class Channel {
         // It may have been stopped since it was woken.
         if (context().is_stopped()) {
           if (value_.has_value()) channel_.put_back(*value_);
-          return Error(Code::Cancelled, "a wait was ended early");
+          return fail(Code::Cancelled, "a wait was ended early");
         }
         if (!value_.has_value()) value_ = channel_.get();  // Closed; and something may have come back since.
       }

@@ -60,7 +60,7 @@ class Gate {
   Gate& operator=(const Gate&) = delete;
 
   Result<Pass> enter() noexcept {
-    if (closed_) return Error(Code::Cancelled, "the gate is closed");
+    if (closed_) return fail(Code::Cancelled, "the gate is closed");
     return Pass(*this);
   }
   // Refuses newcomers from this call on; completes when the last Pass is gone.

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "keel/base/ascii.h"
 #include "keel/base/stack.h"
 #include "keel/task/context.h"
 #include "keel/task/frame.h"
@@ -57,7 +58,7 @@ std::string nested_name(std::string_view mangled) {
   std::string text;
   for (std::size_t at = 3; at < mangled.size() && mangled[at] >= '1' && mangled[at] <= '9';) {
     std::size_t length = 0;
-    for (; at < mangled.size() && mangled[at] >= '0' && mangled[at] <= '9'; ++at) {
+    for (; at < mangled.size() && ascii::is_digit(mangled[at]); ++at) {
       length = length * 10 + static_cast<std::size_t>(mangled[at] - '0');
     }
     length = std::min(length, mangled.size() - at);

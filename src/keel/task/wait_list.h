@@ -36,7 +36,7 @@ class Waiting : public Leaf, public Link {
   bool wait_in(WaitList& list) noexcept;
   // For take(): an error when the wait was cancelled.
   Result<> taken() const noexcept {
-    if (cancelled_) return Error(Code::Cancelled, "a wait was ended early");
+    if (cancelled_) return fail(Code::Cancelled, "a wait was ended early");
     return {};
   }
   bool is_cancelled() const noexcept { return cancelled_; }

@@ -56,8 +56,8 @@ bool Check::has_body(std::string_view answered, Arena& arena) const {
 Result<Check::Member> parse_member(std::string_view text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0) {
-    return fail_text(Code::InvalidArgument,
-                     "'" + std::string(text) + "' is not a member and its value, as user.name=Ada");
+    return Error::text(Code::InvalidArgument,
+                       "'" + std::string(text) + "' is not a member and its value, as user.name=Ada");
   }
   return Check::Member{std::string(text.substr(0, equals)), std::string(text.substr(equals + 1))};
 }

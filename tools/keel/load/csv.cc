@@ -75,7 +75,7 @@ Result<Csv> Csv::parse(std::string_view text, std::string_view name) {
   Csv csv;
   std::size_t lines = 0;
   const auto wrong = [&](std::size_t line, const std::string& what) {
-    return fail_text(Code::InvalidArgument, std::string(name) + ':' + std::to_string(line) + ": " + what);
+    return Error::text(Code::InvalidArgument, std::string(name) + ':' + std::to_string(line) + ": " + what);
   };
   while (!text.empty()) {
     const std::size_t number = lines + 1;

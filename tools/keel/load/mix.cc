@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::size_t file_bytes_max = 64u << 20;
 
-std::unexpected<Error> wrong(const std::string& where, const std::string& what) {
-  return fail_text(Code::InvalidArgument, where + ": " + what);
+Error wrong(const std::string& where, const std::string& what) {
+  return Error::text(Code::InvalidArgument, where + ": " + what);
 }
 
 // The fields that say where a message ends and what becomes of the connection are the generator's.
@@ -166,15 +166,15 @@ Result<> parse_request_line(std::string_view text, RequestText& request) {
   request.method = blank == std::string_view::npos ? "GET" : std::string(text.substr(0, blank));
   request.target = blank == std::string_view::npos ? text : text.substr(blank + 1);
   if (!http::is_token(request.method) || request.method == "CONNECT") {
-    return fail_text(Code::InvalidArgument, "'" + request.method + "' is not a method that can be sent");
+    return Error::text(Code::InvalidArgument, "'" + request.method + "' is not a method that can be sent");
   }
   const bool is_plain =
       std::all_of(request.target.begin(), request.target.end(), [](char c) { return c > ' ' && c < 0x7f && c != '#'; });
   if (!request.target.starts_with('/') || !is_plain) {
-    return fail_text(Code::InvalidArgument,
-                     "'" + request.target +
-                         "' is not a path: it begins with '/' and has neither blanks nor '#' nor "
-                         "bytes beyond ASCII (percent-encode them)");
+    return Error::text(Code::InvalidArgument,
+                       "'" + request.target +
+                           "' is not a path: it begins with '/' and has neither blanks nor '#' nor "
+                           "bytes beyond ASCII (percent-encode them)");
   }
   return {};
 }

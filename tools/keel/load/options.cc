@@ -12,9 +12,9 @@ namespace {
 constexpr std::size_t body_file_bytes_max = 64u << 20;
 constexpr std::uint64_t connections_max = 100'000;
 
-std::unexpected<Error> wrong(std::string_view name, std::string_view value, std::string_view expected) {
-  return fail_text(Code::InvalidArgument,
-                   std::string(name) + ": " + std::string(expected) + " is expected, not '" + std::string(value) + "'");
+Error wrong(std::string_view name, std::string_view value, std::string_view expected) {
+  return Error::text(Code::InvalidArgument, std::string(name) + ": " + std::string(expected) + " is expected, not '" +
+                                                std::string(value) + "'");
 }
 
 Result<std::uint64_t> count(std::string_view name, std::string_view value, std::uint64_t min, std::uint64_t max) {
@@ -71,8 +71,8 @@ class Parser {
       std::string_view argument = arguments[i];
       if (!argument.starts_with("--")) {
         if (!options_.text.empty()) {
-          return fail_text(Code::InvalidArgument,
-                           "one URL is enough: '" + options_.text + "' or '" + arguments[i] + "'");
+          return Error::text(Code::InvalidArgument,
+                             "one URL is enough: '" + options_.text + "' or '" + arguments[i] + "'");
         }
         options_.text = argument;
         KEEL_TRY(options_.url, parse_url(argument));
@@ -85,9 +85,9 @@ class Parser {
         value = argument.substr(equals + 1);
       } else {
         if (++i == arguments.size()) {
-          return fail_text(Code::InvalidArgument, std::string(name) +
-                                                      ": a value is missing, or there is no such option; "
-                                                      "see keel load --help");
+          return Error::text(Code::InvalidArgument, std::string(name) +
+                                                        ": a value is missing, or there is no such option; "
+                                                        "see keel load --help");
         }
         value = arguments[i];
       }
@@ -174,7 +174,7 @@ class Parser {
       if (value.empty()) return wrong(name, value, "a file, or - for the standard output,");
       options_.json = value;
     } else {
-      return fail_text(Code::InvalidArgument, std::string(name) + ": there is no such option; see keel load --help");
+      return Error::text(Code::InvalidArgument, std::string(name) + ": there is no such option; see keel load --help");
     }
     return {};
   }
@@ -193,11 +193,11 @@ class Parser {
     RequestText& request = options_.requests.empty() ? common_ : options_.requests.back();
     Check& check = request.check;
     if (name == "--weight") {
-      if (options_.requests.empty()) return wrong(name, value, "a --request before it").error();
+      if (options_.requests.empty()) return wrong(name, value, "a --request before it");
       KEEL_TRY(request.weight, count(name, value, 1, 1'000'000));
     } else if (name == "--header") {
       const std::size_t colon = value.find(':');
-      if (colon == std::string_view::npos) return wrong(name, value, "'Name: value'").error();
+      if (colon == std::string_view::npos) return wrong(name, value, "'Name: value'");
       const std::string_view field = value.substr(colon + 1);
       const std::size_t begin = std::min(field.find_first_not_of(' '), field.size());
       request.headers.emplace_back(value.substr(0, colon), field.substr(begin));

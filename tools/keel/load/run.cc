@@ -39,7 +39,7 @@ Result<> pin(const std::vector<int>& cores) {
     names += (names.empty() ? "" : ",") + std::to_string(core);
   }
   if (sched_setaffinity(0, sizeof set, &set) != 0)
-    return Result<>(fail_errno("sched_setaffinity", errno)).because("--cores " + names);
+    return Error::from_errno("sched_setaffinity", errno).because("--cores " + names);
   return {};
 }
 

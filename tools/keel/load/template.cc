@@ -4,13 +4,12 @@
 #include <cstring>
 #include <utility>
 
+#include "keel/base/ascii.h"
 #include "keel/data/uri.h"
 #include "load/text.h"
 
 namespace keel::load {
 namespace {
-
-bool is_letter(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 void append_number(Buffer& out, std::uint64_t value) {
   char* at = out.reserve(20);
@@ -18,7 +17,6 @@ void append_number(Buffer& out, std::uint64_t value) {
 }
 
 void append_uuid(Buffer& out, Random& random) {
-  static constexpr char digits[] = "0123456789abcdef";
   // RFC 9562 §5.4: version 4, variant 10.
   const std::uint64_t high = (random.next() & ~std::uint64_t{0xf000}) | 0x4000;
   const std::uint64_t low = (random.next() & ~(std::uint64_t{3} << 62)) | std::uint64_t{2} << 62;
@@ -26,13 +24,13 @@ void append_uuid(Buffer& out, Random& random) {
   for (int i = 0; i < 32; ++i) {
     if (i == 8 || i == 12 || i == 16 || i == 20) *at++ = '-';
     const std::uint64_t half = i < 16 ? high : low;
-    *at++ = digits[half >> (60 - i % 16 * 4) & 15];
+    *at++ = ascii::hex_lower[half >> (60 - i % 16 * 4) & 15];
   }
   out.commit(36);
 }
 
 Result<> wrong(std::string_view name, const std::string& what) {
-  return fail_text(Code::InvalidArgument, "{" + std::string(name) + "}: " + what);
+  return Error::text(Code::InvalidArgument, "{" + std::string(name) + "}: " + what);
 }
 
 }  // namespace
@@ -83,7 +81,7 @@ Result<Template> Template::compile(std::string_view text, const Csv* csv, Escape
       plain += text[at];
     } else if (text[at + 1] == '{') {
       plain += text[at++];
-    } else if (!is_letter(text[at + 1])) {
+    } else if (!ascii::is_letter(text[at + 1])) {
       plain += text[at];
     } else {
       const std::size_t end = text.find('}', at);

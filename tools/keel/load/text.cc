@@ -10,11 +10,13 @@
 #include <cstdio>
 #include <utility>
 
+#include "keel/base/ascii.h"
+
 namespace keel::load {
 
 Result<std::string> read_file(const std::string& path, std::size_t bytes_max) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return Result<std::string>(fail_errno("open", errno)).because(path);
+  if (fd < 0) return Error::from_errno("open", errno).because(path);
   std::string text;
   ssize_t got = 0;
   do {
@@ -25,9 +27,9 @@ Result<std::string> read_file(const std::string& path, std::size_t bytes_max) {
   } while (got > 0 && text.size() <= bytes_max);
   const int error = errno;
   ::close(fd);
-  if (got < 0) return Result<std::string>(fail_errno("read", error)).because(path);
+  if (got < 0) return Error::from_errno("read", error).because(path);
   if (text.size() > bytes_max) {
-    return fail_text(Code::OutOfRange, path + ": more than " + std::to_string(bytes_max) + " bytes");
+    return Error::text(Code::OutOfRange, path + ": more than " + std::to_string(bytes_max) + " bytes");
   }
   return text;
 }
@@ -41,7 +43,7 @@ std::optional<std::uint64_t> parse_count(std::string_view text) noexcept {
 
 std::optional<double> parse_number(std::string_view text) noexcept {
   double value = 0;
-  if (text.empty() || text.front() < '0' || text.front() > '9') return std::nullopt;
+  if (text.empty() || !ascii::is_digit(text.front())) return std::nullopt;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
   if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
   return value;

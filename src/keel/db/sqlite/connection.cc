@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "keel/base/ascii.h"
 #include "keel/db/sqlite/memory.h"
 
 namespace keel::db::sqlite {
@@ -94,7 +95,7 @@ bool is_control(std::string_view text) noexcept {
     if (first.size() < word.size() || strncasecmp(first.data(), word.data(), word.size()) != 0) return false;
     if (first.size() == word.size()) return true;
     const char next = first[word.size()];
-    return !(next == '_' || (next >= '0' && next <= '9') || ((next | 0x20) >= 'a' && (next | 0x20) <= 'z'));
+    return !(next == '_' || ascii::is_alphanumeric(next));
   });
 }
 
@@ -129,7 +130,7 @@ Result<std::unique_ptr<Connection>> Connection::open(const ConnectionOptions& op
   if (code != SQLITE_OK) {
     Error error = error_of(handle, code);
     sqlite3_close_v2(handle);
-    return std::unexpected(std::move(error).because(options.path));
+    return std::move(error).because(options.path);
   }
   std::unique_ptr<Connection> connection(new Connection(handle, options.statements_max));
   sqlite3_busy_timeout(handle, static_cast<int>(std::min<std::int64_t>(options.busy_timeout.count_ms(), 1'000'000)));
@@ -153,8 +154,8 @@ Result<std::unique_ptr<Connection>> Connection::open(const ConnectionOptions& op
 
 Result<Statement> Connection::prepare(std::string_view text) {
   if (is_control(text)) {
-    return fail_text(Code::InvalidArgument,
-                     "transactions, settings and files are Database's own business: " + std::string(text));
+    return Error::text(Code::InvalidArgument,
+                       "transactions, settings and files are Database's own business: " + std::string(text));
   }
   return prepare_control(text);
 }
@@ -170,19 +171,19 @@ Result<Statement> Connection::prepare_control(std::string_view text) {
     good = good && number > 0;
   });
   if (!good || count_parameters(text) < 0) {
-    return fail_text(Code::InvalidArgument, "placeholders are $1, $2, … without gaps: " + std::string(text));
+    return Error::text(Code::InvalidArgument, "placeholders are $1, $2, … without gaps: " + std::string(text));
   }
   sqlite3_stmt* prepared = nullptr;
   const char* tail = nullptr;
   const int code = sqlite3_prepare_v3(handle_, numbered.data(), static_cast<int>(numbered.size()),
                                       SQLITE_PREPARE_PERSISTENT, &prepared, &tail);
-  if (code != SQLITE_OK) return std::unexpected(error_of(handle_, code));
+  if (code != SQLITE_OK) return error_of(handle_, code);
   if (prepared == nullptr) return fail(Code::InvalidArgument, "SQL text holds a statement");
   Statement statement(prepared);
   const std::string_view rest(tail, static_cast<std::size_t>(numbered.data() + numbered.size() - tail));
   if (skip_blank(rest) != rest.size()) return fail(Code::InvalidArgument, "SQL text holds one statement only");
   if (statement.parameters() != highest) {
-    return fail_text(Code::InvalidArgument, "placeholders are $1, $2, … and no others: " + std::string(text));
+    return Error::text(Code::InvalidArgument, "placeholders are $1, $2, … and no others: " + std::string(text));
   }
   return statement;
 }
@@ -216,14 +217,14 @@ Result<> Connection::run_script(std::string_view text, int* line, Control contro
     if (code != SQLITE_OK) {
       const int offset = sqlite3_error_offset(handle_);
       if (line != nullptr) *line = line_of(text, start + static_cast<std::size_t>(std::max(offset, 0)));
-      return std::unexpected(error_of(handle_, code));
+      return error_of(handle_, code);
     }
     if (prepared == nullptr) return {};
     do {
       code = sqlite3_step(prepared);
     } while (code == SQLITE_ROW);
     Result<> done;
-    if (code != SQLITE_DONE) done = std::unexpected(error_of(handle_, code));
+    if (code != SQLITE_DONE) done = error_of(handle_, code);
     sqlite3_finalize(prepared);
     if (!done) {
       if (line != nullptr) *line = line_of(text, start);
@@ -280,7 +281,7 @@ Result<> Connection::sync_wal() {
     case SQLITE_READONLY:  // Nothing will stand behind it.
       return {};
     default:
-      return std::unexpected(error_of(handle_, begun));
+      return error_of(handle_, begun);
   }
   sqlite3_file* wal = nullptr;
   sqlite3_int64 size = 0;
@@ -301,7 +302,7 @@ Result<> Connection::sync_wal() {
 
 Result<> Connection::checkpoint() {
   const int code = sqlite3_wal_checkpoint_v2(handle_, nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
-  if (code != SQLITE_OK) return std::unexpected(error_of(handle_, code));
+  if (code != SQLITE_OK) return error_of(handle_, code);
   return {};
 }
 

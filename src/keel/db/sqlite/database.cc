@@ -137,14 +137,14 @@ class DatabaseCall final : public Leaf {
     try {
       return start_read();
     } catch (const std::bad_alloc&) {
-      result_ = std::unexpected(Error::from_exception());
+      result_ = Error::from_exception();
       return true;
     }
   }
   bool start_read() {
     Result<Reader*> reader = state_.reader();
     if (!reader) {
-      result_ = std::unexpected(std::move(reader).error());
+      result_ = std::move(reader).error();
       return true;
     }
     if (io::Loop::current() != nullptr) {
@@ -156,7 +156,7 @@ class DatabaseCall final : public Leaf {
       return (*reader)->read(sql, values, rows);
     }();
     if (!outcome) {
-      result_ = std::unexpected(std::move(outcome).error());
+      result_ = std::move(outcome).error();
       return true;
     }
     switch (*outcome) {
@@ -394,13 +394,13 @@ Result<std::size_t> Database::read_values_now(Sql sql, std::span<const Value> va
   }();
   Result<std::size_t> result = rows.count();
   if (!outcome) {
-    result = std::unexpected(std::move(outcome).error());
+    result = std::move(outcome).error();
   } else if (*outcome == Reader::Outcome::OverBudget) {
     result = fail(Code::Unavailable, "this read is too long for a loop: await query() instead");
   } else if (*outcome == Reader::Outcome::Writes) {
     result = fail(Code::InvalidArgument, "read_now() takes statements that read");
   } else if (Result<> read = rows.for_each(on_row); !read) {
-    result = std::unexpected(std::move(read).error());
+    result = std::move(read).error();
   }
   reader->give_rows(std::move(rows));
   return result;

@@ -54,7 +54,7 @@ Result<Reader::Outcome> Reader::read(Sql sql, std::span<const Value> values, Row
   }
   if (open_ && connection_->is_autocommit()) open_ = false;
   if (!connection_->step_limit_met() && rows.bytes() <= rows_bytes_max_) {
-    return std::unexpected(std::move(result).error());
+    return std::move(result).error();
   }
   ++entry->budget_exceeded;
   budget_exceeded.add();

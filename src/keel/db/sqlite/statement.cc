@@ -49,7 +49,7 @@ Result<> Statement::bind(std::span<const Value> values) {
         break;
     }
     if (code != SQLITE_OK) [[unlikely]]
-      return std::unexpected(error_of(sqlite3_db_handle(statement_), code));
+      return error_of(sqlite3_db_handle(statement_), code);
   }
   return {};
 }

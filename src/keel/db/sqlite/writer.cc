@@ -233,7 +233,7 @@ Writer::Outcome Writer::run_in_group(Write& write) noexcept {
   if (write.kind != Write::Kind::Statement) return run_in_savepoint(write);
   auto entry = connection_->statements().find(*write.sql);
   if (!entry) {
-    write.result = std::unexpected(std::move(entry).error());
+    write.result = std::move(entry).error();
     return Outcome::Fine;
   }
   if ((*entry)->needs_savepoint) return run_in_savepoint(write);
@@ -475,7 +475,7 @@ void Writer::acknowledge(Writes& group, std::uint64_t committed) noexcept {
 }
 
 void Writer::fail_all(Writes& group, const Error& error) noexcept {
-  group.for_each([&](Write& write) { write.result = std::unexpected(error.clone()); });
+  group.for_each([&](Write& write) { write.result = error.clone(); });
   finish_all(group);
 }
 

@@ -57,9 +57,9 @@ bool BasicSubmission<Atomics>::cancel() noexcept {
 }
 
 template <class Atomics>
-void BasicSubmission<Atomics>::refuse(std::unexpected<Error>&& reason) noexcept {
+void BasicSubmission<Atomics>::refuse(Error&& reason) noexcept {
   KEEL_CHECK(claim(), "a job is refused before it has begun");
-  end_with(std::move(reason).error());
+  end_with(std::move(reason));
   release();
 }
 

@@ -211,9 +211,9 @@ void Client::note(const Call& call, const Result<ClientStream>& result, Duration
 }
 
 Task<ClientStream> Client::follow(ClientRequest& request, bool whole, Call& call) {
-  if (request.problem_ != nullptr) co_return Error(Code::InvalidArgument, request.problem_);
+  if (request.problem_ != nullptr) co_return fail(Code::InvalidArgument, request.problem_);
   if (request.method_ == Method::Other || request.method_ == Method::Connect || request.method_ == Method::Trace) {
-    co_return Error(Code::InvalidArgument, "a client does not send this method");
+    co_return fail(Code::InvalidArgument, "a client does not send this method");
   }
   Url url = co_await Url::parse(request.url_);
   for (int followed = 0;; ++followed) {
@@ -339,8 +339,8 @@ Task<> Client::read_whole(ClientStream& stream, std::size_t bytes_max, Trouble& 
     if (chunk.empty()) break;
     if (chunk.size() > bytes_max - stream.response_.body_.size()) {
       trouble = Trouble::TooLarge;
-      co_await fail_text(Code::Upstream, "the body of the answer has more than " + std::to_string(bytes_max) +
-                                             " bytes (body_bytes_max): read it with open()");
+      co_await Error::text(Code::Upstream, "the body of the answer has more than " + std::to_string(bytes_max) +
+                                               " bytes (body_bytes_max): read it with open()");
     }
     stream.response_.body_.append(chunk);
   }

@@ -153,7 +153,7 @@ Task<Chunk> ClientExchange::read(Duration limit) {
   Result<Chunk> piece = co_await attempt(next_piece(limit));
   if (!piece) lease_.close();
   if (!piece && piece.error().code() == Code::DeadlineExceeded && Host::current().now() >= late) {
-    co_return Error(Code::DeadlineExceeded, "nothing of the body came within read_timeout");
+    co_return fail(Code::DeadlineExceeded, "nothing of the body came within read_timeout");
   }
   co_return std::move(piece);
 }
@@ -169,12 +169,12 @@ Task<> ClientExchange::discard(std::size_t bytes_max, Duration limit) {
 
 Task<Chunk> ClientExchange::next_piece(Duration limit) {
   while (!is_complete_) {
-    if (!lease_) co_return Error(Code::Unavailable, "the connection of this answer is closed");
+    if (!lease_) co_return fail(Code::Unavailable, "the connection of this answer is closed");
     ClientPool::Connection& connection = *lease_;
     if (connection.rest.empty()) connection.rest = co_await with_timeout(limit, connection.stream.receive());
     if (connection.rest.empty()) {
       is_complete_ = connection.reader.finish().state == ResponseState::Done;
-      if (!is_complete_) co_return Error(Code::Unavailable, "the connection ended within the body of the answer");
+      if (!is_complete_) co_return fail(Code::Unavailable, "the connection ended within the body of the answer");
       break;
     }
     const ResponseStep step = connection.reader.feed(connection.rest);

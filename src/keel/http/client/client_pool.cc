@@ -43,8 +43,8 @@ Result<ClientPool::Origin*> ClientPool::origin(const Url& url) {
     std::erase_if(origins_, [](const auto& entry) { return entry.second->uses_ == 0; });
   }
   if (origins_.size() >= options_.origins_max) {
-    return fail_text(Code::ResourceExhausted,
-                     "calls to " + std::to_string(options_.origins_max) + " servers are under way (origins_max)");
+    return Error::text(Code::ResourceExhausted,
+                       "calls to " + std::to_string(options_.origins_max) + " servers are under way (origins_max)");
   }
   std::string name(url.origin());
   auto made = std::make_unique<Origin>(name, options_, retry_, breaker_);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "keel/base/ascii.h"
 #include "keel/http/message/date.h"
 
 namespace keel::http {
@@ -38,7 +39,7 @@ Duration backoff(const RetryOptions& options, int attempt, std::uint64_t random)
 
 std::optional<Duration> parse_retry_after(std::string_view value, std::int64_t now_unix_seconds) noexcept {
   if (value.empty()) return std::nullopt;
-  if (std::ranges::all_of(value, [](char c) { return c >= '0' && c <= '9'; })) {
+  if (std::ranges::all_of(value, ascii::is_digit)) {
     std::int64_t seconds = 0;
     for (const char c : value) seconds = std::min<std::int64_t>(seconds * 10 + (c - '0'), 1'000'000'000);
     return Duration::seconds(seconds);

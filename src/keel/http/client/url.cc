@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "keel/base/ascii.h"
 #include "keel/http/message/fields.h"
 #include "keel/io/address.h"
 
@@ -10,16 +11,12 @@ namespace {
 
 constexpr std::string_view scheme = "http://";
 
-char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
-bool is_alpha(char c) noexcept { return lower(c) >= 'a' && lower(c) <= 'z'; }
-
 bool begins_with_scheme(std::string_view text) noexcept {
-  if (text.empty() || !is_alpha(text[0])) return false;
+  if (text.empty() || !ascii::is_letter(text[0])) return false;
   const std::size_t end = text.find_first_of(":/?#");
   if (end == std::string_view::npos || text[end] != ':') return false;
   return std::ranges::all_of(text.substr(0, end),
-                             [](char c) { return is_alpha(c) || is_digit(c) || c == '+' || c == '-' || c == '.'; });
+                             [](char c) { return ascii::is_alphanumeric(c) || c == '+' || c == '-' || c == '.'; });
 }
 
 Result<> check_scheme(std::string_view text) {
@@ -39,7 +36,7 @@ Result<> check_host(std::string_view host, bool is_bracketed) {
     return {};
   }
   const bool fits = !host.empty() && host.size() <= 253 && std::ranges::all_of(host, [](char c) {
-    return is_alpha(c) || is_digit(c) || c == '-' || c == '.' || c == '_';
+    return ascii::is_alphanumeric(c) || c == '-' || c == '.' || c == '_';
   });
   if (!fits) return fail(Code::InvalidArgument, "the host of a URL consists of letters, digits, '-', '_' and '.'");
   return {};
@@ -47,7 +44,7 @@ Result<> check_host(std::string_view host, bool is_bracketed) {
 
 Result<std::uint16_t> read_port(std::string_view digits) {
   unsigned value = 0;
-  if (digits.empty() || digits.size() > 5 || !std::ranges::all_of(digits, is_digit)) {
+  if (digits.empty() || digits.size() > 5 || !std::ranges::all_of(digits, ascii::is_digit)) {
     return fail(Code::InvalidArgument, "the port of a URL is a number from 1 to 65535");
   }
   for (const char c : digits) value = value * 10 + static_cast<unsigned>(c - '0');
@@ -60,7 +57,8 @@ Result<> check_target(std::string_view target) {
   const std::size_t query = std::min(target.find('?'), target.size());
   for (std::size_t i = 0; i < query; ++i) {
     if (target[i] != '%') continue;
-    const bool is_escape = query - i > 2 && hex_value(target[i + 1]) >= 0 && hex_value(target[i + 2]) >= 0;
+    const bool is_escape =
+        query - i > 2 && ascii::hex_value(target[i + 1]) >= 0 && ascii::hex_value(target[i + 2]) >= 0;
     if (!is_escape) return fail(Code::InvalidArgument, "a '%' in the path of a URL is followed by two digits");
     if (target[i + 1] == '0' && target[i + 2] == '0') {
       return fail(Code::InvalidArgument, "the path of a URL has no %00");
@@ -128,7 +126,7 @@ Result<Url> Url::parse(std::string_view text) {
   if (is_bracketed) url.text_ += '[';
   url.host_at_ = static_cast<std::uint16_t>(url.text_.size());
   url.host_size_ = static_cast<std::uint16_t>(host.size());
-  std::ranges::transform(host, std::back_inserter(url.text_), lower);
+  std::ranges::transform(host, std::back_inserter(url.text_), ascii::to_lower);
   if (is_bracketed) url.text_ += ']';
   if (url.port_ != 80) url.text_ += ':' + std::to_string(url.port_);
   url.target_at_ = static_cast<std::uint16_t>(url.text_.size());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "keel/base/ascii.h"
 #include "keel/base/check.h"
 #include "keel/http/message/fields.h"
 
@@ -47,7 +48,7 @@ ChunkStep ChunkDecoder::feed(std::string_view received) noexcept {
 const char* ChunkDecoder::step(char c) noexcept {
   switch (at_) {
     case At::Size: {
-      if (const int digit = hex_value(c); digit >= 0) {
+      if (const int digit = ascii::hex_value(c); digit >= 0) {
         if (digits_ == 16) return "chunk size has more than 16 digits";
         ++digits_;
         size_ = size_ << 4 | static_cast<unsigned>(digit);
@@ -189,7 +190,7 @@ const char* ChunkDecoder::step(char c) noexcept {
 char* format_chunk_head(std::uint64_t size, char* out) noexcept {
   KEEL_CHECK(size != 0, "a chunk of no bytes would end the body");
   unsigned digits = 16 - static_cast<unsigned>(__builtin_clzll(size)) / 4;
-  for (unsigned i = digits; i-- > 0; size >>= 4) out[i] = "0123456789abcdef"[size & 15];
+  for (unsigned i = digits; i-- > 0; size >>= 4) out[i] = ascii::hex_lower[size & 15];
   out += digits;
   *out++ = '\r';
   *out++ = '\n';

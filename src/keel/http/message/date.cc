@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "keel/base/ascii.h"
+
 namespace keel::http {
 namespace {
 
@@ -80,7 +82,7 @@ struct Reader {
     }
     int value = 0;
     for (std::size_t i = 0; i < count; ++i) {
-      if (rest[i] < '0' || rest[i] > '9') ok = false;
+      if (!ascii::is_digit(rest[i])) ok = false;
       value = value * 10 + (rest[i] - '0');
     }
     rest.remove_prefix(count);

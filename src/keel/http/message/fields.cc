@@ -1,5 +1,6 @@
 #include "keel/http/message/fields.h"
 
+#include "keel/base/ascii.h"
 #include "keel/base/scan.h"
 
 namespace keel::http {
@@ -14,7 +15,6 @@ constexpr std::array<std::uint8_t, 256> make_table() {
   add("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", token | host);
   add("!#$%&'*+-.^_`|~", token);
   add("-._~!$&'()*+;=", host);
-  add("0123456789abcdefABCDEF", hex);
   return made;
 }
 
@@ -58,9 +58,8 @@ bool equals_ignore_case(std::string_view a, std::string_view b) noexcept {
     }
     return !differ(a.size() - 8);
   }
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; };
   for (std::size_t i = 0; i < a.size(); ++i) {
-    if (a[i] != b[i] && lower(a[i]) != lower(b[i])) return false;
+    if (a[i] != b[i] && ascii::to_lower(a[i]) != ascii::to_lower(b[i])) return false;
   }
   return true;
 }

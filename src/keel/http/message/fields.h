@@ -22,21 +22,12 @@ struct Field {
 namespace byte_class {
 inline constexpr std::uint8_t token = 1;  // tchar
 inline constexpr std::uint8_t host = 2;   // reg-name without '%' and ','
-inline constexpr std::uint8_t hex = 4;
 
 extern const std::array<std::uint8_t, 256> table;
 inline bool is(std::uint8_t set, char c) noexcept { return (table[static_cast<unsigned char>(c)] & set) != 0; }
 }  // namespace byte_class
 
 inline bool is_token_byte(char c) noexcept { return byte_class::is(byte_class::token, c); }
-
-// The value of a hexadecimal digit, or -1.
-constexpr int hex_value(char c) noexcept {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 // At least one byte, all of them tchar: a header name, a method, a transfer coding.
 bool is_token(std::string_view text) noexcept;

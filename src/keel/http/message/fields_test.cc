@@ -77,15 +77,6 @@ TEST(Fields, take_lists_apart) {
   EXPECT_EQ(elements(""), (std::vector<std::string>{""}));
 }
 
-TEST(Fields, read_hexadecimal_digits_only) {
-  EXPECT_EQ(hex_value('0'), 0);
-  EXPECT_EQ(hex_value('f'), 15);
-  EXPECT_EQ(hex_value('A'), 10);
-  EXPECT_EQ(hex_value('g'), -1);
-  EXPECT_EQ(hex_value('x'), -1);
-  EXPECT_EQ(hex_value('\xb0'), -1);
-}
-
 TEST(Fields, know_what_a_list_names) {
   for (const char* list : {"close", "Close", "keep-alive, CLOSE", ",, close ,"})
     EXPECT_TRUE(lists(list, "close")) << list;

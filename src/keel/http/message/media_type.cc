@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "keel/base/ascii.h"
 #include "keel/http/message/fields.h"
 
 namespace keel::http {
@@ -84,8 +85,7 @@ std::string_view media_type_of(std::string_view name) noexcept {
   const std::string_view extension = name.substr(dot + 1);
   if (extension.size() > extension_bytes_max) return unknown;
   char lower[extension_bytes_max];
-  std::ranges::transform(extension, lower,
-                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; });
+  std::ranges::transform(extension, lower, ascii::to_lower);
   const std::string_view wanted(lower, extension.size());
   const auto* const row = std::ranges::lower_bound(rows, wanted, {}, &Row::extension);
   return row != std::end(rows) && row->extension == wanted ? row->type : unknown;

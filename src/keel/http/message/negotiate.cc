@@ -1,5 +1,6 @@
 #include "keel/http/message/negotiate.h"
 
+#include "keel/base/ascii.h"
 #include "keel/http/message/fields.h"
 
 namespace keel::http {
@@ -28,7 +29,7 @@ std::optional<int> fraction(std::string_view digits) noexcept {
   int value = 0;
   int unit = 100;
   for (const char digit : digits) {
-    if (digit < '0' || digit > '9') return std::nullopt;
+    if (!ascii::is_digit(digit)) return std::nullopt;
     value += (digit - '0') * unit;
     unit /= 10;
   }
@@ -59,7 +60,7 @@ bool next_weighted(std::string_view& rest, Element& element, IsName is_name) noe
     if (!next_part(parameters, ';', element.name) || !is_name(element.name)) continue;
     std::optional<int> weight = 1000;
     while (next_part(parameters, ';', parameter)) {
-      if (parameter.size() >= 2 && (parameter[0] | 0x20) == 'q' && parameter[1] == '=') {
+      if (parameter.size() >= 2 && ascii::to_lower(parameter[0]) == 'q' && parameter[1] == '=') {
         weight = quality(parameter.substr(2));
       }
     }

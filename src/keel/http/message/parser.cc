@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "keel/base/ascii.h"
 #include "keel/base/check.h"
 #include "keel/base/scan.h"
 
@@ -38,7 +39,7 @@ constexpr std::uint64_t not_digits(std::uint64_t word) noexcept {
 bool is_port(std::string_view text) noexcept {
   unsigned number = 0;
   for (char c : text) {
-    if (c < '0' || c > '9') return false;
+    if (!ascii::is_digit(c)) return false;
     number = number * 10 + static_cast<unsigned>(c - '0');
   }
   return number <= 65'535;
@@ -195,7 +196,7 @@ class HeadReader {
         int value = 0;
         for (int i = 1; i <= 2; ++i) {
           if (p + i == stop) return more_of_request_line(line);
-          const int digit = hex_value(p[i]);
+          const int digit = ascii::hex_value(p[i]);
           if (digit < 0) return refuse("percent-escape without two digits in the path");
           value = value * 16 + digit;
         }
@@ -225,7 +226,7 @@ class HeadReader {
       constexpr std::string_view form = "HTTP/0.0\r\n";
       for (std::size_t i = 0; i < form.size(); ++i) {
         if (p + i == stop) return more_of_request_line(line);
-        const bool fits = form[i] == '0' ? p[i] >= '0' && p[i] <= '9' : p[i] == form[i];
+        const bool fits = form[i] == '0' ? ascii::is_digit(p[i]) : p[i] == form[i];
         if (!fits) return refuse("HTTP version is malformed");
       }
       if (p[5] != '1' || p[7] > '1') return refuse(Status::HttpVersionNotSupported, "HTTP version is not 1.0 or 1.1");
@@ -511,7 +512,7 @@ class HeadReader {
     if (value.empty()) return refuse("Content-Length is empty");
     std::uint64_t length = 0;
     for (char c : value) {
-      if (c < '0' || c > '9') return refuse("Content-Length is not a number");
+      if (!ascii::is_digit(c)) return refuse("Content-Length is not a number");
       if (__builtin_mul_overflow(length, std::uint64_t{10}, &length) ||
           __builtin_add_overflow(length, static_cast<std::uint64_t>(c - '0'), &length)) {
         return refuse("Content-Length is too large");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "keel/base/ascii.h"
 #include "keel/http/message/fields.h"
 
 namespace keel::http {
@@ -15,7 +16,7 @@ std::optional<std::uint64_t> number_of(std::string_view text) noexcept {
   if (text.empty() || text.size() > 18) return std::nullopt;
   std::uint64_t number = 0;
   for (const char c : text) {
-    if (c < '0' || c > '9') return std::nullopt;
+    if (!ascii::is_digit(c)) return std::nullopt;
     number = number * 10 + static_cast<std::uint64_t>(c - '0');
   }
   return number;

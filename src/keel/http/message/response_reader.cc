@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "keel/base/ascii.h"
+
 namespace keel::http {
 namespace {
 
 constexpr std::string_view version_prefix = "HTTP/1.";
-
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
 }  // namespace
 
@@ -188,7 +188,7 @@ std::size_t ResponseReader::read_lines(std::string_view bytes, const char*& reas
 const char* ResponseReader::read_status_line(std::string_view line) noexcept {
   // "HTTP/1.1 200 OK"; the blank behind the code must be there, the reason may be empty (RFC 9112 §4).
   if (line.size() < 13 || !line.starts_with(version_prefix) || (line[7] != '0' && line[7] != '1') || line[8] != ' ' ||
-      !is_digit(line[9]) || !is_digit(line[10]) || !is_digit(line[11]) || line[12] != ' ') {
+      !ascii::is_digit(line[9]) || !ascii::is_digit(line[10]) || !ascii::is_digit(line[11]) || line[12] != ' ') {
     return "its status line is malformed";
   }
   is_minor_zero_ = line[7] == '0';
@@ -209,7 +209,7 @@ const char* ResponseReader::read_field(std::string_view line) noexcept {
   if (equals_ignore_case(name, "content-length")) {
     if (has_length_) return "it has two lengths";
     has_length_ = true;
-    if (value.empty() || value.size() > 18 || !std::all_of(value.begin(), value.end(), is_digit)) {
+    if (value.empty() || value.size() > 18 || !std::all_of(value.begin(), value.end(), ascii::is_digit)) {
       return "its length is not a number";
     }
     for (const char c : value) head_.length = head_.length * 10 + static_cast<std::uint64_t>(c - '0');

@@ -1,5 +1,6 @@
 #include "keel/http/message/trace_context.h"
 
+#include "keel/base/ascii.h"
 #include "keel/base/hex.h"
 #include "keel/http/message/fields.h"
 
@@ -10,8 +11,8 @@ namespace {
 bool read_hex(std::string_view digits, std::uint64_t& value) noexcept {
   value = 0;
   for (const char c : digits) {
-    const int digit = hex_value(c);
-    if (digit < 0 || (c >= 'A' && c <= 'F')) return false;
+    const int digit = ascii::hex_value(c);
+    if (digit < 0 || ascii::is_upper(c)) return false;
     value = value << 4 | static_cast<std::uint64_t>(digit);
   }
   return true;

@@ -147,7 +147,7 @@ TEST(Compression, answers_head_as_get) {
 TEST(Compression, compresses_errors_as_well) {
   Router router;
   router.use(Compression({.bytes_min = 10})).get("/", [](Request&) -> Result<Response> {
-    return fail_text(Code::NotFound, text);
+    return Error::text(Code::NotFound, text);
   });
   TestRequest request(router, "GET", "/", "Accept-Encoding: gzip\r\n");
   const Response response = request.finished(request.match().handler->at_once(*request));

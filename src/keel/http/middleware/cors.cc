@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "keel/base/ascii.h"
 #include "keel/base/check.h"
 #include "keel/http/message/fields.h"
 #include "keel/http/server/problem.h"
@@ -29,9 +30,9 @@ bool is_origin(std::string_view text) noexcept {
   const std::string_view rest = text.substr(scheme + 3);
   if (text.starts_with("https:") && rest.ends_with(":443")) return false;
   if (text.starts_with("http:") && rest.ends_with(":80")) return false;
-  return !rest.empty() && is_field_value(text) && std::none_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'A' && c <= 'Z') || c == ' ' || c == ',';
-  }) && rest.find_first_of("/?#@*") == std::string_view::npos;
+  return !rest.empty() && is_field_value(text) &&
+         std::none_of(text.begin(), text.end(), [](char c) { return ascii::is_upper(c) || c == ' ' || c == ','; }) &&
+         rest.find_first_of("/?#@*") == std::string_view::npos;
 }
 
 }  // namespace

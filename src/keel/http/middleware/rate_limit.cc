@@ -6,6 +6,7 @@
 #include <charconv>
 #include <utility>
 
+#include "keel/base/ascii.h"
 #include "keel/base/check.h"
 #include "keel/base/host.h"
 #include "keel/base/per_thread.h"
@@ -57,10 +58,7 @@ RateLimit::RateLimit(RateLimitOptions options) : state_(new State{std::move(opti
   KEEL_CHECK(o.header.empty() || is_token(o.header), "a rate limit's header is the name of a field");
   KEEL_CHECK(!o.name.empty() && o.name.size() <= 32 &&
                  std::all_of(o.name.begin(), o.name.end(),
-                             [](char c) {
-                               return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                                      c == '-' || c == '_';
-                             }),
+                             [](char c) { return ascii::is_alphanumeric(c) || c == '-' || c == '_'; }),
              "the name of a rate limit is up to 32 letters and digits");
   state_->policy = "\"" + o.name + "\";q=" + std::to_string(o.requests) + ";w=" + std::to_string(seconds_up(o.per));
 }

@@ -208,7 +208,7 @@ Result<Network> Network::parse(std::string_view text) {
     return network;
   }
   if (text.find('%') != std::string_view::npos) {
-    return fail_text(Code::InvalidArgument, "network '" + std::string(text) + "': it is looked for on every link");
+    return Error::text(Code::InvalidArgument, "network '" + std::string(text) + "': it is looked for on every link");
   }
   const std::size_t slash = text.find('/');
   KEEL_TRY(const Address address, Address::ip(text.substr(0, slash), 0));
@@ -221,8 +221,9 @@ Result<Network> Network::parse(std::string_view text) {
     int prefix = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), prefix);
     if (error != std::errc() || end != digits.data() + digits.size() || prefix < 0 || prefix > network.prefix_) {
-      return fail_text(Code::InvalidArgument, "network '" + std::string(text) + "': the prefix is a number from 0 to " +
-                                                  std::to_string(network.prefix_));
+      return Error::text(
+          Code::InvalidArgument,
+          "network '" + std::string(text) + "': the prefix is a number from 0 to " + std::to_string(network.prefix_));
     }
     network.prefix_ = prefix;
   }

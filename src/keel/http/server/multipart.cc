@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "keel/base/ascii.h"
 #include "keel/base/check.h"
 #include "keel/http/message/fields.h"
 
@@ -16,8 +17,7 @@ constexpr std::uint32_t padding_bytes_max = 64;
 bool is_boundary(std::string_view text) noexcept {
   if (text.empty() || text.size() > MultipartReader::boundary_bytes_max || text.back() == ' ') return false;
   for (const char c : text) {
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (!letter && std::string_view("'()+_,-./:=? ").find(c) == std::string_view::npos) return false;
+    if (!ascii::is_alphanumeric(c) && std::string_view("'()+_,-./:=? ").find(c) == std::string_view::npos) return false;
   }
   return true;
 }

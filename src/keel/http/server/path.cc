@@ -5,6 +5,7 @@
 #include <charconv>
 #include <utility>
 
+#include "keel/base/ascii.h"
 #include "keel/base/scan.h"
 
 namespace keel::http {
@@ -12,16 +13,13 @@ namespace {
 
 constexpr std::size_t literal_bytes_max = 255;
 
-std::unexpected<Error> refuse(Code code, std::string_view pattern, std::string_view why) {
-  return fail_text(code, "path pattern \"" + std::string(pattern) + "\": " + std::string(why));
+Error refuse(Code code, std::string_view pattern, std::string_view why) {
+  return Error::text(code, "path pattern \"" + std::string(pattern) + "\": " + std::string(why));
 }
 
-bool is_letter(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
-
 bool is_name(std::string_view name) noexcept {
-  const auto inner = [](char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '-'; };
-  return !name.empty() && (is_letter(name[0]) || name[0] == '_') && std::all_of(name.begin(), name.end(), inner);
+  const auto inner = [](char c) { return ascii::is_alphanumeric(c) || c == '_' || c == '-'; };
+  return !name.empty() && (ascii::is_letter(name[0]) || name[0] == '_') && std::all_of(name.begin(), name.end(), inner);
 }
 
 template <class T>
@@ -35,7 +33,7 @@ bool is_uuid(std::string_view text) noexcept {
   if (text.size() != 36) return false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const bool dash = i == 8 || i == 13 || i == 18 || i == 23;
-    if (dash ? text[i] != '-' : hex_value(text[i]) < 0) return false;
+    if (dash ? text[i] != '-' : ascii::hex_value(text[i]) < 0) return false;
   }
   return true;
 }
@@ -51,8 +49,8 @@ std::optional<std::string_view> decode(std::string_view raw, char (&room)[litera
       continue;
     }
     if (raw.size() - i < 3) return std::nullopt;
-    const int high = hex_value(raw[i + 1]);
-    const int low = hex_value(raw[i + 2]);
+    const int high = ascii::hex_value(raw[i + 1]);
+    const int low = ascii::hex_value(raw[i + 2]);
     if (high < 0 || low < 0) return std::nullopt;
     room[size++] = static_cast<char>(high << 4 | low);
     i += 2;
@@ -101,8 +99,8 @@ int next_byte(const char*& at, const char* end) noexcept {
   const unsigned char raw = static_cast<unsigned char>(*at++);
   if (!escaped || raw != '%') return raw;
   if (end - at < 2) return no_byte;
-  const int high = hex_value(at[0]);
-  const int low = hex_value(at[1]);
+  const int high = ascii::hex_value(at[0]);
+  const int low = ascii::hex_value(at[1]);
   at += 2;
   if (high < 0 || low < 0) return no_byte;
   const int byte = high << 4 | low;
@@ -161,7 +159,7 @@ const char* PathTree::read(std::string_view pattern, std::vector<Segment>& segme
   return nullptr;
 }
 
-std::unexpected<Error> PathTree::there_already(std::string_view pattern, std::uint32_t by, std::uint32_t* other) const {
+Error PathTree::there_already(std::string_view pattern, std::uint32_t by, std::uint32_t* other) const {
   if (other != nullptr) *other = patterns_[by].id;
   return refuse(Code::AlreadyExists, pattern, "is there already, as \"" + patterns_[by].text + "\"");
 }
@@ -321,7 +319,7 @@ bool PathTree::fits(Type type, std::string_view segment) noexcept {
       return is_number<std::int64_t>(segment);
     case Type::Slug:
       return segment.size() <= literal_bytes_max && std::all_of(segment.begin(), segment.end(), [](char c) {
-               return is_letter(c) || is_digit(c) || c == '-' || c == '_';
+               return ascii::is_alphanumeric(c) || c == '-' || c == '_';
              });
     case Type::Any:
       break;

@@ -127,7 +127,7 @@ class PathTree {
   static const char* read(std::string_view pattern, std::vector<Segment>& segments);
   template <bool escaped>
   static bool fits(Type type, std::string_view segment) noexcept;
-  std::unexpected<Error> there_already(std::string_view pattern, std::uint32_t by, std::uint32_t* other) const;
+  Error there_already(std::string_view pattern, std::uint32_t by, std::uint32_t* other) const;
   std::uint32_t make(std::string_view run);
   std::uint32_t follow(std::uint32_t node, std::string_view run);
   void split(std::uint32_t node, std::uint32_t at);

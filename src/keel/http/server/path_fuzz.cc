@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "keel/base/ascii.h"
 #include "keel/base/check.h"
 #include "keel/http/server/path.h"
 
@@ -31,8 +32,8 @@ std::optional<std::string> decode(std::string_view raw) {
       text += raw[i];
       continue;
     }
-    if (raw.size() - i < 3 || hex_value(raw[i + 1]) < 0 || hex_value(raw[i + 2]) < 0) return std::nullopt;
-    text += static_cast<char>(hex_value(raw[i + 1]) * 16 + hex_value(raw[i + 2]));
+    if (raw.size() - i < 3 || ascii::hex_value(raw[i + 1]) < 0 || ascii::hex_value(raw[i + 2]) < 0) return std::nullopt;
+    text += static_cast<char>(ascii::hex_value(raw[i + 1]) * 16 + ascii::hex_value(raw[i + 2]));
     i += 2;
   }
   return text;
@@ -57,7 +58,7 @@ bool fits(std::string_view type, const std::string& text) {
   if (type == "slug") return only("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_");
   std::string shape = text;
   for (char& c : shape) {
-    if (hex_value(c) >= 0) c = 'h';
+    if (ascii::hex_value(c) >= 0) c = 'h';
   }
   return shape == "hhhhhhhh-hhhh-hhhh-hhhh-hhhhhhhhhhhh";
 }

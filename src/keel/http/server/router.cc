@@ -1,8 +1,10 @@
 #include "keel/http/server/router.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
+#include "keel/base/ascii.h"
 #include "keel/base/check.h"
 #include "keel/http/message/negotiate.h"
 #include "keel/http/server/problem.h"
@@ -16,9 +18,7 @@ const RouteOptions no_options;
 
 std::string lower(std::string_view text) {
   std::string made(text);
-  for (char& c : made) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c | 0x20);
-  }
+  std::ranges::transform(made, made.begin(), ascii::to_lower);
   return made;
 }
 
@@ -332,9 +332,7 @@ std::optional<std::uint32_t> Router::match_host(const RequestHead& head, PathPar
   const std::string_view sent = head.host();
   if (sent.size() > host_bytes_max) return std::nullopt;
   char room[host_bytes_max];
-  for (std::size_t i = 0; i < sent.size(); ++i) {
-    room[i] = sent[i] >= 'A' && sent[i] <= 'Z' ? static_cast<char>(sent[i] | 0x20) : sent[i];
-  }
+  std::ranges::transform(sent, room, ascii::to_lower);
   std::string_view name(room, sent.size());
   for (const LiteralTable* hosts = &exact_hosts_;; hosts = &wide_hosts_) {
     if (const std::uint32_t host = hosts->find(name); host != LiteralTable::none) {

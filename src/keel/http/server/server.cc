@@ -108,12 +108,9 @@ void Server::Metrics::expose(metrics::Registry& registry, const Server& server) 
 }
 
 Server::Server(const Router& router, ServerOptions options)
-    : router_(router), options_(std::move(options)), address_(options_.address), state_(new State) {}
+    : router_(router), options_(std::move(options)), address_(options_.address), state_(Owned<State>::make()) {}
 
-Server::~Server() {
-  stop();
-  delete state_;
-}
+Server::~Server() { stop(); }
 
 bool Server::is_drained() const noexcept { return state_->open_acceptors.load(std::memory_order_acquire) == 0; }
 
@@ -132,7 +129,7 @@ Result<> Server::start(io::Runtime& runtime, const std::vector<int>& inherited) 
       if (probe) {
         loop.engine().close(*probe);
       } else {
-        result = std::unexpected(std::move(probe).error());
+        result = std::move(probe).error();
       }
     });
     // The close of the probe leaves with the engine's next submission.

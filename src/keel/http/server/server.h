@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "keel/base/function.h"
+#include "keel/base/owned.h"
 #include "keel/base/result.h"
 #include "keel/base/time.h"
 #include "keel/http/message/parser.h"
@@ -204,7 +205,7 @@ class Server {
   Address address_;
   struct Metrics;
   struct State;
-  State* const state_;  // Owned.
+  Owned<State> state_;
 };
 
 }  // namespace keel::http

@@ -54,7 +54,7 @@ Result<> DatagramSocket::State::fill(Instant deadline) {
     if (read == -EAGAIN) {
       KEEL_TRY_VOID(internal::wait_for(fd(), POLLIN, deadline));
     } else if (read < 0) {
-      return fail_errno("receive", -read);
+      return Error::from_errno("receive", -read);
     }
   }
   return {};

@@ -29,10 +29,10 @@ Result<Stream> Listener::accept(Duration timeout) {
       KEEL_TRY_VOID(internal::wait_for(fd_, POLLIN, deadline));
     } else if (!io::is_transient_accept_error(errno) &&
                !(errno == EINVAL && __atomic_load_n(&is_shut_, __ATOMIC_ACQUIRE))) {
-      return fail_errno("accept", errno).error();
+      return Error::from_errno("accept", errno);
     }
   }
-  return Error(Code::Cancelled, "the listener was shut down");
+  return fail(Code::Cancelled, "the listener was shut down");
 }
 
 void Listener::shutdown() noexcept {

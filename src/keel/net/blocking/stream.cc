@@ -40,7 +40,7 @@ Result<> wait_for(int fd, short events, Instant deadline) {
     pollfd one{fd, events, 0};
     const int ready = poll(&one, 1, milliseconds);
     if (ready > 0) return {};
-    if (ready < 0 && errno != EINTR) return fail_errno("poll", errno);
+    if (ready < 0 && errno != EINTR) return Error::from_errno("poll", errno);
     if (!deadline.is_never() && Host::system().now() >= deadline) {
       return fail(Code::DeadlineExceeded, "the time limit has passed");
     }
@@ -69,7 +69,7 @@ Result<> connect_until(int fd, const Address& address, Instant deadline) {
   for (;;) {
     if (connect(fd, address.system(), address.system_size()) == 0) return {};
     if (errno == EINPROGRESS || errno == EINTR) break;
-    if (errno != EAGAIN) return fail_errno("connect", errno);
+    if (errno != EAGAIN) return Error::from_errno("connect", errno);
     // A Unix socket whose listener's queue is full; nothing says when there is room.
     if (Host::system().now() >= deadline) return fail(Code::DeadlineExceeded, "the time limit has passed");
     Host::system().sleep(1_ms);
@@ -78,7 +78,7 @@ Result<> connect_until(int fd, const Address& address, Instant deadline) {
   int error = 0;
   socklen_t size = sizeof error;
   getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
-  if (error != 0) return fail_errno("connect", error);
+  if (error != 0) return Error::from_errno("connect", error);
   return {};
 }
 
@@ -212,7 +212,7 @@ Result<bool> Stream::fill(Instant deadline) {
     if (is_would_block(errno)) {
       KEEL_TRY_VOID(wait_for(fd_, POLLIN, deadline));
     } else if (errno != EINTR) {
-      return fail_errno("receive", errno).error();
+      return Error::from_errno("receive", errno);
     }
   }
 }
@@ -239,8 +239,8 @@ Result<> Stream::read_exact(std::span<char> into, Duration timeout) {
   while (left().size() < into.size()) {
     KEEL_TRY(bool more, fill(deadline));
     if (more) continue;
-    return fail_text(Code::Unavailable, "the peer finished after " + std::to_string(left().size()) + " of " +
-                                            std::to_string(into.size()) + " bytes");
+    return Error::text(Code::Unavailable, "the peer finished after " + std::to_string(left().size()) + " of " +
+                                              std::to_string(into.size()) + " bytes");
   }
   if (!into.empty()) std::memcpy(into.data(), left().data(), into.size());
   taken_ += into.size();
@@ -264,8 +264,8 @@ Result<Chunk> Stream::read_until(std::string_view delimiter, std::size_t max, Du
     KEEL_TRY(bool more, fill(deadline));
     if (more) continue;
     if (left().empty()) return Chunk();
-    return fail_text(Code::Unavailable,
-                     "the peer finished after " + std::to_string(left().size()) + " bytes without the delimiter");
+    return Error::text(Code::Unavailable,
+                       "the peer finished after " + std::to_string(left().size()) + " bytes without the delimiter");
   }
 }
 
@@ -287,7 +287,7 @@ Result<> Stream::write(std::span<const std::string_view> parts, Duration timeout
       if (is_would_block(errno) || errno == EINPROGRESS) {
         KEEL_TRY_VOID(wait_for(fd_, POLLOUT, deadline));
       } else if (errno != EINTR) {
-        return fail_errno("send", errno);
+        return Error::from_errno("send", errno);
       }
       continue;
     }
@@ -319,10 +319,10 @@ Result<> Stream::send_file(int file, std::uint64_t offset, std::uint64_t bytes, 
     if (share == io::Share::Last) break;
     if (share == io::Share::Waits) KEEL_TRY_VOID(wait_for(fd_, POLLOUT, deadline));
   }
-  if (op.result < 0) return fail_errno("sendfile", -op.result);
+  if (op.result < 0) return Error::from_errno("sendfile", -op.result);
   if (op.sent == bytes) return {};
-  return fail_text(Code::OutOfRange,
-                   "the file ended after " + std::to_string(op.sent) + " of " + std::to_string(bytes) + " bytes");
+  return Error::text(Code::OutOfRange,
+                     "the file ended after " + std::to_string(op.sent) + " of " + std::to_string(bytes) + " bytes");
 }
 
 }  // namespace keel::blocking

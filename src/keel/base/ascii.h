@@ -1,0 +1,32 @@
+// keel/base/ascii.h — letters and digits of ASCII, whatever the locale says.
+//
+// A byte from 0x80 up is neither a letter nor a digit, and keeps its case.
+//
+// Threads: functions of their argument.  Cost: a comparison or two; no table.
+
+#pragma once
+
+namespace keel::ascii {
+
+// The digits of a hexadecimal number, by value.
+inline constexpr char hex_lower[] = "0123456789abcdef";
+inline constexpr char hex_upper[] = "0123456789ABCDEF";
+
+constexpr bool is_digit(char c) noexcept { return static_cast<unsigned char>(c - '0') < 10; }
+constexpr bool is_upper(char c) noexcept { return static_cast<unsigned char>(c - 'A') < 26; }
+constexpr bool is_lower(char c) noexcept { return static_cast<unsigned char>(c - 'a') < 26; }
+constexpr bool is_letter(char c) noexcept { return static_cast<unsigned char>((c | 0x20) - 'a') < 26; }
+constexpr bool is_alphanumeric(char c) noexcept { return is_letter(c) || is_digit(c); }
+
+constexpr char to_lower(char c) noexcept { return is_upper(c) ? static_cast<char>(c | 0x20) : c; }
+constexpr char to_upper(char c) noexcept { return is_lower(c) ? static_cast<char>(c & ~0x20) : c; }
+
+// The value of a hexadecimal digit in either case, or -1.
+constexpr int hex_value(char c) noexcept {
+  if (is_digit(c)) return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+}  // namespace keel::ascii

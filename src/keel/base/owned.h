@@ -1,0 +1,44 @@
+// keel/base/owned.h — the one owner of an object whose type a header only names.
+//
+//   class Bus {
+//     ~Bus();                    // In the source, where State is known.
+//     struct State;
+//     Owned<State> state_;       // state_(Owned<State>::make(options))
+//   };
+//
+// It is what std::unique_ptr is for a class that hides its state, without <memory>, which every includer would pay for.
+// It is never empty and does not move: whoever needs that takes a std::unique_ptr.
+//
+// Lifetime: the object ends with its owner, whose destructor is therefore defined where T is complete.
+// Threads:  those of T.  Cost: one allocation; a pointer.
+
+#pragma once
+
+#include <utility>
+
+namespace keel {
+
+template <class T>
+class Owned {
+ public:
+  template <class... Args>
+  static Owned make(Args&&... args) {
+    return Owned(new T(std::forward<Args>(args)...));
+  }
+  Owned(const Owned&) = delete;
+  Owned& operator=(const Owned&) = delete;
+  ~Owned() {
+    static_assert(sizeof(T) > 0, "an owner is destroyed where what it owns is known");
+    delete object_;
+  }
+
+  T& operator*() const noexcept { return *object_; }
+  T* operator->() const noexcept { return object_; }
+
+ private:
+  explicit Owned(T* object) noexcept : object_(object) {}
+
+  T* const object_;
+};
+
+}  // namespace keel
