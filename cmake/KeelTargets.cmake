@@ -1,4 +1,8 @@
-# keel_module(NAME [DEPENDS target...] [SOURCES file...])  one library per module: keel_NAME, alias keel::NAME.
+# keel_module(NAME [DEPENDS target...] [SOURCES file...])
+#   one library per module: keel_NAME, alias keel::NAME; it is installed with the headers of its folder. Without sources
+#   it is headers only, or a name for the modules that it depends on. The module a_b lies in src/keel/a/b; the helpers
+#   for tests of the module a, which programs that use Keel test with too, are the module a_testing.
+# keel_program(NAME)  the executable NAME is installed.
 # keel_test(NAME [ALONE] [LABELS label...] [LIBS target...] [OPTIONS option...] [TIMEOUT seconds] [COST seconds]
 #   SOURCES file...)
 #   one GoogleTest executable, one ctest entry per executable; those with the highest cost start first. ALONE: no other
@@ -22,16 +26,27 @@ endfunction()
 function(keel_module name)
   cmake_parse_arguments(arg "" "" "DEPENDS;SOURCES" ${ARGN})
   set(target keel_${name})
-  add_library(${target} STATIC ${arg_SOURCES})
+  if(arg_SOURCES)
+    set(scope PUBLIC)
+    add_library(${target} STATIC ${arg_SOURCES})
+    keel_options(${target})
+    keel_precompile_library(${target})
+  else()
+    set(scope INTERFACE)
+    add_library(${target} INTERFACE)
+    target_compile_features(${target} INTERFACE cxx_std_23)
+  endif()
   add_library(keel::${name} ALIAS ${target})
-  keel_options(${target})
-  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>
+  target_include_directories(${target} ${scope} $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-  target_link_libraries(${target} PUBLIC ${arg_DEPENDS})
-  target_compile_definitions(${target} PUBLIC $<$<BOOL:${KEEL_BARE}>:KEEL_BARE=1>)
-  keel_precompile_library(${target})
+  target_link_libraries(${target} ${scope} ${arg_DEPENDS})
+  target_compile_definitions(${target} ${scope} $<$<BOOL:${KEEL_BARE}>:KEEL_BARE=1>)
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
   set_property(GLOBAL APPEND PROPERTY KEEL_MODULES ${target})
+endfunction()
+
+function(keel_program name)
+  set_property(GLOBAL APPEND PROPERTY KEEL_PROGRAMS ${name})
 endfunction()
 
 function(keel_test name)
