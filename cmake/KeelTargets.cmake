@@ -6,7 +6,7 @@
 # keel_test(NAME [ALONE] [LABELS label...] [LIBS target...] [OPTIONS option...] [TIMEOUT seconds] [COST seconds]
 #   SOURCES file...)
 #   one GoogleTest executable, one ctest entry per executable; those with the highest cost start first. ALONE: no other
-#   test runs beside it, which measures real delays. With OPTIONS of its own for the compiler it does without the
+#   test runs beside it, which measures real delays. It links keel::base_testing. With OPTIONS of its own for the compiler it does without the
 #   precompiled header.
 # keel_fuzzer(NAME SOURCES file... [LIBS target...])  one libFuzzer executable; Clang only.
 # keel_bench(NAME SOURCES file... [LIBS target...])   one Google Benchmark executable.
@@ -57,7 +57,7 @@ function(keel_test name)
   add_executable(${name} ${arg_SOURCES})
   keel_options(${name})
   target_compile_options(${name} PRIVATE ${KEEL_TEST_OPTIONS})
-  target_link_libraries(${name} PRIVATE ${arg_LIBS} GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE ${arg_LIBS} keel::base_testing GTest::gtest_main)
   if(KEEL_PRECOMPILE AND NOT arg_OPTIONS)
     keel_precompile_test(${name})
   endif()

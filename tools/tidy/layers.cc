@@ -41,8 +41,6 @@ std::vector<std::string> words(const std::string& path) {
   return found;
 }
 
-// What counts allocations is compiled into a test or benchmark, and belongs to no module.
-bool belongs_to_nobody(const Include& include) { return include.path.ends_with("/allocation_count.h"); }
 
 TEST(Layers, every_module_is_listed) {
   const auto rank = ranks();
@@ -61,7 +59,6 @@ TEST(Layers, no_module_includes_a_higher_one) {
     if (module.empty() || !rank.contains(module)) continue;
     for (const Include& include : includes(file)) {
       const std::string other = module_of(include.path);
-      if (other.empty() || belongs_to_nobody(include)) continue;
       ASSERT_TRUE(rank.contains(other)) << file << ':' << include.line << ": no module `" << other << "` in layers.txt";
       EXPECT_LE(rank.at(other), rank.at(module))
           << file << ':' << include.line << ": " << module << " may not use " << other << ", which is above it";
@@ -92,7 +89,6 @@ TEST(Layers, nobody_includes_the_internals_of_another_module) {
     if (!is_source(file)) continue;
     for (const Include& include : includes(file)) {
       if (!include.path.starts_with("keel/") || include.path.find("/internal/") == std::string::npos) continue;
-      if (belongs_to_nobody(include)) continue;
       EXPECT_EQ(module_of(file), module_of(include.path)) << file << ':' << include.line << ": " << include.path;
     }
   }

@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "keel/base/sanitizers.h"
+#include "keel/base/testing/allocation_count.h"
 #include "keel/http/internal/server_testing.h"
 #include "keel/http/server.h"
 #include "keel/io/runtime.h"
-#include "keel/observe/internal/allocation_count.h"
 #include "keel/observe/log_ring.h"
 #include "keel/observe/metric.h"
 #include "keel/observe/metric_cells.h"
