@@ -1,9 +1,12 @@
-# keel_module(NAME [DEPENDS target...] [SOURCES file...])  one library per module: keel_NAME, alias keel::NAME. Without
-#   sources it only stands for those that it depends on.
+# keel_module(NAME [DEPENDS target...] [SOURCES file...])
+#   one library per module: keel_NAME, alias keel::NAME; it is installed with the headers of its folder. Without sources
+#   it is headers only, or a name for the modules that it depends on. The module a_b lies in src/keel/a/b; the helpers
+#   for tests of the module a, which programs that use Keel test with too, are the module a_testing.
+# keel_program(NAME)  the executable NAME is installed.
 # keel_test(NAME [ALONE] [LABELS label...] [LIBS target...] [OPTIONS option...] [TIMEOUT seconds] [COST seconds]
 #   SOURCES file...)
 #   one GoogleTest executable, one ctest entry per executable; those with the highest cost start first. ALONE: no other
-#   test runs beside it, which measures real delays. With OPTIONS of its own for the compiler it does without the
+#   test runs beside it, which measures real delays. It links keel::base_testing. With OPTIONS of its own for the compiler it does without the
 #   precompiled header.
 # keel_fuzzer(NAME SOURCES file... [LIBS target...])  one libFuzzer executable; Clang only.
 # keel_bench(NAME SOURCES file... [LIBS target...])   one Google Benchmark executable.
@@ -23,23 +26,27 @@ endfunction()
 function(keel_module name)
   cmake_parse_arguments(arg "" "" "DEPENDS;SOURCES" ${ARGN})
   set(target keel_${name})
-  set_property(GLOBAL APPEND PROPERTY KEEL_MODULES ${target})
-  if(NOT arg_SOURCES)
+  if(arg_SOURCES)
+    set(scope PUBLIC)
+    add_library(${target} STATIC ${arg_SOURCES})
+    keel_options(${target})
+    keel_precompile_library(${target})
+  else()
+    set(scope INTERFACE)
     add_library(${target} INTERFACE)
-    add_library(keel::${name} ALIAS ${target})
-    target_link_libraries(${target} INTERFACE ${arg_DEPENDS})
-    set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
-    return()
+    target_compile_features(${target} INTERFACE cxx_std_23)
   endif()
-  add_library(${target} STATIC ${arg_SOURCES})
   add_library(keel::${name} ALIAS ${target})
-  keel_options(${target})
-  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>
+  target_include_directories(${target} ${scope} $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-  target_link_libraries(${target} PUBLIC ${arg_DEPENDS})
-  target_compile_definitions(${target} PUBLIC $<$<BOOL:${KEEL_BARE}>:KEEL_BARE=1>)
-  keel_precompile_library(${target})
+  target_link_libraries(${target} ${scope} ${arg_DEPENDS})
+  target_compile_definitions(${target} ${scope} $<$<BOOL:${KEEL_BARE}>:KEEL_BARE=1>)
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  set_property(GLOBAL APPEND PROPERTY KEEL_MODULES ${target})
+endfunction()
+
+function(keel_program name)
+  set_property(GLOBAL APPEND PROPERTY KEEL_PROGRAMS ${name})
 endfunction()
 
 function(keel_test name)
@@ -50,7 +57,7 @@ function(keel_test name)
   add_executable(${name} ${arg_SOURCES})
   keel_options(${name})
   target_compile_options(${name} PRIVATE ${KEEL_TEST_OPTIONS})
-  target_link_libraries(${name} PRIVATE ${arg_LIBS} GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE ${arg_LIBS} keel::base_testing GTest::gtest_main)
   if(KEEL_PRECOMPILE AND NOT arg_OPTIONS)
     keel_precompile_test(${name})
   endif()

@@ -1,6 +1,6 @@
 // No heap allocation per request in steady state, with the access log written and metrics counted.
 
-#include "keel/observe/internal/allocation_count.h"
+#include "keel/base/testing/allocation_count.h"
 
 #include <gtest/gtest.h>
 

@@ -16,8 +16,8 @@
 #include <string_view>
 #include <vector>
 
+#include "keel/base/testing/allocation_count.h"
 #include "keel/io/sim.h"
-#include "keel/observe/internal/allocation_count.h"
 
 namespace keel {
 

@@ -3,89 +3,156 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
-#include <sstream>
 
+#include "graph.h"
 #include "tree.h"
 
 namespace {
 
 using namespace tidy;
 
-// Rank by module; lower is lower.
-std::map<std::string, int> ranks() {
-  std::map<std::string, int> found;
-  for (const Entry& entry : entries("layers.txt")) found.emplace(entry.path, static_cast<int>(found.size()));
-  return found;
+const Graph& layers() {
+  static const Graph graph = [] {
+    std::vector<std::string> problems;
+    Graph parsed = parse_layers(lines("layers.txt"), problems);
+    for (const std::string& problem : problems) ADD_FAILURE() << "layers.txt: " << problem;
+    return parsed;
+  }();
+  return graph;
 }
 
-// "http" of "src/keel/http/router.h" and of "keel/http/server/router.h"; empty for other paths.
-std::string module_of(std::string_view path) {
-  if (path.starts_with("src/")) path.remove_prefix(4);
-  if (!path.starts_with("keel/")) return {};
-  path.remove_prefix(5);
-  const std::size_t slash = path.find('/');
-  return slash == std::string_view::npos ? std::string() : std::string(path.substr(0, slash));
-}
-
-// The arguments of the commands of a CMakeLists.txt, without comments.
-std::vector<std::string> words(const std::string& path) {
-  std::vector<std::string> found;
-  for (std::string line : lines(path)) {
-    line.resize(std::min(line.find('#'), line.size()));
-    std::replace_if(line.begin(), line.end(), [](char c) { return c == '(' || c == ')' || c == '"'; }, ' ');
-    std::istringstream split(line);
-    for (std::string word; split >> word;) found.push_back(word);
-  }
-  return found;
-}
-
-// What counts allocations is compiled into a test or benchmark, and belongs to no module.
-bool belongs_to_nobody(const Include& include) { return include.path.ends_with("/allocation_count.h"); }
-
-TEST(Layers, every_module_is_listed) {
-  const auto rank = ranks();
-
+std::vector<Command> commands_below(const std::string& top) {
+  std::vector<Command> all;
   for (const std::string& file : files()) {
-    if (!file.starts_with("src/keel/") || module_of(file).empty()) continue;
-    EXPECT_TRUE(rank.contains(module_of(file))) << file << ": the module is not in layers.txt";
+    if (!file.starts_with(top) || !file.ends_with("CMakeLists.txt")) continue;
+    const std::vector<Command> some = parse_commands(lines(file));
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  return all;
+}
+
+TEST(Layers, is_the_graph_that_cmake_links) {
+  const Graph cmake = linked(commands_below("src/keel/"));
+
+  for (const auto& [module, uses] : layers()) {
+    EXPECT_TRUE(cmake.contains(module)) << module << " of layers.txt is made by no keel_module()";
+  }
+  for (const auto& [module, uses] : cmake) {
+    EXPECT_TRUE(layers().contains(module)) << "keel_module() of " << module << ": no line in layers.txt";
+  }
+  for (const std::string& edge : edges_beyond(cmake, layers(), "as CMake links it, not as layers.txt says")) {
+    ADD_FAILURE() << edge;
+  }
+  for (const std::string& edge : edges_beyond(layers(), cmake, "as layers.txt says, not as CMake links it")) {
+    ADD_FAILURE() << edge;
   }
 }
 
-TEST(Layers, no_module_includes_a_higher_one) {
-  const auto rank = ranks();
+TEST(Layers, has_no_circle) { EXPECT_EQ(find_circle(layers()), ""); }
 
+TEST(Layers, is_what_files_include) {
+  Graph tests_use;
   for (const std::string& file : files()) {
-    const std::string module = is_source(file) && file.starts_with("src/") ? module_of(file) : "";
-    if (module.empty() || !rank.contains(module)) continue;
-    for (const Include& include : includes(file)) {
-      const std::string other = module_of(include.path);
-      if (other.empty() || belongs_to_nobody(include)) continue;
-      ASSERT_TRUE(rank.contains(other)) << file << ':' << include.line << ": no module `" << other << "` in layers.txt";
-      EXPECT_LE(rank.at(other), rank.at(module))
-          << file << ':' << include.line << ": " << module << " may not use " << other << ", which is above it";
+    const std::string module = is_source(file) && file.starts_with("src/keel/") ? module_of(file, layers()) : "";
+    if (module.empty()) continue;
+    ASSERT_TRUE(layers().contains(module)) << file << ": the module " << module << " has no line in layers.txt";
+    const std::vector<Include> included = includes(file);
+    const bool is_test = is_for_tests(file, included);
+    const Module& allowed = layers().at(module);
+    for (const Include& include : included) {
+      const std::string other = module_of(include.path, layers());
+      if (other.empty() || other == module || allowed.uses.contains(other)) continue;
+      EXPECT_TRUE(is_test && allowed.tests_use.contains(other))
+          << file << ':' << include.line << ": " << module << (is_test ? " tests" : "") << " may not use " << other;
+      tests_use[module].uses.insert(other);
+    }
+  }
+  for (const auto& [module, allowed] : layers()) {
+    for (const std::string& other : allowed.tests_use) {
+      EXPECT_TRUE(tests_use[module].uses.contains(other))
+          << "layers.txt: " << module << " tests: " << other << ", which none of them includes";
     }
   }
 }
 
-TEST(Layers, no_module_links_a_higher_one) {
-  const auto rank = ranks();
-
-  for (const auto& [module, own_rank] : rank) {
-    const std::string list = "src/keel/" + module + "/CMakeLists.txt";
-    if (!exists(list)) continue;
-    const auto all = words(list);
-    auto at = std::find(all.begin(), all.end(), "DEPENDS");
-    if (at == all.end()) continue;
-    for (++at; at != all.end() && *at != "SOURCES"; ++at) {
-      if (!at->starts_with("keel::")) continue;
-      const std::string other = at->substr(6, at->find('_') - 6);  // "http" of "keel::http_server", a room of it.
-      if (other == module) continue;
-      ASSERT_TRUE(rank.contains(other)) << list << ": no module `" << other << "` in layers.txt";
-      EXPECT_LT(rank.at(other), own_rank) << list << ": " << module << " may not depend on " << other;
-    }
+TEST(Layers, no_header_includes_itself_through_others) {
+  Graph headers;
+  for (const std::string& file : files()) {
+    if (!file.starts_with("src/") || !file.ends_with(".h")) continue;
+    for (const Include& include : includes(file)) headers[file.substr(4)].uses.insert(include.path);
   }
+  EXPECT_EQ(find_circle(headers), "");
+}
+
+// What these checks say of layers that are wrong.
+
+Graph parsed(const std::vector<std::string>& text) {
+  std::vector<std::string> problems;
+  Graph graph = parse_layers(text, problems);
+  EXPECT_EQ(problems, std::vector<std::string>());
+  return graph;
+}
+
+TEST(Layers, a_line_that_says_nothing_is_a_problem) {
+  const auto problems_of = [](const std::vector<std::string>& text) {
+    std::vector<std::string> problems;
+    parse_layers(text, problems);
+    return problems;
+  };
+  using Problems = std::vector<std::string>;
+
+  EXPECT_EQ(problems_of({"# a comment", "", "base:", "io: base"}), Problems());
+  EXPECT_EQ(problems_of({"base"}), Problems{"neither `module: …` nor `module tests: …`: base"});
+  EXPECT_EQ(problems_of({"base test: io"}), Problems{"neither `module: …` nor `module tests: …`: base test: io"});
+  EXPECT_EQ(problems_of({"base:", "base:"}), Problems{"twice: base"});
+  EXPECT_EQ(problems_of({"io: base"}), Problems{"io uses base, which has no line"});
+  EXPECT_EQ(problems_of({"io: io"}), Problems{"io uses itself"});
+  EXPECT_EQ(problems_of({"base:", "io tests: base"}), Problems{"io has only a line of its tests"});
+  EXPECT_EQ(problems_of({"base:", "io: base", "io tests: base"}),
+            Problems{"io itself uses base, its tests need not say it"});
+}
+
+TEST(Layers, a_circle_is_found) {
+  EXPECT_EQ(find_circle(parsed({"a:", "b: a", "c: a b"})), "");
+  EXPECT_EQ(find_circle(parsed({"a: b", "b: a"})), "a -> b -> a");
+  EXPECT_EQ(find_circle(parsed({"a: b", "b: c", "c: d", "d: b"})), "b -> c -> d -> b");
+  EXPECT_EQ(find_circle(parsed({"a:", "a/testing: a", "a tests: a/testing"})), "") << "tests are in no library";
+}
+
+TEST(Layers, the_longest_name_has_the_file) {
+  const Graph graph = parsed({"http: http/message", "http/message:", "http/testing: http"});
+
+  EXPECT_EQ(module_of("src/keel/http/message/internal/chunk.h", graph), "http/message");
+  EXPECT_EQ(module_of("keel/http/testing/test_server.h", graph), "http/testing");
+  EXPECT_EQ(module_of("src/keel/http/server/router.cc", graph), "http") << "no module of its own";
+  EXPECT_EQ(module_of("keel/http.h", graph), "http");
+  EXPECT_EQ(module_of("keel/other/file.h", graph), "other");
+  EXPECT_EQ(module_of("src/keel/CMakeLists.txt", graph), "");
+  EXPECT_EQ(module_of("vector", graph), "");
+}
+
+TEST(Layers, cmake_is_compared_both_ways) {
+  const Graph cmake = linked(parse_commands({
+      "keel_module(base DEPENDS Threads::Threads SOURCES a.cc)  # keel::task",
+      "keel_module(http_message",
+      "  DEPENDS keel::base",
+      "  SOURCES a.cc b.cc)",
+      "target_link_libraries(keel_http_message PRIVATE keel::io \"quoted words\" $<$<BOOL:${X}>:y>)",
+      "target_link_libraries(a_test PRIVATE keel::data)",
+  }));
+  const Graph text = parsed({"base:", "data:", "http/message: base data"});
+
+  EXPECT_EQ(edges_beyond(cmake, text, "CMake says"), std::vector<std::string>{"http/message uses io, CMake says"});
+  EXPECT_EQ(edges_beyond(text, cmake, "the text says"),
+            std::vector<std::string>{"http/message uses data, the text says"});
+}
+
+TEST(Layers, tests_are_known_by_name_or_by_what_they_include) {
+  EXPECT_TRUE(is_for_tests("src/keel/io/loop_test.cc", {}));
+  EXPECT_TRUE(is_for_tests("src/keel/io/internal/loop_bench.h", {}));
+  EXPECT_TRUE(is_for_tests("src/keel/io/fixture.h", {{1, "gtest/gtest.h"}}));
+  EXPECT_FALSE(is_for_tests("src/keel/io/loop.cc", {{1, "keel/io/loop.h"}}));
 }
 
 TEST(Layers, nobody_includes_the_internals_of_another_module) {
@@ -93,8 +160,8 @@ TEST(Layers, nobody_includes_the_internals_of_another_module) {
     if (!is_source(file)) continue;
     for (const Include& include : includes(file)) {
       if (!include.path.starts_with("keel/") || include.path.find("/internal/") == std::string::npos) continue;
-      if (belongs_to_nobody(include)) continue;
-      EXPECT_EQ(module_of(file), module_of(include.path)) << file << ':' << include.line << ": " << include.path;
+      EXPECT_EQ(module_of(file, layers()), module_of(include.path, layers()))
+          << file << ':' << include.line << ": " << include.path;
     }
   }
 }
@@ -105,9 +172,11 @@ TEST(Layers, every_source_is_built) {
     std::string list = folder(file);
     while (!list.empty() && !exists(list + "/CMakeLists.txt")) list = folder(list);
     ASSERT_FALSE(list.empty()) << file << " is below no CMakeLists.txt";
-    const auto all = words(list + "/CMakeLists.txt");
-    const bool is_built = std::any_of(all.begin(), all.end(), [&](const std::string& word) {
-      return word == file.substr(list.size() + 1) || word.ends_with("/" + file.substr(list.size() + 1));
+    const std::string name = file.substr(list.size() + 1);
+    const auto commands = parse_commands(lines(list + "/CMakeLists.txt"));
+    const bool is_built = std::any_of(commands.begin(), commands.end(), [&](const Command& command) {
+      return std::any_of(command.arguments.begin(), command.arguments.end(),
+                         [&](const std::string& word) { return word == name || word.ends_with("/" + name); });
     });
     EXPECT_TRUE(is_built) << file << " is in no target: name it in " << list << "/CMakeLists.txt or delete it";
   }

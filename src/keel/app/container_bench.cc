@@ -14,7 +14,7 @@
 
 #include "keel/app/container.h"
 #include "keel/base/host.h"
-#include "keel/observe/internal/allocation_count.h"
+#include "keel/base/testing/allocation_count.h"
 
 namespace keel::app {
 namespace {

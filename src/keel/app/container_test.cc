@@ -12,10 +12,10 @@
 #include "keel/app/lifecycle.h"
 #include "keel/app/log_writer.h"
 #include "keel/base/host.h"
+#include "keel/base/testing/allocation_count.h"
 #include "keel/exec/executor.h"
 #include "keel/exec/submitted.h"
 #include "keel/exec/thread_pool.h"
-#include "keel/observe/internal/allocation_count.h"
 #include "keel/observe/log.h"
 
 namespace {

@@ -12,7 +12,7 @@
 #include "keel/base/error.h"
 #include "keel/base/object_pool.h"
 #include "keel/base/result.h"
-#include "keel/observe/internal/allocation_count.h"
+#include "keel/base/testing/allocation_count.h"
 
 namespace keel {
 namespace {

@@ -2,7 +2,7 @@
 // place.
 //
 // SpscRing, MpscQueue and MpmcQueue take their atomics as a last template argument that only their tests give. Here are
-// the real ones; base/interleaving.h has those of a checker that goes through every schedule.
+// the real ones; base/testing/interleaving.h has those of a checker that goes through every schedule.
 
 #pragma once
 

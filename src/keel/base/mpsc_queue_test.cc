@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "keel/base/interleaving.h"
 #include "keel/base/sanitizers.h"
+#include "keel/base/testing/interleaving.h"
 
 namespace keel {
 namespace {

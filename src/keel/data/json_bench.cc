@@ -5,8 +5,8 @@
 
 #include <string>
 
+#include "keel/base/testing/allocation_count.h"
 #include "keel/data/json.h"
-#include "keel/observe/internal/allocation_count.h"
 
 namespace keel {
 namespace {

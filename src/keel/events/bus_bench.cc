@@ -29,8 +29,8 @@
 #endif
 
 #include "keel/base/host.h"
+#include "keel/base/testing/allocation_count.h"
 #include "keel/events/bus.h"
-#include "keel/observe/internal/allocation_count.h"
 
 namespace keel::events {
 namespace {

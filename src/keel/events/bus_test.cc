@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "keel/base/sanitizers.h"
-#include "keel/observe/internal/allocation_count.h"
+#include "keel/base/testing/allocation_count.h"
 #include "keel/observe/metric.h"
 #include "keel/task/testing.h"
 

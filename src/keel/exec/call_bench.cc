@@ -11,12 +11,12 @@
 #include <functional>
 #include <vector>
 
+#include "keel/base/testing/allocation_count.h"
 #include "keel/exec/inline_executor.h"
 #include "keel/exec/internal/executor_bench.h"
 #include "keel/exec/serial_executor.h"
 #include "keel/exec/submitted.h"
 #include "keel/exec/thread_pool.h"
-#include "keel/observe/internal/allocation_count.h"
 
 namespace keel {
 namespace {

@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "keel/base/sanitizers.h"
+#include "keel/base/testing/allocation_count.h"
 #include "keel/exec/delayed_jobs.h"
 #include "keel/exec/inline_executor.h"
 #include "keel/exec/serial_executor.h"
 #include "keel/exec/submitted.h"
 #include "keel/exec/thread_pool.h"
-#include "keel/observe/internal/allocation_count.h"
 
 namespace keel {
 namespace {

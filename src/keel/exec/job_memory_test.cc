@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "keel/base/sanitizers.h"
-#include "keel/observe/internal/allocation_count.h"
+#include "keel/base/testing/allocation_count.h"
 
 namespace keel {
 namespace {

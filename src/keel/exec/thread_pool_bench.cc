@@ -12,8 +12,8 @@
 #include <deque>
 #include <vector>
 
+#include "keel/base/testing/allocation_count.h"
 #include "keel/exec/thread_pool.h"
-#include "keel/observe/internal/allocation_count.h"
 #include "keel/observe/metric.h"
 
 namespace keel {

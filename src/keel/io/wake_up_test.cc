@@ -6,8 +6,8 @@
 
 #include <cstdio>
 
-#include "keel/base/interleaving.h"
 #include "keel/base/mpsc_queue.h"
+#include "keel/base/testing/interleaving.h"
 
 namespace keel::io {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "keel/base/testing/allocation_count.h"
 #include "keel/net/internal/net_test.h"
-#include "keel/observe/internal/allocation_count.h"
 
 namespace keel {
 namespace {

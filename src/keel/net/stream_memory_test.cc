@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "keel/base/pool.h"
+#include "keel/base/testing/allocation_count.h"
 #include "keel/net/internal/net_test.h"
 #include "keel/net/stream.h"
-#include "keel/observe/internal/allocation_count.h"
 #include "keel/task/scope.h"
 
 namespace keel {

@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <string>
 
-#include "keel/observe/internal/allocation_count.h"
+#include "keel/base/testing/allocation_count.h"
 #include "keel/observe/log_record.h"
 
 namespace keel::log {

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "keel/observe/internal/allocation_count.h"
+#include "keel/base/testing/allocation_count.h"
 
 namespace keel::metrics {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "keel/base/testing/allocation_count.h"
 #include "keel/db/sqlite/database.h"
 #include "keel/db/testing.h"
-#include "keel/observe/internal/allocation_count.h"
 
 namespace keel::db {
 namespace {

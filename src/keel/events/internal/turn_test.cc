@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "keel/base/interleaving.h"
+#include "keel/base/testing/interleaving.h"
 
 namespace keel::events::internal {
 namespace {

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "keel/base/interleaving.h"
+#include "keel/base/testing/interleaving.h"
 
 namespace keel::internal {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <thread>
 
-#include "keel/base/interleaving.h"
+#include "keel/base/testing/interleaving.h"
 
 namespace keel::internal {
 namespace {

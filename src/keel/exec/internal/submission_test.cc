@@ -8,7 +8,7 @@
 #include <new>
 #include <string>
 
-#include "keel/base/interleaving.h"
+#include "keel/base/testing/interleaving.h"
 
 namespace keel::internal {
 namespace {

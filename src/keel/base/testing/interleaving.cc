@@ -1,4 +1,4 @@
-#include "keel/base/interleaving.h"
+#include "keel/base/testing/interleaving.h"
 
 #include <ucontext.h>
 

@@ -1,5 +1,5 @@
-// keel/base/interleaving.h — runs lock-free code of a few threads in every order that their atomic operations can
-// take; for tests, which link keel::base_testing.
+// keel/base/testing/interleaving.h — runs lock-free code of a few threads in every order that their atomic operations
+// can take; for tests, which link keel::base_testing.
 //
 //   struct Run {                                                  // made anew for each schedule
 //     SpscRing<Watched<int>, interleaving::Atomics> ring{2};

@@ -1,0 +1,51 @@
+// The modules of src/keel and what each may use: layers.txt as a graph, and the same graph as CMake has it.
+//
+// A module is a folder below src/keel, named by its path: `base`, `http/server`. The target of http/server is
+// keel_http_server; a file belongs to the module with the longest name that is the beginning of its path.
+
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tree.h"
+
+namespace tidy {
+
+struct Module {
+  std::set<std::string> uses;
+  std::set<std::string> tests_use;  // Its tests, benchmarks and fuzzers, beside what the module itself uses.
+};
+using Graph = std::map<std::string, Module>;
+
+// Of lines `module: those it uses` and `module tests: those only its tests use`; '#' begins a comment line. A line that
+// says neither, or a module twice, is an entry of `problems`.
+Graph parse_layers(const std::vector<std::string>& lines, std::vector<std::string>& problems);
+
+// "http/server" of "src/keel/http/server/internal/exchange.h" and of "keel/http/server/router.h", "http" of
+// "keel/http.h"; empty for other paths.
+std::string module_of(std::string_view path, const Graph& graph);
+
+// A command of a CMakeLists.txt with its arguments, without quotes and comments.
+struct Command {
+  std::string name;
+  std::vector<std::string> arguments;
+};
+std::vector<Command> parse_commands(const std::vector<std::string>& lines);
+
+// The modules that these commands make with keel_module(), and what they link.
+Graph linked(const std::vector<Command>& commands);
+
+// One circle of `uses`, as "a -> b -> a"; empty if there is none.
+std::string find_circle(const Graph& graph);
+
+// What the one has and the other has not: "MODULE uses OTHER, WHERE".
+std::vector<std::string> edges_beyond(const Graph& more, const Graph& than, std::string_view where);
+
+// Tests, benchmarks, fuzzers and what they share: none of it is in a library.
+bool is_for_tests(const std::string& path, const std::vector<Include>& included);
+
+}  // namespace tidy
