@@ -34,7 +34,7 @@
 #include "keel/app/lifecycle.h"
 #include "keel/app/live_tasks.h"
 #include "keel/app/prometheus.h"
-#include "keel/app/reloadable.h"
+#include "keel/config/reloadable.h"
 #include "keel/exec/thread_pool.h"
 #include "keel/http/router.h"
 #include "keel/http/server.h"

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
@@ -40,41 +39,9 @@ namespace keel::app {
 namespace {
 
 constexpr int exit_failure = 1;
-constexpr int exit_configuration = 2;
 constexpr std::string_view handover_key = "network.handover.path";
 
 std::string_view name_of(Signal signal) { return signal == Signal::Terminate ? "SIGTERM" : "SIGINT"; }
-
-}  // namespace
-
-namespace internal {
-
-std::vector<const char*> words(int argc, char** argv) { return {argv + std::min(argc, 1), argv + argc}; }
-
-void show_and_exit(std::string_view name, const std::string& text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) std::exit(0);
-  const Error error = Error::from_errno("standard output", errno);
-  std::fprintf(stderr, "%.*s: %s\n", static_cast<int>(name.size()), name.data(), error.describe().c_str());
-  std::exit(exit_failure);
-}
-
-void refuse_and_exit(std::string_view name, const Error& error) {
-  // Each mistake is a line of its own.
-  const std::string text = error.describe();
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    std::fprintf(stderr, "%.*s: %.*s\n", static_cast<int>(name.size()), name.data(), static_cast<int>(end - begin),
-                 text.data() + begin);
-    begin = end + 1;
-  }
-  std::fflush(stderr);
-  // Without destructors: workers may be running.
-  _exit(exit_configuration);
-}
-
-}  // namespace internal
-
-namespace {
 
 // What became of reloads, for metrics.
 struct Reloads {
@@ -251,7 +218,7 @@ void App::fail_start(const Error& error) {
 void App::refuse(const Error& error) {
   parts_->lifecycle.stop(settings_.common.stop_timeout);
   if (parts_->logs != nullptr) parts_->logs->flush();
-  internal::refuse_and_exit(name_, error);
+  config::exit_refused(name_, error);
 }
 
 void App::end_start(const Error& error) {

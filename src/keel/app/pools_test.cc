@@ -8,7 +8,7 @@
 
 #include "keel/app/log_writer.h"
 #include "keel/app/prometheus.h"
-#include "keel/app/reloadable.h"
+#include "keel/config/reloadable.h"
 #include "keel/exec/call.h"
 #include "keel/exec/submitted.h"
 

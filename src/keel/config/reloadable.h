@@ -1,4 +1,4 @@
-// keel/app/reloadable.h — a configuration that can be loaded again while the program runs.
+// keel/config/reloadable.h — a configuration that can be loaded again while the program runs.
 //
 //   KEEL_TRY(auto config, config::Reloadable<ShopConfig>::load({.file = "shop.yaml", .args = args}));
 //   auto applier = config.on_reload("store", [&](const ShopConfig& now, const ShopConfig& before) {
@@ -31,9 +31,9 @@
 #include <utility>
 #include <vector>
 
-#include "keel/app/config.h"
 #include "keel/base/function.h"
 #include "keel/base/result.h"
+#include "keel/config/config.h"
 
 namespace keel::config {
 

@@ -1,12 +1,12 @@
-#include "keel/app/reloadable.h"
+#include "keel/config/reloadable.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <iterator>
 
-#include "keel/app/internal/config_value.h"
 #include "keel/base/check.h"
+#include "keel/config/internal/value.h"
 
 namespace keel::config {
 namespace {

@@ -1,4 +1,4 @@
-#include "keel/app/config.h"
+#include "keel/config/config.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -485,18 +485,6 @@ TEST(Help, lists_every_key_with_range_and_default) {
             "      how much of it (an integer from 0 to 9; default 3)\n"
             "  --tags=[...]\n"
             "      words (a list, as YAML; N below is a place in it)\n");
-}
-
-TEST(Action, is_the_first_word_that_asks_for_one) {
-  const char* const run[] = {"--config", "--help", "--name=x"};
-  const char* const check[] = {"--config", "x.yaml", "--check-config", "--help"};
-  const char* const print[] = {"--print-config"};
-  const char* const help[] = {"-h"};
-
-  EXPECT_EQ(action(run), Action::Run);
-  EXPECT_EQ(action(check), Action::CheckConfig);
-  EXPECT_EQ(action(print), Action::PrintConfig);
-  EXPECT_EQ(action(help), Action::Help);
 }
 
 }  // namespace

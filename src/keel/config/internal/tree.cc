@@ -1,4 +1,4 @@
-#include "keel/app/internal/config_tree.h"
+#include "keel/config/internal/tree.h"
 
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>

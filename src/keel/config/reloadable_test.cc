@@ -1,4 +1,4 @@
-#include "keel/app/reloadable.h"
+#include "keel/config/reloadable.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
