@@ -155,7 +155,7 @@ BUGS = [
         test="http_multipart_test"),
     Bug(name="control bytes go to the log as they are",
         seen="CVE-2009-4487",
-        file="src/keel/app/log_line.cc",
+        file="src/keel/telemetry/log_line.cc",
         old="} else if (!is_control(decoded.point)) {",
         new="} else if (decoded.point != 0 || !is_control(decoded.point)) {",
         test="log_line_test"),

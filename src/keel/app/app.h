@@ -17,7 +17,8 @@
 // run() starts the application's modules, the admin listener beside them and the service last. GET /admin/start has
 // every phase with its times (JSON; ?format=text: a table).
 //
-// The admin listener (monitoring.metrics) serves the pages of admin_pages.h, and nothing else does. health() has the
+// The admin listener (monitoring.metrics) serves /metrics, /healthz, /readyz, /startupz and what is below /admin
+// (docs/operations.md), and nothing else does. health() has the
 // checks of app/checks.h; an application adds its own before run().
 // SIGTERM and SIGINT: readiness fails, listeners close, requests in progress are answered with Connection: close within
 // network.http.drain_timeout; then the modules stop in reverse (the database commits what it was given) within
@@ -59,6 +60,10 @@
 
 namespace keel::db {
 class Database;
+}
+
+namespace keel::telemetry {
+class AdminPages;
 }
 
 namespace keel::app {
@@ -127,6 +132,7 @@ class App {
   Result<> start_admin(const std::vector<int>& inherited);
   void relieve_predecessor();
   void add_admin();
+  void add_pages(telemetry::AdminPages& pages);
   void start_health();
   void watch_disks();
   void check_limits();

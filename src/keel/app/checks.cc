@@ -53,7 +53,7 @@ Health::Check check_disk_space(Health& health, std::vector<std::string> folders,
                     });
 }
 
-Health::Check check_log(Health& health, const LogWriter& logs) {
+Health::Check check_log(Health& health, const telemetry::LogWriter& logs) {
   return health.add({.name = "log", .degrades = true},
                     [&logs, before = logs.counts().lines_lost + log::dropped()]() mutable -> Result<> {
                       const std::uint64_t now = logs.counts().lines_lost + log::dropped();

@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "keel/app/health.h"
-#include "keel/app/log_writer.h"
 #include "keel/config/schema.h"
 #include "keel/db/sqlite/database.h"
 #include "keel/io/runtime.h"
+#include "keel/telemetry/log_writer.h"
 
 namespace keel::app {
 
@@ -28,7 +28,7 @@ std::vector<Health::Check> check_workers(Health& health, io::Runtime& runtime, D
 std::vector<Health::Check> check_database(Health& health, db::Database& database, io::Loop& worker, Duration timeout);
 Health::Check check_disk_space(Health& health, std::vector<std::string> folders, config::ByteSize free_min,
                                Duration timeout);
-Health::Check check_log(Health& health, const LogWriter& logs);
+Health::Check check_log(Health& health, const telemetry::LogWriter& logs);
 
 // ResourceExhausted, naming folder and figures, when a user without privileges has less than `free_min` left there.
 Result<> disk_space(const std::string& folder, config::ByteSize free_min);

@@ -120,12 +120,12 @@ TEST_F(Checks, little_disk_space_degrades) {
 
 TEST_F(Checks, lost_log_lines_degrade_until_none_are_lost) {
   if (!log::is_recorded) GTEST_SKIP() << "compiled out";
-  LogWriterOptions options;
-  options.mode = LogWriterOptions::Mode::Manual;
+  telemetry::LogWriterOptions options;
+  options.mode = telemetry::LogWriterOptions::Mode::Manual;
   options.sinks.resize(1);
-  options.sinks[0].to = LogSink::To::File;
+  options.sinks[0].to = telemetry::LogSink::To::File;
   options.sinks[0].path = "/dev/full";
-  auto writer = LogWriter::make(std::move(options)).value();
+  auto writer = telemetry::LogWriter::make(std::move(options)).value();
   writer->flush();  // What was recorded before.
   const Until end{*this};
   checks_.push_back(check_log(health_, *writer));

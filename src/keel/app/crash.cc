@@ -22,13 +22,13 @@
 #include <string_view>
 #include <utility>
 
-#include "keel/app/log_writer.h"
 #include "keel/base/check.h"
 #include "keel/base/host.h"
 #include "keel/base/stack.h"
 #include "keel/http/date.h"
 #include "keel/observe/flight_recorder.h"
 #include "keel/observe/log.h"
+#include "keel/telemetry/log_writer.h"
 
 namespace keel::app {
 namespace {
@@ -49,7 +49,7 @@ struct Installed {
   char name[64] = {};
   char build[2 * 20 + 1] = {};
   int file = -1;
-  std::atomic<LogWriter*> logs = nullptr;
+  std::atomic<telemetry::LogWriter*> logs = nullptr;
   bool is_ours[signal_count] = {};
   struct sigaction before[signal_count] = {};
   std::terminate_handler terminate_before = nullptr;
@@ -228,7 +228,7 @@ void record_crash() noexcept {
 }
 
 void flush_logs() noexcept {
-  LogWriter* const logs = installed.logs.load();
+  telemetry::LogWriter* const logs = installed.logs.load();
   if (logs == nullptr) return;
   const bool is_done = logs->is_writing_thread() ? run_in_copy(log_patience, [logs] { logs->flush_in_copy(); })
                                                  : logs->flush_from_signal(log_patience, record_crash);
@@ -440,6 +440,6 @@ CrashHandler::~CrashHandler() {
   installed.is_installed.store(false);
 }
 
-void CrashHandler::set_logs(LogWriter* logs) noexcept { installed.logs.store(logs); }
+void CrashHandler::set_logs(telemetry::LogWriter* logs) noexcept { installed.logs.store(logs); }
 
 }  // namespace keel::app

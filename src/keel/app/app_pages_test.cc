@@ -1,13 +1,12 @@
-#include "keel/app/admin_pages.h"
-
+#include "keel/app/app.h"
 #include "keel/app/internal/app_testing.h"
 
 namespace keel::app {
 namespace {
 
-class AdminPagesOfAnApp : public Apps {};
+class PagesOfAnApp : public Apps {};
 
-TEST_F(AdminPagesOfAnApp, tell_what_the_start_was_made_of) {
+TEST_F(PagesOfAnApp, tell_what_the_start_was_made_of) {
   prepare = [](App& app) {
     app.module({.name = "cache", .start = [] { return Result<>(); }});
     app.module({.name = "unused", .start = [] { return Result<>(); }, .lazy = true});
@@ -35,7 +34,7 @@ TEST_F(AdminPagesOfAnApp, tell_what_the_start_was_made_of) {
   EXPECT_NE(log().find(R"("message":"start phase","phase":"workers","at":)"), std::string::npos) << log();
 }
 
-TEST_F(AdminPagesOfAnApp, show_where_the_time_of_requests_goes) {
+TEST_F(PagesOfAnApp, show_where_the_time_of_requests_goes) {
   const int code = run({"--monitoring.measured_every=1", "--network.http.server_timing=true"}, [&] {
     const std::string answer = ask(service_, get("/point"));
     EXPECT_NE(answer.find("\r\nServer-Timing: parse;dur="), std::string::npos) << answer;
@@ -53,7 +52,7 @@ TEST_F(AdminPagesOfAnApp, show_where_the_time_of_requests_goes) {
   EXPECT_EQ(code, 0);
 }
 
-TEST_F(AdminPagesOfAnApp, measure_no_request_when_told_so) {
+TEST_F(PagesOfAnApp, measure_no_request_when_told_so) {
   const int code = run({"--monitoring.measured_every=0"}, [&] {
     EXPECT_EQ(ask(service_, get("/point")).find("Server-Timing"), std::string::npos);
     EXPECT_NE(ask(admin_, get("/admin/stages")).find(R"({"routes":[]})"), std::string::npos);
@@ -61,7 +60,7 @@ TEST_F(AdminPagesOfAnApp, measure_no_request_when_told_so) {
   EXPECT_EQ(code, 0);
 }
 
-TEST_F(AdminPagesOfAnApp, show_the_tasks_that_live_and_log_them_on_sigquit) {
+TEST_F(PagesOfAnApp, show_the_tasks_that_live_and_log_them_on_sigquit) {
   const int code = run({"--network.workers=2", "--network.http.drain_timeout_sec=0.05"}, [&] {
     const Open asking(service_, get("/forever"));
     std::string page;
@@ -91,7 +90,7 @@ TEST_F(AdminPagesOfAnApp, show_the_tasks_that_live_and_log_them_on_sigquit) {
   EXPECT_NE(log().find("SleepFor for "), std::string::npos) << log();
 }
 
-TEST_F(AdminPagesOfAnApp, show_the_last_requests_of_each_worker) {
+TEST_F(PagesOfAnApp, show_the_last_requests_of_each_worker) {
   std::string page;
   const int code = run({}, [&] {
     ask(service_, get("/point"));
@@ -103,11 +102,11 @@ TEST_F(AdminPagesOfAnApp, show_the_last_requests_of_each_worker) {
   EXPECT_NE(page.find(R"({"method":"GET","route":"/point","status":200,"bytes":7,"ago":)"), std::string::npos) << page;
 }
 
-TEST_F(AdminPagesOfAnApp, serve_no_admin_pages_without_monitoring) {
+TEST_F(PagesOfAnApp, serve_no_admin_pages_without_monitoring) {
   EXPECT_EQ(run({"--monitoring.enabled=false"}, [&] { EXPECT_EQ(status_of(ask(admin_, get("/healthz"))), 0); }), 0);
 }
 
-TEST_F(AdminPagesOfAnApp, are_never_kept_by_a_cache) {
+TEST_F(PagesOfAnApp, are_never_kept_by_a_cache) {
   const int code = run({}, [&] {
     for (const char* const path : {"/metrics", "/healthz", "/readyz", "/startupz", "/admin/start", "/admin/config",
                                    "/admin/recorder", "/admin/tasks", "/admin/stages"}) {

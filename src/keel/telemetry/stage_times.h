@@ -1,4 +1,4 @@
-// keel/app/stage_times.h — where the time of requests goes, for people: GET /admin/stages.
+// keel/telemetry/stage_times.h — where the time of requests goes, for people: GET /admin/stages.
 //
 //   write_stage_times_text(body, server.stage_times());
 //
@@ -19,9 +19,9 @@
 #include "keel/base/buffer.h"
 #include "keel/http/stages.h"
 
-namespace keel::app {
+namespace keel::telemetry {
 
 void write_stage_times_text(Buffer& out, std::span<const http::RouteStages> routes);
 void write_stage_times_json(Buffer& out, std::span<const http::RouteStages> routes);
 
-}  // namespace keel::app
+}  // namespace keel::telemetry

@@ -1,11 +1,11 @@
-#include "keel/app/stage_times.h"
+#include "keel/telemetry/stage_times.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-namespace keel::app {
+namespace keel::telemetry {
 namespace {
 
 std::vector<http::RouteStages> three_routes() {
@@ -56,4 +56,4 @@ TEST(StageTimes, are_empty_when_nothing_was_measured) {
 }
 
 }  // namespace
-}  // namespace keel::app
+}  // namespace keel::telemetry

@@ -1,4 +1,4 @@
-#include "keel/app/log_writer.h"
+#include "keel/telemetry/log_writer.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -20,7 +20,7 @@
 #include "keel/observe/log_record.h"
 #include "keel/observe/log_ring.h"
 
-namespace keel::app {
+namespace keel::telemetry {
 namespace {
 
 constexpr int patience_ms = 1000;  // For a pipe or terminal that takes nothing, the first time.
@@ -371,4 +371,4 @@ void LogWriter::expose(metrics::Registry& registry) {
                                              [this] { return static_cast<double>(counts().lines_lost); }));
 }
 
-}  // namespace keel::app
+}  // namespace keel::telemetry

@@ -1,4 +1,4 @@
-#include "keel/app/stage_times.h"
+#include "keel/telemetry/stage_times.h"
 
 #include <fmt/core.h>
 
@@ -8,7 +8,7 @@
 
 #include "keel/data/json.h"
 
-namespace keel::app {
+namespace keel::telemetry {
 namespace {
 
 std::string name_of(const http::RouteStages& route) {
@@ -62,4 +62,4 @@ void write_stage_times_json(Buffer& out, std::span<const http::RouteStages> rout
   json.end_array().end_object();
 }
 
-}  // namespace keel::app
+}  // namespace keel::telemetry

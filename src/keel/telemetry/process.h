@@ -1,4 +1,4 @@
-// keel/app/process.h — what this process uses: CPU, memory, descriptors.
+// keel/telemetry/process.h — what this process uses: CPU, memory, descriptors.
 //
 // ProcessMetrics registers process_cpu_seconds_total, process_resident_memory_bytes, process_virtual_memory_bytes,
 // process_open_fds, process_max_fds and process_start_time_seconds (the names that Prometheus clients agree on), which
@@ -15,7 +15,7 @@
 
 #include "keel/observe/metric.h"
 
-namespace keel::app {
+namespace keel::telemetry {
 
 class ProcessMetrics {
  public:
@@ -37,4 +37,4 @@ std::uint64_t raise_descriptor_limit() noexcept;
 // Seconds since 1970.
 double process_start_seconds();
 
-}  // namespace keel::app
+}  // namespace keel::telemetry

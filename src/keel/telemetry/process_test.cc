@@ -1,4 +1,4 @@
-#include "keel/app/process.h"
+#include "keel/telemetry/process.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 
 #include "keel/base/host.h"
 
-namespace keel::app {
+namespace keel::telemetry {
 namespace {
 
 TEST(Process, tells_plausible_facts) {
@@ -60,4 +60,4 @@ TEST(ProcessMetrics, registers_the_agreed_names) {
 }
 
 }  // namespace
-}  // namespace keel::app
+}  // namespace keel::telemetry

@@ -1,4 +1,4 @@
-// keel/app/recorder.h — the last requests of each worker, as JSON: GET /admin/recorder.
+// keel/telemetry/recorder.h — the last requests of each worker, as JSON: GET /admin/recorder.
 //
 // {"workers":[{"worker":0,"requests":[{"method":"GET","route":"/users/{id}","status":200,"bytes":31,
 //   "ago":0.0021,"duration":0.000017,"trace":"000…1"}]}]}, newest first, times in seconds.
@@ -10,9 +10,9 @@
 #include "keel/base/buffer.h"
 #include "keel/base/time.h"
 
-namespace keel::app {
+namespace keel::telemetry {
 
 // Appends it. `now`: what "ago" is counted from.
 void write_recorders(Buffer& out, Instant now);
 
-}  // namespace keel::app
+}  // namespace keel::telemetry

@@ -1,7 +1,7 @@
-// keel/app/prometheus.h — a registry as the text that Prometheus reads.
+// keel/telemetry/prometheus.h — a registry as the text that Prometheus reads.
 //
-//   app::Prometheus exporter(registry);
-//   const auto format = app::Prometheus::format_for(request.header(http::Known::Accept).value_or(""));
+//   telemetry::Prometheus exporter(registry);
+//   const auto format = telemetry::Prometheus::format_for(request.header(http::Known::Accept).value_or(""));
 //   exporter.render(body, format);          // Content-Type: Prometheus::content_type(format)
 //
 // Everything but the numbers is prepared and kept until a series is added.
@@ -24,7 +24,7 @@
 #include "keel/base/buffer.h"
 #include "keel/observe/metric.h"
 
-namespace keel::app {
+namespace keel::telemetry {
 
 class Prometheus {
  public:
@@ -55,4 +55,4 @@ class Prometheus {
   std::vector<std::size_t> ends_;  // and where each ends.
 };
 
-}  // namespace keel::app
+}  // namespace keel::telemetry

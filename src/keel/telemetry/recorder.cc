@@ -1,11 +1,11 @@
-#include "keel/app/recorder.h"
+#include "keel/telemetry/recorder.h"
 
 #include <fmt/core.h>
 
 #include "keel/data/json.h"
 #include "keel/observe/flight_recorder.h"
 
-namespace keel::app {
+namespace keel::telemetry {
 
 void write_recorders(Buffer& out, Instant now) {
   json::Writer json(out);
@@ -28,4 +28,4 @@ void write_recorders(Buffer& out, Instant now) {
   json.end_array().end_object();
 }
 
-}  // namespace keel::app
+}  // namespace keel::telemetry

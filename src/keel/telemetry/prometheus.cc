@@ -1,4 +1,4 @@
-#include "keel/app/prometheus.h"
+#include "keel/telemetry/prometheus.h"
 
 #include <charconv>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include "keel/http/fields.h"
 #include "keel/http/negotiate.h"
 
-namespace keel::app {
+namespace keel::telemetry {
 namespace {
 
 using metrics::Family;
@@ -168,4 +168,4 @@ void Prometheus::render(Buffer& out, Format format) {
   if (format == Format::OpenMetrics) out.append("# EOF\n");
 }
 
-}  // namespace keel::app
+}  // namespace keel::telemetry

@@ -2,9 +2,9 @@
 
 #include <benchmark/benchmark.h>
 
-#include "keel/app/log_line.h"
+#include "keel/telemetry/log_line.h"
 
-namespace keel::app {
+namespace keel::telemetry {
 namespace {
 
 using log::field;
@@ -34,4 +34,4 @@ void access_line(benchmark::State& state) {
 BENCHMARK(access_line)->ArgName("json")->Arg(0)->Arg(1);
 
 }  // namespace
-}  // namespace keel::app
+}  // namespace keel::telemetry

@@ -1,4 +1,4 @@
-// keel/app/log_line.h — a log record as one line of text.
+// keel/telemetry/log_line.h — a log record as one line of text.
 //
 // Json:  {"time":"2026-11-21T03:31:00.123456Z","level":"info","component":"http.server","message":"request",
 //         "method":"GET","status":200,"duration":0.000017,"trace":"000…1"}
@@ -17,11 +17,11 @@
 #include <cstdint>
 #include <string_view>
 
-#include "keel/app/internal/literal_cache.h"
 #include "keel/base/buffer.h"
 #include "keel/observe/log_record.h"
+#include "keel/telemetry/internal/literal_cache.h"
 
-namespace keel::app {
+namespace keel::telemetry {
 
 enum class LineFormat : std::uint8_t { Json, Text };
 
@@ -60,4 +60,4 @@ class LineFormatter {
   LiteralCache<Opening, 8> openings_;
 };
 
-}  // namespace keel::app
+}  // namespace keel::telemetry

@@ -1,4 +1,5 @@
-// keel/app/internal/literal_cache.h — what is made once for each literal of the program, found again by its address.
+// keel/telemetry/internal/literal_cache.h — what is made once for each literal of the program, found again by its
+// address.
 //
 // A hash of the address chooses where to look first, the places behind it come next: literals that are alike there do
 // not push each other out. Only when all `size` places are taken does a newcomer get that of another one, in turn.
@@ -12,7 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace keel::app {
+namespace keel::telemetry {
 
 template <class Value, std::size_t size>
 class LiteralCache {
@@ -55,4 +56,4 @@ class LiteralCache {
   std::size_t next_out_ = 0;
 };
 
-}  // namespace keel::app
+}  // namespace keel::telemetry

@@ -1,10 +1,10 @@
-#include "keel/app/internal/literal_cache.h"
+#include "keel/telemetry/internal/literal_cache.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-namespace keel::app {
+namespace keel::telemetry {
 namespace {
 
 constexpr std::size_t size = 32;
@@ -60,4 +60,4 @@ TEST(LiteralCache, TellsThoseApartThatHaveOneId) {
 }
 
 }  // namespace
-}  // namespace keel::app
+}  // namespace keel::telemetry

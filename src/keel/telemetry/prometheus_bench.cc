@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <string>
 
-#include "keel/app/prometheus.h"
+#include "keel/telemetry/prometheus.h"
 
-namespace keel::app {
+namespace keel::telemetry {
 namespace {
 
 void render(benchmark::State& state) {
@@ -40,4 +40,4 @@ void render(benchmark::State& state) {
 BENCHMARK(render)->ArgName("series")->Arg(100)->Arg(1000)->Arg(10'000)->Arg(100'000)->Unit(benchmark::kMillisecond);
 
 }  // namespace
-}  // namespace keel::app
+}  // namespace keel::telemetry

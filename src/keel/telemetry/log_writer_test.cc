@@ -1,4 +1,4 @@
-#include "keel/app/log_writer.h"
+#include "keel/telemetry/log_writer.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -15,7 +15,7 @@
 #include "keel/base/host.h"
 #include "keel/observe/log.h"
 
-namespace keel::app {
+namespace keel::telemetry {
 namespace {
 
 using log::field;
@@ -521,4 +521,4 @@ TEST(LogWriter, exposes_what_was_lost) {
 }
 
 }  // namespace
-}  // namespace keel::app
+}  // namespace keel::telemetry

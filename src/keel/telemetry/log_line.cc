@@ -1,4 +1,4 @@
-#include "keel/app/log_line.h"
+#include "keel/telemetry/log_line.h"
 
 #include <fmt/core.h>
 #include <time.h>
@@ -14,7 +14,7 @@
 #include "keel/base/hex.h"
 #include "keel/base/scan.h"
 
-namespace keel::app {
+namespace keel::telemetry {
 namespace {
 
 using log::FieldKind;
@@ -391,4 +391,4 @@ void LineFormatter::append(Buffer& out, const log::Record& record) {
   out.resize(static_cast<std::size_t>(at - out.data()));
 }
 
-}  // namespace keel::app
+}  // namespace keel::telemetry

@@ -1,4 +1,4 @@
-#include "keel/app/process.h"
+#include "keel/telemetry/process.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-namespace keel::app {
+namespace keel::telemetry {
 namespace {
 
 std::string read_file(const char* path) {
@@ -100,4 +100,4 @@ ProcessMetrics::ProcessMetrics(metrics::Registry& registry) {
                                       [began = process_start_seconds()] { return began; }));
 }
 
-}  // namespace keel::app
+}  // namespace keel::telemetry

@@ -1,4 +1,4 @@
-#include "keel/app/live_tasks.h"
+#include "keel/telemetry/live_tasks.h"
 
 #include <fmt/core.h>
 
@@ -12,7 +12,7 @@
 #include "keel/data/json.h"
 #include "keel/observe/log.h"
 
-namespace keel::app {
+namespace keel::telemetry {
 namespace {
 
 constexpr Duration answer_patience = 1_s;
@@ -142,4 +142,4 @@ void LiveTasks::log() {
   }
 }
 
-}  // namespace keel::app
+}  // namespace keel::telemetry

@@ -1,4 +1,4 @@
-#include "keel/app/prometheus.h"
+#include "keel/telemetry/prometheus.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -10,11 +10,11 @@
 #include <set>
 #include <string>
 
-#include "keel/app/process.h"
 #include "keel/base/host.h"
 #include "keel/base/sanitizers.h"
+#include "keel/telemetry/process.h"
 
-namespace keel::app {
+namespace keel::telemetry {
 namespace {
 
 #define SKIP_WHEN_BARE() \
@@ -319,4 +319,4 @@ TEST(Prometheus, renders_a_hundred_thousand_series_quickly) {
 }
 
 }  // namespace
-}  // namespace keel::app
+}  // namespace keel::telemetry

@@ -1,4 +1,4 @@
-// keel/app/live_tasks.h — the tasks of all workers, for people: GET /admin/tasks and SIGQUIT.
+// keel/telemetry/live_tasks.h — the tasks of all workers, for people: GET /admin/tasks and SIGQUIT.
 //
 //   LiveTasks tasks(*runtime);
 //   tasks.write_text(body);
@@ -31,7 +31,7 @@
 #include "keel/io/runtime.h"
 #include "keel/task/live_task.h"
 
-namespace keel::app {
+namespace keel::telemetry {
 
 class LiveTasks {
  public:
@@ -57,4 +57,4 @@ class LiveTasks {
   std::vector<std::unique_ptr<Question>> questions_;  // One for each worker.
 };
 
-}  // namespace keel::app
+}  // namespace keel::telemetry

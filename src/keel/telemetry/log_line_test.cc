@@ -1,4 +1,4 @@
-#include "keel/app/log_line.h"
+#include "keel/telemetry/log_line.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 #include "keel/base/host.h"
 
-namespace keel::app {
+namespace keel::telemetry {
 namespace {
 
 using log::field;
@@ -229,4 +229,4 @@ TEST(LogLineTime, follows_the_calendar) {
 }
 
 }  // namespace
-}  // namespace keel::app
+}  // namespace keel::telemetry

@@ -1,6 +1,6 @@
-// keel/app/log_writer.h — makes lines of log records and writes them: console, file, anything that takes text.
+// keel/telemetry/log_writer.h — makes lines of log records and writes them: console, file, anything that takes text.
 //
-//   KEEL_TRY(std::unique_ptr<app::LogWriter> writer, app::LogWriter::make({.sinks = std::move(sinks)}));
+//   KEEL_TRY(std::unique_ptr<telemetry::LogWriter> writer, telemetry::LogWriter::make({.sinks = std::move(sinks)}));
 //   …                                       // log::Logger anywhere, before and after
 //   writer->flush();                        // everything recorded before this is handed to the system
 //
@@ -27,14 +27,14 @@
 #include <string_view>
 #include <vector>
 
-#include "keel/app/log_line.h"
 #include "keel/base/buffer.h"
 #include "keel/base/function.h"
 #include "keel/base/result.h"
 #include "keel/base/time.h"
 #include "keel/observe/metric.h"
+#include "keel/telemetry/log_line.h"
 
-namespace keel::app {
+namespace keel::telemetry {
 
 struct LogSink {
   enum class To : std::uint8_t { Stderr, Stdout, File, Function };
@@ -98,4 +98,4 @@ class LogWriter {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace keel::app
+}  // namespace keel::telemetry

@@ -1,10 +1,10 @@
-#include "keel/app/recorder.h"
+#include "keel/telemetry/recorder.h"
 
 #include <gtest/gtest.h>
 
 #include "keel/observe/flight_recorder.h"
 
-namespace keel::app {
+namespace keel::telemetry {
 namespace {
 
 TEST(Recorders, are_written_newest_first) {
@@ -41,4 +41,4 @@ TEST(Recorders, are_none_without_workers) {
 }
 
 }  // namespace
-}  // namespace keel::app
+}  // namespace keel::telemetry
