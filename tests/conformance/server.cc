@@ -31,8 +31,6 @@
 #include <string_view>
 
 #include "keel/app/health.h"
-#include "keel/app/log_writer.h"
-#include "keel/app/prometheus.h"
 #include "keel/app/signals.h"
 #include "keel/data/json.h"
 #include "keel/db/sqlite/database.h"
@@ -45,6 +43,8 @@
 #include "keel/io/runtime.h"
 #include "keel/observe/log_ring.h"
 #include "keel/observe/metric_cells.h"
+#include "keel/telemetry/log_writer.h"
+#include "keel/telemetry/prometheus.h"
 
 using namespace keel;
 
@@ -326,11 +326,11 @@ void allow_descriptors() {
 Result<int> run(const Options& options) {
   app::SignalWaiter signals;
   allow_descriptors();
-  std::vector<app::LogSink> sinks;
-  sinks.push_back({.to = app::LogSink::To::Stderr, .path = {}, .write = {}, .level = Level::Warn});
-  KEEL_TRY(auto logs, app::LogWriter::make({.sinks = std::move(sinks)}));
+  std::vector<telemetry::LogSink> sinks;
+  sinks.push_back({.to = telemetry::LogSink::To::Stderr, .path = {}, .write = {}, .level = Level::Warn});
+  KEEL_TRY(auto logs, telemetry::LogWriter::make({.sinks = std::move(sinks)}));
   metrics::Registry registry;
-  app::Prometheus exporter(registry);
+  telemetry::Prometheus exporter(registry);
   app::Health health;
   KEEL_TRY(auto database, open_database(options.data));
   Items items(*database);
@@ -349,9 +349,9 @@ Result<int> run(const Options& options) {
   router.post("/items", items, &Items::add).get("/items/{key}", items, &Items::find);
   router.get("/metrics", [&exporter](http::Request& request) {
     Buffer body;
-    const auto format = app::Prometheus::format_for(request.header(http::Known::Accept).value_or(""));
+    const auto format = telemetry::Prometheus::format_for(request.header(http::Known::Accept).value_or(""));
     exporter.render(body, format);
-    return http::Response::body(http::Status::Ok, std::move(body), app::Prometheus::content_type(format))
+    return http::Response::body(http::Status::Ok, std::move(body), telemetry::Prometheus::content_type(format))
         .header("Vary", "Accept");
   });
   const auto ask = [&health](bool (app::Health::*kind)(Buffer&)) {

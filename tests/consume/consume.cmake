@@ -1,5 +1,6 @@
 # Configures, builds and runs tests/consume/project in SCRATCH; WAY is package or subdirectory. Of a package also
-# tests/consume/net and core, which use modules without the server, and have none of the libraries that only this needs.
+# tests/consume/config, net and core, which use modules without the server, and have none of the libraries that only
+# this needs.
 function(run)
   execute_process(COMMAND ${ARGN} COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
@@ -29,9 +30,13 @@ if(WAY STREQUAL "package")
   if(NOT code EQUAL 0 OR missing MATCHES "undefined reference")
     message(FATAL_ERROR "the installed headers do not compile or link:\n${said}")
   endif()
-  foreach(library ZLIB SQLite3 yaml-cpp)
+  foreach(library ZLIB SQLite3)
     list(APPEND options -D CMAKE_DISABLE_FIND_PACKAGE_${library}=ON)
   endforeach()
+  run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/config -B ${SCRATCH}/config ${options})
+  run(${CMAKE_COMMAND} --build ${SCRATCH}/config)
+  run(${SCRATCH}/config/config --shelves=5)
+  list(APPEND options -D CMAKE_DISABLE_FIND_PACKAGE_yaml-cpp=ON)
   run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/net -B ${SCRATCH}/net ${options})
   run(${CMAKE_COMMAND} --build ${SCRATCH}/net)
   run(${SCRATCH}/net/echo)

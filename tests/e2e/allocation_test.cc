@@ -16,6 +16,7 @@
 #include "keel/io/runtime.h"
 #include "keel/observe/log_ring.h"
 #include "keel/observe/metric_cells.h"
+#include "keel/telemetry/log_writer.h"
 #include "service.h"
 #include "users.h"
 
@@ -43,12 +44,12 @@ TEST_P(Allocations, are_none_per_request_in_steady_state) {
   if (!has_engine(GetParam())) GTEST_SKIP() << "this machine has no " << GetParam();
   if (KEEL_SANITIZED) GTEST_SKIP() << "the sanitizer replaces malloc";
   Folder folder;
-  app::LogSink sink;
-  sink.to = app::LogSink::To::File;
+  telemetry::LogSink sink;
+  sink.to = telemetry::LogSink::To::File;
   sink.path = folder / "service.log";
-  app::LogWriterOptions writing;
+  telemetry::LogWriterOptions writing;
   writing.sinks.push_back(std::move(sink));
-  auto logs = app::LogWriter::make(std::move(writing)).value();
+  auto logs = telemetry::LogWriter::make(std::move(writing)).value();
   metrics::Registry registry;
   auto database = db::Database::open({.path = folder / "app.db", .migrations = KEEL_E2E_MIGRATIONS}).value();
   auto runtime =

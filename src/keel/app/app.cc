@@ -5,13 +5,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <utility>
 
-#include "keel/app/admin_pages.h"
 #include "keel/app/checks.h"
 #include "keel/app/container.h"
 #include "keel/app/crash.h"
@@ -19,12 +17,8 @@
 #include "keel/app/internal/database_metrics.h"
 #include "keel/app/internal/options.h"
 #include "keel/app/listeners.h"
-#include "keel/app/live_tasks.h"
-#include "keel/app/log_writer.h"
 #include "keel/app/notify.h"
 #include "keel/app/pools.h"
-#include "keel/app/process.h"
-#include "keel/app/prometheus.h"
 #include "keel/app/signals.h"
 #include "keel/app/stall.h"
 #include "keel/app/watchdog.h"
@@ -35,46 +29,21 @@
 #include "keel/observe/flight_recorder.h"
 #include "keel/observe/log_ring.h"
 #include "keel/observe/metric_cells.h"
+#include "keel/telemetry/admin_pages.h"
+#include "keel/telemetry/live_tasks.h"
+#include "keel/telemetry/log_writer.h"
+#include "keel/telemetry/process.h"
+#include "keel/telemetry/prometheus.h"
+#include "keel/telemetry/recorder.h"
+#include "keel/telemetry/stage_times.h"
 
 namespace keel::app {
 namespace {
 
 constexpr int exit_failure = 1;
-constexpr int exit_configuration = 2;
 constexpr std::string_view handover_key = "network.handover.path";
 
 std::string_view name_of(Signal signal) { return signal == Signal::Terminate ? "SIGTERM" : "SIGINT"; }
-
-}  // namespace
-
-namespace internal {
-
-std::vector<const char*> words(int argc, char** argv) { return {argv + std::min(argc, 1), argv + argc}; }
-
-void show_and_exit(std::string_view name, const std::string& text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) std::exit(0);
-  const Error error = Error::from_errno("standard output", errno);
-  std::fprintf(stderr, "%.*s: %s\n", static_cast<int>(name.size()), name.data(), error.describe().c_str());
-  std::exit(exit_failure);
-}
-
-void refuse_and_exit(std::string_view name, const Error& error) {
-  // Each mistake is a line of its own.
-  const std::string text = error.describe();
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    std::fprintf(stderr, "%.*s: %.*s\n", static_cast<int>(name.size()), name.data(), static_cast<int>(end - begin),
-                 text.data() + begin);
-    begin = end + 1;
-  }
-  std::fflush(stderr);
-  // Without destructors: workers may be running.
-  _exit(exit_configuration);
-}
-
-}  // namespace internal
-
-namespace {
 
 // What became of reloads, for metrics.
 struct Reloads {
@@ -109,13 +78,13 @@ struct App::Parts {
   Notify notify;
   std::unique_ptr<Watchdog> watchdog;  // From the start's end on.
   std::unique_ptr<CrashHandler> crash;
-  std::unique_ptr<LogWriter> logs;
-  std::unique_ptr<Prometheus> exporter;
-  std::unique_ptr<ProcessMetrics> process;
+  std::unique_ptr<telemetry::LogWriter> logs;
+  std::unique_ptr<telemetry::Prometheus> exporter;
+  std::unique_ptr<telemetry::ProcessMetrics> process;
   std::unique_ptr<StallWatch> stalls;
-  std::optional<LiveTasks> tasks;
+  std::optional<telemetry::LiveTasks> tasks;
   std::optional<Pools> pools;
-  const std::uint64_t descriptors_max = raise_descriptor_limit();
+  const std::uint64_t descriptors_max = telemetry::raise_descriptor_limit();
   std::unique_ptr<db::Database> database;
   std::vector<metrics::GaugeFunction> database_metrics;
   const Services* services = nullptr;
@@ -125,7 +94,7 @@ struct App::Parts {
   Handover::State handed = Handover::State::Kept;
   bool is_server_kept = false;  // The service manager listens where the server does.
   bool is_admin_kept = false;
-  std::optional<AdminPages> admin_pages;
+  std::optional<telemetry::AdminPages> admin_pages;
   std::unique_ptr<http::Router> admin_router;
   std::unique_ptr<http::Server> server;
   std::unique_ptr<http::Server> admin;
@@ -251,7 +220,7 @@ void App::fail_start(const Error& error) {
 void App::refuse(const Error& error) {
   parts_->lifecycle.stop(settings_.common.stop_timeout);
   if (parts_->logs != nullptr) parts_->logs->flush();
-  internal::refuse_and_exit(name_, error);
+  config::exit_refused(name_, error);
 }
 
 void App::end_start(const Error& error) {
@@ -289,9 +258,9 @@ void App::add_foundation() {
   parts_->lifecycle.add({.name = "monitoring",
                          .needs = {"logs"},
                          .start = [this]() -> Result<> {
-                           parts_->process = std::make_unique<ProcessMetrics>(registry_);
+                           parts_->process = std::make_unique<telemetry::ProcessMetrics>(registry_);
                            parts_->logs->expose(registry_);
-                           parts_->exporter = std::make_unique<Prometheus>(registry_);
+                           parts_->exporter = std::make_unique<telemetry::Prometheus>(registry_);
                            return {};
                          },
                          .start_timeout = timeout});
@@ -299,7 +268,7 @@ void App::add_foundation() {
 
 Result<> App::start_logs() {
   KEEL_TRY_VOID(internal::make_log_folders(settings_));
-  KEEL_TRY(parts_->logs, LogWriter::make(internal::log_options(settings_)));
+  KEEL_TRY(parts_->logs, telemetry::LogWriter::make(internal::log_options(settings_)));
   parts_->log_check = check_log(health_, *parts_->logs);
   return {};
 }
@@ -536,6 +505,55 @@ void App::relieve_predecessor() {
   if (!ready) log_.error("no successor can take over", ready.error());
 }
 
+void App::add_pages(telemetry::AdminPages& pages) {
+  pages.add("/metrics", [this](http::Request& request) {
+    using telemetry::Prometheus;
+    const auto format = Prometheus::format_for(request.header(http::Known::Accept).value_or(""));
+    Buffer body;
+    parts_->exporter->render(body, format);
+    return http::Response::body(http::Status::Ok, std::move(body), Prometheus::content_type(format));
+  });
+  const auto add_health = [&](const char* path, bool (Health::*ask)(Buffer&)) {
+    pages.add(path, [this, ask](http::Request&) {
+      Buffer body;
+      const bool is_good = (health_.*ask)(body);
+      return http::Response::body(is_good ? http::Status::Ok : http::Status::ServiceUnavailable, std::move(body),
+                                  "application/json");
+    });
+  };
+  add_health("/healthz", &Health::live);
+  add_health("/readyz", &Health::ready);
+  add_health("/startupz", &Health::started);
+  const auto end = [this] {
+    const std::int64_t ready = parts_->ready_ns;
+    return ready != 0 ? Instant::from_ns(ready) : Host::system().now();
+  };
+  pages.add({.path = "/admin/start",
+             .json = [this, end](Buffer& out) { write_phases(out, name_, parts_->lifecycle.phases(), began_, end()); },
+             .text = [this, end](
+                         Buffer& out) { out.append(phase_table(name_, parts_->lifecycle.phases(), began_, end())); }});
+  // As --print-config prints it; it may be read while a reload makes the next one.
+  pages.add("/admin/config", [this](http::Request&) {
+    return http::Response::text(http::Status::Ok, config_.describe(), "application/yaml");
+  });
+  pages.add(
+      {.path = "/admin/recorder", .json = [](Buffer& out) { telemetry::write_recorders(out, Host::system().now()); }});
+  pages.add({.path = "/admin/tasks",
+             .json = [this](Buffer& out) { parts_->tasks->write_json(out); },
+             .text = [this](Buffer& out) { parts_->tasks->write_text(out); },
+             .waits = true});
+  if (const http::Server* const server = parts_->server.get(); server != nullptr) {
+    pages.add({.path = "/admin/stages",
+               .json = [server](Buffer& out) { telemetry::write_stage_times_json(out, server->stage_times()); },
+               .text = [server](Buffer& out) { telemetry::write_stage_times_text(out, server->stage_times()); }});
+  }
+  if (const Services* const services = parts_->services; services != nullptr) {
+    pages.add({.path = "/admin/graph",
+               .json = [services](Buffer& out) { services->write_json(out); },
+               .text = [services](Buffer& out) { services->write_text(out); }});
+  }
+}
+
 void App::add_admin() {
   if (!settings_.monitoring.enabled) return;
   const MetricsSettings& from = settings_.monitoring.metrics;
@@ -544,16 +562,8 @@ void App::add_admin() {
     refuse(std::move(address).error().because("monitoring.metrics.export_address"));
   }
   parts_->admin_router = std::make_unique<http::Router>();
-  parts_->admin_pages.emplace(AdminSources{.name = name_,
-                                           .began = began_,
-                                           .ready_ns = parts_->ready_ns,
-                                           .config = config_,
-                                           .health = health_,
-                                           .lifecycle = parts_->lifecycle,
-                                           .exporter = parts_->exporter,
-                                           .tasks = parts_->tasks,
-                                           .server = parts_->server.get(),
-                                           .services = parts_->services});
+  parts_->admin_pages.emplace();
+  add_pages(*parts_->admin_pages);
   parts_->admin_pages->mount(*parts_->admin_router);
   http::ServerOptions options;
   options.address = *address;

@@ -17,17 +17,18 @@
 // run() starts the application's modules, the admin listener beside them and the service last. GET /admin/start has
 // every phase with its times (JSON; ?format=text: a table).
 //
-// The admin listener (monitoring.metrics) serves the pages of admin_pages.h, and nothing else does. health() has the
+// The admin listener (monitoring.metrics) serves /metrics, /healthz, /readyz, /startupz and what is below /admin
+// (docs/operations.md), and nothing else does. health() has the
 // checks of app/checks.h; an application adds its own before run().
 // SIGTERM and SIGINT: readiness fails, listeners close, requests in progress are answered with Connection: close within
 // network.http.drain_timeout; then the modules stop in reverse (the database commits what it was given) within
 // common.stop_timeout, and logs are flushed. During the start: what has started is stopped, and the exit code is 0. A
 // second one ends the process at once.
-// SIGHUP loads the configuration again (reloadable.h): log levels and sinks and the limits of network.http change; what
-// needs a restart is a warning; a mistake or an applier that fails changes nothing and is logged. Then log files are
-// opened again by their path. SIGQUIT logs where every worker is, with its stack, its last requests and
-// its live tasks.
-// A supervisor that asked for it (sd_notify(3)) is told of each step, and its watchdog is fed while every worker turns.
+// SIGHUP loads the configuration again (config/reloadable.h): log levels and sinks and the limits of network.http
+// change; what needs a restart is a warning; a mistake or an applier that fails changes nothing and is logged. Then log
+// files are opened again by their path. SIGQUIT logs where every worker is, with its stack, its last requests and its
+// live tasks. A supervisor that asked for it (sd_notify(3)) is told of each step, and its watchdog is fed while every
+// worker turns.
 //
 // Listening sockets may come from a service manager (listeners.h), or from the process that runs already and hands over
 // (network.handover.path, handover.h); otherwise they are bound.
@@ -40,19 +41,18 @@
 
 #pragma once
 
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "keel/app/config.h"
 #include "keel/app/health.h"
 #include "keel/app/lifecycle.h"
-#include "keel/app/reloadable.h"
 #include "keel/app/settings.h"
 #include "keel/app/signals.h"
 #include "keel/base/result.h"
+#include "keel/config/command_line.h"
+#include "keel/config/reloadable.h"
 #include "keel/exec/thread_pool.h"
 #include "keel/http/server/server.h"
 #include "keel/io/runtime.h"
@@ -62,29 +62,18 @@ namespace keel::db {
 class Database;
 }
 
+namespace keel::telemetry {
+class AdminPages;
+}
+
 namespace keel::app {
 
 class Services;
 
-namespace internal {
-std::vector<const char*> words(int argc, char** argv);
-[[noreturn]] void show_and_exit(std::string_view name, const std::string& text);
-[[noreturn]] void refuse_and_exit(std::string_view name, const Error& error);
-}  // namespace internal
-
-// Loads the configuration: `file` unless --config names another (empty: none), the environment (KEEL_…), the command
-// line. Answers --help, --print-config and --check-config, and ends the process: with 0, with 1 where the answer cannot
-// be written, and with 2 for a mistake.
+// config::load_or_exit() for Settings or what derives from them.
 template <class S = Settings>
 config::Reloadable<S> load_or_exit(std::string_view name, int argc, char** argv, std::string file = {}) {
-  const auto args = internal::words(argc, argv);
-  const config::Action action = config::action(args);
-  if (action == config::Action::Help) internal::show_and_exit(name, config::help<S>());
-  auto loaded = config::Reloadable<S>::load({.file = std::move(file), .args = args});
-  if (!loaded) internal::refuse_and_exit(name, loaded.error());
-  if (action == config::Action::PrintConfig) internal::show_and_exit(name, loaded->describe());
-  if (action == config::Action::CheckConfig) internal::show_and_exit(name, "the configuration is good\n");
-  return *std::move(loaded);
+  return config::load_or_exit<S>(name, argc, argv, std::move(file));
 }
 
 class App {
@@ -143,6 +132,7 @@ class App {
   Result<> start_admin(const std::vector<int>& inherited);
   void relieve_predecessor();
   void add_admin();
+  void add_pages(telemetry::AdminPages& pages);
   void start_health();
   void watch_disks();
   void check_limits();

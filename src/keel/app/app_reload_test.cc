@@ -9,7 +9,7 @@ namespace {
 
 struct ShopSettings : Settings {
   unsigned shelves = 3;
-  Secret password;
+  config::Secret password;
   void fields(config::Schema& v) {
     Settings::fields(v);
     config::field(v, "shelves", shelves, "how many there are").reloadable();

@@ -7,9 +7,9 @@
 #include <sstream>
 
 #include "keel/app/internal/app_testing.h"
-#include "keel/app/process.h"
 #include "keel/base/sanitizers.h"
 #include "keel/db/sqlite/database.h"
+#include "keel/telemetry/process.h"
 
 namespace keel::app {
 namespace {
@@ -229,8 +229,8 @@ TEST_F(Apps, start_nothing_more_when_a_signal_has_come_before_run) {
 
 // What a leak would raise.
 struct Held {
-  double descriptors = process_open_descriptors();
-  double resident = process_resident_bytes();
+  double descriptors = telemetry::process_open_descriptors();
+  double resident = telemetry::process_resident_bytes();
   double heap = [] {
     const struct mallinfo2 info = ::mallinfo2();
     return static_cast<double>(info.uordblks + info.hblkhd);

@@ -44,7 +44,8 @@ std::vector<Health::Check> check_database(Health& health, db::Database& database
   return checks;
 }
 
-Health::Check check_disk_space(Health& health, std::vector<std::string> folders, ByteSize free_min, Duration timeout) {
+Health::Check check_disk_space(Health& health, std::vector<std::string> folders, config::ByteSize free_min,
+                               Duration timeout) {
   return health.add({.name = "disk space", .degrades = true, .timeout = timeout},
                     [folders = std::move(folders), free_min]() -> Result<> {
                       for (const std::string& folder : folders) KEEL_TRY_VOID(disk_space(folder, free_min));
@@ -52,7 +53,7 @@ Health::Check check_disk_space(Health& health, std::vector<std::string> folders,
                     });
 }
 
-Health::Check check_log(Health& health, const LogWriter& logs) {
+Health::Check check_log(Health& health, const telemetry::LogWriter& logs) {
   return health.add({.name = "log", .degrades = true},
                     [&logs, before = logs.counts().lines_lost + log::dropped()]() mutable -> Result<> {
                       const std::uint64_t now = logs.counts().lines_lost + log::dropped();
@@ -63,7 +64,7 @@ Health::Check check_log(Health& health, const LogWriter& logs) {
                     });
 }
 
-Result<> disk_space(const std::string& folder, ByteSize free_min) {
+Result<> disk_space(const std::string& folder, config::ByteSize free_min) {
   struct statvfs facts{};
   if (::statvfs(folder.c_str(), &facts) != 0) {
     return Error::from_errno("statvfs", errno).because(folder);

@@ -15,21 +15,22 @@
 #include <string>
 #include <vector>
 
-#include "keel/app/config.h"
 #include "keel/app/health.h"
-#include "keel/app/log_writer.h"
+#include "keel/config/schema.h"
 #include "keel/db/sqlite/database.h"
 #include "keel/io/runtime.h"
+#include "keel/telemetry/log_writer.h"
 
 namespace keel::app {
 
 std::vector<Health::Check> check_workers(Health& health, io::Runtime& runtime, Duration timeout);
 // After check_workers().
 std::vector<Health::Check> check_database(Health& health, db::Database& database, io::Loop& worker, Duration timeout);
-Health::Check check_disk_space(Health& health, std::vector<std::string> folders, ByteSize free_min, Duration timeout);
-Health::Check check_log(Health& health, const LogWriter& logs);
+Health::Check check_disk_space(Health& health, std::vector<std::string> folders, config::ByteSize free_min,
+                               Duration timeout);
+Health::Check check_log(Health& health, const telemetry::LogWriter& logs);
 
 // ResourceExhausted, naming folder and figures, when a user without privileges has less than `free_min` left there.
-Result<> disk_space(const std::string& folder, ByteSize free_min);
+Result<> disk_space(const std::string& folder, config::ByteSize free_min);
 
 }  // namespace keel::app

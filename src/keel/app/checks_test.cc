@@ -104,14 +104,14 @@ TEST_F(Checks, a_full_disk_degrades_and_does_not_end_readiness) {
 }
 
 TEST_F(Checks, little_disk_space_degrades) {
-  EXPECT_TRUE(disk_space("/", ByteSize{1}));
-  const Result<> little = disk_space("/", ByteSize{std::uint64_t{1} << 60});
+  EXPECT_TRUE(disk_space("/", config::ByteSize{1}));
+  const Result<> little = disk_space("/", config::ByteSize{std::uint64_t{1} << 60});
   ASSERT_FALSE(little);
   EXPECT_TRUE(little.error().describe().starts_with("/ has ")) << little.error().describe();
-  EXPECT_FALSE(disk_space("/nowhere", ByteSize{1}));
+  EXPECT_FALSE(disk_space("/nowhere", config::ByteSize{1}));
 
   const Until end{*this};
-  checks_.push_back(check_disk_space(health_, {"/", "/"}, ByteSize{std::uint64_t{1} << 60}, 5_s));
+  checks_.push_back(check_disk_space(health_, {"/", "/"}, config::ByteSize{std::uint64_t{1} << 60}, 5_s));
   health_.start(1_h);
   ASSERT_TRUE(health_.wait_checked(10_s));
   EXPECT_TRUE(is_ready());
@@ -120,12 +120,12 @@ TEST_F(Checks, little_disk_space_degrades) {
 
 TEST_F(Checks, lost_log_lines_degrade_until_none_are_lost) {
   if (!log::is_recorded) GTEST_SKIP() << "compiled out";
-  LogWriterOptions options;
-  options.mode = LogWriterOptions::Mode::Manual;
+  telemetry::LogWriterOptions options;
+  options.mode = telemetry::LogWriterOptions::Mode::Manual;
   options.sinks.resize(1);
-  options.sinks[0].to = LogSink::To::File;
+  options.sinks[0].to = telemetry::LogSink::To::File;
   options.sinks[0].path = "/dev/full";
-  auto writer = LogWriter::make(std::move(options)).value();
+  auto writer = telemetry::LogWriter::make(std::move(options)).value();
   writer->flush();  // What was recorded before.
   const Until end{*this};
   checks_.push_back(check_log(health_, *writer));

@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "keel/app/lifecycle.h"
-#include "keel/app/log_writer.h"
 #include "keel/base/host.h"
 #include "keel/base/testing/allocation_count.h"
 #include "keel/exec/executor.h"
 #include "keel/exec/submitted.h"
 #include "keel/exec/thread_pool.h"
 #include "keel/observe/log.h"
+#include "keel/telemetry/log_writer.h"
 
 namespace {
 
@@ -903,24 +903,24 @@ struct KeptLines : LineShipper {
   void ship(std::string_view lines) override { text += lines; }
   std::string text;
 };
-Result<std::unique_ptr<LogWriter>> make_logs(LineShipper& shipper) {
-  LogSink sink;
-  sink.to = LogSink::To::Function;
+Result<std::unique_ptr<telemetry::LogWriter>> make_logs(LineShipper& shipper) {
+  telemetry::LogSink sink;
+  sink.to = telemetry::LogSink::To::Function;
   sink.write = [&shipper](std::string_view lines) { shipper.ship(lines); };
-  LogWriterOptions options;
-  options.mode = LogWriterOptions::Mode::Manual;
+  telemetry::LogWriterOptions options;
+  options.mode = telemetry::LogWriterOptions::Mode::Manual;
   options.sinks.push_back(std::move(sink));
-  return LogWriter::make(std::move(options));
+  return telemetry::LogWriter::make(std::move(options));
 }
 
 TEST_F(Containers, bind_a_users_own_log_sink) {
   Container container;
-  container.singleton<LineShipper, KeptLines>().singleton<LogWriter>(make_logs);
+  container.singleton<LineShipper, KeptLines>().singleton<telemetry::LogWriter>(make_logs);
   Services services = container.build().value();
   log::Logger log("shop");
 
   log.info("sold", log::field("pieces", 3));
-  services.get<LogWriter>().flush();
+  services.get<telemetry::LogWriter>().flush();
 
   const std::string& text = static_cast<KeptLines&>(services.get<LineShipper>()).text;
   EXPECT_NE(text.find(R"("message":"sold")"), std::string::npos) << text;

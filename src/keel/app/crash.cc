@@ -30,6 +30,7 @@
 #include "keel/http/message/date.h"
 #include "keel/observe/flight_recorder.h"
 #include "keel/observe/log.h"
+#include "keel/telemetry/log_writer.h"
 
 namespace keel::app {
 namespace {
@@ -50,7 +51,7 @@ struct Installed {
   char name[64] = {};
   char build[2 * 20 + 1] = {};
   int file = -1;
-  std::atomic<LogWriter*> logs = nullptr;
+  std::atomic<telemetry::LogWriter*> logs = nullptr;
   bool is_ours[signal_count] = {};
   struct sigaction before[signal_count] = {};
   std::terminate_handler terminate_before = nullptr;
@@ -229,7 +230,7 @@ void record_crash() noexcept {
 }
 
 void flush_logs() noexcept {
-  LogWriter* const logs = installed.logs.load();
+  telemetry::LogWriter* const logs = installed.logs.load();
   if (logs == nullptr) return;
   const bool is_done = logs->is_writing_thread() ? run_in_copy(log_patience, [logs] { logs->flush_in_copy(); })
                                                  : logs->flush_from_signal(log_patience, record_crash);
@@ -441,6 +442,6 @@ CrashHandler::~CrashHandler() {
   installed.is_installed.store(false);
 }
 
-void CrashHandler::set_logs(LogWriter* logs) noexcept { installed.logs.store(logs); }
+void CrashHandler::set_logs(telemetry::LogWriter* logs) noexcept { installed.logs.store(logs); }
 
 }  // namespace keel::app

@@ -33,9 +33,11 @@
 #include "keel/base/result.h"
 #include "keel/base/signal_stack.h"
 
-namespace keel::app {
-
+namespace keel::telemetry {
 class LogWriter;
+}
+
+namespace keel::app {
 
 struct CrashOptions {
   std::string name = {};  // Of the service, in the report.
@@ -50,7 +52,7 @@ class CrashHandler {
   CrashHandler& operator=(const CrashHandler&) = delete;
 
   // What is flushed in a crash; null: nothing.
-  void set_logs(LogWriter* logs) noexcept;
+  void set_logs(telemetry::LogWriter* logs) noexcept;
 
   // The GNU build id of this program, in hex; empty when it was linked without.
   static std::string build_id();

@@ -17,7 +17,6 @@
 #include <string>
 #include <thread>
 
-#include "keel/app/log_writer.h"
 #include "keel/base/check.h"
 #include "keel/base/sanitizers.h"
 #include "keel/exec/thread_pool.h"
@@ -25,6 +24,7 @@
 #include "keel/observe/flight_recorder.h"
 #include "keel/observe/log.h"
 #include "keel/observe/log_ring.h"
+#include "keel/telemetry/log_writer.h"
 
 namespace keel::app {
 namespace {
@@ -52,12 +52,12 @@ class Crashes : public testing::Test {
 
   struct World {
     std::unique_ptr<CrashHandler> handler;
-    std::unique_ptr<LogWriter> logs;
+    std::unique_ptr<telemetry::LogWriter> logs;
   };
   // What goes into the process besides the file sink; `first` is a sink before it.
   struct With {
     bool handler = true;
-    std::optional<LogSink> first = {};
+    std::optional<telemetry::LogSink> first = {};
   };
 
   // Runs `scenario` in a new process and waits for its end. The log's writer sleeps for an hour at a time: what is
@@ -71,15 +71,15 @@ class Crashes : public testing::Test {
       std::freopen((folder_ + "/errors").c_str(), "w", stderr);
       World world;
       if (with.handler) world.handler = CrashHandler::install({.name = "victim", .file = folder_ + "/crash"}).value();
-      LogWriterOptions options;
+      telemetry::LogWriterOptions options;
       options.flush_interval = 1_h;
       if (with.first) options.sinks.push_back(std::move(*with.first));
-      LogSink file;
-      file.to = LogSink::To::File;
+      telemetry::LogSink file;
+      file.to = telemetry::LogSink::To::File;
       file.path = folder_ + "/log";
-      file.format = LineFormat::Text;
+      file.format = telemetry::LineFormat::Text;
       options.sinks.push_back(std::move(file));
-      world.logs = LogWriter::make(std::move(options)).value();
+      world.logs = telemetry::LogWriter::make(std::move(options)).value();
       if (with.handler) world.handler->set_logs(world.logs.get());
       scenario(world);
       ::_exit(survived);
@@ -299,8 +299,8 @@ bool sink_has_crashed = false;
 
 TEST_F(Crashes, of_the_log_writer_still_write_what_waited) {
   SKIP_WHEN_FAULTS_ARE_THE_SANITIZERS();
-  LogSink crashing;
-  crashing.to = LogSink::To::Function;
+  telemetry::LogSink crashing;
+  crashing.to = telemetry::LogSink::To::Function;
   crashing.write = [](std::string_view) {
     if (std::exchange(sink_has_crashed, true)) return;
     write_to_null();
@@ -323,7 +323,7 @@ TEST_F(Crashes, of_the_log_writer_still_write_what_waited) {
 TEST_F(Crashes, inside_the_report_go_on_with_the_next_part) {
   SKIP_WHEN_FAULTS_ARE_THE_SANITIZERS();
   run([](World& world) {
-    world.handler->set_logs(reinterpret_cast<LogWriter*>(8));  // Faults when it is flushed.
+    world.handler->set_logs(reinterpret_cast<telemetry::LogWriter*>(8));  // Faults when it is flushed.
     write_to_null();
   });
 

@@ -6,11 +6,11 @@
 #include <latch>
 #include <thread>
 
-#include "keel/app/log_writer.h"
-#include "keel/app/prometheus.h"
-#include "keel/app/reloadable.h"
+#include "keel/config/reloadable.h"
 #include "keel/exec/call.h"
 #include "keel/exec/submitted.h"
+#include "keel/telemetry/log_writer.h"
+#include "keel/telemetry/prometheus.h"
 
 namespace keel::app {
 namespace {
@@ -30,7 +30,7 @@ class NamedPools : public testing::Test {
   }
   std::string metrics() {
     Buffer text;
-    Prometheus(registry_).render(text);
+    telemetry::Prometheus(registry_).render(text);
     return std::string(text.view());
   }
 
@@ -140,13 +140,13 @@ TEST_F(NamedPools, run_on_the_cpus_of_their_affinity) {
 
 TEST_F(NamedPools, say_which_cpu_of_their_affinity_they_may_not_use_and_run) {
   std::string text;
-  LogWriterOptions options;
-  options.mode = LogWriterOptions::Mode::Manual;
+  telemetry::LogWriterOptions options;
+  options.mode = telemetry::LogWriterOptions::Mode::Manual;
   options.sinks.emplace_back();
-  options.sinks[0].to = LogSink::To::Function;
-  options.sinks[0].format = LineFormat::Text;
+  options.sinks[0].to = telemetry::LogSink::To::Function;
+  options.sinks[0].format = telemetry::LineFormat::Text;
   options.sinks[0].write = [&](std::string_view lines) { text.append(lines); };
-  auto logs = LogWriter::make(std::move(options)).value();
+  auto logs = telemetry::LogWriter::make(std::move(options)).value();
   settings_.thread.pools = {{.name = "images", .size = 1, .affinity = {1023}}};
 
   EXPECT_TRUE(submit(start("images"), [] {}).get());

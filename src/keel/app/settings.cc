@@ -8,6 +8,7 @@
 namespace keel::app {
 namespace {
 
+using config::ByteSize;
 using config::field;
 
 constexpr auto level_names = config::names<Level>({{"trace", Level::Trace},

@@ -12,7 +12,7 @@
 //   };
 //   Result<ShopConfig> config = config::load<ShopConfig>({.file = "shop.yaml", .args = args});
 //
-// A field named x_sec, x_kb or x_mb in the file is a Duration or ByteSize here, without the unit in its name.
+// A field named x_sec, x_kb or x_mb in the file is a Duration or config::ByteSize here, without the unit in its name.
 //
 // Threads: values.  Cost: start-up only.
 
@@ -23,8 +23,8 @@
 #include <string_view>
 #include <vector>
 
-#include "keel/app/config.h"
 #include "keel/base/time.h"
+#include "keel/config/config.h"
 #include "keel/io/address.h"
 
 namespace keel {
@@ -93,7 +93,7 @@ struct LoggingSettings {
   bool enabled = true;
   bool async = true;
   Threshold level = Threshold::Inherit;
-  ByteSize ring_buffer_size = ByteSize::mib(1);
+  config::ByteSize ring_buffer_size = config::ByteSize::mib(1);
   Overflow overflow = Overflow::DropNewest;
   std::vector<SinkSettings> sinks = std::vector<SinkSettings>(1);
   std::string crash_file;  // Empty: standard error alone.
@@ -109,8 +109,8 @@ struct DatabaseSettings {
   unsigned pool_size = 2;
   bool loop_reads = true;
   Duration timeout = 5_s;
-  ByteSize cache_size = ByteSize::mib(4);
-  ByteSize buffer_size = ByteSize::kib(16);
+  config::ByteSize cache_size = config::ByteSize::mib(4);
+  config::ByteSize buffer_size = config::ByteSize::kib(16);
   Synchronous synchronous = Synchronous::Full;
   unsigned group_max = 512;
   unsigned queue_max = 8192;
@@ -138,12 +138,12 @@ struct HttpSettings {
   Duration linger_time_max = 30_s;
   Duration drain_delay;
   Duration drain_timeout = 30_s;
-  ByteSize max_body = ByteSize::mib(1);
-  ByteSize max_body_memory = ByteSize::mib(256);
-  ByteSize max_request_memory = ByteSize::mib(16);
-  ByteSize max_header = ByteSize::kib(64);
-  ByteSize max_header_line = ByteSize::kib(16);
-  ByteSize max_request_line = ByteSize::kib(8);
+  config::ByteSize max_body = config::ByteSize::mib(1);
+  config::ByteSize max_body_memory = config::ByteSize::mib(256);
+  config::ByteSize max_request_memory = config::ByteSize::mib(16);
+  config::ByteSize max_header = config::ByteSize::kib(64);
+  config::ByteSize max_header_line = config::ByteSize::kib(16);
+  config::ByteSize max_request_line = config::ByteSize::kib(8);
   std::uint32_t max_header_count = 100;
   bool access_log = true;
   bool log_clients = false;
@@ -166,10 +166,10 @@ struct NetworkSettings {
   unsigned workers = 0;  // 0: one per core
   Engine engine = Engine::Auto;
   bool tcp_nodelay = true;
-  ByteSize read_buffer_size = ByteSize::kib(16);
-  ByteSize write_buffer_size = ByteSize::kib(64);
-  ByteSize send_buffer;  // 0: as the system has it
-  ByteSize recv_buffer;  // 0: as the system has it
+  config::ByteSize read_buffer_size = config::ByteSize::kib(16);
+  config::ByteSize write_buffer_size = config::ByteSize::kib(64);
+  config::ByteSize send_buffer;  // 0: as the system has it
+  config::ByteSize recv_buffer;  // 0: as the system has it
   HttpSettings http;
   HandoverSettings handover;
   void fields(config::Schema& v);
@@ -186,7 +186,7 @@ struct HealthSettings {
   Duration check_interval = 10_s;
   Duration check_timeout = 5_s;
   Duration worker_timeout = 30_s;
-  ByteSize disk_free_min = ByteSize::mib(64);
+  config::ByteSize disk_free_min = config::ByteSize::mib(64);
   void fields(config::Schema& v);
 };
 

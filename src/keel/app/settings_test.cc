@@ -50,7 +50,7 @@ TEST(Settings, are_safe_by_default) {
   EXPECT_EQ(settings.network.http.address, "127.0.0.1");
   EXPECT_EQ(settings.monitoring.metrics.export_address, "127.0.0.1");
   EXPECT_EQ(settings.database.synchronous, Synchronous::Full);
-  EXPECT_EQ(settings.network.http.max_body, ByteSize::mib(1));
+  EXPECT_EQ(settings.network.http.max_body, config::ByteSize::mib(1));
   EXPECT_EQ(settings.log_level(), Level::Info);
 }
 
@@ -177,8 +177,8 @@ network:
   read_buffer_size_kb: 4
   write_buffer_size_kb: 4
 )");
-  EXPECT_EQ(memory.settings->logging.ring_buffer_size, ByteSize::mib(8));
-  EXPECT_EQ(memory.settings->network.read_buffer_size, ByteSize::kib(4));
+  EXPECT_EQ(memory.settings->logging.ring_buffer_size, config::ByteSize::mib(8));
+  EXPECT_EQ(memory.settings->network.read_buffer_size, config::ByteSize::kib(4));
 }
 
 constexpr const char* high_throughput = R"(
@@ -238,12 +238,12 @@ TEST(Settings, load_the_three_templates) {
   EXPECT_EQ(throughput.settings->monitoring.metrics.sample_rate, 0.1);
 
   const auto storage = load(database_heavy);
-  EXPECT_EQ(storage.settings->database.cache_size, ByteSize::mib(256));
+  EXPECT_EQ(storage.settings->database.cache_size, config::ByteSize::mib(256));
 
   const auto latency = load(low_latency);
   EXPECT_TRUE(latency.settings->thread.affinity);
   EXPECT_FALSE(latency.settings->logging.enabled);
-  EXPECT_EQ(latency.settings->network.send_buffer, ByteSize::kib(2));
+  EXPECT_EQ(latency.settings->network.send_buffer, config::ByteSize::kib(2));
 }
 
 // The same keys and values as files, with words of our own about them.

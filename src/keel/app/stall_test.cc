@@ -15,6 +15,8 @@
 #include "keel/http/server/router.h"
 #include "keel/http/server/server.h"
 #include "keel/observe/flight_recorder.h"
+#include "keel/telemetry/log_writer.h"
+#include "keel/telemetry/prometheus.h"
 
 namespace keel::app {
 namespace {
@@ -30,13 +32,13 @@ int occurrences(const std::string& text, std::string_view part) {
 class World {
  public:
   explicit World(Duration bound) {
-    LogWriterOptions options;
-    options.mode = LogWriterOptions::Mode::Manual;
+    telemetry::LogWriterOptions options;
+    options.mode = telemetry::LogWriterOptions::Mode::Manual;
     options.sinks.emplace_back();
-    options.sinks[0].to = LogSink::To::Function;
-    options.sinks[0].format = LineFormat::Text;
+    options.sinks[0].to = telemetry::LogSink::To::Function;
+    options.sinks[0].format = telemetry::LineFormat::Text;
     options.sinks[0].write = [this](std::string_view lines) { log_.append(lines); };
-    logs_ = LogWriter::make(std::move(options)).value();
+    logs_ = telemetry::LogWriter::make(std::move(options)).value();
     runtime_ = io::Runtime::make({.workers = 1}).value();
     if (!runtime_->start()) std::abort();
     watch_ = std::make_unique<StallWatch>(*runtime_, bound, registry);
@@ -62,7 +64,7 @@ class World {
 
  private:
   std::string log_;
-  std::unique_ptr<LogWriter> logs_;
+  std::unique_ptr<telemetry::LogWriter> logs_;
   std::unique_ptr<io::Runtime> runtime_;
   std::unique_ptr<StallWatch> watch_;
 };
@@ -103,7 +105,7 @@ TEST(StallWatch, counts_a_stall_once_and_repeats_it_at_doubling_times) {
   ASSERT_TRUE(world.logs("worker goes on")) << world.log();
 
   Buffer text;
-  Prometheus(world.registry).render(text);
+  telemetry::Prometheus(world.registry).render(text);
   EXPECT_TRUE(contains(std::string(text.view()), "\nworker_stalls_total 1\n")) << text.view();
   EXPECT_TRUE(contains(std::string(text.view()), "\nworker_stall_seconds_count 1\n")) << text.view();
   // 10, 20, 40 and 80 ms at least.

@@ -68,20 +68,20 @@ log::RingOptions ring_options(const Settings& settings) {
   return {settings.logging.ring_buffer_size.bytes, overflow_of(settings.logging.overflow)};
 }
 
-std::vector<LogSink> sinks_of(const Settings& settings) {
-  std::vector<LogSink> sinks;
+std::vector<telemetry::LogSink> sinks_of(const Settings& settings) {
+  std::vector<telemetry::LogSink> sinks;
   for (const SinkSettings& from : settings.logging.sinks) {
-    LogSink sink;
-    sink.to = from.type == SinkType::File ? LogSink::To::File : LogSink::To::Stderr;
+    telemetry::LogSink sink;
+    sink.to = from.type == SinkType::File ? telemetry::LogSink::To::File : telemetry::LogSink::To::Stderr;
     sink.path = from.path;
     sink.level = Settings::level_of(from);
-    sink.format = from.format == SinkFormat::Text ? LineFormat::Text : LineFormat::Json;
+    sink.format = from.format == SinkFormat::Text ? telemetry::LineFormat::Text : telemetry::LineFormat::Json;
     sinks.push_back(std::move(sink));
   }
   if (!settings.logging.enabled) {
     // Nobody reads, and next to nothing is recorded.
-    LogSink nowhere;
-    nowhere.to = LogSink::To::Function;
+    telemetry::LogSink nowhere;
+    nowhere.to = telemetry::LogSink::To::Function;
     nowhere.write = [](std::string_view) {};
     sinks.clear();
     sinks.push_back(std::move(nowhere));
@@ -89,10 +89,11 @@ std::vector<LogSink> sinks_of(const Settings& settings) {
   return sinks;
 }
 
-LogWriterOptions log_options(const Settings& settings) {
-  LogWriterOptions options;
+telemetry::LogWriterOptions log_options(const Settings& settings) {
+  telemetry::LogWriterOptions options;
   options.sinks = sinks_of(settings);
-  options.mode = settings.logging.async ? LogWriterOptions::Mode::Background : LogWriterOptions::Mode::Direct;
+  options.mode = settings.logging.async ? telemetry::LogWriterOptions::Mode::Background
+                                        : telemetry::LogWriterOptions::Mode::Direct;
   return options;
 }
 

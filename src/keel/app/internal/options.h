@@ -5,20 +5,20 @@
 #include <string>
 #include <vector>
 
-#include "keel/app/log_writer.h"
 #include "keel/app/settings.h"
 #include "keel/db/sqlite/database.h"
 #include "keel/http/server/server.h"
 #include "keel/io/runtime.h"
 #include "keel/observe/log_ring.h"
+#include "keel/telemetry/log_writer.h"
 
 namespace keel::app::internal {
 
 log::RingOptions ring_options(const Settings& settings);
 // What is recorded at all: the most talkative level that somebody may ask for.
 Level recorded_level(const Settings& settings);
-std::vector<LogSink> sinks_of(const Settings& settings);
-LogWriterOptions log_options(const Settings& settings);
+std::vector<telemetry::LogSink> sinks_of(const Settings& settings);
+telemetry::LogWriterOptions log_options(const Settings& settings);
 io::RuntimeOptions runtime_options(const Settings& settings);
 http::Limits limits_of(const NetworkSettings& network);
 // Without metrics.

@@ -79,17 +79,17 @@ TEST(Options, of_logs_have_a_sink_for_each_and_none_that_is_read_when_logging_is
   const char* const sinks = "--logging.sinks=[{type: console, format: text}, {type: file, path: x.log, level: error}]";
   const auto two = sinks_of(settings({sinks}));
   ASSERT_EQ(two.size(), 2u);
-  EXPECT_EQ(two[0].to, LogSink::To::Stderr);
-  EXPECT_EQ(two[0].format, LineFormat::Text);
-  EXPECT_EQ(two[1].to, LogSink::To::File);
+  EXPECT_EQ(two[0].to, telemetry::LogSink::To::Stderr);
+  EXPECT_EQ(two[0].format, telemetry::LineFormat::Text);
+  EXPECT_EQ(two[1].to, telemetry::LogSink::To::File);
   EXPECT_EQ(two[1].path, "x.log");
   EXPECT_EQ(two[1].level, Level::Error);
 
   const Settings off = settings({sinks, "--logging.enabled=false"});
   ASSERT_EQ(sinks_of(off).size(), 1u);
-  EXPECT_EQ(sinks_of(off)[0].to, LogSink::To::Function);
+  EXPECT_EQ(sinks_of(off)[0].to, telemetry::LogSink::To::Function);
   EXPECT_EQ(recorded_level(off), Level::Fatal);
-  EXPECT_EQ(log_options(settings({"--logging.async=false"})).mode, LogWriterOptions::Mode::Direct);
+  EXPECT_EQ(log_options(settings({"--logging.async=false"})).mode, telemetry::LogWriterOptions::Mode::Direct);
   EXPECT_EQ(ring_options(settings({"--logging.overflow=block"})).overflow, log::Overflow::Block);
 }
 

@@ -1,0 +1,52 @@
+// keel/config/command_line.h — the first lines of a program: its configuration, or what the command line asks instead.
+//
+//   int main(int argc, char** argv) {
+//     auto config = config::load_or_exit<StoreConfig>("store", argc, argv, "store.yaml");
+//     Store store(config->path);
+//     …
+//
+// Threads: none yet but the caller's.  Cost: start-up only.
+
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "keel/base/result.h"
+#include "keel/config/config.h"
+#include "keel/config/reloadable.h"
+
+namespace keel::config {
+
+enum class Action { Run, Help, PrintConfig, CheckConfig };
+// What the command line asks for: the first of --help (-h), --print-config and --check-config, else Run.
+Action action(std::span<const char* const> args) noexcept;
+
+// Ends the process with 2 after `error` on standard error, a line each that begins with `name`. Other threads may run:
+// no destructor is called.
+[[noreturn]] void exit_refused(std::string_view name, const Error& error);
+
+namespace internal {
+std::vector<const char*> words(int argc, char** argv);
+[[noreturn]] void show_and_exit(std::string_view name, const std::string& text);
+}  // namespace internal
+
+// Loads the configuration: `file` unless --config names another (empty: none), the environment (KEEL_…), the command
+// line. --help, --print-config and --check-config end the process: with 0, with 1 where the text cannot be written, and
+// with 2 for a mistake. Without them, a mistake ends it as exit_refused() does.
+template <HasFields T>
+Reloadable<T> load_or_exit(std::string_view name, int argc, char** argv, std::string file = {}) {
+  const auto args = internal::words(argc, argv);
+  const Action asked = action(args);
+  if (asked == Action::Help) internal::show_and_exit(name, help<T>());
+  auto loaded = Reloadable<T>::load({.file = std::move(file), .args = args});
+  if (!loaded) exit_refused(name, loaded.error());
+  if (asked == Action::PrintConfig) internal::show_and_exit(name, loaded->describe());
+  if (asked == Action::CheckConfig) internal::show_and_exit(name, "the configuration is good\n");
+  return *std::move(loaded);
+}
+
+}  // namespace keel::config

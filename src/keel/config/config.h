@@ -1,0 +1,122 @@
+// keel/config/config.h — typed configuration from defaults, a YAML file, the environment and the command line.
+//
+// A struct lists its fields once; file, environment, command line, --help, --print-config and every error message
+// come from that list:
+//
+//   struct StoreConfig {
+//     std::string path = "store.db";
+//     unsigned connections_max = 16;
+//     Duration acquire_timeout = 1_s;
+//
+//     template <class Visitor> void fields(Visitor& v) {      // or: void fields(config::Schema& v);
+//       config::field(v, "path", path, "where the data is");
+//       config::field(v, "connections_max", connections_max, "for the whole process", {1, 1024});
+//       config::field(v, "acquire_timeout", acquire_timeout, "how long a request may wait for a connection");
+//     }
+//     void check(config::Checks& checks) const;               // optional, outermost struct only: rules between fields
+//   };
+//   Result<StoreConfig> config = config::load<StoreConfig>({.file = "service.yaml", .args = args});
+//
+// Field types: bool, integers, double, std::string, enums (with config::names), Duration, ByteSize, Secret, structs
+// with fields(), and std::vector of any of these. Keys are snake_case, without dots and double underscores.
+//
+// Order:  defaults, then the file, then the environment, then the command line; the later one wins. A list that is
+//         given replaces the whole list that was there.
+//   file          YAML, one document. 1.2 booleans (true, false) only; numbers are decimal and not in quotes. Aliases
+//                 are expanded within bounds; duplicate keys, tags and more than 32 levels are refused.
+//   environment   KEEL_NETWORK__HTTP__PORT=8081: prefix, capitals, two underscores between levels, digits for the
+//                 place in a list (KEEL_THREAD__POOLS__0__SIZE; the place behind the last one appends).
+//   command line  --network.http.port=8081 or --set network.http.port=8081; --config FILE names the file. The words
+//                 --help, --print-config and --check-config are left to command_line.h. A list or a whole section is
+//                 written as YAML: --thread.pools='[{name: database, size: 4}]'.
+// Units:  a key that ends in _ms or _sec (Duration), _kb or _mb (ByteSize; 1024 and 1024 * 1024 bytes) takes a plain
+//         number; every other Duration or ByteSize needs a unit: 200ms, 1s, 64KiB.
+// Reload: field(…).reloadable() says that the value may change while the program runs (reloadable.h); of a list or
+//         a section: that all of it may. --help and --print-config show it.
+// Errors: InvalidArgument, all problems in one message, a line each (20 at most):
+//         "service.yaml:7: network.http.prot: unknown key; did you mean network.http.port?". Secrets are never shown,
+//         nor is a word behind a flag without a value, which may be one.
+// Threads: any, one at a time.  Cost: start-up only.
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "keel/base/result.h"
+#include "keel/config/internal/printer.h"
+#include "keel/config/origins.h"
+#include "keel/config/schema.h"
+
+namespace keel::config {
+
+// Collects broken rules between fields; see check() above.
+class Checks {
+ public:
+  // `path` is the key to name; its origin is put in front.
+  void refuse(std::string_view path, std::string_view problem);
+
+ private:
+  friend class Loader;
+  explicit Checks(class Loader& loader) : loader_(loader) {}
+  Loader& loader_;
+};
+
+struct Sources {
+  // Read when --config does not name another; empty: none. A file that is named must exist.
+  std::string file = {};
+  // Every environment variable with this prefix is a key or an error. Empty: the environment is not looked at.
+  std::string env_prefix = "KEEL_";
+  // Without the program's name.
+  std::span<const char* const> args = {};
+  // Ends with a null pointer; null: the process's own.
+  const char* const* environment = nullptr;
+  // Where to keep the origin of each value; null: nowhere. Written on success only.
+  Origins* origins = nullptr;
+};
+
+namespace internal {
+struct Subject {
+  Schema& schema;
+  const void* value;
+  void (*check)(const void*, Checks&);
+};
+Result<> load(const Subject& subject, const Sources& sources);
+Result<> check(const Subject& subject, const Origins& origins);
+template <class T>
+void check(const void* value, Checks& checks) {
+  if constexpr (requires(const T& t) { t.check(checks); }) static_cast<const T*>(value)->check(checks);
+}
+}  // namespace internal
+
+// T with its defaults, changed by `sources` in their order.
+template <HasFields T>
+Result<T> load(const Sources& sources) {
+  Result<T> loaded{T{}};
+  Schema schema;
+  loaded->fields(schema);
+  KEEL_TRY_VOID(internal::load({schema, &*loaded, &internal::check<T>}, sources));
+  return loaded;
+}
+
+// The effective configuration as YAML, a comment with its origin behind each value; what --print-config prints.
+// Secrets are ***, everything else loads again.
+template <HasFields T>
+std::string describe(T value, const Origins& origins) {
+  Schema schema;
+  value.fields(schema);
+  return internal::describe(schema, origins);
+}
+
+// What --help says about every key: how to write it, what it is for, its range and its default.
+template <HasFields T>
+std::string help(std::string_view env_prefix = "KEEL_") {
+  T value{};
+  Schema schema;
+  value.fields(schema);
+  return internal::help(schema, env_prefix);
+}
+
+}  // namespace keel::config

@@ -1,0 +1,108 @@
+#include "keel/config/internal/printer.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "keel/config/internal/value.h"
+
+namespace keel::config::internal {
+
+using Kind = Field::Kind;
+
+namespace {
+
+class Printer {
+ public:
+  explicit Printer(const Origins& origins) : origins_(origins) {}
+
+  void section(std::span<const Field> fields, std::string indent, const std::string& path, bool reloadable) {
+    for (const Field& f : fields) {
+      one(f, indent, join(path, f.key), reloadable || f.is_reloadable);
+      // The dash of a list element stands before its first key only.
+      if (indent.ends_with("- ")) indent.replace(indent.size() - 2, 2, "  ");
+    }
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  void one(const Field& f, const std::string& indent, const std::string& path, bool reloadable) {
+    const std::string key = f.key.empty() ? "" : fmt::format("{}:", f.key);
+    if (f.kind == Kind::Section && !f.children.empty()) {
+      if (key.empty()) return section(f.children, indent, path, reloadable);
+      text_ += indent + key + "\n";
+      return section(f.children, deeper(indent), path, reloadable);
+    }
+    if (f.kind == Kind::List && f.get(f.at) > 0) {
+      comment(indent + key, path, reloadable);
+      for (std::size_t i = 0; i < static_cast<std::size_t>(f.get(f.at)); ++i) {
+        one(element_of(f, i), deeper(indent) + "- ", join(path, std::to_string(i)), reloadable);
+      }
+      return;
+    }
+    comment(indent + key + (key.empty() ? "" : " ") + value_text(f), path, reloadable);
+  }
+  static std::string deeper(const std::string& indent) { return std::string(indent.size() + 2, ' '); }
+  void comment(std::string_view line, const std::string& path, bool reloadable) {
+    text_ += fmt::format("{:<40}  # {}{}\n", line, origins_.of(path), reloadable ? ", reloadable" : "");
+  }
+
+  const Origins& origins_;
+  std::string text_;
+};
+
+void help_section(std::span<const Field> fields, const std::string& path, bool reloadable, std::string& text) {
+  for (const Field& f : fields) {
+    const std::string name = f.key.empty() ? path : join(path, f.key);
+    const bool is_reloadable = reloadable || f.is_reloadable;
+    const char* const reloads = is_reloadable ? "; reloadable" : "";
+    if (f.kind == Kind::Section) {
+      if (!f.key.empty()) text += fmt::format("\n{}: {}\n", name, f.help);
+      help_section(f.children, name, is_reloadable, text);
+      continue;
+    }
+    if (f.kind == Kind::List) {
+      text +=
+          fmt::format("  --{}=[...]\n      {} (a list, as YAML; N below is a place in it{})\n", name, f.help, reloads);
+      if (f.get(f.at) == 0) f.set(f.at, 1);
+      help_section(element_of(f, 0).children, name + ".N", is_reloadable, text);
+      continue;
+    }
+    text += fmt::format("  --{}=VALUE\n      {} ({}{}{})\n", name, f.help, expectation(f),
+                        f.kind == Kind::Secret ? "" : fmt::format("; default {}", value_text(f)), reloads);
+  }
+}
+
+bool has_reloadable(std::span<const Field> fields) {
+  return std::any_of(fields.begin(), fields.end(),
+                     [](const Field& f) { return f.is_reloadable || has_reloadable(f.children); });
+}
+
+}  // namespace
+
+std::string describe(const Schema& schema, const Origins& origins) {
+  Printer printer(origins);
+  printer.section(schema.fields(), {}, {}, false);
+  return printer.take();
+}
+
+std::string help(const Schema& schema, std::string_view env_prefix) {
+  std::string text =
+      "  --config FILE        read this YAML file\n"
+      "  --set KEY=VALUE      the same as --KEY=VALUE\n"
+      "  --print-config       print the effective configuration and where each value comes from\n"
+      "  --check-config       load the configuration and end: 0 when it is right, 2 when not\n"
+      "  --help               print this\n";
+  text += "\nEvery key below can be given in the file, in the environment";
+  if (!env_prefix.empty()) text += fmt::format(" ({} for section.key)", variable(env_prefix, "section.key"));
+  text += " and here; the later wins.\n";
+  if (has_reloadable(schema.fields())) {
+    text += "What is reloadable may change while the program runs; everything else needs a restart.\n";
+  }
+  help_section(schema.fields(), {}, false, text);
+  return text;
+}
+
+}  // namespace keel::config::internal

@@ -1,0 +1,52 @@
+// keel/config/internal/value.h — what one Field holds, without its type: as text, compared, copied.
+//
+// Threads: values.  Cost: start-up and reloads only.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "keel/config/schema.h"
+
+namespace keel::config {
+
+struct Unit {
+  const char* name;
+  std::int64_t size;
+};
+// Those that a Duration or a Bytes may be written in, the largest first.
+std::span<const Unit> units_of(Field::Kind kind);
+// The unit that the key itself names; size 0 when the value must.
+Unit unit_in_key(const Field& f);
+// `value` nanoseconds or bytes as `f` would be written.
+std::string amount(const Field& f, std::int64_t value);
+
+std::string join(std::string_view path, std::string_view key);
+// The name of the environment variable for `path`: KEEL_NETWORK__HTTP.
+std::string variable(std::string_view prefix, std::string_view path);
+
+// Text from outside for one line of an error: control characters are escaped, and it is cut after 60 bytes.
+std::string shown(std::string_view text);
+// What a value of `f` looks like: "an integer from 1 to 9".
+std::string expectation(const Field& f);
+// A decimal integer without a leading zero, which other notations read as octal.
+std::optional<std::int64_t> integer_in(std::string_view text);
+
+// The field of list `f` at a place in it, without its key.
+Field element_of(const Field& f, std::size_t index);
+
+// The value as YAML in one line: [{path: a.log, level: 3}]. Secrets that are not empty are "***".
+std::string value_text(const Field& f);
+
+// Reads `text` into `f`, which is neither a section nor a list. The result is empty, or what is wrong with the text.
+std::string set_text(const Field& f, std::string_view text, bool is_quoted);
+
+// Of two fields of one type and key.
+bool is_equal(const Field& a, const Field& b);
+void assign(const Field& to, const Field& from);
+
+}  // namespace keel::config

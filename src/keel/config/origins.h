@@ -1,0 +1,48 @@
+// keel/config/origins.h — where each value of a configuration came from.
+//
+// Threads: values.  Cost: start-up and reloads only.
+
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "keel/base/time.h"
+
+namespace keel::config {
+
+// Values that are not in it have their default.
+class Origins {
+ public:
+  // "service.yaml:7", "KEEL_NETWORK__HTTP__PORT", "--network.http.port", or "default". `path` is "network.http.port";
+  // for a list or a section: what set it as a whole.
+  std::string_view of(std::string_view path) const noexcept;
+  // Whether `path`, or anything below it, was set explicitly.
+  bool is_set(std::string_view path) const noexcept;
+  // When loading began, and how long it took.
+  Instant loading_began() const noexcept { return loading_began_; }
+  Duration loading_took() const noexcept { return loading_took_; }
+  // Whether every value came from the same place, whenever it was loaded.
+  bool operator==(const Origins& other) const { return entries_ == other.entries_; }
+
+ private:
+  friend class Loader;
+  friend class Versions;
+  struct Entry {
+    std::string path;
+    std::string where;
+    std::size_t order;  // In which it was set: the last one counts.
+    bool operator==(const Entry& other) const { return path == other.path && where == other.where; }
+    bool is_below(std::string_view p) const;
+  };
+  // Takes over what `from` has of `path` and below it.
+  void keep(const Origins& from, std::string_view path);
+
+  std::vector<Entry> entries_;  // Sorted by path.
+  Instant loading_began_;
+  Duration loading_took_;
+};
+
+}  // namespace keel::config

@@ -1,0 +1,179 @@
+#include "keel/config/reloadable.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "keel/base/check.h"
+#include "keel/config/internal/value.h"
+
+namespace keel::config {
+namespace {
+
+bool is_at_or_below(std::string_view path, std::string_view place) {
+  return place.empty() || path == place ||
+         (path.size() > place.size() && path.starts_with(place) && path[place.size()] == '.');
+}
+
+bool has_path(std::span<const Field> fields, std::string_view path) {
+  if (path.empty()) return true;
+  const std::size_t dot = path.find('.');
+  return std::any_of(fields.begin(), fields.end(), [&](const Field& f) {
+    return f.key == path.substr(0, dot) &&
+           (dot == std::string_view::npos || has_path(f.children, path.substr(dot + 1)));
+  });
+}
+
+// What differs between two values of one type, and the new value of it where that is reloadable.
+class Difference {
+ public:
+  explicit Difference(const Origins& origins) : origins_(origins) {}
+
+  // `now` takes over from `found`; its fields are a copy of what is in force.
+  void section(std::span<const Field> now, std::span<const Field> found, const std::string& path, bool reloadable) {
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      one(now[i], found[i], join(path, now[i].key), reloadable || now[i].is_reloadable);
+    }
+  }
+  std::vector<Change> take() { return std::move(changes_); }
+
+ private:
+  void one(const Field& now, const Field& found, const std::string& path, bool reloadable) {
+    if (is_equal(now, found)) return;
+    if (now.kind == Field::Kind::Section) return section(now.children, found.children, path, reloadable);
+    if (now.kind == Field::Kind::List && now.get(now.at) == found.get(found.at)) {
+      for (std::size_t i = 0; i < static_cast<std::size_t>(now.get(now.at)); ++i) {
+        one(element_of(now, i), element_of(found, i), join(path, std::to_string(i)), reloadable);
+      }
+      return;
+    }
+    changes_.push_back(
+        {path, value_text(now), value_text(found), std::string(origins_.of(path)), /*is_applied=*/reloadable});
+    if (reloadable) assign(now, found);
+  }
+
+  const Origins& origins_;
+  std::vector<Change> changes_;
+};
+
+}  // namespace
+
+struct Versions::Kept {
+  explicit Kept(const Sources& from)
+      : file(from.file), env_prefix(from.env_prefix), args(from.args.begin(), from.args.end()) {
+    for (const std::string& arg : args) pointers.push_back(arg.c_str());
+    environment = from.environment;
+  }
+  Sources sources(Origins* origins) const {
+    return {.file = file, .env_prefix = env_prefix, .args = pointers, .environment = environment, .origins = origins};
+  }
+
+  std::string file, env_prefix;
+  std::vector<std::string> args;
+  std::vector<const char*> pointers;
+  const char* const* environment;
+};
+
+Versions::Versions(const Type& type, void* value, Origins origins) : type_(type) {
+  versions_.push_back(std::make_unique<Version>(Version{value, std::move(origins), {}}));
+  now_ = versions_.back().get();
+}
+
+Versions::~Versions() {
+  KEEL_CHECK(entries_.empty(), "appliers end before the configuration that they are for");
+  for (const auto& version : versions_) type_.destroy(version->value);
+}
+
+Schema Versions::schema_of(void* value) const {
+  Schema schema;
+  type_.fields(value, schema);
+  return schema;
+}
+
+Result<std::unique_ptr<Versions>> Versions::load(const Type& type, const Sources& sources) {
+  auto versions = std::make_unique<Versions>(type, type.make(), Origins());
+  versions->sources_ = std::make_unique<Kept>(sources);
+  Version& first = *versions->versions_.front();
+  Schema schema = versions->schema_of(first.value);
+  KEEL_TRY_VOID(internal::load({schema, first.value, type.check}, versions->sources_->sources(&first.origins)));
+  return versions;
+}
+
+std::string Versions::describe() const {
+  const Version& now = *now_.load(std::memory_order_acquire);
+  std::string text;
+  for (const Change& change : now.waiting) {
+    text += fmt::format("# {} waits for a restart: {} ({})\n", change.path, change.after, change.origin);
+  }
+  return text + internal::describe(schema_of(now.value), now.origins);
+}
+
+std::uint64_t Versions::add(std::string_view path, Apply apply) {
+  KEEL_CHECK(has_path(schema_of(versions_.front()->value).fields(), path), "what is reloaded is a key or a section");
+  entries_.push_back({++last_id_, std::string(path), std::move(apply)});
+  return last_id_;
+}
+
+void Versions::remove(std::uint64_t id) noexcept {
+  std::erase_if(entries_, [id](const Entry& entry) { return entry.id == id; });
+}
+
+Result<std::vector<Change>> Versions::reload() {
+  if (sources_ == nullptr) return std::vector<Change>();
+  const Version& before = *now_.load(std::memory_order_acquire);
+  const auto destroy = [this](void* value) { type_.destroy(value); };
+  using Owned = std::unique_ptr<void, decltype(destroy)>;
+
+  const Owned found(type_.make(), destroy);
+  Origins origins;
+  Schema found_schema = schema_of(found.get());
+  KEEL_TRY_VOID(internal::load({found_schema, found.get(), type_.check}, sources_->sources(&origins)));
+
+  Owned value(type_.clone(before.value), destroy);
+  Schema schema = schema_of(value.get());
+  Difference difference(origins);
+  difference.section(schema.fields(), found_schema.fields(), {}, false);
+  std::vector<Change> changes = difference.take();
+  std::vector<Change> waiting;
+  std::copy_if(changes.begin(), changes.end(), std::back_inserter(waiting),
+               [](const Change& change) { return !change.is_applied; });
+  for (const Change& change : waiting) origins.keep(before.origins, change.path);
+  if (changes.empty() && before.waiting.empty() && origins == before.origins) return changes;
+
+  if (!waiting.empty()) {
+    // What was found is right in itself; what will be in force is a mixture.
+    KEEL_TRY_VOID(internal::check({schema, value.get(), type_.check}, origins)
+                      .because("together with values that need a restart"));
+  }
+  KEEL_TRY_VOID(apply(changes, value.get(), before.value));
+  versions_.push_back(std::make_unique<Version>(Version{value.release(), std::move(origins), std::move(waiting)}));
+  now_.store(versions_.back().get(), std::memory_order_release);
+  return changes;
+}
+
+Result<> Versions::apply(const std::vector<Change>& changes, const void* now, const void* before) {
+  std::vector<const Entry*> done;
+  for (const Entry& entry : entries_) {
+    const bool concerns = std::any_of(changes.begin(), changes.end(), [&](const Change& change) {
+      return change.is_applied && is_at_or_below(change.path, entry.path);
+    });
+    if (!concerns) continue;
+    Result<> applied = entry.apply(now, before);
+    if (applied) {
+      done.push_back(&entry);
+      continue;
+    }
+    Error error = std::move(applied).error();
+    for (auto undo = done.rbegin(); undo != done.rend(); ++undo) {
+      const Result<> undone = (*undo)->apply(before, now);
+      if (undone) continue;
+      error = Error::text(error.code(), fmt::format("{}\nrolling back \"{}\": {}", error.describe(), (*undo)->path,
+                                                    undone.error().describe()));
+    }
+    return error;
+  }
+  return {};
+}
+
+}  // namespace keel::config

@@ -1,0 +1,160 @@
+// keel/config/reloadable.h — a configuration that can be loaded again while the program runs.
+//
+//   KEEL_TRY(auto config, config::Reloadable<ShopConfig>::load({.file = "shop.yaml", .args = args}));
+//   auto applier = config.on_reload("store", [&](const ShopConfig& now, const ShopConfig& before) {
+//     return store.resize(now.store.shelves);
+//   });
+//   …
+//   auto changes = config.reload();                // on SIGHUP; app::App does it
+//
+// reload() reads file, environment and command line anew and checks all of it: one mistake, and nothing changes. Of
+// what is different, the fields marked reloadable() change; the others keep their value, and are reported as needing a
+// restart. Then the appliers of what has changed are called, in the order of their registration. When one fails, those
+// before it are called again the other way round, in reverse order, and nothing has changed. An applier that fails has
+// undone its own part; what is easy to undo is registered first.
+//
+// Values never change in place: a reload makes a new value, and the old ones live as long as the Reloadable. So a
+// reference from *config is always whole, and shows what was in force when it was taken; *config is what is now.
+//
+// Errors:   load(): as config::load(). reload(): the same, or that of the applier that failed.
+// Threads:  *config, config->, origins() and describe() on any; everything else on one. Appliers run on that one.
+// Lifetime: Sources::environment, where it is given, outlives this; the rest is copied. An Applier must not outlive it.
+// Cost:     *config is one atomic load. A reload that changes something keeps one more value in memory.
+
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "keel/base/function.h"
+#include "keel/base/result.h"
+#include "keel/config/config.h"
+
+namespace keel::config {
+
+// One field, or one list whose length changed, that a reload found different.
+struct Change {
+  std::string path;           // "network.http.max_body"
+  std::string before, after;  // As YAML; secrets are ***.
+  std::string origin;         // Of the new value: "service.yaml:7".
+  bool is_applied = false;    // No: it needs a restart, and `before` stays in force.
+};
+
+// A Reloadable without its type.
+class Versions {
+ public:
+  struct Type {
+    void* (*make)();  // With its defaults.
+    void* (*clone)(const void*);
+    void (*destroy)(void*);
+    void (*fields)(void*, Schema&);
+    void (*check)(const void*, Checks&);
+  };
+  using Apply = Function<Result<>(const void* now, const void* before)>;
+
+  static Result<std::unique_ptr<Versions>> load(const Type& type, const Sources& sources);
+  // Takes `value` over. It came from nowhere: reload() finds no change.
+  Versions(const Type& type, void* value, Origins origins);
+  ~Versions();  // Checks that no Applier is left.
+  Versions(const Versions&) = delete;
+
+  const void* value() const noexcept { return now_.load(std::memory_order_acquire)->value; }
+  const Origins& origins() const noexcept { return now_.load(std::memory_order_acquire)->origins; }
+  std::string describe() const;
+  Result<std::vector<Change>> reload();
+  std::uint64_t add(std::string_view path, Apply apply);
+  void remove(std::uint64_t id) noexcept;
+
+ private:
+  struct Version {
+    void* value;
+    Origins origins;
+    std::vector<Change> waiting;  // For a restart.
+  };
+  struct Entry {
+    std::uint64_t id;
+    std::string path;
+    Apply apply;
+  };
+  struct Kept;  // Sources that own their text.
+  Schema schema_of(void* value) const;
+  Result<> apply(const std::vector<Change>& changes, const void* now, const void* before);
+
+  const Type& type_;
+  std::unique_ptr<Kept> sources_;
+  std::vector<std::unique_ptr<Version>> versions_;
+  std::atomic<const Version*> now_;
+  std::vector<Entry> entries_;
+  std::uint64_t last_id_ = 0;
+};
+
+// Ends its registration when destroyed.
+class [[nodiscard]] Applier {
+ public:
+  Applier() = default;
+  Applier(Versions& versions, std::uint64_t id) noexcept : versions_(&versions), id_(id) {}
+  Applier(Applier&& other) noexcept : versions_(std::exchange(other.versions_, nullptr)), id_(other.id_) {}
+  Applier& operator=(Applier&& other) noexcept {
+    std::swap(versions_, other.versions_);
+    std::swap(id_, other.id_);
+    return *this;
+  }
+  ~Applier() {
+    if (versions_ != nullptr) versions_->remove(id_);
+  }
+
+ private:
+  Versions* versions_ = nullptr;
+  std::uint64_t id_ = 0;
+};
+
+template <HasFields T>
+class Reloadable {
+ public:
+  static Result<Reloadable> load(const Sources& sources) {
+    KEEL_TRY(auto versions, Versions::load(type, sources));
+    return Reloadable(std::move(versions));
+  }
+  // A value that the program made itself: reload() finds no change.
+  explicit Reloadable(T value, Origins origins = {})
+      : Reloadable(std::make_unique<Versions>(type, new T(std::move(value)), std::move(origins))) {}
+
+  const T& operator*() const noexcept { return *static_cast<const T*>(versions_->value()); }
+  const T* operator->() const noexcept { return &**this; }
+  const Origins& origins() const noexcept { return versions_->origins(); }
+  // As config::describe(), with a line in front for each value that waits for a restart.
+  std::string describe() const { return versions_->describe(); }
+
+  // What was different, applied or not; empty when nothing was.
+  Result<std::vector<Change>> reload() { return versions_->reload(); }
+
+  // Calls `apply(now, before)`, which returns Result<>, when a reload changes `path` or anything below it; "" is all.
+  // A path that does not exist is a bug.
+  template <class F>
+  Applier on_reload(std::string_view path, F apply) {
+    return {*versions_, versions_->add(path, [apply = std::move(apply)](const void* now, const void* before) mutable {
+              return apply(*static_cast<const T*>(now), *static_cast<const T*>(before));
+            })};
+  }
+
+  Versions& versions() noexcept { return *versions_; }
+
+ private:
+  explicit Reloadable(std::unique_ptr<Versions> versions) noexcept : versions_(std::move(versions)) {}
+
+  static constexpr Versions::Type type = {
+      .make = []() -> void* { return new T{}; },
+      .clone = [](const void* from) -> void* { return new T(*static_cast<const T*>(from)); },
+      .destroy = [](void* value) { delete static_cast<T*>(value); },
+      .fields = [](void* value, Schema& schema) { static_cast<T*>(value)->fields(schema); },
+      .check = &internal::check<T>};
+
+  std::unique_ptr<Versions> versions_;
+};
+
+}  // namespace keel::config

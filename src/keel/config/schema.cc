@@ -1,0 +1,52 @@
+#include "keel/config/schema.h"
+
+namespace keel::config {
+
+using Kind = Field::Kind;
+
+Field& Schema::add(Field field) { return top().children.emplace_back(std::move(field)); }
+void Schema::open(std::string_view key, const char* help) {
+  add({.kind = Kind::Section, .key = key, .help = help});
+  ++depth_;
+}
+Field& Schema::close() {
+  --depth_;
+  return top().children.back();
+}
+Field& Schema::top() {
+  Field* at = &root_;
+  for (std::size_t i = 0; i < depth_; ++i) at = &at->children.back();
+  return *at;
+}
+
+Field& field(Schema& v, std::string_view key, bool& value, const char* help) {
+  return v.add({.kind = Kind::Bool, .key = key, .help = help, .at = &value});
+}
+Field& field(Schema& v, std::string_view key, double& value, const char* help, Range<double> range) {
+  return v.add(
+      {.kind = Kind::Real, .key = key, .help = help, .at = &value, .real_low = range.min, .real_high = range.max});
+}
+Field& field(Schema& v, std::string_view key, std::string& value, const char* help) {
+  return v.add({.kind = Kind::Text, .key = key, .help = help, .at = &value});
+}
+Field& field(Schema& v, std::string_view key, Secret& value, const char* help) {
+  return v.add({.kind = Kind::Secret, .key = key, .help = help, .at = &value});
+}
+Field& field(Schema& v, std::string_view key, Duration& value, const char* help, Range<Duration> range) {
+  return v.add({.kind = Kind::Duration,
+                .key = key,
+                .help = help,
+                .at = &value,
+                .low = range.min.count_ns(),
+                .high = range.max.count_ns()});
+}
+Field& field(Schema& v, std::string_view key, ByteSize& value, const char* help, Range<ByteSize> range) {
+  return v.add({.kind = Kind::Bytes,
+                .key = key,
+                .help = help,
+                .at = &value,
+                .low = static_cast<std::int64_t>(range.min.bytes),
+                .high = static_cast<std::int64_t>(range.max.bytes)});
+}
+
+}  // namespace keel::config

@@ -1,0 +1,191 @@
+// keel/config/schema.h — what a struct lists of itself, so that a configuration can be read into it.
+//
+//   template <class Visitor> void fields(Visitor& v) {         // or: void fields(config::Schema& v);
+//     config::field(v, "path", path, "where the data is");
+//     config::field(v, "connections_max", connections_max, "for the whole process", {1, 1024});
+//   }
+//
+// config.h says which types a field may have and how each is written.
+//
+// Threads: values.  Lifetime: a Schema refers to the value that it was made of.  Cost: start-up and reloads only.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "keel/base/time.h"
+
+namespace keel::config {
+
+// A number of bytes with its own type, so that a configuration key can ask for a unit.
+struct ByteSize {
+  std::uint64_t bytes = 0;
+  static constexpr ByteSize kib(std::uint64_t count) { return {count << 10}; }
+  static constexpr ByteSize mib(std::uint64_t count) { return {count << 20}; }
+  constexpr auto operator<=>(const ByteSize&) const = default;
+};
+
+// Text that must not be shown. Everything that prints a configuration prints ***.
+class Secret {
+ public:
+  Secret() = default;
+  explicit Secret(std::string text) : text_(std::move(text)) {}
+  bool empty() const noexcept { return text_.empty(); }
+  // The text itself, for the call that needs it.
+  const std::string& reveal() const noexcept { return text_; }
+
+ private:
+  std::string text_;
+};
+
+// What a value may be, both ends included.
+template <class T>
+struct Range {
+  T min;
+  T max;
+};
+
+struct Name {
+  const char* text;
+  std::int64_t value;
+};
+// The words of an enum, for field(). Make it a constant of namespace scope:
+//   inline constexpr auto colour_names = config::names<Colour>({{"red", Colour::Red}, {"blue", Colour::Blue}});
+template <class E>
+struct Word {
+  const char* text;
+  E value;
+};
+template <class E, std::size_t N>
+struct Names {
+  Name list[N];
+};
+template <class E, std::size_t N>
+constexpr Names<E, N> names(const Word<E> (&words)[N]) {
+  Names<E, N> made{};
+  for (std::size_t i = 0; i < N; ++i) made.list[i] = {words[i].text, static_cast<std::int64_t>(words[i].value)};
+  return made;
+}
+
+class Schema;
+template <class T>
+concept HasFields = requires(T& value, Schema& schema) { value.fields(schema); };
+
+// One field without its type: where the value is and how to read and write it. Made by field() only.
+struct Field {
+  enum class Kind : std::uint8_t { Section, List, Bool, Int, Real, Text, Secret, Duration, Bytes, Enum };
+
+  Kind kind = Kind::Section;
+  std::string_view key;
+  const char* help = "";
+  void* at = nullptr;
+  std::int64_t low = std::numeric_limits<std::int64_t>::min();  // Int, Duration in ns, Bytes
+  std::int64_t high = std::numeric_limits<std::int64_t>::max();
+  double real_low = std::numeric_limits<double>::lowest();
+  double real_high = std::numeric_limits<double>::max();
+  std::int64_t (*get)(const void*) = nullptr;  // Int, Enum; of a List its size
+  void (*set)(void*, std::int64_t) = nullptr;  // Int, Enum; of a List resizes it
+  void (*element)(Schema&, void* list, std::size_t index) = nullptr;
+  void (*copy)(void* to, const void* from) = nullptr;  // List
+  std::span<const Name> names = {};
+  std::vector<Field> children = {};
+  bool is_reloadable = false;
+
+  // Says that the value may change while the program runs: field(v, "level", level, "how much").reloadable().
+  void reloadable() noexcept { is_reloadable = true; }
+};
+
+// The list of fields of one value. Holds pointers into the value: for as long as it stays where it is.
+class Schema {
+ public:
+  // The field in its place: until the next one is added.
+  Field& add(Field field);
+  void open(std::string_view key, const char* help);
+  Field& close();
+  const std::vector<Field>& fields() const { return root_.children; }
+
+ private:
+  Field& top();
+  Field root_;
+  std::size_t depth_ = 0;
+};
+
+namespace internal {
+template <class T>
+Field& add_integer(Schema& v, std::string_view key, T& value, const char* help, T min, T max) {
+  constexpr auto clamp = [](T bound) {
+    return std::in_range<std::int64_t>(bound) ? static_cast<std::int64_t>(bound)
+                                              : std::numeric_limits<std::int64_t>::max();
+  };
+  return v.add({.kind = Field::Kind::Int,
+                .key = key,
+                .help = help,
+                .at = &value,
+                .low = clamp(min),
+                .high = clamp(max),
+                .get = [](const void* at) { return static_cast<std::int64_t>(*static_cast<const T*>(at)); },
+                .set = [](void* at, std::int64_t number) { *static_cast<T*>(at) = static_cast<T>(number); }});
+}
+}  // namespace internal
+
+// Lists one field of a struct. `key`, `help` and the names of an enum are kept by pointer: literals and constants.
+// `help` is a sentence for --help; the default, the range and the unit are added to it.
+template <class T>
+  requires(std::is_integral_v<T> && !std::is_same_v<T, bool>)
+Field& field(Schema& v, std::string_view key, T& value, const char* help,
+             Range<std::type_identity_t<T>> range = {std::numeric_limits<T>::min(), std::numeric_limits<T>::max()}) {
+  return internal::add_integer<T>(v, key, value, help, range.min, range.max);
+}
+Field& field(Schema& v, std::string_view key, bool& value, const char* help);
+Field& field(Schema& v, std::string_view key, double& value, const char* help,
+             Range<double> range = {std::numeric_limits<double>::lowest(), std::numeric_limits<double>::max()});
+Field& field(Schema& v, std::string_view key, std::string& value, const char* help);
+Field& field(Schema& v, std::string_view key, Secret& value, const char* help);
+Field& field(Schema& v, std::string_view key, Duration& value, const char* help,
+             Range<Duration> range = {Duration(), Duration::forever()});
+Field& field(Schema& v, std::string_view key, ByteSize& value, const char* help,
+             Range<ByteSize> range = {ByteSize{}, ByteSize{std::numeric_limits<std::int64_t>::max()}});
+template <class E, std::size_t N>
+  requires std::is_enum_v<E>
+Field& field(Schema& v, std::string_view key, E& value, const char* help, const Names<E, N>& words) {
+  return v.add({.kind = Field::Kind::Enum,
+                .key = key,
+                .help = help,
+                .at = &value,
+                .get = [](const void* at) { return static_cast<std::int64_t>(*static_cast<const E*>(at)); },
+                .set = [](void* at, std::int64_t number) { *static_cast<E*>(at) = static_cast<E>(number); },
+                .names = words.list});
+}
+template <HasFields T>
+Field& field(Schema& v, std::string_view key, T& section, const char* help) {
+  v.open(key, help);
+  section.fields(v);
+  return v.close();
+}
+template <class T>
+Field& field(Schema& v, std::string_view key, std::vector<T>& list, const char* help) {
+  using List = std::vector<T>;
+  static_assert(
+      !requires(T& t) { t.push_back(t.front()); } || std::is_same_v<T, std::string>,
+      "a list of lists has no readable keys: put the inner list into a struct");
+  return v.add(
+      {.kind = Field::Kind::List,
+       .key = key,
+       .help = help,
+       .at = &list,
+       .get = [](const void* at) { return static_cast<std::int64_t>(static_cast<const List*>(at)->size()); },
+       .set = [](void* at, std::int64_t size) { static_cast<List*>(at)->resize(static_cast<std::size_t>(size)); },
+       .element = [](Schema& schema, void* at,
+                     std::size_t index) { field(schema, "", (*static_cast<List*>(at))[index], ""); },
+       .copy = [](void* to, const void* from) { *static_cast<List*>(to) = *static_cast<const List*>(from); }});
+}
+
+}  // namespace keel::config

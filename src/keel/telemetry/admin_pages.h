@@ -1,0 +1,64 @@
+// keel/telemetry/admin_pages.h — the pages of an admin listener, each added by the one that knows what it shows.
+//
+//   telemetry::AdminPages pages;
+//   pages.add({.path = "/admin/stages",
+//              .json = [&](Buffer& out) { telemetry::write_stage_times_json(out, server.stage_times()); },
+//              .text = [&](Buffer& out) { telemetry::write_stage_times_text(out, server.stage_times()); }});
+//   pages.add("/metrics", [&](http::Request& request) { return metrics(request); });
+//   pages.mount(router);
+//
+// No page may be cached: each response has Cache-Control: no-store.
+//
+// Threads:  add() and mount() on one, before the listener starts. Pages are made on its worker; one that waits, on a
+//           thread of its own.
+// Lifetime: outlives the listener that serves the router. What a page refers to outlives this, and is there when the
+//           first request comes.
+
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "keel/base/buffer.h"
+#include "keel/base/function.h"
+#include "keel/exec/thread_pool.h"
+#include "keel/http/server/router.h"
+
+namespace keel::telemetry {
+
+// A page that is JSON, and a text for people with ?format=text.
+struct AdminPage {
+  std::string path;                       // "/admin/stages"
+  Function<void(Buffer& out)> json;       // Appends the page.
+  Function<void(Buffer& out)> text = {};  // Empty: JSON whatever the format.
+  bool waits = false;                     // Making it takes longer than a worker may be kept from its loop.
+};
+
+class AdminPages {
+ public:
+  AdminPages();
+  ~AdminPages();
+  AdminPages(const AdminPages&) = delete;
+  AdminPages& operator=(const AdminPages&) = delete;
+
+  // A path that was added already is a bug.
+  void add(AdminPage page);
+  // A page with a status and a content type of its own.
+  void add(std::string path, Function<http::Response(http::Request& request)> page);
+
+  // Adds a route for each page. Once, after the last add().
+  void mount(http::Router& router);
+  // The paths in the order in which they were added, with a space between them.
+  std::string paths() const;
+
+ private:
+  struct Route;
+  Route& add_route(std::string path);
+
+  std::vector<std::unique_ptr<Route>> routes_;
+  std::optional<ThreadPool> waiting_;  // Makes the pages that wait; from the first such request on.
+};
+
+}  // namespace keel::telemetry

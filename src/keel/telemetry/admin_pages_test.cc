@@ -1,0 +1,77 @@
+#include "keel/telemetry/admin_pages.h"
+
+#include <gtest/gtest.h>
+
+#include "keel/http/testing/test_server.h"
+
+namespace keel::telemetry {
+namespace {
+
+AdminPage stages(const std::string& path) {
+  return {.path = path,
+          .json = [](Buffer& out) { out.append(R"({"stages":[]})"); },
+          .text = [](Buffer& out) { out.append("no stages\n"); }};
+}
+
+TEST(AdminPages, are_json_and_a_text_for_people) {
+  AdminPages pages;
+  pages.add(stages("/admin/stages"));
+  http::Router router;
+  pages.mount(router);
+  http::TestServer server(router);
+
+  const http::TestResponse json = server.get("/admin/stages");
+  EXPECT_EQ(json.body(), R"({"stages":[]})");
+  EXPECT_EQ(json.header("Content-Type"), "application/json");
+  const http::TestResponse text = server.get("/admin/stages?format=text");
+  EXPECT_EQ(text.body(), "no stages\n");
+  EXPECT_EQ(text.header("Content-Type"), "text/plain; charset=utf-8");
+}
+
+TEST(AdminPages, without_a_text_are_json_whatever_the_format) {
+  AdminPages pages;
+  pages.add({.path = "/admin/recorder", .json = [](Buffer& out) { out.append("{}"); }});
+  http::Router router;
+  pages.mount(router);
+  http::TestServer server(router);
+
+  EXPECT_EQ(server.get("/admin/recorder?format=text").header("Content-Type"), "application/json");
+}
+
+TEST(AdminPages, may_have_a_status_and_a_type_of_their_own) {
+  AdminPages pages;
+  pages.add("/readyz", [](http::Request&) {
+    return http::Response::text(http::Status::ServiceUnavailable, "not: ready\n", "application/yaml");
+  });
+  http::Router router;
+  pages.mount(router);
+  http::TestServer server(router);
+
+  const http::TestResponse response = server.get("/readyz");
+  EXPECT_EQ(response.status(), 503);
+  EXPECT_EQ(response.header("Content-Type"), "application/yaml");
+  EXPECT_EQ(response.header("Cache-Control"), "no-store");
+}
+
+TEST(AdminPages, are_never_kept_by_a_cache_and_listed_in_their_order) {
+  AdminPages pages;
+  pages.add(stages("/b"));
+  pages.add("/a", [](http::Request&) { return http::Response(http::Status::Ok); });
+  http::Router router;
+  pages.mount(router);
+  http::TestServer server(router);
+
+  for (const char* const path : {"/a", "/b", "/b?format=text"}) {
+    EXPECT_EQ(server.get(path).header("Cache-Control"), "no-store") << path;
+  }
+  EXPECT_EQ(pages.paths(), "/b /a");
+}
+
+TEST(AdminPages, of_one_path_are_a_bug) {
+  AdminPages pages;
+  pages.add(stages("/a"));
+  EXPECT_DEATH(pages.add(stages("/a")), "an admin page has a path of its own");
+}
+
+}  // namespace
+}  // namespace keel::telemetry

@@ -1,0 +1,59 @@
+// keel/telemetry/internal/literal_cache.h — what is made once for each literal of the program, found again by its
+// address.
+//
+// A hash of the address chooses where to look first, the places behind it come next: literals that are alike there do
+// not push each other out. Only when all `size` places are taken does a newcomer get that of another one, in turn.
+//
+// Threads: one at a time.  Cost: a multiplication and mostly one comparison; `size` comparisons for what is not there
+// when all places are taken. No memory beside the object.
+
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace keel::telemetry {
+
+template <class Value, std::size_t size>
+class LiteralCache {
+ public:
+  // The value that was placed for `id`, which is not 0, and is the one that is meant; null: there is none.
+  template <class IsMeant>
+  [[gnu::always_inline]] Value* find(std::uint64_t id, IsMeant&& is_meant) noexcept {
+    const std::size_t first = first_place(id);
+    if (ids_[first] == id && is_meant(values_[first])) [[likely]]
+      return &values_[first];
+    for (std::size_t i = 1; i < size && ids_[(first + i) % size] != 0; ++i) {
+      const std::size_t place = (first + i) % size;
+      if (ids_[place] == id && is_meant(values_[place])) return &values_[place];
+    }
+    return nullptr;
+  }
+
+  // A place for an `id` that find() has not found, with the value of who had it before.
+  Value& place(std::uint64_t id) noexcept {
+    std::size_t place = first_place(id);
+    for (std::size_t i = 0; ids_[place] != 0; ++i) {
+      if (i == size) {
+        place = next_out_++ % size;
+        break;
+      }
+      place = (place + 1) % size;
+    }
+    ids_[place] = id;
+    return values_[place];
+  }
+
+ private:
+  static_assert(std::has_single_bit(size) && size > 1);
+  static std::size_t first_place(std::uint64_t id) noexcept {
+    return id * 0x9e3779b97f4a7c15 >> (64 - std::bit_width(size - 1));
+  }
+
+  std::uint64_t ids_[size] = {};  // 0: free
+  Value values_[size] = {};
+  std::size_t next_out_ = 0;
+};
+
+}  // namespace keel::telemetry

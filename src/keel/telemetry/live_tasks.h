@@ -1,0 +1,60 @@
+// keel/telemetry/live_tasks.h — the tasks of all workers, for people: GET /admin/tasks and SIGQUIT.
+//
+//   LiveTasks tasks(*runtime);
+//   tasks.write_text(body);
+//
+//   worker 0: 3 tasks
+//     serve (chat.cc:61): Scope::Join for 12.031s
+//       talk (chat.cc:40): Stream::Receive for 3.202s
+//       read_exact (stream.cc:80) < talk (chat.cc:40): Stream::Receive for 0.004s
+//   worker 1: does not answer
+//
+// task/live_task.h says what the lines mean. All workers are asked at once; one that does not come back to its loop
+// within a second has no tasks to show: stall.h says where it is. As JSON, the same in the same order:
+//   {"workers":[{"worker":0,"answers":true,"live":3,"tasks":[{"depth":0,"task":"serve (chat.cc:61)","state":"waits",
+//     "operation":"Scope::Join","seconds":12.031,"stopped":false}]},{"worker":1,"answers":false}]}
+//
+// Bounds:   of each worker the first `shown_max` tasks, and `logged_max` in the log; those that began first come first.
+// Threads:  any but a worker's, for it waits for them; one caller at a time, others wait. Between start and stop of the
+//           runtime.
+// Lifetime: the runtime outlives it, and has stopped before it ends.
+// Cost:     each worker visits its tasks, some tens of nanoseconds each; names are made on the calling thread.
+
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "keel/base/buffer.h"
+#include "keel/io/runtime.h"
+#include "keel/task/live_task.h"
+
+namespace keel::telemetry {
+
+class LiveTasks {
+ public:
+  static constexpr std::size_t shown_max = 1000;
+  static constexpr std::size_t logged_max = 100;
+
+  explicit LiveTasks(io::Runtime& runtime);
+  ~LiveTasks();
+  LiveTasks(const LiveTasks&) = delete;
+  LiveTasks& operator=(const LiveTasks&) = delete;
+
+  void write_text(Buffer& out);
+  void write_json(Buffer& out);
+  // One line for each worker, `tasks`, and one for each task, `task`.
+  void log();
+
+ private:
+  struct Question;
+  struct Answer;
+  std::vector<Answer> ask();
+
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Question>> questions_;  // One for each worker.
+};
+
+}  // namespace keel::telemetry

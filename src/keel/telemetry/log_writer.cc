@@ -1,0 +1,374 @@
+#include "keel/telemetry/log_writer.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <utility>
+
+#include "keel/base/check.h"
+#include "keel/base/host.h"
+#include "keel/observe/log.h"
+#include "keel/observe/log_record.h"
+#include "keel/observe/log_ring.h"
+
+namespace keel::telemetry {
+namespace {
+
+constexpr int patience_ms = 1000;  // For a pipe or terminal that takes nothing, the first time.
+
+Result<int> open_file(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
+  if (descriptor < 0) {
+    return Error::from_errno("open", errno).because("log file " + path);
+  }
+  return descriptor;
+}
+
+bool is_same_file(int a, int b) {
+  struct stat first{};
+  struct stat second{};
+  return b >= 0 && fstat(a, &first) == 0 && fstat(b, &second) == 0 && first.st_dev == second.st_dev &&
+         first.st_ino == second.st_ino;
+}
+
+// As a disk that was full leaves it. Best effort: a file may be one that only can be written.
+bool ends_within_a_line(const std::string& path) {
+  struct stat facts{};
+  if (::stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_size == 0) return false;
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) return false;
+  char last = '\n';
+  if (::pread(descriptor, &last, 1, facts.st_size - 1) != 1) last = '\n';
+  ::close(descriptor);
+  return last != '\n';
+}
+
+}  // namespace
+
+// A sink, the lines that wait for it and what became of them.
+class LogWriter::Output {
+ public:
+  explicit Output(LogSink sink) : sink_(std::move(sink)), formatter_(sink_.format, sink_.source_level) {}
+  Output(Output&& other) noexcept
+      : sink_(std::move(other.sink_)),
+        formatter_(other.formatter_),
+        pending_(std::move(other.pending_)),
+        descriptor_(std::exchange(other.descriptor_, -1)),
+        is_file_(other.is_file_),
+        is_torn_(other.is_torn_) {}
+  ~Output() { close(); }
+
+  // Opens it, a File also again. The number of lines lost: one that was cut is completed in the file that it began in.
+  Result<std::uint64_t> open() {
+    std::uint64_t lost = 0;
+    switch (sink_.to) {
+      case LogSink::To::Stderr:
+        descriptor_ = STDERR_FILENO;
+        break;
+      case LogSink::To::Stdout:
+        descriptor_ = STDOUT_FILENO;
+        break;
+      case LogSink::To::Function:
+        if (!sink_.write) return fail(Code::InvalidArgument, "a log sink to a function has a function");
+        return lost;
+      case LogSink::To::File:
+        if (sink_.path.empty()) return fail(Code::InvalidArgument, "a log sink to a file has a path");
+        KEEL_TRY(const int opened, open_file(sink_.path));
+        if (!is_same_file(opened, descriptor_)) lost = begin_file();
+        close();
+        descriptor_ = opened;
+        break;
+    }
+    struct stat facts{};
+    is_file_ = fstat(descriptor_, &facts) == 0 && S_ISREG(facts.st_mode);
+    return lost;
+  }
+  bool is_path() const noexcept { return sink_.to == LogSink::To::File; }
+
+  // Returns the number of lines lost, because there was no memory.
+  std::uint64_t append(const log::Record& record) {
+    if (record.level() < sink_.level) return 0;
+    const std::size_t before = pending_.size();
+    try {
+      formatter_.append(pending_, record);
+      return 0;
+    } catch (const std::bad_alloc&) {
+      pending_.resize(before);
+      return 1;
+    }
+  }
+  std::size_t waiting_bytes() const noexcept { return pending_.size(); }
+  std::uint64_t waiting_lines() const {
+    const std::string_view all = pending_.view();
+    if (all == "\n") return 0;  // The end of what somebody else began.
+    return static_cast<std::uint64_t>(std::count(all.begin(), all.end(), '\n'));
+  }
+
+  // Hands over all that waits; what is not taken is dropped. Returns the number of lines lost.
+  std::uint64_t write_out() {
+    if (pending_.empty()) return 0;
+    if (sink_.to == LogSink::To::Function) {
+      sink_.write(pending_.view());
+      pending_.clear();
+      return 0;
+    }
+    const std::size_t done = write_some();
+    if (done == pending_.size()) {
+      pending_.clear();
+      is_torn_ = false;
+      if (!is_failing_) return 0;
+      is_failing_ = false;
+      append_lost();
+      return write_out();
+    }
+    // The rest of a line that has begun in the file is kept, so that the next attempt completes it.
+    const std::string_view all = pending_.view();
+    is_torn_ = done == 0 ? is_torn_ : all[done - 1] != '\n';
+    const std::size_t kept_end = is_torn_ ? all.find('\n', done) + 1 : done;
+    const auto lost = std::count(all.begin() + static_cast<std::ptrdiff_t>(kept_end), all.end(), '\n');
+    pending_.resize(kept_end);
+    pending_.consume(done);
+    if (!is_failing_) say_failing();
+    lost_ += static_cast<std::uint64_t>(lost);
+    return static_cast<std::uint64_t>(lost);
+  }
+
+ private:
+  // In front of the first line for another file, when at most the rest of a line waits. Returns the number of lines
+  // lost.
+  std::uint64_t begin_file() {
+    const std::uint64_t lost = waiting_lines();
+    lost_ += lost;
+    pending_.clear();
+    is_torn_ = ends_within_a_line(sink_.path);
+    if (is_torn_) pending_.push_back('\n');
+    return lost;
+  }
+  // Returns how many bytes of pending_ the descriptor took.
+  std::size_t write_some() {
+    std::size_t done = 0;
+    while (done < pending_.size()) {
+      std::size_t bytes = pending_.size() - done;
+      if (!is_file_) {
+        // After POLLOUT a pipe takes PIPE_BUF bytes without blocking, and no more is certain.
+        bytes = std::min<std::size_t>(bytes, PIPE_BUF);
+        pollfd ready{descriptor_, POLLOUT, 0};
+        if (::poll(&ready, 1, is_stuck_ ? 0 : patience_ms) <= 0) {
+          is_stuck_ = true;
+          error_ = EAGAIN;
+          return done;
+        }
+        is_stuck_ = false;
+      }
+      const ssize_t n = ::write(descriptor_, pending_.data() + done, bytes);
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) {
+        error_ = n < 0 ? errno : ENOSPC;
+        return done;
+      }
+      done += static_cast<std::size_t>(n);
+    }
+    return done;
+  }
+  // On standard error, where somebody may see it.
+  void say_failing() {
+    is_failing_ = true;
+    lost_ = 0;
+    pollfd ready{STDERR_FILENO, POLLOUT, 0};
+    if (sink_.to == LogSink::To::Stderr || ::poll(&ready, 1, 0) <= 0) return;
+    std::fprintf(stderr, "log %s: %s: lines are lost and counted until it can be written again\n",
+                 is_path() ? sink_.path.c_str() : "to standard output", std::strerror(error_));
+  }
+  // The first line after a gap says how long the gap was. Through a ring of its own: the others may be full, and they
+  // are this thread's to empty.
+  void append_lost() {
+    if constexpr (log::is_recorded) {
+      log::internal::RingBody own({.bytes = 4096});
+      log::internal::RingBody* const before = std::exchange(log::internal::current_ring, &own);
+      log::Logger("log").warn("lines were lost because the log could not be written",
+                              log::field("lines", std::exchange(lost_, 0)),
+                              log::field("reason", std::strerror(error_)));
+      log::internal::current_ring = before;
+      own.drain([this](const log::Record& record) { append(record); });
+    }
+  }
+  void close() noexcept {
+    if (is_path() && descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
+  }
+
+  LogSink sink_;
+  LineFormatter formatter_;
+  Buffer pending_;
+  int descriptor_ = -1;
+  bool is_file_ = false;
+  bool is_torn_ = false;  // pending_ begins inside a line.
+  bool is_stuck_ = false;
+  bool is_failing_ = false;  // Since the last write that took everything.
+  int error_ = 0;            // Why.
+  std::uint64_t lost_ = 0;   // Lines, since it began to fail.
+};
+
+struct LogWriter::State {
+  explicit State(LogWriterOptions from)
+      : options(std::move(from)), reader(options.mode == LogWriterOptions::Mode::Background) {}
+
+  // Everything recorded before the call, to the sinks. Holds `mutex`.
+  std::size_t turn() {
+    const std::size_t records = reader.drain([this](const log::Record& record) {
+      for (Output& output : outputs) {
+        lose(output.append(record));
+        if (output.waiting_bytes() >= options.batch_bytes) lose(output.write_out());
+      }
+    });
+    for (Output& output : outputs) lose(output.write_out());
+    records_taken.fetch_add(records, std::memory_order_relaxed);
+    return records;
+  }
+  void lose(std::uint64_t lines) noexcept {
+    if (lines != 0) lines_lost.fetch_add(lines, std::memory_order_relaxed);
+  }
+  void run() {
+    const Duration idle_max = options.flush_interval * 10;
+    Duration interval = options.flush_interval;
+    thread_id.store(gettid(), std::memory_order_release);
+    while (!stopping.load(std::memory_order_acquire)) {
+      reader.wait(interval);
+      std::lock_guard lock(mutex);
+      const auto record = last_record.load(std::memory_order_acquire);
+      interval = turn() != 0 ? options.flush_interval : std::min(interval * 2, idle_max);
+      if (record == nullptr) continue;
+      record();
+      turn();
+      last_record.store(nullptr, std::memory_order_release);
+    }
+  }
+
+  LogWriterOptions options;
+  std::mutex mutex;  // Guards draining and `outputs`.
+  std::vector<Output> outputs;
+  log::Reader reader;
+  std::atomic<std::uint64_t> records_taken = 0;
+  std::atomic<std::uint64_t> lines_lost = 0;
+  std::atomic<bool> stopping = false;
+  std::atomic<pid_t> thread_id = 0;                        // The writer's.
+  std::atomic<void (*)() noexcept> last_record = nullptr;  // What flush_from_signal() asks for, until it is done.
+  std::unique_ptr<Thread> thread;
+  std::vector<metrics::GaugeFunction> exposed;
+};
+
+LogWriter::LogWriter(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
+
+Result<std::vector<LogWriter::Output>> LogWriter::open_all(std::vector<LogSink> sinks) {
+  if (sinks.empty()) sinks.emplace_back();
+  std::vector<Output> outputs;
+  for (LogSink& sink : sinks) {
+    outputs.emplace_back(std::move(sink));
+    KEEL_TRY_VOID(outputs.back().open());
+  }
+  return outputs;
+}
+
+Result<std::unique_ptr<LogWriter>> LogWriter::make(LogWriterOptions options) {
+  options.batch_bytes = std::max<std::size_t>(options.batch_bytes, 4096);
+  options.flush_interval = std::max(options.flush_interval, Duration::milliseconds(1));
+  KEEL_TRY(std::vector<Output> outputs, open_all(std::move(options.sinks)));
+  const auto mode = options.mode;
+  std::unique_ptr<LogWriter> writer(new LogWriter(std::make_unique<State>(std::move(options))));
+  State* const state = writer->state_.get();
+  state->outputs = std::move(outputs);
+  if (mode == LogWriterOptions::Mode::Background) {
+    state->thread = Host::current().start_thread("keel-log", [state] { state->run(); });
+  } else if (mode == LogWriterOptions::Mode::Direct) {
+    log::internal::set_commit_hook({[](void* context) noexcept {
+                                      auto* const self = static_cast<State*>(context);
+                                      std::lock_guard lock(self->mutex);
+                                      self->turn();
+                                    },
+                                    state});
+    writer->flush();  // What was recorded before the hook was there.
+  }
+  return writer;
+}
+
+LogWriter::~LogWriter() {
+  state_->exposed.clear();
+  if (state_->options.mode == LogWriterOptions::Mode::Direct) log::internal::set_commit_hook({});
+  state_->stopping.store(true, std::memory_order_release);
+  state_->reader.wake();
+  state_->thread.reset();
+  flush();
+}
+
+void LogWriter::flush() {
+  std::lock_guard lock(state_->mutex);
+  state_->turn();
+}
+
+Result<> LogWriter::set_sinks(std::vector<LogSink> sinks) {
+  KEEL_TRY(std::vector<Output> outputs, open_all(std::move(sinks)));
+  std::lock_guard lock(state_->mutex);
+  state_->turn();
+  for (const Output& output : state_->outputs) state_->lose(output.waiting_lines());
+  state_->outputs = std::move(outputs);
+  return {};
+}
+
+Result<> LogWriter::reopen() {
+  std::lock_guard lock(state_->mutex);
+  state_->turn();
+  Result<> result;
+  for (Output& output : state_->outputs) {
+    if (!output.is_path()) continue;
+    Result<std::uint64_t> lost = output.open();
+    if (lost) {
+      state_->lose(*lost);
+    } else {
+      result = std::move(lost).error();
+    }
+  }
+  return result;
+}
+
+bool LogWriter::flush_from_signal(Duration patience, void (*record)() noexcept) noexcept {
+  if (state_->options.mode != LogWriterOptions::Mode::Background) return true;
+  if (state_->stopping.load(std::memory_order_acquire) || is_writing_thread()) return false;
+  state_->last_record.store(record, std::memory_order_release);
+  const Instant until = Host::system().now() + patience;
+  while (state_->last_record.load(std::memory_order_acquire) != nullptr) {
+    if (Host::system().now() >= until) return false;
+    state_->reader.wake();
+    Host::system().sleep(1_ms);
+  }
+  return true;
+}
+
+bool LogWriter::is_writing_thread() const noexcept {
+  return state_->thread_id.load(std::memory_order_acquire) == gettid();
+}
+
+void LogWriter::flush_in_copy() { state_->turn(); }
+
+LogWriter::Counts LogWriter::counts() const noexcept {
+  return {state_->records_taken.load(std::memory_order_relaxed), state_->lines_lost.load(std::memory_order_relaxed)};
+}
+
+void LogWriter::expose(metrics::Registry& registry) {
+  KEEL_CHECK(state_->exposed.empty(), "a log writer is exposed once");
+  state_->exposed.push_back(registry.counter("log_records_total", "Log records taken from the rings", {},
+                                             [this] { return static_cast<double>(counts().records); }));
+  state_->exposed.push_back(registry.counter("log_records_dropped_total", "Log records lost because a ring was full",
+                                             {}, [] { return static_cast<double>(log::dropped()); }));
+  state_->exposed.push_back(registry.counter("log_lines_lost_total", "Log lines that a sink did not take", {},
+                                             [this] { return static_cast<double>(counts().lines_lost); }));
+}
+
+}  // namespace keel::telemetry

@@ -1,0 +1,101 @@
+// keel/telemetry/log_writer.h — makes lines of log records and writes them: console, file, anything that takes text.
+//
+//   KEEL_TRY(std::unique_ptr<telemetry::LogWriter> writer, telemetry::LogWriter::make({.sinks = std::move(sinks)}));
+//   …                                       // log::Logger anywhere, before and after
+//   writer->flush();                        // everything recorded before this is handed to the system
+//
+// Make it before the workers start; there is one per process. What was recorded earlier is written too. Lines of one
+// thread are in order; lines of different threads may be some milliseconds out of order, and each has its time.
+//
+// Errors:   a sink that cannot write (full disk, broken or stuck pipe) never stops anything: its lines are lost and
+//           counted, it is tried again with the next lines, and a line that was half written is completed first, in
+//           the file that it began in: a file that ends within a line when it is opened gets a line feed first. A
+//           line on standard error says that it begins, a line of the log itself how many were lost once it is over.
+//           What is lost makes room in the rings, so nobody waits for a full disk, with log::Overflow::Block neither.
+//           A file that cannot be opened is an error of make(), set_sinks() and reopen().
+// Threads:  flush(), set_sinks(), reopen(), expose() and counts() on any. SIGPIPE must be ignored or blocked.
+// Lifetime: outlives nothing that records; destruction writes what is left and stops.
+// Cost:     recording threads pay nothing (Background). The writer looks every flush_interval while there is something,
+//           ten times less often when not, and writes batches.
+// Limits:   no rotation: rename the file and reopen().
+
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "keel/base/buffer.h"
+#include "keel/base/function.h"
+#include "keel/base/result.h"
+#include "keel/base/time.h"
+#include "keel/observe/metric.h"
+#include "keel/telemetry/log_line.h"
+
+namespace keel::telemetry {
+
+struct LogSink {
+  enum class To : std::uint8_t { Stderr, Stdout, File, Function };
+  To to = To::Stderr;
+  std::string path;                        // File: appended to, made with mode 0640.
+  Function<void(std::string_view)> write;  // Function: whole lines, on the thread that writes; must not record.
+  Level level = Level::Trace;              // Lines below are not for this sink.
+  Level source_level = Level::Warn;        // Lines from here on name the place in the source.
+  LineFormat format = LineFormat::Json;
+};
+
+struct LogWriterOptions {
+  enum class Mode : std::uint8_t {
+    Background,  // A thread of its own.
+    Direct,      // The recording thread writes before it goes on, under a lock: for tests and debugging.
+    Manual,      // flush() and nothing else: for simulation.
+  };
+  std::vector<LogSink> sinks;  // None: JSON to standard error.
+  Mode mode = Mode::Background;
+  Duration flush_interval = Duration::milliseconds(10);  // How long a line may wait. Shorter: more wake-ups.
+  std::size_t batch_bytes = 32 * 1024;                   // Written at once when so much is ready, 4 KiB at least.
+};
+
+class LogWriter {
+ public:
+  // InvalidArgument: a File without path, a Function without function. The system's error when a file does not open.
+  static Result<std::unique_ptr<LogWriter>> make(LogWriterOptions options);
+  ~LogWriter();
+  LogWriter(const LogWriter&) = delete;
+
+  // Returns when everything recorded before the call was handed to the sinks, or counted as lost.
+  void flush();
+  // What is recorded from now on goes to `sinks` instead, what was recorded before to those that were. None: JSON to
+  // standard error. The errors of make(), and then nothing has changed.
+  Result<> set_sinks(std::vector<LogSink> sinks);
+  // Opens every File again by its path (after a rename). A file that does not open keeps its old one.
+  Result<> reopen();
+
+  // For a handler of a crash; async-signal-safe. Has the writer's thread write everything recorded so far, then what
+  // `record` records there, and waits at most `patience`. False when it was not done by then, as when this is the
+  // writer's thread. Without a thread of its own nothing waits to be written, and `record` is not called.
+  bool flush_from_signal(Duration patience, void (*record)() noexcept) noexcept;
+  bool is_writing_thread() const noexcept;
+  // For a copy of this process (fork) in which the writer's thread is the only one: writes what waits, without locks.
+  void flush_in_copy();
+
+  struct Counts {
+    std::uint64_t records = 0;     // Taken from the rings.
+    std::uint64_t lines_lost = 0;  // That a sink did not take.
+  };
+  Counts counts() const noexcept;
+  // log_records_total, log_records_dropped_total (by full rings), log_lines_lost_total (by sinks). The registry
+  // outlives this. Once.
+  void expose(metrics::Registry& registry);
+
+ private:
+  class Output;
+  struct State;
+  static Result<std::vector<Output>> open_all(std::vector<LogSink> sinks);
+  explicit LogWriter(std::unique_ptr<State> state) noexcept;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace keel::telemetry

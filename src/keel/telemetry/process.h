@@ -1,0 +1,40 @@
+// keel/telemetry/process.h — what this process uses: CPU, memory, descriptors.
+//
+// ProcessMetrics registers process_cpu_seconds_total, process_resident_memory_bytes, process_virtual_memory_bytes,
+// process_open_fds, process_max_fds and process_start_time_seconds (the names that Prometheus clients agree on), which
+// are asked for at each scrape.
+//
+// Errors:   a file of /proc that cannot be read gives 0.
+// Lifetime: the registry outlives it.  Threads: any.  Cost: at a scrape some system calls; otherwise none.
+// Source:   proc(5), getrusage(2).
+
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "keel/observe/metric.h"
+
+namespace keel::telemetry {
+
+class ProcessMetrics {
+ public:
+  explicit ProcessMetrics(metrics::Registry& registry);
+
+ private:
+  std::vector<metrics::GaugeFunction> functions_;
+};
+
+// User and system time of all threads.
+double process_cpu_seconds() noexcept;
+double process_resident_bytes();
+double process_virtual_bytes();
+double process_open_descriptors();
+// The soft limit.
+double process_descriptors_max() noexcept;
+// Raises the soft limit of descriptors to the hard one; the limit that holds then (getrlimit(2)).
+std::uint64_t raise_descriptor_limit() noexcept;
+// Seconds since 1970.
+double process_start_seconds();
+
+}  // namespace keel::telemetry

@@ -1,0 +1,58 @@
+// keel/telemetry/prometheus.h — a registry as the text that Prometheus reads.
+//
+//   telemetry::Prometheus exporter(registry);
+//   const auto format = telemetry::Prometheus::format_for(request.header(http::Known::Accept).value_or(""));
+//   exporter.render(body, format);          // Content-Type: Prometheus::content_type(format)
+//
+// Everything but the numbers is prepared and kept until a series is added.
+//
+// Threads:  any, one call at a time waits for another. While it renders, the registry takes no new series.
+// Lifetime: the registry outlives it.
+// Cost:     about 10 ns a line, 100 ns when series were added; registry.sample() on each worker beforehand refreshes
+// functions tied to workers.
+// Source:   Prometheus text exposition format 0.0.4; OpenMetrics 1.0.
+
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "keel/base/buffer.h"
+#include "keel/observe/metric.h"
+
+namespace keel::telemetry {
+
+class Prometheus {
+ public:
+  enum class Format : std::uint8_t {
+    Text,
+    OpenMetrics
+  };  // They differ in the names of counters' families, and the end.
+  static constexpr std::string_view content_type(Format format = Format::Text) noexcept {
+    return format == Format::Text ? "text/plain; version=0.0.4; charset=utf-8"
+                                  : "application/openmetrics-text; version=1.0.0; charset=utf-8";
+  }
+  // OpenMetrics for an Accept field that names it and likes nothing better, as that of Prometheus does.
+  static Format format_for(std::string_view accept) noexcept;
+
+  explicit Prometheus(metrics::Registry& registry) noexcept : registry_(registry) {}
+
+  // Appends all series, by family in order of registration.
+  void render(Buffer& out, Format format = Format::Text);
+
+ private:
+  void prepare(std::span<const metrics::Family> families);
+
+  metrics::Registry& registry_;
+  std::mutex mutex_;
+  metrics::Reading reading_;
+  std::uint64_t prepared_version_ = ~std::uint64_t{0};
+  std::string texts_;              // "# HELP …", `name{label="value"} `, … one after the other, in the order of use,
+  std::vector<std::size_t> ends_;  // and where each ends.
+};
+
+}  // namespace keel::telemetry

@@ -1,0 +1,27 @@
+// keel/telemetry/stage_times.h — where the time of requests goes, for people: GET /admin/stages.
+//
+//   write_stage_times_text(body, server.stage_times());
+//
+//   route                 measured   mean us   parse   route   …   write
+//   GET /api/users/{id}      1,024     12.41     0.3     0.1   …     2.0
+//
+// Means in microseconds over the requests that were measured (ServerOptions::measured_every); routes that none was
+// measured of are left out. As JSON: {"routes":[{"method":"GET","route":"/api/users/{id}","measured":1024,
+//   "written":1020,"stages":{"parse":307200,…}}]}, in nanoseconds over all of them together; `written`: how many the
+//   time of `write` is of.
+//
+// Threads: any.
+
+#pragma once
+
+#include <span>
+
+#include "keel/base/buffer.h"
+#include "keel/http/server/stages.h"
+
+namespace keel::telemetry {
+
+void write_stage_times_text(Buffer& out, std::span<const http::RouteStages> routes);
+void write_stage_times_json(Buffer& out, std::span<const http::RouteStages> routes);
+
+}  // namespace keel::telemetry
