@@ -8,7 +8,7 @@
 
 #include "client.h"
 #include "data.h"
-#include "keel/db/sqlite/trace_vfs.h"
+#include "keel/db/sqlite/testing/trace_vfs.h"
 #include "keel/http/server.h"
 #include "keel/io/runtime.h"
 #include "service.h"

@@ -25,7 +25,7 @@
 
 #include "data.h"
 #include "dice.h"
-#include "keel/db/sqlite/sim_vfs.h"
+#include "keel/db/sqlite/testing/sim_vfs.h"
 #include "keel/http/server.h"
 #include "keel/io/sim.h"
 #include "keel/io/sim_disk.h"
