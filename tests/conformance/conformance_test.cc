@@ -15,7 +15,7 @@
 #include <unordered_set>
 
 #include "keel/base/host.h"
-#include "keel/db/testing.h"
+#include "keel/db/testing/folder.h"
 #include "keel/io/engine.h"
 #include "process.h"
 #include "vectors.h"

@@ -10,6 +10,7 @@
 #include "data.h"
 #include "keel/db/sqlite/trace_vfs.h"
 #include "keel/http/server/server.h"
+#include "keel/db/sqlite/testing/trace_vfs.h"
 #include "keel/io/runtime.h"
 #include "service.h"
 #include "users.h"

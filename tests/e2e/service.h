@@ -16,7 +16,7 @@
 
 #include "keel/base/sanitizers.h"
 #include "keel/base/time.h"
-#include "keel/db/testing.h"
+#include "keel/db/testing/folder.h"
 #include "keel/io/address.h"
 
 namespace e2e {

@@ -27,6 +27,7 @@
 #include "dice.h"
 #include "keel/db/sqlite/sim_vfs.h"
 #include "keel/http/server/server.h"
+#include "keel/db/sqlite/testing/sim_vfs.h"
 #include "keel/io/sim.h"
 #include "keel/io/sim_disk.h"
 #include "keel/net/stream.h"

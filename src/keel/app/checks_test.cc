@@ -3,8 +3,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "keel/db/sqlite/trace_vfs.h"
-#include "keel/db/testing.h"
+#include "keel/db/sqlite/testing/trace_vfs.h"
+#include "keel/db/testing/folder.h"
+#include "keel/db/testing/own_loop.h"
 #include "keel/observe/log_ring.h"
 
 namespace keel::app {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "keel/db/sqlite/connection.h"
-#include "keel/db/testing.h"
+#include "keel/db/testing/folder.h"
 
 namespace keel::db {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "keel/db/testing.h"
+#include "keel/db/testing/folder.h"
 
 namespace keel::db::sqlite {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "keel/db/sqlite/database.h"
-#include "keel/db/sqlite/sim_vfs.h"
+#include "keel/db/sqlite/testing/sim_vfs.h"
 #include "keel/io/sim.h"
 #include "keel/io/sim_disk.h"
 #include "keel/task/scope.h"

@@ -7,7 +7,8 @@
 #include <stdexcept>
 #include <thread>
 
-#include "keel/db/testing.h"
+#include "keel/db/testing/folder.h"
+#include "keel/db/testing/own_loop.h"
 #include "keel/observe/span.h"
 #include "keel/task/group.h"
 #include "keel/task/scope.h"

@@ -6,7 +6,8 @@
 #include <string>
 
 #include "keel/db/sqlite/database.h"
-#include "keel/db/testing.h"
+#include "keel/db/testing/folder.h"
+#include "keel/db/testing/own_loop.h"
 #include "keel/task/scope.h"
 
 namespace keel::db {

@@ -1,4 +1,4 @@
-// keel/db/testing.h — for tests: a folder that is gone afterwards, and a loop on the calling thread that runs tasks.
+// keel/db/testing/folder.h — for tests: a folder of one's own that is gone afterwards.
 
 #pragma once
 
@@ -9,9 +9,6 @@
 #include <string_view>
 
 #include "keel/base/check.h"
-#include "keel/base/host.h"
-#include "keel/io/loop.h"
-#include "keel/task/start.h"
 
 namespace keel::db::testing {
 
@@ -35,25 +32,6 @@ class Folder {
 
  private:
   std::string path_;
-};
-
-// A real loop (epoll), current on the thread that made it.
-class OwnLoop {
- public:
-  // Runs the task to its end.
-  template <class T>
-  Result<T> run(Task<T>&& task) {
-    Start<T> start;
-    if (!start.begin(std::move(task), [](StartCore&) noexcept { io::Loop::current()->stop(); })) loop.run();
-    return start.take();
-  }
-  // One turn that waits at most 100 ms.
-  void turn() { loop.turn(Host::system().now() + 100_ms); }
-
-  io::Loop loop{io::make_engine(io::EngineKind::Epoll).value(), Host::system()};
-
- private:
-  io::Loop::Entered entered_{loop};
 };
 
 }  // namespace keel::db::testing

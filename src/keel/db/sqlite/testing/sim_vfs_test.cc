@@ -1,6 +1,6 @@
 // SQLite itself on the simulated disk: locks, shared memory, and what is left after a power loss at every moment.
 
-#include "keel/db/sqlite/sim_vfs.h"
+#include "keel/db/sqlite/testing/sim_vfs.h"
 
 #include <gtest/gtest.h>
 

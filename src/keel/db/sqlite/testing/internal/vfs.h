@@ -1,0 +1,65 @@
+// keel/db/sqlite/testing/internal/vfs.h — a VFS of SQLite whose files are objects, for those that tests put below it.
+//
+// The functions of both classes are those of SQLite's sqlite3_vfs and sqlite3_io_methods, version 2: shared memory for
+// the WAL, no memory-mapped reads. They return SQLite's codes.
+//
+// Threads:  any, as far as the derived classes allow.
+// Lifetime: a Vfs outlives the connections that use it.
+
+#pragma once
+
+#include <sqlite3.h>
+
+#include <memory>
+#include <string>
+
+namespace keel::db::sqlite::internal {
+
+class VfsFile {
+ public:
+  virtual ~VfsFile() = default;
+  virtual int close() = 0;  // Destroyed after it.
+  virtual int read(void* to, int size, sqlite3_int64 at) = 0;
+  virtual int write(const void* from, int size, sqlite3_int64 at) = 0;
+  virtual int truncate(sqlite3_int64 size) = 0;
+  virtual int sync(int flags) = 0;
+  virtual int size(sqlite3_int64* out) = 0;
+  virtual int lock(int level) = 0;
+  virtual int unlock(int level) = 0;
+  virtual int check_lock(int* out) = 0;
+  virtual int control(int what, void* argument) = 0;
+  virtual int sector_size() = 0;
+  virtual int characteristics() = 0;
+  virtual int map_shared(int region, int size, int extend, void volatile** out) = 0;
+  virtual int lock_shared(int first, int count, int flags) = 0;
+  virtual void barrier() = 0;
+  virtual int unmap_shared(int removes) = 0;
+};
+
+class Vfs {
+ public:
+  Vfs(const Vfs&) = delete;
+  Vfs& operator=(const Vfs&) = delete;
+  const char* name() const noexcept { return name_.c_str(); }
+
+ protected:
+  // What concerns no open file is done as by `methods`.
+  Vfs(std::string name, const sqlite3_vfs& methods);
+  virtual ~Vfs();  // No more connections to it are made.
+
+  // For the derived class, when it is ready.
+  void allow_use();
+
+  // On success `file` is set.
+  virtual int open(sqlite3_filename name, int flags, int* flags_out, std::unique_ptr<VfsFile>& file) = 0;
+  // The Vfs whose `methods` are called.
+  static Vfs& of(sqlite3_vfs* vfs) noexcept { return *static_cast<Vfs*>(vfs->pAppData); }
+
+ private:
+  static int open_file(sqlite3_vfs* vfs, sqlite3_filename name, sqlite3_file* file, int flags, int* flags_out);
+
+  const std::string name_;
+  sqlite3_vfs vfs_;
+};
+
+}  // namespace keel::db::sqlite::internal

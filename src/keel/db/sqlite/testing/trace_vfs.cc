@@ -1,0 +1,177 @@
+#include "keel/db/sqlite/testing/trace_vfs.h"
+
+#include <sqlite3.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+#include "keel/base/check.h"
+#include "keel/db/sqlite/memory.h"
+#include "keel/db/sqlite/testing/internal/vfs.h"
+
+namespace keel::db::sqlite {
+namespace {
+
+struct Record {
+  enum class What : std::uint8_t { Write, SyncBegin, SyncEnd, Acknowledged };
+  struct Event {
+    What what;
+    std::uint64_t sync = 0;
+    std::string bytes;  // Written, or the token.
+  };
+
+  void add(What what, std::uint64_t sync, std::string bytes = {}) {
+    std::lock_guard lock(mutex);
+    events.push_back({what, sync, std::move(bytes)});
+  }
+
+  mutable std::mutex mutex;
+  std::vector<Event> events;
+  std::atomic<std::uint64_t> syncs_begun{0};
+  std::atomic<std::uint64_t> syncs{0};
+  std::atomic<std::uint64_t> writes{0};
+  std::atomic<int> failing_sync{0};
+  std::atomic<int> write_error{SQLITE_OK};
+};
+
+// A file of the VFS below.
+class File : public internal::VfsFile {
+ public:
+  // `room` holds what that VFS has opened.
+  explicit File(std::unique_ptr<std::byte[]> room) noexcept : room_(std::move(room)) {}
+
+  int close() override { return io().xClose(below()); }
+  int read(void* to, int size, sqlite3_int64 at) override { return io().xRead(below(), to, size, at); }
+  int write(const void* from, int size, sqlite3_int64 at) override { return io().xWrite(below(), from, size, at); }
+  int truncate(sqlite3_int64 size) override { return io().xTruncate(below(), size); }
+  int sync(int flags) override { return io().xSync(below(), flags); }
+  int size(sqlite3_int64* out) override { return io().xFileSize(below(), out); }
+  int lock(int level) override { return io().xLock(below(), level); }
+  int unlock(int level) override { return io().xUnlock(below(), level); }
+  int check_lock(int* out) override { return io().xCheckReservedLock(below(), out); }
+  int control(int what, void* argument) override { return io().xFileControl(below(), what, argument); }
+  int sector_size() override { return io().xSectorSize(below()); }
+  int characteristics() override { return io().xDeviceCharacteristics(below()); }
+  int map_shared(int region, int size, int extend, void volatile** out) override {
+    return io().xShmMap(below(), region, size, extend, out);
+  }
+  int lock_shared(int first, int count, int flags) override { return io().xShmLock(below(), first, count, flags); }
+  void barrier() override { io().xShmBarrier(below()); }
+  int unmap_shared(int removes) override { return io().xShmUnmap(below(), removes); }
+
+ private:
+  sqlite3_file* below() noexcept { return reinterpret_cast<sqlite3_file*>(room_.get()); }
+  const sqlite3_io_methods& io() noexcept { return *below()->pMethods; }
+  std::unique_ptr<std::byte[]> room_;
+};
+
+class Wal final : public File {
+ public:
+  Wal(std::unique_ptr<std::byte[]> room, Record& record) noexcept : File(std::move(room)), record_(record) {}
+
+  int write(const void* from, int size, sqlite3_int64 at) override {
+    if (const int error = record_.write_error.load(); error != SQLITE_OK) return error;
+    record_.add(Record::What::Write, 0, std::string(static_cast<const char*>(from), static_cast<std::size_t>(size)));
+    ++record_.writes;
+    return File::write(from, size, at);
+  }
+
+  int sync(int flags) override {
+    int nth = record_.failing_sync.load();
+    while (nth > 0 && !record_.failing_sync.compare_exchange_weak(nth, nth - 1)) {
+    }
+    if (nth == 1) return SQLITE_IOERR_FSYNC;
+    const std::uint64_t number = ++record_.syncs_begun;
+    record_.add(Record::What::SyncBegin, number);
+    const int code = File::sync(flags);
+    if (code == SQLITE_OK) {
+      record_.add(Record::What::SyncEnd, number);
+      ++record_.syncs;
+    }
+    return code;
+  }
+
+ private:
+  Record& record_;
+};
+
+std::string next_name() {
+  static std::atomic<int> made{0};
+  return "keel-trace-" + std::to_string(++made);
+}
+
+sqlite3_vfs* default_vfs() {
+  use_pool_memory();
+  sqlite3_vfs* const found = sqlite3_vfs_find(nullptr);
+  KEEL_CHECK(found != nullptr, "SQLite has a default VFS");
+  return found;
+}
+
+}  // namespace
+
+struct TraceVfs::State final : internal::Vfs {
+  explicit State(sqlite3_vfs* vfs) : Vfs(next_name(), *vfs), below(vfs) { allow_use(); }
+
+  int open(sqlite3_filename name, int flags, int* flags_out, std::unique_ptr<internal::VfsFile>& file) override {
+    auto room = std::make_unique<std::byte[]>(static_cast<std::size_t>(below->szOsFile));
+    auto* const opened = reinterpret_cast<sqlite3_file*>(room.get());
+    if (const int code = below->xOpen(below, name, opened, flags, flags_out); code != SQLITE_OK) {
+      // What has methods is closed, even after an error.
+      if (opened->pMethods != nullptr) opened->pMethods->xClose(opened);
+      return code;
+    }
+    if ((flags & SQLITE_OPEN_WAL) != 0) {
+      file = std::make_unique<Wal>(std::move(room), record);
+    } else {
+      file = std::make_unique<File>(std::move(room));
+    }
+    return SQLITE_OK;
+  }
+
+  sqlite3_vfs* const below;
+  Record record;
+};
+
+TraceVfs::TraceVfs() : state_(std::make_unique<State>(default_vfs())) {}
+TraceVfs::~TraceVfs() = default;
+
+const char* TraceVfs::name() const noexcept { return state_->name(); }
+
+void TraceVfs::mark(std::string_view token) { state_->record.add(Record::What::Acknowledged, 0, std::string(token)); }
+
+std::vector<std::string> TraceVfs::violations() const {
+  std::lock_guard lock(state_->record.mutex);
+  const std::vector<Record::Event>& events = state_->record.events;
+  std::vector<std::string> found;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    if (events[i].what != Record::What::Acknowledged) continue;
+    std::size_t at = 0;
+    while (at < i &&
+           !(events[at].what == Record::What::Write && events[at].bytes.find(events[i].bytes) != std::string::npos))
+      ++at;
+    std::uint64_t first_sync = 0;
+    bool synced = false;
+    for (; at < i && !synced; ++at) {
+      if (events[at].what == Record::What::SyncBegin && first_sync == 0) first_sync = events[at].sync;
+      synced = events[at].what == Record::What::SyncEnd && first_sync != 0 && events[at].sync >= first_sync;
+    }
+    if (!synced) found.push_back(events[i].bytes);
+  }
+  return found;
+}
+
+std::uint64_t TraceVfs::syncs() const { return state_->record.syncs.load(); }
+std::uint64_t TraceVfs::writes() const { return state_->record.writes.load(); }
+void TraceVfs::clear() {
+  std::lock_guard lock(state_->record.mutex);
+  state_->record.events.clear();
+}
+void TraceVfs::fail_sync(int nth) noexcept { state_->record.failing_sync.store(nth); }
+void TraceVfs::fill_disk(bool full) noexcept { state_->record.write_error.store(full ? SQLITE_FULL : SQLITE_OK); }
+// What SQLite makes of EROFS.
+void TraceVfs::refuse_writes(bool refuses) noexcept {
+  state_->record.write_error.store(refuses ? SQLITE_IOERR_WRITE : SQLITE_OK);
+}
+
+}  // namespace keel::db::sqlite
