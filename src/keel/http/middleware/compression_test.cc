@@ -32,7 +32,7 @@ Answer ask(const CompressionOptions& options, Response (*handler)(Request&), std
   std::string fields;
   if (!accept.empty()) fields = "Accept-Encoding: " + std::string(accept) + "\r\n";
   TestRequest request(router, method, "/", fields);
-  const Response response = request.finished(request.match().handler->at_once(*request));
+  const Response response = request.finished(request.answer());
   return {response.status(), std::string(response.fields()), std::string(response.content())};
 }
 Answer ask_gzip(Response (*handler)(Request&), const CompressionOptions& options = {}) {
@@ -74,7 +74,7 @@ TEST(Compression, confirms_what_it_had_compressed) {
   });
   const auto fields = [&](std::string_view asked) {
     TestRequest request(router, "GET", "/", asked);
-    return std::string(request.finished(request.match().handler->at_once(*request)).fields());
+    return std::string(request.finished(request.answer()).fields());
   };
   EXPECT_EQ(fields("Accept-Encoding: gzip\r\nIf-None-Match: \"b\", W/\"a\"\r\n"),
             "Vary: Accept-Encoding\r\nETag: W/\"a\"\r\n");
@@ -150,7 +150,7 @@ TEST(Compression, compresses_errors_as_well) {
     return Error::text(Code::NotFound, text);
   });
   TestRequest request(router, "GET", "/", "Accept-Encoding: gzip\r\n");
-  const Response response = request.finished(request.match().handler->at_once(*request));
+  const Response response = request.finished(request.answer());
   EXPECT_EQ(response.status(), Status::NotFound);
   EXPECT_EQ(response.field("Content-Encoding"), "gzip");
 }
@@ -163,7 +163,7 @@ TEST(Compression, works_on_several_threads_at_once) {
     threads.emplace_back([&] {
       for (int n = 0; n < 20; ++n) {
         TestRequest request(router, "GET", "/", "Accept-Encoding: gzip\r\n");
-        const Response response = request.finished(request.match().handler->at_once(*request));
+        const Response response = request.finished(request.answer());
         EXPECT_EQ(internal::decode("gzip", response.content()), text);
       }
     });

@@ -19,7 +19,7 @@ struct Answer {
 
 Answer answer(const Router& router, std::string_view method, std::string_view fields, std::string_view target = "/a") {
   TestRequest request(router, method, target, fields);
-  const Response response = request.finished(request.match().handler->at_once(*request));
+  const Response response = request.finished(request.answer());
   return {number(response.status()), std::string(response.fields())};
 }
 Answer ask(const CorsOptions& options, std::string_view method, std::string_view fields,

@@ -64,10 +64,9 @@ struct Users {
 
 std::string answer(const http::Router& router, std::string_view target, std::string_view fields = "") {
   http::TestRequest request(router, "GET", target, fields);
-  const http::Handler& handler = *request.match().handler;
-  const http::Response response = handler.at_once ? request.finished(handler.at_once(*request)) : [&] {
+  const http::Response response = request.match().handler->at_once ? request.finished(request.answer()) : [&] {
     testing::TestLoop loop;
-    return request.finished(loop.run(handler.later(*request)));
+    return request.finished(loop.run(request.answer_later()));
   }();
   return std::to_string(http::number(response.status())) + " " + std::string(response.content()) + "\n" +
          std::string(response.fields());

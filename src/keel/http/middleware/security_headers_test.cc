@@ -14,7 +14,7 @@ std::string fields(const SecurityHeadersOptions& options, Response (*handler)(Re
   Router router;
   router.use(SecurityHeaders(options)).get("/", handler);
   TestRequest request(router, "GET", target);
-  return std::string(request.finished(request.match().handler->at_once(*request)).fields());
+  return std::string(request.finished(request.answer()).fields());
 }
 
 Response plain(Request&) { return Response::text(Status::Ok, "x"); }

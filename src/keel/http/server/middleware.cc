@@ -39,10 +39,10 @@ Task<Response> Middleware::stand_around(const Middleware* self, Request& request
   co_return std::move(response);
 }
 
-std::optional<Response> Middleware::before(Request& request, const Middleware* const* links, std::size_t count) {
-  request.links_ = links;
-  for (request.passed_ = 0; request.passed_ < count; ++request.passed_) {
-    const Middleware& link = *links[request.passed_];
+std::optional<Response> Middleware::before(Request& request) {
+  RouteMatch& match = request.match_;
+  for (; match.passed < match.link_count; ++match.passed) {
+    const Middleware& link = *match.links[match.passed];
     if (link.before_ == nullptr) continue;
     if (auto answer = link.before_(link.object_, request)) return answer;
   }
@@ -50,12 +50,13 @@ std::optional<Response> Middleware::before(Request& request, const Middleware* c
 }
 
 void Middleware::after(Request& request, Response& response) {
-  if (request.passed_ == 0) return;
+  RouteMatch& match = request.match_;
+  if (match.passed == 0) return;
   // A task that one wakes may go on with its connection's next request, where this one is.
   const Trampoline::Deferring deferring;
   // Counted down first: one that fails does not run again.
-  while (request.passed_ > 0) {
-    const Middleware& link = *request.links_[--request.passed_];
+  while (match.passed > 0) {
+    const Middleware& link = *match.links[--match.passed];
     if (link.after_ == nullptr) continue;
     try {
       link.after_(link.object_, request, response);

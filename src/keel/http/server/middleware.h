@@ -54,6 +54,7 @@ class Next {
   Task<Response> operator()(Request& request) const;
 
  private:
+  friend struct Exchange;
   friend class Router;
   Next(const Middleware* const* at, const Middleware* const* end, const Handler& handler) noexcept
       : at_(at), end_(end), handler_(&handler) {}
@@ -138,10 +139,11 @@ class Middleware {
   // It is of the first form.
   bool acts_at_once() const noexcept { return function_ == nullptr && around_ == nullptr; }
 
-  // For routers: runs before() of `count` links of the first form; the answer of the one that gave one.
-  static std::optional<Response> before(Request& request, const Middleware* const* links, std::size_t count);
-  // For connections: runs after() of those that let the request pass. An exception makes the response a problem;
-  // std::bad_alloc when there is no memory for that either.
+  // Runs before() of the links in front of the request's handler (RouteMatch::links): the response of the one that gave
+  // one. Servers call it, once, ahead of the handler.
+  static std::optional<Response> before(Request& request);
+  // Runs after() of those that let the request pass. An exception makes the response a problem; std::bad_alloc when
+  // there is no memory for that either. Servers call it, once, when there is a response.
   static void after(Request& request, Response& response);
 
  private:

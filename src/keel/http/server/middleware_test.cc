@@ -26,10 +26,9 @@ Task<Response> fails_later(Request&) {
 // What a client gets, waited for.
 Response answer(const Router& router, std::string_view method, std::string_view target, std::string_view fields = "") {
   TestRequest request(router, method, target, fields);
-  const Handler& handler = *request.match().handler;
-  if (handler.at_once) return request.finished(handler.at_once(*request));
+  if (request.match().handler->at_once) return request.finished(request.answer());
   keel::testing::TestLoop loop;
-  return request.finished(loop.run(handler.later(*request)));
+  return request.finished(loop.run(request.answer_later()));
 }
 bool is_at_once(const Router& router, std::string_view target) {
   return static_cast<bool>(TestRequest(router, "GET", target).match().handler->at_once);

@@ -376,7 +376,7 @@ std::uint32_t PathTree::walk(std::uint32_t index, const char* at, const char* en
       const int type = std::countr_zero(types);
       if (type != static_cast<int>(Type::Any) && !fits<escaped>(static_cast<Type>(type), segment)) continue;
       const Param& param = here.by_type[type];
-      params.items_[params.size_++] = {names_[param.name], segment};
+      params.add(names_[param.name], segment.data(), segment.data() + segment.size());
       if ((types & (types - 1)) == 0 && here.rest.to == none) {
         last = param.to;
         break;
@@ -390,7 +390,7 @@ std::uint32_t PathTree::walk(std::uint32_t index, const char* at, const char* en
       continue;
     }
     if (here.rest.to == none) return none;
-    params.items_[params.size_++] = {names_[here.rest.name], {at, static_cast<std::size_t>(end - at)}};
+    params.add(names_[here.rest.name], at, end);
     return here.rest.to;
   }
 }

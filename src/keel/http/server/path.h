@@ -22,7 +22,8 @@
 // Dot segments: nothing is resolved. RFC 3986 §5.2.4 has the client remove them before it sends; one that arrives is a
 // segment like another, so "/a/../b" is never "/b", and a value may be "..": what opens files has to confine itself.
 //
-// Lifetime: `params` views the path and the tree.  Threads: match() from any number once adding is over.
+// Lifetime: `params` views the path and the tree; when the path moves, rebase() makes it follow.
+// Threads: match() from any number once adding is over.
 // Cost: paths whose pattern has no parameter: one look-up in a perfect hash when sent without escapes. Else a radix
 //       tree: one comparison for each run of bytes that patterns share, whatever their number, and one step over eight
 //       bytes at a time for each parameter; a choice between a literal and a parameter that turns out wrong adds its
@@ -30,6 +31,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -49,22 +51,46 @@ class PathParams {
 
   PathParams() noexcept {}
 
+  PathParams(const PathParams& other) noexcept { *this = other; }
+  PathParams& operator=(const PathParams& other) noexcept {
+    path_ = other.path_;
+    size_ = other.size_;
+    std::copy_n(other.items_, size_, items_);
+    return *this;
+  }
+
   unsigned size() const noexcept { return size_; }
-  // In the order of the pattern; index < size().
-  const Field& operator[](unsigned index) const noexcept { return items_[index]; }
+  // In the order of the pattern; index < size(). The value is raw.
+  Field operator[](unsigned index) const noexcept {
+    const Item& item = items_[index];
+    return {item.name, {path_ + item.at, item.size}};
+  }
   // The raw value.
   std::optional<std::string_view> find(std::string_view name) const noexcept {
     for (unsigned i = 0; i < size_; ++i) {
-      if (items_[i].name == name) return items_[i].value;
+      if (items_[i].name == name) return std::string_view(path_ + items_[i].at, items_[i].size);
     }
     return std::nullopt;
   }
 
+  // The path that was matched is now at `path` (a copy, or the buffer has moved).
+  void rebase(const char* path) noexcept { path_ = path; }
+
  private:
   friend class PathTree;
+  struct Item {
+    std::string_view name;
+    std::uint32_t at;  // Where the value begins in the path.
+    std::uint32_t size;
+  };
+  void add(std::string_view name, const char* begin, const char* end) noexcept {
+    items_[size_++] = {name, static_cast<std::uint32_t>(begin - path_), static_cast<std::uint32_t>(end - begin)};
+  }
+
+  const char* path_ = nullptr;
   unsigned size_ = 0;
   union {
-    Field items_[capacity];  // set up to size_; a match does not pay for the others
+    Item items_[capacity];  // set up to size_; a match does not pay for the others
   };
 };
 
@@ -78,6 +104,7 @@ class PathTree {
   // The id of the best pattern, or none; `params` is then unspecified. `path` begins with '/' and has valid escapes,
   // as RequestHead::path() gives it; anything else matches nothing.
   std::optional<std::uint32_t> match(std::string_view path, PathParams& params) const noexcept {
+    params.path_ = path.data();
     params.size_ = 0;
     const std::uint32_t id = whole_.find(path);
     if (id == LiteralTable::none) return match_tree(path, params);

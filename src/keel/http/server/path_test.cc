@@ -212,6 +212,23 @@ TEST(PathTree, keeps_sixteen_parameters) {
   EXPECT_EQ(tree.add(pattern + "/{p16}", 2).error().code(), Code::InvalidArgument);
 }
 
+TEST(PathTree, parameters_follow_a_path_that_moves) {
+  PathTree tree;
+  ASSERT_TRUE(tree.add("/users/{id}/files/{path...}", 0));
+  std::string path = "/users/42/files/a/b";
+  PathParams params;
+  ASSERT_TRUE(tree.match(path, params));
+
+  PathParams copy = params;
+  const std::string moved = path;
+  copy.rebase(moved.data());
+  path.assign(path.size(), 'x');
+
+  EXPECT_EQ(copy.find("id"), "42");
+  EXPECT_EQ(copy[1].name, "path");
+  EXPECT_EQ(copy[1].value, "a/b");
+}
+
 TEST(PathTree, says_what_is_wrong_with_a_pattern) {
   PathTree tree = tree_of({"/a/{x}", "/a/b", "/r/{rest...}"});
   struct Vector {

@@ -108,7 +108,7 @@ std::optional<std::string_view> Request::trailer(std::string_view name) const no
 }
 
 Result<std::string_view> Request::path_text(std::string_view name) {
-  const auto raw = params_.find(name);
+  const auto raw = match_.params.find(name);
   KEEL_CHECK(raw.has_value(), "a path parameter that is asked for stands in the route's pattern");
   return uri::percent_decode(*raw, *arena_);
 }

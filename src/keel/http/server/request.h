@@ -25,14 +25,11 @@
 #include "keel/http/message/parser.h"
 #include "keel/http/server/body_reader.h"
 #include "keel/http/server/forwarded.h"
-#include "keel/http/server/path.h"
+#include "keel/http/server/route_match.h"
 #include "keel/io/address.h"
 #include "keel/observe/span.h"
 
 namespace keel::http {
-
-class Middleware;
-struct RouteOptions;
 
 // Not copied: everything in it ends with the answer.
 class Request {
@@ -47,11 +44,11 @@ class Request {
   // Behind the '?', not decoded; empty when there is none.
   std::string_view query() const noexcept { return head_->query(); }
   // The pattern of the route that matched, "/api/users/{id}"; empty when none did. Lives as long as the router.
-  std::string_view route() const noexcept { return route_; }
+  std::string_view route() const noexcept { return match_.pattern; }
   // The methods of the path, "GET, HEAD, OPTIONS", while it is answered with 405 or OPTIONS; else empty.
-  std::string_view allow() const noexcept { return allow_; }
+  std::string_view allow() const noexcept { return match_.allow; }
   // What RouteOptions::produces has that the client likes best; empty when the route does not say.
-  std::string_view accepted_type() const noexcept { return accepted_type_; }
+  std::string_view accepted_type() const noexcept { return match_.accepted_type; }
   // The value of the first field of that name (any case), or nullopt.
   std::optional<std::string_view> header(std::string_view name) const noexcept { return head_->find(name); }
   std::optional<std::string_view> header(Known name) const noexcept { return head_->find(name); }
@@ -129,6 +126,7 @@ class Request {
 
  private:
   friend class Connection;
+  friend struct Exchange;
   friend class Router;
   friend class Middleware;
   friend class TestRequest;  // internal/request_test.h
@@ -160,17 +158,9 @@ class Request {
   std::string_view body_;
   BodyReader* reader_ = nullptr;  // When it streams.
   const Note* notes_ = nullptr;
-  std::string_view route_;
-  std::string_view allow_;  // For the router's 405 and OPTIONS.
-  std::string_view accepted_type_;
-  const Middleware* const* links_ = nullptr;  // Around an answer of the router's own: those to pass; then those passed.
-  std::size_t link_count_ = 0;
-  const RouteOptions* refused_by_ = nullptr;  // Whose consumes or produces makes it 415 or 406.
-  const RouteOptions* patch_ = nullptr;       // For OPTIONS: of the path's PATCH.
-  std::size_t passed_ = 0;                    // Of links_: how many let the request pass, and have not run after() yet.
   Instant started_;
   Span span_;
-  PathParams params_;
+  RouteMatch match_;
   bool body_given_ = false;  // By read_body().
   int fd_ = -1;
   const Arrival* arrival_ = nullptr;

@@ -56,12 +56,14 @@ struct Router::Route {
   RouteOptions options;
   std::source_location at;
   bool negotiates;  // Before its handler there is something to look at: negotiate().
-  // The middleware that was in use when the route was added, outermost first; of it the first `leading` act at once.
+  // The middleware that was in use when the route was added, outermost first.
   Links links;
-  std::size_t leading = 0;
-  Links own;  // Those of the first form, around the router's own answers.
+  // Of it those of the first form, which stand around the router's own responses; so many of them come before any of
+  // the second form, and stand in front of the handler.
+  Links own;
+  std::uint32_t leading = 0;
   Handler inner;
-  Handler handler;  // `inner` with `links` around it.
+  Handler handler;  // `inner`, with the rest of `links` around it.
 };
 
 struct Router::Path {
@@ -178,30 +180,20 @@ void Router::add_below(std::string_view host, std::string_view pattern, const Li
   }
   const bool is_whole_put = method == Method::Put && !options.partial_put;
   const bool negotiates = !options.consumes.empty() || !options.produces.empty() || is_whole_put;
-  auto* route = new Route{method, &path, options, at, negotiates, links, 0, {}, {}, {}};
+  auto* route = new Route{method, &path, options, at, negotiates, links, {}, 0, {}, {}};
   for (const Middleware* link : links) {
     if (!link->acts_at_once()) continue;
     if (route->leading == route->own.size() && links[route->leading] == link) ++route->leading;
     route->own.push_back(link);
   }
-  if (links.empty()) {
+  if (route->leading == links.size()) {
     route->handler = std::move(handler);
   } else {
     route->inner = std::move(handler);
-    if (route->leading == links.size() && route->inner.at_once) {
-      route->handler.at_once = [route](Request& request) -> Result<Response> {
-        if (auto answer = Middleware::before(request, route->links.data(), route->leading)) return *std::move(answer);
-        return route->inner.at_once(request);
-      };
-    } else {
-      route->handler.later = [route](Request& request) -> Task<Response> {
-        const Middleware* const* begin = route->links.data();
-        if (auto answer = Middleware::before(request, begin, route->leading)) {
-          return Next::answer_with(*std::move(answer));
-        }
-        return Next(begin + route->leading, begin + route->links.size(), route->inner)(request);
-      };
-    }
+    route->handler.later = [route](Request& request) -> Task<Response> {
+      const Middleware* const* begin = route->links.data();
+      return Next(begin + route->leading, begin + route->links.size(), route->inner)(request);
+    };
   }
   if (path.first == nullptr) path.first = route;
   slot = route;
@@ -255,65 +247,78 @@ void Group::add_route(Method method, std::string_view pattern, Handler handler, 
 
 // --- matching ------------------------------------------------------------------------------------------------------
 
-void Router::pass(Request& request, const Links& links) noexcept {
-  request.links_ = links.data();
-  request.link_count_ = links.size();
+void Router::set_route(RouteMatch& match, const Route& route, std::uint32_t index) noexcept {
+  match.handler = &route.handler;
+  match.options = &route.options;
+  match.index = index;
+  match.is_route = true;
+  match.links = route.own.data();
+  match.link_count = route.leading;
 }
 
-Router::Match Router::unmatched(const Handler& handler) const noexcept {
-  return {&handler, &no_options, static_cast<std::uint32_t>(routes_.size()), false};
+void Router::set_own(RouteMatch& match, const Handler& handler, const Links& links) const noexcept {
+  match.handler = &handler;
+  match.options = &no_options;
+  match.index = static_cast<std::uint32_t>(routes_.size());
+  match.links = links.data();
+  match.link_count = static_cast<std::uint32_t>(links.size());
 }
 
-Router::Match Router::match(Request& request) const {
+const RouteMatch& Router::match(Request& request) const {
   const RequestHead& head = *request.head_;
+  RouteMatch& match = request.match_;
   if (head.target_is_https() && !request.is_told()) [[unlikely]] {
-    pass(request, own_);
-    return unmatched(misdirected_);
+    set_own(match, misdirected_, own_);
+    return match;
   }
   const bool has_path =
       head.method() != Method::Other && head.form() != TargetForm::Asterisk && head.form() != TargetForm::Authority;
   std::optional<std::uint32_t> id;
   if (has_path && hosts_.empty()) [[likely]] {
-    id = tree_.match(head.path(), request.params_);
+    id = tree_.match(head.path(), match.params);
   } else if (has_path) {
-    id = match_host(head, request.params_);
-    if (!id) id = tree_.match(head.path(), request.params_);
+    id = match_host(head, match.params);
+    if (!id) id = tree_.match(head.path(), match.params);
   }
-  if (!id) [[unlikely]]
-    return match_nothing(request, has_path);
+  if (!id) [[unlikely]] {
+    match_nothing(request, has_path);
+    return match;
+  }
   const Path& path = *paths_[*id];
-  request.route_ = path.pattern;
+  match.pattern = path.pattern;
   if (const Route* route = path.by_method[static_cast<int>(head.method())]; route != nullptr && !route->negotiates)
       [[likely]] {
-    return {&route->handler, &route->options, path.index_by_method[static_cast<int>(head.method())], true};
+    set_route(match, *route, path.index_by_method[static_cast<int>(head.method())]);
+  } else {
+    match_method(request, path);
   }
-  return match_method(request, path);
+  return match;
 }
 
-Router::Match Router::match_nothing(Request& request, bool has_path) const {
-  pass(request, own_);
-  if (has_path) return unmatched(not_found_);
+void Router::match_nothing(Request& request, bool has_path) const {
+  RouteMatch& match = request.match_;
+  if (has_path) return set_own(match, not_found_, own_);
   if (request.head_->form() != TargetForm::Asterisk || request.method() == Method::Other)
-    return unmatched(not_implemented_);
-  request.allow_ = allow_;
-  return unmatched(options_);
+    return set_own(match, not_implemented_, own_);
+  match.allow = allow_;
+  set_own(match, options_, own_);
 }
 
 // What is not one look-up: derived methods, negotiation, 405.
-Router::Match Router::match_method(Request& request, const Path& path) const {
+void Router::match_method(Request& request, const Path& path) const {
   const RequestHead& head = *request.head_;
+  RouteMatch& match = request.match_;
   const auto slot_of = [&path](Method method) {
     const bool derived = method == Method::Head && path.by_method[static_cast<int>(Method::Head)] == nullptr;
     return static_cast<int>(derived ? Method::Get : method);
   };
   const int slot = slot_of(head.method());
   if (const Route* route = path.by_method[slot]; route != nullptr) [[likely]] {
-    const std::uint32_t index = path.index_by_method[slot];
-    if (route->negotiates) [[unlikely]] {
-      const Handler* refusal = negotiate(request, *route);
-      if (refusal != nullptr) return {refusal, &no_options, index, false};
-    }
-    return {&route->handler, &route->options, index, true};
+    const Handler* const rejection = route->negotiates ? negotiate(request, *route) : nullptr;
+    if (rejection == nullptr) return set_route(match, *route, path.index_by_method[slot]);
+    set_own(match, *rejection, route->own);
+    match.index = path.index_by_method[slot];
+    return;
   }
   const Route* asked = nullptr;
   if (head.method() == Method::Options) {
@@ -322,10 +327,10 @@ Router::Match Router::match_method(Request& request, const Path& path) const {
       asked = path.by_method[slot_of(parse_method(*method))];
     }
   }
-  pass(request, (asked != nullptr ? asked : path.first)->own);
-  request.allow_ = path.allow;
-  if (const Route* const patch = path.by_method[static_cast<int>(Method::Patch)]) request.patch_ = &patch->options;
-  return unmatched(head.method() == Method::Options ? options_ : not_allowed_);
+  set_own(match, head.method() == Method::Options ? options_ : not_allowed_,
+          (asked != nullptr ? asked : path.first)->own);
+  match.allow = path.allow;
+  if (const Route* const patch = path.by_method[static_cast<int>(Method::Patch)]) match.told = &patch->options;
 }
 
 std::optional<std::uint32_t> Router::match_host(const RequestHead& head, PathParams& params) const noexcept {
@@ -348,14 +353,13 @@ std::optional<std::uint32_t> Router::match_host(const RequestHead& head, PathPar
 const Handler* Router::negotiate(Request& request, const Route& route) const {
   const RouteOptions& options = route.options;
   const RequestHead& head = *request.head_;
-  pass(request, route.own);
   if (route.method == Method::Put && !options.partial_put && head.find("content-range")) return &partial_put_;
   if (!options.consumes.empty() && head.body() != BodyKind::None) {
     const std::string_view type = head.find(Known::ContentType).value_or(std::string_view());
     bool taken = false;
     for (const std::string& range : options.consumes) taken = taken || is_of_media_range(type, range);
     if (!taken) {
-      request.refused_by_ = &options;
+      request.match_.told = &options;
       return &unsupported_type_;
     }
     // A body that is compressed is of none of these types before somebody decodes it.
@@ -369,12 +373,12 @@ const Handler* Router::negotiate(Request& request, const Route& route) const {
     if (head.has(Known::Accept)) {
       const auto best = choose_media_type(*request.header_list("Accept"), options.produces);
       if (!best) {
-        request.refused_by_ = &options;
+        request.match_.told = &options;
         return &not_acceptable_;
       }
       chosen = *best;
     }
-    request.accepted_type_ = options.produces[chosen];
+    request.match_.accepted_type = options.produces[chosen];
   }
   return nullptr;
 }
@@ -383,10 +387,7 @@ const Handler* Router::negotiate(Request& request, const Route& route) const {
 
 Handler Router::own_answer(Result<Response> (Router::*answer)(Request&) const) {
   Handler made;
-  made.at_once = [this, answer](Request& request) -> Result<Response> {
-    if (auto first = Middleware::before(request, request.links_, request.link_count_)) return *std::move(first);
-    return (this->*answer)(request);
-  };
+  made.at_once = [this, answer](Request& request) { return (this->*answer)(request); };
   return made;
 }
 
@@ -400,24 +401,25 @@ Result<Response> Router::not_implemented(Request&) const {
 
 Result<Response> Router::options(Request& request) const {
   Response answer(Status::NoContent);
-  answer.header("Allow", request.allow_);
-  if (request.patch_ != nullptr && !request.patch_->consumes.empty()) {
-    answer.header("Accept-Patch", joined(request.patch_->consumes));  // RFC 5789 §3.1
+  answer.header("Allow", request.match_.allow);
+  if (request.match_.told != nullptr && !request.match_.told->consumes.empty()) {
+    answer.header("Accept-Patch", joined(request.match_.told->consumes));  // RFC 5789 §3.1
   }
   return answer;
 }
 
 Result<Response> Router::not_allowed(Request& request) const {
-  return refuse(Status::MethodNotAllowed, "this path is not served for this method").header("Allow", request.allow_);
+  return refuse(Status::MethodNotAllowed, "this path is not served for this method")
+      .header("Allow", request.match_.allow);
 }
 
 Result<Response> Router::not_acceptable(Request& request) const {
-  return refuse(Status::NotAcceptable, "this path is served as " + joined(request.refused_by_->produces))
+  return refuse(Status::NotAcceptable, "this path is served as " + joined(request.match_.told->produces))
       .header("Vary", "Accept");
 }
 
 Result<Response> Router::unsupported_type(Request& request) const {
-  const std::string types = joined(request.refused_by_->consumes);
+  const std::string types = joined(request.match_.told->consumes);
   // RFC 5789 §2.2 has a field of its own for PATCH.
   return refuse(Status::UnsupportedMediaType, "this path takes " + types)
       .header(request.method() == Method::Patch ? "Accept-Patch" : "Accept", types);
@@ -436,7 +438,7 @@ Result<Response> Router::misdirected(Request&) const {
   return refuse(Status::MisdirectedRequest, "an https target that did not come over a secured connection");
 }
 
-Method Router::method(const Match& match) const noexcept { return routes_[match.index]->method; }
+Method Router::method(const RouteMatch& match) const noexcept { return routes_[match.index]->method; }
 
 std::vector<Router::RouteName> Router::routes() const {
   std::vector<RouteName> names;

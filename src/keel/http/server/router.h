@@ -133,15 +133,8 @@ class Router : public Routes<Router> {
   // Routes for requests to that host alone: "api.example.com", or "*.example.com" for everything below it.
   Group host(std::string_view name, const RouteOptions& options = {});
 
-  // What answers `request`; sets its route and parameters. Never null: what nobody answers has handlers of its own.
-  // `index` is the route's number, for metrics; routes().size() is that of the unmatched.
-  struct Match {
-    const Handler* handler;
-    const RouteOptions* options;  // The route's; never null: unmatched, all as the server has it.
-    std::uint32_t index;
-    bool is_route;  // False: one of the router's own answers (404, 405, 406, 415, 501, OPTIONS), given at once.
-  };
-  Match match(Request& request) const;
+  // Finds what handles `request`, once for each, and keeps it there; returns what it keeps.
+  const RouteMatch& match(Request& request) const;
 
   struct RouteName {
     Method method;
@@ -150,8 +143,8 @@ class Router : public Routes<Router> {
   // Every route in the order of its index. Views live as long as the router.
   std::vector<RouteName> routes() const;
 
-  // What the route was added for; of a Match that is one.
-  Method method(const Match& match) const noexcept;
+  // What the route was added for; of a match that is a route.
+  Method method(const RouteMatch& match) const noexcept;
 
   // From now on a route that is added is a bug and aborts: what counts by routes has counted them. A server that starts
   // says so.
@@ -186,12 +179,12 @@ class Router : public Routes<Router> {
   void use_link(const Middleware* link);
   const Middleware* keep(const Middleware* link);
 
-  Match match_nothing(Request& request, bool has_path) const;
-  Match match_method(Request& request, const Path& path) const;
+  void match_nothing(Request& request, bool has_path) const;
+  void match_method(Request& request, const Path& path) const;
   std::optional<std::uint32_t> match_host(const RequestHead& head, PathParams& params) const noexcept;
-  Match unmatched(const Handler& handler) const noexcept;
-  // Those that stand around an answer of the router's own.
-  static void pass(Request& request, const Links& links) noexcept;
+  static void set_route(RouteMatch& match, const Route& route, std::uint32_t index) noexcept;
+  // A response of the router's own, with these around it.
+  void set_own(RouteMatch& match, const Handler& handler, const Links& links) const noexcept;
   const Handler* negotiate(Request& request, const Route& route) const;
 
   PathTree tree_;             // Of the routes without a host.

@@ -42,11 +42,11 @@ const Router& router_of(int routes) {
 void match(benchmark::State& state, std::string_view method, std::string_view target, Status expected) {
   const Router& router = router_of(static_cast<int>(state.range(0)));
   TestRequest request(router, method, target);
-  const Response first = *request.match().handler->at_once(*request);
+  const Response first = *request.answer();
   if (first.status() != expected) state.SkipWithError("the wrong answer");
   const Handler* const handler = request.match().handler;
   for (auto _ : state) {
-    const Router::Match found = router.match(*request);
+    const RouteMatch& found = router.match(*request);
     benchmark::DoNotOptimize(&found);
     if (found.handler != handler) state.SkipWithError("the wrong answer");
   }
@@ -73,7 +73,7 @@ void match_all(benchmark::State& state) {
   }
   std::size_t at = 0;
   for (auto _ : state) {
-    const Router::Match found = router.match(**requests[at]);
+    const RouteMatch& found = router.match(**requests[at]);
     benchmark::DoNotOptimize(&found);
     if (found.index != at) state.SkipWithError("the wrong answer");
     at = at + 1 == requests.size() ? 0 : at + 1;
@@ -88,7 +88,7 @@ void latency(benchmark::State& state) {
   took.reserve(2'000'000);
   for (auto _ : state) {
     const Instant began = Host::system().now();
-    const Router::Match found = router.match(*request);
+    const RouteMatch& found = router.match(*request);
     benchmark::DoNotOptimize(&found);
     if (!found.is_route) state.SkipWithError("the wrong answer");
     took.push_back((Host::system().now() - began).count_ns());

@@ -19,10 +19,9 @@ Task<Response> hello_later(Request&) { co_return ok("later"); }
 Response answer(const Router& router, std::string_view method, std::string_view target, std::string_view fields = "",
                 std::string_view host = "test") {
   TestRequest request(router, method, target, fields, "", host);
-  const Handler& handler = *request.match().handler;
-  if (handler.at_once) return *handler.at_once(*request);
+  if (request.match().handler->at_once) return *request.answer();
   keel::testing::TestLoop loop;
-  return *loop.run(handler.later(*request));
+  return *loop.run(request.answer_later());
 }
 
 TEST(Router, finds_the_handler_of_method_and_path) {

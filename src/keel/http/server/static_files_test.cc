@@ -86,7 +86,7 @@ class StaticFilesTest : public internal::Servers {
       ADD_FAILURE() << target << " is not routed to the files";
       return {};
     }
-    const Result<Response> got = run(request.match().handler->later(*request));
+    const Result<Response> got = run(request.answer_later());
     if (!got) return {static_cast<Status>(http_status(got.error().code())), got.error().describe(), "", ""};
     EXPECT_TRUE(got->is_valid());
     return {got->status(), std::string(got->fields()), std::string(got->content()), std::string(got->content_type())};
@@ -143,7 +143,7 @@ TEST_P(StaticFilesTest, nothing_outside_is_sent) {
     EXPECT_EQ(answer.body.find(folder_), std::string::npos) << "where it is, is nobody's business";
   }
   TestRequest request(router_, "GET", "/s/" + std::string(3000, 'x'));
-  EXPECT_EQ(run(request.match().handler->later(*request))->status(), Status::NotFound) << "a name too long";
+  EXPECT_EQ(run(request.answer_later())->status(), Status::NotFound) << "a name too long";
 }
 
 TEST_P(StaticFilesTest, hidden_files_are_not_sent) {
@@ -348,7 +348,7 @@ TEST_P(StaticFilesTest, head_of_what_is_compressed_says_what_get_does) {
   files_->mount(router_, "/c");
   const auto fields_of = [&](const char* method) {
     TestRequest request(router_, method, "/c/long.txt", "Accept-Encoding: gzip\r\n");
-    const Response response = request.finished(run(request.match().handler->later(*request)));
+    const Response response = request.finished(run(request.answer_later()));
     return std::string(response.fields()) + std::to_string(response.content().size());
   };
 
@@ -422,7 +422,7 @@ TEST_P(StaticFilesTest, a_request_that_is_stopped_is_no_trouble_with_the_folder)
   const log::Ring ring;
   log.drain([](const log::Record&) {});  // What earlier tests have said.
   TestRequest request(router_, "GET", "/s/page.txt");
-  Task<Response> task = request.match().handler->later(*request);
+  Task<Response> task = request.answer_later();
   Start<Response> start;
   ASSERT_FALSE(start.begin(std::move(task), [](StartCore&) noexcept {})) << "it waits for the folder";
 

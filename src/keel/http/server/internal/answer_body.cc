@@ -82,7 +82,7 @@ void Connection::end_streaming(Result<> result) {
       result = fail(Code::ResourceExhausted, BodyWriter::no_memory_to_compress);
     }
   }
-  record(exchange.request, exchange.match, exchange.status, writer.queued_);
+  record(exchange.request, exchange.status, writer.queued_);
   if (!result) {
     acceptor_.log_.error("an answer's body failed, its connection is cut", log::field("path", exchange.request.path()),
                          log::field("bytes", writer.queued_), result.error());

@@ -123,8 +123,8 @@ class Connection final : public Link {
   void free_exchange();
   void free_partial() noexcept;
 
-  void respond(Request& request, const Router::Match& match, Result<Response>&& result);
-  void record(Request& request, const Router::Match& match, Status status, std::size_t bytes);
+  void respond(Request& request, Result<Response>&& result);
+  void record(Request& request, Status status, std::size_t bytes);
   void log_answer(Request& request, Status status, std::size_t bytes, Duration took);
   void refuse_and_close(Status status, std::string_view detail, bool head_only);
   Response answer_upgrade(const RequestHead& head, Response wanted);

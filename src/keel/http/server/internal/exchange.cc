@@ -64,6 +64,28 @@ void Exchange::stop(Code reason) noexcept {
   writing.stop(reason);
 }
 
+Result<Response> Exchange::call_at_once(Request& request) {
+  const flight::Doing doing(&tell, &request);
+  // A task that it wakes may answer and go on with its connection's next request, where this one is.
+  const Trampoline::Deferring deferring;
+  try {
+    if (request.match_.link_count != 0) {
+      if (auto first = Middleware::before(request)) return *std::move(first);
+    }
+    return request.match_.handler->at_once(request);
+  } catch (...) {
+    return Error::from_exception();
+  }
+}
+
+Task<Response> Exchange::call_later(Request& request) {
+  const Trampoline::Deferring deferring;  // For middleware, and what is no coroutine itself.
+  if (request.match_.link_count != 0) {
+    if (auto first = Middleware::before(request)) return Next::answer_with(*std::move(first));
+  }
+  return request.match_.handler->later(request);
+}
+
 // --- its body ------------------------------------------------------------------------------------------------------
 
 // `received` begins with the head; returns what is left behind the request.
@@ -83,10 +105,11 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view r
   const ScopedSpan span(request.span_);
   ++requests_;
   if (!head.keep_alive()) peer_closes_ = true;
-  const Router::Match match = [&] {
+  {
     const StageTimer timer(Stage::Route, clock);
-    return acceptor_.router().match(request);
-  }();
+    acceptor_.router().match(request);
+  }
+  const RouteMatch& match = request.match_;
   if (match.is_route && acceptor_.refuses_late(match.index, receive_.fd, requests_ == 1 ? Instant() : began_))
       [[unlikely]]
     return refuse_late(request, rest);
@@ -117,26 +140,19 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view r
   if (at_once && (is_whole || goes_without)) {
     const auto length = goes_without ? 0 : static_cast<std::size_t>(head.content_length());
     request.body_ = {rest.data(), length};
-    Result<Response> answer = [&]() -> Result<Response> {
+    Result<Response> answer = [&] {
       const HandlerTimer timer(clock);
-      const flight::Doing doing(&Exchange::tell, &request);
-      // A task that it wakes may answer and go on with its connection's next request, where this one is.
-      const Trampoline::Deferring deferring;
-      try {
-        return match.handler->at_once(request);
-      } catch (...) {
-        return Error::from_exception();
-      }
+      return Exchange::call_at_once(request);
     }();
     if (answer && answer->is_streamed()) [[unlikely]] {
       Exchange& exchange = activate(request, head_bytes);  // What the answer's body takes place in.
       // Its writer may read it when these bytes are gone.
       static_cast<void>(keep_body(request.body_));
       exchange.request.body_ = exchange.body.view();
-      respond(request, match, std::move(answer));
+      respond(request, std::move(answer));
       if (phase_ != Phase::Streaming) free_exchange();
     } else {
-      respond(request, match, std::move(answer));
+      respond(request, std::move(answer));
     }
     acceptor_.scratch_.rewind();
     return {rest.data() + length, rest.size() - length};
@@ -169,8 +185,8 @@ Exchange& Connection::activate(const Request& request, std::string_view head_byt
     exchange_->stages = *clock;
     exchange_->request.span_.stages = &exchange_->stages;
   }
-  // Once more, for the views of the parameters.
-  exchange_->match = acceptor_.router().match(exchange_->request);
+  exchange_->request.match_ = request.match_;
+  exchange_->request.match_.params.rebase(exchange_->head.path().data());
   return *exchange_;
 }
 
@@ -330,22 +346,12 @@ void Connection::run_exchange() {
   Exchange& exchange = *exchange_;
   const ScopedSpan span(exchange.request.span_);
   if (exchange.request.span_.stages != nullptr) exchange.handler_began = acceptor_.loop_.precise_now();
-  if (exchange.match.handler->at_once) {
-    answer_exchange([&]() -> Result<Response> {
-      const flight::Doing doing(&Exchange::tell, &exchange.request);
-      const Trampoline::Deferring deferring;
-      try {
-        return exchange.match.handler->at_once(exchange.request);
-      } catch (...) {
-        return Error::from_exception();
-      }
-    }());
-    return;
-  }
+  const RouteMatch& match = exchange.request.match_;
+  if (match.handler->at_once) return answer_exchange(Exchange::call_at_once(exchange.request));
   phase_ = Phase::Handling;
   exchange.run.owner = this;
   began_ = acceptor_.loop_.now();
-  exchange.until = began_ + exchange.match.options->request_timeout.value_or(acceptor_.limits().request_timeout);
+  exchange.until = began_ + match.options->request_timeout.value_or(acceptor_.limits().request_timeout);
   if (const auto told = exchange.request.deadline_told()) exchange.until = std::min(exchange.until, *told);
   const StartOptions options{.deadline = exchange.until, .span = &exchange.request.span_};
   const auto done = [](StartCore& run) noexcept {
@@ -353,12 +359,8 @@ void Connection::run_exchange() {
   };
   try {
     const flight::Doing doing(&Exchange::tell, &exchange.request);
-    Task<Response> task = [&] {
-      const Trampoline::Deferring deferring;  // For middleware, and what is no coroutine itself.
-      return exchange.match.handler->later(exchange.request);
-    }();
-    if (!exchange.run.begin(std::move(task), done, options)) {
-      acceptor_.worked(exchange.match.index, acceptor_.loop_.precise_now());
+    if (!exchange.run.begin(Exchange::call_later(exchange.request), done, options)) {
+      acceptor_.worked(match.index, acceptor_.loop_.precise_now());
       return;
     }
   } catch (...) {
@@ -391,7 +393,7 @@ void Connection::answer_exchange(Result<Response> result) {
     peer_closes_ = false;
     if (!exchange.can_discard()) close_ = true;
   }
-  respond(exchange.request, exchange.match, std::move(result));
+  respond(exchange.request, std::move(result));
   if (phase_ != Phase::Streaming) finish_exchange();
 }
 

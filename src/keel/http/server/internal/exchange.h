@@ -32,6 +32,10 @@ struct Exchange {
   // For a signal handler that asks what this worker is doing: `subject` is a Request.
   static void tell(const void* subject, std::string_view& method, std::string_view& path, log::TraceId& trace);
 
+  // Calls the handler of a request, behind the middleware that lets it pass.
+  static Result<Response> call_at_once(Request& request);
+  static Task<Response> call_later(Request& request);
+
   // Whether what is left of the body may be thrown away, so that another request can follow.
   bool can_discard() const noexcept;
   bool is_running() const noexcept { return run.is_running() || writing.is_running(); }
@@ -40,7 +44,6 @@ struct Exchange {
   Arena arena;
   RequestHead head;
   Request request;
-  Router::Match match{};
   BodyDecoder decoder;        // Of the body, unless the route streams it:
   Buffer body;                // the whole of it,
   std::size_t body_held = 0;  // and what it takes of the acceptor's body_bytes.

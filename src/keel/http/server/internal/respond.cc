@@ -37,7 +37,8 @@ void say_of(std::string_view client, std::string_view id, const Say& say) {
 
 }  // namespace
 
-void Connection::respond(Request& request, const Router::Match& match, Result<Response>&& result) {
+void Connection::respond(Request& request, Result<Response>&& result) {
+  const RouteMatch& match = request.match_;
   if (request.arena_->bytes_held() > acceptor_.limits().request_bytes_max) [[unlikely]] {
     acceptor_.tally.requests_too_big.add();
     result = fail(Code::ResourceExhausted, "the request needs more memory than this server gives to one");
@@ -45,7 +46,7 @@ void Connection::respond(Request& request, const Router::Match& match, Result<Re
   if (!result) result = problem(request, result.error());
   if (result->is_upgrade()) [[unlikely]]
     result = answer_upgrade(*request.head_, *std::move(result));
-  if (!request.accepted_type_.empty()) result->vary("Accept");
+  if (!match.accepted_type.empty()) result->vary("Accept");
   if (result->status() == Status::Unauthorized && !result->field("WWW-Authenticate")) [[unlikely]]
     result->header("WWW-Authenticate", acceptor_.server_.options_.challenge);
   Middleware::after(request, *result);
@@ -98,16 +99,17 @@ void Connection::respond(Request& request, const Router::Match& match, Result<Re
     large_ = std::move(response.body_);
   }
   if (response.is_upgrade()) begin_upgrade(response.upgrade_.release(), request.trace());
-  record(request, match, status, bytes);
+  record(request, status, bytes);
 }
 
 // An answer that has been given, or whose body has been.
-void Connection::record(Request& request, const Router::Match& match, Status status, std::size_t bytes) {
+void Connection::record(Request& request, Status status, std::size_t bytes) {
   acceptor_.tally.requests.add();
   const Instant now = acceptor_.loop_.precise_now();
   const Duration took = now - request.started_;
-  acceptor_.worked(match.index, now);
-  if (const auto& metrics = acceptor_.metrics_) metrics->count(match.index, status, took);
+  const std::uint32_t route = request.match_.index;
+  acceptor_.worked(route, now);
+  if (const auto& metrics = acceptor_.metrics_) metrics->count(route, status, took);
   flight::note({.method = to_string(request.method()),
                 .route = request.route(),
                 .status = static_cast<unsigned>(number(status)),
@@ -118,9 +120,9 @@ void Connection::record(Request& request, const Router::Match& match, Status sta
   if (log::is_recorded && acceptor_.access_log_) log_answer(request, status, bytes, took);
   if (StageClock* const clock = request.span_.stages) [[unlikely]] {
     clock->add(Stage::Record, acceptor_.loop_.precise_now() - now);
-    acceptor_.count_stages(match.index, *clock);
+    acceptor_.count_stages(route, *clock);
     // Of a streamed body only the end is left to be sent.
-    if (phase_ != Phase::Streaming) acceptor_.begin_write(*this, match.index, send_.pending);
+    if (phase_ != Phase::Streaming) acceptor_.begin_write(*this, route, send_.pending);
   }
 }
 

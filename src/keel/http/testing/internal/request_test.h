@@ -28,11 +28,20 @@ class TestRequest {
     request_.head_ = &head_;
     request_.arena_ = &arena_;
     request_.body_ = body_;
-    match_ = router.match(request_);
+    router.match(request_);
   }
   Request& operator*() noexcept { return request_; }
   Request* operator->() noexcept { return &request_; }
-  const Router::Match& match() const noexcept { return match_; }
+  const RouteMatch& match() const noexcept { return request_.match_; }
+  // What the handler of the route makes, and the middleware in front of it; as a connection asks them.
+  Result<Response> answer() {
+    if (auto first = Middleware::before(request_)) return *std::move(first);
+    return match().handler->at_once(request_);
+  }
+  Task<Response> answer_later() {
+    if (auto first = Middleware::before(request_)) co_return *std::move(first);
+    co_return co_await match().handler->later(request_);
+  }
   // What becomes of an answer that a handler has made, as Connection does it.
   Response finished(Result<Response> answer) {
     Response response = answer ? *std::move(answer) : problem(request_, answer.error());
@@ -46,7 +55,6 @@ class TestRequest {
   RequestHead head_;
   Arena arena_;
   Request request_;
-  Router::Match match_{};
 };
 
 }  // namespace keel::http

@@ -1,0 +1,49 @@
+// keel/http/server/route_match.h — what a router has found for one request, and how far the middleware around its
+// handler has come.
+//
+// Router::match() fills in the one of a request; a Request keeps it until its response has been made. Everything in it
+// belongs to the router, but for the values of the parameters, which lie in the path of the request: they are offsets,
+// so that they follow when its bytes move (PathParams::rebase).
+//
+// Lifetime: a value; the router outlives it.  Threads: the worker of the request.
+
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "keel/http/server/path.h"
+
+namespace keel::http {
+
+class Middleware;
+struct Handler;
+struct RouteOptions;
+
+struct RouteMatch {
+  // What produces the response; not null after Router::match(), for what nobody handles has handlers of the router's.
+  const Handler* handler = nullptr;
+  // The options of the route; not null after Router::match(): without a route they leave everything to the server.
+  const RouteOptions* options = nullptr;
+  // The number of the route, for metrics; routes().size() is that of requests without one.
+  std::uint32_t index = 0;
+  // False: the handler gives one of the router's own responses (404, 405, 406, 415, 501, OPTIONS), synchronously.
+  bool is_route = false;
+  // The pattern of the path, with its host; empty when the path is unknown.
+  std::string_view pattern;
+  // The methods of the path, for 405 and OPTIONS; otherwise empty.
+  std::string_view allow;
+  // The type of RouteOptions::produces that was negotiated; empty when the route names none.
+  std::string_view accepted_type;
+  // The options that one of the router's own responses tells: of the route that rejects with 406 or 415, of the path's
+  // PATCH for OPTIONS.
+  const RouteOptions* told = nullptr;
+  // The middleware of the first form in front of the handler, outermost first; of it, `passed` have let the request
+  // pass and have not seen its response yet.
+  const Middleware* const* links = nullptr;
+  std::uint32_t link_count = 0;
+  std::uint32_t passed = 0;
+  PathParams params;
+};
+
+}  // namespace keel::http
