@@ -1,93 +1,72 @@
-"""Where results are: the last runs in build/lab/results, and dated, chosen ones in bench/results/YYYY-MM-DD."""
+"""Where results are: the last runs in build/lab/results, as JSON, and a text file for each day that is kept."""
 
 import pathlib
 import re
 
-from keel_lab import results
+from keel_lab import record, results
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = results.ROOT
 LAST = ROOT / "build/lab/results"
 DATED = ROOT / "bench/results"
 
 
-def folder(path):
-    """({experiment: result}, [what is wrong with a file]) of a folder; a bad file does not hide the good ones."""
-    found, problems = {}, []
-    for file in sorted(pathlib.Path(path).glob("*.json")):
+def read(path):
+    """({experiment: record}, [what is wrong]) of a folder of JSON, or of a day's file; a bad one does not hide others."""
+    path, found, problems = pathlib.Path(path), {}, []
+    if path.is_file():
+        return record.read(path)
+    for file in sorted(path.glob("*.json")):
         try:
             result = results.load(file)
+            found[result["experiment"]] = record.of(result)
         except results.Wrong as problem:
             problems += str(problem).splitlines()
-            continue
-        found[result["experiment"]] = result
     return found, problems
 
 
 def days(root=DATED):
-    """The dated folders that hold results, oldest first."""
-    if not root.is_dir():
-        return []
-    named = [path for path in root.iterdir() if path.is_dir() and re.fullmatch(r"\d{4}-\d\d-\d\d", path.name)]
-    return sorted(path for path in named if any(path.glob("*.json")))
-
-
-def present(last=LAST, dated=DATED):
-    """(where, {experiment: result}, problems): the last runs, else of each experiment the newest dated one."""
-    found, problems = folder(last)
-    if found:
-        return last, found, problems
-    for path in days(dated):
-        newer, more = folder(path)
-        found |= newer
-        problems += more
-    return dated if found else last, found, problems
-
-
-def committed(dated=DATED):
-    """({experiment: its newest dated result}, problems): what documents may cite."""
-    found, problems = {}, []
-    for path in days(dated):
-        one, more = folder(path)
-        found |= {name: result | {"day": path.name} for name, result in one.items()}
-        problems += more
-    return found, problems
+    """The files of the days that are kept, oldest first."""
+    return sorted(path for path in pathlib.Path(root).glob("*.tsv") if re.fullmatch(r"\d{4}-\d\d-\d\d", path.stem))
 
 
 def history(dated=DATED):
-    """([(day, {experiment: result})] oldest first, problems)."""
-    listed, problems = [], []
-    for path in days(dated):
-        one, more = folder(path)
-        listed.append((path.name, one))
-        problems += more
-    return listed, problems
+    """([(day, {experiment: record})] oldest first, problems)."""
+    read_days = [(path.stem, *record.read(path)) for path in days(dated)]
+    return [(day, found) for day, found, _ in read_days], [line for *_, problems in read_days for line in problems]
 
 
-def rounded(value, digits=5):
-    """The same with shorter numbers, for a measurement has no more digits, and without where the repository lies."""
-    if isinstance(value, float):
-        return float(f"{value:.{digits}g}")
-    if isinstance(value, str):
-        return value.replace(f"{ROOT}/", "")
-    if isinstance(value, dict):
-        return {key: rounded(one, digits) for key, one in value.items()}
-    return [rounded(one, digits) for one in value] if isinstance(value, list) else value
+def committed(dated=DATED):
+    """({experiment: its newest kept record}, problems): what documents may cite."""
+    listed, problems = history(dated)
+    return {name: one for _, found in listed for name, one in found.items()}, problems
+
+
+def present(last=LAST, dated=DATED):
+    """(where, {experiment: record}, problems): the last runs, else of each experiment the newest that is kept."""
+    found, problems = read(last)
+    if found:
+        return last, found, problems
+    found, more = committed(dated)
+    return dated if found else last, found, problems + more
 
 
 def keep(names=(), last=LAST, dated=DATED):
-    """Copies the last complete results (all, or those named) to the folder of the day they were measured on: without
-    series, with shorter numbers and no path of this machine. Returns the files. Raises results.Wrong when one that is
-    named is not there."""
-    found, problems = folder(last)
-    missing = [name for name in names if name not in found or not found[name]["complete"]]
+    """Puts the last complete results (all, or those named) into the file of the day on which they were measured, in the
+    place of what it had of them. Returns how many. Raises results.Wrong when one that is named is not there."""
+    found, problems = read(last)
+    missing = [name for name in names if name not in found or not found[name].complete]
     if missing or problems:
-        problems += [f"{name}: no complete result in {shown(last)}" for name in missing]
-        raise results.Wrong("\n".join(problems))
-    return [
-        results.save(rounded(result | {"series": []}), pathlib.Path(dated, result["began"][:10], f"{name}.json"))
-        for name, result in found.items()
-        if result["complete"] and (not names or name in names)
-    ]
+        raise results.Wrong("\n".join(problems + [f"{name}: no complete result in {shown(last)}" for name in missing]))
+    kept = [one for name, one in found.items() if one.complete and (not names or name in names)]
+    for day in {one.day for one in kept}:
+        path = pathlib.Path(dated, f"{day}.tsv")
+        before, problems = record.read(path) if path.exists() else ({}, [])
+        if problems:
+            raise results.Wrong("\n".join(problems))
+        of_day = before | {one.experiment: one for one in kept if one.day == day}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(record.text(of_day[name] for name in sorted(of_day)), encoding="utf-8")
+    return len(kept)
 
 
 def shown(path):

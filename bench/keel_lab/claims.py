@@ -3,19 +3,22 @@
 import argparse
 import csv
 import dataclasses
+import math
 import pathlib
 import sys
 
-from keel_lab import archive, experiment, figures, quantity
+from keel_lab import archive, experiment, quantity, record
+from keel_lab.kinds import KINDS
 from keel_lab.yaml_file import File, Mistakes
 
 SUMMARY = "each of the 141 claims of others with our figure and a verdict"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CLAIMS = ROOT / "bench/claims.csv"
 LEDGER = ROOT / "bench/claims.yaml"
-KINDS = {"ratio", "structure", "absolute on other hardware", "not comparable"}
-VERDICTS = ("beaten", "met", "missed", "contradicted", "not comparable", "open")
-ROW_KEYS = {"kind": KINDS, "experiment": str, "parts": dict, "open": str, "not comparable": str, "note": str}
+COMPARED = {"ratio", "structure", "absolute on other hardware", "not comparable"}
+VERDICTS = ("beaten", "met", "undecided", "missed", "contradicted", "not comparable", "open")
+WORST_FIRST = ("contradicted", "missed", "undecided", "met", "beaten")
+ROW_KEYS = {"kind": COMPARED, "experiment": str, "parts": dict, "open": str, "not comparable": str, "note": str}
 PART_KEYS = {"value": str, "beats": str, "holds": str}
 
 
@@ -26,20 +29,22 @@ class Part:
     value: str
     limit: dict | None
     holds: bool  # A statement about the world, not a figure to be bettered.
-    figure: figures.Figure | None = None
+    figure: record.Figure | None = None
     verdict: str = ""  # Empty without a figure or a limit.
     oversubscribed: str = ""  # How many threads on how few cores, where that was so.
+
+    def numbers(self):
+        """The median and the ends of our interval, as what the claim is about, in its base unit."""
+        kind, _ = quantity.base(0, self.figure.unit)
+        what = self.limit["what"] if self.limit else kind
+        middle, *ends = [quantity.as_(kind, quantity.base(number, self.figure.unit)[1], what)
+                         for number in (self.figure.median, self.figure.low, self.figure.high)]
+        return middle, min(ends), max(ends)
 
     def ours(self):
         """Our figure with its interval, in the unit of the claim."""
         unit = self.limit["unit"] if self.limit else self.figure.unit
-        kind, _ = quantity.base(0, self.figure.unit)
-        what = self.limit["what"] if self.limit else kind
-        numbers = [
-            quantity.as_(kind, quantity.base(number, self.figure.unit)[1], what)
-            for number in (self.figure.median, self.figure.low, self.figure.high)
-        ]
-        middle, low, high = numbers[0], min(numbers[1:]), max(numbers[1:])
+        middle, low, high = self.numbers()
         spread = "" if low == high else f" ({quantity.show(low, unit)} – {quantity.show(high, unit)})"
         label = f", oversubscribed: {self.oversubscribed}" if self.oversubscribed else ""
         return quantity.show(middle, unit) + spread + label
@@ -66,17 +71,8 @@ def read_claims(path=CLAIMS):
         return list(csv.DictReader(file))
 
 
-def values_of(one):
-    """What results of this experiment will hold, as far as its file says; None when only a run can tell."""
-    if one.kind in ("open-loop", "capacity"):
-        runs = [f"{rate} per second" for rate in one.rates] + [f"{percent} %" for percent in one.percent]
-        runs += ["closed loop"] if one.closed else []
-        names = [f"{side}:{run}" for side in one.measure for run in runs] + [f"{side}:wrk" for side in one.wrk]
-        return {f"{name}/{field}" for name in names for field in figures.OF_DISTRIBUTION}
-    if one.kind not in ("pairs", "micro", "counts"):
-        return None
-    names = {row.id for row in one.comparisons} | set(one.cases) | {f"{a}:{b}:{of}" for a, b, of, _ in one.bounds}
-    return names | {f"{side}/{count}" for side, _ in one.counts for count in one.counted}
+def figures_of(one):
+    return KINDS[one.kind].figures(one)
 
 
 def is_there(name, values):
@@ -99,7 +95,7 @@ def read_part(file, where, spec, experiments, default):
     if name not in experiments:
         file.wrong(where, f"no experiment {name}: bench/lab list has them all" if name else "no experiment is named")
         return None
-    if not is_there(value, values_of(experiments[name])):
+    if not is_there(value, figures_of(experiments[name])):
         file.wrong((*where, "value"), f"experiment {name} gives no {value}")
     return Part(where[-1], name, value, limit, "holds" in spec)
 
@@ -149,48 +145,38 @@ def read(ledger=LEDGER, claims=CLAIMS, experiments=None):
 
 
 def part_verdict(part):
-    """Our interval against the figure of the claim."""
-    kind, _ = quantity.base(0, part.figure.unit)
-    ends = [
-        quantity.as_(kind, quantity.base(number, part.figure.unit)[1], part.limit["what"])
-        for number in (part.figure.low, part.figure.high)
-    ]
-    low, high = min(ends), max(ends)
-    if part.holds:
-        above = high >= part.limit["low"] if part.limit["kind"] != "at most" else True
-        below = low <= part.limit["high"] if part.limit["kind"] != "at least" else True
-        return "met" if above and below else "contradicted"
-    limit = part.limit["low"]
-    if part.limit["kind"] == "at most":
-        return "beaten" if high < limit else "missed" if low > limit else "met"
-    if part.limit["kind"] == "at least":
-        return "beaten" if low > limit else "missed" if high < limit else "met"
-    return "met" if high >= part.limit["low"] and low <= part.limit["high"] else "missed"
+    """Our whole interval against the figure of the claim: only when all of it is on one side there is a verdict."""
+    _, low, high = part.numbers()
+    kind, least, most = part.limit["kind"], part.limit["low"], part.limit["high"]
+    least, most = -math.inf if kind == "at most" else least, math.inf if kind == "at least" else most
+    if least <= low and high <= most:
+        better = high < most if kind == "at most" else low > least if kind == "at least" else False
+        return "beaten" if better and not part.holds else "met"
+    if high < least or low > most:
+        return "contradicted" if part.holds else "missed"
+    return "undecided"
 
 
-def waits_for(part, results):
+def waits_for(part, found):
     """Why there is no figure, or nothing."""
-    result = results.get(part.experiment)
-    if result is None:
+    one = found.get(part.experiment)
+    if one is None:
         return f"a run: bench/lab run {part.experiment}"
-    part.figure = figures.find(result, part.value)
-    part.oversubscribed = figures.oversubscription(result, part.value)
-    weak = part.figure is not None and figures.weakness(result, part.value)
-    if weak and result["complete"]:
-        return f"another run of {part.experiment}: {weak}"
-    if part.figure is not None and result["complete"]:
-        return ""
-    if not result["complete"]:
+    if not one.complete:
         return f"a whole run: the last one of {part.experiment} was interrupted"
-    gone = [row for kind in ("invalid", "skipped") for row in result[kind]]
-    said = f": {gone[0]['what']}: {gone[0]['why']}" if gone else ""
-    return f"a run of {part.experiment} that has {part.value}{said}"
+    part.figure = one.find(part.value)
+    if part.figure is None:
+        gone = "".join(f": {what}: {why}" for what, why in (one.of("invalid") + one.of("skipped"))[:1])
+        return f"a run of {part.experiment} that has {part.value}{gone}"
+    part.oversubscribed = one.row(part.value).oversubscribed
+    weak = one.row(part.value).weakness
+    return f"another run of {part.experiment}: {weak}" if weak else ""
 
 
-def judge(rows, results):
+def judge(rows, found):
     """Fills in figures and verdicts."""
     for row in rows:
-        missing = list(dict.fromkeys(filter(None, (waits_for(part, results) for part in row.parts))))
+        missing = list(dict.fromkeys(filter(None, (waits_for(part, found) for part in row.parts))))
         if row.incomparable:
             row.verdict, row.why = "not comparable", row.incomparable
         elif row.open:
@@ -201,7 +187,7 @@ def judge(rows, results):
             for part in row.parts:
                 part.verdict = part_verdict(part)
             verdicts = [part.verdict for part in row.parts]
-            row.verdict = next(name for name in ("contradicted", "missed", "met", "beaten") if name in verdicts)
+            row.verdict = next(name for name in WORST_FIRST if name in verdicts)
             if len(verdicts) > 1:
                 row.why = f"{verdicts.count(row.verdict)} of {len(verdicts)}"
     return rows

@@ -13,11 +13,12 @@ import shutil
 import subprocess
 import tempfile
 
-from keel_lab import judge, load_client, resources, sides
-from keel_lab.experiment import CLIENTS
-from keel_lab.measure import DISTURBED, Half, payload_for
+from keel_lab import judge, load_client, peers, resources, results, sides
+from keel_lab.kind import OfSides
+from keel_lab.measure import DISTURBED, payload_for
 from keel_lab.sides import CLIENT_CORE, Invalid
 
+NAMES = ("keel-uring", "keel-epoll", "wrk", "h2load")
 SECONDS = 1  # Of a run: wrk and h2load know whole seconds only.
 OVERHEAD = 0.1
 PATIENCE = 30
@@ -89,15 +90,7 @@ def run(client, half, payload):
 
 
 def wanted(experiment):
-    return [name for name in CLIENTS if any(name in (one.a, one.b) for one in experiment.comparisons)]
-
-
-def rounds_of(experiment, settings):
-    return settings.pairs * experiment.rounds
-
-
-def seconds(experiment, settings):
-    return len(experiment.measure) * rounds_of(experiment, settings) * len(wanted(experiment)) * (SECONDS + OVERHEAD)
+    return [name for name in NAMES if any(name in (one.a, one.b) for one in experiment.comparisons)]
 
 
 def publish(experiment, rounds, result):
@@ -114,27 +107,38 @@ def publish(experiment, rounds, result):
             result["comparisons"].append({"id": one.id, "a": one.a, "b": one.b, "work": experiment.work.name, **row})
 
 
-def measure(experiment, settings, result, progress):
-    there = []
-    for name in wanted(experiment):
-        what = missing(name, settings.build)
-        if what:
-            result["skipped"].append({"what": name, "why": f"{what}: not found"})
-        else:
-            there.append(name)
-    for name in experiment.measure:
-        half, rounds = Half(experiment.sides[name], experiment.work, settings.build), []
-        if half.missing:
-            result["skipped"].append({"what": name, "why": f"{half.missing}: not found"})
-            continue
-        step = progress.steps(f"clients of {name}", rounds_of(experiment, settings), seconds(experiment, settings))
+class Clients(OfSides):
+    name = "clients"
+    keys = OfSides.keys | {"comparisons": list, "rounds": int}
+    required = ("work", "measure", "comparisons")
+    compared = "client"
+    quantities = ("rate", "client_us")
+
+    def comparable(self, sides, cases):
+        return NAMES
+
+    def made_of(self, one, build):
+        ours = {name: peers.of_side(one.sides[name], build) for name in one.measure}
+        return ours | {name: peers.versions(shutil.which(name) or "") for name in wanted(one) if name in peers.CLIENTS}
+
+    def seconds(self, one, settings):
+        return len(one.measure) * settings.pairs * one.rounds * len(wanted(one)) * (SECONDS + OVERHEAD)
+
+    def measure(self, one, settings, result, progress):
+        for name in wanted(one):
+            if lacks := missing(name, settings.build):
+                results.skip(result, name, f"{lacks}: not found")
+        super().measure(one, settings, result, progress)
+
+    def of_side(self, one, settings, half, result, progress):
+        there = [name for name in wanted(one) if not missing(name, settings.build)]
+        count, rounds = settings.pairs * one.rounds, []
+        step = progress.steps(f"clients of {half.name}", count, self.seconds(one, settings))
         try:
             payload = payload_for(half, [])
-            for number in range(rounds_of(experiment, settings)):
+            for number in range(count):
                 order = there if number % 2 == 0 else there[::-1]
                 rounds.append({client: run(client, half, payload) for client in order})
                 step()
-        except Invalid as problem:
-            result["invalid"].append({"what": f"clients of {name}", "why": str(problem)})
         finally:
-            publish(experiment, rounds, result)
+            publish(one, rounds, result)

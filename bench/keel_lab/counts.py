@@ -17,10 +17,12 @@ import subprocess
 import time
 
 from keel_lab import callgrind, counters, judge, measure, proof, results, sides, statistics
-from keel_lab.experiment import COUNTS, COUNTS_OF_AN_OPERATION
+from keel_lab.kind import Kind, counts_of
 from keel_lab.measure import Half
+from keel_lab.record import COUNTS
 from keel_lab.sides import SERVER_CORE, Invalid
 
+OF_AN_OPERATION = tuple(name for name in COUNTS if name != "idle_rss_kb")
 STEPS_SECONDS = 8  # What single-stepping takes, roughly, and
 CALLGRIND_SECONDS = 4  # callgrind, once what it runs is built.
 LOG_SECONDS_MAX = 20
@@ -176,24 +178,13 @@ def count_instructions(settings, half, payload, row):
             row["absent"]["instructions"] = str(why)
 
 
-def of_side(settings, half, payload=b"", counted=COUNTS_OF_AN_OPERATION):
+def of_side(settings, half, payload=b"", counted=OF_AN_OPERATION):
     """The row of one side; what cannot be counted, and what is not among `counted`, is null, and `absent` says why.
 
     System calls are counted by a tracepoint: no tracer is attached to what is counted.
     """
-    row = {
-        "side": half.name,
-        "work": half.work.name,
-        "system_calls": None,
-        "allocations": None,
-        "allocated_bytes": None,
-        "instructions": None,
-        "instructions_by": None,
-        "switches": None,
-        "bytes_per_connection": None,
-        "idle_rss_kb": None,
-        "absent": {name: results.NOT_ASKED_FOR for name in COUNTS if name not in counted}
-    }
+    row = {"side": half.name, "work": half.work.name, **dict.fromkeys((*COUNTS, "instructions_by")),
+           "absent": {name: results.NOT_ASKED_FOR for name in COUNTS if name not in counted}}
     if "bytes_per_connection" in counted:
         row["bytes_per_connection"] = connection_bytes(half, payload)
     if "idle_rss_kb" in counted:
@@ -233,7 +224,7 @@ def seconds(experiment, settings):
         for side, work in wanted(experiment, settings))
 
 
-def seconds_of(settings, side, work, counted=COUNTS_OF_AN_OPERATION):
+def seconds_of(settings, side, work, counted=OF_AN_OPERATION):
     once = settings.warmup + min(settings.seconds, 1.0) + 0.3
     found = 4 * once if RUNNING & set(counted) else 0
     if "bytes_per_connection" in counted:
@@ -260,13 +251,12 @@ def wanted(experiment, settings):
 def measure_one(experiment, settings, side, work, result):
     half = Half(experiment.sides[side], work, settings.build)
     if half.missing:
-        result["skipped"].append({"what": f"counts of {side}", "why": f"{half.missing}: not found"})
-        return
+        return results.skip(result, f"counts of {side}", f"{half.missing}: not found")
     others = [Half(experiment.sides[name], own, settings.build) for name, own in experiment.counts if own == work]
     try:
         result["counts"].append(of_side(settings, half, measure.payload_for(half, others), experiment.counted))
     except (Invalid, subprocess.TimeoutExpired) as problem:
-        result["invalid"].append({"what": f"counts of {side}, {work.name}", "why": str(problem)})
+        results.refuse(result, f"counts of {side}, {work.name}", problem)
 
 
 def bounds(experiment, rows):
@@ -284,3 +274,26 @@ def take(experiment, settings, result, progress):
         measure_one(experiment, settings, side, work, result)
         step()
     result["bounds"] += bounds(experiment, result["counts"])
+
+
+def bounded(content, counted):
+    return {side for side, _ in counted}, set(content.get("of", OF_AN_OPERATION)), (int,)
+
+
+class Counts(Kind):
+    """The kind that only counts."""
+    name = "counts"
+    keys = {"work": dict, "counts": list, "of": list, "bounds": list}
+    required = ("work", "counts")
+
+    def bounded(self, content, counted):
+        return bounded(content, counted)
+
+    def figures(self, one):
+        return counts_of(one)
+
+    def seconds(self, one, settings):
+        return seconds(one, settings)
+
+    def measure(self, one, settings, result, progress):
+        take(one, settings, result, progress)

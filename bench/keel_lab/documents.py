@@ -1,6 +1,6 @@
 """Whether README.md and docs state only figures that a committed result holds.
 
-A measured figure is followed by a comment that names its experiment and value (keel_lab/figures.py has the names):
+A measured figure is followed by a comment that names its experiment and value (keel_lab/record.py has the names):
 
     0.80<!-- lab: plaintext keel-uring:nginx:cpu_us --> of nginx's CPU
 
@@ -19,7 +19,7 @@ import pathlib
 import re
 import sys
 
-from keel_lab import archive, figures, quantity, tuning
+from keel_lab import archive, quantity, tuning
 from keel_lab.yaml_file import Mistakes
 
 SUMMARY = "fails when a document states a figure that no committed result holds"
@@ -88,17 +88,16 @@ def check_mark(figure, results):
         return f"the mark {said!r} is neither an experiment with a value nor `setting`"
     if name not in results:
         return f"no committed result of {name}: bench/results has {', '.join(sorted(results)) or 'none'}"
-    found = figures.find(results[name], value)
+    found = results[name].find(value)
     if found is None:
         return f"the result of {name} has no {value}"
-    if not results[name]["complete"]:
+    if not results[name].complete:
         return f"the result of {name} was interrupted"
     try:
         right, number, unit = agrees(figure, found)
     except quantity.Unreadable as problem:
         return f"{name} {value}: {problem}"
-    day = results[name].get("day", "")
-    return "" if right else f"{name} {value} of {day} is {quantity.short(number)}{' ' + unit if unit else ''}"
+    return "" if right else f"{name} {value} of {results[name].day} is {quantity.short(number)}{' ' + unit if unit else ''}"
 
 
 def check(path, text, results):

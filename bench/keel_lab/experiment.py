@@ -7,9 +7,9 @@ import dataclasses
 import difflib
 import itertools
 import pathlib
-import re
 
-from keel_lab import judge, side_file
+from keel_lab import counts, judge, record, side_file
+from keel_lab.kinds import KINDS
 from keel_lab.side_file import PROFILES, ROOT, read_sides
 from keel_lab.work import Work, parse_work
 from keel_lab.yaml_file import File, Mistakes
@@ -17,35 +17,10 @@ from keel_lab.yaml_file import File, Mistakes
 FOLDER = ROOT / "bench/experiments"
 NAMES_SHOWN = 20  # In a message, of what there is.
 COUNTED = ("lockstep", "bytes")  # The clients that read a tracepoint.
-COUNTS_OF_AN_OPERATION = ("system_calls", "allocations", "allocated_bytes", "instructions", "switches",
-                          "bytes_per_connection")
-COUNTS = (*COUNTS_OF_AN_OPERATION, "idle_rss_kb")
-
-COMPARISON_KEYS = {
-    "a": (str, list),
-    "b": (str, list),
-    "of": (str, list),
-    "target": str,
-    "work": (dict, list),
-    "a_work": dict,
-    "b_work": dict,
-    "profile": set(PROFILES)
-}
-LATENCIES = ("p50", "p90", "p99", "p99.9", "max")
-CLIENTS = ("keel-uring", "keel-epoll", "wrk", "h2load")
-OF_CLIENTS = ("rate", "client_us")
-OF_LOAD = ("mean", "p50", "p99")  # Of pairs: what only keel load knows.
+OF_LOAD = ("mean", "p50", "p99")  # What only keel load knows.
+COMPARISON_KEYS = {"a": (str, list), "b": (str, list), "of": (str, list), "target": str, "a_target": str,
+                   "work": (dict, list), "a_work": dict, "b_work": dict, "profile": set(PROFILES)}
 BOUND_KEYS = {"a": str, "b": str, "of": str, "target": str}
-CASE_KEYS = {
-    "program": str,
-    "benchmark": str,
-    "counter": str,
-    "unit": str,
-    "threads": int,
-    "target": str,
-    "needs": str
-}
-OF_A_VALUE = ("at most", "at least")  # The targets that are no ratios.
 LONG = "long"  # The profile of an experiment that only its name runs.
 COMMON_KEYS = {"id": str, "question": str, "claims": list, "profile": {*PROFILES, LONG}, "kind": str, "sides": dict}
 
@@ -53,71 +28,6 @@ COMMON_KEYS = {"id": str, "question": str, "claims": list, "profile": {*PROFILES
 def of_profile(experiments, profile):
     """Those that `--profile` runs."""
     return [one for one in experiments if one.profile in ("quick", profile)]
-
-
-KIND_KEYS = {
-    "pairs": {
-        "work": dict,
-        "comparisons": list,
-        "counts": list,
-        "bounds": list
-    },
-    "counts": {
-        "work": dict,
-        "counts": list,
-        "of": list,
-        "bounds": list
-    },
-    "micro": {
-        "program": str,
-        "cases": dict,
-        "comparisons": list
-    },
-    "start": {},
-    "clients": {
-        "work": dict,
-        "measure": list,
-        "comparisons": list,
-        "rounds": int
-    },
-    "stages": {
-        "work": dict,
-        "measure": list
-    },
-    "sustained": {
-        "work": dict,
-        "measure": list,
-        "seconds": (int, float)
-    },
-    "open-loop": {
-        "work": dict,
-        "measure": list,
-        "seconds": (int, float),
-        "rates": list,
-        "closed": bool,
-        "wrk": list,
-        "bounds": list
-    },
-    "capacity": {
-        "work": dict,
-        "measure": list,
-        "seconds": (int, float),
-        "percent": list,
-        "windows": int,
-        "capacity_p99_ms": (int, float)
-    },
-}
-REQUIRED = {
-    "pairs": ("work", "comparisons"),
-    "counts": ("work", "counts"),
-    "micro": ("program", "cases"),
-    "start": (),
-    "clients": ("work", "measure", "comparisons"),
-    "stages": ("work", "measure"),
-    "sustained": ("work", "measure"),
-    "open-loop": ("work", "measure", "rates"),
-    "capacity": ("work", "measure", "percent"),
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,6 +40,7 @@ class Comparison:
     a_work: Work | None = None
     b_work: Work | None = None
     suffix: str = ""
+    a_target: dict | None = dataclasses.field(default=None, hash=False)  # Of what A has by itself, in its unit.
 
     @property
     def id(self):
@@ -142,52 +53,35 @@ class Comparison:
         return self.a, self.a_work, self.b, self.b_work, self.of == "system_calls"
 
 
-@dataclasses.dataclass(frozen=True)
-class Case:
-    """One benchmark of a Google Benchmark program."""
-    name: str
-    program: str
-    benchmark: str
-    counter: str = ""
-    unit: str = "ns"
-    threads: int = 1  # That work at the same time.
-    target: dict | None = dataclasses.field(default=None, hash=False)  # In its unit.
-    needs: str = ""  # A package, or what a processor has: the case is skipped where the program lacks the benchmark.
-
-
 @dataclasses.dataclass
 class Experiment:
     id: str
     question: str
     kind: str
     file: str
-    claims: list
-    profile: str
+    sides: dict  # Of this file, and those of sides.yaml.
     work: Work | None
     comparisons: list
     counts: list  # (side, work),
-    counted: tuple  # and which of COUNTS.
+    counted: tuple  # and which of the counts.
     bounds: list  # (a, b, of, target)
     cases: dict
-    measure: list
-    seconds: float
-    sides: dict  # Of this file, and those of sides.yaml.
-    rounds: int  # Of kind clients: for each of the pairs.
-    rates: list  # Of kind open-loop: requests per second.
-    closed: bool  # And in a closed loop as well.
-    wrk: list  # Of `measure`: those that wrk loads as well.
-    percent: list  # Of kind capacity: shares of it,
-    windows: int  # and how often each is measured;
-    capacity_p99_ms: float  # what 99 % of an open loop at the capacity are answered in; 0: it is the closed loop's.
+    claims: list = dataclasses.field(default_factory=list)
+    profile: str = "full"
+    measure: list = dataclasses.field(default_factory=list)
+    seconds: float = 60.0
+    like: str = ""  # Of kind compile: the file with whose flags a text is compiled.
+    rounds: int = 1  # Of kind clients: for each of the pairs.
+    rates: list = dataclasses.field(default_factory=list)  # Of kind open-loop: requests per second.
+    closed: bool = False  # And in a closed loop as well.
+    wrk: list = dataclasses.field(default_factory=list)  # Of `measure`: those that wrk loads as well.
+    percent: list = dataclasses.field(default_factory=list)  # Of kind capacity: shares of it,
+    windows: int = 1  # and how often each is measured;
+    capacity_p99_ms: float = 0  # what 99 % of an open loop at the capacity are answered in; 0: it is the closed loop's.
 
 
-def target_of(text):
-    """{"kind", "value"} of a text such as "at most 0.80", or None when it is not one."""
-    kind, _, value = text.rpartition(" ")
-    try:
-        return {"kind": kind, "value": float(value)} if kind in judge.TARGETS else None
-    except ValueError:
-        return None
+AS_THEY_ARE = [field.name for field in dataclasses.fields(Experiment)
+               if field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING]
 
 
 def _listed(value):
@@ -197,25 +91,11 @@ def _listed(value):
 def _target(file, spec, where):
     if "target" not in spec:
         return None
-    found = target_of(spec["target"])
+    found = judge.target_of(spec["target"])
     if found is None:
         file.wrong((*where, "target"),
                    f"{spec['target']!r} is no target (for example: at most 0.80; allowed: {', '.join(judge.TARGETS)})")
     return found
-
-
-def _case(file, name, spec, program):
-    unit, threads, target = spec.get("unit", "ns"), spec.get("threads", 1), None
-    if threads < 1:
-        file.wrong(("cases", name, "threads"), "at least 1 is needed")
-    if "target" in spec:
-        number = spec["target"].removesuffix(f" {unit}")
-        target = target_of(number) if number != spec["target"] else None
-        if target is None or target["kind"] not in OF_A_VALUE:
-            file.wrong(("cases", name, "target"), f"{spec['target']!r} is no target of {unit} (for example: at most 5 "
-                       f"{unit}; allowed: {', '.join(OF_A_VALUE)})")
-    return Case(name, spec.get("program", program), spec["benchmark"], spec.get("counter", ""), unit, threads, target,
-                spec.get("needs", ""))
 
 
 def _known(file, name, names, where, what):
@@ -230,45 +110,50 @@ def _known(file, name, names, where, what):
     return name in names
 
 
-def _comparisons(file, content, names, work):
-    micro = content["kind"] == "micro"
-    of_clients = content["kind"] == "clients"
-    of_servers = tuple(of for of in judge.UNITS if of != "client_us")
-    quantities = ("ns",) if micro else OF_CLIENTS if of_clients else of_servers
-    right = isinstance(work, dict) and parse_work(file, work, ("work",), partial=True) is not None
+def _works(file, spec, where, ofs, work):
+    """(A's work, B's, what tells them apart) of each of a comparison's works; Nones where its kind has none."""
+    if work is None:
+        yield None, None, ""
+        return
+    works = _listed(spec.get("work", {}))
+    if not all(isinstance(own, dict) for own in works):
+        file.wrong((*where, "work"), "a mapping is needed, or a list of them")
+        return
+    for at, own in enumerate(works):
+        place = (*where, "work", at) if isinstance(spec.get("work"), list) else where
+        a_work, b_work = (parse_work(file, work | own | spec.get(key, {}), (*place, *((key,) if key in spec else ())))
+                          for key in ("a_work", "b_work"))
+        clients = {half.client for half in (a_work, b_work) if half}
+        if "system_calls" in ofs and not clients <= set(COUNTED):
+            file.wrong((*place, "of"), f"system calls are counted of the clients {' and '.join(COUNTED)}")
+        for of in set(ofs) & set(OF_LOAD) if clients - {"load"} else ():
+            file.wrong((*place, "of"), f"only the client load knows {of}: client: load")
+        yield a_work, b_work, a_work.name if own and a_work else ""
+
+
+def _comparisons(file, content, kind, names):
+    work = content.get("work") if "work" in kind.comparison_keys else None
+    if not isinstance(work, dict) or parse_work(file, work, ("work",), partial=True) is None:
+        work = None
+    only = kind.quantities[0] if len(kind.quantities) == 1 else None
     for number, spec in enumerate(content.get("comparisons", [])):
         where = ("comparisons", number)
-        keys = ("a", "b", "of", "target") if micro or of_clients else COMPARISON_KEYS
-        keys = {key: COMPARISON_KEYS[key] for key in keys}
-        if not file.mapping(spec, where, keys, ("a", "b") if micro else ("a", "b", "of")):
+        keys = {key: COMPARISON_KEYS[key] for key in kind.comparison_keys}
+        if not file.mapping(spec, where, keys, ("a", "b") if only else ("a", "b", "of")):
             continue
-        target = _target(file, spec, where)
-        ofs = _listed(spec.get("of", "ns"))
-        ofs = [of for of in ofs if _known(file, of, quantities, (*where, "of"), "quantity")]
+        target, a_target = _target(file, spec, where), None
+        ofs = [of for of in _listed(spec.get("of", only))
+               if _known(file, of, kind.quantities, (*where, "of"), "quantity")]
+        if "a_target" in spec and ofs:
+            unit = record.SIDE_UNITS.get(ofs[0], "")
+            a_target = kind.target_in(file, where, {"target": spec["a_target"]}, unit)
         for key in ("a", "b"):
             for name in _listed(spec[key]):
-                _known(file, name, names, (*where, key), "case" if micro else "client" if of_clients else "side")
-        works = [None] if micro or of_clients or not right else _listed(spec.get("work", {}))
-        if not all(own is None or isinstance(own, dict) for own in works):
-            file.wrong((*where, "work"), "a mapping is needed, or a list of them")
-            continue
-        for at, own in enumerate(works):
-            place = where if own is None or not isinstance(spec.get("work"), list) else (*where, "work", at)
-            a_work = b_work = None
-            if own is not None:
-                merged = work | own
-                a_work = parse_work(file, merged | spec.get("a_work", {}),
-                                    (*place, *(("a_work",) if "a_work" in spec else ())))
-                b_work = parse_work(file, merged | spec.get("b_work", {}),
-                                    (*place, *(("b_work",) if "b_work" in spec else ())))
-                if "system_calls" in ofs and any(half and half.client not in COUNTED for half in (a_work, b_work)):
-                    file.wrong((*place, "of"), f"system calls are counted of the clients {' and '.join(COUNTED)}")
-                for of in set(ofs) & set(OF_LOAD):
-                    if any(half and half.client != "load" for half in (a_work, b_work)):
-                        file.wrong((*place, "of"), f"only the client load knows {of}: client: load")
-            suffix = a_work.name if own and a_work else ""
+                _known(file, name, names, (*where, key), kind.compared)
+        for a_work, b_work, suffix in _works(file, spec, where, ofs, work):
             for a, b, of in itertools.product(_listed(spec["a"]), _listed(spec["b"]), ofs):
-                yield where, Comparison(a, b, of, target, spec.get("profile", "quick"), a_work, b_work, suffix)
+                yield where, Comparison(a, b, of, target, spec.get("profile", "quick"), a_work, b_work, suffix,
+                                        a_target)
 
 
 def _counts(file, content, names, work):
@@ -286,17 +171,11 @@ def _counts(file, content, names, work):
             yield name, own
 
 
-def _bounds(file, content, kind, counts):
-    if kind == "open-loop":
-        rates = [f"{rate} per second"
-                 for rate in content.get("rates", [])] + ["closed loop"] * content.get("closed", False)
-        names, ofs = {f"{side}:{rate}" for side in content["measure"] for rate in rates}, set(LATENCIES)
-        names |= {f"{side}:wrk" for side in content.get("wrk", [])}
-    else:
-        names, ofs = {side for side, _ in counts}, set(content.get("of", COUNTS_OF_AN_OPERATION))
+def _bounds(file, content, kind, counted):
+    names, ofs, numbers = kind.bounded(content, counted)
     for number, spec in enumerate(content.get("bounds", [])):
         where = ("bounds", number)
-        keys = BOUND_KEYS | {"of": ofs} | ({"b": (str, int)} if kind != "open-loop" else {})
+        keys = BOUND_KEYS | {"of": ofs, "b": (str, *numbers)}
         if file.mapping(spec, where, keys, ("a", "b", "of", "target")):
             for key in ("a", "b"):
                 if isinstance(spec[key], int):
@@ -307,44 +186,15 @@ def _bounds(file, content, kind, counts):
             yield spec["a"], spec["b"], spec["of"], _target(file, spec, where)
 
 
-def parse(name, text, sides):
-    """The experiment in `text`. Mistakes when it has any."""
-    file = File(name, text)
-    content = file.value
-    if not isinstance(content, dict):
-        file.wrong((), "an experiment is a mapping: id, question, kind, work, comparisons")
-        file.finish()
-    content.setdefault("kind", "pairs")
-    kind = content["kind"]
-    if not isinstance(kind, str) or kind not in KIND_KEYS:
-        file.wrong(("kind",), f"{kind!r} is none of: {', '.join(KIND_KEYS)}")
-        file.finish()
-    file.mapping(content, (), COMMON_KEYS | KIND_KEYS[kind], ("id", "question", *REQUIRED[kind]))
-    if content.get("id") != pathlib.Path(name).stem:
-        file.wrong(("id",), f"is {content.get('id')!r}, and the file is called {pathlib.Path(name).stem!r}")
-    file.finish()  # From here on the types are right.
-    sides = sides | side_file.parse(file, content.get("sides", {}), ("sides",))
-    work = content.get("work")
-    cases = {}
-    for case, spec in content.get("cases", {}).items():
+def _cases(file, content, kind):
+    for name, spec in content.get("cases", {}).items():
         spec = {"benchmark": spec} if isinstance(spec, str) else spec
-        if file.mapping(spec, ("cases", case), CASE_KEYS, ("benchmark",)):
-            cases[case] = _case(file, case, spec, content["program"])
-            try:
-                re.compile(spec["benchmark"])
-            except re.error as problem:
-                file.wrong(("cases", case), f"{spec['benchmark']!r} is no regular expression: {problem}")
-    profile = content.get("profile", "full")
-    names = cases if kind == "micro" else CLIENTS if kind == "clients" else sides
-    comparisons, seen = [], set()
-    for where, one in _comparisons(file, content, names, work):
-        if one.id in seen:
-            file.wrong(where, f"a second comparison {one.id}; a work with another name tells them apart")
-        seen.add(one.id)
-        comparisons.append(one)
-    counts = list(_counts(file, content, sides, work)) if work is not None else []
-    for number, one in enumerate(content.get("of", [])):
-        _known(file, one, COUNTS, ("of", number), "count")
+        required = ("benchmark",) if "benchmark" in kind.case_keys else ()
+        if file.mapping(spec, ("cases", name), kind.case_keys, required):
+            yield name, kind.case(file, name, spec, content)
+
+
+def _numbers(file, content):
     for key in ("rates", "percent"):
         for number, one in enumerate(content.get(key, [])):
             if not isinstance(one, int) or isinstance(one, bool) or one <= 0:
@@ -354,24 +204,54 @@ def parse(name, text, sides):
             file.wrong((key,), "at least 1 is needed")
     if content.get("capacity_p99_ms", 1) <= 0:
         file.wrong(("capacity_p99_ms",), "milliseconds, more than 0, are needed")
-    bounds = list(_bounds(file, content, kind, counts))
+
+
+def parse(name, text, sides):
+    """The experiment in `text`. Mistakes when it has any."""
+    file = File(name, text)
+    content = file.value
+    if not isinstance(content, dict):
+        file.wrong((), "an experiment is a mapping: id, question, kind, work, comparisons")
+        file.finish()
+    content.setdefault("kind", "pairs")
+    if not isinstance(content["kind"], str) or content["kind"] not in KINDS:
+        file.wrong(("kind",), f"{content['kind']!r} is none of: {', '.join(KINDS)}")
+        file.finish()
+    kind = KINDS[content["kind"]]
+    file.mapping(content, (), COMMON_KEYS | kind.keys, ("id", "question", *kind.required))
+    if content.get("id") != pathlib.Path(name).stem:
+        file.wrong(("id",), f"is {content.get('id')!r}, and the file is called {pathlib.Path(name).stem!r}")
+    file.finish()  # From here on the types are right.
+    sides = sides | side_file.parse(file, content.get("sides", {}), ("sides",))
+    work, cases = content.get("work"), dict(_cases(file, content, kind))
+    comparisons, seen = [], set()
+    for where, one in _comparisons(file, content, kind, kind.comparable(sides, cases)):
+        if one.id in seen:
+            file.wrong(where, f"a second comparison {one.id}; a work with another name tells them apart")
+        seen.add(one.id)
+        comparisons.append(one)
+    counted = list(_counts(file, content, sides, work)) if work is not None else []
+    for number, one in enumerate(content.get("of", [])):
+        _known(file, one, record.COUNTS, ("of", number), "count")
+    _numbers(file, content)
+    bounds = list(_bounds(file, content, kind, counted))
     for number, one in enumerate(content.get("measure", [])):
         _known(file, one, sides, ("measure", number), "side")
     for number, one in enumerate(content.get("wrk", [])):
         _known(file, one, content["measure"], ("wrk", number), "side in measure")
-    own = parse_work(file, work, ("work",)) if work is not None and (kind == "clients" or not comparisons) else None
-    if kind == "pairs" and not file.mistakes:
-        own = comparisons[0].a_work if comparisons else file.wrong(("comparisons",), "at least one is needed")
-    if own is not None and own.beside and kind in ("open-loop", "capacity"):
-        file.wrong(("work", "beside"), f"kind {kind} loads a side alone; kind pairs can have another load beside")
+    own = None
+    if "work" in kind.comparison_keys:  # It may be completed by each comparison.
+        if not file.mistakes:
+            own = comparisons[0].a_work if comparisons else file.wrong(("comparisons",), "at least one is needed")
+    elif work is not None:
+        own = parse_work(file, work, ("work",))
+    if own is not None and own.beside and not kind.loads_beside:
+        file.wrong(("work", "beside"), f"kind {kind.name} loads a side alone; kind pairs can have another load beside")
     file.mistakes = list(dict.fromkeys(file.mistakes))
     file.finish()
-    return Experiment(content["id"], content["question"], kind, str(name), content.get("claims", []), profile,
-                      own, comparisons, counts, tuple(content.get("of", COUNTS_OF_AN_OPERATION)), bounds, cases,
-                      content.get("measure", []), float(content.get("seconds", 60)), sides, content.get("rounds", 1),
-                      content.get("rates", []), content.get("closed", False),
-                      content.get("wrk", []), content.get("percent", []), content.get("windows", 1),
-                      content.get("capacity_p99_ms", 0))
+    return Experiment(file=str(name), sides=sides, work=own, comparisons=comparisons, counts=counted,
+                      counted=tuple(content.get("of", counts.OF_AN_OPERATION)), bounds=bounds, cases=cases,
+                      **{key: content[key] for key in ("id", "question", "kind", *AS_THEY_ARE) if key in content})
 
 
 def read(path, sides=None):

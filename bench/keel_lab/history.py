@@ -4,19 +4,19 @@ import argparse
 import pathlib
 import sys
 
-from keel_lab import archive, figures, page, plots, quantity, results
+from keel_lab import archive, page, plots, quantity, results
 
 SUMMARY = "how the figures went over the dated results"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def trends(days):
-    """{experiment: {value: [(day, Figure)]}}, oldest first. An interrupted result has no part in it."""
+    """{experiment: {figure: [(day, Figure)]}}, oldest first. An interrupted result has no part in it."""
     found = {}
     for day, of_day in days:
-        for name, result in of_day.items():
-            for value in figures.names(result) if result["complete"] else ():
-                found.setdefault(name, {}).setdefault(value, []).append((day, figures.find(result, value)))
+        for name, one in of_day.items():
+            for figure in one.rows if one.complete else ():
+                found.setdefault(name, {}).setdefault(figure, []).append((day, one.find(figure)))
     return found
 
 
@@ -47,29 +47,12 @@ def text(found):
 
 
 def html(days, problems):
-    experiments = [
-        (
-            name,
-            [
-                {
-                    "name": value,
-                    "unit": course[-1][1].unit,
-                    "plot": plots.sparkline([one.median for _, one in course]),
-                    "last": last(course),
-                    "change": change(course),
-                }
-                for value, course in values.items()
-            ],
-        )
-        for name, values in sorted(trends(days).items())
-    ]
-    return page.render(
-        "history.html.j2",
-        title="How the figures went",
-        days=[day for day, _ in days],
-        experiments=experiments,
-        problems=problems,
-    )
+    rows = lambda values: [{"name": name, "unit": course[-1][1].unit, "last": last(course), "change": change(course),
+                            "plot": plots.sparkline([one.median for _, one in course])}
+                           for name, course in values.items()]
+    experiments = [(name, rows(values)) for name, values in sorted(trends(days).items())]
+    return page.render("history.html.j2", title="How the figures went", days=[day for day, _ in days],
+                       experiments=experiments, problems=problems)
 
 
 def main(arguments):
@@ -91,7 +74,7 @@ def main(arguments):
         except results.Wrong as problem:
             print(f"bench/lab history: {problem}", file=sys.stderr)
             return 2
-        print(f"kept {len(kept)} results")
+        print(f"kept {kept} results")
     days, problems = archive.history(options.results)
     for problem in problems:
         print(f"bench/lab history: left out: {problem}", file=sys.stderr)

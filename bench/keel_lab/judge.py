@@ -22,13 +22,23 @@ UNITS = {
     "p50": "median of the latency",
     "p99": "99th percentile of the latency",
     "disk_kb": "written to disk each second",
-    "client_us": "CPU of the client per operation"
+    "client_us": "CPU of the client per operation",
+    "cpu_s": "CPU of the compiler"
 }
 MORE_IS_BETTER = ("rate",)
 TARGETS = ("at most", "at least", "not below", "above", "within")
 SATURATED = 0.95  # Of its core, used by the server: below, the rate is the client's.
 COVERAGE_MIN = 0.95
 NOISE_COVERAGE = 0.98  # Of 11 ratios the 2nd to the 10th.
+
+
+def target_of(text):
+    """{"kind", "value"} of a text such as "at most 0.80", or None when it is not one."""
+    kind, _, value = text.rpartition(" ")
+    try:
+        return {"kind": kind, "value": float(value)} if kind in TARGETS else None
+    except ValueError:
+        return None
 
 
 def ratios(pairs, of):
@@ -109,8 +119,6 @@ def detectable(found, noise):
 
 def by_interval(target, low, high):
     limit = target["value"]
-    if target["kind"] == "not below":
-        return "met" if high >= limit else "missed"
     if target["kind"] == "within":  # So far from 1, on either side.
         met, missed = 1 - limit <= low and high <= 1 + limit, low > 1 + limit or high < 1 - limit
     elif target["kind"] == "above":
@@ -128,7 +136,7 @@ def verdict(target, found, noise, client_bound):
     if client_bound or found["coverage"] < COVERAGE_MIN:
         return "undecided"
     said = by_interval(target, found["low"], found["high"])
-    # "Not below" needs no margin: equal is good enough, and so it is for "within".
+    # "Not below" and "within" need no margin: equal is good enough.
     if said == "undecided" or target["kind"] in ("not below", "within") or not noise:
         return said
     less, more = sorted((found["median"], target["value"]))

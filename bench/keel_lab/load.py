@@ -12,7 +12,8 @@ import subprocess
 import tempfile
 
 from keel_lab import judge, load_client, resources, results, sides, wrk
-from keel_lab.measure import Half, payload_for
+from keel_lab.kind import OfSides, of_distributions
+from keel_lab.measure import payload_for
 from keel_lab.sides import Invalid
 
 WARMUP = 0.5
@@ -23,21 +24,11 @@ SHARES_TRIED = range(50, 105, 5)
 TRIES = 3
 TRY_SECONDS, TRY_WARMUP = 0.5, 0.2
 WHOLE = 0.99
+LATENCIES = ("p50", "p90", "p99", "p99.9", "max")
 
 
 def span(experiment, settings):
     return experiment.seconds if settings.profile == "full" else min(experiment.seconds, QUICK_SECONDS_MAX)
-
-
-def runs(experiment):
-    shares = len(experiment.percent) * experiment.windows + 1 if experiment.percent else 0
-    return len(experiment.rates) + experiment.closed + shares
-
-
-def seconds(experiment, settings):
-    tries = len(SHARES_TRIED) * TRIES * (TRY_SECONDS + TRY_WARMUP) if experiment.capacity_p99_ms else 0
-    once = span(experiment, settings) + WARMUP + OVERHEAD
-    return len(experiment.measure) * (runs(experiment) * once + tries) + len(experiment.wrk) * once
 
 
 def accepted(work):
@@ -62,23 +53,10 @@ def run(keel, half, duration, parts, *more, warmup=WARMUP):
 
 
 def distribution(name, side, work, one):
-    latency = one["latency"]
-    row = {
-        "id": name,
-        "side": side,
-        "work": work,
-        "offered": one["offered"],
-        "achieved": one["achieved"],
-        "unit": latency["unit"],
-        "count": latency["count"],
-        "errors": one["errors"],
-        "percentiles": latency["percentiles"],
-        "cdf": latency["cdf"],
-        "from": latency["from"]
-    }
-    for key in ("server_utilisation", "client_utilisation", "server_cpu_us_per_request"):
-        row[key] = one.get(key)
-    return row
+    whole = {key: one[key] for key in ("offered", "achieved", "errors")}
+    of_latency = {key: one["latency"][key] for key in ("unit", "count", "percentiles", "cdf", "from")}
+    used = {key: one.get(key) for key in ("server_utilisation", "client_utilisation", "server_cpu_us_per_request")}
+    return {"id": name, "side": side, "work": work, **whole, **of_latency, **used}
 
 
 def goodput(one):
@@ -89,37 +67,14 @@ def goodput(one):
 def publish(name, side, work, one, result):
     result["distributions"].append(distribution(name, side, work, one))
     points = [[second["second"], second["latency_max_us"]] for second in one["series"]]
-    result["series"].append({
-        "id": f"{name}:longest",
-        "name": f"{name}: longest latency of each second",
-        "unit": "us",
-        "points": results.thinned(points)
-    })
-
-
-def of_side(experiment, settings, half, keel, result, step):
-    duration, name, work = span(experiment, settings), half.name, half.work.name
-    for rate in experiment.rates:
-        report = run(keel, half, duration, 1, f"--rate={rate}")
-        publish(f"{name}:{rate} per second", name, f"{work}, {rate:,} per second", report, result)
-        step()
-    if experiment.closed:
-        publish(f"{name}:closed loop", name, f"{work}, closed loop", run(keel, half, duration, 1), result)
-        step()
-    if name in experiment.wrk:
-        of_wrk(half, duration, result)
-        step()
-    if experiment.percent:
-        of_shares(experiment, settings, half, keel, result)
-        step()
+    results.add_series(result, f"{name}:longest", f"{name}: longest latency of each second", "us", points)
 
 
 def of_wrk(half, duration, result):
     """What wrk says of the side, as another distribution."""
     name, work = f"{half.name}:wrk", half.work
     if wrk.missing():
-        result["skipped"].append({"what": name, "why": f"{wrk.missing()}: not found"})
-        return
+        return results.skip(result, name, f"{wrk.missing()}: not found")
     with sides.running(half.side, work, half.build, payload_for(half, [])) as server:
         sides.check(server.port, work)
         server_cpu, own = load_client.cpu_of(server.pid), load_client.children_cpu()
@@ -231,30 +186,73 @@ def publish_share(name, half, work, windows, result):
                                             refused[0]["unit"], [p99({"latency": one}) for one in refused]))
 
 
-def bounds(experiment, result):
-    by_id = {row["id"]: row["percentiles"] for row in result["distributions"]}
-    for a, b, of, target in experiment.bounds:
-        values = [by_id.get(one, {}).get(of.removeprefix("p")) for one in (a, b)]
-        if None not in values and values[1]:
-            yield {"id": f"{a}:{b}:{of}", "a": a, "b": b, **judge.bound(of, *values, target)}
+class OfLoad(OfSides):
+    """What both kinds have: `keel load` as their client."""
+    keys = OfSides.keys | {"seconds": (int, float)}
+    loads_beside = False
 
+    def figures(self, one):
+        return of_distributions(one)
 
-def measure(experiment, settings, result, progress):
-    try:
-        keel = load_client.program(settings.build)
-    except Invalid as problem:
-        result["skipped"].append({"what": experiment.id, "why": str(problem)})
-        return
-    for name in experiment.measure:
-        half = Half(experiment.sides[name], experiment.work, settings.build)
-        if half.missing:
-            result["skipped"].append({"what": name, "why": f"{half.missing}: not found"})
-            continue
-        parts = len(experiment.rates) + experiment.closed + bool(experiment.percent) + (name in experiment.wrk)
-        step = progress.steps(f"{name}, {experiment.work.name}", parts,
-                              seconds(experiment, settings) / len(experiment.measure))
+    def measure(self, one, settings, result, progress):
         try:
-            of_side(experiment, settings, half, keel, result, step)
+            load_client.program(settings.build)
         except Invalid as problem:
-            result["invalid"].append({"what": f"{name}, {experiment.work.name}", "why": str(problem)})
-    result["bounds"] += bounds(experiment, result)
+            return results.skip(result, one.id, str(problem))
+        super().measure(one, settings, result, progress)
+
+
+class OpenLoop(OfLoad):
+    name = "open-loop"
+    keys = OfLoad.keys | {"rates": list, "closed": bool, "wrk": list, "bounds": list}
+    required = ("work", "measure", "rates")
+
+    def bounded(self, content, counts):
+        rates = [f"{rate} per second" for rate in content.get("rates", [])]
+        rates += ["closed loop"] * content.get("closed", False)
+        names = {f"{side}:{rate}" for side in content["measure"] for rate in rates}
+        return names | {f"{side}:wrk" for side in content.get("wrk", [])}, set(LATENCIES), ()
+
+    def seconds(self, one, settings):
+        runs = len(one.measure) * (len(one.rates) + one.closed) + len(one.wrk)
+        return runs * (span(one, settings) + WARMUP + OVERHEAD)
+
+    def of_side(self, one, settings, half, result, progress):
+        keel, duration = load_client.program(settings.build), span(one, settings)
+        name, work, by_wrk = half.name, half.work.name, half.name in one.wrk
+        step = progress.steps(f"{name}, {work}", len(one.rates) + one.closed + by_wrk,
+                              self.seconds(one, settings) / len(one.measure))
+        for rate in one.rates:
+            report = run(keel, half, duration, 1, f"--rate={rate}")
+            publish(f"{name}:{rate} per second", name, f"{work}, {rate:,} per second", report, result)
+            step()
+        if one.closed:
+            publish(f"{name}:closed loop", name, f"{work}, closed loop", run(keel, half, duration, 1), result)
+            step()
+        if by_wrk:
+            of_wrk(half, duration, result)
+            step()
+
+    def measure(self, one, settings, result, progress):
+        super().measure(one, settings, result, progress)
+        by_id = {row["id"]: row["percentiles"] for row in result["distributions"]}
+        for a, b, of, target in one.bounds:
+            values = [by_id.get(each, {}).get(of.removeprefix("p")) for each in (a, b)]
+            if None not in values and values[1]:
+                result["bounds"].append({"id": f"{a}:{b}:{of}", "a": a, "b": b, **judge.bound(of, *values, target)})
+
+
+class Capacity(OfLoad):
+    name = "capacity"
+    keys = OfLoad.keys | {"percent": list, "windows": int, "capacity_p99_ms": (int, float)}
+    required = ("work", "measure", "percent")
+
+    def seconds(self, one, settings):
+        tries = len(SHARES_TRIED) * TRIES * (TRY_SECONDS + TRY_WARMUP) if one.capacity_p99_ms else 0
+        windows = len(one.percent) * one.windows + 1
+        return len(one.measure) * (windows * (span(one, settings) + WARMUP + OVERHEAD) + tries)
+
+    def of_side(self, one, settings, half, result, progress):
+        step = progress.steps(f"{half.name}, {half.work.name}", 1, self.seconds(one, settings) / len(one.measure))
+        of_shares(one, settings, half, load_client.program(settings.build), result)
+        step()

@@ -5,12 +5,14 @@ asks for it, as those with threads of their own do), or one of its counters.
 Comparisons take the ratio inside each round. A case with several threads runs on all cores, any other on one.
 """
 
+import dataclasses
 import json
 import os
 import re
 import subprocess
 
-from keel_lab import judge, sides
+from keel_lab import judge, peers, results, sides
+from keel_lab.kind import Kind
 from keel_lab.sides import SERVER_CORE, Invalid
 
 # Many short rounds: the sides of a ratio are near each other in time, and the interval leaves out nine of 36 disturbed
@@ -18,6 +20,19 @@ from keel_lab.sides import SERVER_CORE, Invalid
 SECONDS_EACH = 0.02  # Of one benchmark in one round.
 ROUNDS_PER_PAIR = 3
 NS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """One benchmark of a Google Benchmark program."""
+    name: str
+    program: str
+    benchmark: str
+    counter: str = ""
+    unit: str = "ns"
+    threads: int = 1  # That work at the same time.
+    target: dict | None = dataclasses.field(default=None, hash=False)  # In its unit.
+    needs: str = ""  # A package, or what a processor has: the case is skipped where the program lacks the benchmark.
 
 
 def path_of(program, build):
@@ -147,28 +162,81 @@ def publish(experiment, values, result):
             pairs = as_pairs(values[one.a], values[one.b])
             row = judge.compare(pairs, "ns", one.target, judge.noise(pairs, "ns"), itself=True)
             if row:
-                result["comparisons"].append({
-                    "id": one.id,
-                    "a": one.a,
-                    "b": one.b,
-                    "work": a.benchmark,
-                    **row,
-                    **unit_of(a),
-                    **label(a, b)
-                })
+                whole = {"id": one.id, "a": one.a, "b": one.b, "work": a.benchmark, **row, **unit_of(a), **label(a, b)}
+                result["comparisons"].append(whole)
 
 
-def measure(experiment, settings, result, progress):
-    values = {}
-    try:
-        step = progress.steps("benchmarks", rounds_of(settings), seconds(experiment, settings))
-        rounds = Rounds(experiment, {"": settings.build}, settings.wants)
-        result["skipped"] += [{"what": name, "why": why} for name, why in rounds.lacking.items()]
-        values = rounds.values
-        for _ in range(rounds_of(settings)):
-            rounds.run()
-            step()
-    except (Invalid, subprocess.TimeoutExpired) as problem:
-        result["invalid"].append({"what": experiment.id, "why": str(problem)})
-    finally:
-        publish(experiment, {case: found for (_, case), found in values.items()}, result)
+class Micro(Kind):
+    name = "micro"
+    keys = {"program": str, "cases": dict, "comparisons": list}
+    required = ("program", "cases")
+    compared = "case"
+    quantities = ("ns",)
+    comparison_keys = ("a", "b", "target")
+    case_keys = {"program": str, "benchmark": str, "counter": str, "unit": str, "threads": int, "target": str,
+                 "needs": str}
+
+    def comparable(self, _, cases):
+        return cases
+
+    def case(self, file, name, spec, content):
+        where, unit = ("cases", name), spec.get("unit", "ns")
+        if spec.get("threads", 1) < 1:
+            file.wrong((*where, "threads"), "at least 1 is needed")
+        try:
+            re.compile(spec["benchmark"])
+        except re.error as problem:
+            file.wrong(where, f"{spec['benchmark']!r} is no regular expression: {problem}")
+        target = self.target_in(file, where, spec, unit)
+        return Case(name, **{"program": content["program"], **spec, "target": target})
+
+    def figures(self, one):
+        return {row.id for row in one.comparisons} | set(one.cases)
+
+    def programs(self, one):
+        return {case.program for case in one.cases.values()}
+
+    def made_of(self, one, build):
+        return {name: peers.of_library(case.needs) for name, case in one.cases.items() if case.needs in peers.LIBRARIES}
+
+    def seconds(self, one, settings):
+        return seconds(one, settings)
+
+    def measure(self, one, settings, result, progress):
+        values = {}
+        try:
+            step = progress.steps("benchmarks", rounds_of(settings), seconds(one, settings))
+            rounds = Rounds(one, {"": settings.build}, settings.wants)
+            for name, why in rounds.lacking.items():
+                results.skip(result, name, why)
+            values = rounds.values
+            for _ in range(rounds_of(settings)):
+                rounds.run()
+                step()
+        except (Invalid, subprocess.TimeoutExpired) as problem:
+            results.refuse(result, one.id, problem)
+        finally:
+            publish(one, {case: found for (_, case), found in values.items()}, result)
+
+    def seconds_of_revisions(self, one, settings):
+        return 3 * seconds(one, settings)
+
+    def compare(self, one, settings, builds, result, progress):
+        """Base runs twice in each round: against itself it is the noise."""
+        rounds = Rounds(one, builds | {"again": builds["base"]}, settings.wants)
+        for name, why in rounds.lacking.items():
+            results.skip(result, name, why)
+        step = progress.steps("benchmarks, head : base", rounds_of(settings), 3 * seconds(one, settings))
+        try:
+            for _ in range(rounds_of(settings)):
+                rounds.run()
+                step()
+        finally:
+            for name, case in one.cases.items():
+                head, base, again = (rounds.values.get((variant, name), []) for variant in ("head", "base", "again"))
+                if count := min(map(len, (head, base, again))):
+                    spread = judge.spread([left / right for left, right in zip(again, base)][:count])
+                    noise = {key: spread[key] for key in ("low", "high")}
+                    row = judge.compare(as_pairs(head[:count], base[:count]), "ns", None, noise, itself=True)
+                    sides_of = {"a": f"{name} of head", "b": f"{name} of base", "work": case.benchmark}
+                    result["comparisons"].append({"id": f"{name}:ns", **sides_of, **row})

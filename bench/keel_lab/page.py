@@ -4,7 +4,7 @@ import pathlib
 
 import jinja2
 
-from keel_lab import claims, plots, results
+from keel_lab import claims, plots
 
 # Verdict: (a sign beside the word, so that colour is not needed, CSS class).
 MARKS = {
@@ -37,11 +37,10 @@ def environment():
     )
     made.filters |= {
         "plain": plain,
+        "ratio2": lambda number: f"{number:.2f}" if number < 10 else plots.short(number),
         "ratio": lambda number: f"{number:.3f}" if number < 10 else plots.short(number),
-        "percent": lambda number: f"{number * 100:.1f} %",
     }
     made.globals |= {"marks": MARKS}
-    made.globals |= {of.__name__: of for of in (results.used, results.disturbance, results.absences, results.versions)}
     return made
 
 

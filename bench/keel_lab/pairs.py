@@ -1,6 +1,9 @@
 """Pairs of runs: A B, B A, ... each with a fresh server, so that drift hits both sides alike."""
 
-from keel_lab import counters, counts, judge, results
+import dataclasses
+
+from keel_lab import counters, counts, judge, record, results
+from keel_lab.kind import Kind, counts_of, program_of
 from keel_lab.measure import REPEATS, Half, payload_for, quiet_run
 from keel_lab.sides import Invalid
 
@@ -45,12 +48,11 @@ class Series:
     def add(self, name, samples):
         for before, after in zip(samples, samples[1:]):
             used = (after.user + after.system - before.user - before.system) / max(after.at - before.at, 1e-9)
-            self.points.setdefault((name, "cpu", "CPU of the server", "of one core"), []).append(
-                (after.at, round(used, 4)))
-            self.points.setdefault((name, "rss", "resident memory", "KB"), []).append((after.at, after.rss_kb))
             switches = (after.switches - before.switches) / max(after.at - before.at, 1e-9)
-            self.points.setdefault((name, "switches", "context switches", "per second"), []).append(
-                (after.at, round(switches)))
+            for what, title, unit, value in (("cpu", "CPU of the server", "of one core", round(used, 4)),
+                                             ("rss", "resident memory", "KB", after.rss_kb),
+                                             ("switches", "context switches", "per second", round(switches))):
+                self.points.setdefault((name, what, title, unit), []).append((after.at, value))
 
     def into(self, result):
         if not self.points:
@@ -58,12 +60,7 @@ class Series:
         first = min(at for points in self.points.values() for at, _ in points)
         for (name, what, title, unit), points in self.points.items():
             shifted = [[round(at - first, 2), value] for at, value in sorted(points)]
-            result["series"].append({
-                "id": f"{name}:{what}",
-                "name": f"{name}: {title}",
-                "unit": unit,
-                "points": results.thinned(shifted)
-            })
+            results.add_series(result, f"{name}:{what}", f"{name}: {title}", unit, shifted)
 
 
 def halves_of(one, experiment, settings):
@@ -88,11 +85,6 @@ def is_of_two(group):
     return (group[0].a, group[0].a_work) != (group[0].b, group[0].b_work)
 
 
-def seconds(experiment, settings):
-    runs = sum(one_run(settings, group[0].a_work) for group in wanted(experiment, settings))
-    return settings.pairs * 2 * runs + counts.seconds(experiment, settings)
-
-
 def compared(group, measured):
     """The rows of one group from its pairs."""
     pairs = [published(pair) for pair in measured]
@@ -104,6 +96,15 @@ def compared(group, measured):
         row = judge.compare(pairs, one.of, one.target, noise, bool(one.a_work.waits_for), one.a_work.client == "itself")
         if row:
             yield {"id": one.id, "a": one.a, "b": one.b, "work": work, **row}
+
+
+def bounded(group, measured):
+    """The values of A by itself where a comparison gives it a target of its own."""
+    for one in group:
+        values = [pair["a"][one.of] for pair in measured if pair["a"].get(one.of) is not None]
+        if one.a_target and values:
+            yield judge.value(f"{one.a}:{one.of}" + (f":{one.suffix}" if one.suffix else ""), f"{one.a}: {one.of}",
+                              record.SIDE_UNITS[one.of], values, one.a_target)
 
 
 def measure_pairs(halves, line, found, settings, progress, **client_options):
@@ -119,34 +120,95 @@ def lacking(halves):
     return "; ".join(dict.fromkeys(missing)) + ": not found" if missing else ""
 
 
-def measure(experiment, settings, result, progress):
-    series = Series()
-    try:
-        for group in wanted(experiment, settings):
-            halves = halves_of(group[0], experiment, settings)
-            line = f"{group[0].a} : {group[0].b}, {group[0].a_work.name}"
+def subjects(one, settings):
+    """What of an experiment two revisions have: {(side, work): quantities}.
+
+    System calls would need runs of their own."""
+    found = {}
+    for comparison in (each for each in one.comparisons if each.of != "system_calls"):
+        for name, work in ((comparison.a, comparison.a_work), (comparison.b, comparison.b_work)):
+            if one.sides[name].under_test and settings.wants(name):
+                found.setdefault((name, work), {})[comparison.of] = None
+    return {key: list(ofs) for key, ofs in found.items()}
+
+
+class Pairs(Kind):
+    name = "pairs"
+    keys = {"work": dict, "comparisons": list, "counts": list, "bounds": list}
+    required = ("work", "comparisons")
+    quantities = tuple(of for of in judge.UNITS if of not in ("client_us", "cpu_s"))
+    comparison_keys = ("a", "b", "of", "target", "a_target", "work", "a_work", "b_work", "profile")
+
+    def bounded(self, content, counted):
+        return counts.bounded(content, counted)
+
+    def figures(self, one):
+        own = {f"{row.a}:{row.of}" + (f":{row.suffix}" if row.suffix else "") for row in one.comparisons if row.a_target}
+        return {row.id for row in one.comparisons} | counts_of(one) | own
+
+    def programs(self, one):
+        return {program_of(one.sides[name]) for row in one.comparisons for name in (row.a, row.b)
+                if one.sides[name].under_test}
+
+    def seconds(self, one, settings):
+        runs = sum(one_run(settings, group[0].a_work) for group in wanted(one, settings))
+        return settings.pairs * 2 * runs + counts.seconds(one, settings)
+
+    def measure(self, one, settings, result, progress):
+        series = Series()
+        try:
+            for group in wanted(one, settings):
+                self.of_group(one, group, settings, result, progress, series)
+            counts.take(one, settings, result, progress)
+        finally:
+            series.into(result)
+
+    def of_group(self, one, group, settings, result, progress, series):
+        """Measures what is measured together."""
+        halves = halves_of(group[0], one, settings)
+        line, lacks = f"{group[0].a} : {group[0].b}, {group[0].a_work.name}", lacking(halves)
+        measured, traced = [], {}
+        if group[0].of == "system_calls":
+            tracepoint, why = counters.system_calls(settings.build / "bench")
+            line, lacks, traced = f"{line}: system calls", lacks or why, {"tracepoint": tracepoint}
+        if lacks:
+            progress.forget(settings.pairs * 2 * one_run(settings, halves["a"].work))
+            return results.skip(result, line, lacks)
+        try:
+            measure_pairs(halves, line, measured, settings, progress, **traced)
+        except Invalid as problem:
+            return results.refuse(result, line, problem)
+        finally:
+            for pair in measured:
+                for key in "ab":
+                    series.add(halves[key].name, pair[key]["samples"])
+            result["comparisons"] += compared(group, measured)
+            result["values"] += bounded(group, measured)
+
+    def seconds_of_revisions(self, one, settings):
+        return len(subjects(one, settings)) * settings.pairs * 2 * one_run(settings)
+
+    def compare(self, one, settings, builds, result, progress):
+        """Each of our sides of two builds, {"head", "base"}: head is A, base is B."""
+        for (name, work), ofs in subjects(one, settings).items():
+            halves = {
+                key: Half(dataclasses.replace(one.sides[name], name=f"{name} of {variant}"), work, builds[variant])
+                for key, variant in (("a", "head"), ("b", "base"))
+            }
+            what, measured = f"{name}, {work.name}", []
             if lacking(halves):
-                result["skipped"].append({"what": line, "why": lacking(halves)})
-                progress.forget(settings.pairs * 2 * one_run(settings, halves["a"].work))
+                results.skip(result, what, lacking(halves))
                 continue
-            measured, traced = [], {}
-            if group[0].of == "system_calls":
-                tracepoint, why = counters.system_calls(settings.build / "bench")
-                if not tracepoint:
-                    result["skipped"].append({"what": f"{line}: system calls", "why": why})
-                    progress.forget(settings.pairs * 2 * one_run(settings, halves["a"].work))
-                    continue
-                line, traced = f"{line}, system calls", {"tracepoint": tracepoint}
             try:
-                measure_pairs(halves, line, measured, settings, progress, **traced)
+                measure_pairs(halves, f"{what}: head : base", measured, settings, progress)
             except Invalid as problem:
-                result["invalid"].append({"what": line, "why": str(problem)})
+                results.refuse(result, what, problem)
                 continue
             finally:
-                for pair in measured:
-                    for key in "ab":
-                        series.add(halves[key].name, pair[key]["samples"])
-                result["comparisons"] += compared(group, measured)
-        counts.take(experiment, settings, result, progress)
-    finally:
-        series.into(result)
+                pairs = [published(pair) for pair in measured]
+                for of in ofs if pairs else ():
+                    row = judge.compare(pairs, of, None, judge.noise(pairs, of), bool(work.waits_for),
+                                        work.client == "itself")
+                    if row:
+                        sides = {"a": f"{name} of head", "b": f"{name} of base", "work": work.name}
+                        result["comparisons"].append({"id": f"{name}:{of}:{work.name}", **sides, **row})

@@ -289,18 +289,6 @@ def of_side(side, build):
     return found
 
 
-def of_experiment(one, build):
-    """{side, case or client: {name: version}} of the libraries and programs of others that it is made of."""
-    if one.kind == "micro":
-        return known({name: of_library(case.needs) for name, case in one.cases.items() if case.needs in LIBRARIES})
-    names = {name for name, _ in one.counts} | set(one.measure)
-    names |= {name for comparison in one.comparisons for name in (comparison.a, comparison.b)}
-    found = {name: of_side(one.sides[name], build) for name in sorted(names) if name in one.sides}
-    if one.kind == "clients":
-        found |= {name: versions(shutil.which(name) or "") for name in CLIENTS if name in names}
-    return known(found)
-
-
 def state(peer, notes):
     """One line: the versions, or why it is not there."""
     if peer.program.exists():

@@ -37,7 +37,7 @@ def needed(experiments, refuses):
     """{preset: targets} of what these experiments run of them; `refuses(side)` where callgrind cannot count a side."""
     found = {preset: set() for preset in (*SIDES, "callgrind")}
     for one in experiments:
-        for name in {name for row in one.comparisons if one.kind == "pairs" for name in (row.a, row.b)}:
+        for name in {name for row in one.comparisons for name in (row.a, row.b)} & set(one.sides):
             program = one.sides[name].serve[0]
             for preset in SIDES:
                 if f"build/{preset}/" in program:

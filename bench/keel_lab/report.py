@@ -1,145 +1,145 @@
-"""The report: one HTML file, the answer first, then each experiment with its plot, verdicts and raw numbers."""
+"""The report: one HTML file that begins with a picture of Keel against its peers, and has each experiment below.
+
+Everything is read from the records; what only the JSON of build/lab/results knows, distributions and courses over time,
+is drawn where that is there.
+"""
 
 import argparse
 import math
 import pathlib
+import re
 import sys
 
-from keel_lab import archive, claims, page, plots
+from keel_lab import archive, claims, experiment, judge, page, plots, record, results
 from keel_lab.yaml_file import Mistakes
 
 SUMMARY = "write one HTML page of all results"
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-OUT = ROOT / "build/lab/report.html"
+OUT = archive.ROOT / "build/lab/report.html"
 DECIDED = ("met", "missed")
 TELLING = 3
+# Of these experiments the picture is made: CPU of a plaintext request, Keel against a peer.
+PICTURED = ("plaintext", "peers-http")
+PEER = re.compile(r"keel-(uring|epoll):([^:]+):cpu_us")
 
 
-def judged(result):
-    """Every row with a verdict: ratios, counts, and values with a target. An interrupted result judges nothing."""
-    values = [row for row in result["values"] if "verdict" in row]
-    return result["comparisons"] + result["bounds"] + values if result["complete"] else []
+def judged(one):
+    """Every row with a verdict. An interrupted record judges nothing."""
+    return [row for row in one.rows.values() if row.verdict] if one.complete else []
 
 
-def verdicts(results):
-    found = dict.fromkeys(("met", "missed", "undecided", "below the detectable effect", "no target"), 0)
-    for result in results:
-        for row in judged(result):
-            found[row["verdict"]] += 1
+def verdicts(records):
+    found = dict.fromkeys(results.VERDICTS, 0)
+    for one in records:
+        for row in judged(one):
+            found[row.verdict] += 1
     return found
 
 
-def telling(results):
-    """[(experiment, comparison)]: the decided ones farthest from their target, of different experiments."""
-    best = {}
-    for result in results:
-        for row in result["comparisons"] if result["complete"] else ():
-            if row["verdict"] in DECIDED and row["median"] > 0 and row["target"]["value"] > 0:
-                distance = abs(math.log(row["median"] / row["target"]["value"]))
-                if distance > best.get(result["experiment"], (-1, None))[0]:
-                    best[result["experiment"]] = (distance, row)
-    ordered = sorted(best.items(), key=lambda item: -item[1][0])
-    return [(name, row) for name, (_, row) in ordered[:TELLING]]
+def telling(records):
+    """[(experiment, row)]: the decided ratios farthest from their target, of different experiments."""
+    distance = lambda row: abs(math.log(row.median / row.target["value"]))
+    best = []
+    for one in records:
+        decided = [row for row in judged(one) if row.added and row.verdict in DECIDED and row.median > 0
+                   and row.target["value"] > 0]
+        best += [(one.experiment, max(decided, key=distance))] if decided else []
+    return sorted(best, key=lambda item: -distance(item[1]))[:TELLING]
 
 
-def ratio_groups(comparisons):
-    """Comparisons of one quantity share a scale; a ratio that is far away gets one of its own."""
+def picture(found, titles):
+    """[{peer, bars}]: how many times the CPU of Keel each peer takes for a plaintext request, the least first."""
+    peers = {}
+    for name in PICTURED:
+        for row in found[name].rows.values() if name in found and found[name].complete else ():
+            match = PEER.fullmatch(row.figure)
+            if match and row.low > 0:
+                times = record.Figure(1 / row.median, 1 / row.high, 1 / row.low, "times")
+                peers.setdefault(match[2], []).append((match[1], times, row))
+    longest = max((times.high for bars in peers.values() for _, times, _ in bars), default=1) * 1.02
+    ordered = sorted(peers.items(), key=lambda item: max(times.median for _, times, _ in item[1]))
+    return [{"peer": titles.get(name, name), "bars": [
+        {"engine": engine, "times": times, "row": row, "svg": plots.bar(times, longest, engine)}
+        for engine, times, row in sorted(bars, key=lambda bar: bar[0] != "uring")]} for name, bars in ordered]
+
+
+def ratio_groups(rows):
+    """Ratios of one unit share a scale; one that is far away gets one of its own."""
     groups = {}
-    for row in comparisons:
-        groups.setdefault(row["of"], []).append(row)
-    for rows in groups.values():
-        near = [row for row in rows if 1 / 8 < row["median"] < 8]
-        for part in (near, [row for row in rows if row not in near]):
-            if part:
-                scale = plots.ratio_scale(part)
-                yield {
-                    "ticks": [
-                        (round(plots.place(tick, scale, 100), 2), plots.short(tick)) for tick in plots.ticks(scale)
-                    ],
-                    "rows": [row | {"strip": plots.ratio_strip(row, scale)} for row in part],
-                }
+    for row in rows:
+        groups.setdefault((row.unit, 1 / 8 < row.median < 8), []).append(row)
+    for part in groups.values():
+        scale = plots.ratio_scale(part)
+        yield {"ticks": [(round(plots.place(tick, scale, 100), 2), plots.short(tick)) for tick in plots.ticks(scale)],
+               "rows": [(row, plots.ratio_strip(row, scale), what_of(row)) for row in part]}
 
 
-def prepared(result):
-    """A result with what the template shows of it."""
-    counts = [
-        name
-        for name in (
-            "system_calls",
-            "allocations",
-            "allocated_bytes",
-            "instructions",
-            "instructions_by",
-            "switches",
-            "bytes_per_connection",
-        )
-        if any(row.get(name) is not None for row in result["counts"])
-    ]
+def what_of(row):
+    """What a ratio is of, in words."""
+    return next((judge.UNITS[part] for part in row.figure.split(":") if part in judge.UNITS), "")
+
+
+def drawings(result):
+    """[{title, svg, names}] of what only a run's own JSON has."""
     works, units = {}, {}
     for row in result["distributions"]:
-        works.setdefault((row["work"], row["unit"]), []).append(row)
+        works.setdefault(f"Latency, {row['work']}", []).append(row)
     for row in result["series"]:
         # "keel-uring: resident memory" is drawn with the resident memory of other sides.
         side, _, what = row["name"].rpartition(": ")
-        units.setdefault((what if side else "", row["unit"]), []).append(row | {"side": side or row["name"]})
-    names = lambda rows: [
-        row["side"] + (f", {plots.short(row['offered'])}/s offered" if row["offered"] else "") for row in rows
-    ]
-    decided = [row["verdict"] for row in judged(result) if row["verdict"] != "no target"]
-    return result | {
-        "groups": list(ratio_groups(result["comparisons"])),
-        "count_names": counts,
-        "percentiles": list(dict.fromkeys(name for row in result["distributions"] for name in row["percentiles"])),
-        "distributions_plots": [
-            {"work": work, "svg": plots.cdf(rows), "names": names(rows)} for (work, _), rows in works.items()
-        ],
-        "series_plots": [
-            {
-                "what": ", ".join(filter(None, (what, unit))),
-                "svg": plots.over_time(rows),
-                "names": [row["side"] for row in rows],
-            }
-            for (what, unit), rows in units.items()
-        ],
+        title = ", ".join(filter(None, (what if side else "", row["unit"])))
+        units.setdefault(f"Over time: {title}", []).append(row | {"side": side or row["name"]})
+    for draw, groups in ((plots.cdf, works), (plots.over_time, units)):
+        for title, rows in groups.items():
+            offered = [f", {plots.short(row['offered'])}/s offered" if row.get("offered") else "" for row in rows]
+            yield {"title": title, "svg": draw(rows),
+                   "names": [row["side"] + more for row, more in zip(rows, offered)]}
+
+
+def prepared(one, asked, raw):
+    """A record with what the template shows of it; `asked` is its experiment, where there is one."""
+    decided = [row.verdict for row in judged(one) if row.verdict != "no target"]
+    return {
+        "record": one,
+        "question": (asked.question if asked else "") or (raw or {}).get("question") or one.experiment,
+        "claims": asked.claims if asked else [],
+        "groups": list(ratio_groups([row for row in one.rows.values() if row.is_ratio])),
+        "values": [row for row in one.rows.values() if not row.is_ratio],
+        "drawings": list(drawings(raw)) if raw else [],
         "judged": ", ".join(f"{decided.count(said)} {said}" for said in dict.fromkeys(decided)),
     }
 
 
-def machines(results):
+def machines(records):
     """[(facts, experiments)], the same facts once. What changes from run to run is left to each experiment."""
     found = {}
-    for result in results:
-        facts = tuple(
-            (key, str(value))
-            for key, value in result["machine"].items()
-            if key not in ("date", "load before", "commit")
-        )
-        found.setdefault(facts, []).append(result["experiment"])
+    for one in records:
+        facts = tuple((key, str(value)) for key, value in one.facts.items() if key not in ("load before", "commit"))
+        found.setdefault(facts, []).append(one.experiment)
     return list(found.items())
 
 
-def html(found, where, problems, rows):
-    """The page of {experiment: result} and of the rows of the ledger."""
-    results = [
-        found[name]
-        for name in sorted(found, key=lambda name: (not any(row["target"] for row in judged(found[name])), name))
-    ]
-    days = sorted({result["began"][:10] for result in results})
+def html(found, where, problems, rows, asked=None, raw=None):
+    """The page of {experiment: record} and of the rows of the ledger; `asked` are experiments and `raw` results."""
+    asked, raw = asked or {}, raw or {}
+    records = sorted(found.values(), key=lambda one: (not any(row.target for row in judged(one)), one.experiment))
+    days = sorted({one.day for one in records})
+    titles = {side.name: side.title for one in asked.values() for side in one.sides.values()}
     return page.render(
         "report.html.j2",
-        title="What was measured",
+        title="Keel, measured",
         where=str(where),
-        results=[prepared(result) for result in results],
+        picture=picture(found, titles),
+        results=[prepared(one, asked.get(one.experiment), raw.get(one.experiment)) for one in records],
         span=" to ".join(dict.fromkeys((days[0], days[-1]))) if days else "",
-        commits=sorted({result["commit"] for result in results}),
-        counts=verdicts(results),
-        telling=telling(results),
-        interrupted=[one["experiment"] for one in results if not one["complete"]],
-        invalid=[(one["experiment"], row) for one in results for row in one["invalid"]],
+        commits=sorted({one.facts.get("commit", "unknown") for one in records}),
+        counts=verdicts(records),
+        telling=telling(records),
+        interrupted=[one.experiment for one in records if not one.complete],
+        invalid=[(one.experiment, what, why) for one in records for what, why in one.of("invalid")],
         problems=problems,
         ledger=claims.summary(rows) if rows else "",
         claims=page.grouped(rows),
-        machines=machines(results),
+        machines=machines(records),
     )
 
 
@@ -148,16 +148,19 @@ def main(arguments):
     parser.add_argument(
         "--out", type=pathlib.Path, default=OUT, metavar="FILE", help="where the page goes (build/lab/report.html)"
     )
-    parser.add_argument("--results", type=pathlib.Path, default=archive.LAST, metavar="FOLDER", help="of other results")
+    parser.add_argument("--results", type=pathlib.Path, default=archive.LAST, metavar="FOLDER",
+                        help="of other results, or one of the files in bench/results")
     options = parser.parse_args(arguments)
     where, found, problems = archive.present(options.results)
+    rows, asked = [], {}
     try:
-        rows = claims.judge(claims.read(), found)
+        asked = experiment.read_all()
+        rows = claims.judge(claims.read(experiments=asked), found)
     except Mistakes as mistakes:
-        rows = []
         problems += [f"the ledger: {wrong}" for wrong in mistakes.lines]
+    raw = {name: results.load(where / f"{name}.json") for name in found if (where / f"{name}.json").exists()}
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(html(found, archive.shown(where), problems, rows), encoding="utf-8")
+    options.out.write_text(html(found, archive.shown(where), problems, rows, asked, raw), encoding="utf-8")
     for problem in problems:
         print(f"bench/lab report: left out: {problem}", file=sys.stderr)
     print(options.out)

@@ -10,6 +10,7 @@ import os
 import pathlib
 import statistics
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCHEMA = 1
 VERDICTS = ("met", "missed", "undecided", "no target", "below the detectable effect")
 EMPTY = {
@@ -69,9 +70,15 @@ def new(experiment, question, claims, profile, commit, machine, settings):
     }
 
 
-def why(problem):
-    """An exception as the reason of a row."""
-    return f"{type(problem).__name__}: {problem}"
+def refuse(result, what, problem):
+    """`what` does not count. Of an exception that no one expected its type is said too."""
+    known = isinstance(problem, str) or type(problem).__name__ in ("Invalid", "TimeoutExpired")
+    result["invalid"].append({"what": what, "why": str(problem) if known else f"{type(problem).__name__}: {problem}"})
+
+
+def skip(result, what, why):
+    """`what` cannot be measured here."""
+    result["skipped"].append({"what": what, "why": why})
 
 
 def thinned(points):
@@ -80,6 +87,10 @@ def thinned(points):
         return points
     step = (len(points) - 1) / (POINTS_MAX - 1)
     return [points[round(number * step)] for number in range(POINTS_MAX)]
+
+
+def add_series(result, name, title, unit, points):
+    result["series"].append({"id": name, "name": title, "unit": unit, "points": thinned(points)})
 
 
 def used(row):
@@ -168,8 +179,3 @@ def save(result, path):
     beside.write_text(json.dumps(result, indent=1) + "\n")
     beside.replace(path)
     return path
-
-
-def folder(path):
-    """{experiment: result} of a folder of results, by name."""
-    return {result["experiment"]: result for result in map(load, sorted(pathlib.Path(path).glob("*.json")))}

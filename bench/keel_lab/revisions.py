@@ -1,11 +1,11 @@
 """HEAD against BASE. Two git revisions are built and measured as the two sides of interleaved pairs, on this machine;
-two folders of results are compared row by row, which finds less: their intervals must not even touch.
+two folders of results, or two of the files in bench/results, are compared figure by figure, which finds less: the
+intervals must not even touch.
 
 Exit code 1: something is significantly worse beyond the gate. 2: it could not be compared.
 """
 
 import argparse
-import dataclasses
 import os
 import pathlib
 import subprocess
@@ -13,15 +13,15 @@ import sys
 import time
 import traceback
 
-from keel_lab import experiment, judge, machine, micro, pairs, results, run, runner, show
-from keel_lab.measure import Half
+from keel_lab import archive, experiment, judge, machine, results, run, runner, show
+from keel_lab.kinds import KINDS
 from keel_lab.progress import Progress
 from keel_lab.sides import Invalid
 from keel_lab.yaml_file import Mistakes
 
-SUMMARY = "two revisions, built and measured in pairs, or two folders of results; fails on a regression beyond --gate"
+SUMMARY = "two revisions, built and measured in pairs, or two results; fails on a regression beyond --gate"
 FOLDER = experiment.ROOT / "build/lab/compare"
-MORE_IS_BETTER = ("per second", "/s", "of the capacity")  # Units of values.
+MORE_IS_BETTER = ("per second", "/s", "of the capacity")  # Units of figures.
 WHAT = ("plaintext", "json", "get-by-id", "echo-64", "metrics", "parser")
 
 
@@ -37,17 +37,6 @@ def git(*command):
     if done.returncode != 0:
         raise NotCompared(f"git {' '.join(command)}: {(done.stderr.strip().splitlines() or ['failed'])[-1]}")
     return done.stdout.strip()
-
-
-def programs_of(chosen):
-    """The CMake targets that are ours in these experiments."""
-    found = {case.program for one in chosen for case in one.cases.values()}
-    for one in chosen:
-        for comparison in one.comparisons if one.kind == "pairs" else ():
-            for name in (comparison.a, comparison.b):
-                if one.sides[name].under_test:
-                    found.add(pathlib.Path(one.sides[name].serve[0]).name)
-    return sorted(found)
 
 
 def build(revision, targets):
@@ -70,118 +59,31 @@ def build(revision, targets):
     return commit[:12], tree / "build/release"
 
 
-def subjects(one, settings):
-    """What of an experiment both revisions have: {(side, work): quantities}.
-
-    System calls would need runs of their own."""
-    found = {}
-    for comparison in (each for each in one.comparisons if each.of != "system_calls"):
-        for name, work in ((comparison.a, comparison.a_work), (comparison.b, comparison.b_work)):
-            if one.sides[name].under_test and settings.wants(name):
-                found.setdefault((name, work), {})[comparison.of] = None
-    return {key: list(ofs) for key, ofs in found.items()}
-
-
-def measure_pairs(one, settings, builds, result, progress):
-    """Head is A, base is B."""
-    for (name, work), ofs in subjects(one, settings).items():
-        halves = {
-            key: Half(dataclasses.replace(one.sides[name], name=f"{name} of {variant}"), work, builds[variant])
-            for key, variant in (("a", "head"), ("b", "base"))
-        }
-        if pairs.lacking(halves):
-            result["skipped"].append({"what": f"{name}, {work.name}", "why": pairs.lacking(halves)})
-            continue
-        measured = []
-        try:
-            pairs.measure_pairs(halves, f"{name}, {work.name}: head : base", measured, settings, progress)
-        except Invalid as problem:
-            result["invalid"].append({"what": f"{name}, {work.name}", "why": str(problem)})
-            continue
-        finally:
-            rows = [pairs.published(pair) for pair in measured]
-            for of in ofs:
-                row = rows and judge.compare(rows, of, None, judge.noise(rows, of), bool(work.waits_for),
-                                             work.client == "itself")
-                if row:
-                    result["comparisons"].append({
-                        "id": f"{name}:{of}:{work.name}",
-                        "a": f"{name} of head",
-                        "b": f"{name} of base",
-                        "work": work.name,
-                        **row
-                    })
-
-
-def measure_micro(one, settings, builds, result, progress):
-    """Base runs twice in each round: against itself it is the noise."""
-    rounds = micro.Rounds(one, {
-        "head": builds["head"],
-        "base": builds["base"],
-        "again": builds["base"]
-    }, settings.wants)
-    result["skipped"] += [{"what": name, "why": why} for name, why in rounds.lacking.items()]
-    step = progress.steps("benchmarks, head : base", micro.rounds_of(settings), 3 * micro.seconds(one, settings))
-    try:
-        for _ in range(micro.rounds_of(settings)):
-            rounds.run()
-            step()
-    finally:
-        for name in one.cases:
-            head, base, again = (rounds.values.get((variant, name), []) for variant in ("head", "base", "again"))
-            count = min(map(len, (head, base, again)))
-            if count:
-                noise = judge.spread([left / right for left, right in zip(again, base)][:count])
-                row = judge.compare(micro.as_pairs(head[:count], base[:count]),
-                                    "ns",
-                                    None, {
-                                        "low": noise["low"],
-                                        "high": noise["high"]
-                                    },
-                                    itself=True)
-                result["comparisons"].append({
-                    "id": f"{name}:ns",
-                    "a": f"{name} of head",
-                    "b": f"{name} of base",
-                    "work": one.cases[name].benchmark,
-                    **row
-                })
-
-
-def seconds(one, settings):
-    if one.kind == "micro":
-        return 3 * micro.seconds(one, settings)
-    return len(subjects(one, settings)) * settings.pairs * 2 * pairs.one_run(settings)
-
-
 def measure(base, head, chosen, settings, out):
     """{experiment: result} of head against base."""
-    targets = programs_of(chosen)
+    targets = sorted({target for one in chosen for target in KINDS[one.kind].programs(one)})
     if not targets:
         raise NotCompared("nothing in these experiments is ours: no side is under_test, and there is no benchmark")
     FOLDER.mkdir(parents=True, exist_ok=True)
     (base_commit, base_build), (head_commit, head_build) = build(base, targets), build(head, targets)
     builds = {"base": base_build, "head": head_build}
-    progress = Progress(sum(seconds(one, settings) for one in chosen))
+    progress = Progress(sum(KINDS[one.kind].seconds_of_revisions(one, settings) for one in chosen))
     facts = machine.facts(settings.build)
     facts.pop("commit")
     found = {}
     for one in chosen:
         progress.experiment = one.id
+        commits = {"base": base_commit, "head": head_commit}
         result = results.new(one.id, one.question, one.claims, settings.profile, f"{base_commit}..{head_commit}", facts,
-                             runner.published(settings) | {
-                                 "base": base_commit,
-                                 "head": head_commit
-                             })
+                             runner.published(settings) | commits)
         began = time.monotonic()
         try:
-            (measure_micro if one.kind == "micro" else measure_pairs)(one, settings, builds, result, progress)
+            KINDS[one.kind].compare(one, settings, builds, result, progress)
             result["complete"] = True
-        except Invalid as problem:
-            result["invalid"].append({"what": one.id, "why": str(problem)})
         except Exception as problem:  # One that breaks must not take those after it along.
-            traceback.print_exc()
-            result["invalid"].append({"what": one.id, "why": results.why(problem)})
+            if not isinstance(problem, Invalid):
+                traceback.print_exc()
+            results.refuse(result, one.id, problem)
         finally:
             result["seconds"] = round(time.monotonic() - began, 2)
             results.save(result, out / f"{one.id}.json")
@@ -190,62 +92,59 @@ def measure(base, head, chosen, settings, out):
     return found
 
 
-# --- Folders of results ---
+# --- Kept results ---
 
 
-def quantities(result):
-    """{id: (what, low, median, high, whether more is better)} of what two results have in common."""
-    found = {}
-    for row in result["comparisons"]:
-        found[row["id"]] = (f"{row['a']} : {row['b']}, {row['unit']}", row["low"], row["median"], row["high"], row["of"]
-                            in judge.MORE_IS_BETTER)
-    for row in result["values"]:
-        found[row["id"]] = (f"{row['name']} ({row['unit']})", row["low"], row["median"], row["high"], row["unit"]
-                            in MORE_IS_BETTER)
-    return found
+def quantities(record):
+    """{figure: row} of what was measured more than once."""
+    return {name: row for name, row in record.rows.items() if row.runs}
+
+
+def both(base, head):
+    """[(experiment, record, record)] of those that neither run broke off."""
+    names = sorted(base.keys() & head.keys())
+    return [(name, base[name], head[name]) for name in names if base[name].complete and head[name].complete]
+
+
+def shared(base, head):
+    """How many quantities both have."""
+    return sum(len(quantities(one).keys() & quantities(other).keys()) for _, one, other in both(base, head))
 
 
 def worse_between(base, head, gate):
-    """(lines of all that moved, those that are worse beyond the gate); {experiment: result} each."""
-    lines, worse = [], []
-    for name in sorted(base.keys() & head.keys()):
-        one, other = base[name], head[name]
-        if not (one["complete"] and other["complete"]):
-            lines.append(f"{name}: interrupted, not compared")
-            continue
-        if one["machine"].get("cpu") != other["machine"].get("cpu"):
-            raise NotCompared(
-                f"{name}: measured on two machines: {one['machine'].get('cpu')}; {other['machine'].get('cpu')}")
+    """(lines of all that moved, those that are worse beyond the gate); {experiment: record} each."""
+    whole = both(base, head)
+    lines = [f"{name}: interrupted, not compared" for name in sorted(base.keys() & head.keys() - {one for one, *_ in whole})]
+    worse = []
+    for name, one, other in whole:
+        cpus = one.facts.get("cpu"), other.facts.get("cpu")
+        if cpus[0] != cpus[1]:
+            raise NotCompared(f"{name}: measured on two machines: {'; '.join(map(str, cpus))}")
         before, after = quantities(one), quantities(other)
-        for key in sorted(before.keys() & after.keys()):
-            what, low, median, high, more = before[key]
-            _, low_after, median_after, high_after, _ = after[key]
-            cost = (median / median_after if more else median_after / median) if median and median_after else 1
-            apart = high_after < low or low_after > high
-            if apart:
-                lines.append(f"{name}: {what}: {median:.4g} ({low:.4g} to {high:.4g}) became {median_after:.4g} "
-                             f"({low_after:.4g} to {high_after:.4g})")
-            if apart and cost > 1 + gate:
+        for figure in sorted(before.keys() & after.keys()):
+            was, now = before[figure], after[figure]
+            if was.low <= now.high and now.low <= was.high:
+                continue
+            lines.append(f"{name}: {figure} ({now.own_unit}): {was.median:.4g} ({was.low:.4g} to {was.high:.4g}) became "
+                         f"{now.median:.4g} ({now.low:.4g} to {now.high:.4g})")
+            change = now.median / was.median if was.median and now.median else 1
+            if (1 / change if now.unit in MORE_IS_BETTER else change) > 1 + gate:
                 worse.append(lines[-1])
     return lines, worse
 
 
 def overlap(base, head):
     """(how many ratios both have, those whose intervals do not overlap): whether one run says what the other said."""
-    shared, apart = 0, []
-    for name in sorted(base.keys() & head.keys()):
-        if not (base[name]["complete"] and head[name]["complete"]):
-            continue
-        others = {row["id"]: row for row in head[name]["comparisons"]}
-        for row in base[name]["comparisons"]:
-            other = others.get(row["id"])
-            if other is None:
-                continue
-            shared += 1
-            if other["high"] < row["low"] or other["low"] > row["high"]:
-                apart.append(f"{name}: {row['id']}: {row['low']:.3f} to {row['high']:.3f}, and "
-                             f"{other['low']:.3f} to {other['high']:.3f}")
-    return shared, apart
+    count, apart = 0, []
+    for name, one, other in both(base, head):
+        for figure, row in quantities(one).items():
+            now = other.rows.get(figure)
+            if row.is_ratio and now is not None:
+                count += 1
+                if now.high < row.low or now.low > row.high:
+                    apart.append(f"{name}: {figure}: {row.low:.3f} to {row.high:.3f}, and {now.low:.3f} to "
+                                 f"{now.high:.3f}")
+    return count, apart
 
 
 # --- The subcommand ---
@@ -258,12 +157,6 @@ def gate_of(text):
     return number
 
 
-def shared(base, head):
-    """How many quantities both have, of what neither run broke off."""
-    both = [name for name in base.keys() & head.keys() if base[name]["complete"] and head[name]["complete"]]
-    return sum(len(quantities(base[name]).keys() & quantities(head[name]).keys()) for name in both)
-
-
 def said(worse, compared, gate):
     for line in worse:
         print(f"WORSE  {line}")
@@ -272,7 +165,9 @@ def said(worse, compared, gate):
 
 
 def compare_folders(options):
-    base, head = results.folder(options.base), results.folder(options.head)
+    (base, problems), (head, more) = archive.read(options.base), archive.read(options.head)
+    if problems + more:
+        raise NotCompared("\n".join(problems + more))
     if not base.keys() & head.keys():
         raise NotCompared(f"{options.base} and {options.head} have no experiment in common")
     lines, worse = worse_between(base, head, options.gate)
@@ -291,9 +186,10 @@ def compare_folders(options):
 def compare_revisions(options, parser):
     settings = run.read_settings(parser, options, options.profile)
     chosen = experiment.choose(options.experiment or WHAT)
-    wrong = [one.id for one in chosen if one.kind not in ("pairs", "micro")]
+    wrong = [one.id for one in chosen if KINDS[one.kind].compare is None]
     if wrong:
-        raise NotCompared(f"{', '.join(wrong)}: only the kinds pairs and micro compare revisions")
+        able = ", ".join(name for name, kind in KINDS.items() if kind.compare)
+        raise NotCompared(f"{', '.join(wrong)}: only the kinds {able} compare revisions")
     found = measure(options.base, options.head, chosen, settings, FOLDER / "results")
     rows = [(name, row) for name, result in found.items() for row in result["comparisons"]]
     worse = [
@@ -317,7 +213,7 @@ def why_nothing(skipped, only):
 
 def main(arguments):
     parser = argparse.ArgumentParser(prog="bench/lab compare", description=__doc__)
-    parser.add_argument("base", help="a git revision, or a folder of results")
+    parser.add_argument("base", help="a git revision, or a folder or file of results")
     parser.add_argument("head", help="another")
     parser.add_argument("--gate", type=gate_of, default=0.05, help="how much worse is too much (5%%)")
     parser.add_argument("--experiment", action="append", metavar="ID", help=f"repeatable ({', '.join(WHAT)})")
@@ -327,7 +223,7 @@ def main(arguments):
                         help="length of the windows (quick)")
     run.add_settings(parser)
     options = parser.parse_args(arguments)
-    folders = [pathlib.Path(name).is_dir() and "/" in name for name in (options.base, options.head)]
+    folders = [pathlib.Path(name).exists() and "/" in name for name in (options.base, options.head)]
     try:
         if all(folders):
             return compare_folders(options)

@@ -10,8 +10,8 @@ import sys
 import time
 import traceback
 
-from keel_lab import (clients, counts, experiment, load, machine, micro, pairs, peers, results, show, stages,
-                      start, sustained)
+from keel_lab import experiment, machine, peers, results, show
+from keel_lab.kinds import KINDS
 from keel_lab.measure import Settings
 from keel_lab.progress import Progress, duration
 
@@ -25,21 +25,9 @@ PROFILES = {
 }
 
 
-class Counts:
-    """The kind that only counts."""
-    measure = staticmethod(counts.take)
-    seconds = staticmethod(counts.seconds)
-
-
-KINDS = {"pairs": pairs, "clients": clients, "counts": Counts, "micro": micro, "start": start, "stages": stages,
-         "sustained": sustained, "open-loop": load, "capacity": load}
-
-
 def settings_of(profile, build, pairs=None, seconds=None, only=()):
-    chosen = PROFILES[profile] | {
-        key: value
-        for key, value in (("pairs", pairs), ("seconds", seconds)) if value is not None
-    }
+    own = {"pairs": pairs, "seconds": seconds}
+    chosen = PROFILES[profile] | {key: value for key, value in own.items() if value is not None}
     return Settings(build=pathlib.Path(build).resolve(), profile=profile, only=tuple(only), **chosen)
 
 
@@ -56,7 +44,7 @@ def run_one(one, settings, facts, progress):
     facts = dict(facts)
     result = results.new(one.id, one.question, one.claims, settings.profile, facts.pop("commit"), facts,
                          published(settings))
-    result["versions"] = peers.of_experiment(one, settings.build)
+    result["versions"] = peers.known(KINDS[one.kind].made_of(one, settings.build))
     began = time.monotonic()
     interrupted = False
     try:
@@ -66,7 +54,7 @@ def run_one(one, settings, facts, progress):
         interrupted = True
     except Exception as problem:  # One that breaks must not take those after it along.
         traceback.print_exc()
-        result["invalid"].append({"what": one.id, "why": results.why(problem)})
+        results.refuse(result, one.id, problem)
     result["seconds"] = round(time.monotonic() - began, 2)
     return result, interrupted
 

@@ -18,7 +18,7 @@ import subprocess
 import tempfile
 import time
 
-from keel_lab import experiment
+from keel_lab.side_file import ROOT
 
 # Under callgrind a service is late with every request, and would refuse them: it must not.
 SLOWED = {"KEEL_NETWORK__HTTP__QUEUE_DELAY_MAX_SEC": "3600"}
@@ -42,7 +42,7 @@ def filled(text, places):
 
 def program(text, build):
     """The path of a program that is called by a path, or is on PATH; None when it is not there."""
-    text = filled(text, {"build": build, "root": experiment.ROOT})
+    text = filled(text, {"build": build, "root": ROOT})
     if "/" in text:
         path = pathlib.Path(build, text).absolute()  # An absolute one stays itself.
         return str(path) if os.access(path, os.R_OK if ".so" in path.name else os.X_OK) else None
@@ -52,7 +52,7 @@ def program(text, build):
 def missing(side, build):
     """What the side lacks to be run, as a text; empty when nothing."""
     wanted = dict.fromkeys((*side.needs, side.serve[0]))
-    places = {"root": experiment.ROOT, "build": build}
+    places = {"root": ROOT, "build": build}
     return ", ".join(filled(one, places) for one in wanted if program(one, build) is None)
 
 
@@ -244,7 +244,7 @@ def running(side, work, build, payload=b"", count_allocations=False, prefix=(), 
         "admin_port": admin_port,
         "folder": folder,
         "build": build,
-        "root": experiment.ROOT,
+        "root": ROOT,
         "engine": side.engine,
         "payload": f"{folder}/payload"
     }

@@ -4,31 +4,21 @@ Each run is a fresh process. Of the route that answered most, a value for each s
 and microseconds on average; and the shares of some together, for what others have measured in other parts.
 """
 
-import http.client
 import json
 
-from keel_lab import judge
-from keel_lab.measure import Half, payload_for, run
+from keel_lab import judge, results, sides
+from keel_lab.kind import OfSides
+from keel_lab.measure import payload_for, run
 from keel_lab.sides import Invalid
 
 DATABASE = ("database_wait", "database")
 
 
-def seconds(experiment, settings):
-    return len(experiment.measure) * settings.pairs * (settings.seconds + settings.warmup + settings.cool_down + 0.4)
-
-
 def read(server):
     """{(method, route): (measured, written, {stage: ns})} as of now."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.admin_port, timeout=5)
-    try:
-        connection.request("GET", "/admin/stages")
-        answer = connection.getresponse()
-        text = answer.read()
-    finally:
-        connection.close()
-    if answer.status != 200:
-        raise Invalid(f"GET /admin/stages of the admin listener answered {answer.status}")
+    status, _, text = sides.fetch(server.admin_port, "/admin/stages")
+    if status != 200:
+        raise Invalid(f"GET /admin/stages of the admin listener answered {status}")
     return {(route["method"], route["route"]): (route["measured"], route["written"], route["stages"])
             for route in json.loads(text)["routes"]}
 
@@ -63,7 +53,7 @@ def publish(name, runs, result):
     if not runs:
         return
     if len({route for route, _ in runs}) != 1:
-        result["invalid"].append({"what": f"stages of {name}", "why": "another route answered most in each run"})
+        results.refuse(result, f"stages of {name}", "another route answered most in each run")
         return
     route = " ".join(runs[0][0])
     for stage in runs[0][1]:
@@ -76,21 +66,18 @@ def publish(name, runs, result):
                                             [one[part] for one in each]))
 
 
-def measure(experiment, settings, result, progress):
-    for name in experiment.measure:
-        half = Half(experiment.sides[name], experiment.work, settings.build)
-        if half.missing:
-            result["skipped"].append({"what": name, "why": f"{half.missing}: not found"})
-            continue
-        step = progress.steps(f"stages of {name}, {experiment.work.name}", settings.pairs,
-                              seconds(experiment, settings))
+class Stages(OfSides):
+    name = "stages"
+
+    def seconds(self, one, settings):
+        return len(one.measure) * settings.pairs * (settings.seconds + settings.warmup + settings.cool_down + 0.4)
+
+    def of_side(self, one, settings, half, result, progress):
+        step = progress.steps(f"stages of {half.name}, {one.work.name}", settings.pairs, self.seconds(one, settings))
         runs = []
         try:
             for _ in range(settings.pairs):
-                done = run(settings, half, payload_for(half, []), look=read)
-                runs.append(means(*done["looks"]))
+                runs.append(means(*run(settings, half, payload_for(half, []), look=read)["looks"]))
                 step()
-        except Invalid as problem:
-            result["invalid"].append({"what": f"stages of {name}, {experiment.work.name}", "why": str(problem)})
         finally:
-            publish(name, runs, result)
+            publish(half.name, runs, result)

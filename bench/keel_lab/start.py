@@ -11,7 +11,8 @@ import subprocess
 import tempfile
 import time
 
-from keel_lab import judge, sides
+from keel_lab import judge, results, sides
+from keel_lab.kind import Kind
 from keel_lab.sides import Invalid
 
 # What the rows are made of, by the phases of the service (GET /admin/start has the same).
@@ -135,10 +136,6 @@ def end(process):
         raise Invalid(f"it ended with {sides.ending(code)}")
 
 
-def seconds(experiment, settings):
-    return len(SYSTEMS) * (settings.starts + 1) * SECONDS_EACH
-
-
 def publish(measured, result):
     """`measured`: {systems: [(phases, ms from spawn to the first answer or None)]}."""
     def add(name, title, values):
@@ -157,28 +154,37 @@ def publish(measured, result):
             [sum(table[part][1] for part in phases_of if part in table) for table in whole])
 
 
-def measure(experiment, settings, result, progress):
-    """Starts with an existing database; the first one, which makes it, does not count."""
-    program = settings.build / "bench/start/bench_start"
-    if not program.exists():
-        result["skipped"].append({"what": experiment.id, "why": f"no bench_start under {settings.build}"})
-        return
-    measured = {}
+def starts(program, systems, settings, found, step):
+    """Appends to `found`; the first start makes the database, and does not count."""
+    # Beside the build, not in /tmp: a database there could lie in memory.
+    folder = tempfile.mkdtemp(prefix="start-", dir=settings.build)
     try:
-        for systems, name in SYSTEMS:
-            step = progress.steps(f"starts of {systems}: {name}", settings.starts + 1,
-                                  (settings.starts + 1) * SECONDS_EACH)
-            # Beside the build, not in /tmp: a database there could lie in memory.
-            folder = tempfile.mkdtemp(prefix="start-", dir=settings.build)
-            try:
-                for number in range(settings.starts + 1):
-                    found = one(str(program), folder, systems)
-                    if number > 0:
-                        measured.setdefault(systems, []).append(found)
-                    step()
-            except Invalid as problem:
-                result["invalid"].append({"what": f"start of {systems}", "why": str(problem)})
-            finally:
-                shutil.rmtree(folder, ignore_errors=True)
+        one(program, folder, systems)
+        step()
+        for _ in range(settings.starts):
+            found.append(one(program, folder, systems))
+            step()
     finally:
-        publish(measured, result)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class Start(Kind):
+    name = "start"
+
+    def seconds(self, _, settings):
+        return len(SYSTEMS) * (settings.starts + 1) * SECONDS_EACH
+
+    def measure(self, experiment, settings, result, progress):
+        program, measured = settings.build / "bench/start/bench_start", {}
+        if not program.exists():
+            return results.skip(result, experiment.id, f"no bench_start under {settings.build}")
+        try:
+            for systems, name in SYSTEMS:
+                count = settings.starts + 1
+                step = progress.steps(f"starts of {systems}: {name}", count, count * SECONDS_EACH)
+                try:
+                    starts(str(program), systems, settings, measured.setdefault(systems, []), step)
+                except Invalid as problem:
+                    results.refuse(result, f"start of {systems}", problem)
+        finally:
+            publish(measured, result)

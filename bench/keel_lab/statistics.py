@@ -21,11 +21,20 @@ def interval(values, wanted=0.99):
     For 12 values that is the 2nd and the 11th (99.4 %). With too few values for `wanted` it is the smallest and
     the largest, and the coverage says so.
     """
-    ordered = sorted(values)
-    rank = 1
-    while 2 * (rank + 1) <= len(ordered) and coverage(len(ordered), rank + 1) >= wanted:
-        rank += 1
+    ordered, rank = sorted(values), _rank(len(values), wanted)
     return ordered[rank - 1], ordered[-rank], coverage(len(ordered), rank)
+
+
+def _rank(count, wanted):
+    rank = 1
+    while 2 * (rank + 1) <= count and coverage(count, rank + 1) >= wanted:
+        rank += 1
+    return rank
+
+
+def coverage_of(count, wanted=0.99):
+    """What the interval of so many values covers."""
+    return coverage(count, _rank(count, wanted))
 
 
 def quantile(values, fraction):

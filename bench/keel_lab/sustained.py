@@ -6,16 +6,14 @@ The slope is Theil and Sen's over the samples of each second, without the first 
 import dataclasses
 
 from keel_lab import judge, results, statistics
-from keel_lab.measure import Half, payload_for, run
-from keel_lab.sides import Invalid
+from keel_lab.kind import OfSides
+from keel_lab.measure import payload_for, run
 
 
 def window(experiment, settings):
-    return experiment.seconds if settings.profile == "full" else min(experiment.seconds, 10)
-
-
-def seconds(experiment, settings):
-    return len(experiment.measure) * (window(experiment, settings) + 1)
+    """Seconds. What is long is never made short: it would be no test of stability."""
+    whole = settings.profile == "full" or experiment.profile == "long"
+    return experiment.seconds if whole else min(experiment.seconds, 10)
 
 
 def slope_per_minute(points):
@@ -34,12 +32,7 @@ def publish(name, done, span, result):
     used = lambda before, after: (after.user + after.system - before.user - before.system) / (after.at - before.at)
     cpu = [[round(after.at - first, 2), round(used(before, after), 4)] for before, after in zip(samples, samples[1:])]
     for what, title, unit, points in (("rss", "resident memory", "KB", rss), ("cpu", "CPU", "of one core", cpu)):
-        result["series"].append({
-            "id": f"{name}:{what}",
-            "name": f"{name}: {title}",
-            "unit": unit,
-            "points": results.thinned(points)
-        })
+        results.add_series(result, f"{name}:{what}", f"{name}: {title}", unit, points)
     values = [("rss-slope", "growth of the resident memory", "KB per minute", slope_per_minute(rss)),
               ("rss-last", "resident memory at the end", "KB", rss[-1][1]),
               ("cpu-used", "CPU", "of one core", share(samples, lambda one: one.user + one.system)),
@@ -51,23 +44,21 @@ def publish(name, done, span, result):
         result["values"].append(judge.value(f"{name}:{what}", f"{name}: {title}", unit, [value]))
 
 
-def measure(experiment, settings, result, progress):
-    for name in experiment.measure:
-        half = Half(experiment.sides[name], experiment.work, settings.build)
-        if half.missing:
-            result["skipped"].append({"what": name, "why": f"{half.missing}: not found"})
-            continue
-        span = window(experiment, settings)
-        step = progress.steps(f"{name}, {experiment.work.name}, {span:g} s", 1, span + 1)
-        samples = []
+class Sustained(OfSides):
+    name = "sustained"
+    keys = OfSides.keys | {"seconds": (int, float)}
+
+    def seconds(self, one, settings):
+        return len(one.measure) * (window(one, settings) + 1)
+
+    def of_side(self, one, settings, half, result, progress):
+        span, samples = window(one, settings), []
+        step = progress.steps(f"{half.name}, {one.work.name}, {span:g} s", 1, span + 1)
         try:
             done = run(dataclasses.replace(settings, seconds=span), half, payload_for(half, []), samples=samples)
         except KeyboardInterrupt:
             if len(samples) >= 2:
-                publish(name, {"samples": samples}, span, result)
+                publish(half.name, {"samples": samples}, span, result)
             raise
-        except Invalid as problem:
-            result["invalid"].append({"what": f"{name}, {experiment.work.name}", "why": str(problem)})
-            continue
-        publish(name, done, span, result)
+        publish(half.name, done, span, result)
         step()

@@ -3,7 +3,7 @@
 import dataclasses
 import pathlib
 
-from keel_lab import claims, experiment, figures, judge
+from keel_lab import claims, experiment
 from keel_lab.yaml_file import File
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -11,16 +11,8 @@ FILE = ROOT / "bench/tuning.yaml"
 DOCUMENT = ROOT / "docs/tuning.md"
 BEGIN = "<!-- made by bench/lab check-documents --write from bench/tuning.yaml and bench/results -->\n"
 END = "<!-- end -->\n"
-KEYS = {
-    "says": str,
-    "source": str,
-    "experiment": str,
-    "value": str,
-    "more is better": bool,
-    "open": str,
-    "not comparable": str,
-    "note": str,
-}
+KEYS = {"says": str, "source": str, "experiment": str, "value": str, "more is better": bool, "open": str,
+        "not comparable": str, "note": str}
 
 
 @dataclasses.dataclass
@@ -50,20 +42,10 @@ def read(path=FILE, experiments=None):
         name = spec.get("experiment", "")
         if name and name not in experiments:
             file.wrong((number, "experiment"), f"no experiment {name}: bench/lab list has them all")
-        elif name and not claims.is_there(spec.get("value", ""), claims.values_of(experiments[name])):
+        elif name and not claims.is_there(spec.get("value", ""), claims.figures_of(experiments[name])):
             file.wrong((number, "value"), f"experiment {name} gives no {spec.get('value')}")
-        rows.append(
-            Row(
-                spec["says"],
-                spec["source"],
-                name,
-                spec.get("value", ""),
-                spec.get("more is better", False),
-                spec.get("open", ""),
-                spec.get("not comparable", ""),
-                spec.get("note", ""),
-            )
-        )
+        rows.append(Row(spec["says"], spec["source"], name, spec.get("value", ""), spec.get("more is better", False),
+                        spec.get("open", ""), spec.get("not comparable", ""), spec.get("note", "")))
     file.finish()
     return rows
 
@@ -74,21 +56,19 @@ def verdict(row, results):
         return f"not comparable: {row.incomparable}"
     if row.open:
         return f"open: waits for {row.open}"
-    result = results.get(row.experiment)
-    if result is None or not result["complete"]:
+    one = results.get(row.experiment)
+    if one is None or not one.complete:
         return f"open: waits for a dated result of {row.experiment}"
-    comparison = next((one for one in result["comparisons"] if one["id"] == row.value), None)
-    if comparison is None:
+    found = one.rows.get(row.value)
+    if found is None:
         return f"open: waits for a dated result of {row.experiment} with {row.value}"
-    found = figures.find(result, row.value)
     ratio = f"{found.median:.3f} ({found.low:.3f} – {found.high:.3f})"
-    if figures.oversubscription(result, row.value):
-        ratio += f", oversubscribed: {figures.oversubscription(result, row.value)}"
-    if comparison["coverage"] < judge.COVERAGE_MIN:
-        return f"undecided, too few pairs: {ratio}"
-    if comparison["client_bound"]:
-        return f"undecided, the client was the limit: {ratio}"
-    noise = judge.width(comparison["noise"])
+    if found.oversubscribed:
+        ratio += f", oversubscribed: {found.oversubscribed}"
+    if found.weakness:
+        return f"undecided, {found.weakness}: {ratio}"
+    low, high = found.noise or (1, 1)
+    noise = max(high - 1, 1 / low - 1, 0)
     if found.low <= 1 <= found.high or abs(max(found.median, 1) / min(found.median, 1) - 1) < noise:
         return f"no difference seen: {ratio}"
     return f"{'helps' if (found.median > 1) == row.more_is_better else 'hurts'}: {ratio}"

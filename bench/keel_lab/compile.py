@@ -1,0 +1,162 @@
+"""What a user's file costs the compiler: CPU seconds of its whole process tree, with the flags of the build.
+
+A case is a text, a file of the repository, each header that a pattern finds (`headers`), or a rebuild of a target after a
+file was touched. The cases take turns, round by round; nothing comes from a compiler cache.
+"""
+
+import dataclasses
+import json
+import os
+import pathlib
+import shlex
+import subprocess
+import tempfile
+
+from keel_lab import judge, load_client, machine, results, sides
+from keel_lab.kind import Kind
+from keel_lab.sides import Invalid
+
+ROUNDS_MAX = 6  # The fewest of which an interval is judged.
+SECONDS_EACH = 3.0  # A guess, for the plan.
+SECONDS_MAX = 600
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    name: str
+    text: str = ""
+    file: str = ""  # Below the repository, as `touch` is.
+    headers: str = ""  # A pattern below the folders of -I: a case for each.
+    touch: str = ""
+    build: str = ""  # The target that is built after it.
+    target: dict | None = dataclasses.field(default=None, hash=False)
+
+    @property
+    def what(self):
+        return self.file or (f"{self.build} after a change of {self.touch}" if self.touch else self.text.strip())
+
+
+def run(command, folder):
+    """CPU seconds of it and of what it starts. Invalid when it fails."""
+    before = load_client.children_cpu()
+    done = subprocess.run(command, cwd=folder, env=os.environ | {"CCACHE_DISABLE": "1"}, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=SECONDS_MAX)
+    if done.returncode != 0:
+        raise Invalid(f"{pathlib.Path(command[0]).name} ended with {sides.ending(done.returncode)}: "
+                      f"{done.stdout.strip()[-500:]}")
+    return load_client.children_cpu() - before
+
+
+class Build:
+    """A build folder, and how it compiles."""
+    def __init__(self, folder, like):
+        self.folder, self.like = folder, like
+        self.root = pathlib.Path(machine.build_setting(folder, "CMAKE_HOME_DIRECTORY") or ".")
+        try:
+            self.entries = json.loads((folder / "compile_commands.json").read_text())
+        except OSError as problem:
+            raise Invalid(f"{problem.filename}: {problem.strerror}") from None
+
+    def compiler(self, file):
+        """The command that compiles `file`, without what follows its flags."""
+        found = next((one for one in self.entries if one["file"] == str(self.root / file)), None)
+        if found is None:
+            raise Invalid(f"{self.folder} does not compile {file}: configure with -DKEEL_BENCH=ON")
+        words = shlex.split(found["command"])
+        return words[:words.index("-o")]
+
+    def cases(self, source):
+        """{name: case} that a case of a file stands for."""
+        if not source.headers:
+            return {source.name: source}
+        folders = [pathlib.Path(word[2:]) for word in self.compiler(self.like) if word.startswith("-I")]
+        found = {str(path.relative_to(folder)) for folder in folders for path in folder.glob(source.headers)}
+        return {name: Source(name, f'#include "{name}"\n', target=source.target) for name in sorted(found)}
+
+    def seconds(self, case):
+        if case.touch:
+            rebuild = ["cmake", "--build", str(self.folder), "--target", case.build]
+            run(rebuild, self.root)  # What was left to do before is not counted.
+            os.utime(self.root / case.touch)
+            return run(rebuild, self.root)
+        with tempfile.TemporaryDirectory() as folder:
+            file = self.root / case.file
+            if not case.file:
+                file = pathlib.Path(folder, "source.cc")
+                file.write_text(case.text)
+            return run([*self.compiler(case.file or self.like), "-o", f"{folder}/object", "-c", str(file)], self.folder)
+
+
+def measured(one, builds, settings, found, step=lambda: None):
+    """Appends to `found`, {(variant, case): seconds}, round by round; gives the cases by name."""
+    made = {variant: Build(folder, one.like) for variant, folder in builds.items()}
+    cases = {variant: {name: case for source in one.cases.values() for name, case in build.cases(source).items()
+                       if settings.wants(name)} for variant, build in made.items()}
+    for number in range(min(settings.pairs, ROUNDS_MAX)):
+        turns = [(variant, name) for variant in cases for name in cases[variant]]
+        for variant, name in turns if number % 2 == 0 else reversed(turns):
+            found.setdefault((variant, name), []).append(made[variant].seconds(cases[variant][name]))
+        step()
+    return {name: case for of_variant in cases.values() for name, case in of_variant.items()}
+
+
+def compared(a, b, target=None):
+    pairs = [{"a": {"cpu_s": left}, "b": {"cpu_s": right}, "repeated": 0, "disturbed": False}
+             for left, right in zip(a, b)]
+    return judge.compare(pairs, "cpu_s", target, judge.noise(pairs, "cpu_s"), itself=True)
+
+
+class Compile(Kind):
+    name = "compile"
+    keys = {"like": str, "cases": dict, "comparisons": list}
+    required = ("like", "cases")
+    compared = "case"
+    quantities = ("cpu_s",)
+    comparison_keys = ("a", "b", "target")
+    case_keys = {"text": str, "file": str, "headers": str, "touch": str, "build": str, "target": str}
+
+    def comparable(self, _, cases):
+        return cases
+
+    def case(self, file, name, spec, content):
+        if sum(key in spec for key in ("text", "file", "headers", "touch")) != 1 or ("touch" in spec) != (
+                "build" in spec):
+            file.wrong(("cases", name), "exactly one of: text, file, headers, touch with build")
+        return Source(name, **spec | {"target": self.target_in(file, ("cases", name), spec, "s")})
+
+    def programs(self, one):
+        return {"bench_service"}
+
+    def seconds(self, one, settings):
+        return min(settings.pairs, ROUNDS_MAX) * len(one.cases) * SECONDS_EACH
+
+    def measure(self, one, settings, result, progress):
+        step = progress.steps("compiling", min(settings.pairs, ROUNDS_MAX), self.seconds(one, settings))
+        found, cases = {}, one.cases
+        try:
+            cases = measured(one, {"": settings.build}, settings, found, step)
+        except (Invalid, subprocess.TimeoutExpired) as problem:
+            results.refuse(result, one.id, problem)
+        finally:
+            values = {name: seconds for (_, name), seconds in found.items()}
+            for name, seconds in values.items():
+                case = cases.get(name) or Source(name)
+                result["values"].append(judge.value(name, case.what, "s", seconds, case.target))
+            for row in one.comparisons:
+                if row.a in values and row.b in values:
+                    whole = compared(values[row.a], values[row.b], row.target)
+                    result["comparisons"].append({"id": row.id, "a": row.a, "b": row.b, "work": "", **whole})
+
+    def seconds_of_revisions(self, one, settings):
+        return 2 * self.seconds(one, settings)
+
+    def compare(self, one, settings, builds, result, progress):
+        found = {}
+        step = progress.steps("compiling, head : base", min(settings.pairs, ROUNDS_MAX), 2 * self.seconds(one, settings))
+        try:
+            measured(one, builds, settings, found, step)
+        finally:
+            for name in dict.fromkeys(name for _, name in found):
+                if ("head", name) in found and ("base", name) in found:
+                    result["comparisons"].append({"id": f"{name}:cpu_s", "a": f"{name} of head", "b": f"{name} of base",
+                                                  "work": "", **compared(found["head", name], found["base", name])})
