@@ -53,6 +53,10 @@
 #include "keel/base/buffer.h"
 #include "keel/base/result.h"
 
+namespace keel::telemetry {
+class AdminPages;
+}
+
 namespace keel::app {
 
 class Lifecycle;
@@ -233,6 +237,8 @@ class Services {
   // order and took_ns are those of the first instance, and null until there is one.
   void write_text(Buffer& out) const;
   void write_json(Buffer& out) const;
+  // /admin/graph: both of them.
+  void add_pages(telemetry::AdminPages& pages) const;
 
  private:
   friend class Container;
