@@ -75,7 +75,7 @@ App::App(std::string name, config::Versions& config, SettingsIn settings_in)
       config_(config),
       settings_in_(settings_in),
       supervision_(std::make_unique<internal::Supervision>()),
-      registry_({.sample_rate = settings().monitoring.metrics.sample_rate}),
+      registry_(settings().monitoring.metrics.registry),
       log_("app") {
   const Instant began = Host::system().now();
   systems_ = std::make_unique<Systems>(*this, began);
@@ -84,7 +84,7 @@ App::App(std::string name, config::Versions& config, SettingsIn settings_in)
   const Settings& settings = systems.settings;
   if (auto adopted = systems.succession.adopt(); !adopted) fail_start(adopted.error());
   systems.start.begin();
-  http::Response::set_json_options({.pretty_print = settings.container.json.pretty_print});
+  http::Response::set_json_options(settings.container.json);
   if (auto handled = systems.logging.handle_crashes(); !handled) fail_start(handled.error());
   if (auto begun = lifecycle.begin("workers"); !begun) fail_start(begun.error());
   ensure("logs");

@@ -29,7 +29,7 @@ void Checkup::watch_disks() {
   };
   if (const std::string path = storage_.path(); !path.empty()) add_folder_of(path);
   for (const SinkSettings& sink : now.logging.sinks) {
-    if (sink.type == SinkType::File && now.logging.enabled) add_folder_of(sink.path);
+    if (sink.to == telemetry::LogSink::To::File && now.logging.enabled) add_folder_of(sink.path);
   }
   const HealthSettings& from = now.monitoring.health;
   disks_ = {};  // Its name is used once.

@@ -8,7 +8,7 @@
 namespace keel::app::internal {
 
 Logging::Logging(const Registrar& registrar) : registrar_(registrar) {
-  log::set_ring_options(ring_options(registrar.settings));
+  log::set_ring_options(registrar.settings.logging.ring);
   log::set_level(recorded_level(registrar.settings));
   applier_ = registrar.on_reload("logging", [this](const Settings& now) { return apply(now); });
   registrar.add({.name = "logs", .start = [this] { return start(); }});

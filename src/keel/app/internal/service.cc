@@ -15,7 +15,7 @@ Service::Service(const Registrar& registrar, Workers& workers, Succession& succe
       succession_(succession),
       descriptors_max_(telemetry::raise_descriptor_limit()),
       applier_(registrar.on_reload("network", [this](const Settings& now) -> Result<> {
-        if (server_ != nullptr) server_->change(limits_of(now.network), now.network.http.access_log);
+        if (server_ != nullptr) server_->change(limits_of(now.network), now.network.http.server.access_log);
         return {};
       })) {}
 
@@ -49,18 +49,18 @@ void Service::add_module() {
 void Service::check_limits() {
   if (server_ == nullptr) return;
   static const log::Logger log("app");
-  const HttpSettings& http = registrar_.settings.network.http;
+  const http::Limits& limits = registrar_.settings.network.http.server.limits;
   const std::uint64_t workers = static_cast<std::uint64_t>(workers_.runtime().workers());
   // A worker's engine, listener and database connection; files, admin and what the application opens.
   const std::uint64_t others = 128 + 16 * workers;
-  if (descriptors_max_ < http.max_connections + others) {
+  if (descriptors_max_ < limits.connections_max + others) {
     log.warn("there are fewer descriptors than network.http.max_connections needs: accepting will pause without them",
-             log::field("limit", descriptors_max_), log::field("max_connections", http.max_connections),
+             log::field("limit", descriptors_max_), log::field("max_connections", limits.connections_max),
              log::field("others", others), log::field("remedy", "raise RLIMIT_NOFILE or lower max_connections"));
   }
-  if (http.max_body_memory.bytes / workers < http.max_body.bytes) {
+  if (limits.bodies_bytes_max / workers < limits.body_bytes_max) {
     log.warn("a worker's share of network.http.max_body_memory is below network.http.max_body: such bodies get 503",
-             log::field("share", http.max_body_memory.bytes / workers), log::field("max_body", http.max_body.bytes));
+             log::field("share", limits.bodies_bytes_max / workers), log::field("max_body", limits.body_bytes_max));
   }
 }
 
