@@ -1,6 +1,6 @@
 # Configures, builds and runs tests/consume/project in SCRATCH; WAY is package or subdirectory. Of a package also
-# tests/consume/config, net and core, which use modules without the server, and have none of the libraries that only
-# this needs.
+# tests/consume/telemetry, config, net and core, which use modules without what stands above them, and have none of the
+# libraries that only this needs.
 function(run)
   execute_process(COMMAND ${ARGN} COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
@@ -30,9 +30,12 @@ if(WAY STREQUAL "package")
   if(NOT code EQUAL 0 OR missing MATCHES "undefined reference")
     message(FATAL_ERROR "the installed headers do not compile or link:\n${said}")
   endif()
-  foreach(library ZLIB SQLite3)
-    list(APPEND options -D CMAKE_DISABLE_FIND_PACKAGE_${library}=ON)
-  endforeach()
+  list(APPEND options -D CMAKE_DISABLE_FIND_PACKAGE_SQLite3=ON)
+  run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/telemetry -B ${SCRATCH}/telemetry ${options}
+    -D CMAKE_DISABLE_FIND_PACKAGE_yaml-cpp=ON)
+  run(${CMAKE_COMMAND} --build ${SCRATCH}/telemetry)
+  run(${SCRATCH}/telemetry/telemetry)
+  list(APPEND options -D CMAKE_DISABLE_FIND_PACKAGE_ZLIB=ON)
   run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/config -B ${SCRATCH}/config ${options})
   run(${CMAKE_COMMAND} --build ${SCRATCH}/config)
   run(${SCRATCH}/config/config --shelves=5)

@@ -62,13 +62,13 @@ namespace keel::db {
 class Database;
 }
 
-namespace keel::telemetry {
-class AdminPages;
-}
-
 namespace keel::app {
 
 class Services;
+
+namespace internal {
+class Supervision;
+}
 
 // config::load_or_exit() for Settings or what derives from them.
 template <class S = Settings>
@@ -120,34 +120,13 @@ class App {
   [[noreturn]] void fail_start(const Error& error);
 
  private:
-  struct Parts;
+  struct Systems;
   using SettingsIn = const Settings& (*)(const void* value);
   App(std::string name, config::Versions& config, SettingsIn settings_in);
-  void watch_config();
-  Result<> apply_logging(const Settings& now);
-  void reload();
-  void add_foundation();
-  void add_database();
-  void add_handover();
-  Result<> start_admin(const std::vector<int>& inherited);
+  void add_listeners();
   void relieve_predecessor();
-  void add_admin();
-  void add_pages(telemetry::AdminPages& pages);
-  void start_health();
-  void watch_disks();
-  void check_limits();
-  void add_service();
-  Result<> start_logs();
-  Result<> start_workers();
-  Result<> open_database();
-  Result<> connect_database();
-  void report_start();
   void print_ready() const;
-  void tell(const Result<>& sent);
-  Signal wait_for_signal();
-  bool is_stop_asked();
-  void report_workers();
-  bool is_main_thread() const noexcept;
+  Signal serve_until_signal();
   [[noreturn]] void refuse(const Error& error);
   [[noreturn]] void end_start(const Error& error);
   int drain();
@@ -156,12 +135,10 @@ class App {
   const std::string name_;
   config::Versions& config_;
   const SettingsIn settings_in_;
-  const Settings& settings_;  // At the start.
-  Instant began_;
-  std::unique_ptr<Parts> parts_;  // Signals and logs: first to come, last to go.
+  std::unique_ptr<internal::Supervision> supervision_;  // Signals are blocked before there is another thread.
   metrics::Registry registry_;
   Health health_{&registry_};
-  std::unique_ptr<io::Runtime> runtime_;
+  std::unique_ptr<Systems> systems_;
   log::Logger log_;
 };
 

@@ -441,7 +441,7 @@ class AppDeathTest : public testing::Test {
   }
   static Settings quiet() {
     Settings settings;
-    settings.network.workers = 1;
+    settings.network.runtime.workers = 1;
     settings.logging.enabled = false;
     return settings;
   }
@@ -497,7 +497,7 @@ TEST_F(AppDeathTest, what_prevents_the_start_is_one_line_and_1) {
   const auto no_log = [] {
     Settings settings = quiet();
     settings.logging.enabled = true;
-    settings.logging.sinks[0].type = SinkType::File;
+    settings.logging.sinks[0].to = telemetry::LogSink::To::File;
     settings.logging.sinks[0].path = "/dev/null/app.log";
     config::Reloadable<Settings> config(settings);
     App app("test", config);

@@ -10,6 +10,7 @@
 #include "keel/base/host.h"
 #include "keel/base/type_name.h"
 #include "keel/data/json.h"
+#include "keel/telemetry/admin_pages.h"
 
 namespace keel::app {
 namespace internal {
@@ -578,6 +579,12 @@ void Services::write_json(Buffer& out) const {
     json.end_object();
   }
   json.end_array().end_object();
+}
+
+void Services::add_pages(telemetry::AdminPages& pages) const {
+  pages.add({.path = "/admin/graph",
+             .json = [this](Buffer& out) { write_json(out); },
+             .text = [this](Buffer& out) { write_text(out); }});
 }
 
 }  // namespace keel::app

@@ -28,7 +28,7 @@
 // Result:    build() gives the Services, or one Error, Code::FailedPrecondition, with a line for each mistake, and no
 //            object was made: "main.cc:31: Users needs Database needs Pool: nobody provides Pool". A service that
 //            cannot be made ends build() with its error and its chain in front; what was made before is destroyed.
-// Errors:    mistakes that the types show do not compile: see wire().
+// Errors:    a class that cannot be made from references to services does not compile.
 // Ownership: Services own what was made and destroy it in the reverse order; transient services belong to the one that
 //            they were made for. Values outlive the Services.
 // Threads:   Container and build(): one. Services: any, at once. Lazy services are made under one lock, on the thread
@@ -48,40 +48,18 @@
 
 #include "keel/app/internal/binding.h"
 #include "keel/app/internal/container_inl.h"
-#include "keel/app/internal/wiring.h"
 #include "keel/base/arena.h"
 #include "keel/base/buffer.h"
 #include "keel/base/result.h"
+
+namespace keel::telemetry {
+class AdminPages;
+}
 
 namespace keel::app {
 
 class Lifecycle;
 class Services;
-
-// Entries of Container::wire().
-namespace wiring {
-template <class I, class T, internal::Lifetime life>
-struct Entry {
-  using Interface = I;
-  using Implementation = T;
-  using Needs = internal::ClassNeeds<T>;
-  static constexpr internal::Lifetime lifetime = life;
-};
-template <class I, class T = I>
-struct Singleton : Entry<I, T, internal::Lifetime::Singleton> {};
-template <class I, class T = I>
-struct Transient : Entry<I, T, internal::Lifetime::Transient> {};
-template <class I, class T = I>
-struct Scoped : Entry<I, T, internal::Lifetime::Scoped> {};
-// Provided by another call: a value, a factory, a lazy service, what a scope is given.
-template <class I>
-struct Elsewhere {
-  using Interface = I;
-  using Implementation = I;
-  using Needs = internal::Types<>;
-  static constexpr internal::Lifetime lifetime = internal::Lifetime::Value;
-};
-}  // namespace wiring
 
 class Container {
  public:
@@ -135,18 +113,6 @@ class Container {
     return add_given(internal::type_id<T>(), where);
   }
 
-  // Several at once, as a list that is complete: a need that nobody in the list provides, needs in a circle, and a
-  // singleton that needs a scoped service do not compile, and the compiler names the chain.
-  //
-  //   using namespace app::wiring;
-  //   container.wire<Elsewhere<const Settings>, Singleton<Clock, SystemClock>, Singleton<Users>>();
-  template <class... Entry>
-  Container& wire(Where where = Where::current()) {
-    internal::check_wiring<Entry...>();
-    (wire_one<Entry>(where), ...);
-    return *this;
-  }
-
   // For tests: what provided I before is forgotten, and its lifetime kept. That nobody did is a mistake that build()
   // names.
   template <class I, class T>
@@ -165,12 +131,6 @@ class Container {
   template <class T>
   static void* address_of(T& object) noexcept {
     return const_cast<std::remove_const_t<T>*>(std::addressof(object));
-  }
-  template <class Entry>
-  void wire_one(Where where) {
-    if constexpr (Entry::lifetime != internal::Lifetime::Value) {
-      add(internal::describe<typename Entry::Interface, typename Entry::Implementation>(), Entry::lifetime, where);
-    }
   }
   Container& add(internal::Binding binding, internal::Lifetime lifetime, Where where);
   Container& add_value(internal::TypeId& type, void* object, Where where);
@@ -233,6 +193,8 @@ class Services {
   // order and took_ns are those of the first instance, and null until there is one.
   void write_text(Buffer& out) const;
   void write_json(Buffer& out) const;
+  // /admin/graph: both of them.
+  void add_pages(telemetry::AdminPages& pages) const;
 
  private:
   friend class Container;

@@ -3,7 +3,6 @@
 #include "keel/app/container.h"
 
 using keel::app::Container;
-using namespace keel::app::wiring;
 
 struct Settings {};
 struct Clock {
@@ -21,19 +20,6 @@ struct Basket {
 };
 struct Session {
   explicit Session(Basket&);
-};
-struct Forever {
-  explicit Forever(Session&);
-};
-struct Egg;
-struct Hen {
-  explicit Hen(Egg&);
-};
-struct Farm {
-  explicit Farm(Hen&);
-};
-struct Egg {
-  explicit Egg(Farm&);
 };
 struct Hydra {
   explicit Hydra(Clock&);
@@ -54,11 +40,9 @@ struct StartsOddly {
   int start();
 };
 
-void wire(Container& container) {
+void provide(Container& container) {
 #if CASE == 0
-  container.singleton<Clock, SystemClock>();
-  container.wire<Elsewhere<const Settings>, Singleton<Clock, SystemClock>, Singleton<Users>, Scoped<Basket>,
-                 Transient<Session>>();
+  container.singleton<Clock, SystemClock>().singleton<Users>().scoped<Basket>().transient<Session>();
 #elif CASE == 1
   container.singleton<Clock, Stranger>();
 #elif CASE == 2
@@ -70,20 +54,12 @@ void wire(Container& container) {
 #elif CASE == 5
   container.singleton<Clock, Mirror>();
 #elif CASE == 6
-  container.wire<Singleton<Hen>, Singleton<Farm>, Singleton<Egg>>();
-#elif CASE == 7
-  container.wire<Elsewhere<Settings>, Singleton<Users>>();
-#elif CASE == 8
-  container.wire<Elsewhere<Users>, Scoped<Basket>, Transient<Session>, Singleton<Forever>>();
-#elif CASE == 9
   container.singleton<NamesWrongNeeds>();
-#elif CASE == 10
+#elif CASE == 7
   container.singleton<Settings>([](auto&) { return Settings(); });
-#elif CASE == 11
+#elif CASE == 8
   container.singleton<Settings>([](int) { return Settings(); });
-#elif CASE == 12
+#elif CASE == 9
   container.singleton<StartsOddly>();
-#elif CASE == 13
-  container.wire<Elsewhere<const Clock>, Elsewhere<const Settings>, Singleton<Users>>();
 #endif
 }

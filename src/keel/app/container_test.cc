@@ -654,23 +654,6 @@ TEST_F(Containers, provide_several_implementations_as_one_list) {
   EXPECT_EQ(services.get<Checks>().sum, 3);
 }
 
-// A list that the compiler checks. What it refuses is in container_must_not_compile.cc.
-
-TEST_F(Containers, take_a_list_that_the_compiler_has_checked) {
-  using namespace wiring;
-  Container container;
-  container.value(settings_);
-  container.wire<Elsewhere<const Settings>, Singleton<Clock, SystemClock>, Singleton<Database>, Singleton<Users>,
-                 Scoped<Basket>, Transient<Session>>();
-
-  Services services = container.build().value();
-
-  EXPECT_EQ(&services.get<Users>().clock, &services.get<Clock>());
-  Arena memory;
-  Services::Scope scope = services.scope(memory);
-  EXPECT_TRUE(scope.resolve<Session>().is_ok());
-}
-
 // Lookup.
 
 TEST_F(Containers, allocate_nothing_in_a_lookup_and_nothing_but_arena_memory_in_a_scope) {

@@ -20,7 +20,7 @@ void warn_of_unusable(const PoolSettings& pool) {
   if (pool.affinity.empty()) return;
   cpu_set_t usable;
   if (sched_getaffinity(0, sizeof usable, &usable) != 0) return;
-  for (const unsigned cpu : pool.affinity) {
+  for (const int cpu : pool.affinity) {
     if (CPU_ISSET(cpu, &usable)) continue;
     logger().warn("a thread of a pool is not pinned: the process may not use the CPU", log::field("pool", pool.name),
                   log::field("cpu", cpu));
@@ -79,17 +79,17 @@ void Pools::start(Pool& pool) {
   options.grow_above = from.autoscale.scale_up_threshold;
   options.shrink_below = from.autoscale.scale_down_threshold;
   if (const PoolSettings* const listed = from.find(pool.name)) {
-    options.threads = static_cast<int>(listed->size);
-    options.threads_max = static_cast<int>(listed->max_size);
-    options.cpus.assign(listed->affinity.begin(), listed->affinity.end());
+    options.threads = listed->size;
+    options.threads_max = listed->max_size;
+    options.cpus = listed->affinity;
     if (listed->queue_max != 0) options.queue_max = listed->queue_max;
     options.when_full = listed->when_full;
     warn_of_unusable(*listed);
   } else if (from.autoscale.enabled) {
-    options.threads = static_cast<int>(from.autoscale.min_threads);
-    options.threads_max = static_cast<int>(from.autoscale.max_threads);
+    options.threads = from.autoscale.min_threads;
+    options.threads_max = from.autoscale.max_threads;
   } else {
-    options.threads = static_cast<int>(from.pool_size != 0 ? from.pool_size : usual_size_());
+    options.threads = from.pool_size != 0 ? from.pool_size : static_cast<int>(usual_size_());
   }
   auto made = std::make_unique<ThreadPool>(std::move(options));
   const ThreadPool& threads = *made;

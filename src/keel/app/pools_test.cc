@@ -120,7 +120,7 @@ TEST_F(NamedPools, have_a_queue_of_their_own_and_do_what_they_say_when_it_is_ful
 TEST_F(NamedPools, run_on_the_cpus_of_their_affinity) {
   cpu_set_t allowed;
   ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
-  unsigned last = 0;
+  int last = 0;
   for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
     if (CPU_ISSET(cpu, &allowed)) last = cpu;
   }
@@ -134,7 +134,7 @@ TEST_F(NamedPools, run_on_the_cpus_of_their_affinity) {
                       EXPECT_EQ(CPU_COUNT(&set), 1);
                       return sched_getcpu();
                     }).get();
-    EXPECT_EQ(on.value(), static_cast<int>(last));
+    EXPECT_EQ(on.value(), last);
   }
 }
 

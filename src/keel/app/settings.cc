@@ -4,12 +4,16 @@
 
 #include "keel/exec/thread_pool.h"
 #include "keel/http/server/forwarded.h"
+#include "keel/app/internal/database_options.h"
 
 namespace keel::app {
 namespace {
 
+using config::Bytes;
 using config::ByteSize;
 using config::field;
+using telemetry::LineFormat;
+using telemetry::LogSink;
 
 constexpr auto level_names = config::names<Level>({{"trace", Level::Trace},
                                                    {"debug", Level::Debug},
@@ -17,26 +21,28 @@ constexpr auto level_names = config::names<Level>({{"trace", Level::Trace},
                                                    {"warn", Level::Warn},
                                                    {"error", Level::Error},
                                                    {"fatal", Level::Fatal}});
-constexpr auto threshold_names = config::names<Threshold>({{"inherit", Threshold::Inherit},
-                                                           {"trace", Threshold::Trace},
-                                                           {"debug", Threshold::Debug},
-                                                           {"info", Threshold::Info},
-                                                           {"warn", Threshold::Warn},
-                                                           {"error", Threshold::Error},
-                                                           {"fatal", Threshold::Fatal}});
-constexpr auto sink_type_names = config::names<SinkType>({{"console", SinkType::Console}, {"file", SinkType::File}});
-constexpr auto sink_format_names = config::names<SinkFormat>({{"json", SinkFormat::Json}, {"text", SinkFormat::Text}});
-constexpr auto overflow_names = config::names<Overflow>(
-    {{"block", Overflow::Block}, {"drop_newest", Overflow::DropNewest}, {"drop_oldest", Overflow::DropOldest}});
+constexpr auto threshold_names = config::names<std::optional<Level>>({{"inherit", {}},
+                                                                      {"trace", Level::Trace},
+                                                                      {"debug", Level::Debug},
+                                                                      {"info", Level::Info},
+                                                                      {"warn", Level::Warn},
+                                                                      {"error", Level::Error},
+                                                                      {"fatal", Level::Fatal}});
+constexpr auto sink_names = config::names<LogSink::To>({{"console", LogSink::To::Stderr}, {"file", LogSink::To::File}});
+constexpr auto format_names = config::names<LineFormat>({{"json", LineFormat::Json}, {"text", LineFormat::Text}});
+constexpr auto overflow_names = config::names<log::Overflow>({{"block", log::Overflow::Block},
+                                                              {"drop_newest", log::Overflow::DropNewest},
+                                                              {"drop_oldest", log::Overflow::DropOldest}});
 constexpr auto database_type_names = config::names<DatabaseType>({{"sqlite", DatabaseType::Sqlite}});
-constexpr auto synchronous_names = config::names<Synchronous>(
-    {{"full", Synchronous::Full}, {"normal", Synchronous::Normal}, {"off", Synchronous::Off}});
-constexpr auto engine_names =
-    config::names<Engine>({{"auto", Engine::Auto}, {"uring", Engine::Uring}, {"epoll", Engine::Epoll}});
+constexpr auto synchronous_names = config::names<db::sqlite::Synchronous>({{"full", db::sqlite::Synchronous::Full},
+                                                                           {"normal", db::sqlite::Synchronous::Normal},
+                                                                           {"off", db::sqlite::Synchronous::Off}});
+constexpr auto engine_names = config::names<io::EngineKind>(
+    {{"auto", io::EngineKind::Auto}, {"uring", io::EngineKind::Uring}, {"epoll", io::EngineKind::Epoll}});
 
 constexpr auto when_full_names = config::names<WhenFull>(
     {{"refuse", WhenFull::Refuse}, {"block", WhenFull::Block}, {"run_in_caller", WhenFull::RunInCaller}});
-constexpr unsigned cpu_max = 1023;  // Of the set that the system is given.
+constexpr int cpu_max = 1023;  // Of the set that the system is given.
 
 constexpr config::Range<Duration> time_limit = {1_ms, 24_h};
 
@@ -99,17 +105,17 @@ const PoolSettings* ThreadSettings::find(std::string_view name) const noexcept {
   }
   return nullptr;
 }
-unsigned ThreadSettings::size_of(std::string_view name, unsigned otherwise) const noexcept {
+int ThreadSettings::size_of(std::string_view name, int otherwise) const noexcept {
   const PoolSettings* const pool = find(name);
   return pool != nullptr ? pool->size : otherwise;
 }
 
 void SinkSettings::fields(config::Schema& v) {
-  field(v, "type", type, "where lines go: console is standard error", sink_type_names);
+  field(v, "type", to, "where lines go: console is standard error", sink_names);
   field(v, "path", path, "the file of a file sink; appended to");
   field(v, "level", level, "lines below this level are not for this sink; inherit: all that are recorded",
         threshold_names);
-  field(v, "format", format, "json for machines, text for people", sink_format_names);
+  field(v, "format", format, "json for machines, text for people", format_names);
 }
 
 void LoggingSettings::fields(config::Schema& v) {
@@ -117,11 +123,17 @@ void LoggingSettings::fields(config::Schema& v) {
   field(v, "async", async, "format and write on a thread of its own; false: before the recording thread goes on");
   field(v, "level", level, "lines below this level are not recorded; inherit: as common.log_level", threshold_names)
       .reloadable();
-  field(v, "ring_buffer_size_mb", ring_buffer_size, "memory for lines not yet written, per thread",
+  field(v, "ring_buffer_size_mb", Bytes(ring.bytes), "memory for lines not yet written, per thread",
         {ByteSize::mib(1), ByteSize::mib(1024)});
-  field(v, "overflow", overflow, "what happens when that memory is full; what was dropped is counted", overflow_names);
+  field(v, "overflow", ring.overflow, "what happens when that memory is full; what was dropped is counted",
+        overflow_names);
   field(v, "sinks", sinks, "where lines go").reloadable();
   field(v, "crash_file", crash_file, "the report of a crash is appended here too; empty: standard error alone");
+}
+
+DatabaseSettings::DatabaseSettings() {
+  const db::DatabaseOptions defaults;
+  internal::each_database_option(*this, defaults, [](auto& setting, const auto& option) { setting = option; });
 }
 
 void DatabaseSettings::fields(config::Schema& v) {
@@ -132,7 +144,7 @@ void DatabaseSettings::fields(config::Schema& v) {
   field(v, "loop_reads", loop_reads,
         "short reads run on the loop that asks; false: all reads run on the database pool");
   field(v, "timeout_sec", timeout, "how long to wait for another process's lock", {1_ms, 1_h});
-  field(v, "cache_size_mb", cache_size, "pages kept in memory, per connection",
+  field(v, "cache_size_mb", config::Kibibytes(cache_kib), "pages kept in memory, per connection",
         {ByteSize::mib(1), ByteSize::mib(65'536)});
   field(v, "buffer_size_kb", buffer_size, "buffer per connection", {ByteSize::kib(1), ByteSize::mib(64)});
   field(v, "synchronous", synchronous,
@@ -146,48 +158,50 @@ void DatabaseSettings::fields(config::Schema& v) {
 }
 
 void HttpSettings::fields(config::Schema& v) {
+  http::Limits& limits = server.limits;
   field(v, "address", address, "address to listen on; 0.0.0.0 or :: for all; unix:/path for a Unix socket");
   field(v, "port", port, "port to listen on; 0: any free one");
-  field(v, "max_connections", max_connections, "open connections of the process; above it, accepting stops",
+  field(v, "max_connections", limits.connections_max, "open connections of the process; above it, accepting stops",
         {1, 10'000'000})
       .reloadable();
   field(v, "keep_alive", keep_alive, "keep connections open between requests").reloadable();
-  field(v, "max_requests_per_connection", max_requests_per_connection, "then the connection is closed",
+  field(v, "max_requests_per_connection", limits.requests_per_connection_max, "then the connection is closed",
         {1, 1'000'000'000})
       .reloadable();
-  field(v, "request_timeout_sec", request_timeout, "for a handler; then 504", time_limit).reloadable();
-  field(v, "header_timeout_sec", header_timeout, "from the first byte of a head to its last; then 408", time_limit)
+  field(v, "request_timeout_sec", limits.request_timeout, "for a handler; then 504", time_limit).reloadable();
+  field(v, "header_timeout_sec", limits.header_timeout, "from the first byte of a head to its last; then 408",
+        time_limit)
       .reloadable();
-  field(v, "body_timeout_sec", body_timeout,
+  field(v, "body_timeout_sec", limits.body_timeout,
         "for a whole body to arrive, or the next piece of one that its handler streams; then 408", time_limit)
       .reloadable();
-  field(v, "body_rate_min", body_rate_min,
+  field(v, "body_rate_min", limits.body_rate_min,
         "bytes a second of a body, on average after body_rate_grace_sec; below it 408; 0: none", {0, 1'000'000'000})
       .reloadable();
-  field(v, "body_rate_grace_sec", body_rate_grace, "before body_rate_min is asked for", time_limit).reloadable();
-  field(v, "queue_delay_max_sec", queue_delay_max,
+  field(v, "body_rate_grace_sec", limits.body_rate_grace, "before body_rate_min is asked for", time_limit).reloadable();
+  field(v, "queue_delay_max_sec", limits.queue_delay_max,
         "from a request's arrival to its begin; while all turns of a worker are later, what is late gets 503",
         time_limit)
       .reloadable();
-  field(v, "idle_timeout_sec", idle_timeout, "between requests; then the connection is closed", time_limit)
+  field(v, "idle_timeout_sec", limits.idle_timeout, "between requests; then the connection is closed", time_limit)
       .reloadable();
-  field(v, "send_timeout_sec", send_timeout, "for the client to take an answer; then the connection is reset",
+  field(v, "send_timeout_sec", limits.send_timeout, "for the client to take an answer; then the connection is reset",
         time_limit)
       .reloadable();
   field(
-      v, "send_rate_min", send_rate_min,
+      v, "send_rate_min", limits.send_rate_min,
       "bytes a second of what is sent that the client takes, while some of it waits; below it the connection is reset; "
       "0: none",
       {0, 1'000'000'000})
       .reloadable();
-  field(v, "send_rate_grace_sec", send_rate_grace, "the stretch that send_rate_min is asked for, after a first one",
-        time_limit)
+  field(v, "send_rate_grace_sec", limits.send_rate_grace,
+        "the stretch that send_rate_min is asked for, after a first one", time_limit)
       .reloadable();
-  field(v, "linger_timeout_sec", linger_timeout,
+  field(v, "linger_timeout_sec", limits.linger_timeout,
         "for the next piece of what a client still sends after the last answer; then the connection is closed",
         time_limit)
       .reloadable();
-  field(v, "linger_time_max_sec", linger_time_max, "for all of what a client still sends after the last answer",
+  field(v, "linger_time_max_sec", limits.linger_time_max, "for all of what a client still sends after the last answer",
         time_limit)
       .reloadable();
   field(
@@ -197,27 +211,33 @@ void HttpSettings::fields(config::Schema& v) {
       .reloadable();
   field(v, "drain_timeout_sec", drain_timeout, "for open requests to finish after SIGTERM", {Duration(), 24_h})
       .reloadable();
-  field(v, "max_body", max_body, "a request's body, decoded; above it 413", {ByteSize{0}, ByteSize::mib(1 << 20)})
+  field(v, "max_body", Bytes(limits.body_bytes_max), "a request's body, decoded; above it 413",
+        {ByteSize{0}, ByteSize::mib(1 << 20)})
       .reloadable();
-  field(v, "max_body_memory", max_body_memory,
+  field(v, "max_body_memory", Bytes(limits.bodies_bytes_max),
         "memory for the bodies of all requests, shared evenly by workers; above it new ones get 503",
         {ByteSize::kib(64), ByteSize::mib(1 << 20)})
       .reloadable();
-  field(v, "max_request_memory", max_request_memory,
+  field(v, "max_request_memory", Bytes(limits.request_bytes_max),
         "what parsing and handling one request may take beside its body; above it 503",
         {ByteSize::kib(64), ByteSize::mib(1 << 20)})
       .reloadable();
-  field(v, "max_header", max_header, "a request's head; above it 431", {ByteSize{256}, ByteSize::mib(1)}).reloadable();
-  field(v, "max_header_line", max_header_line, "one header line; above it 431", {ByteSize{128}, ByteSize::mib(1)})
+  field(v, "max_header", Bytes(limits.head.head_bytes_max), "a request's head; above it 431",
+        {ByteSize{256}, ByteSize::mib(1)})
       .reloadable();
-  field(v, "max_request_line", max_request_line, "method, target and version; above it 414",
+  field(v, "max_header_line", Bytes(limits.head.field_line_bytes_max), "one header line; above it 431",
         {ByteSize{128}, ByteSize::mib(1)})
       .reloadable();
-  field(v, "max_header_count", max_header_count, "header lines of a request; above it 431", {1, 100}).reloadable();
-  field(v, "access_log", access_log, "one line per request at level info").reloadable();
-  field(v, "log_clients", log_clients, "the client's address in each line of the access log and of what was refused");
-  field(v, "server_timing", server_timing, "each answer says where its time went, in a field Server-Timing");
-  field(v, "request_ids", request_ids, "X-Request-Id in each answer, request_id in the access log");
+  field(v, "max_request_line", Bytes(limits.head.request_line_bytes_max), "method, target and version; above it 414",
+        {ByteSize{128}, ByteSize::mib(1)})
+      .reloadable();
+  field(v, "max_header_count", limits.head.fields_max, "header lines of a request; above it 431", {1, 100})
+      .reloadable();
+  field(v, "access_log", server.access_log, "one line per request at level info").reloadable();
+  field(v, "log_clients", server.log_clients,
+        "the client's address in each line of the access log and of what was refused");
+  field(v, "server_timing", server.server_timing, "each answer says where its time went, in a field Server-Timing");
+  field(v, "request_ids", server.request_ids, "X-Request-Id in each answer, request_id in the access log");
   field(v, "trusted_proxies", trusted_proxies,
         "networks (10.0.0.0/8, fd00::/8, one address, unix) whose Forwarded, X-Forwarded-* and X-Request-Id are "
         "believed");
@@ -234,18 +254,18 @@ void HandoverSettings::fields(config::Schema& v) {
 }
 
 void NetworkSettings::fields(config::Schema& v) {
-  field(v, "workers", workers, "event loops, a thread each; 0: one per core", {0, 1024});
-  field(v, "engine", engine, "how the loops ask the kernel; auto: uring when it passes its probe, else epoll",
+  field(v, "workers", runtime.workers, "event loops, a thread each; 0: one per core", {0, 1024});
+  field(v, "engine", runtime.engine, "how the loops ask the kernel; auto: uring when it passes its probe, else epoll",
         engine_names);
-  field(v, "tcp_nodelay", tcp_nodelay, "send small answers at once");
+  field(v, "tcp_nodelay", http.server.listen.no_delay, "send small answers at once");
   field(v, "read_buffer_size_kb", read_buffer_size, "buffer per read", {ByteSize::kib(1), ByteSize::mib(64)});
-  field(v, "write_buffer_size_kb", write_buffer_size,
+  field(v, "write_buffer_size_kb", Bytes(http.server.limits.pipeline_bytes_max),
         "unsent answers of a connection; above it, its next requests wait", {ByteSize::kib(1), ByteSize::mib(64)})
       .reloadable();
-  field(v, "send_buffer_kb", send_buffer, "the kernel's buffer per connection; 0: as the system has it",
-        {ByteSize{0}, ByteSize::mib(64)});
-  field(v, "recv_buffer_kb", recv_buffer, "the kernel's buffer per connection; 0: as the system has it",
-        {ByteSize{0}, ByteSize::mib(64)});
+  field(v, "send_buffer_kb", Bytes(http.server.listen.send_buffer_bytes),
+        "the kernel's buffer per connection; 0: as the system has it", {ByteSize{0}, ByteSize::mib(64)});
+  field(v, "recv_buffer_kb", Bytes(http.server.listen.receive_buffer_bytes),
+        "the kernel's buffer per connection; 0: as the system has it", {ByteSize{0}, ByteSize::mib(64)});
   field(v, "http", http, "the HTTP server");
   field(v, "handover", handover, "restart without refusing anybody");
 }
@@ -253,7 +273,7 @@ void NetworkSettings::fields(config::Schema& v) {
 void MetricsSettings::fields(config::Schema& v) {
   field(v, "export_address", export_address, "address of the admin listener: metrics, health and this configuration");
   field(v, "export_port", export_port, "port of the admin listener; 0: any free one");
-  field(v, "sample_rate", sample_rate, "share of histogram observations that are recorded; counters are exact",
+  field(v, "sample_rate", registry.sample_rate, "share of histogram observations that are recorded; counters are exact",
         {1e-6, 1});
 }
 
@@ -277,11 +297,11 @@ void MonitoringSettings::fields(config::Schema& v) {
   field(v, "health", health, "health checks");
 }
 
-void JsonSettings::fields(config::Schema& v) {
-  field(v, "pretty_print", pretty_print, "write JSON for people: indented, a member per line");
+void ContainerSettings::fields(config::Schema& v) {
+  v.open("json", "JSON text");
+  field(v, "pretty_print", json.pretty_print, "write JSON for people: indented, a member per line");
+  v.close();
 }
-
-void ContainerSettings::fields(config::Schema& v) { field(v, "json", json, "JSON text"); }
 
 void Settings::fields(config::Schema& v) {
   field(v, "common", common, "what several sections share");
@@ -308,7 +328,7 @@ void ThreadSettings::check(config::Checks& checks) const {
       checks.refuse(path + "max_size", "is below " + path + "size: raise it, or leave it out for a fixed size");
     }
     for (std::size_t j = 0; j < pool.affinity.size(); ++j) {
-      if (pool.affinity[j] <= cpu_max) continue;
+      if (pool.affinity[j] >= 0 && pool.affinity[j] <= cpu_max) continue;
       checks.refuse(path + "affinity." + std::to_string(j),
                     std::to_string(pool.affinity[j]) + " is out of range: expected the number of a CPU, from 0 to " +
                         std::to_string(cpu_max));
@@ -335,7 +355,7 @@ void Settings::check(config::Checks& checks) const {
     checks.refuse("thread.autoscale.scale_down_threshold", "is above thread.autoscale.scale_up_threshold");
   }
   for (std::size_t i = 0; i < logging.sinks.size(); ++i) {
-    if (logging.sinks[i].type == SinkType::File && logging.sinks[i].path.empty()) {
+    if (logging.sinks[i].to == LogSink::To::File && logging.sinks[i].path.empty()) {
       checks.refuse("logging.sinks." + std::to_string(i) + ".path", "a file sink needs a path");
     }
   }
@@ -350,21 +370,14 @@ void Settings::check(config::Checks& checks) const {
   if (const auto address = Address::ip(monitoring.metrics.export_address, 0); !address) {
     checks.refuse("monitoring.metrics.export_address", address.error().message());
   }
-  if (network.http.max_body_memory < network.http.max_body) {
+  const http::Limits& limits = network.http.server.limits;
+  if (limits.bodies_bytes_max < limits.body_bytes_max) {
     checks.refuse("network.http.max_body_memory", "is below network.http.max_body: no such body would ever be taken");
   }
   if (database.path.empty()) checks.refuse("database.path", "is empty: expected the name of a file");
 }
 
-Level Settings::log_level() const noexcept {
-  if (logging.level == Threshold::Inherit) return common.log_level;
-  return static_cast<Level>(static_cast<int>(logging.level) - static_cast<int>(Threshold::Trace));
-}
-
-Level Settings::level_of(const SinkSettings& sink) noexcept {
-  if (sink.level == Threshold::Inherit) return Level::Trace;
-  return static_cast<Level>(static_cast<int>(sink.level) - static_cast<int>(Threshold::Trace));
-}
+Level Settings::log_level() const noexcept { return logging.level.value_or(common.log_level); }
 
 std::vector<std::string_view> Settings::unused(const config::Origins& origins) {
   std::vector<std::string_view> found;

@@ -12,29 +12,37 @@
 //   };
 //   Result<ShopConfig> config = config::load<ShopConfig>({.file = "shop.yaml", .args = args});
 //
-// A field named x_sec, x_kb or x_mb in the file is a Duration or config::ByteSize here, without the unit in its name.
+// A section whose values become the options of a part holds these options, or begins with their defaults: a default is
+// stated where the part is, and here only when no part has it. The configuration's keys are those of fields(), which
+// settings.cc maps to members, one line each.
 //
 // Threads: values.  Cost: start-up only.
 
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "keel/app/health.h"
 #include "keel/base/time.h"
 #include "keel/config/config.h"
+#include "keel/data/json.h"
+#include "keel/exec/thread_pool.h"
+#include "keel/http/server/server.h"
 #include "keel/io/address.h"
+#include "keel/io/runtime.h"
+#include "keel/observe/log_ring.h"
+#include "keel/observe/metric.h"
+#include "keel/telemetry/log_writer.h"
 
-namespace keel {
-enum class WhenFull : std::uint8_t;  // exec/thread_pool.h
+namespace keel::db::sqlite {
+enum class Synchronous : std::uint8_t;  // db/sqlite/connection.h
 }
 
 namespace keel::app {
-
-// Log levels as they are configured: Inherit is the level of the place above (sink, logging, common).
-enum class Threshold : std::uint8_t { Inherit, Trace, Debug, Info, Warn, Error, Fatal };
 
 struct CommonSettings {
   Level log_level = Level::Info;
@@ -46,110 +54,83 @@ struct CommonSettings {
 
 struct PoolSettings {
   std::string name;
-  unsigned size = 1;
-  unsigned max_size = 0;                // 0: always `size`
-  std::vector<unsigned> affinity = {};  // Empty: wherever the system likes.
-  unsigned queue_max = 0;               // 0: as queue_capacity
-  WhenFull when_full{};                 // Refuse
+  int size = ThreadPoolOptions().threads;
+  int max_size = ThreadPoolOptions().threads_max;
+  std::vector<int> affinity = {};  // Empty: wherever the system likes.
+  std::size_t queue_max = 0;       // 0: as queue_capacity
+  WhenFull when_full = ThreadPoolOptions().when_full;
   void fields(config::Schema& v);
 };
 
 struct AutoscaleSettings {
   bool enabled = false;
-  unsigned min_threads = 1;
-  unsigned max_threads = 64;
-  double scale_up_threshold = 0.8;
-  double scale_down_threshold = 0.2;
+  int min_threads = ThreadPoolOptions().threads;
+  int max_threads = 64;
+  double scale_up_threshold = ThreadPoolOptions().grow_above;
+  double scale_down_threshold = ThreadPoolOptions().shrink_below;
   void fields(config::Schema& v);
 };
 
 struct ThreadSettings {
-  unsigned pool_size = 0;  // 0: one per core
-  unsigned queue_capacity = 10'000;
-  bool affinity = false;
+  int pool_size = 0;  // 0: one per core
+  std::size_t queue_capacity = 10'000;
+  bool affinity = io::RuntimeOptions().pin;
   std::vector<PoolSettings> pools;
   AutoscaleSettings autoscale;
   void fields(config::Schema& v);
   // The pool `name` in `pools`; null when it is not listed.
   const PoolSettings* find(std::string_view name) const noexcept;
   // Of that pool, or `otherwise`.
-  unsigned size_of(std::string_view name, unsigned otherwise) const noexcept;
+  int size_of(std::string_view name, int otherwise) const noexcept;
   void check(config::Checks& checks) const;
 };
 
-enum class SinkType : std::uint8_t { Console, File };
-enum class SinkFormat : std::uint8_t { Json, Text };
-enum class Overflow : std::uint8_t { Block, DropNewest, DropOldest };
-
 struct SinkSettings {
-  SinkType type = SinkType::Console;
+  telemetry::LogSink::To to = telemetry::LogSink().to;  // Stderr or File.
   std::string path = "keel.log";
-  Threshold level = Threshold::Inherit;
-  SinkFormat format = SinkFormat::Json;
+  std::optional<Level> level;  // Of all lines that are recorded; none: every one.
+  telemetry::LineFormat format = telemetry::LogSink().format;
   void fields(config::Schema& v);
 };
 
 struct LoggingSettings {
   bool enabled = true;
-  bool async = true;
-  Threshold level = Threshold::Inherit;
-  config::ByteSize ring_buffer_size = config::ByteSize::mib(1);
-  Overflow overflow = Overflow::DropNewest;
+  bool async = telemetry::LogWriterOptions().mode == telemetry::LogWriterOptions::Mode::Background;
+  std::optional<Level> level;  // None: common.log_level.
+  log::RingOptions ring;
   std::vector<SinkSettings> sinks = std::vector<SinkSettings>(1);
   std::string crash_file;  // Empty: standard error alone.
   void fields(config::Schema& v);
 };
 
 enum class DatabaseType : std::uint8_t { Sqlite };
-enum class Synchronous : std::uint8_t { Full, Normal, Off };
 
+// Of the options of the database and its writer.
 struct DatabaseSettings {
   DatabaseType type = DatabaseType::Sqlite;
-  std::string path = "data/app.db";
-  unsigned pool_size = 2;
+  std::string path;
+  int pool_size;
   bool loop_reads = true;
-  Duration timeout = 5_s;
-  config::ByteSize cache_size = config::ByteSize::mib(4);
+  Duration timeout;
+  int cache_kib;
   config::ByteSize buffer_size = config::ByteSize::kib(16);
-  Synchronous synchronous = Synchronous::Full;
-  unsigned group_max = 512;
-  unsigned queue_max = 8192;
+  db::sqlite::Synchronous synchronous;
+  int group_max;
+  std::size_t queue_max;
   std::string migrations = "db/migrations";
+  // With the defaults of these options.
+  DatabaseSettings();
   void fields(config::Schema& v);
 };
 
 struct HttpSettings {
   std::string address = "127.0.0.1";
   std::uint16_t port = 8080;  // 0: any free one
-  std::uint32_t max_connections = 10'000;
   bool keep_alive = true;
-  std::uint32_t max_requests_per_connection = 1'000'000;
-  Duration request_timeout = 30_s;
-  Duration header_timeout = 10_s;
-  Duration body_timeout = 30_s;
-  std::uint32_t body_rate_min = 240;
-  Duration body_rate_grace = 5_s;
-  Duration idle_timeout = 60_s;
-  Duration queue_delay_max = 50_ms;
-  Duration send_timeout = 30_s;
-  std::uint32_t send_rate_min = 240;
-  Duration send_rate_grace = 15_s;
-  Duration linger_timeout = 5_s;
-  Duration linger_time_max = 30_s;
   Duration drain_delay;
   Duration drain_timeout = 30_s;
-  config::ByteSize max_body = config::ByteSize::mib(1);
-  config::ByteSize max_body_memory = config::ByteSize::mib(256);
-  config::ByteSize max_request_memory = config::ByteSize::mib(16);
-  config::ByteSize max_header = config::ByteSize::kib(64);
-  config::ByteSize max_header_line = config::ByteSize::kib(16);
-  config::ByteSize max_request_line = config::ByteSize::kib(8);
-  std::uint32_t max_header_count = 100;
-  bool access_log = true;
-  bool log_clients = false;
-  bool server_timing = false;
-  bool request_ids = false;
   std::vector<std::string> trusted_proxies;
+  http::ServerOptions server;  // Without what is above.
   void fields(config::Schema& v);
   // From `address` and `port`; InvalidArgument when it is neither an IP address nor unix:/path.
   Result<Address> listen_address() const;
@@ -160,16 +141,9 @@ struct HandoverSettings {
   void fields(config::Schema& v);
 };
 
-enum class Engine : std::uint8_t { Auto, Uring, Epoll };
-
 struct NetworkSettings {
-  unsigned workers = 0;  // 0: one per core
-  Engine engine = Engine::Auto;
-  bool tcp_nodelay = true;
+  io::RuntimeOptions runtime;
   config::ByteSize read_buffer_size = config::ByteSize::kib(16);
-  config::ByteSize write_buffer_size = config::ByteSize::kib(64);
-  config::ByteSize send_buffer;  // 0: as the system has it
-  config::ByteSize recv_buffer;  // 0: as the system has it
   HttpSettings http;
   HandoverSettings handover;
   void fields(config::Schema& v);
@@ -178,13 +152,13 @@ struct NetworkSettings {
 struct MetricsSettings {
   std::string export_address = "127.0.0.1";
   std::uint16_t export_port = 9090;  // 0: any free one
-  double sample_rate = 1.0;
+  metrics::RegistryOptions registry;
   void fields(config::Schema& v);
 };
 
 struct HealthSettings {
   Duration check_interval = 10_s;
-  Duration check_timeout = 5_s;
+  Duration check_timeout = HealthOptions().timeout;
   Duration worker_timeout = 30_s;
   config::ByteSize disk_free_min = config::ByteSize::mib(64);
   void fields(config::Schema& v);
@@ -192,20 +166,15 @@ struct HealthSettings {
 
 struct MonitoringSettings {
   bool enabled = true;
-  Duration stall = 200_ms;            // 0: not watched
-  std::uint32_t measured_every = 16;  // 0: none
+  Duration stall = 200_ms;  // 0: not watched
+  std::uint32_t measured_every = http::ServerOptions().measured_every;
   MetricsSettings metrics;
   HealthSettings health;
   void fields(config::Schema& v);
 };
 
-struct JsonSettings {
-  bool pretty_print = false;
-  void fields(config::Schema& v);
-};
-
 struct ContainerSettings {
-  JsonSettings json;
+  json::WriterOptions json;
   void fields(config::Schema& v);
 };
 
@@ -224,8 +193,6 @@ struct Settings {
 
   // Lines below this are not recorded: logging.level, else common.log_level.
   Level log_level() const noexcept;
-  // Lines below this are not for `sink`: its own level, else Trace (what was recorded is written).
-  static Level level_of(const SinkSettings& sink) noexcept;
 
   // The keys that were set explicitly, are accepted, and have no effect in this version; for one warning at start.
   static std::vector<std::string_view> unused(const config::Origins& origins);

@@ -1,20 +1,24 @@
 #include "keel/app/settings.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <concepts>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <regex>
+#include <set>
 #include <span>
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include "keel/exec/thread_pool.h"
+#include "keel/db/sqlite/database.h"
 
 namespace keel::app {
 namespace {
@@ -49,8 +53,8 @@ TEST(Settings, are_safe_by_default) {
 
   EXPECT_EQ(settings.network.http.address, "127.0.0.1");
   EXPECT_EQ(settings.monitoring.metrics.export_address, "127.0.0.1");
-  EXPECT_EQ(settings.database.synchronous, Synchronous::Full);
-  EXPECT_EQ(settings.network.http.max_body, config::ByteSize::mib(1));
+  EXPECT_EQ(settings.database.synchronous, db::sqlite::Synchronous::Full);
+  EXPECT_EQ(settings.network.http.server.limits.body_bytes_max, 1u << 20);
   EXPECT_EQ(settings.log_level(), Level::Info);
 }
 
@@ -60,6 +64,138 @@ TEST(Settings, defaults_are_within_their_own_ranges) {
   const Loaded again = load(described);
 
   EXPECT_EQ(config::describe(*again.settings, config::Origins()), described);
+}
+
+// The default of `key` as --help prints it.
+std::string default_of(const std::string& key) {
+  static const std::string help = config::help<Settings>();
+  const std::size_t at = help.find("\n  --" + key + "=VALUE\n");
+  if (at == std::string::npos) return "there is no such key";
+  const std::string entry = help.substr(at, help.find("\n  --", at + 1) - at);
+  const std::size_t value = entry.rfind("; default ");
+  if (value == std::string::npos) return "it has no default";
+  return entry.substr(value + 10, entry.find_first_of(";)", value + 10) - value - 10);
+}
+
+std::string text(bool value) { return value ? "true" : "false"; }
+std::string text(double value) { return fmt::format("{}", value); }
+std::string text(Duration seconds) { return fmt::format("{}", seconds.count_seconds()); }
+std::string text(std::integral auto value) { return std::to_string(value); }
+std::string kib(std::size_t bytes) { return fmt::format("{}KiB", bytes >> 10); }
+std::string mib(std::size_t bytes) { return fmt::format("{}MiB", bytes >> 20); }
+
+TEST(Settings, have_the_defaults_of_the_options_that_they_become) {
+  const http::ServerOptions server;
+  const http::Limits limits;
+  const io::RuntimeOptions runtime;
+  const db::DatabaseOptions database;
+  const ThreadPoolOptions pool;
+  const log::RingOptions ring;
+  const struct {
+    const char* key;
+    std::string value;
+  } rows[] = {
+      {"thread.affinity", text(runtime.pin)},
+      {"thread.pools.N.size", text(pool.threads)},
+      {"thread.pools.N.max_size", text(pool.threads_max)},
+      {"thread.autoscale.min_threads", text(pool.threads)},
+      {"thread.autoscale.scale_up_threshold", text(pool.grow_above)},
+      {"thread.autoscale.scale_down_threshold", text(pool.shrink_below)},
+      {"logging.ring_buffer_size_mb", text(ring.bytes >> 20)},
+      {"database.path", database.path},
+      {"database.pool_size", text(database.pool_size)},
+      {"database.timeout_sec", text(database.busy_timeout)},
+      {"database.cache_size_mb", text(database.cache_kib >> 10)},
+      {"database.group_max", text(database.writer.group_max)},
+      {"database.queue_max", text(database.writer.queued_max)},
+      {"network.workers", text(runtime.workers)},
+      {"network.tcp_nodelay", text(server.listen.no_delay)},
+      {"network.write_buffer_size_kb", text(limits.pipeline_bytes_max >> 10)},
+      {"network.send_buffer_kb", text(server.listen.send_buffer_bytes)},
+      {"network.recv_buffer_kb", text(server.listen.receive_buffer_bytes)},
+      {"network.http.max_connections", text(limits.connections_max)},
+      {"network.http.max_requests_per_connection", text(limits.requests_per_connection_max)},
+      {"network.http.request_timeout_sec", text(limits.request_timeout)},
+      {"network.http.header_timeout_sec", text(limits.header_timeout)},
+      {"network.http.body_timeout_sec", text(limits.body_timeout)},
+      {"network.http.body_rate_min", text(limits.body_rate_min)},
+      {"network.http.body_rate_grace_sec", text(limits.body_rate_grace)},
+      {"network.http.queue_delay_max_sec", text(limits.queue_delay_max)},
+      {"network.http.idle_timeout_sec", text(limits.idle_timeout)},
+      {"network.http.send_timeout_sec", text(limits.send_timeout)},
+      {"network.http.send_rate_min", text(limits.send_rate_min)},
+      {"network.http.send_rate_grace_sec", text(limits.send_rate_grace)},
+      {"network.http.linger_timeout_sec", text(limits.linger_timeout)},
+      {"network.http.linger_time_max_sec", text(limits.linger_time_max)},
+      {"network.http.max_body", mib(limits.body_bytes_max)},
+      {"network.http.max_body_memory", mib(limits.bodies_bytes_max)},
+      {"network.http.max_request_memory", mib(limits.request_bytes_max)},
+      {"network.http.max_header", kib(limits.head.head_bytes_max)},
+      {"network.http.max_header_line", kib(limits.head.field_line_bytes_max)},
+      {"network.http.max_request_line", kib(limits.head.request_line_bytes_max)},
+      {"network.http.max_header_count", text(limits.head.fields_max)},
+      {"network.http.access_log", text(server.access_log)},
+      {"network.http.log_clients", text(server.log_clients)},
+      {"network.http.server_timing", text(server.server_timing)},
+      {"network.http.request_ids", text(server.request_ids)},
+      {"monitoring.measured_every", text(server.measured_every)},
+      {"monitoring.metrics.sample_rate", text(metrics::RegistryOptions().sample_rate)},
+      {"monitoring.health.check_timeout_sec", text(HealthOptions().timeout)},
+      {"container.json.pretty_print", text(json::WriterOptions().pretty_print)},
+  };
+
+  for (const auto& row : rows) EXPECT_EQ(default_of(row.key), row.value) << row.key;
+}
+
+// A value in settings.h is one that no part has an option for. Who adds one says here what it is; who finds that a part
+// has that option takes the part's default.
+TEST(Settings, state_a_default_only_when_no_part_has_it) {
+  const std::set<std::string> own = {
+      "CommonSettings::log_level = Level::Info",  // What is recorded has no options.
+      "CommonSettings::start_timeout = 60_s",     // For a module of the App; one of the application
+      "CommonSettings::stop_timeout = 10_s",      // says its own.
+      "CommonSettings::start_report = false",     //
+      "PoolSettings::affinity = {}",
+      "PoolSettings::queue_max = 0",                                    // As queue_capacity.
+      "AutoscaleSettings::enabled = false",                             //
+      "AutoscaleSettings::max_threads = 64",                            // A pool by itself is not elastic.
+      "ThreadSettings::pool_size = 0",                                  // One per core.
+      "ThreadSettings::queue_capacity = 10'000",                        // Of pools that requests wait for.
+      "SinkSettings::path = \"keel.log\"",                              //
+      "LoggingSettings::enabled = true",                                //
+      "LoggingSettings::sinks = std::vector<SinkSettings>(1)",          //
+      "DatabaseSettings::type = DatabaseType::Sqlite",                  //
+      "DatabaseSettings::loop_reads = true",                            // False sets the option loop_steps_max.
+      "DatabaseSettings::buffer_size = config::ByteSize::kib(16)",      // Without effect.
+      "DatabaseSettings::migrations = \"db/migrations\"",               // A database by itself has none.
+      "HttpSettings::address = \"127.0.0.1\"",                          // A server by itself listens nowhere.
+      "HttpSettings::port = 8080",                                      //
+      "HttpSettings::keep_alive = true",                                // False sets requests_per_connection_max.
+      "HttpSettings::drain_timeout = 30_s",                             //
+      "NetworkSettings::read_buffer_size = config::ByteSize::kib(16)",  // Without effect.
+      "MetricsSettings::export_address = \"127.0.0.1\"",                //
+      "MetricsSettings::export_port = 9090",                            //
+      "HealthSettings::check_interval = 10_s",                          //
+      "HealthSettings::worker_timeout = 30_s",                          //
+      "HealthSettings::disk_free_min = config::ByteSize::mib(64)",      //
+      "MonitoringSettings::enabled = true",                             //
+      "MonitoringSettings::stall = 200_ms",                             //
+  };
+  std::set<std::string> stated;
+  std::istringstream header(read(KEEL_SOURCE_DIR "/src/keel/app/settings.h"));
+  std::string within;
+  for (std::string line; std::getline(header, line);) {
+    line.resize(std::min(line.find("//"), line.size()));
+    std::smatch found;
+    if (std::regex_search(line, found, std::regex("^struct (\\w+)"))) within = found[1];
+    if (!std::regex_search(line, found, std::regex("^  \\S.* (\\w+) = (.+);"))) continue;
+    const std::string value = found[2];
+    const bool is_of_a_part =
+        value.find("Options()") != std::string::npos || value.find("LogSink()") != std::string::npos;
+    if (!is_of_a_part) stated.insert(within + "::" + found[1].str() + " = " + value);
+  }
+
+  EXPECT_EQ(stated, own);
 }
 
 // The configurations that the reference of the seven systems prints, key by key.
@@ -79,12 +215,12 @@ network:
     port: 8080
     max_connections: 1000
 )");
-  EXPECT_EQ(logged.settings->thread.pool_size, 8u);
+  EXPECT_EQ(logged.settings->thread.pool_size, 8);
   ASSERT_EQ(logged.settings->logging.sinks.size(), 1u);
-  EXPECT_EQ(logged.settings->logging.sinks[0].type, SinkType::File);
+  EXPECT_EQ(logged.settings->logging.sinks[0].to, telemetry::LogSink::To::File);
   EXPECT_EQ(logged.settings->logging.sinks[0].path, "/tmp/server.log");
-  EXPECT_EQ(Settings::level_of(logged.settings->logging.sinks[0]), Level::Info);
-  EXPECT_EQ(logged.settings->network.http.max_connections, 1000u);
+  EXPECT_EQ(logged.settings->logging.sinks[0].level, Level::Info);
+  EXPECT_EQ(logged.settings->network.http.server.limits.connections_max, 1000u);
 
   const auto stored = load(R"(
 thread:
@@ -142,7 +278,7 @@ container:
 
 TEST(Settings, load_the_tuning_advice) {
   const auto shared = load("thread:\n  pool_size: 16  # Shared by all systems\n");
-  EXPECT_EQ(shared.settings->thread.pool_size, 16u);
+  EXPECT_EQ(shared.settings->thread.pool_size, 16);
 
   const auto pools = load(R"(
 thread:
@@ -154,7 +290,7 @@ thread:
 )");
   ASSERT_EQ(pools.settings->thread.pools.size(), 2u);
   EXPECT_EQ(pools.settings->thread.pools[1].name, "database");
-  EXPECT_EQ(pools.settings->thread.pools[1].size, 8u);
+  EXPECT_EQ(pools.settings->thread.pools[1].size, 8);
 
   const auto elastic = load(R"(
 thread:
@@ -165,7 +301,7 @@ thread:
     scale_up_threshold: 0.8
     scale_down_threshold: 0.2
 )");
-  EXPECT_EQ(elastic.settings->thread.autoscale.max_threads, 32u);
+  EXPECT_EQ(elastic.settings->thread.autoscale.max_threads, 32);
 
   const auto memory = load(R"(
 database:
@@ -177,7 +313,7 @@ network:
   read_buffer_size_kb: 4
   write_buffer_size_kb: 4
 )");
-  EXPECT_EQ(memory.settings->logging.ring_buffer_size, config::ByteSize::mib(8));
+  EXPECT_EQ(memory.settings->logging.ring.bytes, 8u << 20);
   EXPECT_EQ(memory.settings->network.read_buffer_size, config::ByteSize::kib(4));
 }
 
@@ -235,15 +371,15 @@ monitoring:
 TEST(Settings, load_the_three_templates) {
   const auto throughput = load(high_throughput);
   EXPECT_FALSE(throughput.settings->logging.sinks[0].path.empty());
-  EXPECT_EQ(throughput.settings->monitoring.metrics.sample_rate, 0.1);
+  EXPECT_EQ(throughput.settings->monitoring.metrics.registry.sample_rate, 0.1);
 
   const auto storage = load(database_heavy);
-  EXPECT_EQ(storage.settings->database.cache_size, config::ByteSize::mib(256));
+  EXPECT_EQ(storage.settings->database.cache_kib, 256 * 1024);
 
   const auto latency = load(low_latency);
   EXPECT_TRUE(latency.settings->thread.affinity);
   EXPECT_FALSE(latency.settings->logging.enabled);
-  EXPECT_EQ(latency.settings->network.send_buffer, config::ByteSize::kib(2));
+  EXPECT_EQ(latency.settings->network.http.server.listen.send_buffer_bytes, 2048);
 }
 
 // The same keys and values as files, with words of our own about them.
@@ -399,17 +535,17 @@ thread:
 )");
 
   const PoolSettings& plain = loaded.settings->thread.pools[0];
-  EXPECT_EQ(plain.size, 1u);
-  EXPECT_EQ(plain.max_size, 0u);
+  EXPECT_EQ(plain.size, 1);
+  EXPECT_EQ(plain.max_size, 0);
   EXPECT_EQ(plain.queue_max, 0u);
   EXPECT_EQ(plain.when_full, WhenFull::Refuse);
   EXPECT_TRUE(plain.affinity.empty());
   const PoolSettings& full = loaded.settings->thread.pools[1];
-  EXPECT_EQ(full.size, 2u);
-  EXPECT_EQ(full.max_size, 8u);
+  EXPECT_EQ(full.size, 2);
+  EXPECT_EQ(full.max_size, 8);
   EXPECT_EQ(full.queue_max, 64u);
   EXPECT_EQ(full.when_full, WhenFull::RunInCaller);
-  EXPECT_EQ(full.affinity, (std::vector<unsigned>{0, 3}));
+  EXPECT_EQ(full.affinity, (std::vector<int>{0, 3}));
   EXPECT_EQ(loaded.settings->thread.find("full"), &full);
   EXPECT_EQ(loaded.settings->thread.find("other"), nullptr);
 

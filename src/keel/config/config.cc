@@ -330,6 +330,9 @@ class Loader {
 
   void unknown(std::string_view at, std::span<const Field> siblings, const std::string& path, std::string_view key,
                std::string_view below) {
+    if (const FormerKey* const former = former_of(join(path, key) + std::string(below)); former != nullptr) {
+      return problem(at, join(path, key) + std::string(below), successor_text(*former));
+    }
     std::string guess;
     std::size_t best = std::max<std::size_t>(1, key.size() / 3) + 1;
     for (const Field& f : siblings) {
@@ -345,14 +348,28 @@ class Loader {
     }
     std::string text = "unknown key";
     if (!guess.empty()) {
-      if (style_ == Style::Variable) guess = variable(sources_.env_prefix, guess);
-      if (style_ == Style::Flag) guess = "--" + guess;
-      text += fmt::format("; did you mean {}?", guess);
+      text += fmt::format("; did you mean {}?", as_written(guess));
     } else if (siblings.size() <= 12) {
       text += ": expected one of ";
       for (const Field& f : siblings) text += fmt::format("{}{}", &f == siblings.data() ? "" : ", ", f.key);
     }
     problem(at, join(path, shown(key)) + shown(below), text);
+  }
+
+  const FormerKey* former_of(std::string_view path) const {
+    for (const FormerKey& former : subject_.schema.former_keys()) {
+      if (path == former.path || path.starts_with(former.path + ".")) return &former;
+    }
+    return nullptr;
+  }
+  std::string successor_text(const FormerKey& former) const {
+    if (!former.successor.empty()) return fmt::format("was renamed to {}", as_written(former.successor));
+    return fmt::format("was removed; {}", former.advice);
+  }
+  // `path` as this kind of source says it.
+  std::string as_written(const std::string& path) const {
+    if (style_ == Style::Variable) return variable(sources_.env_prefix, path);
+    return style_ == Style::Flag ? "--" + path : path;
   }
 
   void record(const std::string& path, std::string where) {

@@ -17,8 +17,9 @@
 //   };
 //   Result<StoreConfig> config = config::load<StoreConfig>({.file = "service.yaml", .args = args});
 //
-// Field types: bool, integers, double, std::string, enums (with config::names), Duration, ByteSize, Secret, structs
-// with fields(), and std::vector of any of these. Keys are snake_case, without dots and double underscores.
+// Field types: bool, integers, double, std::string, enums and optional enums (with config::names), Duration, ByteSize,
+// integers that count bytes (config::Bytes), Secret, structs with fields(), and std::vector of any of these. Keys are
+// snake_case, without dots and double underscores.
 //
 // Order:  defaults, then the file, then the environment, then the command line; the later one wins. A list that is
 //         given replaces the whole list that was there.
@@ -36,6 +37,7 @@
 // Errors: InvalidArgument, all problems in one message, a line each (20 at most):
 //         "service.yaml:7: network.http.prot: unknown key; did you mean network.http.port?". Secrets are never shown,
 //         nor is a word behind a flag without a value, which may be one.
+//         A key that was renamed or removed is refused with its successor (schema.h: renamed(), removed()).
 // Threads: any, one at a time.  Cost: start-up only.
 
 #pragma once

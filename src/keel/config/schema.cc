@@ -13,6 +13,15 @@ Field& Schema::close() {
   --depth_;
   return top().children.back();
 }
+void Schema::add_former(std::string_view key, std::string successor, std::string advice) {
+  std::string path;
+  const Field* section = &root_;
+  for (std::size_t i = 0; i < depth_; ++i) {
+    section = &section->children.back();
+    path += std::string(section->key) + ".";
+  }
+  former_keys_.push_back({path + std::string(key), std::move(successor), std::move(advice)});
+}
 Field& Schema::top() {
   Field* at = &root_;
   for (std::size_t i = 0; i < depth_; ++i) at = &at->children.back();
@@ -41,12 +50,10 @@ Field& field(Schema& v, std::string_view key, Duration& value, const char* help,
                 .high = range.max.count_ns()});
 }
 Field& field(Schema& v, std::string_view key, ByteSize& value, const char* help, Range<ByteSize> range) {
-  return v.add({.kind = Kind::Bytes,
-                .key = key,
-                .help = help,
-                .at = &value,
-                .low = static_cast<std::int64_t>(range.min.bytes),
-                .high = static_cast<std::int64_t>(range.max.bytes)});
+  return field(v, key, Bytes(value.bytes), help, range);
 }
+
+void renamed(Schema& v, std::string_view key, std::string_view path) { v.add_former(key, std::string(path), {}); }
+void removed(Schema& v, std::string_view key, std::string_view advice) { v.add_former(key, {}, std::string(advice)); }
 
 }  // namespace keel::config

@@ -3,6 +3,7 @@
 //   template <class Visitor> void fields(Visitor& v) {         // or: void fields(config::Schema& v);
 //     config::field(v, "path", path, "where the data is");
 //     config::field(v, "connections_max", connections_max, "for the whole process", {1, 1024});
+//     config::renamed(v, "pool_size", "store.connections_max");
 //   }
 //
 // config.h says which types a field may have and how each is written.
@@ -14,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,6 +33,18 @@ struct ByteSize {
   static constexpr ByteSize kib(std::uint64_t count) { return {count << 10}; }
   static constexpr ByteSize mib(std::uint64_t count) { return {count << 20}; }
   constexpr auto operator<=>(const ByteSize&) const = default;
+};
+
+// An integer of another struct that counts bytes, or units of 2^n bytes, for a key that is written as a ByteSize:
+//   config::field(v, "max_body", config::Bytes(limits.body_bytes_max), "above it 413");
+template <class T, std::int64_t unit = 1>
+struct Bytes {
+  explicit Bytes(T& of) : count(of) {}
+  T& count;
+};
+template <class T>
+struct Kibibytes : Bytes<T, 1024> {
+  explicit Kibibytes(T& of) : Bytes<T, 1024>(of) {}
 };
 
 // Text that must not be shown. Everything that prints a configuration prints ***.
@@ -57,7 +71,7 @@ struct Name {
   const char* text;
   std::int64_t value;
 };
-// The words of an enum, for field(). Make it a constant of namespace scope:
+// The words of an enum, for field(); of an optional one, also that for none. Make it a constant of namespace scope:
 //   inline constexpr auto colour_names = config::names<Colour>({{"red", Colour::Red}, {"blue", Colour::Blue}});
 template <class E>
 struct Word {
@@ -68,10 +82,33 @@ template <class E, std::size_t N>
 struct Names {
   Name list[N];
 };
+namespace internal {
+template <class E>
+constexpr std::int64_t number_of(E value) {
+  return static_cast<std::int64_t>(value);
+}
+template <class E>
+constexpr std::int64_t number_of(const std::optional<E>& value) {
+  return value ? static_cast<std::int64_t>(*value) : std::numeric_limits<std::int64_t>::min();
+}
+template <class E>
+constexpr void set_number(E& value, std::int64_t number) {
+  value = static_cast<E>(number);
+}
+template <class E>
+constexpr void set_number(std::optional<E>& value, std::int64_t number) {
+  value.reset();
+  if (number != number_of(value)) value = static_cast<E>(number);
+}
+template <class T>
+inline constexpr bool is_enum = std::is_enum_v<T>;
+template <class E>
+inline constexpr bool is_enum<std::optional<E>> = std::is_enum_v<E>;
+}  // namespace internal
 template <class E, std::size_t N>
 constexpr Names<E, N> names(const Word<E> (&words)[N]) {
   Names<E, N> made{};
-  for (std::size_t i = 0; i < N; ++i) made.list[i] = {words[i].text, static_cast<std::int64_t>(words[i].value)};
+  for (std::size_t i = 0; i < N; ++i) made.list[i] = {words[i].text, internal::number_of(words[i].value)};
   return made;
 }
 
@@ -91,8 +128,8 @@ struct Field {
   std::int64_t high = std::numeric_limits<std::int64_t>::max();
   double real_low = std::numeric_limits<double>::lowest();
   double real_high = std::numeric_limits<double>::max();
-  std::int64_t (*get)(const void*) = nullptr;  // Int, Enum; of a List its size
-  void (*set)(void*, std::int64_t) = nullptr;  // Int, Enum; of a List resizes it
+  std::int64_t (*get)(const void*) = nullptr;  // Int, Bytes, Enum; of a List its size
+  void (*set)(void*, std::int64_t) = nullptr;  // Int, Bytes, Enum; of a List resizes it
   void (*element)(Schema&, void* list, std::size_t index) = nullptr;
   void (*copy)(void* to, const void* from) = nullptr;  // List
   std::span<const Name> names = {};
@@ -103,6 +140,13 @@ struct Field {
   void reloadable() noexcept { is_reloadable = true; }
 };
 
+// A key that was there in an earlier version.
+struct FormerKey {
+  std::string path;       // "network.http.max_lines"
+  std::string successor;  // "network.http.max_header_count"; empty: the key was removed.
+  std::string advice;     // What to do instead of a key that was removed.
+};
+
 // The list of fields of one value. Holds pointers into the value: for as long as it stays where it is.
 class Schema {
  public:
@@ -111,14 +155,28 @@ class Schema {
   void open(std::string_view key, const char* help);
   Field& close();
   const std::vector<Field>& fields() const { return root_.children; }
+  // `key` was in the section that is open.
+  void add_former(std::string_view key, std::string successor, std::string advice);
+  const std::vector<FormerKey>& former_keys() const { return former_keys_; }
 
  private:
   Field& top();
   Field root_;
+  std::vector<FormerKey> former_keys_;
   std::size_t depth_ = 0;
 };
 
 namespace internal {
+// The range's end, or what a T can count when that is less.
+template <class T>
+constexpr std::int64_t most_bytes(ByteSize end, std::int64_t unit) {
+  constexpr std::int64_t all = std::numeric_limits<std::int64_t>::max();
+  const std::int64_t most = std::in_range<std::int64_t>(std::numeric_limits<T>::max())
+                                ? static_cast<std::int64_t>(std::numeric_limits<T>::max())
+                                : all;
+  const std::int64_t countable = most > all / unit ? all : most * unit;
+  return std::cmp_less(countable, end.bytes) ? countable : static_cast<std::int64_t>(end.bytes);
+}
 template <class T>
 Field& add_integer(Schema& v, std::string_view key, T& value, const char* help, T min, T max) {
   constexpr auto clamp = [](T bound) {
@@ -153,15 +211,27 @@ Field& field(Schema& v, std::string_view key, Duration& value, const char* help,
              Range<Duration> range = {Duration(), Duration::forever()});
 Field& field(Schema& v, std::string_view key, ByteSize& value, const char* help,
              Range<ByteSize> range = {ByteSize{}, ByteSize{std::numeric_limits<std::int64_t>::max()}});
+template <class T, std::int64_t unit>
+Field& field(Schema& v, std::string_view key, Bytes<T, unit> value, const char* help,
+             Range<ByteSize> range = {ByteSize{}, ByteSize{std::numeric_limits<std::int64_t>::max()}}) {
+  return v.add({.kind = Field::Kind::Bytes,
+                .key = key,
+                .help = help,
+                .at = &value.count,
+                .low = static_cast<std::int64_t>(range.min.bytes),
+                .high = internal::most_bytes<T>(range.max, unit),
+                .get = [](const void* at) { return static_cast<std::int64_t>(*static_cast<const T*>(at)) * unit; },
+                .set = [](void* at, std::int64_t bytes) { *static_cast<T*>(at) = static_cast<T>(bytes / unit); }});
+}
 template <class E, std::size_t N>
-  requires std::is_enum_v<E>
+  requires internal::is_enum<E>
 Field& field(Schema& v, std::string_view key, E& value, const char* help, const Names<E, N>& words) {
   return v.add({.kind = Field::Kind::Enum,
                 .key = key,
                 .help = help,
                 .at = &value,
-                .get = [](const void* at) { return static_cast<std::int64_t>(*static_cast<const E*>(at)); },
-                .set = [](void* at, std::int64_t number) { *static_cast<E*>(at) = static_cast<E>(number); },
+                .get = [](const void* at) { return internal::number_of(*static_cast<const E*>(at)); },
+                .set = [](void* at, std::int64_t number) { internal::set_number(*static_cast<E*>(at), number); },
                 .names = words.list});
 }
 template <HasFields T>
@@ -187,5 +257,11 @@ Field& field(Schema& v, std::string_view key, std::vector<T>& list, const char* 
                      std::size_t index) { field(schema, "", (*static_cast<List*>(at))[index], ""); },
        .copy = [](void* to, const void* from) { *static_cast<List*>(to) = *static_cast<const List*>(from); }});
 }
+
+// Says that `key` of this section, or all that was below it, is now at `path`: "network.http.max_header_count". A
+// configuration that still has it is refused with that path. Not within the elements of a list.
+void renamed(Schema& v, std::string_view key, std::string_view path);
+// Says that `key` of this section is gone; the error ends with `advice`, which says what to do instead.
+void removed(Schema& v, std::string_view key, std::string_view advice);
 
 }  // namespace keel::config

@@ -13,18 +13,10 @@
 
 namespace keel::app::internal {
 
-// The names of these two are what the compiler shows.
+// Its name is what the compiler shows.
 template <class... Chain>
 struct services_need_each_other_in_a_circle {
   static_assert(sizeof...(Chain) == 0, "services need each other in a circle: none of them can be made first");
-};
-template <class Service, class Need>
-struct what_the_service_needs_is_nowhere_in_the_list {
-  static_assert(sizeof(Service*) == 0, "nobody in the list provides what a service needs");
-};
-template <class... Chain>
-struct a_service_would_outlive_the_scope_of_what_it_needs {
-  static_assert(sizeof...(Chain) == 0, "a singleton needs a scoped service, which ends before it");
 };
 
 template <class I, class T>

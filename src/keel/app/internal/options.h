@@ -9,12 +9,10 @@
 #include "keel/db/sqlite/database.h"
 #include "keel/http/server/server.h"
 #include "keel/io/runtime.h"
-#include "keel/observe/log_ring.h"
 #include "keel/telemetry/log_writer.h"
 
 namespace keel::app::internal {
 
-log::RingOptions ring_options(const Settings& settings);
 // What is recorded at all: the most talkative level that somebody may ask for.
 Level recorded_level(const Settings& settings);
 std::vector<telemetry::LogSink> sinks_of(const Settings& settings);

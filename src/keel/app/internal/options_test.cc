@@ -90,7 +90,7 @@ TEST(Options, of_logs_have_a_sink_for_each_and_none_that_is_read_when_logging_is
   EXPECT_EQ(sinks_of(off)[0].to, telemetry::LogSink::To::Function);
   EXPECT_EQ(recorded_level(off), Level::Fatal);
   EXPECT_EQ(log_options(settings({"--logging.async=false"})).mode, telemetry::LogWriterOptions::Mode::Direct);
-  EXPECT_EQ(ring_options(settings({"--logging.overflow=block"})).overflow, log::Overflow::Block);
+  EXPECT_EQ(settings({"--logging.overflow=block"}).logging.ring.overflow, log::Overflow::Block);
 }
 
 TEST(Options, folders_for_files_are_made_and_what_is_in_the_way_is_named) {

@@ -151,7 +151,7 @@ std::string value_text(const Field& f) {
     case Kind::Duration:
       return amount(f, static_cast<const Duration*>(f.at)->count_ns());
     case Kind::Bytes:
-      return amount(f, static_cast<std::int64_t>(static_cast<const ByteSize*>(f.at)->bytes));
+      return amount(f, f.get(f.at));
     case Kind::Enum:
       for (const Name& name : f.names) {
         if (f.get(f.at) == name.value) return name.text;
@@ -177,6 +177,7 @@ bool is_equal(const Field& a, const Field& b) {
     case Kind::Bool:
       return is_same<bool>(a, b);
     case Kind::Int:
+    case Kind::Bytes:
     case Kind::Enum:
       return a.get(a.at) == b.get(b.at);
     case Kind::Real:
@@ -187,8 +188,6 @@ bool is_equal(const Field& a, const Field& b) {
       return static_cast<const Secret*>(a.at)->reveal() == static_cast<const Secret*>(b.at)->reveal();
     case Kind::Duration:
       return is_same<Duration>(a, b);
-    case Kind::Bytes:
-      return is_same<ByteSize>(a, b);
   }
   return false;
 }
@@ -203,6 +202,7 @@ void assign(const Field& to, const Field& from) {
     case Kind::Bool:
       return copy<bool>(to, from);
     case Kind::Int:
+    case Kind::Bytes:
     case Kind::Enum:
       return to.set(to.at, from.get(from.at));
     case Kind::Real:
@@ -213,8 +213,6 @@ void assign(const Field& to, const Field& from) {
       return copy<Secret>(to, from);
     case Kind::Duration:
       return copy<Duration>(to, from);
-    case Kind::Bytes:
-      return copy<ByteSize>(to, from);
   }
 }
 
@@ -346,7 +344,7 @@ std::string set_text(const Field& f, std::string_view text, bool is_quoted) {
       if (!number) return said(f.kind == Kind::Duration ? "is not a duration" : "is not a size");
       if (*number < f.low || *number > f.high) return fmt::format("{} is out of range", shown(text));
       if (f.kind == Kind::Duration) *static_cast<Duration*>(f.at) = Duration::nanoseconds(*number);
-      else static_cast<ByteSize*>(f.at)->bytes = static_cast<std::uint64_t>(*number);
+      else f.set(f.at, *number);
       return {};
     }
     case Kind::Enum:

@@ -1,0 +1,34 @@
+// keel/app/internal/checkup.h — the health of an App once everything has started, and its pages.
+//
+// Threads: the main thread.
+
+#pragma once
+
+#include "keel/app/health.h"
+#include "keel/app/internal/registrar.h"
+#include "keel/app/internal/storage.h"
+#include "keel/telemetry/admin_pages.h"
+
+namespace keel::app::internal {
+
+class Checkup {
+ public:
+  Checkup(const Registrar& registrar, const Storage& storage) : registrar_(registrar), storage_(storage) {}
+
+  // Begins with the checks, and waits for the first results, so that a service that is said to be ready is. Without
+  // monitoring.enabled there are none.
+  void start();
+  // The configuration has changed: the folders and the bound of the check of the disks are those of the settings now.
+  void update();
+  // /healthz, /readyz and /startupz.
+  void add_pages(telemetry::AdminPages& pages);
+
+ private:
+  void watch_disks();
+
+  const Registrar& registrar_;
+  const Storage& storage_;
+  Health::Check disks_;
+};
+
+}  // namespace keel::app::internal

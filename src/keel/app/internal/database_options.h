@@ -1,0 +1,23 @@
+// keel/app/internal/database_options.h — the settings of the database beside the options that they become.
+
+#pragma once
+
+#include "keel/app/settings.h"
+#include "keel/db/sqlite/database.h"
+
+namespace keel::app::internal {
+
+// Calls `f(setting, option)` for each setting that is an option as it stands. Settings and options are those of the
+// database, const or not.
+template <class Settings, class Options, class F>
+void each_database_option(Settings& settings, Options& options, F f) {
+  f(settings.path, options.path);
+  f(settings.pool_size, options.pool_size);
+  f(settings.timeout, options.busy_timeout);
+  f(settings.cache_kib, options.cache_kib);
+  f(settings.synchronous, options.synchronous);
+  f(settings.group_max, options.writer.group_max);
+  f(settings.queue_max, options.writer.queued_max);
+}
+
+}  // namespace keel::app::internal

@@ -1,0 +1,32 @@
+// keel/app/internal/exporter.h — the metrics of an App as its admin listener shows them: the module "monitoring".
+//
+// Threads: made and destroyed on the main thread.
+
+#pragma once
+
+#include <memory>
+
+#include "keel/app/internal/logging.h"
+#include "keel/app/internal/registrar.h"
+#include "keel/telemetry/admin_pages.h"
+#include "keel/telemetry/process.h"
+#include "keel/telemetry/prometheus.h"
+
+namespace keel::app::internal {
+
+class Exporter {
+ public:
+  // There is no module without monitoring.enabled.
+  Exporter(const Registrar& registrar, Logging& logging);
+  Exporter(const Exporter&) = delete;
+  Exporter& operator=(const Exporter&) = delete;
+
+  // /metrics.
+  void add_pages(telemetry::AdminPages& pages);
+
+ private:
+  std::unique_ptr<telemetry::ProcessMetrics> process_;
+  std::unique_ptr<telemetry::Prometheus> prometheus_;
+};
+
+}  // namespace keel::app::internal

@@ -1,0 +1,48 @@
+#include "keel/app/internal/logging.h"
+
+#include "keel/app/checks.h"
+#include "keel/app/internal/options.h"
+#include "keel/observe/log.h"
+#include "keel/observe/log_ring.h"
+
+namespace keel::app::internal {
+
+Logging::Logging(const Registrar& registrar) : registrar_(registrar) {
+  log::set_ring_options(registrar.settings.logging.ring);
+  log::set_level(recorded_level(registrar.settings));
+  applier_ = registrar.on_reload("logging", [this](const Settings& now) { return apply(now); });
+  registrar.add({.name = "logs", .start = [this] { return start(); }});
+}
+
+Logging::~Logging() {
+  check_ = {};
+  if (crash_ != nullptr) crash_->set_logs(nullptr);
+}
+
+Result<> Logging::handle_crashes() {
+  const std::string& file = registrar_.settings.logging.crash_file;
+  KEEL_TRY_VOID(make_folder_of(file).because("logging.crash_file"));
+  auto installed = CrashHandler::install({.name = registrar_.name, .file = file});
+  if (!installed) return std::unexpected(std::move(installed).error().because("logging.crash_file"));
+  crash_ = *std::move(installed);
+  return {};
+}
+
+void Logging::flush() {
+  if (writer_ != nullptr) writer_->flush();
+}
+
+Result<> Logging::start() {
+  KEEL_TRY_VOID(make_log_folders(registrar_.settings));
+  KEEL_TRY(writer_, telemetry::LogWriter::make(log_options(registrar_.settings)));
+  check_ = check_log(registrar_.health, *writer_);
+  if (crash_ != nullptr) crash_->set_logs(writer_.get());
+  return {};
+}
+
+Result<> Logging::apply(const Settings& now) {
+  KEEL_TRY_VOID(make_log_folders(now));
+  return writer_->set_sinks(sinks_of(now)).because("logging.sinks");
+}
+
+}  // namespace keel::app::internal

@@ -1,0 +1,42 @@
+// keel/app/internal/logging.h — the log of an App and its reports of crashes: the module "logs".
+//
+// Threads: made and destroyed on the main thread; writer() and flush() on any once the module runs.
+
+#pragma once
+
+#include <memory>
+
+#include "keel/app/crash.h"
+#include "keel/app/health.h"
+#include "keel/app/internal/registrar.h"
+#include "keel/telemetry/log_writer.h"
+
+namespace keel::app::internal {
+
+class Logging {
+ public:
+  // Sets what rings made from now on are like, and the level that is recorded.
+  explicit Logging(const Registrar& registrar);
+  ~Logging();
+  Logging(const Logging&) = delete;
+  Logging& operator=(const Logging&) = delete;
+
+  // Crashes are reported from here on. Errors: logging.crash_file cannot be opened.
+  Result<> handle_crashes();
+  // Null before the module has started.
+  telemetry::LogWriter* writer() noexcept { return writer_.get(); }
+  // Everything recorded before this is written; nothing happens before the module has started.
+  void flush();
+
+ private:
+  Result<> start();
+  Result<> apply(const Settings& now);
+
+  const Registrar& registrar_;
+  std::unique_ptr<CrashHandler> crash_;
+  std::unique_ptr<telemetry::LogWriter> writer_;
+  Health::Check check_;
+  config::Applier applier_;
+};
+
+}  // namespace keel::app::internal

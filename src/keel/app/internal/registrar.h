@@ -1,0 +1,49 @@
+// keel/app/internal/registrar.h — what each system of an App is given, and where it registers what it has.
+//
+// A system is a part of an App with a name of its own: Logging, Workers, AdminServer. Its constructor adds its modules
+// to the lifecycle, its appliers to the configuration and its series to the registry; its health checks come and go
+// with its modules, its pages when there is an admin listener.
+//
+// Lifetime: everything in it outlives the systems.  Threads: as what is in it.
+
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "keel/app/health.h"
+#include "keel/app/lifecycle.h"
+#include "keel/app/settings.h"
+#include "keel/config/reloadable.h"
+#include "keel/observe/metric.h"
+
+namespace keel::app::internal {
+
+struct Registrar {
+  const std::string& name;   // Of the service.
+  const Settings& settings;  // Those at the start.
+  const Settings& (*settings_in)(const void* value);
+  config::Versions& config;
+  Lifecycle& lifecycle;
+  metrics::Registry& metrics;
+  Health& health;
+
+  // The settings that are in force.
+  const Settings& now() const noexcept { return settings_in(config.value()); }
+
+  // Adds a module that has common.start_timeout to start.
+  void add(Module module) const {
+    module.start_timeout = settings.common.start_timeout;
+    lifecycle.add(std::move(module));
+  }
+
+  // Calls `apply` with the new settings, which returns Result<>, when a reload changes `path` or anything below it.
+  template <class F>
+  config::Applier on_reload(std::string_view path, F apply) const {
+    return {config, config.add(path, [in = settings_in, apply = std::move(apply)](
+                                         const void* now, const void*) mutable { return Result<>(apply(in(now))); })};
+  }
+};
+
+}  // namespace keel::app::internal

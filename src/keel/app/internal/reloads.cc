@@ -1,0 +1,89 @@
+#include "keel/app/internal/reloads.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "keel/app/internal/options.h"
+#include "keel/base/host.h"
+#include "keel/observe/log.h"
+
+namespace keel::app::internal {
+namespace {
+
+const log::Logger& logger() {
+  static const log::Logger log("app");
+  return log;
+}
+
+double seconds_now() { return static_cast<double>(Host::system().wall_ns()) * 1e-9; }
+
+void log_change(const config::Change& change) {
+  if (change.is_applied) {
+    logger().info("setting changed", log::field("key", change.path), log::field("before", change.before),
+                  log::field("now", change.after), log::field("origin", change.origin));
+  } else {
+    logger().warn("setting needs a restart", log::field("key", change.path), log::field("now", change.before),
+                  log::field("after_restart", change.after), log::field("origin", change.origin));
+  }
+}
+
+// A line for each problem.
+void log_problems(const std::string& problems) {
+  for (std::size_t begin = 0; begin <= problems.size();) {
+    const std::size_t end = std::min(problems.find('\n', begin), problems.size());
+    logger().error("configuration not reloaded, nothing has changed",
+                   log::field("problem", std::string_view(problems).substr(begin, end - begin)));
+    begin = end + 1;
+  }
+}
+
+}  // namespace
+
+Reloads::Reloads(const Registrar& registrar)
+    : registrar_(registrar),
+      good_(registrar.metrics.counter("config_reloads_total", "Reloads of the configuration", {{"result", "ok"}})),
+      bad_(registrar.metrics.counter("config_reloads_total", "Reloads of the configuration", {{"result", "failed"}})),
+      last_good_(
+          registrar.metrics.gauge("config_last_reload_successful",
+                                  "Whether the last reload of the configuration changed what it should; 1 before any")),
+      last_good_at_(registrar.metrics.gauge("config_last_reload_success_timestamp_seconds",
+                                            "When the configuration was last loaded without an error")) {
+  last_good_.set(1);
+  last_good_at_.set(seconds_now());
+}
+
+void Reloads::reload(Logging& logging, Checkup& checkup) {
+  const Level before = recorded_level(registrar_.now());
+  const auto changes = registrar_.config.reload();
+  // The lines about a reload are recorded at the more talkative of the old and the new level.
+  const Level now = recorded_level(registrar_.now());
+  if (now < before) log::set_level(now);
+  if (changes) {
+    for (const config::Change& change : *changes) log_change(change);
+    logger().info("configuration reloaded", log::field("different", changes->size()));
+    if (!changes->empty()) checkup.update();
+  } else {
+    log_problems(changes.error().describe());
+  }
+  if (now > before) log::set_level(now);
+  if (auto opened = logging.writer()->reopen(); !opened) {
+    logger().error("log files were not opened again", opened.error());
+  }
+  count(changes.is_ok());
+}
+
+void Reloads::count(bool is_good) {
+  (is_good ? good_ : bad_).add();
+  last_good_.set(is_good ? 1 : 0);
+  if (is_good) last_good_at_.set(seconds_now());
+}
+
+void Reloads::add_pages(telemetry::AdminPages& pages) {
+  // As --print-config prints it; it may be read while a reload makes the next one.
+  pages.add("/admin/config", [&config = registrar_.config](http::Request&) {
+    return http::Response::text(http::Status::Ok, config.describe(), "application/yaml");
+  });
+}
+
+}  // namespace keel::app::internal

@@ -1,0 +1,32 @@
+// keel/app/internal/reloads.h — loads the configuration again, and says what became of it.
+//
+// Threads: the main thread; the page on any.
+
+#pragma once
+
+#include "keel/app/internal/checkup.h"
+#include "keel/app/internal/logging.h"
+#include "keel/app/internal/registrar.h"
+#include "keel/observe/metric.h"
+#include "keel/telemetry/admin_pages.h"
+
+namespace keel::app::internal {
+
+class Reloads {
+ public:
+  explicit Reloads(const Registrar& registrar);
+
+  // Loads and applies it, logs each difference or each mistake, and opens log files again by their path.
+  void reload(Logging& logging, Checkup& checkup);
+  // /admin/config.
+  void add_pages(telemetry::AdminPages& pages);
+
+ private:
+  void count(bool is_good);
+
+  const Registrar& registrar_;
+  metrics::Counter good_, bad_;
+  metrics::Gauge last_good_, last_good_at_;
+};
+
+}  // namespace keel::app::internal

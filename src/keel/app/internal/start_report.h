@@ -1,0 +1,45 @@
+// keel/app/internal/start_report.h — what the start of an App was made of, for logs, metrics and people.
+//
+// Threads: the main thread; the page on any.
+
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "keel/app/internal/registrar.h"
+#include "keel/base/time.h"
+#include "keel/telemetry/admin_pages.h"
+
+namespace keel::app::internal {
+
+class StartReport {
+ public:
+  StartReport(const Registrar& registrar, Instant began) : registrar_(registrar), began_(began) {}
+  StartReport(const StartReport&) = delete;
+  StartReport& operator=(const StartReport&) = delete;
+
+  // Records the phases "signals", which the App's constructor has begun with, and "configuration", which came before.
+  void begin();
+  // The constructor is done: "bootstrap" ends, and "wiring", the application's own part of main, begins.
+  void begin_wiring();
+  void end_wiring();
+  // The start is complete, with "health" as its last phase, which began at `checking`: all phases are logged, exposed
+  // as app_start_seconds, and printed where common.start_report says so.
+  void complete(Instant checking);
+  // From the beginning until complete().
+  Duration took() const noexcept { return Instant::from_ns(ready_ns_) - began_; }
+  // /admin/start.
+  void add_pages(telemetry::AdminPages& pages);
+
+ private:
+  Instant end() const noexcept;
+
+  const Registrar& registrar_;
+  Instant began_;
+  Instant bootstrap_began_ = began_;
+  Instant wiring_began_;
+  std::atomic<std::int64_t> ready_ns_ = 0;  // 0: not yet.
+};
+
+}  // namespace keel::app::internal

@@ -1,0 +1,42 @@
+// keel/app/internal/storage.h — the database of an App: the lazy modules "database", which opens it beside the workers'
+// start, and "connections", a connection for each worker.
+//
+// Threads: made and destroyed on the main thread; database() on any once the module "connections" runs.
+
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "keel/app/health.h"
+#include "keel/app/internal/registrar.h"
+#include "keel/app/internal/workers.h"
+#include "keel/db/sqlite/database.h"
+#include "keel/observe/metric.h"
+
+namespace keel::app::internal {
+
+class Storage {
+ public:
+  Storage(const Registrar& registrar, Workers& workers);
+  Storage(const Storage&) = delete;
+  Storage& operator=(const Storage&) = delete;
+
+  // Once the module "connections" has started.
+  db::Database& database() noexcept { return *database_; }
+  // The absolute path of the database's file; empty when it was not opened.
+  std::string path() const;
+
+ private:
+  Result<> open();
+  Result<> connect();
+
+  const Registrar& registrar_;
+  Workers& workers_;
+  std::unique_ptr<db::Database> database_;
+  std::vector<metrics::GaugeFunction> metrics_;
+  std::vector<Health::Check> checks_;
+};
+
+}  // namespace keel::app::internal

@@ -1,0 +1,73 @@
+// keel/app/internal/succession.h — where an App's listening sockets come from and go to: a service manager, the process
+// that ran before (the module "handover"), and the one that comes after.
+//
+// Threads: the main thread and the modules that listen, one after the other.
+
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "keel/app/handover.h"
+#include "keel/app/internal/registrar.h"
+#include "keel/app/internal/supervision.h"
+#include "keel/app/listeners.h"
+#include "keel/http/server/server.h"
+
+namespace keel::app::internal {
+
+class Succession {
+ public:
+  // Sockets to listen with instead of binding an address; they stay the Succession's.
+  struct Inherited {
+    std::vector<int> sockets;
+    bool is_kept = false;  // The service manager goes on listening with them when this process does not.
+  };
+  // A server whose sockets a successor may have.
+  struct Shared {
+    const char* name;
+    http::Server& server;
+    bool is_kept;
+  };
+
+  Succession(const Registrar& registrar, Supervision& supervision) : registrar_(registrar), supervision_(supervision) {}
+  Succession(const Succession&) = delete;
+  Succession& operator=(const Succession&) = delete;
+
+  // Takes over what a service manager passes. Errors: Listeners::from_environment().
+  Result<> adopt();
+  // Adds the module that finds the predecessor, where network.handover.path names the place.
+  void add_module();
+  bool has_module() const noexcept { return !registrar_.settings.network.handover.path.empty(); }
+
+  // For the server `name`, configured to listen at `address`. A service manager chooses the address; the sockets of a
+  // predecessor are of use where our configuration agrees with its.
+  Inherited find(std::string_view name, const Address& address) const;
+  bool has_predecessor() const noexcept { return predecessor_.has_value(); }
+  // What becomes of the sockets of a server that stops.
+  http::Listening after_stop(bool is_kept) const noexcept;
+
+  // Everything serves: the predecessor leaves.
+  void relieve();
+  // A successor may come, and gets the sockets of `servers`.
+  void publish(std::span<const Shared> servers);
+  // No successor is served any more. Whether one has the sockets.
+  Handover::State end();
+  // After end(), when a successor is ready.
+  pid_t successor() const noexcept { return handover_->successor(); }
+
+ private:
+  Result<> start();
+
+  const Registrar& registrar_;
+  Supervision& supervision_;
+  Listeners activated_;  // By the service manager.
+  std::optional<Predecessor> predecessor_;
+  std::unique_ptr<Handover> handover_;
+  Handover::State handed_ = Handover::State::Kept;
+};
+
+}  // namespace keel::app::internal

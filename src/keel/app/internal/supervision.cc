@@ -1,0 +1,63 @@
+#include "keel/app/internal/supervision.h"
+
+#include <utility>
+
+#include "keel/observe/log.h"
+
+namespace keel::app::internal {
+namespace {
+
+const log::Logger& logger() {
+  static const log::Logger log("app");
+  return log;
+}
+
+}  // namespace
+
+void Supervision::connect() {
+  if (auto notify = Notify::from_environment()) {
+    notify_ = *std::move(notify);
+  } else {
+    logger().warn("the supervisor will not be told anything", notify.error());
+  }
+}
+
+void Supervision::tell(const Result<>& sent) {
+  if (!sent) logger().warn("the supervisor was not told", sent.error());
+}
+
+void Supervision::beat() {
+  if (watchdog_ != nullptr) tell(watchdog_->tick());
+}
+
+bool Supervision::is_stop_asked() {
+  while (!stop_asked_) {
+    const std::optional<Signal> signal = signals_.wait_for(Duration());
+    if (!signal) return false;
+    if (*signal == Signal::Reload) {
+      reload_asked_ = true;
+    } else if (*signal != Signal::Report) {  // A report comes too early: nothing is watched yet.
+      stop_asked_ = signal;
+    }
+  }
+  signals_.end_on_next();
+  return true;
+}
+
+Signal Supervision::wait() {
+  if (std::exchange(reload_asked_, false)) return Signal::Reload;
+  while (true) {
+    beat();
+    const Duration interval = watchdog_->interval();
+    if (interval == Duration::forever()) return signals_.wait();
+    if (const auto signal = signals_.wait_for(interval)) return *signal;
+  }
+}
+
+void Supervision::begin_stop(bool forget) {
+  while (forget && signals_.wait_for(Duration())) {
+  }
+  signals_.end_on_next();
+}
+
+}  // namespace keel::app::internal

@@ -1,0 +1,58 @@
+// keel/app/internal/supervision.h — the signals that an App takes, and the supervisor that it reports to.
+//
+// Threads: made and used on the main thread, before any other thread is; request_stop() and is_main_thread() on any.
+
+#pragma once
+
+#include <pthread.h>
+
+#include <memory>
+#include <optional>
+
+#include "keel/app/notify.h"
+#include "keel/app/signals.h"
+#include "keel/app/watchdog.h"
+#include "keel/base/result.h"
+#include "keel/io/runtime.h"
+
+namespace keel::app::internal {
+
+class Supervision {
+ public:
+  Supervision() = default;
+  Supervision(const Supervision&) = delete;
+  Supervision& operator=(const Supervision&) = delete;
+
+  bool is_main_thread() const noexcept { return ::pthread_equal(::pthread_self(), main_thread_) != 0; }
+
+  // From here on the supervisor that the environment names is told of each step. Logs have started.
+  void connect();
+  Notify& supervisor() noexcept { return notify_; }
+  // Logs when the supervisor was not told; nothing depends on whether it was.
+  void tell(const Result<>& sent);
+  // From here on the supervisor's watchdog is fed by beat() while every worker's loop runs.
+  void watch(io::Runtime& runtime) { watchdog_ = std::make_unique<Watchdog>(notify_, runtime); }
+  void beat();
+
+  // During the start: whether a signal that ends the process has come; the next one then ends it at once. A reload that
+  // is asked for meanwhile comes from wait() later.
+  bool is_stop_asked();
+  std::optional<Signal> stop_asked() const noexcept { return stop_asked_; }
+  // The next signal; feeds the watchdog while it waits.
+  Signal wait();
+  // As SignalWaiter; any thread.
+  void request_stop() noexcept { signals_.request_stop(); }
+  // The stop begins: the next SIGTERM or SIGINT ends the process at once. Those that have come are forgotten when
+  // `forget` says so.
+  void begin_stop(bool forget);
+
+ private:
+  SignalWaiter signals_;
+  const pthread_t main_thread_ = ::pthread_self();
+  Notify notify_;
+  std::unique_ptr<Watchdog> watchdog_;
+  std::optional<Signal> stop_asked_;
+  bool reload_asked_ = false;
+};
+
+}  // namespace keel::app::internal
