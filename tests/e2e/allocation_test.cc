@@ -8,6 +8,7 @@
 
 #include "client.h"
 #include "keel/app/log_writer.h"
+#include "keel/db/sqlite/database.h"
 #include "keel/http/compression.h"
 #include "keel/http/cors.h"
 #include "keel/http/rate_limit.h"
@@ -50,7 +51,7 @@ TEST_P(Allocations, are_none_per_request_in_steady_state) {
   writing.sinks.push_back(std::move(sink));
   auto logs = app::LogWriter::make(std::move(writing)).value();
   metrics::Registry registry;
-  auto database = db::Database::open({.path = folder / "app.db", .migrations = KEEL_E2E_MIGRATIONS}).value();
+  auto database = db::sqlite::Database::open({.path = folder / "app.db", .migrations = KEEL_E2E_MIGRATIONS}).value();
   auto runtime =
       io::Runtime::make({.workers = 1, .engine = GetParam() == "uring" ? io::EngineKind::Uring : io::EngineKind::Epoll})
           .value();

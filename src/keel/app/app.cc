@@ -16,7 +16,7 @@
 #include "keel/app/container.h"
 #include "keel/app/crash.h"
 #include "keel/app/handover.h"
-#include "keel/app/internal/database_metrics.h"
+#include "keel/app/internal/database.h"
 #include "keel/app/internal/options.h"
 #include "keel/app/listeners.h"
 #include "keel/app/live_tasks.h"
@@ -29,7 +29,6 @@
 #include "keel/app/stall.h"
 #include "keel/app/watchdog.h"
 #include "keel/base/pool.h"
-#include "keel/db/sqlite/database.h"
 #include "keel/exec/thread_pool.h"
 #include "keel/http/problem.h"
 #include "keel/observe/flight_recorder.h"
@@ -402,13 +401,7 @@ db::Database& App::database() {
 }
 
 Result<> App::open_database() {
-  const std::string& path = settings_.database.path;
-  if (auto made = internal::make_folder_of(path); !made) {
-    return std::unexpected(std::move(made).error().because("database.path"));
-  }
-  auto opened = db::Database::open(internal::database_options(settings_));
-  if (!opened) return std::unexpected(std::move(opened).error().because("database '" + path + "'"));
-  parts_->database = *std::move(opened);
+  KEEL_TRY(parts_->database, internal::open_database(settings_));
   return {};
 }
 
@@ -419,7 +412,7 @@ Result<> App::connect_database() {
     if (attached) attached = database.attach(loop);
   });
   KEEL_TRY_VOID(std::move(attached));
-  parts_->database_metrics = internal::expose(database, settings_.database, registry_);
+  parts_->database_metrics = database.expose(registry_);
   parts_->database_checks =
       check_database(health_, database, runtime_->loop(0), settings_.monitoring.health.check_timeout);
   return {};

@@ -9,7 +9,6 @@
 #include "keel/app/internal/app_testing.h"
 #include "keel/app/process.h"
 #include "keel/base/sanitizers.h"
-#include "keel/db/sqlite/database.h"
 
 namespace keel::app {
 namespace {

@@ -18,7 +18,7 @@
 #include "keel/app/config.h"
 #include "keel/app/health.h"
 #include "keel/app/log_writer.h"
-#include "keel/db/sqlite/database.h"
+#include "keel/db/database.h"
 #include "keel/io/runtime.h"
 
 namespace keel::app {

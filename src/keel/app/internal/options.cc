@@ -30,18 +30,6 @@ log::Overflow overflow_of(Overflow overflow) {
   return log::Overflow::DropNewest;
 }
 
-db::sqlite::Synchronous synchronous_of(Synchronous synchronous) {
-  switch (synchronous) {
-    case Synchronous::Full:
-      return db::sqlite::Synchronous::Full;
-    case Synchronous::Normal:
-      return db::sqlite::Synchronous::Normal;
-    case Synchronous::Off:
-      return db::sqlite::Synchronous::Off;
-  }
-  return db::sqlite::Synchronous::Full;
-}
-
 }  // namespace
 
 Result<> make_folder_of(const std::string& file) {
@@ -148,21 +136,6 @@ http::ServerOptions server_options(const Settings& settings, const Address& addr
   options.listen.no_delay = from.tcp_nodelay;
   options.listen.send_buffer_bytes = static_cast<int>(from.send_buffer.bytes);
   options.listen.receive_buffer_bytes = static_cast<int>(from.recv_buffer.bytes);
-  return options;
-}
-
-db::DatabaseOptions database_options(const Settings& settings) {
-  const DatabaseSettings& from = settings.database;
-  db::DatabaseOptions options;
-  options.path = from.path;
-  options.migrations = from.migrations;
-  options.synchronous = synchronous_of(from.synchronous);
-  options.busy_timeout = from.timeout;
-  options.cache_kib = static_cast<int>(from.cache_size.bytes / 1024);
-  options.pool_size = static_cast<int>(settings.thread.size_of("database", from.pool_size));
-  if (!from.loop_reads) options.loop_steps_max = 0;
-  options.writer.group_max = static_cast<int>(from.group_max);
-  options.writer.queued_max = from.queue_max;
   return options;
 }
 

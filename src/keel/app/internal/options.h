@@ -7,7 +7,6 @@
 
 #include "keel/app/log_writer.h"
 #include "keel/app/settings.h"
-#include "keel/db/sqlite/database.h"
 #include "keel/http/server.h"
 #include "keel/io/runtime.h"
 #include "keel/observe/log_ring.h"
@@ -23,7 +22,6 @@ io::RuntimeOptions runtime_options(const Settings& settings);
 http::Limits limits_of(const NetworkSettings& network);
 // Without metrics.
 http::ServerOptions server_options(const Settings& settings, const Address& address);
-db::DatabaseOptions database_options(const Settings& settings);
 
 // The folder for `file`, and those above it.
 Result<> make_folder_of(const std::string& file);

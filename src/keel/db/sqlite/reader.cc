@@ -48,7 +48,7 @@ Result<Reader::Outcome> Reader::read(Sql sql, std::span<const Value> values, Row
   connection_->stop_steps();
   if (result) [[likely]] {
     // A read within a row of this one may drop the statement from the cache.
-    rows.capture_names(entry->statement.handle());
+    entry->statement.name_columns(rows);
     reads.add();
     return Outcome::Done;
   }
