@@ -41,7 +41,7 @@ constexpr Measure measures[] = {
     {gauge, "db_reads_queued", "Reads waiting for the pool now",
      [](const S& s, const O&) -> std::uint64_t { return s.pool_queued; }},
     {gauge, "db_reads_queued_max", "Reads that may wait",
-     [](const S&, const O&) -> std::uint64_t { return DatabaseOptions().pool_queued_max; }},
+     [](const S&, const O& o) -> std::uint64_t { return o.pool_queued_max; }},
     {gauge, "db_writes_queued_max", "Writes that may wait",
      [](const S&, const O& o) -> std::uint64_t { return o.writer.queued_max; }},
     {gauge, "db_writes_queued", "Writes waiting now",

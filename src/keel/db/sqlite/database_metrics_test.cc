@@ -26,6 +26,18 @@ std::map<std::string, double> values_of(metrics::Registry& registry) {
   return values;
 }
 
+TEST(DatabaseMetrics, have_the_bounds_that_the_database_was_opened_with) {
+  testing::Folder folder;
+  metrics::Registry registry;
+  const auto database = Database::open({.path = folder / "app.db", .pool_queued_max = 7, .writer = {.queued_max = 9}});
+  const auto exposed = (*database)->expose(registry);
+
+  auto values = values_of(registry);
+
+  EXPECT_EQ(values.at("db_reads_queued_max"), 7);
+  EXPECT_EQ(values.at("db_writes_queued_max"), 9);
+}
+
 TEST(DatabaseMetrics, count_what_was_read_and_written) {
   testing::Folder folder;
   testing::OwnLoop loop;
