@@ -110,7 +110,7 @@ struct DatabaseSettings {
   bool loop_reads = true;
   Duration timeout = 5_s;
   ByteSize cache_size = ByteSize::mib(4);
-  ByteSize buffer_size = ByteSize::kib(16);
+  ByteSize buffer_size = ByteSize::kib(64);
   Synchronous synchronous = Synchronous::Full;
   unsigned group_max = 512;
   unsigned queue_max = 8192;

@@ -88,6 +88,7 @@ class Rows {
  public:
   std::size_t count() const noexcept { return count_; }
   std::size_t bytes() const noexcept { return data_.size(); }
+  std::size_t capacity() const noexcept { return data_.capacity(); }  // Bytes of memory that it has.
 
   // Calls f with each row in order. Internal: f has read an integer with a type that cannot hold it.
   Result<> for_each(FunctionRef<void(const Row&)> f);

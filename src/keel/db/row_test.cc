@@ -137,6 +137,16 @@ TEST(Row, is_read_as_a_type_in_three_ways) {
   EXPECT_TRUE(rows_of({{"alice"}}).for_each(plain));
 }
 
+TEST(Rows, give_their_memory_back_when_it_is_more_than_is_kept) {
+  Rows rows = rows_of({{std::string(10'000, 'x')}});
+  rows.clear();
+
+  rows.shrink(64 * 1024);
+  EXPECT_GE(rows.capacity(), 10'000u);
+  rows.shrink(1024);
+  EXPECT_EQ(rows.capacity(), 0u);
+}
+
 TEST(RowDeathTest, a_column_that_is_not_there_is_a_bug) {
   auto beyond = [](const Row& row) { (void)row.integer(1); };
 

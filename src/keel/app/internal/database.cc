@@ -29,6 +29,7 @@ db::sqlite::DatabaseOptions sqlite_options(const Settings& settings) {
   options.synchronous = synchronous_of(from.synchronous);
   options.busy_timeout = from.timeout;
   options.cache_kib = static_cast<int>(from.cache_size.bytes / 1024);
+  options.buffer_bytes = from.buffer_size.bytes;
   options.pool_size = static_cast<int>(settings.thread.size_of("database", from.pool_size));
   if (!from.loop_reads) options.loop_steps_max = 0;
   options.writer.group_max = static_cast<int>(from.group_max);

@@ -17,15 +17,17 @@ Settings settings(std::vector<const char*> args) {
 }
 
 TEST(DatabaseOptions, are_what_the_settings_say) {
-  const db::sqlite::DatabaseOptions options = sqlite_options(settings(
-      {"--database.path=x/y.db", "--database.synchronous=normal", "--database.group_max=3", "--database.queue_max=77",
-       "--database.cache_size_mb=2", "--database.timeout_sec=3", "--thread.pools=[{name: database, size: 6}]"}));
+  const db::sqlite::DatabaseOptions options =
+      sqlite_options(settings({"--database.path=x/y.db", "--database.synchronous=normal", "--database.group_max=3",
+                               "--database.queue_max=77", "--database.cache_size_mb=2", "--database.buffer_size_kb=16",
+                               "--database.timeout_sec=3", "--thread.pools=[{name: database, size: 6}]"}));
 
   EXPECT_EQ(options.path, "x/y.db");
   EXPECT_EQ(options.synchronous, db::sqlite::Synchronous::Normal);
   EXPECT_EQ(options.writer.group_max, 3);
   EXPECT_EQ(options.writer.queued_max, 77u);
   EXPECT_EQ(options.cache_kib, 2048);
+  EXPECT_EQ(options.buffer_bytes, 16u * 1024);
   EXPECT_EQ(options.busy_timeout, 3_s);
   EXPECT_EQ(options.pool_size, 6);
   EXPECT_GT(options.loop_steps_max, 0);
@@ -40,6 +42,7 @@ TEST(DatabaseOptions, are_by_default_those_of_a_database_without_settings) {
   EXPECT_EQ(set.synchronous, own.synchronous);
   EXPECT_EQ(set.busy_timeout, own.busy_timeout);
   EXPECT_EQ(set.cache_kib, own.cache_kib);
+  EXPECT_EQ(set.buffer_bytes, own.buffer_bytes);
   EXPECT_EQ(set.pool_size, own.pool_size);
   EXPECT_EQ(set.loop_steps_max, own.loop_steps_max);
   EXPECT_EQ(set.writer.group_max, own.writer.group_max);

@@ -101,7 +101,7 @@ Result<Reader*> Database::State::reader_of(io::Loop* loop) {
   }
   KEEL_TRY(std::unique_ptr<Connection> connection, Connection::open(connection_options(Access::ReadOnly)));
   auto made = std::make_unique<Reader>(std::move(connection), *writer, loop, options.loop_steps_max,
-                                       options.loop_rows_bytes_max);
+                                       options.loop_rows_bytes_max, options.buffer_bytes);
   Reader* reader = made.get();
   std::lock_guard lock(mutex);
   readers.push_back({owner, std::move(made)});

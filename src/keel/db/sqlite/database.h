@@ -51,6 +51,9 @@ struct DatabaseOptions {
   int loop_steps_max = 20'000;         // Budget of a read on the loop, well below 1 ms. 0: all reads on the pool.
   std::size_t loop_rows_bytes_max = 256 * 1024;  // A larger result is read on the pool.
   std::size_t rows_bytes_max = 64u << 20;        // A larger result is an error.
+  // Memory for rows that each loop keeps between its reads; what a larger result needed is given back after it. More
+  // saves the allocations of large results, and costs that much for each loop.
+  std::size_t buffer_bytes = 64 * 1024;
   WriterOptions writer = {};
   const char* vfs = nullptr;  // See ConnectionOptions.
   // Runs the writer and the long reads instead of threads, `pool_size` or not: the pool of a simulation (writer.h).
