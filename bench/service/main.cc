@@ -9,6 +9,7 @@
 #include "data.h"
 #include "jobs.h"
 #include "keel/app/app.h"
+#include "keel/db/sqlite/connection.h"
 #include "users.h"
 
 using namespace keel;

@@ -34,6 +34,6 @@ std::optional<http::Response> refuse_unless_object(http::Request& request) {
 
 Task<http::Response> Data::create(http::Request& request) {
   if (auto problem = refuse_unless_object(request)) co_return *std::move(problem);
-  const db::Written written = co_await database_.execute("insert into data (body) values ($1)", request.body());
+  const db::Written written = co_await session_.execute("insert into data (body) values ($1)", request.body());
   co_return http::Response::json(http::Status::Created, Created{written.last_insert_id});
 }

@@ -4,14 +4,15 @@
 
 #include "keel/db/sqlite/database.h"
 #include "keel/http/server/router.h"
+#include "keel/db/session.h"
 
 class Data {
  public:
-  // The database outlives this, and this outlives the router.
-  explicit Data(keel::db::Database& database) : database_(database) {}
+  // The session outlives this, and this outlives the router.
+  explicit Data(keel::db::Session& session) : session_(session) {}
   void mount(keel::http::Router& router) { router.post("/api/data", *this, &Data::create); }
 
  private:
   keel::Task<keel::http::Response> create(keel::http::Request& request);
-  keel::db::Database& database_;
+  keel::db::Session& session_;
 };

@@ -5,6 +5,7 @@
 #include <ctime>
 #include <optional>
 
+#include "keel/base/host.h"
 #include "keel/data/json.h"
 #include "keel/http/server/problem.h"
 #include "keel/observe/span.h"
@@ -150,8 +151,8 @@ Task<http::Response> Users::list(http::Request& request) {
     last = row.integer(0);
     write_json(out, User::of(row));
   };
-  co_await database_.query("select id, name, email, age, created_at from users where id > $1 order by id limit $2", add,
-                           after.value_or(0), limit + 1);
+  co_await session_.query("select id, name, email, age, created_at from users where id > $1 order by id limit $2", add,
+                          after.value_or(0), limit + 1);
   out.end_array();
   out.key("next");
   rows > limit ? out.integer(last) : out.null();
@@ -164,8 +165,8 @@ Task<http::Response> Users::create(http::Request& request) {
   if (auto problem = read_draft(request, draft)) co_return *std::move(problem);
   const Timestamp now;
   const Result<db::Written> written =
-      co_await attempt(database_.execute("insert into users (name, email, age, created_at) values ($1, $2, $3, $4)",
-                                         draft.name, draft.email, draft.age, now.view()));
+      co_await attempt(session_.execute("insert into users (name, email, age, created_at) values ($1, $2, $3, $4)",
+                                        draft.name, draft.email, draft.age, now.view()));
   if (!written) co_return explain(written.error());
   const std::int64_t id = written->last_insert_id;
   char location[48] = "/api/users/";
@@ -179,7 +180,7 @@ Task<http::Response> Users::find(http::Request& request) {
   http::Response response(http::Status::NotFound);
   auto answer = [&](const db::Row& row) { response = http::Response::json(http::Status::Ok, User::of(row)); };
   const std::size_t found =
-      co_await database_.query("select id, name, email, age, created_at from users where id = $1", answer, id);
+      co_await session_.query("select id, name, email, age, created_at from users where id = $1", answer, id);
   if (found == 0) co_return no_such_user();
   co_return std::move(response);
 }
@@ -190,7 +191,7 @@ Task<http::Response> Users::replace(http::Request& request) {
   if (auto problem = read_draft(request, draft)) co_return *std::move(problem);
   http::Response response(http::Status::Ok);
   auto answer = [&](const db::Row& row) { response = http::Response::json(http::Status::Ok, User::of(row)); };
-  const Result<std::size_t> written = co_await attempt(database_.query(
+  const Result<std::size_t> written = co_await attempt(session_.query(
       "update users set name = $1, email = $2, age = $3 where id = $4 returning id, name, email, age, created_at",
       answer, draft.name, draft.email, draft.age, id));
   if (!written) co_return explain(written.error());
@@ -200,7 +201,7 @@ Task<http::Response> Users::replace(http::Request& request) {
 
 Task<http::Response> Users::remove(http::Request& request) {
   const auto id = co_await request.path_param<std::int64_t>("id");
-  const db::Written written = co_await database_.execute("delete from users where id = $1", id);
+  const db::Written written = co_await session_.execute("delete from users where id = $1", id);
   if (written.changes == 0) co_return no_such_user();
   co_return http::Response(http::Status::NoContent);
 }

@@ -10,11 +10,12 @@
 
 #include "keel/db/sqlite/database.h"
 #include "keel/http/server/router.h"
+#include "keel/db/session.h"
 
 class Users {
  public:
-  // The database outlives this, and this outlives the router.
-  explicit Users(keel::db::Database& database) : database_(database) {}
+  // The session outlives this, and this outlives the router.
+  explicit Users(keel::db::Session& session) : session_(session) {}
   void mount(keel::http::Router& router);
 
  private:
@@ -24,5 +25,5 @@ class Users {
   keel::Task<keel::http::Response> replace(keel::http::Request& request);
   keel::Task<keel::http::Response> remove(keel::http::Request& request);
 
-  keel::db::Database& database_;
+  keel::db::Session& session_;
 };

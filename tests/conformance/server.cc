@@ -140,7 +140,7 @@ void write_json(json::Writer& out, const Item& item) {
 
 class Items {
  public:
-  explicit Items(db::Database& database) : database_(database) {}
+  explicit Items(db::Session& session) : session_(session) {}
 
   Task<http::Response> add(http::Request& request) {
     std::string_view key;
@@ -158,28 +158,28 @@ class Items {
     }
     if (!given) in.fail("is required", "key");
     if (!in.finish()) co_return http::problem(in);
-    co_await database_.execute("insert into items (key) values ($1) on conflict do nothing", key);
+    co_await session_.execute("insert into items (key) values ($1) on conflict do nothing", key);
     co_return http::Response::json(http::Status::Created, Item{key});
   }
 
   Task<http::Response> find(http::Request& request) {
     const auto key = co_await request.path_param<std::string_view>("key");
     auto ignore = [](const db::Row&) {};
-    const std::size_t found = co_await database_.query("select key from items where key = $1", ignore, key);
+    const std::size_t found = co_await session_.query("select key from items where key = $1", ignore, key);
     if (found == 0) co_return http::refuse(http::Status::NotFound, "no item has this key");
     co_return http::Response::json(http::Status::Ok, Item{key});
   }
 
  private:
-  db::Database& database_;
+  db::Session& session_;
 };
 
-Result<std::unique_ptr<db::Database>> open_database(const std::string& path) {
+Result<std::unique_ptr<db::sqlite::Database>> open_database(const std::string& path) {
   {
     KEEL_TRY(auto connection, db::sqlite::Connection::open({.path = path}));
     KEEL_TRY_VOID(connection->run_script("create table if not exists items (key text primary key) without rowid;"));
   }
-  return db::Database::open({.path = path});
+  return db::sqlite::Database::open({.path = path});
 }
 
 // --- What lies in files.

@@ -13,6 +13,7 @@
 #include "keel/http/middleware/rate_limit.h"
 #include "keel/http/middleware/security_headers.h"
 #include "keel/http/server/server.h"
+#include "keel/db/sqlite/database.h"
 #include "keel/io/runtime.h"
 #include "keel/observe/log_ring.h"
 #include "keel/observe/metric_cells.h"
@@ -51,7 +52,7 @@ TEST_P(Allocations, are_none_per_request_in_steady_state) {
   writing.sinks.push_back(std::move(sink));
   auto logs = telemetry::LogWriter::make(std::move(writing)).value();
   metrics::Registry registry;
-  auto database = db::Database::open({.path = folder / "app.db", .migrations = KEEL_E2E_MIGRATIONS}).value();
+  auto database = db::sqlite::Database::open({.path = folder / "app.db", .migrations = KEEL_E2E_MIGRATIONS}).value();
   auto runtime =
       io::Runtime::make({.workers = 1, .engine = GetParam() == "uring" ? io::EngineKind::Uring : io::EngineKind::Epoll})
           .value();

@@ -61,7 +61,7 @@ void keep_writing(const Address& address, const std::string& client, Ledger& led
   }
 }
 
-// What is wrong with the data base at `path`, seen by another process than the service.
+// What is wrong with the database at `path`, seen by another process than the service.
 std::vector<std::string> problems_of(const std::string& path, const Ledger& ledger) {
   std::vector<std::string> problems;
   auto opened = db::sqlite::Connection::open({.path = path});

@@ -10,6 +10,7 @@
 #include "data.h"
 #include "keel/db/sqlite/trace_vfs.h"
 #include "keel/http/server/server.h"
+#include "keel/db/sqlite/database.h"
 #include "keel/db/sqlite/testing/trace_vfs.h"
 #include "keel/io/runtime.h"
 #include "service.h"
@@ -30,12 +31,12 @@ class Order : public testing::TestWithParam<std::string> {
   }
   // Each client marks the moment at which it has the whole answer. The number of 201.
   int post_users(db::sqlite::Synchronous synchronous) {
-    auto opened = db::Database::open({.path = folder_ / "app.db",
-                                      .migrations = KEEL_E2E_MIGRATIONS,
-                                      .synchronous = synchronous,
-                                      .vfs = vfs_.name()});
+    auto opened = db::sqlite::Database::open({.path = folder_ / "app.db",
+                                              .migrations = KEEL_E2E_MIGRATIONS,
+                                              .synchronous = synchronous,
+                                              .vfs = vfs_.name()});
     EXPECT_TRUE(opened.has_value()) << opened.error().describe();
-    db::Database& database = **opened;
+    db::sqlite::Database& database = **opened;
     auto runtime = io::Runtime::make(
                        {.workers = 2, .engine = GetParam() == "uring" ? io::EngineKind::Uring : io::EngineKind::Epoll})
                        .value();

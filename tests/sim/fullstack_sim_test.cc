@@ -1,4 +1,4 @@
-// The full-stack example under simulation, with its data base: its own handlers, a network and a disk that fail on
+// The full-stack example under simulation, with its database: its own handlers, a network and a disk that fail on
 // purpose, and power losses. Customers write and read; a ledger knows what must be, what may be and what must not be.
 //
 //   fullstack_sim_test               1,000 seeds, each run twice
@@ -27,6 +27,7 @@
 #include "dice.h"
 #include "keel/db/sqlite/sim_vfs.h"
 #include "keel/http/server/server.h"
+#include "keel/db/sqlite/database.h"
 #include "keel/db/sqlite/testing/sim_vfs.h"
 #include "keel/io/sim.h"
 #include "keel/io/sim_disk.h"
@@ -382,8 +383,8 @@ class World {
   }
 
   // Under the faults of this life at first, as a supervisor starts it again and again; without them it must succeed.
-  std::unique_ptr<db::Database> start(sim::Simulation& simulation) {
-    db::DatabaseOptions options;
+  std::unique_ptr<db::sqlite::Database> start(sim::Simulation& simulation) {
+    db::sqlite::DatabaseOptions options;
     options.path = "/data/app.db";
     options.migrations = KEEL_SIM_MIGRATIONS;
     options.vfs = vfs_.name();
@@ -396,7 +397,7 @@ class World {
     if (mistake_ == Mistake::SynchronousNormal) options.synchronous = db::sqlite::Synchronous::Normal;
     for (int attempt = 0; disk_.is_on(); ++attempt) {
       if (attempt == 3) disk_.set_faults({.syncs = mistake_ != Mistake::DiskLies});
-      Result<std::unique_ptr<db::Database>> database = db::Database::open(options);
+      Result<std::unique_ptr<db::sqlite::Database>> database = db::sqlite::Database::open(options);
       if (database) return *std::move(database);
       ledger_.tell("the start fails: " + database.error().describe());
       ++outcome_.starts_failed;
@@ -424,11 +425,11 @@ class World {
     const std::uint64_t off_after = 1 + dice_.below(changes[dice_.below(std::size(changes))]);
     if (!last) disk_.set_faults(faults);
     if (!last && loses_power) disk_.power_off_after(off_after);
-    if (std::unique_ptr<db::Database> database = start(simulation)) {
+    if (std::unique_ptr<db::sqlite::Database> database = start(simulation)) {
       look(faults, last);
       if (!last && ledger_.complaint.empty()) serve(simulation, *database);
       if (!simulation.run_until([&] { return database->is_idle(); }, 120_s))
-        give_up("the data base is never idle", simulation);
+        give_up("the database is never idle", simulation);
       database.reset();
     }
     mix(simulation.trace_hash());
@@ -445,7 +446,7 @@ class World {
     }
   }
 
-  // What another connection finds, without faults but with the data base open.
+  // What another connection finds, without faults but with the database open.
   void look(const sim::DiskFaults& faults, bool last) {
     if (!disk_.is_on()) return;
     disk_.set_faults({.syncs = faults.syncs});
@@ -461,9 +462,9 @@ class World {
     if (!last) disk_.set_faults(faults);
   }
 
-  void serve(sim::Simulation& simulation, db::Database& database) {
-    Users users(database);
-    Data data(database);
+  void serve(sim::Simulation& simulation, db::Session& session) {
+    Users users(session);
+    Data data(session);
     http::Router router;
     users.mount(router);
     data.mount(router);

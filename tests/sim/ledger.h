@@ -3,7 +3,7 @@
 //
 // A user's states are kept in the order in which they were asked for. `floor` is the last one that is certain: it was
 // acknowledged, or somebody has read it. Whoever reads later sees that one or a later one. A request without an answer
-// leaves its user open: nobody writes it until the service has started again and the data base itself has said.
+// leaves its user open: nobody writes it until the service has started again and the database itself has said.
 
 #pragma once
 
@@ -67,7 +67,7 @@ class Ledger {
   void refuse(Person& person);
   void leave_open(Person& person);
 
-  // Compares with the data base of a service that has started again: nothing is on its way any more.
+  // Compares with the database of a service that has started again: nothing is on its way any more.
   void settle(db::sqlite::Connection& connection);
 };
 

@@ -53,14 +53,11 @@
 #include "keel/base/result.h"
 #include "keel/config/command_line.h"
 #include "keel/config/reloadable.h"
+#include "keel/db/database.h"
 #include "keel/exec/thread_pool.h"
 #include "keel/http/server/server.h"
 #include "keel/io/runtime.h"
 #include "keel/observe/metric.h"
-
-namespace keel::db {
-class Database;
-}
 
 namespace keel::app {
 

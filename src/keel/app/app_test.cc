@@ -405,10 +405,10 @@ TEST_F(Apps, log_requests_only_when_asked_to) {
 }
 
 TEST_F(Apps, say_which_settings_have_no_effect) {
-  EXPECT_EQ(run({"--database.buffer_size_kb=32"}, [] {}), 0);
+  EXPECT_EQ(run({"--network.read_buffer_size_kb=32"}, [] {}), 0);
 
   EXPECT_NE(log().find(R"("message":"a setting is accepted and has no effect in this version",)"
-                       R"("key":"database.buffer_size_kb")"),
+                       R"("key":"network.read_buffer_size_kb")"),
             std::string::npos)
       << log();
 }

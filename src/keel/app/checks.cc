@@ -14,15 +14,6 @@ constexpr std::string_view first_worker = "worker 0";
 
 Task<> turn() { co_return; }
 
-Task<> read_something(db::Database& database) {
-  auto ignore = [](const db::Row&) {};
-  co_await database.query("select count(*) from sqlite_schema", ignore);
-}
-
-Task<> write_if_failing(db::Database& database) {
-  if (database.stats().writer.disk_fails) co_await database.try_write();
-}
-
 }  // namespace
 
 std::vector<Health::Check> check_workers(Health& health, io::Runtime& runtime, Duration timeout) {
@@ -38,9 +29,9 @@ std::vector<Health::Check> check_workers(Health& health, io::Runtime& runtime, D
 std::vector<Health::Check> check_database(Health& health, db::Database& database, io::Loop& worker, Duration timeout) {
   std::vector<Health::Check> checks;
   checks.push_back(health.add({.name = "database", .needs = {std::string(first_worker)}, .timeout = timeout}, worker,
-                              [&database] { return read_something(database); }));
+                              [&database] { return database.check_reads(); }));
   checks.push_back(health.add({.name = "database writes", .degrades = true, .needs = {"database"}, .timeout = timeout},
-                              worker, [&database] { return write_if_failing(database); }));
+                              worker, [&database] { return database.check_writes(); }));
   return checks;
 }
 

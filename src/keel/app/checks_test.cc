@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "keel/db/sqlite/database.h"
 #include "keel/db/sqlite/testing/trace_vfs.h"
 #include "keel/db/testing/folder.h"
 #include "keel/db/testing/own_loop.h"
@@ -81,7 +82,8 @@ TEST_F(Checks, a_full_disk_degrades_and_does_not_end_readiness) {
   folder.write("migrations/0001_rows.sql", "create table rows (token text not null)");
   db::sqlite::TraceVfs vfs;
   auto database =
-      db::Database::open({.path = folder / "app.db", .migrations = folder / "migrations", .vfs = vfs.name()}).value();
+      db::sqlite::Database::open({.path = folder / "app.db", .migrations = folder / "migrations", .vfs = vfs.name()})
+          .value();
   const Until end{*this};
   checks_ = check_workers(health_, *runtime_, 10_s);
   for (auto& check : check_database(health_, *database, runtime_->loop(0), 5_s)) checks_.push_back(std::move(check));

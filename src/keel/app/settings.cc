@@ -49,7 +49,6 @@ constexpr config::Range<Duration> time_limit = {1_ms, 24_h};
 // Accepted because the vocabulary has them; nothing in this version reads them. A key leaves this list in the commit
 // that makes it work.
 constexpr std::string_view without_effect[] = {
-    "database.buffer_size_kb",
     "network.read_buffer_size_kb",
 };
 
@@ -132,7 +131,7 @@ void LoggingSettings::fields(config::Schema& v) {
 }
 
 DatabaseSettings::DatabaseSettings() {
-  const db::DatabaseOptions defaults;
+  const db::sqlite::DatabaseOptions defaults;
   internal::each_database_option(*this, defaults, [](auto& setting, const auto& option) { setting = option; });
 }
 
@@ -146,7 +145,9 @@ void DatabaseSettings::fields(config::Schema& v) {
   field(v, "timeout_sec", timeout, "how long to wait for another process's lock", {1_ms, 1_h});
   field(v, "cache_size_mb", config::Kibibytes(cache_kib), "pages kept in memory, per connection",
         {ByteSize::mib(1), ByteSize::mib(65'536)});
-  field(v, "buffer_size_kb", buffer_size, "buffer per connection", {ByteSize::kib(1), ByteSize::mib(64)});
+  field(v, "buffer_size_kb", config::Bytes(buffer_bytes),
+        "memory for rows that a worker's connection keeps between reads; what a larger result needs is given back",
+        {ByteSize::kib(1), ByteSize::mib(64)});
   field(v, "synchronous", synchronous,
         "when a commit is on disk: full: before it is acknowledged; normal and off may lose acknowledged writes when "
         "the machine fails",

@@ -113,7 +113,7 @@ struct DatabaseSettings {
   bool loop_reads = true;
   Duration timeout;
   int cache_kib;
-  config::ByteSize buffer_size = config::ByteSize::kib(16);
+  std::size_t buffer_bytes;
   db::sqlite::Synchronous synchronous;
   int group_max;
   std::size_t queue_max;

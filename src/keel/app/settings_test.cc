@@ -88,7 +88,7 @@ TEST(Settings, have_the_defaults_of_the_options_that_they_become) {
   const http::ServerOptions server;
   const http::Limits limits;
   const io::RuntimeOptions runtime;
-  const db::DatabaseOptions database;
+  const db::sqlite::DatabaseOptions database;
   const ThreadPoolOptions pool;
   const log::RingOptions ring;
   const struct {
@@ -106,6 +106,7 @@ TEST(Settings, have_the_defaults_of_the_options_that_they_become) {
       {"database.pool_size", text(database.pool_size)},
       {"database.timeout_sec", text(database.busy_timeout)},
       {"database.cache_size_mb", text(database.cache_kib >> 10)},
+      {"database.buffer_size_kb", text(database.buffer_bytes >> 10)},
       {"database.group_max", text(database.writer.group_max)},
       {"database.queue_max", text(database.writer.queued_max)},
       {"network.workers", text(runtime.workers)},
@@ -166,7 +167,6 @@ TEST(Settings, state_a_default_only_when_no_part_has_it) {
       "LoggingSettings::sinks = std::vector<SinkSettings>(1)",          //
       "DatabaseSettings::type = DatabaseType::Sqlite",                  //
       "DatabaseSettings::loop_reads = true",                            // False sets the option loop_steps_max.
-      "DatabaseSettings::buffer_size = config::ByteSize::kib(16)",      // Without effect.
       "DatabaseSettings::migrations = \"db/migrations\"",               // A database by itself has none.
       "HttpSettings::address = \"127.0.0.1\"",                          // A server by itself listens nowhere.
       "HttpSettings::port = 8080",                                      //
@@ -465,15 +465,14 @@ TEST(Settings, name_the_keys_that_were_set_and_have_no_effect) {
   EXPECT_TRUE(Settings::unused(none.origins).empty());
 
   const auto some = load("network: {read_buffer_size_kb: 16}\n", {"--database.buffer_size_kb=32"});
-  EXPECT_EQ(Settings::unused(some.origins),
-            (std::vector<std::string_view>{"database.buffer_size_kb", "network.read_buffer_size_kb"}));
+  EXPECT_EQ(Settings::unused(some.origins), (std::vector<std::string_view>{"network.read_buffer_size_kb"}));
 }
 
 TEST(Settings, without_effect_lists_only_keys_that_exist) {
   // Setting each key of the vocabulary to what it is already finds every entry of the list, or the list is wrong.
   const auto all = load(config::describe(Settings(), config::Origins()));
 
-  EXPECT_EQ(Settings::unused(all.origins).size(), 2u);
+  EXPECT_EQ(Settings::unused(all.origins).size(), 1u);
 }
 
 TEST(Settings, refuse_what_the_service_could_not_start_with) {

@@ -11,20 +11,11 @@
 
 #include "keel/base/ascii.h"
 #include "keel/base/host.h"
-#include "keel/db/sqlite/connection.h"
 
 namespace keel::db {
 namespace {
 
 namespace fs = std::filesystem;
-using sqlite::Connection;
-
-struct Migration {
-  int version = 0;
-  std::string name;  // The file's.
-  std::string text;
-  std::string checksum;
-};
 
 std::string checksum_of(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325;
@@ -94,85 +85,72 @@ Result<std::vector<Migration>> read_folder(const std::string& folder) {
 }
 
 // What has been applied agrees with the files; the version reached.
-Result<int> check_applied(Connection& connection, const std::vector<Migration>& migrations) {
-  int version = 0;
+Result<int> check_applied(MigrationTarget& target, const std::vector<Migration>& migrations) {
+  int reached = 0;
   Result<> agrees;
-  auto check = [&](const Row& row) {
-    version = static_cast<int>(row.integer(0));
+  auto check = [&](int version, std::string_view name, std::string_view checksum) {
+    reached = version;
     if (!agrees) return;
-    if (version < 1 || static_cast<std::size_t>(version) > migrations.size()) {
-      agrees = refuse(Code::FailedPrecondition, "migrations: {} was applied to this data base and its file is missing",
-                      row.text(1));
+    if (version < 1 || static_cast<std::size_t>(version) > migrations.size() ||
+        migrations[static_cast<std::size_t>(version) - 1].name != name) {
+      agrees =
+          refuse(Code::FailedPrecondition, "migrations: {} was applied to this database and its file is missing", name);
       return;
     }
     const Migration& file = migrations[static_cast<std::size_t>(version) - 1];
-    if (file.name != row.text(1)) {
-      agrees = refuse(Code::FailedPrecondition, "migrations: {} was applied to this data base and its file is missing",
-                      row.text(1));
-    } else if (file.checksum != row.text(2)) {
+    if (file.checksum != checksum) {
       agrees = refuse(Code::FailedPrecondition,
                       "migrations: {} has changed since it was applied (checksum {}, applied {}): write a new file",
-                      file.name, file.checksum, row.text(2));
+                      file.name, file.checksum, checksum);
     }
   };
-  KEEL_TRY_VOID(connection.query("select version, name, checksum from keel_migrations order by version", check));
+  KEEL_TRY_VOID(target.for_each_applied(check));
   KEEL_TRY_VOID(std::move(agrees));
-  return version;
+  return reached;
 }
 
-Result<> apply_in_transaction(Connection& connection, const Migration& migration) {
+Result<> apply(MigrationTarget& target, const Migration& migration) {
   int line = 0;
-  Result<> done = connection.run_script(migration.text, &line, Connection::Control::Refused);
-  if (!done) {
-    return refuse(done.error().code(), "migrations: {}:{}: {}", migration.name, line, done.error().message());
+  if (Result<> done = target.run(migration, line); !done) {
+    const Error& error = done.error();
+    if (line == 0) return refuse(error.code(), "migrations: {}: {}", migration.name, error.message());
+    return refuse(error.code(), "migrations: {}:{}: {}", migration.name, line, error.message());
   }
-  Result<> sound;
-  auto violated = [&](const Row& row) {
-    sound = refuse(Code::InvalidArgument, "migrations: {}: leaves rows in {} that refer to none in {}", migration.name,
-                   row.text(0), row.text(1));
-  };
-  KEEL_TRY_VOID(connection.query("select \"table\", parent from pragma_foreign_key_check", violated));
-  KEEL_TRY_VOID(std::move(sound));
-  return connection.run("insert into keel_migrations (version, name, checksum, applied_at) values ($1, $2, $3, $4)",
-                        migration.version, migration.name, migration.checksum,
-                        Host::current().wall_ns() / 1'000'000'000);
+  return target.record(migration, Host::current().wall_ns() / 1'000'000'000);
 }
 
-// One transaction: takes the lock, looks what others have done meanwhile, applies the next one.
-Result<bool> apply_next(Connection& connection, const std::vector<Migration>& migrations, int& version) {
-  KEEL_TRY_VOID(connection.run_script("begin immediate"));
+// One transaction: takes the lock, looks what others have done meanwhile, applies the next one. False: none is left.
+Result<bool> apply_next(MigrationTarget& target, const std::vector<Migration>& migrations, int& version) {
   const auto work = [&]() -> Result<bool> {
-    KEEL_TRY_VOID(
-        connection.run_script("create table if not exists keel_migrations ("
-                              "version integer primary key, name text not null, checksum text not null, applied_at "
-                              "integer not null) strict"));
-    KEEL_TRY(version, check_applied(connection, migrations));
+    KEEL_TRY_VOID(target.begin());
+    KEEL_TRY(version, check_applied(target, migrations));
     if (static_cast<std::size_t>(version) == migrations.size()) return false;
-    KEEL_TRY_VOID(apply_in_transaction(connection, migrations[static_cast<std::size_t>(version)]));
+    KEEL_TRY_VOID(apply(target, migrations[static_cast<std::size_t>(version)]));
     ++version;
     return true;
   };
   Result<bool> applied = work();
   if (applied) {
-    if (Result<> committed = connection.run_script("commit"); !committed) applied = std::move(committed).error();
+    if (Result<> committed = target.commit(); !committed) applied = std::move(committed).error();
   }
-  if (!connection.is_autocommit()) KEEL_TRY_VOID(connection.run_script("rollback"));
+  KEEL_TRY_VOID(target.roll_back());
   return applied;
 }
 
 }  // namespace
 
-Result<Migrated> migrate(Connection& connection, const std::string& folder) {
+MigrationTarget::~MigrationTarget() = default;
+
+Result<Migrated> migrate(MigrationTarget& target, const std::string& folder) {
   KEEL_TRY(const std::vector<Migration> migrations, read_folder(folder));
-  // Tables can be rebuilt only while foreign keys are off, and that cannot change within a transaction.
-  KEEL_TRY_VOID(connection.run_script("pragma foreign_keys=off"));
+  KEEL_TRY_VOID(target.prepare());
   Migrated migrated;
   Result<bool> more = true;
   while (more && *more) {
-    more = apply_next(connection, migrations, migrated.version);
+    more = apply_next(target, migrations, migrated.version);
     if (more && *more) ++migrated.applied;
   }
-  KEEL_TRY_VOID(connection.run_script("pragma foreign_keys=on"));
+  KEEL_TRY_VOID(target.finish());
   if (!more) return std::move(more).error();
   return migrated;
 }

@@ -1,183 +1,104 @@
+// The history of a schema, on a target that only writes down what it is asked. sqlite/migrations_test.cc has the rest.
+
 #include "keel/db/migrations.h"
 
 #include <gtest/gtest.h>
 
-#include "keel/db/sqlite/connection.h"
+#include <filesystem>
+#include <string>
+#include <vector>
+
 #include "keel/db/testing/folder.h"
 
 namespace keel::db {
 namespace {
 
-using sqlite::Connection;
+class Notebook final : public MigrationTarget {
+ public:
+  struct Applied {
+    int version;
+    std::string name, checksum;
+  };
+  std::vector<std::string> notes;
+  std::vector<Applied> applied;
+  std::string refused;  // The file that does not run: "bad", at `refused_line`.
+  int refused_line = 0;
 
-class Migrations : public ::testing::Test {
- protected:
-  Migrations() { std::filesystem::create_directory(folder / "migrations"); }
-  void file(std::string_view name, std::string_view text) { folder.write("migrations/" + std::string(name), text); }
-  void drop(std::string_view name) { std::filesystem::remove(folder / ("migrations/" + std::string(name))); }
-  std::unique_ptr<Connection> open() { return Connection::open({.path = folder / "app.db"}).value(); }
-  Result<Migrated> apply() { return migrate(*open(), folder / "migrations"); }
-  std::string error() {
-    auto migrated = apply();
-    return migrated ? std::string("none") : migrated.error().describe();
+  Result<> prepare() override { return note("prepare"); }
+  Result<> finish() override { return note("finish"); }
+  Result<> begin() override { return note("begin"); }
+  Result<> commit() override { return note("commit"); }
+  Result<> roll_back() override { return note("roll back"); }
+  Result<> for_each_applied(OnApplied on_applied) override {
+    for (const Applied& one : applied) on_applied(one.version, one.name, one.checksum);
+    return {};
   }
-  std::int64_t count(const char* table) {
-    std::int64_t rows = -1;
-    auto connection = open();
-    auto statement = connection->prepare("select count(*) from " + std::string(table));
-    Rows found;
-    if (!statement || !statement->run({}, found)) return -1;
-    auto keep = [&](const Row& row) { rows = row.integer(0); };
-    if (!found.for_each(keep)) return -1;
-    return rows;
+  Result<> run(const Migration& migration, int& line) override {
+    (void)note("run " + migration.text).is_ok();
+    if (migration.name != refused) return {};
+    line = refused_line;
+    return fail(Code::InvalidArgument, "bad");
+  }
+  Result<> record(const Migration& migration, std::int64_t applied_at) override {
+    EXPECT_GT(applied_at, 0);
+    applied.push_back({migration.version, migration.name, migration.checksum});
+    return note("record " + migration.name);
   }
 
-  testing::Folder folder;
+ private:
+  Result<> note(std::string text) {
+    notes.push_back(std::move(text));
+    return {};
+  }
 };
 
-TEST_F(Migrations, are_applied_in_order_and_once) {
-  file("0002_orders.sql",
-       "create table orders (id integer primary key, user integer references users);\n"
-       "insert into orders values (1, 1);");
-  file("0001_users.sql", "create table users (id integer primary key);\ninsert into users values (1);\n-- the end\n");
-
-  auto first = apply();
-  auto second = apply();
-
-  ASSERT_TRUE(first.has_value()) << first.error().describe();
-  EXPECT_EQ(first->applied, 2);
-  EXPECT_EQ(first->version, 2);
-  EXPECT_EQ(second->applied, 0);
-  EXPECT_EQ(second->version, 2);
-  EXPECT_EQ(count("orders"), 1);
-  EXPECT_EQ(count("keel_migrations"), 2);
-}
-
-TEST_F(Migrations, a_later_file_is_applied_to_what_is_there) {
-  file("0001_users.sql", "create table users (id integer primary key)");
-  ASSERT_TRUE(apply().has_value());
-  file("0002_more.sql", "alter table users add column name text");
-
-  EXPECT_EQ(apply()->applied, 1);
-}
-
-TEST_F(Migrations, a_mistake_names_file_and_line_and_leaves_nothing_of_its_file) {
-  file("0001_users.sql", "create table users (id integer primary key)");
-  file("0002_bad.sql", "create table orders (id integer primary key);\n\ninsert into orders\nvalues (1, 2, 3);\n");
-
-  EXPECT_EQ(error(), "migrations: 0002_bad.sql:3: table orders has 1 columns but 3 values were supplied");
-  EXPECT_EQ(count("users"), 0);
-  EXPECT_EQ(count("orders"), -1);
-}
-
-TEST_F(Migrations, a_syntax_error_names_its_own_line) {
-  file("0001_bad.sql", "create table users (\n  id integer primary key,\n  name txet not nul\n);\n");
-
-  EXPECT_EQ(error(), "migrations: 0001_bad.sql:3: near \"nul\": syntax error");
-}
-
-TEST_F(Migrations, a_failing_statement_names_its_line) {
-  file("0001_bad.sql",
-       "create table t (id integer primary key);\ninsert into t values (1);\ninsert into t values (1);");
-
-  EXPECT_EQ(error(), "migrations: 0001_bad.sql:3: UNIQUE constraint failed: t.id");
-}
-
-// SQLite's text ends at its first NUL: the rest would be left out, and never applied.
-TEST_F(Migrations, a_file_with_a_nul_byte_is_refused_with_its_line) {
-  using namespace std::string_view_literals;
-  file("0001_users.sql", "create table users (id integer);\n\0create table lost (id integer);\n"sv);
-
-  EXPECT_EQ(error(), "migrations: 0001_users.sql:2: SQL text has a NUL byte");
-  EXPECT_EQ(count("users"), -1);
-}
-
-TEST_F(Migrations, a_file_that_cannot_be_read_is_named_with_the_reason) {
-  std::filesystem::create_directory(folder / "migrations/0001_users.sql");
-
-  EXPECT_EQ(error(), "migrations: " + (folder / "migrations/0001_users.sql") + ": read: Is a directory");
-
-  drop("0001_users.sql");
-  std::filesystem::create_symlink("nowhere", folder / "migrations/0001_users.sql");
-  EXPECT_EQ(error(), "migrations: " + (folder / "migrations/0001_users.sql") + ": open: No such file or directory");
-}
-
-TEST_F(Migrations, a_changed_file_is_refused_by_name) {
-  file("0001_users.sql", "create table users (id integer primary key)");
-  ASSERT_TRUE(apply().has_value());
-  file("0001_users.sql", "create table users (id integer primary key, name text)");
-
-  EXPECT_EQ(apply().error().code(), Code::FailedPrecondition);
-  EXPECT_NE(error().find("0001_users.sql has changed since it was applied"), std::string::npos) << error();
-}
-
-TEST_F(Migrations, a_missing_or_renamed_file_is_refused_by_name) {
-  file("0001_users.sql", "create table users (id integer primary key)");
-  file("0002_more.sql", "create table more (id integer primary key)");
-  ASSERT_TRUE(apply().has_value());
-  drop("0002_more.sql");
-  EXPECT_NE(error().find("0002_more.sql was applied to this data base and its file is missing"), std::string::npos);
-
-  file("0002_other.sql", "create table more (id integer primary key)");
-  EXPECT_NE(error().find("0002_more.sql was applied"), std::string::npos);
-}
-
-TEST_F(Migrations, gaps_duplicates_and_other_names_are_refused) {
-  file("0001_a.sql", "select 1");
-  file("0003_c.sql", "select 1");
-  EXPECT_EQ(error(), "migrations: 0003_c.sql follows number 0001: 0002 is missing");
-
-  drop("0003_c.sql");
-  file("0001_b.sql", "select 1");
-  EXPECT_EQ(error(), "migrations: 0001_a.sql and 0001_b.sql have the same number");
-
-  drop("0001_b.sql");
-  file("readme.txt", "hello");
-  EXPECT_NE(error().find("files are named NNNN_name.sql"), std::string::npos);
-}
-
-TEST_F(Migrations, transaction_control_inside_is_refused) {
-  file("0001_a.sql", "create table a (id integer);\ncommit;\ncreate table b (id integer);\n");
-
-  EXPECT_EQ(error(), "migrations: 0001_a.sql:2: transactions, settings and files are not changed here");
-  EXPECT_EQ(count("a"), -1);
-}
-
-// SQLite reads over a byte order mark, and over a vertical tab behind other white space: so does who looks for control.
-TEST_F(Migrations, transaction_control_behind_any_white_space_is_refused) {
-  for (const std::string_view blank : {"\xef\xbb\xbf", " \v", "\f\r\n", "/**/", "-- x\n", "; ;"}) {
-    file("0001_a.sql", "create table a (id integer);" + std::string(blank) + "commit;\ncreate table b (id integer);\n");
-
-    EXPECT_NE(error().find("transactions, settings and files are not changed here"), std::string::npos) << error();
-    EXPECT_EQ(count("a"), -1);
+class MigrationTargets : public ::testing::Test {
+ protected:
+  MigrationTargets() {
+    folder.write("0001_users.sql", "users");
+    folder.write("0002_orders.sql", "orders");
   }
-  file("0001_a.sql", std::string("\xef\xbb\xbf") + "create table a (id integer);\n");
-  EXPECT_EQ(error(), "none");
-  EXPECT_EQ(count("a"), 0);
+  std::string error() {
+    auto migrated = migrate(target, folder.path());
+    return migrated ? "none" : std::string(migrated.error().message());
+  }
+  using Notes = std::vector<std::string>;
+  testing::Folder folder;
+  Notebook target;
+};
+
+TEST_F(MigrationTargets, are_given_each_file_in_a_transaction_of_its_own) {
+  const auto migrated = migrate(target, folder.path());
+
+  ASSERT_TRUE(migrated);
+  EXPECT_EQ(migrated->applied, 2);
+  EXPECT_EQ(migrated->version, 2);
+  EXPECT_EQ(target.notes, Notes({"prepare", "begin", "run users", "record 0001_users.sql", "commit", "roll back",
+                                 "begin", "run orders", "record 0002_orders.sql", "commit", "roll back", "begin",
+                                 "commit", "roll back", "finish"}));
+  EXPECT_EQ(migrate(target, folder.path())->applied, 0) << "each once";
 }
 
-TEST_F(Migrations, rows_that_refer_to_nothing_are_refused) {
-  file("0001_a.sql",
-       "create table a (id integer primary key); create table b (a integer references a);\n"
-       "insert into b values (7);");
+TEST_F(MigrationTargets, are_left_as_they_were_by_a_file_with_a_mistake) {
+  target.refused = "0002_orders.sql";
+  target.refused_line = 3;
+  EXPECT_EQ(error(), "migrations: 0002_orders.sql:3: bad");
+  EXPECT_EQ(Notes(target.notes.end() - 4, target.notes.end()), Notes({"begin", "run orders", "roll back", "finish"}));
 
-  EXPECT_EQ(error(), "migrations: 0001_a.sql: leaves rows in b that refer to none in a");
+  target.refused_line = 0;
+  EXPECT_EQ(error(), "migrations: 0002_orders.sql: bad") << "of the file as a whole";
 }
 
-TEST_F(Migrations, a_table_that_others_refer_to_can_be_rebuilt) {
-  file("0001_a.sql",
-       "create table a (id integer primary key); create table b (a integer references a);\n"
-       "insert into a values (7); insert into b values (7);");
-  file("0002_rebuild.sql",
-       "create table a_new (id integer primary key, name text);\ninsert into a_new (id) select id from a;\n"
-       "drop table a;\nalter table a_new rename to a;\n");
+TEST_F(MigrationTargets, that_have_other_files_than_the_folder_are_refused) {
+  ASSERT_EQ(error(), "none");
 
-  EXPECT_EQ(error(), "none");
-  EXPECT_EQ(count("b"), 1);
-}
-
-TEST_F(Migrations, a_missing_folder_is_not_found) {
-  EXPECT_EQ(migrate(*open(), folder / "nowhere").error().code(), Code::NotFound);
+  target.applied[0].checksum = "another";
+  EXPECT_NE(error().find("0001_users.sql has changed since it was applied"), std::string::npos) << error();
+  target.applied[0].name = "0001_people.sql";
+  EXPECT_EQ(error(), "migrations: 0001_people.sql was applied to this database and its file is missing");
+  target.applied = {{3, "0003_later.sql", ""}};
+  EXPECT_EQ(error(), "migrations: 0003_later.sql was applied to this database and its file is missing");
+  EXPECT_EQ(target.notes.back(), "finish");
 }
 
 }  // namespace

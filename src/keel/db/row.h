@@ -3,8 +3,8 @@
 // Rows are captured before any of them is handed out: a statement that is interrupted half-way has given nothing
 // away. A Row is a view into that capture.
 //
-// Typed access converts as SQLite does between integer and real and gives 0, 0.0 or "" for NULL and for what does not
-// convert (text to a number); is_null() and kind() tell. Columns are counted from 0; one beyond the last is a bug.
+// Typed access converts between integer and real and gives 0, 0.0 or "" for NULL and for what does not convert (text to
+// a number); is_null() and kind() tell. Columns are counted from 0; one beyond the last is a bug.
 // An integer that its type cannot hold is not cut: get() gives 0 for it, and the query that handed the rows out fails
 // with Internal, "column 'id': 4294967297 does not fit int", after its last row.
 //
@@ -16,6 +16,7 @@
 #include <concepts>
 #include <cstdint>
 #include <cstring>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,8 +29,6 @@
 #include "keel/base/result.h"
 #include "keel/base/type_name.h"
 #include "keel/db/value.h"
-
-struct sqlite3_stmt;
 
 namespace keel::db {
 
@@ -68,6 +67,7 @@ class Row {
   void does_not_fit(int column, std::string_view type) const;
 
  private:
+  friend class NewRow;
   friend class Rows;
   Row(const char* record, int columns, class Rows& rows) : record_(record), columns_(columns), rows_(rows) {}
   // Text and blobs: `integer` is their offset in the record.
@@ -88,6 +88,7 @@ class Rows {
  public:
   std::size_t count() const noexcept { return count_; }
   std::size_t bytes() const noexcept { return data_.size(); }
+  std::size_t capacity() const noexcept { return data_.capacity(); }  // Bytes of memory that it has.
 
   // Calls f with each row in order. Internal: f has read an integer with a type that cannot hold it.
   Result<> for_each(FunctionRef<void(const Row&)> f);
@@ -99,18 +100,54 @@ class Rows {
     if (data_.capacity() > bytes) data_.release();
   }
 
-  // Used by Statement: copies the row on which `statement` stands.
-  void capture(sqlite3_stmt* statement);
-  // And, after the last one, the names of its columns.
-  void capture_names(sqlite3_stmt* statement);
+  // For back ends, after the last row: the columns' names, each ended by a zero byte.
+  void set_names(std::string_view names) {
+    names_.clear();
+    names_.append(names);
+  }
 
  private:
   friend class Row;
+  friend class NewRow;
   Buffer data_;                  // Records: their size (8 bytes), the Values, the bytes; each a multiple of 8.
   Buffer names_;                 // Each ended by a zero byte.
   std::optional<Error> misfit_;  // The first one.
   std::size_t count_ = 0;
   int columns_ = 0;
+};
+
+// For back ends: a row that is added to `rows`, with as many columns as those before it. append() copies a value for
+// each column, in order; end() makes it one of the rows. After std::bad_alloc the rows are to be thrown away.
+class NewRow {
+ public:
+  NewRow(Rows& rows, int columns) : rows_(rows), start_(rows.data_.size()), cell_(start_ + Row::record_head) {
+    rows.columns_ = columns;
+    const std::size_t head = Row::record_head + static_cast<std::size_t>(columns) * sizeof(Value);
+    rows.data_.reserve(head);
+    rows.data_.commit(head);
+  }
+  void append(Value value) {
+    if (value.kind >= ValueKind::Text) {
+      const std::size_t offset = rows_.data_.size() - start_;
+      rows_.data_.append({value.bytes, value.size});
+      value.integer = static_cast<std::int64_t>(offset);
+    }
+    new (rows_.data_.data() + cell_) Value(value);
+    cell_ += sizeof(Value);
+  }
+  void end() {
+    const std::size_t padding = (8 - (rows_.data_.size() & 7)) & 7;
+    if (padding != 0) std::memset(rows_.data_.reserve(padding), 0, padding);
+    rows_.data_.commit(padding);
+    const std::uint64_t size = rows_.data_.size() - start_;
+    std::memcpy(rows_.data_.data() + start_, &size, sizeof size);
+    ++rows_.count_;
+  }
+
+ private:
+  Rows& rows_;
+  const std::size_t start_;  // In data_.
+  std::size_t cell_;         // Where the next Value is, in data_.
 };
 
 namespace internal {

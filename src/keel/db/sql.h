@@ -1,7 +1,7 @@
 // keel/db/sql.h — SQL text that is known when the program is compiled.
 //
 // Sql is made from a string literal and from nothing else, so text made from input can never become SQL. `$1`, `$2`, …
-// are the placeholders on every data base; literals, quoted names and comments are left alone. SqlFor<N> is an Sql with
+// are the placeholders on every database; literals, quoted names and comments are left alone. SqlFor<N> is an Sql with
 // exactly the parameters $1 to $N: a wrong number of arguments does not compile.
 //
 //   database.query_one<User>("select id, name from users where id = $1", id);

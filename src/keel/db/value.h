@@ -45,7 +45,7 @@ struct Value {
   constexpr Value(const std::optional<T>& value) noexcept : Value(value ? Value(*value) : Value()) {}
 
   ValueKind kind = ValueKind::Null;
-  std::uint32_t size = 0;  // Bytes of text or blob. SQLite refuses more than 10^9 (ResourceExhausted).
+  std::uint32_t size = 0;  // Bytes of text or blob. What is longer than the database takes is ResourceExhausted.
   union {
     std::int64_t integer;
     double real;

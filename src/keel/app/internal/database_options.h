@@ -15,6 +15,7 @@ void each_database_option(Settings& settings, Options& options, F f) {
   f(settings.pool_size, options.pool_size);
   f(settings.timeout, options.busy_timeout);
   f(settings.cache_kib, options.cache_kib);
+  f(settings.buffer_bytes, options.buffer_bytes);
   f(settings.synchronous, options.synchronous);
   f(settings.group_max, options.writer.group_max);
   f(settings.queue_max, options.writer.queued_max);

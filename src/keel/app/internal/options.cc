@@ -3,8 +3,6 @@
 #include <filesystem>
 #include <utility>
 
-#include "keel/app/internal/database_options.h"
-
 namespace keel::app::internal {
 
 using telemetry::LogSink;
@@ -81,16 +79,6 @@ http::ServerOptions server_options(const Settings& settings, const Address& addr
   for (const std::string& proxy : from.http.trusted_proxies) {
     options.trusted_proxies.push_back(http::Network::parse(proxy).value());
   }
-  return options;
-}
-
-db::DatabaseOptions database_options(const Settings& settings) {
-  const DatabaseSettings& from = settings.database;
-  db::DatabaseOptions options;
-  each_database_option(from, options, [](const auto& setting, auto& option) { option = setting; });
-  options.migrations = from.migrations;
-  options.pool_size = settings.thread.size_of("database", from.pool_size);
-  if (!from.loop_reads) options.loop_steps_max = 0;
   return options;
 }
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "keel/app/settings.h"
-#include "keel/db/sqlite/database.h"
 #include "keel/http/server/server.h"
 #include "keel/io/runtime.h"
 #include "keel/telemetry/log_writer.h"
@@ -21,7 +20,6 @@ io::RuntimeOptions runtime_options(const Settings& settings);
 http::Limits limits_of(const NetworkSettings& network);
 // Without metrics.
 http::ServerOptions server_options(const Settings& settings, const Address& address);
-db::DatabaseOptions database_options(const Settings& settings);
 
 // The folder for `file`, and those above it.
 Result<> make_folder_of(const std::string& file);

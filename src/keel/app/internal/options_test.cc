@@ -62,19 +62,6 @@ TEST(Options, of_the_workers_come_from_the_network_or_from_the_pool_of_that_name
   EXPECT_TRUE(runtime_options(settings({"--thread.affinity=true"})).pin);
 }
 
-TEST(Options, of_the_database_are_what_the_settings_say) {
-  const Settings from = settings({"--database.path=x/y.db", "--database.synchronous=normal", "--database.group_max=3",
-                                  "--database.cache_size_mb=2", "--thread.pools=[{name: database, size: 6}]"});
-  const db::DatabaseOptions options = database_options(from);
-  EXPECT_EQ(options.path, "x/y.db");
-  EXPECT_EQ(options.synchronous, db::sqlite::Synchronous::Normal);
-  EXPECT_EQ(options.writer.group_max, 3);
-  EXPECT_EQ(options.cache_kib, 2048);
-  EXPECT_EQ(options.pool_size, 6);
-  EXPECT_GT(options.loop_steps_max, 0);
-  EXPECT_EQ(database_options(settings({"--database.loop_reads=false"})).loop_steps_max, 0);
-}
-
 TEST(Options, of_logs_have_a_sink_for_each_and_none_that_is_read_when_logging_is_off) {
   const char* const sinks = "--logging.sinks=[{type: console, format: text}, {type: file, path: x.log, level: error}]";
   const auto two = sinks_of(settings({sinks}));

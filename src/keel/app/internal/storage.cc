@@ -4,8 +4,7 @@
 #include <utility>
 
 #include "keel/app/checks.h"
-#include "keel/app/internal/database_metrics.h"
-#include "keel/app/internal/options.h"
+#include "keel/app/internal/database.h"
 
 namespace keel::app::internal {
 
@@ -25,11 +24,7 @@ std::string Storage::path() const {
 }
 
 Result<> Storage::open() {
-  const std::string& path = registrar_.settings.database.path;
-  KEEL_TRY_VOID(make_folder_of(path).because("database.path"));
-  auto opened = db::Database::open(database_options(registrar_.settings));
-  if (!opened) return std::unexpected(std::move(opened).error().because("database '" + path + "'"));
-  database_ = *std::move(opened);
+  KEEL_TRY(database_, open_database(registrar_.settings));
   return {};
 }
 
@@ -41,7 +36,7 @@ Result<> Storage::connect() {
   });
   KEEL_TRY_VOID(std::move(attached));
   const Settings& settings = registrar_.settings;
-  metrics_ = expose(*database_, settings.database, registrar_.metrics);
+  metrics_ = database_->expose(registrar_.metrics);
   checks_ = check_database(registrar_.health, *database_, runtime.loop(0), settings.monitoring.health.check_timeout);
   return {};
 }

@@ -12,7 +12,7 @@
 #include "keel/app/health.h"
 #include "keel/app/internal/registrar.h"
 #include "keel/app/internal/workers.h"
-#include "keel/db/sqlite/database.h"
+#include "keel/db/database.h"
 #include "keel/observe/metric.h"
 
 namespace keel::app::internal {

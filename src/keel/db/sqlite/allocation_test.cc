@@ -9,7 +9,7 @@
 #include "keel/db/testing/own_loop.h"
 #include "keel/observe/internal/allocation_count.h"
 
-namespace keel::db {
+namespace keel::db::sqlite {
 namespace {
 
 using testing::OwnLoop;
@@ -65,4 +65,4 @@ TEST_F(Allocations, a_write_makes_none_on_the_loop_that_awaits_it) {
 }
 
 }  // namespace
-}  // namespace keel::db
+}  // namespace keel::db::sqlite

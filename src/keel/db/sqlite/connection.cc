@@ -192,7 +192,7 @@ Result<> Connection::run_values(Sql sql, std::span<const Value> values, Rows* ro
   KEEL_TRY(StatementCache::Entry * entry, statements_.find(sql));
   if (rows == nullptr) return entry->statement.run(values);
   KEEL_TRY_VOID(entry->statement.run(values, *rows));
-  rows->capture_names(entry->statement.handle());
+  entry->statement.name_columns(*rows);
   return {};
 }
 

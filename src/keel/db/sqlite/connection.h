@@ -7,7 +7,7 @@
 //           InvalidArgument (check, not null, type, what SQL cannot compute with a value, wrong SQL of prepare() and
 //           run_script()), Internal (wrong SQL of the program's own, as when a table is missing; a value read with a
 //           type that cannot hold it, db/row.h), Unavailable (busy, locked, read-only, cannot open, I/O),
-//           ResourceExhausted (disk full, too big, no memory), DataLoss (corrupt, not a data base), Cancelled
+//           ResourceExhausted (disk full, too big, no memory), DataLoss (corrupt, not a database), Cancelled
 //           (interrupted). The message is SQLite's.
 // Threads:  one at a time.  Lifetime: outlives its statements.
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <limits>
 
@@ -48,6 +49,75 @@ TEST_F(SqliteConnection, a_text_is_as_long_as_it_is) {
   ASSERT_TRUE(connection->query("select a from t where a = $1", [&](const Row& row) { read = row.text(0); }, text));
 
   EXPECT_EQ(read, text);
+}
+
+TEST_F(SqliteConnection, gives_back_every_kind_of_value_that_it_was_given) {
+  const std::array<std::byte, 3> blob = {std::byte{0}, std::byte{255}, std::byte{7}};
+  int rows = 0;
+  auto check = [&](const Row& row) {
+    ++rows;
+    EXPECT_EQ(row.columns(), 9);
+    EXPECT_EQ(row.integer(0), std::numeric_limits<std::int64_t>::min());
+    EXPECT_EQ(row.real(1), 0.25);
+    EXPECT_EQ(row.text(2), "text \xc3\xa9");
+    EXPECT_EQ(row.blob(3).size(), 3u);
+    EXPECT_EQ(row.blob(3)[1], std::byte{255});
+    EXPECT_TRUE(row.is_null(4));
+    EXPECT_TRUE(row.boolean(5));
+    EXPECT_TRUE(row.is_null(6));
+    EXPECT_EQ(row.get<std::optional<int>>(7), 5);
+    EXPECT_EQ(row.kind(8), ValueKind::Text);
+    EXPECT_EQ(row.text(8), "");
+  };
+
+  auto count =
+      connection->query("select $1, $2, $3, $4, $5, $6, $7, $8, $9", check, std::numeric_limits<std::int64_t>::min(),
+                        0.25, std::string("text \xc3\xa9"), std::span<const std::byte>(blob), nullptr, true,
+                        std::optional<int>(), std::optional<int>(5), "");
+
+  ASSERT_TRUE(count.has_value()) << count.error().describe();
+  EXPECT_EQ(rows, 1);
+}
+
+TEST_F(SqliteConnection, names_the_columns_of_a_row) {
+  std::string names;
+  auto check = [&](const Row& row) {
+    for (int i = 0; i < row.columns(); ++i) names += std::string(row.name(i)) + " ";
+  };
+
+  EXPECT_TRUE(connection->query("select 1 as one, 2 as \"the second\", 3 as x", check).has_value());
+
+  EXPECT_EQ(names, "one the second x ");
+}
+
+TEST_F(SqliteConnection, names_the_columns_as_they_are_after_a_change_of_the_schema) {
+  ASSERT_TRUE(connection->run("insert into t (b) values (1)"));
+  std::string name;
+  auto keep = [&](const Row& row) { name = row.name(0); };
+  const auto ask = [&] { return connection->query("select * from t", keep); };
+  ASSERT_TRUE(ask());
+  ASSERT_TRUE(ask());
+  EXPECT_EQ(name, "a");
+
+  ASSERT_TRUE(connection->run_script("alter table t rename column a to renamed"));
+
+  ASSERT_TRUE(ask());
+  EXPECT_EQ(name, "renamed");
+}
+
+TEST_F(SqliteConnection, keeps_thousands_of_rows_with_text_in_order) {
+  std::int64_t expected = 0;
+  auto check = [&](const Row& row) {
+    EXPECT_EQ(row.integer(0), ++expected);
+    EXPECT_EQ(row.text(1), std::string(static_cast<std::size_t>(expected % 37), 'x'));
+  };
+
+  auto count = connection->query(
+      "with recursive n(i) as (select 1 union all select i + 1 from n where i < 5000) "
+      "select i, substr('xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx', 1, i % 37) from n",
+      check);
+
+  EXPECT_EQ(count.value(), 5000u);
 }
 
 TEST_F(SqliteConnection, constraint_errors_say_what_to_do_next) {

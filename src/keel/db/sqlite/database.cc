@@ -6,19 +6,16 @@
 #include <utility>
 
 #include "keel/base/check.h"
-#include "keel/db/migrations.h"
+#include "keel/db/sqlite/database_metrics.h"
+#include "keel/db/sqlite/migrations.h"
 #include "keel/db/sqlite/reader.h"
 #include "keel/exec/thread_pool.h"
 #include "keel/io/loop.h"
+#include "keel/observe/metric.h"
 #include "keel/observe/span.h"
 #include "keel/task/leaf.h"
 
-namespace keel::db {
-
-using sqlite::Connection;
-using sqlite::Reader;
-using sqlite::Write;
-
+namespace keel::db::sqlite {
 namespace {
 
 std::atomic<std::uint64_t> databases_opened{0};
@@ -41,7 +38,7 @@ struct Database::State {
 
   explicit State(const DatabaseOptions& o) : options(o), number(++databases_opened) {}
 
-  sqlite::ConnectionOptions connection_options(sqlite::Access access) const {
+  ConnectionOptions connection_options(Access access) const {
     return {.path = options.path,
             .access = access,
             .synchronous = options.synchronous,
@@ -67,7 +64,7 @@ struct Database::State {
 
   const DatabaseOptions options;
   const std::uint64_t number;
-  std::unique_ptr<sqlite::Writer> writer;
+  std::unique_ptr<Writer> writer;
   std::unique_ptr<ThreadPool> pool;  // Null: the executor.
   std::atomic<bool> closed{false};
 
@@ -92,7 +89,7 @@ bool Database::State::post_read(Job& job) noexcept {
 }
 
 Result<Reader*> Database::State::reader_of(io::Loop* loop) {
-  if (closed.load(std::memory_order_acquire)) return fail(Code::Unavailable, "the data base is closed");
+  if (closed.load(std::memory_order_acquire)) return fail(Code::Unavailable, "the database is closed");
   const void* owner = loop != nullptr ? static_cast<const void*>(loop) : &recent;
   {
     std::lock_guard lock(mutex);
@@ -102,9 +99,9 @@ Result<Reader*> Database::State::reader_of(io::Loop* loop) {
       return owned.reader.get();
     }
   }
-  KEEL_TRY(std::unique_ptr<Connection> connection, Connection::open(connection_options(sqlite::Access::ReadOnly)));
+  KEEL_TRY(std::unique_ptr<Connection> connection, Connection::open(connection_options(Access::ReadOnly)));
   auto made = std::make_unique<Reader>(std::move(connection), *writer, loop, options.loop_steps_max,
-                                       options.loop_rows_bytes_max);
+                                       options.loop_rows_bytes_max, options.buffer_bytes);
   Reader* reader = made.get();
   std::lock_guard lock(mutex);
   readers.push_back({owner, std::move(made)});
@@ -209,7 +206,7 @@ class DatabaseCall final : public Leaf {
   bool push_read() noexcept {
     go_elsewhere();
     if (state_.closed.load(std::memory_order_acquire)) {
-      result_ = fail(Code::Unavailable, "the data base is closed");
+      result_ = fail(Code::Unavailable, "the database is closed");
       return false;
     }
     if (state_.post_read(read_)) return true;
@@ -219,7 +216,7 @@ class DatabaseCall final : public Leaf {
   void go_elsewhere() noexcept {
     if (stages_ != nullptr) asked_ = Host::current().precise_now();
     home_ = Executor::current();
-    KEEL_CHECK(home_ != nullptr, "what the data base does elsewhere is awaited on an executor");
+    KEEL_CHECK(home_ != nullptr, "what the database does elsewhere is awaited on an executor");
   }
 
   static void run_arrived(::keel::Job& job) noexcept {
@@ -264,7 +261,7 @@ class DatabaseCall final : public Leaf {
       }
     }
     if (connection == nullptr) {
-      KEEL_TRY(connection, Connection::open(state_.connection_options(sqlite::Access::ReadOnly)));
+      KEEL_TRY(connection, Connection::open(state_.connection_options(Access::ReadOnly)));
       std::lock_guard lock(state_.mutex);
       if (cancelled_) return fail(Code::Cancelled, "the query was cancelled before it began");
       running_ = connection.get();
@@ -283,10 +280,10 @@ class DatabaseCall final : public Leaf {
     return result;
   }
   Result<> run_on(Connection& connection) {
-    KEEL_TRY(sqlite::StatementCache::Entry * entry, connection.statements().find(sql));
+    KEEL_TRY(StatementCache::Entry * entry, connection.statements().find(sql));
     rows.clear();
     KEEL_TRY_VOID(entry->statement.run(values, rows, state_.options.rows_bytes_max));
-    rows.capture_names(entry->statement.handle());
+    entry->statement.name_columns(rows);
     return {};
   }
 
@@ -335,12 +332,11 @@ Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& options)
     return fail(Code::InvalidArgument, "database.path names a file");
   }
   auto state = std::make_unique<State>(options);
-  KEEL_TRY(std::unique_ptr<Connection> connection,
-           Connection::open(state->connection_options(sqlite::Access::ReadWrite)));
+  KEEL_TRY(std::unique_ptr<Connection> connection, Connection::open(state->connection_options(Access::ReadWrite)));
   if (!options.migrations.empty()) {
     KEEL_TRY_VOID(migrate(*connection, options.migrations));
   }
-  state->writer = std::make_unique<sqlite::Writer>(std::move(connection), options.writer, options.executor);
+  state->writer = std::make_unique<Writer>(std::move(connection), options.writer, options.executor);
   KEEL_TRY_VOID(state->writer->start());
   if (options.executor == nullptr) {
     state->pool = std::make_unique<ThreadPool>(ThreadPoolOptions{
@@ -352,7 +348,7 @@ Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& options)
 void Database::close() noexcept {
   State& state = *state_;
   if (state.closed.exchange(true)) return;
-  KEEL_CHECK(state.executor_reads == 0, "a data base on an executor is closed when it is idle");
+  KEEL_CHECK(state.executor_reads == 0, "a database on an executor is closed when it is idle");
   if (state.pool != nullptr) state.pool->stop();
   {
     std::lock_guard lock(state.mutex);
@@ -412,6 +408,15 @@ Task<> Database::transact(FunctionRef<Result<>(Connection&)> body) {
   co_await call;
 }
 
+Task<> Database::check_reads() {
+  auto ignore = [](const Row&) {};
+  co_await query("select count(*) from sqlite_schema", ignore);
+}
+
+Task<> Database::check_writes() {
+  if (stats().writer.disk_fails) co_await try_write();
+}
+
 Task<> Database::try_write() {
   auto touch = [](Connection& connection) -> Result<> {
     std::int64_t version = 0;
@@ -428,6 +433,19 @@ Task<Transaction> Database::begin() {
   co_await call;
   co_return Transaction(*this, call.transaction());
 }
+
+Task<> Database::commit(std::uint64_t transaction) {
+  DatabaseCall call(*state_, DatabaseCall::Kind::Commit, transaction);
+  co_await call;
+}
+
+void Database::roll_back(std::uint64_t transaction) noexcept { state_->writer->drop(transaction); }
+
+std::vector<metrics::GaugeFunction> Database::expose(metrics::Registry& registry) {
+  return sqlite::expose(*this, registry);
+}
+
+const DatabaseOptions& Database::options() const noexcept { return state_->options; }
 
 DatabaseStats Database::stats() const {
   DatabaseStats stats;
@@ -460,14 +478,4 @@ bool Database::is_idle() const {
   return state_->executor_reads == 0;
 }
 
-Transaction::~Transaction() {
-  if (id_ != 0) database_->state_->writer->drop(id_);
-}
-
-Task<> Transaction::commit() {
-  DatabaseCall call(*database_->state_, DatabaseCall::Kind::Commit, id_);
-  co_await call;
-  id_ = 0;
-}
-
-}  // namespace keel::db
+}  // namespace keel::db::sqlite

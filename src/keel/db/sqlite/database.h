@@ -1,12 +1,12 @@
-// keel/db/sqlite/database.h — an SQLite data base for a whole process.
+// keel/db/sqlite/database.h — an SQLite database for a whole process.
 //
-//   KEEL_TRY(auto database, db::Database::open({.path = "data/app.db", .migrations = "db/migrations"}));
+//   KEEL_TRY(auto database, db::sqlite::Database::open({.path = "data/app.db", .migrations = "db/migrations"}));
 //
-//   Task<User> find(db::Database& database, std::int64_t id) {
-//     co_return co_await database.query_one<User>("select id, name from users where id = $1", id);
+//   Task<User> find(db::Session& session, std::int64_t id) {
+//     co_return co_await session.query_one<User>("select id, name from users where id = $1", id);
 //   }
-//   Task<std::int64_t> add(db::Database& database, std::string name) {
-//     auto written = co_await database.execute("insert into users (name) values ($1)", name);
+//   Task<std::int64_t> add(db::Session& session, std::string name) {
+//     auto written = co_await session.execute("insert into users (name) values ($1)", name);
 //     co_return written.last_insert_id;                   // on disk
 //   }
 //
@@ -14,14 +14,12 @@
 // than any acknowledged write (reader.h). A read that takes more than `loop_steps_max` steps is interrupted, gives
 // nothing, and runs again on the `database` pool. Writes go to one thread that commits them in groups (writer.h); a
 // write that has completed is on disk. Whether a statement reads or writes is asked of SQLite: `query…` takes `insert …
-// returning` too.
+// returning` too. An interactive transaction has the writer alone until it is over, at most `writer.hold_max`; then its
+// statements fail with DeadlineExceeded. They run on the writer's thread.
 //
-// Result:    query: the number of rows; rows are handed out on the awaiting executor, only when all are there.
-// Errors:    those of sqlite/connection.h; NotFound (query_one without a row); ResourceExhausted (queue or pool full,
-//            result too large); Unavailable (closing; after an I/O error or full disk: outcome unknown).
-// Ownership: arguments are copied before the call returns; row callbacks are borrowed until the task completes and are
-//            named on the line before, not written inside the awaiting expression (a compiler defect,
-//            task/compiler_test.cc).
+// Result, errors, ownership, cancellation: those of db/session.h. The codes of single statements are those of
+//            sqlite/connection.h; besides, ResourceExhausted (queue or pool full, result too large), Unavailable
+//            (closing; after an I/O error or full disk: outcome unknown).
 // Lifetime:  outlives its tasks. Loops that have read have stopped when it is destroyed.
 // Threads:   any thread; tasks on executors.
 // Cancel:    a write that waits is taken back and did not happen; one that has begun is completed first. A read on the
@@ -32,27 +30,18 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
-#include <vector>
 
-#include "keel/db/row.h"
-#include "keel/db/sql.h"
+#include "keel/db/database.h"
 #include "keel/db/sqlite/connection.h"
 #include "keel/db/sqlite/writer.h"
-#include "keel/db/value.h"
-#include "keel/task/task.h"
 
-namespace keel::io {
-class Loop;
-}
-
-namespace keel::db {
+namespace keel::db::sqlite {
 
 struct DatabaseOptions {
   std::string path = "data/app.db";  // The file; its folder exists. In memory is not offered: connections share it.
   std::string migrations = {};       // A folder of NNNN_name.sql, applied by open(); empty: none (migrations.h).
-  sqlite::Synchronous synchronous = sqlite::Synchronous::Full;
+  Synchronous synchronous = Synchronous::Full;
   Duration busy_timeout = 5_s;         // Waiting for other processes.
   int cache_kib = 4096;                // Per connection.
   int statements_max = 128;            // Prepared statements per connection.
@@ -62,10 +51,13 @@ struct DatabaseOptions {
   int loop_steps_max = 20'000;         // Budget of a read on the loop, well below 1 ms. 0: all reads on the pool.
   std::size_t loop_rows_bytes_max = 256 * 1024;  // A larger result is read on the pool.
   std::size_t rows_bytes_max = 64u << 20;        // A larger result is an error.
-  sqlite::WriterOptions writer = {};
+  // Memory for rows that each loop keeps between its reads; what a larger result needed is given back after it. More
+  // saves the allocations of large results, and costs that much for each loop.
+  std::size_t buffer_bytes = 64 * 1024;
+  WriterOptions writer = {};
   const char* vfs = nullptr;  // See ConnectionOptions.
   // Runs the writer and the long reads instead of threads, `pool_size` or not: the pool of a simulation (writer.h).
-  // Then the data base is closed when it is idle.
+  // Then the database is closed when it is idle.
   Executor* executor = nullptr;
 };
 
@@ -79,47 +71,19 @@ struct DatabaseStats {
   std::size_t pool_queued = 0;          // Waiting for the pool now.
   std::uint64_t pool_refused = 0;       // Not run because too many waited for it.
   int readers = 0;                      // Connections of loops and threads.
-  sqlite::WriterStats writer;
+  WriterStats writer;
 };
 
-class Transaction;
-
-class Database {
+class Database final : public db::Database {
  public:
   // Opens or creates the file, applies the migrations and starts the writer.
   static Result<std::unique_ptr<Database>> open(const DatabaseOptions& options);
-  ~Database();  // close()
+  ~Database() override;  // close()
 
   // Commits what is queued and ends the threads; an interactive transaction is waited for until its time is over. Moves
-  // the WAL into the file as far as snapshots allow. Later writes fail with Unavailable. Idempotent.
-  void close() noexcept;
-
-  // Opens `loop`'s connection now instead of at its first read.
-  Result<> attach(io::Loop& loop);
-
-  // Calls `on_row` with each row; the number of rows.
-  template <class... A>
-  Task<std::size_t> query(SqlFor<sizeof...(A)> sql, FunctionRef<void(const Row&)> on_row, const A&... arguments) {
-    return query_rows(sql, pack(arguments...), on_row, 0);
-  }
-  // The first row, mapped by read_as<T> (row.h). NotFound when there is none.
-  template <class T, class... A>
-  Task<T> query_one(SqlFor<sizeof...(A)> sql, const A&... arguments) {
-    return one<T>(sql, pack(arguments...));
-  }
-  template <class T, class... A>
-  Task<std::optional<T>> query_optional(SqlFor<sizeof...(A)> sql, const A&... arguments) {
-    return optional<T>(sql, pack(arguments...));
-  }
-  template <class T, class... A>
-  Task<std::vector<T>> query_many(SqlFor<sizeof...(A)> sql, const A&... arguments) {
-    return many<T>(sql, pack(arguments...));
-  }
-  // Runs it on the writer; rows are dropped.
-  template <class... A>
-  Task<Written> execute(SqlFor<sizeof...(A)> sql, const A&... arguments) {
-    return execute_values(sql, pack(arguments...), 0);
-  }
+  // the WAL into the file as far as snapshots allow.
+  void close() noexcept override;
+  Result<> attach(io::Loop& loop) override;
 
   // A read at once, for handlers that are not tasks. Only on the thread that asks: Unavailable when it takes more than
   // the loop's budget (await query() instead), InvalidArgument when the statement writes.
@@ -132,88 +96,34 @@ class Database {
   // Several statements as one write: `body` runs on the writer's thread under one savepoint, and what it did is
   // committed when it returns success, else rolled back. It must be quick, because all writes wait for it, and may be
   // called twice: when a group is lost, after the first call was rolled back.
-  Task<> transact(FunctionRef<Result<>(sqlite::Connection&)> body);
+  Task<> transact(FunctionRef<Result<>(Connection&)> body);
 
-  // An interactive transaction: it has the writer alone until it is committed, destroyed, or `writer.hold_max` is over.
-  Task<Transaction> begin();
+  Task<Transaction> begin() override;
 
-  // Commits something that changes nothing: whether the disk takes writes. For a health check while it did not.
+  Task<> check_reads() override;
+  Task<> check_writes() override;
+  // Commits something that changes nothing: whether the disk takes writes.
   Task<> try_write();
 
+  std::vector<metrics::GaugeFunction> expose(metrics::Registry& registry) override;
   DatabaseStats stats() const;
+  const DatabaseOptions& options() const noexcept;
   // No write and no long read waits or runs.
   bool is_idle() const;
 
  private:
-  friend class Transaction;
   friend class DatabaseCall;
   struct State;
   explicit Database(std::unique_ptr<State> state);
 
-  template <class... A>
-  static Arguments pack(const A&... arguments) {
-    const Value values[sizeof...(A) + 1] = {Value(arguments)...};
-    return Arguments(std::span<const Value>(values, sizeof...(A)));
-  }
-  template <class T>
-  Task<T> one(Sql sql, Arguments arguments) {
-    std::optional<T> found;
-    auto keep = [&found](const Row& row) {
-      if (!found) found.emplace(read_as<T>(row));
-    };
-    co_await query_rows(sql, std::move(arguments), keep, 0);
-    if (!found) co_return fail(Code::NotFound, "no such row");
-    co_return *std::move(found);
-  }
-  template <class T>
-  Task<std::optional<T>> optional(Sql sql, Arguments arguments) {
-    std::optional<T> found;
-    auto keep = [&found](const Row& row) {
-      if (!found) found.emplace(read_as<T>(row));
-    };
-    co_await query_rows(sql, std::move(arguments), keep, 0);
-    co_return std::move(found);
-  }
-  template <class T>
-  Task<std::vector<T>> many(Sql sql, Arguments arguments) {
-    std::vector<T> found;
-    auto keep = [&found](const Row& row) { found.push_back(read_as<T>(row)); };
-    co_await query_rows(sql, std::move(arguments), keep, 0);
-    co_return std::move(found);
-  }
-  // `transaction`: 0, or the interactive one.
   Task<std::size_t> query_rows(Sql sql, Arguments arguments, FunctionRef<void(const Row&)> on_row,
-                               std::uint64_t transaction);
-  Task<Written> execute_values(Sql sql, Arguments arguments, std::uint64_t transaction);
+                               std::uint64_t transaction) override;
+  Task<Written> execute_values(Sql sql, Arguments arguments, std::uint64_t transaction) override;
+  Task<> commit(std::uint64_t transaction) override;
+  void roll_back(std::uint64_t transaction) noexcept override;
   Result<std::size_t> read_values_now(Sql sql, std::span<const Value> values, FunctionRef<void(const Row&)> on_row);
 
   std::unique_ptr<State> state_;
 };
 
-// Destroyed without commit() it is rolled back. Movable. Errors: DeadlineExceeded once it held the writer for too long;
-// Conflict when an error inside has ended it. Its statements run on the writer's thread, one at a time.
-class [[nodiscard]] Transaction {
- public:
-  Transaction(Transaction&& other) noexcept : database_(other.database_), id_(std::exchange(other.id_, 0)) {}
-  Transaction& operator=(Transaction&&) = delete;
-  ~Transaction();
-
-  template <class... A>
-  Task<std::size_t> query(SqlFor<sizeof...(A)> sql, FunctionRef<void(const Row&)> on_row, const A&... arguments) {
-    return database_->query_rows(sql, Database::pack(arguments...), on_row, id_);
-  }
-  template <class... A>
-  Task<Written> execute(SqlFor<sizeof...(A)> sql, const A&... arguments) {
-    return database_->execute_values(sql, Database::pack(arguments...), id_);
-  }
-  // Success: on disk. Afterwards the transaction is over, whatever the result.
-  Task<> commit();
-
- private:
-  friend class Database;
-  Transaction(Database& database, std::uint64_t id) noexcept : database_(&database), id_(id) {}
-  Database* database_;
-  std::uint64_t id_;
-};
-
-}  // namespace keel::db
+}  // namespace keel::db::sqlite

@@ -1,4 +1,4 @@
-// A data base without threads: its writer and its long reads are jobs of the simulation's pool, in virtual time.
+// A database without threads: its writer and its long reads are jobs of the simulation's pool, in virtual time.
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include "keel/task/scope.h"
 #include "keel/task/timing.h"
 
-namespace keel::db {
+namespace keel::db::sqlite {
 namespace {
 
 class SimulatedDatabase : public ::testing::Test {
@@ -59,7 +59,7 @@ class SimulatedDatabase : public ::testing::Test {
   sim::Simulation simulation;
   io::Loop& loop = simulation.add_loop();
   sim::Disk disk{1};
-  sqlite::SimVfs vfs{disk, 1};
+  SimVfs vfs{disk, 1};
   std::unique_ptr<Database> database;
 };
 
@@ -176,4 +176,4 @@ TEST_F(SimulatedDatabase, a_transaction_that_is_left_is_rolled_back_at_once) {
 }
 
 }  // namespace
-}  // namespace keel::db
+}  // namespace keel::db::sqlite

@@ -14,7 +14,7 @@
 #include "keel/task/scope.h"
 #include "keel/task/timing.h"
 
-namespace keel::db {
+namespace keel::db::sqlite {
 namespace {
 
 using testing::OwnLoop;
@@ -57,7 +57,7 @@ Task<> endless(Database& database, Duration limit) { co_await with_timeout(limit
 struct Blocker {
   std::latch entered{1};
   std::latch released{1};
-  Result<> operator()(sqlite::Connection&) {
+  Result<> operator()(Connection&) {
     entered.count_down();
     released.wait();
     return {};
@@ -204,7 +204,7 @@ TEST_F(SqliteDatabase, no_snapshot_stays_open_after_its_turn) {
   EXPECT_EQ(count(), 0);
   EXPECT_TRUE(loop.run(add_user(*database, "alice")).has_value());
   EXPECT_EQ(count(), 1);
-  auto other = sqlite::Connection::open({.path = options.path, .busy_timeout = 1_ms}).value();
+  auto other = Connection::open({.path = options.path, .busy_timeout = 1_ms}).value();
   // The write above is in the WAL, and the snapshot after it needs none of what is in the file.
   elsewhere([&] { return add_user(*database, "bob"); });
   EXPECT_FALSE(other->checkpoint().has_value());
@@ -339,7 +339,7 @@ TEST_F(SqliteDatabase, what_waits_is_committed_as_one_group) {
   ASSERT_TRUE(loop.run(add_as_group(*database, numbered(64), outcomes)).has_value());
 
   EXPECT_EQ(outcomes, std::vector<int>(64, 0));
-  const sqlite::WriterStats stats = database->stats().writer;
+  const WriterStats stats = database->stats().writer;
   EXPECT_EQ(stats.groups, 2u);  // That of the blocker, and all others.
   EXPECT_EQ(stats.group_max, 64u);
   EXPECT_EQ(stats.writes, 65u);
@@ -540,11 +540,11 @@ TEST_F(SqliteDatabase, closing_commits_what_is_queued_and_refuses_the_rest) {
   EXPECT_EQ(count(), 200);
 }
 
-constexpr auto add_two = [](sqlite::Connection& connection) -> Result<> {
+constexpr auto add_two = [](Connection& connection) -> Result<> {
   KEEL_TRY_VOID(connection.run("insert into users (name) values ('one')"));
   return connection.run("insert into users (name) values ('two')");
 };
-constexpr auto add_two_and_fail = [](sqlite::Connection& connection) -> Result<> {
+constexpr auto add_two_and_fail = [](Connection& connection) -> Result<> {
   KEEL_TRY_VOID(add_two(connection));
   return fail(Code::FailedPrecondition, "changed its mind");
 };
@@ -556,7 +556,7 @@ TEST_F(SqliteDatabase, several_statements_are_one_write) {
   EXPECT_EQ(count(), 2);
 }
 
-constexpr auto add_two_and_throw = [](sqlite::Connection& connection) -> Result<> {
+constexpr auto add_two_and_throw = [](Connection& connection) -> Result<> {
   KEEL_TRY_VOID(add_two(connection));
   throw std::runtime_error("what nobody expected");
 };
@@ -587,6 +587,38 @@ TEST_F(SqliteDatabase, an_interactive_transaction_is_committed_or_rolled_back) {
   EXPECT_EQ(count(), 1);
   EXPECT_TRUE(loop.run(add_user(*database, "bob")).has_value());
   EXPECT_EQ(database->stats().writer.transactions, 1u);
+}
+
+Task<> roll_back_and_go_on(Database& database, std::vector<Code>& codes) {
+  Transaction transaction = co_await database.begin();
+  co_await transaction.execute("insert into users (name) values ('never')");
+  transaction.roll_back();
+  const auto written = co_await attempt(transaction.execute("insert into users (name) values ('never')"));
+  codes.push_back(written ? Code::Internal : written.error().code());
+  const auto committed = co_await attempt(transaction.commit());
+  codes.push_back(committed ? Code::Internal : committed.error().code());
+}
+
+TEST_F(SqliteDatabase, a_transaction_that_was_rolled_back_takes_nothing_more) {
+  std::vector<Code> codes;
+
+  EXPECT_TRUE(loop.run(roll_back_and_go_on(*database, codes)));
+
+  EXPECT_EQ(codes, std::vector<Code>({Code::Conflict, Code::Conflict}));
+  EXPECT_EQ(count(), 0);
+  EXPECT_TRUE(loop.run(add_user(*database, "next")).has_value());
+}
+
+Task<Code> write_after_commit(Database& database) {
+  Transaction transaction = co_await database.begin();
+  co_await transaction.commit();
+  const auto written = co_await attempt(transaction.execute("insert into users (name) values ('late')"));
+  co_return written ? Code::Internal : written.error().code();
+}
+
+TEST_F(SqliteDatabase, a_statement_after_the_commit_of_its_transaction_is_refused) {
+  EXPECT_EQ(loop.run(write_after_commit(*database)).value(), Code::Conflict);
+  EXPECT_EQ(count(), 0);
 }
 
 Task<> hold_for(Database& database, Duration time) {
@@ -688,4 +720,4 @@ TEST_F(SqliteDatabase, every_loop_reads_its_own_writes_while_all_write) {
 }
 
 }  // namespace
-}  // namespace keel::db
+}  // namespace keel::db::sqlite

@@ -16,10 +16,9 @@
 #include "keel/observe/log_ring.h"
 #include "keel/task/scope.h"
 
-namespace keel::db {
+namespace keel::db::sqlite {
 namespace {
 
-using sqlite::TraceVfs;
 using testing::OwnLoop;
 
 // One client: a write, and the mark as soon as the task knows that it succeeded.
@@ -45,7 +44,7 @@ Code code_of(const auto& result) { return result ? Code::Internal : result.error
 
 class Durability : public ::testing::Test {
  protected:
-  void open(sqlite::Synchronous synchronous) {
+  void open(Synchronous synchronous) {
     std::filesystem::create_directory(folder / "migrations");
     folder.write("migrations/0001_rows.sql", "create table rows (id integer primary key, token text not null)");
     auto opened = Database::open({.path = folder / "app.db",
@@ -60,17 +59,17 @@ class Durability : public ::testing::Test {
     auto result = loop.run(write_all(*database, vfs, clients, rounds, acknowledged));
     EXPECT_TRUE(result.has_value()) << result.error().describe();
   }
-  // What another process finds, without the data base's help.
+  // What another process finds, without the database's help.
   std::vector<std::string> stored() {
     std::vector<std::string> tokens;
     auto keep = [&](const Row& row) { tokens.emplace_back(row.text(0)); };
-    auto other = sqlite::Connection::open({.path = folder / "app.db"}).value();
+    auto other = Connection::open({.path = folder / "app.db"}).value();
     EXPECT_TRUE(other->query("select token from rows order by id", keep).has_value());
     auto sound = [](const Row& row) { EXPECT_EQ(row.text(0), "ok"); };
     EXPECT_TRUE(other->query("select * from pragma_integrity_check", sound).has_value());
     return tokens;
   }
-  // Through the data base that has the fault.
+  // Through the database that has the fault.
   std::int64_t read_count() { return loop.run(database->query_one<std::int64_t>("select count(*) from rows")).value(); }
   void expect_all_acknowledged_stored() {
     std::vector<std::string> tokens = stored();
@@ -89,7 +88,7 @@ class Durability : public ::testing::Test {
 };
 
 TEST_F(Durability, every_acknowledged_write_was_synced_after_it_was_written) {
-  open(sqlite::Synchronous::Full);
+  open(Synchronous::Full);
 
   write(64, 6);
 
@@ -101,7 +100,7 @@ TEST_F(Durability, every_acknowledged_write_was_synced_after_it_was_written) {
 }
 
 TEST_F(Durability, the_order_trace_is_red_without_syncs) {
-  open(sqlite::Synchronous::Off);
+  open(Synchronous::Off);
 
   write(64, 2);
 
@@ -109,7 +108,7 @@ TEST_F(Durability, the_order_trace_is_red_without_syncs) {
 }
 
 TEST_F(Durability, the_order_trace_is_red_when_only_checkpoints_sync) {
-  open(sqlite::Synchronous::Normal);
+  open(Synchronous::Normal);
 
   write(64, 2);
 
@@ -118,7 +117,7 @@ TEST_F(Durability, the_order_trace_is_red_when_only_checkpoints_sync) {
 
 TEST_F(Durability, a_failing_sync_acknowledges_none_of_its_group) {
   for (int nth : {1, 2, 3}) {
-    open(sqlite::Synchronous::Full);
+    open(Synchronous::Full);
     acknowledged.clear();
     vfs.fail_sync(nth);
 
@@ -134,7 +133,7 @@ TEST_F(Durability, a_failing_sync_acknowledges_none_of_its_group) {
 }
 
 TEST_F(Durability, a_full_disk_acknowledges_nothing_and_is_recovered_from) {
-  open(sqlite::Synchronous::Full);
+  open(Synchronous::Full);
   write(8, 2);
   const std::size_t before = acknowledged.size();
   EXPECT_EQ(before, 16u);
@@ -153,7 +152,7 @@ TEST_F(Durability, a_full_disk_acknowledges_nothing_and_is_recovered_from) {
 }
 
 TEST_F(Durability, a_read_only_disk_refuses_writes_and_is_recovered_from) {
-  open(sqlite::Synchronous::Full);
+  open(Synchronous::Full);
   write(8, 2);
 
   vfs.refuse_writes(true);
@@ -170,7 +169,7 @@ TEST_F(Durability, a_read_only_disk_refuses_writes_and_is_recovered_from) {
 }
 
 TEST_F(Durability, try_write_tells_whether_the_disk_takes_writes) {
-  open(sqlite::Synchronous::Full);
+  open(Synchronous::Full);
   EXPECT_TRUE(loop.run(database->try_write()));
 
   vfs.fill_disk(true);
@@ -185,7 +184,7 @@ TEST_F(Durability, try_write_tells_whether_the_disk_takes_writes) {
 TEST_F(Durability, the_log_says_once_that_the_disk_fails_and_once_that_it_works_again) {
   if (!log::is_recorded) GTEST_SKIP() << "compiled out";
   log::Reader reader(false);
-  open(sqlite::Synchronous::Full);
+  open(Synchronous::Full);
   reader.drain([](const log::Record&) {});
   vfs.fill_disk(true);
   write(1, 3);
@@ -247,7 +246,7 @@ TEST(FullDisk, refuses_writes_while_reads_go_on_and_recovers_when_there_is_space
   for (int i = 0; i < 3; ++i) EXPECT_EQ(code_of(write()), Code::Unavailable);
   EXPECT_EQ(count(), before + 1);
   // A connection that is opened now, too, finds its way through the WAL.
-  auto other = sqlite::Connection::open({.path = folder / "disk/app.db", .access = sqlite::Access::ReadOnly}).value();
+  auto other = Connection::open({.path = folder / "disk/app.db", .access = Access::ReadOnly}).value();
   std::int64_t seen = 0;
   auto keep = [&seen](const Row& row) { seen = row.integer(0); };
   EXPECT_TRUE(other->query("select count(*) from rows", keep));
@@ -261,4 +260,4 @@ TEST(FullDisk, refuses_writes_while_reads_go_on_and_recovers_when_there_is_space
 }
 
 }  // namespace
-}  // namespace keel::db
+}  // namespace keel::db::sqlite

@@ -10,17 +10,17 @@ namespace keel::db::sqlite {
 namespace {
 
 constexpr int tries_max = 2;
-constexpr std::size_t spare_bytes_max = 64 * 1024;
 
 }  // namespace
 
 Reader::Reader(std::unique_ptr<Connection> connection, const Writer& writer, io::Loop* loop, int steps_max,
-               std::size_t rows_bytes_max)
+               std::size_t rows_bytes_max, std::size_t buffer_bytes)
     : connection_(std::move(connection)),
       writer_(writer),
       loop_(loop),
       steps_max_(steps_max),
       rows_bytes_max_(rows_bytes_max),
+      buffer_bytes_(buffer_bytes),
       end_of_turn_(*this) {
   connection_->limit_steps(steps_max);
 }
@@ -29,7 +29,7 @@ Reader::~Reader() { end_snapshot(); }
 
 void Reader::give_rows(Rows&& rows) noexcept {
   rows.clear();
-  rows.shrink(spare_bytes_max);
+  rows.shrink(buffer_bytes_);
   spare_ = std::move(rows);
 }
 
@@ -48,7 +48,7 @@ Result<Reader::Outcome> Reader::read(Sql sql, std::span<const Value> values, Row
   connection_->stop_steps();
   if (result) [[likely]] {
     // A read within a row of this one may drop the statement from the cache.
-    rows.capture_names(entry->statement.handle());
+    entry->statement.name_columns(rows);
     reads.add();
     return Outcome::Done;
   }

@@ -5,7 +5,10 @@
 // thread without a loop each read has its own.
 //
 // A read that takes more than `steps_max` steps of SQLite's virtual machine is interrupted and gives nothing; one that
-// did so twice is not tried again. `steps_max` 0: no read is tried.
+// did so twice is not tried again. `steps_max` 0: no read is tried. Rows of more than `rows_bytes_max` bytes are taken
+// for a long read, too.
+//
+// The memory for rows is kept between reads when it is no more than `buffer_bytes`.
 //
 // Threads: one (the counters may be read on any).  Lifetime: the loop runs no jobs any more when it is destroyed.
 
@@ -44,12 +47,12 @@ class Reader {
   };
 
   Reader(std::unique_ptr<Connection> connection, const Writer& writer, io::Loop* loop, int steps_max,
-         std::size_t rows_bytes_max);
+         std::size_t rows_bytes_max, std::size_t buffer_bytes);
   ~Reader();
 
   Result<Outcome> read(Sql sql, std::span<const Value> values, Rows& rows);
 
-  // Memory for rows that is kept between reads.
+  // Lends the memory for rows, and takes it back.
   Rows take_rows() noexcept { return std::move(spare_); }
   void give_rows(Rows&& rows) noexcept;
 
@@ -73,6 +76,7 @@ class Reader {
   io::Loop* const loop_;
   const int steps_max_;
   const std::size_t rows_bytes_max_;
+  const std::size_t buffer_bytes_;
   Statement begin_;
   Statement commit_;
   Rows spare_;

@@ -10,7 +10,7 @@
 #include "keel/db/testing/own_loop.h"
 #include "keel/task/scope.h"
 
-namespace keel::db {
+namespace keel::db::sqlite {
 namespace {
 
 struct Fixture {
@@ -25,7 +25,7 @@ struct Fixture {
     database = Database::open({.path = folder / "app.db", .migrations = folder / "migrations"}).value();
   }
   void fill(int rows) {
-    auto insert = [rows](sqlite::Connection& connection) -> Result<> {
+    auto insert = [rows](Connection& connection) -> Result<> {
       for (int i = 0; i < rows; ++i) {
         KEEL_TRY_VOID(
             connection.run("insert into users (name, email, age) values ('alice', 'alice@example.com', $1)", i));
@@ -109,4 +109,4 @@ void point_select_awaited(benchmark::State& state) {
 BENCHMARK(point_select_awaited)->Arg(64);
 
 }  // namespace
-}  // namespace keel::db
+}  // namespace keel::db::sqlite

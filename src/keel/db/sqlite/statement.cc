@@ -7,6 +7,39 @@
 #include "keel/db/sqlite/connection.h"
 
 namespace keel::db::sqlite {
+namespace {
+
+// The row on which `statement` stands.
+void capture(sqlite3_stmt* statement, Rows& rows) {
+  const int columns = sqlite3_data_count(statement);
+  NewRow row(rows, columns);
+  for (int i = 0; i < columns; ++i) {
+    switch (sqlite3_column_type(statement, i)) {
+      case SQLITE_INTEGER:
+        row.append(static_cast<std::int64_t>(sqlite3_column_int64(statement, i)));
+        break;
+      case SQLITE_FLOAT:
+        row.append(sqlite3_column_double(statement, i));
+        break;
+      case SQLITE_TEXT: {
+        const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement, i));
+        row.append(std::string_view(text, static_cast<std::size_t>(sqlite3_column_bytes(statement, i))));
+        break;
+      }
+      case SQLITE_BLOB: {
+        const auto* blob = static_cast<const std::byte*>(sqlite3_column_blob(statement, i));
+        row.append(std::span(blob, static_cast<std::size_t>(sqlite3_column_bytes(statement, i))));
+        break;
+      }
+      default:
+        row.append(Value());
+        break;
+    }
+  }
+  row.end();
+}
+
+}  // namespace
 
 Statement::Statement(sqlite3_stmt* statement) noexcept
     : statement_(statement),
@@ -79,7 +112,7 @@ Result<> Statement::run(std::span<const Value> values, Rows& rows, std::size_t r
   int code = sqlite3_step(statement_);
   while (code == SQLITE_ROW) {
     try {
-      rows.capture(statement_);
+      capture(statement_, rows);
     } catch (const std::bad_alloc&) {
       sqlite3_reset(statement_);
       return Error::from_exception();
@@ -91,6 +124,21 @@ Result<> Statement::run(std::span<const Value> values, Rows& rows, std::size_t r
     code = sqlite3_step(statement_);
   }
   return finish(code);
+}
+
+void Statement::name_columns(Rows& rows) {
+  if (rows.count() == 0) return;
+  // SQLite prepares it anew when the schema has changed: columns may have other names then.
+  const int prepared = 1 + sqlite3_stmt_status(statement_, SQLITE_STMTSTATUS_REPREPARE, 0);
+  if (prepared != named_) [[unlikely]] {
+    names_.clear();
+    for (int i = 0, count = columns(); i < count; ++i) {
+      names_.append(column_name(i));
+      names_.push_back('\0');
+    }
+    named_ = prepared;
+  }
+  rows.set_names(names_.view());
 }
 
 Result<> Statement::run(std::span<const Value> values) {

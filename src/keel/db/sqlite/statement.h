@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "keel/base/buffer.h"
 #include "keel/base/result.h"
 #include "keel/db/row.h"
 #include "keel/db/value.h"
@@ -32,6 +33,8 @@ class Statement {
     std::swap(statement_, other.statement_);
     std::swap(parameters_, other.parameters_);
     std::swap(is_readonly_, other.is_readonly_);
+    std::swap(names_, other.names_);
+    std::swap(named_, other.named_);
     return *this;
   }
   ~Statement();
@@ -40,13 +43,15 @@ class Statement {
   // InvalidArgument: the number of values is not that of parameters. ResourceExhausted: the rows have more than
   // `rows_bytes_max` bytes. After an error `rows` may hold some rows, which are to be thrown away.
   Result<> run(std::span<const Value> values, Rows& rows, std::size_t rows_bytes_max = rows_bytes_max_default);
-  // The same for statements whose rows nobody wants.
+  // Gives `rows`, when it has any, the names of their columns.
+  void name_columns(Rows& rows);
+  // The same as the first run() for statements whose rows nobody wants.
   Result<> run(std::span<const Value> values = {});
 
   int parameters() const noexcept { return parameters_; }
   int columns() const noexcept;
   std::string_view column_name(int column) const noexcept;
-  // It does not change the data base.
+  // It does not change the database.
   bool is_readonly() const noexcept { return is_readonly_; }
   sqlite3_stmt* handle() const noexcept { return statement_; }
 
@@ -60,6 +65,8 @@ class Statement {
   sqlite3_stmt* statement_ = nullptr;
   int parameters_ = 0;
   bool is_readonly_ = false;
+  Buffer names_;   // The columns', each ended by a zero byte, as of
+  int named_ = 0;  // the preparation of this number.
 };
 
 }  // namespace keel::db::sqlite

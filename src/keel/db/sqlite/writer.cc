@@ -15,6 +15,7 @@ namespace {
 // Longer is never meant, and waiting forever cannot be added to a clock.
 constexpr Duration hold_limit = 1_h;
 constexpr log::Message writes_again = "the disk takes writes again";
+constexpr const char* held_too_long = "the transaction held the writer for too long and was rolled back";
 constexpr const char* outcome_unknown = "the disk failed while this was being committed: its outcome is unknown";
 
 void mark_begun(Write& write) noexcept {
@@ -53,7 +54,7 @@ void Writer::stop() noexcept {
   {
     std::lock_guard lock(mutex_);
     KEEL_CHECK(executor_ == nullptr || (sleeping_ && !has_work() && !holds_),
-               "a data base on an executor is closed when it is idle");
+               "a database on an executor is closed when it is idle");
     stopping_ = true;
     wake_.notify_all();
   }
@@ -74,13 +75,14 @@ bool Writer::push(Write& write) noexcept {
   std::lock_guard lock(mutex_);
   if (write.transaction != 0) {
     if (held_ != write.transaction || dropped_) {
-      write.result = fail(Code::DeadlineExceeded, "the transaction held the writer for too long and was rolled back");
+      write.result = write.transaction == expired_ ? fail(Code::DeadlineExceeded, held_too_long)
+                                                   : fail(Code::Conflict, "the transaction is over");
       return false;
     }
     held_queue_.push_back(write);
   } else {
     if (stopping_) {
-      write.result = fail(Code::Unavailable, "the data base is closing");
+      write.result = fail(Code::Unavailable, "the database is closing");
       return false;
     }
     if (stats_.queued >= options_.queued_max) {
@@ -209,7 +211,7 @@ Result<> Writer::run_statement(Write& write) {
   if (write.rows != nullptr) {
     write.rows->clear();
     KEEL_TRY_VOID(statement.run(write.values, *write.rows));
-    write.rows->capture_names(statement.handle());
+    statement.name_columns(*write.rows);
   } else {
     KEEL_TRY_VOID(statement.run(write.values));
   }
@@ -387,6 +389,7 @@ void Writer::step_held(Lock& lock) noexcept {
   if (!dropped_) {
     if (Host::current().now() >= hold_until_) {
       ++stats_.expired;
+      expired_ = held_;
     } else {
       write = held_queue_.pop_front();
       if (write == nullptr) return;
@@ -411,7 +414,7 @@ void Writer::end_hold() noexcept {
       late.push_back(*write);
     }
   }
-  fail_all(late, Error(Code::DeadlineExceeded, "the transaction held the writer for too long and was rolled back"));
+  fail_all(late, Error(Code::DeadlineExceeded, held_too_long));
 }
 
 // False: the transaction is over.

@@ -28,18 +28,12 @@
 #include "keel/base/host.h"
 #include "keel/base/list.h"
 #include "keel/base/member.h"
+#include "keel/db/session.h"
 #include "keel/db/sqlite/connection.h"
 #include "keel/exec/executor.h"
 #include "keel/observe/log.h"
 
-namespace keel::db {
-
-struct Written {
-  std::int64_t changes = 0;         // Rows inserted, updated or deleted by the statement itself.
-  std::int64_t last_insert_id = 0;  // 0 when it inserted nothing.
-};
-
-namespace sqlite {
+namespace keel::db::sqlite {
 
 struct Write : Link {
   enum class Kind : std::uint8_t { Statement, Body, Begin, Commit };
@@ -95,7 +89,7 @@ class Writer {
   bool push(Write& write) noexcept;
   // Takes back what has not begun. False: it has begun, or is done; `done` is posted as ever.
   bool withdraw(Write& write) noexcept;
-  // Rolls back an interactive transaction that nobody will commit. No effect when it has ended.
+  // Rolls back an interactive transaction. No effect when it has ended.
   void drop(std::uint64_t transaction) noexcept;
 
   // Rises with each commit, after it and before any of its writes is acknowledged: a read that begins later sees it.
@@ -153,6 +147,7 @@ class Writer {
   std::uint64_t held_ = 0;  // Which holds the writer and may still be served; 0: none.
   bool holds_ = false;      // One has begun and is not yet rolled back or committed.
   bool dropped_ = false;
+  std::uint64_t expired_ = 0;  // The last one that held it for too long.
   std::uint64_t transactions_begun_ = 0;
   bool stopping_ = false;
   bool sleeping_ = false;  // The thread waits, or no job is posted: wake() is needed.
@@ -161,5 +156,4 @@ class Writer {
   alignas(64) std::atomic<std::uint64_t> committed_{1};
 };
 
-}  // namespace sqlite
-}  // namespace keel::db
+}  // namespace keel::db::sqlite

@@ -2,7 +2,7 @@
 //
 //   sim::Disk disk(seed);
 //   sqlite::SimVfs vfs(disk, seed);              // registered while it lives
-//   auto database = Database::open({.path = "/app.db", .vfs = vfs.name(), .executor = &simulation.pool()});
+//   auto database = sqlite::Database::open({.path = "/app.db", .vfs = vfs.name(), .executor = &simulation.pool()});
 //
 // It asks the disk for what SQLite's VFS for Unix asks the system for, and says the same about it: sectors of 4,096
 // bytes, bytes beside a write are not touched (powersafe overwrite), the folder of a journal or WAL is synced with the

@@ -1,7 +1,7 @@
 // keel/db/sqlite/testing/trace_vfs.h — the default VFS of SQLite, watched and sabotaged: for tests of durability.
 //
 //   sqlite::TraceVfs vfs;                        // registered while it lives
-//   auto database = Database::open({.path = path, .vfs = vfs.name()});
+//   auto database = sqlite::Database::open({.path = path, .vfs = vfs.name()});
 //   …
 //   vfs.mark("row 17");                          // its write has been acknowledged
 //   auto lost = vfs.violations();                // acknowledged before an fsync that began after its bytes' write

@@ -1,0 +1,33 @@
+#include "keel/app/internal/database.h"
+
+#include <utility>
+
+#include "keel/app/internal/database_options.h"
+#include "keel/app/internal/options.h"
+
+namespace keel::app::internal {
+
+db::sqlite::DatabaseOptions sqlite_options(const Settings& settings) {
+  const DatabaseSettings& from = settings.database;
+  db::sqlite::DatabaseOptions options;
+  each_database_option(from, options, [](const auto& setting, auto& option) { option = setting; });
+  options.migrations = from.migrations;
+  options.pool_size = settings.thread.size_of("database", from.pool_size);
+  if (!from.loop_reads) options.loop_steps_max = 0;
+  return options;
+}
+
+Result<std::unique_ptr<db::Database>> open_database(const Settings& settings) {
+  const std::string& path = settings.database.path;
+  KEEL_TRY_VOID(make_folder_of(path).because("database.path"));
+  switch (settings.database.type) {
+    case DatabaseType::Sqlite: {
+      auto opened = db::sqlite::Database::open(sqlite_options(settings));
+      if (!opened) return std::move(opened).error().because("database '" + path + "'");
+      return std::unique_ptr<db::Database>(*std::move(opened));
+    }
+  }
+  return fail(Code::Unsupported, "database.type names a kind of database that there is");
+}
+
+}  // namespace keel::app::internal

@@ -1,0 +1,19 @@
+// keel/app/internal/database.h — the database that the settings name.
+
+#pragma once
+
+#include <memory>
+
+#include "keel/app/settings.h"
+#include "keel/base/result.h"
+#include "keel/db/database.h"
+#include "keel/db/sqlite/database.h"
+
+namespace keel::app::internal {
+
+// Makes the folder of its file, opens it and applies its migrations.
+Result<std::unique_ptr<db::Database>> open_database(const Settings& settings);
+
+db::sqlite::DatabaseOptions sqlite_options(const Settings& settings);
+
+}  // namespace keel::app::internal

@@ -1,0 +1,7 @@
+#include "keel/db/session.h"
+
+namespace keel::db {
+
+Session::~Session() = default;
+
+}  // namespace keel::db

@@ -1,0 +1,147 @@
+// The typed calls and transactions, on a back end that only writes down what it is asked.
+
+#include "keel/db/session.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "keel/db/testing/own_loop.h"
+
+namespace keel::db {
+namespace {
+
+class Notebook final : public Session {
+ public:
+  Task<Transaction> begin() override {
+    notes.push_back("begin");
+    co_return Transaction(*this, ++begun_);
+  }
+
+  std::vector<std::string> notes;
+  int rows = 0;  // That each query finds: 1, "row 1"; 2, "row 2"; ….
+  Result<> outcome;
+
+ private:
+  Task<std::size_t> query_rows(Sql sql, Arguments arguments, FunctionRef<void(const Row&)> on_row,
+                               std::uint64_t transaction) override {
+    note(sql, arguments, transaction);
+    Rows found;
+    for (int i = 1; i <= rows; ++i) {
+      const std::string text = "row " + std::to_string(i);
+      NewRow row(found, 2);
+      row.append(i);
+      row.append(text);
+      row.end();
+    }
+    co_await found.for_each(on_row);
+    co_return found.count();
+  }
+  Task<Written> execute_values(Sql sql, Arguments arguments, std::uint64_t transaction) override {
+    note(sql, arguments, transaction);
+    co_return Written{.changes = 7, .last_insert_id = 8};
+  }
+  Task<> commit(std::uint64_t transaction) override {
+    notes.push_back("commit " + std::to_string(transaction));
+    co_await std::move(outcome);
+  }
+  void roll_back(std::uint64_t transaction) noexcept override {
+    notes.push_back("roll back " + std::to_string(transaction));
+  }
+
+  void note(Sql sql, const Arguments& arguments, std::uint64_t transaction) {
+    std::string text = std::to_string(transaction) + ": " + std::string(sql.text());
+    for (const Value& value : arguments.values()) {
+      text += ", ";
+      switch (value.kind) {
+        case ValueKind::Integer:
+          text += std::to_string(value.integer);
+          break;
+        case ValueKind::Text:
+          text += std::string_view(value.bytes, value.size);
+          break;
+        default:
+          text += "null";
+      }
+    }
+    notes.push_back(std::move(text));
+  }
+  std::uint64_t begun_ = 0;
+};
+
+struct Named {
+  std::int64_t id;
+  std::string name;
+  static Named from_row(const Row& row) { return {row.integer(0), std::string(row.text(1))}; }
+};
+
+class Sessions : public ::testing::Test {
+ protected:
+  using Notes = std::vector<std::string>;
+  testing::OwnLoop loop;
+  Notebook session;
+};
+
+Task<std::size_t> ask(Queries& queries, std::string name) {
+  auto ignore = [](const Row&) {};
+  co_return co_await queries.query("select $1, $2, $3", ignore, name, 5, nullptr);
+}
+
+TEST_F(Sessions, typed_calls_give_a_back_end_the_text_and_its_arguments) {
+  session.rows = 2;
+
+  EXPECT_EQ(loop.run(ask(session, "alice")).value(), 2u);
+  EXPECT_EQ(loop.run(session.execute("delete from t"))->changes, 7);
+
+  EXPECT_EQ(session.notes, Notes({"0: select $1, $2, $3, alice, 5, null", "0: delete from t"}));
+}
+
+TEST_F(Sessions, typed_calls_map_rows) {
+  EXPECT_EQ(loop.run(session.query_one<Named>("select 1")).error().code(), Code::NotFound);
+  EXPECT_FALSE(loop.run(session.query_optional<Named>("select 1"))->has_value());
+  EXPECT_TRUE(loop.run(session.query_many<Named>("select 1"))->empty());
+  session.rows = 3;
+
+  EXPECT_EQ(loop.run(session.query_one<Named>("select 1"))->name, "row 1");
+  EXPECT_EQ(loop.run(session.query_optional<Named>("select 1")).value()->id, 1);
+  EXPECT_EQ(loop.run(session.query_many<Named>("select 1"))->at(2).name, "row 3");
+}
+
+Task<> commits(Session& session) {
+  Transaction transaction = co_await session.begin();
+  co_await ask(transaction, "bob");
+  co_await transaction.execute("delete from t where a = $1", 4);
+  co_await transaction.commit();
+}
+
+TEST_F(Sessions, a_transaction_names_itself_to_the_back_end) {
+  ASSERT_TRUE(loop.run(commits(session)));
+  ASSERT_TRUE(loop.run(commits(session)));
+
+  EXPECT_EQ(session.notes, Notes({"begin", "1: select $1, $2, $3, bob, 5, null", "1: delete from t where a = $1, 4",
+                                  "commit 1", "roll back 1", "begin", "2: select $1, $2, $3, bob, 5, null",
+                                  "2: delete from t where a = $1, 4", "commit 2", "roll back 2"}))
+      << "a back end rolls nothing back that has ended";
+}
+
+Task<> moves(Session& session) {
+  Transaction first = co_await session.begin();
+  Transaction second(std::move(first));
+  co_await second.execute("delete from t");
+}
+
+TEST_F(Sessions, a_transaction_that_is_destroyed_is_rolled_back_once_wherever_it_was_moved) {
+  ASSERT_TRUE(loop.run(moves(session)));
+
+  EXPECT_EQ(session.notes, Notes({"begin", "1: delete from t", "roll back 1"}));
+}
+
+TEST_F(Sessions, what_a_commit_fails_with_is_told) {
+  session.outcome = fail(Code::Conflict, "a deferred key");
+
+  EXPECT_EQ(loop.run(commits(session)).error().message(), "a deferred key");
+}
+
+}  // namespace
+}  // namespace keel::db

@@ -1,0 +1,63 @@
+#include "keel/db/sqlite/database_metrics.h"
+
+#include <string_view>
+
+#include "keel/db/sqlite/database.h"
+
+namespace keel::db::sqlite {
+namespace {
+
+struct Measure {
+  metrics::Kind kind;
+  std::string_view name;
+  std::string_view help;
+  std::uint64_t (*of)(const DatabaseStats& stats, const DatabaseOptions& options);
+};
+
+using S = DatabaseStats;
+using O = DatabaseOptions;
+constexpr auto total = metrics::Kind::Counter;
+constexpr auto gauge = metrics::Kind::Gauge;
+
+constexpr Measure measures[] = {
+    {total, "db_writes_total", "Writes committed", [](const S& s, const O&) { return s.writer.writes; }},
+    {total, "db_write_groups_total", "Commits: groups of writes with one fsync",
+     [](const S& s, const O&) { return s.writer.groups; }},
+    {total, "db_write_failures_total", "Writes that ended with an error",
+     [](const S& s, const O&) { return s.writer.failed; }},
+    {total, "db_writes_refused_total", "Writes not queued because the queue was full",
+     [](const S& s, const O&) { return s.writer.refused; }},
+    {total, "db_disk_errors_total", "I/O errors and full disks",
+     [](const S& s, const O&) { return s.writer.disk_errors; }},
+    {total, "db_loop_reads_total", "Reads completed on the worker that asked",
+     [](const S& s, const O&) { return s.loop_reads; }},
+    {total, "db_pool_reads_total", "Reads completed on the database pool",
+     [](const S& s, const O&) { return s.pool_reads; }},
+    {total, "db_read_budget_exceeded_total", "Reads interrupted on a worker and run again on the pool",
+     [](const S& s, const O&) { return s.budget_exceeded; }},
+    {total, "db_snapshots_total", "Read snapshots begun", [](const S& s, const O&) { return s.snapshots; }},
+    {total, "db_reads_refused_total", "Reads not run because too many waited for the pool",
+     [](const S& s, const O&) { return s.pool_refused; }},
+    {gauge, "db_reads_queued", "Reads waiting for the pool now",
+     [](const S& s, const O&) -> std::uint64_t { return s.pool_queued; }},
+    {gauge, "db_reads_queued_max", "Reads that may wait",
+     [](const S&, const O& o) -> std::uint64_t { return o.pool_queued_max; }},
+    {gauge, "db_writes_queued_max", "Writes that may wait",
+     [](const S&, const O& o) -> std::uint64_t { return o.writer.queued_max; }},
+    {gauge, "db_writes_queued", "Writes waiting now",
+     [](const S& s, const O&) -> std::uint64_t { return s.writer.queued; }},
+};
+
+}  // namespace
+
+std::vector<metrics::GaugeFunction> expose(const Database& database, metrics::Registry& registry) {
+  std::vector<metrics::GaugeFunction> exposed;
+  for (const Measure& measure : measures) {
+    auto read = [&database, of = measure.of] { return static_cast<double>(of(database.stats(), database.options())); };
+    exposed.push_back(measure.kind == metrics::Kind::Counter ? registry.counter(measure.name, measure.help, {}, read)
+                                                             : registry.gauge(measure.name, measure.help, {}, read));
+  }
+  return exposed;
+}
+
+}  // namespace keel::db::sqlite

@@ -1,0 +1,61 @@
+#include "keel/db/sqlite/database_metrics.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "keel/db/sqlite/database.h"
+#include "keel/db/testing/folder.h"
+#include "keel/db/testing/own_loop.h"
+
+namespace keel::db::sqlite {
+namespace {
+
+// What the functions of `registry` give, by name.
+std::map<std::string, double> values_of(metrics::Registry& registry) {
+  std::map<std::string, double> values;
+  metrics::Reading reading;
+  auto keep = [&](std::span<const metrics::Family> families) {
+    for (const metrics::Family& family : families) {
+      EXPECT_FALSE(family.help.empty());
+      for (const metrics::Series& series : family.series) values[family.name] = series.function_value;
+    }
+  };
+  registry.read(reading, keep);
+  return values;
+}
+
+TEST(DatabaseMetrics, have_the_bounds_that_the_database_was_opened_with) {
+  testing::Folder folder;
+  metrics::Registry registry;
+  const auto database = Database::open({.path = folder / "app.db", .pool_queued_max = 7, .writer = {.queued_max = 9}});
+  const auto exposed = (*database)->expose(registry);
+
+  auto values = values_of(registry);
+
+  EXPECT_EQ(values.at("db_reads_queued_max"), 7);
+  EXPECT_EQ(values.at("db_writes_queued_max"), 9);
+}
+
+TEST(DatabaseMetrics, count_what_was_read_and_written) {
+  testing::Folder folder;
+  testing::OwnLoop loop;
+  metrics::Registry registry;
+  const auto database = Database::open({.path = folder / "app.db"}).value();
+  const auto exposed = database->expose(registry);
+  ASSERT_TRUE(loop.run(database->execute("create table t (a integer)")));
+  ASSERT_TRUE(loop.run(database->query_many<int>("select a from t")));
+
+  auto values = values_of(registry);
+
+  EXPECT_EQ(exposed.size(), 14u);
+  EXPECT_EQ(values.at("db_writes_total"), 1);
+  EXPECT_EQ(values.at("db_write_groups_total"), 1);
+  EXPECT_EQ(values.at("db_loop_reads_total"), 1);
+  EXPECT_EQ(values.at("db_snapshots_total"), 1);
+  EXPECT_EQ(values.at("db_reads_queued"), 0);
+}
+
+}  // namespace
+}  // namespace keel::db::sqlite
