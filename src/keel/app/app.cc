@@ -188,7 +188,6 @@ App::App(std::string name, config::Versions& config, SettingsIn settings_in)
   }
   log::set_ring_options(internal::ring_options(settings));
   log::set_level(internal::recorded_level(settings));
-  http::Response::set_json_options({.pretty_print = settings.container.json.pretty_print});
   watch_config();
   const std::string& crash_file = settings.logging.crash_file;
   if (auto made = internal::make_folder_of(crash_file); !made)
@@ -558,6 +557,7 @@ void App::add_admin() {
   http::ServerOptions options;
   options.address = *address;
   options.name = "admin";
+  options.indent_json = settings_.container.json.pretty_print;
   options.access_log = false;
   options.limits.connections_max = 64;
   options.metrics = &registry_;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "keel/base/hex.h"
+#include "keel/data/json_indent.h"
 #include "keel/http/acceptor.h"
 #include "keel/http/answer.h"
 #include "keel/http/connection.h"
@@ -24,6 +25,13 @@ std::string client_text(const Address& address) {
   std::string text = address.to_string();
   if (!address.is_unix() && text.ends_with(":0")) text.resize(text.size() - 2);
   return text;
+}
+
+void indent_json(Response& response) {
+  if (response.content_type() != "application/json" || response.is_streamed()) return;
+  Buffer indented;
+  json::indent(indented, response.content());
+  response.replace_content(std::move(indented));
 }
 
 // say(), with the fields that there is something in.
@@ -48,6 +56,8 @@ void Connection::respond(Request& request, const Router::Match& match, Result<Re
   if (!request.accepted_type_.empty()) result->vary("Accept");
   if (result->status() == Status::Unauthorized && !result->field("WWW-Authenticate")) [[unlikely]]
     result->header("WWW-Authenticate", acceptor_.server_.options_.challenge);
+  if (acceptor_.server_.options_.indent_json) [[unlikely]]
+    indent_json(*result);
   Middleware::after(request, *result);
   const int status_number = number(result->status());
   if (!result->is_valid() || (status_number < 200 && !result->is_upgrade()) || status_number > 599) {

@@ -105,6 +105,7 @@ struct ServerOptions {
   std::string challenge = "Bearer";
   bool request_ids = false;  // Each answer has X-Request-Id and each line of the access log request_id:
                              // Request::id().
+  bool indent_json = false;  // Whole answers of type application/json are indented for people (json_indent.h).
 };
 
 // What becomes of the sockets that a server listens on when it drains.

@@ -141,6 +141,7 @@ http::ServerOptions server_options(const Settings& settings, const Address& addr
   options.server_timing = from.http.server_timing;
   options.log_clients = from.http.log_clients;
   options.request_ids = from.http.request_ids;
+  options.indent_json = settings.container.json.pretty_print;
   // Checked with the other settings: each of them is a network.
   for (const std::string& proxy : from.http.trusted_proxies) {
     options.trusted_proxies.push_back(http::Network::parse(proxy).value());
