@@ -112,7 +112,7 @@ struct App::Parts {
   std::unique_ptr<LogWriter> logs;
   std::unique_ptr<Prometheus> exporter;
   std::unique_ptr<ProcessMetrics> process;
-  std::unique_ptr<StallWatch> stalls;
+  std::unique_ptr<StallLog> stalls;
   std::optional<LiveTasks> tasks;
   std::optional<Pools> pools;
   const std::uint64_t descriptors_max = raise_descriptor_limit();
@@ -278,7 +278,7 @@ void App::add_foundation() {
                            .needs = {"logs", "workers"},
                            .start = [this]() -> Result<> {
                              parts_->stalls =
-                                 std::make_unique<StallWatch>(*runtime_, settings_.monitoring.stall, registry_);
+                                 std::make_unique<StallLog>(*runtime_, settings_.monitoring.stall, registry_);
                              return {};
                            },
                            .stop = [this] { parts_->stalls.reset(); },

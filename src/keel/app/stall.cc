@@ -29,7 +29,7 @@ std::string recent_requests(int worker) {
 
 }  // namespace
 
-struct StallWatch::State {
+struct StallLog::State {
   State(io::Runtime& runtime, Duration bound, metrics::Registry& registry)
       : stalls(registry.counter("worker_stalls_total", "Times that a worker did not come back to its loop in time")),
         seconds(registry.histogram("worker_stall_seconds", "How long stalled workers took to come back",
@@ -57,12 +57,12 @@ struct StallWatch::State {
   io::StallWatch watch;  // Ends before what it tells is recorded with.
 };
 
-StallWatch::StallWatch(io::Runtime& runtime, Duration bound, metrics::Registry& registry)
+StallLog::StallLog(io::Runtime& runtime, Duration bound, metrics::Registry& registry)
     : state_(std::make_unique<State>(runtime, bound, registry)) {}
 
-StallWatch::~StallWatch() = default;
+StallLog::~StallLog() = default;
 
-void StallWatch::report_all() {
+void StallLog::report_all() {
   state_->watch.look_at_all([this](const io::Stall& stall) {
     const Span span{stall.trace};
     const ScopedSpan scoped(span);

@@ -246,6 +246,15 @@ void system_turn_away(int listener, const ListenerFiles& files) noexcept {
 Address system_local_address(int fd) noexcept { return name_of(fd, getsockname); }
 Address system_peer_address(int fd) noexcept { return name_of(fd, getpeername); }
 
+Result<> check_vacant(Engine& engine, const Address& address, ListenOptions options) {
+  if (address.is_unix() || address.port() == 0) return {};
+  options.reuse_port = false;
+  KEEL_TRY(const int fd, engine.open_listener(address, options));
+  engine.close(fd);
+  engine.flush();  // The next socket at this address comes at once.
+  return {};
+}
+
 bool is_transient_accept_error(int number) noexcept {
   return number == EINTR || number == ECONNABORTED || number == EPROTO || number == ENETDOWN ||
          number == EHOSTUNREACH || number == ENETUNREACH || number == ENOPROTOOPT || number == EHOSTDOWN ||

@@ -118,6 +118,10 @@ class Engine {
   virtual std::uint64_t system_calls() const noexcept = 0;
 };
 
+// AlreadyExists when somebody listens at `address`, also one that would share it with us by ListenOptions::reuse_port:
+// asked before the first of several sockets that share it, for of a second process nobody else would hear. An address
+// with port 0 and that of a Unix socket are nobody's.
+Result<> check_vacant(Engine& engine, const Address& address, ListenOptions options);
 // Whether accept failed for the sake of one connection that went away: accept(2) lists these, try again.
 bool is_transient_accept_error(int number) noexcept;
 // Whether an errno of accept means "later": descriptors or memory have run out (EMFILE, ENFILE, ENOMEM, ENOBUFS).
