@@ -20,6 +20,7 @@
 #include "keel/http/request.h"
 #include "keel/http/response.h"
 #include "keel/http/router.h"
+#include "keel/observe/flight_recorder.h"
 #include "keel/task/start.h"
 
 namespace keel::http {
@@ -30,7 +31,7 @@ struct Exchange {
   static Exchange* make();
   static void free(Exchange* exchange) noexcept;
   // For a signal handler that asks what this worker is doing: `subject` is a Request.
-  static void tell(const void* subject, std::string_view& method, std::string_view& path, log::TraceId& trace);
+  static flight::Activity tell(const void* subject);
 
   // Whether what is left of the body may be thrown away, so that another request can follow.
   bool can_discard() const noexcept;

@@ -94,7 +94,7 @@ void Connection::respond(Request& request, const Router::Match& match, Result<Re
     if (!timing.empty()) response.header("Server-Timing", timing.view());
   }
   {
-    const StageTimer timer(Stage::Serialize, request.span_.stages);
+    const StageTimer timer(stage::serialize, request.span_.stages);
     write_answer(out_, response,
                  {.ok_and_date = acceptor_.ok_and_date(),
                   .version_minor = head.version_minor(),
@@ -118,16 +118,16 @@ void Connection::record(Request& request, const Router::Match& match, Status sta
   const Duration took = now - request.started_;
   acceptor_.worked(match.index, now);
   if (const auto& metrics = acceptor_.metrics_) metrics->count(match.index, status, took);
-  flight::note({.method = to_string(request.method()),
-                .route = request.route(),
-                .status = static_cast<unsigned>(number(status)),
+  flight::note({.verb = to_string(request.method()),
+                .object = request.route(),
+                .outcome = static_cast<unsigned>(number(status)),
                 .bytes = bytes,
                 .started = request.started_,
                 .took = took,
                 .trace = request.trace()});
   if (log::is_recorded && acceptor_.access_log_) log_answer(request, status, bytes, took);
   if (StageClock* const clock = request.span_.stages) [[unlikely]] {
-    clock->add(Stage::Record, acceptor_.loop_.precise_now() - now);
+    clock->add(stage::record, acceptor_.loop_.precise_now() - now);
     acceptor_.count_stages(match.index, *clock);
     // Of a streamed body only the end is left to be sent.
     if (phase_ != Phase::Streaming) acceptor_.begin_write(*this, match.index, send_.pending);

@@ -26,6 +26,7 @@
 #include "keel/data/json.h"
 #include "keel/http/body_writer.h"
 #include "keel/http/kept_call.h"
+#include "keel/http/stage.h"
 #include "keel/http/status.h"
 #include "keel/http/upgrade.h"
 #include "keel/observe/span.h"
@@ -81,7 +82,7 @@ class Response {
   // Calls write_json(json::Writer&, value), found beside T's definition.
   template <class T>
   static Response json(Status status, const T& value) {
-    const StageTimer timer(Stage::Serialize);
+    const StageTimer timer(stage::serialize);
     Response response(status);
     response.content_type_ = "application/json";
     json::Writer writer(response.body_);

@@ -16,6 +16,7 @@
 
 #include "keel/base/buffer.h"
 #include "keel/http/method.h"
+#include "keel/http/stage.h"
 #include "keel/http/tally.h"
 #include "keel/observe/metric.h"
 #include "keel/observe/span.h"
