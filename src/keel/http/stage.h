@@ -6,7 +6,6 @@
 
 #pragma once
 
-#include <iterator>
 #include <string_view>
 
 #include "keel/observe/span.h"
@@ -24,10 +23,10 @@ inline constexpr Stage record{8};     // Logs, metrics, the flight recorder.
 inline constexpr Stage write{9};      // From the answer's bytes to the end of the send that has them.
 }  // namespace stage
 
-inline constexpr std::string_view stage_names[] = {"parse",         "route",    "body",      "validate", "handler",
-                                                   "database_wait", "database", "serialize", "record",   "write"};
-inline constexpr int stage_count = std::size(stage_names);
+inline constexpr int stage_count = 10;
 static_assert(stage_count <= stages_max);
+inline constexpr std::string_view stage_names[stage_count] = {
+    "parse", "route", "body", "validate", "handler", "database_wait", "database", "serialize", "record", "write"};
 constexpr std::string_view to_string(Stage stage) noexcept { return stage_names[static_cast<int>(stage)]; }
 
 // What of a handler's time belongs to stages of their own.
