@@ -43,7 +43,6 @@ constexpr config::Range<Duration> time_limit = {1_ms, 24_h};
 // that makes it work.
 constexpr std::string_view without_effect[] = {
     "database.buffer_size_kb",
-    "network.read_buffer_size_kb",
 };
 
 }  // namespace
@@ -237,7 +236,9 @@ void NetworkSettings::fields(config::Schema& v) {
   field(v, "engine", engine, "how the loops ask the kernel; auto: uring when it passes its probe, else epoll",
         engine_names);
   field(v, "tcp_nodelay", tcp_nodelay, "send small answers at once");
-  field(v, "read_buffer_size_kb", read_buffer_size, "buffer per read", {ByteSize::kib(1), ByteSize::mib(64)});
+  field(v, "read_buffer_size_kb", read_buffer_size,
+        "how much one read can bring; 0: as the engine has it, 16 KiB for uring, 64 KiB for epoll",
+        {ByteSize{0}, ByteSize::mib(1)});
   field(v, "write_buffer_size_kb", write_buffer_size,
         "unsent answers of a connection; above it, its next requests wait", {ByteSize::kib(1), ByteSize::mib(64)})
       .reloadable();

@@ -166,7 +166,7 @@ struct NetworkSettings {
   unsigned workers = 0;  // 0: one per core
   Engine engine = Engine::Auto;
   bool tcp_nodelay = true;
-  ByteSize read_buffer_size = ByteSize::kib(16);
+  ByteSize read_buffer_size;  // 0: as the engine has it
   ByteSize write_buffer_size = ByteSize::kib(64);
   ByteSize send_buffer;  // 0: as the system has it
   ByteSize recv_buffer;  // 0: as the system has it

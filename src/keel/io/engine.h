@@ -138,7 +138,16 @@ struct EngineChoice {
 // probe does not pass.
 Result<EngineChoice> choose_engine(EngineKind wanted);
 
-// An engine for the calling thread.
-Result<std::unique_ptr<Engine>> make_engine(EngineKind kind);
+struct EngineOptions {
+  // How much one receive can bring: the size of each buffer that io_uring fills, of which there are as many as it
+  // lately used, and of epoll's only one. Larger saves system calls where much comes at once, and costs memory and
+  // cache. 0: 16 KiB on io_uring, 64 KiB on epoll.
+  std::uint32_t receive_bytes = 0;
+  static constexpr std::uint32_t receive_bytes_min = 1024;
+  static constexpr std::uint32_t receive_bytes_max = 1024 * 1024;
+};
+
+// An engine for the calling thread. InvalidArgument: an option is outside of its bounds.
+Result<std::unique_ptr<Engine>> make_engine(EngineKind kind, const EngineOptions& options = {});
 
 }  // namespace keel::io

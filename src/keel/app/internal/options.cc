@@ -100,7 +100,8 @@ io::RuntimeOptions runtime_options(const Settings& settings) {
   const unsigned workers = settings.network.workers;
   return {.workers = static_cast<int>(workers != 0 ? workers : settings.thread.size_of("network", 0)),
           .engine = engine_of(settings.network.engine),
-          .pin = settings.thread.affinity};
+          .pin = settings.thread.affinity,
+          .engine_options = {.receive_bytes = static_cast<std::uint32_t>(settings.network.read_buffer_size.bytes)}};
 }
 
 http::Limits limits_of(const NetworkSettings& network) {
