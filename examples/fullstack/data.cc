@@ -21,7 +21,7 @@ void write_json(json::Writer& out, const Created& created) {
 
 // What is wrong with the body, if anything is.
 std::optional<http::Response> refuse_unless_object(http::Request& request) {
-  const StageTimer timer(Stage::Validate);
+  const StageTimer timer(http::stage::validate);
   json::Reader in(request.body(), request.arena());
   const bool is_object = in.peek() == json::Kind::Object;
   in.skip();

@@ -73,7 +73,7 @@ bool looks_like_email(std::string_view text) {
 
 // The draft, or the problem that says what is wrong with the body.
 std::optional<http::Response> read_draft(http::Request& request, Draft& draft) {
-  const StageTimer timer(Stage::Validate);
+  const StageTimer timer(http::stage::validate);
   enum : unsigned { Name = 1, Email = 2, Age = 4 };
   unsigned seen = 0;
   json::Reader in(request.body(), request.arena());

@@ -84,15 +84,11 @@ App::App(std::string name, config::Versions& config, SettingsIn settings_in)
   const Settings& settings = systems.settings;
   if (auto adopted = systems.succession.adopt(); !adopted) fail_start(adopted.error());
   systems.start.begin();
-  http::Response::set_json_options(settings.container.json);
   if (auto handled = systems.logging.handle_crashes(); !handled) fail_start(handled.error());
   if (auto begun = lifecycle.begin("workers"); !begun) fail_start(begun.error());
   ensure("logs");
   if (settings.monitoring.enabled) {
     if (auto begun = lifecycle.begin("monitoring"); !begun) fail_start(begun.error());
-  }
-  for (const std::string_view key : Settings::unused(config.origins())) {
-    log_.warn("a setting is accepted and has no effect in this version", log::field("key", key));
   }
   supervision_->connect();
   supervision_->tell(supervision_->supervisor().extend(settings.common.start_timeout));

@@ -404,15 +404,6 @@ TEST_F(Apps, log_requests_only_when_asked_to) {
   EXPECT_EQ(log(), "");
 }
 
-TEST_F(Apps, say_which_settings_have_no_effect) {
-  EXPECT_EQ(run({"--network.read_buffer_size_kb=32"}, [] {}), 0);
-
-  EXPECT_NE(log().find(R"("message":"a setting is accepted and has no effect in this version",)"
-                       R"("key":"network.read_buffer_size_kb")"),
-            std::string::npos)
-      << log();
-}
-
 TEST_F(Apps, write_json_for_people_when_asked_to) {
   EXPECT_EQ(run({"--container.json.pretty_print=true"},
                 [&] { EXPECT_TRUE(ask(service_, get("/point")).ends_with("{\n  \"x\": 7\n}")); }),

@@ -281,13 +281,10 @@ void say_names() noexcept {
 void say_request() noexcept {
   const flight::Doing* const doing = flight::Doing::current();
   if (doing == nullptr) return;
-  std::string_view method;
-  std::string_view path;
-  log::TraceId trace;
-  doing->tell(method, path, trace);
+  const flight::Activity request = doing->tell();
   Out out;
-  out.text("handling ").text(method).text(" ").text(path).text(", trace ");
-  out.number(trace.high, 16, 16).number(trace.low, 16, 16).text("\n");
+  out.text("handling ").text(request.verb).text(" ").text(request.object).text(", trace ");
+  out.number(request.trace.high, 16, 16).number(request.trace.low, 16, 16).text("\n");
 }
 
 void say_requests() noexcept {
@@ -295,9 +292,9 @@ void say_requests() noexcept {
   FlightRecorder::each([now](const FlightRecorder& recorder) {
     Out out;
     out.text("requests of worker ").number(static_cast<unsigned>(recorder.worker())).text(", newest first:\n");
-    recorder.last(requests_shown, [&out, now](const flight::Request& request) {
-      out.text("  ").text(request.method.empty() ? "-" : request.method).text(" ");
-      out.text(request.route.empty() ? "-" : request.route).text(" ").number(request.status).text(", took ");
+    recorder.last(requests_shown, [&out, now](const flight::Entry& request) {
+      out.text("  ").text(request.verb.empty() ? "-" : request.verb).text(" ");
+      out.text(request.object.empty() ? "-" : request.object).text(" ").number(request.outcome).text(", took ");
       out.number(static_cast<std::uint64_t>(request.took.count_ns() / 1000)).text(" us, began ");
       out.number(static_cast<std::uint64_t>((now - request.started).count_ns() / 1'000'000)).text(" ms ago, trace ");
       out.number(request.trace.high, 16, 16).number(request.trace.low, 16, 16).text("\n");

@@ -149,19 +149,13 @@ TEST_F(Crashes, tell_the_request_in_progress_and_the_last_ones) {
   run([](World&) {
     on_worker([] {
       const FlightRecorder recorder(0);
-      flight::Request request;
-      request.method = "GET";
-      request.route = "/users/{id}";
-      request.status = 204;
+      flight::Entry request;
+      request.verb = "GET";
+      request.object = "/users/{id}";
+      request.outcome = 204;
       request.trace = {0xabc, 0xdef};
       flight::note(request);
-      const flight::Doing doing(
-          [](const void*, std::string_view& method, std::string_view& path, log::TraceId& trace) {
-            method = "POST";
-            path = "/orders";
-            trace = {1, 2};
-          },
-          nullptr);
+      const flight::Doing doing([](const void*) { return flight::Activity{"POST", "/orders", {1, 2}}; }, nullptr);
       std::abort();
     });
   });

@@ -2,9 +2,9 @@
 
 #include <string>
 
+#include "keel/app/internal/database_options.h"
 #include "keel/exec/thread_pool.h"
 #include "keel/http/server/forwarded.h"
-#include "keel/app/internal/database_options.h"
 
 namespace keel::app {
 namespace {
@@ -45,12 +45,6 @@ constexpr auto when_full_names = config::names<WhenFull>(
 constexpr int cpu_max = 1023;  // Of the set that the system is given.
 
 constexpr config::Range<Duration> time_limit = {1_ms, 24_h};
-
-// Accepted because the vocabulary has them; nothing in this version reads them. A key leaves this list in the commit
-// that makes it work.
-constexpr std::string_view without_effect[] = {
-    "network.read_buffer_size_kb",
-};
 
 }  // namespace
 
@@ -259,7 +253,9 @@ void NetworkSettings::fields(config::Schema& v) {
   field(v, "engine", runtime.engine, "how the loops ask the kernel; auto: uring when it passes its probe, else epoll",
         engine_names);
   field(v, "tcp_nodelay", http.server.listen.no_delay, "send small answers at once");
-  field(v, "read_buffer_size_kb", read_buffer_size, "buffer per read", {ByteSize::kib(1), ByteSize::mib(64)});
+  field(v, "read_buffer_size_kb", Bytes(runtime.engine_options.receive_bytes),
+        "how much one read can bring; 0: as the engine has it, 16 KiB for uring, 64 KiB for epoll",
+        {ByteSize{0}, ByteSize::mib(1)});
   field(v, "write_buffer_size_kb", Bytes(http.server.limits.pipeline_bytes_max),
         "unsent answers of a connection; above it, its next requests wait", {ByteSize::kib(1), ByteSize::mib(64)})
       .reloadable();
@@ -298,9 +294,11 @@ void MonitoringSettings::fields(config::Schema& v) {
   field(v, "health", health, "health checks");
 }
 
+ContainerSettings::ContainerSettings() : indent_json(http::ServerOptions().indent_json) {}
+
 void ContainerSettings::fields(config::Schema& v) {
   v.open("json", "JSON text");
-  field(v, "pretty_print", json.pretty_print, "write JSON for people: indented, a member per line");
+  field(v, "pretty_print", indent_json, "write JSON for people: indented, a member per line");
   v.close();
 }
 
@@ -379,13 +377,5 @@ void Settings::check(config::Checks& checks) const {
 }
 
 Level Settings::log_level() const noexcept { return logging.level.value_or(common.log_level); }
-
-std::vector<std::string_view> Settings::unused(const config::Origins& origins) {
-  std::vector<std::string_view> found;
-  for (const std::string_view key : without_effect) {
-    if (origins.is_set(key)) found.push_back(key);
-  }
-  return found;
-}
 
 }  // namespace keel::app

@@ -29,7 +29,6 @@
 #include "keel/app/health.h"
 #include "keel/base/time.h"
 #include "keel/config/config.h"
-#include "keel/data/json.h"
 #include "keel/exec/thread_pool.h"
 #include "keel/http/server/server.h"
 #include "keel/io/address.h"
@@ -143,7 +142,6 @@ struct HandoverSettings {
 
 struct NetworkSettings {
   io::RuntimeOptions runtime;
-  config::ByteSize read_buffer_size = config::ByteSize::kib(16);
   HttpSettings http;
   HandoverSettings handover;
   void fields(config::Schema& v);
@@ -174,7 +172,9 @@ struct MonitoringSettings {
 };
 
 struct ContainerSettings {
-  json::WriterOptions json;
+  bool indent_json;
+  // With the defaults of the server's options.
+  ContainerSettings();
   void fields(config::Schema& v);
 };
 
@@ -193,9 +193,6 @@ struct Settings {
 
   // Lines below this are not recorded: logging.level, else common.log_level.
   Level log_level() const noexcept;
-
-  // The keys that were set explicitly, are accepted, and have no effect in this version; for one warning at start.
-  static std::vector<std::string_view> unused(const config::Origins& origins);
 };
 
 }  // namespace keel::app

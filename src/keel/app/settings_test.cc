@@ -111,6 +111,7 @@ TEST(Settings, have_the_defaults_of_the_options_that_they_become) {
       {"database.queue_max", text(database.writer.queued_max)},
       {"network.workers", text(runtime.workers)},
       {"network.tcp_nodelay", text(server.listen.no_delay)},
+      {"network.read_buffer_size_kb", text(io::EngineOptions().receive_bytes >> 10)},
       {"network.write_buffer_size_kb", text(limits.pipeline_bytes_max >> 10)},
       {"network.send_buffer_kb", text(server.listen.send_buffer_bytes)},
       {"network.recv_buffer_kb", text(server.listen.receive_buffer_bytes)},
@@ -142,7 +143,7 @@ TEST(Settings, have_the_defaults_of_the_options_that_they_become) {
       {"monitoring.measured_every", text(server.measured_every)},
       {"monitoring.metrics.sample_rate", text(metrics::RegistryOptions().sample_rate)},
       {"monitoring.health.check_timeout_sec", text(HealthOptions().timeout)},
-      {"container.json.pretty_print", text(json::WriterOptions().pretty_print)},
+      {"container.json.pretty_print", text(server.indent_json)},
   };
 
   for (const auto& row : rows) EXPECT_EQ(default_of(row.key), row.value) << row.key;
@@ -157,29 +158,28 @@ TEST(Settings, state_a_default_only_when_no_part_has_it) {
       "CommonSettings::stop_timeout = 10_s",      // says its own.
       "CommonSettings::start_report = false",     //
       "PoolSettings::affinity = {}",
-      "PoolSettings::queue_max = 0",                                    // As queue_capacity.
-      "AutoscaleSettings::enabled = false",                             //
-      "AutoscaleSettings::max_threads = 64",                            // A pool by itself is not elastic.
-      "ThreadSettings::pool_size = 0",                                  // One per core.
-      "ThreadSettings::queue_capacity = 10'000",                        // Of pools that requests wait for.
-      "SinkSettings::path = \"keel.log\"",                              //
-      "LoggingSettings::enabled = true",                                //
-      "LoggingSettings::sinks = std::vector<SinkSettings>(1)",          //
-      "DatabaseSettings::type = DatabaseType::Sqlite",                  //
-      "DatabaseSettings::loop_reads = true",                            // False sets the option loop_steps_max.
-      "DatabaseSettings::migrations = \"db/migrations\"",               // A database by itself has none.
-      "HttpSettings::address = \"127.0.0.1\"",                          // A server by itself listens nowhere.
-      "HttpSettings::port = 8080",                                      //
-      "HttpSettings::keep_alive = true",                                // False sets requests_per_connection_max.
-      "HttpSettings::drain_timeout = 30_s",                             //
-      "NetworkSettings::read_buffer_size = config::ByteSize::kib(16)",  // Without effect.
-      "MetricsSettings::export_address = \"127.0.0.1\"",                //
-      "MetricsSettings::export_port = 9090",                            //
-      "HealthSettings::check_interval = 10_s",                          //
-      "HealthSettings::worker_timeout = 30_s",                          //
-      "HealthSettings::disk_free_min = config::ByteSize::mib(64)",      //
-      "MonitoringSettings::enabled = true",                             //
-      "MonitoringSettings::stall = 200_ms",                             //
+      "PoolSettings::queue_max = 0",                                // As queue_capacity.
+      "AutoscaleSettings::enabled = false",                         //
+      "AutoscaleSettings::max_threads = 64",                        // A pool by itself is not elastic.
+      "ThreadSettings::pool_size = 0",                              // One per core.
+      "ThreadSettings::queue_capacity = 10'000",                    // Of pools that requests wait for.
+      "SinkSettings::path = \"keel.log\"",                          //
+      "LoggingSettings::enabled = true",                            //
+      "LoggingSettings::sinks = std::vector<SinkSettings>(1)",      //
+      "DatabaseSettings::type = DatabaseType::Sqlite",              //
+      "DatabaseSettings::loop_reads = true",                        // False sets the option loop_steps_max.
+      "DatabaseSettings::migrations = \"db/migrations\"",           // A database by itself has none.
+      "HttpSettings::address = \"127.0.0.1\"",                      // A server by itself listens nowhere.
+      "HttpSettings::port = 8080",                                  //
+      "HttpSettings::keep_alive = true",                            // False sets requests_per_connection_max.
+      "HttpSettings::drain_timeout = 30_s",                         //
+      "MetricsSettings::export_address = \"127.0.0.1\"",            //
+      "MetricsSettings::export_port = 9090",                        //
+      "HealthSettings::check_interval = 10_s",                      //
+      "HealthSettings::worker_timeout = 30_s",                      //
+      "HealthSettings::disk_free_min = config::ByteSize::mib(64)",  //
+      "MonitoringSettings::enabled = true",                         //
+      "MonitoringSettings::stall = 200_ms",                         //
   };
   std::set<std::string> stated;
   std::istringstream header(read(KEEL_SOURCE_DIR "/src/keel/app/settings.h"));
@@ -314,7 +314,7 @@ network:
   write_buffer_size_kb: 4
 )");
   EXPECT_EQ(memory.settings->logging.ring.bytes, 8u << 20);
-  EXPECT_EQ(memory.settings->network.read_buffer_size, config::ByteSize::kib(4));
+  EXPECT_EQ(memory.settings->network.runtime.engine_options.receive_bytes, 4096u);
 }
 
 constexpr const char* high_throughput = R"(
@@ -402,7 +402,6 @@ TEST(Settings, load_the_templates_as_files) {
     EXPECT_EQ(config::describe(*file.settings, config::Origins()),
               config::describe(*load(row.facts).settings, config::Origins()))
         << row.name;
-    EXPECT_TRUE(Settings::unused(file.origins).empty()) << row.name << " asks for something that has no effect";
   }
 }
 
@@ -458,21 +457,6 @@ TEST(Settings, load_every_block_that_the_pages_about_pools_print) {
     }
   }
   EXPECT_EQ(blocks, 2);
-}
-
-TEST(Settings, name_the_keys_that_were_set_and_have_no_effect) {
-  const auto none = load("", {"--thread.pool_size=3"});
-  EXPECT_TRUE(Settings::unused(none.origins).empty());
-
-  const auto some = load("network: {read_buffer_size_kb: 16}\n", {"--database.buffer_size_kb=32"});
-  EXPECT_EQ(Settings::unused(some.origins), (std::vector<std::string_view>{"network.read_buffer_size_kb"}));
-}
-
-TEST(Settings, without_effect_lists_only_keys_that_exist) {
-  // Setting each key of the vocabulary to what it is already finds every entry of the list, or the list is wrong.
-  const auto all = load(config::describe(Settings(), config::Origins()));
-
-  EXPECT_EQ(Settings::unused(all.origins).size(), 1u);
 }
 
 TEST(Settings, refuse_what_the_service_could_not_start_with) {

@@ -18,10 +18,10 @@ std::string recent_requests(int worker) {
   std::string text;
   FlightRecorder::each([&](const FlightRecorder& recorder) {
     if (recorder.worker() != worker) return;
-    recorder.last(last_requests, [&text](const flight::Request& request) {
+    recorder.last(last_requests, [&text](const flight::Entry& request) {
       fmt::format_to(std::back_inserter(text), "{}{} {} {} {:.3f}ms", text.empty() ? "" : ", ",
-                     request.method.empty() ? "-" : request.method, request.route.empty() ? "-" : request.route,
-                     request.status, request.took.count_seconds() * 1e3);
+                     request.verb.empty() ? "-" : request.verb, request.object.empty() ? "-" : request.object,
+                     request.outcome, request.took.count_seconds() * 1e3);
     });
   });
   return text;
@@ -29,7 +29,7 @@ std::string recent_requests(int worker) {
 
 }  // namespace
 
-struct StallWatch::State {
+struct StallLog::State {
   State(io::Runtime& runtime, Duration bound, metrics::Registry& registry)
       : stalls(registry.counter("worker_stalls_total", "Times that a worker did not come back to its loop in time")),
         seconds(registry.histogram("worker_stall_seconds", "How long stalled workers took to come back",
@@ -43,12 +43,12 @@ struct StallWatch::State {
       return;
     }
     if (stall.is_first) stalls.add();
-    const Span span{stall.trace};
+    const Span span{stall.doing.trace};
     const ScopedSpan scoped(span);
     const std::string recent = stall.is_first ? recent_requests(stall.worker) : "";
     log.warn("worker stalled", log::field("worker", stall.worker), log::field("duration", stall.lasted),
-             log::field("method", stall.method), log::field("path", stall.path), log::field("stack", stall.stack),
-             log::field("recent", recent));
+             log::field("method", stall.doing.verb), log::field("path", stall.doing.object),
+             log::field("stack", stall.stack), log::field("recent", recent));
   }
 
   const metrics::Counter stalls;
@@ -57,17 +57,17 @@ struct StallWatch::State {
   io::StallWatch watch;  // Ends before what it tells is recorded with.
 };
 
-StallWatch::StallWatch(io::Runtime& runtime, Duration bound, metrics::Registry& registry)
+StallLog::StallLog(io::Runtime& runtime, Duration bound, metrics::Registry& registry)
     : state_(std::make_unique<State>(runtime, bound, registry)) {}
 
-StallWatch::~StallWatch() = default;
+StallLog::~StallLog() = default;
 
-void StallWatch::report_all() {
+void StallLog::report_all() {
   state_->watch.look_at_all([this](const io::Stall& stall) {
-    const Span span{stall.trace};
+    const Span span{stall.doing.trace};
     const ScopedSpan scoped(span);
     state_->log.info("worker", log::field("worker", stall.worker), log::field("busy", stall.lasted),
-                     log::field("method", stall.method), log::field("path", stall.path),
+                     log::field("method", stall.doing.verb), log::field("path", stall.doing.object),
                      log::field("stack", stall.stack), log::field("recent", recent_requests(stall.worker)));
   });
 }

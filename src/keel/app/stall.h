@@ -1,8 +1,8 @@
-// keel/app/stall.h — notices a worker that does not come back to its loop, and says where it is.
+// keel/app/stall.h — the log of workers that do not come back to their loop, and where they are.
 //
-//   StallWatch watch(*runtime, 200_ms, registry);
+//   StallLog stalls(*runtime, 200_ms, registry);
 //
-// The watch of io/stall_watch.h for a service: each stall is a line `worker stalled` with the time so far, the worker's
+// What io/stall_watch.h tells, for a service: each stall is a line `worker stalled` with the time so far, the worker's
 // stack, and, when a handler has not suspended since the request came, that request (method, path, trace), and the
 // worker's last requests (observe/flight_recorder.h); again each time the time has doubled; and `worker goes on` at the
 // end.
@@ -21,12 +21,12 @@
 
 namespace keel::app {
 
-class StallWatch {
+class StallLog {
  public:
-  StallWatch(io::Runtime& runtime, Duration bound, metrics::Registry& registry);
-  ~StallWatch();
-  StallWatch(const StallWatch&) = delete;
-  StallWatch& operator=(const StallWatch&) = delete;
+  StallLog(io::Runtime& runtime, Duration bound, metrics::Registry& registry);
+  ~StallLog();
+  StallLog(const StallLog&) = delete;
+  StallLog& operator=(const StallLog&) = delete;
 
   // Logs where every worker is now: one line each, `worker`, with its stack.
   void report_all();

@@ -41,15 +41,15 @@ class World {
     logs_ = telemetry::LogWriter::make(std::move(options)).value();
     runtime_ = io::Runtime::make({.workers = 1}).value();
     if (!runtime_->start()) std::abort();
-    watch_ = std::make_unique<StallWatch>(*runtime_, bound, registry);
+    stalls_ = std::make_unique<StallLog>(*runtime_, bound, registry);
   }
   ~World() {
-    watch_.reset();
+    stalls_.reset();
     runtime_->stop();
   }
 
   io::Runtime& runtime() { return *runtime_; }
-  StallWatch& watch() { return *watch_; }
+  StallLog& stalls() { return *stalls_; }
   const std::string& log() {
     logs_->flush();
     return log_;
@@ -66,7 +66,7 @@ class World {
   std::string log_;
   std::unique_ptr<telemetry::LogWriter> logs_;
   std::unique_ptr<io::Runtime> runtime_;
-  std::unique_ptr<StallWatch> watch_;
+  std::unique_ptr<StallLog> stalls_;
 };
 
 std::atomic<bool> may_go_on = false;
@@ -81,7 +81,7 @@ struct Stalls : Job {
   Stalls() : Job([](Job&) noexcept { stall_in_here(); }) { may_go_on = false; }
 };
 
-TEST(StallWatch, logs_a_stalled_worker_with_its_stack_and_its_end) {
+TEST(StallLog, logs_a_stalled_worker_with_its_stack_and_its_end) {
   World world(20_ms);
   Stalls job;
   world.runtime().loop(0).post(job);
@@ -95,7 +95,7 @@ TEST(StallWatch, logs_a_stalled_worker_with_its_stack_and_its_end) {
   EXPECT_TRUE(world.logs("worker goes on worker=0")) << world.log();
 }
 
-TEST(StallWatch, counts_a_stall_once_and_repeats_it_at_doubling_times) {
+TEST(StallLog, counts_a_stall_once_and_repeats_it_at_doubling_times) {
   World world(10_ms);
   Stalls job;
   world.runtime().loop(0).post(job);
@@ -113,14 +113,14 @@ TEST(StallWatch, counts_a_stall_once_and_repeats_it_at_doubling_times) {
       << text.view();
 }
 
-TEST(StallWatch, says_nothing_of_workers_that_wait) {
+TEST(StallLog, says_nothing_of_workers_that_wait) {
   World world(5_ms);
   ::usleep(100'000);
 
   EXPECT_EQ(world.log(), "");
 }
 
-TEST(StallWatch, names_the_request_that_is_being_handled) {
+TEST(StallLog, names_the_request_that_is_being_handled) {
   World world(20_ms);
   world.runtime().each([](io::Loop& loop) {
     thread_local std::unique_ptr<FlightRecorder> recorder;
@@ -157,14 +157,14 @@ TEST(StallWatch, names_the_request_that_is_being_handled) {
   ::close(fd);
 }
 
-TEST(StallWatch, tells_where_every_worker_is_when_asked) {
+TEST(StallLog, tells_where_every_worker_is_when_asked) {
   World world(1_h);
   Stalls job;
   world.runtime().loop(0).post(job);
   while (world.runtime().loop(0).busy_since() == Instant()) ::usleep(100);
 
   // The turn has begun; its job may be a moment away.
-  for (int i = 0; i < 1000 && !contains(world.log(), "stall_in_here()"); ++i) world.watch().report_all();
+  for (int i = 0; i < 1000 && !contains(world.log(), "stall_in_here()"); ++i) world.stalls().report_all();
   may_go_on = true;
 
   EXPECT_TRUE(contains(world.log(), "worker worker=0")) << world.log();
@@ -172,7 +172,7 @@ TEST(StallWatch, tells_where_every_worker_is_when_asked) {
   EXPECT_FALSE(contains(world.log(), "worker stalled"));
 }
 
-TEST(StallWatch, does_not_count_time_in_which_the_process_was_stopped) {
+TEST(StallLog, does_not_count_time_in_which_the_process_was_stopped) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
   const pid_t child = ::fork();

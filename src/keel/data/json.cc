@@ -108,21 +108,10 @@ char* unescape_to(std::string_view raw, char* to) noexcept {
 char* Writer::open(std::size_t bytes) {
   KEEL_DCHECK(depth_ > 0 || place_ == Place::First, "a JSON text is one value");
   const bool comma = place_ == Place::Next;
-  const bool after_key = place_ == Place::Value;
   place_ = Place::Next;
-  if (pretty_ && depth_ > 0 && !after_key) [[unlikely]] {
-    if (comma) out_.push_back(',');
-    newline(depth_);
-    return out_.reserve(bytes);
-  }
   char* to = out_.reserve(bytes + 1);
   if (comma) *to++ = ',';
   return to;
-}
-
-void Writer::newline(int depth) {
-  out_.push_back('\n');
-  for (int i = 0; i < depth; ++i) out_.append("  ");
 }
 
 Writer& Writer::begin(char bracket) {
@@ -137,7 +126,6 @@ Writer& Writer::begin(char bracket) {
 Writer& Writer::end(char bracket) {
   KEEL_DCHECK(depth_ > 0 && place_ != Place::Value, "an end follows its begin, and a value each key");
   --depth_;
-  if (pretty_ && place_ == Place::Next) newline(depth_);
   out_.push_back(bracket);
   place_ = Place::Next;
   return *this;
@@ -147,7 +135,6 @@ Writer& Writer::key(std::string_view name) {
   KEEL_DCHECK(depth_ > 0 && place_ != Place::Value, "a key stands in an object and is followed by its value");
   string(name);
   out_.push_back(':');
-  if (pretty_) out_.push_back(' ');
   place_ = Place::Value;
   return *this;
 }
@@ -640,7 +627,7 @@ Result<> Reader::finish() {
     skip_space();
     if (at_ != end_) refuse(Problem::Cause::Syntax, "unexpected text after the value", at_);
   }
-  if (failed()) return std::unexpected<Error>(error());
+  if (failed()) return error();
   return {};
 }
 

@@ -24,18 +24,15 @@
 
 namespace keel::json {
 
-struct WriterOptions {
-  bool pretty_print = false;  // Two spaces per level and one member per line; for people.
-};
-
 // Appends one JSON text. Strings that are not UTF-8 are written with U+FFFD in place of what is wrong; what is
-// written is always UTF-8. Calls must alternate as the grammar says: key() before each value of an object, and an end
-// for each begin; breaking that is a bug (checked in debug builds where it is cheap).
+// written is always UTF-8. There are no blanks; json_indent.h puts them in for people. Calls must alternate as the
+// grammar says: key() before each value of an object, and an end for each begin; breaking that is a bug (checked in
+// debug builds where it is cheap).
 //
 // Lifetime: the Buffer outlives the Writer.  Cost: a clean string is scanned and copied once, 16 bytes at a time.
 class Writer {
  public:
-  explicit Writer(Buffer& out, WriterOptions options = {}) noexcept : out_(out), pretty_(options.pretty_print) {}
+  explicit Writer(Buffer& out) noexcept : out_(out) {}
 
   Writer& begin_object() { return begin('{'); }
   Writer& end_object() { return end('}'); }
@@ -61,14 +58,12 @@ class Writer {
   Writer& end(char bracket);
   char* open(std::size_t bytes);  // Writes what stands before a value; room for `bytes` more.
   void close(char* end) noexcept { out_.resize(static_cast<std::size_t>(end - out_.data())); }
-  void newline(int depth);
   void quote(std::string_view text);
   void quote_slow(std::string_view text, std::size_t clean);
 
   Buffer& out_;
   int depth_ = 0;
   Place place_ = Place::First;
-  bool pretty_;
 };
 
 enum class Kind : std::uint8_t { Object, Array, String, Number, Boolean, Null, None };

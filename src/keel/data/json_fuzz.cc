@@ -5,6 +5,7 @@
 #include <string>
 
 #include "keel/data/json.h"
+#include "keel/data/json_indent.h"
 
 namespace {
 
@@ -54,7 +55,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Buffer first;
   {
     json::Reader in(text, arena);
-    json::Writer out(first, {.pretty_print = size % 2 == 0});
+    json::Writer out(first);
     copy(in, out);
     json::Reader skipping(text, arena);
     skipping.skip();
@@ -66,8 +67,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
   }
   Buffer second;
-  json::Reader again(first.view(), arena);
-  json::Writer out(second, {.pretty_print = size % 2 == 0});
+  Buffer indented;
+  json::indent(indented, first.view());
+  json::Reader again(indented.view(), arena);
+  json::Writer out(second);
   copy(again, out);
   if (!again.finish().is_ok() || first.view() != second.view()) std::abort();
   return 0;

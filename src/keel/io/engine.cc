@@ -246,6 +246,15 @@ void system_turn_away(int listener, const ListenerFiles& files) noexcept {
 Address system_local_address(int fd) noexcept { return name_of(fd, getsockname); }
 Address system_peer_address(int fd) noexcept { return name_of(fd, getpeername); }
 
+Result<> check_vacant(Engine& engine, const Address& address, ListenOptions options) {
+  if (address.is_unix() || address.port() == 0) return {};
+  options.reuse_port = false;
+  KEEL_TRY(const int fd, engine.open_listener(address, options));
+  engine.close(fd);
+  engine.flush();  // The next socket at this address comes at once.
+  return {};
+}
+
 bool is_transient_accept_error(int number) noexcept {
   return number == EINTR || number == ECONNABORTED || number == EPROTO || number == ENETDOWN ||
          number == EHOSTUNREACH || number == ENETUNREACH || number == ENOPROTOOPT || number == EHOSTDOWN ||
@@ -266,12 +275,20 @@ Result<EngineChoice> choose_engine(EngineKind wanted) {
   return EngineChoice{EngineKind::Epoll, reason};
 }
 
-Result<std::unique_ptr<Engine>> make_engine(EngineKind kind) {
+Result<> check(const EngineOptions& options) {
+  const std::uint32_t bytes = options.receive_bytes;
+  if (bytes == 0 || (bytes >= EngineOptions::receive_bytes_min && bytes <= EngineOptions::receive_bytes_max)) return {};
+  return fail(Code::InvalidArgument, "receive_bytes is 1 KiB to 1 MiB, or 0: what the engine has by itself");
+}
+
+Result<std::unique_ptr<Engine>> make_engine(EngineKind kind, const EngineOptions& options) {
+  KEEL_TRY_VOID(check(options));
   if (kind == EngineKind::Auto) {
     KEEL_TRY(EngineChoice choice, choose_engine(kind));
     kind = choice.kind;
   }
-  return kind == EngineKind::Uring ? make_uring_engine() : make_epoll_engine();
+  return kind == EngineKind::Uring ? make_uring_engine({.receive_bytes = options.receive_bytes})
+                                   : make_epoll_engine(options.receive_bytes);
 }
 
 #if !KEEL_WITH_URING

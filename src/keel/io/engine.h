@@ -118,6 +118,10 @@ class Engine {
   virtual std::uint64_t system_calls() const noexcept = 0;
 };
 
+// AlreadyExists when somebody listens at `address`, also one that would share it with us by ListenOptions::reuse_port:
+// asked before the first of several sockets that share it, for of a second process nobody else would hear. An address
+// with port 0 and that of a Unix socket are nobody's.
+Result<> check_vacant(Engine& engine, const Address& address, ListenOptions options);
 // Whether accept failed for the sake of one connection that went away: accept(2) lists these, try again.
 bool is_transient_accept_error(int number) noexcept;
 // Whether an errno of accept means "later": descriptors or memory have run out (EMFILE, ENFILE, ENOMEM, ENOBUFS).
@@ -134,7 +138,16 @@ struct EngineChoice {
 // probe does not pass.
 Result<EngineChoice> choose_engine(EngineKind wanted);
 
-// An engine for the calling thread.
-Result<std::unique_ptr<Engine>> make_engine(EngineKind kind);
+struct EngineOptions {
+  // How much one receive can bring: the size of each buffer that io_uring fills, of which there are as many as it
+  // lately used, and of epoll's only one. Larger saves system calls where much comes at once, and costs memory and
+  // cache. 0: 16 KiB on io_uring, 64 KiB on epoll.
+  std::uint32_t receive_bytes = 0;
+  static constexpr std::uint32_t receive_bytes_min = 1024;
+  static constexpr std::uint32_t receive_bytes_max = 1024 * 1024;
+};
+
+// An engine for the calling thread. InvalidArgument: an option is outside of its bounds.
+Result<std::unique_ptr<Engine>> make_engine(EngineKind kind, const EngineOptions& options = {});
 
 }  // namespace keel::io

@@ -30,7 +30,7 @@
 namespace keel::io {
 namespace {
 
-constexpr std::size_t receive_bytes = 64 * 1024;
+constexpr std::uint32_t default_receive_bytes = 64 * 1024;
 // What is held is copied up to this size; above it the whole buffer is given away.
 constexpr std::uint32_t copied_bytes_max = 4096;
 constexpr int events_max = 512;
@@ -42,8 +42,8 @@ constexpr int shared_accepts_per_turn = 8;  // The others get their share.
 
 class EpollEngine final : public Engine {
  public:
-  static Result<std::unique_ptr<Engine>> make() {
-    std::unique_ptr<EpollEngine> engine(new EpollEngine);
+  static Result<std::unique_ptr<Engine>> make(std::uint32_t receive_bytes) {
+    std::unique_ptr<EpollEngine> engine(new EpollEngine(receive_bytes != 0 ? receive_bytes : default_receive_bytes));
     engine->epoll_ = epoll_create1(EPOLL_CLOEXEC);
     if (engine->epoll_ < 0) return Error::from_errno("epoll_create1", errno);
     engine->wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -67,7 +67,7 @@ class EpollEngine final : public Engine {
     if (wake_ >= 0) ::close(wake_);
     if (timer_ >= 0) ::close(timer_);
     if (epoll_ >= 0) ::close(epoll_);
-    pool_free(buffer_, receive_bytes);
+    pool_free(buffer_, receive_bytes_);
   }
 
   const char* name() const noexcept override { return "epoll"; }
@@ -113,7 +113,7 @@ class EpollEngine final : public Engine {
   Held hold(Receive& op) noexcept override {
     const auto size = static_cast<std::uint32_t>(op.result);
     if (op.kind == Kind::Receive && size > copied_bytes_max) {
-      return {std::exchange(buffer_, static_cast<char*>(pool_allocate(receive_bytes))), size, receive_bytes};
+      return {std::exchange(buffer_, static_cast<char*>(pool_allocate(receive_bytes_))), size, receive_bytes_};
     }
     auto* copy = static_cast<char*>(pool_allocate(size));
     std::memcpy(copy, op.data, size);
@@ -251,7 +251,8 @@ class EpollEngine final : public Engine {
   static constexpr std::uint64_t wake_key = ~std::uint64_t{0};
   static constexpr std::uint64_t timer_key = wake_key - 1;
 
-  EpollEngine() : buffer_(static_cast<char*>(pool_allocate(receive_bytes))) {}
+  explicit EpollEngine(std::uint32_t receive_bytes)
+      : receive_bytes_(receive_bytes), buffer_(static_cast<char*>(pool_allocate(receive_bytes))) {}
 
   [[gnu::noinline]] bool submit_other(Op& op) noexcept {
     if (is_of_file(op.kind)) {
@@ -515,7 +516,7 @@ class EpollEngine final : public Engine {
     const int fd = op.fd;
     for (int n = 0; n < reads_per_turn;) {
       ++system_calls_;
-      const ssize_t got = call_recv(fd, buffer_, receive_bytes, 0);
+      const ssize_t got = call_recv(fd, buffer_, receive_bytes_, 0);
       if (got > 0) {
         ++n;
         // A TCP read that returned less than asked has drained the socket, unless the end of the stream came with the
@@ -523,7 +524,7 @@ class EpollEngine final : public Engine {
         Descriptor& at = descriptor(fd);
         if (at.family == 0) [[unlikely]]
           find_family(fd, at);
-        const bool drained = static_cast<std::size_t>(got) < receive_bytes && is_of_ip(at) && !at.reads_on;
+        const bool drained = static_cast<std::size_t>(got) < receive_bytes_ && is_of_ip(at) && !at.reads_on;
         if (drained) at.readable = false;
         op.data = buffer_;
         op.result = static_cast<std::int32_t>(got);
@@ -751,6 +752,7 @@ class EpollEngine final : public Engine {
   int wake_ = -1;
   int timer_ = -1;
   int count_ = 0;
+  const std::uint32_t receive_bytes_;
   char* buffer_;
   std::vector<Descriptor> descriptors_;
   List<Op> ready_;
@@ -765,6 +767,8 @@ class EpollEngine final : public Engine {
 
 }  // namespace
 
-Result<std::unique_ptr<Engine>> make_epoll_engine() { return EpollEngine::make(); }
+Result<std::unique_ptr<Engine>> make_epoll_engine(std::uint32_t receive_bytes) {
+  return EpollEngine::make(receive_bytes);
+}
 
 }  // namespace keel::io

@@ -262,6 +262,20 @@ TEST_P(Engines, a_port_in_use_already_exists_unless_shared) {
   engine().close(*beside);
 }
 
+TEST_P(Engines, an_address_is_vacant_until_somebody_listens_there) {
+  const Address any = Address::parse("127.0.0.1:0").value();
+  const int first = engine().open_listener(any, {.reuse_port = true}).value();
+  const Address address = engine().local_address(first);
+
+  EXPECT_EQ(check_vacant(engine(), address, {.reuse_port = true}).error().code(), Code::AlreadyExists)
+      << "though it could be shared";
+  engine().close(first);
+  engine().flush();
+  EXPECT_TRUE(check_vacant(engine(), address, {}));
+  EXPECT_TRUE(check_vacant(engine(), address, {})) << "asking has left nothing there";
+  EXPECT_TRUE(check_vacant(engine(), any, {})) << "of port 0 there is always another one";
+}
+
 TEST_P(Engines, a_connect_is_cancelled_or_completes) {
   Accepter accepter;
   listen(accepter);

@@ -12,6 +12,7 @@
 
 #include "keel/io/engine.h"
 #include "keel/io/internal/engine_testing.h"
+#include "keel/io/runtime.h"
 
 namespace keel::io {
 namespace {
@@ -270,6 +271,63 @@ TEST_P(Engines, held_bytes_stay_while_others_receive) {
 
 INSTANTIATE_TEST_SUITE_P(Io, Engines, ::testing::Values(Which::Uring, Which::Epoll, Which::Sim, Which::SimWithFaults),
                          testing::name_of_engine);
+
+// The sizes in which `sent` came, which was all there before it was received; none where the engine is not to be had.
+std::vector<std::int32_t> pieces_of(std::string_view sent, EngineKind kind, const EngineOptions& options) {
+  struct Sizes : Receive {
+    Sizes() : Receive(&on_done) {}
+    static void on_done(Op& op) noexcept {
+      auto& self = static_cast<Sizes&>(op);
+      self.got.append(self.data, static_cast<std::size_t>(std::max(op.result, 0)));
+      if (op.result > 0) self.all.push_back(op.result);
+    }
+    std::string got;
+    std::vector<std::int32_t> all;
+  };
+  auto engine = make_engine(kind, options);
+  if (!engine) {
+    EXPECT_EQ(engine.error().code(), Code::Unsupported) << engine.error().describe();
+    return {};
+  }
+  Loop loop(*std::move(engine), Host::system());
+  const Loop::Entered entered(loop);
+  int pair[2];
+  EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
+  EXPECT_EQ(::write(pair[1], sent.data(), sent.size()), static_cast<ssize_t>(sent.size()));
+  ::close(pair[1]);
+
+  Sizes sizes;
+  sizes.fd = pair[0];
+  loop.engine().submit(sizes);
+  while (sizes.pending) loop.turn(Host::system().now() + 2_ms);
+  loop.engine().close(pair[0]);
+  loop.engine().flush();
+  EXPECT_EQ(sizes.got, sent);
+  return sizes.all;
+}
+
+TEST(EngineOptions, say_how_much_one_receive_can_bring) {
+  const std::string sent = pattern(100'000);
+  for (const EngineKind kind : {EngineKind::Uring, EngineKind::Epoll}) {
+    const auto small = pieces_of(sent, kind, {.receive_bytes = 2048});
+    const auto large = pieces_of(sent, kind, {.receive_bytes = 256 * 1024});
+    if (small.empty()) continue;
+
+    EXPECT_EQ(*std::ranges::max_element(small), 2048);
+    EXPECT_EQ(*std::ranges::max_element(large), 100'000);
+  }
+}
+
+TEST(EngineOptions, have_bounds) {
+  for (const std::uint32_t bytes : {1u, EngineOptions::receive_bytes_min - 1, EngineOptions::receive_bytes_max + 1}) {
+    EXPECT_EQ(make_engine(EngineKind::Epoll, {.receive_bytes = bytes}).error().code(), Code::InvalidArgument) << bytes;
+    EXPECT_EQ(Runtime::make({.workers = 1, .engine_options = {.receive_bytes = bytes}}).error().code(),
+              Code::InvalidArgument);
+  }
+  for (const std::uint32_t bytes : {0u, EngineOptions::receive_bytes_min, EngineOptions::receive_bytes_max}) {
+    EXPECT_TRUE(make_engine(EngineKind::Epoll, {.receive_bytes = bytes})) << bytes;
+  }
+}
 
 }  // namespace
 }  // namespace keel::io

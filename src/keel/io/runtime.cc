@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "keel/base/check.h"
+#include "keel/io/internal/sockets.h"
 
 namespace keel::io {
 namespace {
@@ -43,6 +44,7 @@ struct Runtime::Worker {
 Runtime::Runtime(EngineChoice choice) : choice_(std::move(choice)) {}
 
 Result<std::unique_ptr<Runtime>> Runtime::make(const RuntimeOptions& options) {
+  KEEL_TRY_VOID(check(options.engine_options));
   KEEL_TRY(EngineChoice choice, choose_engine(options.engine));
   std::unique_ptr<Runtime> runtime(new Runtime(std::move(choice)));
   runtime->options_ = options;
@@ -70,7 +72,7 @@ Result<> Runtime::start() {
     at->thread = Host::system().start_thread(name, [this, at, index, core] {
       if (core >= 0) pin_to(core);
       // io_uring wants the thread that submits to be the one that made the ring.
-      auto engine = make_engine(choice_.kind);
+      auto engine = make_engine(choice_.kind, options_.engine_options);
       if (!engine) {
         at->error = std::make_unique<Error>(std::move(engine).error());
         at->state.store(2, std::memory_order_release);

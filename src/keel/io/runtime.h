@@ -24,11 +24,13 @@ struct RuntimeOptions {
   int workers = 0;  // 0: one per core this process may run on.
   EngineKind engine = EngineKind::Auto;
   bool pin = false;  // Pins worker i to the i-th allowed core.
+  EngineOptions engine_options = {};
 };
 
 class Runtime {
  public:
-  // Unsupported when the engine asked for is not to be had; the text says why.
+  // Unsupported when the engine asked for is not to be had; the text says why. InvalidArgument: one of its options is
+  // outside of its bounds.
   static Result<std::unique_ptr<Runtime>> make(const RuntimeOptions& options);
   ~Runtime();  // stop()
 

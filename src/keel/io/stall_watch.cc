@@ -14,7 +14,6 @@
 #include "keel/base/check.h"
 #include "keel/base/host.h"
 #include "keel/base/stack.h"
-#include "keel/observe/flight_recorder.h"
 
 namespace keel::io {
 namespace {
@@ -37,9 +36,10 @@ struct Copied {
 struct Where {
   Stack stack;
   Instant turn;  // In which it was.
-  Copied<32> method;
-  Copied<256> path;
+  Copied<32> verb;
+  Copied<256> object;
   log::TraceId trace;
+  flight::Activity doing() const noexcept { return {verb.view(), object.view(), trace}; }
 };
 
 }  // namespace
@@ -110,9 +110,7 @@ struct StallWatch::State {
       stack = "it went on meanwhile";  // And what it did then is not what stalled it.
     } else {
       stack = to_string(where.stack);
-      stall.method = where.method.view();
-      stall.path = where.path.view();
-      stall.trace = where.trace;
+      stall.doing = where.doing();
     }
     stall.stack = stack;
     tell(stall);
@@ -123,11 +121,10 @@ struct StallWatch::State {
       where.turn = worker.loop->busy_since();
       const flight::Doing* const doing = flight::Doing::current();
       if (doing == nullptr) return;
-      std::string_view method;
-      std::string_view path;
-      doing->tell(method, path, where.trace);
-      where.method.take(method);
-      where.path.take(path);
+      const flight::Activity told = doing->tell();
+      where.verb.take(told.verb);
+      where.object.take(told.object);
+      where.trace = told.trace;
     });
   }
 
@@ -157,9 +154,7 @@ void StallWatch::look_at_all(FunctionRef<void(const Stall&)> tell) {
     tell({.worker = worker.loop->index(),
           .lasted = where.turn == Instant() ? Duration() : Host::system().now() - where.turn,
           .stack = stack,
-          .method = where.method.view(),
-          .path = where.path.view(),
-          .trace = where.trace});
+          .doing = where.doing()});
   }
 }
 

@@ -20,20 +20,18 @@
 #include "keel/base/function.h"
 #include "keel/base/time.h"
 #include "keel/io/runtime.h"
-#include "keel/observe/span.h"
+#include "keel/observe/flight_recorder.h"
 
 namespace keel::io {
 
 // Its texts are valid while it is told.
 struct Stall {
   int worker = 0;
-  Duration lasted = {};          // The turn so far; when it is over, all of it, to within half of `bound`.
-  bool is_over = false;          // The worker goes on; nothing else is known.
-  bool is_first = false;         // The first time that this turn is told of.
-  std::string_view stack = {};   // Its functions, innermost first; or why they are not known.
-  std::string_view method = {};  // Of the request that came last and whose handler has not suspended, if there is one,
-  std::string_view path = {};    // and its path
-  log::TraceId trace = {};       // and trace.
+  Duration lasted = {};         // The turn so far; when it is over, all of it, to within half of `bound`.
+  bool is_over = false;         // The worker goes on; nothing else is known.
+  bool is_first = false;        // The first time that this turn is told of.
+  std::string_view stack = {};  // Its functions, innermost first; or why they are not known.
+  flight::Activity doing = {};  // What it said last that it does (flight::Doing), and has not suspended; or nothing.
 };
 
 class StallWatch {

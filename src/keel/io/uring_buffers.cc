@@ -17,7 +17,7 @@ UringBuffers::~UringBuffers() {
     if (known_[name].copy != nullptr) pool_free(known_[name].copy, known_[name].size);
   }
   if (ring_ != nullptr) munmap(ring_, count * sizeof(io_uring_buf));
-  if (memory_ != nullptr) munmap(memory_, count * stride);
+  if (memory_ != nullptr) munmap(memory_, count * stride_);
 }
 
 Result<> UringBuffers::set_up(io_uring& ring) {
@@ -26,7 +26,7 @@ Result<> UringBuffers::set_up(io_uring& ring) {
   if (buffers == MAP_FAILED) return Error::from_errno("mmap", errno);
   ring_ = static_cast<io_uring_buf_ring*>(buffers);
   void* memory =
-      mmap(nullptr, count * stride, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      mmap(nullptr, count * stride_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return Error::from_errno("mmap", errno);
   memory_ = static_cast<char*>(memory);
   io_uring_buf_reg registration{};

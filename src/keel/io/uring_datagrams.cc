@@ -15,9 +15,9 @@
 namespace keel::io {
 namespace {
 
-// What the kernel reads into a buffer; above it, and what is to be joined, we read it ourselves when it is there.
-constexpr std::uint32_t datagram_bytes_max = 15 * 1024;
-static_assert(datagram_bytes_max + sizeof(io_uring_recvmsg_out) + sizeof(sockaddr_storage) <= UringBuffers::bytes);
+// Of a buffer into which the kernel reads a datagram: for its sender, and what else is known of it.
+constexpr std::uint32_t told_bytes = 1024;
+static_assert(sizeof(io_uring_recvmsg_out) + sizeof(sockaddr_storage) <= told_bytes);
 
 }  // namespace
 
@@ -93,9 +93,10 @@ int UringEngine::datagrams_sent(SendDatagrams& op, int result) noexcept {
   return 1;
 }
 
-// Whether the kernel reads them into its buffers, or we when they are there.
+// Whether the kernel reads them into its buffers, or we when they are there: those that are too large for one, and what
+// is to be joined.
 void UringEngine::choose_how(ReceiveDatagrams& op) noexcept {
-  op.polled = !reads_datagrams_ || op.join || op.bytes_max > datagram_bytes_max;
+  op.polled = !reads_datagrams_ || op.join || op.bytes_max + told_bytes > buffers_.bytes();
   if (op.polled && datagrams_ == nullptr) datagrams_ = std::make_unique<DatagramBatch>();
 }
 

@@ -120,16 +120,6 @@ class Bell : public Sleeper {
   const int fd_;
 };
 
-// Ports are shared by our own workers; a second instance would silently take a part of the connections. So first ask
-// without sharing.
-Result<> ask_for(const Address& address, const io::ListenOptions& options) {
-  io::Engine& engine = io::Loop::current()->engine();
-  KEEL_TRY(const int fd, engine.open_listener(address, options));
-  engine.close(fd);
-  engine.flush();  // The next socket at this address comes at once.
-  return {};
-}
-
 // A descriptor of the socket that listens there, of no engine.
 Result<int> open_shared(const Address& address, const io::ListenOptions& options) {
   io::Engine& engine = io::Loop::current()->engine();
@@ -215,8 +205,8 @@ Result<Listener> Worker::Crew::listen(int index, const Address& address, io::Lis
     Place made{address, options.inherited, address, -1, std::vector<bool>(members.size())};
     if (is_one_for_all) {
       KEEL_TRY(made.socket, open_shared(address, options));
-    } else if (!options.reuse_port && address.port() != 0) {
-      KEEL_TRY_VOID(ask_for(address, options));
+    } else if (!options.reuse_port) {
+      KEEL_TRY_VOID(io::check_vacant(io::Loop::current()->engine(), address, options));
     }
     place = places.insert(places.end(), std::move(made));
   }

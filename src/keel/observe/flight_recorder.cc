@@ -36,24 +36,24 @@ void FlightRecorder::each(FunctionRef<void(const FlightRecorder&)> f) noexcept {
   }
 }
 
-void FlightRecorder::last(int count, FunctionRef<void(const flight::Request&)> f) const noexcept {
+void FlightRecorder::last(int count, FunctionRef<void(const flight::Entry&)> f) const noexcept {
   const std::uint64_t end = noted_.load(std::memory_order_acquire);
-  const std::uint64_t begin = end - std::min<std::uint64_t>({end, requests_max, static_cast<std::uint64_t>(count)});
+  const std::uint64_t begin = end - std::min<std::uint64_t>({end, entries_max, static_cast<std::uint64_t>(count)});
   for (std::uint64_t at = end; at-- > begin;) {
     std::uint64_t words[8];
     const Slot& slot = slots_[at % slot_count];
     // Acquire, so that the look at `noted_` comes after them: was one of them written again meanwhile?
     for (std::size_t i = 0; i < slot.size(); ++i) words[i] = slot[i].load(std::memory_order_acquire);
     if (noted_.load(std::memory_order_relaxed) + 1 >= at + slot_count) return;
-    flight::Request request;
-    request.method = unpack(words[0]);
-    request.route = unpack(words[1]);
-    request.status = static_cast<unsigned>(words[2]);
-    request.bytes = words[3];
-    request.started = Instant::from_ns(static_cast<std::int64_t>(words[4]));
-    request.took = Duration::nanoseconds(static_cast<std::int64_t>(words[5]));
-    request.trace = {words[6], words[7]};
-    f(request);
+    flight::Entry entry;
+    entry.verb = unpack(words[0]);
+    entry.object = unpack(words[1]);
+    entry.outcome = static_cast<unsigned>(words[2]);
+    entry.bytes = words[3];
+    entry.started = Instant::from_ns(static_cast<std::int64_t>(words[4]));
+    entry.took = Duration::nanoseconds(static_cast<std::int64_t>(words[5]));
+    entry.trace = {words[6], words[7]};
+    f(entry);
   }
 }
 

@@ -1,15 +1,17 @@
-// keel/observe/flight_recorder.h — the last requests of a worker, and the one it is busy with.
+// keel/observe/flight_recorder.h — what a worker has done last, and what it is busy with.
 //
 //   FlightRecorder recorder(loop.index());         // on the worker's thread, for as long as it runs
-//   const flight::Doing doing(&tell, this);        // around the code that runs for a request
-//   flight::note({.method = "GET", .route = "/users/{id}", …});
+//   const flight::Doing doing(&tell, this);        // around the code that does a piece of work
+//   flight::note({.verb = "GET", .object = "/users/{id}", …});
+//
+// The module whose work it is says what the words mean: those of HTTP are in http/server.h.
 //
 // For whoever asks what happened: the report of a crash, a stalled worker, a person at the admin listener. Threads
 // without a recorder record nothing.
 //
 // Threads:  recording belongs to the thread that made the recorder; reading is for any thread at any time and
 //           async-signal-safe. Doing is read on its own thread, in a signal handler.
-// Lifetime: method and route of what was noted live as long as the recorder.
+// Lifetime: verb and object of what was noted live as long as the recorder.
 // Cost:     a note is ten stores; 8 KiB a recorder. Doing is four.
 
 #pragma once
@@ -27,13 +29,21 @@ namespace keel {
 
 namespace flight {
 
-struct Request {
-  std::string_view method;
-  std::string_view route;  // The pattern; empty when none matched.
-  unsigned status = 0;
-  std::uint64_t bytes = 0;  // Of the body.
+// A piece of work that is done.
+struct Entry {
+  std::string_view verb;
+  std::string_view object;  // Empty: there was none.
+  unsigned outcome = 0;
+  std::uint64_t bytes = 0;  // That it has given.
   Instant started;
   Duration took;
+  log::TraceId trace;
+};
+
+// One that goes on.
+struct Activity {
+  std::string_view verb;
+  std::string_view object;
   log::TraceId trace;
 };
 
@@ -42,7 +52,7 @@ struct Request {
 class FlightRecorder {
  public:
   static constexpr int recorders_max = 256;  // Workers beyond have none.
-  static constexpr int requests_max = 126;
+  static constexpr int entries_max = 126;
 
   explicit FlightRecorder(int worker) noexcept;
   ~FlightRecorder();
@@ -50,21 +60,21 @@ class FlightRecorder {
   FlightRecorder& operator=(const FlightRecorder&) = delete;
 
   int worker() const noexcept { return worker_; }
-  void note(const flight::Request& request) noexcept {
+  void note(const flight::Entry& entry) noexcept {
     const std::uint64_t at = noted_.load(std::memory_order_relaxed);
     Slot& slot = slots_[at % slot_count];
-    slot[0].store(pack(request.method), std::memory_order_relaxed);
-    slot[1].store(pack(request.route), std::memory_order_relaxed);
-    slot[2].store(request.status, std::memory_order_relaxed);
-    slot[3].store(request.bytes, std::memory_order_relaxed);
-    slot[4].store(static_cast<std::uint64_t>(request.started.ns()), std::memory_order_relaxed);
-    slot[5].store(static_cast<std::uint64_t>(request.took.count_ns()), std::memory_order_relaxed);
-    slot[6].store(request.trace.high, std::memory_order_relaxed);
-    slot[7].store(request.trace.low, std::memory_order_relaxed);
+    slot[0].store(pack(entry.verb), std::memory_order_relaxed);
+    slot[1].store(pack(entry.object), std::memory_order_relaxed);
+    slot[2].store(entry.outcome, std::memory_order_relaxed);
+    slot[3].store(entry.bytes, std::memory_order_relaxed);
+    slot[4].store(static_cast<std::uint64_t>(entry.started.ns()), std::memory_order_relaxed);
+    slot[5].store(static_cast<std::uint64_t>(entry.took.count_ns()), std::memory_order_relaxed);
+    slot[6].store(entry.trace.high, std::memory_order_relaxed);
+    slot[7].store(entry.trace.low, std::memory_order_relaxed);
     noted_.store(at + 1, std::memory_order_release);
   }
-  // Gives `f` the last requests, newest first, at most `count`: those that were not overwritten while being read.
-  void last(int count, FunctionRef<void(const flight::Request&)> f) const noexcept;
+  // Gives `f` the last entries, newest first, at most `count`: those that were not overwritten while being read.
+  void last(int count, FunctionRef<void(const flight::Entry&)> f) const noexcept;
 
   // The recorders there are, in no order. A recorder that ends meanwhile is waited for by nobody: ask while the
   // workers live.
@@ -72,7 +82,7 @@ class FlightRecorder {
 
  private:
   // One slot is being written, and on a machine that reorders stores the next as well.
-  static constexpr int slot_count = requests_max + 2;
+  static constexpr int slot_count = entries_max + 2;
   using Slot = std::array<std::atomic<std::uint64_t>, 8>;
   // Addresses are below 2^48, and these texts below 64 KiB.
   static std::uint64_t pack(std::string_view text) noexcept {
@@ -93,15 +103,13 @@ namespace flight {
 // live longer than that call.
 class Doing {
  public:
-  using Tell = void (*)(const void* subject, std::string_view& method, std::string_view& path, log::TraceId& trace);
+  using Tell = Activity (*)(const void* subject);
   Doing(Tell how, const void* subject) noexcept;
   ~Doing();
   Doing(const Doing&) = delete;
   Doing& operator=(const Doing&) = delete;
 
-  void tell(std::string_view& method, std::string_view& path, log::TraceId& trace) const {
-    tell_(subject_, method, path, trace);
-  }
+  Activity tell() const { return tell_(subject_); }
   // What this thread is doing; null when it is nothing that was said.
   static const Doing* current() noexcept;
 
@@ -127,8 +135,8 @@ inline Doing::~Doing() {
 }
 inline const Doing* Doing::current() noexcept { return internal::current_doing; }
 
-inline void note(const Request& request) noexcept {
-  if (internal::current_recorder != nullptr) internal::current_recorder->note(request);
+inline void note(const Entry& entry) noexcept {
+  if (internal::current_recorder != nullptr) internal::current_recorder->note(entry);
 }
 
 }  // namespace flight

@@ -3,7 +3,7 @@
 //   Span span{trace_id};                            // of a request, for as long as anything is done for it
 //   const ScopedSpan scoped(span);                  // around code that runs for it: its log lines carry the trace
 //
-//   StageTimer timer(Stage::Validate);              // in code that knows what stage of a request it is
+//   StageTimer timer(Stage::Database);              // in code that knows what stage of it this is
 //
 // A task inherits its span with its deadline: whatever it awaits, and it after each suspension, runs under the span
 // that it was started with (StartOptions::span), on a pool as well.
@@ -19,7 +19,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 #include <utility>
 
 #include "keel/base/time.h"
@@ -38,24 +37,15 @@ struct TraceId {
 
 }  // namespace log
 
-// Where the time of a request goes, in the order in which a simple one passes through them.
+// A part of the time that is spent for a span, by its number. The module that measures spans numbers and names them
+// (http/stage.h); these it shares with modules that it does not know.
 enum class Stage : std::uint8_t {
-  Parse,         // The head, from bytes to fields.
-  Route,         // Which handler it is for.
-  Body,          // Waiting for the rest of the body.
-  Validate,      // Reading the body as a value.
-  Handler,       // All of the handler that is no other stage.
-  DatabaseWait,  // In the queue of the writer or of the pool for reads.
-  Database,      // Statements, and the commit of the group that a write is in.
-  Serialize,     // The answer, from values to bytes.
-  Record,        // Logs, metrics, the flight recorder.
-  Write,         // From the answer's bytes to the end of the send that has them.
+  DatabaseWait = 5,  // In the queue of the writer or of the pool for reads.
+  Database = 6,      // Statements, and the commit of the group that a write is in.
 };
-inline constexpr int stage_count = 10;
-// "parse", "database_wait"; a literal.
-std::string_view to_string(Stage stage) noexcept;
+inline constexpr int stages_max = 10;
 
-// How long one request was in each stage.
+// How long one span was in each stage.
 class StageClock {
  public:
   void add(Stage stage, Duration time) noexcept {
@@ -64,13 +54,9 @@ class StageClock {
   Duration of(Stage stage) const noexcept {
     return Duration::nanoseconds(__atomic_load_n(&ns_[static_cast<int>(stage)], __ATOMIC_RELAXED));
   }
-  // What of a handler's time belongs to stages of their own.
-  Duration inside_handler() const noexcept {
-    return of(Stage::Validate) + of(Stage::DatabaseWait) + of(Stage::Database) + of(Stage::Serialize);
-  }
 
  private:
-  std::int64_t ns_[stage_count] = {};  // Accessed by atomic builtins: <atomic> costs more than all else here.
+  std::int64_t ns_[stages_max] = {};  // Accessed by atomic builtins: <atomic> costs more than all else here.
 };
 
 struct Span {

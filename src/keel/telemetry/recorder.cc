@@ -12,11 +12,11 @@ void write_recorders(Buffer& out, Instant now) {
   json.begin_object().key("workers").begin_array();
   FlightRecorder::each([&](const FlightRecorder& recorder) {
     json.begin_object().key("worker").integer(recorder.worker()).key("requests").begin_array();
-    recorder.last(FlightRecorder::requests_max, [&](const flight::Request& request) {
+    recorder.last(FlightRecorder::entries_max, [&](const flight::Entry& request) {
       json.begin_object();
-      json.key("method").string(request.method);
-      json.key("route").string(request.route);
-      json.key("status").unsigned_integer(request.status);
+      json.key("method").string(request.verb);
+      json.key("route").string(request.object);
+      json.key("status").unsigned_integer(request.outcome);
       json.key("bytes").unsigned_integer(request.bytes);
       json.key("ago").number((now - request.started).count_seconds());
       json.key("duration").number(request.took.count_seconds());

@@ -9,18 +9,18 @@ namespace {
 
 TEST(Recorders, are_written_newest_first) {
   const FlightRecorder recorder(2);
-  flight::Request request;
-  request.method = "GET";
-  request.route = "/users/{id}";
-  request.status = 200;
+  flight::Entry request;
+  request.verb = "GET";
+  request.object = "/users/{id}";
+  request.outcome = 200;
   request.bytes = 31;
   request.started = Instant::from_ns(1'000'000'000);
   request.took = 250_us;
   request.trace = {1, 2};
   flight::note(request);
-  request.method = "";
-  request.route = "";
-  request.status = 404;
+  request.verb = "";
+  request.object = "";
+  request.outcome = 404;
   flight::note(request);
 
   Buffer out;

@@ -30,14 +30,15 @@ void write_stage_times_text(Buffer& out, std::span<const http::RouteStages> rout
   std::string text;
   const auto to = std::back_inserter(text);
   fmt::format_to(to, "{:<{}}  {:>10}  {:>10}", "route", width, "measured", "mean us");
-  for (int i = 0; i < stage_count; ++i) fmt::format_to(to, "  {:>13}", to_string(static_cast<Stage>(i)));
+  for (int i = 0; i < http::stage_count; ++i) fmt::format_to(to, "  {:>13}", http::to_string(static_cast<Stage>(i)));
   text += '\n';
   for (const http::RouteStages& route : routes) {
     if (route.measured == 0) continue;
     double sum = 0;
-    for (int i = 0; i < stage_count; ++i) sum += mean_us(route, static_cast<Stage>(i));
+    for (int i = 0; i < http::stage_count; ++i) sum += mean_us(route, static_cast<Stage>(i));
     fmt::format_to(to, "{:<{}}  {:>10}  {:>10.2f}", name_of(route), width, route.measured, sum);
-    for (int i = 0; i < stage_count; ++i) fmt::format_to(to, "  {:>13.2f}", mean_us(route, static_cast<Stage>(i)));
+    for (int i = 0; i < http::stage_count; ++i)
+      fmt::format_to(to, "  {:>13.2f}", mean_us(route, static_cast<Stage>(i)));
     text += '\n';
   }
   out.append(text);
@@ -54,8 +55,8 @@ void write_stage_times_json(Buffer& out, std::span<const http::RouteStages> rout
     json.key("measured").unsigned_integer(route.measured);
     json.key("written").unsigned_integer(route.written);
     json.key("stages").begin_object();
-    for (int i = 0; i < stage_count; ++i) {
-      json.key(to_string(static_cast<Stage>(i))).integer(route.of[i].count_ns());
+    for (int i = 0; i < http::stage_count; ++i) {
+      json.key(http::to_string(static_cast<Stage>(i))).integer(route.of[i].count_ns());
     }
     json.end_object().end_object();
   }

@@ -13,14 +13,14 @@ std::vector<http::RouteStages> three_routes() {
   routes[0].method = http::Method::Get;
   routes[0].pattern = "/users/{id}";
   routes[0].measured = 4;
-  routes[0].of[static_cast<int>(Stage::Parse)] = 2_us;
+  routes[0].of[static_cast<int>(http::stage::parse)] = 2_us;
   routes[0].of[static_cast<int>(Stage::Database)] = 38_us;
-  routes[0].of[static_cast<int>(Stage::Write)] = 9_us;
+  routes[0].of[static_cast<int>(http::stage::write)] = 9_us;
   routes[0].written = 2;
   routes[1].method = http::Method::Post;
   routes[1].pattern = "/users";
   routes[2].measured = 1;
-  routes[2].of[static_cast<int>(Stage::Handler)] = 500_ms;
+  routes[2].of[static_cast<int>(http::stage::handler)] = 500_ms;
   return routes;
 }
 

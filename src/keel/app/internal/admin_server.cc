@@ -9,7 +9,7 @@ namespace keel::app::internal {
 Result<> AdminServer::add_module() {
   const MetricsSettings& from = registrar_.settings.monitoring.metrics;
   auto address = Address::ip(from.export_address, from.export_port);
-  if (!address) return std::unexpected(std::move(address).error().because("monitoring.metrics.export_address"));
+  if (!address) return std::move(address).error().because("monitoring.metrics.export_address");
   pages_.mount(router_);
   http::ServerOptions options;
   options.address = *address;

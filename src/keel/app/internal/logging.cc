@@ -23,7 +23,7 @@ Result<> Logging::handle_crashes() {
   const std::string& file = registrar_.settings.logging.crash_file;
   KEEL_TRY_VOID(make_folder_of(file).because("logging.crash_file"));
   auto installed = CrashHandler::install({.name = registrar_.name, .file = file});
-  if (!installed) return std::unexpected(std::move(installed).error().because("logging.crash_file"));
+  if (!installed) return std::move(installed).error().because("logging.crash_file");
   crash_ = *std::move(installed);
   return {};
 }

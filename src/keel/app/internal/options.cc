@@ -74,6 +74,7 @@ http::ServerOptions server_options(const Settings& settings, const Address& addr
   http::ServerOptions options = from.http.server;
   options.address = address;
   options.limits = limits_of(from);
+  options.indent_json = settings.container.indent_json;
   options.measured_every = settings.monitoring.enabled ? settings.monitoring.measured_every : 0;
   // Checked with the other settings: each of them is a network.
   for (const std::string& proxy : from.http.trusted_proxies) {

@@ -58,6 +58,8 @@ TEST(Options, of_the_workers_come_from_the_network_or_from_the_pool_of_that_name
   EXPECT_EQ(runtime_options(settings({})).workers, 0) << "one per core";
   EXPECT_EQ(runtime_options(settings({"--network.engine=epoll"})).engine, io::EngineKind::Epoll);
   EXPECT_EQ(runtime_options(settings({"--network.engine=uring"})).engine, io::EngineKind::Uring);
+  EXPECT_EQ(runtime_options(settings({})).engine_options.receive_bytes, 0u);
+  EXPECT_EQ(runtime_options(settings({"--network.read_buffer_size_kb=4"})).engine_options.receive_bytes, 4096u);
   EXPECT_EQ(runtime_options(settings({})).engine, io::EngineKind::Auto);
   EXPECT_TRUE(runtime_options(settings({"--thread.affinity=true"})).pin);
 }

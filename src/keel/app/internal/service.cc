@@ -22,7 +22,7 @@ Service::Service(const Registrar& registrar, Workers& workers, Succession& succe
 Result<> Service::serve(const http::Router& router) {
   const Settings& settings = registrar_.settings;
   auto address = settings.network.http.listen_address();
-  if (!address) return std::unexpected(std::move(address).error().because("network.http.address"));
+  if (!address) return std::move(address).error().because("network.http.address");
   http::ServerOptions options = server_options(settings, *address);
   if (settings.monitoring.enabled) options.metrics = &registrar_.metrics;
   server_ = std::make_unique<http::Server>(router, std::move(options));

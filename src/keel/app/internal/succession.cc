@@ -29,10 +29,10 @@ void Succession::add_module() {
 Result<> Succession::start() {
   const std::string& path = registrar_.settings.network.handover.path;
   auto found = Predecessor::find(path, registrar_.name);
-  if (!found) return std::unexpected(std::move(found).error().because(key));
+  if (!found) return std::move(found).error().because(key);
   if (found->has_value()) predecessor_.emplace(**std::move(found));
   auto made = Handover::make(path, registrar_.name, [this] { supervision_.request_stop(); });
-  if (!made) return std::unexpected(std::move(made).error().because(key));
+  if (!made) return std::move(made).error().because(key);
   handover_ = *std::move(made);
   return {};
 }

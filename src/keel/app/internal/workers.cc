@@ -24,7 +24,7 @@ Workers::Workers(const Registrar& registrar) : registrar_(registrar) {
   registrar.add({.name = "stall watch",
                  .needs = {"logs", "workers"},
                  .start = [this, stall]() -> Result<> {
-                   stalls_ = std::make_unique<StallWatch>(*runtime_, stall, registrar_.metrics);
+                   stalls_ = std::make_unique<StallLog>(*runtime_, stall, registrar_.metrics);
                    return {};
                  },
                  .stop = [this] { stalls_.reset(); }});

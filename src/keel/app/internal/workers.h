@@ -36,7 +36,7 @@ class Workers {
   const Registrar& registrar_;
   std::unique_ptr<io::Runtime> runtime_;
   std::optional<telemetry::LiveTasks> tasks_;
-  std::unique_ptr<StallWatch> stalls_;
+  std::unique_ptr<StallLog> stalls_;
   std::vector<Health::Check> checks_;
 };
 

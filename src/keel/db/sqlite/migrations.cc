@@ -37,8 +37,8 @@ class Target final : public MigrationTarget {
     KEEL_TRY_VOID(connection_.run_script(migration.text, &line, Connection::Control::Refused));
     Result<> sound;
     auto violated = [&](const Row& row) {
-      sound = fail_text(Code::InvalidArgument,
-                        fmt::format("leaves rows in {} that refer to none in {}", row.text(0), row.text(1)));
+      sound = Error::text(Code::InvalidArgument,
+                          fmt::format("leaves rows in {} that refer to none in {}", row.text(0), row.text(1)));
     };
     KEEL_TRY_VOID(connection_.query("select \"table\", parent from pragma_foreign_key_check", violated));
     return sound;

@@ -12,7 +12,6 @@
 namespace keel::http {
 namespace {
 
-constinit json::WriterOptions options_of_process;
 constexpr std::string_view content_type_name = "Content-Type";
 
 bool is_framing(std::string_view name) noexcept {
@@ -142,8 +141,5 @@ Response& Response::vary(std::string_view field) & {
   }
   return header("Vary", field);
 }
-
-void Response::set_json_options(json::WriterOptions options) noexcept { options_of_process = options; }
-json::WriterOptions Response::json_options() noexcept { return options_of_process; }
 
 }  // namespace keel::http

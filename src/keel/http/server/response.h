@@ -27,6 +27,7 @@
 #include "keel/http/message/status.h"
 #include "keel/http/server/body_writer.h"
 #include "keel/http/server/internal/kept_call.h"
+#include "keel/http/server/stage.h"
 #include "keel/http/server/upgrade.h"
 #include "keel/observe/span.h"
 #include "keel/task/task.h"
@@ -81,10 +82,10 @@ class Response {
   // Calls write_json(json::Writer&, value), found beside T's definition.
   template <class T>
   static Response json(Status status, const T& value) {
-    const StageTimer timer(Stage::Serialize);
+    const StageTimer timer(stage::serialize);
     Response response(status);
     response.content_type_ = "application/json";
-    json::Writer writer(response.body_, json_options());
+    json::Writer writer(response.body_);
     write_json(writer, value);
     return response;
   }
@@ -139,9 +140,6 @@ class Response {
   // It is an upgrade(), which becomes 101 or a refusal once it is the answer to a request.
   bool is_upgrade() const noexcept { return static_cast<bool>(upgrade_); }
 
-  // How Response::json writes, for the whole process; set once before serving (container.json.pretty_print).
-  static void set_json_options(json::WriterOptions options) noexcept;
-
  private:
   friend class Compression;
   friend class Connection;
@@ -152,7 +150,6 @@ class Response {
     replace_content({});
     content_type_ = {};
   }
-  static json::WriterOptions json_options() noexcept;
   static Response make_stream(Status status, std::string_view content_type, StreamedBody::Callable write);
   static Response make_upgrade(std::string_view protocol, Upgrade::Callable talk);
 

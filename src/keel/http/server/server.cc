@@ -120,21 +120,10 @@ Result<> Server::start(io::Runtime& runtime, const std::vector<int>& inherited) 
   const bool binds = inherited.empty();
   const bool is_unix = options_.address.is_unix();
   Result<> result;
-  // Ports are shared by our own workers; a second instance would silently take a part of the connections. So first ask
-  // without sharing.
-  if (binds && !is_unix && options_.address.port() != 0) {
-    runtime.each([&](io::Loop& loop) {
-      if (loop.index() != 0) return;
-      auto probe = loop.engine().open_listener(options_.address, options_.listen);
-      if (probe) {
-        loop.engine().close(*probe);
-      } else {
-        result = std::move(probe).error();
-      }
-    });
-    // The close of the probe leaves with the engine's next submission.
-    runtime.each([](io::Loop&) {});
-  }
+  // The workers share a port, and so would a second process.
+  runtime.each([&](io::Loop& loop) {
+    if (binds && loop.index() == 0) result = io::check_vacant(loop.engine(), options_.address, options_.listen);
+  });
   options_.listen.reuse_port = binds && !is_unix;
   if (result && options_.metrics != nullptr) state_->metrics = std::make_unique<Metrics>(*options_.metrics, *this);
   int unix_listener = -1;  // Of worker 0, for all.

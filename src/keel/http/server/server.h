@@ -12,6 +12,9 @@
 // a time limit. A connection is a plain state machine around its operations: idle, it owns no buffer, no arena and no
 // coroutine frame. Requests that arrive together are answered with one send.
 //
+// An answered request is an entry of its worker's flight recorder: its method, its route's pattern as the object (empty
+// when none matched), its status as the outcome and its body's bytes. One that is being handled has its path as object.
+//
 // Threads:  start(), change(), drain() and stop() on one thread that is not a worker (with a Loop: on that loop's
 // thread). Lifetime: router, runtime and registry outlive the server.
 
@@ -105,6 +108,7 @@ struct ServerOptions {
   std::string challenge = "Bearer";
   bool request_ids = false;  // Each answer has X-Request-Id and each line of the access log request_id:
                              // Request::id().
+  bool indent_json = false;  // Whole answers of type application/json are indented for people (json_indent.h).
 };
 
 // What becomes of the sockets that a server listens on when it drains.

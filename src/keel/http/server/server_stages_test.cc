@@ -16,7 +16,7 @@ using namespace internal;
 
 Task<Response> validates_and_sleeps(Request& request) {
   {
-    const StageTimer timer(Stage::Validate);
+    const StageTimer timer(stage::validate);
     if (request.body().empty()) co_return refuse(Status::BadRequest, "no body");
   }
   co_await sleep_for(20_ms);  // From the time of the turn, so that less may be measured.
@@ -60,12 +60,12 @@ TEST_P(ServerStages, are_those_of_the_route_that_answered) {
   ask(get("/nowhere"));
 
   EXPECT_EQ(of("/plaintext").measured, 2u);
-  EXPECT_EQ(of("/plaintext").of[static_cast<int>(Stage::Validate)], Duration());
+  EXPECT_EQ(of("/plaintext").of[static_cast<int>(stage::validate)], Duration());
   const RouteStages slow = of("/slow-json");
   EXPECT_EQ(slow.measured, 1u);
   EXPECT_EQ(slow.written, 1u);
-  EXPECT_GE(slow.mean(Stage::Handler), 5_ms) << "what it waits for by itself is the handler's";
-  EXPECT_LT(slow.mean(Stage::Serialize), slow.mean(Stage::Handler));
+  EXPECT_GE(slow.mean(stage::handler), 5_ms) << "what it waits for by itself is the handler's";
+  EXPECT_LT(slow.mean(stage::serialize), slow.mean(stage::handler));
   EXPECT_EQ(of("").measured, 1u) << "what no route matched";
   EXPECT_EQ(of("/json").measured, 0u);
 }
@@ -96,7 +96,7 @@ TEST_P(ServerStages, know_how_long_a_body_was_waited_for) {
   one.send(request.substr(request.size() - 5));
   ASSERT_TRUE(has_replies(one, 1));
 
-  EXPECT_GE(of("/echo-later").mean(Stage::Body), 1_ms);
+  EXPECT_GE(of("/echo-later").mean(stage::body), 1_ms);
 }
 
 TEST_P(ServerStages, end_with_a_streamed_body) {

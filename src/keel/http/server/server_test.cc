@@ -435,6 +435,15 @@ TEST_P(Servers, answer_500_when_a_handler_gives_no_final_status) {
   EXPECT_EQ(list[2].body, "n=1");
 }
 
+TEST_P(Servers, indent_json_for_people_when_asked_to) {
+  options_.indent_json = true;
+  router_.get("/point", point).get("/as-text", [](Request&) { return Response::text(Status::Ok, R"({"x":7})"); });
+  start();
+
+  EXPECT_EQ(ask_one(get("/point")).body, "{\n  \"x\": 7\n}");
+  EXPECT_EQ(ask_one(get("/as-text")).body, R"({"x":7})") << "of another type";
+}
+
 TEST_P(Servers, send_one_type) {
   router_.get("/typed", [](Request&) { return Response::text(Status::Ok, "{}").header("Content-Type", "text/json"); });
   start();

@@ -20,12 +20,12 @@ void Stages::add(std::size_t route, const StageClock& clock) noexcept {
 
 void Stages::add_write(std::size_t route, Duration took) noexcept {
   Tally* const tallies = of_route(route);
-  tallies[static_cast<int>(Stage::Write)].add(static_cast<std::uint64_t>(std::max<std::int64_t>(took.count_ns(), 0)));
+  tallies[static_cast<int>(stage::write)].add(static_cast<std::uint64_t>(std::max<std::int64_t>(took.count_ns(), 0)));
   tallies[stage_count + 1].add();
 }
 
 Duration RouteStages::mean(Stage stage) const noexcept {
-  const std::uint64_t count = stage == Stage::Write ? written : measured;
+  const std::uint64_t count = stage == stage::write ? written : measured;
   return count == 0 ? Duration() : of[static_cast<int>(stage)] / static_cast<std::int64_t>(count);
 }
 

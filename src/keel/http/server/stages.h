@@ -17,6 +17,7 @@
 #include "keel/base/buffer.h"
 #include "keel/http/message/method.h"
 #include "keel/http/server/internal/tally.h"
+#include "keel/http/server/stage.h"
 #include "keel/observe/metric.h"
 #include "keel/observe/span.h"
 

@@ -24,6 +24,7 @@ Result<int> system_listener(const Address& address, const ListenOptions& options
 enum class Protocol : std::uint8_t { Tcp, Udp, Unix };
 Result<> check(const SocketOptions& options, Protocol protocol);
 Result<> check(const DatagramOptions& options);
+Result<> check(const EngineOptions& options);
 bool is_multicast(const Address& address) noexcept;
 Result<> check_group(const Address& group);
 // See Engine::turn_away.
@@ -41,11 +42,13 @@ bool system_has_unread(int fd) noexcept;
 struct UringOptions {
   unsigned submission_entries = 1024;
   unsigned completion_entries = 8192;
-  bool files = true;      // False: as a kernel without operations for files.
-  bool messages = true;   // False: as a kernel without messages between rings.
-  bool datagrams = true;  // False: as a kernel without multishot receiving of datagrams.
+  std::uint32_t receive_bytes = 0;  // As EngineOptions::receive_bytes.
+  bool files = true;                // False: as a kernel without operations for files.
+  bool messages = true;             // False: as a kernel without messages between rings.
+  bool datagrams = true;            // False: as a kernel without multishot receiving of datagrams.
 };
-Result<std::unique_ptr<Engine>> make_epoll_engine();
+// `receive_bytes` as EngineOptions has it.
+Result<std::unique_ptr<Engine>> make_epoll_engine(std::uint32_t receive_bytes = 0);
 Result<std::unique_ptr<Engine>> make_uring_engine(const UringOptions& options = {});
 // Runs every uring feature that the engine uses once, on a socket pair; the error says which one failed.
 Result<> probe_uring();

@@ -28,11 +28,12 @@ class UringBuffers {
  public:
   static constexpr unsigned count = 1024;  // A power of two: the size of the ring.
   // Room for a large message, so that it comes as one completion. A small one touches the first page only.
-  static constexpr std::size_t bytes = 16 * 1024;
+  static constexpr std::uint32_t default_bytes = 16 * 1024;
   static constexpr unsigned lent_max = count / 2;
   static constexpr std::uint32_t none = Receive::none;
 
-  UringBuffers() = default;
+  // Of `bytes` each.
+  explicit UringBuffers(std::uint32_t bytes = default_bytes) noexcept : bytes_(bytes), stride_(bytes + 64) {}
   UringBuffers(const UringBuffers&) = delete;
   // After the ring has ended.
   ~UringBuffers();
@@ -40,8 +41,9 @@ class UringBuffers {
   // As group 0 of `ring`, with the first of them. An error is the system's.
   Result<> set_up(io_uring& ring);
 
+  std::uint32_t bytes() const noexcept { return bytes_; }
   // What has come under that name.
-  char* at(std::uint32_t name) noexcept { return name < count ? memory_ + name * stride : known_[name].copy; }
+  char* at(std::uint32_t name) noexcept { return name < count ? memory_ + name * stride_ : known_[name].copy; }
 
   // --- What the kernel may fill.
 
@@ -53,7 +55,7 @@ class UringBuffers {
     int added = 0;
     for (; in_ring_ < wanted_ && (spares_ != 0 || used_ < count); ++in_ring_, ++added) {
       const unsigned buffer = spares_ != 0 ? spare_[--spares_] : used_++;
-      io_uring_buf_ring_add(ring_, at(buffer), bytes, static_cast<unsigned short>(buffer),
+      io_uring_buf_ring_add(ring_, at(buffer), bytes_, static_cast<unsigned short>(buffer),
                             io_uring_buf_ring_mask(count), added);
     }
     if (added != 0) io_uring_buf_ring_advance(ring_, added);
@@ -107,8 +109,6 @@ class UringBuffers {
   std::uint32_t size_of(std::uint32_t name) const noexcept { return known_[name].size; }
 
  private:
-  // Buffers begin at different cache sets: with a stride of 16384 the first lines of all of them would share one.
-  static constexpr std::size_t stride = bytes + 64;
   static constexpr unsigned few = 128;      // How many the kernel has at least; more when it runs out.
   static constexpr unsigned window = 1024;  // So many turns after which it has fewer again, when these would have done.
 
@@ -121,6 +121,9 @@ class UringBuffers {
   [[gnu::noinline]] std::uint32_t copy(std::uint32_t name, std::uint32_t size) noexcept;
   [[gnu::noinline]] void free_copy(std::uint32_t name) noexcept;
 
+  const std::uint32_t bytes_;
+  // Buffers begin at different cache sets: with a stride of 16384 the first lines of all of them would share one.
+  const std::size_t stride_;
   io_uring_buf_ring* ring_ = nullptr;
   char* memory_ = nullptr;
   unsigned in_ring_ = 0;   // Buffers that the kernel may fill.

@@ -73,7 +73,10 @@ class UringEngine final : public Engine {
   }
 
  private:
-  explicit UringEngine(const UringOptions& options) : options_(options), reads_datagrams_(options.datagrams) {}
+  explicit UringEngine(const UringOptions& options)
+      : options_(options),
+        reads_datagrams_(options.datagrams),
+        buffers_(options.receive_bytes != 0 ? options.receive_bytes : UringBuffers::default_bytes) {}
 
   Result<> set_up();
   void probe_operations() noexcept;

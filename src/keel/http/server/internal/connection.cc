@@ -169,7 +169,7 @@ std::string_view Connection::process(std::string_view rest) {
     StageClock* const clock = acceptor_.stages_.begin();
     HeadResult result;
     {
-      const StageTimer timer(Stage::Parse, clock);
+      const StageTimer timer(stage::parse, clock);
       if (partial_ == nullptr) [[likely]] {
         result = parse_head(rest, acceptor_.limits().head, *head);
       } else {

@@ -31,7 +31,7 @@ class HandlerTimer {
   }
   ~HandlerTimer() {
     if (clock_ != nullptr) [[unlikely]]
-      clock_->add(Stage::Handler, Host::current().precise_now() - began_ - clock_->inside_handler());
+      clock_->add(stage::handler, Host::current().precise_now() - began_ - inside_handler(*clock_));
   }
 
  private:
@@ -48,11 +48,9 @@ void Exchange::free(Exchange* exchange) noexcept {
   pool_free(exchange, sizeof(Exchange));
 }
 
-void Exchange::tell(const void* subject, std::string_view& method, std::string_view& path, log::TraceId& trace) {
+flight::Activity Exchange::tell(const void* subject) {
   const auto& request = *static_cast<const Request*>(subject);
-  method = request.head().method_text();
-  path = request.path();
-  trace = request.trace();
+  return {request.head().method_text(), request.path(), request.trace()};
 }
 
 bool Exchange::can_discard() const noexcept {
@@ -106,7 +104,7 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view r
   ++requests_;
   if (!head.keep_alive()) peer_closes_ = true;
   {
-    const StageTimer timer(Stage::Route, clock);
+    const StageTimer timer(stage::route, clock);
     acceptor_.router().match(request);
   }
   const RouteMatch& match = request.match_;
@@ -210,7 +208,7 @@ std::string_view Connection::feed_body(std::string_view rest) {
   if (const std::string_view trailers = exchange.reader.end_trailers(); !trailers.empty()) [[unlikely]]
     exchange.request.set(Request::Behind{trailers});
   if (StageClock* const clock = exchange.request.span_.stages) {
-    clock->add(Stage::Body, acceptor_.loop_.precise_now() - began_);
+    clock->add(stage::body, acceptor_.loop_.precise_now() - began_);
   }
   run_exchange();
   return rest;
@@ -376,7 +374,7 @@ void Connection::answer_exchange(Result<Response> result) {
   Exchange& exchange = *exchange_;
   const ScopedSpan span(exchange.request.span_);
   if (StageClock* const clock = exchange.request.span_.stages) {
-    clock->add(Stage::Handler, acceptor_.loop_.precise_now() - exchange.handler_began - clock->inside_handler());
+    clock->add(stage::handler, acceptor_.loop_.precise_now() - exchange.handler_began - inside_handler(*clock));
   }
   if (exchange.reader.is_lost()) {
     record_cut(Cut::Handler);

@@ -20,6 +20,7 @@
 #include "keel/http/server/request.h"
 #include "keel/http/server/response.h"
 #include "keel/http/server/router.h"
+#include "keel/observe/flight_recorder.h"
 #include "keel/task/start.h"
 
 namespace keel::http {
@@ -30,7 +31,7 @@ struct Exchange {
   static Exchange* make();
   static void free(Exchange* exchange) noexcept;
   // For a signal handler that asks what this worker is doing: `subject` is a Request.
-  static void tell(const void* subject, std::string_view& method, std::string_view& path, log::TraceId& trace);
+  static flight::Activity tell(const void* subject);
 
   // Calls the handler of a request, behind the middleware that lets it pass.
   static Result<Response> call_at_once(Request& request);

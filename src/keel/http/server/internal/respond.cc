@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "keel/base/hex.h"
+#include "keel/data/json_indent.h"
 #include "keel/http/server/internal/acceptor.h"
 #include "keel/http/server/internal/answer.h"
 #include "keel/http/server/internal/connection.h"
@@ -24,6 +25,13 @@ std::string client_text(const Address& address) {
   std::string text = address.to_string();
   if (!address.is_unix() && text.ends_with(":0")) text.resize(text.size() - 2);
   return text;
+}
+
+void indent_json(Response& response) {
+  if (response.content_type() != "application/json" || response.is_streamed()) return;
+  Buffer indented;
+  json::indent(indented, response.content());
+  response.replace_content(std::move(indented));
 }
 
 // say(), with the fields that there is something in.
@@ -49,6 +57,8 @@ void Connection::respond(Request& request, Result<Response>&& result) {
   if (!match.accepted_type.empty()) result->vary("Accept");
   if (result->status() == Status::Unauthorized && !result->field("WWW-Authenticate")) [[unlikely]]
     result->header("WWW-Authenticate", acceptor_.server_.options_.challenge);
+  if (acceptor_.server_.options_.indent_json) [[unlikely]]
+    indent_json(*result);
   Middleware::after(request, *result);
   const int status_number = number(result->status());
   if (!result->is_valid() || (status_number < 200 && !result->is_upgrade()) || status_number > 599) {
@@ -85,7 +95,7 @@ void Connection::respond(Request& request, Result<Response>&& result) {
     if (!timing.empty()) response.header("Server-Timing", timing.view());
   }
   {
-    const StageTimer timer(Stage::Serialize, request.span_.stages);
+    const StageTimer timer(stage::serialize, request.span_.stages);
     write_answer(out_, response,
                  {.ok_and_date = acceptor_.ok_and_date(),
                   .version_minor = head.version_minor(),
@@ -110,16 +120,16 @@ void Connection::record(Request& request, Status status, std::size_t bytes) {
   const std::uint32_t route = request.match_.index;
   acceptor_.worked(route, now);
   if (const auto& metrics = acceptor_.metrics_) metrics->count(route, status, took);
-  flight::note({.method = to_string(request.method()),
-                .route = request.route(),
-                .status = static_cast<unsigned>(number(status)),
+  flight::note({.verb = to_string(request.method()),
+                .object = request.route(),
+                .outcome = static_cast<unsigned>(number(status)),
                 .bytes = bytes,
                 .started = request.started_,
                 .took = took,
                 .trace = request.trace()});
   if (log::is_recorded && acceptor_.access_log_) log_answer(request, status, bytes, took);
   if (StageClock* const clock = request.span_.stages) [[unlikely]] {
-    clock->add(Stage::Record, acceptor_.loop_.precise_now() - now);
+    clock->add(stage::record, acceptor_.loop_.precise_now() - now);
     acceptor_.count_stages(route, *clock);
     // Of a streamed body only the end is left to be sent.
     if (phase_ != Phase::Streaming) acceptor_.begin_write(*this, route, send_.pending);

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "keel/http/server/server.h"
+#include "keel/http/server/stage.h"
 #include "keel/observe/metric.h"
-#include "keel/observe/span.h"
 
 namespace keel::http {
 
@@ -25,7 +25,7 @@ struct Server::Metrics {
       if (took > Duration()) stages[i].observe(took);
     }
   }
-  void count_write(Duration took) noexcept { stages[static_cast<int>(Stage::Write)].observe(took); }
+  void count_write(Duration took) noexcept { stages[static_cast<int>(stage::write)].observe(took); }
   void count_refused(Status status) noexcept { refused[number(status) >= 500].add(); }
 
   struct Route {
