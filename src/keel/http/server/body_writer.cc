@@ -6,8 +6,7 @@
 #include "keel/base/check.h"
 #include "keel/base/pool.h"
 #include "keel/http/message/content_coder.h"
-#include "keel/http/server/internal/connection.h"
-#include "keel/http/server/request.h"
+#include "keel/http/server/internal/pending_exchange.h"
 
 namespace keel::http {
 
@@ -33,7 +32,19 @@ void StreamedBody::encode(ContentCoder& coder, ContentCoders& lender) noexcept {
 }
 ContentCoder* StreamedBody::coder() const noexcept { return made_->coder.get(); }
 
-BodyRead BodyWriter::read_body() noexcept { return request_->read_body(); }
+BodyRead BodyWriter::read_body() noexcept { return exchange_->request().read_body(); }
+
+Result<> BodyWriter::end() noexcept {
+  if (coder_ == nullptr) return {};
+  try {
+    if (!coder_failed_ && coder_->end(coded_)) {
+      queued_ += tail().size();
+      return {};
+    }
+  } catch (const std::bad_alloc&) {
+  }
+  return fail(Code::ResourceExhausted, no_memory_to_compress);
+}
 
 bool BodyWriter::Write::start() noexcept {
   KEEL_CHECK(writer_.waiting_ == nullptr, "one task at a time writes a body");
@@ -48,11 +59,11 @@ bool BodyWriter::Write::start() noexcept {
 
 // True: it is complete, or the connection has ended.
 bool BodyWriter::Write::go_on() noexcept {
-  if (writer_.coder_ == nullptr) return writer_.connection_->push_body(rest_);
+  if (writer_.coder_ == nullptr) return writer_.exchange_->write(rest_);
   while (true) {
     // What one that was cancelled has left, too: a coder cannot go back.
     std::string_view coded = writer_.coded_.view().substr(writer_.coded_queued_);
-    const bool is_done = coded.empty() || writer_.connection_->push_body(coded);
+    const bool is_done = coded.empty() || writer_.exchange_->write(coded);
     writer_.coded_queued_ = writer_.coded_.size() - coded.size();
     if (!coded.empty()) return is_done;
     if (rest_.empty() || !encode_some()) return true;

@@ -41,11 +41,10 @@
 
 namespace keel::http {
 
-class BodyRead;  // body_reader.h
-class Connection;
+class BodyRead;      // body_reader.h
 class ContentCoder;  // content_coder.h
 class ContentCoders;
-class Request;
+class PendingExchange;
 
 class BodyWriter {
  public:
@@ -69,11 +68,12 @@ class BodyWriter {
   std::uint64_t written() const noexcept { return coder_ == nullptr ? queued_ : coded_from_; }
 
  private:
-  friend class Connection;
-  friend struct Exchange;
+  friend class PendingExchange;
   static constexpr const char* no_memory_to_compress = "there is no memory to compress a body";
-  Connection* connection_ = nullptr;
-  Request* request_ = nullptr;
+  // What is left at the end of the body, which tail() then is.
+  Result<> end() noexcept;
+  std::string_view tail() const noexcept { return coded_.view().substr(coded_queued_); }
+  PendingExchange* exchange_ = nullptr;
   Write* waiting_ = nullptr;
   std::optional<std::uint64_t> length_;
   std::uint64_t queued_ = 0;
@@ -93,7 +93,7 @@ class [[nodiscard]] BodyWriter::Write : public Leaf {
   Result<> take() noexcept;
 
  private:
-  friend class Connection;
+  friend class PendingExchange;
   static void cancel(Leaf& leaf) noexcept;
   bool go_on() noexcept;
   bool encode_some() noexcept;

@@ -145,6 +145,9 @@ class Response {
  private:
   friend class Compression;
   friend class Connection;
+  friend class Exchange;
+  friend class PendingExchange;
+  friend class Upgraded;
   friend void write_answer(Buffer& out, const Response& response, const Framing& framing);
   void remove(std::string_view name) noexcept;
   // RFC 9110 §15.3.6: a 205 has none, and says so with a length of 0.
