@@ -135,7 +135,7 @@ void Connection::write(Exchange& exchange, Response& response) {
   BodyEnd body_end = BodyEnd::Length;
   std::optional<std::uint64_t> length;
   if (response.is_streamed()) {
-    if (response.streamed_.coder() == nullptr) length = response.streamed_.length();
+    if (response.streamed_.transforms() == nullptr) length = response.streamed_.length();
     if (!length) body_end = head.version_minor() == 0 ? BodyEnd::Close : BodyEnd::Chunks;
   } else if (head_only && match.is_route && response.content().empty() &&
              worker_.router().method(match) == Method::Head) [[unlikely]] {

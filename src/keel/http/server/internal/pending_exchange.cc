@@ -218,7 +218,7 @@ void PendingExchange::begin_streaming(Response& response) {
   streamed_ = std::move(response.streamed_);
   writer_.emplace(streamed_.length());
   writer_->exchange_ = this;
-  writer_->coder_ = streamed_.coder();
+  writer_->transforms_ = streamed_.transforms();
   status_ = response.status();
   is_due_ = true;
   state_ = State::Streaming;
