@@ -39,6 +39,9 @@ enum class Which {
   UringUnix,              // Unix sockets where the others have TCP; see net_test.h.
   EpollUnix,
   SimUnix,
+  UringLayered,  // Transports have a layer; see net/testing.h.
+  EpollLayered,
+  SimLayered,
 };
 
 inline auto every_engine() { return ::testing::Values(Which::Uring, Which::Epoll, Which::Sim); }
@@ -52,7 +55,10 @@ inline std::string name_of_engine(const ::testing::TestParamInfo<Which>& which) 
                                    "sim_with_faults",
                                    "uring_unix",
                                    "epoll_unix",
-                                   "sim_unix"};
+                                   "sim_unix",
+                                   "uring_layered",
+                                   "epoll_layered",
+                                   "sim_layered"};
   return names[static_cast<int>(which.param)];
 }
 
@@ -140,7 +146,11 @@ class LoopTest : public ::testing::TestWithParam<Which> {
   }
 
   bool is_sim() const {
-    return GetParam() == Which::Sim || GetParam() == Which::SimWithFaults || GetParam() == Which::SimUnix;
+    return GetParam() == Which::Sim || GetParam() == Which::SimWithFaults || GetParam() == Which::SimUnix ||
+           GetParam() == Which::SimLayered;
+  }
+  bool is_layered() const {
+    return GetParam() == Which::UringLayered || GetParam() == Which::EpollLayered || GetParam() == Which::SimLayered;
   }
   bool is_unix() const {
     return GetParam() == Which::UringUnix || GetParam() == Which::EpollUnix || GetParam() == Which::SimUnix;
@@ -189,7 +199,9 @@ class LoopTest : public ::testing::TestWithParam<Which> {
 
  private:
   Result<std::unique_ptr<Engine>> make() const {
-    if (GetParam() == Which::Epoll || GetParam() == Which::EpollUnix) return make_epoll_engine();
+    if (GetParam() == Which::Epoll || GetParam() == Which::EpollUnix || GetParam() == Which::EpollLayered) {
+      return make_epoll_engine();
+    }
     KEEL_TRY_VOID(choose_engine(EngineKind::Uring));
     UringOptions options;
     if (GetParam() == Which::UringWithTinyRings) options = {.submission_entries = 4, .completion_entries = 8};

@@ -1,0 +1,103 @@
+#include "keel/net/transport.h"
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "keel/base/pool.h"
+
+namespace keel {
+
+void Transport::open(const Endpoint& endpoint) noexcept {
+  KEEL_DCHECK(fd < 0 && endpoint.fd >= 0, "a transport has one endpoint at a time");
+  fd = endpoint.fd;
+  is_layered_ = endpoint.layer != nullptr;
+  if (is_layered_) {
+    layer_ = endpoint.layer;
+    layer_->transport_ = this;
+  } else {
+    engine_ = endpoint.engine;
+  }
+}
+
+Transport::Endpoint Transport::detach() noexcept {
+  KEEL_CHECK(!pending && !holds(), "a transport is detached when nothing is received or held");
+  const Endpoint endpoint{&engine(), std::exchange(fd, -1), layer()};
+  if (is_layered_) layer_->transport_ = nullptr;
+  return endpoint;
+}
+
+void Transport::close() noexcept {
+  const Endpoint endpoint = detach();
+  endpoint.layer != nullptr ? endpoint.layer->close() : endpoint.engine->close(endpoint.fd);
+}
+
+std::string_view Transport::hold_copy() noexcept {
+  const std::string_view all = bytes();
+  data = static_cast<char*>(pool_allocate(all.size()));
+  std::memcpy(data, all.data(), all.size());
+  held_size_ = all.size() & 0x7fffffff;
+  return held();
+}
+
+void Transport::release_copy() noexcept {
+  pool_free(data, held_size_);
+  held_size_ = 0;
+}
+
+bool Transport::send(io::SendFile& send) noexcept {
+  send.fd = fd;
+  if (!is_layered_) return engine_->submit(send);
+  // The kernel would send it as it is.
+  send.result = -EOPNOTSUPP;
+  return true;
+}
+
+bool Transport::establish(io::Send& send) noexcept {
+  KEEL_DCHECK(send.part_count == 0, "establishing sends nothing");
+  send.fd = fd;
+  if (is_layered_) return layer_->send(send);
+  send.result = 0;
+  return true;
+}
+
+void Transport::shutdown_write() noexcept { is_layered_ ? layer_->shutdown_write() : engine_->shutdown_write(fd); }
+void Transport::shutdown() noexcept { is_layered_ ? layer_->shutdown() : engine_->shutdown(fd); }
+bool Transport::has_unread() noexcept { return is_layered_ ? layer_->has_unread() : engine_->has_unread(fd); }
+
+Error Transport::error(const char* doing, std::int32_t outcome) const noexcept {
+  return is_layered_ ? layer_->error(doing, outcome) : Error::from_errno(doing, -outcome);
+}
+
+// --- of a layer ----------------------------------------------------------------------------------------------------
+
+bool TransportLayer::is_wanted() const noexcept {
+  return transport_ != nullptr && transport_->pending && !transport_->paused;
+}
+
+void TransportLayer::deliver(std::string_view bytes) noexcept {
+  KEEL_DCHECK(is_wanted() && !bytes.empty(), "a layer delivers what is wanted");
+  Transport& to = *transport_;
+  to.data = const_cast<char*>(bytes.data());
+  to.result = static_cast<std::int32_t>(bytes.size());
+  to.more = true;
+  to.done(to);
+}
+
+void TransportLayer::finish(std::int32_t outcome) noexcept {
+  KEEL_DCHECK(transport_ != nullptr && transport_->pending, "the receiving ends once");
+  Transport& to = *transport_;
+  to.pending = false;
+  to.paused = false;
+  to.more = false;
+  to.result = outcome;
+  to.done(to);
+}
+
+void TransportLayer::complete(io::Send& send, std::int32_t result) noexcept {
+  send.pending = false;
+  send.result = result;
+  send.done(send);
+}
+
+}  // namespace keel

@@ -1,0 +1,281 @@
+// keel/net/transport.h — one connection's bytes: the only owner of its descriptor, of the receiving and of the sends.
+//
+//   class Echo {                                              // a state machine; for coroutines there is Stream
+//    public:
+//     Echo(io::Engine& engine, int fd) { transport_.open({&engine, fd}), transport_.receive(); }
+//    private:
+//     void received() {
+//       if (transport_.outcome() <= 0) return transport_.close();   // 0: the peer has finished; < 0: an errno
+//       const std::string_view bytes = transport_.hold();     // borrowed during the call unless held
+//       transport_.pause();
+//       send_.set(bytes.data(), bytes.size());
+//       if (transport_.send(send_)) sent();                   // true: complete already, sent() is not called
+//     }
+//     void sent() { transport_.release(), transport_.resume(); }
+//     Member<Transport, Echo, &Echo::received> transport_{*this};
+//     Member<io::SendPart, Echo, &Echo::sent> send_{*this};
+//   };
+//
+// A transport is the receive operation of its connection and is used as one: it is a member of its user (base/member.h)
+// or a base class, and `arrived` is called with it for everything that comes. A send is an operation of its own,
+// io::Send or a class derived from it, which its user embeds or has only while a write is under way; one at a time.
+//
+// A plain transport, TCP or a Unix socket, hands its operations to the engine. Over another one lies a TransportLayer,
+// which changes the bytes on their way (a cipher): the user's side is the same.
+//
+// Errors:    a negative errno in outcome() or in a send's result; error() says it in words. -EOPNOTSUPP: a file sent
+//            over a layer.
+// Ownership: owns its descriptor, and its layer, from open() until close() or detach(). Bytes are borrowed from the
+//            engine: during `arrived`, or from hold() until release().
+// Lifetime:  stays where it is, and lives, while is_receiving() or a send is pending; close() comes after them, and
+//            before the end.
+// Threads:   the engine's.
+// Cancel:    after cancel_receive() `arrived` is called once more, from a later dispatch.
+// Cost:      72 bytes. Plain: the engine's call and one branch that is not taken; no call and no copy of its own.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "keel/base/check.h"
+#include "keel/base/error.h"
+#include "keel/io/engine.h"
+#include "keel/io/op.h"
+
+namespace keel {
+
+class TransportLayer;
+
+class Transport : protected io::Receive {
+ public:
+  // A connected descriptor that does not block (O_NONBLOCK), of `engine`, and the layer that lies over it, if one does.
+  struct Endpoint {
+    io::Engine* engine = nullptr;
+    int fd = -1;
+    TransportLayer* layer = nullptr;  // Its engine and descriptor are these.
+  };
+
+  // `arrived` is called with the transport as its argument.
+  explicit Transport(Done arrived) noexcept : io::Receive(arrived) {}
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+  ~Transport() { KEEL_DCHECK(fd < 0, "a transport is closed or detached before it ends"); }
+
+  // Takes `endpoint` over. A transport that was closed or detached may be opened again.
+  void open(const Endpoint& endpoint) noexcept;
+  // Gives the endpoint away, to be opened by another transport, while nothing is received, sent or held. With a layer,
+  // what it has and has not delivered goes along.
+  Endpoint detach() noexcept;
+  // Closes the descriptor, while nothing is received, sent or held. What was sent is still delivered to the peer.
+  void close() noexcept;
+
+  // Calls `arrived` from now on for everything that comes, until the end of the stream, an error, end_receive() or
+  // cancel_receive(): then once with outcome() <= 0, and is_receiving() is false. It is never called from inside.
+  void receive() noexcept;
+  bool is_receiving() const noexcept { return pending; }
+  // In `arrived`: how many bytes have come; 0: the peer has finished; < 0: an errno, -ECANCELED when it was asked for.
+  std::int32_t outcome() const noexcept { return result; }
+  // In `arrived`, with outcome() > 0: what has come. Valid during the call.
+  std::string_view bytes() const noexcept { return {data, static_cast<std::size_t>(result)}; }
+
+  // In `arrived`: keeps what has come until release(), and says where it is now, which may be elsewhere. One arrival at
+  // a time: the transport is paused meanwhile, or its receiving ends.
+  std::string_view hold() noexcept;
+  bool holds() const noexcept { return held_size_ != 0; }
+  std::string_view held() const noexcept { return {data, held_size_}; }
+  // No effect when nothing is held.
+  void release() noexcept;
+
+  // While it is paused `arrived` is not called; what comes waits, and beyond a few buffers slows the peer down.
+  // resume() delivers what waited from a later dispatch.
+  void pause() noexcept { io::Engine::pause(*this); }
+  void resume() noexcept;
+  bool is_paused() const noexcept { return paused; }
+  // Ends the receiving without losing a byte: `arrived` is called for what has come until then, and last with
+  // -ECANCELED or with the end that the stream had reached. What comes afterwards is for the next receive().
+  void end_receive() noexcept;
+  // Ends the receiving; what has come and was not delivered is lost. No effect when nothing is received.
+  void cancel_receive() noexcept;
+
+  // Sends all of send.parts in order, at most 64, or fails; sets send.fd. True: it is complete already, send.result
+  // holds and its done() is not called. Over a layer send.sent counts as well what has left.
+  bool send(io::Send& send) noexcept;
+  // A part of a file, in place of a send.
+  bool send(io::SendFile& send) noexcept;
+  // Asks a pending send to end; its done() follows. Then nothing more can be sent.
+  void cancel(io::Send& send) noexcept;
+  void cancel(io::SendFile& send) noexcept { engine().cancel(send); }
+  // Complete, as a send is, when what is sent leaves at once: true where nothing has to be agreed upon first, else
+  // after the layer's handshake, whose failure is the result. `send` has no parts.
+  bool establish(io::Send& send) noexcept;
+
+  // Tells the peer that nothing more will be sent; receiving goes on. Between sends.
+  void shutdown_write() noexcept;
+  // Ends both directions: a pending send ends with -EPIPE, the receiving with what has come and then 0.
+  void shutdown() noexcept;
+
+  // How many bytes on the wire the peer has acknowledged; see io::Engine::acknowledged.
+  std::optional<std::uint64_t> acknowledged() noexcept { return engine().acknowledged(fd); }
+  // Whether bytes, or the end, are there that `arrived` has not been called for: also of what the kernel alone knows. A
+  // system call.
+  bool has_unread() noexcept;
+  // What a negative outcome() or result of a send means. `doing`: a literal.
+  Error error(const char* doing, std::int32_t outcome) const noexcept;
+
+  // For what is asked of a socket by its descriptor: options, addresses. Receiving and sending are the transport's.
+  io::Engine& engine() const noexcept;
+  int descriptor() const noexcept { return fd; }
+  // Null where the transport is plain.
+  TransportLayer* layer() const noexcept { return is_layered_ ? layer_ : nullptr; }
+
+ private:
+  friend class TransportLayer;
+  std::string_view hold_copy() noexcept;
+  void release_copy() noexcept;
+
+  std::uint32_t held_size_ : 31 = 0;  // Of what is at `data`, named `buffer`.
+  std::uint32_t is_layered_ : 1 = 0;
+  union {  // A layer knows its engine: a connection has room for one pointer.
+    io::Engine* engine_ = nullptr;
+    TransportLayer* layer_;
+  };
+};
+
+// What lies between a transport and its engine, and changes the bytes on their way. It has operations of its own on the
+// descriptor, and carries out what is asked of its transport by the contract that the engine has for the operations of
+// a plain one (io/engine.h): nothing is called from inside receive(), resume(), send() and the rest.
+//
+// It begins its handshake with the first receive(), send() or establish(). It may receive while its transport does not.
+//
+// Lifetime: allocated by itself, and by itself freed after close(), when its own operations have ended.
+class TransportLayer {
+ public:
+  TransportLayer(const TransportLayer&) = delete;
+  TransportLayer& operator=(const TransportLayer&) = delete;
+
+  // Whether its handshake is over.
+  virtual bool is_established() const noexcept = 0;
+  // The protocol that the handshake has agreed upon ("h2"); empty: none.
+  virtual std::string_view protocol() const noexcept = 0;
+  // The name that the peer has proved to have; empty: none.
+  virtual std::string_view peer_identity() const noexcept = 0;
+
+ protected:
+  TransportLayer(io::Engine& engine, int fd) noexcept : engine_(engine), fd_(fd) {}
+  virtual ~TransportLayer() = default;
+
+  io::Engine& engine() const noexcept { return engine_; }
+  int fd() const noexcept { return fd_; }
+
+  // Null when detached or closed.
+  Transport* transport() const noexcept { return transport_; }
+  // Whether `arrived` may be called.
+  bool is_wanted() const noexcept;
+  // Calls `arrived`, which may call anything of the transport, with bytes that live during the call.
+  void deliver(std::string_view bytes) noexcept;
+  // Calls it for the last time, `outcome` <= 0.
+  void finish(std::int32_t outcome) noexcept;
+  // For a send that is not complete yet, and when it is.
+  static void begin(io::Send& send) noexcept { send.pending = true; }
+  static void complete(io::Send& send, std::int32_t result) noexcept;
+
+ private:
+  friend class Transport;
+  virtual void receive() noexcept = 0;
+  virtual void resume() noexcept = 0;
+  virtual void end_receive() noexcept = 0;
+  virtual void cancel_receive() noexcept = 0;
+  virtual bool send(io::Send& send) noexcept = 0;  // With no parts: establish().
+  virtual void cancel(io::Send& send) noexcept = 0;
+  virtual void shutdown_write() noexcept = 0;
+  virtual void shutdown() noexcept = 0;
+  virtual bool has_unread() noexcept = 0;
+  virtual Error error(const char* doing, std::int32_t outcome) const noexcept = 0;
+  // The transport is gone. Says goodbye to the peer where its protocol wants that, and closes the descriptor.
+  virtual void close() noexcept = 0;
+
+  io::Engine& engine_;
+  const int fd_;
+  Transport* transport_ = nullptr;
+};
+
+// Makes the layer of each new connection; its settings (certificates and keys) are its own.
+class TransportLayers {
+ public:
+  virtual ~TransportLayers() = default;
+  // An endpoint over a descriptor just connected to `host`, or accepted (`host` is empty). What fails closes it.
+  virtual Result<Transport::Endpoint> make(io::Engine& engine, int fd, std::string_view host) = 0;
+};
+
+inline io::Engine& Transport::engine() const noexcept {
+  if (is_layered_) [[unlikely]]
+    return layer_->engine_;
+  return *engine_;
+}
+
+inline void Transport::receive() noexcept {
+  KEEL_DCHECK(!holds(), "what is held is released before more may come");
+  if (is_layered_) [[unlikely]] {
+    pending = true;
+    paused = false;
+    return layer_->receive();
+  }
+  engine_->submit(*this);
+}
+
+inline void Transport::resume() noexcept {
+  KEEL_DCHECK(!holds(), "what is held is released before more may come");
+  if (is_layered_) [[unlikely]] {
+    paused = false;
+    return layer_->resume();
+  }
+  engine_->resume(*this);
+}
+
+inline void Transport::end_receive() noexcept {
+  if (is_layered_) [[unlikely]]
+    return layer_->end_receive();
+  engine_->end_receive(*this);
+}
+
+inline void Transport::cancel_receive() noexcept {
+  if (is_layered_) [[unlikely]]
+    return layer_->cancel_receive();
+  engine_->cancel(*this);
+}
+
+inline std::string_view Transport::hold() noexcept {
+  KEEL_DCHECK(!holds(), "one arrival is held at a time");
+  if (is_layered_) [[unlikely]]
+    return hold_copy();
+  const io::Held kept = engine_->hold(*this);
+  data = kept.data;
+  buffer = kept.buffer;
+  held_size_ = kept.size & 0x7fffffff;
+  return held();
+}
+
+inline void Transport::release() noexcept {
+  if (!holds()) return;
+  if (is_layered_) [[unlikely]]
+    return release_copy();
+  engine_->release({data, held_size_, buffer});
+  held_size_ = 0;
+}
+
+inline bool Transport::send(io::Send& send) noexcept {
+  send.fd = fd;
+  if (is_layered_) [[unlikely]]
+    return layer_->send(send);
+  return engine_->submit(send);
+}
+
+inline void Transport::cancel(io::Send& send) noexcept {
+  if (is_layered_) [[unlikely]]
+    return layer_->cancel(send);
+  engine_->cancel(send);
+}
+
+}  // namespace keel
