@@ -106,7 +106,7 @@ bool PendingExchange::keep_body(std::string_view part) {
 void PendingExchange::begin_reading(const BodyDecoder& decoder, std::string_view first, bool awaits_continue) {
   reads_ = true;
   awaits_continue_ = awaits_continue;
-  reader_.begin(decoder, first, worker_.engine(), [](BodyReader& reader) noexcept {
+  reader_.begin(decoder, first, [](BodyReader& reader) noexcept {
     PendingExchange& self = *static_cast<Reader&>(reader).owner;
     self.carrier_.read_body(self);
   });
@@ -115,8 +115,8 @@ void PendingExchange::begin_reading(const BodyDecoder& decoder, std::string_view
   state_ = State::Handling;
 }
 
-bool PendingExchange::arrived(io::Held held) noexcept {
-  const bool wakes = reader_.arrived(held);
+bool PendingExchange::arrived(std::string_view bytes) noexcept {
+  const bool wakes = reader_.arrived(bytes);
   if (wakes) read_waited_ = read_waited_ + (worker_.loop().now() - read_began_);
   return wakes;
 }
@@ -148,12 +148,11 @@ bool PendingExchange::is_discard_over() const noexcept {
 
 // --- the handler ---------------------------------------------------------------------------------------------------
 
-void PendingExchange::stream(Response& response, std::string_view body) {
-  // The writer may read it when the bytes that brought it are gone.
+void PendingExchange::send(Response& response, std::string_view body) {
+  // A writer may read it when the bytes that brought it are gone.
   static_cast<void>(keep_body(body));
   set_body(body_.view());
-  carrier_.write_head(*this, response);
-  begin_streaming(response);
+  send(response);
 }
 
 void PendingExchange::run_due() {
@@ -202,12 +201,18 @@ void PendingExchange::answer(Result<Response> result) {
   }
   if (reads_body() && !result && reader_.refusal() != Status::Ok) result = refuse(reader_.refusal(), reader_.reason());
   conclude(result, carrier_);
-  Response& response = *result;
+  send(*result);
+}
+
+void PendingExchange::send(Response& response) {
   const Status status = response.status();
   const std::size_t bytes = response.content().size();
   const bool streams = streams_out(response);
   carrier_.write_head(*this, response);
   if (streams) return begin_streaming(response);
+  if (response.is_upgrade()) [[unlikely]] {
+    upgrade_ = std::move(response.upgrade_);
+  }
   record(status, bytes);
   carrier_.end(*this);
 }

@@ -72,8 +72,8 @@ class PendingExchange final : private ExchangeMemory, public Exchange {
   bool take_awaits_continue() noexcept { return std::exchange(awaits_continue_, false); }
   // The handler begins to wait.
   void mark_waiting() noexcept { read_began_ = worker_.loop().now(); }
-  // Bytes have come for the reader. True: wake it.
-  bool arrived(io::Held held) noexcept;
+  // Bytes have come for the reader, which stay where they are until it asks for more. True: wake it.
+  bool arrived(std::string_view bytes) noexcept;
   // The rest will not come. False: the handler has not begun, and the exchange is to be freed.
   bool lose_body() noexcept;
   // Whether the rest may be thrown away, so that another request can follow.
@@ -86,8 +86,8 @@ class PendingExchange final : private ExchangeMemory, public Exchange {
 
   // --- the handler, and the body of the response
 
-  // Sends a response with a streamed body that is concluded already; `body` is that of the request.
-  void stream(Response& response, std::string_view body);
+  // Sends a response that is concluded already, and that takes longer than the call; `body` is that of the request.
+  void send(Response& response, std::string_view body);
   // Calls the handler.
   void run();
   // A task waits to be begun.
@@ -98,6 +98,8 @@ class PendingExchange final : private ExchangeMemory, public Exchange {
   // What is left of a streamed body at its end, for which there is always room; and the trailers behind it.
   std::string_view tail() const noexcept { return writer_->tail(); }
   std::string_view trailers() const noexcept { return writer_->trailers_.lines(); }
+  // What goes on with the connection, once an upgrade was sent.
+  Upgraded* release_upgrade() noexcept { return upgrade_.release(); }
   // For BodyWriter.
   bool write(std::string_view& rest) noexcept;
 
@@ -122,6 +124,7 @@ class PendingExchange final : private ExchangeMemory, public Exchange {
   Instant body_deadline() const noexcept;
   bool keep_body(std::string_view part);
   void answer(Result<Response> result);
+  void send(Response& response);
   void begin_streaming(Response& response);
   void run_writer();
   void handler_done();
@@ -155,6 +158,7 @@ class PendingExchange final : private ExchangeMemory, public Exchange {
   } run_;
   // The body of the response, when it is streamed.
   StreamedBody streamed_;
+  Upgrade upgrade_;
   std::optional<BodyWriter> writer_;
   struct Writing : Start<void> {
     PendingExchange* owner = nullptr;
