@@ -7,8 +7,10 @@
 
 #include "keel/base/check.h"
 #include "keel/base/per_thread.h"
+#include "keel/base/pool.h"
 #include "keel/http/message/fields.h"
 #include "keel/http/message/negotiate.h"
+#include "keel/http/server/body_transform.h"
 
 namespace keel::http {
 namespace {
@@ -44,6 +46,29 @@ void confirm(Request& request, Response& response) {
   }
 }
 
+// Codes a streamed body on its way.
+class Coding final : public BodyTransform {
+ public:
+  static Coding* make(ContentCoders::Lease coder) {
+    return new (pool_allocate(sizeof(Coding))) Coding(std::move(coder));
+  }
+  Result<> write(std::string_view piece, Buffer& out) override { return result(coder_->write(piece, out)); }
+  Result<> end(Buffer& out) override { return result(coder_->end(out)); }
+  void release() noexcept override {
+    this->~Coding();
+    pool_free(this, sizeof(Coding));
+  }
+
+ private:
+  explicit Coding(ContentCoders::Lease coder) noexcept : coder_(std::move(coder)) {}
+  ~Coding() = default;
+  static Result<> result(bool has_memory) {
+    if (!has_memory) return fail(Code::ResourceExhausted, "there is no memory to compress a body");
+    return {};
+  }
+  const ContentCoders::Lease coder_;
+};
+
 }  // namespace
 
 struct Compression::State {
@@ -54,9 +79,9 @@ struct Compression::State {
   PerThread<ContentCoder> coders;  // Of whole bodies.
   ContentCoders streams;
 
-  // `length`: of a streamed one, where it is known.
-  bool is_for(const Response& response, std::optional<std::uint64_t> length) const {
-    const std::uint64_t size = response.is_streamed() ? length.value_or(UINT64_MAX) : response.content().size();
+  bool is_for(const Response& response) const {
+    const std::uint64_t size =
+        response.is_streamed() ? response.length().value_or(UINT64_MAX) : response.content().size();
     if (size < options.bytes_min || (size > options.bytes_max && !response.is_streamed())) return false;
     if (forbids_content(response.status())) return false;
     if (response.status() == Status::ResetContent) return false;  // The server drops its content.
@@ -97,8 +122,7 @@ void Compression::after(Request& request, Response& response) const {
     if (state_->is_of_our_types(response)) response.vary("Accept-Encoding");
     return;
   }
-  const auto length = response.is_streamed() ? response.streamed_.length() : std::nullopt;
-  if (!state_->is_for(response, length)) return;
+  if (!state_->is_for(response)) return;
   response.vary("Accept-Encoding");
   if (!request.head().has(Known::AcceptEncoding)) return;
   const auto chosen = choose_coding(*request.header_list("Accept-Encoding"), state_->codings);
@@ -107,7 +131,7 @@ void Compression::after(Request& request, Response& response) const {
   if (response.is_streamed()) {
     ContentCoders::Lease coder = state_->streams.lend();
     if (coder == nullptr || !coder->begin(coding)) return;
-    response.streamed_.encode(*coder.release(), state_->streams);
+    response.transform(*Coding::make(std::move(coder)));
   } else {
     ContentCoder& coder = state_->coders.get([this] { return ContentCoder(state_->options.levels); });
     Buffer compressed;

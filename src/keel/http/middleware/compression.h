@@ -33,7 +33,7 @@
 #include <string_view>
 #include <vector>
 
-#include "keel/http/message/content_coder.h"
+#include "keel/http/middleware/content_coder.h"
 #include "keel/http/server/request.h"
 #include "keel/http/server/response.h"
 

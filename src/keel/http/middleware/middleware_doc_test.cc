@@ -11,9 +11,11 @@
 #include "keel/http/middleware/cors.h"
 #include "keel/http/middleware/rate_limit.h"
 #include "keel/http/middleware/security_headers.h"
+#include "keel/http/server/body_transform.h"
 #include "keel/http/server/problem.h"
 #include "keel/http/server/router.h"
 #include "keel/http/testing/internal/request_test.h"
+#include "keel/http/testing/test_server.h"
 #include "keel/task/testing.h"
 
 namespace keel {
@@ -45,6 +47,28 @@ Task<http::Response> with_retry(http::Request& request, http::Next next) {
   Result<http::Response> response = co_await attempt(next(request));
   if (!response && response.error().code() == Code::Unavailable) co_return co_await next(request);
   co_return std::move(response);
+}
+
+// RFC 4180 wants lines that end with CRLF.
+class CrlfLines final : public http::BodyTransform {
+ public:
+  Result<> write(std::string_view piece, Buffer& out) override {
+    for (const char c : piece) out.append(c == '\n' ? "\r\n" : std::string_view(&c, 1));
+    return {};
+  }
+  Result<> end(Buffer&) override { return {}; }      // nothing was kept back
+  void release() noexcept override { delete this; }  // the last call, once
+};
+
+struct CsvForSpreadsheets {
+  void after(http::Request&, http::Response& response) {
+    if (response.is_streamed() && response.content_type() == "text/csv") response.transform(*new CrlfLines);
+  }
+};
+
+Task<> write_rows(http::BodyWriter& out) {
+  co_await out.write("id,name\n");
+  co_await out.write("1,Ada\n");
 }
 
 struct Users {
@@ -102,6 +126,15 @@ TEST(MiddlewareDoc, waits_where_it_has_to) {
   http::Router router;
   router.use(Stamp()).use(with_retry).get("/a", users, &Users::fails_once);
   EXPECT_EQ(answer(router, "/a"), "200 again\nX-Served-By: keel\r\n");
+}
+
+TEST(MiddlewareDoc, changes_a_streamed_body) {
+  http::Router router;
+  router.use(CsvForSpreadsheets()).get("/users.csv", [](http::Request&) {
+    return http::Response::stream(http::Status::Ok, "text/csv", &write_rows);
+  });
+  http::TestServer server(router);
+  EXPECT_EQ(server.get("/users.csv").body(), "id,name\r\n1,Ada\r\n");
 }
 
 TEST(MiddlewareDoc, has_options_that_are_there) {

@@ -5,22 +5,22 @@
 
 #include "keel/base/check.h"
 #include "keel/base/pool.h"
-#include "keel/http/message/content_coder.h"
-#include "keel/http/server/internal/connection.h"
-#include "keel/http/server/request.h"
+#include "keel/http/server/body_transform.h"
+#include "keel/http/server/internal/pending_exchange.h"
 
 namespace keel::http {
 
 struct StreamedBody::Made {
   Callable write;
   std::optional<std::uint64_t> length;
-  ContentCoders::Lease coder = {};
+  BodyTransform* transforms;
 };
 
 StreamedBody::StreamedBody(Callable write)
-    : made_(new(pool_allocate(sizeof(Made))) Made{std::move(write), std::nullopt, {}}) {}
+    : made_(new(pool_allocate(sizeof(Made))) Made{std::move(write), std::nullopt, nullptr}) {}
 
 void StreamedBody::free() noexcept {
+  for (BodyTransform* at = made_->transforms; at != nullptr;) std::exchange(at, at->next_)->release();
   made_->~Made();
   pool_free(made_, sizeof(Made));
 }
@@ -28,12 +28,46 @@ void StreamedBody::free() noexcept {
 Task<> StreamedBody::write(BodyWriter& out) const { return made_->write(out); }
 std::optional<std::uint64_t> StreamedBody::length() const noexcept { return made_->length; }
 void StreamedBody::set_length(std::uint64_t bytes) noexcept { made_->length = bytes; }
-void StreamedBody::encode(ContentCoder& coder, ContentCoders& lender) noexcept {
-  made_->coder = ContentCoders::Lease(&coder, {&lender});
+void StreamedBody::add(BodyTransform& transform) noexcept {
+  BodyTransform** end = &made_->transforms;
+  while (*end != nullptr) end = &(*end)->next_;
+  *end = &transform;
 }
-ContentCoder* StreamedBody::coder() const noexcept { return made_->coder.get(); }
+BodyTransform* StreamedBody::transforms() const noexcept { return made_->transforms; }
 
-BodyRead BodyWriter::read_body() noexcept { return request_->read_body(); }
+BodyRead BodyWriter::read_body() noexcept { return exchange_->request().read_body(); }
+
+bool BodyWriter::transform(std::string_view piece, bool is_last) noexcept {
+  if (failure_) return false;
+  if (tail().empty()) {
+    changed_.clear();
+    changed_queued_ = 0;
+  }
+  try {
+    int step = 0;
+    for (BodyTransform* at = transforms_; at != nullptr; at = at->next_, ++step) {
+      Buffer& out = at->next_ == nullptr ? changed_ : between_[step % 2];
+      if (at->next_ != nullptr) out.clear();
+      Result<> result = piece.empty() ? Result<>() : at->write(piece, out);
+      if (result && is_last) result = at->end(out);
+      if (!result) {
+        failure_ = std::move(result).error();
+        return false;
+      }
+      piece = out.view();
+    }
+  } catch (...) {
+    failure_ = Error::from_exception();
+  }
+  return !failure_;
+}
+
+Result<> BodyWriter::end() noexcept {
+  if (transforms_ == nullptr) return {};
+  if (!transform({}, true)) return failure_->clone();
+  queued_ += tail().size();
+  return {};
+}
 
 bool BodyWriter::Write::start() noexcept {
   KEEL_CHECK(writer_.waiting_ == nullptr, "one task at a time writes a body");
@@ -48,31 +82,19 @@ bool BodyWriter::Write::start() noexcept {
 
 // True: it is complete, or the connection has ended.
 bool BodyWriter::Write::go_on() noexcept {
-  if (writer_.coder_ == nullptr) return writer_.connection_->push_body(rest_);
+  if (writer_.transforms_ == nullptr) return writer_.exchange_->write(rest_);
+  constexpr std::size_t transformed_at_once = 64 * 1024;
   while (true) {
-    // What one that was cancelled has left, too: a coder cannot go back.
-    std::string_view coded = writer_.coded_.view().substr(writer_.coded_queued_);
-    const bool is_done = coded.empty() || writer_.connection_->push_body(coded);
-    writer_.coded_queued_ = writer_.coded_.size() - coded.size();
-    if (!coded.empty()) return is_done;
-    if (rest_.empty() || !encode_some()) return true;
+    // What one that was cancelled has left, too: a transform cannot go back.
+    std::string_view changed = writer_.tail();
+    const bool is_done = changed.empty() || writer_.exchange_->write(changed);
+    writer_.changed_queued_ = writer_.changed_.size() - changed.size();
+    if (!changed.empty()) return is_done;
+    const std::string_view piece = rest_.substr(0, transformed_at_once);
+    if (piece.empty() || !writer_.transform(piece, false)) return true;
+    writer_.transformed_ += piece.size();
+    rest_.remove_prefix(piece.size());
   }
-}
-
-bool BodyWriter::Write::encode_some() noexcept {
-  constexpr std::size_t coded_at_once = 64 * 1024;
-  const std::string_view piece = rest_.substr(0, coded_at_once);
-  writer_.coded_.clear();
-  writer_.coded_queued_ = 0;
-  try {
-    writer_.coder_failed_ = writer_.coder_failed_ || !writer_.coder_->write(piece, writer_.coded_);
-  } catch (const std::bad_alloc&) {
-    writer_.coder_failed_ = true;
-  }
-  if (writer_.coder_failed_) return false;
-  writer_.coded_from_ += piece.size();
-  rest_.remove_prefix(piece.size());
-  return true;
 }
 
 void BodyWriter::Write::cancel(Leaf& leaf) noexcept {
@@ -84,9 +106,9 @@ void BodyWriter::Write::cancel(Leaf& leaf) noexcept {
 
 Result<> BodyWriter::Write::take() noexcept {
   if (too_long_) return fail(Code::OutOfRange, "a body is not longer than the length that was announced for it");
-  if (writer_.coder_failed_) return fail(Code::ResourceExhausted, BodyWriter::no_memory_to_compress);
+  if (writer_.failure_) return writer_.failure_->clone();
   if (cancelled_) return fail(Code::Cancelled, "writing a body was ended early");
-  if (!rest_.empty() || writer_.coded_queued_ != writer_.coded_.size())
+  if (!rest_.empty() || !writer_.tail().empty())
     return fail(Code::Unavailable, "the connection ended before the body was sent");
   return {};
 }

@@ -10,13 +10,12 @@
 // A write is complete when its bytes are queued; it waits while 32 KiB are, so that a body of any length takes no more
 // than that and what is being sent. Each write sends at once when nothing else is on its way: gather small pieces.
 //
-// Compressed on its way (compression.h), what is written is coded in pieces of up to 64 KiB as there is room for them,
-// and flushed, so that its reader has all of it.
+// Where middleware transforms the body on its way (body_transform.h), as compression.h does, what is written is changed
+// in pieces of up to 64 KiB as there is room for them.
 //
 // Errors:    write: Unavailable when the connection has ended, OutOfRange when the body would be longer than the length
-//            that was announced, ResourceExhausted when there is no memory to compress it. When the task ends with an
-//            error, or before that length, or a write had no memory, the connection is cut, which is the only way in
-//            which a client can see it.
+//            that was announced, the error of a transform. When the task ends with an error, or before that length, or
+//            a transform has failed, the connection is cut, which is the only way in which a client can see it.
 // Cancel:    when the peer is gone, or has taken nothing for Limits::send_timeout or less than
 //            Limits::send_rate_min, or has finished writing and was sent
 //            nothing for Limits::idle_timeout, or the server stops, the task is stopped. It has no deadline of its own:
@@ -41,11 +40,9 @@
 
 namespace keel::http {
 
-class BodyRead;  // body_reader.h
-class Connection;
-class ContentCoder;  // content_coder.h
-class ContentCoders;
-class Request;
+class BodyRead;       // body_reader.h
+class BodyTransform;  // body_transform.h
+class PendingExchange;
 
 class BodyWriter {
  public:
@@ -65,23 +62,27 @@ class BodyWriter {
   // and may be on its way. A response announces it by header("Trailer", name). InvalidArgument, OutOfRange: as
   // Trailers::add().
   Result<> trailer(std::string_view name, std::string_view value) { return trailers_.add(name, value); }
-  // Bytes that have been queued so far, before they are compressed.
-  std::uint64_t written() const noexcept { return coder_ == nullptr ? queued_ : coded_from_; }
+  // Bytes that have been queued so far, before they are transformed.
+  std::uint64_t written() const noexcept { return transforms_ == nullptr ? queued_ : transformed_; }
 
  private:
-  friend class Connection;
-  friend struct Exchange;
-  static constexpr const char* no_memory_to_compress = "there is no memory to compress a body";
-  Connection* connection_ = nullptr;
-  Request* request_ = nullptr;
+  friend class PendingExchange;
+  // Has the transforms append what the next part becomes, or with it the end of the body. False: one has failed.
+  bool transform(std::string_view piece, bool is_last) noexcept;
+  // What of it is not queued yet.
+  std::string_view tail() const noexcept { return changed_.view().substr(changed_queued_); }
+  // The task has written everything; what is left is tail().
+  Result<> end() noexcept;
+  PendingExchange* exchange_ = nullptr;
   Write* waiting_ = nullptr;
   std::optional<std::uint64_t> length_;
   std::uint64_t queued_ = 0;
-  ContentCoder* coder_ = nullptr;  // Of a body that is compressed,
-  std::uint64_t coded_from_ = 0;   // so much of which has been,
-  Buffer coded_;                   // into this,
-  std::size_t coded_queued_ = 0;   // so much of which is queued.
-  bool coder_failed_ = false;
+  BodyTransform* transforms_ = nullptr;  // The first one of the body.
+  std::uint64_t transformed_ = 0;        // So much of the body has passed them,
+  Buffer changed_;                       // and became this at last,
+  std::size_t changed_queued_ = 0;       // so much of which is queued.
+  Buffer between_[2];                    // What one gives to the next.
+  std::optional<Error> failure_;         // Of one of them.
   Trailers trailers_;
 };
 
@@ -93,10 +94,9 @@ class [[nodiscard]] BodyWriter::Write : public Leaf {
   Result<> take() noexcept;
 
  private:
-  friend class Connection;
+  friend class PendingExchange;
   static void cancel(Leaf& leaf) noexcept;
   bool go_on() noexcept;
-  bool encode_some() noexcept;
   BodyWriter& writer_;
   std::string_view rest_;  // Neither queued nor coded yet.
   bool cancelled_ = false;
@@ -128,10 +128,10 @@ class StreamedBody {
   Task<> write(BodyWriter& out) const;
   std::optional<std::uint64_t> length() const noexcept;
   void set_length(std::uint64_t bytes) noexcept;
-  // It is coded on its way, by a coder that has begun and that `lender` gets back with the body's end; length() stays
-  // that of what is written.
-  void encode(ContentCoder& coder, ContentCoders& lender) noexcept;
-  ContentCoder* coder() const noexcept;
+  // It is changed on its way, after those that were added before; length() stays that of what is written.
+  void add(BodyTransform& transform) noexcept;
+  // The first one; null: it leaves as it is written.
+  BodyTransform* transforms() const noexcept;
 
  private:
   struct Made;

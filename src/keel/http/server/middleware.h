@@ -54,7 +54,7 @@ class Next {
   Task<Response> operator()(Request& request) const;
 
  private:
-  friend struct Exchange;
+  friend class Exchange;
   friend class Router;
   Next(const Middleware* const* at, const Middleware* const* end, const Handler& handler) noexcept
       : at_(at), end_(end), handler_(&handler) {}

@@ -125,8 +125,7 @@ class Request {
   const Span& span() const noexcept { return span_; }
 
  private:
-  friend class Connection;
-  friend struct Exchange;
+  friend class Exchange;
   friend class Router;
   friend class Middleware;
   friend class TestRequest;  // internal/request_test.h

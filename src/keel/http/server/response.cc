@@ -117,13 +117,20 @@ std::string_view Response::content_type() const noexcept {
   return field(content_type_name).value_or(std::string_view());
 }
 
-void Response::remove(std::string_view name) noexcept {
+Response& Response::remove(std::string_view name) & noexcept {
   std::size_t begin = 0;
   std::size_t end = 0;
   while (find_line(fields_.view(), name, begin, end)) {
     std::memmove(fields_.data() + begin, fields_.data() + end, fields_.size() - end);
     fields_.resize(fields_.size() - (end - begin));
   }
+  return *this;
+}
+
+Response& Response::transform(BodyTransform& transform) & noexcept {
+  KEEL_CHECK(is_streamed(), "a body is transformed on its way when it is streamed");
+  streamed_.add(transform);
+  return *this;
 }
 
 Response& Response::replace(std::string_view name, std::string_view value) & {

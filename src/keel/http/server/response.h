@@ -122,6 +122,13 @@ class Response {
   Response& replace(std::string_view name, std::string_view value) &;
   // Has Vary name `field`, unless it does already.
   Response& vary(std::string_view field) &;
+  // Takes all added fields of that name away.
+  Response& remove(std::string_view name) & noexcept;
+  // The length that was announced for the body of a stream(), if one was.
+  std::optional<std::uint64_t> length() const noexcept { return is_streamed() ? streamed_.length() : std::nullopt; }
+  // Has the body of a stream() changed on its way, after the transforms that were given before (body_transform.h). How
+  // long it becomes is then not known: it is sent in chunks. Of another response it is a bug.
+  Response& transform(BodyTransform& transform) & noexcept;
   // Puts `bytes` in the place of the body, also of one that would be streamed; the content type stays.
   Response& replace_content(Buffer&& bytes) & noexcept {
     streamed_ = StreamedBody();
@@ -141,10 +148,11 @@ class Response {
   bool is_upgrade() const noexcept { return static_cast<bool>(upgrade_); }
 
  private:
-  friend class Compression;
   friend class Connection;
+  friend class Exchange;
+  friend class PendingExchange;
+  friend class Upgraded;
   friend void write_answer(Buffer& out, const Response& response, const Framing& framing);
-  void remove(std::string_view name) noexcept;
   // RFC 9110 §15.3.6: a 205 has none, and says so with a length of 0.
   void drop_content() noexcept {
     replace_content({});

@@ -44,8 +44,7 @@ class Registry;
 
 namespace keel::http {
 
-class Acceptor;
-class Upgraded;
+class ServerWorker;
 struct RouteStages;  // stages.h
 
 struct Limits {
@@ -117,6 +116,30 @@ enum class Listening : std::uint8_t {
   GoesOn,  // Another process listens on the same sockets: those who wait are its.
 };
 
+// What a server counts. Each worker has cells of its own; Server::Stats has the sums.
+template <class Count>
+struct ServerCounts {
+  Count connections{};      // Open now.
+  Count connections_max{};  // And at most.
+  Count accepted{};
+  Count requests{};  // Answered, refused ones included.
+  Count refused{};   // Answered by the parser or a limit.
+  Count timeouts{};
+  Count aborted{};             // Connections that ended with an answer unsent.
+  Count paused_full{};         // How often accepting stopped at the limit of connections.
+  Count paused_descriptors{};  // How often it stopped because descriptors had run out.
+  Count paused_memory{};       // How often it stopped because the kernel's memory had run out.
+  Count idle_closed{};         // Idle connections closed because there were connections_max.
+  Count body_bytes{};          // Held for bodies now.
+  Count body_bytes_max{};      // And at most.
+  Count bodies_refused{};      // Because of bodies_bytes_max.
+  Count requests_too_big{};    // Because of request_bytes_max.
+  Count overloaded{};          // Requests refused because of queue_delay_max.
+  Count cut{};                 // Requests whose connection ended before they were answered.
+  Count slow_readers{};        // Connections cut because of send_rate_min.
+  Count upgraded{};            // Of connections: those that have left HTTP (upgrade.h).
+};
+
 class Server {
  public:
   Server(const Router& router, ServerOptions options);
@@ -160,27 +183,7 @@ class Server {
   // Cuts everything off and waits until it is gone.
   void stop();
 
-  struct Stats {
-    std::uint64_t connections = 0;      // Open now.
-    std::uint64_t connections_max = 0;  // And at most.
-    std::uint64_t accepted = 0;
-    std::uint64_t requests = 0;  // Answered, refused ones included.
-    std::uint64_t refused = 0;   // Answered by the parser or a limit.
-    std::uint64_t timeouts = 0;
-    std::uint64_t aborted = 0;             // Connections that ended with an answer unsent.
-    std::uint64_t paused_full = 0;         // How often accepting stopped: at the limit of connections,
-    std::uint64_t paused_descriptors = 0;  // because descriptors had run out,
-    std::uint64_t paused_memory = 0;       // because the kernel's memory had run out.
-    std::uint64_t idle_closed = 0;         // Idle connections closed because there were connections_max.
-    std::uint64_t body_bytes = 0;          // Held for bodies now.
-    std::uint64_t body_bytes_max = 0;      // And at most.
-    std::uint64_t bodies_refused = 0;      // Because of bodies_bytes_max.
-    std::uint64_t requests_too_big = 0;    // Because of request_bytes_max.
-    std::uint64_t overloaded = 0;          // Requests refused because of queue_delay_max.
-    std::uint64_t cut = 0;                 // Requests whose connection ended before they were answered.
-    std::uint64_t slow_readers = 0;        // Connections cut because of send_rate_min.
-    std::uint64_t upgraded = 0;            // Of connections: those that have left HTTP (upgrade.h).
-  };
+  using Stats = ServerCounts<std::uint64_t>;
   // Summed over the workers; each figure is exact once its worker is idle.
   Stats stats() const noexcept;
   // Where the time of the requests measured so far went: of each route in the order of the router's routes(), then of
@@ -190,9 +193,6 @@ class Server {
   std::vector<std::uint64_t> connections_by_worker() const;
 
  private:
-  friend class Acceptor;
-  friend class Connection;
-  friend class Upgraded;
   // A part of the listening: `inherited` < 0 binds; `shared`: other parts accept from the same socket, of which one is
   // the `first`.
   struct Part {
@@ -202,12 +202,12 @@ class Server {
   };
   Result<> listen_on(io::Loop& loop, const Part& part, int parts);
   Result<> listen_on_inherited(io::Loop& loop, const std::vector<int>& inherited, int worker, int workers);
-  void on_every_loop(FunctionRef<void(Acceptor&)> f);
+  void on_every_loop(FunctionRef<void(ServerWorker&)> f);
+  void make_metrics();
 
   const Router& router_;
   ServerOptions options_;
   Address address_;
-  struct Metrics;
   struct State;
   Owned<State> state_;
 };

@@ -1,8 +1,10 @@
 #include "keel/http/server/internal/answer.h"
 
 #include <charconv>
+#include <cstring>
 
 #include "keel/base/copy.h"
+#include "keel/http/message/chunk.h"
 #include "keel/http/message/status.h"
 
 namespace keel::http {
@@ -60,6 +62,26 @@ void write_answer(Buffer& out, const Response& response, const Framing& framing)
   at = put(at, "\r\n");
   if (copies && !body.empty()) at = put(at, body);
   out.commit(static_cast<std::size_t>(at - begin));
+}
+
+void write_piece(Buffer& out, std::string_view piece, BodyEnd end) {
+  const bool in_chunks = end == BodyEnd::Chunks;
+  char* const begin = out.reserve(piece.size() + chunk_head_bytes_max + chunk_end.size());
+  char* at = in_chunks ? format_chunk_head(piece.size(), begin) : begin;
+  std::memcpy(at, piece.data(), piece.size());
+  at += piece.size();
+  if (in_chunks) {
+    std::memcpy(at, chunk_end.data(), chunk_end.size());
+    at += chunk_end.size();
+  }
+  out.commit(static_cast<std::size_t>(at - begin));
+}
+
+void write_body_end(Buffer& out, std::string_view trailers, BodyEnd end) {
+  if (end != BodyEnd::Chunks) return;
+  out.append(last_chunk_size);
+  out.append(trailers);
+  out.append(chunk_end);
 }
 
 }  // namespace keel::http

@@ -23,6 +23,9 @@ inline constexpr std::size_t copied_body_max = 32 * 1024;
 // Of "HTTP/1.1 200 OK\r\n".
 inline constexpr std::size_t ok_line_bytes = 17;
 
+// The interim response to a client that waits for it before it sends a body.
+inline constexpr std::string_view continue_head = "HTTP/1.1 100 Continue\r\n\r\n";
+
 // How the recipient knows where a streamed body ends; Unsaid: there is none, and how long it would be is not known.
 enum class BodyEnd : std::uint8_t { Length, Chunks, Close, Unsaid };
 
@@ -38,5 +41,8 @@ struct Framing {
 
 // Appends the head of `response`, and its body unless it is too large to copy or not to be sent.
 void write_answer(Buffer& out, const Response& response, const Framing& framing);
+// Appends a part of a streamed body; then its end, with the lines of its trailers, which only chunks have.
+void write_piece(Buffer& out, std::string_view piece, BodyEnd end);
+void write_body_end(Buffer& out, std::string_view trailers, BodyEnd end);
 
 }  // namespace keel::http

@@ -5,11 +5,14 @@
 #include <new>
 #include <utility>
 
+#include "keel/base/check.h"
 #include "keel/base/pool.h"
-#include "keel/http/server/internal/acceptor.h"
 #include "keel/http/server/internal/answer.h"
-#include "keel/http/server/internal/exchange.h"
+#include "keel/http/server/internal/pending_exchange.h"
+#include "keel/http/server/internal/server_worker.h"
 #include "keel/http/server/internal/upgraded.h"
+#include "keel/http/server/problem.h"
+#include "keel/http/server/stage.h"
 
 namespace keel::http {
 namespace {
@@ -18,9 +21,10 @@ namespace {
 constexpr int requests_per_turn = 64;
 // Of Limits::linger_time_max, when the server drains.
 constexpr Duration linger_in_drain = 1_s;
-constexpr const char* late_body = "the body did not arrive in time";
 // What may follow a request that is being answered is read up to this.
 constexpr std::size_t ahead_bytes_max = 16 * 1024;
+
+constexpr std::string_view no_room = "this server holds as much for bodies as it may";
 
 // Of a head that is not whole, or not one: whether its answer has no content.
 bool asks_for_head(std::string_view text) noexcept {
@@ -30,94 +34,98 @@ bool asks_for_head(std::string_view text) noexcept {
 
 }  // namespace
 
-struct Connection::Partial {
-  static void free(Partial* partial) noexcept { pool_free(partial, sizeof(Partial)); }
-  RequestHead head;
-  HeadLimits limits;
-};
-
 // With what the heap adds, and the engine has of its descriptor, half a kilobyte at most when it is idle.
 static_assert(sizeof(Connection) <= 448);
 
-void Connection::begin(Acceptor& acceptor, int fd) {
+void Connection::begin(ServerWorker& worker, int fd) {
   void* memory = nullptr;
   try {
     memory = pool_allocate(sizeof(Connection));
   } catch (const std::bad_alloc&) {
-    acceptor.log_.warn("no memory for a connection, it is closed");
-    return acceptor.engine_.close(fd);
+    worker.log().warn("no memory for a connection, it is closed");
+    return worker.engine().close(fd);
   }
-  auto* connection = new (memory) Connection(acceptor, fd);
-  acceptor.connections_.push_back(*connection);
-  acceptor.tally.connections.add();
-  acceptor.engine_.submit(connection->receive_);
+  auto* connection = new (memory) Connection(worker, {.engine = &worker.engine(), .fd = fd});
+  worker.add(*connection);
+  connection->transport_.receive();
   connection->watch();
 }
 
-Connection::Connection(Acceptor& acceptor, int fd) : acceptor_(acceptor), began_(acceptor.loop_.now()) {
-  receive_.fd = fd;
-  send_.fd = fd;
+Connection::Connection(ServerWorker& worker, const Transport::Endpoint& endpoint)
+    : worker_(worker), began_(worker.loop().now()) {
+  transport_.open(endpoint);
 }
 
 Connection::~Connection() {
-  acceptor_.end_write(*this, false);
-  free_partial();
+  worker_.records().end_write(this, false);
   if (exchange_ != nullptr) free_exchange();
-  if (upgraded_ != nullptr) Upgraded::free(upgraded_);
 }
 
-void Connection::free_partial() noexcept {
-  if (partial_ != nullptr) Partial::free(std::exchange(partial_, nullptr));
+void Connection::free_exchange() {
+  PendingExchange::free(std::exchange(exchange_, nullptr));
+  transport_.release();
 }
+
+bool Connection::is_streaming() const noexcept { return phase_ == Phase::Busy && exchange_->is_streaming(); }
 
 // --- what comes in -------------------------------------------------------------------------------------------------
 
 void Connection::received() {
-  const std::int32_t result = receive_.result;
+  const std::int32_t result = transport_.outcome();
   if (result > 0) {
-    if (phase_ == Phase::Head) [[likely]]
-      return take({receive_.data, static_cast<std::size_t>(result)});
-    if (phase_ == Phase::Ending) return;
-    if (phase_ == Phase::Upgrading) return in_.append({receive_.data, static_cast<std::size_t>(result)});
-    if (phase_ == Phase::Lingering) {
-      began_ = acceptor_.loop_.now();
-      return;
+    const std::string_view bytes = transport_.bytes();
+    switch (phase_) {
+      [[likely]] case Phase::Head:
+        return take(bytes);
+      case Phase::Busy:
+        return exchange_->reads_body() ? body_arrived() : take(bytes);
+      case Phase::Discarding:
+        return discard(bytes);
+      case Phase::Upgrading:
+        return in_.append(bytes);
+      case Phase::Lingering:
+        began_ = worker_.loop().now();
+        return;
+      case Phase::Ending:
+        return;
     }
-    if (exchange_ != nullptr && exchange_->streams_in && !exchange_->reader.is_over()) {
-      if (phase_ != Phase::Discarding) return body_arrived();
-      return discard({receive_.data, static_cast<std::size_t>(result)});
-    }
-    take({receive_.data, static_cast<std::size_t>(result)});
-    return;
   }
   if (phase_ == Phase::Upgrading && result == -ECANCELED) return settle();
   peer_done_ = true;
   if (phase_ == Phase::Ending) {
     free_if_quiet();
   } else if (result < 0 || phase_ == Phase::Lingering) {
-    end();
+    abort();
   } else {
-    if (phase_ == Phase::Body) {
-      // This request will never be whole; answers to earlier ones may still be on their way.
-      record_cut(Cut::Body);
-      free_exchange();
-      phase_ = Phase::Head;
-    } else if (exchange_ != nullptr && exchange_->streams_in && !exchange_->reader.is_over()) {
-      phase_ == Phase::Discarding ? give_up_body() : lose_body();
-    }
-    if (phase_ == Phase::Streaming) began_ = acceptor_.loop_.now();
+    lose_request();
+    if (is_streaming()) began_ = worker_.loop().now();
     settle();
+  }
+}
+
+// The peer has finished writing: a request whose body is not here will never be whole. Answers to earlier ones may
+// still be on their way.
+void Connection::lose_request() {
+  if (phase_ == Phase::Discarding) return give_up_body();
+  if (phase_ != Phase::Busy) return;
+  if (exchange_->state() == PendingExchange::State::Receiving) {
+    exchange_->record_cut(Cut::Body);
+    free_exchange();
+    phase_ = Phase::Head;
+  } else if (exchange_->reads_body() && !exchange_->lose_body()) {
+    exchange_->record_cut(Cut::Body);
+    give_up_body();
   }
 }
 
 // Its buffers may be incomplete: nothing is sent.
 void Connection::out_of_memory() noexcept {
-  acceptor_.log_.warn("no memory for a request, its connection is closed");
-  end();
+  worker_.log().warn("no memory for a request, its connection is closed");
+  abort();
 }
 
 void Connection::take(std::string_view bytes) {
-  if (phase_ == Phase::Body) bytes = feed_body(bytes);
+  if (phase_ == Phase::Busy && exchange_->state() == PendingExchange::State::Receiving) bytes = collect_body(bytes);
   if (!bytes.empty()) {
     if (in_.empty() && !close_) {
       in_.append(process(bytes));
@@ -150,7 +158,7 @@ bool Connection::can_process() const noexcept {
   const unsigned held_up =
       static_cast<unsigned>(phase_) | static_cast<unsigned>(close_) | static_cast<unsigned>(yields_);
   static_assert(Phase::Head == Phase());
-  return (held_up | large_.size()) == 0 && out_.size() < acceptor_.limits().pipeline_bytes_max;
+  return (held_up | out_.attached_bytes()) == 0 && out_.size() < worker_.limits().pipeline_bytes_max;
 }
 
 // Takes whole requests off the front of `rest` and answers them; returns what has to be kept.
@@ -158,58 +166,174 @@ std::string_view Connection::process(std::string_view rest) {
   for (int answered = 0; !rest.empty(); ++answered) {
     if (answered == requests_per_turn && can_process()) {
       yields_ = true;
-      acceptor_.loop_.post(turn_);
+      worker_.loop().post(turn_);
     }
     if (!can_process()) {
       if (close_) return {};  // Nothing behind a last request is looked at.
       kept_ready_ = true;
       return rest;
     }
-    RequestHead* head = &acceptor_.head_;
-    StageClock* const clock = acceptor_.stages_.begin();
+    RequestHead* head = &worker_.head();
+    Stages& stages = worker_.records().stages();
+    StageClock* const clock = stages.begin();
     HeadResult result;
     {
       const StageTimer timer(stage::parse, clock);
-      if (partial_ == nullptr) [[likely]] {
-        result = parse_head(rest, acceptor_.limits().head, *head);
-      } else {
-        head = &partial_->head;
-        result = resume_head(rest, partial_->limits, *head);
-      }
+      result = partial_.parse(rest, worker_.limits().head, head);
     }
     if (result.state != HeadState::Complete) [[unlikely]] {
       if (result.state == HeadState::Refused) {
-        refuse_and_close(result.status, result.reason, asks_for_head(rest));
+        reject_and_close(result.status, result.reason, asks_for_head(rest));
         return {};
       }
-      acceptor_.stages_.take_back();
-      if (partial_ == nullptr) {
-        partial_ = new (pool_allocate(sizeof(Partial))) Partial{*head, acceptor_.limits().head};
-        began_ = acceptor_.loop_.now();
-      }
+      stages.take_back();
+      if (partial_.keep(*head, worker_.limits().head)) began_ = worker_.loop().now();
       return rest;
     }
     rest = begin_request(*head, rest, result.consumed, clock);
-    if (partial_ != nullptr) [[unlikely]]
-      free_partial();
+    if (partial_.has_begun()) [[unlikely]]
+      partial_.clear();
   }
   return rest;
+}
+
+// `received` begins with the head; returns what is left behind the request.
+std::string_view Connection::begin_request(RequestHead& head, std::string_view received, std::size_t head_size,
+                                           StageClock* clock) {
+  const std::string_view rest(received.data() + head_size, received.size() - head_size);
+  const std::string_view head_bytes(received.data(), head_size);
+  Exchange exchange(worker_, head, transport_.descriptor(), clock);
+  const ScopedSpan span(exchange.span());
+  ++requests_;
+  if (!head.keep_alive()) peer_closes_ = true;
+  exchange.find_route();
+  const RouteMatch& match = exchange.match();
+  if (match.is_route && worker_.rejects_late(match.index, transport_.descriptor(), requests_ == 1 ? Instant() : began_))
+      [[unlikely]]
+    return reject_late(exchange, rest);
+  const bool at_once = exchange.is_at_once();
+  const bool has_body = head.body() != BodyKind::None;
+
+  const bool streams = has_body && match.options->streams_body;
+  const std::size_t body_bytes_max = match.options->body_bytes_max.value_or(worker_.limits().body_bytes_max);
+
+  if (head.body() == BodyKind::Length && head.content_length() > body_bytes_max) {
+    // Before reading it, and without allocating what was announced.
+    reject_and_close(Status::ContentTooLarge, "the body is larger than this server accepts", exchange.head_only());
+    return {};
+  }
+  const bool is_whole = !has_body || (head.body() == BodyKind::Length && rest.size() >= head.content_length());
+  if (has_body && !streams && !(at_once && is_whole) && !worker_.has_room_for(head.content_length())) {
+    worker_.counts.bodies_refused.add();
+    reject_and_close(Status::ServiceUnavailable, no_room, exchange.head_only());
+    return {};
+  }
+  const bool may_send = has_body && head.expect_continue() && rest.empty();
+  // The answer does not depend on a body that has not been sent: give it, and never read a request out of that body.
+  const bool goes_without = may_send && !match.is_route;
+  if (goes_without) {
+    close_ = true;
+    peer_closes_ = false;
+  } else if (may_send && !streams) {
+    out_.waiting().append(continue_head);
+  }
+  if (at_once && (is_whole || goes_without)) {
+    const auto length = goes_without ? 0 : static_cast<std::size_t>(head.content_length());
+    const std::string_view body(rest.data(), length);
+    Result<Response> result = exchange.call(body);
+    exchange.conclude(result, *this);
+    if (exchange.streams_out(*result) || result->is_upgrade()) [[unlikely]] {
+      hold(exchange, head_bytes).send(*result, body);
+    } else {
+      const Status status = result->status();
+      const std::size_t body_bytes = result->content().size();
+      write(exchange, *result);
+      exchange.record(status, body_bytes);
+      if (clock != nullptr) [[unlikely]]
+        follow_send(exchange);
+    }
+    worker_.scratch().rewind();
+    return {rest.data() + length, rest.size() - length};
+  }
+  PendingExchange& pending = hold(exchange, head_bytes);
+  if (!has_body) {
+    pending.run();
+    return rest;
+  }
+  const BodyDecoder decoder(head.body(), head.content_length(), body_bytes_max);
+  if (streams) return begin_reading(decoder, rest);
+  began_ = worker_.loop().now();
+  pending.begin_collecting(decoder);
+  return collect_body(rest);
+}
+
+PendingExchange& Connection::hold(const Exchange& exchange, std::string_view head_bytes) {
+  exchange_ = PendingExchange::make(*this, exchange, head_bytes);
+  phase_ = Phase::Busy;
+  return *exchange_;
+}
+
+std::string_view Connection::collect_body(std::string_view rest) {
+  const bool head_only = exchange_->head_only();
+  const ChunkStep step = exchange_->collect(rest);
+  if (step.state != ChunkState::Refused) return rest;
+  free_exchange();
+  reject_and_close(step.status, step.reason, head_only);
+  return {};
+}
+
+// The handler reads the body itself. It begins with settle(); what belongs to the body of `rest` is its now.
+std::string_view Connection::begin_reading(const BodyDecoder& decoder, std::string_view rest) {
+  const std::size_t first = decoder.extent(rest);
+  if (peer_done_ && !decoder.is_whole_in(rest)) {
+    exchange_->record_cut(Cut::Body);
+    give_up_body();
+    return {};
+  }
+  exchange_->begin_reading(decoder, rest.substr(0, first), exchange_->head().expect_continue() && rest.empty());
+  return rest.substr(first);
+}
+
+void Connection::body_arrived() {
+  if (exchange_->arrived(transport_.hold())) return wake_reader();
+  if (exchange_->reader().has_used_all()) transport_.release();
+  settle();
+}
+
+// The last thing its caller does: the handler may end, and with it the connection.
+void Connection::wake_reader() {
+  if (transport_.is_receiving() && !transport_.is_paused()) transport_.pause();
+  watch();
+  exchange_->reader().wake();
+}
+
+// The request's answer, if there is one, is the last.
+void Connection::give_up_body() {
+  close_ = true;
+  phase_ = Phase::Head;
+  free_exchange();
+}
+
+void Connection::discard(std::string_view bytes) {
+  const std::size_t used = exchange_->discard(bytes);
+  if (exchange_->has_read_body()) {
+    in_.append(bytes.substr(used));
+    kept_ready_ = true;
+    phase_ = Phase::Head;
+    free_exchange();
+    began_ = worker_.loop().now();
+  } else if (exchange_->is_discard_over()) {
+    peer_closes_ = false;
+    give_up_body();
+  }
+  settle();
 }
 
 // --- what goes out -------------------------------------------------------------------------------------------------
 
 void Connection::flush() {
-  while (!send_.pending && !out_.empty() && phase_ != Phase::Ending) {
-    flight_ = std::move(out_);
-    parts_[0] = {flight_.data(), flight_.size()};
-    parts_[1] = {large_.data(), large_.size()};
-    send_.parts = parts_;
-    send_.part_count = large_.empty() ? 1 : 2;
-    large_flies_ = !large_.empty();
-    send_began_ = rate_began_ = acceptor_.loop_.now();
-    sent_seen_ = 0;
-    taken_ = 0;
-    if (!acceptor_.engine_.submit(send_)) return acceptor_.hand_over();
+  while (!out_.is_sending() && !out_.is_empty() && phase_ != Phase::Ending) {
+    if (!out_.begin(transport_, worker_.loop().now())) return worker_.hand_over();
     finish_send();
   }
 }
@@ -223,32 +347,28 @@ void Connection::sent() {
   settle();
 }
 
-// After a send: what it sent is given back; a failed one is the end (the caller looks at phase_).
+// A failed send is the end (the caller looks at phase_).
 void Connection::finish_send() {
-  flight_.release();
-  acceptor_.end_write(*this, send_.result >= 0);
-  if (std::exchange(large_flies_, false)) large_.release();
-  if (send_.result < 0) {
-    acceptor_.tally.aborted.add();
-    record_cut();
-    phase_ = Phase::Ending;
-  }
+  const bool is_sent = out_.finish();
+  worker_.records().end_write(this, is_sent);
   // The idle time begins with the end of the answer, or of what there is of it.
-  if ((phase_ == Phase::Head && partial_ == nullptr) || phase_ == Phase::Streaming) began_ = acceptor_.loop_.now();
+  if ((phase_ == Phase::Head && !partial_.has_begun()) || is_streaming()) began_ = worker_.loop().now();
+  if (is_sent) return;
+  worker_.counts.aborted.add();
+  record_cut();
+  phase_ = Phase::Ending;
 }
 
 inline bool Connection::wants_bytes() const noexcept {
   switch (phase_) {
     case Phase::Head:
       return can_process();
-    case Phase::Body:
     case Phase::Discarding:
       return true;
-    case Phase::Handling:
-    case Phase::Streaming:
-      if (!exchange_->streams_in) return in_.size() < ahead_bytes_max;
-      if (!exchange_->reader.is_over()) return exchange_->reader.is_waited_for();
-      return exchange_->reader.left_over().empty() && in_.size() < ahead_bytes_max;
+    case Phase::Busy:
+      if (exchange_->state() == PendingExchange::State::Receiving) return true;
+      if (exchange_->reads_body()) return exchange_->reader().is_waited_for();
+      return exchange_->reader().left_over().empty() && !transport_.holds() && in_.size() < ahead_bytes_max;
     case Phase::Upgrading:
     case Phase::Lingering:
     case Phase::Ending:
@@ -257,96 +377,81 @@ inline bool Connection::wants_bytes() const noexcept {
   return false;
 }
 
+// What a task writes that is begun here leaves with what is there already.
+void Connection::run_due() {
+  gathers_ = true;
+  exchange_->run_due();
+  gathers_ = false;
+}
+
 void Connection::settle() {
   for (int begun = 0;;) {
-    if (exchange_ != nullptr && exchange_->is_due) {
+    if (exchange_ != nullptr && exchange_->is_due()) {
       if (++begun == requests_per_turn && !yields_) {
         yields_ = true;
-        acceptor_.loop_.post(turn_);
+        worker_.loop().post(turn_);
       }
       run_due();
     } else if (kept_ready_ && can_process()) {
       process_kept();
     } else {
       flush();
-      if (phase_ == Phase::Ending) return end();
+      if (phase_ == Phase::Ending) return abort();
       if (!kept_ready_ || !can_process()) break;
     }
   }
   if (phase_ == Phase::Upgrading) return go_on_upgrading();
-  if (phase_ == Phase::Head && !send_.pending && out_.empty() && !yields_) {
+  if (phase_ == Phase::Head && !out_.is_sending() && out_.is_empty() && !yields_) {
     if (close_) return linger_or_end();
-    if (peer_done_) return end();
+    if (peer_done_) return abort();
   }
   // While nothing more can be answered, nothing more is read: the peer is slowed down.
   const bool reads = wants_bytes();
-  if (reads && receive_.paused) acceptor_.engine_.resume(receive_);
-  if (!reads && !receive_.paused && receive_.pending) acceptor_.engine_.pause(receive_);
+  if (reads && transport_.is_paused()) transport_.resume();
+  if (!reads && !transport_.is_paused() && transport_.is_receiving()) transport_.pause();
   watch();
-  if (phase_ == Phase::Streaming) go_on_writing();
+  if (is_streaming()) exchange_->go_on_writing();
 }
 
 // A peer that is still writing would lose the answer to a reset: stop writing, and read on for a while.
 void Connection::linger_or_end() {
-  if (peer_done_ || peer_closes_) return end();
-  acceptor_.engine_.shutdown_write(receive_.fd);
+  if (peer_done_ || peer_closes_) return abort();
+  transport_.shutdown_write();
   phase_ = Phase::Lingering;
-  began_ = send_began_ = acceptor_.loop_.now();
+  began_ = worker_.loop().now();
+  out_.rest(began_);
   in_.release();
-  if (receive_.paused) acceptor_.engine_.resume(receive_);
+  if (transport_.is_paused()) transport_.resume();
   watch();
 }
 
 // --- time and the end ----------------------------------------------------------------------------------------------
 
-// By when the peer has to have taken something of what is sent, or a rate is looked at.
-inline Instant Connection::send_deadline() const noexcept {
-  const Limits& limits = acceptor_.limits();
-  if (!send_.pending) return Instant::never();
-  const Instant at = send_began_ + limits.send_timeout;
-  return limits.send_rate_min == 0 ? at : std::min(at, rate_began_ + limits.send_rate_grace);
-}
-
 inline Instant Connection::deadline() const noexcept {
-  const Limits& limits = acceptor_.limits();
-  const Instant at = send_deadline();
+  const Limits& limits = worker_.limits();
+  const Instant at = out_.deadline(limits);
   switch (phase_) {
     case Phase::Head:
-      if (partial_ != nullptr) return std::min(at, began_ + limits.header_timeout);
-      if (send_.pending) return at;
-      return began_ + (acceptor_.draining_ ? std::min(acceptor_.grace_, limits.idle_timeout) : limits.idle_timeout);
-    case Phase::Body:
-      return std::min(at, body_deadline());
-    case Phase::Handling:
-      return std::min({at, exchange_->until, exchange_->reader.is_waited_for() ? body_deadline() : Instant::never()});
-    case Phase::Streaming:
+      if (partial_.has_begun()) return std::min(at, began_ + limits.header_timeout);
+      if (out_.is_sending()) return at;
+      return began_ +
+             (worker_.is_draining() ? std::min(worker_.drain_grace(), limits.idle_timeout) : limits.idle_timeout);
+    case Phase::Busy:
       // Only what is sent to a peer that has finished shows whether it is still there.
-      if (peer_done_ && !send_.pending) return began_ + limits.idle_timeout;
-      return exchange_->reader.is_waited_for() ? std::min(at, body_deadline()) : at;
+      if (exchange_->is_streaming() && peer_done_ && !out_.is_sending()) return began_ + limits.idle_timeout;
+      return std::min(at, exchange_->deadline());
     case Phase::Discarding:
-      return std::min(at, exchange_->until);
+      return std::min(at, exchange_->until());
     case Phase::Upgrading:
       return at;
     case Phase::Lingering:
       return std::min(began_ + limits.linger_timeout,
-                      send_began_ + (acceptor_.draining_ ? std::min(linger_in_drain, limits.linger_time_max)
-                                                         : limits.linger_time_max));
+                      out_.began() + (worker_.is_draining() ? std::min(linger_in_drain, limits.linger_time_max)
+                                                            : limits.linger_time_max));
     case Phase::Ending:
       break;  // What was cancelled comes back by itself; a timer would outlive the connection.
   }
   return Instant::never();
-}
-
-// Asked once in each stretch of a send that waits. What the peer has acknowledged counts, not what this kernel has
-// taken of us: it takes megabytes, at once and then in large steps.
-bool Connection::takes_too_little() {
-  const Instant now = acceptor_.loop_.now();
-  const auto acknowledged = acceptor_.engine_.acknowledged(send_.fd);
-  const std::uint64_t before = std::exchange(taken_, acknowledged ? *acknowledged + 1 : 0);
-  const Duration stretch = now - std::exchange(rate_began_, now);
-  if (before == 0 || taken_ == 0) return false;
-  const auto wanted = acceptor_.limits().send_rate_min * static_cast<std::uint64_t>(stretch.count_ms());
-  return (taken_ - before) * 1000 < wanted;
 }
 
 // The timer is moved only when it would ring too late; when it rings too early it is set again. A busy connection
@@ -354,84 +459,91 @@ bool Connection::takes_too_little() {
 void Connection::watch() {
   const Instant at = deadline();
   if (at.is_never()) return;
-  if (!timer_.is_running() || at < timer_.at) acceptor_.loop_.start_timer(timer_, at);
+  if (!timer_.is_running() || at < timer_.at) worker_.loop().start_timer(timer_, at);
 }
 
 void Connection::timed_out() {
-  if (acceptor_.loop_.now() < deadline()) return watch();
-  const Limits& limits = acceptor_.limits();
-  if (send_.pending && limits.send_rate_min != 0 && acceptor_.loop_.now() >= rate_began_ + limits.send_rate_grace) {
-    if (takes_too_little()) return cut_slow_reader();
-    if (acceptor_.loop_.now() < deadline()) return watch();
+  const Instant now = worker_.loop().now();
+  if (now < deadline()) return watch();
+  const Limits& limits = worker_.limits();
+  if (out_.is_rate_due(limits, now)) {
+    if (out_.takes_too_little(transport_, limits, now)) return cut_slow_reader();
+    if (now < deadline()) return watch();
   }
-  const bool send_is_late = send_.pending && acceptor_.loop_.now() >= send_began_ + limits.send_timeout;
-  if (send_is_late && send_.sent != sent_seen_) {
-    // Slowly, but it takes what is sent.
-    sent_seen_ = send_.sent;
-    send_began_ = acceptor_.loop_.now();
-    return watch();
-  }
-  acceptor_.tally.timeouts.add();
-  if (send_is_late) return end();
-  const bool has_task = phase_ == Phase::Handling || phase_ == Phase::Streaming;
-  if (has_task && exchange_->reader.is_waited_for() && acceptor_.loop_.now() >= body_deadline()) {
-    exchange_->reader.refuse(Status::RequestTimeout, late_body);
-    return wake_reader();
-  }
-  if (phase_ == Phase::Handling) return exchange_->stop(Code::DeadlineExceeded);
-  if (phase_ == Phase::Body || (phase_ == Phase::Head && partial_ != nullptr)) {
-    const bool in_body = phase_ == Phase::Body;
-    const bool head_only = in_body ? exchange_->head.method() == Method::Head : asks_for_head(in_.view());
-    if (in_body) free_exchange();
-    refuse_and_close(Status::RequestTimeout, "the request did not arrive in time", head_only);
+  const bool send_is_late = out_.is_late(limits, now);
+  if (send_is_late && out_.extend(now)) return watch();
+  worker_.counts.timeouts.add();
+  if (send_is_late) return abort();
+  const bool collects = phase_ == Phase::Busy && exchange_->state() == PendingExchange::State::Receiving;
+  if (collects || (phase_ == Phase::Head && partial_.has_begun())) {
+    const bool head_only = collects ? exchange_->head_only() : asks_for_head(in_.view());
+    if (collects) free_exchange();
+    reject_and_close(Status::RequestTimeout, "the request did not arrive in time", head_only);
     return settle();
   }
-  end();
+  if (phase_ == Phase::Busy) {
+    switch (exchange_->time_out()) {
+      case PendingExchange::TimedOut::Reader:
+        return wake_reader();
+      case PendingExchange::TimedOut::Handler:
+        return;
+      case PendingExchange::TimedOut::Nothing:
+        break;
+    }
+  }
+  abort();
 }
 
 // Reset: what the kernel holds for it would stay there for as long as it likes.
 void Connection::cut_slow_reader() {
-  acceptor_.tally.timeouts.add();
-  acceptor_.tally.slow_readers.add();
-  acceptor_.log_.info("a client takes its answer too slowly, it is cut", log::field("sent", send_.sent));
-  static_cast<void>(acceptor_.engine_.set_options(send_.fd, {.reset_on_close = true}));
-  end();
+  worker_.counts.timeouts.add();
+  worker_.counts.slow_readers.add();
+  worker_.log().info("a client takes its answer too slowly, it is cut", log::field("sent", out_.bytes_sent()));
+  static_cast<void>(worker_.engine().set_options(transport_.descriptor(), {.reset_on_close = true}));
+  abort();
 }
 
 std::optional<Instant> Connection::idle_since() const noexcept {
   if (phase_ == Phase::Lingering) return began_;
-  const bool is_between = phase_ == Phase::Head && partial_ == nullptr && !send_.pending && !close_ && !yields_;
-  if (!is_between || !in_.empty() || !out_.empty()) return std::nullopt;
+  const bool is_between = phase_ == Phase::Head && !partial_.has_begun() && !out_.is_sending() && !close_ && !yields_;
+  if (!is_between || !in_.empty() || !out_.is_empty()) return std::nullopt;
   return began_;
 }
 
 void Connection::begin_drain() {
-  if (phase_ == Phase::Head && partial_ == nullptr) began_ = acceptor_.loop_.now();
+  if (phase_ == Phase::Head && !partial_.has_begun()) began_ = worker_.loop().now();
   watch();
 }
 
-void Connection::end() {
-  if (phase_ != Phase::Ending &&
-      (!out_.empty() || send_.pending || phase_ == Phase::Handling || phase_ == Phase::Streaming)) {
-    acceptor_.tally.aborted.add();
+// What had begun on a connection that ends now, and will not be answered.
+void Connection::record_cut() noexcept {
+  if (phase_ == Phase::Head && partial_.has_begun()) worker_.records().cut(Cut::Head, nullptr, in_.size());
+  if (phase_ != Phase::Busy) return;
+  if (const auto during = exchange_->cut_now()) exchange_->record_cut(*during);
+}
+
+void Connection::abort() {
+  if (phase_ != Phase::Ending && (!out_.is_empty() || out_.is_sending() ||
+                                  (phase_ == Phase::Busy && exchange_->state() != PendingExchange::State::Receiving))) {
+    worker_.counts.aborted.add();
   }
   record_cut();
   phase_ = Phase::Ending;
-  acceptor_.loop_.stop_timer(timer_);
-  acceptor_.engine_.cancel(receive_);
-  acceptor_.engine_.cancel(send_);
-  if (exchange_ != nullptr) exchange_->is_running() ? exchange_->stop(Code::Cancelled) : free_exchange();
+  worker_.loop().stop_timer(timer_);
+  transport_.cancel_receive();
+  out_.cancel(transport_);
+  if (exchange_ != nullptr) exchange_->is_running() ? exchange_->abandon() : free_exchange();
   free_if_quiet();
 }
 
 void Connection::free_if_quiet() {
-  if (receive_.pending || send_.pending || exchange_ != nullptr || yields_) return;
-  acceptor_.engine_.close(receive_.fd);
-  Acceptor& acceptor = acceptor_;
+  if (transport_.is_receiving() || out_.is_sending() || exchange_ != nullptr || yields_) return;
+  transport_.close();
+  ServerWorker& worker = worker_;
   unlink();
   this->~Connection();
   pool_free(this, sizeof(Connection));
-  acceptor.ended();
+  worker.ended();
 }
 
 }  // namespace keel::http

@@ -1,17 +1,20 @@
-// keel/http/server/internal/connection.h — one HTTP/1.1 connection: a state machine around one Receive and one Send.
+// keel/http/server/internal/connection.h — one HTTP/1.1 connection: a state machine around its Transport.
 //
 // Internal to http: users see Server. Bytes come in by received(), answers go out by settle(); requests of one
 // connection are answered one after the other, in order, and those that arrive together with one send.
 //
+// It frames: heads and bodies are found in what comes, and written to what goes out. A request that is answered
+// synchronously is an Exchange on the stack of the call that brought it; one that takes longer is a PendingExchange,
+// which the connection carries (carrier.h).
+//
 // Out of memory ends the connection that met it without an answer; in a handler it is a 503 like another error.
 //
-//   Head ──complete──▶ (Body ──complete──▶) (Handling ──done──▶) (Streaming ──done──▶) (Discarding ──over──▶) Head …
+//   Head ──complete──▶ (Busy ──done──▶) (Discarding ──over──▶) Head …
 //     ├─ answer with close ─▶ Lingering ─▶ Ending ─▶ freed when no operation is pending
-//     └─ 101 ─▶ Upgrading ─▶ freed, its descriptor and what had come being an Upgraded's
+//     └─ 101 ─▶ Upgrading ─▶ freed, its transport and what had come being an Upgraded's
 //
-// Body: a whole body is put together. Handling: a Task handler runs, and may read the body itself (body_reader.h).
-// Streaming: the answer's body is being written by a task (body_writer.h). Discarding: what the handler has not read of
-// the body is thrown away. Upgrading: the 101 leaves, and the receive ends without losing a byte (upgrade.h).
+// Busy: there is a pending exchange. Discarding: what the handler has not read of the body is thrown away. Upgrading:
+// the 101 leaves, and the receive ends without losing a byte (upgrade.h).
 //
 // Tasks are begun by settle(), which is the last thing that happens: they may end at once, and with them the
 // connection.
@@ -21,7 +24,7 @@
 // One that closes altogether sends the same and answers what we send with a reset; an answer that streams and has
 // nothing to send for the idle time-out ends with the connection.
 //
-// Idle, a connection owns its two operations and a timer, and no buffer.
+// Idle, a connection owns its transport, a send and a timer, and no buffer.
 //
 // Threads: the worker.
 
@@ -39,26 +42,20 @@
 #include "keel/exec/executor.h"
 #include "keel/http/message/parser.h"
 #include "keel/http/server/internal/answer.h"
+#include "keel/http/server/internal/carrier.h"
+#include "keel/http/server/internal/partial_head.h"
+#include "keel/http/server/internal/send_queue.h"
 #include "keel/http/server/response.h"
-#include "keel/http/server/router.h"
-#include "keel/io/op.h"
+#include "keel/net/transport.h"
 
 namespace keel::http {
 
-class Acceptor;
-class Upgraded;
-struct Exchange;
+class ServerWorker;
 
-// How far a request had come whose connection ended before it was answered.
-enum class Cut : std::uint8_t { Head, Body, Handler };
-inline constexpr int cut_count = 3;
-// "head", "body", "handler".
-std::string_view to_string(Cut during) noexcept;
-
-class Connection final : public Link {
+class Connection final : public Link, private Carrier {
  public:
   // On a descriptor just accepted; frees itself when it has ended.
-  static void begin(Acceptor& acceptor, int fd);
+  static void begin(ServerWorker& worker, int fd);
 
   // Since when it has been between two requests, with nothing received of the next one, or has waited for a client to
   // stop sending behind its last answer: who is closed when others need its place. Nullopt: something is under way.
@@ -66,25 +63,25 @@ class Connection final : public Link {
   // An idle connection now has the grace of the drain instead of the idle time-out.
   void begin_drain();
   // Ends without sending what is left.
-  void end();
-
-  // For BodyWriter: takes as much of `rest` as may be queued. True: all of it, or nothing more ever will be.
-  bool push_body(std::string_view& rest) noexcept;
+  void abort();
 
  private:
-  enum class Phase : std::uint8_t { Head, Body, Handling, Streaming, Discarding, Upgrading, Lingering, Ending };
-  struct Partial;  // A head cut short, with the limits that it began under.
+  enum class Phase : std::uint8_t { Head, Busy, Discarding, Upgrading, Lingering, Ending };
 
-  Connection(Acceptor& acceptor, int fd);
+  Connection(ServerWorker& worker, const Transport::Endpoint& endpoint);
   ~Connection();
   // What the loop calls: std::bad_alloc ends the connection, not the process.
-  template <void (Connection::*step)()>
-  void guarded() noexcept {
+  template <class Step>
+  void guarded(const Step& step) noexcept {
     try {
-      (this->*step)();
+      step();
     } catch (const std::bad_alloc&) {
       out_of_memory();
     }
+  }
+  template <void (Connection::*step)()>
+  void on_event() noexcept {
+    guarded([this] { (this->*step)(); });
   }
   void out_of_memory() noexcept;
   void received();
@@ -92,48 +89,43 @@ class Connection final : public Link {
   void timed_out();
   void go_on();
 
+  // What comes in.
   void take(std::string_view bytes);
   void process_kept();
   std::string_view process(std::string_view rest);
   std::string_view begin_request(RequestHead& head, std::string_view received, std::size_t head_size,
                                  StageClock* clock);
-  std::string_view feed_body(std::string_view rest);
-  Exchange& activate(const Request& request, std::string_view head_bytes);
-  bool keep_body(std::string_view part);
-  std::string_view refuse_body(bool head_only);
-  std::string_view refuse_late(Request& request, std::string_view rest);
-  std::string_view begin_reading(std::string_view rest);
+  PendingExchange& hold(const Exchange& exchange, std::string_view head_bytes);
+  std::string_view collect_body(std::string_view rest);
+  std::string_view begin_reading(const BodyDecoder& decoder, std::string_view rest);
   void body_wanted();
   void body_arrived();
   void wake_reader();
-  void lose_body();
   void discard(std::string_view bytes);
   void give_up_body();
-  void run_due();
-  void run_exchange();
-  void answer_exchange(Result<Response> result);
-  void task_done();
-  void finish_exchange();
-  void begin_streaming(Response& response, BodyEnd end);
-  void run_streaming();
-  void end_streaming(Result<> result);
-  void streaming_done();
-  void queue_body(std::string_view piece);
-  void go_on_writing();
+  void lose_request();
   void free_exchange();
-  void free_partial() noexcept;
-
-  void respond(Request& request, Result<Response>&& result);
-  void record(Request& request, Status status, std::size_t bytes);
-  void log_answer(Request& request, Status status, std::size_t bytes, Duration took);
-  void refuse_and_close(Status status, std::string_view detail, bool head_only);
-  Response answer_upgrade(const RequestHead& head, Response wanted);
-  void begin_upgrade(Upgraded* upgraded, log::TraceId trace) noexcept;
-  void go_on_upgrading();
-  void record_cut() noexcept;
-  void record_cut(Cut during) noexcept;
+  bool is_streaming() const noexcept;
   bool can_process() const noexcept;
   [[gnu::always_inline]] bool wants_bytes() const noexcept;
+
+  // What an exchange asks for.
+  void read_body(PendingExchange& exchange) noexcept override;
+  void write_head(PendingExchange& exchange, Response& response) override;
+  bool write_body(PendingExchange& exchange, std::string_view& rest) noexcept override;
+  void end(PendingExchange& exchange) override;
+  void reset(PendingExchange& exchange) override;
+  void resume(PendingExchange& exchange, void (PendingExchange::*step)()) noexcept override;
+  Response upgrade(const Exchange& exchange, Response wanted) override;
+
+  // What goes out.
+  void write(Exchange& exchange, Response& response);
+  void follow_send(const Exchange& exchange);
+  void reject_and_close(Status status, std::string_view detail, bool head_only);
+  std::string_view reject_late(Exchange& exchange, std::string_view rest);
+  void go_on_upgrading();
+  void record_cut() noexcept;
+  void run_due();
 
   // Sends what is there, goes on with what was kept, decides whether this is the end. The last thing a caller does:
   // the connection may be gone afterwards.
@@ -143,39 +135,28 @@ class Connection final : public Link {
   void linger_or_end();
   void free_if_quiet();
   [[gnu::always_inline]] Instant deadline() const noexcept;
-  Instant body_deadline() const noexcept;
-  [[gnu::always_inline]] Instant send_deadline() const noexcept;
-  bool takes_too_little();
   void cut_slow_reader();
   void watch();
 
-  Acceptor& acceptor_;
-  Member<io::Receive, Connection, &Connection::guarded<&Connection::received>> receive_{*this};
-  Member<io::Send, Connection, &Connection::guarded<&Connection::sent>> send_{*this};
-  Member<Timer, Connection, &Connection::guarded<&Connection::timed_out>> timer_{*this};
-  Member<Job, Connection, &Connection::guarded<&Connection::go_on>> turn_{*this};
-  Buffer in_;      // Bytes that wait: a head or chunk cut short, or requests behind one in progress.
-  Buffer out_;     // Answers not handed to send_ yet.
-  Buffer flight_;  // What send_ is sending.
-  Buffer large_;   // A body too large to copy: goes out behind out_.
-  iovec parts_[2];
-  Partial* partial_ = nullptr;
-  Exchange* exchange_ = nullptr;  // A request that outlives the call that brought it.
-  Upgraded* upgraded_ = nullptr;  // In Upgrading: what goes on with the connection.
-  Instant began_;       // When this phase began; in Head the idle time, or a head's first byte; in Streaming since when
-                        // nothing has been sent, in Lingering since when nothing has come.
-  Instant send_began_;  // In Lingering: when that began.
-  std::uint64_t sent_seen_ = 0;  // Of send_, when its time was up last.
-  Instant rate_began_;           // Since when the rate of this send is looked at, and
-  std::uint64_t taken_ = 0;      // 1 more than the peer had taken by then; 0: that is not known.
+  ServerWorker& worker_;
+  Member<Transport, Connection, &Connection::on_event<&Connection::received>> transport_{*this};
+  Member<SendQueue, Connection, &Connection::on_event<&Connection::sent>> out_{*this};
+  Member<Timer, Connection, &Connection::on_event<&Connection::timed_out>> timer_{*this};
+  Member<Job, Connection, &Connection::on_event<&Connection::go_on>> turn_{*this};
+  Buffer in_;  // Bytes that wait: a head or chunk cut short, or requests behind one in progress.
+  PartialHead partial_;
+  PendingExchange* exchange_ = nullptr;  // A request that outlives the call that brought it.
+  Instant began_;  // When this phase began; in Head the idle time, or a head's first byte; while a body is streamed
+                   // since when nothing has been sent, in Lingering since when nothing has come.
   std::uint32_t requests_ = 0;
   Phase phase_ = Phase::Head;
-  bool close_ = false;        // After what is in out_.
-  bool peer_done_ = false;    // It has finished writing, or is gone.
-  bool peer_closes_ = false;  // It asked for the close: nothing more will come.
-  bool yields_ = false;       // turn_ is posted: it has had its share of this turn.
-  bool kept_ready_ = false;   // in_ may hold a whole request.
-  bool large_flies_ = false;  // large_ is a part of what send_ is sending.
+  BodyEnd body_end_ = BodyEnd::Length;  // Of the response whose head was written last.
+  bool close_ = false;                  // After what is in out_.
+  bool peer_done_ = false;              // It has finished writing, or is gone.
+  bool peer_closes_ = false;            // It asked for the close: nothing more will come.
+  bool yields_ = false;                 // turn_ is posted: it has had its share of this turn.
+  bool kept_ready_ = false;             // in_ may hold a whole request.
+  bool gathers_ = false;                // A task is being begun: what it writes leaves with what is there already.
 };
 
 }  // namespace keel::http

@@ -1,77 +1,95 @@
-// keel/http/server/internal/exchange.h — a request in progress: its memory, its body and its task.
+// keel/http/server/internal/exchange.h — one request and its response: what is the same whether it is answered
+// synchronously or later, and whatever carries it.
 //
-// Internal to http: a Connection has one while a request outlives the call that brought it. It lives in the worker's
-// pool.
+// Internal to http. A connection makes one on its stack for a head that has arrived. One that is not over when the call
+// that brought it returns becomes a PendingExchange (pending_exchange.h).
 //
 // Threads: the worker.
 
 #pragma once
 
-#include <cstdint>
-#include <optional>
+#include <cstddef>
 #include <string_view>
 
-#include "keel/base/arena.h"
-#include "keel/base/buffer.h"
-#include "keel/http/message/body_decoder.h"
-#include "keel/http/server/body_reader.h"
-#include "keel/http/server/body_writer.h"
-#include "keel/http/server/internal/answer.h"
+#include "keel/base/result.h"
+#include "keel/http/message/parser.h"
+#include "keel/http/server/internal/server_worker.h"
 #include "keel/http/server/request.h"
 #include "keel/http/server/response.h"
 #include "keel/http/server/router.h"
+#include "keel/http/server/stage.h"
 #include "keel/observe/flight_recorder.h"
+#include "keel/observe/span.h"
 #include "keel/task/start.h"
+#include "keel/task/task.h"
 
 namespace keel::http {
 
-class Connection;
+class Carrier;
 
-struct Exchange {
-  static Exchange* make();
-  static void free(Exchange* exchange) noexcept;
+class Exchange {
+ public:
+  // Of a request whose head, which outlives this, has come on `fd`; its memory is the worker's scratch.
+  Exchange(ServerWorker& worker, RequestHead& head, int fd, StageClock* clock) : worker_(worker) {
+    request_.head_ = &head;
+    request_.arena_ = &worker.scratch();
+    request_.started_ = worker.loop().now();
+    request_.fd_ = fd;
+    request_.arrival_ = &worker.arrival();
+    request_.span_ = {worker.next_trace(), clock};
+    if (!worker.arrival().trusted.empty()) [[unlikely]]
+      request_.continue_trace();
+  }
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
+  Request& request() noexcept { return request_; }
+  const Request& request() const noexcept { return request_; }
+  const RequestHead& head() const noexcept { return *request_.head_; }
+  bool head_only() const noexcept { return head().method() == Method::Head; }
+  const Span& span() const noexcept { return request_.span_; }
+  bool is_measured() const noexcept { return request_.span_.stages != nullptr; }
+
+  // Finds the handler.
+  void find_route() {
+    const StageTimer timer(stage::route, request_.span_.stages);
+    worker_.router().match(request_);
+  }
+  const RouteMatch& match() const noexcept { return request_.match_; }
+  bool is_at_once() const noexcept { return static_cast<bool>(match().handler->at_once); }
+
+  // Calls a synchronous handler, behind the middleware that lets the request pass; `body` is that of the request.
+  Result<Response> call(std::string_view body);
+  // Makes of what a handler has given the response that is sent: errors become problems, middleware runs, and fields
+  // that are the server's are added.
+  void conclude(Result<Response>& result, Carrier& carrier);
+  // Whether the body of the response is written by a task.
+  bool streams_out(const Response& response) const noexcept {
+    return response.is_streamed() && !head_only() && !forbids_content(response.status());
+  }
+  // The response when nothing is done for it, because it comes too late; counted and logged.
+  Response reject_late();
+  // Counts and logs the exchange, whose response has been written, or its streamed body.
+  void record(Status status, std::size_t body_bytes);
+
+ protected:
+  // The same exchange with a head and memory of its own.
+  Exchange(const Exchange& begun, RequestHead& head, Arena& arena);
+  Result<Response> call_at_once();
+  Task<Response> call_later();
+  void set_body(std::string_view body) noexcept { request_.body_ = body; }
+  void set_reader(BodyReader& reader) noexcept { request_.reader_ = &reader; }
+  void set_trailers(std::string_view lines) { request_.set(Request::Behind{lines}); }
+  void set_clock(StageClock& clock) noexcept { request_.span_.stages = &clock; }
+  StageClock* clock() const noexcept { return request_.span_.stages; }
+  std::optional<Instant> deadline_told() const noexcept { return request_.deadline_told(); }
   // For a signal handler that asks what this worker is doing: `subject` is a Request.
   static flight::Activity tell(const void* subject);
 
-  // Calls the handler of a request, behind the middleware that lets it pass.
-  static Result<Response> call_at_once(Request& request);
-  static Task<Response> call_later(Request& request);
+  ServerWorker& worker_;
 
-  // Whether what is left of the body may be thrown away, so that another request can follow.
-  bool can_discard() const noexcept;
-  bool is_running() const noexcept { return run.is_running() || writing.is_running(); }
-  void stop(Code reason) noexcept;
-
-  Arena arena;
-  RequestHead head;
-  Request request;
-  BodyDecoder decoder;        // Of the body, unless the route streams it:
-  Buffer body;                // the whole of it,
-  std::size_t body_held = 0;  // and what it takes of the acceptor's body_bytes.
-  Instant until;              // Of its body, then of its task.
-  bool is_due = false;        // A task waits to be begun: the handler's, or in Phase::Streaming the body's.
-  bool streams_in = false;    // The handler reads the body.
-  bool awaits_continue = false;
-  struct Reader : BodyReader {
-    Connection* owner = nullptr;
-  } reader;
-  Instant read_began;    // When the reader began to wait, and
-  Duration read_waited;  // how long it did before.
-  std::size_t discarded = 0;
-  StageClock stages;      // When the request is measured, and
-  Instant handler_began;  // when its handler was begun.
-  struct Run : Start<Response> {
-    Connection* owner = nullptr;
-  } run;
-  // The answer's body, when it is streamed.
-  StreamedBody streamed;
-  std::optional<BodyWriter> writer;
-  struct Writing : Start<void> {
-    Connection* owner = nullptr;
-  } writing;
-  Status status = Status::Ok;
-  BodyEnd body_end = BodyEnd::Length;
-  bool gathers = false;  // A task is being begun: what it writes leaves with what is there already.
+ private:
+  Request request_;
 };
 
 }  // namespace keel::http

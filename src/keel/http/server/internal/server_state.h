@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "keel/http/server/internal/acceptor.h"
 #include "keel/http/server/internal/server_metrics.h"
+#include "keel/http/server/internal/server_worker.h"
 #include "keel/http/server/server.h"
 #include "keel/io/runtime.h"
 
@@ -15,9 +15,9 @@ namespace keel::http {
 
 struct Server::State {
   io::Runtime* runtime = nullptr;  // Null: on a loop of its caller's.
-  std::vector<std::unique_ptr<Acceptor>> acceptors;
-  std::atomic<int> open_acceptors = 0;
-  std::unique_ptr<Metrics> metrics;  // Null: none.
+  std::vector<std::unique_ptr<ServerWorker>> workers;
+  std::atomic<int> open_workers = 0;
+  std::unique_ptr<ServerMetrics> metrics;  // Null: none.
 };
 
 }  // namespace keel::http

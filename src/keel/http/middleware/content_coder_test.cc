@@ -1,4 +1,4 @@
-#include "keel/http/message/content_coder.h"
+#include "keel/http/middleware/content_coder.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// keel/http/message/content_coder.h — gzip, br and zstd, with state that is used again from body to body.
+// keel/http/middleware/content_coder.h — gzip, br and zstd, with state that is used again from body to body.
 //
 // gzip is always there; br and zstd where the libraries were found when Keel was built.
 //

@@ -1,0 +1,224 @@
+// What exchanges ask of a connection (carrier.h), and how it frames what it answers.
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "keel/base/check.h"
+#include "keel/base/pool.h"
+#include "keel/http/server/internal/answer.h"
+#include "keel/http/server/internal/connection.h"
+#include "keel/http/server/internal/pending_exchange.h"
+#include "keel/http/server/internal/server_worker.h"
+#include "keel/http/server/internal/upgraded.h"
+#include "keel/http/server/stage.h"
+
+namespace keel::http {
+namespace {
+
+// What of a streamed body is queued before its writer has to wait.
+constexpr std::size_t queue_bytes_max = 32 * 1024;
+// No chunk is cut smaller than this for want of room.
+constexpr std::size_t piece_bytes_min = 1024;
+
+}  // namespace
+
+// --- asked for by an exchange --------------------------------------------------------------------------------------
+
+void Connection::read_body(PendingExchange&) noexcept { on_event<&Connection::body_wanted>(); }
+
+void Connection::body_wanted() {
+  transport_.release();
+  if (!exchange_->reads_body()) return;
+  exchange_->mark_waiting();
+  if (exchange_->take_awaits_continue()) {
+    out_.waiting().append(continue_head);
+    if (!gathers_) flush();
+    if (phase_ == Phase::Ending) return abort();
+  }
+  if (transport_.is_paused()) transport_.resume();
+  watch();
+}
+
+void Connection::write_head(PendingExchange& exchange, Response& response) {
+  // What writes the answer's body may read the request's, and behind the answer's head it is too late for this.
+  if (response.is_streamed() && exchange.take_awaits_continue()) out_.waiting().append(continue_head);
+  if (exchange.reads_body()) {
+    // Whatever the client announced, the rest of the body may be on its way.
+    peer_closes_ = false;
+    if (!exchange.can_discard()) close_ = true;
+  }
+  write(exchange, response);
+  began_ = worker_.loop().now();
+}
+
+bool Connection::write_body(PendingExchange&, std::string_view& rest) noexcept {
+  guarded([&] {
+    while (phase_ == Phase::Busy && !rest.empty()) {
+      const std::size_t room = queue_bytes_max - std::min(queue_bytes_max, out_.size());
+      if (room >= std::min(rest.size(), piece_bytes_min)) {
+        write_piece(out_.waiting(), rest.substr(0, room), body_end_);
+        rest.remove_prefix(std::min(rest.size(), room));
+      }
+      if (gathers_) break;
+      flush();
+      if (phase_ == Phase::Ending) break;
+      watch();
+      if (out_.is_sending() && out_.size() + piece_bytes_min > queue_bytes_max) break;
+    }
+  });
+  if (phase_ == Phase::Busy) return rest.empty();
+  if (phase_ == Phase::Ending) abort();
+  return true;
+}
+
+// What is left of the request's body is thrown away, and the next request can come.
+void Connection::end(PendingExchange& exchange) {
+  if (phase_ == Phase::Ending) return free_exchange();
+  if (!exchange.is_streaming()) {
+    if (exchange.is_measured()) follow_send(exchange);
+  } else {
+    if (!exchange.tail().empty()) write_piece(out_.waiting(), exchange.tail(), body_end_);
+    write_body_end(out_.waiting(), exchange.trailers(), body_end_);
+  }
+  if (phase_ == Phase::Busy) phase_ = Phase::Head;
+  began_ = worker_.loop().now();
+  BodyReader& reader = exchange.reader();
+  if (exchange.reads_body() && !close_) {
+    exchange.begin_discarding();
+    if (reader.refusal() != Status::Ok) {
+      peer_closes_ = false;
+      return give_up_body();
+    }
+    if (!reader.is_over()) {
+      phase_ = Phase::Discarding;
+      transport_.release();
+      exchange.set_until(began_ + worker_.limits().body_timeout);
+      return;
+    }
+  }
+  if (const std::string_view behind = reader.left_over(); !behind.empty() && !close_) {
+    KEEL_CHECK(in_.empty(), "nothing is read while bytes wait behind a body");
+    in_.append(behind);
+    kept_ready_ = true;
+  }
+  if (phase_ != Phase::Upgrading) free_exchange();
+}
+
+// Before its head: the peer has finished before the end of the request, and nobody waits for an answer.
+void Connection::reset(PendingExchange& exchange) {
+  if (!exchange.is_streaming()) return give_up_body();
+  // Where the end of the connection is the end of the body, only a reset shows that it is not whole.
+  if (body_end_ == BodyEnd::Close) {
+    static_cast<void>(worker_.engine().set_options(transport_.descriptor(), {.reset_on_close = true}));
+  }
+  worker_.counts.aborted.add();
+  phase_ = Phase::Ending;
+}
+
+void Connection::resume(PendingExchange& exchange, void (PendingExchange::*step)()) noexcept {
+  guarded([&] {
+    const bool had_ended = phase_ == Phase::Ending;
+    (exchange.*step)();
+    had_ended ? free_if_quiet() : settle();
+  });
+}
+
+Response Connection::upgrade(const Exchange& exchange, Response wanted) {
+  const bool is_read = !close_ && (exchange_ == nullptr || !exchange_->reads_body());
+  return Upgraded::answer(worker_, exchange.head(), std::move(wanted), is_read);
+}
+
+// --- framed --------------------------------------------------------------------------------------------------------
+
+// The head of a response, and its body unless that is streamed, behind what is queued already.
+void Connection::write(Exchange& exchange, Response& response) {
+  const RequestHead& head = exchange.head();
+  const RouteMatch& match = exchange.match();
+  const bool head_only = exchange.head_only();
+  BodyEnd body_end = BodyEnd::Length;
+  std::optional<std::uint64_t> length;
+  if (response.is_streamed()) {
+    if (response.streamed_.transforms() == nullptr) length = response.streamed_.length();
+    if (!length) body_end = head.version_minor() == 0 ? BodyEnd::Close : BodyEnd::Chunks;
+  } else if (head_only && match.is_route && response.content().empty() &&
+             worker_.router().method(match) == Method::Head) [[unlikely]] {
+    // It has not been told what GET would send, whose length this would be (RFC 9110 §8.6).
+    body_end = BodyEnd::Unsaid;
+  }
+  if (!response.is_upgrade() && (!head.keep_alive() || response.close_ || worker_.is_draining() ||
+                                 requests_ >= worker_.limits().requests_per_connection_max ||
+                                 (body_end == BodyEnd::Close && exchange.streams_out(response)))) {
+    close_ = true;
+  }
+  const std::size_t bytes = response.content().size();
+  {
+    const StageTimer timer(stage::serialize, exchange.span().stages);
+    write_answer(out_.waiting(), response,
+                 {.ok_and_date = worker_.ok_and_date(),
+                  .version_minor = head.version_minor(),
+                  .head_only = head_only,
+                  .close = close_,
+                  .end = body_end,
+                  .length = length});
+  }
+  body_end_ = body_end;
+  if (bytes > copied_body_max && !head_only && !forbids_content(response.status())) {
+    out_.attach(std::move(response.body_));
+  }
+  if (response.is_upgrade()) phase_ = Phase::Upgrading;
+}
+
+// Of a response that is measured.
+void Connection::follow_send(const Exchange& exchange) {
+  worker_.records().begin_write(this, exchange.match().index, out_.is_sending());
+}
+
+void Connection::reject_and_close(Status status, std::string_view detail, bool head_only) {
+  ++requests_;
+  close_ = true;
+  peer_closes_ = false;  // Whatever it announced, the rest of what was rejected may be on its way.
+  phase_ = Phase::Head;
+  partial_.clear();
+  const Response answer = worker_.reject(status, detail, transport_.descriptor());
+  write_answer(out_.waiting(), answer, {.ok_and_date = worker_.ok_and_date(), .head_only = head_only, .close = true});
+}
+
+// Before any work for it has begun.
+std::string_view Connection::reject_late(Exchange& exchange, std::string_view rest) {
+  const RequestHead& head = exchange.head();
+  const bool is_whole =
+      head.body() == BodyKind::None || (head.body() == BodyKind::Length && rest.size() >= head.content_length());
+  if (!is_whole) peer_closes_ = false;
+  if (!is_whole || !head.keep_alive() || worker_.is_draining()) close_ = true;
+  const Response answer = exchange.reject_late();
+  write_answer(out_.waiting(), answer,
+               {.ok_and_date = worker_.ok_and_date(),
+                .version_minor = head.version_minor(),
+                .head_only = exchange.head_only(),
+                .close = close_});
+  worker_.scratch().rewind();
+  return is_whole ? rest.substr(static_cast<std::size_t>(head.content_length())) : std::string_view();
+}
+
+// --- leaving HTTP --------------------------------------------------------------------------------------------------
+
+// The last thing its caller does. What comes until the receive has ended belongs to the new protocol; when the 101 has
+// left as well, nothing of this connection is needed any more.
+void Connection::go_on_upgrading() {
+  if (transport_.is_receiving()) transport_.end_receive();
+  if (transport_.is_receiving() || out_.is_sending() || yields_) return watch();
+  ServerWorker& worker = worker_;
+  const Buffer received = std::move(in_);
+  Upgraded* const upgraded = exchange_->release_upgrade();
+  upgraded->set_trace(exchange_->request().trace());
+  free_exchange();
+  const Transport::Endpoint endpoint = transport_.detach();
+  worker.loop().stop_timer(timer_);
+  unlink();
+  this->~Connection();
+  pool_free(this, sizeof(Connection));
+  upgraded->begin(worker, endpoint, received.view());
+}
+
+}  // namespace keel::http

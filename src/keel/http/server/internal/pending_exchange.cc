@@ -1,0 +1,325 @@
+#include "keel/http/server/internal/pending_exchange.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "keel/base/pool.h"
+#include "keel/http/server/internal/carrier.h"
+#include "keel/http/server/problem.h"
+#include "keel/http/server/stage.h"
+#include "keel/observe/flight_recorder.h"
+#include "keel/task/frame.h"
+
+namespace keel::http {
+namespace {
+
+constexpr const char* no_room = "this server holds as much for bodies as it may";
+constexpr const char* late_body = "the body did not arrive in time";
+// Of a body that its handler has not read: what is thrown away so that the connection can be used again.
+constexpr std::size_t discard_bytes_max = 256 * 1024;
+
+}  // namespace
+
+ExchangeMemory::ExchangeMemory(const RequestHead& begun, std::string_view head_bytes) : own_head(begun) {
+  own_head.rebase(own_arena.copy(head_bytes).data());
+}
+
+PendingExchange* PendingExchange::make(Carrier& carrier, const Exchange& begun, std::string_view head_bytes) {
+  void* const memory = pool_allocate(sizeof(PendingExchange));
+  try {
+    return new (memory) PendingExchange(carrier, begun, head_bytes);
+  } catch (...) {
+    pool_free(memory, sizeof(PendingExchange));
+    throw;
+  }
+}
+
+void PendingExchange::free(PendingExchange* exchange) noexcept {
+  exchange->~PendingExchange();
+  pool_free(exchange, sizeof(PendingExchange));
+}
+
+PendingExchange::PendingExchange(Carrier& carrier, const Exchange& begun, std::string_view head_bytes)
+    : ExchangeMemory(begun.head(), head_bytes), Exchange(begun, own_head, own_arena), carrier_(carrier) {
+  if (StageClock* const measured = clock()) {
+    stages_ = *measured;
+    set_clock(stages_);
+  }
+  reader_.owner = this;
+  run_.owner = this;
+  writing_.owner = this;
+}
+
+PendingExchange::~PendingExchange() { worker_.counts.body_bytes.subtract(body_held_); }
+
+std::optional<Cut> PendingExchange::cut_now() const noexcept {
+  switch (state_) {
+    case State::Receiving:
+      return Cut::Body;
+    case State::Handling:
+      return is_due_ ? Cut::Body : Cut::Handler;
+    case State::Streaming:
+      break;
+  }
+  return std::nullopt;
+}
+
+// --- the body of the request ---------------------------------------------------------------------------------------
+
+void PendingExchange::begin_collecting(const BodyDecoder& decoder) {
+  decoder_ = decoder;
+  body_began_ = worker_.loop().now();
+  until_ = body_began_ + worker_.limits().body_timeout;
+}
+
+ChunkStep PendingExchange::collect(std::string_view& rest) {
+  while (!decoder_.is_over()) {
+    const ChunkStep step = decoder_.feed(rest);
+    rest.remove_prefix(step.consumed);
+    if (step.state == ChunkState::Refused) return step;
+    if (!step.trailers.empty()) [[unlikely]]
+      reader_.keep_trailers(step.trailers);
+    if (!keep_body(step.data)) {
+      worker_.counts.bodies_refused.add();
+      return {ChunkState::Refused, Status::ServiceUnavailable, 0, {}, no_room};
+    }
+    if (step.state == ChunkState::Need) return step;
+  }
+  set_body(body_.view());
+  if (const std::string_view lines = reader_.end_trailers(); !lines.empty()) [[unlikely]]
+    set_trailers(lines);
+  if (clock() != nullptr) clock()->add(stage::body, worker_.loop().precise_now() - body_began_);
+  run();
+  return {ChunkState::Done, Status::Ok, 0, {}};
+}
+
+// False: with this part more is held than may be.
+bool PendingExchange::keep_body(std::string_view part) {
+  body_.append(part);
+  const std::size_t grown = body_.capacity() - body_held_;
+  if (grown == 0) return true;
+  body_held_ += grown;
+  worker_.counts.body_bytes.add(grown);
+  return worker_.has_room_for(0);
+}
+
+void PendingExchange::begin_reading(const BodyDecoder& decoder, std::string_view first, bool awaits_continue) {
+  reads_ = true;
+  awaits_continue_ = awaits_continue;
+  reader_.begin(decoder, first, [](BodyReader& reader) noexcept {
+    PendingExchange& self = *static_cast<Reader&>(reader).owner;
+    self.carrier_.read_body(self);
+  });
+  set_reader(reader_);
+  is_due_ = true;
+  state_ = State::Handling;
+}
+
+bool PendingExchange::arrived(std::string_view bytes) noexcept {
+  const bool wakes = reader_.arrived(bytes);
+  if (wakes) read_waited_ = read_waited_ + (worker_.loop().now() - read_began_);
+  return wakes;
+}
+
+bool PendingExchange::lose_body() noexcept {
+  reader_.lose();
+  if (is_due_) return false;
+  run_.stop(Code::Cancelled);
+  writing_.stop(Code::Cancelled);
+  return true;
+}
+
+bool PendingExchange::can_discard() const noexcept {
+  return !awaits_continue_ && reader_.refusal() == Status::Ok &&
+         reader_.decoder().left().value_or(0) <= discard_bytes_max;
+}
+
+void PendingExchange::begin_discarding() noexcept { discarded_ = reader_.discard_held(); }
+
+std::size_t PendingExchange::discard(std::string_view bytes) noexcept {
+  const std::size_t used = reader_.discard(bytes);
+  discarded_ += used;
+  return used;
+}
+
+bool PendingExchange::is_discard_over() const noexcept {
+  return reader_.refusal() != Status::Ok || discarded_ > discard_bytes_max;
+}
+
+// --- the handler ---------------------------------------------------------------------------------------------------
+
+void PendingExchange::send(Response& response, std::string_view body) {
+  // A writer may read it when the bytes that brought it are gone.
+  static_cast<void>(keep_body(body));
+  set_body(body_.view());
+  send(response);
+}
+
+void PendingExchange::run_due() {
+  is_due_ = false;
+  state_ == State::Streaming ? run_writer() : run();
+}
+
+void PendingExchange::run() {
+  const ScopedSpan in_span(span());
+  if (clock() != nullptr) handler_began_ = worker_.loop().precise_now();
+  if (is_at_once()) return answer(call_at_once());
+  state_ = State::Handling;
+  until_ = worker_.loop().now() + match().options->request_timeout.value_or(worker_.limits().request_timeout);
+  if (const auto told = deadline_told()) until_ = std::min(until_, *told);
+  const auto done = [](StartCore& run) noexcept {
+    PendingExchange& self = *static_cast<Run&>(run).owner;
+    self.carrier_.resume(self, &PendingExchange::handler_done);
+  };
+  try {
+    const flight::Doing doing(&tell, &request());
+    if (!run_.begin(call_later(), done, {.deadline = until_, .span = &span()})) {
+      worker_.queue_delay().worked(match().index, worker_.loop().precise_now());
+      return;
+    }
+  } catch (...) {
+    // A handler that is no coroutine itself: there is no task.
+    return answer(Error::from_exception());
+  }
+  handler_done();
+}
+
+void PendingExchange::handler_done() {
+  if (abandoned_) return carrier_.end(*this);
+  answer(run_.take());
+}
+
+// The handler has ended: its result is the response.
+void PendingExchange::answer(Result<Response> result) {
+  const ScopedSpan in_span(span());
+  if (clock() != nullptr) {
+    clock()->add(stage::handler, worker_.loop().precise_now() - handler_began_ - inside_handler(*clock()));
+  }
+  if (reader_.is_lost()) {
+    record_cut(Cut::Handler);
+    return carrier_.reset(*this);
+  }
+  if (reads_body() && !result && reader_.refusal() != Status::Ok) result = refuse(reader_.refusal(), reader_.reason());
+  conclude(result, carrier_);
+  send(*result);
+}
+
+void PendingExchange::send(Response& response) {
+  const Status status = response.status();
+  const std::size_t bytes = response.content().size();
+  const bool streams = streams_out(response);
+  carrier_.write_head(*this, response);
+  if (streams) return begin_streaming(response);
+  if (response.is_upgrade()) [[unlikely]] {
+    upgrade_ = std::move(response.upgrade_);
+  }
+  record(status, bytes);
+  carrier_.end(*this);
+}
+
+// --- the body of the response --------------------------------------------------------------------------------------
+
+void PendingExchange::begin_streaming(Response& response) {
+  streamed_ = std::move(response.streamed_);
+  writer_.emplace(streamed_.length());
+  writer_->exchange_ = this;
+  writer_->transforms_ = streamed_.transforms();
+  status_ = response.status();
+  is_due_ = true;
+  state_ = State::Streaming;
+}
+
+void PendingExchange::run_writer() {
+  const ScopedSpan in_span(span());
+  const auto done = [](StartCore& writing) noexcept {
+    PendingExchange& self = *static_cast<Writing&>(writing).owner;
+    self.carrier_.resume(self, &PendingExchange::writer_done);
+  };
+  try {
+    const flight::Doing doing(&tell, &request());
+    Task<> task = [&] {
+      const Trampoline::Deferring deferring;  // For what is no coroutine itself.
+      return streamed_.write(*writer_);
+    }();
+    if (!writing_.begin(std::move(task), done, {.span = &span()})) return;
+  } catch (...) {
+    return end_streaming(Error::from_exception());
+  }
+  writer_done();
+}
+
+void PendingExchange::writer_done() {
+  if (abandoned_) return carrier_.end(*this);
+  end_streaming(writing_.take());
+}
+
+void PendingExchange::end_streaming(Result<> result) {
+  const ScopedSpan in_span(span());
+  BodyWriter& writer = *writer_;
+  if (result && writer.length_ && writer.written() != *writer.length_) {
+    result = fail(Code::Internal, "the body is shorter than the length that was announced for it");
+  }
+  if (result) result = writer.end();  // Its tail is queued by end().
+  record(status_, writer.queued_);
+  if (result) return carrier_.end(*this);
+  worker_.log().error("an answer's body failed, its connection is cut", log::field("path", request().path()),
+                      log::field("bytes", writer.queued_), result.error());
+  carrier_.reset(*this);
+}
+
+bool PendingExchange::write(std::string_view& rest) noexcept {
+  const std::size_t before = rest.size();
+  const bool is_done = carrier_.write_body(*this, rest);
+  writer_->queued_ += before - rest.size();
+  return is_done;
+}
+
+void PendingExchange::go_on_writing() {
+  BodyWriter::Write* const write = std::exchange(writer_->waiting_, nullptr);
+  if (write == nullptr) return;
+  if (!write->go_on()) {
+    writer_->waiting_ = write;
+  } else if (!write->cancelled_) {
+    write->wake();
+  }
+}
+
+// --- time and the end ----------------------------------------------------------------------------------------------
+
+Instant PendingExchange::body_deadline() const noexcept {
+  const Limits& limits = worker_.limits();
+  const Instant at = reads_ ? read_began_ + limits.body_timeout : until_;
+  if (limits.body_rate_min == 0) return at;
+  const std::uint64_t delivered = reads_ ? reader_.decoder().delivered() : decoder_.delivered();
+  const Instant began = reads_ ? read_began_ - read_waited_ : body_began_;
+  const auto earned = Duration::seconds(static_cast<std::int64_t>(delivered / limits.body_rate_min)) +
+                      Duration::nanoseconds(static_cast<std::int64_t>(delivered % limits.body_rate_min * 1'000'000'000 /
+                                                                      limits.body_rate_min));
+  return std::min(at, began + limits.body_rate_grace + earned);
+}
+
+Instant PendingExchange::deadline() const noexcept {
+  if (state_ == State::Receiving) return body_deadline();
+  const Instant at = reader_.is_waited_for() ? body_deadline() : Instant::never();
+  return state_ == State::Handling ? std::min(at, until_) : at;
+}
+
+PendingExchange::TimedOut PendingExchange::time_out() noexcept {
+  if (state_ == State::Receiving) return TimedOut::Nothing;
+  if (reader_.is_waited_for() && worker_.loop().now() >= body_deadline()) {
+    reader_.refuse(Status::RequestTimeout, late_body);
+    return TimedOut::Reader;
+  }
+  if (state_ == State::Streaming) return TimedOut::Nothing;
+  run_.stop(Code::DeadlineExceeded);
+  return TimedOut::Handler;
+}
+
+void PendingExchange::abandon() noexcept {
+  abandoned_ = true;
+  run_.stop(Code::Cancelled);
+  writing_.stop(Code::Cancelled);
+}
+
+}  // namespace keel::http

@@ -1,0 +1,36 @@
+#include "keel/http/server/internal/queue_delay.h"
+
+#include "keel/io/engine.h"
+
+namespace keel::http {
+namespace {
+
+// Of requests that come late one after the other, how many are taken to be as late as one before them was: to ask the
+// kernel costs a tenth of a refusal.
+constexpr int late_unasked_max = 7;
+
+}  // namespace
+
+bool QueueDelay::rejects(int fd, Instant since, Duration most, Duration& delay) noexcept {
+  const Instant turn = loop_.now();
+  const Instant now = std::max(worked_until_, turn);
+  const Duration in_turn = now - turn;
+  // What a harvest leaves in the kernel has waited already when the next one brings it: Linux 6.13 and later give some
+  // 20 completions at once. They come in the order in which they arrived: what the kernel says of one bounds the delay
+  // of those behind it, and those close behind one that is late are as late.
+  if (behind_.turn != turn) behind_ = {turn, false, Duration(), 0, 0};
+  if (in_turn <= most && (!behind_.is_known || in_turn + behind_.time > most)) {
+    if (behind_.unasked > 0) {
+      --behind_.unasked;
+    } else {
+      behind_.is_known = true;
+      behind_.time = loop_.engine().last_came(fd) - in_turn;
+      behind_.late = in_turn + behind_.time > most ? std::min(behind_.late + 1, late_unasked_max + 1) : 0;
+      behind_.unasked = std::max(behind_.late - 1, 0);
+    }
+  }
+  delay = std::max(in_turn, std::min(in_turn + behind_.time, now - since));
+  return admission_.refuses(turn, now, delay, most);
+}
+
+}  // namespace keel::http

@@ -1,0 +1,115 @@
+#include "keel/http/server/internal/request_log.h"
+
+#include <string>
+
+#include "keel/http/server/internal/server_metrics.h"
+#include "keel/http/server/stage.h"
+#include "keel/io/engine.h"
+#include "keel/observe/flight_recorder.h"
+
+namespace keel::http {
+namespace {
+
+// Without a port that nobody told.
+std::string client_text(const Address& address) {
+  std::string text = address.to_string();
+  if (!address.is_unix() && text.ends_with(":0")) text.resize(text.size() - 2);
+  return text;
+}
+
+// say(), with the fields that there is something in.
+template <class Say>
+void say_of(std::string_view client, std::string_view id, const Say& say) {
+  if (client.empty() && id.empty()) return say();
+  if (client.empty()) return say(log::field("request_id", id));
+  if (id.empty()) return say(log::field("client", client));
+  say(log::field("client", client), log::field("request_id", id));
+}
+
+}  // namespace
+
+std::string_view to_string(Cut during) noexcept {
+  constexpr std::string_view names[cut_count] = {"head", "body", "handler"};
+  return names[static_cast<int>(during)];
+}
+
+RequestLog::RequestLog(io::Loop& loop, const ServerOptions& options, ServerCounts<Tally>& counts,
+                       ServerMetrics* metrics, std::size_t routes)
+    : loop_(loop),
+      options_(options),
+      counts_(counts),
+      metrics_(metrics),
+      access_log_(options.access_log),
+      stages_(routes, options.server_timing ? 1 : options.measured_every) {}
+
+void RequestLog::answered(Request& request, std::uint32_t route, Status status, std::size_t bytes, Instant now) {
+  counts_.requests.add();
+  const Duration took = now - request.started();
+  if (metrics_ != nullptr) metrics_->count(route, status, took);
+  flight::note({.verb = to_string(request.method()),
+                .object = request.route(),
+                .outcome = static_cast<unsigned>(number(status)),
+                .bytes = bytes,
+                .started = request.started(),
+                .took = took,
+                .trace = request.trace()});
+  if (log::is_recorded && access_log_) log_answered(request, status, bytes, took);
+  if (StageClock* const clock = request.span().stages) [[unlikely]] {
+    clock->add(stage::record, loop_.precise_now() - now);
+    stages_.add(route, *clock);
+    if (metrics_ != nullptr) metrics_->count_stages(*clock);
+  }
+}
+
+void RequestLog::log_answered(Request& request, Status status, std::size_t bytes, Duration took) {
+  const std::string client = options_.log_clients ? client_text(request.client_address()) : std::string();
+  say_of(client, options_.request_ids ? request.id() : std::string_view(), [&](const auto&... more) {
+    log_.info("request", log::field("method", request.head().method_text()), log::field("path", request.path()),
+              log::field("status", number(status)), log::field("bytes", bytes), log::field("duration", took), more...);
+  });
+}
+
+void RequestLog::rejected(Status status, std::string_view reason, std::string_view id, int fd) {
+  if (metrics_ != nullptr) metrics_->count_refused(status);
+  const std::string client = options_.log_clients ? client_text(loop_.engine().peer_address(fd)) : std::string();
+  say_of(client, id, [&](const auto&... more) {
+    log_.info("request refused", log::field("status", number(status)), log::field("reason", reason), more...);
+  });
+}
+
+void RequestLog::rejected_late(Request& request, std::string_view reason) {
+  if (metrics_ != nullptr) metrics_->count_refused(Status::ServiceUnavailable);
+  if (!access_log_) return;
+  const std::string client = options_.log_clients ? client_text(request.client_address()) : std::string();
+  say_of(client, options_.request_ids ? request.id() : std::string_view(), [&](const auto&... more) {
+    log_.info("request refused", log::field("status", number(Status::ServiceUnavailable)), log::field("reason", reason),
+              log::field("method", request.head().method_text()), log::field("path", request.head().path()), more...);
+  });
+}
+
+void RequestLog::cut(Cut during, const Request* request, std::size_t bytes) {
+  counts_.cut.add();
+  if (metrics_ != nullptr) metrics_->count_cut(during);
+  if (request == nullptr) {
+    return log_.info("request cut", log::field("during", to_string(during)), log::field("bytes", bytes));
+  }
+  const ScopedSpan span(request->span());
+  log_.info("request cut", log::field("during", to_string(during)), log::field("method", request->head().method_text()),
+            log::field("path", request->head().path()));
+}
+
+void RequestLog::begin_write(const void* sender, std::uint32_t route, bool behind_another) {
+  if (writing_.sender != nullptr) return;
+  writing_ = {sender, loop_.precise_now(), route, behind_another ? 2 : 1};
+}
+
+void RequestLog::end_own_write(bool is_sent) {
+  if (is_sent && --writing_.sends != 0) return;
+  writing_.sender = nullptr;
+  if (!is_sent) return;
+  const Duration took = loop_.precise_now() - writing_.began;
+  stages_.add_write(writing_.route, took);
+  if (metrics_ != nullptr) metrics_->count_write(took);
+}
+
+}  // namespace keel::http

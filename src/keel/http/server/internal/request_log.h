@@ -1,0 +1,82 @@
+// keel/http/server/internal/request_log.h — what a worker records of its requests: counts and metrics, the flight
+// recorder, the access log, and where the time of those that are measured went.
+//
+// Internal to http.
+//
+// Lifetime: a part of its ServerWorker.  Threads: the worker; stages() may be read by any thread.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "keel/base/time.h"
+#include "keel/http/message/status.h"
+#include "keel/http/server/internal/tally.h"
+#include "keel/http/server/request.h"
+#include "keel/http/server/server.h"
+#include "keel/http/server/stages.h"
+#include "keel/io/loop.h"
+#include "keel/observe/log.h"
+
+namespace keel::http {
+
+class ServerMetrics;
+
+// How far a request had come whose connection ended before it was answered.
+enum class Cut : std::uint8_t { Head, Body, Handler };
+inline constexpr int cut_count = 3;
+// "head", "body", "handler".
+std::string_view to_string(Cut during) noexcept;
+
+class RequestLog {
+ public:
+  // `metrics` may be null. Routes are numbered below `routes`. The references outlive this.
+  RequestLog(io::Loop& loop, const ServerOptions& options, ServerCounts<Tally>& counts, ServerMetrics* metrics,
+             std::size_t routes);
+
+  const log::Logger& log() const noexcept { return log_; }
+  Stages& stages() noexcept { return stages_; }
+  const Stages& stages() const noexcept { return stages_; }
+  // Whether there is an access log, from now on.
+  void set_access_log(bool access_log) noexcept { access_log_ = access_log; }
+
+  // A response has been given to a request of `route`, with a body of `bytes`, or its streamed body is complete.
+  void answered(Request& request, std::uint32_t route, Status status, std::size_t bytes, Instant now);
+  // A message was rejected before it was a request. `id`: the X-Request-Id of the response, or empty. `fd`: of the
+  // connection, whose peer is named.
+  void rejected(Status status, std::string_view reason, std::string_view id, int fd);
+  // A request was rejected with 503 before anything was done for it.
+  void rejected_late(Request& request, std::string_view reason);
+  // A request ended with its connection. `request` is null where its head is not complete: `bytes` of it have come.
+  void cut(Cut during, const Request* request, std::size_t bytes);
+
+  // The send of a response that is measured is the next one of `sender`, or the one after that; one send at a time is
+  // followed.
+  void begin_write(const void* sender, std::uint32_t route, bool behind_another);
+  void end_write(const void* sender, bool is_sent) {
+    if (writing_.sender == sender) [[unlikely]]
+      end_own_write(is_sent);
+  }
+
+ private:
+  void log_answered(Request& request, Status status, std::size_t bytes, Duration took);
+  void end_own_write(bool is_sent);
+
+  io::Loop& loop_;
+  const ServerOptions& options_;
+  ServerCounts<Tally>& counts_;
+  ServerMetrics* const metrics_;
+  log::Logger log_{"http.server"};
+  bool access_log_;
+  Stages stages_;
+  struct {
+    const void* sender = nullptr;  // Whose send is followed,
+    Instant began;
+    std::uint32_t route = 0;  // of a response to this.
+    int sends = 0;            // Until it is sent: of that sender.
+  } writing_;
+};
+
+}  // namespace keel::http

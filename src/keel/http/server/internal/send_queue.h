@@ -1,0 +1,80 @@
+// keel/http/server/internal/send_queue.h — what a connection has to send: bytes that wait, and the send under way.
+//
+// Internal to http. It is the send operation of its connection (base/member.h), whose `is_sent` is called when
+// one is complete. It also tells whether the peer takes what is sent, and fast enough.
+//
+// Idle, it owns no buffer.
+//
+// Threads: the worker.
+
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "keel/base/buffer.h"
+#include "keel/http/server/server.h"
+#include "keel/io/op.h"
+#include "keel/net/transport.h"
+
+namespace keel::http {
+
+class SendQueue : protected io::Send {
+ public:
+  explicit SendQueue(Done is_sent) noexcept : io::Send(is_sent) {}
+
+  // Bytes that are not handed to the engine yet; append to them.
+  Buffer& waiting() noexcept { return waiting_; }
+  std::size_t size() const noexcept { return waiting_.size(); }
+  bool is_empty() const noexcept { return waiting_.empty(); }
+  // A body that follows what waits, too large to copy. Until it has left nothing more may wait.
+  void attach(Buffer&& body) noexcept { attached_ = std::move(body); }
+  std::size_t attached_bytes() const noexcept { return attached_.size(); }
+
+  bool is_sending() const noexcept { return pending; }
+  // Sends what waits. True: it is complete already, and `is_sent` is not called.
+  bool begin(Transport& transport, Instant now);
+  // After a send: what it sent is given back. False: it has failed.
+  bool finish() noexcept;
+  void cancel(Transport& transport) noexcept { transport.cancel(*this); }
+  // Bytes of the send under way, or of the last one, that the kernel has taken.
+  std::uint64_t bytes_sent() const noexcept { return sent; }
+
+  // By when the peer has to have taken something of what is sent, or its rate is looked at.
+  Instant deadline(const Limits& limits) const noexcept {
+    if (!pending) return Instant::never();
+    const Instant at = began_ + limits.send_timeout;
+    return limits.send_rate_min == 0 ? at : std::min(at, rate_began_ + limits.send_rate_grace);
+  }
+  // Whether that is now for the rate.
+  bool is_rate_due(const Limits& limits, Instant now) const noexcept {
+    return pending && limits.send_rate_min != 0 && now >= rate_began_ + limits.send_rate_grace;
+  }
+  // Asked once in each stretch of a send that waits. What the peer has acknowledged counts, not what this kernel has
+  // taken of us: it takes megabytes, at once and then in large steps.
+  bool takes_too_little(Transport& transport, const Limits& limits, Instant now) noexcept;
+  // Whether nothing of the send has been taken within its time.
+  bool is_late(const Limits& limits, Instant now) const noexcept {
+    return pending && now >= began_ + limits.send_timeout;
+  }
+  // Slowly, but the peer takes what is sent: its time begins again. False: it has taken nothing.
+  bool extend(Instant now) noexcept;
+
+  // When the send began or, after rest(), when that was called.
+  Instant began() const noexcept { return began_; }
+  void rest(Instant now) noexcept { began_ = now; }
+
+ private:
+  Buffer waiting_;
+  Buffer flight_;    // What is being sent,
+  Buffer attached_;  // and goes out behind that, or behind what waits.
+  iovec parts_[2];   // The second one has a base when attached_ is being sent.
+  Instant began_;
+  std::uint64_t sent_seen_ = 0;  // When its time was up last.
+  Instant rate_began_;           // Since when the rate of this send is looked at, and
+  std::uint64_t taken_ = 0;      // 1 more than the peer had taken by then; 0: that is not known.
+};
+
+}  // namespace keel::http

@@ -1,0 +1,135 @@
+#include "keel/http/server/internal/server_metrics.h"
+
+#include <string>
+#include <string_view>
+
+#include "keel/http/server/internal/server_worker.h"
+
+namespace keel::http {
+namespace {
+
+using Stats = Server::Stats;
+using Cells = ServerCounts<Tally>;
+
+constexpr std::string_view class_names[5] = {"1xx", "2xx", "3xx", "4xx", "5xx"};
+
+enum class Kind : std::uint8_t {
+  Counter,
+  Gauge,
+  Workers,  // A gauge for each worker, beside the row that has the sum.
+  None,     // No metric of this name: one that is counted by labels has it.
+};
+
+// One row for each figure that a worker counts: where its sum and its cells are, and its metric.
+struct Row {
+  std::uint64_t Stats::* sum;
+  Tally Cells::* cell;
+  Kind kind;
+  std::string_view name = {};
+  std::string_view help = {};
+  std::string_view reason = {};  // A label, where it is not empty.
+};
+
+constexpr std::string_view pauses = "http_accept_pauses_total";
+constexpr std::string_view pauses_help =
+    "Times that a worker stopped accepting: limit of connections, no descriptors, "
+    "no memory";
+
+// In the order in which they are exposed.
+// clang-format off
+constexpr Row table[] = {
+    {&Stats::connections, &Cells::connections, Kind::Gauge, "http_connections", "Connections open now"},
+    {&Stats::connections, &Cells::connections, Kind::Workers, "http_worker_connections", "Connections open now on one worker"},
+    {&Stats::requests, &Cells::requests, Kind::None},
+    {&Stats::refused, &Cells::refused, Kind::None},
+    {&Stats::cut, &Cells::cut, Kind::None},
+    {&Stats::accepted, &Cells::accepted, Kind::Counter, "http_accepted_total", "Connections accepted"},
+    {&Stats::timeouts, &Cells::timeouts, Kind::Counter, "http_timeouts_total", "Connections on which a time limit was met"},
+    {&Stats::idle_closed, &Cells::idle_closed, Kind::Counter, "http_idle_closed_total", "Idle connections closed to make room for others"},
+    {&Stats::aborted, &Cells::aborted, Kind::Counter, "http_aborted_total", "Connections that ended with an answer unsent"},
+    {&Stats::slow_readers, &Cells::slow_readers, Kind::Counter, "http_slow_readers_total", "Connections cut because their answer was taken too slowly"},
+    {&Stats::bodies_refused, &Cells::bodies_refused, Kind::Counter, "http_bodies_refused_total", "Bodies refused because too much memory was held for bodies"},
+    {&Stats::requests_too_big, &Cells::requests_too_big, Kind::Counter, "http_requests_too_big_total", "Requests that needed more memory than one may"},
+    {&Stats::overloaded, &Cells::overloaded, Kind::Counter, "http_overload_refused_total", "Requests refused because their worker was late with all"},
+    {&Stats::paused_full, &Cells::paused_full, Kind::Counter, pauses, pauses_help, "limit"},
+    {&Stats::paused_descriptors, &Cells::paused_descriptors, Kind::Counter, pauses, pauses_help, "descriptors"},
+    {&Stats::paused_memory, &Cells::paused_memory, Kind::Counter, pauses, pauses_help, "memory"},
+    {&Stats::connections_max, &Cells::connections_max, Kind::Gauge, "http_connections_max", "Connections above which accepting stops"},
+    {&Stats::upgraded, &Cells::upgraded, Kind::Gauge, "http_upgraded_connections", "Connections that have left HTTP and are open"},
+    {&Stats::body_bytes, &Cells::body_bytes, Kind::Gauge, "http_body_bytes", "Memory held for bodies now"},
+    {&Stats::body_bytes_max, &Cells::body_bytes_max, Kind::Gauge, "http_body_bytes_max", "Memory that bodies may hold"},
+};
+// clang-format on
+
+consteval std::size_t figures() {
+  std::size_t count = 0;
+  for (const Row& row : table) count += row.kind != Kind::Workers ? 1 : 0;
+  return count;
+}
+static_assert(figures() * sizeof(std::uint64_t) == sizeof(Stats), "each figure of a server has its row");
+
+}  // namespace
+
+Server::Stats sum_of(const std::vector<std::unique_ptr<ServerWorker>>& workers) noexcept {
+  Stats sum;
+  for (const auto& worker : workers) {
+    for (const Row& row : table) {
+      if (row.kind != Kind::Workers) sum.*row.sum += (worker->counts.*row.cell).get();
+    }
+  }
+  return sum;
+}
+
+ServerMetrics::ServerMetrics(metrics::Registry& registry, std::string_view server, const Router& router)
+    : server_(server),
+      refused_{registry.counter("http_refused_total", "Requests refused by the parser or a limit, before any handler",
+                                {{"server", server_}, {"status_class", "4xx"}}),
+               registry.counter("http_refused_total", "Requests refused by the parser or a limit, before any handler",
+                                {{"server", server_}, {"status_class", "5xx"}})} {
+  auto add_route = [&](std::string_view method, std::string_view pattern) {
+    const auto by_class = [&](int i) {
+      return registry.counter(
+          "http_requests_total", "Requests answered",
+          {{"server", server_}, {"method", method}, {"route", pattern}, {"status_class", class_names[i]}});
+    };
+    routes_.push_back(
+        {{by_class(0), by_class(1), by_class(2), by_class(3), by_class(4)},
+         registry.histogram("http_request_duration_seconds", "From the last byte of a request's head to its answer",
+                            metrics::latency_seconds, {{"server", server_}, {"method", method}, {"route", pattern}})});
+  };
+  for (int i = 0; i < cut_count; ++i) {
+    cut_.push_back(
+        registry.counter("http_requests_cut_total",
+                         "Requests whose connection ended before they were answered, by how far they had come",
+                         {{"server", server_}, {"during", to_string(static_cast<Cut>(i))}}));
+  }
+  for (int i = 0; i < stage_count; ++i) {
+    stages_.push_back(registry.histogram(
+        "http_stage_duration_seconds", "How long measured requests were in a stage, of those that were in it",
+        metrics::latency_seconds, {{"server", server_}, {"stage", to_string(static_cast<Stage>(i))}}));
+  }
+  for (const Router::RouteName& route : router.routes()) add_route(to_string(route.method), route.pattern);
+  add_route("", "");
+}
+
+void ServerMetrics::expose(metrics::Registry& registry, const Server& server) {
+  for (const Row& row : table) {
+    if (row.kind == Kind::None) continue;
+    if (row.kind == Kind::Workers) {
+      for (std::size_t worker = 0; worker < server.connections_by_worker().size(); ++worker) {
+        functions_.push_back(
+            registry.gauge(row.name, row.help, {{"server", server_}, {"worker", std::to_string(worker)}},
+                           [&server, worker] { return static_cast<double>(server.connections_by_worker()[worker]); }));
+      }
+      continue;
+    }
+    const auto read = [&server, sum = row.sum] { return static_cast<double>(server.stats().*sum); };
+    const auto add = [&](std::initializer_list<metrics::Label> labels) {
+      functions_.push_back(row.kind == Kind::Counter ? registry.counter(row.name, row.help, labels, read)
+                                                     : registry.gauge(row.name, row.help, labels, read));
+    };
+    row.reason.empty() ? add({{"server", server_}}) : add({{"server", server_}, {"reason", row.reason}});
+  }
+}
+
+}  // namespace keel::http
