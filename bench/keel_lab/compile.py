@@ -95,7 +95,8 @@ def measured(one, builds, settings, found, step=lambda: None):
     for number in range(min(settings.pairs, ROUNDS_MAX)):
         turns = [(variant, name) for variant in cases for name in cases[variant]]
         for variant, name in turns if number % 2 == 0 else reversed(turns):
-            found.setdefault((variant, name), []).append(made[variant].seconds(cases[variant][name]))
+            seconds = made[variant].seconds(cases[variant][name])
+            found.setdefault((variant, name), []).append(seconds)
         step()
     return {name: case for of_variant in cases.values() for name, case in of_variant.items()}
 

@@ -1,6 +1,6 @@
 """Results made up for tests, with everything in them that a result can hold."""
 
-from keel_lab import results
+from keel_lab import judge, record, results
 
 
 def comparison(name="a:b:cpu_us", median=0.8, low=0.78, high=0.82, target=("at most", 0.9), verdict="met", **more):
@@ -11,7 +11,7 @@ def comparison(name="a:b:cpu_us", median=0.8, low=0.78, high=0.82, target=("at m
         "a": a,
         "b": b,
         "of": of,
-        "unit": "CPU per operation",
+        "unit": judge.UNITS[of],
         "work": "/plaintext",
         "a_value": 4.0,
         "b_value": 5.0,
@@ -85,3 +85,8 @@ def result(experiment="plaintext", **rows):
         {"pairs": 12},
     )
     return made | {"complete": True, "seconds": 12.0} | rows
+
+
+def found(experiment="plaintext", **rows):
+    """The record of the same."""
+    return record.of(result(experiment, **rows))

@@ -13,6 +13,7 @@ import unittest
 from unittest import mock
 
 from keel_lab import experiment, peers, proof, self_test, sides
+from keel_lab.kinds import KINDS
 
 GOOD = {path: (200, content_type, body) for path, content_type, body in proof.ROUTES}
 
@@ -267,7 +268,7 @@ class Versions(unittest.TestCase):
     def test_of_every_library_that_is_preloaded(self):
         self.with_everything_installed()
         one = experiment.choose(["allocators"])[0]
-        found = peers.of_experiment(one, self_test.BUILD)
+        found = peers.known(KINDS[one.kind].made_of(one, self_test.BUILD))
         for name in ("jemalloc", "tcmalloc", "mimalloc"):
             self.assertTrue(any(name in library for library in found[f"allocate-{name}"]), found)
 
@@ -275,7 +276,7 @@ class Versions(unittest.TestCase):
         self.with_everything_installed()
         seen = set()
         for one in experiment.read_all().values():
-            found = peers.of_experiment(one, self_test.BUILD) if one.kind == "micro" else {}
+            found = peers.known(KINDS[one.kind].made_of(one, self_test.BUILD)) if one.kind == "micro" else {}
             for name, case in one.cases.items():
                 self.assertTrue(case.needs in ("", *peers.LIBRARIES, *self.PROCESSORS), f"{one.id}: {name}")
                 self.assertEqual(bool(self.OTHERS.search(case.benchmark)), name in found, f"{one.id}: {name}")
@@ -286,7 +287,7 @@ class Versions(unittest.TestCase):
         self.with_everything_installed()
         for one in experiment.read_all().values():
             if one.kind == "clients":
-                found = peers.of_experiment(one, self_test.BUILD)
+                found = peers.known(KINDS[one.kind].made_of(one, self_test.BUILD))
                 for name in ("wrk", "h2load"):
                     self.assertEqual(found[name], {name: "x: 1.2"})
                 self.assertNotIn("keel-uring", {*found} - {*one.sides})
@@ -294,7 +295,7 @@ class Versions(unittest.TestCase):
     def test_are_numbers_of_what_is_here(self):
         names = ("plaintext", "blocking-echo", "idle-turn", "allocators", "pool-peers", "queues", "wheel", "load-cost")
         for name, one in zip(names, experiment.choose(names)):
-            for side, what in peers.of_experiment(one, self_test.BUILD).items():
+            for side, what in peers.known(KINDS[one.kind].made_of(one, self_test.BUILD)).items():
                 for library, version in what.items():
                     self.assertRegex(version, r"^\d+\.\d+", f"{name}, {side}: {library}")
 

@@ -41,7 +41,7 @@ def telling(records):
     best = []
     for one in records:
         decided = [row for row in judged(one) if row.added and row.verdict in DECIDED and row.median > 0
-                   and row.target["value"] > 0]
+                   and row.target["kind"] in ("at most", "at least", "above") and row.target["value"] > 0]
         best += [(one.experiment, max(decided, key=distance))] if decided else []
     return sorted(best, key=lambda item: -distance(item[1]))[:TELLING]
 
@@ -100,7 +100,7 @@ def prepared(one, asked, raw):
     decided = [row.verdict for row in judged(one) if row.verdict != "no target"]
     return {
         "record": one,
-        "question": (asked.question if asked else "") or (raw or {}).get("question") or one.experiment,
+        "question": (raw or {}).get("question") or (asked.question if asked else one.experiment),
         "claims": asked.claims if asked else [],
         "groups": list(ratio_groups([row for row in one.rows.values() if row.is_ratio])),
         "values": [row for row in one.rows.values() if not row.is_ratio],
