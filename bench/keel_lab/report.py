@@ -55,6 +55,8 @@ def picture(found, titles):
             if match and row.low > 0:
                 times = record.Figure(1 / row.median, 1 / row.high, 1 / row.low, "times")
                 peers.setdefault(match[2], []).append((match[1], times, row))
+    if peers:
+        peers["Keel"] = [("keel", record.exact(1, "times"), None)]
     longest = max((times.high for bars in peers.values() for _, times, _ in bars), default=1) * 1.02
     ordered = sorted(peers.items(), key=lambda item: max(times.median for _, times, _ in item[1]))
     return [{"peer": titles.get(name, name), "bars": [
@@ -123,7 +125,7 @@ def html(found, where, problems, rows, asked=None, raw=None):
     asked, raw = asked or {}, raw or {}
     records = sorted(found.values(), key=lambda one: (not any(row.target for row in judged(one)), one.experiment))
     days = sorted({one.day for one in records})
-    titles = {side.name: side.title for one in asked.values() for side in one.sides.values()}
+    titles = {side.name: side.title.replace("`", "") for one in asked.values() for side in one.sides.values()}
     return page.render(
         "report.html.j2",
         title="Keel, measured",

@@ -157,8 +157,9 @@ class ThePage(unittest.TestCase):
                 fixtures.comparison("keel-uring:nginx:rate", 9, 9, 9)]
         shown = report.picture({"plaintext": record.of(everything(comparisons=rows))}, {"nginx": "nginx, the server"})
         self.assertEqual([(one["peer"], [(bar["engine"], bar["times"].median) for bar in one["bars"]]) for one in shown],
-                         [("nginx, the server", [("uring", 2.0), ("epoll", 1.25)]), ("beast", [("uring", 4.0)])])
-        self.assertEqual((shown[0]["bars"][0]["times"].low, shown[0]["bars"][0]["times"].high), (1.6, 2.5))
+                         [("Keel", [("keel", 1)]), ("nginx, the server", [("uring", 2.0), ("epoll", 1.25)]),
+                          ("beast", [("uring", 4.0)])])
+        self.assertEqual((shown[1]["bars"][0]["times"].low, shown[1]["bars"][0]["times"].high), (1.6, 2.5))
         text = made(everything(comparisons=rows))
         self.assertLess(text.index("2.00 ×"), text.index('aria-label="verdicts on targets"'))
         self.assertIn("(1.60 – 2.50)", text)
