@@ -55,7 +55,7 @@ def build_needed(chosen, settings):
             return True
         return bool(callgrind.refusal())
 
-    peers.build_all(peers.BUILT)
+    peers.build_all()
     for name, targets in preset.needed(chosen, refuses).items():
         try:
             preset.build(name, targets)
