@@ -5,7 +5,7 @@ import pathlib
 import tempfile
 import unittest
 
-from keel_lab import archive, claims, experiment, fixtures, page, quantity
+from keel_lab import archive, claims, experiment, fixtures, quantity, report
 from keel_lab.yaml_file import Mistakes
 
 CLAIMS = "key,document,group,benchmark,claim,hardware,kind,finding\nS1,S,a group,a thing,12 ns,other,A,\n"
@@ -277,7 +277,7 @@ class Output(unittest.TestCase):
                 self.assertEqual([row["ours"] for row in csv.DictReader(file)], ["it: 10 ns"])
 
     def test_the_page_escapes_what_it_is_given(self):
-        made = page.ledger(self.rows(), "build/lab/results")
+        made = report.html({}, "build/lab/results", [], self.rows())
         self.assertNotIn("<script>", made)
         self.assertIn("&lt;script&gt;", made)
 

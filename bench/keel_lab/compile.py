@@ -1,7 +1,7 @@
 """What a user's file costs the compiler: CPU seconds of its whole process tree, with the flags of the build.
 
-A case is a text, a file of the repository, each header that a pattern finds (`headers`), or a rebuild of a target after a
-file was touched. The cases take turns, round by round; nothing comes from a compiler cache.
+A case is a text, a file of the repository, each header that a pattern finds (`headers`), or a rebuild of a target after
+a file was touched. The cases take turns, round by round; nothing comes from a compiler cache.
 """
 
 import dataclasses
@@ -153,7 +153,8 @@ class Compile(Kind):
 
     def compare(self, one, settings, builds, result, progress):
         found = {}
-        step = progress.steps("compiling, head : base", min(settings.pairs, ROUNDS_MAX), 2 * self.seconds(one, settings))
+        rounds = min(settings.pairs, ROUNDS_MAX)
+        step = progress.steps("compiling, head : base", rounds, self.seconds_of_revisions(one, settings))
         try:
             measured(one, builds, settings, found, step)
         finally:

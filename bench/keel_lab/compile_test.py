@@ -25,7 +25,8 @@ comparisons:
   - {a: whole, b: empty}
 """
 # In the place of a compiler: says what it was asked to compile, and burns some CPU.
-COMPILER = "#!/bin/sh\necho \"$@\" >>{log}\ncat \"$5\" >>{log}\ni=0\nwhile [ $i -lt 20000 ]; do i=$((i + 1)); done\n{end}\n"
+COMPILER = "#!/bin/sh\necho \"$@\" >>{log}\ncat \"$5\" >>{log}\ni=0\n" \
+    "while [ $i -lt 20000 ]; do i=$((i + 1)); done\n{end}\n"
 
 
 class Compile(unittest.TestCase):

@@ -47,6 +47,11 @@ class Comparison:
         return f"{self.a}:{self.b}:{self.of}" + (f":{self.suffix}" if self.suffix else "")
 
     @property
+    def own_id(self):
+        """Of what A has by itself."""
+        return f"{self.a}:{self.of}" + (f":{self.suffix}" if self.suffix else "")
+
+    @property
     def pair(self):
         """What is measured together: one run gives all the quantities. System calls, which a tracepoint counts, are
         not counted while anything else is measured."""

@@ -30,22 +30,13 @@ class History(unittest.TestCase):
     def test_an_interrupted_result_has_no_part(self):
         self.assertEqual(history.trends(days(5, complete=False)), {})
 
-    def test_the_page_has_a_line_for_each_figure_and_escapes_names(self):
-        hostile = [("2026-01-01", {"a": fixtures.found("a", values=[fixtures.value("<script>", 1.0)])})]
-        made = history.html(hostile + days(10, 12), ["x.json: <b>"])
-        self.assertIn('class="spark"', made)
-        self.assertIn("&lt;script&gt;", made)
-        self.assertNotIn("<script", made)
-        self.assertIn("x.json: &lt;b&gt;", made)
-
     def test_the_command_reads_dated_folders(self):
         with tempfile.TemporaryDirectory() as folder:
-            out, page = io.StringIO(), pathlib.Path(folder, "history.html")
+            out = io.StringIO()
             with contextlib.redirect_stdout(out):
                 self.assertEqual(history.main(["--results", folder]), 0)
                 for day, found in days(10, 12):
                     pathlib.Path(folder, f"{day}.tsv").write_text(record.text(found.values()))
-                self.assertEqual(history.main(["--results", folder, "--html", str(page)]), 0)
+                self.assertEqual(history.main(["--results", folder]), 0)
             self.assertIn("no dated results", out.getvalue())
             self.assertIn("10 → 12", out.getvalue())
-            self.assertIn("2 dated results", page.read_text())

@@ -1,4 +1,4 @@
-"""What every kind of experiment has: the keys of its file, how long it takes, how it measures. kinds.py has them all."""
+"""What every kind of experiment has: the keys of its file, how long it takes, how it measures. kinds.py lists them."""
 
 import pathlib
 

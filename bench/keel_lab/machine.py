@@ -85,17 +85,12 @@ def facts(build):
     if not counters or "not supported" in counters:
         refused.append("hardware counters")
     return {
-        "cpu": f"{cpu}, {os.cpu_count()} cores",
-        "kernel": platform.release(),
-        "topology": topology(),
-        "smt": read(CPUS / "smt/control", "not readable"),
-        "mitigations": mitigations(),
-        "memory": memory(),
+        "cpu": f"{cpu}, {os.cpu_count()} cores", "kernel": platform.release(), "topology": topology(),
+        "smt": read(CPUS / "smt/control", "not readable"), "mitigations": mitigations(), "memory": memory(),
         "transparent huge pages": chosen("/sys/kernel/mm/transparent_hugepage/enabled"),
-        "governor": read(CPUS / "cpu0/cpufreq/scaling_governor", "not readable"),
-        "compiler": (output(compiler, "--version").splitlines() or ["unknown"])[0],
+        "governor": read(CPUS / "cpu0/cpufreq/scaling_governor",
+                         "not readable"), "compiler": (output(compiler, "--version").splitlines() or ["unknown"])[0],
         "flags": f"{kind}: {flags}" if kind else flags or "unknown",
         "commit": (commit or "unknown") + ("+changes" if changed else ""),
-        "load before": " ".join(read("/proc/loadavg").split()[:3]),
-        "not permitted": ", ".join(refused) or "nothing",
+        "load before": " ".join(read("/proc/loadavg").split()[:3]), "not permitted": ", ".join(refused) or "nothing",
     }

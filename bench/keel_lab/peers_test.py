@@ -263,8 +263,8 @@ class Versions(unittest.TestCase):
         document = (peers.SOURCES / "README.md").read_text()
         for side in self.sides_of_others().values():
             name = pathlib.Path(side.serve[0]).name.removeprefix("peer_").removeprefix("bench_")
-            forms = [f"{name}.c`", f"{name}.cc`", f"{name.replace('turns_', 'turns/')}.c", f"go/{name}`", f"rust/{name}`",
-                     f"| {name} |"]
+            forms = [f"{name}.c`", f"{name}.cc`", f"{name.replace('turns_', 'turns/')}.c", f"go/{name}`",
+                     f"rust/{name}`", f"| {name} |"]
             self.assertTrue(any(form in document for form in forms), name)
 
     def test_of_every_library_that_is_preloaded(self):

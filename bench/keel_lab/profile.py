@@ -1,4 +1,4 @@
-"""bench/lab profile: where one side of an experiment, or one of its benchmarks, spends its CPU at the experiment's work.
+"""bench/lab profile: where a side of an experiment, or one of its benchmarks, spends its CPU at the experiment's work.
 
   bench/lab profile plaintext --side keel-epoll                 build/lab/profiles/plaintext-keel-epoll.svg
   bench/lab profile metrics --side counter --seconds 5          a case of kind micro

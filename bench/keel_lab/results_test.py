@@ -87,5 +87,6 @@ class Results(unittest.TestCase):
         self.assertIn("  made of  n: nginx 1.22\n", text)
         self.assertIn("  absent   switches of k, j: needs root\n", text)
         self.assertNotIn(results.NOT_ASKED_FOR, text)
-        self.assertIn("server used 0.83; client used 0.61", show.text(whole() | {"distributions": [fixtures.distribution()]}))
+        text = show.text(whole() | {"distributions": [fixtures.distribution()]})
+        self.assertIn("server used 0.83; client used 0.61", text)
         self.assertIn("INTERRUPTED", show.text(whole() | {"complete": False}))

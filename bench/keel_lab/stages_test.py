@@ -75,7 +75,8 @@ class Measure(unittest.TestCase):
         ended = None
         half = mock.Mock(missing="")
         half.name = "keel"
-        with mock.patch.object(stages, "run", runs), mock.patch.object(kind, "Half", lambda *_: half), mock.patch.object(stages, "payload_for", lambda half, others: b""):
+        with mock.patch.object(stages, "run", runs), mock.patch.object(kind, "Half", lambda *_: half), \
+                mock.patch.object(stages, "payload_for", lambda half, others: b""):
             try:
                 stages.Stages().measure(one, Settings(build=None, pairs=3), result, Progress())
             except KeyboardInterrupt as problem:

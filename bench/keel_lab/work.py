@@ -3,14 +3,15 @@
 import dataclasses
 import json
 
-_HTTP = {"method": str, "path": str, "body": str, "connections": int, "range": int, "expect": dict, "prepare": dict,
-         "waits_for": str, "log_lines": bool, "rows": str}
+_HTTP = {
+    "method": str, "path": str, "body": str, "connections": int, "range": int, "expect": dict, "prepare": dict,
+    "waits_for": str, "log_lines": bool, "rows": str
+}
 WORK_KEYS = {
-    "lockstep": _HTTP | {"depth": int, "idle": int},
-    "load": _HTTP | {"mix": list, "rate": int, "churn": int, "refusal": int, "capacity_connections": int,
-                     "listener": {"service", "admin"}, "beside": dict, "slow_clients": int},
-    "bytes": {"payload": int, "connections": int, "churn": bool},
-    "itself": {"arguments": list},
+    "lockstep": _HTTP | {"depth": int, "idle": int}, "load": _HTTP | {
+        "mix": list, "rate": int, "churn": int, "refusal": int, "capacity_connections": int,
+        "listener": {"service", "admin"}, "beside": dict, "slow_clients": int
+    }, "bytes": {"payload": int, "connections": int, "churn": bool}, "itself": {"arguments": list},
 }
 REQUIRED = {"lockstep": ("path",), "bytes": ("payload",)}
 EXPECT_KEYS = {"status": int, "type": str, "body": str}
@@ -99,15 +100,11 @@ def parse_work(file, spec, where, partial=False):
     if not right:
         return None
     made = {
-        "method": "POST" if spec.get("body") else "GET",
-        "status": expect.get("status", 200),
-        "type": expect.get("type", ""),
-        "answer": expect.get("body"),
-        **{key: value for key, value in spec.items() if key not in ("expect", "client", "name")},
-        "prepare": tuple(sorted((prepare or {}).items())),
-        "mix": json.dumps(spec["mix"], indent=1) if "mix" in spec else "",
-        "beside": beside,
-        "churn": int(spec.get("churn", 0)),
-        "arguments": tuple(str(one) for one in spec.get("arguments", [])),
+        "method": "POST" if spec.get("body") else "GET", "status": expect.get("status", 200),
+        "type": expect.get("type", ""), "answer": expect.get("body"),
+        **{key: value for key, value in spec.items() if key not in ("expect", "client", "name")}, "prepare": tuple(
+            sorted((prepare or {}).items())), "mix": json.dumps(spec["mix"], indent=1) if "mix" in spec else "",
+        "beside": beside, "churn": int(spec.get("churn",
+                                                0)), "arguments": tuple(str(one) for one in spec.get("arguments", [])),
     }
     return Work(client, _work_name(spec, client), **made)
