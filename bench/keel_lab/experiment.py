@@ -151,7 +151,7 @@ def _comparisons(file, content, kind, names):
                if _known(file, of, kind.quantities, (*where, "of"), "quantity")]
         if "a_target" in spec and ofs:
             unit = record.SIDE_UNITS.get(ofs[0], "")
-            a_target = kind.target_in(file, where, {"target": spec["a_target"]}, unit)
+            a_target = kind.target_in(file, where, spec, unit, "a_target")
         for key in ("a", "b"):
             for name in _listed(spec[key]):
                 _known(file, name, names, (*where, key), kind.compared)

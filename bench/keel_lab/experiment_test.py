@@ -2,6 +2,8 @@ import tempfile
 import unittest
 
 from keel_lab import counts, experiment
+from keel_lab.kind import Kind
+from keel_lab.kinds import KINDS
 from keel_lab.side_file import Side
 from keel_lab.yaml_file import Mistakes
 
@@ -27,6 +29,21 @@ class Experiments(unittest.TestCase):
 
     def test_all_files_of_the_repository_are_right(self):
         self.assertIn("plaintext", experiment.read_all())
+
+    def test_every_kind_says_what_its_file_has_and_how_it_measures_and_docs_name_it(self):
+        document = (experiment.ROOT / "docs/lab.md").read_text()
+        self.assertEqual({one.kind for one in experiment.read_all().values()}, set(KINDS))
+        for name, kind in KINDS.items():
+            self.assertLessEqual(set(kind.required), set(kind.keys), name)
+            self.assertIn(f"`{name}`", document)
+            for method in ("seconds", "measure"):
+                self.assertIsNot(getattr(type(kind), method), getattr(Kind, method), name)
+
+    def test_a_may_have_a_target_of_its_own_in_its_unit(self):
+        one = parsed(GOOD.replace("target: at most 0.8", "a_target: at most 0.5 us")).comparisons[0]
+        self.assertEqual((one.a_target, one.own_id), ({"kind": "at most", "value": 0.5}, "a:cpu_us"))
+        self.assertIn("x.yaml:5: comparisons.0.a_target: 'at most 0.5 ns' is no target of us",
+                      self.mistakes(GOOD.replace("target: at most 0.8", "a_target: at most 0.5 ns"))[0])
 
     def test_a_few_lines_are_an_experiment(self):
         one = parsed(GOOD)

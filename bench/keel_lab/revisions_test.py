@@ -155,6 +155,18 @@ class Revisions(unittest.TestCase):
         self.assertEqual({row["what"] for row in result["skipped"]}, set(one.cases) - {"counter"})
         self.assertIn("none of the benchmarks", result["skipped"][0]["why"])
 
+    def test_a_counter_that_is_0_has_no_ratio_and_the_others_are_compared(self):
+        cases = {"none": micro.Case("none", "p", "f", counter="c"), "time": micro.Case("time", "p", "f")}
+        one = mock.Mock(cases=cases)
+        result = results.new("x", "?", [], "quick", "abc", {}, {})
+        row = {"f": {"name": "f", "cpu_time": 2.0, "time_unit": "ns", "c": 0.0}}
+        with mock.patch.object(micro, "path_of", lambda program, build: build), \
+                mock.patch.object(micro, "listed", lambda path: ["f"]), \
+                mock.patch.object(micro, "run_round", lambda *_: row):
+            settings = mock.Mock(pairs=2, wants=lambda text: True)
+            micro.Micro().compare(one, settings, {"head": "head", "base": "base"}, result, mock.Mock())
+        self.assertEqual([row["id"] for row in result["comparisons"]], ["time:ns"])
+
     def test_a_gate_is_a_share_above_nothing(self):
         self.assertEqual(revisions.gate_of("5%"), 0.05)
         with self.assertRaises(Exception):
