@@ -11,7 +11,7 @@ DATED = ROOT / "bench/results"
 
 
 def read(path):
-    """({experiment: record}, [what is wrong]) of a folder of JSON, or of a day's file; a bad one does not hide others."""
+    """({experiment: record}, [what is wrong]) of a folder of JSON, or of a day's file; a bad one hides no other."""
     path, found, problems = pathlib.Path(path), {}, []
     if path.is_file():
         return record.read(path)

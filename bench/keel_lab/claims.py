@@ -214,18 +214,9 @@ def cells(row):
         for part in row.parts
         if part.figure
     )
-    return {
-        "key": row.claim["key"],
-        "benchmark": row.claim["benchmark"],
-        "claim": row.claim["claim"],
-        "finding": row.claim["finding"],
-        "ours": ours,
-        "kind": row.kind,
-        "verdict": row.verdict,
-        "why": row.why,
-        "experiment": ", ".join(row.experiments),
-        "note": row.note,
-    }
+    theirs = {name: row.claim[name] for name in ("key", "benchmark", "claim", "finding")}
+    return theirs | {"ours": ours, "kind": row.kind, "verdict": row.verdict, "why": row.why,
+                     "experiment": ", ".join(row.experiments), "note": row.note}
 
 
 def text(rows):
@@ -233,12 +224,11 @@ def text(rows):
     lines = []
     for row in rows:
         found = cells(row)
+        below = [f"{name}: {found[name]}" if name != "why" else found[name] for name in ("ours", "why", "note")
+                 if found[name]]
+        below += [f"{found['kind']}; experiment {found['experiment']}"] if found["experiment"] else []
         lines.append(f"{found['key']:13} {found['verdict']:15} {found['benchmark']}: {found['claim']}")
-        for name in ("ours", "why", "note"):
-            if found[name]:
-                lines.append(f"{'':29} {name}: {found[name]}" if name != "why" else f"{'':29} {found[name]}")
-        if found["experiment"]:
-            lines.append(f"{'':29} {found['kind']}; experiment {found['experiment']}")
+        lines += [f"{'':29} {line}" for line in below]
     return "\n".join(lines)
 
 
@@ -263,7 +253,6 @@ def main(arguments):
         "bench/results.",
     )
     parser.add_argument("--csv", type=pathlib.Path, metavar="FILE", help="also write the rows to FILE")
-    parser.add_argument("--html", type=pathlib.Path, metavar="FILE", help="also write them as a page")
     parser.add_argument("--summary", action="store_true", help="only the line with the counts")
     parser.add_argument("--results", type=pathlib.Path, default=archive.LAST, metavar="FOLDER", help="other results")
     options = parser.parse_args(arguments)
@@ -276,10 +265,6 @@ def main(arguments):
         print(f"bench/lab claims: left out: {problem}", file=sys.stderr)
     if options.csv:
         write_csv(rows, options.csv)
-    if options.html:
-        from keel_lab import page
-
-        options.html.write_text(page.ledger(rows, archive.shown(where)), encoding="utf-8")
     if not options.summary:
         print(text(rows) + "\n")
     print(summary(rows))

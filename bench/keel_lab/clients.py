@@ -81,11 +81,10 @@ def run(client, half, payload):
     if not count:
         raise Invalid(f"{client}: no answer")
     return {
-        "rate": rate,
-        "client_us": (used - polled) / count * 1e6,
-        "server_utilisation": server_cpu / wall.seconds,
+        "rate": rate, "client_us": (used - polled) / count * 1e6, "server_utilisation": server_cpu / wall.seconds,
         "client_utilisation": (used - polled) / wall.seconds,
-        "others_used": resources.others_used(wall.seconds, resources.cores_idle() - idle, used, server_cpu)
+        "others_used": resources.others_used(wall.seconds,
+                                             resources.cores_idle() - idle, used, server_cpu)
     }
 
 
@@ -96,9 +95,7 @@ def wanted(experiment):
 def publish(experiment, rounds, result):
     for one in experiment.comparisons:
         pairs = [{
-            "a": round_[one.a],
-            "b": round_[one.b],
-            "repeated": 0,
+            "a": round_[one.a], "b": round_[one.b], "repeated": 0,
             "disturbed": any(round_[name]["others_used"] > DISTURBED for name in (one.a, one.b))
         } for round_ in rounds if one.a in round_ and one.b in round_]
         # The clients are what is compared: their being the limit is no fault.

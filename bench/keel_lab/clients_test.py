@@ -48,7 +48,7 @@ class Clients(unittest.TestCase):
     def measured(self, pairs=2):
         result = results.new("x", "?", [], "quick", "abc", {}, {})
         settings = measure.Settings(build=self_test.BUILD, pairs=pairs)
-        clients.measure(parsed(), settings, result, Progress())
+        clients.Clients().measure(parsed(), settings, result, Progress())
         self.assertEqual(results.check(result), [])
         return result
 
@@ -103,7 +103,7 @@ class Clients(unittest.TestCase):
 
 class Within(unittest.TestCase):
     def test_the_whole_interval_is_near_enough_to_1_or_not_or_partly(self):
-        target = experiment.target_of("within 0.03")
+        target = judge.target_of("within 0.03")
         for low, high, wanted in ((0.98, 1.02, "met"), (0.9, 0.96, "missed"), (1.04, 1.1, "missed"),
                                   (0.96, 1.0, "undecided"), (0.97, 1.03, "met")):
             self.assertEqual(judge.by_interval(target, low, high), wanted, (low, high))

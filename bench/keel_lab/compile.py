@@ -1,7 +1,7 @@
 """What a user's file costs the compiler: CPU seconds of its whole process tree, with the flags of the build.
 
-A case is a text, a file of the repository, each header that a pattern finds (`headers`), or a rebuild of a target after a
-file was touched. The cases take turns, round by round; nothing comes from a compiler cache.
+A case is a text, a file of the repository, each header that a pattern finds (`headers`), or a rebuild of a target after
+a file was touched. The cases take turns, round by round; nothing comes from a compiler cache.
 """
 
 import dataclasses
@@ -95,7 +95,8 @@ def measured(one, builds, settings, found, step=lambda: None):
     for number in range(min(settings.pairs, ROUNDS_MAX)):
         turns = [(variant, name) for variant in cases for name in cases[variant]]
         for variant, name in turns if number % 2 == 0 else reversed(turns):
-            found.setdefault((variant, name), []).append(made[variant].seconds(cases[variant][name]))
+            seconds = made[variant].seconds(cases[variant][name])
+            found.setdefault((variant, name), []).append(seconds)
         step()
     return {name: case for of_variant in cases.values() for name, case in of_variant.items()}
 
@@ -152,7 +153,8 @@ class Compile(Kind):
 
     def compare(self, one, settings, builds, result, progress):
         found = {}
-        step = progress.steps("compiling, head : base", min(settings.pairs, ROUNDS_MAX), 2 * self.seconds(one, settings))
+        rounds = min(settings.pairs, ROUNDS_MAX)
+        step = progress.steps("compiling, head : base", rounds, self.seconds_of_revisions(one, settings))
         try:
             measured(one, builds, settings, found, step)
         finally:

@@ -10,7 +10,7 @@ import time
 import unittest
 from unittest import mock
 
-from keel_lab import callgrind, counts, experiment, machine, measure, runner, self_test, side_file, sides
+from keel_lab import callgrind, counts, experiment, machine, measure, record, runner, self_test, side_file, sides
 from keel_lab.sides import Invalid
 
 FILE = """\
@@ -55,7 +55,7 @@ class Counts(unittest.TestCase):
                 mock.patch.object(counts, "count_instructions", side_effect=planted):
             row = self.row(("bytes_per_connection",))
         self.assertGreater(row["bytes_per_connection"], 0)
-        self.assertEqual(set(row["absent"]), set(experiment.COUNTS) - {"bytes_per_connection"})
+        self.assertEqual(set(row["absent"]), set(record.COUNTS) - {"bytes_per_connection"})
         self.assertEqual({row[name] for name in row["absent"]}, {None})
 
         with mock.patch.object(counts, "connection_bytes", side_effect=planted):

@@ -23,24 +23,8 @@ WATCHED_SECONDS = 2
 LOST = 50e-6  # Seconds between two readings of the clock: the core was another's. The loop itself takes less than 1 us.
 LONG = 1e-3
 LOST_MOST = 0.005  # Of the time. Of 1 %, a p99 is the machine's.
-TOOLS = {
-    "nginx": "a peer",
-    "wrk": "another client, to cross-check",
-    "perf": "profiles",
-    "valgrind": "instructions of a request",
-    "h2load": "another client, to cross-check",
-    "go": "peers in Go",
-    "cargo": "peers in Rust",
-    "git": "compare",
-    "cmake": "compare, and builds",
-    "ccache": "faster builds",
-}
-WORK = Work(client="lockstep",
-            name="/plaintext",
-            path="/plaintext",
-            method="GET",
-            type="text/plain",
-            answer="Hello, World!")
+TOOLS = ("nginx", "wrk", "h2load", "perf", "valgrind", "go", "cargo", "git", "cmake", "ccache")
+WORK = Work("lockstep", "/plaintext", path="/plaintext", method="GET", type="text/plain", answer="Hello, World!")
 RAW = ("bench/bench_raw_epoll", "--port={port}", "--plaintext={payload}", "--json={payload}")
 
 
@@ -96,9 +80,9 @@ def machine_lines(build):
 
 
 def presence_lines(build):
-    for tool, purpose in TOOLS.items():
+    for tool in TOOLS:
         there = shutil.which(tool) or shutil.which(tool, path="/usr/sbin")
-        yield bool(there), f"{tool}: {there or 'not there'} ({purpose})"
+        yield bool(there), f"{tool}: {there or 'not there'}"
     for side in side_file.read_sides().values():
         missing = sides.missing(side, build)
         yield not missing, f"side {side.name}: {'not there: ' + missing if missing else 'there'}"
@@ -115,22 +99,20 @@ def live(settings):
     progress.experiment = "doctor"
     plain = raw("raw-epoll")
 
-    measured = []
-    pairs.measure_pairs({"a": half(plain), "b": half(plain)}, "a raw loop : itself", measured, settings, progress)
-    same = judge.compare([pairs.published(pair) for pair in measured], "cpu_us")
+    def compared(a, line, noise=None):
+        measured = []
+        pairs.measure_pairs({"a": half(a), "b": half(plain)}, line, measured, settings, progress)
+        return judge.compare([pairs.published(pair) for pair in measured], "cpu_us", noise=noise)
+
+    same = compared(plain, "a raw loop : itself")
     yield _said("A : A, CPU per operation", same), not judge.differs(same["ratios"])
 
     planted_us = same["b_value"] * PLANTED
     burning = raw("raw-epoll that burns", f"--burn-ns={planted_us * 1000:.0f}")
-    measured = []
-    pairs.measure_pairs({
-        "a": half(burning),
-        "b": half(plain)
-    }, f"one that burns {PLANTED:.0%} more : a raw loop", measured, settings, progress)
-    noise = {"low": same["low"], "high": same["high"]}
-    found = judge.compare([pairs.published(pair) for pair in measured], "cpu_us", noise=noise)
-    yield _said(f"a planted {PLANTED:.0%} ({planted_us:.2f} us of CPU)",
-                found), judge.differs(found["ratios"]) and found["low"] > 1
+    noise = {key: same[key] for key in ("low", "high")}
+    found = compared(burning, f"one that burns {PLANTED:.0%} more : a raw loop", noise)
+    right = judge.differs(found["ratios"]) and found["low"] > 1
+    yield _said(f"a planted {PLANTED:.0%} ({planted_us:.2f} us of CPU)", found), right
 
 
 def _said(what, row):

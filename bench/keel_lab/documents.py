@@ -26,10 +26,8 @@ SUMMARY = "fails when a document states a figure that no committed result holds"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MEASURED = r"ns|us|µs|M/s|K/s|/s|requests/s|operations/s|rows/s|messages/s|instructions|system calls"
 EITHER = r"ms|s|KB|MB|GB|KiB|MiB|%|x|times"
-FIGURE = re.compile(
-    rf"(?<![\w./-])(?P<number>\d[\d,]*(?:\.\d+)?)(?: ?(?P<unit>{MEASURED}|{EITHER}))?(?![\w/]|-\w)"
-    r"(?P<mark><!-- lab: (?P<said>.*?) -->)?"
-)
+FIGURE = re.compile(rf"(?<![\w./-])(?P<number>\d[\d,]*(?:\.\d+)?)(?: ?(?P<unit>{MEASURED}|{EITHER}))?(?![\w/]|-\w)"
+                    r"(?P<mark><!-- lab: (?P<said>.*?) -->)?")
 WORDS = re.compile(
     r"\b(measur\w+|benchmark\w*|costs?|takes?|took|faster|slower|throughput|latenc\w+|median|overhead"
     r"|as (much|many|fast)|per (request|operation|message|connection|second)|of the CPU|CPU time|cheaper)\b",
@@ -59,15 +57,16 @@ def sentences(text):
 
 def is_measured(figure, sentence):
     unit = figure["unit"]
-    return bool(unit) and (
-        re.fullmatch(MEASURED, unit) is not None or WORDS.search(MARK.sub(" ", sentence)) is not None
-    )
+    return bool(unit) and (re.fullmatch(MEASURED, unit) is not None
+                           or WORDS.search(MARK.sub(" ", sentence)) is not None)
 
 
 def agrees(figure, found):
     """Whether the written figure is the value that was found, rounded. Unreadable when the units do not fit."""
-    unit = {"x": "", "times": "", "requests/s": "/s", "operations/s": "/s", "rows/s": "/s", "messages/s": "/s",
-            "instructions": "", "system calls": ""}.get(figure["unit"] or "", figure["unit"] or "")  # fmt: skip
+    unit = {
+        "x": "", "times": "", "requests/s": "/s", "operations/s": "/s", "rows/s": "/s", "messages/s": "/s",
+        "instructions": "", "system calls": ""
+    }.get(figure["unit"] or "", figure["unit"] or "")  # fmt: skip
     written = figure["number"].replace(",", "")
     what, value = quantity.base(found.median, found.unit)
     wanted, factor = quantity.UNITS[unit]
@@ -97,7 +96,8 @@ def check_mark(figure, results):
         right, number, unit = agrees(figure, found)
     except quantity.Unreadable as problem:
         return f"{name} {value}: {problem}"
-    return "" if right else f"{name} {value} of {results[name].day} is {quantity.short(number)}{' ' + unit if unit else ''}"
+    stated = f"{quantity.short(number)} {unit}".strip()
+    return "" if right else f"{name} {value} of {results[name].day} is {stated}"
 
 
 def check(path, text, results):
@@ -113,8 +113,7 @@ def check(path, text, results):
                 problem = check_mark(figure, results)
             else:
                 problem = is_measured(figure, sentence) and (
-                    f"names no result: write {stated}<!-- lab: EXPERIMENT VALUE -->, or leave the figure out"
-                )
+                    f"names no result: write {stated}<!-- lab: EXPERIMENT VALUE -->, or leave the figure out")
             if problem:
                 wrong.append(f"{path}:{line}: {stated}: {problem}")
     marked = sum(bool(figure["mark"]) for _, sentence in sentences(prose) for figure in FIGURE.finditer(sentence))
@@ -124,9 +123,8 @@ def check(path, text, results):
 
 
 def main(arguments):
-    parser = argparse.ArgumentParser(
-        prog="bench/lab check-documents", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(prog="bench/lab check-documents", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", type=pathlib.Path, help="README.md and docs/*.md")
     parser.add_argument("--write", action="store_true", help="first renew what is made: the table of docs/tuning.md")
     options = parser.parse_args(arguments)

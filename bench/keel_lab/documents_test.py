@@ -1,12 +1,13 @@
+import dataclasses
 import pathlib
 import tempfile
 import unittest
 from unittest import mock
 
-from keel_lab import archive, documents, fixtures, results
+from keel_lab import archive, documents, fixtures
 
 FOUND = {
-    "plaintext": fixtures.result(
+    "plaintext": dataclasses.replace(fixtures.found(
         "plaintext",
         comparisons=[fixtures.comparison("keel:nginx:cpu_us", median=0.8049)],
         values=[
@@ -14,9 +15,8 @@ FOUND = {
             fixtures.value("rss", 5200, "KB"),
             fixtures.value("rate", 161_234, "/s"),
         ],
-    )
-    | {"day": "2026-01-02"},
-    "broken": fixtures.result("broken", values=[fixtures.value("v", 5.0)], complete=False),
+    ), began="2026-01-02T03:04:05Z"),
+    "broken": fixtures.found("broken", values=[fixtures.value("v", 5.0)], complete=False),
 }
 
 
@@ -117,32 +117,3 @@ class TheCommand(unittest.TestCase):
                 self.assertEqual(documents.main([str(path)]), 1)
                 path.write_text("A request costs little.")
                 self.assertEqual(documents.main([str(path)]), 0)
-
-
-class Archive(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.root = pathlib.Path(folder.name)
-        for day, cost in (("2026-01-01", 10), ("2026-02-01", 11)):
-            results.save(fixtures.result("a", values=[fixtures.value("v", cost)]), self.root / day / "a.json")
-        results.save(fixtures.result("b"), self.root / "2026-01-01/b.json")
-        (self.root / "notes").mkdir()
-
-    def test_the_last_runs_come_before_dated_ones_of_which_each_experiment_has_its_newest(self):
-        where, found, _ = archive.present(self.root / "none", self.root)
-        self.assertEqual((where, sorted(found)), (self.root, ["a", "b"]))
-        self.assertEqual(found["a"]["values"][0]["median"], 11)
-        results.save(fixtures.result("c"), self.root / "last/c.json")
-        self.assertEqual(list(archive.present(self.root / "last", self.root)[1]), ["c"])
-
-    def test_documents_may_cite_the_newest_of_each_experiment(self):
-        found, problems = archive.committed(self.root)
-        self.assertEqual({name: one["day"] for name, one in found.items()}, {"a": "2026-02-01", "b": "2026-01-01"})
-        self.assertEqual(problems, [])
-
-    def test_one_bad_file_hides_no_other(self):
-        (self.root / "2026-02-01/x.json").write_text("[]")
-        found, problems = archive.committed(self.root)
-        self.assertEqual(sorted(found), ["a", "b"])
-        self.assertIn("x.json: a result is a JSON object", problems[0])

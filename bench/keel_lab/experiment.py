@@ -47,6 +47,11 @@ class Comparison:
         return f"{self.a}:{self.b}:{self.of}" + (f":{self.suffix}" if self.suffix else "")
 
     @property
+    def own_id(self):
+        """Of what A has by itself."""
+        return f"{self.a}:{self.of}" + (f":{self.suffix}" if self.suffix else "")
+
+    @property
     def pair(self):
         """What is measured together: one run gives all the quantities. System calls, which a tracepoint counts, are
         not counted while anything else is measured."""
@@ -146,7 +151,7 @@ def _comparisons(file, content, kind, names):
                if _known(file, of, kind.quantities, (*where, "of"), "quantity")]
         if "a_target" in spec and ofs:
             unit = record.SIDE_UNITS.get(ofs[0], "")
-            a_target = kind.target_in(file, where, {"target": spec["a_target"]}, unit)
+            a_target = kind.target_in(file, where, spec, unit, "a_target")
         for key in ("a", "b"):
             for name in _listed(spec[key]):
                 _known(file, name, names, (*where, key), kind.compared)

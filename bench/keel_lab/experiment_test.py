@@ -1,7 +1,9 @@
 import tempfile
 import unittest
 
-from keel_lab import experiment
+from keel_lab import counts, experiment
+from keel_lab.kind import Kind
+from keel_lab.kinds import KINDS
 from keel_lab.side_file import Side
 from keel_lab.yaml_file import Mistakes
 
@@ -27,6 +29,21 @@ class Experiments(unittest.TestCase):
 
     def test_all_files_of_the_repository_are_right(self):
         self.assertIn("plaintext", experiment.read_all())
+
+    def test_every_kind_says_what_its_file_has_and_how_it_measures_and_docs_name_it(self):
+        document = (experiment.ROOT / "docs/lab.md").read_text()
+        self.assertEqual({one.kind for one in experiment.read_all().values()}, set(KINDS))
+        for name, kind in KINDS.items():
+            self.assertLessEqual(set(kind.required), set(kind.keys), name)
+            self.assertIn(f"`{name}`", document)
+            for method in ("seconds", "measure"):
+                self.assertIsNot(getattr(type(kind), method), getattr(Kind, method), name)
+
+    def test_a_may_have_a_target_of_its_own_in_its_unit(self):
+        one = parsed(GOOD.replace("target: at most 0.8", "a_target: at most 0.5 us")).comparisons[0]
+        self.assertEqual((one.a_target, one.own_id), ({"kind": "at most", "value": 0.5}, "a:cpu_us"))
+        self.assertIn("x.yaml:5: comparisons.0.a_target: 'at most 0.5 ns' is no target of us",
+                      self.mistakes(GOOD.replace("target: at most 0.8", "a_target: at most 0.5 ns"))[0])
 
     def test_a_few_lines_are_an_experiment(self):
         one = parsed(GOOD)
@@ -158,17 +175,17 @@ class Experiments(unittest.TestCase):
         self.assertIn("x.yaml:5: cases.one.threads: ", self.mistakes(micro % "threads: many")[0])
 
     def test_counts_are_all_or_those_that_are_named(self):
-        self.assertEqual(parsed(GOOD).counted, experiment.COUNTS_OF_AN_OPERATION)
-        counts = "id: x\nquestion: Which?\nkind: counts\nwork: {path: /}\ncounts: [a]\nof: [switches]\n"
-        self.assertEqual(parsed(counts).counted, ("switches",))
-        self.assertIn("x.yaml:6: of.0: no count ns (there are: ", self.mistakes(counts.replace("switches", "ns"))[0])
-        idle = parsed(counts.replace("switches", "idle_rss_kb") +
+        self.assertEqual(parsed(GOOD).counted, counts.OF_AN_OPERATION)
+        text = "id: x\nquestion: Which?\nkind: counts\nwork: {path: /}\ncounts: [a]\nof: [switches]\n"
+        self.assertEqual(parsed(text).counted, ("switches",))
+        self.assertIn("x.yaml:6: of.0: no count ns (there are: ", self.mistakes(text.replace("switches", "ns"))[0])
+        idle = parsed(text.replace("switches", "idle_rss_kb") +
                       "bounds: [{a: a, b: 8192, of: idle_rss_kb, target: at most 1}]\n")
         self.assertEqual(idle.bounds, [("a", 8192, "idle_rss_kb", {"kind": "at most", "value": 1})])
         none = "bounds: [{a: a, b: 0, of: switches, target: at most 1}]\n"
-        self.assertIn("x.yaml:7: bounds.0.b: more than 0 is needed", self.mistakes(counts + none)[0])
+        self.assertIn("x.yaml:7: bounds.0.b: more than 0 is needed", self.mistakes(text + none)[0])
         bound = "bounds: [{a: a, b: a, of: allocations, target: at most 2}]\n"
-        self.assertIn("x.yaml:7: bounds.0.of", self.mistakes(counts + bound)[0])
+        self.assertIn("x.yaml:7: bounds.0.of", self.mistakes(text + bound)[0])
 
     def test_names_of_experiments_that_are_not_there_are_told(self):
         with self.assertRaisesRegex(Mistakes, "no experiment plaintxt"):

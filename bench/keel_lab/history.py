@@ -1,13 +1,12 @@
-"""How figures went over the dated results in bench/results: as text, and as a page with a line for each."""
+"""How figures went over the dated results in bench/results."""
 
 import argparse
 import pathlib
 import sys
 
-from keel_lab import archive, page, plots, quantity, results
+from keel_lab import archive, quantity, results
 
 SUMMARY = "how the figures went over the dated results"
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def trends(days):
@@ -30,12 +29,6 @@ def change(course):
     return f"{percent:+.1f} % since {course[-2][0]}" + ("" if apart else ", within the intervals")
 
 
-def last(course):
-    now = course[-1][1]
-    spread = "" if now.low == now.high else f" ({quantity.short(now.low)} – {quantity.short(now.high)})"
-    return quantity.short(now.median) + spread
-
-
 def text(found):
     lines = []
     for name, values in sorted(found.items()):
@@ -46,27 +39,13 @@ def text(found):
     return "\n".join(lines)
 
 
-def html(days, problems):
-    rows = lambda values: [{"name": name, "unit": course[-1][1].unit, "last": last(course), "change": change(course),
-                            "plot": plots.sparkline([one.median for _, one in course])}
-                           for name, course in values.items()]
-    experiments = [(name, rows(values)) for name, values in sorted(trends(days).items())]
-    return page.render("history.html.j2", title="How the figures went", days=[day for day, _ in days],
-                       experiments=experiments, problems=problems)
-
-
 def main(arguments):
     parser = argparse.ArgumentParser(prog="bench/lab history", description=__doc__)
-    parser.add_argument("--html", type=pathlib.Path, metavar="FILE", help="also write the page")
-    parser.add_argument(
-        "--results", type=pathlib.Path, default=archive.DATED, metavar="FOLDER", help="of other results"
-    )
-    parser.add_argument(
-        "--keep",
-        nargs="*",
-        metavar="ID",
-        help="first keep the last results (all, or these) among the dated ones, to be committed",
-    )
+    parser.add_argument("--results", type=pathlib.Path, default=archive.DATED, metavar="FOLDER",
+                        help="of other results")
+    parser.add_argument("--keep", nargs="*", metavar="ID",
+                        help="first keep the last results (all, or these) among the dated ones, to be committed",
+                        )
     options = parser.parse_args(arguments)
     if options.keep is not None:
         try:
@@ -78,7 +57,5 @@ def main(arguments):
     days, problems = archive.history(options.results)
     for problem in problems:
         print(f"bench/lab history: left out: {problem}", file=sys.stderr)
-    if options.html:
-        options.html.write_text(html(days, problems), encoding="utf-8")
     print(text(trends(days)) if days else f"no dated results in {archive.shown(options.results)} yet")
     return 0

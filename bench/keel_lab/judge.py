@@ -9,20 +9,11 @@ that a client-bound rate can say is nothing.
 from keel_lab import statistics
 
 UNITS = {
-    "cpu_us": "CPU per operation",
-    "user_us": "user CPU per operation",
-    "system_us": "system CPU per operation",
-    "rate": "operations per second",
-    "ns": "ns per operation",
-    "switches": "context switches per operation",
-    "system_calls": "system calls per operation",
-    "rss_kb": "resident memory",
-    "start_ms": "start to the first answer",
-    "mean": "mean latency",
-    "p50": "median of the latency",
-    "p99": "99th percentile of the latency",
-    "disk_kb": "written to disk each second",
-    "client_us": "CPU of the client per operation",
+    "cpu_us": "CPU per operation", "user_us": "user CPU per operation", "system_us": "system CPU per operation",
+    "rate": "operations per second", "ns": "ns per operation", "switches": "context switches per operation",
+    "system_calls": "system calls per operation", "rss_kb": "resident memory", "start_ms": "start to the first answer",
+    "mean": "mean latency", "p50": "median of the latency", "p99": "99th percentile of the latency",
+    "disk_kb": "written to disk each second", "client_us": "CPU of the client per operation",
     "cpu_s": "CPU of the compiler"
 }
 MORE_IS_BETTER = ("rate",)
@@ -50,14 +41,8 @@ def spread(values):
     low, high, covered = statistics.interval(values)
     kept = statistics.without_outliers(values)
     return {
-        "median": statistics.median(values),
-        "low": low,
-        "high": high,
-        "coverage": covered,
-        "min": min(values),
-        "max": max(values),
-        "cv": statistics.variation(values),
-        "outliers": len(values) - len(kept),
+        "median": statistics.median(values), "low": low, "high": high, "coverage": covered, "min": min(values),
+        "max": max(values), "cv": statistics.variation(values), "outliers": len(values) - len(kept),
         "median_without_outliers": statistics.median(kept)
     }
 
@@ -67,14 +52,8 @@ def value(name, title, unit, values, target=None):
     found = spread(values)
     judged = {"target": target, "verdict": verdict(target, found, None, False)} if target else {}
     return judged | {
-        "id": name,
-        "name": title,
-        "unit": unit,
-        "values": values,
-        **{
-            key: found[key]
-            for key in ("median", "low", "high", "min", "max", "cv", "outliers")
-        }
+        "id": name, "name": title, "unit": unit, "values": values,
+        **{key: found[key] for key in ("median", "low", "high", "min", "max", "cv", "outliers")}
     }
 
 
@@ -161,17 +140,10 @@ def compare(pairs, of, target=None, noise=None, waits=False, itself=False):
     found = spread(values)
     bound = not itself and is_client_bound(pairs, of, waits)
     return {
-        "of": of,
-        "unit": UNITS[of],
-        "a_value": statistics.median([pair["a"][of] for pair in pairs]),
-        "b_value": statistics.median([pair["b"][of] for pair in pairs]),
-        "ratios": values,
-        **found, "noise": noise,
-        "detectable": detectable(found, noise),
-        "client_bound": bound,
-        "target": target,
-        "verdict": verdict(target, found, noise, bound),
-        "pairs": pairs
+        "of": of, "unit": UNITS[of], "a_value": statistics.median([pair["a"][of] for pair in pairs]),
+        "b_value": statistics.median([pair["b"][of] for pair in pairs]), "ratios": values, **found, "noise": noise,
+        "detectable": detectable(found, noise), "client_bound": bound, "target": target,
+        "verdict": verdict(target, found, noise, bound), "pairs": pairs
     }
 
 
@@ -179,11 +151,7 @@ def bound(of, a, b, target):
     """A count of A against that of B. Counts have no interval."""
     ratio = a / b
     return {
-        "of": of,
-        "a_value": a,
-        "b_value": b,
-        "ratio": ratio,
-        "target": target,
+        "of": of, "a_value": a, "b_value": b, "ratio": ratio, "target": target,
         "verdict": by_interval(target, ratio, ratio) if target else "no target"
     }
 

@@ -108,7 +108,8 @@ class Verdict(unittest.TestCase):
                                           ("at least", 0.9, 0.99, "missed"), ("at least", 0.95, 1.05, "undecided"),
                                           ("above", 1.01, 1.1, "met"), ("above", 0.9, 1.0,
                                                                         "missed"), ("above", 1.0, 1.1, "undecided"),
-                                          ("not below", 0.9, 1.0, "met"), ("not below", 0.9, 0.99, "missed")):
+                                          ("not below", 0.9, 1.0, "undecided"), ("not below", 1.0, 1.1, "met"),
+                                          ("not below", 0.9, 0.99, "missed")):
             found = self.found(low, (low + high) / 2, high)
             self.assertEqual(judge.verdict({
                 "kind": target,

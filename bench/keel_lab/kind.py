@@ -1,4 +1,4 @@
-"""What every kind of experiment has: the keys of its file, how long it takes, how it measures. kinds.py has them all."""
+"""What every kind of experiment has: the keys of its file, how long it takes, how it measures. kinds.py lists them."""
 
 import pathlib
 
@@ -30,12 +30,12 @@ class Kind:
         raise NotImplementedError
 
     @staticmethod
-    def target_in(file, where, spec, unit):
+    def target_in(file, where, spec, unit, key="target"):
         """The target of a value in its own unit, such as "at most 5 ns"."""
-        said = spec.get("target", "")
+        said = spec.get(key, "")
         target = judge.target_of(said.removesuffix(f" {unit}")) if said.endswith(f" {unit}") else None
         if said and (target is None or target["kind"] not in OF_A_VALUE):
-            file.wrong((*where, "target"), f"{said!r} is no target of {unit} (for example: at most 5 {unit}; allowed: "
+            file.wrong((*where, key), f"{said!r} is no target of {unit} (for example: at most 5 {unit}; allowed: "
                        f"{', '.join(OF_A_VALUE)})")
         return target
 

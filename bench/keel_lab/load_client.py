@@ -149,16 +149,9 @@ def result(reports, others_used):
             statuses[status] = statuses.get(status, 0) + count
     percentiles = main["latency"]["percentiles"]
     return {
-        "requests": main["requests"],
-        "all_requests": sum(main["statuses"].values()),
-        "statuses": statuses,
-        "rate": main["achieved"],
-        "bytes": sum(main["bytes"].values()),
-        "cpu_us": main["server_cpu_us_per_request"],
-        "server_utilisation": main["server_utilisation"],
-        "client_utilisation": sum(one["client_utilisation"] for one in reports),
-        "mean": main["latency"]["mean"],
-        "p50": percentiles["50"],
-        "p99": percentiles["99"],
-        "others_used": others_used
+        "requests": main["requests"], "all_requests": sum(main["statuses"].values()), "statuses": statuses,
+        "rate": main["achieved"], "bytes": sum(main["bytes"].values()), "cpu_us": main["server_cpu_us_per_request"],
+        "server_utilisation": main["server_utilisation"], "client_utilisation": sum(one["client_utilisation"]
+                                                                                    for one in reports),
+        "mean": main["latency"]["mean"], "p50": percentiles["50"], "p99": percentiles["99"], "others_used": others_used
     }

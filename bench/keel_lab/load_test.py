@@ -8,7 +8,8 @@ import tempfile
 import unittest
 from unittest import mock
 
-from keel_lab import experiment, load, load_client, measure, results, self_test, sides, wrk_test
+from keel_lab import experiment, load_client, measure, results, self_test, sides, wrk_test
+from keel_lab.kinds import KINDS
 
 SERVER = pathlib.Path(__file__).with_name("fake_server.py")
 FILE = """\
@@ -87,7 +88,7 @@ class Load(unittest.TestCase):
         text = FILE.format(kind=kind, more=more, python=sys.executable, server=SERVER)
         one = experiment.parse("x.yaml", text, {})
         result = results.new("x", "?", [], "quick", "abc", {}, {})
-        load.measure(one, measure.Settings(build=self.folder, profile="quick"), result, Progress())
+        KINDS[kind].measure(one, measure.Settings(build=self.folder, profile="quick"), result, Progress())
         self.assertEqual(results.check(result), [])
         return result
 
@@ -180,8 +181,8 @@ class Load(unittest.TestCase):
                            server=SERVER)
         result = results.new("x", "?", [], "quick", "abc", {}, {})
         with self.assertRaises(KeyboardInterrupt):
-            load.measure(experiment.parse("x.yaml", text, {}), measure.Settings(build=self.folder, profile="quick"),
-                         result, Progress())
+            KINDS["capacity"].measure(experiment.parse("x.yaml", text, {}),
+                                      measure.Settings(build=self.folder, profile="quick"), result, Progress())
         self.assertEqual((results.check(result), result["invalid"]), ([], []))
         # A Ctrl-C of the terminal would be its first one, and the lab's its second, which ends it without a report.
         self.assertEqual((self.folder / "own session").read_text(), "True")

@@ -5,6 +5,7 @@ import pathlib
 import platform
 import subprocess
 
+CPUS = pathlib.Path("/sys/devices/system/cpu")
 TRACEPOINT = pathlib.Path("/sys/kernel/tracing/events/raw_syscalls/sys_enter/id")
 
 
@@ -40,6 +41,31 @@ def build_setting(build, name):
     return ""
 
 
+def chosen(path):
+    """What of a list is chosen, which stands in brackets: "always [madvise] never"."""
+    return read(path, "[not readable]").partition("[")[2].partition("]")[0]
+
+
+def topology():
+    """Sockets, cores and threads, as the kernel sees them."""
+    cpus = [path for path in CPUS.glob("cpu[0-9]*/topology")]
+    cores = {(read(path / "physical_package_id"), read(path / "core_id")) for path in cpus}
+    return f"{len({package for package, _ in cores})} sockets, {len(cores)} cores, {len(cpus)} threads"
+
+
+def mitigations():
+    """Of the processor's vulnerabilities: which the kernel does something about, and what."""
+    found = {path.name: read(path) for path in sorted((CPUS / "vulnerabilities").glob("*"))}
+    return "; ".join(f"{name}: {text.replace(';', ',')}" for name, text in found.items() if text != "Not affected") or \
+        "none needed"
+
+
+def memory():
+    sizes = dict(line.split(":", 1) for line in read("/proc/meminfo", "").splitlines())
+    total, swap = (int(sizes.get(name, "0").split()[0]) >> 10 for name in ("MemTotal", "SwapTotal"))
+    return f"{total} MiB, swap {swap} MiB"
+
+
 def facts(build):
     cpu = next(
         (line.split(":", 1)[1].strip() for line in read("/proc/cpuinfo").splitlines() if line.startswith("model name")),
@@ -59,12 +85,12 @@ def facts(build):
     if not counters or "not supported" in counters:
         refused.append("hardware counters")
     return {
-        "cpu": f"{cpu}, {os.cpu_count()} cores",
-        "kernel": platform.release(),
-        "governor": read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "not readable"),
-        "compiler": (output(compiler, "--version").splitlines() or ["unknown"])[0],
+        "cpu": f"{cpu}, {os.cpu_count()} cores", "kernel": platform.release(), "topology": topology(),
+        "smt": read(CPUS / "smt/control", "not readable"), "mitigations": mitigations(), "memory": memory(),
+        "transparent huge pages": chosen("/sys/kernel/mm/transparent_hugepage/enabled"),
+        "governor": read(CPUS / "cpu0/cpufreq/scaling_governor",
+                         "not readable"), "compiler": (output(compiler, "--version").splitlines() or ["unknown"])[0],
         "flags": f"{kind}: {flags}" if kind else flags or "unknown",
         "commit": (commit or "unknown") + ("+changes" if changed else ""),
-        "load before": " ".join(read("/proc/loadavg").split()[:3]),
-        "not permitted": ", ".join(refused) or "nothing",
+        "load before": " ".join(read("/proc/loadavg").split()[:3]), "not permitted": ", ".join(refused) or "nothing",
     }

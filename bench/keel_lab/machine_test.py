@@ -55,6 +55,27 @@ class Facts(unittest.TestCase):
         self.said["perf", "stat"] = ""  # No perf.
         self.assertEqual(self.facts(tracepoint=0)["not permitted"], "system call tracepoint, hardware counters")
 
+    def test_what_changes_a_measurement_is_told(self):
+        found = self.facts()
+        self.assertRegex(found["topology"], r"^\d+ sockets, \d+ cores, \d+ threads$")
+        self.assertRegex(found["memory"], r"^\d+ MiB, swap \d+ MiB$")
+        for name in ("smt", "mitigations", "transparent huge pages"):
+            self.assertTrue(found[name], name)
+
+    def test_of_a_list_the_choice_in_brackets_is_told(self):
+        path = self.build / "enabled"
+        path.write_text("always [madvise] never\n")
+        self.assertEqual((machine.chosen(path), machine.chosen(self.build / "none")), ("madvise", "not readable"))
+
+    def test_what_the_processor_is_not_affected_by_is_left_out(self):
+        folder = self.build / "vulnerabilities"
+        folder.mkdir()
+        with mock.patch.object(machine, "CPUS", self.build):
+            self.assertEqual(machine.mitigations(), "none needed")
+            for name, text in (("meltdown", "Not affected"), ("spectre_v2", "Mitigation: Retpolines; STIBP: off")):
+                (folder / name).write_text(text + "\n")
+            self.assertEqual(machine.mitigations(), "spectre_v2: Mitigation: Retpolines, STIBP: off")
+
     def test_every_fact_is_one_line(self):
         for name, value in self.facts().items():
             self.assertTrue(value and "\n" not in value, name)

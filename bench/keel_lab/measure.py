@@ -53,10 +53,7 @@ def options_of(work):
     if work.client == "bytes":
         return {"payload": work.payload, "connections": work.connections, "churn": int(work.churn)}
     found = {
-        "path": work.path,
-        "expect-status": work.status,
-        "connections": work.connections,
-        "depth": work.depth,
+        "path": work.path, "expect-status": work.status, "connections": work.connections, "depth": work.depth,
         "method": work.method
     }
     if work.body:
@@ -68,22 +65,15 @@ def options_of(work):
 
 def client_command(settings, server, work, **more):
     options = {
-        "port": server.port,
-        "cpu": CLIENT_CORE,
-        "seconds": settings.seconds,
-        "warmup": settings.warmup,
-        "server": server.pid,
-        **options_of(work),
-        **more
+        "port": server.port, "cpu": CLIENT_CORE, "seconds": settings.seconds, "warmup": settings.warmup,
+        "server": server.pid, **options_of(work), **more
     }
     return [str(settings.build / PROGRAMS[work.client]), *(f"--{name}={value}" for name, value in options.items())]
 
 
 def client(settings, server, work, **more):
     try:
-        done = subprocess.run(client_command(settings, server, work, **more),
-                              capture_output=True,
-                              text=True,
+        done = subprocess.run(client_command(settings, server, work, **more), capture_output=True, text=True,
                               timeout=settings.warmup + settings.seconds + PATIENCE)
     except subprocess.TimeoutExpired:
         raise Invalid(f"the client had not ended {PATIENCE} s after its window") from None
@@ -103,12 +93,8 @@ def run_itself(half):
     program, *arguments = sides.command(half.side, half.build, places)
     environment = os.environ | {name: sides.filled(value, places) for name, value in half.side.environment}
     try:
-        done = subprocess.run([program, *arguments, *half.work.arguments],
-                              env=environment,
-                              capture_output=True,
-                              text=True,
-                              timeout=60,
-                              preexec_fn=lambda: os.sched_setaffinity(0, {SERVER_CORE}))
+        done = subprocess.run([program, *arguments, *half.work.arguments], env=environment, capture_output=True,
+                              text=True, timeout=60, preexec_fn=lambda: os.sched_setaffinity(0, {SERVER_CORE}))
     except (OSError, subprocess.TimeoutExpired) as problem:
         raise Invalid(f"{half.name}: {problem}") from None
     if done.returncode != 0:
@@ -116,12 +102,8 @@ def run_itself(half):
     result = json.loads(done.stdout)
     wall = time.monotonic() - begin
     return {key: result[key] for key in ("rss_kb",) if key in result} | {
-        "ns": result["ns"],
-        "rate": 1e9 / result["ns"],
-        "cpu_us": result["ns"] / 1000,
-        "samples": [],
-        "server_utilisation": result["whole_cpu"] / wall,
-        "client_utilisation": 0.0,
+        "ns": result["ns"], "rate": 1e9 / result["ns"], "cpu_us": result["ns"] / 1000, "samples": [],
+        "server_utilisation": result["whole_cpu"] / wall, "client_utilisation": 0.0,
         "others_used": resources.others_used(wall,
                                              resources.cores_idle() - idle, result["whole_cpu"])
     }
@@ -197,10 +179,8 @@ def run(settings, half, payload=b"", count_allocations=False, look=None, samples
     if result.get("system_calls") is not None:
         result["system_calls"] /= requests
     result |= {
-        "cpu_us": cpu_us,
-        "server_utilisation": result["server_cpu"] / wall,
-        "client_utilisation": result["client_cpu"] / wall,
-        "user_us": None if share is None else cpu_us * share,
+        "cpu_us": cpu_us, "server_utilisation": result["server_cpu"] / wall,
+        "client_utilisation": result["client_cpu"] / wall, "user_us": None if share is None else cpu_us * share,
         "system_us": None if share is None else cpu_us * (1 - share),
         "switches": (result["voluntary_switches"] + result["involuntary_switches"]) / requests,
         "others_used": resources.others_used(wall, result["idle"], result["server_cpu"], result["client_cpu"])

@@ -234,8 +234,10 @@ class Micro(Kind):
         finally:
             for name, case in one.cases.items():
                 head, base, again = (rounds.values.get((variant, name), []) for variant in ("head", "base", "again"))
-                if count := min(map(len, (head, base, again))):
-                    spread = judge.spread([left / right for left, right in zip(again, base)][:count])
+                count = min(map(len, (head, base, again)))
+                # A counter may be 0: then there is no ratio.
+                if ratios := [left / right for left, right in zip(again[:count], base[:count]) if right]:
+                    spread = judge.spread(ratios)
                     noise = {key: spread[key] for key in ("low", "high")}
                     row = judge.compare(as_pairs(head[:count], base[:count]), "ns", None, noise, itself=True)
                     sides_of = {"a": f"{name} of head", "b": f"{name} of base", "work": case.benchmark}

@@ -8,15 +8,9 @@ from keel_lab import claims, plots
 
 # Verdict: (a sign beside the word, so that colour is not needed, CSS class).
 MARKS = {
-    "met": ("✓", "good"),
-    "missed": ("✗", "bad"),
-    "undecided": ("?", "unsure"),
-    "below the detectable effect": ("≈", "unsure"),
-    "no target": ("·", "soft"),
-    "beaten": ("✓", "good"),
-    "contradicted": ("≠", "bad"),
-    "not comparable": ("·", "soft"),
-    "open": ("○", "unsure"),
+    "met": ("✓", "good"), "missed": ("✗", "bad"), "undecided": ("?", "unsure"),
+    "below the detectable effect": ("≈", "unsure"), "no target": ("·", "soft"), "beaten": ("✓", "good"),
+    "contradicted": ("≠", "bad"), "not comparable": ("·", "soft"), "open": ("○", "unsure"),
 }
 
 
@@ -28,17 +22,13 @@ def plain(number):
 
 
 def environment():
-    made = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(pathlib.Path(__file__).parent),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    made = jinja2.Environment(loader=jinja2.FileSystemLoader(pathlib.Path(__file__).parent), autoescape=True,
+                              undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+                              )
     made.filters |= {
-        "plain": plain,
-        "ratio2": lambda number: f"{number:.2f}" if number < 10 else plots.short(number),
-        "ratio": lambda number: f"{number:.3f}" if number < 10 else plots.short(number),
+        "plain": plain, "ratio2": lambda number: f"{number:.2f}"
+        if number < 10 else plots.short(number), "ratio": lambda number: f"{number:.3f}"
+        if number < 10 else plots.short(number),
     }
     made.globals |= {"marks": MARKS}
     return made
@@ -54,15 +44,3 @@ def grouped(rows):
     for row in rows:
         groups.setdefault(row.claim["group"], []).append(claims.cells(row))
     return list(groups.items())
-
-
-def ledger(rows, where):
-    """The ledger as a page."""
-    return render(
-        "claims.html.j2",
-        title="Claims of others, and what was measured here",
-        summary=claims.summary(rows),
-        where=str(where),
-        counts=claims.counted(rows),
-        claims=grouped(rows),
-    )

@@ -103,8 +103,7 @@ def bounded(group, measured):
     for one in group:
         values = [pair["a"][one.of] for pair in measured if pair["a"].get(one.of) is not None]
         if one.a_target and values:
-            yield judge.value(f"{one.a}:{one.of}" + (f":{one.suffix}" if one.suffix else ""), f"{one.a}: {one.of}",
-                              record.SIDE_UNITS[one.of], values, one.a_target)
+            yield judge.value(one.own_id, f"{one.a}: {one.of}", record.SIDE_UNITS[one.of], values, one.a_target)
 
 
 def measure_pairs(halves, line, found, settings, progress, **client_options):
@@ -143,7 +142,7 @@ class Pairs(Kind):
         return counts.bounded(content, counted)
 
     def figures(self, one):
-        own = {f"{row.a}:{row.of}" + (f":{row.suffix}" if row.suffix else "") for row in one.comparisons if row.a_target}
+        own = {row.own_id for row in one.comparisons if row.a_target}
         return {row.id for row in one.comparisons} | counts_of(one) | own
 
     def programs(self, one):

@@ -2,90 +2,44 @@
 
   bench/lab peers build [NAME...]   builds them below build/lab/peers, each proven to answer rightly; a peer whose
                                     toolchain is absent, or that does not build, is skipped with a line
-  bench/lab peers list              every peer, where it is, of what version, and why it is not there
+  bench/lab peers list              each of them: of what version it is, or why it is not there
+
+What other peers are there `bench/lab list --sides` says.
 """
 
 import argparse
-import contextlib
-import dataclasses
 import json
 import os
 import pathlib
 import platform
 import re
 import shutil
-import socket
 import subprocess
-import tempfile
 import time
 
-from keel_lab import proof, sides
+from keel_lab import proof, side_file, sides
+from keel_lab.work import Work
 
-SUMMARY = "builds the Go and Rust servers to compare with, and lists all peers"
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+SUMMARY = "builds the Go and Rust servers to compare with, and lists them"
+ROOT = side_file.ROOT
 SOURCES = ROOT / "bench/peers"
-RELEASE = ROOT / "build/release"
 FOLDER = ROOT / "build/lab/peers"
 BUILD_SECONDS = 1800
-START_SECONDS = 10
+TOOLCHAINS = {"go": ("go", "version"), "rust": ("cargo", "--version")}
 
 
 class Skipped(Exception):
     """The peer is not to be had here; the text says why."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Peer:
-    name: str
-    # go, rust: built here; c: of the release build; loop: so too, a loop that nobody connects to; system: a program of
-    # the machine
-    kind: str
-    what: str
-    arguments: tuple = ()
-    # Has no routes of fixed answers, but users in the database that is given to it.
-    users: bool = False
-
-    @property
-    def prove(self):
-        return proof.prove_users if self.users else proof.prove
-
-    @property
-    def short(self):
-        return self.name.removeprefix("peer_").removeprefix("bench_")
-
-    @property
-    def program(self):
-        if self.kind == "system":
-            return pathlib.Path(shutil.which(self.name) or f"/usr/sbin/{self.name}")
-        folders = {"c": RELEASE / "bench", "loop": RELEASE / "bench/turns"}
-        return folders.get(self.kind, FOLDER / "bin") / self.name
+def known_peers():
+    """{name: toolchain} of the sources that there are."""
+    return {folder.name: kind for kind in TOOLCHAINS for folder in sorted((SOURCES / kind).glob("*"))
+            if folder.is_dir() and not folder.name.startswith(".")}
 
 
-PEERS = (
-    Peer("bench_raw_uring", "c", "raw loop on io_uring: the bound"),
-    Peer("bench_raw_epoll", "c", "raw loop on epoll: the bound"),
-    Peer("bench_raw_users", "c", "raw loop, rows of SQLite: the bound", users=True),
-    Peer("bench_raw_echo_uring", "c", "raw echo on io_uring: the bound"),
-    Peer("bench_raw_echo_epoll", "c", "raw echo on epoll: the bound"),
-    Peer("bench_raw_echo_blocking", "c", "plain recv and send, blocking: the bound"),
-    Peer("bench_beast", "c", "Boost.Beast, callbacks"),
-    Peer("bench_asio_echo", "c", "Boost.Asio echo, callbacks or coroutines", ("--style=callbacks",)),
-    Peer("bench_asio_blocking_echo", "c", "Boost.Asio echo, blocking calls"),
-    Peer("bench_uv_echo", "c", "libuv echo"),
-    Peer("bench_turns_asio", "loop", "Boost.Asio's loop: turns, jobs and timers"),
-    Peer("bench_turns_uv", "loop", "libuv's loop: turns, jobs and timers"),
-    Peer("nginx", "system", "nginx, answers from its configuration"),
-    Peer("peer_net_http", "go", "Go net/http"),
-    Peer("peer_fasthttp", "go", "Go fasthttp"),
-    Peer("peer_net_http_users", "go", "Go net/http, rows of SQLite", users=True),
-    Peer("peer_hyper", "rust", "Rust hyper on tokio"),
-    Peer("peer_axum", "rust", "Rust axum on hyper"),
-    Peer("peer_axum_users", "rust", "Rust axum, rows of SQLite", users=True),
-    Peer("peer_actix_web", "rust", "Rust actix-web"),
-    Peer("peer_may_minihttp", "rust", "Rust may_minihttp, stackful coroutines"),
-)
-BUILT = tuple(peer for peer in PEERS if peer.kind in ("go", "rust"))
-TOOLCHAINS = {"go": ("go", "version"), "rust": ("cargo", "--version")}
+def program(name):
+    return FOLDER / f"bin/peer_{name}"
 
 
 def output(*command):
@@ -128,20 +82,20 @@ def quietly(command, folder, log, **environment):
     return done.stdout
 
 
-def build_go(peer, folder, log):
+def build_go(name, folder, log):
     """The versions of everything that is in the program."""
     # The release build's baseline and the system's SQLite; no other toolchain is downloaded, and go.sum is made here.
-    quietly(["go", "build", "-mod=mod", "-buildvcs=false", "-tags=libsqlite3", "-o", str(peer.program), "."], folder,
+    quietly(["go", "build", "-mod=mod", "-buildvcs=false", "-tags=libsqlite3", "-o", str(program(name)), "."], folder,
             log, GOTOOLCHAIN="local", GOAMD64="v1", GOWORK="off")
-    listed = [line.split() for line in output("go", "version", "-m", str(peer.program)).splitlines()]
+    listed = [line.split() for line in output("go", "version", "-m", str(program(name))).splitlines()]
     return {line[1]: line[2] for line in listed if line[:1] == ["dep"]}
 
 
-def build_rust(peer, folder, log):
+def build_rust(name, folder, log):
     quietly(["cargo", "build", "--release", "--jobs=1", f"--target-dir={FOLDER / 'target'}"], folder, log, RUSTFLAGS="")
-    shutil.copy2(FOLDER / "target/release" / peer.name, peer.program)
+    shutil.copy2(FOLDER / "target/release" / program(name).name, program(name))
     listed = quietly(["cargo", "tree", "--edges=normal", "--prefix=none"], folder, log, RUSTFLAGS="")
-    return crates(listed, peer.name)
+    return crates(listed, program(name).name)
 
 
 def crates(tree, package):
@@ -153,53 +107,32 @@ def crates(tree, package):
     return found
 
 
-def build(peer):
+def build(name, kind):
     """Builds and proves one peer: the versions of what it is made of, by name."""
-    versions = {TOOLCHAINS[peer.kind][0]: toolchain(peer.kind)}
-    source, target = SOURCES / peer.kind, FOLDER / peer.kind
+    versions = {TOOLCHAINS[kind][0]: toolchain(kind)}
+    target = FOLDER / kind
     # A copy, so that what the toolchains write (go.sum, Cargo.lock, targets) is never among the sources.
     for old in (*target.rglob("*.go"), *target.rglob("*.rs")):
         old.unlink()
-    shutil.copytree(source, target, dirs_exist_ok=True)
+    shutil.copytree(SOURCES / kind, target, dirs_exist_ok=True)
     (FOLDER / "bin").mkdir(exist_ok=True)
-    maker = build_go if peer.kind == "go" else build_rust
-    versions |= maker(peer, target / peer.short, FOLDER / f"{peer.name}.log")
+    maker = build_go if kind == "go" else build_rust
+    versions |= maker(name, target / name, FOLDER / f"peer_{name}.log")
     try:
-        with serving(peer) as port:
-            peer.prove(port)
-    except (proof.Wrong, OSError) as problem:
-        peer.program.unlink(missing_ok=True)
+        prove(str(program(name)), name.endswith("_users"))
+    except (proof.Wrong, sides.Invalid, OSError) as problem:
+        program(name).unlink(missing_ok=True)
         raise Skipped(f"built, but answers wrongly: {problem}") from None
     return versions
 
 
-def wait_for_listener(process, port):
-    end = time.monotonic() + START_SECONDS
-    while time.monotonic() < end:
-        if process.poll() is not None:
-            raise proof.Wrong(f"it ended at start with code {process.returncode}")
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-            return
-        time.sleep(0.01)
-    raise proof.Wrong(f"nobody listens after {START_SECONDS} s")
-
-
-@contextlib.contextmanager
-def serving(peer):
-    """The port of a fresh process of `peer`, which ends with the block."""
-    [port] = sides.free_ports(1)
-    with tempfile.TemporaryDirectory() as folder:
-        database = [f"--database={folder}/users.db"] if peer.users else []
-        process = subprocess.Popen([str(peer.program), *peer.arguments, f"--port={port}", *database],
-                                   stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL)
-        try:
-            wait_for_listener(process, port)
-            yield port
-        finally:
-            process.kill()
-            process.wait()
+def prove(path, users=False, arguments=()):
+    """Wrong or Invalid unless the server answers as every peer has to; one with `users` has rows in a database."""
+    database = ("--database={folder}/users.db",) if users else ()
+    side = side_file.Side("peer", "peer", (path, *arguments, "--port={port}", *database))
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with sides.running(side, Work("bytes", "proof"), FOLDER) as server:
+        (proof.prove_users if users else proof.prove)(server.port)
 
 
 def read_notes():
@@ -289,38 +222,32 @@ def of_side(side, build):
     return found
 
 
-def state(peer, notes):
+def state(name, kind, notes):
     """One line: the versions, or why it is not there."""
-    if peer.program.exists():
-        library = peer.short.removesuffix("_users")
-        main = {library, library.replace("_", "-"), TOOLCHAINS.get(peer.kind, ("",))[0], "SQLite"}
-        found = [f"{name} {version}" for name, version in versions(peer.program).items()
-                 if peer.kind not in TOOLCHAINS or name.rpartition("/")[2] in main]
+    if program(name).exists():
+        library = name.removesuffix("_users")
+        main = {library, library.replace("_", "-"), TOOLCHAINS[kind][0], "SQLite"}
+        found = [f"{part} {version}" for part, version in versions(program(name)).items()
+                 if part.rpartition("/")[2] in main]
         return "; ".join(["there", *found])
-    if peer.kind == "system":
-        return f"not there: {peer.name} is not installed (scripts/setup bench)"
-    if peer.kind in ("c", "loop"):
-        return "not there: not built (make bench), or its library is not installed (scripts/setup bench)"
-    if "skipped" in notes.get(peer.name, {}):
-        return "not there: " + notes[peer.name]["skipped"]
     try:
-        toolchain(peer.kind)
+        toolchain(kind)
     except Skipped as why:
         return f"not there: {why}"
-    return "not there: not built (bench/lab peers build)"
+    return f"not there: {notes.get(f'peer_{name}', {}).get('skipped', 'not built (bench/lab peers build)')}"
 
 
-def build_all(chosen):
+def build_all(chosen=None):
     FOLDER.mkdir(parents=True, exist_ok=True)
     notes = read_notes()
-    for peer in chosen:
+    for name, kind in (chosen or known_peers()).items():
         began = time.monotonic()
         try:
-            notes[peer.name] = {"versions": build(peer)}
-            print(f"{peer.name:18}  built and proven in {time.monotonic() - began:.0f} s", flush=True)
+            notes[f"peer_{name}"] = {"versions": build(name, kind)}
+            print(f"peer_{name:18}  built and proven in {time.monotonic() - began:.0f} s", flush=True)
         except Skipped as why:
-            notes[peer.name] = {"skipped": str(why)}
-            print(f"{peer.name:18}  skipped: {why}", flush=True)
+            notes[f"peer_{name}"] = {"skipped": str(why)}
+            print(f"peer_{name:18}  skipped: {why}", flush=True)
         (FOLDER / "peers.json").write_text(json.dumps(notes, indent=1) + "\n")
 
 
@@ -330,16 +257,15 @@ def main(arguments):
     parser.add_argument("what", choices=["build", "list"])
     parser.add_argument("name", nargs="*", help="only these, for example fasthttp")
     options = parser.parse_args(arguments)
-    of = BUILT if options.what == "build" else PEERS
-    by_name = {peer.short: peer for peer in of}
-    unknown = [name for name in options.name if name not in by_name]
+    every = known_peers()
+    unknown = [name for name in options.name if name not in every]
     if unknown:
-        parser.error(f"no peer {', '.join(unknown)}; there are {', '.join(by_name)}")
-    chosen = [by_name[name] for name in options.name] or list(of)
+        parser.error(f"no peer {', '.join(unknown)}; there are {', '.join(every)}")
+    chosen = {name: every[name] for name in options.name} or every
     if options.what == "build":
         build_all(chosen)
     else:
         notes = read_notes()
-        for peer in chosen:
-            print(f"{peer.name:26}{peer.what:44}{state(peer, notes)}")
+        for name, kind in chosen.items():
+            print(f"{name:18}{kind:6}{state(name, kind, notes)}")
     return 0

@@ -92,7 +92,8 @@ def ratio_strip(row, scale):
     if row.noise:
         left, right = map(at, row.noise)
         body.append(f'<rect class="noise" x="{left:.1f}" y="0" width="{max(right - left, 2):.1f}" height="24"/>')
-    uprights = [(tick, "grid") for tick in ticks(scale)] + [(1, "equal")] + [(end, "target") for end in limits(row.target)]
+    uprights = [(tick, "grid") for tick in ticks(scale)] + [(1, "equal")]
+    uprights += [(end, "target") for end in limits(row.target)]
     body += [line(at(value), 0, at(value), 24, css) for value, css in uprights]
     body.append(line(at(row.low), 12, at(row.high), 12, "interval"))
     body.append(line(at(row.median), 4, at(row.median), 20, "median"))
@@ -107,18 +108,6 @@ def bar(times, longest, css):
             line(at(1), 0, at(1), 24, "equal"), line(at(times.low), 12, at(times.high), 12, "whisker")]
     body += [line(at(end), 7, at(end), 17, "whisker") for end in (times.low, times.high)]
     return svg(said, body, (1000, 24), "strip", stretch=True)
-
-
-def sparkline(values):
-    """The course of one figure over dated results."""
-    low, high = min(values), max(values)
-    room = (high - low) or abs(high) or 1
-    points = [
-        (at / max(len(values) - 1, 1) * 980 + 10, 44 - (value - low) / room * 36) for at, value in enumerate(values)
-    ]
-    marks = [line(x, y - 5, x, y + 5, "median") for x, y in points]
-    said = f"{len(values)} results from {short(values[0])} to {short(values[-1])}, {short(low)} to {short(high)} in all"
-    return svg(said, [polyline(points, "line0"), *marks], (1000, 50), "spark", stretch=True)
 
 
 def chart(title, lines, x_axis, y_axis):

@@ -23,7 +23,8 @@ import pathlib
 from keel_lab import judge, results, statistics
 
 SIDE_UNITS = {"cpu_us": "us", "user_us": "us", "system_us": "us", "rate": "/s", "ns": "ns", "rss_kb": "KB",
-              "start_ms": "ms", "mean": "us", "p50": "us", "p99": "us", "disk_kb": "KB/s", "client_us": "us", "cpu_s": "s"}
+              "start_ms": "ms", "mean": "us", "p50": "us", "p99": "us", "disk_kb": "KB/s", "client_us": "us",
+              "cpu_s": "s"}
 COUNTS = {"system_calls": "", "allocations": "allocations", "allocated_bytes": "B", "instructions": "", "switches": "",
           "bytes_per_connection": "B", "idle_rss_kb": "KB"}
 OF_DISTRIBUTION = ("p50", "p90", "p95", "p99", "p99.9", "max", "achieved", "errors")
@@ -226,7 +227,7 @@ def text(records):
     lines = [("run", number, *fact) for number, facts in enumerate(runs, 1) for fact in facts.items()] + lines
     # No path of this machine is kept, and no line break.
     told = ["\t".join(" ".join(_cell(cell).replace(f"{results.ROOT}/", "").split()) for cell in line) for line in lines]
-    return "\n".join(["# What a run of the lab found; keel_lab/record.py and docs/lab.md say how to read it.", *told, ""])
+    return "\n".join(["# What the lab found; keel_lab/record.py and docs/lab.md say how to read it.", *told, ""])
 
 
 class _Reader:

@@ -40,8 +40,11 @@ def telling(records):
     distance = lambda row: abs(math.log(row.median / row.target["value"]))
     best = []
     for one in records:
-        decided = [row for row in judged(one) if row.added and row.verdict in DECIDED and row.median > 0
-                   and row.target["value"] > 0]
+        decided = [
+            row for row in judged(one)
+            if row.added and row.verdict in DECIDED and row.median > 0 and row.target["kind"] in (
+                "at most", "at least", "above") and row.target["value"] > 0
+        ]
         best += [(one.experiment, max(decided, key=distance))] if decided else []
     return sorted(best, key=lambda item: -distance(item[1]))[:TELLING]
 
@@ -55,11 +58,15 @@ def picture(found, titles):
             if match and row.low > 0:
                 times = record.Figure(1 / row.median, 1 / row.high, 1 / row.low, "times")
                 peers.setdefault(match[2], []).append((match[1], times, row))
+    if peers:
+        peers["Keel"] = [("keel", record.exact(1, "times"), None)]
     longest = max((times.high for bars in peers.values() for _, times, _ in bars), default=1) * 1.02
     ordered = sorted(peers.items(), key=lambda item: max(times.median for _, times, _ in item[1]))
-    return [{"peer": titles.get(name, name), "bars": [
-        {"engine": engine, "times": times, "row": row, "svg": plots.bar(times, longest, engine)}
-        for engine, times, row in sorted(bars, key=lambda bar: bar[0] != "uring")]} for name, bars in ordered]
+    return [{
+        "peer": titles.get(name, name),
+        "bars": [{"engine": engine, "times": times, "row": row, "svg": plots.bar(times, longest, engine)}
+                 for engine, times, row in sorted(bars, key=lambda bar: bar[0] != "uring")]
+    } for name, bars in ordered]
 
 
 def ratio_groups(rows):
@@ -69,8 +76,10 @@ def ratio_groups(rows):
         groups.setdefault((row.unit, 1 / 8 < row.median < 8), []).append(row)
     for part in groups.values():
         scale = plots.ratio_scale(part)
-        yield {"ticks": [(round(plots.place(tick, scale, 100), 2), plots.short(tick)) for tick in plots.ticks(scale)],
-               "rows": [(row, plots.ratio_strip(row, scale), what_of(row)) for row in part]}
+        yield {
+            "ticks": [(round(plots.place(tick, scale, 100), 2), plots.short(tick)) for tick in plots.ticks(scale)],
+            "rows": [(row, plots.ratio_strip(row, scale), what_of(row)) for row in part]
+        }
 
 
 def what_of(row):
@@ -91,21 +100,19 @@ def drawings(result):
     for draw, groups in ((plots.cdf, works), (plots.over_time, units)):
         for title, rows in groups.items():
             offered = [f", {plots.short(row['offered'])}/s offered" if row.get("offered") else "" for row in rows]
-            yield {"title": title, "svg": draw(rows),
-                   "names": [row["side"] + more for row, more in zip(rows, offered)]}
+            yield {"title": title, "svg": draw(rows), "names": [row["side"] + more for row, more in zip(rows, offered)]}
 
 
 def prepared(one, asked, raw):
     """A record with what the template shows of it; `asked` is its experiment, where there is one."""
     decided = [row.verdict for row in judged(one) if row.verdict != "no target"]
     return {
-        "record": one,
-        "question": (asked.question if asked else "") or (raw or {}).get("question") or one.experiment,
+        "record": one, "question": (raw or {}).get("question") or (asked.question if asked else one.experiment),
         "claims": asked.claims if asked else [],
         "groups": list(ratio_groups([row for row in one.rows.values() if row.is_ratio])),
         "values": [row for row in one.rows.values() if not row.is_ratio],
-        "drawings": list(drawings(raw)) if raw else [],
-        "judged": ", ".join(f"{decided.count(said)} {said}" for said in dict.fromkeys(decided)),
+        "drawings": list(drawings(raw)) if raw else [], "judged": ", ".join(f"{decided.count(said)} {said}"
+                                                                            for said in dict.fromkeys(decided)),
     }
 
 
@@ -123,31 +130,23 @@ def html(found, where, problems, rows, asked=None, raw=None):
     asked, raw = asked or {}, raw or {}
     records = sorted(found.values(), key=lambda one: (not any(row.target for row in judged(one)), one.experiment))
     days = sorted({one.day for one in records})
-    titles = {side.name: side.title for one in asked.values() for side in one.sides.values()}
-    return page.render(
-        "report.html.j2",
-        title="Keel, measured",
-        where=str(where),
-        picture=picture(found, titles),
-        results=[prepared(one, asked.get(one.experiment), raw.get(one.experiment)) for one in records],
-        span=" to ".join(dict.fromkeys((days[0], days[-1]))) if days else "",
-        commits=sorted({one.facts.get("commit", "unknown") for one in records}),
-        counts=verdicts(records),
-        telling=telling(records),
-        interrupted=[one.experiment for one in records if not one.complete],
-        invalid=[(one.experiment, what, why) for one in records for what, why in one.of("invalid")],
-        problems=problems,
-        ledger=claims.summary(rows) if rows else "",
-        claims=page.grouped(rows),
-        machines=machines(records),
-    )
+    titles = {side.name: side.title.replace("`", "") for one in asked.values() for side in one.sides.values()}
+    return page.render("report.html.j2", title="Keel, measured", where=str(where), picture=picture(found, titles),
+                       results=[prepared(one, asked.get(one.experiment), raw.get(one.experiment)) for one in records],
+                       span=" to ".join(dict.fromkeys((days[0], days[-1]))) if days else "",
+                       commits=sorted({one.facts.get("commit", "unknown")
+                                       for one in records}), counts=verdicts(records), telling=telling(records),
+                       interrupted=[one.experiment for one in records if not one.complete], invalid=[
+                           (one.experiment, what, why) for one in records for what, why in one.of("invalid")
+                       ], problems=problems, ledger=claims.summary(rows) if rows else "", claims=page.grouped(rows),
+                       machines=machines(records),
+                       )
 
 
 def main(arguments):
     parser = argparse.ArgumentParser(prog="bench/lab report", description=__doc__)
-    parser.add_argument(
-        "--out", type=pathlib.Path, default=OUT, metavar="FILE", help="where the page goes (build/lab/report.html)"
-    )
+    parser.add_argument("--out", type=pathlib.Path, default=OUT, metavar="FILE",
+                        help="where the page goes (build/lab/report.html)")
     parser.add_argument("--results", type=pathlib.Path, default=archive.LAST, metavar="FOLDER",
                         help="of other results, or one of the files in bench/results")
     options = parser.parse_args(arguments)

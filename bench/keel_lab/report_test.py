@@ -5,13 +5,20 @@ import tempfile
 import unittest
 from unittest import mock
 
-from keel_lab import claims, fixtures, page, plots, report, results
+from keel_lab import claims, experiment, fixtures, page, plots, record, report, results
 
 HOSTILE = '<script>alert("x")</script>&"\''
 
 
-def made(*found, problems=(), rows=()):
-    return report.html({one["experiment"]: one for one in found}, "build/lab/results", list(problems), list(rows))
+def made(*found, problems=(), rows=(), asked=None):
+    """The page of these results; their experiments are `asked`."""
+    records = {one["experiment"]: record.of(one) for one in found}
+    raw = {one["experiment"]: one for one in found}
+    return report.html(records, "build/lab/results", list(problems), list(rows), asked, raw)
+
+
+def records(*found):
+    return [record.of(one) for one in found]
 
 
 def everything(name="plaintext", **more):
@@ -113,14 +120,13 @@ class ThePage(unittest.TestCase):
             "What does plaintext cost?",
             "0.800 (0.780 – 0.820)",
             "at most 0.9",
-            "99.9",
+            "keel/p99.9",
             "49,990",
-            "client used",
-            "0.61",
+            "client used 0.61",
             "0.14",
             "Over time: KB",
             "a CPU",
-            "Raw numbers",
+            "How it was measured",
             'aria-label="ratio 0.8, interval 0.78 to 0.82, target at most 0.9"',
             "half within 80 us",
         ):
@@ -133,42 +139,59 @@ class ThePage(unittest.TestCase):
         row = fixtures.comparison(pairs=pairs, client_bound=True)
         text = made(everything(comparisons=[row], versions={"nginx": {"nginx": "1.22", "<zlib>": "1.3"}}))
         for said in (
-            "the client was the limit (server used 0.85 : 0.97)",
-            "server used 0.85 : 0.97, client 0.99 : 0.76",
-            "noise 0.990 – 1.010",
-            "12 runs repeated, 1 of 12 pairs disturbed",
+            "the client was the limit",
+            "server used 0.85 : 0.97; client used 0.99 : 0.76",
+            "0.990 – 1.010",
+            "runs repeated: 12, pairs disturbed: 1",
             "instructions of keel: needs valgrind",
-            "nginx 1.22, &lt;zlib&gt; 1.3",
+            "nginx is made of nginx 1.22, &lt;zlib&gt; 1.3",
         ):
             self.assertIn(said, text)
         self.assertNotIn(results.NOT_ASKED_FOR, text)
         self.assertEqual(checked(text).wrong, [])
 
-    def test_tells_the_latencies_of_one_side_apart_by_their_work(self):
-        rows = [fixtures.distribution(name) | {"work": work} for name, work in (("a", "open"), ("b", "wrk"))]
-        text = made(everything(distributions=rows))
-        for work in ("open", "wrk"):
-            self.assertIn(f'<td>keel <span class="soft">{work}</span></td>', text)
+    def test_begins_with_a_picture_of_keel_against_each_peer(self):
+        rows = [fixtures.comparison("keel-uring:nginx:cpu_us", 0.5, 0.4, 0.625),
+                fixtures.comparison("keel-epoll:nginx:cpu_us", 0.8, 0.8, 0.8),
+                fixtures.comparison("keel-uring:beast:cpu_us", 0.25, 0.25, 0.25),
+                fixtures.comparison("keel-uring:nginx:rate", 9, 9, 9)]
+        shown = report.picture({"plaintext": record.of(everything(comparisons=rows))}, {"nginx": "nginx, the server"})
+        seen = [(one["peer"], [(bar["engine"], bar["times"].median) for bar in one["bars"]]) for one in shown]
+        self.assertEqual(seen,
+                         [("Keel", [("keel", 1)]), ("nginx, the server", [("uring", 2.0), ("epoll", 1.25)]),
+                          ("beast", [("uring", 4.0)])])
+        self.assertEqual((shown[1]["bars"][0]["times"].low, shown[1]["bars"][0]["times"].high), (1.6, 2.5))
+        text = made(everything(comparisons=rows))
+        self.assertLess(text.index("2.00 ×"), text.index('aria-label="verdicts on targets"'))
+        self.assertIn("(1.60 – 2.50)", text)
+        self.assertEqual(checked(text).wrong, [])
 
-    def test_of_programs_that_measure_themselves_it_says_nothing_of_a_client(self):
-        text = made(everything(comparisons=[fixtures.comparison(noise=None)]))
-        self.assertNotIn("server used 0", text)
-        self.assertNotIn("noise 0.", text)
+    def test_has_no_picture_of_an_interrupted_or_absent_run(self):
+        row = fixtures.comparison("keel-uring:nginx:cpu_us")
+        broken = record.of(everything(comparisons=[row], complete=False))
+        self.assertEqual([report.picture(found, {}) for found in ({}, {"plaintext": broken})], [[], []])
+
+    def test_without_the_raw_numbers_has_all_but_what_only_they_know(self):
+        text = report.html({"plaintext": record.of(everything())}, "bench/results", [], [], experiment.read_all())
+        self.assertIn("0.800 (0.780 – 0.820)", text)
+        self.assertIn("What does a plaintext answer cost against nginx", text)
+        self.assertNotIn("Over time", text)
+        self.assertEqual(checked(text).wrong, [])
 
     def test_shows_the_target_of_a_value_and_counts_its_verdict(self):
         judged = {"target": {"kind": "at most", "value": 15.0}, "verdict": "met"}
         one = everything(values=[fixtures.value("v", 12.0) | judged], comparisons=[], bounds=[])
-        self.assertEqual(report.verdicts([one])["met"], 1)
+        self.assertEqual(report.verdicts(records(one))["met"], 1)
         self.assertRegex(made(one), r"at most 15: <span[^>]*>✓ met")
-        self.assertEqual(report.verdicts([one | {"complete": False}])["met"], 0)
-        self.assertEqual(report.telling([one]), [])
+        self.assertEqual(report.verdicts(records(one | {"complete": False}))["met"], 0)
+        self.assertEqual(report.telling(records(one)), [])
 
     def test_says_where_threads_took_turns(self):
         label = {"oversubscribed": "9 threads on 2 cores"}
         of_a_value = everything(values=[fixtures.value("v", 12.0) | label])
         of_a_ratio = everything(comparisons=[fixtures.comparison() | label])
         for one in (of_a_value, of_a_ratio):
-            self.assertEqual(made(one).count("oversubscribed: 9 threads on 2 cores"), 1)
+            self.assertIn("oversubscribed: 9 threads on 2 cores", made(one))
         self.assertNotIn("oversubscribed", made(everything()))
 
     def test_says_what_is_invalid_interrupted_or_unreadable(self):
@@ -182,8 +205,8 @@ class ThePage(unittest.TestCase):
         self.assertIn("Left out: x.json: not JSON", text)
 
     def test_an_interrupted_result_judges_nothing(self):
-        self.assertEqual(sum(report.verdicts([everything(complete=False)]).values()), 0)
-        self.assertEqual(report.telling([everything(complete=False)]), [])
+        self.assertEqual(sum(report.verdicts(records(everything(complete=False))).values()), 0)
+        self.assertEqual(report.telling(records(everything(complete=False))), [])
 
     def test_without_results_it_says_what_to_run(self):
         self.assertIn("There is no result yet", made())
@@ -213,12 +236,13 @@ class ThePage(unittest.TestCase):
         self.assertLessEqual(set(results.VERDICTS), set(page.MARKS))
 
     def test_the_most_telling_are_of_different_experiments_and_farthest_from_their_target(self):
-        near = everything("near", comparisons=[fixtures.comparison(median=0.89)])
+        near = everything("near", comparisons=[fixtures.comparison(median=0.85, low=0.85, high=0.85)])
         far = everything(
-            "far", comparisons=[fixtures.comparison(median=0.2), fixtures.comparison("c:d:cpu_us", median=0.3)]
+            "far", comparisons=[fixtures.comparison(median=0.2, low=0.2, high=0.2),
+                                fixtures.comparison("c:d:cpu_us", median=0.3, low=0.3, high=0.3)]
         )
-        unsure = everything("unsure", comparisons=[fixtures.comparison(median=0.01, verdict="undecided")])
-        self.assertEqual([name for name, _ in report.telling([near, far, unsure])], ["far", "near"])
+        unsure = everything("unsure", comparisons=[fixtures.comparison(median=0.01, low=0.001, high=2)])
+        self.assertEqual([name for name, _ in report.telling(records(near, far, unsure))], ["far", "near"])
 
 
 class TheCommand(unittest.TestCase):
@@ -233,9 +257,13 @@ class TheCommand(unittest.TestCase):
             self.assertIn("What does plaintext cost?", out.read_text())
 
 
+def ratio(**of_a_comparison):
+    return record.of(fixtures.result(comparisons=[fixtures.comparison(**of_a_comparison)])).rows["a:b:cpu_us"]
+
+
 class Plots(unittest.TestCase):
     def test_a_scale_has_room_for_everything_and_for_1(self):
-        low, high = plots.ratio_scale([fixtures.comparison(median=0.5, low=0.4, high=0.6, target=("at most", 3))])
+        low, high = plots.ratio_scale([ratio(median=0.5, low=0.4, high=0.6, target=("at most", 3))])
         self.assertLess(low, 0.4)
         self.assertGreater(high, 3)
         self.assertIn(1.0, plots.ticks((low, high)))
@@ -260,7 +288,5 @@ class Plots(unittest.TestCase):
         for drawn in (
             plots.cdf([fixtures.distribution() | {"cdf": [[5, 1.0]]}]),
             plots.over_time([fixtures.series() | {"points": [[0, 0]]}]),
-            plots.sparkline([3.0]),
-            plots.sparkline([0, 0]),
         ):
             self.assertNotIn("nan", drawn)

@@ -14,37 +14,18 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCHEMA = 1
 VERDICTS = ("met", "missed", "undecided", "no target", "below the detectable effect")
 EMPTY = {
-    "schema": SCHEMA,
-    "experiment": "",
-    "question": "",
-    "claims": [],
-    "profile": "",
-    "began": "",
-    "seconds": 0.0,
-    "commit": "",
-    "machine": {},
-    "settings": {},
-    "complete": False,
-    "comparisons": [],
-    "counts": [],
-    "bounds": [],
-    "values": [],
-    "distributions": [],
-    "series": [],
-    "invalid": [],
-    "skipped": []
+    "schema": SCHEMA, "experiment": "", "question": "", "claims": [], "profile": "", "began": "", "seconds": 0.0,
+    "commit": "", "machine": {}, "settings": {}, "complete": False, "comparisons": [], "counts": [], "bounds": [],
+    "values": [], "distributions": [], "series": [], "invalid": [], "skipped": []
 }
 ROWS = {
     "comparisons": ("id", "a", "b", "of", "unit", "work", "a_value", "b_value", "ratios", "median", "low", "high",
                     "coverage", "min", "max", "cv", "outliers", "median_without_outliers", "noise", "detectable",
-                    "client_bound", "target", "verdict", "pairs"),
-    "counts": ("side", "work"),
+                    "client_bound", "target", "verdict", "pairs"), "counts": ("side", "work"),
     "bounds": ("id", "a", "b", "of", "a_value", "b_value", "ratio", "target", "verdict"),
     "values": ("id", "name", "unit", "values", "median", "low", "high", "min", "max", "cv", "outliers"),
     "distributions": ("id", "side", "work", "offered", "achieved", "unit", "count", "errors", "percentiles", "cdf"),
-    "series": ("id", "name", "unit", "points"),
-    "invalid": ("what", "why"),
-    "skipped": ("what", "why"),
+    "series": ("id", "name", "unit", "points"), "invalid": ("what", "why"), "skipped": ("what", "why"),
 }
 UNIQUE = ("comparisons", "bounds", "values", "distributions", "series")
 POINTS_MAX = 600
@@ -59,14 +40,8 @@ def new(experiment, question, claims, profile, commit, machine, settings):
     began = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     fresh = {key: list(value) if isinstance(value, list) else value for key, value in EMPTY.items()}
     return fresh | {
-        "experiment": experiment,
-        "question": question,
-        "claims": list(claims),
-        "profile": profile,
-        "began": began,
-        "commit": commit,
-        "machine": dict(machine),
-        "settings": dict(settings)
+        "experiment": experiment, "question": question, "claims": list(claims), "profile": profile, "began": began,
+        "commit": commit, "machine": dict(machine), "settings": dict(settings)
     }
 
 
@@ -121,8 +96,10 @@ def absences(result):
 
 def versions(result):
     """{side: text} of what the sides of others are made of."""
-    return {side: ", ".join(" ".join(one) for one in made_of.items())
-            for side, made_of in result.get("versions", {}).items()}
+    return {
+        side: ", ".join(" ".join(one) for one in made_of.items())
+        for side, made_of in result.get("versions", {}).items()
+    }
 
 
 def check(result):

@@ -3,7 +3,7 @@ import pathlib
 import tempfile
 import unittest
 
-from keel_lab import fixtures, judge, results, show
+from keel_lab import archive, fixtures, judge, results, show
 
 
 def whole():
@@ -30,7 +30,7 @@ class Results(unittest.TestCase):
         result = whole()
         results.save(result, self.path)
         self.assertEqual(results.load(self.path), result)
-        self.assertEqual(list(results.folder(self.path.parent)), ["plaintext"])
+        self.assertEqual(list(archive.read(self.path.parent)[0]), ["plaintext"])
         self.assertEqual([path.name for path in self.path.parent.iterdir()], ["plaintext.json"])
 
     def test_each_mistake_is_named(self):
@@ -75,17 +75,18 @@ class Results(unittest.TestCase):
 
     def test_the_text_has_the_ratio_the_verdict_and_what_went_wrong(self):
         text = show.text(whole())
-        for wanted in ("0.569", "at most 0.8: met", "INVALID  c: it crashed", "99.4%"):
+        for wanted in ("0.569", "at most 0.8: met", "INVALID  c: it crashed", "0.512 to 0.625"):
             self.assertIn(wanted, text)
         self.assertNotIn("INTERRUPTED", text)
-        self.assertIn("0.85 0.97 / 0.99 0.76", text)
-        self.assertIn("5 runs, 2 pairs", text)
-        self.assertNotIn("versions", text)
+        self.assertIn("server used 0.85 : 0.97; client used 0.99 : 0.76", text)
+        self.assertIn("runs repeated: 5, pairs disturbed: 2", text)
+        self.assertNotIn("made of", text)
         absent = {"switches": "needs root", "instructions": results.NOT_ASKED_FOR}
         counted = {"side": "k", "work": "/", "absent": absent}
         text = show.text(whole() | {"versions": {"n": {"nginx": "1.22"}}, "counts": [counted, counted | {"side": "j"}]})
-        self.assertIn("  versions  n: nginx 1.22\n", text)
+        self.assertIn("  made of  n: nginx 1.22\n", text)
         self.assertIn("  absent   switches of k, j: needs root\n", text)
         self.assertNotIn(results.NOT_ASKED_FOR, text)
-        self.assertIn("0.83 / 0.61", show.text(whole() | {"distributions": [fixtures.distribution()]}))
+        text = show.text(whole() | {"distributions": [fixtures.distribution()]})
+        self.assertIn("server used 0.83; client used 0.61", text)
         self.assertIn("INTERRUPTED", show.text(whole() | {"complete": False}))

@@ -114,7 +114,8 @@ def shared(base, head):
 def worse_between(base, head, gate):
     """(lines of all that moved, those that are worse beyond the gate); {experiment: record} each."""
     whole = both(base, head)
-    lines = [f"{name}: interrupted, not compared" for name in sorted(base.keys() & head.keys() - {one for one, *_ in whole})]
+    broken = base.keys() & head.keys() - {name for name, *_ in whole}
+    lines = [f"{name}: interrupted, not compared" for name in sorted(broken)]
     worse = []
     for name, one, other in whole:
         cpus = one.facts.get("cpu"), other.facts.get("cpu")
@@ -125,8 +126,8 @@ def worse_between(base, head, gate):
             was, now = before[figure], after[figure]
             if was.low <= now.high and now.low <= was.high:
                 continue
-            lines.append(f"{name}: {figure} ({now.own_unit}): {was.median:.4g} ({was.low:.4g} to {was.high:.4g}) became "
-                         f"{now.median:.4g} ({now.low:.4g} to {now.high:.4g})")
+            lines.append(f"{name}: {figure} ({now.own_unit}): {was.median:.4g} ({was.low:.4g} to {was.high:.4g}) "
+                         f"became {now.median:.4g} ({now.low:.4g} to {now.high:.4g})")
             change = now.median / was.median if was.median and now.median else 1
             if (1 / change if now.unit in MORE_IS_BETTER else change) > 1 + gate:
                 worse.append(lines[-1])

@@ -9,7 +9,8 @@ import tempfile
 import unittest
 from unittest import mock
 
-from keel_lab import experiment, fixtures, judge, machine, measure, results, revisions, self_test
+from keel_lab import experiment, fixtures, judge, machine, measure, micro, pairs, record, results, revisions, self_test
+from keel_lab.kinds import KINDS
 
 SERVER = pathlib.Path(__file__).with_name("fake_server.py")
 OWN = """\
@@ -31,15 +32,20 @@ def result(name, values, cpu="x", complete=True, unit="ns"):
     return {name: made}
 
 
+def records(found):
+    return {name: record.of(one) for name, one in found.items()}
+
+
 class Folders(unittest.TestCase):
     def worse(self, *sides, gate=0.05):
-        return revisions.worse_between(*sides, gate)[1]
+        return revisions.worse_between(*map(records, sides), gate)[1]
 
     def test_intervals_that_do_not_touch_and_are_beyond_the_gate_are_worse(self):
         self.assertEqual(len(self.worse(result("e", [10, 10.1, 10.2]), result("e", [12, 12.1, 12.2]))), 1)
 
     def test_within_the_gate_it_moved_and_is_not_worse(self):
-        lines, worse = revisions.worse_between(result("e", [10, 10.1, 10.2]), result("e", [10.3, 10.4, 10.5]), 0.05)
+        lines, worse = revisions.worse_between(records(result("e", [10, 10.1, 10.2])),
+                                               records(result("e", [10.3, 10.4, 10.5])), 0.05)
         self.assertEqual((len(lines), worse), (1, []))
 
     def test_intervals_that_touch_are_the_same(self):
@@ -69,7 +75,7 @@ class Folders(unittest.TestCase):
             self.assertEqual(revisions.main([f"{folder}/base", f"{folder}/same"]), 0)
             self.assertEqual(revisions.main([f"{folder}/base", f"{folder}/worse"]), 1)
             self.assertEqual(revisions.main([f"{folder}/base", f"{folder}/worse", "--gate", "15%"]), 0)
-        self.assertIn("WORSE  e: a value (ns): 10", said.getvalue())
+        self.assertIn("WORSE  e: v (ns): 10", said.getvalue())
 
     def test_what_cannot_be_compared_is_told_with_code_2(self):
         with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(io.StringIO()) as said:
@@ -95,8 +101,8 @@ class Overlap(unittest.TestCase):
         return {"plaintext": fixtures.result("plaintext", comparisons=rows)}
 
     def test_intervals_that_touch_overlap_and_those_beside_each_other_are_listed(self):
-        shared, apart = revisions.overlap(self.run_of((0.7, 0.8), (0.7, 0.8), (0.7, 0.8)),
-                                          self.run_of((0.8, 0.9), (0.81, 0.9), (0.5, 0.69)))
+        shared, apart = revisions.overlap(records(self.run_of((0.7, 0.8), (0.7, 0.8), (0.7, 0.8))),
+                                          records(self.run_of((0.8, 0.9), (0.81, 0.9), (0.5, 0.69))))
         self.assertEqual(shared, 3)
         self.assertEqual(apart, [
             "plaintext: a:b:cpu_us:1: 0.700 to 0.800, and 0.810 to 0.900",
@@ -104,10 +110,10 @@ class Overlap(unittest.TestCase):
         ])
 
     def test_what_only_one_run_has_or_one_did_not_finish_is_not_counted(self):
-        one, other = self.run_of((0.7, 0.8), (0.7, 0.8)), self.run_of((0.7, 0.8))
+        one, other = records(self.run_of((0.7, 0.8), (0.7, 0.8))), records(self.run_of((0.7, 0.8)))
         self.assertEqual(revisions.overlap(one, other), (1, []))
         broken = copy.deepcopy(one)
-        broken["plaintext"]["complete"] = False
+        broken["plaintext"].complete = False
         self.assertEqual(revisions.overlap(one, broken), (0, []))
 
     def test_the_command_says_the_share_and_the_others(self):
@@ -123,13 +129,13 @@ class Overlap(unittest.TestCase):
 class Revisions(unittest.TestCase):
     def test_only_our_programs_are_built(self):
         chosen = [experiment.read_all()[name] for name in ("plaintext", "metrics")]
-        self.assertEqual(revisions.programs_of(chosen), ["bench_service", "metric_bench"])
+        self.assertEqual([KINDS[one.kind].programs(one) for one in chosen], [{"bench_service"}, {"metric_bench"}])
 
     def test_each_of_our_sides_is_compared_once_whatever_it_was_compared_with(self):
         one = experiment.read_all()["plaintext"]
         settings = mock.Mock(wants=lambda text: True)
-        self.assertEqual([(name, ofs) for (name, _), ofs in revisions.subjects(one, settings).items()],
-                         [("keel-uring", ["cpu_us"]), ("keel-epoll", ["cpu_us"])])
+        self.assertEqual([(name, ofs) for (name, _), ofs in pairs.subjects(one, settings).items()],
+                         [("keel-uring", ["cpu_us", "user_us"]), ("keel-epoll", ["cpu_us", "user_us"])])
 
     def test_a_benchmark_that_only_one_revision_has_is_skipped_and_the_others_are_compared(self):
         one = experiment.read_all()["metrics"]
@@ -139,15 +145,27 @@ class Revisions(unittest.TestCase):
         rows = lambda path, benchmarks, cores: {
             name: {"name": name, "cpu_time": 2.0 if path == "head" else 1.0, "time_unit": "ns"} for name in benchmarks
         }
-        with mock.patch.object(revisions.micro, "path_of", lambda program, build: build), \
-                mock.patch.object(revisions.micro, "listed", lambda path: lists[path]), \
-                mock.patch.object(revisions.micro, "run_round", rows):
+        with mock.patch.object(micro, "path_of", lambda program, build: build), \
+                mock.patch.object(micro, "listed", lambda path: lists[path]), \
+                mock.patch.object(micro, "run_round", rows):
             settings = mock.Mock(pairs=2, wants=lambda text: True)
-            revisions.measure_micro(one, settings, {"head": "head", "base": "base"}, result, mock.Mock())
+            micro.Micro().compare(one, settings, {"head": "head", "base": "base"}, result, mock.Mock())
         self.assertEqual([row["id"] for row in result["comparisons"]], ["counter:ns"])
         self.assertEqual(result["comparisons"][0]["median"], 2.0)
         self.assertEqual({row["what"] for row in result["skipped"]}, set(one.cases) - {"counter"})
         self.assertIn("none of the benchmarks", result["skipped"][0]["why"])
+
+    def test_a_counter_that_is_0_has_no_ratio_and_the_others_are_compared(self):
+        cases = {"none": micro.Case("none", "p", "f", counter="c"), "time": micro.Case("time", "p", "f")}
+        one = mock.Mock(cases=cases)
+        result = results.new("x", "?", [], "quick", "abc", {}, {})
+        row = {"f": {"name": "f", "cpu_time": 2.0, "time_unit": "ns", "c": 0.0}}
+        with mock.patch.object(micro, "path_of", lambda program, build: build), \
+                mock.patch.object(micro, "listed", lambda path: ["f"]), \
+                mock.patch.object(micro, "run_round", lambda *_: row):
+            settings = mock.Mock(pairs=2, wants=lambda text: True)
+            micro.Micro().compare(one, settings, {"head": "head", "base": "base"}, result, mock.Mock())
+        self.assertEqual([row["id"] for row in result["comparisons"]], ["time:ns"])
 
     def test_a_gate_is_a_share_above_nothing(self):
         self.assertEqual(revisions.gate_of("5%"), 0.05)

@@ -16,10 +16,7 @@ def add_settings(parser):
     parser.add_argument("--pairs", type=int, help="of runs, for each comparison (12)")
     parser.add_argument("--seconds", type=float, help="measured window of one run")
     parser.add_argument(
-        "--only",
-        action="append",
-        default=[],
-        metavar="TEXT",
+        "--only", action="append", default=[], metavar="TEXT",
         help="only comparisons, cases and counts whose id contains TEXT, such as 'keel-uring:nginx'; repeatable")
 
 
@@ -55,7 +52,7 @@ def build_needed(chosen, settings):
             return True
         return bool(callgrind.refusal())
 
-    peers.build_all(peers.BUILT)
+    peers.build_all()
     for name, targets in preset.needed(chosen, refuses).items():
         try:
             preset.build(name, targets)
@@ -67,13 +64,9 @@ def main(arguments):
     parser = argparse.ArgumentParser(prog="bench/lab run", description=runner.__doc__)
     parser.add_argument("experiments", nargs="*", metavar="ID", help="of bench/lab list, or a file that ends in .yaml")
     parser.add_argument(
-        "--profile",
-        choices=list(runner.PROFILES),
+        "--profile", choices=list(runner.PROFILES),
         help="quick: short windows and what is quick, full: all; without ID it also chooses the experiments")
-    parser.add_argument("--out",
-                        type=pathlib.Path,
-                        default=runner.RESULTS,
-                        metavar="DIR",
+    parser.add_argument("--out", type=pathlib.Path, default=runner.RESULTS, metavar="DIR",
                         help="where results go (build/lab/results)")
     parser.add_argument("--plan", action="store_true", help="only say how long each will take")
     add_settings(parser)

@@ -11,6 +11,7 @@ import unittest
 from unittest import mock
 
 from keel_lab import counters, experiment, machine, measure, progress, results, run, runner, self_test, sides
+from keel_lab.kinds import KINDS
 
 SERVER = pathlib.Path(__file__).with_name("fake_server.py")
 FILE = """\
@@ -199,14 +200,15 @@ class Whole(unittest.TestCase):
     def test_an_experiment_that_breaks_is_a_row_and_the_next_one_runs(self):
         settings = runner.settings_of("quick", self_test.BUILD, pairs=1, seconds=0.05)
         second = dataclasses.replace(self.one("none"), id="y")
-        measured = runner.pairs.measure
+        kind = KINDS["pairs"]
+        measured = kind.measure
 
         def measure_or_break(one, *more):
             measured(one, *more)
             if one.id == "x":
                 raise RuntimeError("planted")
 
-        with contextlib.redirect_stderr(self.out), mock.patch.object(runner.pairs, "measure", measure_or_break):
+        with contextlib.redirect_stderr(self.out), mock.patch.object(kind, "measure", measure_or_break):
             code = runner.run([self.one("none"), second], settings, self.folder, say=lambda text: None)
         broken, next_one = (results.load(self.folder / name) for name in ("x.json", "y.json"))
         self.assertEqual((code, broken["complete"], next_one["complete"]), (1, False, True))

@@ -11,19 +11,8 @@ SIDES = ROOT / "bench/sides.yaml"
 PROFILES = ("quick", "full")
 PLACEHOLDERS = ("port", "admin_port", "folder", "build", "root", "engine", "payload")
 ENGINES = ("uring", "epoll")
-SIDE_KEYS = {
-    "title": str,
-    "needs": (str, list),
-    "serve": list,
-    "files": dict,
-    "ready": str,
-    "environment": dict,
-    "profile": set(PROFILES),
-    "engines": list,
-    "under_test": bool,
-    "log": str,
-    "database": str
-}
+SIDE_KEYS = {"title": str, "needs": (str, list), "serve": list, "files": dict, "ready": str, "environment": dict,
+             "profile": set(PROFILES), "engines": list, "under_test": bool, "log": str, "database": str}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,22 +59,15 @@ def _side(file, name, spec, where):
                 file.wrong((*where, *at), f"{{{found}}} is no placeholder (allowed: {', '.join(PLACEHOLDERS)})")
     needs = spec.get("needs", [])
     needs = [needs] if isinstance(needs, str) else needs
+    as_it_is = {key: spec[key] for key in ("ready", "profile", "under_test", "log", "database") if key in spec}
     sides = []
     for engine in engines:
         fill = lambda text: _filled(str(text), engine)
-        sides.append(
-            Side(name=f"{name}-{engine}" if engine else name,
-                 title=fill(spec.get("title", f"{name} {engine}".strip())),
-                 serve=(_beside(file, fill(spec["serve"][0])), *map(fill, spec["serve"][1:])),
-                 needs=tuple(map(fill, needs)),
-                 files=tuple((fill(at), fill(text)) for at, text in spec.get("files", {}).items()),
-                 ready=spec.get("ready", ""),
-                 environment=tuple((at, fill(text)) for at, text in spec.get("environment", {}).items()),
-                 profile=spec.get("profile", "quick"),
-                 engine=engine,
-                 under_test=spec.get("under_test", False),
-                 log=spec.get("log", ""),
-                 database=spec.get("database", "")))
+        filled_pairs = lambda key: tuple((at, fill(text)) for at, text in spec.get(key, {}).items())
+        sides.append(Side(f"{name}-{engine}" if engine else name, fill(spec.get("title", f"{name} {engine}".strip())),
+                          (_beside(file, fill(spec["serve"][0])), *map(fill, spec["serve"][1:])),
+                          needs=tuple(map(fill, needs)), files=filled_pairs("files"),
+                          environment=filled_pairs("environment"), engine=engine, **as_it_is))
     return sides
 
 

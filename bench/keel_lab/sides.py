@@ -240,12 +240,7 @@ def running(side, work, build, payload=b"", count_allocations=False, prefix=(), 
     # Beside the build, not in /tmp: a database there could lie in memory, and an fsync would cost nothing.
     folder = tempfile.mkdtemp(prefix="lab-", dir=build)
     places = {
-        "port": port,
-        "admin_port": admin_port,
-        "folder": folder,
-        "build": build,
-        "root": ROOT,
-        "engine": side.engine,
+        "port": port, "admin_port": admin_port, "folder": folder, "build": build, "root": ROOT, "engine": side.engine,
         "payload": f"{folder}/payload"
     }
     environment = os.environ | {name: filled(value, places) for name, value in side.environment}
@@ -262,17 +257,17 @@ def running(side, work, build, payload=b"", count_allocations=False, prefix=(), 
         with open(f"{folder}/output", "wb") as output:
             begin = time.monotonic()
             try:
-                process = subprocess.Popen(
-                    [*prefix, *command(side, build, places)], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
-                    stdout=output, stderr=output, start_new_session=True,
-                    preexec_fn=lambda: os.sched_setaffinity(0, {SERVER_CORE}))
+                process = subprocess.Popen([*prefix, *command(side, build, places)], cwd=folder, env=environment,
+                                           stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                                           start_new_session=True,
+                                           preexec_fn=lambda: os.sched_setaffinity(0, {SERVER_CORE}))
             except OSError as problem:
                 raise Invalid(f"{side.name}: {problem.filename}: {problem.strerror}") from None
         server = None
         try:
             wait_for_answer(process, port, ready_path(side, work), start_seconds)
-            server = Server(process, port, folder, (time.monotonic() - begin) * 1000, allocations,
-                            places["admin_port"], filled(side.database, places), filled(side.log, places))
+            server = Server(process, port, folder, (time.monotonic() - begin) * 1000, allocations, places["admin_port"],
+                            filled(side.database, places), filled(side.log, places))
             yield server
         except (Invalid, OSError, http.client.HTTPException) as problem:
             time.sleep(0.05)  # One that crashed may still be ending.

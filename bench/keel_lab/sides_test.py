@@ -27,7 +27,7 @@ class Programs(unittest.TestCase):
 
     def test_what_is_missing_is_told_by_its_whole_path(self):
         side = Side("x", "x", ("{root}/nowhere/program",), needs=("no-such-tool",))
-        self.assertEqual(sides.missing(side, self.build), f"no-such-tool, {sides.experiment.ROOT}/nowhere/program")
+        self.assertEqual(sides.missing(side, self.build), f"no-such-tool, {sides.ROOT}/nowhere/program")
 
 
 class Waiting(unittest.TestCase):

@@ -91,11 +91,8 @@ def main(port, count):
             break
         clients.tick(number)
         number += 1
-    print(json.dumps({
-        "seconds": time.monotonic() - began,
-        "sent": clients.sent,
-        "reconnected": clients.reconnected
-    }), flush=True)
+    print(json.dumps({"seconds": time.monotonic() - began, "sent": clients.sent, "reconnected": clients.reconnected}),
+          flush=True)
 
 
 @contextlib.contextmanager
@@ -105,8 +102,8 @@ def beside(port, count, core):
     if count == 0:
         yield
         return
-    process = subprocess.Popen([sys.executable, __file__, str(port), str(count)],
-                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    process = subprocess.Popen([sys.executable, __file__, str(port), str(count)], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                preexec_fn=lambda: os.sched_setaffinity(0, {core}))
     try:
         if not select.select([process.stdout], [], [], READY_SECONDS)[0] or process.stdout.readline() != "ready\n":

@@ -1,7 +1,7 @@
 import unittest
 from unittest import mock
 
-from keel_lab import results, stages
+from keel_lab import kind, results, stages
 from keel_lab.measure import Settings
 from keel_lab.sides import Invalid
 
@@ -73,10 +73,12 @@ class Measure(unittest.TestCase):
         one = mock.MagicMock(measure=["keel"])
         runs = mock.Mock(side_effect=[{"looks": looks}, {"looks": looks}, third])
         ended = None
-        with mock.patch.object(stages, "run", runs), mock.patch.object(stages, "Half", mock.Mock(**{
-                "return_value.missing": ""})), mock.patch.object(stages, "payload_for", lambda half, others: b""):
+        half = mock.Mock(missing="")
+        half.name = "keel"
+        with mock.patch.object(stages, "run", runs), mock.patch.object(kind, "Half", lambda *_: half), \
+                mock.patch.object(stages, "payload_for", lambda half, others: b""):
             try:
-                stages.measure(one, Settings(build=None, pairs=3), result, Progress())
+                stages.Stages().measure(one, Settings(build=None, pairs=3), result, Progress())
             except KeyboardInterrupt as problem:
                 ended = problem
         return result, ended

@@ -16,28 +16,15 @@ from keel_lab.kind import Kind
 from keel_lab.sides import Invalid
 
 # What the rows are made of, by the phases of the service (GET /admin/start has the same).
-ROWS = (
-    ("configuration loading", ("configuration",)),
-    ("bootstrap", ("bootstrap",)),
-    ("threads: loops and pools", ("workers", "pool background")),
-    ("logs", ("logs",)),
-    ("database: file and connections", ("database", "connections")),
-    ("HTTP listener", ("http",)),
-    ("monitoring and admin listener", ("monitoring", "admin")),
-    ("wiring: main's own constructors", ("wiring",)),
-    ("signal handlers", ("signals",)),
-    ("health checks", ("health",)),
-    ("total", ("total",)),
-)
-SYSTEMS = (
-    (1, "loops and a thread pool"),
-    (2, "and logs"),
-    (3, "and the database"),
-    (4, "and the HTTP server"),
-    (5, "and metrics and the admin listener"),
-    (6, "and health checks"),
-    (7, "and a module of its own"),
-)
+ROWS = (("configuration loading", ("configuration",)), ("bootstrap", ("bootstrap",)),
+        ("threads: loops and pools", ("workers", "pool background")), ("logs", ("logs",)),
+        ("database: file and connections", ("database", "connections")), ("HTTP listener", ("http",)),
+        ("monitoring and admin listener", ("monitoring", "admin")), ("wiring: main's own constructors", ("wiring",)),
+        ("signal handlers", ("signals",)), ("health checks", ("health",)), ("total", ("total",)),
+        )
+SYSTEMS = ((1, "loops and a thread pool"), (2, "and logs"), (3, "and the database"), (4, "and the HTTP server"),
+           (5, "and metrics and the admin listener"), (6, "and health checks"), (7, "and a module of its own"),
+           )
 SECONDS_EACH = 0.12
 START_SECONDS_MAX = 20
 STAYS_SECONDS = 0.01  # What says that it is ready, and ends, has ended by then.
@@ -72,21 +59,14 @@ def phases(text):
 def one(program, folder, systems):
     """(phases, ms from spawn to the first answer or None). Invalid when it does not serve or does not end with 0."""
     flags = {
-        "systems": systems,
-        "network.http.port": 0,
-        "monitoring.metrics.export_port": 0,
-        "common.start_report": "true",
+        "systems": systems, "network.http.port": 0, "monitoring.metrics.export_port": 0, "common.start_report": "true",
         "logging.enabled": "true" if systems >= 2 else "false",
         "monitoring.enabled": "true" if systems >= 5 else "false",
-        "logging.sinks": f"[{{type: file, path: '{folder}/start.log'}}]",
-        "database.path": f"{folder}/start.db",
+        "logging.sinks": f"[{{type: file, path: '{folder}/start.log'}}]", "database.path": f"{folder}/start.db",
     }
     begin = time.monotonic()
-    process = subprocess.Popen([program, *(f"--{key}={value}" for key, value in flags.items())],
-                               cwd=folder,
-                               stdin=subprocess.DEVNULL,
-                               stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT)
+    process = subprocess.Popen([program, *(f"--{key}={value}" for key, value in flags.items())], cwd=folder,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
         text = read_until_ready(process, START_SECONDS_MAX)
         answered = None

@@ -54,7 +54,7 @@ class Start(unittest.TestCase):
             program.chmod(0o755)
             result = results.new("start-up", "?", [], "quick", "abc", {}, {})
             with mock.patch.multiple(start, SYSTEMS=((systems, "x"),), END_SECONDS_MAX=0.2, STAYS_SECONDS=stays):
-                start.measure(mock.Mock(), Settings(build=pathlib.Path(build), starts=2), result, Progress())
+                start.Start().measure(mock.Mock(), Settings(build=pathlib.Path(build), starts=2), result, Progress())
         row, = result["invalid"]
         self.assertEqual(row["what"], f"start of {systems}")
         return row["why"]

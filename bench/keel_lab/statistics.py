@@ -1,12 +1,7 @@
 """Median and its exact interval, without assumptions about the distribution; spread, and values far from the others."""
 
 import math
-
-
-def median(values):
-    ordered = sorted(values)
-    middle = len(ordered) // 2
-    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+from statistics import mean, median, quantiles, stdev
 
 
 def coverage(count, rank):
@@ -37,18 +32,9 @@ def coverage_of(count, wanted=0.99):
     return coverage(count, _rank(count, wanted))
 
 
-def quantile(values, fraction):
-    """Linear between the two values next to it (R's type 7)."""
-    ordered = sorted(values)
-    at = fraction * (len(ordered) - 1)
-    below = math.floor(at)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (ordered[above] - ordered[below]) * (at - below)
-
-
 def fences(values):
     """Tukey's inner fences: what lies outside is far from the others."""
-    lower, upper = quantile(values, 0.25), quantile(values, 0.75)
+    lower, _, upper = quantiles(values, n=4, method="inclusive") if len(values) > 1 else values * 3
     return lower - 1.5 * (upper - lower), upper + 1.5 * (upper - lower)
 
 
@@ -59,10 +45,8 @@ def without_outliers(values):
 
 def variation(values):
     """Coefficient of variation: standard deviation of the sample over its mean."""
-    mean = sum(values) / len(values)
-    if len(values) < 2 or mean == 0:
-        return 0.0
-    return math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1)) / abs(mean)
+    middle = mean(values)
+    return stdev(values) / abs(middle) if len(values) > 1 and middle else 0.0
 
 
 def slope(points):

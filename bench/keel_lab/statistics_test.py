@@ -20,8 +20,9 @@ class Statistics(unittest.TestCase):
     def test_few_values_say_how_little_they_cover(self):
         self.assertEqual(statistics.interval([1, 2])[2], 0.5)
 
-    def test_quartiles_lie_between_neighbours(self):
-        self.assertEqual([statistics.quantile([4, 1, 3, 2], at) for at in (0, 0.25, 0.5, 1)], [1, 1.75, 2.5, 4])
+    def test_the_fences_lie_one_and_a_half_quartile_distances_from_the_quartiles(self):
+        self.assertEqual(statistics.fences([4, 1, 3, 2]), (1.75 - 2.25, 3.25 + 2.25))
+        self.assertEqual(statistics.fences([5]), (5, 5))
 
     def test_a_value_beyond_the_fences_is_an_outlier_and_one_within_is_not(self):
         values = [10, 11, 12, 13, 14, 30]

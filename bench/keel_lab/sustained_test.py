@@ -38,7 +38,7 @@ class Sustained(unittest.TestCase):
 
     def measure(self, fault, seconds=1):
         text = FILE.format(fault=fault, seconds=seconds, python=sys.executable, server=SERVER)
-        sustained.measure(experiment.parse("x.yaml", text, {}), Settings(build=self_test.BUILD, warmup=0.1),
+        sustained.Sustained().measure(experiment.parse("x.yaml", text, {}), Settings(build=self_test.BUILD, warmup=0.1),
                           self.result, progress.Progress(1))
         self.assertEqual((results.check(self.result), self.result["invalid"]), ([], []))
         return {row["id"].removeprefix("one:"): row["median"] for row in self.result["values"]}

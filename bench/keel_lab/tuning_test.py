@@ -17,7 +17,7 @@ def read(text):
 
 
 def verdict(low, median, high, more="", **row):
-    result = fixtures.result(
+    result = fixtures.found(
         "micro", comparisons=[fixtures.comparison("a:b:ns", median, low, high, None, "no target", **row)]
     )
     return tuning.verdict(read(ROW % more)[0], {"micro": result})
@@ -34,16 +34,16 @@ class AVerdict(unittest.TestCase):
         noise = {"low": 0.9, "high": 1.1}
         self.assertTrue(verdict(0.94, 0.95, 0.96).startswith("helps"))
         result = fixtures.comparison("a:b:ns", 0.95, 0.94, 0.96, None, "no target") | {"noise": noise}
-        said = tuning.verdict(read(ROW % "")[0], {"micro": fixtures.result("micro", comparisons=[result])})
+        said = tuning.verdict(read(ROW % "")[0], {"micro": fixtures.found("micro", comparisons=[result])})
         self.assertTrue(said.startswith("no difference seen"))
 
     def test_is_undecided_with_too_few_pairs_or_a_client_that_was_the_limit(self):
         for change, said in (
-            ({"coverage": 0.5}, "too few pairs"),
+            ({"ratios": [0.5] * 2}, "pairs are too few"),
             ({"client_bound": True}, "the client was the limit"),
         ):
             row = fixtures.comparison("a:b:ns", 0.5, 0.4, 0.6, None, "no target") | change
-            found = tuning.verdict(read(ROW % "")[0], {"micro": fixtures.result("micro", comparisons=[row])})
+            found = tuning.verdict(read(ROW % "")[0], {"micro": fixtures.found("micro", comparisons=[row])})
             self.assertIn(said, found)
 
     def test_says_where_threads_took_turns(self):
@@ -58,7 +58,7 @@ class AVerdict(unittest.TestCase):
             [tuning.verdict(row, {}) for row in rows],
             ["open: waits for a dated result of micro", "open: waits for the moon", "not comparable: it is far"],
         )
-        interrupted = {"micro": fixtures.result("micro", complete=False)}
+        interrupted = {"micro": fixtures.found("micro", complete=False)}
         self.assertTrue(tuning.verdict(rows[0], interrupted).startswith("open"))
 
 

@@ -3,44 +3,17 @@
 import dataclasses
 import json
 
-WORK_KEYS = {
-    "lockstep": {
-        "method": str,
-        "path": str,
-        "body": str,
-        "connections": int,
-        "depth": int,
-        "range": int,
-        "idle": int,
-        "expect": dict,
-        "prepare": dict,
-        "waits_for": str,
-        "log_lines": bool,
-        "rows": str
-    },
-    "load": {
-        "method": str,
-        "path": str,
-        "body": str,
-        "mix": list,
-        "connections": int,
-        "range": int,
-        "rate": int,
-        "churn": int,
-        "refusal": int,
-        "capacity_connections": int,
-        "listener": {"service", "admin"},
-        "beside": dict,
-        "slow_clients": int,
-        "expect": dict,
-        "prepare": dict,
-        "waits_for": str,
-        "log_lines": bool,
-        "rows": str
-    },
-    "bytes": {"payload": int, "connections": int, "churn": bool},
-    "itself": {"arguments": list},
+_HTTP = {
+    "method": str, "path": str, "body": str, "connections": int, "range": int, "expect": dict, "prepare": dict,
+    "waits_for": str, "log_lines": bool, "rows": str
 }
+WORK_KEYS = {
+    "lockstep": _HTTP | {"depth": int, "idle": int}, "load": _HTTP | {
+        "mix": list, "rate": int, "churn": int, "refusal": int, "capacity_connections": int,
+        "listener": {"service", "admin"}, "beside": dict, "slow_clients": int
+    }, "bytes": {"payload": int, "connections": int, "churn": bool}, "itself": {"arguments": list},
+}
+REQUIRED = {"lockstep": ("path",), "bytes": ("payload",)}
 EXPECT_KEYS = {"status": int, "type": str, "body": str}
 MIX_KEYS = {"request": str, "headers": dict, "body": str, "weight": int, "expect": dict}
 PREPARE_KEYS = {"method": str, "path": str, "body": str, "times": int, "status": int}
@@ -99,7 +72,7 @@ def parse_work(file, spec, where, partial=False):
     if client not in WORK_KEYS:
         file.wrong((*where, "client"), f"{client!r} is none of: {', '.join(WORK_KEYS)}")
         return None
-    required = () if partial else {"lockstep": ("path",), "bytes": ("payload",), "itself": (), "load": ()}[client]
+    required = () if partial else REQUIRED.get(client, ())
     if not file.mapping(spec, where, {"client": str, "name": str, **WORK_KEYS[client]}, required):
         return None
     expect, prepare = spec.get("expect", {}), spec.get("prepare")
@@ -126,29 +99,12 @@ def parse_work(file, spec, where, partial=False):
         right = file.mapping(prepare, (*where, "prepare"), PREPARE_KEYS, ("path",)) and right
     if not right:
         return None
-    return Work(client=client,
-                name=_work_name(spec, client),
-                path=spec.get("path", "/"),
-                body=spec.get("body", ""),
-                method=spec.get("method", "POST" if spec.get("body") else "GET"),
-                status=expect.get("status", 200),
-                type=expect.get("type", ""),
-                answer=expect.get("body"),
-                connections=spec.get("connections", 64),
-                depth=spec.get("depth", 1),
-                range=spec.get("range", 0),
-                idle=spec.get("idle", 1000),
-                prepare=tuple(sorted((prepare or {}).items())),
-                waits_for=spec.get("waits_for", ""),
-                log_lines=spec.get("log_lines", False),
-                rows=spec.get("rows", ""),
-                mix=json.dumps(spec["mix"], indent=1) if "mix" in spec else "",
-                rate=spec.get("rate", 0),
-                listener=spec.get("listener", "service"),
-                beside=beside,
-                slow_clients=spec.get("slow_clients", 0),
-                payload=spec.get("payload", 0),
-                churn=int(spec.get("churn", 0)),
-                refusal=spec.get("refusal", 0),
-                capacity_connections=spec.get("capacity_connections", 0),
-                arguments=tuple(str(one) for one in spec.get("arguments", [])))
+    made = {
+        "method": "POST" if spec.get("body") else "GET", "status": expect.get("status", 200),
+        "type": expect.get("type", ""), "answer": expect.get("body"),
+        **{key: value for key, value in spec.items() if key not in ("expect", "client", "name")}, "prepare": tuple(
+            sorted((prepare or {}).items())), "mix": json.dumps(spec["mix"], indent=1) if "mix" in spec else "",
+        "beside": beside, "churn": int(spec.get("churn",
+                                                0)), "arguments": tuple(str(one) for one in spec.get("arguments", [])),
+    }
+    return Work(client, _work_name(spec, client), **made)

@@ -37,12 +37,8 @@ def read(said):
         raise Invalid(f"wrk met errors, or said something else: {said.strip()[-300:]}")
     percentiles["max"] = us(*longest.groups())
     return {
-        "requests": int(done.group(1)),
-        "achieved": float(rate.group(1)),
-        "latency": {
-            "unit": "us",
-            "count": int(done.group(1)),
-            "percentiles": percentiles,
+        "requests": int(done.group(1)), "achieved": float(rate.group(1)), "latency": {
+            "unit": "us", "count": int(done.group(1)), "percentiles": percentiles,
             "cdf": [[value, 1 if name == "max" else float(name) / 100] for name, value in percentiles.items()],
             "from": "sent, corrected by wrk"
         }

@@ -111,11 +111,7 @@ class File:
         kinds = wanted if isinstance(wanted, tuple) else (wanted,)
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
             names = {
-                str: "text",
-                int: "a whole number",
-                float: "a number",
-                bool: "true or false",
-                list: "a list",
+                str: "text", int: "a whole number", float: "a number", bool: "true or false", list: "a list",
                 dict: "a mapping"
             }
             self.wrong(where, f"{' or '.join(names[kind] for kind in kinds)} is needed, not {value!r}")
