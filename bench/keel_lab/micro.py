@@ -37,10 +37,11 @@ class Case:
 
 def path_of(program, build):
     """Where CMake put a benchmark: beside its library."""
-    found = sides.program(program, build) if "/" in program else None
-    return found or next(
-        (str(path)
-         for path in sorted(build.glob(f"*/**/{program}")) if os.access(path, os.X_OK) and path.is_file()), None)
+    if "/" in program and (found := sides.program(program, build)):
+        return found
+    # Unlike a glob, it does not mind that folders of another run come and go.
+    paths = (os.path.join(folder, program) for folder, _, files in os.walk(build) if program in files)
+    return min((path for path in paths if os.access(path, os.X_OK)), default=None)
 
 
 def listed(path):

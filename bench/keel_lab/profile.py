@@ -46,10 +46,11 @@ def half_of(one, name, build):
 
 def alone(one, name, build, seconds):
     """(command, environment) of a program without a client: a benchmark, or what measures itself; None for others."""
-    if one.cases:
-        if name not in one.cases:
-            raise NotProfiled(f"{one.id} has no case {name} (there are: {', '.join(one.cases)})")
-        case = one.cases[name]
+    cases = {key: case for key, case in one.cases.items() if isinstance(case, micro.Case)}
+    if cases:
+        if name not in cases:
+            raise NotProfiled(f"{one.id} has no case {name} (there are: {', '.join(cases)})")
+        case = cases[name]
         path = micro.path_of(case.program, build)
         if path is None:
             raise NotProfiled(f"{case.program}: not found")

@@ -183,7 +183,8 @@ def _rows(result):
 
 def of(result):
     """The record of a result of results.py."""
-    settings = {key: str(result["settings"][key]) for key in ("pairs", "seconds") if key in result["settings"]}
+    named = {"pairs": "pairs", "seconds": "window seconds"}
+    settings = {said: str(result["settings"][key]) for key, said in named.items() if key in result["settings"]}
     facts = {"commit": result["commit"], "profile": result["profile"]} | settings | result["machine"]
     said = [(kind, row["what"], row["why"]) for kind in ("invalid", "skipped") for row in result[kind]]
     said += [("absent", f"{name} of {', '.join(who)}", why) for name, who, why in results.absences(result)]
