@@ -34,7 +34,8 @@ struct Phrases {
   std::string day = "Good day";
 };
 Result<Phrases> make_phrases(const app::Settings& settings) {
-  if (settings.network.http.server.limits.head.request_line_bytes_max < 256) return fail(Code::InvalidArgument, "names need 256 bytes");
+  if (settings.network.http.server.limits.head.request_line_bytes_max < 256)
+    return fail(Code::InvalidArgument, "names need 256 bytes");
   return Phrases{};
 }
 

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "keel/app/settings.h"
 #include "keel/base/check.h"
 #include "keel/observe/log.h"
 

@@ -23,12 +23,13 @@
 #include <vector>
 
 #include "keel/app/lifecycle.h"
-#include "keel/app/settings.h"
 #include "keel/base/function.h"
 #include "keel/exec/thread_pool.h"
 #include "keel/observe/metric.h"
 
 namespace keel::app {
+
+struct Settings;
 
 class Pools {
  public:

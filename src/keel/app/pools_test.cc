@@ -6,6 +6,7 @@
 #include <latch>
 #include <thread>
 
+#include "keel/app/settings.h"
 #include "keel/config/reloadable.h"
 #include "keel/exec/call.h"
 #include "keel/exec/submitted.h"
