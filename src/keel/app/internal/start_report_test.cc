@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "keel/http/test_server.h"
+#include "keel/http/testing/test_server.h"
 
 namespace keel::app::internal {
 namespace {
