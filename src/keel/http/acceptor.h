@@ -14,13 +14,13 @@
 #include "keel/base/arena.h"
 #include "keel/base/list.h"
 #include "keel/base/member.h"
+#include "keel/base/single_writer_counter.h"
 #include "keel/http/admission.h"
 #include "keel/http/connection.h"
 #include "keel/http/date.h"
 #include "keel/http/internal/upgraded.h"
 #include "keel/http/server.h"
 #include "keel/http/stages.h"
-#include "keel/http/tally.h"
 #include "keel/io/loop.h"
 #include "keel/observe/log.h"
 
@@ -54,9 +54,10 @@ class Acceptor {
   bool is_first() const noexcept { return first_; }
 
   struct {
-    Tally connections, accepted, requests, refused, timeouts, aborted;
-    Tally connections_max, paused_full, paused_descriptors, paused_memory, idle_closed;
-    Tally body_bytes, body_bytes_max, bodies_refused, requests_too_big, overloaded, cut, slow_readers, upgraded;
+    SingleWriterCounter connections, accepted, requests, refused, timeouts, aborted;
+    SingleWriterCounter connections_max, paused_full, paused_descriptors, paused_memory, idle_closed;
+    SingleWriterCounter body_bytes, body_bytes_max, bodies_refused, requests_too_big, overloaded, cut, slow_readers,
+        upgraded;
   } tally;
 
  private:
