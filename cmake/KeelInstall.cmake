@@ -9,7 +9,7 @@ install(TARGETS ${modules} EXPORT keel ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDI
 # Public headers include some of internal/; what only tests include stays here.
 install(DIRECTORY src/keel DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h" PATTERN "testing.h" EXCLUDE PATTERN "allocation_count.h" EXCLUDE
-  PATTERN "*_bench.h" EXCLUDE PATTERN "interleaving.h" EXCLUDE PATTERN "scan_kernels.h" EXCLUDE)
+  PATTERN "*_bench.h" EXCLUDE PATTERN "scan_kernels.h" EXCLUDE)
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/keel)
 install(EXPORT keel FILE keel-targets.cmake NAMESPACE keel:: DESTINATION ${package})

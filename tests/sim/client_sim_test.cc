@@ -23,7 +23,7 @@
 #include "keel/http/client.h"
 #include "keel/http/problem.h"
 #include "keel/http/server.h"
-#include "keel/io/sim.h"
+#include "keel/io/sim/simulation.h"
 #include "keel/task/timing.h"
 #include "seeds.h"
 

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "keel/io/sim.h"
+#include "keel/io/sim/simulation.h"
 #include "keel/observe/internal/allocation_count.h"
 
 namespace keel {

@@ -13,7 +13,7 @@
 #include "keel/base/check.h"
 #include "keel/base/host.h"
 #include "keel/db/sqlite/memory.h"
-#include "keel/io/sim_disk.h"
+#include "keel/io/sim/disk.h"
 
 namespace keel::db::sqlite {
 namespace {
