@@ -17,7 +17,8 @@
 #include <vector>
 
 #include "keel/base/testing/allocation_count.h"
-#include "keel/io/sim.h"
+#include "keel/io/sim/simulation.h"
+#include "keel/observe/internal/allocation_count.h"
 
 namespace keel {
 

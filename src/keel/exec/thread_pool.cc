@@ -302,7 +302,7 @@ void ThreadPool::run(Worker& me) noexcept {
     } else {
       job->run(*job);
     }
-    me.executed.store(me.executed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    me.executed.add();
     ++count;
   }
   me.followed = nullptr;
@@ -397,7 +397,7 @@ int ThreadPool::running() const noexcept {
 }
 std::uint64_t ThreadPool::executed() const noexcept {
   std::uint64_t sum = ran_in_caller();
-  for (const auto& worker : state_->workers) sum += worker->executed.load(std::memory_order_relaxed);
+  for (const auto& worker : state_->workers) sum += worker->executed.get();
   return sum;
 }
 std::uint64_t ThreadPool::ran_in_caller() const noexcept { return state_->in_caller.load(std::memory_order_relaxed); }

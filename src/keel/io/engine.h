@@ -2,7 +2,7 @@
 //
 // An Engine belongs to one worker and one thread. Everything above it (timers, deadlines, accounting, streams, HTTP) is
 // written once, in terms of submit, cancel, wait and dispatch. The three implementations are in uring.cc, epoll.cc,
-// sim.cc; the same tests run on all three (engine_test.cc).
+// sim/simulation.cc; the same tests run on all three (engine_test.cc).
 //
 // Threads: all calls on the owning thread, but wake(), which any thread may call.
 // Errors:  operations answer in Op::result; set-up calls return Result.

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "keel/io/sim_disk.h"
+#include "keel/io/sim/disk.h"
 #include "keel/io/testing.h"
 #include "keel/task/scope.h"
 

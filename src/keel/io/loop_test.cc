@@ -16,7 +16,7 @@
 #include "keel/exec/call.h"
 #include "keel/exec/serial_executor.h"
 #include "keel/exec/submitted.h"
-#include "keel/io/sim.h"
+#include "keel/io/sim/simulation.h"
 #include "keel/io/testing.h"
 
 namespace keel::io {

@@ -21,7 +21,7 @@
 #include "keel/base/check.h"
 #include "keel/io/internal/sockets.h"
 #include "keel/io/loop.h"
-#include "keel/io/sim.h"
+#include "keel/io/sim/simulation.h"
 #include "keel/task/start.h"
 #include "keel/task/task.h"
 #include "keel/task/timing.h"

@@ -15,6 +15,9 @@ namespace {
 // What a paused receive may have waiting before it is taken from the kernel: to stop and begin it again costs more than
 // the receiving of a message.
 constexpr unsigned waiting_max = 4;
+// After so many arrivals in a row the kernel takes a break (MULTISHOT_MAX_RETRY), after which it does not see that a
+// Unix socket has nothing more but its end (seen on Linux 6.18).
+constexpr unsigned filled_max = 32;
 // The name of what is held as a copy that never was in a buffer.
 constexpr std::uint32_t copied = UringBuffers::none - 1;
 
@@ -116,6 +119,15 @@ bool UringEngine::show(Receive& op, std::uint32_t buffer, std::uint32_t size) no
   return std::exchange(held_, false);
 }
 
+// Has it begun again before an end could be missed.
+void UringEngine::note_full(Receive& op) noexcept {
+  filled_ = &op == filling_ ? filled_ + 1 : 1;
+  filling_ = &op;
+  if (filled_ < filled_max || !op.armed || op.cancelling || op.ending) return;
+  filled_ = 0;
+  cancel_armed(op);
+}
+
 void UringEngine::drop_waiting(Receive& op) noexcept {
   while (op.waiting_first != Receive::none) {
     const std::uint32_t buffer = op.waiting_first;
@@ -145,6 +157,8 @@ int UringEngine::received(Receive& op, int result, std::uint32_t flags) noexcept
       return 0;
     }
     if (!show(op, buffer, size)) buffers_.recycle(buffer);
+    if (size == buffers_.bytes()) [[unlikely]]
+      note_full(op);
     // Multishot ends when the completion queue was short of room: begin again.
     if (!op.armed && op.pending) op.cancelling || op.paused || op.ending ? make_ready(op) : arm_receive(op);
     return 1;

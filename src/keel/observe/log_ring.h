@@ -17,6 +17,7 @@
 #include <cstdint>
 
 #include "keel/base/function.h"
+#include "keel/base/single_writer_counter.h"
 #include "keel/base/time.h"
 #include "keel/observe/internal/log_layout.h"
 
@@ -66,7 +67,7 @@ class RingBody {
 
   // Consumer: gives every record published before the call to `f`, oldest first.
   std::size_t drain(FunctionRef<void(const Record&)> f);
-  std::uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }
+  std::uint64_t dropped() const noexcept { return dropped_.get(); }
   // Records that are in it; only once the producer is gone.
   std::uint64_t left() noexcept;
 
@@ -81,9 +82,7 @@ class RingBody {
   const RecordHeader& at(std::uint64_t position) const noexcept {
     return *reinterpret_cast<const RecordHeader*>(data_ + (position & mask_));
   }
-  void count_drop() noexcept {
-    dropped_.store(dropped_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  }
+  void count_drop() noexcept { dropped_.add(); }
 
   // Read by both, written by neither.
   char* data_ = nullptr;
@@ -94,7 +93,7 @@ class RingBody {
   alignas(64) std::uint64_t next_ = 0;
   std::uint64_t soft_limit_ = 0;  // Up to here a record fits without a second thought.
   bool woke_reader_ = false;
-  std::atomic<std::uint64_t> dropped_ = 0;
+  SingleWriterCounter dropped_;
   std::atomic<std::uint64_t> head_ = 0;
   // The consumer's. With DropOldest the producer moves the tail too, and `tail_held_` says whose turn it is.
   alignas(64) std::atomic<std::uint64_t> tail_ = 0;

@@ -12,12 +12,6 @@ namespace {
 constexpr Duration tick_time = 20_ms;
 constexpr double seconds_max = 86'400;  // Of the series.
 
-template <class T>
-void add_relaxed(std::atomic<T>& to, T value) noexcept {
-  // One thread writes.
-  to.store(to.load(std::memory_order_relaxed) + value, std::memory_order_relaxed);
-}
-
 }  // namespace
 
 Duration Connections::opens(int index) const noexcept {
@@ -101,7 +95,7 @@ Second& Generator::second_at(Instant now) noexcept {
 void Generator::answered(const Connection::Outstanding& request, int status, bool has_expected_body) noexcept {
   const Instant now = loop_.now();
   const Duration latency = now - request.intended;
-  add_relaxed<std::uint64_t>(progress_.answers, 1);
+  progress_.answers.add();
   if (latency.count_ns() > progress_.latency_max_ns.load(std::memory_order_relaxed)) {
     progress_.latency_max_ns.store(latency.count_ns(), std::memory_order_relaxed);
   }
@@ -128,7 +122,7 @@ void Generator::answered(const Connection::Outstanding& request, int status, boo
 
 void Generator::count_error(Failure failure) noexcept {
   ++tally_.failures[static_cast<std::size_t>(failure)];
-  add_relaxed<std::uint64_t>(progress_.errors, 1);
+  progress_.errors.add();
   const Instant now = loop_.now();
   if (is_measured(now)) ++second_at(now).errors;
 }
@@ -152,7 +146,7 @@ void Generator::failed_to_connect() noexcept {
 
 void Generator::opened() noexcept {
   ++tally_.connections;
-  add_relaxed<std::uint64_t>(progress_.open, 1);
+  progress_.open.add();
 }
 
 void Generator::has_room(Connection& connection) noexcept {
@@ -162,7 +156,7 @@ void Generator::has_room(Connection& connection) noexcept {
 }
 
 void Generator::closed(bool was_open, bool for_good) noexcept {
-  if (was_open) add_relaxed<std::uint64_t>(progress_.open, ~std::uint64_t{0});
+  if (was_open) progress_.open.subtract();
   if (for_good) --alive_;
   if (state_ == State::Ending && alive_ == 0) {
     loop_.stop_timer(due_timer_);

@@ -29,6 +29,7 @@
 #include "keel/base/arena.h"
 #include "keel/base/member.h"
 #include "keel/http/message/response_reader.h"
+#include "keel/base/single_writer_counter.h"
 #include "keel/io/loop.h"
 #include "load/connection.h"
 #include "load/mix.h"
@@ -62,9 +63,9 @@ struct Plan {
 
 // Seen from outside while it runs.
 struct Progress {
-  std::atomic<std::uint64_t> answers = 0;  // All, of the warm-up too.
-  std::atomic<std::uint64_t> errors = 0;
-  std::atomic<std::uint64_t> open = 0;           // Connections.
+  SingleWriterCounter answers;  // All, of the warm-up too.
+  SingleWriterCounter errors;
+  SingleWriterCounter open;                      // Connections.
   std::atomic<std::int64_t> latency_max_ns = 0;  // Since somebody set it to 0.
 };
 

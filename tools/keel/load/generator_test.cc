@@ -81,7 +81,7 @@ class GeneratorTest : public io::testing::LoopTest {
     EXPECT_TRUE(until([&] { return generator.is_finished() || (!is_timed() && has_enough(generator)); }));
     generator.stop();
     EXPECT_TRUE(until([&] { return generator.is_finished(); }));
-    EXPECT_EQ(generator.progress().open.load(), 0u);
+    EXPECT_EQ(generator.progress().open.get(), 0u);
     Tally tally;
     tally.add(generator.tally());
     return tally;
@@ -120,7 +120,7 @@ class GeneratorTest : public io::testing::LoopTest {
   // A closed loop in real time goes on until it has something to show, however busy the machine is.
   bool is_timed() const { return is_sim() || plan_.open || plan_.connections.from != plan_.connections.to; }
   static bool has_enough(Generator& generator) {
-    return generator.progress().answers.load() >= 200 || generator.progress().errors.load() >= 16;
+    return generator.progress().answers.get() >= 200 || generator.progress().errors.get() >= 16;
   }
   static std::uint64_t failures(const Tally& tally, Failure failure) {
     return tally.failures[static_cast<std::size_t>(failure)];
@@ -255,7 +255,7 @@ TEST_P(GeneratorTest, stop_ends_the_run_and_keeps_what_was_measured) {
   plan_.duration = 1_h;
   const Mix requests = mix({{.target = "/hello"}});
   Generator generator(loop(), requests, plan_, 0, now());
-  EXPECT_TRUE(until([&] { return generator.progress().answers.load() > 50; }));
+  EXPECT_TRUE(until([&] { return generator.progress().answers.get() > 50; }));
 
   generator.stop();
 

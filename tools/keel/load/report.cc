@@ -6,6 +6,7 @@
 
 #include "keel/base/buffer.h"
 #include "keel/data/json.h"
+#include "keel/data/json_indent.h"
 #include "load/text.h"
 
 namespace keel::load {
@@ -258,7 +259,7 @@ std::string table(const Report& report) {
 
 std::string json(const Options& options, const Report& report) {
   Buffer buffer;
-  json::Writer out(buffer, {.pretty_print = true});
+  json::Writer out(buffer);
   out.begin_object();
   out.key("schema").integer(1).key("tool").string("keel load");
   out.key("settings");
@@ -276,7 +277,9 @@ std::string json(const Options& options, const Report& report) {
     out.end_array();
   }
   out.end_object();
-  return std::string(buffer.view()) + "\n";
+  Buffer lines;
+  json::indent(lines, buffer.view());
+  return std::string(lines.view()) + "\n";
 }
 
 std::string live_line(const View& view) {

@@ -175,9 +175,9 @@ class Watch {
     for (const auto& worker : workers_) {
       Progress* progress = worker->progress();
       if (progress == nullptr) continue;
-      answers += progress->answers.load(std::memory_order_relaxed);
-      view.errors += progress->errors.load(std::memory_order_relaxed);
-      view.open += progress->open.load(std::memory_order_relaxed);
+      answers += progress->answers.get();
+      view.errors += progress->errors.get();
+      view.open += progress->open.get();
       const std::int64_t max = progress->latency_max_ns.exchange(0, std::memory_order_relaxed);
       view.latency_max = std::max(view.latency_max, Duration::nanoseconds(max));
     }

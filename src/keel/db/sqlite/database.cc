@@ -456,11 +456,11 @@ DatabaseStats Database::stats() const {
     stats.pool_refused = state_->executor_refused;
     stats.readers = static_cast<int>(state_->readers.size());
     for (const State::OwnedReader& owned : state_->readers) {
-      stats.loop_reads += owned.reader->reads.value();
-      stats.budget_exceeded += owned.reader->budget_exceeded.value();
-      stats.known_long += owned.reader->known_long.value();
-      stats.snapshots += owned.reader->snapshots.value();
-      stats.snapshots_renewed += owned.reader->snapshots_renewed.value();
+      stats.loop_reads += owned.reader->reads.get();
+      stats.budget_exceeded += owned.reader->budget_exceeded.get();
+      stats.known_long += owned.reader->known_long.get();
+      stats.snapshots += owned.reader->snapshots.get();
+      stats.snapshots_renewed += owned.reader->snapshots_renewed.get();
     }
   }
   if (state_->pool != nullptr) {

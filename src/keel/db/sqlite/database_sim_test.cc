@@ -7,8 +7,9 @@
 
 #include "keel/db/sqlite/database.h"
 #include "keel/db/sqlite/testing/sim_vfs.h"
-#include "keel/io/sim.h"
-#include "keel/io/sim_disk.h"
+#include "keel/io/sim/simulation.h"
+#include "keel/io/sim/disk.h"
+#include "keel/db/sqlite/sim_vfs.h"
 #include "keel/task/scope.h"
 #include "keel/task/timing.h"
 

@@ -14,9 +14,9 @@
 
 #pragma once
 
-#include <atomic>
 #include <memory>
 
+#include "keel/base/single_writer_counter.h"
 #include "keel/db/sqlite/connection.h"
 #include "keel/exec/executor.h"
 
@@ -27,16 +27,6 @@ class Loop;
 namespace keel::db::sqlite {
 
 class Writer;
-
-// Written by one thread, read by any.
-class OwnCounter {
- public:
-  void add() noexcept { value_.store(value_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
-  std::uint64_t value() const noexcept { return value_.load(std::memory_order_relaxed); }
-
- private:
-  std::atomic<std::uint64_t> value_{0};
-};
 
 class Reader {
  public:
@@ -56,11 +46,11 @@ class Reader {
   Rows take_rows() noexcept { return std::move(spare_); }
   void give_rows(Rows&& rows) noexcept;
 
-  OwnCounter reads;              // Completed here.
-  OwnCounter budget_exceeded;    // Interrupted, or too many bytes.
-  OwnCounter known_long;         // Not tried, because it was too long twice.
-  OwnCounter snapshots;          // Begun.
-  OwnCounter snapshots_renewed;  // Of these: because of a commit within a turn.
+  SingleWriterCounter reads;              // Completed here.
+  SingleWriterCounter budget_exceeded;    // Interrupted, or too many bytes.
+  SingleWriterCounter known_long;         // Not tried, because it was too long twice.
+  SingleWriterCounter snapshots;          // Begun.
+  SingleWriterCounter snapshots_renewed;  // Of these: because of a commit within a turn.
 
  private:
   struct EndOfTurn : Job {

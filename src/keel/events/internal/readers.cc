@@ -150,7 +150,7 @@ std::uint32_t take_topic() {
 void give_back_topic(std::uint32_t topic) noexcept {
   Readers::each_counts(topic, [](Counts& counts) {
     for (auto* count : {&counts.published, &counts.delivered, &counts.failed, &counts.dropped}) {
-      count->store(0, std::memory_order_relaxed);
+      count->set(0);
     }
   });
   Readers& all = Readers::all();
@@ -161,10 +161,10 @@ void give_back_topic(std::uint32_t topic) noexcept {
 Totals totals(std::uint32_t topic) noexcept {
   Totals sum;
   Readers::each_counts(topic, [&sum](const Counts& counts) {
-    sum.published += counts.published.load(std::memory_order_relaxed);
-    sum.delivered += counts.delivered.load(std::memory_order_relaxed);
-    sum.failed += counts.failed.load(std::memory_order_relaxed);
-    sum.dropped += counts.dropped.load(std::memory_order_relaxed);
+    sum.published += counts.published.get();
+    sum.delivered += counts.delivered.get();
+    sum.failed += counts.failed.get();
+    sum.dropped += counts.dropped.get();
   });
   return sum;
 }

@@ -15,6 +15,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "keel/base/single_writer_counter.h"
+
 namespace keel::events::internal {
 
 struct Snapshot;
@@ -32,15 +34,11 @@ struct alignas(64) Frame {
 
 // What happened to the events of one topic on one thread.
 struct Counts {
-  std::atomic<std::uint64_t> published = 0, delivered = 0, failed = 0, dropped = 0;
+  SingleWriterCounter published, delivered, failed, dropped;
 };
 struct Totals {
   std::uint64_t published = 0, delivered = 0, failed = 0, dropped = 0;
 };
-// By the thread that the counts belong to.
-inline void add(std::atomic<std::uint64_t>& count, std::uint64_t n) noexcept {
-  count.store(count.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
-}
 
 inline constexpr std::uint32_t topics_max = 1024;  // In a process, at a time.
 

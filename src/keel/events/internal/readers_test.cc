@@ -249,8 +249,8 @@ TEST(Readers, without_the_barrier_have_no_frame_for_those_who_count_on_it) {
 TEST(Readers, count_for_each_topic_what_all_threads_did) {
   const std::uint32_t one = take_topic();
   const std::uint32_t other = take_topic();
-  add(this_reader().counts(one).published, 2);
-  std::thread([&] { add(this_reader().counts(one).published, 3); }).join();
+  this_reader().counts(one).published.add(2);
+  std::thread([&] { this_reader().counts(one).published.add(3); }).join();
 
   EXPECT_EQ(totals(one).published, 5u);
   EXPECT_EQ(totals(other).published, 0u);

@@ -24,11 +24,11 @@ void Subscriber::count(Outcome outcome) const noexcept {
   Counts& counts = this_reader().counts(topic_.id());
   switch (outcome) {
     case Outcome::Delivered:
-      return add(counts.delivered, 1);
+      return counts.delivered.add();
     case Outcome::Failed:
-      return add(counts.failed, 1);
+      return counts.failed.add();
     case Outcome::Dropped:
-      return add(counts.dropped, 1);
+      return counts.dropped.add();
   }
 }
 

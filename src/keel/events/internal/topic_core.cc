@@ -75,8 +75,8 @@ inline void TopicCore::end_publishing(Reader& reader, Frame& frame, std::size_t 
   TopicCore& topic = *read->topic;
   Publishing<has_barrier>::end(frame);
   Counts& counts = reader.counts(topic.id_);
-  internal::add(counts.published, count);
-  internal::add(counts.delivered, delivered);
+  counts.published.add(count);
+  counts.delivered.add(delivered);
   // This may have been the last to read an old list.
   if (read != topic.snapshot_.load(std::memory_order_relaxed)) [[unlikely]]
     topic.collect();

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "keel/base/host.h"
+#include "keel/base/single_writer_counter.h"
 #include "keel/exec/internal/job_batch.h"
 #include "keel/exec/internal/job_lanes.h"
 #include "keel/exec/internal/parker.h"
@@ -33,7 +34,7 @@ struct alignas(64) ThreadPool::Worker {
 
   const int number;
   internal::JobBatch batch;
-  std::atomic<std::uint64_t> executed{0};  // Written by its thread only.
+  SingleWriterCounter executed;
   internal::Parker parker;
   std::unique_ptr<Thread> thread;  // Null: there is none now.
 

@@ -7,10 +7,10 @@
 namespace keel::http {
 
 Stages::Stages(std::size_t routes, std::uint32_t every)
-    : tallies_(std::make_unique<Tally[]>(routes * (stage_count + 2))), every_(every), left_(every) {}
+    : tallies_(std::make_unique<SingleWriterCounter[]>(routes * (stage_count + 2))), every_(every), left_(every) {}
 
 void Stages::add(std::size_t route, const StageClock& clock) noexcept {
-  Tally* const tallies = of_route(route);
+  SingleWriterCounter* const tallies = of_route(route);
   for (int i = 0; i < stage_count; ++i) {
     const std::int64_t ns = clock.of(static_cast<Stage>(i)).count_ns();
     if (ns > 0) tallies[i].add(static_cast<std::uint64_t>(ns));
@@ -19,7 +19,7 @@ void Stages::add(std::size_t route, const StageClock& clock) noexcept {
 }
 
 void Stages::add_write(std::size_t route, Duration took) noexcept {
-  Tally* const tallies = of_route(route);
+  SingleWriterCounter* const tallies = of_route(route);
   tallies[static_cast<int>(stage::write)].add(static_cast<std::uint64_t>(std::max<std::int64_t>(took.count_ns(), 0)));
   tallies[stage_count + 1].add();
 }

@@ -16,8 +16,9 @@
 
 #include "keel/base/buffer.h"
 #include "keel/http/message/method.h"
-#include "keel/http/server/internal/tally.h"
+#include "keel/base/single_writer_counter.h"
 #include "keel/http/server/stage.h"
+#include "keel/http/stage.h"
 #include "keel/observe/metric.h"
 #include "keel/observe/span.h"
 
@@ -56,9 +57,9 @@ class Stages {
   }
 
  private:
-  Tally* of_route(std::size_t route) const noexcept { return &tallies_[route * (stage_count + 2)]; }
+  SingleWriterCounter* of_route(std::size_t route) const noexcept { return &tallies_[route * (stage_count + 2)]; }
 
-  std::unique_ptr<Tally[]> tallies_;  // For each route its stages, how many were measured, and written.
+  std::unique_ptr<SingleWriterCounter[]> tallies_;  // For each route its stages, how many were measured, and written.
   StageClock clock_;
   std::uint32_t every_;
   std::uint32_t left_;

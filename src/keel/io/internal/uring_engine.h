@@ -137,6 +137,7 @@ class UringEngine final : public Engine {
   int run_receive(Receive& op) noexcept;
   int received(Receive& op, int result, std::uint32_t flags) noexcept;
   bool show(Receive& op, std::uint32_t buffer, std::uint32_t size) noexcept;
+  [[gnu::noinline]] void note_full(Receive& op) noexcept;
   void keep_waiting(Receive& op, std::uint32_t buffer, std::uint32_t size) noexcept;
   void drop_waiting(Receive& op) noexcept;
 
@@ -185,6 +186,8 @@ class UringEngine final : public Engine {
   UringBuffers buffers_;
   List<Op> ready_;
   List<Op> starved_;
+  const Op* filling_ = nullptr;  // What has filled its last buffers,
+  unsigned filled_ = 0;          // and how many in a row.
   UnixConnects unix_connects_{ready_};
   std::uint64_t wake_count_ = 0;
   __kernel_timespec timeout_{};

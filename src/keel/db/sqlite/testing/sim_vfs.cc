@@ -14,7 +14,7 @@
 #include "keel/base/check.h"
 #include "keel/base/host.h"
 #include "keel/db/sqlite/testing/internal/vfs.h"
-#include "keel/io/sim_disk.h"
+#include "keel/io/sim/disk.h"
 
 namespace keel::db::sqlite {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "keel/db/sqlite/connection.h"
-#include "keel/io/sim.h"
-#include "keel/io/sim_disk.h"
+#include "keel/io/sim/disk.h"
+#include "keel/io/sim/simulation.h"
 
 namespace keel::db::sqlite {
 namespace {

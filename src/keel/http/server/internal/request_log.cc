@@ -33,7 +33,7 @@ std::string_view to_string(Cut during) noexcept {
   return names[static_cast<int>(during)];
 }
 
-RequestLog::RequestLog(io::Loop& loop, const ServerOptions& options, ServerCounts<Tally>& counts,
+RequestLog::RequestLog(io::Loop& loop, const ServerOptions& options, ServerCounts<SingleWriterCounter>& counts,
                        ServerMetrics* metrics, std::size_t routes)
     : loop_(loop),
       options_(options),

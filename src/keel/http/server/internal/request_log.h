@@ -13,7 +13,7 @@
 
 #include "keel/base/time.h"
 #include "keel/http/message/status.h"
-#include "keel/http/server/internal/tally.h"
+#include "keel/base/single_writer_counter.h"
 #include "keel/http/server/request.h"
 #include "keel/http/server/server.h"
 #include "keel/http/server/stages.h"
@@ -33,7 +33,7 @@ std::string_view to_string(Cut during) noexcept;
 class RequestLog {
  public:
   // `metrics` may be null. Routes are numbered below `routes`. The references outlive this.
-  RequestLog(io::Loop& loop, const ServerOptions& options, ServerCounts<Tally>& counts, ServerMetrics* metrics,
+  RequestLog(io::Loop& loop, const ServerOptions& options, ServerCounts<SingleWriterCounter>& counts, ServerMetrics* metrics,
              std::size_t routes);
 
   const log::Logger& log() const noexcept { return log_; }
@@ -66,7 +66,7 @@ class RequestLog {
 
   io::Loop& loop_;
   const ServerOptions& options_;
-  ServerCounts<Tally>& counts_;
+  ServerCounts<SingleWriterCounter>& counts_;
   ServerMetrics* const metrics_;
   log::Logger log_{"http.server"};
   bool access_log_;

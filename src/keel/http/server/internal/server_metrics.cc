@@ -9,7 +9,7 @@ namespace keel::http {
 namespace {
 
 using Stats = Server::Stats;
-using Cells = ServerCounts<Tally>;
+using Cells = ServerCounts<SingleWriterCounter>;
 
 constexpr std::string_view class_names[5] = {"1xx", "2xx", "3xx", "4xx", "5xx"};
 
@@ -23,7 +23,7 @@ enum class Kind : std::uint8_t {
 // One row for each figure that a worker counts: where its sum and its cells are, and its metric.
 struct Row {
   std::uint64_t Stats::* sum;
-  Tally Cells::* cell;
+  SingleWriterCounter Cells::* cell;
   Kind kind;
   std::string_view name = {};
   std::string_view help = {};

@@ -19,7 +19,7 @@
 #include "keel/http/server/internal/answer.h"
 #include "keel/http/server/internal/queue_delay.h"
 #include "keel/http/server/internal/request_log.h"
-#include "keel/http/server/internal/tally.h"
+#include "keel/base/single_writer_counter.h"
 #include "keel/http/server/server.h"
 #include "keel/io/loop.h"
 #include "keel/observe/log.h"
@@ -119,7 +119,7 @@ class ServerWorker {
   // As above, after a listener was closed.
   void check_drained();
 
-  ServerCounts<Tally> counts;
+  ServerCounts<SingleWriterCounter> counts;
 
  private:
   bool rejects_late(int fd, Instant since) noexcept;

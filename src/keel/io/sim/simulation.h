@@ -1,4 +1,5 @@
-// keel/io/sim.h — a whole system in one thread: virtual time, seeded scheduling and a network that fails on purpose.
+// keel/io/sim/simulation.h — a whole system in one thread: virtual time, seeded scheduling and a network that fails on
+// purpose.
 //
 // A Simulation is the outside world (Host) of any number of loops whose engines share one in-memory network. step()
 // picks, by the seed, one of the loops that have something to do and runs one turn of it; when nobody has, virtual time
@@ -19,7 +20,7 @@
 // that is connected hears when nobody is there; several may come as one where DatagramOptions::join allows it. Those
 // between Unix sockets are not lost: their sender waits for room.
 //
-// Files are on a Disk (sim_disk.h), which may outlive the simulation: cut the power, end the simulation, and go on with
+// Files are on a Disk (disk.h), which may outlive the simulation: cut the power, end the simulation, and go on with
 // the same disk in another.
 //
 // Threads:  one; start_thread() is a bug. Work that would run on other threads goes to pool().
@@ -39,7 +40,7 @@
 #include "keel/base/time.h"
 #include "keel/exec/executor.h"
 #include "keel/io/loop.h"
-#include "keel/io/sim_options.h"
+#include "keel/io/sim/options.h"
 
 namespace keel::sim {
 

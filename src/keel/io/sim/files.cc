@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "keel/io/internal/parts.h"
-#include "keel/io/internal/sim_files.h"
+#include "keel/io/sim/internal/files.h"
 
 namespace keel::sim {
 

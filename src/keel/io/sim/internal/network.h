@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "keel/io/internal/sim_world.h"
 #include "keel/io/op.h"
+#include "keel/io/sim/internal/world.h"
 #include "keel/io/socket_options.h"
 
 namespace keel::sim {

@@ -1,4 +1,4 @@
-#include "keel/io/sim_disk.h"
+#include "keel/io/sim/disk.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "keel/io/internal/sim_network.h"
+#include "keel/io/sim/internal/network.h"
 
 #include <netinet/in.h>
 
@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "keel/base/check.h"
-#include "keel/io/internal/sim_datagrams.h"
-#include "keel/io/sim_disk.h"
+#include "keel/io/sim/disk.h"
+#include "keel/io/sim/internal/datagrams.h"
 
 namespace keel::sim {
 namespace {

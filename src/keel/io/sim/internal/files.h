@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <map>
 
-#include "keel/io/internal/sim_network.h"
-#include "keel/io/sim_disk.h"
+#include "keel/io/sim/disk.h"
+#include "keel/io/sim/internal/network.h"
 
 namespace keel::sim {
 

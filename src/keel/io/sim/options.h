@@ -1,4 +1,4 @@
-// keel/io/sim_options.h — what a simulation does to those who live in it: delays, and faults by name.
+// keel/io/sim/options.h — what a simulation does to those who live in it: delays, and faults by name.
 //
 //   sim::SimOptions options = sim::SimOptions::faulty(seed);
 //   options.only = *sim::parse_faults("reset:3:0,stall:1:44");  // as a failed run has told them
@@ -64,7 +64,7 @@ struct SimOptions {
   double duplicate = 0;       // Per datagram of UDP: it arrives twice, the second time up to 20 ms later.
   double reorder = 0;         // Per datagram of UDP: it arrives up to 20 ms later, and does not hold up the next ones.
   double no_room = 0;         // Per datagram of UDP: its sender is told that the system has no memory for it, ENOBUFS.
-  // When given: of the faults that would strike only these do (sim_shrink.h).
+  // When given: of the faults that would strike only these do (shrink.h).
   std::optional<std::vector<Fault>> only = {};
 
   // A mix of faults that depends only on `seed`; about one in four is off.

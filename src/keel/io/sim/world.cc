@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "keel/io/internal/sim_world.h"
+#include "keel/io/sim/internal/world.h"
 
 namespace keel::sim {
 namespace {

@@ -1,4 +1,4 @@
-#include "keel/io/sim.h"
+#include "keel/io/sim/simulation.h"
 
 #include <fmt/core.h>
 
@@ -11,12 +11,12 @@
 #include "keel/base/check.h"
 #include "keel/exec/delayed_jobs.h"
 #include "keel/io/datagrams.h"
-#include "keel/io/internal/sim_datagrams.h"
-#include "keel/io/internal/sim_files.h"
-#include "keel/io/internal/sim_network.h"
-#include "keel/io/internal/sim_world.h"
 #include "keel/io/internal/sockets.h"
-#include "keel/io/sim_disk.h"
+#include "keel/io/sim/disk.h"
+#include "keel/io/sim/internal/datagrams.h"
+#include "keel/io/sim/internal/files.h"
+#include "keel/io/sim/internal/network.h"
+#include "keel/io/sim/internal/world.h"
 
 namespace keel::sim {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "keel/io/internal/sim_network.h"
+#include "keel/io/sim/internal/network.h"
 
 namespace keel::sim {
 

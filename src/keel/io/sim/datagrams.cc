@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "keel/io/datagrams.h"
-#include "keel/io/internal/sim_datagrams.h"
 #include "keel/io/internal/sockets.h"
+#include "keel/io/sim/internal/datagrams.h"
 
 namespace keel::sim {
 namespace {

@@ -1,15 +1,17 @@
-// keel/http/server/internal/tally.h — a counter with one writer that others may read.
+// keel/base/single_writer_counter.h — a counter that one thread changes and others read.
 //
-// Threads: add, subtract and set on one thread; get on any.  Cost: a load and a store.
+// What all threads count into one sum, and what is exported, is a metrics::Counter (observe/metric.h).
+//
+// Threads: add, subtract and set on one thread at a time; get on any.  Cost: a load and a store, no atomic operation.
 
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
-namespace keel::http {
+namespace keel {
 
-class Tally {
+class SingleWriterCounter {
  public:
   void add(std::uint64_t n = 1) noexcept { set(get() + n); }
   void subtract(std::uint64_t n = 1) noexcept { set(get() - n); }
@@ -20,4 +22,4 @@ class Tally {
   std::atomic<std::uint64_t> value_{0};
 };
 
-}  // namespace keel::http
+}  // namespace keel

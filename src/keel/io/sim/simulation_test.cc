@@ -1,4 +1,4 @@
-#include "keel/io/sim.h"
+#include "keel/io/sim/simulation.h"
 
 #include <gtest/gtest.h>
 
