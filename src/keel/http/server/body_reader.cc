@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "keel/base/check.h"
-#include "keel/io/engine.h"
 
 namespace keel::http {
 
@@ -24,9 +23,8 @@ void BodyRead::cancel(Leaf& leaf) noexcept {
   self.wake();
 }
 
-void BodyReader::begin(const BodyDecoder& decoder, std::string_view first, io::Engine& engine, Wanted wanted) {
+void BodyReader::begin(const BodyDecoder& decoder, std::string_view first, Wanted wanted) {
   decoder_ = decoder;
-  engine_ = &engine;
   wanted_ = wanted;
   first_.append(first);
   left_ = first_.view();
@@ -34,11 +32,13 @@ void BodyReader::begin(const BodyDecoder& decoder, std::string_view first, io::E
 
 bool BodyReader::start(BodyRead& read) noexcept {
   KEEL_CHECK(waiting_ == nullptr, "one task at a time reads a body");
-  if (advance()) return true;
-  let_go();
-  waiting_ = &read;
+  const bool is_ready = advance();
+  const bool is_at_end = is_ready && is_over() && has_used_all();
+  if (is_ready && !is_at_end) return true;
+  first_.release();
+  if (!is_ready) waiting_ = &read;
   wanted_(*this);
-  return false;
+  return is_ready;
 }
 
 bool BodyReader::advance() noexcept {
@@ -65,15 +65,10 @@ void BodyReader::keep_or_refuse(std::string_view trailers) noexcept {
   }
 }
 
-bool BodyReader::arrived(io::Held held) noexcept {
+bool BodyReader::arrived(std::string_view bytes) noexcept {
   KEEL_CHECK(left_.empty(), "bytes are received when those before them have been used");
-  let_go();
-  held_ = held;
-  left_ = {held.data, held.size};
-  if (waiting_ == nullptr) return false;
-  if (advance()) return true;
-  let_go();
-  return false;
+  left_ = bytes;
+  return waiting_ != nullptr && advance();
 }
 
 void BodyReader::refuse(Status status, const char* reason) noexcept {
@@ -112,11 +107,6 @@ Error BodyReader::error() const noexcept {
   if (refusal_ == Status::RequestTimeout) return Error(Code::DeadlineExceeded, reason_);
   if (refusal_ != Status::Ok) return Error(Code::Protocol, reason_);
   return Error(Code::Unavailable, "the peer finished before the end of the body");
-}
-
-void BodyReader::let_go() noexcept {
-  first_.release();
-  if (held_.data != nullptr) engine_->release(std::exchange(held_, {}));
 }
 
 }  // namespace keel::http

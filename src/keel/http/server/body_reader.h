@@ -39,12 +39,7 @@
 #include "keel/base/time.h"
 #include "keel/http/message/body_decoder.h"
 #include "keel/http/message/trailers.h"
-#include "keel/io/op.h"
 #include "keel/task/leaf.h"
-
-namespace keel::io {
-class Engine;
-}
 
 namespace keel {
 using Chunk = std::string_view;
@@ -75,19 +70,22 @@ class [[nodiscard]] BodyRead : public Leaf {
 // Where a body waits between its connection, which calls everything here, and its handler.
 class BodyReader {
  public:
-  // Somebody waits for bytes: called from inside the handler, in which it must not be woken.
+  // Bytes are waited for, or the body was read to its end: what had come before is used. Called from inside the
+  // handler, in which it must not be woken.
   using Wanted = void (*)(BodyReader&) noexcept;
 
   BodyReader() = default;
   BodyReader(const BodyReader&) = delete;
   BodyReader& operator=(const BodyReader&) = delete;
-  ~BodyReader() { let_go(); }
 
   // `first`: what came with the head, copied.
-  void begin(const BodyDecoder& decoder, std::string_view first, io::Engine& engine, Wanted wanted);
+  void begin(const BodyDecoder& decoder, std::string_view first, Wanted wanted);
 
-  // Bytes for the one who waits, or for the next one. True: there is something to wake for.
-  bool arrived(io::Held held) noexcept;
+  // Bytes for the one who waits, or for the next one; they stay where they are until Wanted is called. True: there is
+  // something to wake for.
+  bool arrived(std::string_view bytes) noexcept;
+  // Nothing of what has come is needed any more.
+  bool has_used_all() const noexcept { return left_.empty() && next_.empty(); }
   // The rest will not come, or is not taken: every read fails from now on.
   void refuse(Status status, const char* reason) noexcept;
   // The same where nobody is left to be answered.
@@ -127,15 +125,12 @@ class BodyReader {
   bool advance() noexcept;
   void keep_or_refuse(std::string_view trailers) noexcept;
   Error error() const noexcept;
-  void let_go() noexcept;
 
   BodyDecoder decoder_;
-  io::Engine* engine_ = nullptr;
   Wanted wanted_ = nullptr;
   BodyRead* waiting_ = nullptr;
-  Buffer first_;           // What came with the head, then
-  io::Held held_;          // what came last;
-  std::string_view left_;  // of one of them, not decoded yet.
+  Buffer first_;           // What came with the head.
+  std::string_view left_;  // Of that, or of what came last: not decoded yet.
   Chunk next_;
   Trailers trailers_;
   const char* reason_ = "";

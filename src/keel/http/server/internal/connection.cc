@@ -8,7 +8,7 @@
 #include "keel/base/check.h"
 #include "keel/base/pool.h"
 #include "keel/http/server/internal/answer.h"
-#include "keel/http/server/internal/pending_exchange.h"
+#include "keel/http/server/internal/connection_carrier.h"
 #include "keel/http/server/internal/server_worker.h"
 #include "keel/http/server/internal/upgraded.h"
 #include "keel/http/server/problem.h"
@@ -34,7 +34,7 @@ bool asks_for_head(std::string_view text) noexcept {
 }  // namespace
 
 // With what the heap adds, and the engine has of its descriptor, half a kilobyte at most when it is idle.
-static_assert(sizeof(Connection) <= 448);
+static_assert(sizeof(Connection) <= 440);
 
 void Connection::begin(ServerWorker& worker, int fd) {
   void* memory = nullptr;
@@ -44,32 +44,35 @@ void Connection::begin(ServerWorker& worker, int fd) {
     worker.log().warn("no memory for a connection, it is closed");
     return worker.engine().close(fd);
   }
-  auto* connection = new (memory) Connection(worker, fd);
+  auto* connection = new (memory) Connection(worker, {.engine = &worker.engine(), .fd = fd});
   worker.add(*connection);
-  worker.engine().submit(connection->receive_);
+  connection->transport_.receive();
   connection->watch();
 }
 
-Connection::Connection(ServerWorker& worker, int fd) : worker_(worker), began_(worker.loop().now()) {
-  receive_.fd = fd;
+Connection::Connection(ServerWorker& worker, const Transport::Endpoint& endpoint)
+    : worker_(worker), began_(worker.loop().now()) {
+  transport_.open(endpoint);
 }
 
 Connection::~Connection() {
   worker_.records().end_write(this, false);
   if (exchange_ != nullptr) free_exchange();
-  if (upgraded_ != nullptr) Upgraded::free(upgraded_);
 }
 
-void Connection::free_exchange() { PendingExchange::free(std::exchange(exchange_, nullptr)); }
+void Connection::free_exchange() {
+  ConnectionCarrier::free(std::exchange(exchange_, nullptr));
+  transport_.release();
+}
 
 bool Connection::is_streaming() const noexcept { return phase_ == Phase::Busy && exchange_->is_streaming(); }
 
 // --- what comes in -------------------------------------------------------------------------------------------------
 
 void Connection::received() {
-  const std::int32_t result = receive_.result;
+  const std::int32_t result = transport_.outcome();
   if (result > 0) {
-    const std::string_view bytes(receive_.data, static_cast<std::size_t>(result));
+    const std::string_view bytes = transport_.bytes();
     switch (phase_) {
       [[likely]] case Phase::Head:
         return take(bytes);
@@ -198,13 +201,13 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view r
                                            StageClock* clock) {
   const std::string_view rest(received.data() + head_size, received.size() - head_size);
   const std::string_view head_bytes(received.data(), head_size);
-  Exchange exchange(worker_, head, receive_.fd, clock);
+  Exchange exchange(worker_, head, transport_.descriptor(), clock);
   const ScopedSpan span(exchange.span());
   ++requests_;
   if (!head.keep_alive()) peer_closes_ = true;
   exchange.find_route();
   const RouteMatch& match = exchange.match();
-  if (match.is_route && worker_.rejects_late(match.index, receive_.fd, requests_ == 1 ? Instant() : began_))
+  if (match.is_route && worker_.rejects_late(match.index, transport_.descriptor(), requests_ == 1 ? Instant() : began_))
       [[unlikely]]
     return reject_late(exchange, rest);
   const bool at_once = exchange.is_at_once();
@@ -237,9 +240,9 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view r
     const auto length = goes_without ? 0 : static_cast<std::size_t>(head.content_length());
     const std::string_view body(rest.data(), length);
     Result<Response> result = exchange.call(body);
-    exchange.conclude(result, *this);
-    if (exchange.streams_out(*result)) [[unlikely]] {
-      hold(exchange, head_bytes).stream(*result, body);
+    exchange.conclude(result, !close_);
+    if (exchange.streams_out(*result) || result->is_upgrade()) [[unlikely]] {
+      hold(exchange, head_bytes).send(*result, body);
     } else {
       const Status status = result->status();
       const std::size_t body_bytes = result->content().size();
@@ -263,8 +266,8 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view r
   return collect_body(rest);
 }
 
-PendingExchange& Connection::hold(const Exchange& exchange, std::string_view head_bytes) {
-  exchange_ = PendingExchange::make(*this, exchange, head_bytes);
+ConnectionCarrier& Connection::hold(const Exchange& exchange, std::string_view head_bytes) {
+  exchange_ = ConnectionCarrier::make(*this, exchange, head_bytes);
   phase_ = Phase::Busy;
   return *exchange_;
 }
@@ -290,11 +293,15 @@ std::string_view Connection::begin_reading(const BodyDecoder& decoder, std::stri
   return rest.substr(first);
 }
 
-void Connection::body_arrived() { exchange_->arrived(worker_.engine().hold(receive_)) ? wake_reader() : settle(); }
+void Connection::body_arrived() {
+  if (exchange_->arrived(transport_.hold())) return wake_reader();
+  if (exchange_->reader().has_used_all()) transport_.release();
+  settle();
+}
 
 // The last thing its caller does: the handler may end, and with it the connection.
 void Connection::wake_reader() {
-  if (receive_.pending && !receive_.paused) worker_.engine().pause(receive_);
+  if (transport_.is_receiving() && !transport_.is_paused()) transport_.pause();
   watch();
   exchange_->reader().wake();
 }
@@ -325,7 +332,7 @@ void Connection::discard(std::string_view bytes) {
 
 void Connection::flush() {
   while (!out_.is_sending() && !out_.is_empty() && phase_ != Phase::Ending) {
-    if (!out_.begin(worker_.engine(), receive_.fd, worker_.loop().now())) return worker_.hand_over();
+    if (!out_.begin(transport_, worker_.loop().now())) return worker_.hand_over();
     finish_send();
   }
 }
@@ -360,7 +367,7 @@ inline bool Connection::wants_bytes() const noexcept {
     case Phase::Busy:
       if (exchange_->state() == PendingExchange::State::Receiving) return true;
       if (exchange_->reads_body()) return exchange_->reader().is_waited_for();
-      return exchange_->reader().left_over().empty() && in_.size() < ahead_bytes_max;
+      return exchange_->reader().left_over().empty() && !transport_.holds() && in_.size() < ahead_bytes_max;
     case Phase::Upgrading:
     case Phase::Lingering:
     case Phase::Ending:
@@ -399,8 +406,8 @@ void Connection::settle() {
   }
   // While nothing more can be answered, nothing more is read: the peer is slowed down.
   const bool reads = wants_bytes();
-  if (reads && receive_.paused) worker_.engine().resume(receive_);
-  if (!reads && !receive_.paused && receive_.pending) worker_.engine().pause(receive_);
+  if (reads && transport_.is_paused()) transport_.resume();
+  if (!reads && !transport_.is_paused() && transport_.is_receiving()) transport_.pause();
   watch();
   if (is_streaming()) exchange_->go_on_writing();
 }
@@ -408,12 +415,12 @@ void Connection::settle() {
 // A peer that is still writing would lose the answer to a reset: stop writing, and read on for a while.
 void Connection::linger_or_end() {
   if (peer_done_ || peer_closes_) return abort();
-  worker_.engine().shutdown_write(receive_.fd);
+  transport_.shutdown_write();
   phase_ = Phase::Lingering;
   began_ = worker_.loop().now();
   out_.rest(began_);
   in_.release();
-  if (receive_.paused) worker_.engine().resume(receive_);
+  if (transport_.is_paused()) transport_.resume();
   watch();
 }
 
@@ -459,7 +466,7 @@ void Connection::timed_out() {
   if (now < deadline()) return watch();
   const Limits& limits = worker_.limits();
   if (out_.is_rate_due(limits, now)) {
-    if (out_.takes_too_little(worker_.engine(), limits, now)) return cut_slow_reader();
+    if (out_.takes_too_little(transport_, limits, now)) return cut_slow_reader();
     if (now < deadline()) return watch();
   }
   const bool send_is_late = out_.is_late(limits, now);
@@ -491,7 +498,7 @@ void Connection::cut_slow_reader() {
   worker_.counts.timeouts.add();
   worker_.counts.slow_readers.add();
   worker_.log().info("a client takes its answer too slowly, it is cut", log::field("sent", out_.bytes_sent()));
-  static_cast<void>(worker_.engine().set_options(receive_.fd, {.reset_on_close = true}));
+  static_cast<void>(worker_.engine().set_options(transport_.descriptor(), {.reset_on_close = true}));
   abort();
 }
 
@@ -522,15 +529,15 @@ void Connection::abort() {
   record_cut();
   phase_ = Phase::Ending;
   worker_.loop().stop_timer(timer_);
-  worker_.engine().cancel(receive_);
-  out_.cancel(worker_.engine());
+  transport_.cancel_receive();
+  out_.cancel(transport_);
   if (exchange_ != nullptr) exchange_->is_running() ? exchange_->abandon() : free_exchange();
   free_if_quiet();
 }
 
 void Connection::free_if_quiet() {
-  if (receive_.pending || out_.is_sending() || exchange_ != nullptr || yields_) return;
-  worker_.engine().close(receive_.fd);
+  if (transport_.is_receiving() || out_.is_sending() || exchange_ != nullptr || yields_) return;
+  transport_.close();
   ServerWorker& worker = worker_;
   unlink();
   this->~Connection();

@@ -1,17 +1,17 @@
-// keel/http/server/internal/connection.h — one HTTP/1.1 connection: a state machine around one Receive and one Send.
+// keel/http/server/internal/connection.h — one HTTP/1.1 connection: a state machine around its Transport.
 //
 // Internal to http: users see Server. Bytes come in by received(), answers go out by settle(); requests of one
 // connection are answered one after the other, in order, and those that arrive together with one send.
 //
 // It frames: heads and bodies are found in what comes, and written to what goes out. A request that is answered
 // synchronously is an Exchange on the stack of the call that brought it; one that takes longer is a PendingExchange,
-// which the connection carries (carrier.h).
+// which the connection carries (connection_carrier.h).
 //
 // Out of memory ends the connection that met it without an answer; in a handler it is a 503 like another error.
 //
 //   Head ──complete──▶ (Busy ──done──▶) (Discarding ──over──▶) Head …
 //     ├─ answer with close ─▶ Lingering ─▶ Ending ─▶ freed when no operation is pending
-//     └─ 101 ─▶ Upgrading ─▶ freed, its descriptor and what had come being an Upgraded's
+//     └─ 101 ─▶ Upgrading ─▶ freed, its transport and what had come being an Upgraded's
 //
 // Busy: there is a pending exchange. Discarding: what the handler has not read of the body is thrown away. Upgrading:
 // the 101 leaves, and the receive ends without losing a byte (upgrade.h).
@@ -24,7 +24,7 @@
 // One that closes altogether sends the same and answers what we send with a reset; an answer that streams and has
 // nothing to send for the idle time-out ends with the connection.
 //
-// Idle, a connection owns its two operations and a timer, and no buffer.
+// Idle, a connection owns its transport, a send and a timer, and no buffer.
 //
 // Threads: the worker.
 
@@ -42,18 +42,19 @@
 #include "keel/exec/executor.h"
 #include "keel/http/message/parser.h"
 #include "keel/http/server/internal/answer.h"
-#include "keel/http/server/internal/carrier.h"
 #include "keel/http/server/internal/partial_head.h"
 #include "keel/http/server/internal/send_queue.h"
 #include "keel/http/server/response.h"
-#include "keel/io/op.h"
+#include "keel/net/transport.h"
 
 namespace keel::http {
 
+class ConnectionCarrier;
+class Exchange;
+class PendingExchange;
 class ServerWorker;
-class Upgraded;
 
-class Connection final : public Link, private Carrier {
+class Connection final : public Link {
  public:
   // On a descriptor just accepted; frees itself when it has ended.
   static void begin(ServerWorker& worker, int fd);
@@ -67,9 +68,10 @@ class Connection final : public Link, private Carrier {
   void abort();
 
  private:
+  friend class ConnectionCarrier;
   enum class Phase : std::uint8_t { Head, Busy, Discarding, Upgrading, Lingering, Ending };
 
-  Connection(ServerWorker& worker, int fd);
+  Connection(ServerWorker& worker, const Transport::Endpoint& endpoint);
   ~Connection();
   // What the loop calls: std::bad_alloc ends the connection, not the process.
   template <class Step>
@@ -96,10 +98,9 @@ class Connection final : public Link, private Carrier {
   std::string_view process(std::string_view rest);
   std::string_view begin_request(RequestHead& head, std::string_view received, std::size_t head_size,
                                  StageClock* clock);
-  PendingExchange& hold(const Exchange& exchange, std::string_view head_bytes);
+  ConnectionCarrier& hold(const Exchange& exchange, std::string_view head_bytes);
   std::string_view collect_body(std::string_view rest);
   std::string_view begin_reading(const BodyDecoder& decoder, std::string_view rest);
-  void body_wanted();
   void body_arrived();
   void wake_reader();
   void discard(std::string_view bytes);
@@ -110,21 +111,19 @@ class Connection final : public Link, private Carrier {
   bool can_process() const noexcept;
   [[gnu::always_inline]] bool wants_bytes() const noexcept;
 
-  // What an exchange asks for.
-  void read_body(PendingExchange& exchange) noexcept override;
-  void write_head(PendingExchange& exchange, Response& response) override;
-  bool write_body(PendingExchange& exchange, std::string_view& rest) noexcept override;
-  void end(PendingExchange& exchange) override;
-  void reset(PendingExchange& exchange) override;
-  void resume(PendingExchange& exchange, void (PendingExchange::*step)()) noexcept override;
-  Response upgrade(const Exchange& exchange, Response wanted) override;
+  // What the exchange in progress asks for, as its carrier.
+  void body_wanted();
+  void write_head(Response& response);
+  bool write_body(std::string_view& rest) noexcept;
+  void end_exchange();
+  void reset_exchange();
+  void resume(void (PendingExchange::*step)()) noexcept;
 
   // What goes out.
   void write(Exchange& exchange, Response& response);
   void follow_send(const Exchange& exchange);
   void reject_and_close(Status status, std::string_view detail, bool head_only);
   std::string_view reject_late(Exchange& exchange, std::string_view rest);
-  void begin_upgrade(Upgraded* upgraded, log::TraceId trace) noexcept;
   void go_on_upgrading();
   void record_cut() noexcept;
   void run_due();
@@ -141,14 +140,13 @@ class Connection final : public Link, private Carrier {
   void watch();
 
   ServerWorker& worker_;
-  Member<io::Receive, Connection, &Connection::on_event<&Connection::received>> receive_{*this};
+  Member<Transport, Connection, &Connection::on_event<&Connection::received>> transport_{*this};
   Member<SendQueue, Connection, &Connection::on_event<&Connection::sent>> out_{*this};
   Member<Timer, Connection, &Connection::on_event<&Connection::timed_out>> timer_{*this};
   Member<Job, Connection, &Connection::on_event<&Connection::go_on>> turn_{*this};
   Buffer in_;  // Bytes that wait: a head or chunk cut short, or requests behind one in progress.
   PartialHead partial_;
-  PendingExchange* exchange_ = nullptr;  // A request that outlives the call that brought it.
-  Upgraded* upgraded_ = nullptr;         // In Upgrading: what goes on with the connection.
+  ConnectionCarrier* exchange_ = nullptr;  // A request that outlives the call that brought it.
   Instant began_;  // When this phase began; in Head the idle time, or a head's first byte; while a body is streamed
                    // since when nothing has been sent, in Lingering since when nothing has come.
   std::uint32_t requests_ = 0;

@@ -1,14 +1,13 @@
-// What exchanges ask of a connection (carrier.h), and how it frames what it answers.
+#include "keel/http/server/internal/connection_carrier.h"
 
 #include <algorithm>
+#include <new>
 #include <optional>
 #include <utility>
 
 #include "keel/base/check.h"
 #include "keel/base/pool.h"
 #include "keel/http/server/internal/answer.h"
-#include "keel/http/server/internal/connection.h"
-#include "keel/http/server/internal/pending_exchange.h"
 #include "keel/http/server/internal/server_worker.h"
 #include "keel/http/server/internal/upgraded.h"
 
@@ -22,34 +21,52 @@ constexpr std::size_t piece_bytes_min = 1024;
 
 }  // namespace
 
+ConnectionCarrier* ConnectionCarrier::make(Connection& connection, const Exchange& begun, std::string_view head_bytes) {
+  void* const memory = pool_allocate(sizeof(ConnectionCarrier));
+  try {
+    return new (memory) ConnectionCarrier(connection, begun, head_bytes);
+  } catch (...) {
+    pool_free(memory, sizeof(ConnectionCarrier));
+    throw;
+  }
+}
+
+void ConnectionCarrier::free(ConnectionCarrier* carrier) noexcept {
+  carrier->~ConnectionCarrier();
+  pool_free(carrier, sizeof(ConnectionCarrier));
+}
+
 // --- asked for by an exchange --------------------------------------------------------------------------------------
 
-void Connection::read_body(PendingExchange&) noexcept { on_event<&Connection::body_wanted>(); }
-
 void Connection::body_wanted() {
+  transport_.release();
+  if (!exchange_->reads_body()) return;
   exchange_->mark_waiting();
   if (exchange_->take_awaits_continue()) {
     out_.waiting().append(continue_head);
     if (!gathers_) flush();
     if (phase_ == Phase::Ending) return abort();
   }
-  if (receive_.paused) worker_.engine().resume(receive_);
+  if (transport_.is_paused()) transport_.resume();
   watch();
 }
 
-void Connection::write_head(PendingExchange& exchange, Response& response) {
+void Connection::write_head(Response& response) {
+  PendingExchange& exchange = *exchange_;
   // What writes the answer's body may read the request's, and behind the answer's head it is too late for this.
   if (response.is_streamed() && exchange.take_awaits_continue()) out_.waiting().append(continue_head);
   if (exchange.reads_body()) {
     // Whatever the client announced, the rest of the body may be on its way.
     peer_closes_ = false;
     if (!exchange.can_discard()) close_ = true;
+  } else if (exchange.reader().has_used_all()) {
+    transport_.release();
   }
   write(exchange, response);
   began_ = worker_.loop().now();
 }
 
-bool Connection::write_body(PendingExchange&, std::string_view& rest) noexcept {
+bool Connection::write_body(std::string_view& rest) noexcept {
   guarded([&] {
     while (phase_ == Phase::Busy && !rest.empty()) {
       const std::size_t room = queue_bytes_max - std::min(queue_bytes_max, out_.size());
@@ -70,8 +87,9 @@ bool Connection::write_body(PendingExchange&, std::string_view& rest) noexcept {
 }
 
 // What is left of the request's body is thrown away, and the next request can come.
-void Connection::end(PendingExchange& exchange) {
+void Connection::end_exchange() {
   if (phase_ == Phase::Ending) return free_exchange();
+  PendingExchange& exchange = *exchange_;
   if (!exchange.is_streaming()) {
     if (exchange.is_measured()) follow_send(exchange);
   } else {
@@ -89,6 +107,7 @@ void Connection::end(PendingExchange& exchange) {
     }
     if (!reader.is_over()) {
       phase_ = Phase::Discarding;
+      transport_.release();
       exchange.set_until(began_ + worker_.limits().body_timeout);
       return;
     }
@@ -98,31 +117,27 @@ void Connection::end(PendingExchange& exchange) {
     in_.append(behind);
     kept_ready_ = true;
   }
-  free_exchange();
+  // An upgrade keeps its exchange until the connection has left.
+  phase_ == Phase::Upgrading ? transport_.release() : free_exchange();
 }
 
 // Before its head: the peer has finished before the end of the request, and nobody waits for an answer.
-void Connection::reset(PendingExchange& exchange) {
-  if (!exchange.is_streaming()) return give_up_body();
+void Connection::reset_exchange() {
+  if (!exchange_->is_streaming()) return give_up_body();
   // Where the end of the connection is the end of the body, only a reset shows that it is not whole.
   if (body_end_ == BodyEnd::Close) {
-    static_cast<void>(worker_.engine().set_options(receive_.fd, {.reset_on_close = true}));
+    static_cast<void>(worker_.engine().set_options(transport_.descriptor(), {.reset_on_close = true}));
   }
   worker_.counts.aborted.add();
   phase_ = Phase::Ending;
 }
 
-void Connection::resume(PendingExchange& exchange, void (PendingExchange::*step)()) noexcept {
+void Connection::resume(void (PendingExchange::*step)()) noexcept {
   guarded([&] {
     const bool had_ended = phase_ == Phase::Ending;
-    (exchange.*step)();
+    (exchange_->*step)();
     had_ended ? free_if_quiet() : settle();
   });
-}
-
-Response Connection::upgrade(const Exchange& exchange, Response wanted) {
-  const bool is_read = !close_ && (exchange_ == nullptr || !exchange_->reads_body());
-  return Upgraded::answer(worker_, exchange.head(), std::move(wanted), is_read);
 }
 
 // --- framed --------------------------------------------------------------------------------------------------------
@@ -162,7 +177,7 @@ void Connection::write(Exchange& exchange, Response& response) {
   if (bytes > copied_body_max && !head_only && !forbids_content(response.status())) {
     out_.attach(std::move(response.body_));
   }
-  if (response.is_upgrade()) begin_upgrade(response.upgrade_.release(), exchange.request().trace());
+  if (response.is_upgrade()) phase_ = Phase::Upgrading;
 }
 
 // Of a response that is measured.
@@ -176,7 +191,7 @@ void Connection::reject_and_close(Status status, std::string_view detail, bool h
   peer_closes_ = false;  // Whatever it announced, the rest of what was rejected may be on its way.
   phase_ = Phase::Head;
   partial_.clear();
-  const Response answer = worker_.reject(status, detail, receive_.fd);
+  const Response answer = worker_.reject(status, detail, transport_.descriptor());
   write_answer(out_.waiting(), answer, {.ok_and_date = worker_.ok_and_date(), .head_only = head_only, .close = true});
 }
 
@@ -199,27 +214,22 @@ std::string_view Connection::reject_late(Exchange& exchange, std::string_view re
 
 // --- leaving HTTP --------------------------------------------------------------------------------------------------
 
-// The 101 is in out_.
-void Connection::begin_upgrade(Upgraded* upgraded, log::TraceId trace) noexcept {
-  upgraded_ = upgraded;
-  upgraded_->set_trace(trace);
-  phase_ = Phase::Upgrading;
-}
-
 // The last thing its caller does. What comes until the receive has ended belongs to the new protocol; when the 101 has
 // left as well, nothing of this connection is needed any more.
 void Connection::go_on_upgrading() {
-  if (receive_.pending) worker_.engine().end_receive(receive_);
-  if (receive_.pending || out_.is_sending() || yields_) return watch();
+  if (transport_.is_receiving()) transport_.end_receive();
+  if (transport_.is_receiving() || out_.is_sending() || yields_) return watch();
   ServerWorker& worker = worker_;
-  const int fd = receive_.fd;
   const Buffer received = std::move(in_);
-  Upgraded* const upgraded = std::exchange(upgraded_, nullptr);
+  Upgraded* const upgraded = exchange_->release_upgrade();
+  upgraded->set_trace(exchange_->request().trace());
+  free_exchange();
+  const Transport::Endpoint endpoint = transport_.detach();
   worker.loop().stop_timer(timer_);
   unlink();
   this->~Connection();
   pool_free(this, sizeof(Connection));
-  upgraded->begin(worker, fd, received.view());
+  upgraded->begin(worker, endpoint, received.view());
 }
 
 }  // namespace keel::http

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "keel/http/server/internal/carrier.h"
+#include "keel/http/server/internal/upgraded.h"
 #include "keel/http/server/problem.h"
 #include "keel/observe/flight_recorder.h"
 #include "keel/task/frame.h"
@@ -76,7 +76,7 @@ Task<Response> Exchange::call_later() {
   return match().handler->later(request_);
 }
 
-void Exchange::conclude(Result<Response>& result, Carrier& carrier) {
+void Exchange::conclude(Result<Response>& result, bool can_upgrade) {
   const ServerOptions& options = worker_.options();
   if (request_.arena_->bytes_held() > worker_.limits().request_bytes_max) [[unlikely]] {
     worker_.counts.requests_too_big.add();
@@ -84,7 +84,7 @@ void Exchange::conclude(Result<Response>& result, Carrier& carrier) {
   }
   if (!result) result = problem(request_, result.error());
   if (result->is_upgrade()) [[unlikely]]
-    result = carrier.upgrade(*this, *std::move(result));
+    result = Upgraded::answer(worker_, head(), *std::move(result), can_upgrade);
   if (!match().accepted_type.empty()) result->vary("Accept");
   if (result->status() == Status::Unauthorized && !result->field("WWW-Authenticate")) [[unlikely]]
     result->header("WWW-Authenticate", options.challenge);

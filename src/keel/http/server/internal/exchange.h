@@ -21,8 +21,6 @@
 
 namespace keel::http {
 
-class Carrier;
-
 class Exchange {
  public:
   // Of a request whose head, which outlives this, has come on `fd`; its memory is the worker's scratch.
@@ -57,8 +55,8 @@ class Exchange {
   // Calls a synchronous handler, behind the middleware that lets the request pass; `body` is that of the request.
   Result<Response> call(std::string_view body);
   // Makes of what a handler has given the response that is sent: errors become problems, middleware runs, and fields
-  // that are the server's are added.
-  void conclude(Result<Response>& result, Carrier& carrier);
+  // that are the server's are added. `can_upgrade`: the connection can leave HTTP with it.
+  void conclude(Result<Response>& result, bool can_upgrade);
   // Whether the body of the response is written by a task.
   bool streams_out(const Response& response) const noexcept {
     return response.is_streamed() && !head_only() && !forbids_content(response.status());

@@ -1,10 +1,8 @@
 #include "keel/http/server/internal/pending_exchange.h"
 
 #include <algorithm>
-#include <new>
 #include <utility>
 
-#include "keel/base/pool.h"
 #include "keel/http/server/internal/carrier.h"
 #include "keel/http/server/problem.h"
 #include "keel/observe/flight_recorder.h"
@@ -22,21 +20,6 @@ constexpr std::size_t discard_bytes_max = 256 * 1024;
 
 ExchangeMemory::ExchangeMemory(const RequestHead& begun, std::string_view head_bytes) : own_head(begun) {
   own_head.rebase(own_arena.copy(head_bytes).data());
-}
-
-PendingExchange* PendingExchange::make(Carrier& carrier, const Exchange& begun, std::string_view head_bytes) {
-  void* const memory = pool_allocate(sizeof(PendingExchange));
-  try {
-    return new (memory) PendingExchange(carrier, begun, head_bytes);
-  } catch (...) {
-    pool_free(memory, sizeof(PendingExchange));
-    throw;
-  }
-}
-
-void PendingExchange::free(PendingExchange* exchange) noexcept {
-  exchange->~PendingExchange();
-  pool_free(exchange, sizeof(PendingExchange));
 }
 
 PendingExchange::PendingExchange(Carrier& carrier, const Exchange& begun, std::string_view head_bytes)
@@ -106,17 +89,17 @@ bool PendingExchange::keep_body(std::string_view part) {
 void PendingExchange::begin_reading(const BodyDecoder& decoder, std::string_view first, bool awaits_continue) {
   reads_ = true;
   awaits_continue_ = awaits_continue;
-  reader_.begin(decoder, first, worker_.engine(), [](BodyReader& reader) noexcept {
+  reader_.begin(decoder, first, [](BodyReader& reader) noexcept {
     PendingExchange& self = *static_cast<Reader&>(reader).owner;
-    self.carrier_.read_body(self);
+    self.carrier_.read_body();
   });
   set_reader(reader_);
   is_due_ = true;
   state_ = State::Handling;
 }
 
-bool PendingExchange::arrived(io::Held held) noexcept {
-  const bool wakes = reader_.arrived(held);
+bool PendingExchange::arrived(std::string_view bytes) noexcept {
+  const bool wakes = reader_.arrived(bytes);
   if (wakes) read_waited_ = read_waited_ + (worker_.loop().now() - read_began_);
   return wakes;
 }
@@ -148,12 +131,11 @@ bool PendingExchange::is_discard_over() const noexcept {
 
 // --- the handler ---------------------------------------------------------------------------------------------------
 
-void PendingExchange::stream(Response& response, std::string_view body) {
-  // The writer may read it when the bytes that brought it are gone.
+void PendingExchange::send(Response& response, std::string_view body) {
+  // A writer may read it when the bytes that brought it are gone.
   static_cast<void>(keep_body(body));
   set_body(body_.view());
-  carrier_.write_head(*this, response);
-  begin_streaming(response);
+  send(response);
 }
 
 void PendingExchange::run_due() {
@@ -170,7 +152,7 @@ void PendingExchange::run() {
   if (const auto told = deadline_told()) until_ = std::min(until_, *told);
   const auto done = [](StartCore& run) noexcept {
     PendingExchange& self = *static_cast<Run&>(run).owner;
-    self.carrier_.resume(self, &PendingExchange::handler_done);
+    self.carrier_.resume(&PendingExchange::handler_done);
   };
   try {
     const flight::Doing doing(&tell, &request());
@@ -186,7 +168,7 @@ void PendingExchange::run() {
 }
 
 void PendingExchange::handler_done() {
-  if (abandoned_) return carrier_.end(*this);
+  if (abandoned_) return carrier_.end();
   answer(run_.take());
 }
 
@@ -198,18 +180,25 @@ void PendingExchange::answer(Result<Response> result) {
   }
   if (reader_.is_lost()) {
     record_cut(Cut::Handler);
-    return carrier_.reset(*this);
+    return carrier_.reset();
   }
   if (reads_body() && !result && reader_.refusal() != Status::Ok) result = refuse(reader_.refusal(), reader_.reason());
-  conclude(result, carrier_);
-  Response& response = *result;
+  const bool wants_upgrade = result && result->is_upgrade();
+  conclude(result, wants_upgrade && carrier_.can_upgrade() && !reads_body());
+  send(*result);
+}
+
+void PendingExchange::send(Response& response) {
   const Status status = response.status();
   const std::size_t bytes = response.content().size();
   const bool streams = streams_out(response);
-  carrier_.write_head(*this, response);
+  carrier_.write_head(response);
   if (streams) return begin_streaming(response);
+  if (response.is_upgrade()) [[unlikely]] {
+    upgrade_ = std::move(response.upgrade_);
+  }
   record(status, bytes);
-  carrier_.end(*this);
+  carrier_.end();
 }
 
 // --- the body of the response --------------------------------------------------------------------------------------
@@ -228,7 +217,7 @@ void PendingExchange::run_writer() {
   const ScopedSpan in_span(span());
   const auto done = [](StartCore& writing) noexcept {
     PendingExchange& self = *static_cast<Writing&>(writing).owner;
-    self.carrier_.resume(self, &PendingExchange::writer_done);
+    self.carrier_.resume(&PendingExchange::writer_done);
   };
   try {
     const flight::Doing doing(&tell, &request());
@@ -244,7 +233,7 @@ void PendingExchange::run_writer() {
 }
 
 void PendingExchange::writer_done() {
-  if (abandoned_) return carrier_.end(*this);
+  if (abandoned_) return carrier_.end();
   end_streaming(writing_.take());
 }
 
@@ -256,15 +245,15 @@ void PendingExchange::end_streaming(Result<> result) {
   }
   if (result) result = writer.end();  // Its tail is queued by end().
   record(status_, writer.queued_);
-  if (result) return carrier_.end(*this);
+  if (result) return carrier_.end();
   worker_.log().error("an answer's body failed, its connection is cut", log::field("path", request().path()),
                       log::field("bytes", writer.queued_), result.error());
-  carrier_.reset(*this);
+  carrier_.reset();
 }
 
 bool PendingExchange::write(std::string_view& rest) noexcept {
   const std::size_t before = rest.size();
-  const bool is_done = carrier_.write_body(*this, rest);
+  const bool is_done = carrier_.write_body(rest);
   writer_->queued_ += before - rest.size();
   return is_done;
 }

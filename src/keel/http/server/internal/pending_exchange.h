@@ -1,7 +1,7 @@
 // keel/http/server/internal/pending_exchange.h — an exchange that outlives the call which brought its request: memory
 // of its own, the body that is still to come, and the tasks that make the response.
 //
-// Internal to http. It knows its connection as a Carrier, which frames bytes; it lives in the worker's pool.
+// Internal to http. It knows its connection as a Carrier, which frames bytes and is made with it.
 //
 //   Receiving ──body is whole──▶ Handling ──head is written──▶ Streaming ──▶ Carrier::end()
 //
@@ -39,14 +39,9 @@ struct ExchangeMemory {
   RequestHead own_head;
 };
 
-class PendingExchange final : private ExchangeMemory, public Exchange {
+class PendingExchange : private ExchangeMemory, public Exchange {
  public:
   enum class State : std::uint8_t { Receiving, Handling, Streaming };
-
-  // What `begun` is, whose head came as `head_bytes`: both are copied.
-  static PendingExchange* make(Carrier& carrier, const Exchange& begun, std::string_view head_bytes);
-  // Its tasks have ended.
-  static void free(PendingExchange* exchange) noexcept;
 
   State state() const noexcept { return state_; }
   bool is_streaming() const noexcept { return state_ == State::Streaming; }
@@ -72,8 +67,8 @@ class PendingExchange final : private ExchangeMemory, public Exchange {
   bool take_awaits_continue() noexcept { return std::exchange(awaits_continue_, false); }
   // The handler begins to wait.
   void mark_waiting() noexcept { read_began_ = worker_.loop().now(); }
-  // Bytes have come for the reader. True: wake it.
-  bool arrived(io::Held held) noexcept;
+  // Bytes have come for the reader, which stay where they are until it asks for more. True: wake it.
+  bool arrived(std::string_view bytes) noexcept;
   // The rest will not come. False: the handler has not begun, and the exchange is to be freed.
   bool lose_body() noexcept;
   // Whether the rest may be thrown away, so that another request can follow.
@@ -86,8 +81,8 @@ class PendingExchange final : private ExchangeMemory, public Exchange {
 
   // --- the handler, and the body of the response
 
-  // Sends a response with a streamed body that is concluded already; `body` is that of the request.
-  void stream(Response& response, std::string_view body);
+  // Sends a response that is concluded already, and that takes longer than the call; `body` is that of the request.
+  void send(Response& response, std::string_view body);
   // Calls the handler.
   void run();
   // A task waits to be begun.
@@ -98,6 +93,8 @@ class PendingExchange final : private ExchangeMemory, public Exchange {
   // What is left of a streamed body at its end, for which there is always room; and the trailers behind it.
   std::string_view tail() const noexcept { return writer_->tail(); }
   std::string_view trailers() const noexcept { return writer_->trailers_.lines(); }
+  // What goes on with the connection, once an upgrade was sent.
+  Upgraded* release_upgrade() noexcept { return upgrade_.release(); }
   // For BodyWriter.
   bool write(std::string_view& rest) noexcept;
 
@@ -116,12 +113,16 @@ class PendingExchange final : private ExchangeMemory, public Exchange {
   // The connection is gone. Carrier::end() follows once the task that runs has ended.
   void abandon() noexcept;
 
- private:
+ protected:
+  // What `begun` is, whose head came as `head_bytes`: both are copied. `carrier` outlives this.
   PendingExchange(Carrier& carrier, const Exchange& begun, std::string_view head_bytes);
-  ~PendingExchange();
+  ~PendingExchange();  // Its tasks have ended.
+
+ private:
   Instant body_deadline() const noexcept;
   bool keep_body(std::string_view part);
   void answer(Result<Response> result);
+  void send(Response& response);
   void begin_streaming(Response& response);
   void run_writer();
   void handler_done();
@@ -155,6 +156,7 @@ class PendingExchange final : private ExchangeMemory, public Exchange {
   } run_;
   // The body of the response, when it is streamed.
   StreamedBody streamed_;
+  Upgrade upgrade_;
   std::optional<BodyWriter> writer_;
   struct Writing : Start<void> {
     PendingExchange* owner = nullptr;

@@ -2,17 +2,16 @@
 
 namespace keel::http {
 
-bool SendQueue::begin(io::Engine& engine, int socket, Instant now) {
+bool SendQueue::begin(Transport& transport, Instant now) {
   flight_ = std::move(waiting_);
   parts_[0] = {flight_.data(), flight_.size()};
   parts_[1] = {attached_.empty() ? nullptr : attached_.data(), attached_.size()};
-  fd = socket;
   parts = parts_;
   part_count = attached_.empty() ? 1 : 2;
   began_ = rate_began_ = now;
   sent_seen_ = 0;
   taken_ = 0;
-  return engine.submit(*this);
+  return transport.send(*this);
 }
 
 bool SendQueue::finish() noexcept {
@@ -21,8 +20,8 @@ bool SendQueue::finish() noexcept {
   return result >= 0;
 }
 
-bool SendQueue::takes_too_little(io::Engine& engine, const Limits& limits, Instant now) noexcept {
-  const auto acknowledged = engine.acknowledged(fd);
+bool SendQueue::takes_too_little(Transport& transport, const Limits& limits, Instant now) noexcept {
+  const auto acknowledged = transport.acknowledged();
   const std::uint64_t before = std::exchange(taken_, acknowledged ? *acknowledged + 1 : 0);
   const Duration stretch = now - std::exchange(rate_began_, now);
   if (before == 0 || taken_ == 0) return false;

@@ -16,8 +16,8 @@
 
 #include "keel/base/buffer.h"
 #include "keel/http/server/server.h"
-#include "keel/io/engine.h"
 #include "keel/io/op.h"
+#include "keel/net/transport.h"
 
 namespace keel::http {
 
@@ -34,11 +34,11 @@ class SendQueue : protected io::Send {
   std::size_t attached_bytes() const noexcept { return attached_.size(); }
 
   bool is_sending() const noexcept { return pending; }
-  // Sends what waits on `fd`. True: it is complete already, and `is_sent` is not called.
-  bool begin(io::Engine& engine, int fd, Instant now);
+  // Sends what waits. True: it is complete already, and `is_sent` is not called.
+  bool begin(Transport& transport, Instant now);
   // After a send: what it sent is given back. False: it has failed.
   bool finish() noexcept;
-  void cancel(io::Engine& engine) noexcept { engine.cancel(*this); }
+  void cancel(Transport& transport) noexcept { transport.cancel(*this); }
   // Bytes of the send under way, or of the last one, that the kernel has taken.
   std::uint64_t bytes_sent() const noexcept { return sent; }
 
@@ -54,7 +54,7 @@ class SendQueue : protected io::Send {
   }
   // Asked once in each stretch of a send that waits. What the peer has acknowledged counts, not what this kernel has
   // taken of us: it takes megabytes, at once and then in large steps.
-  bool takes_too_little(io::Engine& engine, const Limits& limits, Instant now) noexcept;
+  bool takes_too_little(Transport& transport, const Limits& limits, Instant now) noexcept;
   // Whether nothing of the send has been taken within its time.
   bool is_late(const Limits& limits, Instant now) const noexcept {
     return pending && now >= began_ + limits.send_timeout;

@@ -8,6 +8,7 @@
 #include "keel/base/list.h"
 #include "keel/http/server/response.h"
 #include "keel/http/server/upgrade.h"
+#include "keel/net/transport.h"
 #include "keel/observe/span.h"
 #include "keel/task/start.h"
 
@@ -20,16 +21,16 @@ class Upgraded final : public Link {
   static Upgraded* make(std::string_view protocol, Upgrade::Callable talk);
   static void free(Upgraded* upgraded) noexcept;
 
-  // What the wish of a handler to leave HTTP becomes: `wanted`, which is an upgrade, or a rejection. `is_read`: the
+  // What the wish of a handler to leave HTTP becomes: `wanted`, which is an upgrade, or a rejection. `can_upgrade`: the
   // body of the request has been read to its end, and the connection is to go on.
-  static Response answer(ServerWorker& worker, const RequestHead& head, Response wanted, bool is_read);
+  static Response answer(ServerWorker& worker, const RequestHead& head, Response wanted, bool can_upgrade);
 
   std::string_view protocol() const noexcept { return protocol_; }
   // Of the request; before begin().
   void set_trace(log::TraceId trace) noexcept { span_.trace = trace; }
-  // Calls the callable with the connection `fd`, from which `received` has been read; frees itself when the task has
-  // ended, which may be at once.
-  void begin(ServerWorker& worker, int fd, std::string_view received) noexcept;
+  // Calls the callable with the connection `endpoint`, from which `received` has been read; frees itself when the task
+  // has ended, which may be at once.
+  void begin(ServerWorker& worker, const Transport::Endpoint& endpoint, std::string_view received) noexcept;
   // Asks the task to end.
   void stop() noexcept { run_.stop(Code::Cancelled); }
 
