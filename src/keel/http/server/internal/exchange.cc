@@ -4,30 +4,9 @@
 
 #include "keel/http/server/internal/upgraded.h"
 #include "keel/http/server/problem.h"
-#include "keel/observe/flight_recorder.h"
 #include "keel/task/frame.h"
 
 namespace keel::http {
-namespace {
-
-// Of a request that is measured: a handler's time, less what of it has a stage of its own.
-class HandlerTimer {
- public:
-  explicit HandlerTimer(StageClock* clock) noexcept : clock_(clock) {
-    if (clock_ != nullptr) [[unlikely]]
-      began_ = Host::current().precise_now();
-  }
-  ~HandlerTimer() {
-    if (clock_ != nullptr) [[unlikely]]
-      clock_->add(Stage::Handler, Host::current().precise_now() - began_ - clock_->inside_handler());
-  }
-
- private:
-  StageClock* clock_;
-  Instant began_;
-};
-
-}  // namespace
 
 Exchange::Exchange(const Exchange& begun, RequestHead& head, Arena& arena) : worker_(begun.worker_) {
   const Request& request = begun.request_;
@@ -46,26 +25,6 @@ void Exchange::tell(const void* subject, std::string_view& method, std::string_v
   method = request.head().method_text();
   path = request.path();
   trace = request.trace();
-}
-
-Result<Response> Exchange::call(std::string_view body) {
-  request_.body_ = body;
-  const HandlerTimer timer(clock());
-  return call_at_once();
-}
-
-Result<Response> Exchange::call_at_once() {
-  const flight::Doing doing(&tell, &request_);
-  // A task that it wakes may answer and go on with its connection's next request, where this one is.
-  const Trampoline::Deferring deferring;
-  try {
-    if (match().link_count != 0) {
-      if (auto first = Middleware::before(request_)) return *std::move(first);
-    }
-    return match().handler->at_once(request_);
-  } catch (...) {
-    return Error::from_exception();
-  }
 }
 
 Task<Response> Exchange::call_later() {
@@ -88,7 +47,7 @@ void Exchange::conclude(Result<Response>& result, bool can_upgrade) {
   if (!match().accepted_type.empty()) result->vary("Accept");
   if (result->status() == Status::Unauthorized && !result->field("WWW-Authenticate")) [[unlikely]]
     result->header("WWW-Authenticate", options.challenge);
-  Middleware::after(request_, *result);
+  if (match().passed != 0) Middleware::after(request_, *result);
   const int status_number = number(result->status());
   if (!result->is_valid() || (status_number < 200 && !result->is_upgrade()) || status_number > 599) {
     // After an interim status the client would take the next answer for this one; above 599 there is no status line.
@@ -114,13 +73,6 @@ Response Exchange::reject_late() {
   Response response = refuse(Status::ServiceUnavailable, too_late);
   if (worker_.options().request_ids) response.header("X-Request-Id", request_.id());
   return response;
-}
-
-void Exchange::record(Status status, std::size_t body_bytes) {
-  const std::uint32_t route = match().index;
-  const Instant now = worker_.loop().precise_now();
-  worker_.queue_delay().worked(route, now);
-  worker_.records().answered(request_, route, status, body_bytes, now);
 }
 
 }  // namespace keel::http

@@ -16,10 +16,29 @@
 #include "keel/http/server/internal/server_worker.h"
 #include "keel/http/server/request.h"
 #include "keel/http/server/response.h"
+#include "keel/observe/flight_recorder.h"
 #include "keel/observe/span.h"
+#include "keel/task/frame.h"
 #include "keel/task/task.h"
 
 namespace keel::http {
+
+// Of a request that is measured: a handler's time, less what of it has a stage of its own.
+class HandlerTimer {
+ public:
+  explicit HandlerTimer(StageClock* clock) noexcept : clock_(clock) {
+    if (clock_ != nullptr) [[unlikely]]
+      began_ = keel::internal::precise_now();
+  }
+  ~HandlerTimer() {
+    if (clock_ != nullptr) [[unlikely]]
+      clock_->add(Stage::Handler, keel::internal::precise_now() - began_ - clock_->inside_handler());
+  }
+
+ private:
+  StageClock* clock_;
+  Instant began_;
+};
 
 class Exchange {
  public:
@@ -85,5 +104,34 @@ class Exchange {
  private:
   Request request_;
 };
+
+// Inlined into the one place where a synchronous request is answered.
+
+inline Result<Response> Exchange::call(std::string_view body) {
+  request_.body_ = body;
+  const HandlerTimer timer(clock());
+  return call_at_once();
+}
+
+inline Result<Response> Exchange::call_at_once() {
+  const flight::Doing doing(&tell, &request_);
+  // A task that it wakes may answer and go on with its connection's next request, where this one is.
+  const Trampoline::Deferring deferring;
+  try {
+    if (match().link_count != 0) {
+      if (auto first = Middleware::before(request_)) return *std::move(first);
+    }
+    return match().handler->at_once(request_);
+  } catch (...) {
+    return Error::from_exception();
+  }
+}
+
+inline void Exchange::record(Status status, std::size_t body_bytes) {
+  const std::uint32_t route = match().index;
+  const Instant now = worker_.loop().precise_now();
+  worker_.queue_delay().worked(route, now);
+  worker_.records().answered(request_, route, status, body_bytes, now);
+}
 
 }  // namespace keel::http
