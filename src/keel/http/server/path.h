@@ -31,7 +31,6 @@
 
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -55,7 +54,7 @@ class PathParams {
   PathParams& operator=(const PathParams& other) noexcept {
     path_ = other.path_;
     size_ = other.size_;
-    std::copy_n(other.items_, size_, items_);
+    for (unsigned i = 0; i < size_; ++i) items_[i] = other.items_[i];
     return *this;
   }
 

@@ -58,10 +58,11 @@ Result<> Server::start(io::Runtime& runtime, const std::vector<int>& inherited) 
     if (!binds) {
       result = listen_on_inherited(loop, inherited, loop.index(), runtime.workers());
     } else if (is_unix) {
-      result = listen_on(loop, {unix_listener, runtime.workers() > 1, unix_listener < 0}, runtime.workers());
+      result =
+          listen_on(loop, ListenerPart{unix_listener, runtime.workers() > 1, unix_listener < 0}, runtime.workers());
       if (result && unix_listener < 0) unix_listener = state_->workers.back()->acceptor().listener();
     } else {
-      result = listen_on(loop, {}, runtime.workers());
+      result = listen_on(loop, ListenerPart(), runtime.workers());
     }
   });
   if (result && state_->metrics != nullptr) state_->metrics->expose(*options_.metrics, *this);
@@ -77,7 +78,7 @@ Result<> Server::start(io::Runtime& runtime, int worker, const std::vector<int>&
   Result<> result;
   runtime.each([&](io::Loop& loop) {
     if (loop.index() != worker) return;
-    result = inherited.empty() ? listen_on(loop, {}, 1) : listen_on_inherited(loop, inherited, 0, 1);
+    result = inherited.empty() ? listen_on(loop, ListenerPart(), 1) : listen_on_inherited(loop, inherited, 0, 1);
   });
   if (result && state_->metrics != nullptr) state_->metrics->expose(*options_.metrics, *this);
   if (!result) stop();
@@ -87,7 +88,7 @@ Result<> Server::start(io::Runtime& runtime, int worker, const std::vector<int>&
 Result<> Server::start(io::Loop& loop) {
   router_.seal();
   make_metrics();
-  KEEL_TRY_VOID(listen_on(loop, {}, 1));
+  KEEL_TRY_VOID(listen_on(loop, ListenerPart(), 1));
   if (state_->metrics != nullptr) state_->metrics->expose(*options_.metrics, *this);
   return {};
 }
@@ -98,23 +99,23 @@ Result<> Server::listen_on_inherited(io::Loop& loop, const std::vector<int>& inh
   const int parts = std::max(sockets, workers);
   for (int part = worker; part < parts; part += workers) {
     const int socket = inherited[static_cast<std::size_t>(part % sockets)];
-    KEEL_TRY_VOID(listen_on(loop, {socket, parts > sockets, part < sockets}, parts));
+    KEEL_TRY_VOID(listen_on(loop, ListenerPart{socket, parts > sockets, part < sockets}, parts));
   }
   return {};
 }
 
-Result<> Server::listen_on(io::Loop& loop, const Part& part, int parts) {
+// `part.fd` is inherited; below 0 the address is bound.
+Result<> Server::listen_on(io::Loop& loop, ListenerPart part, int parts) {
   KEEL_TRY_VOID(check(options_.limits));
   io::ListenOptions listen = options_.listen;
-  listen.inherited = part.inherited;
-  KEEL_TRY(int listener, loop.engine().open_listener(address_, listen));
+  listen.inherited = part.fd;
+  KEEL_TRY(part.fd, loop.engine().open_listener(address_, listen));
   // The first listener of port 0 decides the port for all.
-  if (state_->workers.empty()) address_ = loop.engine().local_address(listener);
+  if (state_->workers.empty()) address_ = loop.engine().local_address(part.fd);
   const std::uint32_t most = share_of(options_.limits.connections_max, static_cast<std::size_t>(parts));
   const ServerWorker::Shared shared{router_, options_, state_->metrics.get(), state_->open_workers};
-  state_->workers.push_back(
-      std::make_unique<ServerWorker>(shared, loop, Acceptor::Listener{listener, part.shared, part.first}, most,
-                                     options_.limits.bodies_bytes_max / static_cast<std::size_t>(parts)));
+  state_->workers.push_back(std::make_unique<ServerWorker>(
+      shared, loop, part, most, options_.limits.bodies_bytes_max / static_cast<std::size_t>(parts)));
   state_->open_workers.fetch_add(1, std::memory_order_acq_rel);
   state_->workers.back()->begin();
   return {};

@@ -45,6 +45,7 @@ class Registry;
 namespace keel::http {
 
 class ServerWorker;
+struct ListenerPart;
 struct RouteStages;  // stages.h
 
 struct Limits {
@@ -193,14 +194,7 @@ class Server {
   std::vector<std::uint64_t> connections_by_worker() const;
 
  private:
-  // A part of the listening: `inherited` < 0 binds; `shared`: other parts accept from the same socket, of which one is
-  // the `first`.
-  struct Part {
-    int inherited = -1;
-    bool shared = false;
-    bool first = true;
-  };
-  Result<> listen_on(io::Loop& loop, const Part& part, int parts);
+  Result<> listen_on(io::Loop& loop, ListenerPart part, int parts);
   Result<> listen_on_inherited(io::Loop& loop, const std::vector<int>& inherited, int worker, int workers);
   void on_every_loop(FunctionRef<void(ServerWorker&)> f);
   void make_metrics();

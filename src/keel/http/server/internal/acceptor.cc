@@ -30,7 +30,7 @@ constexpr Duration look_pause = 100_ms;
 
 }  // namespace
 
-Acceptor::Acceptor(ServerWorker& worker, const Listener& listener, std::uint32_t connections_max)
+Acceptor::Acceptor(ServerWorker& worker, const ListenerPart& listener, std::uint32_t connections_max)
     : worker_(worker), connections_max_(connections_max), listener_(listener.fd), first_(listener.first) {
   accept_.fd = listener.fd;
   accept_.shared = listener.shared;

@@ -19,14 +19,16 @@ namespace keel::http {
 
 class ServerWorker;
 
+// What one worker has of a socket that is listened on.
+struct ListenerPart {
+  int fd = -1;          // A listening descriptor of the loop's engine; the Acceptor closes it.
+  bool shared = false;  // Others accept from the same socket.
+  bool first = true;    // This one speaks for all that share it.
+};
+
 class Acceptor {
  public:
-  struct Listener {
-    int fd = -1;          // A listening descriptor of the loop's engine; the Acceptor closes it.
-    bool shared = false;  // Others accept from the same socket,
-    bool first = true;    // and this one speaks for it.
-  };
-  Acceptor(ServerWorker& worker, const Listener& listener, std::uint32_t connections_max);
+  Acceptor(ServerWorker& worker, const ListenerPart& listener, std::uint32_t connections_max);
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
 

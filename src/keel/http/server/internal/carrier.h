@@ -1,11 +1,11 @@
-// keel/http/server/internal/carrier.h — what an exchange asks of the connection that carries it.
+// keel/http/server/internal/carrier.h — what an exchange asks of whatever carries it over its connection.
 //
-// Internal to http. A connection frames the bytes of requests and responses as its version of HTTP does: an HTTP/1.1
-// connection carries one exchange at a time, one of HTTP/2 would carry many. A request that is answered synchronously
-// needs none of this but upgrade(): its connection writes the response itself.
+// Internal to http. A carrier frames the bytes of one request and its response as its version of HTTP does. An HTTP/1.1
+// connection has one at a time (connection_carrier.h); one of HTTP/2 would have many, each a stream of its own. A
+// request that is answered synchronously needs none: its connection writes the response itself.
 //
-// Calls come from the exchange's own tasks, or from inside a call of the connection's to the exchange. The connection
-// frees the exchange, in end() or later.
+// Calls come from the exchange's own tasks, or from inside a call to the exchange. The carrier frees the exchange, in
+// end() or later.
 //
 // Threads: the worker.
 
@@ -17,28 +17,28 @@
 
 namespace keel::http {
 
-class Exchange;
 class PendingExchange;
 
 class Carrier {
  public:
-  // The handler waits for bytes of the request's body. It is inside its read: they must not arrive before this returns.
-  virtual void read_body(PendingExchange& exchange) noexcept = 0;
+  // The handler waits for bytes of the request's body, or has read it to its end: what it was given before is used. It
+  // is inside its read: bytes must not arrive before this returns.
+  virtual void read_body() noexcept = 0;
   // Frames and queues the head of the response, and its body unless that is streamed.
-  virtual void write_head(PendingExchange& exchange, Response& response) = 0;
+  virtual void write_head(Response& response) = 0;
   // Queues as much of `rest`, a part of a streamed body, as there is room for. True: all of it is queued, or nothing
-  // more of it will ever be. Later the connection calls PendingExchange::go_on_writing().
-  virtual bool write_body(PendingExchange& exchange, std::string_view& rest) noexcept = 0;
+  // more of it will ever be. Where there is room again PendingExchange::go_on_writing() is called.
+  virtual bool write_body(std::string_view& rest) noexcept = 0;
   // The response is complete, or the exchange was abandoned and its task has ended. The exchange may be gone
   // afterwards.
-  virtual void end(PendingExchange& exchange) = 0;
-  // The response will never be complete: before its head has been written, or in the middle of its body. The exchange
-  // may be gone afterwards.
-  virtual void reset(PendingExchange& exchange) = 0;
-  // A task of the exchange has ended: the connection calls `step` of it, and goes on with what has become possible.
-  virtual void resume(PendingExchange& exchange, void (PendingExchange::*step)()) noexcept = 0;
-  // The response to a request whose handler wants to leave HTTP: `wanted`, or a rejection.
-  virtual Response upgrade(const Exchange& exchange, Response wanted) = 0;
+  virtual void end() = 0;
+  // The response will never be complete: its head has not been written, or its body has failed. The exchange may be
+  // gone afterwards.
+  virtual void reset() = 0;
+  // A task of the exchange has ended: calls `step` of it, and goes on with what has become possible.
+  virtual void resume(void (PendingExchange::*step)()) noexcept = 0;
+  // Whether the connection can leave HTTP with this response.
+  virtual bool can_upgrade() const noexcept = 0;
 
  protected:
   ~Carrier() = default;

@@ -8,7 +8,7 @@
 #include "keel/base/check.h"
 #include "keel/base/pool.h"
 #include "keel/http/server/internal/answer.h"
-#include "keel/http/server/internal/pending_exchange.h"
+#include "keel/http/server/internal/connection_carrier.h"
 #include "keel/http/server/internal/server_worker.h"
 #include "keel/http/server/internal/upgraded.h"
 #include "keel/http/server/problem.h"
@@ -35,7 +35,7 @@ bool asks_for_head(std::string_view text) noexcept {
 }  // namespace
 
 // With what the heap adds, and the engine has of its descriptor, half a kilobyte at most when it is idle.
-static_assert(sizeof(Connection) <= 448);
+static_assert(sizeof(Connection) <= 440);
 
 void Connection::begin(ServerWorker& worker, int fd) {
   void* memory = nullptr;
@@ -62,7 +62,7 @@ Connection::~Connection() {
 }
 
 void Connection::free_exchange() {
-  PendingExchange::free(std::exchange(exchange_, nullptr));
+  ConnectionCarrier::free(std::exchange(exchange_, nullptr));
   transport_.release();
 }
 
@@ -241,7 +241,7 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view r
     const auto length = goes_without ? 0 : static_cast<std::size_t>(head.content_length());
     const std::string_view body(rest.data(), length);
     Result<Response> result = exchange.call(body);
-    exchange.conclude(result, *this);
+    exchange.conclude(result, !close_);
     if (exchange.streams_out(*result) || result->is_upgrade()) [[unlikely]] {
       hold(exchange, head_bytes).send(*result, body);
     } else {
@@ -267,8 +267,8 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view r
   return collect_body(rest);
 }
 
-PendingExchange& Connection::hold(const Exchange& exchange, std::string_view head_bytes) {
-  exchange_ = PendingExchange::make(*this, exchange, head_bytes);
+ConnectionCarrier& Connection::hold(const Exchange& exchange, std::string_view head_bytes) {
+  exchange_ = ConnectionCarrier::make(*this, exchange, head_bytes);
   phase_ = Phase::Busy;
   return *exchange_;
 }

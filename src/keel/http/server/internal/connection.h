@@ -5,7 +5,7 @@
 //
 // It frames: heads and bodies are found in what comes, and written to what goes out. A request that is answered
 // synchronously is an Exchange on the stack of the call that brought it; one that takes longer is a PendingExchange,
-// which the connection carries (carrier.h).
+// which the connection carries (connection_carrier.h).
 //
 // Out of memory ends the connection that met it without an answer; in a handler it is a 503 like another error.
 //
@@ -42,7 +42,6 @@
 #include "keel/exec/executor.h"
 #include "keel/http/message/parser.h"
 #include "keel/http/server/internal/answer.h"
-#include "keel/http/server/internal/carrier.h"
 #include "keel/http/server/internal/partial_head.h"
 #include "keel/http/server/internal/send_queue.h"
 #include "keel/http/server/response.h"
@@ -50,9 +49,12 @@
 
 namespace keel::http {
 
+class ConnectionCarrier;
+class Exchange;
+class PendingExchange;
 class ServerWorker;
 
-class Connection final : public Link, private Carrier {
+class Connection final : public Link {
  public:
   // On a descriptor just accepted; frees itself when it has ended.
   static void begin(ServerWorker& worker, int fd);
@@ -66,6 +68,7 @@ class Connection final : public Link, private Carrier {
   void abort();
 
  private:
+  friend class ConnectionCarrier;
   enum class Phase : std::uint8_t { Head, Busy, Discarding, Upgrading, Lingering, Ending };
 
   Connection(ServerWorker& worker, const Transport::Endpoint& endpoint);
@@ -95,10 +98,9 @@ class Connection final : public Link, private Carrier {
   std::string_view process(std::string_view rest);
   std::string_view begin_request(RequestHead& head, std::string_view received, std::size_t head_size,
                                  StageClock* clock);
-  PendingExchange& hold(const Exchange& exchange, std::string_view head_bytes);
+  ConnectionCarrier& hold(const Exchange& exchange, std::string_view head_bytes);
   std::string_view collect_body(std::string_view rest);
   std::string_view begin_reading(const BodyDecoder& decoder, std::string_view rest);
-  void body_wanted();
   void body_arrived();
   void wake_reader();
   void discard(std::string_view bytes);
@@ -109,14 +111,13 @@ class Connection final : public Link, private Carrier {
   bool can_process() const noexcept;
   [[gnu::always_inline]] bool wants_bytes() const noexcept;
 
-  // What an exchange asks for.
-  void read_body(PendingExchange& exchange) noexcept override;
-  void write_head(PendingExchange& exchange, Response& response) override;
-  bool write_body(PendingExchange& exchange, std::string_view& rest) noexcept override;
-  void end(PendingExchange& exchange) override;
-  void reset(PendingExchange& exchange) override;
-  void resume(PendingExchange& exchange, void (PendingExchange::*step)()) noexcept override;
-  Response upgrade(const Exchange& exchange, Response wanted) override;
+  // What the exchange in progress asks for, as its carrier.
+  void body_wanted();
+  void write_head(Response& response);
+  bool write_body(std::string_view& rest) noexcept;
+  void end_exchange();
+  void reset_exchange();
+  void resume(void (PendingExchange::*step)()) noexcept;
 
   // What goes out.
   void write(Exchange& exchange, Response& response);
@@ -145,7 +146,7 @@ class Connection final : public Link, private Carrier {
   Member<Job, Connection, &Connection::on_event<&Connection::go_on>> turn_{*this};
   Buffer in_;  // Bytes that wait: a head or chunk cut short, or requests behind one in progress.
   PartialHead partial_;
-  PendingExchange* exchange_ = nullptr;  // A request that outlives the call that brought it.
+  ConnectionCarrier* exchange_ = nullptr;  // A request that outlives the call that brought it.
   Instant began_;  // When this phase began; in Head the idle time, or a head's first byte; while a body is streamed
                    // since when nothing has been sent, in Lingering since when nothing has come.
   std::uint32_t requests_ = 0;

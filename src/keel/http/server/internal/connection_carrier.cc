@@ -1,14 +1,13 @@
-// What exchanges ask of a connection (carrier.h), and how it frames what it answers.
+#include "keel/http/server/internal/connection_carrier.h"
 
 #include <algorithm>
+#include <new>
 #include <optional>
 #include <utility>
 
 #include "keel/base/check.h"
 #include "keel/base/pool.h"
 #include "keel/http/server/internal/answer.h"
-#include "keel/http/server/internal/connection.h"
-#include "keel/http/server/internal/pending_exchange.h"
 #include "keel/http/server/internal/server_worker.h"
 #include "keel/http/server/internal/upgraded.h"
 #include "keel/http/server/stage.h"
@@ -23,9 +22,22 @@ constexpr std::size_t piece_bytes_min = 1024;
 
 }  // namespace
 
-// --- asked for by an exchange --------------------------------------------------------------------------------------
+ConnectionCarrier* ConnectionCarrier::make(Connection& connection, const Exchange& begun, std::string_view head_bytes) {
+  void* const memory = pool_allocate(sizeof(ConnectionCarrier));
+  try {
+    return new (memory) ConnectionCarrier(connection, begun, head_bytes);
+  } catch (...) {
+    pool_free(memory, sizeof(ConnectionCarrier));
+    throw;
+  }
+}
 
-void Connection::read_body(PendingExchange&) noexcept { on_event<&Connection::body_wanted>(); }
+void ConnectionCarrier::free(ConnectionCarrier* carrier) noexcept {
+  carrier->~ConnectionCarrier();
+  pool_free(carrier, sizeof(ConnectionCarrier));
+}
+
+// --- asked for by an exchange --------------------------------------------------------------------------------------
 
 void Connection::body_wanted() {
   transport_.release();
@@ -40,19 +52,22 @@ void Connection::body_wanted() {
   watch();
 }
 
-void Connection::write_head(PendingExchange& exchange, Response& response) {
+void Connection::write_head(Response& response) {
+  PendingExchange& exchange = *exchange_;
   // What writes the answer's body may read the request's, and behind the answer's head it is too late for this.
   if (response.is_streamed() && exchange.take_awaits_continue()) out_.waiting().append(continue_head);
   if (exchange.reads_body()) {
     // Whatever the client announced, the rest of the body may be on its way.
     peer_closes_ = false;
     if (!exchange.can_discard()) close_ = true;
+  } else if (exchange.reader().has_used_all()) {
+    transport_.release();
   }
   write(exchange, response);
   began_ = worker_.loop().now();
 }
 
-bool Connection::write_body(PendingExchange&, std::string_view& rest) noexcept {
+bool Connection::write_body(std::string_view& rest) noexcept {
   guarded([&] {
     while (phase_ == Phase::Busy && !rest.empty()) {
       const std::size_t room = queue_bytes_max - std::min(queue_bytes_max, out_.size());
@@ -73,8 +88,9 @@ bool Connection::write_body(PendingExchange&, std::string_view& rest) noexcept {
 }
 
 // What is left of the request's body is thrown away, and the next request can come.
-void Connection::end(PendingExchange& exchange) {
+void Connection::end_exchange() {
   if (phase_ == Phase::Ending) return free_exchange();
+  PendingExchange& exchange = *exchange_;
   if (!exchange.is_streaming()) {
     if (exchange.is_measured()) follow_send(exchange);
   } else {
@@ -102,12 +118,13 @@ void Connection::end(PendingExchange& exchange) {
     in_.append(behind);
     kept_ready_ = true;
   }
-  if (phase_ != Phase::Upgrading) free_exchange();
+  // An upgrade keeps its exchange until the connection has left.
+  phase_ == Phase::Upgrading ? transport_.release() : free_exchange();
 }
 
 // Before its head: the peer has finished before the end of the request, and nobody waits for an answer.
-void Connection::reset(PendingExchange& exchange) {
-  if (!exchange.is_streaming()) return give_up_body();
+void Connection::reset_exchange() {
+  if (!exchange_->is_streaming()) return give_up_body();
   // Where the end of the connection is the end of the body, only a reset shows that it is not whole.
   if (body_end_ == BodyEnd::Close) {
     static_cast<void>(worker_.engine().set_options(transport_.descriptor(), {.reset_on_close = true}));
@@ -116,17 +133,12 @@ void Connection::reset(PendingExchange& exchange) {
   phase_ = Phase::Ending;
 }
 
-void Connection::resume(PendingExchange& exchange, void (PendingExchange::*step)()) noexcept {
+void Connection::resume(void (PendingExchange::*step)()) noexcept {
   guarded([&] {
     const bool had_ended = phase_ == Phase::Ending;
-    (exchange.*step)();
+    (exchange_->*step)();
     had_ended ? free_if_quiet() : settle();
   });
-}
-
-Response Connection::upgrade(const Exchange& exchange, Response wanted) {
-  const bool is_read = !close_ && (exchange_ == nullptr || !exchange_->reads_body());
-  return Upgraded::answer(worker_, exchange.head(), std::move(wanted), is_read);
 }
 
 // --- framed --------------------------------------------------------------------------------------------------------

@@ -4,29 +4,12 @@
 
 #include "keel/data/json_indent.h"
 #include "keel/http/server/internal/carrier.h"
+#include "keel/http/server/internal/upgraded.h"
 #include "keel/http/server/problem.h"
-#include "keel/observe/flight_recorder.h"
 #include "keel/task/frame.h"
 
 namespace keel::http {
 namespace {
-
-// Of a request that is measured: a handler's time, less what of it has a stage of its own.
-class HandlerTimer {
- public:
-  explicit HandlerTimer(StageClock* clock) noexcept : clock_(clock) {
-    if (clock_ != nullptr) [[unlikely]]
-      began_ = Host::current().precise_now();
-  }
-  ~HandlerTimer() {
-    if (clock_ != nullptr) [[unlikely]]
-      clock_->add(stage::handler, Host::current().precise_now() - began_ - inside_handler(*clock_));
-  }
-
- private:
-  StageClock* clock_;
-  Instant began_;
-};
 
 void indent_json(Response& response) {
   if (response.content_type() != "application/json" || response.is_streamed()) return;
@@ -54,26 +37,6 @@ flight::Activity Exchange::tell(const void* subject) {
   return {request.head().method_text(), request.path(), request.trace()};
 }
 
-Result<Response> Exchange::call(std::string_view body) {
-  request_.body_ = body;
-  const HandlerTimer timer(clock());
-  return call_at_once();
-}
-
-Result<Response> Exchange::call_at_once() {
-  const flight::Doing doing(&tell, &request_);
-  // A task that it wakes may answer and go on with its connection's next request, where this one is.
-  const Trampoline::Deferring deferring;
-  try {
-    if (match().link_count != 0) {
-      if (auto first = Middleware::before(request_)) return *std::move(first);
-    }
-    return match().handler->at_once(request_);
-  } catch (...) {
-    return Error::from_exception();
-  }
-}
-
 Task<Response> Exchange::call_later() {
   const Trampoline::Deferring deferring;  // For middleware, and what is no coroutine itself.
   if (match().link_count != 0) {
@@ -82,7 +45,7 @@ Task<Response> Exchange::call_later() {
   return match().handler->later(request_);
 }
 
-void Exchange::conclude(Result<Response>& result, Carrier& carrier) {
+void Exchange::conclude(Result<Response>& result, bool can_upgrade) {
   const ServerOptions& options = worker_.options();
   if (request_.arena_->bytes_held() > worker_.limits().request_bytes_max) [[unlikely]] {
     worker_.counts.requests_too_big.add();
@@ -90,13 +53,13 @@ void Exchange::conclude(Result<Response>& result, Carrier& carrier) {
   }
   if (!result) result = problem(request_, result.error());
   if (result->is_upgrade()) [[unlikely]]
-    result = carrier.upgrade(*this, *std::move(result));
+    result = Upgraded::answer(worker_, head(), *std::move(result), can_upgrade);
   if (!match().accepted_type.empty()) result->vary("Accept");
   if (result->status() == Status::Unauthorized && !result->field("WWW-Authenticate")) [[unlikely]]
     result->header("WWW-Authenticate", options.challenge);
   if (options.indent_json) [[unlikely]]
     indent_json(*result);
-  Middleware::after(request_, *result);
+  if (match().passed != 0) Middleware::after(request_, *result);
   const int status_number = number(result->status());
   if (!result->is_valid() || (status_number < 200 && !result->is_upgrade()) || status_number > 599) {
     // After an interim status the client would take the next answer for this one; above 599 there is no status line.
@@ -122,13 +85,6 @@ Response Exchange::reject_late() {
   Response response = refuse(Status::ServiceUnavailable, too_late);
   if (worker_.options().request_ids) response.header("X-Request-Id", request_.id());
   return response;
-}
-
-void Exchange::record(Status status, std::size_t body_bytes) {
-  const std::uint32_t route = match().index;
-  const Instant now = worker_.loop().precise_now();
-  worker_.queue_delay().worked(route, now);
-  worker_.records().answered(request_, route, status, body_bytes, now);
 }
 
 }  // namespace keel::http

@@ -20,12 +20,28 @@
 #include "keel/http/server/stage.h"
 #include "keel/observe/flight_recorder.h"
 #include "keel/observe/span.h"
+#include "keel/task/frame.h"
 #include "keel/task/start.h"
 #include "keel/task/task.h"
 
 namespace keel::http {
 
-class Carrier;
+// Of a request that is measured: a handler's time, less what of it has a stage of its own.
+class HandlerTimer {
+ public:
+  explicit HandlerTimer(StageClock* clock) noexcept : clock_(clock) {
+    if (clock_ != nullptr) [[unlikely]]
+      began_ = keel::internal::precise_now();
+  }
+  ~HandlerTimer() {
+    if (clock_ != nullptr) [[unlikely]]
+      clock_->add(stage::handler, keel::internal::precise_now() - began_ - inside_handler(*clock_));
+  }
+
+ private:
+  StageClock* clock_;
+  Instant began_;
+};
 
 class Exchange {
  public:
@@ -61,8 +77,8 @@ class Exchange {
   // Calls a synchronous handler, behind the middleware that lets the request pass; `body` is that of the request.
   Result<Response> call(std::string_view body);
   // Makes of what a handler has given the response that is sent: errors become problems, middleware runs, and fields
-  // that are the server's are added.
-  void conclude(Result<Response>& result, Carrier& carrier);
+  // that are the server's are added. `can_upgrade`: the connection can leave HTTP with it.
+  void conclude(Result<Response>& result, bool can_upgrade);
   // Whether the body of the response is written by a task.
   bool streams_out(const Response& response) const noexcept {
     return response.is_streamed() && !head_only() && !forbids_content(response.status());
@@ -91,5 +107,34 @@ class Exchange {
  private:
   Request request_;
 };
+
+// Inlined into the one place where a synchronous request is answered.
+
+inline Result<Response> Exchange::call(std::string_view body) {
+  request_.body_ = body;
+  const HandlerTimer timer(clock());
+  return call_at_once();
+}
+
+inline Result<Response> Exchange::call_at_once() {
+  const flight::Doing doing(&tell, &request_);
+  // A task that it wakes may answer and go on with its connection's next request, where this one is.
+  const Trampoline::Deferring deferring;
+  try {
+    if (match().link_count != 0) {
+      if (auto first = Middleware::before(request_)) return *std::move(first);
+    }
+    return match().handler->at_once(request_);
+  } catch (...) {
+    return Error::from_exception();
+  }
+}
+
+inline void Exchange::record(Status status, std::size_t body_bytes) {
+  const std::uint32_t route = match().index;
+  const Instant now = worker_.loop().precise_now();
+  worker_.queue_delay().worked(route, now);
+  worker_.records().answered(request_, route, status, body_bytes, now);
+}
 
 }  // namespace keel::http

@@ -1,10 +1,8 @@
 #include "keel/http/server/internal/pending_exchange.h"
 
 #include <algorithm>
-#include <new>
 #include <utility>
 
-#include "keel/base/pool.h"
 #include "keel/http/server/internal/carrier.h"
 #include "keel/http/server/problem.h"
 #include "keel/http/server/stage.h"
@@ -23,21 +21,6 @@ constexpr std::size_t discard_bytes_max = 256 * 1024;
 
 ExchangeMemory::ExchangeMemory(const RequestHead& begun, std::string_view head_bytes) : own_head(begun) {
   own_head.rebase(own_arena.copy(head_bytes).data());
-}
-
-PendingExchange* PendingExchange::make(Carrier& carrier, const Exchange& begun, std::string_view head_bytes) {
-  void* const memory = pool_allocate(sizeof(PendingExchange));
-  try {
-    return new (memory) PendingExchange(carrier, begun, head_bytes);
-  } catch (...) {
-    pool_free(memory, sizeof(PendingExchange));
-    throw;
-  }
-}
-
-void PendingExchange::free(PendingExchange* exchange) noexcept {
-  exchange->~PendingExchange();
-  pool_free(exchange, sizeof(PendingExchange));
 }
 
 PendingExchange::PendingExchange(Carrier& carrier, const Exchange& begun, std::string_view head_bytes)
@@ -109,7 +92,7 @@ void PendingExchange::begin_reading(const BodyDecoder& decoder, std::string_view
   awaits_continue_ = awaits_continue;
   reader_.begin(decoder, first, [](BodyReader& reader) noexcept {
     PendingExchange& self = *static_cast<Reader&>(reader).owner;
-    self.carrier_.read_body(self);
+    self.carrier_.read_body();
   });
   set_reader(reader_);
   is_due_ = true;
@@ -170,7 +153,7 @@ void PendingExchange::run() {
   if (const auto told = deadline_told()) until_ = std::min(until_, *told);
   const auto done = [](StartCore& run) noexcept {
     PendingExchange& self = *static_cast<Run&>(run).owner;
-    self.carrier_.resume(self, &PendingExchange::handler_done);
+    self.carrier_.resume(&PendingExchange::handler_done);
   };
   try {
     const flight::Doing doing(&tell, &request());
@@ -186,7 +169,7 @@ void PendingExchange::run() {
 }
 
 void PendingExchange::handler_done() {
-  if (abandoned_) return carrier_.end(*this);
+  if (abandoned_) return carrier_.end();
   answer(run_.take());
 }
 
@@ -198,10 +181,11 @@ void PendingExchange::answer(Result<Response> result) {
   }
   if (reader_.is_lost()) {
     record_cut(Cut::Handler);
-    return carrier_.reset(*this);
+    return carrier_.reset();
   }
   if (reads_body() && !result && reader_.refusal() != Status::Ok) result = refuse(reader_.refusal(), reader_.reason());
-  conclude(result, carrier_);
+  const bool wants_upgrade = result && result->is_upgrade();
+  conclude(result, wants_upgrade && carrier_.can_upgrade() && !reads_body());
   send(*result);
 }
 
@@ -209,13 +193,13 @@ void PendingExchange::send(Response& response) {
   const Status status = response.status();
   const std::size_t bytes = response.content().size();
   const bool streams = streams_out(response);
-  carrier_.write_head(*this, response);
+  carrier_.write_head(response);
   if (streams) return begin_streaming(response);
   if (response.is_upgrade()) [[unlikely]] {
     upgrade_ = std::move(response.upgrade_);
   }
   record(status, bytes);
-  carrier_.end(*this);
+  carrier_.end();
 }
 
 // --- the body of the response --------------------------------------------------------------------------------------
@@ -234,7 +218,7 @@ void PendingExchange::run_writer() {
   const ScopedSpan in_span(span());
   const auto done = [](StartCore& writing) noexcept {
     PendingExchange& self = *static_cast<Writing&>(writing).owner;
-    self.carrier_.resume(self, &PendingExchange::writer_done);
+    self.carrier_.resume(&PendingExchange::writer_done);
   };
   try {
     const flight::Doing doing(&tell, &request());
@@ -250,7 +234,7 @@ void PendingExchange::run_writer() {
 }
 
 void PendingExchange::writer_done() {
-  if (abandoned_) return carrier_.end(*this);
+  if (abandoned_) return carrier_.end();
   end_streaming(writing_.take());
 }
 
@@ -262,15 +246,15 @@ void PendingExchange::end_streaming(Result<> result) {
   }
   if (result) result = writer.end();  // Its tail is queued by end().
   record(status_, writer.queued_);
-  if (result) return carrier_.end(*this);
+  if (result) return carrier_.end();
   worker_.log().error("an answer's body failed, its connection is cut", log::field("path", request().path()),
                       log::field("bytes", writer.queued_), result.error());
-  carrier_.reset(*this);
+  carrier_.reset();
 }
 
 bool PendingExchange::write(std::string_view& rest) noexcept {
   const std::size_t before = rest.size();
-  const bool is_done = carrier_.write_body(*this, rest);
+  const bool is_done = carrier_.write_body(rest);
   writer_->queued_ += before - rest.size();
   return is_done;
 }

@@ -1,7 +1,7 @@
 // keel/http/server/internal/pending_exchange.h — an exchange that outlives the call which brought its request: memory
 // of its own, the body that is still to come, and the tasks that make the response.
 //
-// Internal to http. It knows its connection as a Carrier, which frames bytes; it lives in the worker's pool.
+// Internal to http. It knows its connection as a Carrier, which frames bytes and is made with it.
 //
 //   Receiving ──body is whole──▶ Handling ──head is written──▶ Streaming ──▶ Carrier::end()
 //
@@ -39,14 +39,9 @@ struct ExchangeMemory {
   RequestHead own_head;
 };
 
-class PendingExchange final : private ExchangeMemory, public Exchange {
+class PendingExchange : private ExchangeMemory, public Exchange {
  public:
   enum class State : std::uint8_t { Receiving, Handling, Streaming };
-
-  // What `begun` is, whose head came as `head_bytes`: both are copied.
-  static PendingExchange* make(Carrier& carrier, const Exchange& begun, std::string_view head_bytes);
-  // Its tasks have ended.
-  static void free(PendingExchange* exchange) noexcept;
 
   State state() const noexcept { return state_; }
   bool is_streaming() const noexcept { return state_ == State::Streaming; }
@@ -118,9 +113,12 @@ class PendingExchange final : private ExchangeMemory, public Exchange {
   // The connection is gone. Carrier::end() follows once the task that runs has ended.
   void abandon() noexcept;
 
- private:
+ protected:
+  // What `begun` is, whose head came as `head_bytes`: both are copied. `carrier` outlives this.
   PendingExchange(Carrier& carrier, const Exchange& begun, std::string_view head_bytes);
-  ~PendingExchange();
+  ~PendingExchange();  // Its tasks have ended.
+
+ private:
   Instant body_deadline() const noexcept;
   bool keep_body(std::string_view part);
   void answer(Result<Response> result);

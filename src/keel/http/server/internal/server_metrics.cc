@@ -36,30 +36,38 @@ constexpr std::string_view pauses_help =
     "no memory";
 
 // In the order in which they are exposed.
-// clang-format off
 constexpr Row table[] = {
     {&Stats::connections, &Cells::connections, Kind::Gauge, "http_connections", "Connections open now"},
-    {&Stats::connections, &Cells::connections, Kind::Workers, "http_worker_connections", "Connections open now on one worker"},
+    {&Stats::connections, &Cells::connections, Kind::Workers, "http_worker_connections",
+     "Connections open now on one worker"},
     {&Stats::requests, &Cells::requests, Kind::None},
     {&Stats::refused, &Cells::refused, Kind::None},
     {&Stats::cut, &Cells::cut, Kind::None},
     {&Stats::accepted, &Cells::accepted, Kind::Counter, "http_accepted_total", "Connections accepted"},
-    {&Stats::timeouts, &Cells::timeouts, Kind::Counter, "http_timeouts_total", "Connections on which a time limit was met"},
-    {&Stats::idle_closed, &Cells::idle_closed, Kind::Counter, "http_idle_closed_total", "Idle connections closed to make room for others"},
-    {&Stats::aborted, &Cells::aborted, Kind::Counter, "http_aborted_total", "Connections that ended with an answer unsent"},
-    {&Stats::slow_readers, &Cells::slow_readers, Kind::Counter, "http_slow_readers_total", "Connections cut because their answer was taken too slowly"},
-    {&Stats::bodies_refused, &Cells::bodies_refused, Kind::Counter, "http_bodies_refused_total", "Bodies refused because too much memory was held for bodies"},
-    {&Stats::requests_too_big, &Cells::requests_too_big, Kind::Counter, "http_requests_too_big_total", "Requests that needed more memory than one may"},
-    {&Stats::overloaded, &Cells::overloaded, Kind::Counter, "http_overload_refused_total", "Requests refused because their worker was late with all"},
+    {&Stats::timeouts, &Cells::timeouts, Kind::Counter, "http_timeouts_total",
+     "Connections on which a time limit was met"},
+    {&Stats::idle_closed, &Cells::idle_closed, Kind::Counter, "http_idle_closed_total",
+     "Idle connections closed to make room for others"},
+    {&Stats::aborted, &Cells::aborted, Kind::Counter, "http_aborted_total",
+     "Connections that ended with an answer unsent"},
+    {&Stats::slow_readers, &Cells::slow_readers, Kind::Counter, "http_slow_readers_total",
+     "Connections cut because their answer was taken too slowly"},
+    {&Stats::bodies_refused, &Cells::bodies_refused, Kind::Counter, "http_bodies_refused_total",
+     "Bodies refused because too much memory was held for bodies"},
+    {&Stats::requests_too_big, &Cells::requests_too_big, Kind::Counter, "http_requests_too_big_total",
+     "Requests that needed more memory than one may"},
+    {&Stats::overloaded, &Cells::overloaded, Kind::Counter, "http_overload_refused_total",
+     "Requests refused because their worker was late with all"},
     {&Stats::paused_full, &Cells::paused_full, Kind::Counter, pauses, pauses_help, "limit"},
     {&Stats::paused_descriptors, &Cells::paused_descriptors, Kind::Counter, pauses, pauses_help, "descriptors"},
     {&Stats::paused_memory, &Cells::paused_memory, Kind::Counter, pauses, pauses_help, "memory"},
-    {&Stats::connections_max, &Cells::connections_max, Kind::Gauge, "http_connections_max", "Connections above which accepting stops"},
-    {&Stats::upgraded, &Cells::upgraded, Kind::Gauge, "http_upgraded_connections", "Connections that have left HTTP and are open"},
+    {&Stats::connections_max, &Cells::connections_max, Kind::Gauge, "http_connections_max",
+     "Connections above which accepting stops"},
+    {&Stats::upgraded, &Cells::upgraded, Kind::Gauge, "http_upgraded_connections",
+     "Connections that have left HTTP and are open"},
     {&Stats::body_bytes, &Cells::body_bytes, Kind::Gauge, "http_body_bytes", "Memory held for bodies now"},
     {&Stats::body_bytes_max, &Cells::body_bytes_max, Kind::Gauge, "http_body_bytes_max", "Memory that bodies may hold"},
 };
-// clang-format on
 
 consteval std::size_t figures() {
   std::size_t count = 0;

@@ -12,7 +12,7 @@
 
 namespace keel::http {
 
-ServerWorker::ServerWorker(const Shared& shared, io::Loop& loop, const Acceptor::Listener& listener,
+ServerWorker::ServerWorker(const Shared& shared, io::Loop& loop, const ListenerPart& listener,
                            std::uint32_t connections_max, std::size_t body_bytes_max)
     : shared_(shared),
       loop_(loop),

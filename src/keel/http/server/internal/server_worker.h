@@ -14,12 +14,12 @@
 
 #include "keel/base/arena.h"
 #include "keel/base/list.h"
+#include "keel/base/single_writer_counter.h"
 #include "keel/http/message/date.h"
 #include "keel/http/server/internal/acceptor.h"
 #include "keel/http/server/internal/answer.h"
 #include "keel/http/server/internal/queue_delay.h"
 #include "keel/http/server/internal/request_log.h"
-#include "keel/base/single_writer_counter.h"
 #include "keel/http/server/server.h"
 #include "keel/io/loop.h"
 #include "keel/observe/log.h"
@@ -43,7 +43,7 @@ class ServerWorker {
     std::atomic<int>& open_workers;  // How many have a listener or a connection.
   };
   // `connections_max` and `body_bytes_max` are this worker's shares of the limits.
-  ServerWorker(const Shared& shared, io::Loop& loop, const Acceptor::Listener& listener, std::uint32_t connections_max,
+  ServerWorker(const Shared& shared, io::Loop& loop, const ListenerPart& listener, std::uint32_t connections_max,
                std::size_t body_bytes_max);
   ~ServerWorker();
   ServerWorker(const ServerWorker&) = delete;

@@ -16,7 +16,7 @@ Upgraded* Upgraded::make(std::string_view protocol, Upgrade::Callable talk) {
   return new (pool_allocate(sizeof(Upgraded))) Upgraded(protocol, std::move(talk));
 }
 
-Response Upgraded::answer(ServerWorker& worker, const RequestHead& head, Response wanted, bool is_read) {
+Response Upgraded::answer(ServerWorker& worker, const RequestHead& head, Response wanted, bool can_upgrade) {
   const std::string_view protocol = wanted.upgrade_.protocol();
   if (!offers_upgrade(head, protocol)) {
     Response refusal = refuse(Status::UpgradeRequired, "this is answered to those only who ask for another protocol");
@@ -24,7 +24,7 @@ Response Upgraded::answer(ServerWorker& worker, const RequestHead& head, Respons
     return refusal;
   }
   if (worker.is_draining()) return refuse(Status::ServiceUnavailable, "this server is about to end");
-  if (is_read) return wanted;
+  if (can_upgrade) return wanted;
   worker.log().error("a request was to be upgraded before its body was read to the end",
                      log::field("path", head.path()));
   return refuse(Status::InternalServerError, {});

@@ -21,9 +21,9 @@ class Upgraded final : public Link {
   static Upgraded* make(std::string_view protocol, Upgrade::Callable talk);
   static void free(Upgraded* upgraded) noexcept;
 
-  // What the wish of a handler to leave HTTP becomes: `wanted`, which is an upgrade, or a rejection. `is_read`: the
+  // What the wish of a handler to leave HTTP becomes: `wanted`, which is an upgrade, or a rejection. `can_upgrade`: the
   // body of the request has been read to its end, and the connection is to go on.
-  static Response answer(ServerWorker& worker, const RequestHead& head, Response wanted, bool is_read);
+  static Response answer(ServerWorker& worker, const RequestHead& head, Response wanted, bool can_upgrade);
 
   std::string_view protocol() const noexcept { return protocol_; }
   // Of the request; before begin().

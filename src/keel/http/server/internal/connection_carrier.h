@@ -1,0 +1,42 @@
+// keel/http/server/internal/connection_carrier.h — the exchange in progress of an HTTP/1.1 connection, which carries
+// it.
+//
+// Internal to http. It has the place of the exchange in the worker's pool, so that an idle connection has no room for
+// it; what it does is the connection's.
+//
+// Threads: the worker.
+
+#pragma once
+
+#include <string_view>
+
+#include "keel/http/server/internal/carrier.h"
+#include "keel/http/server/internal/connection.h"
+#include "keel/http/server/internal/pending_exchange.h"
+
+namespace keel::http {
+
+class ConnectionCarrier final : private Carrier, public PendingExchange {
+ public:
+  // What `begun` is, whose head came as `head_bytes`: both are copied.
+  static ConnectionCarrier* make(Connection& connection, const Exchange& begun, std::string_view head_bytes);
+  // Its tasks have ended.
+  static void free(ConnectionCarrier* carrier) noexcept;
+
+ private:
+  ConnectionCarrier(Connection& connection, const Exchange& begun, std::string_view head_bytes)
+      : PendingExchange(static_cast<Carrier&>(*this), begun, head_bytes), connection_(connection) {}
+  ~ConnectionCarrier() = default;
+
+  void read_body() noexcept override { connection_.on_event<&Connection::body_wanted>(); }
+  void write_head(Response& response) override { connection_.write_head(response); }
+  bool write_body(std::string_view& rest) noexcept override { return connection_.write_body(rest); }
+  void end() override { connection_.end_exchange(); }
+  void reset() override { connection_.reset_exchange(); }
+  void resume(void (PendingExchange::*step)()) noexcept override { connection_.resume(step); }
+  bool can_upgrade() const noexcept override { return !connection_.close_; }
+
+  Connection& connection_;
+};
+
+}  // namespace keel::http
