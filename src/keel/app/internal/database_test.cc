@@ -57,7 +57,8 @@ TEST(OpenDatabase, makes_the_folder_and_says_which_setting_was_wrong) {
   EXPECT_TRUE(open_database(at));
   EXPECT_TRUE(std::filesystem::exists(at.database.path));
 
-  folder.write("taken", "x");
+  folder.write("taken", "not a database, and long enough for the header of a file that would be one to be looked at\n" +
+                            std::string(1024, 'x'));
   at.database.path = folder / "taken/app.db";
   const auto refused = open_database(at);
   ASSERT_FALSE(refused);
