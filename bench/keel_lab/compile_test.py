@@ -64,6 +64,16 @@ class Compile(unittest.TestCase):
         for text in ("int main() {}", '#include "lib/b.h"', "// main.cc"):
             self.assertEqual(said.count(text), 6, text)
 
+    def test_two_builds_are_compared_case_by_case(self):
+        self.measured(pairs=1)
+        result = results.new("x", "?", [], "quick", "abc", {}, {})
+        builds = dict.fromkeys(("head", "base"), self.folder)
+        KINDS["compile"].compare(experiment.parse("x.yaml", FILE, {}), Settings(build=self.folder, pairs=2), builds,
+                                 result, Progress())
+        self.assertEqual(results.check(result), [])
+        self.assertEqual({row["id"] for row in result["comparisons"]},
+                         {f"{name}:cpu_s" for name in ("empty", "lib/a.h", "lib/b.h", "whole")})
+
     def test_few_rounds_decide_nothing(self):
         self.assertEqual(self.measured(pairs=2)["values"][0]["verdict"], "undecided")
 

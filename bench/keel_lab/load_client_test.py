@@ -8,7 +8,7 @@ import tempfile
 import unittest
 from unittest import mock
 
-from keel_lab import experiment, figures, fixtures, load_client, measure, resources, self_test, sides
+from keel_lab import experiment, fixtures, load_client, measure, resources, self_test, sides
 from keel_lab.load_test import KEEL, REPORT
 from keel_lab.yaml_file import Mistakes
 
@@ -153,9 +153,10 @@ class Files(unittest.TestCase):
 
 class Figures(unittest.TestCase):
     def test_what_one_side_adds_is_taken_inside_each_pair(self):
-        pairs = [{"a": {"cpu_us": 4.0 + n}, "b": {"cpu_us": 3.0 + n / 2}} for n in range(12)]
-        result = fixtures.result("x", comparisons=[fixtures.comparison("a:b:cpu_us", pairs=pairs)])
-        found = figures.find(result, "a:b:cpu_us/added")
+        pairs = [{"a": {"cpu_us": 4.0 + n}, "b": {"cpu_us": 3.0 + n / 2}, "repeated": 0, "disturbed": False}
+                 for n in range(12)]
+        result = fixtures.found("x", comparisons=[fixtures.comparison("a:b:cpu_us", pairs=pairs)])
+        found = result.find("a:b:cpu_us/added")
         self.assertEqual((found.median, found.unit), (3.75, "us"))
         self.assertLess(found.low, found.median)
 
