@@ -44,7 +44,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 #include "keel/app/health.h"
 #include "keel/app/lifecycle.h"

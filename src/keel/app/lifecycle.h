@@ -83,8 +83,10 @@ struct StopReport {
 
 class Lifecycle {
  public:
+  static constexpr Duration usual_stop_timeout = 10_s;
+
   // `stop_timeout`: for stopping what was started when start() fails.
-  explicit Lifecycle(Duration stop_timeout = 10_s);
+  explicit Lifecycle(Duration stop_timeout = usual_stop_timeout);
   ~Lifecycle();
   Lifecycle(const Lifecycle&) = delete;
   Lifecycle& operator=(const Lifecycle&) = delete;

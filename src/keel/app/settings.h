@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "keel/app/health.h"
+#include "keel/app/lifecycle.h"
 #include "keel/base/time.h"
 #include "keel/config/config.h"
 #include "keel/exec/thread_pool.h"
@@ -46,7 +47,7 @@ namespace keel::app {
 struct CommonSettings {
   Level log_level = Level::Info;
   Duration start_timeout = 60_s;
-  Duration stop_timeout = 10_s;
+  Duration stop_timeout = Lifecycle::usual_stop_timeout;
   bool start_report = false;
   void fields(config::Schema& v);
 };
