@@ -13,6 +13,7 @@
 
 #include "keel/base/check.h"
 #include "keel/io/internal/parts.h"
+#include "keel/io/internal/system_engine.h"
 
 namespace keel::io {
 namespace {

@@ -97,7 +97,7 @@ int UringEngine::datagrams_sent(SendDatagrams& op, int result) noexcept {
 // is to be joined.
 void UringEngine::choose_how(ReceiveDatagrams& op) noexcept {
   op.polled = !reads_datagrams_ || op.join || op.bytes_max + told_bytes > buffers_.bytes();
-  if (op.polled && datagrams_ == nullptr) datagrams_ = std::make_unique<DatagramBatch>();
+  if (op.polled) need_datagrams();
 }
 
 void UringEngine::arm_datagrams(ReceiveDatagrams& op) noexcept {

@@ -20,18 +20,13 @@ using Statx = struct statx;
 }  // namespace
 
 void UringEngine::submit_file(FileOp& op) noexcept {
-  if (op.kind == Kind::WriteAt) static_cast<WriteAt&>(op).written = 0;
-  if (op.kind == Kind::Open) static_cast<Open&>(op).waits_for_lease = false;
+  begin_file(op);
   op.pooled = (file_kinds_ & bit(op.kind)) == 0;
   if (!op.pooled) {
     arm_file(op);
     return;
   }
-  if (files_ == nullptr) files_ = std::make_unique<FilePool>(*this);
-  if (const int error = files_->submit(op)) {
-    op.result = -error;
-    make_ready(op);
-  }
+  submit_to_threads(op);
 }
 
 void UringEngine::arm_file(FileOp& op) noexcept {
@@ -112,17 +107,6 @@ int UringEngine::file_answered(FileOp& op, int result) noexcept {
   }
   finish(op, result);
   return 1;
-}
-
-int UringEngine::collect_files() noexcept {
-  List<Op> ended;
-  files_->collect(ended);
-  int completed = 0;
-  while (Op* op = ended.pop_front()) {
-    finish(*op, op->result);
-    ++completed;
-  }
-  return completed;
 }
 
 }  // namespace keel::io

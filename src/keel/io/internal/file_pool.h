@@ -19,9 +19,11 @@
 
 namespace keel::io {
 
+class SystemEngine;
+
 class FilePool {
  public:
-  explicit FilePool(Engine& engine) noexcept : engine_(engine) {}
+  explicit FilePool(SystemEngine& engine) noexcept : engine_(engine) {}
   ~FilePool();  // Nothing is pending.
 
   // 0, or the errno with which no thread could be started; then it is not taken.
@@ -34,7 +36,7 @@ class FilePool {
  private:
   void work() noexcept;
 
-  Engine& engine_;
+  SystemEngine& engine_;
   std::mutex mutex_;
   std::condition_variable wake_;
   List<Op> waiting_;
