@@ -88,7 +88,7 @@ bool SystemEngine::has_unread(int fd) noexcept {
 
 void SystemEngine::begin_file(FileOp& op) noexcept {
   if (op.kind == Kind::WriteAt) static_cast<WriteAt&>(op).written = 0;
-  if (op.kind == Kind::Open) static_cast<Open&>(op).waits_for_lease = false;
+  op.room.make<FileProgress>();
 }
 
 void SystemEngine::submit_to_threads(FileOp& op) noexcept {

@@ -77,7 +77,7 @@ bool UringEngine::submit(Op& op) noexcept {
 void UringEngine::cancel(Op& op) noexcept {
   if (!op.pending || op.cancelling) return;
   op.cancelling = true;
-  if (is_of_file(op.kind) && static_cast<FileOp&>(op).pooled) {
+  if (is_of_file(op.kind) && progress_of(static_cast<FileOp&>(op)).is_pooled) {
     if (files_->take_out(static_cast<FileOp&>(op))) make_ready(op);
     return;
   }
@@ -230,8 +230,6 @@ void UringEngine::probe_operations() noexcept {
 void UringEngine::submit_other(Op& op) noexcept {
   switch (op.kind) {
     case Kind::ReceiveDatagrams:
-      choose_how(static_cast<ReceiveDatagrams&>(op));
-      [[fallthrough]];
     case Kind::Receive:
       begin_receive(static_cast<Receive&>(op));
       break;
@@ -351,7 +349,8 @@ int UringEngine::handle(const io_uring_cqe& completion) noexcept {
     case Kind::Receive:
       return received(static_cast<Receive&>(op), result, completion.flags);
     case Kind::ReceiveDatagrams:
-      if (static_cast<ReceiveDatagrams&>(op).polled) return read_datagrams(static_cast<ReceiveDatagrams&>(op), result);
+      if (state_of(static_cast<ReceiveDatagrams&>(op)).polled)
+        return read_datagrams(static_cast<ReceiveDatagrams&>(op), result);
       return received(static_cast<Receive&>(op), result, completion.flags);
     case Kind::Send:
       return sent(static_cast<Send&>(op), result);

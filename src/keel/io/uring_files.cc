@@ -13,16 +13,10 @@
 #include "keel/io/internal/uring_engine.h"
 
 namespace keel::io {
-namespace {
-
-using Statx = struct statx;
-
-}  // namespace
-
 void UringEngine::submit_file(FileOp& op) noexcept {
   begin_file(op);
-  op.pooled = (file_kinds_ & bit(op.kind)) == 0;
-  if (!op.pooled) {
+  progress_of(op).is_pooled = (file_kinds_ & bit(op.kind)) == 0;
+  if (!progress_of(op).is_pooled) {
     arm_file(op);
     return;
   }
@@ -57,11 +51,9 @@ void UringEngine::arm_file(FileOp& op) noexcept {
       break;
     case Kind::Status: {
       auto& status = static_cast<Status&>(op);
-      static_assert(sizeof(Statx) <= sizeof status.scratch);
-      auto* const answer = new (status.scratch) Statx{};
       const bool by_path = status.path != nullptr;
       io_uring_prep_statx(sqe, by_path ? AT_FDCWD : op.fd, by_path ? status.path : "", AT_EMPTY_PATH, STATX_BASIC_STATS,
-                          answer);
+                          &statx_room(status));
       break;
     }
     case Kind::Rename:

@@ -24,6 +24,22 @@
 
 namespace keel::io {
 
+// Of a Receive, in its room: how it goes on, and what has come while it is paused.
+struct [[gnu::packed, gnu::aligned(2)]] UringReceive {
+  std::uint16_t ending : 1 = 0;  // See Engine::end_receive.
+  std::uint16_t polled : 1 = 0;  // Datagrams: read when poll says so, not by the kernel into its own buffers.
+  std::uint16_t waiting_count : 14 = 0;
+  std::uint32_t waiting_first = Receive::none;  // Names of buffers.
+  std::uint32_t waiting_last = Receive::none;
+  std::int32_t waiting_final = 1;  // A final result that waits behind them; 1: none.
+};
+// Of a SendDatagrams.
+struct UringSendDatagrams {
+  bool polling = false;  // It waits for room.
+  msghdr message;
+  iovec bytes;
+};
+
 class UringEngine final : public SystemEngine {
  public:
   static Result<std::unique_ptr<Engine>> make(const UringOptions& options);
@@ -87,6 +103,7 @@ class UringEngine final : public SystemEngine {
 
   // --- Receiving: uring_receives.cc.
 
+  static UringReceive& state_of(Receive& op) noexcept { return op.room.as<UringReceive>(); }
   static bool receives(const Op& op) noexcept { return op.kind == Kind::Receive || op.kind == Kind::ReceiveDatagrams; }
   void begin_receive(Receive& op) noexcept;
   void arm_receive(Receive& op) noexcept;
