@@ -9,22 +9,16 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <new>
 #include <utility>
-#include <vector>
 
 #include "keel/base/check.h"
 #include "keel/base/pool.h"
-#include "keel/io/datagrams.h"
-#include "keel/io/internal/file_pool.h"
+#include "keel/io/internal/epoll_descriptors.h"
 #include "keel/io/internal/parts.h"
 #include "keel/io/internal/socket_calls.h"
-#include "keel/io/internal/sockets.h"
-#include "keel/io/internal/turn_share.h"
-#include "keel/io/internal/unix_connects.h"
+#include "keel/io/internal/system_engine.h"
 #include "keel/io/send_file.h"
 
 namespace keel::io {
@@ -40,14 +34,15 @@ constexpr std::size_t send_bytes_max = turn_share;  // In one system call.
 constexpr int accepts_per_turn = 256;
 constexpr int shared_accepts_per_turn = 8;  // The others get their share.
 
-class EpollEngine final : public Engine {
+using Descriptor = EpollDescriptors::Descriptor;
+
+class EpollEngine final : public SystemEngine {
  public:
   static Result<std::unique_ptr<Engine>> make(std::uint32_t receive_bytes) {
     std::unique_ptr<EpollEngine> engine(new EpollEngine(receive_bytes != 0 ? receive_bytes : default_receive_bytes));
     engine->epoll_ = epoll_create1(EPOLL_CLOEXEC);
     if (engine->epoll_ < 0) return Error::from_errno("epoll_create1", errno);
-    engine->wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (engine->wake_ < 0) return Error::from_errno("eventfd", errno);
+    KEEL_TRY_VOID(engine->open_wake(EFD_NONBLOCK));
     engine->timer_ = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     if (engine->timer_ < 0) return Error::from_errno("timerfd_create", errno);
     epoll_event event{};
@@ -61,10 +56,6 @@ class EpollEngine final : public Engine {
     return std::unique_ptr<Engine>(std::move(engine));
   }
   ~EpollEngine() override {
-    files_.reset();
-    while (ready_.pop_front() != nullptr) {
-    }
-    if (wake_ >= 0) ::close(wake_);
     if (timer_ >= 0) ::close(timer_);
     if (epoll_ >= 0) ::close(epoll_);
     pool_free(buffer_, receive_bytes_);
@@ -91,7 +82,7 @@ class EpollEngine final : public Engine {
       return;
     }
     if (op.kind == Kind::Connect && op.linked()) op.unlink();
-    Descriptor& at = descriptor(op.fd);
+    Descriptor& at = descriptors_.at(op.fd);
     if (op.kind == Kind::Ready) remove(op.fd, at);
     if (at.in == &op) at.in = nullptr;
     if (at.out == &op) {
@@ -105,7 +96,7 @@ class EpollEngine final : public Engine {
   void resume(Receive& op) noexcept override {
     if (!op.paused) return;
     op.paused = false;
-    if (op.pending && !op.cancelling && descriptor(op.fd).readable) make_ready(op);
+    if (op.pending && !op.cancelling && descriptors_.at(op.fd).readable) make_ready(op);
   }
   // What is not delivered yet is not read yet.
   void end_receive(Receive& op) noexcept override { cancel(op); }
@@ -153,47 +144,35 @@ class EpollEngine final : public Engine {
     return completed;
   }
 
-  void wake() noexcept override {
-    if (waking_.exchange(true, std::memory_order_acq_rel)) return;
-    wakes_.fetch_add(1, std::memory_order_relaxed);
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = write(wake_, &one, sizeof one);
-  }
-
   Result<int> open_listener(const Address& address, const ListenOptions& options) override {
-    KEEL_TRY(int fd, system_listener(address, options, listener_files_));
+    KEEL_TRY(int fd, SystemEngine::open_listener(address, options));
     const int family = options.inherited >= 0 ? system_local_address(fd).family() : address.family();
-    descriptor(fd).family = static_cast<std::uint8_t>(family);
-    descriptor(fd).listens = true;
+    descriptors_.at(fd).family = static_cast<std::uint8_t>(family);
+    descriptors_.at(fd).listens = true;
     return fd;
   }
   Result<int> open_stream(int family, const ConnectOptions& options) override {
-    KEEL_TRY(int fd, system_stream(family, options));
-    descriptor(fd).family = static_cast<std::uint8_t>(family);
+    KEEL_TRY(int fd, SystemEngine::open_stream(family, options));
+    descriptors_.at(fd).family = static_cast<std::uint8_t>(family);
     return fd;
   }
   Result<int> open_datagram(const DatagramOptions& options) override {
-    if (datagrams_ == nullptr) datagrams_ = std::make_unique<DatagramBatch>();
-    return system_datagram(options);
-  }
-  void turn_away(int listener) noexcept override {
-    ++system_calls_;
-    system_turn_away(listener, listener_files_);
+    need_datagrams();
+    return SystemEngine::open_datagram(options);
   }
   int try_accept(int listener) noexcept override {
-    ++system_calls_;
-    const int fd = accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (fd < 0) return -errno;
-    if (!has_room_for(fd)) {
+    const int fd = SystemEngine::try_accept(listener);
+    if (fd < 0) return fd;
+    if (!descriptors_.has_room_for(fd)) {
       ::close(fd);
       return -ENOMEM;
     }
-    const std::uint8_t family = descriptor(listener).family;
-    descriptor(fd).family = family;
+    const std::uint8_t family = descriptors_.at(listener).family;
+    descriptors_.at(fd).family = family;
     return fd;
   }
   void close(int fd) noexcept override {
-    Descriptor& at = descriptor(fd);
+    Descriptor& at = descriptors_.at(fd);
     KEEL_CHECK(at.in == nullptr && at.out == nullptr, "a descriptor is closed when no operation is pending on it");
     // Another process may have the same listening socket; then its end here is not the end of what epoll watches.
     if (at.listens) remove(fd, at);
@@ -203,51 +182,8 @@ class EpollEngine final : public Engine {
     ++system_calls_;
     ::close(fd);
   }
-  void shutdown_write(int fd) noexcept override {
-    ++system_calls_;
-    ::shutdown(fd, SHUT_WR);
-  }
-  void shutdown(int fd) noexcept override {
-    ++system_calls_;
-    ::shutdown(fd, SHUT_RDWR);
-  }
-  Result<> set_options(int fd, const SocketOptions& options) override { return system_set_options(fd, options); }
-  SocketOptions options(int fd) override { return system_options(fd); }
-  Result<> set_member(int fd, const Address& group, std::uint32_t interface, bool member) override {
-    return system_set_member(fd, group, interface, member);
-  }
-  Address local_address(int fd) noexcept override { return system_local_address(fd); }
-  Address peer_address(int fd) noexcept override { return system_peer_address(fd); }
-  std::optional<std::uint64_t> acknowledged(int fd) noexcept override {
-    ++system_calls_;
-    return system_acknowledged(fd);
-  }
-  Duration last_came(int fd) noexcept override {
-    ++system_calls_;
-    return system_last_came(fd);
-  }
-  bool has_unread(int fd) noexcept override {
-    ++system_calls_;
-    return system_has_unread(fd);
-  }
-  std::uint64_t system_calls() const noexcept override {
-    return system_calls_ + wakes_.load(std::memory_order_relaxed);
-  }
 
  private:
-  struct Descriptor {
-    Op* in = nullptr;              // The pending Receive or Accept.
-    Op* out = nullptr;             // The pending Send, SendFile or Connect.
-    std::uint32_t generation = 0;  // Events of an earlier descriptor of the same number are stale.
-    std::uint8_t family = 0;       // 0: not known yet.
-    bool registered : 1 = false;
-    bool out_wanted : 1 = false;
-    bool readable : 1 = false;  // There may be something to read that nobody has read.
-    bool reads_on : 1 =
-        false;  // The end or an urgent byte was told of: a short read does not mean that nothing is left.
-    bool listens : 1 = false;
-    bool shared : 1 = false;  // See Accept.
-  };
   static constexpr std::uint64_t wake_key = ~std::uint64_t{0};
   static constexpr std::uint64_t timer_key = wake_key - 1;
 
@@ -259,7 +195,7 @@ class EpollEngine final : public Engine {
       submit_file(static_cast<FileOp&>(op));
       return false;
     }
-    Descriptor& at = descriptor(op.fd);
+    Descriptor& at = descriptors_.at(op.fd);
     switch (op.kind) {
       case Kind::SendDatagrams:
         return submit_datagrams(static_cast<SendDatagrams&>(op), at);
@@ -286,27 +222,6 @@ class EpollEngine final : public Engine {
       make_ready(op);  // It may have been left with connections waiting, after EMFILE.
     }
     return false;
-  }
-
-  // False: there is no memory. Asked for descriptors that come by themselves, before they are used.
-  bool has_room_for(int fd) noexcept {
-    try {
-      descriptor(fd);
-      return true;
-    } catch (const std::bad_alloc&) {
-      return false;
-    }
-  }
-  Descriptor& descriptor(int fd) {
-    const auto index = static_cast<std::size_t>(fd);
-    if (index >= descriptors_.size()) [[unlikely]]
-      make_room(index);
-    return descriptors_[index];
-  }
-  [[gnu::noinline]] void make_room(std::size_t index) {
-    // A quarter more at a time: there may be many, and doubled most of it would be for nobody.
-    if (index >= descriptors_.capacity()) descriptors_.reserve(index + index / 4 + 16);
-    descriptors_.resize(index + 1);
   }
 
   // One timer for all waits, moved only to an earlier time: a time-out given with each wait would cost the kernel a
@@ -354,26 +269,9 @@ class EpollEngine final : public Engine {
 
   void submit_file(FileOp& op) noexcept {
     op.pending = true;
-    if (op.kind == Kind::WriteAt) static_cast<WriteAt&>(op).written = 0;
-    if (op.kind == Kind::Open) static_cast<Open&>(op).waits_for_lease = false;
-    if (files_ == nullptr) files_ = std::make_unique<FilePool>(*this);
-    if (const int error = files_->submit(op)) {
-      op.result = -error;
-      op.cancelling = true;
-      make_ready(op);
-    }
+    begin_file(op);
+    submit_to_threads(op);
   }
-  int collect_files() noexcept {
-    List<Op> ended;
-    files_->collect(ended);
-    int completed = 0;
-    while (Op* op = ended.pop_front()) {
-      finish(*op, op->result);
-      ++completed;
-    }
-    return completed;
-  }
-
   // Registered for as long as it waits: its owner may close the descriptor afterwards without a word to us.
   void submit_ready(Ready& op, Descriptor& at) noexcept {
     KEEL_CHECK(at.in == nullptr && !at.registered, "one Ready at a time waits on a descriptor");
@@ -394,39 +292,27 @@ class EpollEngine final : public Engine {
     return 1;
   }
 
-  void make_ready(Op& op) noexcept {
-    if (!op.linked()) ready_.push_back(op);
-  }
   void complete_later(Op& op, int result) noexcept {
     op.result = result;
     op.cancelling = true;
-    Descriptor& at = descriptor(op.fd);
+    Descriptor& at = descriptors_.at(op.fd);
     if (at.in == &op) at.in = nullptr;
     if (at.out == &op) at.out = nullptr;
     make_ready(op);
   }
-  static void finish(Op& op, int result) noexcept {
-    op.result = result;
-    op.more = false;
-    op.pending = false;
-    op.cancelling = false;
-    if (op.linked()) op.unlink();  // Resumed inside its own done() and read on.
-    op.done(op);
-  }
-
   int run_ready(Op& op) noexcept {
     if (op.kind == Kind::Receive && !op.paused && !op.cancelling) [[likely]]
       return receive(static_cast<Receive&>(op));
     return run_other(op);
   }
   [[gnu::noinline]] int run_other(Op& op) noexcept {
-    if (op.cancelling) {
+    if (op.cancelling || is_of_file(op.kind)) {
       finish(op, op.result);
       return 1;
     }
     if (op.kind == Kind::Accept) return accept(static_cast<Accept&>(op));
     if (op.kind == Kind::ReceiveDatagrams && !op.paused) return receive_datagrams(static_cast<ReceiveDatagrams&>(op));
-    Descriptor& at = descriptor(op.fd);
+    Descriptor& at = descriptors_.at(op.fd);
     return at.out == &op ? continue_out(at) : 0;
   }
 
@@ -435,26 +321,25 @@ class EpollEngine final : public Engine {
       std::uint64_t count = 0;
       ++system_calls_;
       [[maybe_unused]] const ssize_t got = read(wake_, &count, sizeof count);
-      // An exchange, so that whoever saw it set has its job seen by the look at the queue that follows.
-      waking_.exchange(false, std::memory_order_acq_rel);
-      return files_ != nullptr ? collect_files() : 0;
+      wake_up_->came();
+      return collect_files();
     }
     if (event.data.u64 == timer_key) {
       timeout_at_ = Instant::never();  // Edge-triggered: setting it again is enough, nobody has to read it.
       return 0;
     }
     const int fd = static_cast<int>(event.data.u64 & 0xffffffff);
-    Descriptor& at = descriptor(fd);
+    Descriptor& at = descriptors_.at(fd);
     if (at.generation != event.data.u64 >> 32) return 0;
     if (at.in != nullptr && at.in->kind == Kind::Ready)
       return finish_ready(static_cast<Ready&>(*at.in), at, event.events);
     int completed = 0;
     if ((event.events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) != 0 && at.out != nullptr) {
       completed += continue_out(at);
-      if (descriptors_[static_cast<std::size_t>(fd)].generation != event.data.u64 >> 32) return completed;
+      if (descriptors_.known(fd).generation != event.data.u64 >> 32) return completed;
     }
     if ((event.events & (EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLERR | EPOLLHUP)) != 0) {
-      Descriptor& now = descriptors_[static_cast<std::size_t>(fd)];
+      Descriptor& now = descriptors_.known(fd);
       now.readable = true;
       if ((event.events & (EPOLLPRI | EPOLLRDHUP | EPOLLERR | EPOLLHUP)) != 0) now.reads_on = true;
       if (now.in != nullptr && !now.in->linked()) completed += run_ready(*now.in);
@@ -469,14 +354,14 @@ class EpollEngine final : public Engine {
       ++system_calls_;
       const int accepted = accept4(fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
       if (accepted >= 0) {
-        if (!has_room_for(accepted)) {
+        if (!descriptors_.has_room_for(accepted)) {
           ::close(accepted);
-          descriptor(fd).in = nullptr;
+          descriptors_.at(fd).in = nullptr;
           finish(op, -ENOMEM);
           return n + 1;
         }
-        Descriptor& made = descriptor(accepted);
-        made.family = descriptor(fd).family;
+        Descriptor& made = descriptors_.at(accepted);
+        made.family = descriptors_.at(fd).family;
         op.result = accepted;
         op.more = true;
         op.done(op);
@@ -484,7 +369,7 @@ class EpollEngine final : public Engine {
         continue;
       }
       if (errno == EAGAIN || errno == EWOULDBLOCK) {
-        Descriptor& at = descriptor(fd);
+        Descriptor& at = descriptors_.at(fd);
         at.readable = false;
         if (op.shared && n > 0) {
           // To the end of the line: the kernel wakes the first one that waits.
@@ -495,7 +380,7 @@ class EpollEngine final : public Engine {
       }
       if (is_transient_accept_error(errno)) continue;
       const int error = errno;
-      descriptor(fd).in = nullptr;
+      descriptors_.at(fd).in = nullptr;
       finish(op, -error);
       return n + 1;
     }
@@ -521,7 +406,7 @@ class EpollEngine final : public Engine {
         ++n;
         // A TCP read that returned less than asked has drained the socket, unless the end of the stream came with the
         // data, or it stopped in front of an urgent byte (reads_on): then only a further read shows it.
-        Descriptor& at = descriptor(fd);
+        Descriptor& at = descriptors_.at(fd);
         if (at.family == 0) [[unlikely]]
           find_family(fd, at);
         const bool drained = static_cast<std::size_t>(got) < receive_bytes_ && is_of_ip(at) && !at.reads_on;
@@ -535,11 +420,11 @@ class EpollEngine final : public Engine {
       }
       if (got < 0 && errno == EINTR) continue;
       if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-        descriptor(fd).readable = false;
+        descriptors_.at(fd).readable = false;
         return n;
       }
       const int result = got == 0 ? 0 : -errno;
-      descriptor(fd).in = nullptr;
+      descriptors_.at(fd).in = nullptr;
       finish(op, result);
       return n + 1;
     }
@@ -552,13 +437,13 @@ class EpollEngine final : public Engine {
     ++system_calls_;
     const int count = datagrams_->read(op);
     if (count < 0 && count != -EAGAIN) {
-      descriptor(fd).in = nullptr;
+      descriptors_.at(fd).in = nullptr;
       finish(op, count);
       return 1;
     }
     // Fewer than there is room for: nothing is left, and what comes now is told.
     const bool drained = count < datagrams_read_max;
-    if (drained) descriptor(fd).readable = false;
+    if (drained) descriptors_.at(fd).readable = false;
     int shown = 0;
     for (; shown < count && op.pending && !op.cancelling; ++shown) {
       datagrams_->show(shown, op);
@@ -617,7 +502,7 @@ class EpollEngine final : public Engine {
     op.sent = 0;
     int error = try_send(op);
     if (is_to_wait(error)) [[unlikely]] {
-      Descriptor& at = descriptor(op.fd);
+      Descriptor& at = descriptors_.at(op.fd);
       error = send_later(op, at, error);
       if (error == 0) return false;
       at.out = nullptr;
@@ -745,24 +630,14 @@ class EpollEngine final : public Engine {
     return 1;
   }
 
-  std::unique_ptr<FilePool> files_;
-  std::unique_ptr<DatagramBatch> datagrams_;  // With the first socket for them.
-  ListenerFiles listener_files_;
   int epoll_ = -1;
-  int wake_ = -1;
   int timer_ = -1;
   int count_ = 0;
   const std::uint32_t receive_bytes_;
   char* buffer_;
-  std::vector<Descriptor> descriptors_;
-  List<Op> ready_;
-  UnixConnects unix_connects_{ready_};
+  EpollDescriptors descriptors_;
   Instant timeout_at_ = Instant::never();  // When the timer comes; never: it is not set.
-  std::int64_t share_ = turn_share;
-  std::uint64_t system_calls_ = 0;
   epoll_event events_[events_max];
-  alignas(64) std::atomic<bool> waking_{false};
-  std::atomic<std::uint64_t> wakes_{0};  // By other threads.
 };
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include "keel/base/check.h"
 #include "keel/io/internal/parts.h"
+#include "keel/io/internal/system_engine.h"
 
 namespace keel::io {
 namespace {
@@ -41,8 +42,7 @@ int write_all(WriteAt& op) noexcept {
 }
 
 int status_of(Status& op) noexcept {
-  static_assert(sizeof(Statx) <= sizeof op.scratch);
-  auto* const answer = new (op.scratch) Statx{};
+  Statx* const answer = &statx_room(op);
   const int fd = op.path != nullptr ? AT_FDCWD : op.fd;
   const char* const path = op.path != nullptr ? op.path : "";
   if (statx(fd, path, AT_EMPTY_PATH, STATX_BASIC_STATS, answer) != 0) return -errno;
@@ -97,19 +97,20 @@ int carry_out(FileOp& op) noexcept {
 }  // namespace
 
 // Without O_NONBLOCK a pipe would hold the thread until somebody opens its other end.
-int open_flags(const Open& op) noexcept { return op.flags | O_CLOEXEC | (op.waits_for_lease ? 0 : O_NONBLOCK); }
+int open_flags(const Open& op) noexcept {
+  return op.flags | O_CLOEXEC | (op.room.as<FileProgress>().waits_for_lease ? 0 : O_NONBLOCK);
+}
 
 open_how* make_open_how(Open& op) noexcept {
-  static_assert(sizeof(open_how) <= sizeof op.scratch);
-  auto* const how = new (op.scratch) open_how{};
-  how->flags = static_cast<std::uint64_t>(open_flags(op));
-  how->resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
-  return how;
+  auto& how = op.how_room.make<open_how>();
+  how.flags = static_cast<std::uint64_t>(open_flags(op));
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+  return &how;
 }
 
 bool is_leased(Open& op, int result) noexcept {
-  if (result != -EAGAIN || op.waits_for_lease) return false;
-  op.waits_for_lease = true;
+  if (result != -EAGAIN || progress_of(op).waits_for_lease) return false;
+  progress_of(op).waits_for_lease = true;
   return true;
 }
 
@@ -119,8 +120,10 @@ int opened(const Open& op, int fd) noexcept {
   return fd;
 }
 
+struct statx& statx_room(Status& op) noexcept { return op.answer_room.make<Statx>(); }
+
 void read_statx(Status& op) noexcept {
-  const auto& answer = *std::launder(reinterpret_cast<const Statx*>(op.scratch));
+  const auto& answer = op.answer_room.as<Statx>();
   op.size = answer.stx_size;
   op.modified_ns = answer.stx_mtime.tv_sec * 1'000'000'000 + answer.stx_mtime.tv_nsec;
   op.mode = answer.stx_mode;
@@ -150,7 +153,7 @@ int FilePool::submit(FileOp& op) noexcept {
       if (threads_.empty()) return ENOMEM;
     }
   }
-  op.waiting = true;
+  progress_of(op).waits = true;
   waiting_.push_back(op);
   ++queued_;
   wake_.notify_one();
@@ -159,8 +162,8 @@ int FilePool::submit(FileOp& op) noexcept {
 
 bool FilePool::take_out(FileOp& op) noexcept {
   const std::lock_guard lock(mutex_);
-  if (!op.waiting) return false;
-  op.waiting = false;
+  if (!progress_of(op).waits) return false;
+  progress_of(op).waits = false;
   op.unlink();
   --queued_;
   return true;
@@ -180,7 +183,7 @@ void FilePool::work() noexcept {
     if (waiting_.empty()) return;
     auto& op = static_cast<FileOp&>(*waiting_.pop_front());
     --queued_;
-    op.waiting = false;
+    progress_of(op).waits = false;
     lock.unlock();
     const int result = carry_out(op);
     lock.lock();

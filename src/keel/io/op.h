@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <string_view>
 
 #include "keel/base/list.h"
@@ -43,6 +44,28 @@ enum class Kind : std::uint8_t {
 };
 constexpr bool is_of_file(Kind kind) noexcept { return kind >= Kind::Open; }
 
+// Room in an operation for what the engine that carries it out has to remember of it. Nobody else looks into it.
+template <std::size_t bytes, std::size_t alignment = 8>
+class EngineRoom {
+ public:
+  template <class T>
+  T& make() noexcept {
+    static_assert(sizeof(T) <= bytes && alignof(T) <= alignment, "the room is large enough");
+    return *::new (static_cast<void*>(bytes_)) T{};
+  }
+  template <class T>
+  T& as() noexcept {
+    return *std::launder(reinterpret_cast<T*>(bytes_));
+  }
+  template <class T>
+  const T& as() const noexcept {
+    return *std::launder(reinterpret_cast<const T*>(bytes_));
+  }
+
+ private:
+  alignas(alignment) std::byte bytes_[bytes];
+};
+
 struct Op : Link {  // The link is the engine's: its ready, starved and cancelling lists.
   using Done = void (*)(Op&) noexcept;
 
@@ -65,14 +88,9 @@ struct Op : Link {  // The link is the engine's: its ready, starved and cancelli
 // Engine::hold(). result == 0: the peer finished writing (final). result < 0: final.
 struct Receive : Op {
   explicit Receive(Done d) noexcept : Receive(Kind::Receive, d) {}
-  std::uint16_t ending : 1 = 0;          // uring: see Engine::end_receive.
-  std::uint16_t waiting_count : 15 = 0;  // uring: of the arrivals below.
-  std::uint32_t buffer = 0;              // Out, the engine's name of the buffer.
-  char* data = nullptr;                  // Out.
-  // The engine's: arrivals that wait while paused (buffer names, first and last).
-  std::uint32_t waiting_first = none;
-  std::uint32_t waiting_last = none;
-  std::int32_t waiting_final = 1;  // A final result that waits behind them; 1: none.
+  EngineRoom<14, 2> room;    // Behind the last field of Op, where it costs two bytes less.
+  char* data = nullptr;      // Out.
+  std::uint32_t buffer = 0;  // Out, the engine's name of the buffer.
   static constexpr std::uint32_t none = 0xffffffff;
 
  protected:
@@ -90,8 +108,7 @@ struct ReceiveDatagrams : Receive {
   Address from;                     // Out: the sender; of a Unix socket without a name empty.
   bool cut = false;                 // Out: the datagram was longer than bytes_max.
   std::uint32_t segment_bytes = 0;  // Out: these are several of so many bytes each, the last one of what is left; or 0.
-  bool polled = false;              // uring: read when poll says so, not by the kernel into its own buffers.
-  alignas(8) char scratch[56];      // uring: a msghdr.
+  EngineRoom<56> message_room;
 };
 inline constexpr int datagrams_read_max = 16;
 
@@ -117,12 +134,11 @@ struct SendDatagrams : Op {
   explicit SendDatagrams(Done d) noexcept : Op(Kind::SendDatagrams, d) {}
   const OutgoingDatagram* datagrams = nullptr;  // In: must live until done.
   std::uint32_t count = 0;                      // In.
-  bool is_unix = false;         // In: a Unix socket's, for which the kernel cuts nothing up and does not say so.
-  std::uint32_t sent = 0;       // The engine's: how many have left whole,
-  std::size_t offset = 0;       // and how much of the next one, when it is cut up.
-  bool polling = false;         // uring: waits for room.
-  bool by_hand = false;         // The engine's: the kernel cannot cut up on this way.
-  alignas(8) char scratch[72];  // uring: a msghdr and its iovec.
+  bool is_unix = false;    // In: a Unix socket's, for which the kernel cuts nothing up and does not say so.
+  bool by_hand = false;    // The engine's: the kernel cannot cut up on this way.
+  std::uint32_t sent = 0;  // The engine's: how many have left whole,
+  std::size_t offset = 0;  // and how much of the next one, when it is cut up.
+  EngineRoom<80> room;
 };
 
 // New connections. done() with result >= 0: the descriptor of a new connection, now the callee's to close.
@@ -193,8 +209,7 @@ struct Ready : Op {
 // ends what has not begun; what has begun is waited for and answers with its own result.
 struct FileOp : Op {
   using Op::Op;
-  bool pooled = false;   // The engine's: a thread of the engine's carries it out.
-  bool waiting = false;  // The pool's: it has not begun.
+  EngineRoom<3, 1> room;
 };
 
 // result: a descriptor, to be closed with Engine::close. The other end of a pipe is not waited for: -ENXIO where it is
@@ -207,8 +222,7 @@ struct Open : FileOp {
   // In: `path` is looked up from the folder `fd` and never leads out of it, by "..", a link or a slash in front: -EXDEV
   // (openat2(2), RESOLVE_BENEATH). For reading.
   bool beneath = false;
-  bool waits_for_lease = false;  // The engine's.
-  alignas(8) char scratch[24];   // The engine's: a struct open_how.
+  EngineRoom<24> how_room;
 };
 
 // result: how many bytes have been read, at most 1 GiB; 0 at the end of the file.
@@ -249,7 +263,7 @@ struct Status : FileOp {
   std::uint64_t size = 0;        // Out: bytes.
   std::int64_t modified_ns = 0;  // Out: since 1970; 0 in the simulation.
   std::uint32_t mode = 0;        // Out: kind and permissions, as st_mode.
-  alignas(8) char scratch[256];  // The engine's: a struct statx.
+  EngineRoom<256> answer_room;
 };
 
 // Sets the size of `fd`: cuts, or fills up with zeros.

@@ -3,7 +3,6 @@
 #if KEEL_WITH_URING
 
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -42,7 +41,6 @@ Result<std::unique_ptr<Engine>> UringEngine::make(const UringOptions& options) {
 }
 
 UringEngine::~UringEngine() {
-  files_.reset();
   if (ring_ready_) {
     // Closes of the last turn, by hand: another thread than the one that made the ring may not submit.
     for (unsigned i = ring_.sq.sqe_head; i != ring_.sq.sqe_tail; ++i) {
@@ -54,11 +52,8 @@ UringEngine::~UringEngine() {
     io_uring_submit(&ring_);
     io_uring_queue_exit(&ring_);
   }
-  while (ready_.pop_front() != nullptr) {
-  }
   while (starved_.pop_front() != nullptr) {
   }
-  if (wake_ >= 0) ::close(wake_);
 }
 
 bool UringEngine::submit(Op& op) noexcept {
@@ -82,7 +77,7 @@ bool UringEngine::submit(Op& op) noexcept {
 void UringEngine::cancel(Op& op) noexcept {
   if (!op.pending || op.cancelling) return;
   op.cancelling = true;
-  if (is_of_file(op.kind) && static_cast<FileOp&>(op).pooled) {
+  if (is_of_file(op.kind) && progress_of(static_cast<FileOp&>(op)).is_pooled) {
     if (files_->take_out(static_cast<FileOp&>(op))) make_ready(op);
     return;
   }
@@ -133,13 +128,6 @@ int UringEngine::dispatch() noexcept {
   share_ = turn_share;
   io_uring_cq_advance(&ring_, count);
   return completed;
-}
-
-void UringEngine::wake() noexcept {
-  if (!wake_up_->now()) return;
-  wakes_.fetch_add(1, std::memory_order_relaxed);
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = write(wake_, &one, sizeof one);
 }
 
 void UringEngine::flush() noexcept {
@@ -193,8 +181,7 @@ Result<> UringEngine::set_up() {
 
   KEEL_TRY_VOID(buffers_.set_up(ring_));
 
-  wake_ = eventfd(0, EFD_CLOEXEC);
-  if (wake_ < 0) return Error::from_errno("eventfd", errno);
+  KEEL_TRY_VOID(open_wake(0));
   arm_wake();
   return {};
 }
@@ -243,8 +230,6 @@ void UringEngine::probe_operations() noexcept {
 void UringEngine::submit_other(Op& op) noexcept {
   switch (op.kind) {
     case Kind::ReceiveDatagrams:
-      choose_how(static_cast<ReceiveDatagrams&>(op));
-      [[fallthrough]];
     case Kind::Receive:
       begin_receive(static_cast<Receive&>(op));
       break;
@@ -364,7 +349,8 @@ int UringEngine::handle(const io_uring_cqe& completion) noexcept {
     case Kind::Receive:
       return received(static_cast<Receive&>(op), result, completion.flags);
     case Kind::ReceiveDatagrams:
-      if (static_cast<ReceiveDatagrams&>(op).polled) return read_datagrams(static_cast<ReceiveDatagrams&>(op), result);
+      if (state_of(static_cast<ReceiveDatagrams&>(op)).polled)
+        return read_datagrams(static_cast<ReceiveDatagrams&>(op), result);
       return received(static_cast<Receive&>(op), result, completion.flags);
     case Kind::Send:
       return sent(static_cast<Send&>(op), result);
@@ -382,7 +368,7 @@ int UringEngine::handle_own(std::uint64_t key, int result) noexcept {
   if (key == wake_key || key == message_key) {
     wake_up_->came();
     if (key == wake_key) arm_wake();
-    return files_ != nullptr ? collect_files() : 0;
+    return collect_files();
   }
   // A message that could not be sent; with any other error the target is no more.
   const int error = -result;

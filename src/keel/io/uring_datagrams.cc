@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <new>
 
 #include "keel/io/internal/uring_engine.h"
 
@@ -25,7 +24,7 @@ static_assert(sizeof(io_uring_recvmsg_out) + sizeof(sockaddr_storage) <= told_by
 bool UringEngine::submit_datagrams(SendDatagrams& op) noexcept {
   op.sent = 0;
   op.offset = 0;
-  op.polling = false;
+  op.room.make<UringSendDatagrams>();
   op.by_hand = false;
   if (op.count == 1 && op.datagrams->segment_bytes == 0) {
     arm_datagram(op);
@@ -58,35 +57,34 @@ int UringEngine::continue_datagrams(SendDatagrams& op) noexcept {
 
 void UringEngine::arm_datagram(SendDatagrams& op) noexcept {
   const OutgoingDatagram& datagram = *op.datagrams;
-  static_assert(sizeof(msghdr) + sizeof(iovec) <= sizeof op.scratch);
-  auto* message = new (op.scratch) msghdr{};
-  message->msg_iov = new (op.scratch + sizeof(msghdr)) iovec{};
-  message->msg_iov->iov_base = const_cast<char*>(datagram.bytes.data());
-  message->msg_iov->iov_len = datagram.bytes.size();
-  message->msg_iovlen = 1;
+  auto& [polling, message, bytes] = op.room.as<UringSendDatagrams>();
+  bytes = {const_cast<char*>(datagram.bytes.data()), datagram.bytes.size()};
+  message.msg_iov = &bytes;
+  message.msg_iovlen = 1;
   if (datagram.to.family() != AF_UNSPEC) {
-    message->msg_name = const_cast<sockaddr*>(datagram.to.system());
-    message->msg_namelen = datagram.to.system_size();
+    message.msg_name = const_cast<sockaddr*>(datagram.to.system());
+    message.msg_namelen = datagram.to.system_size();
   }
   io_uring_sqe* sqe = entry();
   // The kernel may not wait for room by itself: it tries again with what is left of the bytes it has copied before it
   // found none, and sends an empty datagram (seen with Unix sockets on Linux 6.18).
-  io_uring_prep_sendmsg(sqe, op.fd, message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  io_uring_prep_sendmsg(sqe, op.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   arm(sqe, op);
 }
 
 void UringEngine::arm_room(SendDatagrams& op) noexcept {
-  op.polling = true;
+  op.room.as<UringSendDatagrams>().polling = true;
   arm_poll(op, POLLOUT);
 }
 
 int UringEngine::datagrams_sent(SendDatagrams& op, int result) noexcept {
   int error = result < 0 ? -result : 0;
-  if (!op.polling && error == 0) {
+  const bool polling = op.room.as<UringSendDatagrams>().polling;
+  if (!polling && error == 0) {
     op.sent = 1;
   } else if (op.cancelling) {
     error = ECANCELED;
-  } else if (op.polling ? error == 0 : error == EINTR || error == EAGAIN) {
+  } else if (polling ? error == 0 : error == EINTR || error == EAGAIN) {
     return continue_datagrams(op);
   }
   finish(op, result_of(op, error));
@@ -96,21 +94,21 @@ int UringEngine::datagrams_sent(SendDatagrams& op, int result) noexcept {
 // Whether the kernel reads them into its buffers, or we when they are there: those that are too large for one, and what
 // is to be joined.
 void UringEngine::choose_how(ReceiveDatagrams& op) noexcept {
-  op.polled = !reads_datagrams_ || op.join || op.bytes_max + told_bytes > buffers_.bytes();
-  if (op.polled && datagrams_ == nullptr) datagrams_ = std::make_unique<DatagramBatch>();
+  const bool polled = !reads_datagrams_ || op.join || op.bytes_max + told_bytes > buffers_.bytes();
+  state_of(op).polled = polled;
+  if (polled) need_datagrams();
 }
 
 void UringEngine::arm_datagrams(ReceiveDatagrams& op) noexcept {
-  if (op.polled) {
+  if (state_of(op).polled) {
     arm_poll(op, POLLIN);
     return;
   }
   // How much room a name has, and control data; the rest is the buffer's. MSG_TRUNC: its whole length is told.
-  static_assert(sizeof(msghdr) <= sizeof op.scratch);
-  auto* message = new (op.scratch) msghdr{};
-  message->msg_namelen = sizeof(sockaddr_storage);
+  auto& message = op.message_room.make<msghdr>();
+  message.msg_namelen = sizeof(sockaddr_storage);
   io_uring_sqe* sqe = entry();
-  io_uring_prep_recvmsg_multishot(sqe, op.fd, message, MSG_TRUNC);
+  io_uring_prep_recvmsg_multishot(sqe, op.fd, &message, MSG_TRUNC);
   sqe->flags |= IOSQE_BUFFER_SELECT;
   sqe->buf_group = 0;
   arm(sqe, op);
@@ -118,12 +116,12 @@ void UringEngine::arm_datagrams(ReceiveDatagrams& op) noexcept {
 
 // The kernel has put a header before it, the sender's address and control data.
 void UringEngine::show_datagram(ReceiveDatagrams& op) noexcept {
-  auto* const message = reinterpret_cast<msghdr*>(op.scratch);
+  const auto& message = op.message_room.as<msghdr>();
   auto* const out = reinterpret_cast<io_uring_recvmsg_out*>(op.data);
   char* const name = static_cast<char*>(io_uring_recvmsg_name(out));
   op.from = out->namelen != 0 ? Address::from_system(reinterpret_cast<sockaddr*>(name), out->namelen) : Address();
   op.segment_bytes = 0;
-  op.data = name + message->msg_namelen + message->msg_controllen;
+  op.data = name + message.msg_namelen + message.msg_controllen;
   op.cut = out->payloadlen > op.bytes_max;
   op.result = static_cast<std::int32_t>(std::min(out->payloadlen, op.bytes_max));
 }

@@ -13,25 +13,14 @@
 #include "keel/io/internal/uring_engine.h"
 
 namespace keel::io {
-namespace {
-
-using Statx = struct statx;
-
-}  // namespace
-
 void UringEngine::submit_file(FileOp& op) noexcept {
-  if (op.kind == Kind::WriteAt) static_cast<WriteAt&>(op).written = 0;
-  if (op.kind == Kind::Open) static_cast<Open&>(op).waits_for_lease = false;
-  op.pooled = (file_kinds_ & bit(op.kind)) == 0;
-  if (!op.pooled) {
+  begin_file(op);
+  progress_of(op).is_pooled = (file_kinds_ & bit(op.kind)) == 0;
+  if (!progress_of(op).is_pooled) {
     arm_file(op);
     return;
   }
-  if (files_ == nullptr) files_ = std::make_unique<FilePool>(*this);
-  if (const int error = files_->submit(op)) {
-    op.result = -error;
-    make_ready(op);
-  }
+  submit_to_threads(op);
 }
 
 void UringEngine::arm_file(FileOp& op) noexcept {
@@ -62,11 +51,9 @@ void UringEngine::arm_file(FileOp& op) noexcept {
       break;
     case Kind::Status: {
       auto& status = static_cast<Status&>(op);
-      static_assert(sizeof(Statx) <= sizeof status.scratch);
-      auto* const answer = new (status.scratch) Statx{};
       const bool by_path = status.path != nullptr;
       io_uring_prep_statx(sqe, by_path ? AT_FDCWD : op.fd, by_path ? status.path : "", AT_EMPTY_PATH, STATX_BASIC_STATS,
-                          answer);
+                          &statx_room(status));
       break;
     }
     case Kind::Rename:
@@ -112,17 +99,6 @@ int UringEngine::file_answered(FileOp& op, int result) noexcept {
   }
   finish(op, result);
   return 1;
-}
-
-int UringEngine::collect_files() noexcept {
-  List<Op> ended;
-  files_->collect(ended);
-  int completed = 0;
-  while (Op* op = ended.pop_front()) {
-    finish(*op, op->result);
-    ++completed;
-  }
-  return completed;
 }
 
 }  // namespace keel::io

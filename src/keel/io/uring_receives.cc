@@ -26,12 +26,12 @@ constexpr std::uint32_t copied = UringBuffers::none - 1;
 void UringEngine::resume(Receive& op) noexcept {
   if (!op.paused) return;
   op.paused = false;
-  if (op.pending && (!op.armed || op.waiting_first != Receive::none)) make_ready(op);
+  if (op.pending && (!op.armed || state_of(op).waiting_first != Receive::none)) make_ready(op);
 }
 
 void UringEngine::end_receive(Receive& op) noexcept {
-  if (!op.pending || op.cancelling || op.ending) return;
-  op.ending = true;
+  if (!op.pending || op.cancelling || state_of(op).ending) return;
+  state_of(op).ending = true;
   op.paused = false;
   if (op.linked()) op.unlink();
   if (op.armed) cancel_armed(op);
@@ -62,10 +62,8 @@ void UringEngine::release(Held held) noexcept {
 
 void UringEngine::begin_receive(Receive& op) noexcept {
   op.paused = false;
-  op.ending = false;
-  op.waiting_first = op.waiting_last = Receive::none;
-  op.waiting_count = 0;
-  op.waiting_final = 1;
+  op.room.make<UringReceive>();
+  if (op.kind == Kind::ReceiveDatagrams) choose_how(static_cast<ReceiveDatagrams&>(op));
   arm_receive(op);
 }
 
@@ -82,22 +80,25 @@ void UringEngine::arm_receive(Receive& op) noexcept {
 }
 
 int UringEngine::run_receive(Receive& op) noexcept {
+  UringReceive& state = state_of(op);
   int delivered = 0;
-  while (op.waiting_first != Receive::none && !op.paused && !op.cancelling) {
-    const std::uint32_t buffer = op.waiting_first;
-    op.waiting_first = buffers_.next_of(buffer);
-    if (op.waiting_first == Receive::none) op.waiting_last = Receive::none;
-    --op.waiting_count;
+  while (state.waiting_first != Receive::none && !op.paused && !op.cancelling) {
+    const std::uint32_t buffer = state.waiting_first;
+    state.waiting_first = buffers_.next_of(buffer);
+    if (state.waiting_first == Receive::none) state.waiting_last = Receive::none;
+    --state.waiting_count;
     buffers_.end_loan(buffer);  // Holding it would lend it again.
     if (!show(op, buffer, buffers_.size_of(buffer))) buffers_.recycle(buffer);
     ++delivered;
   }
   if (op.cancelling || op.paused) return delivered;
-  if (op.waiting_final != 1) {
-    finish(op, std::exchange(op.waiting_final, 1));
+  if (state.waiting_final != 1) {
+    const int result = state.waiting_final;
+    state.waiting_final = 1;
+    finish(op, result);
     return delivered + 1;
   }
-  if (op.ending) {
+  if (state.ending) {
     if (op.armed) return delivered;  // The kernel's own last word is on its way.
     finish(op, -ECANCELED);
     return delivered + 1;
@@ -123,22 +124,24 @@ bool UringEngine::show(Receive& op, std::uint32_t buffer, std::uint32_t size) no
 void UringEngine::note_full(Receive& op) noexcept {
   filled_ = &op == filling_ ? filled_ + 1 : 1;
   filling_ = &op;
-  if (filled_ < filled_max || !op.armed || op.cancelling || op.ending) return;
+  if (filled_ < filled_max || !op.armed || op.cancelling || state_of(op).ending) return;
   filled_ = 0;
   cancel_armed(op);
 }
 
 void UringEngine::drop_waiting(Receive& op) noexcept {
-  while (op.waiting_first != Receive::none) {
-    const std::uint32_t buffer = op.waiting_first;
-    op.waiting_first = buffers_.next_of(buffer);
+  UringReceive& state = state_of(op);
+  while (state.waiting_first != Receive::none) {
+    const std::uint32_t buffer = state.waiting_first;
+    state.waiting_first = buffers_.next_of(buffer);
     buffers_.take_back(buffer);
   }
-  op.waiting_last = Receive::none;
-  op.waiting_count = 0;
+  state.waiting_last = Receive::none;
+  state.waiting_count = 0;
 }
 
 int UringEngine::received(Receive& op, int result, std::uint32_t flags) noexcept {
+  UringReceive& state = state_of(op);
   const std::uint32_t buffer = flags >> IORING_CQE_BUFFER_SHIFT;
   if ((flags & IORING_CQE_F_BUFFER) != 0) {
     buffers_.note_used();
@@ -151,16 +154,16 @@ int UringEngine::received(Receive& op, int result, std::uint32_t flags) noexcept
       if (!op.armed) make_ready(op);
       return 0;
     }
-    if (op.paused || op.waiting_first != Receive::none) {
+    if (op.paused || state.waiting_first != Receive::none) {
       keep_waiting(op, buffer, size);
-      if (op.ending) make_ready(op);
+      if (state.ending) make_ready(op);
       return 0;
     }
     if (!show(op, buffer, size)) buffers_.recycle(buffer);
     if (size == buffers_.bytes()) [[unlikely]]
       note_full(op);
     // Multishot ends when the completion queue was short of room: begin again.
-    if (!op.armed && op.pending) op.cancelling || op.paused || op.ending ? make_ready(op) : arm_receive(op);
+    if (!op.armed && op.pending) op.cancelling || op.paused || state.ending ? make_ready(op) : arm_receive(op);
     return 1;
   }
   if (op.cancelling) {
@@ -169,7 +172,7 @@ int UringEngine::received(Receive& op, int result, std::uint32_t flags) noexcept
   }
   if (result == -ENOBUFS) {
     if (op.paused) return 0;
-    if (op.ending) {
+    if (state.ending) {
       make_ready(op);
       return 0;
     }
@@ -182,8 +185,8 @@ int UringEngine::received(Receive& op, int result, std::uint32_t flags) noexcept
     if (!op.paused) make_ready(op);
     return 0;
   }
-  if (op.paused || op.waiting_first != Receive::none) {
-    op.waiting_final = result;
+  if (op.paused || state.waiting_first != Receive::none) {
+    state.waiting_final = result;
     return 0;
   }
   finish(op, result);
@@ -191,16 +194,17 @@ int UringEngine::received(Receive& op, int result, std::uint32_t flags) noexcept
 }
 
 void UringEngine::keep_waiting(Receive& op, std::uint32_t buffer, std::uint32_t size) noexcept {
+  UringReceive& state = state_of(op);
   buffer = buffers_.lend(buffer, size);
   buffers_.end_chain(buffer, size);
-  if (op.waiting_first == Receive::none) {
-    op.waiting_first = buffer;
+  if (state.waiting_first == Receive::none) {
+    state.waiting_first = buffer;
   } else {
-    buffers_.link(op.waiting_last, buffer);
+    buffers_.link(state.waiting_last, buffer);
   }
-  op.waiting_last = buffer;
+  state.waiting_last = buffer;
   // Let the rest stay in the kernel, so that the peer is slowed down.
-  if (++op.waiting_count == waiting_max && op.armed) cancel_armed(op);
+  if (++state.waiting_count == waiting_max && op.armed) cancel_armed(op);
 }
 
 }  // namespace keel::io

@@ -1,4 +1,4 @@
-// Sockets on io_uring: listening, connecting, ending, and files that are sent through them.
+// Sockets on io_uring: accepting, connecting, and files that are sent through them.
 
 #if KEEL_WITH_URING
 
@@ -17,46 +17,6 @@ namespace {
 constexpr int accepts_by_hand_max = 64;
 
 }  // namespace
-
-Result<int> UringEngine::open_listener(const Address& address, const ListenOptions& options) {
-  return system_listener(address, options, listener_files_);
-}
-
-void UringEngine::turn_away(int listener) noexcept {
-  ++system_calls_;
-  system_turn_away(listener, listener_files_);
-}
-
-int UringEngine::try_accept(int listener) noexcept {
-  ++system_calls_;
-  const int fd = ::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-  return fd >= 0 ? fd : -errno;
-}
-
-void UringEngine::shutdown_write(int fd) noexcept {
-  ++system_calls_;
-  ::shutdown(fd, SHUT_WR);
-}
-
-void UringEngine::shutdown(int fd) noexcept {
-  ++system_calls_;
-  ::shutdown(fd, SHUT_RDWR);
-}
-
-std::optional<std::uint64_t> UringEngine::acknowledged(int fd) noexcept {
-  ++system_calls_;
-  return system_acknowledged(fd);
-}
-
-Duration UringEngine::last_came(int fd) noexcept {
-  ++system_calls_;
-  return system_last_came(fd);
-}
-
-bool UringEngine::has_unread(int fd) noexcept {
-  ++system_calls_;
-  return system_has_unread(fd);
-}
 
 void UringEngine::arm_accept(Accept& op) noexcept {
   io_uring_sqe* sqe = entry();

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <linux/openat2.h>
+#include <sys/stat.h>
 
 #include <condition_variable>
 #include <memory>
@@ -19,9 +20,19 @@
 
 namespace keel::io {
 
+class SystemEngine;
+
+// Of a FileOp, in its room. Threads of the pool write the latter two, each a byte of its own.
+struct FileProgress {
+  bool is_pooled = false;  // A thread of the pool carries it out.
+  bool waits = false;      // It has not begun.
+  bool waits_for_lease = false;
+};
+inline FileProgress& progress_of(FileOp& op) noexcept { return op.room.as<FileProgress>(); }
+
 class FilePool {
  public:
-  explicit FilePool(Engine& engine) noexcept : engine_(engine) {}
+  explicit FilePool(SystemEngine& engine) noexcept : engine_(engine) {}
   ~FilePool();  // Nothing is pending.
 
   // 0, or the errno with which no thread could be started; then it is not taken.
@@ -34,7 +45,7 @@ class FilePool {
  private:
   void work() noexcept;
 
-  Engine& engine_;
+  SystemEngine& engine_;
   std::mutex mutex_;
   std::condition_variable wake_;
   List<Op> waiting_;
@@ -45,11 +56,12 @@ class FilePool {
   std::vector<std::unique_ptr<Thread>> threads_;
 };
 
-// Fills the answers of `op` from its scratch, a struct statx.
+// Where the kernel is to put what it knows of a file, and the answers of `op` from there.
+struct statx& statx_room(Status& op) noexcept;
 void read_statx(Status& op) noexcept;
 // With which flags the kernel opens: a pipe is not waited for.
 int open_flags(const Open& op) noexcept;
-// What openat2 is asked for an Open beneath a folder, in its scratch.
+// What openat2 is asked for an Open beneath a folder, in its room.
 open_how* make_open_how(Open& op) noexcept;
 // Whether that was refused because another process has a lease on the file (fcntl(2)): from now on it is waited for.
 bool is_leased(Open& op, int result) noexcept;

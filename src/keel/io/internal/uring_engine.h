@@ -16,22 +16,31 @@
 #include <liburing.h>
 #include <sys/socket.h>
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
-#include <optional>
 
-#include "keel/io/datagrams.h"
-#include "keel/io/internal/file_pool.h"
-#include "keel/io/internal/sockets.h"
-#include "keel/io/internal/turn_share.h"
-#include "keel/io/internal/unix_connects.h"
+#include "keel/io/internal/system_engine.h"
 #include "keel/io/internal/uring_buffers.h"
-#include "keel/io/internal/wake_up.h"
 
 namespace keel::io {
 
-class UringEngine final : public Engine {
+// Of a Receive, in its room: how it goes on, and what has come while it is paused.
+struct [[gnu::packed, gnu::aligned(2)]] UringReceive {
+  std::uint16_t ending : 1 = 0;  // See Engine::end_receive.
+  std::uint16_t polled : 1 = 0;  // Datagrams: read when poll says so, not by the kernel into its own buffers.
+  std::uint16_t waiting_count : 14 = 0;
+  std::uint32_t waiting_first = Receive::none;  // Names of buffers.
+  std::uint32_t waiting_last = Receive::none;
+  std::int32_t waiting_final = 1;  // A final result that waits behind them; 1: none.
+};
+// Of a SendDatagrams.
+struct UringSendDatagrams {
+  bool polling = false;  // It waits for room.
+  msghdr message;
+  iovec bytes;
+};
+
+class UringEngine final : public SystemEngine {
  public:
   static Result<std::unique_ptr<Engine>> make(const UringOptions& options);
   ~UringEngine() override;
@@ -46,31 +55,10 @@ class UringEngine final : public Engine {
   void release(Held held) noexcept override;
   bool wait(Instant until) noexcept override;
   int dispatch() noexcept override;
-  void wake() noexcept override;
   void flush() noexcept override;
   void wake_other(Engine& other) noexcept override;
 
-  Result<int> open_listener(const Address& address, const ListenOptions& options) override;
-  Result<int> open_stream(int family, const ConnectOptions& options) override { return system_stream(family, options); }
-  Result<int> open_datagram(const DatagramOptions& options) override { return system_datagram(options); }
-  void turn_away(int listener) noexcept override;
-  int try_accept(int listener) noexcept override;
   void close(int fd) noexcept override;
-  void shutdown_write(int fd) noexcept override;
-  void shutdown(int fd) noexcept override;
-  Result<> set_options(int fd, const SocketOptions& options) override { return system_set_options(fd, options); }
-  SocketOptions options(int fd) override { return system_options(fd); }
-  Result<> set_member(int fd, const Address& group, std::uint32_t interface, bool member) override {
-    return system_set_member(fd, group, interface, member);
-  }
-  Address local_address(int fd) noexcept override { return system_local_address(fd); }
-  Address peer_address(int fd) noexcept override { return system_peer_address(fd); }
-  std::optional<std::uint64_t> acknowledged(int fd) noexcept override;
-  Duration last_came(int fd) noexcept override;
-  bool has_unread(int fd) noexcept override;
-  std::uint64_t system_calls() const noexcept override {
-    return system_calls_ + wakes_.load(std::memory_order_relaxed);
-  }
 
  private:
   explicit UringEngine(const UringOptions& options)
@@ -105,17 +93,6 @@ class UringEngine final : public Engine {
   void cancel_armed(Op& op) noexcept;
   void send_message(int ring) noexcept;
   void hand_over_messages() noexcept;
-  void make_ready(Op& op) noexcept {
-    if (!op.linked()) ready_.push_back(op);
-  }
-  static void finish(Op& op, int result) noexcept {
-    op.result = result;
-    op.more = false;
-    op.pending = false;
-    op.cancelling = false;
-    if (op.linked()) op.unlink();
-    op.done(op);
-  }
   [[gnu::noinline]] void submit_other(Op& op) noexcept;
   int run_ready(Op& op) noexcept;
   int handle(const io_uring_cqe& completion) noexcept;
@@ -126,6 +103,7 @@ class UringEngine final : public Engine {
 
   // --- Receiving: uring_receives.cc.
 
+  static UringReceive& state_of(Receive& op) noexcept { return op.room.as<UringReceive>(); }
   static bool receives(const Op& op) noexcept { return op.kind == Kind::Receive || op.kind == Kind::ReceiveDatagrams; }
   void begin_receive(Receive& op) noexcept;
   void arm_receive(Receive& op) noexcept;
@@ -169,7 +147,6 @@ class UringEngine final : public Engine {
   void submit_file(FileOp& op) noexcept;
   void arm_file(FileOp& op) noexcept;
   int file_answered(FileOp& op, int result) noexcept;
-  int collect_files() noexcept;
 
   const UringOptions options_;
   io_uring ring_{};
@@ -177,29 +154,19 @@ class UringEngine final : public Engine {
   unsigned file_kinds_ = 0;             // Which the kernel does, by bit().
   bool sends_messages_ = false;
   const bool reads_datagrams_;
-  std::unique_ptr<DatagramBatch> datagrams_;  // With the first receive that needs it.
-  std::unique_ptr<FilePool> files_;
-  ListenerFiles listener_files_;
   bool ring_ready_ = false;
   bool held_ = false;
-  int wake_ = -1;
   UringBuffers buffers_;
-  List<Op> ready_;
   List<Op> starved_;
   const Op* filling_ = nullptr;  // What has filled its last buffers,
   unsigned filled_ = 0;          // and how many in a row.
-  UnixConnects unix_connects_{ready_};
   std::uint64_t wake_count_ = 0;
   __kernel_timespec timeout_{};
   Instant timeout_at_ = Instant::never();  // When the pending time-out comes; never: none is pending.
-  std::int64_t share_ = turn_share;
-  std::uint64_t system_calls_ = 0;
-  // Those of this turn's messages. Shared: a target may end while the message for it waits here.
+  // Those of this turn's messages.
   static constexpr unsigned told_max = 16;
   std::shared_ptr<WakeUp<>> told_[told_max];
   unsigned told_count_ = 0;
-  const std::shared_ptr<WakeUp<>> wake_up_ = std::make_shared<WakeUp<>>();
-  alignas(64) std::atomic<std::uint64_t> wakes_{0};  // By other threads.
 };
 
 }  // namespace keel::io

@@ -1,0 +1,61 @@
+// What the epoll engine knows of each descriptor, by its number.
+//
+// Threads: the engine's.  Cost: a bounds check and an index; 24 bytes for every number up to the largest.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <vector>
+
+#include "keel/io/op.h"
+
+namespace keel::io {
+
+class EpollDescriptors {
+ public:
+  struct Descriptor {
+    Op* in = nullptr;              // The pending Receive or Accept.
+    Op* out = nullptr;             // The pending Send, SendFile or Connect.
+    std::uint32_t generation = 0;  // Events of an earlier descriptor of the same number are stale.
+    std::uint8_t family = 0;       // 0: not known yet.
+    bool registered : 1 = false;
+    bool out_wanted : 1 = false;
+    bool readable : 1 = false;  // There may be something to read that nobody has read.
+    // The end or an urgent byte was told of: a short read does not mean that nothing is left.
+    bool reads_on : 1 = false;
+    bool listens : 1 = false;
+    bool shared : 1 = false;  // See Accept.
+  };
+
+  // Made where there is none. The reference holds until another one is made.
+  Descriptor& at(int fd) {
+    const auto index = static_cast<std::size_t>(fd);
+    if (index >= all_.size()) [[unlikely]]
+      make_room(index);
+    return all_[index];
+  }
+  // Of one that is there.
+  Descriptor& known(int fd) noexcept { return all_[static_cast<std::size_t>(fd)]; }
+  // False: there is no memory. Asked for descriptors that come by themselves, before they are used.
+  bool has_room_for(int fd) noexcept {
+    try {
+      at(fd);
+      return true;
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+  }
+
+ private:
+  [[gnu::noinline]] void make_room(std::size_t index) {
+    // A quarter more at a time: there may be many, and doubled most of it would be for nobody.
+    if (index >= all_.capacity()) all_.reserve(index + index / 4 + 16);
+    all_.resize(index + 1);
+  }
+
+  std::vector<Descriptor> all_;
+};
+
+}  // namespace keel::io

@@ -1,0 +1,88 @@
+// keel/io/internal/system_engine.h — what the engines that have a kernel do alike: sockets, files by threads, wake-ups,
+// and the operations that are ready.
+//
+// Threads: the loop's; wake() any.
+
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "keel/io/datagrams.h"
+#include "keel/io/internal/file_pool.h"
+#include "keel/io/internal/sockets.h"
+#include "keel/io/internal/turn_share.h"
+#include "keel/io/internal/unix_connects.h"
+#include "keel/io/internal/wake_up.h"
+
+namespace keel::io {
+
+class SystemEngine : public Engine {
+ public:
+  ~SystemEngine() override;
+
+  void wake() noexcept final;
+
+  Result<int> open_listener(const Address& address, const ListenOptions& options) override;
+  Result<int> open_stream(int family, const ConnectOptions& options) override;
+  Result<int> open_datagram(const DatagramOptions& options) override;
+  Result<> set_options(int fd, const SocketOptions& options) final;
+  SocketOptions options(int fd) final;
+  Result<> set_member(int fd, const Address& group, std::uint32_t interface, bool member) final;
+  void turn_away(int listener) noexcept final;
+  int try_accept(int listener) noexcept override;
+  void shutdown_write(int fd) noexcept final;
+  void shutdown(int fd) noexcept final;
+  Address local_address(int fd) noexcept final;
+  Address peer_address(int fd) noexcept final;
+  std::optional<std::uint64_t> acknowledged(int fd) noexcept final;
+  Duration last_came(int fd) noexcept final;
+  bool has_unread(int fd) noexcept final;
+
+  std::uint64_t system_calls() const noexcept final { return system_calls_ + wakes_.load(std::memory_order_relaxed); }
+
+ protected:
+  SystemEngine() = default;
+
+  // What wake() writes to, a descriptor of eventfd(2). Once.
+  Result<> open_wake(int flags);
+
+  void make_ready(Op& op) noexcept {
+    if (!op.linked()) ready_.push_back(op);
+  }
+  static void finish(Op& op, int result) noexcept {
+    op.result = result;
+    op.more = false;
+    op.pending = false;
+    op.cancelling = false;
+    if (op.linked()) op.unlink();  // Resumed inside its own done() and read on.
+    op.done(op);
+  }
+
+  // Before a file operation is handed to whoever carries it out.
+  static void begin_file(FileOp& op) noexcept;
+  // To the threads. When none can be had it is ready, with the result that says so.
+  void submit_to_threads(FileOp& op) noexcept;
+  // After a wake-up: finishes what the threads have done; how many.
+  int collect_files() noexcept;
+  // For receiving datagrams several at a time.
+  void need_datagrams();
+
+  std::unique_ptr<FilePool> files_;
+  std::unique_ptr<DatagramBatch> datagrams_;  // From need_datagrams() on.
+  List<Op> ready_;
+  UnixConnects unix_connects_{ready_};
+  std::int64_t share_ = turn_share;
+  std::uint64_t system_calls_ = 0;
+  int wake_ = -1;
+  // Shared: a target may end while the message for it waits in another engine.
+  const std::shared_ptr<WakeUp<>> wake_up_ = std::make_shared<WakeUp<>>();
+
+ private:
+  ListenerFiles listener_files_;
+  alignas(64) std::atomic<std::uint64_t> wakes_{0};  // By other threads.
+};
+
+}  // namespace keel::io

@@ -1,0 +1,80 @@
+// keel/io/sockets.h — what an engine does with sockets beside operations: making them, options, addresses, ending.
+//
+// An Engine is a Sockets (engine.h). These are calls that return at once; what takes time is an operation.
+//
+// Threads: the engine's.
+// Errors:  calls that input or the system can make fail return Result, or a negative errno where it is said.
+// Cost:    a system call or a few; none in the simulation.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "keel/base/result.h"
+#include "keel/base/time.h"
+#include "keel/io/address.h"
+#include "keel/io/socket_options.h"
+
+namespace keel::io {
+
+class Engine;
+
+class Sockets {
+ public:
+  virtual ~Sockets() = default;
+
+  // Binds and listens; the descriptor is ready for Accept. AlreadyExists when the address is in use. The path of a Unix
+  // socket is taken over when nobody listens there; another file stays, AlreadyExists. With options.inherited the
+  // address is not looked at.
+  virtual Result<int> open_listener(const Address& address, const ListenOptions& options) = 0;
+  // A socket for Connect.
+  virtual Result<int> open_stream(int family, const ConnectOptions& options = {}) = 0;
+  // A socket for SendDatagrams and ReceiveDatagrams. AlreadyExists when the address is in use; the path of a Unix
+  // socket is taken over when nobody has it open. InvalidArgument: nothing to bind or to connect to, or bytes_max.
+  virtual Result<int> open_datagram(const DatagramOptions& options) = 0;
+  virtual Result<> set_options(int fd, const SocketOptions& options) = 0;
+  virtual SocketOptions options(int fd) = 0;
+  // A socket for datagrams hears what is sent to the multicast `group` (its port is not looked at) by way of
+  // `interface` (if_nametoindex(3); 0: that of the group's scope, or as the system's routes say), or no longer does.
+  // InvalidArgument: no multicast address; AlreadyExists: it is a member; NotFound: it is none, or no such interface;
+  // Unsupported: of a Unix socket.
+  virtual Result<> set_member(int fd, const Address& group, std::uint32_t interface, bool member) = 0;
+  // Nobody begins to connect to `listener` any more, and handshakes that have begun complete: between this and close()
+  // all that come can be accepted. TCP: a first packet is dropped without an answer, and its sender tries again after a
+  // second (where it may not be filtered, nothing happens). Unix: removes the path, unless another file is there by
+  // now. For every descriptor of the socket.
+  virtual void turn_away(int listener) noexcept = 0;
+  // A connection that waits at `listener`, on which no Accept is pending, or a negative errno (-EAGAIN: none waits).
+  // For the moment before close(), which resets those that wait.
+  virtual int try_accept(int listener) noexcept = 0;
+  // Closes `fd`, on which no operation is pending.
+  virtual void close(int fd) noexcept = 0;
+  // Tells the peer that nothing more will be written (FIN); reading goes on.
+  virtual void shutdown_write(int fd) noexcept = 0;
+  // Ends both directions: a pending Send ends with -EPIPE, a pending Receive with what has come and then 0.
+  virtual void shutdown(int fd) noexcept = 0;
+  virtual Address local_address(int fd) noexcept = 0;
+  virtual Address peer_address(int fd) noexcept = 0;
+  // How many bytes of what was sent on a connection its peer has acknowledged so far: what this side's kernel holds for
+  // it is not counted. Nothing where nobody knows: Unix sockets, and TCP where the kernel does not say (tcp(7),
+  // TCP_INFO).
+  virtual std::optional<std::uint64_t> acknowledged(int fd) noexcept = 0;
+  // How long ago the kernel was given the last bytes that have come on a connection, read or not, to one of its ticks
+  // (4 ms or so). Zero where nobody knows: as acknowledged(), and in sim, where nothing waits unseen.
+  virtual Duration last_came(int /*fd*/) noexcept { return {}; }
+  // Whether bytes of a connection, or its end, are in the kernel that no receive has brought yet. False in sim, where
+  // nothing waits unseen. A system call.
+  virtual bool has_unread(int /*fd*/) noexcept { return false; }
+};
+
+// AlreadyExists when somebody listens at `address`, also one that would share it with us by ListenOptions::reuse_port:
+// asked before the first of several sockets that share it, for of a second process nobody else would hear. An address
+// with port 0 and that of a Unix socket are nobody's.
+Result<> check_vacant(Engine& engine, const Address& address, ListenOptions options);
+// Whether accept failed for the sake of one connection that went away: accept(2) lists these, try again.
+bool is_transient_accept_error(int number) noexcept;
+// Whether an errno of accept means "later": descriptors or memory have run out (EMFILE, ENFILE, ENOMEM, ENOBUFS).
+bool is_exhaustion(int number) noexcept;
+
+}  // namespace keel::io
