@@ -4,7 +4,7 @@
 #pragma once
 
 #include "keel/app/app.h"
-#include "keel/http/router.h"
+#include "keel/http/server/router.h"
 #include "keel/observe/metric.h"
 
 class Jobs {

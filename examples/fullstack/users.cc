@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "keel/data/json.h"
-#include "keel/http/problem.h"
+#include "keel/http/server/problem.h"
 #include "keel/observe/span.h"
 
 using namespace keel;

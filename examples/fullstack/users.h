@@ -9,7 +9,7 @@
 #pragma once
 
 #include "keel/db/sqlite/database.h"
-#include "keel/http/router.h"
+#include "keel/http/server/router.h"
 
 class Users {
  public:

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "keel/http/problem.h"
+#include "keel/http/server/problem.h"
 #include "keel/task/timing.h"
 
 namespace greeting {

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "keel/http/router.h"
+#include "keel/http/server/router.h"
 
 namespace greeting {
 

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "keel/http/test_server.h"
+#include "keel/http/testing/test_server.h"
 
 namespace greeting {
 namespace {

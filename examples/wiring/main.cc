@@ -12,7 +12,7 @@
 #include "keel/app/app.h"
 #include "keel/app/container.h"
 #include "keel/events/bus.h"
-#include "keel/http/router.h"
+#include "keel/http/server/router.h"
 #include "keel/observe/log.h"
 
 using namespace keel;

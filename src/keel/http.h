@@ -8,21 +8,21 @@
 //   router.use(http::SecurityHeaders()).get("/hello", hello);
 //   http::Server server(router, {.address = *Address::parse("127.0.0.1:8080")});   // or app.serve(router), app/app.h
 //
-// Beside it, for those who use them: keel/http/client.h, compression.h, rate_limit.h, test_server.h; and
+// Beside it, for those who use them: keel/http/client/client.h, compression.h, rate_limit.h, test_server.h; and
 // keel/io/runtime.h, whose workers a Server listens on where there is no App.
 
 #pragma once
 
-#include "keel/http/cookie.h"            // cookies of a request, and of an answer
-#include "keel/http/cors.h"              // who may ask from other sites
-#include "keel/http/middleware.h"        // what stands around the handlers of many routes
-#include "keel/http/multipart.h"         // forms
-#include "keel/http/precondition.h"      // conditional requests: 304 and 412
-#include "keel/http/problem.h"           // errors as answers
-#include "keel/http/range.h"             // parts of an answer: 206
-#include "keel/http/request.h"           // what was asked; body_reader.h: its body, piece by piece
-#include "keel/http/response.h"          // what is answered; body_writer.h: piece by piece; upgrade.h: another protocol
-#include "keel/http/router.h"            // which handler answers what
-#include "keel/http/security_headers.h"  // what browsers are told not to do
-#include "keel/http/server.h"            // where it listens, and its limits
-#include "keel/http/static_files.h"      // a folder of files
+#include "keel/http/message/precondition.h"         // conditional requests: 304 and 412
+#include "keel/http/message/range.h"                // parts of an answer: 206
+#include "keel/http/middleware/cors.h"              // who may ask from other sites
+#include "keel/http/middleware/security_headers.h"  // what browsers are told not to do
+#include "keel/http/server/cookie.h"                // cookies of a request, and of an answer
+#include "keel/http/server/middleware.h"            // what stands around the handlers of many routes
+#include "keel/http/server/multipart.h"             // forms
+#include "keel/http/server/problem.h"               // errors as answers
+#include "keel/http/server/request.h"               // what was asked; body_reader.h: its body, piece by piece
+#include "keel/http/server/response.h"  // what is answered; body_writer.h: piece by piece; upgrade.h: another protocol
+#include "keel/http/server/router.h"    // which handler answers what
+#include "keel/http/server/server.h"    // where it listens, and its limits
+#include "keel/http/server/static_files.h"  // a folder of files

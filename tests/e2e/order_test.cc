@@ -9,7 +9,7 @@
 #include "client.h"
 #include "data.h"
 #include "keel/db/sqlite/trace_vfs.h"
-#include "keel/http/server.h"
+#include "keel/http/server/server.h"
 #include "keel/io/runtime.h"
 #include "service.h"
 #include "users.h"

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "faults.h"
-#include "keel/http/date.h"
+#include "keel/http/message/date.h"
 
 namespace faults {
 namespace {

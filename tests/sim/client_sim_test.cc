@@ -20,9 +20,9 @@
 #include <vector>
 
 #include "dice.h"
-#include "keel/http/client.h"
-#include "keel/http/problem.h"
-#include "keel/http/server.h"
+#include "keel/http/client/client.h"
+#include "keel/http/server/problem.h"
+#include "keel/http/server/server.h"
 #include "keel/io/sim.h"
 #include "keel/task/timing.h"
 #include "seeds.h"

@@ -26,7 +26,7 @@
 #include "data.h"
 #include "dice.h"
 #include "keel/db/sqlite/sim_vfs.h"
-#include "keel/http/server.h"
+#include "keel/http/server/server.h"
 #include "keel/io/sim.h"
 #include "keel/io/sim_disk.h"
 #include "keel/net/stream.h"

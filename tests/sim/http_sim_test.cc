@@ -23,8 +23,8 @@
 
 #include "dice.h"
 #include "keel/base/member.h"
-#include "keel/http/chunk.h"
-#include "keel/http/server.h"
+#include "keel/http/message/chunk.h"
+#include "keel/http/server/server.h"
 #include "keel/io/sim.h"
 #include "keel/task/timing.h"
 #include "seeds.h"

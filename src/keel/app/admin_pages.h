@@ -36,8 +36,8 @@
 #include "keel/app/prometheus.h"
 #include "keel/app/reloadable.h"
 #include "keel/exec/thread_pool.h"
-#include "keel/http/router.h"
-#include "keel/http/server.h"
+#include "keel/http/server/router.h"
+#include "keel/http/server/server.h"
 
 namespace keel::app {
 

@@ -31,7 +31,7 @@
 #include "keel/base/pool.h"
 #include "keel/db/sqlite/database.h"
 #include "keel/exec/thread_pool.h"
-#include "keel/http/problem.h"
+#include "keel/http/server/problem.h"
 #include "keel/observe/flight_recorder.h"
 #include "keel/observe/log_ring.h"
 #include "keel/observe/metric_cells.h"

@@ -54,7 +54,7 @@
 #include "keel/app/signals.h"
 #include "keel/base/result.h"
 #include "keel/exec/thread_pool.h"
-#include "keel/http/server.h"
+#include "keel/http/server/server.h"
 #include "keel/io/runtime.h"
 #include "keel/observe/metric.h"
 

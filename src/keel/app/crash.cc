@@ -26,7 +26,7 @@
 #include "keel/base/check.h"
 #include "keel/base/host.h"
 #include "keel/base/stack.h"
-#include "keel/http/date.h"
+#include "keel/http/message/date.h"
 #include "keel/observe/flight_recorder.h"
 #include "keel/observe/log.h"
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <string>
 
-#include "keel/http/fields.h"
-#include "keel/http/negotiate.h"
+#include "keel/http/message/fields.h"
+#include "keel/http/message/negotiate.h"
 
 namespace keel::app {
 namespace {

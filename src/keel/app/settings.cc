@@ -3,7 +3,7 @@
 #include <string>
 
 #include "keel/exec/thread_pool.h"
-#include "keel/http/forwarded.h"
+#include "keel/http/server/forwarded.h"
 
 namespace keel::app {
 namespace {

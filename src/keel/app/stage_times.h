@@ -17,7 +17,7 @@
 #include <span>
 
 #include "keel/base/buffer.h"
-#include "keel/http/stages.h"
+#include "keel/http/server/stages.h"
 
 namespace keel::app {
 

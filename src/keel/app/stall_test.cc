@@ -12,8 +12,8 @@
 
 #include "keel/app/log_writer.h"
 #include "keel/app/prometheus.h"
-#include "keel/http/router.h"
-#include "keel/http/server.h"
+#include "keel/http/server/router.h"
+#include "keel/http/server/server.h"
 #include "keel/observe/flight_recorder.h"
 
 namespace keel::app {

@@ -9,8 +9,8 @@
 #include <cstdio>
 #include <string>
 
-#include "keel/http/server.h"
-#include "keel/http/test_server.h"
+#include "keel/http/server/server.h"
+#include "keel/http/testing/test_server.h"
 #include "keel/io/runtime.h"
 
 using namespace keel;

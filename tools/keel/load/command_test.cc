@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "keel/http/server.h"
+#include "keel/http/server/server.h"
 #include "keel/io/runtime.h"
 
 namespace keel::load {

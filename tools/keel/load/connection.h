@@ -18,7 +18,7 @@
 #include "keel/base/list.h"
 #include "keel/base/member.h"
 #include "keel/base/time.h"
-#include "keel/http/response_reader.h"
+#include "keel/http/message/response_reader.h"
 #include "keel/io/op.h"
 #include "load/mix.h"
 

@@ -28,7 +28,7 @@
 
 #include "keel/base/arena.h"
 #include "keel/base/member.h"
-#include "keel/http/response_reader.h"
+#include "keel/http/message/response_reader.h"
 #include "keel/io/loop.h"
 #include "load/connection.h"
 #include "load/mix.h"

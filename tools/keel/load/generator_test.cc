@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "keel/http/server.h"
+#include "keel/http/server/server.h"
 #include "keel/io/testing.h"
 #include "keel/net/listener.h"
 #include "keel/task/scope.h"

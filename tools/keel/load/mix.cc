@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "keel/http/fields.h"
+#include "keel/http/message/fields.h"
 #include "load/text.h"
 
 namespace keel::load {

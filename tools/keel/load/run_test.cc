@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "keel/base/host.h"
-#include "keel/http/server.h"
+#include "keel/http/server/server.h"
 #include "keel/io/runtime.h"
 #include "load/options.h"
 

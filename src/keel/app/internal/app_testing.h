@@ -20,7 +20,7 @@
 
 #include "keel/app/app.h"
 #include "keel/app/internal/supervisor_test.h"
-#include "keel/http/router.h"
+#include "keel/http/server/router.h"
 #include "keel/task/timing.h"
 
 namespace keel::app {

@@ -8,7 +8,7 @@
 #include "keel/app/log_writer.h"
 #include "keel/app/settings.h"
 #include "keel/db/sqlite/database.h"
-#include "keel/http/server.h"
+#include "keel/http/server/server.h"
 #include "keel/io/runtime.h"
 #include "keel/observe/log_ring.h"
 

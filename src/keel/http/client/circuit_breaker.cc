@@ -1,0 +1,77 @@
+#include "keel/http/client/circuit_breaker.h"
+
+#include <algorithm>
+
+namespace keel::http {
+
+CircuitBreaker::State CircuitBreaker::state(Instant now) const noexcept {
+  if (!is_tripped_) return State::Closed;
+  return now < open_until_ ? State::Open : State::HalfOpen;
+}
+
+std::optional<CircuitBreaker::Call> CircuitBreaker::admit(Instant now) noexcept {
+  if (is_tripped_) {
+    if (now < open_until_ || is_probing_) return std::nullopt;
+    is_probing_ = true;
+  }
+  ++calls_;
+  return Call(*this, era_);
+}
+
+void CircuitBreaker::ended(std::uint64_t era, Instant now, bool failed) noexcept {
+  --calls_;
+  if (era != era_) return;
+  if (!is_tripped_) {
+    count(now, failed);
+    if (failed && has_too_many_failures(now)) open(now);
+    return;
+  }
+  is_probing_ = false;
+  if (failed) {
+    open(now);
+  } else if (++good_probes_ >= options_.probes_min) {
+    ++era_;
+    is_tripped_ = false;
+    window_ = {};
+  }
+}
+
+void CircuitBreaker::abandoned(std::uint64_t era) noexcept {
+  --calls_;
+  if (era == era_) is_probing_ = false;
+}
+
+void CircuitBreaker::open(Instant now) noexcept {
+  ++era_;
+  is_tripped_ = true;
+  is_probing_ = false;
+  good_probes_ = 0;
+  open_until_ = now + options_.open_time;
+}
+
+std::int64_t CircuitBreaker::slice_number(Instant now) const noexcept {
+  return now.ns() / std::max<std::int64_t>(options_.window.count_ns() / slices, 1);
+}
+
+void CircuitBreaker::count(Instant now, bool failed) noexcept {
+  const std::int64_t number = slice_number(now);
+  Slice& slice = window_[static_cast<std::size_t>(number % slices)];
+  if (slice.number != number) slice = {.number = number};
+  ++slice.calls;
+  if (failed) ++slice.failures;
+}
+
+bool CircuitBreaker::has_too_many_failures(Instant now) const noexcept {
+  const std::int64_t oldest = slice_number(now) - slices;
+  std::uint64_t calls = 0;
+  std::uint64_t failures = 0;
+  for (const Slice& slice : window_) {
+    if (slice.number <= oldest) continue;
+    calls += slice.calls;
+    failures += slice.failures;
+  }
+  return calls >= options_.calls_min &&
+         static_cast<double>(failures) >= options_.failure_ratio * static_cast<double>(calls);
+}
+
+}  // namespace keel::http

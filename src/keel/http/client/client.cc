@@ -1,0 +1,363 @@
+#include "keel/http/client/client.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "keel/base/check.h"
+#include "keel/base/host.h"
+#include "keel/http/message/fields.h"
+#include "keel/task/timing.h"
+
+namespace keel::http {
+namespace {
+
+// Of an answer that is followed or asked for again: what is read so that its connection can be used again. More costs
+// more than a new one.
+constexpr std::size_t discard_bytes_max = 64 * 1024;
+
+Instant now() noexcept { return Host::current().now(); }
+
+bool is_redirect(Status status) noexcept {
+  return status == Status::MovedPermanently || status == Status::Found || status == Status::SeeOther ||
+         status == Status::TemporaryRedirect || status == Status::PermanentRedirect;
+}
+
+bool is_credential(std::string_view name) noexcept {
+  return equals_ignore_case(name, "authorization") || equals_ignore_case(name, "cookie") ||
+         equals_ignore_case(name, "proxy-authorization");
+}
+
+// Fields about a body that is not sent any more.
+bool is_about_content(std::string_view name) noexcept {
+  return (name.size() >= 8 && equals_ignore_case(name.substr(0, 8), "content-")) ||
+         equals_ignore_case(name, "digest") || equals_ignore_case(name, "last-modified");
+}
+
+std::string told(std::string_view url) {
+  std::string text(url.substr(0, url.find_first_of("?#")));
+  const std::size_t scheme = text.find("//");
+  const std::size_t from = scheme == std::string::npos ? 0 : scheme + 2;
+  const std::size_t at = std::string_view(text).substr(0, text.find('/', from)).rfind('@');
+  if (at != std::string::npos && at >= from) text.erase(from, at + 1 - from);
+  return text;
+}
+
+template <class Drops>
+void drop_fields(Buffer& fields, Drops drops) {
+  Buffer kept;
+  std::string_view rest = fields.view();
+  while (!rest.empty()) {
+    const std::string_view line = rest.substr(0, rest.find("\r\n") + 2);
+    rest.remove_prefix(line.size());
+    if (!drops(line.substr(0, line.find(':')))) kept.append(line);
+  }
+  fields = std::move(kept);
+}
+
+// RFC 9110 §15.4: a redirect with this status is followed with GET.
+bool becomes_get(Method method, Status status) noexcept {
+  const bool is_old = status == Status::MovedPermanently || status == Status::Found;
+  return (is_old && method == Method::Post) || (status == Status::SeeOther && method != Method::Head);
+}
+
+enum class Verdict : std::uint8_t { Good, Bad, None };
+
+// What a breaker thinks of it.
+Verdict judge(const Result<ClientStream>& answer) noexcept {
+  if (answer) return number(answer->status()) >= 500 ? Verdict::Bad : Verdict::Good;
+  switch (answer.error().code()) {
+    case Code::Unavailable:
+    case Code::Upstream:
+    case Code::DeadlineExceeded:
+      return Verdict::Bad;
+    default:
+      return Verdict::None;  // It says nothing about the server.
+  }
+}
+
+bool may_change_by_itself(const Result<ClientStream>& answer) noexcept {
+  if (answer) return is_worth_a_retry(answer->status());
+  return answer.error().code() == Code::Unavailable || answer.error().code() == Code::DeadlineExceeded;
+}
+
+}  // namespace
+
+struct Client::Metrics {
+  Metrics(metrics::Registry& registry, const ClientOptions& options, const ClientPool& pool)
+      : by_class{outcome(registry, options, "1xx"), outcome(registry, options, "2xx"),
+                 outcome(registry, options, "3xx"), outcome(registry, options, "4xx"),
+                 outcome(registry, options, "5xx")},
+        errors(outcome(registry, options, "error")),
+        took(registry.histogram("http_client_request_seconds", "Time of a call, retries included",
+                                metrics::latency_seconds, {{"client", options.name}})),
+        waited(registry.histogram("http_client_pool_wait_seconds", "Time until a call had its connection",
+                                  metrics::latency_seconds, {{"client", options.name}})),
+        retries(registry.counter("http_client_retries_total", "Attempts after the first one of a call",
+                                 {{"client", options.name}})),
+        unaffordable(registry.counter("http_client_retries_refused_total", "Retries that the budget refused",
+                                      {{"client", options.name}})),
+        rejected(registry.counter("http_client_rejected_total", "Attempts that an open circuit refused",
+                                  {{"client", options.name}})) {
+    const auto expose = [&](std::string_view name, std::string_view help, metrics::Labels labels,
+                            Function<double()> f) {
+      functions.push_back(registry.gauge(name, help, labels, std::move(f), metrics::Calls::OnThisThread));
+    };
+    const ClientPool* const p = &pool;
+    expose("http_client_connections", "Connections of the client", {{"client", options.name}, {"state", "idle"}},
+           [p] { return static_cast<double>(p->idle()); });
+    expose("http_client_connections", "Connections of the client", {{"client", options.name}, {"state", "used"}},
+           [p] { return static_cast<double>(p->open() - p->idle()); });
+    expose("http_client_circuits", "Servers by the state of their circuit breaker",
+           {{"client", options.name}, {"state", "open"}},
+           [p] { return static_cast<double>(p->breakers(CircuitBreaker::State::Open)); });
+    expose("http_client_circuits", "Servers by the state of their circuit breaker",
+           {{"client", options.name}, {"state", "half_open"}},
+           [p] { return static_cast<double>(p->breakers(CircuitBreaker::State::HalfOpen)); });
+  }
+  static metrics::Counter outcome(metrics::Registry& registry, const ClientOptions& options, std::string_view what) {
+    return registry.counter("http_client_requests_total", "Calls that have ended",
+                            {{"client", options.name}, {"status_class", what}});
+  }
+
+  metrics::Counter by_class[5];
+  metrics::Counter errors;
+  metrics::Histogram took;
+  metrics::Histogram waited;
+  metrics::Counter retries;
+  metrics::Counter unaffordable;
+  metrics::Counter rejected;
+  std::vector<metrics::GaugeFunction> functions;
+};
+
+enum class Client::Trouble : std::uint8_t {
+  Any,
+  NoPlace,   // It had no place for a connection.
+  Stale,     // Its connection was a kept one, which the server may have closed unseen.
+  TooLarge,  // Its answer was, for our own bound.
+  Writer,    // What writes its body has failed.
+};
+
+// What is told of a call when it has ended.
+struct Client::Call {
+  Method method;
+  std::string url;  // As it may be told: without its query, and without who asks.
+  int attempts = 0;
+};
+
+std::optional<std::string_view> ClientResponse::header(std::string_view name) const noexcept {
+  Field field;
+  for (std::string_view rest = head(); next_field(rest, field);) {
+    if (equals_ignore_case(field.name, name)) return field.value;
+  }
+  return std::nullopt;
+}
+
+Task<Chunk> ClientStream::read() { return exchange_.read(read_timeout_); }
+
+Client::Client(Resolver& resolver, ClientOptions options)
+    : options_(std::move(options)),
+      log_("http.client"),
+      pool_(resolver, options_.pool, options_.retry, options_.breaker) {
+  if (options_.metrics != nullptr) metrics_ = std::make_unique<Metrics>(*options_.metrics, options_, pool_);
+}
+
+Client::~Client() = default;
+
+Task<ClientResponse> Client::send(ClientRequest request) { return respond(*this, std::move(request)); }
+
+Task<ClientResponse> Client::respond(Client& client, ClientRequest request) {
+  ClientStream stream = co_await client.measured(std::move(request), true);
+  co_return std::move(stream.response_);
+}
+
+Task<ClientStream> Client::open(ClientRequest request) { return measured(std::move(request), false); }
+
+Task<ClientStream> Client::measured(ClientRequest request, bool whole) {
+  Call call{request.method_, told(request.url_)};
+  const Instant began = now();
+  const Duration limit = request.timeout_.value_or(options_.timeout);
+  Result<ClientStream> result = co_await attempt(with_timeout(limit, follow(request, whole, call)));
+  note(call, result, now() - began);
+  if (!result) {
+    // A handler's client is told what these say, and not whom we ask (http/server/problem.h).
+    const Code code = result.error().code();
+    if (code == Code::InvalidArgument || code == Code::Unsupported) co_return std::move(result).error();
+    co_return std::move(result).error().because(std::string(to_string(call.method)) + ' ' + call.url);
+  }
+  co_return *std::move(result);
+}
+
+void Client::note(const Call& call, const Result<ClientStream>& result, Duration took) {
+  ++stats_.calls;
+  if (metrics_ != nullptr) {
+    if (result) {
+      metrics_->by_class[number(result->status()) / 100 - 1].add();
+    } else {
+      metrics_->errors.add();
+    }
+    metrics_->took.observe(took);
+  }
+  if (!log_.is_on(Level::Debug)) return;
+  const std::string_view method = to_string(call.method);
+  if (result) {
+    log_.debug("called", log::field("client", options_.name), log::field("method", method), log::field("url", call.url),
+               log::field("status", number(result->status())), log::field("took", took),
+               log::field("attempts", call.attempts));
+  } else {
+    log_.debug("call failed", log::field("client", options_.name), log::field("method", method),
+               log::field("url", call.url), log::field("took", took), log::field("attempts", call.attempts),
+               result.error());
+  }
+}
+
+Task<ClientStream> Client::follow(ClientRequest& request, bool whole, Call& call) {
+  if (request.problem_ != nullptr) co_return Error(Code::InvalidArgument, request.problem_);
+  if (request.method_ == Method::Other || request.method_ == Method::Connect || request.method_ == Method::Trace) {
+    co_return Error(Code::InvalidArgument, "a client does not send this method");
+  }
+  Url url = co_await Url::parse(request.url_);
+  for (int followed = 0;; ++followed) {
+    ClientStream answer = co_await repeat(request, url, whole, call);
+    const std::optional<std::string_view> location = answer.header("Location");
+    if (!is_followed(request, answer)) co_return std::move(answer);
+    if (followed == options_.redirects_max) {
+      co_return Error::text(Code::Upstream, "more than " + std::to_string(options_.redirects_max) + " redirects");
+    }
+    Result<Url> next = url.resolve(*location);
+    if (!next) co_return std::move(next).error().as(Code::Upstream).because("following a redirect");
+    co_await answer.exchange_.discard(discard_bytes_max, options_.read_timeout);
+    redirect(request, answer.status(), next->origin() != url.origin());
+    url = *std::move(next);
+    ++stats_.redirects;
+  }
+}
+
+bool Client::is_followed(const ClientRequest& request, const ClientStream& answer) const noexcept {
+  if (options_.redirects_max == 0 || !is_redirect(answer.status()) || !answer.header("Location")) return false;
+  // What was streamed cannot be sent again.
+  return !request.writer_ || becomes_get(request.method_, answer.status());
+}
+
+void Client::redirect(ClientRequest& request, Status status, bool to_another) {
+  if (becomes_get(request.method_, status)) {
+    request.method_ = Method::Get;
+    request.body_.clear();
+    request.writer_.reset();
+    request.has_body_ = false;
+    drop_fields(request.fields_, is_about_content);
+  }
+  if (to_another) drop_fields(request.fields_, is_credential);
+}
+
+Task<ClientStream> Client::repeat(const ClientRequest& request, const Url& url, bool whole, Call& call) {
+  ClientPool::Origin* const known = co_await pool_.origin(url);
+  ClientPool::Origin& origin = *known;
+  const ClientPool::Origin::Use use(origin);
+  const bool may_repeat = (is_idempotent(request.method_) || request.has_idempotency_key_) && !request.writer_;
+  const Instant deadline = (co_await this_task()).deadline;
+  origin.budget().earn();
+  ClientPool::Kind kind = ClientPool::Kind::Any;
+  for (int number = 1;;) {
+    ++call.attempts;
+    std::optional<CircuitBreaker::Call> admitted = origin.breaker().admit(now());
+    if (!admitted) {
+      ++stats_.rejected;
+      if (metrics_ != nullptr) metrics_->rejected.add();
+      co_return Error::text(Code::Unavailable, "the circuit of " + origin.name() + " is open: too many calls failed");
+    }
+    Trouble trouble = Trouble::Any;
+    Result<ClientStream> answer = co_await attempt(once(request, url, origin, kind, whole, trouble));
+    if (trouble == Trouble::Stale && may_repeat && kind == ClientPool::Kind::Any) {
+      kind = ClientPool::Kind::Fresh;
+      ++stats_.stale;
+      continue;
+    }
+    kind = ClientPool::Kind::Any;
+    // A place that did not become free and the size of a body are our own bounds, the body is its writer's, and a
+    // server may close what is idle.
+    const Verdict verdict = trouble == Trouble::Any ? judge(answer) : Verdict::None;
+    if (verdict == Verdict::Good) admitted->succeeded(now());
+    if (verdict == Verdict::Bad) admitted->failed(now());
+    if (!may_repeat || number >= options_.retry.attempts_max || !may_change_by_itself(answer)) {
+      co_return std::move(answer);
+    }
+
+    ++number;
+    Duration wait = backoff(options_.retry, number, Host::current().random());
+    const std::optional<std::string_view> asked = answer ? answer->header("Retry-After") : std::nullopt;
+    if (asked) {
+      const std::optional<Duration> pause = parse_retry_after(*asked, Host::current().wall_ns() / 1'000'000'000);
+      if (pause && *pause > options_.retry.retry_after_max) co_return std::move(answer);
+      if (pause) wait = std::max(wait, *pause);
+    }
+    if (deadline - now() <= wait) co_return std::move(answer);
+    // By this very call: it would be refused, and the answer lost.
+    if (origin.breaker().state(now()) == CircuitBreaker::State::Open) co_return std::move(answer);
+    if (!origin.budget().spend()) {
+      ++stats_.unaffordable;
+      if (metrics_ != nullptr) metrics_->unaffordable.add();
+      co_return std::move(answer);
+    }
+    ++stats_.retries;
+    if (metrics_ != nullptr) metrics_->retries.add();
+    admitted.reset();
+    if (answer && !whole) co_await answer->exchange_.discard(discard_bytes_max, options_.read_timeout);
+    co_await sleep_for(wait);
+  }
+}
+
+Task<ClientStream> Client::once(const ClientRequest& request, const Url& url, ClientPool::Origin& origin,
+                                ClientPool::Kind kind, bool whole, Trouble& trouble) {
+  const Instant began = now();
+  bool has_place = false;
+  Result<ClientPool::Lease> lent = co_await attempt(pool_.lend(origin, url, kind, has_place));
+  if (!lent) {
+    if (!has_place) trouble = Trouble::NoPlace;
+    // To our own client, who gets a handler's error, it would say that there is nothing at the path it asked for.
+    if (lent.error().code() == Code::NotFound) co_return std::move(lent).error().as(Code::Upstream);
+    co_return std::move(lent).error();
+  }
+  if (metrics_ != nullptr) metrics_->waited.observe(now() - began);
+  ClientStream stream(ClientExchange(*std::move(lent)), options_.read_timeout);
+  ClientExchange& exchange = stream.exchange_;
+  Result<> asked = co_await attempt(exchange.ask(request, url, {options_.first_byte_timeout, options_.sends_deadline}));
+  if (!asked) {
+    if (exchange.is_writers_error()) trouble = Trouble::Writer;
+    if (exchange.may_have_been_stale() && asked.error().code() == Code::Unavailable) trouble = Trouble::Stale;
+    co_return std::move(asked).error();
+  }
+  stream.response_.status_ = exchange.status();
+  stream.response_.head_ = exchange.take_head();
+  stream.response_.url_ = url.text();
+  if (whole && !is_followed(request, stream)) co_await read_whole(stream, options_.body_bytes_max, trouble);
+  co_return std::move(stream);
+}
+
+Task<> Client::read_whole(ClientStream& stream, std::size_t bytes_max, Trouble& trouble) {
+  while (true) {
+    const Chunk chunk = co_await stream.exchange_.read(stream.read_timeout_);
+    if (chunk.empty()) break;
+    if (chunk.size() > bytes_max - stream.response_.body_.size()) {
+      trouble = Trouble::TooLarge;
+      co_await fail_text(Code::Upstream, "the body of the answer has more than " + std::to_string(bytes_max) +
+                                             " bytes (body_bytes_max): read it with open()");
+    }
+    stream.response_.body_.append(chunk);
+  }
+  stream.response_.trailers_ = stream.exchange_.take_trailers();
+}
+
+Client::Stats Client::stats() const noexcept {
+  Stats stats = stats_;
+  stats.connections = pool_.open();
+  stats.idle_connections = pool_.idle();
+  return stats;
+}
+
+CircuitBreaker::State Client::breaker(std::string_view url) const {
+  const Result<Url> parsed = Url::parse(url);
+  if (!parsed) return CircuitBreaker::State::Closed;
+  return pool_.breaker(parsed->origin());
+}
+
+}  // namespace keel::http

@@ -1,0 +1,201 @@
+// keel/http/client/client.h — asks HTTP/1.1 servers: pooled connections, time-outs, redirects, retries, a circuit
+// breaker.
+//
+//   ThreadPool lookups({.name = "resolver", .threads = 2});        // one for all workers
+//   Resolver resolver(lookups);                                    // one per worker, and so is
+//   http::Client client(resolver, {.metrics = &registry});
+//
+//   http::ClientResponse user = co_await client.get("http://users.internal/users/7");
+//   if (user.status() != http::Status::Ok) …                       // any status is an answer, not an error
+//   use(user.body());
+//
+//   http::ClientRequest request(http::Method::Post, "http://orders.internal/orders");
+//   request.json(order).header("Authorization", token).timeout(2_s);
+//   http::ClientResponse made = co_await client.send(std::move(request));
+//
+//   http::ClientStream rows = co_await client.open({http::Method::Get, "http://reports.internal/rows"});
+//   while (true) {
+//     Chunk chunk = co_await rows.read();                          // borrowed until the next read; empty: the end
+//     if (chunk.empty()) break;
+//     co_await out.write(chunk);                                   // the server waits while this does
+//   }
+//
+// Retries    are for calls that failed before an answer, or with 429, 502, 503, 504; only where the method is
+//            idempotent (RFC 9110 §9.2.2) or the request has an idempotency key; never when its body is streamed;
+//            within the budget (http/client/retry.h), after a random wait, not before Retry-After. A kept connection
+//            that turns out to be closed is replaced once, for such requests, without counting.
+// Breaker    one per server (http/client/circuit_breaker.h). Bad: status 500 and above, a broken or silent connection,
+// no
+//            answer in time, whoever's limit that was. Nothing is counted for a call that got no place in the pool,
+//            that found its kept connection closed, or whose body could not be written by what writes it. A call that
+//            opens the circuit gets the answer that did it, and is not tried again.
+// Redirects  301, 302 and 303 go on with GET (only POST changes with 301 and 302; HEAD stays), 307 and 308 repeat the
+//            request. A body that is streamed is not repeated: the 3xx is the answer. To another server Authorization,
+//            Cookie and Proxy-Authorization do not go along.
+// Deadline   a call takes at most its time-out, and never longer than the deadline it inherits. With sends_deadline
+//            what is left goes along as X-Request-Deadline-Ms, a whole number of milliseconds.
+// Trace      traceparent (W3C), when the calling task works for a request, or ClientRequest::trace says so.
+//
+// Errors:    InvalidArgument: the request. Unsupported: https. Unavailable: no connection, a broken one, or the circuit
+//            is open. DeadlineExceeded: a time-out, the message says which. Upstream: no such host, an answer that
+//            cannot be understood, a body above body_bytes_max, too many redirects or one to what is no URL with http.
+//            ResourceExhausted: no place in the pool. Cancelled. The message names method and URL, without its query
+//            and user, but of the first two, which a handler's client would read. In a handler the others become 503,
+//            504 and, for Upstream, 502 without the message (http/server/problem.h).
+// Threads:   one loop; a client for each worker.
+// Lifetime:  outlives its calls and the streams it gave (checked); the resolver and the registry outlive it.
+// Cancel:    a call that is stopped closes its connection, leaves every queue, and counts for nothing else.
+// Cost:      one log line at debug per call. A call to a kept connection: a write and a read, and a few allocations.
+
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "keel/base/buffer.h"
+#include "keel/base/time.h"
+#include "keel/http/client/client_exchange.h"
+#include "keel/http/client/client_pool.h"
+#include "keel/http/client/client_request.h"
+#include "keel/http/message/status.h"
+#include "keel/observe/log.h"
+#include "keel/observe/metric.h"
+#include "keel/task/task.h"
+
+namespace keel::http {
+
+struct ClientOptions {
+  std::string name = "client";           // In logs, and as the label `client` of metrics.
+  Duration timeout = 30_s;               // Of a call, redirects, retries and, for send(), the body included.
+  Duration first_byte_timeout = 10_s;    // From the connection to the head of the answer: longer for large uploads.
+  Duration read_timeout = 10_s;          // Between two pieces of a body.
+  std::size_t body_bytes_max = 8 << 20;  // Of a body that send() gives.
+  int redirects_max = 5;                 // Above it a call fails; 0: none is followed, the 3xx is the answer.
+  bool sends_deadline = false;           // X-Request-Deadline-Ms.
+  ClientPoolOptions pool = {};
+  RetryOptions retry = {};
+  CircuitBreakerOptions breaker = {};
+  metrics::Registry* metrics = nullptr;  // None: no metrics.
+};
+
+// An answer with its body. A value.
+class ClientResponse {
+ public:
+  Status status() const noexcept { return status_; }
+  // The value of the first field of that name (any case), or nullopt.
+  std::optional<std::string_view> header(std::string_view name) const noexcept;
+  // Every line of the head, for next_field() (http/message/response_reader.h).
+  std::string_view head() const noexcept { return head_.view(); }
+  // Fields behind a body that came in chunks (http/message/trailers.h): the value of the first one of that name (any
+  // case), or nullopt; and all of them, for next_field().
+  std::optional<std::string_view> trailer(std::string_view name) const noexcept { return trailers_.find(name); }
+  std::string_view trailers() const noexcept { return trailers_.lines(); }
+  // Decoded from its transfer coding.
+  std::string_view body() const noexcept { return body_.view(); }
+  // Who has answered, after redirects.
+  const std::string& url() const noexcept { return url_; }
+
+ private:
+  friend class Client;
+  friend class ClientStream;
+  Status status_ = Status::Ok;
+  Buffer head_;
+  Buffer body_;
+  Trailers trailers_;
+  std::string url_;
+};
+
+// An answer whose body is read piece by piece. It holds a connection until read() has given the empty chunk; destroyed
+// before, it closes it. Ends before its client. Movable while nobody reads.
+class ClientStream {
+ public:
+  Status status() const noexcept { return response_.status(); }
+  std::optional<std::string_view> header(std::string_view name) const noexcept { return response_.header(name); }
+  const std::string& url() const noexcept { return response_.url(); }
+  // The next piece, valid until the next read; empty: that was all. Unavailable when the connection breaks or ends too
+  // early, Upstream when it cannot be understood, DeadlineExceeded after read_timeout; then there is no more.
+  Task<Chunk> read();
+  // As a ClientResponse's, once read() has given the empty chunk.
+  std::optional<std::string_view> trailer(std::string_view name) const noexcept {
+    return exchange_.trailers().find(name);
+  }
+  std::string_view trailers() const noexcept { return exchange_.trailers().lines(); }
+
+ private:
+  friend class Client;
+  ClientStream(ClientExchange&& exchange, Duration read_timeout) noexcept
+      : exchange_(std::move(exchange)), read_timeout_(read_timeout) {}
+
+  ClientExchange exchange_;
+  Duration read_timeout_;
+  ClientResponse response_;  // With its body for send() alone.
+};
+
+class Client {
+ public:
+  explicit Client(Resolver& resolver, ClientOptions options = {});
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  // The answer and its body.
+  Task<ClientResponse> send(ClientRequest request);
+  Task<ClientResponse> get(std::string_view url) { return send(ClientRequest(Method::Get, url)); }
+  Task<ClientResponse> head(std::string_view url) { return send(ClientRequest(Method::Head, url)); }
+  Task<ClientResponse> del(std::string_view url) { return send(ClientRequest(Method::Delete, url)); }
+  Task<ClientResponse> post(std::string_view url, std::string_view body, std::string_view content_type) {
+    return send(ClientRequest(Method::Post, url).body(body, content_type));
+  }
+  Task<ClientResponse> put(std::string_view url, std::string_view body, std::string_view content_type) {
+    return send(ClientRequest(Method::Put, url).body(body, content_type));
+  }
+  Task<ClientResponse> patch(std::string_view url, std::string_view body, std::string_view content_type) {
+    return send(ClientRequest(Method::Patch, url).body(body, content_type));
+  }
+  // The answer's head; its body is the caller's to read, at his pace, whatever the status is. The time-out ends with
+  // the head.
+  Task<ClientStream> open(ClientRequest request);
+
+  // Those that no call uses.
+  void close_idle_connections() noexcept { pool_.close_idle(); }
+
+  struct Stats {
+    std::size_t connections = 0;       // Open now,
+    std::size_t idle_connections = 0;  // and not in use.
+    std::uint64_t calls = 0;           // That have ended, in whatever way.
+    std::uint64_t retries = 0;         // Attempts after the first,
+    std::uint64_t stale = 0;           // those not counted that replaced a connection closed meanwhile, and
+    std::uint64_t unaffordable = 0;    // those that the budget refused.
+    std::uint64_t rejected = 0;        // Attempts that an open circuit refused.
+    std::uint64_t redirects = 0;
+  };
+  Stats stats() const noexcept;
+  // Of the server of `url`; Closed for one that is not known.
+  CircuitBreaker::State breaker(std::string_view url) const;
+
+ private:
+  struct Metrics;
+  struct Call;
+  enum class Trouble : std::uint8_t;  // What is known of an attempt that failed.
+  Task<ClientStream> measured(ClientRequest request, bool whole);
+  Task<ClientStream> follow(ClientRequest& request, bool whole, Call& call);
+  Task<ClientStream> repeat(const ClientRequest& request, const Url& url, bool whole, Call& call);
+  // `trouble` is set where there is an error that it describes.
+  Task<ClientStream> once(const ClientRequest& request, const Url& url, ClientPool::Origin& origin,
+                          ClientPool::Kind kind, bool whole, Trouble& trouble);
+  static Task<> read_whole(ClientStream& stream, std::size_t bytes_max, Trouble& trouble);
+  static Task<ClientResponse> respond(Client& client, ClientRequest request);
+  void note(const Call& call, const Result<ClientStream>& result, Duration took);
+  bool is_followed(const ClientRequest& request, const ClientStream& answer) const noexcept;
+  static void redirect(ClientRequest& request, Status status, bool to_another);
+
+  const ClientOptions options_;
+  log::Logger log_;
+  ClientPool pool_;
+  Stats stats_;
+  std::unique_ptr<Metrics> metrics_;
+};
+
+}  // namespace keel::http

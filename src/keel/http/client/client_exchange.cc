@@ -1,0 +1,201 @@
+#include "keel/http/client/client_exchange.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+
+#include "keel/base/host.h"
+#include "keel/http/message/chunk.h"
+#include "keel/http/message/trace_context.h"
+#include "keel/task/scope.h"
+#include "keel/task/timing.h"
+
+namespace keel::http {
+namespace {
+
+void append_number(Buffer& out, std::uint64_t value) {
+  char* at = out.reserve(20);
+  out.commit(static_cast<std::size_t>(std::to_chars(at, at + 20, value).ptr - at));
+}
+
+Error misunderstood(const ResponseStep& step) {
+  return Error::text(Code::Upstream, "the answer cannot be understood: " + std::string(step.reason));
+}
+
+}  // namespace
+
+struct ClientExchange::Sending {
+  Result<> result;
+  bool is_done = false;
+  bool is_writers_error = false;  // The function that writes the body has failed, not the connection.
+};
+
+Buffer ClientExchange::format_head(const ClientRequest& request, const Url& url, bool sends_deadline,
+                                   Instant deadline) const {
+  Buffer out;
+  out.append(to_string(request.method_));
+  out.push_back(' ');
+  out.append(url.target());
+  out.append(" HTTP/1.1\r\nHost: ");
+  out.append(url.authority());
+  out.append("\r\n");
+  out.append(request.fields_.view());
+  const Span* const span = current_span();
+  const log::TraceId trace = request.trace_ || span == nullptr ? request.trace_ : span->trace;
+  // This call is the parent of what the server does.
+  if (trace) append_traceparent(out, trace, std::max<std::uint64_t>(Host::current().random(), 1));
+  if (sends_deadline && !deadline.is_never()) {
+    out.append("X-Request-Deadline-Ms: ");
+    append_number(out,
+                  static_cast<std::uint64_t>(std::max<std::int64_t>((deadline - Host::current().now()).count_ms(), 0)));
+    out.append("\r\n");
+  }
+  if (request.has_body_ && !request.content_type_.empty()) {
+    out.append("Content-Type: ");
+    out.append(request.content_type_);
+    out.append("\r\n");
+  }
+  const Method method = request.method_;
+  const bool usually_has_a_body = method == Method::Post || method == Method::Put || method == Method::Patch;
+  if (request.writer_ && !request.length_) {
+    out.append("Transfer-Encoding: chunked\r\n");
+  } else if (request.has_body_ || usually_has_a_body) {  // RFC 9110 §8.6: also when it is empty.
+    out.append("Content-Length: ");
+    append_number(out, request.writer_ ? *request.length_ : request.body_.size());
+    out.append("\r\n");
+  }
+  out.append("\r\n");
+  return out;
+}
+
+Task<> ClientExchange::ask(const ClientRequest& request, const Url& url, Asking asking) {
+  was_used_ = lease_->answers != 0;
+  lease_->reader.begin(request.method() == Method::Head);
+  const Instant deadline = (co_await this_task()).deadline;
+  const Buffer head = format_head(request, url, asking.sends_deadline, deadline);
+  const Instant limit = Host::current().now() + asking.first_byte_timeout;
+  Sending sending;
+  Result<> answered;
+  if (request.has_body_) {
+    Scope beside;
+    beside.spawn(send(request, head.view(), sending), OnError::Ignore);
+    answered = co_await attempt(with_timeout(asking.first_byte_timeout, read_head()));
+    beside.stop();
+    const Result<> joined = co_await attempt(beside.join());
+  } else {
+    sending.result = co_await attempt(lease_->stream.write(head.view()));
+    sending.is_done = true;
+    // A server that closes may have said why.
+    answered = co_await attempt(with_timeout(asking.first_byte_timeout, read_head()));
+  }
+  is_sent_ = sending.is_done && sending.result.has_value();
+  if (answered) co_return;
+  is_writers_error_ = sending.is_writers_error;
+  if (is_writers_error_) co_await std::move(sending.result);
+  if (answered.error().code() == Code::DeadlineExceeded && Host::current().now() >= limit) {
+    co_await fail(Code::DeadlineExceeded, "no answer came within first_byte_timeout");
+  }
+  co_await std::move(answered);
+}
+
+Task<> ClientExchange::send(const ClientRequest& request, std::string_view head, Sending& sending) {
+  if (request.writer_) {
+    sending.result = co_await attempt(send_streamed(request, head, sending));
+    // The answer that is awaited will not come.
+    if (sending.is_writers_error) lease_->stream.shutdown();
+  } else {
+    const std::string_view parts[] = {head, request.body_.view()};
+    sending.result = co_await attempt(lease_->stream.write(parts));
+  }
+  sending.is_done = true;
+}
+
+Task<> ClientExchange::send_streamed(const ClientRequest& request, std::string_view head, Sending& sending) {
+  co_await lease_->stream.write(head);
+  ClientBodyWriter body(lease_->stream, request.length_);
+  Result<> wrote = co_await attempt(request.writer_(body));
+  if (wrote && body.is_cut_) {
+    wrote = fail(Code::Unavailable, "a part of the body was not sent");
+  } else if (wrote && request.length_ && body.written() != *request.length_) {
+    wrote = fail(Code::InvalidArgument, "less of a body was written than its length says");
+  }
+  if (!wrote) {
+    const bool is_stopped = (co_await this_task()).stop.stop_requested();
+    sending.is_writers_error = !body.has_failed_ && !is_stopped;
+    co_await std::move(wrote);
+  }
+  if (!request.length_) co_await lease_->stream.write(last_chunk);
+}
+
+Task<> ClientExchange::read_head() {
+  ClientPool::Connection& connection = *lease_;
+  while (true) {
+    if (connection.rest.empty()) connection.rest = co_await connection.stream.receive();
+    if (connection.rest.empty()) {
+      co_await fail(Code::Unavailable, "the server closed the connection before it answered");
+    }
+    const ResponseStep step = connection.reader.feed(connection.rest);
+    connection.rest.remove_prefix(step.consumed);
+    if (step.state == ResponseState::Refused) co_await misunderstood(step);
+    if (step.head.empty()) continue;
+    head_.append(step.head);
+    status_ = static_cast<Status>(connection.reader.head().status);
+    pending_ = step.data;
+    trailers_.append(step.trailers);
+    is_complete_ = step.state == ResponseState::Done;
+    co_return;
+  }
+}
+
+Task<Chunk> ClientExchange::read(Duration limit) {
+  if (!pending_.empty()) co_return std::exchange(pending_, {});
+  const Instant late = Host::current().now() + limit;
+  Result<Chunk> piece = co_await attempt(next_piece(limit));
+  if (!piece) lease_.close();
+  if (!piece && piece.error().code() == Code::DeadlineExceeded && Host::current().now() >= late) {
+    co_return Error(Code::DeadlineExceeded, "nothing of the body came within read_timeout");
+  }
+  co_return std::move(piece);
+}
+
+Task<> ClientExchange::discard(std::size_t bytes_max, Duration limit) {
+  for (std::size_t bytes = 0; bytes <= bytes_max;) {
+    const Result<Chunk> piece = co_await attempt(read(limit));
+    if (!piece || piece->empty()) co_return;
+    bytes += piece->size();
+  }
+  lease_.close();
+}
+
+Task<Chunk> ClientExchange::next_piece(Duration limit) {
+  while (!is_complete_) {
+    if (!lease_) co_return Error(Code::Unavailable, "the connection of this answer is closed");
+    ClientPool::Connection& connection = *lease_;
+    if (connection.rest.empty()) connection.rest = co_await with_timeout(limit, connection.stream.receive());
+    if (connection.rest.empty()) {
+      is_complete_ = connection.reader.finish().state == ResponseState::Done;
+      if (!is_complete_) co_return Error(Code::Unavailable, "the connection ended within the body of the answer");
+      break;
+    }
+    const ResponseStep step = connection.reader.feed(connection.rest);
+    connection.rest.remove_prefix(step.consumed);
+    if (step.state == ResponseState::Refused) co_return misunderstood(step);
+    trailers_.append(step.trailers);
+    is_complete_ = step.state == ResponseState::Done;
+    if (!step.data.empty()) co_return step.data;
+  }
+  trailers_.end();
+  end();
+  co_return Chunk();
+}
+
+void ClientExchange::end() noexcept {
+  if (!lease_) return;
+  if (is_sent_ && lease_->rest.empty() && lease_->reader.head().keep_alive) {
+    lease_.give_back();
+  } else {
+    lease_.close();
+  }
+}
+
+}  // namespace keel::http

@@ -1,0 +1,79 @@
+// keel/http/client/client_exchange.h — one request and its answer on a connection that a Client has borrowed.
+//
+//   ClientExchange exchange(co_await pool.lend(origin, url, kind));
+//   co_await exchange.ask(request, url, {.first_byte_timeout = 10_s});
+//   while (true) {
+//     Chunk chunk = co_await exchange.read(10_s);     // borrowed until the next read; empty: that was all
+//     …
+//
+// The body is sent while the answer is awaited: a server that answers before it has read everything is heard, sending
+// ends then, and the connection is not used again. One whose answer was read to its end, with nothing behind it, goes
+// back to the pool when read() gives the empty chunk; in all other cases it is closed.
+//
+// Errors:   Unavailable when the connection breaks or ends too early; Upstream for an answer that cannot be understood;
+//           DeadlineExceeded; what the function that writes the body ended with.
+// Cancel:   the connection is closed.
+// Threads:  one loop.  Lifetime: of the pool's; movable while nobody awaits it.
+
+#pragma once
+
+#include <string_view>
+
+#include "keel/base/buffer.h"
+#include "keel/base/time.h"
+#include "keel/http/client/client_pool.h"
+#include "keel/http/client/client_request.h"
+#include "keel/http/client/url.h"
+#include "keel/http/message/status.h"
+#include "keel/http/message/trailers.h"
+#include "keel/task/task.h"
+
+namespace keel::http {
+
+class ClientExchange {
+ public:
+  struct Asking {
+    Duration first_byte_timeout = Duration::forever();
+    bool sends_deadline = false;
+  };
+
+  explicit ClientExchange(ClientPool::Lease&& lease) noexcept : lease_(std::move(lease)) {}
+
+  // Sends the request and reads the answer's head. Arguments live until then.
+  Task<> ask(const ClientRequest& request, const Url& url, Asking asking);
+  Task<Chunk> read(Duration limit);
+  // Reads on to the end without looking at it, `limit` for each piece; closes the connection when more than `bytes_max`
+  // is left or it fails. What failed is nobody's error.
+  Task<> discard(std::size_t bytes_max, Duration limit);
+
+  // The connection had brought answers before, and no byte of this one: the server may have closed it unseen.
+  bool may_have_been_stale() const noexcept { return was_used_ && lease_ && !lease_->reader.has_begun(); }
+  // ask() has failed by what writes the body, which says nothing of the server.
+  bool is_writers_error() const noexcept { return is_writers_error_; }
+  Status status() const noexcept { return status_; }
+  Buffer&& take_head() noexcept { return std::move(head_); }
+  // Once read() has given the empty chunk.
+  const Trailers& trailers() const noexcept { return trailers_; }
+  Trailers&& take_trailers() noexcept { return std::move(trailers_); }
+
+ private:
+  struct Sending;
+  Buffer format_head(const ClientRequest& request, const Url& url, bool sends_deadline, Instant deadline) const;
+  Task<> send(const ClientRequest& request, std::string_view head, Sending& sending);
+  Task<> send_streamed(const ClientRequest& request, std::string_view head, Sending& sending);
+  Task<> read_head();
+  Task<Chunk> next_piece(Duration limit);
+  void end() noexcept;
+
+  ClientPool::Lease lease_;
+  Buffer head_;
+  Trailers trailers_;
+  Chunk pending_;  // What came with the head.
+  Status status_ = Status::Ok;
+  bool was_used_ = false;
+  bool is_writers_error_ = false;
+  bool is_sent_ = false;      // The whole request.
+  bool is_complete_ = false;  // The whole answer is read.
+};
+
+}  // namespace keel::http

@@ -1,0 +1,194 @@
+#include "keel/http/client/client_pool.h"
+
+#include <algorithm>
+
+#include "keel/base/check.h"
+#include "keel/base/host.h"
+#include "keel/task/timing.h"
+
+namespace keel::http {
+namespace {
+
+// Into a turn: until then what the loop knows of kept connections is believed.
+constexpr Duration unseen_max = 1_ms;
+
+}  // namespace
+
+ClientPool::Origin::Origin(std::string name, const ClientPoolOptions& pool, const RetryOptions& retry,
+                           const CircuitBreakerOptions& breaker)
+    : name_(std::move(name)), places_(pool.connections_per_origin_max), breaker_(breaker), budget_(retry) {}
+
+ClientPool::ClientPool(Resolver& resolver, const ClientPoolOptions& pool, const RetryOptions& retry,
+                       const CircuitBreakerOptions& breaker)
+    : resolver_(resolver), options_(pool), retry_(retry), breaker_(breaker), places_(pool.connections_max) {
+  KEEL_CHECK(pool.connections_per_origin_max > 0 && pool.connections_max > 0 && pool.origins_max > 0,
+             "a client may have a connection");
+}
+
+ClientPool::~ClientPool() {
+  close_idle();
+  KEEL_CHECK(open_ == 0, "a client outlives its calls and the streams that it gave");
+}
+
+Result<ClientPool::Origin*> ClientPool::origin(const Url& url) {
+  const auto found = origins_.find(url.origin());
+  if (found != origins_.end()) return found->second.get();
+  if (origins_.size() >= options_.origins_max) {
+    std::erase_if(origins_, [](const auto& entry) { return entry.second->uses_ == 0 && entry.second->idle_.empty(); });
+  }
+  if (origins_.size() >= options_.origins_max) {
+    for (auto& [name, origin] : origins_) {
+      if (origin->uses_ == 0) close_idle(*origin);
+    }
+    std::erase_if(origins_, [](const auto& entry) { return entry.second->uses_ == 0; });
+  }
+  if (origins_.size() >= options_.origins_max) {
+    return fail_text(Code::ResourceExhausted,
+                     "calls to " + std::to_string(options_.origins_max) + " servers are under way (origins_max)");
+  }
+  std::string name(url.origin());
+  auto made = std::make_unique<Origin>(name, options_, retry_, breaker_);
+  return origins_.emplace(std::move(name), std::move(made)).first->second.get();
+}
+
+Task<Semaphore::Permit> ClientPool::wait_for_place(Semaphore& semaphore, const Origin& origin, std::size_t places) {
+  std::optional<Semaphore::Permit> free = semaphore.try_acquire();
+  if (free) co_return *std::move(free);
+  const Instant limit = Host::current().now() + options_.wait_max;
+  Result<Semaphore::Permit> place = co_await attempt(with_timeout(options_.wait_max, semaphore.acquire()));
+  if (!place && place.error().code() == Code::DeadlineExceeded && Host::current().now() >= limit) {
+    co_return Error::text(Code::ResourceExhausted, "none of " + std::to_string(places) + " connections for " +
+                                                       origin.name() + " became free within wait_max");
+  }
+  co_return std::move(place);
+}
+
+Task<ClientPool::Lease> ClientPool::lend(Origin& origin, const Url& url, Kind kind, bool& has_place) {
+  Semaphore::Permit use = co_await wait_for_place(origin.places_, origin, options_.connections_per_origin_max);
+  Lease lease(*this, origin, std::move(use));
+  if (kind == Kind::Fresh) close_idle(origin);
+  lease.connection_ = take_idle(origin);
+  has_place = lease.connection_ != nullptr;
+  if (has_place) co_return std::move(lease);
+
+  if (places_.available() == 0) close_oldest_idle();
+  Semaphore::Permit place = co_await wait_for_place(places_, origin, options_.connections_max);
+  has_place = true;
+  const Instant limit = Host::current().now() + options_.connect_timeout;
+  Result<Stream> stream = co_await attempt(with_timeout(
+      options_.connect_timeout, Stream::connect(resolver_, std::string(url.host()), url.port(), options_.connect)));
+  if (!stream && stream.error().code() == Code::DeadlineExceeded && Host::current().now() >= limit) {
+    co_return Error::text(Code::DeadlineExceeded,
+                          "connecting to " + origin.name() + " took longer than connect_timeout");
+  }
+  if (!stream) co_return std::move(stream).error();
+  lease.connection_ = std::make_unique<Connection>(*std::move(stream));
+  lease->place = std::move(place);
+  lease->opened = Host::current().now();
+  ++open_;
+  co_return std::move(lease);
+}
+
+void ClientPool::Lease::give_back() noexcept {
+  pool_->keep(*origin_, std::move(connection_));
+  end();
+}
+
+void ClientPool::Lease::close() noexcept {
+  if (connection_ != nullptr) {
+    connection_.reset();
+    --pool_->open_;
+  }
+  end();
+}
+
+void ClientPool::Lease::end() noexcept {
+  place_.release();  // Of the origin, which may be forgotten when nobody uses it.
+  if (origin_ != nullptr) --std::exchange(origin_, nullptr)->uses_;
+}
+
+bool ClientPool::is_usable(const Connection& connection, Instant now) const noexcept {
+  return now - connection.opened < options_.age_max && now - connection.idle_since < options_.idle_timeout &&
+         !connection.stream.has_input();
+}
+
+std::unique_ptr<ClientPool::Connection> ClientPool::take_idle(Origin& origin) noexcept {
+  const Instant now = Host::current().now();
+  // The loop has looked when its turn began.
+  const bool is_late = Host::current().precise_now() - now >= unseen_max;
+  while (!origin.idle_.empty()) {
+    std::unique_ptr<Connection> connection = std::move(origin.idle_.back());
+    origin.idle_.pop_back();
+    --idle_;
+    if (is_usable(*connection, now) && !(is_late && connection->stream.has_unseen_input())) return connection;
+    --open_;
+  }
+  return nullptr;
+}
+
+void ClientPool::keep(Origin& origin, std::unique_ptr<Connection> connection) noexcept {
+  const Instant now = Host::current().now();
+  ++connection->answers;
+  connection->idle_since = now;
+  // Who waits for a place among all connections is served before the next call to this server.
+  if (now - connection->opened >= options_.age_max || options_.idle_timeout <= Duration() || places_.waiting() != 0) {
+    --open_;
+    return;
+  }
+  connection->reader.release();
+  connection->stream.watch();
+  origin.idle_.push_back(std::move(connection));
+  ++idle_;
+  if (!idle_timer_.is_running()) Host::current().start_timer(idle_timer_, now + options_.idle_timeout);
+}
+
+void ClientPool::close_idle(Origin& origin) noexcept {
+  open_ -= origin.idle_.size();
+  idle_ -= origin.idle_.size();
+  origin.idle_.clear();
+}
+
+void ClientPool::close_idle() noexcept {
+  for (auto& [name, origin] : origins_) close_idle(*origin);
+  if (idle_timer_.is_running()) Host::current().stop_timer(idle_timer_);
+}
+
+void ClientPool::close_oldest_idle() noexcept {
+  Origin* oldest = nullptr;
+  for (auto& [name, origin] : origins_) {
+    if (origin->idle_.empty()) continue;
+    if (oldest == nullptr || origin->idle_.front()->idle_since < oldest->idle_.front()->idle_since) {
+      oldest = origin.get();
+    }
+  }
+  if (oldest == nullptr) return;
+  oldest->idle_.erase(oldest->idle_.begin());
+  --idle_;
+  --open_;
+}
+
+void ClientPool::close_old() noexcept {
+  const Instant now = Host::current().now();
+  Instant next = Instant::never();
+  for (auto& [name, origin] : origins_) {
+    const std::size_t before = origin->idle_.size();
+    std::erase_if(origin->idle_, [&](const auto& connection) { return !is_usable(*connection, now); });
+    idle_ -= before - origin->idle_.size();
+    open_ -= before - origin->idle_.size();
+    for (const auto& connection : origin->idle_) next = std::min(next, connection->idle_since + options_.idle_timeout);
+  }
+  if (!next.is_never()) Host::current().start_timer(idle_timer_, next);
+}
+
+CircuitBreaker::State ClientPool::breaker(std::string_view origin) const noexcept {
+  const auto found = origins_.find(origin);
+  return found == origins_.end() ? CircuitBreaker::State::Closed : found->second->breaker_.state(Host::current().now());
+}
+
+std::size_t ClientPool::breakers(CircuitBreaker::State state) const noexcept {
+  const Instant now = Host::current().now();
+  return static_cast<std::size_t>(
+      std::ranges::count_if(origins_, [&](const auto& entry) { return entry.second->breaker_.state(now) == state; }));
+}
+
+}  // namespace keel::http

@@ -1,0 +1,184 @@
+// keel/http/client/client_pool.h — the connections of a Client: kept per server, lent to one call at a time.
+//
+//   ClientPool::Origin& origin = *co_await pool.origin(url);
+//   bool has_place = false;
+//   ClientPool::Lease lease = co_await pool.lend(origin, url, ClientPool::Kind::Any, has_place);
+//   …                                                // lease->stream, lease->reader
+//   lease.give_back();                               // only after a whole answer; a lease that just ends closes it
+//
+// An idle connection is watched: one that the server has closed, or on which it said something unasked, is not lent.
+// Those used last are lent first, so that what is not needed grows old and is closed.
+//
+// Errors:   ResourceExhausted when no place was free within wait_max, or when there are too many servers; those of
+//           Stream::connect and the resolver; DeadlineExceeded after connect_timeout; Cancelled.
+// Lifetime: outlives its leases and those who wait (checked).
+// Threads:  one loop.
+// Cancel:   who waits leaves the queue; a connection that is being made is closed.
+// Cost:     lending an idle connection: O(1), no allocation.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "keel/base/member.h"
+#include "keel/base/wheel.h"
+#include "keel/http/client/circuit_breaker.h"
+#include "keel/http/client/retry.h"
+#include "keel/http/client/url.h"
+#include "keel/http/message/response_reader.h"
+#include "keel/net/resolver.h"
+#include "keel/net/stream.h"
+#include "keel/task/semaphore.h"
+#include "keel/task/task.h"
+
+namespace keel::http {
+
+struct ClientPoolOptions {
+  std::size_t connections_per_origin_max = 64;  // Calls to one server at a time; the others wait in their order.
+  std::size_t connections_max = 512;            // Open in all; above it an idle one to another server is closed.
+  std::size_t origins_max = 1024;               // Servers that are remembered, with breaker and budget.
+  Duration wait_max = 5_s;                      // For a place; then ResourceExhausted.
+  Duration connect_timeout = 5_s;               // Looking the name up included.
+  Duration idle_timeout = 30_s;                 // Shorter than the servers' own, so that they seldom close first.
+  Duration age_max = 10_min;                    // Then a connection is not used again: names move.
+  io::ConnectOptions connect = {};
+};
+
+class ClientPool {
+ public:
+  struct Connection {
+    explicit Connection(Stream&& s) noexcept : stream(std::move(s)) {}
+    Stream stream;
+    ResponseReader reader;
+    Chunk rest;  // Received and not yet read by the reader.
+    Instant opened;
+    Instant idle_since;
+    std::uint64_t answers = 0;  // Whole ones it has brought.
+    Semaphore::Permit place;    // Of connections_max.
+  };
+
+  // A server, as this client knows it.
+  class Origin {
+   public:
+    Origin(std::string name, const ClientPoolOptions& pool, const RetryOptions& retry,
+           const CircuitBreakerOptions& breaker);
+    const std::string& name() const noexcept { return name_; }
+    CircuitBreaker& breaker() noexcept { return breaker_; }
+    RetryBudget& budget() noexcept { return budget_; }
+    std::size_t idle() const noexcept { return idle_.size(); }
+
+    // While one lives the origin is not forgotten.
+    class Use {
+     public:
+      explicit Use(Origin& origin) noexcept : origin_(origin) { ++origin_.uses_; }
+      ~Use() { --origin_.uses_; }
+      Use(const Use&) = delete;
+      Use& operator=(const Use&) = delete;
+
+     private:
+      Origin& origin_;
+    };
+
+   private:
+    friend class ClientPool;
+    const std::string name_;
+    Semaphore places_;                               // Of connections_per_origin_max: those in use.
+    std::vector<std::unique_ptr<Connection>> idle_;  // The one used last is the last.
+    CircuitBreaker breaker_;
+    RetryBudget budget_;
+    std::uint32_t uses_ = 0;
+  };
+
+  // A connection for one exchange; closes it unless it was given back. Movable. Until then its origin is in use.
+  class [[nodiscard]] Lease {
+   public:
+    Lease() = default;
+    Lease(Lease&& other) noexcept
+        : pool_(other.pool_),
+          origin_(std::exchange(other.origin_, nullptr)),
+          place_(std::move(other.place_)),
+          connection_(std::move(other.connection_)) {}
+    Lease& operator=(Lease&& other) noexcept {
+      if (this != &other) {
+        close();
+        pool_ = other.pool_;
+        origin_ = std::exchange(other.origin_, nullptr);
+        place_ = std::move(other.place_);
+        connection_ = std::move(other.connection_);
+      }
+      return *this;
+    }
+    ~Lease() { close(); }
+    Connection* operator->() const noexcept { return connection_.get(); }
+    Connection& operator*() const noexcept { return *connection_; }
+    explicit operator bool() const noexcept { return connection_ != nullptr; }
+    // A whole answer was read, nothing came behind it, and both sides keep the connection.
+    void give_back() noexcept;
+    void close() noexcept;
+
+   private:
+    friend class ClientPool;
+    Lease(ClientPool& pool, Origin& origin, Semaphore::Permit&& place) noexcept
+        : pool_(&pool), origin_(&origin), place_(std::move(place)) {
+      ++origin.uses_;
+    }
+    void end() noexcept;
+    ClientPool* pool_ = nullptr;
+    Origin* origin_ = nullptr;  // None: it has ended, or was moved from.
+    Semaphore::Permit place_;
+    std::unique_ptr<Connection> connection_;
+  };
+
+  // `resolver` outlives the pool.
+  ClientPool(Resolver& resolver, const ClientPoolOptions& pool, const RetryOptions& retry,
+             const CircuitBreakerOptions& breaker);
+  ~ClientPool();
+  ClientPool(const ClientPool&) = delete;
+  ClientPool& operator=(const ClientPool&) = delete;
+
+  // ResourceExhausted: origins_max are in use.
+  Result<Origin*> origin(const Url& url);
+
+  enum class Kind : std::uint8_t { Any, Fresh };
+  // Fresh: an idle one has turned out to be dead, so all of that origin are closed and a new one is made. The caller
+  // holds an Origin::Use; the arguments live until then. `has_place` becomes true when the wait for a place is over:
+  // what goes wrong before says nothing about the server.
+  Task<Lease> lend(Origin& origin, const Url& url, Kind kind, bool& has_place);
+
+  void close_idle() noexcept;
+
+  std::size_t open() const noexcept { return open_; }
+  std::size_t idle() const noexcept { return idle_; }
+  // Of the server with that origin; Closed for one that is not known.
+  CircuitBreaker::State breaker(std::string_view origin) const noexcept;
+  // Origins in each state now.
+  std::size_t breakers(CircuitBreaker::State state) const noexcept;
+
+ private:
+  Task<Semaphore::Permit> wait_for_place(Semaphore& semaphore, const Origin& origin, std::size_t places);
+  std::unique_ptr<Connection> take_idle(Origin& origin) noexcept;
+  void keep(Origin& origin, std::unique_ptr<Connection> connection) noexcept;
+  bool is_usable(const Connection& connection, Instant now) const noexcept;
+  void close_idle(Origin& origin) noexcept;
+  void close_oldest_idle() noexcept;
+  void close_old() noexcept;
+
+  Resolver& resolver_;
+  const ClientPoolOptions options_;
+  const RetryOptions retry_;
+  const CircuitBreakerOptions breaker_;
+  Semaphore places_;  // Of connections_max.
+  std::map<std::string, std::unique_ptr<Origin>, std::less<>> origins_;
+  std::size_t open_ = 0;
+  std::size_t idle_ = 0;
+  Member<Timer, ClientPool, &ClientPool::close_old> idle_timer_{*this};
+};
+
+}  // namespace keel::http

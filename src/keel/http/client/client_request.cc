@@ -1,0 +1,81 @@
+#include "keel/http/client/client_request.h"
+
+#include <algorithm>
+
+#include "keel/http/message/chunk.h"
+#include "keel/http/message/fields.h"
+
+namespace keel::http {
+namespace {
+
+// What the client says itself: two of them, or one that says something else, would let two readers of the request
+// disagree about where it ends or whom it is for.
+constexpr std::string_view reserved_fields[] = {"connection",  "content-length",    "content-type", "expect",
+                                                "host",        "keep-alive",        "te",           "trailer",
+                                                "traceparent", "transfer-encoding", "upgrade",      "proxy-connection"};
+
+}  // namespace
+
+Task<> ClientBodyWriter::write(std::string_view bytes) {
+  if (bytes.empty()) co_return;
+  if (is_cut_) co_await fail(Code::Unavailable, "an earlier part of the body was not sent");
+  written_ += bytes.size();
+  if (length_ && written_ > *length_) {
+    co_await fail(Code::InvalidArgument, "more of a body is written than its length says");
+  }
+  is_cut_ = true;
+  Result<> wrote;
+  if (length_) {
+    wrote = co_await attempt(stream_.write(bytes));
+  } else {
+    char head[chunk_head_bytes_max];
+    const std::size_t size = static_cast<std::size_t>(format_chunk_head(bytes.size(), head) - head);
+    const std::string_view parts[] = {{head, size}, bytes, chunk_end};
+    wrote = co_await attempt(stream_.write(parts));
+  }
+  is_cut_ = !wrote;
+  // Stopped or late is who writes, whose time limit that was.
+  has_failed_ = !wrote && wrote.error().code() != Code::Cancelled && wrote.error().code() != Code::DeadlineExceeded;
+  co_await std::move(wrote);
+}
+
+ClientRequest& ClientRequest::header(std::string_view name, std::string_view value) & {
+  if (!is_token(name)) {
+    problem_ = "the name of a field of the request is not a token";
+  } else if (!is_field_value(value)) {
+    problem_ = "the value of a field of the request has a control character";
+  } else if (std::ranges::any_of(reserved_fields,
+                                 [&](std::string_view field) { return equals_ignore_case(name, field); })) {
+    problem_ = "a field of the request is one that the client sends itself (http/client/client_request.h)";
+  } else {
+    for (const std::string_view part : {name, std::string_view(": "), value, std::string_view("\r\n")}) {
+      fields_.append(part);
+    }
+  }
+  return *this;
+}
+
+ClientRequest& ClientRequest::body(std::string_view bytes, std::string_view content_type) & {
+  if (!is_field_value(content_type)) problem_ = "the content type of the request has a control character";
+  body_.clear();
+  body_.append(bytes);
+  content_type_ = content_type;
+  writer_.reset();
+  has_body_ = true;
+  return *this;
+}
+
+ClientRequest& ClientRequest::stream(std::string_view content_type, Writer writer,
+                                     std::optional<std::uint64_t> length) & {
+  body({}, content_type);
+  writer_ = std::move(writer);
+  length_ = length;
+  return *this;
+}
+
+ClientRequest& ClientRequest::idempotency_key(std::string_view key) & {
+  has_idempotency_key_ = true;
+  return header("Idempotency-Key", key);
+}
+
+}  // namespace keel::http

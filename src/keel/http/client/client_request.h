@@ -1,0 +1,136 @@
+// keel/http/client/client_request.h — what a Client is to ask.
+//
+//   ClientRequest request(Method::Post, "http://orders.internal/orders");
+//   request.json(order).header("Authorization", token).idempotency_key(order.id).timeout(2_s);
+//   ClientResponse answer = co_await client.send(std::move(request));
+//
+// A body is given whole, or by a function that writes it while it is sent, with backpressure:
+//
+//   request.stream("text/csv", [&rows](ClientBodyWriter& body) -> Task<> {
+//     for (const Row& row : rows) co_await body.write(to_csv(row));
+//   });
+//
+// The function is owned by the request, and the request by the call until it has ended: what it captures by value is
+// safe there, what it captures by reference outlives the call. It is run once: such a request is not tried again, nor
+// sent on where a redirect would repeat it.
+//
+// Errors:   a name that is not a token, a value with a control character, a field that is the client's own (Host,
+//           Content-Type, Content-Length, Transfer-Encoding, Connection, …) and a bad URL are remembered: send() fails
+//           with InvalidArgument and nothing is sent.
+// Threads:  a value.  Cost: copies what it is given.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "keel/base/buffer.h"
+#include "keel/base/function.h"
+#include "keel/base/time.h"
+#include "keel/data/json.h"
+#include "keel/http/message/method.h"
+#include "keel/net/stream.h"
+#include "keel/observe/span.h"
+#include "keel/task/task.h"
+
+namespace keel::http {
+
+// Where a streamed body is written to. Lives while the function runs that got it.
+class ClientBodyWriter {
+ public:
+  // Sends `bytes`, which live until then; waits while the server does not take them. Ends with an error when the
+  // connection breaks, the server has answered already, or more is written than was announced (InvalidArgument). After
+  // one that has failed or was stopped nobody knows where the body is: each further one fails, and so does the sending.
+  Task<> write(std::string_view bytes);
+  // Bytes of the body so far.
+  std::uint64_t written() const noexcept { return written_; }
+
+ private:
+  friend class ClientExchange;
+  ClientBodyWriter(Stream& stream, std::optional<std::uint64_t> length) noexcept : stream_(stream), length_(length) {}
+  Stream& stream_;
+  std::optional<std::uint64_t> length_;  // None: chunked.
+  std::uint64_t written_ = 0;
+  bool has_failed_ = false;  // The connection, not the one who writes.
+  bool is_cut_ = false;      // A write has begun, and has not sent all of it.
+};
+
+class ClientRequest {
+ public:
+  using Writer = Function<Task<>(ClientBodyWriter&)>;
+
+  // `url` is absolute: http://host[:port]/path?query. Any method but Other, CONNECT and TRACE.
+  ClientRequest(Method method, std::string_view url) : url_(url), method_(method) {}
+
+  // Adds a field.
+  ClientRequest& header(std::string_view name, std::string_view value) &;
+  ClientRequest&& header(std::string_view name, std::string_view value) && { return std::move(header(name, value)); }
+  // The body, whole. Replaces an earlier one.
+  ClientRequest& body(std::string_view bytes, std::string_view content_type) &;
+  ClientRequest&& body(std::string_view bytes, std::string_view content_type) && {
+    return std::move(body(bytes, content_type));
+  }
+  // Calls write_json(json::Writer&, value), found beside T's definition.
+  template <class T>
+  ClientRequest& json(const T& value) & {
+    body({}, "application/json");
+    json::Writer writer(body_);
+    write_json(writer, value);
+    return *this;
+  }
+  template <class T>
+  ClientRequest&& json(const T& value) && {
+    return std::move(json(value));
+  }
+  // The body, written while it is sent. With a length it has exactly so many bytes (Content-Length), else it is
+  // chunked.
+  ClientRequest& stream(std::string_view content_type, Writer writer,
+                        std::optional<std::uint64_t> length = std::nullopt) &;
+  ClientRequest&& stream(std::string_view content_type, Writer writer,
+                         std::optional<std::uint64_t> length = std::nullopt) && {
+    return std::move(stream(content_type, std::move(writer), length));
+  }
+  // Sends Idempotency-Key: the server does it once however often it is asked, so it may be tried again whatever the
+  // method.
+  ClientRequest& idempotency_key(std::string_view key) &;
+  ClientRequest&& idempotency_key(std::string_view key) && { return std::move(idempotency_key(key)); }
+  // Instead of ClientOptions::timeout.
+  ClientRequest& timeout(Duration limit) & {
+    timeout_ = limit;
+    return *this;
+  }
+  ClientRequest&& timeout(Duration limit) && { return std::move(timeout(limit)); }
+  // The trace that this call is a part of, sent as traceparent (W3C Trace Context). Without it: that of the request for
+  // which the calling task works (observe/span.h), if there is one.
+  ClientRequest& trace(log::TraceId id) & {
+    trace_ = id;
+    return *this;
+  }
+  ClientRequest&& trace(log::TraceId id) && { return std::move(trace(id)); }
+
+  Method method() const noexcept { return method_; }
+  const std::string& url() const noexcept { return url_; }
+
+ private:
+  friend class Client;
+  friend class ClientExchange;
+  friend class TestClient;
+
+  std::string url_;
+  Buffer fields_;  // "Name: value\r\n" each.
+  Buffer body_;
+  std::string content_type_;
+  Writer writer_;
+  std::optional<std::uint64_t> length_;  // Of what writer_ writes.
+  std::optional<Duration> timeout_;
+  log::TraceId trace_;             // Zero: of the calling task.
+  const char* problem_ = nullptr;  // What was wrong, a literal.
+  Method method_;
+  bool has_body_ = false;  // Also an empty one.
+  bool has_idempotency_key_ = false;
+};
+
+}  // namespace keel::http

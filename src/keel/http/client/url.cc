@@ -1,0 +1,168 @@
+#include "keel/http/client/url.h"
+
+#include <algorithm>
+
+#include "keel/http/message/fields.h"
+#include "keel/io/address.h"
+
+namespace keel::http {
+namespace {
+
+constexpr std::string_view scheme = "http://";
+
+char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
+bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+bool is_alpha(char c) noexcept { return lower(c) >= 'a' && lower(c) <= 'z'; }
+
+bool begins_with_scheme(std::string_view text) noexcept {
+  if (text.empty() || !is_alpha(text[0])) return false;
+  const std::size_t end = text.find_first_of(":/?#");
+  if (end == std::string_view::npos || text[end] != ':') return false;
+  return std::ranges::all_of(text.substr(0, end),
+                             [](char c) { return is_alpha(c) || is_digit(c) || c == '+' || c == '-' || c == '.'; });
+}
+
+Result<> check_scheme(std::string_view text) {
+  if (text.size() >= scheme.size() && equals_ignore_case(text.substr(0, scheme.size()), scheme)) return {};
+  if (text.size() >= 8 && equals_ignore_case(text.substr(0, 8), "https://")) {
+    return fail(Code::Unsupported, "https is not supported yet: use http, or a proxy on this machine that adds TLS");
+  }
+  return fail(Code::InvalidArgument, "a URL begins with http://");
+}
+
+Result<> check_host(std::string_view host, bool is_bracketed) {
+  if (is_bracketed) {
+    // RFC 9110 §4.2.1 knows no link of an address; what has one is of this machine alone.
+    if (host.find(':') == std::string_view::npos || host.find('%') != std::string_view::npos || !Address::ip(host, 1)) {
+      return fail(Code::InvalidArgument, "between the brackets of a URL stands an IPv6 address");
+    }
+    return {};
+  }
+  const bool fits = !host.empty() && host.size() <= 253 && std::ranges::all_of(host, [](char c) {
+    return is_alpha(c) || is_digit(c) || c == '-' || c == '.' || c == '_';
+  });
+  if (!fits) return fail(Code::InvalidArgument, "the host of a URL consists of letters, digits, '-', '_' and '.'");
+  return {};
+}
+
+Result<std::uint16_t> read_port(std::string_view digits) {
+  unsigned value = 0;
+  if (digits.empty() || digits.size() > 5 || !std::ranges::all_of(digits, is_digit)) {
+    return fail(Code::InvalidArgument, "the port of a URL is a number from 1 to 65535");
+  }
+  for (const char c : digits) value = value * 10 + static_cast<unsigned>(c - '0');
+  if (value == 0 || value > 65535) return fail(Code::InvalidArgument, "the port of a URL is a number from 1 to 65535");
+  return static_cast<std::uint16_t>(value);
+}
+
+// Only what http/message/parser.h would take.
+Result<> check_target(std::string_view target) {
+  const std::size_t query = std::min(target.find('?'), target.size());
+  for (std::size_t i = 0; i < query; ++i) {
+    if (target[i] != '%') continue;
+    const bool is_escape = query - i > 2 && hex_value(target[i + 1]) >= 0 && hex_value(target[i + 2]) >= 0;
+    if (!is_escape) return fail(Code::InvalidArgument, "a '%' in the path of a URL is followed by two digits");
+    if (target[i + 1] == '0' && target[i + 2] == '0') {
+      return fail(Code::InvalidArgument, "the path of a URL has no %00");
+    }
+  }
+  return {};
+}
+
+// RFC 3986 §5.2.4. `path` begins with a slash.
+std::string remove_dot_segments(std::string_view path) {
+  std::string out;
+  while (!path.empty()) {
+    const std::size_t end = std::min(path.find('/', 1), path.size());
+    const std::string_view segment = path.substr(0, end);
+    const bool is_last = end == path.size();
+    if (segment == "/.") {
+      if (is_last) out += '/';
+    } else if (segment == "/..") {
+      out.resize(out.empty() ? 0 : out.rfind('/'));
+      if (is_last) out += '/';
+    } else {
+      out += segment;
+    }
+    path.remove_prefix(end);
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<Url> Url::parse(std::string_view text) {
+  if (text.size() > bytes_max) return fail(Code::InvalidArgument, "a URL has at most 8000 bytes");
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) <= 0x20 || static_cast<unsigned char>(c) >= 0x7f) {
+      return fail(Code::InvalidArgument, "a URL has no blanks, control characters or bytes from 0x80: escape them");
+    }
+  }
+  text = text.substr(0, text.find('#'));
+  KEEL_TRY_VOID(check_scheme(text));
+  text.remove_prefix(scheme_bytes);
+  const std::size_t authority_end = std::min(text.find_first_of("/?"), text.size());
+  std::string_view host = text.substr(0, authority_end);
+  const std::string_view target = text.substr(authority_end);
+  if (host.find('@') != std::string_view::npos) {
+    return fail(Code::InvalidArgument, "a URL has no user name: send the field Authorization");
+  }
+
+  Url url;
+  const bool is_bracketed = host.starts_with('[');
+  const std::size_t host_end = is_bracketed ? host.find(']') : host.find(':');
+  if (is_bracketed && host_end == std::string_view::npos) {
+    return fail(Code::InvalidArgument, "a bracket in the host of a URL is not closed");
+  }
+  const std::string_view after = host.substr(std::min(is_bracketed ? host_end + 1 : host_end, host.size()));
+  if (!after.empty()) {
+    if (after[0] != ':') return fail(Code::InvalidArgument, "behind the host of a URL stands a port or its path");
+    KEEL_TRY(url.port_, read_port(after.substr(1)));
+  }
+  host = host.substr(is_bracketed ? 1 : 0, host_end - (is_bracketed ? 1 : 0));
+  KEEL_TRY_VOID(check_host(host, is_bracketed));
+  KEEL_TRY_VOID(check_target(target));
+
+  url.text_.reserve(text.size() + scheme_bytes + 1);
+  url.text_ = scheme;
+  if (is_bracketed) url.text_ += '[';
+  url.host_at_ = static_cast<std::uint16_t>(url.text_.size());
+  url.host_size_ = static_cast<std::uint16_t>(host.size());
+  std::ranges::transform(host, std::back_inserter(url.text_), lower);
+  if (is_bracketed) url.text_ += ']';
+  if (url.port_ != 80) url.text_ += ':' + std::to_string(url.port_);
+  url.target_at_ = static_cast<std::uint16_t>(url.text_.size());
+  if (!target.starts_with('/')) url.text_ += '/';
+  url.text_ += target;
+  return url;
+}
+
+Result<Url> Url::resolve(std::string_view reference) const {
+  if (reference.size() > bytes_max) return fail(Code::InvalidArgument, "a URL has at most 8000 bytes");
+  reference = reference.substr(0, reference.find('#'));
+  const bool begins_with_authority = reference.starts_with("//");
+  if (begins_with_authority || begins_with_scheme(reference)) {
+    KEEL_TRY(const Url absolute, parse((begins_with_authority ? "http:" : "") + std::string(reference)));
+    // Its target is not a reference: one that begins with two slashes would name another server.
+    std::string whole(absolute.origin());
+    whole += remove_dot_segments(absolute.path());
+    whole += absolute.target().substr(absolute.path().size());
+    return parse(whole);
+  }
+  if (reference.empty()) return *this;
+  const std::size_t query_at = std::min(reference.find('?'), reference.size());
+  const std::string_view query = reference.substr(query_at);
+  std::string whole(origin());
+  if (query_at == 0) {
+    whole += path();
+  } else if (reference.starts_with('/')) {
+    whole += remove_dot_segments(reference.substr(0, query_at));
+  } else {
+    const std::string_view folder = path().substr(0, path().rfind('/') + 1);
+    whole += remove_dot_segments(std::string(folder) + std::string(reference.substr(0, query_at)));
+  }
+  whole += query;
+  return parse(whole);
+}
+
+}  // namespace keel::http

@@ -1,0 +1,85 @@
+// keel/http/message/content_coder.h — gzip, br and zstd, with state that is used again from body to body.
+//
+// gzip is always there; br and zstd where the libraries were found when Keel was built.
+//
+//   coder.encode("gzip", content, out);                                       // what is there as a whole
+//   coder.begin("gzip") && coder.write(piece, out) && … && coder.end(out);    // what comes in pieces
+//
+// Threads: one at a time; a worker has one.
+// Cost:    what the codings ask for, kept from body to body: up to about 0.3 MB for gzip, 1 MB for br and zstd each; of
+//          contents in pieces, up to 2 MB in all, where the pieces have 64 KiB at most.
+
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "keel/base/buffer.h"
+
+namespace keel::http {
+
+// How hard each coding tries; more costs time and memory.
+struct CoderLevels {
+  int gzip = 5;    // 1 to 9.
+  int brotli = 4;  // 0 to 11.
+  int zstd = 3;    // 1 to 19.
+};
+
+class ContentCoder {
+ public:
+  explicit ContentCoder(const CoderLevels& levels = {});
+  ContentCoder(ContentCoder&&) noexcept;
+  ~ContentCoder();
+
+  // "zstd", "br", "gzip": those that this build has.
+  static std::span<const std::string_view> codings() noexcept;
+
+  // Appends `content` in that coding to `out`. False, and `out` as it was: it would not be smaller, or there was no
+  // memory for the coder. `coding` is one of codings().
+  bool encode(std::string_view coding, std::string_view content, Buffer& out);
+
+  // Of a content that comes in pieces: begin(), write() for each, end(). Who has read what a write() appends has all of
+  // its piece, which is flushed; many small pieces are coded worse than few large ones. begin() gives up the content
+  // before. False: no memory for the coder, and the content ends there.
+  bool begin(std::string_view coding);
+  bool write(std::string_view piece, Buffer& out);
+  bool end(Buffer& out);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Coders for contents that come in pieces, so many at a time.
+//
+// Threads:  lend() and the end of a lease from any.
+// Lifetime: outlives what it lends.
+class ContentCoders {
+ public:
+  struct GiveBack {
+    ContentCoders* to = nullptr;
+    void operator()(ContentCoder* coder) const noexcept { to->take_back(coder); }
+  };
+  using Lease = std::unique_ptr<ContentCoder, GiveBack>;
+
+  ContentCoders(const CoderLevels& levels, std::size_t lent_max);
+  ContentCoders(const ContentCoders&) = delete;
+  ContentCoders& operator=(const ContentCoders&) = delete;
+
+  // Null: as many as there may be are lent.
+  Lease lend();
+
+ private:
+  void take_back(ContentCoder* coder) noexcept;
+  const CoderLevels levels_;
+  const std::size_t lent_max_;
+  std::mutex mutex_;
+  std::size_t lent_ = 0;
+  std::vector<std::unique_ptr<ContentCoder>> idle_;  // Few: each keeps its memory.
+};
+
+}  // namespace keel::http

@@ -1,0 +1,195 @@
+#include "keel/http/message/date.h"
+
+#include <cstring>
+
+namespace keel::http {
+namespace {
+
+constexpr std::int64_t day_seconds = 86'400;
+constexpr std::int64_t last_second = 253'402'300'799;  // 9999-12-31 23:59:59
+
+constexpr std::string_view days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+constexpr std::string_view long_days[] = {"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"};
+constexpr std::string_view months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                       "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+
+struct Date {
+  int year = 0;
+  int month = 0;  // 1 to 12
+  int day = 0;
+};
+
+// The proleptic Gregorian calendar in eras of 400 years that begin in March, so that the leap day ends a year.
+Date date_of(std::int64_t days_since_1970) noexcept {
+  const std::int64_t shifted = days_since_1970 + 719'468;
+  const std::int64_t era = shifted / 146'097;
+  const auto of_era = static_cast<int>(shifted - era * 146'097);
+  const int year_of_era = (of_era - of_era / 1'460 + of_era / 36'524 - of_era / 146'096) / 365;
+  const int of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+  const int march_month = (5 * of_year + 2) / 153;
+  Date date;
+  date.day = of_year - (153 * march_month + 2) / 5 + 1;
+  date.month = march_month < 10 ? march_month + 3 : march_month - 9;
+  date.year = static_cast<int>(era) * 400 + year_of_era + (date.month <= 2 ? 1 : 0);
+  return date;
+}
+
+std::int64_t days_of(const Date& date) noexcept {
+  const int year = date.month <= 2 ? date.year - 1 : date.year;
+  const int era = (year >= 0 ? year : year - 399) / 400;
+  const int year_of_era = year - era * 400;
+  const int of_year = (153 * (date.month > 2 ? date.month - 3 : date.month + 9) + 2) / 5 + date.day - 1;
+  const int of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + of_year;
+  return std::int64_t{era} * 146'097 + of_era - 719'468;
+}
+
+bool is_leap(int year) noexcept { return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0; }
+
+int days_in(int month, int year) noexcept {
+  constexpr int lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+  return month == 2 && is_leap(year) ? 29 : lengths[month - 1];
+}
+
+char* put(char* out, std::string_view text) noexcept {
+  std::memcpy(out, text.data(), text.size());
+  return out + text.size();
+}
+
+char* put_two(char* out, int value) noexcept {
+  out[0] = static_cast<char>('0' + value / 10);
+  out[1] = static_cast<char>('0' + value % 10);
+  return out + 2;
+}
+
+// Takes a date apart from the left; `ok` turns false at the first thing that is not as expected.
+struct Reader {
+  std::string_view rest;
+  bool ok = true;
+
+  void expect(std::string_view text) {
+    if (!rest.starts_with(text)) {
+      ok = false;
+      return;
+    }
+    rest.remove_prefix(text.size());
+  }
+  int digits(std::size_t count) {
+    if (rest.size() < count) {
+      ok = false;
+      return 0;
+    }
+    int value = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (rest[i] < '0' || rest[i] > '9') ok = false;
+      value = value * 10 + (rest[i] - '0');
+    }
+    rest.remove_prefix(count);
+    return value;
+  }
+  // 1 for the first of `words`.
+  template <std::size_t N>
+  int word(const std::string_view (&words)[N]) {
+    for (std::size_t i = 0; i < N; ++i) {
+      if (rest.starts_with(words[i])) {
+        rest.remove_prefix(words[i].size());
+        return static_cast<int>(i) + 1;
+      }
+    }
+    ok = false;
+    return 0;
+  }
+  int seconds_of_day() {
+    const int hour = digits(2);
+    expect(":");
+    const int minute = digits(2);
+    expect(":");
+    const int second = digits(2);
+    if (hour > 23 || minute > 59 || second > 60) ok = false;
+    return hour * 3'600 + minute * 60 + second;
+  }
+};
+
+// "94" with 2026 in mind is 1994, "30" is 2030: RFC 9110 §5.6.7.
+int full_year(int two_digits, std::int64_t now_seconds) noexcept {
+  const int now = date_of((now_seconds < 0             ? 0
+                           : now_seconds > last_second ? last_second
+                                                       : now_seconds) /
+                          day_seconds)
+                      .year;
+  const int year = now - now % 100 + two_digits;
+  return year > now + 50 ? year - 100 : year;
+}
+
+}  // namespace
+
+char* format_date(std::int64_t unix_seconds, char* out) noexcept {
+  const std::int64_t at = unix_seconds < 0 ? 0 : unix_seconds > last_second ? last_second : unix_seconds;
+  const std::int64_t day_number = at / day_seconds;
+  const auto second = static_cast<int>(at % day_seconds);
+  const Date date = date_of(day_number);
+  out = put(out, days[(day_number + 4) % 7]);
+  out = put(out, ", ");
+  out = put_two(out, date.day);
+  *out++ = ' ';
+  out = put(out, months[date.month - 1]);
+  *out++ = ' ';
+  out = put_two(out, date.year / 100);
+  out = put_two(out, date.year % 100);
+  *out++ = ' ';
+  out = put_two(out, second / 3'600);
+  *out++ = ':';
+  out = put_two(out, second / 60 % 60);
+  *out++ = ':';
+  out = put_two(out, second % 60);
+  return put(out, " GMT");
+}
+
+Result<std::int64_t> parse_date(std::string_view text, std::int64_t now_seconds) noexcept {
+  Reader reader{text};
+  Date date;
+  int second = 0;
+  if (text.size() == date_bytes && text[3] == ',') {
+    reader.word(days);
+    reader.expect(", ");
+    date.day = reader.digits(2);
+    reader.expect(" ");
+    date.month = reader.word(months);
+    reader.expect(" ");
+    date.year = reader.digits(4);
+    reader.expect(" ");
+    second = reader.seconds_of_day();
+    reader.expect(" GMT");
+  } else if (text.size() == 24 && text[3] == ' ') {
+    reader.word(days);
+    reader.expect(" ");
+    date.month = reader.word(months);
+    reader.expect(" ");
+    if (reader.rest.starts_with(' ')) {
+      reader.expect(" ");
+      date.day = reader.digits(1);
+    } else {
+      date.day = reader.digits(2);
+    }
+    reader.expect(" ");
+    second = reader.seconds_of_day();
+    reader.expect(" ");
+    date.year = reader.digits(4);
+  } else {
+    reader.word(long_days);
+    reader.expect(", ");
+    date.day = reader.digits(2);
+    reader.expect("-");
+    date.month = reader.word(months);
+    reader.expect("-");
+    date.year = full_year(reader.digits(2), now_seconds);
+    reader.expect(" ");
+    second = reader.seconds_of_day();
+    reader.expect(" GMT");
+  }
+  if (!reader.ok || !reader.rest.empty() || date.day < 1 || date.day > days_in(date.month, date.year)) {
+    return fail(Code::InvalidArgument, "not a date as RFC 9110 has it");
+  }
+  return days_of(date) * day_seconds + second;
+}
+
+}  // namespace keel::http

@@ -1,0 +1,62 @@
+// keel/http/message/fields.h — the alphabet of header fields: tokens, values, lists.
+//
+// is_token() and is_field_value() are the checks that keep CR, LF and NUL out of what we send; run them after the
+// last transformation of a value. RFC 9110 §5.1, §5.5, §5.6.
+//
+// Cost: one look at each byte; no allocation.
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace keel::http {
+
+// One header field, as views into the message.
+struct Field {
+  std::string_view name;   // as the sender wrote it
+  std::string_view value;  // without the blanks around it
+};
+
+namespace byte_class {
+inline constexpr std::uint8_t token = 1;  // tchar
+inline constexpr std::uint8_t host = 2;   // reg-name without '%' and ','
+inline constexpr std::uint8_t hex = 4;
+
+extern const std::array<std::uint8_t, 256> table;
+inline bool is(std::uint8_t set, char c) noexcept { return (table[static_cast<unsigned char>(c)] & set) != 0; }
+}  // namespace byte_class
+
+inline bool is_token_byte(char c) noexcept { return byte_class::is(byte_class::token, c); }
+
+// The value of a hexadecimal digit, or -1.
+constexpr int hex_value(char c) noexcept {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+// At least one byte, all of them tchar: a header name, a method, a transfer coding.
+bool is_token(std::string_view text) noexcept;
+
+// No byte that could end or split a header line: no CR, LF, NUL or other control byte, no DEL. HTAB and bytes from
+// 0x80 up may stand. Empty is fine.
+bool is_field_value(std::string_view text) noexcept;
+
+// Equal without regard to the case of A-Z; no locale. '_' and '-' differ.
+bool equals_ignore_case(std::string_view a, std::string_view b) noexcept;
+
+// Takes blanks (SP, HTAB) off both ends.
+std::string_view trim_blanks(std::string_view text) noexcept;
+
+// Takes the first element off a comma-separated list, without the blanks around it: false when the list is used up.
+// Empty elements are handed out too (RFC 9110 §5.6.1 lets a recipient skip them); quoted strings are not known here.
+//   for (std::string_view rest = value, element; next_element(rest, element);) …
+// `rest` becomes a null view at the end.
+bool next_element(std::string_view& rest, std::string_view& element) noexcept;
+// Whether an element of the list equals `wanted` without regard to case.
+bool lists(std::string_view list, std::string_view wanted) noexcept;
+
+}  // namespace keel::http

@@ -1,0 +1,22 @@
+// keel/http/message/method.h — request methods.
+//
+// The methods of RFC 9110 §9 and PATCH (RFC 5789). Anything else that is a token is Other: the text says which.
+//
+// Cost: a switch on the length and one or two comparisons of words.
+
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace keel::http {
+
+enum class Method : std::uint8_t { Get, Head, Post, Put, Delete, Patch, Options, Trace, Connect, Other };
+inline constexpr int method_count = 10;
+
+// Methods are case-sensitive: "get" is Other.
+Method parse_method(std::string_view text) noexcept;
+// "GET"; "" for Other. Static storage.
+std::string_view to_string(Method method) noexcept;
+
+}  // namespace keel::http

@@ -1,0 +1,38 @@
+// keel/http/message/negotiate.h — what a client accepts, of what there is (RFC 9110 §12.4.2, §12.5).
+//
+//   choose_media_type("text/*;q=0.5, application/json", {"text/plain", "application/json"})   // 1
+//   choose_coding("gzip, br;q=0.9", {"br", "gzip"})                                           // 1
+//
+// Weights decide, then the order of what there is. A more specific range decides over a wider one: "text/plain;q=0,
+// text/*" excludes text/plain. Parameters other than the weight are not looked at. An element that is malformed is
+// passed over; quoted strings are known.
+//
+// Threads: functions.  Cost: O(bytes times what there is), no allocation.
+
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace keel::http {
+
+// The index of the best media type for the value of Accept; the first when it has no element that is well-formed,
+// nullopt when none is accepted (406). `offered`: "type/subtype", without parameters.
+std::optional<std::size_t> choose_media_type(std::string_view accept, std::span<const std::string> offered) noexcept;
+
+// The index of the best content coding for the value of Accept-Encoding, nullopt when the content is best sent as it
+// is. `offered`: in lower case. "x-gzip" is "gzip" (RFC 9110 §8.4.1.3).
+std::optional<std::size_t> choose_coding(std::string_view accept_encoding,
+                                         std::span<const std::string_view> offered) noexcept;
+
+// Whether the value of Content-Type is of `range`: "text/plain", "text/*" or "*/*". Without regard to case and
+// parameters.
+bool is_of_media_range(std::string_view content_type, std::string_view range) noexcept;
+
+// "type/subtype", tokens both; the subtype may be '*'.
+bool is_media_range(std::string_view text) noexcept;
+
+}  // namespace keel::http

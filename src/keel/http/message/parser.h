@@ -1,0 +1,203 @@
+// keel/http/message/parser.h — the head of a request: bytes in, values out (RFC 9110, RFC 9112).
+//
+// Strict: what two readers could understand differently is refused, because guessing is how requests are smuggled.
+// After Refused nothing that follows may be parsed: answer with the status given and close.
+//
+//   RequestHead head;
+//   HeadResult result = parse_head(received, limits, head);
+//   while (result.state == HeadState::Incomplete) {
+//     received = …;                                   // the same bytes and more; they may have moved
+//     result = resume_head(received, limits, head);
+//   }
+//
+// Refused with 400: Content-Length beside Transfer-Encoding; either of them or Host twice; a length that is not
+// digits or too large; codings where chunked is not last, or in HTTP/1.0; a blank before the colon, folded lines,
+// CR or LF alone, other control bytes; a host that is missing (HTTP/1.1), empty, or has user, path, comma or blank;
+// an absolute target that names another host than Host; '#', controls, blanks and bytes from 0x80 in the target;
+// a wrong percent-escape or %00 in the path. 414 request line too long. 417 an unknown expectation. 431 a field
+// line, all fields, or their number too large. 501 an unknown coding or a very long method. 505 another version.
+// Left to the caller: Method::Other (501), CONNECT and TRACE, the size of the body (413), dot segments, decoding.
+//
+// The answer never depends on how the bytes are cut: bytes that are already wrong are refused at once, and every
+// prefix of a head is Incomplete or refused for the same reason.
+//
+// Lifetime: views point into `received`. When those bytes move, rebase() makes the views follow.
+// Cost: one pass. parse_head on each read would look at the same bytes again; resume_head looks again only at the
+//       line that was cut. No allocation; nothing is cleared beforehand.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "keel/http/message/fields.h"
+#include "keel/http/message/method.h"
+#include "keel/http/message/status.h"
+
+namespace keel::http {
+
+// Raising a bound costs that much buffer per connection that is sending a head. Lines count with their CRLF.
+struct HeadLimits {
+  std::uint32_t request_line_bytes_max = 8 * 1024;  // above: 414
+  std::uint32_t field_line_bytes_max = 16 * 1024;   // above: 431
+  std::uint32_t head_bytes_max = 64 * 1024;         // the whole head; above: 431
+  std::uint32_t fields_max = 100;                   // above: 431; at most RequestHead::fields_capacity
+};
+
+enum class HeadState : std::uint8_t { Complete, Incomplete, Refused };
+
+struct HeadResult {
+  HeadState state = HeadState::Incomplete;
+  Status status = Status::Ok;  // why it was refused
+  std::uint32_t consumed = 0;  // Complete: bytes of the head, blank line included; the body begins there
+  const char* reason = "";     // Refused: a literal for the log, without any byte of the request
+};
+
+// The fields that have their own index: find(Known) does not search.
+enum class Known : std::uint8_t {
+  Host,
+  Connection,
+  ContentLength,
+  TransferEncoding,
+  Expect,
+  ContentType,
+  Accept,
+  AcceptEncoding,
+  Authorization,
+  Cookie,
+  IfModifiedSince,
+  IfNoneMatch,
+  Origin,
+  Range,
+  Upgrade,
+  UserAgent,
+};
+inline constexpr unsigned known_count = 16;
+
+enum class TargetForm : std::uint8_t {
+  Origin,     // /path?query
+  Absolute,   // http://host/path?query
+  Asterisk,   // * with OPTIONS, or what a proxy may make of it: an absolute target without path and query
+  Authority,  // host:port with CONNECT; path() and query() are empty
+};
+
+enum class BodyKind : std::uint8_t {
+  None,     // no content, also for Content-Length: 0
+  Length,   // content_length() bytes
+  Chunked,  // http/message/chunk.h reads it
+};
+
+class RequestHead {
+ public:
+  static constexpr unsigned fields_capacity = 128;
+
+  // Leaves nearly everything unset, on purpose: a head is made for each request. Read it after Complete only.
+  RequestHead() noexcept {
+    facts_.resume_at = 0;
+    facts_.present = 0;
+    facts_.field_count = 0;
+  }
+  // Copies the fields that are there, not the room for more. The views of both point to the same bytes.
+  RequestHead(const RequestHead& other) noexcept { *this = other; }
+  RequestHead& operator=(const RequestHead& other) noexcept;
+
+  Method method() const noexcept { return facts_.method; }
+  std::string_view method_text() const noexcept { return view(facts_.method_text); }
+  // As sent.
+  std::string_view target() const noexcept { return view(facts_.target); }
+  TargetForm form() const noexcept { return facts_.form; }
+  // It is absolute, and says https. Who has not received it over a secured connection refuses it (RFC 9110 §7.4).
+  bool target_is_https() const noexcept { return facts_.target_is_https; }
+  // Not decoded, its escapes are valid; "/" when an absolute target has none, "*" for the asterisk.
+  std::string_view path() const noexcept {
+    if (facts_.path.size != 0 || facts_.form == TargetForm::Authority) return view(facts_.path);
+    return facts_.form == TargetForm::Asterisk ? "*" : "/";
+  }
+  // Behind the '?', not decoded and its escapes not checked.
+  std::string_view query() const noexcept { return view(facts_.query); }
+  // "/a?" has one, and it is empty.
+  bool has_query() const noexcept { return facts_.has_query; }
+  // Host and port as sent, of the target or else of Host: "example.com:8080". Empty for HTTP/1.0 without Host.
+  std::string_view authority() const noexcept { return view(facts_.authority); }
+  // Without the port; an IPv6 address keeps its brackets.
+  std::string_view host() const noexcept { return view(facts_.host); }
+  // 1 for HTTP/1.1, 0 for HTTP/1.0.
+  int version_minor() const noexcept { return facts_.version_minor; }
+
+  BodyKind body() const noexcept { return facts_.body; }
+  // 0 when the body is not BodyKind::Length.
+  std::uint64_t content_length() const noexcept { return facts_.content_length; }
+  // What the client wishes; HTTP/1.0 must ask for it.
+  bool keep_alive() const noexcept { return facts_.keep_alive; }
+  // It waits for 100 (Continue) before it sends the body. False for HTTP/1.0 and when there is no body.
+  bool expect_continue() const noexcept { return facts_.expect_continue; }
+
+  unsigned field_count() const noexcept { return facts_.field_count; }
+  // index < field_count(); in the order of arrival.
+  Field field(unsigned index) const noexcept { return {view(fields_[index].name), view(fields_[index].value)}; }
+  // The first field of that name.
+  std::optional<std::string_view> find(Known name) const noexcept {
+    if (!has(name)) return std::nullopt;
+    return view(fields_[facts_.known[static_cast<unsigned>(name)]].value);
+  }
+  // The first field of that name, without regard to case: a search.
+  std::optional<std::string_view> find(std::string_view name) const noexcept;
+  bool has(Known name) const noexcept { return (facts_.present >> static_cast<unsigned>(name) & 1) != 0; }
+
+  // The received bytes are now at `base` (a copy, or the buffer has moved).
+  void rebase(const char* base) noexcept { facts_.base = base; }
+
+ private:
+  friend class HeadReader;
+
+  // Offsets instead of pointers: half the size, and the bytes may move.
+  struct Part {
+    std::uint32_t at;
+    std::uint32_t size;
+  };
+  struct FieldParts {
+    Part name;
+    Part value;
+  };
+  struct Facts {
+    const char* base;
+    std::uint64_t content_length;
+    Part method_text;
+    Part target;
+    Part path;
+    Part query;
+    Part authority;
+    Part host;
+    std::uint32_t resume_at;  // start of the first line not yet read, 0 when the request line is that line
+    std::uint32_t present;    // bit per Known
+    std::uint32_t field_count;
+    Method method;
+    TargetForm form;
+    BodyKind body;
+    std::uint8_t version_minor;
+    std::uint8_t coding;  // HeadReader::Coding
+    bool target_is_https;
+    bool has_query;
+    bool keep_alive;
+    bool expect_continue;
+    bool says_close;
+    bool says_keep_alive;
+    bool expects_other;
+    std::uint8_t known[known_count];  // index of the field, where its bit is set
+  };
+
+  std::string_view view(Part part) const noexcept { return {facts_.base + part.at, part.size}; }
+
+  Facts facts_;
+  FieldParts fields_[fields_capacity];
+};
+
+// Reads a head from its first byte. One CRLF in front is skipped (RFC 9112 §2.2).
+HeadResult parse_head(std::string_view received, const HeadLimits& limits, RequestHead& head) noexcept;
+
+// Goes on after Incomplete: `received` begins with the bytes of the call before, wherever they are now, and `head`
+// is the one that call was given.
+HeadResult resume_head(std::string_view received, const HeadLimits& limits, RequestHead& head) noexcept;
+
+}  // namespace keel::http

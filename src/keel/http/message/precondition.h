@@ -1,0 +1,43 @@
+// keel/http/message/precondition.h — conditional requests: what has not changed is not sent, what has is not
+// overwritten (RFC 9110 §13).
+//
+//   const Validators page{.etag = "\"v7\"", .modified_seconds = saved_at};
+//   switch (evaluate(request.head(), page, now)) { case Precondition::NotModified: … 304 … }
+//
+// For any resource with an entity tag or a date, not only files: evaluate() before a GET is answered, and, with the
+// validators of the present state, before a PUT, PATCH or DELETE is carried out.
+//
+// Pure; no allocation.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "keel/http/message/parser.h"
+
+namespace keel::http {
+
+struct Validators {
+  std::string_view etag = {};                                   // As it is sent: "\"v7\"" or "W/\"v7\"". Empty: none.
+  std::optional<std::int64_t> modified_seconds = std::nullopt;  // Since 1970.
+  bool exists = true;                                           // Of what is about to be made: false.
+};
+
+enum class Precondition : std::uint8_t {
+  Holds,
+  NotModified,  // 304, with the fields of a 200 but without its content (RFC 9110 §15.4.5).
+  Failed,       // 412.
+};
+
+// In the order of RFC 9110 §13.2.2: If-Match, else If-Unmodified-Since; If-None-Match, else If-Modified-Since (which is
+// for GET and HEAD). If-Match compares strongly: a weak tag never matches. Dates that are none are ignored, tags that
+// are none match nothing. `now_seconds` as in parse_date().
+Precondition evaluate(const RequestHead& head, const Validators& validators, std::int64_t now_seconds) noexcept;
+
+// Whether the Range of a request applies: If-Range is not there, or names the present state exactly: a strong tag, or a
+// date that is Last-Modified and strong (RFC 9110 §13.1.5, §8.8.2.2): the second that it names is over.
+bool range_applies(const RequestHead& head, const Validators& validators, std::int64_t now_seconds) noexcept;
+
+}  // namespace keel::http

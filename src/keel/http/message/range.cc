@@ -1,0 +1,73 @@
+#include "keel/http/message/range.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "keel/http/message/fields.h"
+
+namespace keel::http {
+namespace {
+
+constexpr RangeRequest ignored{RangeRequest::Kind::Ignored};
+
+// Digits only, and fewer than would overflow.
+std::optional<std::uint64_t> number_of(std::string_view text) noexcept {
+  if (text.empty() || text.size() > 18) return std::nullopt;
+  std::uint64_t number = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') return std::nullopt;
+    number = number * 10 + static_cast<std::uint64_t>(c - '0');
+  }
+  return number;
+}
+
+// "first-last", "first-" or "-suffix"; what lies behind the end has the size 0. Nothing when it is none of them.
+std::optional<Range> parse_range(std::string_view text, std::uint64_t size) noexcept {
+  const std::size_t dash = text.find('-');
+  if (dash == std::string_view::npos) return std::nullopt;
+  const std::string_view from = text.substr(0, dash);
+  const std::string_view to = text.substr(dash + 1);
+  if (from.empty()) {
+    const auto suffix = number_of(to);
+    // The last bytes of nothing are all of it: no range, and satisfiable (RFC 9110 §14.1.2).
+    if (!suffix || (size == 0 && *suffix != 0)) return std::nullopt;
+    const std::uint64_t bytes = std::min(*suffix, size);
+    return Range{size - bytes, bytes};
+  }
+  const auto first = number_of(from);
+  if (!first) return std::nullopt;
+  std::uint64_t last = UINT64_MAX - 1;
+  if (!to.empty()) {
+    const auto given = number_of(to);
+    if (!given || *given < *first) return std::nullopt;
+    last = *given;
+  }
+  if (*first >= size) return Range{size, 0};
+  return Range{*first, std::min(last + 1, size) - *first};
+}
+
+}  // namespace
+
+RangeRequest parse_ranges(std::string_view value, std::uint64_t size, std::span<Range> into) noexcept {
+  constexpr std::string_view unit = "bytes=";
+  if (!equals_ignore_case(value.substr(0, unit.size()), unit)) return ignored;
+  std::size_t count = 0;
+  std::size_t asked = 0;
+  for (std::string_view rest = value.substr(unit.size()), element; next_element(rest, element);) {
+    if (element.empty()) continue;
+    const std::optional<Range> range = parse_range(element, size);
+    // What cannot be satisfied costs a look too.
+    if (!range || ++asked > into.size()) return ignored;
+    if (range->size == 0) continue;
+    for (const Range& other : into.first(count)) {
+      const bool apart = range->first >= other.first + other.size || other.first >= range->first + range->size;
+      if (!apart) return ignored;
+    }
+    into[count++] = *range;
+  }
+  if (asked == 0) return ignored;
+  if (count == 0) return {RangeRequest::Kind::Unsatisfiable};
+  return {RangeRequest::Kind::Satisfiable, count};
+}
+
+}  // namespace keel::http

@@ -1,0 +1,40 @@
+// keel/http/message/range.h — byte ranges of a representation (RFC 9110 §14).
+//
+//   Range ranges[8];
+//   const RangeRequest asked = parse_ranges(value, size, ranges);
+//   if (asked.kind == RangeRequest::Kind::Satisfiable) … the first `asked.count` of ranges
+//
+// No request can make the answer larger than the whole: ranges that overlap or come in more numbers than there is room
+// for are ignored, as RFC 9110 §14.2 allows (CVE-2011-3192). Numbers that do not fit 64 bits are no ranges.
+//
+// Pure; no allocation; linear in the bytes, quadratic in the room.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace keel::http {
+
+struct Range {
+  std::uint64_t first;
+  std::uint64_t size;  // Not 0.
+  bool operator==(const Range&) const = default;
+};
+
+struct RangeRequest {
+  enum class Kind : std::uint8_t {
+    Ignored,        // Not bytes, malformed, too many, or overlapping: answer 200 with everything.
+    Satisfiable,    // 206.
+    Unsatisfiable,  // None of them touches the representation: 416 with Content-Range: bytes */size.
+  };
+  Kind kind;
+  std::size_t count = 0;  // Satisfiable: of `into`, in the order asked for.
+};
+
+// What the value of a Range field asks of a representation of `size` bytes.
+RangeRequest parse_ranges(std::string_view value, std::uint64_t size, std::span<Range> into) noexcept;
+
+}  // namespace keel::http

@@ -1,0 +1,146 @@
+// keel/http/message/response_reader.h — the answer as it arrives: head, body, and where the next answer begins (RFC
+// 9112).
+//
+//   ResponseReader reader;
+//   reader.begin(is_head);                                     // one per request, in their order
+//   for (std::string_view rest = received; …;) {
+//     ResponseStep step = reader.feed(rest);
+//     rest.remove_prefix(step.consumed);
+//     if (!step.head.empty()) keep(step.head);                 // once, with the first step behind the head
+//     trailers.append(step.trailers);                          // trailers.h
+//     use(step.data);                                          // a view into `received`: a piece of the body, or none
+//     if (step.state != ResponseState::Data) break;            // Need: receive more; Done: `rest` is the next one's
+//   }
+//
+// Strict, for what is ambiguous would be counted as right: refused are Content-Length beside Transfer-Encoding or twice
+// or not digits, another coding than chunked, any coding in HTTP/1.0, folded and malformed lines, CR or LF alone,
+// control bytes, versions other than 1.0 and 1.1, status codes outside 100 to 599, 101, heads above 64 KiB, more than
+// 16 interim answers. Interim answers (1xx) are passed over. 204, 304 and the answer to HEAD have no body; without a
+// length the body ends with the connection.
+//
+// The outcome never depends on how the bytes are cut.
+//
+// Lifetime: `head`, `data` and `trailers` are views that hold until the next feed(), begin() or release(), and no
+//           longer than `received`.
+// Cost:     with a HeadCache, a head that equals the one before is compared and not parsed; a body of known length is
+//           not looked at. No allocation but where a head comes in pieces, whose beginning is kept in the pool's
+//           memory.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "keel/base/buffer.h"
+#include "keel/http/message/chunk.h"
+#include "keel/http/message/fields.h"
+
+namespace keel::http {
+
+enum class ResponseState : std::uint8_t {
+  Need,     // All bytes are used, the answer is not over.
+  Data,     // `data` is the next piece of the body; feed the rest.
+  Done,     // `data` is the last piece of the body, or empty; what is not consumed is the next answer.
+  Refused,  // Not an answer: close the connection.
+};
+
+struct ResponseStep {
+  ResponseState state = ResponseState::Need;
+  std::size_t consumed = 0;
+  std::string_view data = {};
+  const char* reason = "";         // Refused: a literal.
+  std::string_view head = {};      // With the step that ends the head: all its lines. next_field() takes them apart.
+  std::string_view trailers = {};  // Need and Done: the next part of them, as a ChunkDecoder gives it.
+};
+
+// What a head says.
+struct ResponseHead {
+  enum class Body : std::uint8_t { None, Length, Chunked, UntilClose };
+  int status = 0;
+  Body body = Body::None;
+  bool keep_alive = true;  // Another request may be sent on this connection.
+  std::uint64_t length = 0;
+};
+
+// Takes the next field off the lines of a head that a ResponseReader gave, or of trailers; the status line is passed
+// over. False when there is none left.
+//   for (std::string_view rest = head; next_field(rest, field);) …
+bool next_field(std::string_view& rest, Field& field) noexcept;
+
+// The whole head that came last: a server's answers to one request have the same head for as long as its date says the
+// same second. One for all connections of a thread.
+class HeadCache {
+ public:
+  // The bytes of the head in front of `received` when it is known, else 0.
+  std::size_t find(std::string_view received, bool is_head, ResponseHead& head) const noexcept;
+  void keep(std::string_view bytes, bool is_head, const ResponseHead& head) noexcept;
+
+ private:
+  std::array<char, 1024> bytes_;
+  std::size_t size_ = 0;
+  bool is_head_ = false;
+  ResponseHead head_;
+};
+
+class ResponseReader {
+ public:
+  static constexpr std::size_t head_bytes_max = 64 * 1024;
+  static constexpr std::size_t line_bytes_max = 16 * 1024;
+  static constexpr unsigned fields_max = 256;
+  static constexpr unsigned interims_max = 16;
+
+  // `is_head`: the request was HEAD.
+  void begin(bool is_head) noexcept;
+  ResponseStep feed(std::string_view received) { return feed(received, nullptr); }
+  ResponseStep feed(std::string_view received, HeadCache& cache) { return feed(received, &cache); }
+  // The peer has finished writing: Done when that is how the body ends, else Refused.
+  ResponseStep finish() noexcept;
+  // Gives back the memory of a head that came in pieces: before a connection is idle. begin() does it as well.
+  void release() noexcept { partial_.release(); }
+
+  // Bytes of memory beside the object.
+  std::size_t held() const noexcept { return partial_.capacity(); }
+  // A byte of this answer has arrived.
+  bool has_begun() const noexcept { return has_begun_; }
+  // After the head; valid once feed() gave Data or Done.
+  const ResponseHead& head() const noexcept { return head_; }
+
+ private:
+  enum class At : std::uint8_t { Head, Body, Done, Refused };
+
+  ResponseStep feed(std::string_view received, HeadCache* cache);
+  ResponseStep feed_head(std::string_view received, HeadCache* cache);
+  // `consumed`: the bytes of `received` that end with the head.
+  ResponseStep begin_body(std::string_view received, std::size_t consumed, std::string_view head) noexcept;
+  ResponseStep feed_body(std::string_view received, std::size_t before) noexcept;
+  ResponseStep refuse(const char* reason) noexcept;
+  ResponseStep done(std::size_t consumed, std::string_view data, std::string_view trailers = {}) noexcept;
+  void begin_head() noexcept;
+  // Reads complete lines of `bytes` from line_at_ on. The end of the head, 0 when it is not there, or a reason.
+  std::size_t read_lines(std::string_view bytes, const char*& reason) noexcept;
+  const char* read_status_line(std::string_view line) noexcept;
+  const char* read_field(std::string_view line) noexcept;
+  const char* end_head() noexcept;
+
+  At at_ = At::Done;
+  bool is_head_ = false;
+  bool has_begun_ = false;
+  // While the head is read.
+  bool is_minor_zero_ = false;
+  bool has_length_ = false;
+  bool has_coding_ = false;
+  bool says_close_ = false;
+  bool says_keep_alive_ = false;
+  unsigned fields_ = 0;
+  unsigned interims_ = 0;
+  std::size_t line_at_ = 0;  // Where the first line begins that has not been read,
+  std::size_t seen_ = 0;     // and how far a line feed has been looked for.
+  Buffer partial_;           // The head so far, when it comes in pieces; whole until the next feed().
+  ResponseHead head_;
+  std::uint64_t left_ = 0;
+  ChunkDecoder chunks_;
+};
+
+}  // namespace keel::http

@@ -1,0 +1,122 @@
+#include "keel/http/middleware/compression.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "keel/base/check.h"
+#include "keel/base/per_thread.h"
+#include "keel/http/message/fields.h"
+#include "keel/http/message/negotiate.h"
+
+namespace keel::http {
+namespace {
+
+// What is compressed is the same only in meaning (RFC 9110 §8.8.1).
+void weaken(Response& response) {
+  const auto tag = response.field("ETag");
+  if (!tag || !tag->starts_with('"')) return;
+  Buffer weak;
+  weak.append("W/");
+  weak.append(*tag);
+  response.replace("ETag", weak.view());
+}
+
+// Of bytes that would be others (RFC 9530 §2, §3).
+bool has_digest(const Response& response) {
+  const auto announced = response.field("Trailer");
+  return std::ranges::any_of(
+      std::initializer_list<std::string_view>{"Content-Digest", "Repr-Digest", "Digest", "Content-MD5"},
+      [&](std::string_view name) { return response.field(name) || (announced && lists(*announced, name)); });
+}
+
+// A 304 has the fields of the answer that the client keeps (RFC 9110 §15.4.5). That one was compressed, if by us, when
+// the client names its tag as a weak one.
+void confirm(Request& request, Response& response) {
+  response.vary("Accept-Encoding");
+  if (!request.head().has(Known::AcceptEncoding)) return;
+  const auto tag = response.field("ETag");
+  const auto kept = request.header_list("If-None-Match");
+  if (!tag || !kept) return;
+  for (std::string_view rest = *kept, element; next_element(rest, element);) {
+    if (element.starts_with("W/") && element.substr(2) == *tag) return weaken(response);
+  }
+}
+
+}  // namespace
+
+struct Compression::State {
+  explicit State(CompressionOptions given) : options(std::move(given)), streams(options.levels, options.streams_max) {}
+
+  CompressionOptions options;
+  std::vector<std::string_view> codings;
+  PerThread<ContentCoder> coders;  // Of whole bodies.
+  ContentCoders streams;
+
+  // `length`: of a streamed one, where it is known.
+  bool is_for(const Response& response, std::optional<std::uint64_t> length) const {
+    const std::uint64_t size = response.is_streamed() ? length.value_or(UINT64_MAX) : response.content().size();
+    if (size < options.bytes_min || (size > options.bytes_max && !response.is_streamed())) return false;
+    if (forbids_content(response.status())) return false;
+    if (response.status() == Status::ResetContent) return false;  // The server drops its content.
+    return is_of_our_types(response) && !response.field("Content-Range") && !has_digest(response);
+  }
+  bool is_of_our_types(const Response& response) const {
+    const auto of = [&](const std::string& range) { return is_of_media_range(response.content_type(), range); };
+    if (std::none_of(options.types.begin(), options.types.end(), of)) return false;
+    if (response.field("Content-Encoding")) return false;
+    const auto cached = response.field("Cache-Control");
+    return !cached || !lists(*cached, "no-transform");
+  }
+};
+
+Compression::Compression(CompressionOptions options) : state_(new State(std::move(options))) {
+  const CompressionOptions& given = state_->options;
+  KEEL_CHECK(given.bytes_min <= given.bytes_max,
+             "compression begins at a size that is not above the one where it ends");
+  for (const std::string& type : given.types)
+    KEEL_CHECK(is_media_range(type), "what is compressed is \"type/subtype\"");
+  const auto there = ContentCoder::codings();
+  if (given.codings.empty()) state_->codings.assign(there.begin(), there.end());
+  for (const std::string& coding : given.codings) {
+    KEEL_CHECK(coding == "gzip" || coding == "br" || coding == "zstd", "a content coding is gzip, br or zstd");
+    if (std::find(there.begin(), there.end(), coding) != there.end()) state_->codings.emplace_back(coding);
+  }
+  // Here, not at the first body: a level out of its range is a mistake of the start.
+  static_cast<void>(ContentCoder(given.levels));
+}
+
+Compression::Compression(Compression&&) noexcept = default;
+Compression::~Compression() = default;
+
+void Compression::after(Request& request, Response& response) const {
+  if (response.status() == Status::NotModified) return confirm(request, response);
+  if (response.status() == Status::PartialContent) {
+    // As the whole would have (RFC 9110 §15.3.7), whose size is not known here.
+    if (state_->is_of_our_types(response)) response.vary("Accept-Encoding");
+    return;
+  }
+  const auto length = response.is_streamed() ? response.streamed_.length() : std::nullopt;
+  if (!state_->is_for(response, length)) return;
+  response.vary("Accept-Encoding");
+  if (!request.head().has(Known::AcceptEncoding)) return;
+  const auto chosen = choose_coding(*request.header_list("Accept-Encoding"), state_->codings);
+  if (!chosen) return;
+  const std::string_view coding = state_->codings[*chosen];
+  if (response.is_streamed()) {
+    ContentCoders::Lease coder = state_->streams.lend();
+    if (coder == nullptr || !coder->begin(coding)) return;
+    response.streamed_.encode(*coder.release(), state_->streams);
+  } else {
+    ContentCoder& coder = state_->coders.get([this] { return ContentCoder(state_->options.levels); });
+    Buffer compressed;
+    if (!coder.encode(coding, response.content(), compressed)) return;
+    response.replace_content(std::move(compressed));
+  }
+  response.header("Content-Encoding", coding);
+  response.remove("Accept-Ranges");  // Of what was not compressed: nobody may put the two together.
+  weaken(response);
+}
+
+}  // namespace keel::http

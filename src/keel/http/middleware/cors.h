@@ -1,0 +1,60 @@
+// keel/http/middleware/cors.h — which pages of other origins may use this service (Fetch standard, "HTTP-CORS
+// protocol").
+//
+//   http::Cors cors({.origins = {"https://app.example.com"}, .credentials = true});
+//   router.group("/api").use(cors).get("/users", …);
+//
+// A preflight, which is OPTIONS with Origin and Access-Control-Request-Method, is answered here, without a route of its
+// own: 204 with what is allowed, 403 when the origin, the method or a field is not. The methods are those of the path.
+// Every other answer to an allowed origin says so; to another origin nothing is said, and its browser keeps the answer
+// from the page. Vary names what the answer depends on, so that no cache gives it to another origin.
+//
+// CORS protects readers of answers, not the service: requests without Origin, and those of other origins, still reach
+// the handlers.
+//
+// Threads: one object for all workers.  Cost: a comparison with each origin; no heap.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "keel/base/time.h"
+#include "keel/http/server/request.h"
+#include "keel/http/server/response.h"
+
+namespace keel::http {
+
+struct CorsOptions {
+  // "https://app.example.com", with the port where it is not the scheme's. {"*"}: every origin, and no credentials.
+  std::vector<std::string> origins;
+  bool credentials = false;  // Pages may send cookies and authorization, and read the answer.
+  // Request fields that pages may set beside those that are always allowed (Accept, Accept-Language, …).
+  std::vector<std::string> headers = {"Content-Type", "Authorization"};
+  std::vector<std::string> exposed = {};      // Response fields that pages may read beside the always allowed ones.
+  Duration max_age = Duration::seconds(600);  // How long a browser may keep the answer to a preflight.
+};
+
+class Cors {
+ public:
+  // A bug, and aborts: no origin; one that is not scheme, host and port; "*" beside others or with credentials.
+  explicit Cors(CorsOptions options);
+
+  std::optional<Response> before(Request& request) const;
+  void after(Request& request, Response& response) const;
+
+ private:
+  bool allows(std::string_view origin) const noexcept;
+  bool allows_headers(Request& request) const;
+  void allow(Response& response, std::string_view origin) const;
+
+  CorsOptions options_;
+  bool any_ = false;
+  std::string headers_;
+  std::string exposed_;
+  std::string max_age_;
+};
+
+}  // namespace keel::http

@@ -1,0 +1,122 @@
+#include "keel/http/server/body_reader.h"
+
+#include <new>
+#include <utility>
+
+#include "keel/base/check.h"
+#include "keel/io/engine.h"
+
+namespace keel::http {
+
+bool BodyRead::start() noexcept { return reader_ == nullptr || reader_->start(*this); }
+
+Result<Chunk> BodyRead::take() noexcept {
+  if (reader_ == nullptr) return chunk_;
+  if (reader_->refusal_ != Status::Ok || reader_->lost_) return reader_->error();
+  if (cancelled_) return fail(Code::Cancelled, "reading a body was ended early");
+  return std::exchange(reader_->next_, {});
+}
+
+void BodyRead::cancel(Leaf& leaf) noexcept {
+  auto& self = static_cast<BodyRead&>(leaf);
+  self.reader_->waiting_ = nullptr;
+  self.cancelled_ = true;
+  self.wake();
+}
+
+void BodyReader::begin(const BodyDecoder& decoder, std::string_view first, io::Engine& engine, Wanted wanted) {
+  decoder_ = decoder;
+  engine_ = &engine;
+  wanted_ = wanted;
+  first_.append(first);
+  left_ = first_.view();
+}
+
+bool BodyReader::start(BodyRead& read) noexcept {
+  KEEL_CHECK(waiting_ == nullptr, "one task at a time reads a body");
+  if (advance()) return true;
+  let_go();
+  waiting_ = &read;
+  wanted_(*this);
+  return false;
+}
+
+bool BodyReader::advance() noexcept {
+  if (refusal_ != Status::Ok || lost_ || !next_.empty()) return true;
+  while (true) {
+    const ChunkStep step = decoder_.feed(left_);
+    left_.remove_prefix(step.consumed);
+    next_ = step.data;
+    if (!step.trailers.empty()) [[unlikely]]
+      keep_or_refuse(step.trailers);
+    if (step.state == ChunkState::Done) trailers_.end();
+    if (step.state == ChunkState::Refused) refuse(step.status, step.reason);
+    if (step.state != ChunkState::Need) return true;
+    if (!next_.empty()) return true;
+    if (left_.empty()) return false;
+  }
+}
+
+void BodyReader::keep_or_refuse(std::string_view trailers) noexcept {
+  try {
+    keep_trailers(trailers);
+  } catch (const std::bad_alloc&) {
+    refuse(Status::ServiceUnavailable, "no memory for the trailers of the body");
+  }
+}
+
+bool BodyReader::arrived(io::Held held) noexcept {
+  KEEL_CHECK(left_.empty(), "bytes are received when those before them have been used");
+  let_go();
+  held_ = held;
+  left_ = {held.data, held.size};
+  if (waiting_ == nullptr) return false;
+  if (advance()) return true;
+  let_go();
+  return false;
+}
+
+void BodyReader::refuse(Status status, const char* reason) noexcept {
+  if (refusal_ != Status::Ok) return;
+  refusal_ = status;
+  reason_ = reason;
+  left_ = {};
+}
+
+void BodyReader::lose() noexcept { lost_ = true; }
+
+void BodyReader::wake() noexcept {
+  if (waiting_ != nullptr) std::exchange(waiting_, nullptr)->wake();
+}
+
+std::size_t BodyReader::discard_held() noexcept {
+  const std::size_t before = left_.size();
+  left_.remove_prefix(discard(left_));
+  return before - left_.size();
+}
+
+std::size_t BodyReader::discard(std::string_view received) noexcept {
+  std::size_t used = 0;
+  while (!decoder_.is_over() && refusal_ == Status::Ok) {
+    const ChunkStep step = decoder_.feed(received.substr(used));
+    used += step.consumed;
+    if (step.state == ChunkState::Need) break;
+    if (step.state == ChunkState::Refused) refuse(step.status, step.reason);
+  }
+  return used;
+}
+
+Error BodyReader::error() const noexcept {
+  if (refusal_ == Status::ContentTooLarge) return Error(Code::OutOfRange, reason_);
+  if (refusal_ == Status::ServiceUnavailable) return Error(Code::ResourceExhausted, reason_);
+  if (refusal_ == Status::RequestTimeout) return Error(Code::DeadlineExceeded, reason_);
+  if (refusal_ != Status::Ok) return Error(Code::Protocol, reason_);
+  return Error(Code::Unavailable, "the peer finished before the end of the body");
+}
+
+void BodyReader::let_go() noexcept {
+  first_.release();
+  if (held_.data != nullptr) engine_->release(std::exchange(held_, {}));
+}
+
+}  // namespace keel::http

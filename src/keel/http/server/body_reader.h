@@ -1,0 +1,146 @@
+// keel/http/server/body_reader.h — the body of a request, read piece by piece while it arrives.
+//
+//   Task<http::Response> upload(http::Request& request) {
+//     std::uint64_t bytes = 0;
+//     while (true) {
+//       const Chunk chunk = co_await request.read_body();  // borrowed until the next read; empty: the body is over
+//       if (chunk.empty()) break;
+//       bytes += chunk.size();
+//     }
+//     co_return http::Response::text(http::Status::Ok, std::to_string(bytes));
+//   }
+//   router.put("/files/{name}", &upload, {.body_bytes_max = 1u << 30, .streams_body = true});
+//
+// While nobody reads nothing is received, so that the peer is slowed down: of a body at most what came with the head
+// and one receive (64 KiB) are held. A client that waits for 100 (Continue) hears it when the first read has to wait.
+//
+// Errors:    OutOfRange (413) when the body is larger than its route or server accepts; Protocol (400 and 431) when its
+//            framing is wrong; ResourceExhausted (503) where there is no memory for its trailers; DeadlineExceeded
+//            (408) when it comes too slowly (Limits::body_timeout for one read, body_rate_min); Unavailable when the
+//            peer has finished before the end of the body. The next read says the same again. A handler that ends with
+//            an error afterwards is answered with that status, whatever its error is; one that makes a response of its
+//            own has it sent. The connection ends in each case, and where the peer has finished or is gone the handler
+//            is stopped as well and nothing is sent. What a handler has not read is thrown away when it has answered;
+//            when that is more than 256 KiB or the client still waits for 100 (Continue), the connection ends with the
+//            answer.
+// Trailers:  Request::trailer(), once a read has given the empty chunk.
+// Lifetime:  as the Request: a chunk dies with the next read.
+// Threads:   the worker. One task reads at a time.
+// Cancel:    a cancelled read loses nothing and may be repeated.
+// Cost:      on io_uring nothing is copied but what came with the head; no heap in steady state.
+
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "keel/base/buffer.h"
+#include "keel/base/result.h"
+#include "keel/base/time.h"
+#include "keel/http/message/body_decoder.h"
+#include "keel/http/message/trailers.h"
+#include "keel/io/op.h"
+#include "keel/task/leaf.h"
+
+namespace keel::io {
+class Engine;
+}
+
+namespace keel {
+using Chunk = std::string_view;
+}
+
+namespace keel::http {
+
+class BodyReader;
+
+// One read; what Request::read_body() gives.
+class [[nodiscard]] BodyRead : public Leaf {
+ public:
+  using Value = Chunk;
+  // Of a body that is here already: `whole`, then nothing.
+  explicit BodyRead(Chunk whole) noexcept : chunk_(whole) {}
+  explicit BodyRead(BodyReader& reader) noexcept : Leaf(&cancel), reader_(&reader) {}
+  bool start() noexcept;
+  Result<Chunk> take() noexcept;
+
+ private:
+  friend class BodyReader;
+  static void cancel(Leaf& leaf) noexcept;
+  BodyReader* reader_ = nullptr;
+  Chunk chunk_;
+  bool cancelled_ = false;
+};
+
+// Where a body waits between its connection, which calls everything here, and its handler.
+class BodyReader {
+ public:
+  // Somebody waits for bytes: called from inside the handler, in which it must not be woken.
+  using Wanted = void (*)(BodyReader&) noexcept;
+
+  BodyReader() = default;
+  BodyReader(const BodyReader&) = delete;
+  BodyReader& operator=(const BodyReader&) = delete;
+  ~BodyReader() { let_go(); }
+
+  // `first`: what came with the head, copied.
+  void begin(const BodyDecoder& decoder, std::string_view first, io::Engine& engine, Wanted wanted);
+
+  // Bytes for the one who waits, or for the next one. True: there is something to wake for.
+  bool arrived(io::Held held) noexcept;
+  // The rest will not come, or is not taken: every read fails from now on.
+  void refuse(Status status, const char* reason) noexcept;
+  // The same where nobody is left to be answered.
+  void lose() noexcept;
+  // The waiting task goes on, which may end it and all that belongs to it.
+  void wake() noexcept;
+
+  // Throws away what has come; what comes later is for discard(). Returns how much.
+  std::size_t discard_held() noexcept;
+  // The same for bytes just received: how many of them belonged to the body.
+  std::size_t discard(std::string_view received) noexcept;
+
+  // Somebody waits, and there is nothing to wake for.
+  bool is_waited_for() const noexcept {
+    return waiting_ != nullptr && next_.empty() && !is_over() && refusal_ == Status::Ok && !lost_;
+  }
+  bool is_over() const noexcept { return decoder_.is_over(); }
+  const BodyDecoder& decoder() const noexcept { return decoder_; }
+  // Why it was refused; Ok: it was not. `reason` then is a literal.
+  Status refusal() const noexcept { return refusal_; }
+  const char* reason() const noexcept { return reason_; }
+  bool is_lost() const noexcept { return lost_; }
+  // A part of the trailers; those of a body that is over. A handler asks its Request.
+  void keep_trailers(std::string_view part) { trailers_.append(part); }
+  std::string_view end_trailers() noexcept {
+    trailers_.end();
+    return trailers();
+  }
+  std::string_view trailers() const noexcept { return is_over() ? trailers_.lines() : std::string_view(); }
+  // What came behind the end of the body.
+  std::string_view left_over() const noexcept { return is_over() ? left_ : std::string_view(); }
+
+ private:
+  friend class BodyRead;
+  bool start(BodyRead& read) noexcept;
+  // Finds the next piece; false: more bytes are needed.
+  bool advance() noexcept;
+  void keep_or_refuse(std::string_view trailers) noexcept;
+  Error error() const noexcept;
+  void let_go() noexcept;
+
+  BodyDecoder decoder_;
+  io::Engine* engine_ = nullptr;
+  Wanted wanted_ = nullptr;
+  BodyRead* waiting_ = nullptr;
+  Buffer first_;           // What came with the head, then
+  io::Held held_;          // what came last;
+  std::string_view left_;  // of one of them, not decoded yet.
+  Chunk next_;
+  Trailers trailers_;
+  const char* reason_ = "";
+  Status refusal_ = Status::Ok;
+  bool lost_ = false;
+};
+
+}  // namespace keel::http

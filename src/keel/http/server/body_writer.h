@@ -1,0 +1,142 @@
+// keel/http/server/body_writer.h — the body of an answer, written piece by piece while it leaves.
+//
+//   Task<> count(http::BodyWriter& out) {
+//     for (int i = 0; i < 1'000'000; ++i) co_await out.write(std::to_string(i) + "\n");
+//   }
+//   router.get("/numbers", [](http::Request&) {
+//     return http::Response::stream(http::Status::Ok, "text/plain", &count);   // response.h: what count() works with
+//   });
+//
+// A write is complete when its bytes are queued; it waits while 32 KiB are, so that a body of any length takes no more
+// than that and what is being sent. Each write sends at once when nothing else is on its way: gather small pieces.
+//
+// Compressed on its way (compression.h), what is written is coded in pieces of up to 64 KiB as there is room for them,
+// and flushed, so that its reader has all of it.
+//
+// Errors:    write: Unavailable when the connection has ended, OutOfRange when the body would be longer than the length
+//            that was announced, ResourceExhausted when there is no memory to compress it. When the task ends with an
+//            error, or before that length, or a write had no memory, the connection is cut, which is the only way in
+//            which a client can see it.
+// Cancel:    when the peer is gone, or has taken nothing for Limits::send_timeout or less than
+//            Limits::send_rate_min, or has finished writing and was sent
+//            nothing for Limits::idle_timeout, or the server stops, the task is stopped. It has no deadline of its own:
+//            Limits::request_timeout ends with the head of the answer. After a cancelled write it is unknown how much
+//            of it is queued.
+// Threads:   the worker. One task writes at a time.
+// Cost:      bytes are copied once; no heap in steady state.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "keel/base/buffer.h"
+#include "keel/base/function.h"
+#include "keel/base/result.h"
+#include "keel/http/message/trailers.h"
+#include "keel/task/leaf.h"
+#include "keel/task/task.h"
+
+namespace keel::http {
+
+class BodyRead;  // body_reader.h
+class Connection;
+class ContentCoder;  // content_coder.h
+class ContentCoders;
+class Request;
+
+class BodyWriter {
+ public:
+  class Write;
+  // Part of the connection's exchange; handed to the callable of Response::stream.
+  explicit BodyWriter(std::optional<std::uint64_t> length) noexcept : length_(length) {}
+  BodyWriter(const BodyWriter&) = delete;
+  BodyWriter& operator=(const BodyWriter&) = delete;
+
+  // `bytes` live until it is complete. Nothing for no bytes.
+  [[nodiscard]] Write write(std::string_view bytes) noexcept;
+  // The next piece of the body of the request that is answered, as Request::read_body(): for one that reads while it
+  // writes. The body is there for this whatever the route and the handler are.
+  [[nodiscard]] BodyRead read_body() noexcept;
+  // A field behind the body (trailers.h), sent when the task has ended: for what is known only then and nobody needs, a
+  // checksum or how long it took, for it is dropped where the body is not sent in chunks (a length was said, HTTP/1.0)
+  // and may be on its way. A response announces it by header("Trailer", name). InvalidArgument, OutOfRange: as
+  // Trailers::add().
+  Result<> trailer(std::string_view name, std::string_view value) { return trailers_.add(name, value); }
+  // Bytes that have been queued so far, before they are compressed.
+  std::uint64_t written() const noexcept { return coder_ == nullptr ? queued_ : coded_from_; }
+
+ private:
+  friend class Connection;
+  friend struct Exchange;
+  static constexpr const char* no_memory_to_compress = "there is no memory to compress a body";
+  Connection* connection_ = nullptr;
+  Request* request_ = nullptr;
+  Write* waiting_ = nullptr;
+  std::optional<std::uint64_t> length_;
+  std::uint64_t queued_ = 0;
+  ContentCoder* coder_ = nullptr;  // Of a body that is compressed,
+  std::uint64_t coded_from_ = 0;   // so much of which has been,
+  Buffer coded_;                   // into this,
+  std::size_t coded_queued_ = 0;   // so much of which is queued.
+  bool coder_failed_ = false;
+  Trailers trailers_;
+};
+
+class [[nodiscard]] BodyWriter::Write : public Leaf {
+ public:
+  using Value = void;
+  Write(BodyWriter& writer, std::string_view bytes) noexcept : Leaf(&cancel), writer_(writer), rest_(bytes) {}
+  bool start() noexcept;
+  Result<> take() noexcept;
+
+ private:
+  friend class Connection;
+  static void cancel(Leaf& leaf) noexcept;
+  bool go_on() noexcept;
+  bool encode_some() noexcept;
+  BodyWriter& writer_;
+  std::string_view rest_;  // Neither queued nor coded yet.
+  bool cancelled_ = false;
+  bool too_long_ = false;
+};
+
+inline BodyWriter::Write BodyWriter::write(std::string_view bytes) noexcept { return Write(*this, bytes); }
+
+// What a response has in place of a body that is there: owned, in the worker's pool, movable.
+class StreamedBody {
+ public:
+  using Callable = Function<Task<>(BodyWriter&)>;
+  StreamedBody() = default;
+  explicit StreamedBody(Callable write);
+  StreamedBody(StreamedBody&& other) noexcept : made_(std::exchange(other.made_, nullptr)) {}
+  StreamedBody& operator=(StreamedBody&& other) noexcept {
+    if (this != &other) {
+      if (made_ != nullptr) free();
+      made_ = std::exchange(other.made_, nullptr);
+    }
+    return *this;
+  }
+  ~StreamedBody() {
+    if (made_ != nullptr) free();
+  }
+
+  explicit operator bool() const noexcept { return made_ != nullptr; }
+  // While there is one. The callable stays where it is when this moves.
+  Task<> write(BodyWriter& out) const;
+  std::optional<std::uint64_t> length() const noexcept;
+  void set_length(std::uint64_t bytes) noexcept;
+  // It is coded on its way, by a coder that has begun and that `lender` gets back with the body's end; length() stays
+  // that of what is written.
+  void encode(ContentCoder& coder, ContentCoders& lender) noexcept;
+  ContentCoder* coder() const noexcept;
+
+ private:
+  struct Made;
+  void free() noexcept;
+  Made* made_ = nullptr;
+};
+
+}  // namespace keel::http

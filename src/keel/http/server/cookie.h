@@ -1,0 +1,80 @@
+// keel/http/server/cookie.h — the cookies of a request, and the field that sets one (RFC 6265).
+//
+//   if (auto session = http::find_cookie(request, "session")) …
+//   KEEL_TRY_VOID(http::set_cookie(response, {.name = "session", .value = token, .max_age = 24_h}));
+//
+// Reading is lenient where RFC 6265 §5 has browsers send what they were given, and unambiguous: pairs are cut at every
+// ';', whatever quotes stand around it; quotes are part of the value; nothing is decoded. What has no '=' or no token
+// before it is passed over. A name that comes twice has its first value (the more specific path, §5.4).
+// Writing is strict: what a browser would drop without a word is an error here.
+//
+// Lifetime: names and values are views into the head of the request.
+// Cost:     O(bytes) of the Cookie fields, for each search; no allocation and no hash table to be flooded.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "keel/base/result.h"
+#include "keel/base/time.h"
+#include "keel/http/message/parser.h"
+#include "keel/http/server/request.h"
+#include "keel/http/server/response.h"
+
+namespace keel::http {
+
+struct Cookie {
+  std::string_view name;
+  std::string_view value;
+};
+
+// The cookies of all Cookie fields, in order.
+//   for (http::Cookies cookies(request.head()); auto cookie = cookies.next();) …
+class Cookies {
+ public:
+  // More than `pairs_max` pairs, those passed over among them, are refused: a bound on the work a request can ask for.
+  explicit Cookies(const RequestHead& head, int pairs_max = 256) noexcept;
+
+  // The next one; nullopt at the end, and from the bound on.
+  std::optional<Cookie> next() noexcept;
+  // Code::InvalidArgument when there are more pairs than `pairs_max`.
+  Result<> finish() const noexcept;
+
+ private:
+  bool next_field() noexcept;
+  const RequestHead& head_;
+  std::string_view rest_;  // Of the field before field_; null when it is used up.
+  unsigned field_ = 0;
+  int left_;
+};
+
+// The value of the first cookie of that name (case matters), among the first 256.
+std::optional<std::string_view> find_cookie(const Request& request, std::string_view name) noexcept;
+
+// When a browser sends the cookie with a request that another site has caused.
+enum class SameSite : std::uint8_t {
+  Lax,     // With a link that is followed only.
+  Strict,  // Never.
+  None,    // Always; `secure` is needed.
+};
+
+// The defaults are the narrow ones: this host, HTTPS, no scripts, no other sites.
+struct SetCookie {
+  std::string_view name;   // A token; "__Secure-" and "__Host-" in front demand what they promise.
+  std::string_view value;  // cookie-octets: no blank, quote, comma, semicolon, backslash, control or 0x80 up.
+  std::optional<Duration> max_age = {};  // Nothing: until the browser is closed. Zero or less: forgotten at once.
+  std::string_view path = "/";
+  std::string_view domain = {};  // Empty: this host alone. Else its subdomains too.
+  SameSite same_site = SameSite::Lax;
+  bool secure = true;     // Over HTTPS only.
+  bool http_only = true;  // Not for scripts.
+};
+
+// Adds Set-Cookie. Code::InvalidArgument, and nothing added, for a name, value, path or domain that cannot be sent,
+// name and value above 4,096 bytes together or another part above 1,024 (browsers drop those), SameSite::None without
+// `secure`, and a prefix whose promise is not kept.
+Result<> set_cookie(Response& response, const SetCookie& cookie);
+
+}  // namespace keel::http

@@ -1,0 +1,262 @@
+#include "keel/http/server/forwarded.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include <charconv>
+#include <cstring>
+#include <optional>
+#include <string>
+
+#include "keel/http/message/fields.h"
+
+namespace keel::http {
+namespace {
+
+struct Bytes {
+  std::uint8_t at[16] = {};
+  int family = AF_UNSPEC;
+};
+
+Bytes bytes_of(const Address& address) noexcept {
+  Bytes bytes;
+  bytes.family = address.family();
+  if (bytes.family == AF_INET) {
+    std::memcpy(bytes.at, &reinterpret_cast<const sockaddr_in*>(address.system())->sin_addr, 4);
+  } else if (bytes.family == AF_INET6) {
+    const in6_addr& from = reinterpret_cast<const sockaddr_in6*>(address.system())->sin6_addr;
+    if (IN6_IS_ADDR_V4MAPPED(&from)) {
+      bytes.family = AF_INET;
+      std::memcpy(bytes.at, from.s6_addr + 12, 4);
+    } else {
+      std::memcpy(bytes.at, from.s6_addr, 16);
+    }
+  }
+  return bytes;
+}
+
+// "192.0.2.7", "192.0.2.7:80", "[2001:db8::1]:80", and for X-Forwarded-For "2001:db8::1".
+std::optional<Address> node(std::string_view text) noexcept {
+  std::string_view host = text;
+  std::string_view port;
+  if (text.starts_with('[')) {
+    const std::size_t end = text.find(']');
+    if (end == std::string_view::npos) return std::nullopt;
+    host = text.substr(1, end - 1);
+    port = text.substr(end + 1);
+    if (host.find(':') == std::string_view::npos) return std::nullopt;
+  } else if (const std::size_t colon = text.find(':'); colon != std::string_view::npos && colon == text.rfind(':')) {
+    host = text.substr(0, colon);
+    port = text.substr(colon);
+  }
+  std::uint16_t number = 0;
+  if (!port.empty()) {
+    if (port.front() != ':') return std::nullopt;
+    const auto [end, error] = std::from_chars(port.data() + 1, port.data() + port.size(), number);
+    if (error != std::errc() || end != port.data() + port.size()) number = 0;  // An obfuscated port: no harm.
+  }
+  // Made without the text of an error, which would cost memory.
+  char buffer[INET6_ADDRSTRLEN + 1];
+  if (host.empty() || host.size() >= sizeof buffer) return std::nullopt;
+  std::memcpy(buffer, host.data(), host.size());
+  buffer[host.size()] = '\0';
+  sockaddr_in in4{};
+  if (inet_pton(AF_INET, buffer, &in4.sin_addr) == 1) {
+    in4.sin_family = AF_INET;
+    in4.sin_port = htons(number);
+    return Address::from_system(reinterpret_cast<const sockaddr*>(&in4), sizeof in4);
+  }
+  sockaddr_in6 in6{};
+  if (inet_pton(AF_INET6, buffer, &in6.sin6_addr) == 1) {
+    in6.sin6_family = AF_INET6;
+    in6.sin6_port = htons(number);
+    return Address::from_system(reinterpret_cast<const sockaddr*>(&in6), sizeof in6);
+  }
+  return std::nullopt;
+}
+
+// A host as a field may name it, without its port; empty: it is none.
+std::string_view host_of(std::string_view text) noexcept {
+  std::size_t end = text.size();
+  if (text.starts_with('[')) {
+    end = text.find(']');
+    if (end == std::string_view::npos) return {};
+    ++end;
+  } else if (const std::size_t colon = text.find(':'); colon != std::string_view::npos) {
+    end = colon;
+  }
+  const std::string_view host = text.substr(0, end);
+  const std::string_view port = text.substr(end);
+  if (!port.empty() && (port.front() != ':' || port.find_first_not_of("0123456789", 1) != std::string_view::npos)) {
+    return {};
+  }
+  for (const char c : host) {
+    if (!byte_class::is(byte_class::host, c) && c != '[' && c != ']' && c != ':') return {};
+  }
+  return host;
+}
+
+std::string_view scheme_of(std::string_view text) noexcept {
+  if (equals_ignore_case(text, "https")) return "https";
+  if (equals_ignore_case(text, "http")) return "http";
+  return {};
+}
+
+// The elements of all fields of a name, from the last to the first.
+class FromTheRight {
+ public:
+  FromTheRight(const RequestHead& head, std::string_view name) noexcept
+      : head_(head), name_(name), field_(head.field_count()) {}
+  // False when there is none left. Quoted commas do not end an element.
+  bool next(std::string_view& element) noexcept {
+    while (!in_field_) {
+      if (field_ == 0) return false;
+      const Field field = head_.field(--field_);
+      if (!equals_ignore_case(field.name, name_)) continue;
+      rest_ = field.value;
+      in_field_ = true;
+    }
+    bool quoted = false;
+    std::size_t begin = rest_.size();
+    while (begin != 0) {
+      const char c = rest_[begin - 1];
+      if (c == '"') quoted = !quoted;
+      if (c == ',' && !quoted) break;
+      --begin;
+    }
+    element = trim_blanks(rest_.substr(begin));
+    in_field_ = begin != 0;
+    if (in_field_) rest_ = rest_.substr(0, begin - 1);
+    return true;
+  }
+
+ private:
+  const RequestHead& head_;
+  const std::string_view name_;
+  unsigned field_;
+  std::string_view rest_;
+  bool in_field_ = false;
+};
+
+struct Element {
+  std::string_view by_for, proto, host;
+};
+
+// RFC 7239 §4: pairs with ';' between them; a value is a token or quoted.
+Element forwarded_element(std::string_view text) noexcept {
+  Element element;
+  while (!text.empty()) {
+    std::size_t end = 0;
+    for (bool quoted = false; end < text.size() && (quoted || text[end] != ';'); ++end) {
+      if (text[end] == '"') quoted = !quoted;
+    }
+    const std::string_view pair = trim_blanks(text.substr(0, end));
+    text.remove_prefix(end == text.size() ? end : end + 1);
+    const std::size_t equals = pair.find('=');
+    if (equals == std::string_view::npos) continue;
+    const std::string_view name = pair.substr(0, equals);
+    std::string_view value = pair.substr(equals + 1);
+    if (value.size() >= 2 && value.front() == '"' && value.back() == '"') value = value.substr(1, value.size() - 2);
+    if (equals_ignore_case(name, "for")) element.by_for = value;
+    if (equals_ignore_case(name, "proto")) element.proto = value;
+    if (equals_ignore_case(name, "host")) element.host = value;
+  }
+  return element;
+}
+
+bool has(const RequestHead& head, std::string_view name) noexcept { return head.find(name).has_value(); }
+
+bool is_same_host(const Address& one, const Address& other) noexcept {
+  const Bytes a = bytes_of(one);
+  const Bytes b = bytes_of(other);
+  return a.family == b.family && std::memcmp(a.at, b.at, sizeof a.at) == 0;
+}
+
+// What the fields of one family say, from a peer that is trusted.
+Origin told(const RequestHead& head, const Address& peer, std::span<const Network> trusted, bool standard) noexcept {
+  Origin origin{.client = peer, .scheme = "http", .host = head.host()};
+  Element of_client;
+  std::string_view text;
+  for (FromTheRight hops(head, standard ? "forwarded" : "x-forwarded-for");
+       is_trusted(origin.client, trusted) && hops.next(text);) {
+    if (text.empty()) continue;  // RFC 9110 §5.6.1: an empty element of a list.
+    const Element element = standard ? forwarded_element(text) : Element{text, {}, {}};
+    const std::optional<Address> client = node(element.by_for);
+    if (!client) {
+      origin.client = peer;
+      of_client = element;
+      break;
+    }
+    origin.client = *client;
+    of_client = element;
+  }
+  if (!standard) {
+    FromTheRight(head, "x-forwarded-proto").next(of_client.proto);
+    FromTheRight(head, "x-forwarded-host").next(of_client.host);
+  }
+  if (const std::string_view scheme = scheme_of(of_client.proto); !scheme.empty()) origin.scheme = scheme;
+  if (const std::string_view host = host_of(of_client.host); !host.empty()) origin.host = host;
+  return origin;
+}
+
+}  // namespace
+
+Result<Network> Network::parse(std::string_view text) {
+  Network network;
+  if (text == "unix") {
+    network.family_ = AF_UNIX;
+    return network;
+  }
+  if (text.find('%') != std::string_view::npos) {
+    return fail_text(Code::InvalidArgument, "network '" + std::string(text) + "': it is looked for on every link");
+  }
+  const std::size_t slash = text.find('/');
+  KEEL_TRY(const Address address, Address::ip(text.substr(0, slash), 0));
+  const Bytes bytes = bytes_of(address);
+  std::memcpy(network.bytes_, bytes.at, sizeof bytes.at);
+  network.family_ = bytes.family;
+  network.prefix_ = bytes.family == AF_INET ? 32 : 128;
+  if (slash != std::string_view::npos) {
+    const std::string_view digits = text.substr(slash + 1);
+    int prefix = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), prefix);
+    if (error != std::errc() || end != digits.data() + digits.size() || prefix < 0 || prefix > network.prefix_) {
+      return fail_text(Code::InvalidArgument, "network '" + std::string(text) + "': the prefix is a number from 0 to " +
+                                                  std::to_string(network.prefix_));
+    }
+    network.prefix_ = prefix;
+  }
+  return network;
+}
+
+bool Network::contains(const Address& address) const noexcept {
+  const Bytes bytes = bytes_of(address);
+  if (bytes.family != family_) return false;
+  const int whole = prefix_ / 8;
+  if (std::memcmp(bytes.at, bytes_, static_cast<std::size_t>(whole)) != 0) return false;
+  const int bits = prefix_ % 8;
+  return bits == 0 || (bytes.at[whole] ^ bytes_[whole]) >> (8 - bits) == 0;
+}
+
+bool is_trusted(const Address& address, std::span<const Network> trusted) noexcept {
+  for (const Network& network : trusted) {
+    if (network.contains(address)) return true;
+  }
+  return false;
+}
+
+Origin origin_of(const RequestHead& head, const Address& peer, std::span<const Network> trusted) noexcept {
+  const Origin own{.client = peer, .scheme = "http", .host = head.host()};
+  if (!is_trusted(peer, trusted)) return own;
+  if (!has(head, "forwarded")) return told(head, peer, trusted, false);
+  Origin origin = told(head, peer, trusted, true);
+  if (!has(head, "x-forwarded-for")) return origin;
+  // A proxy writes one family and may let pass what the client wrote of the other.
+  const Origin other = told(head, peer, trusted, false);
+  if (!is_same_host(origin.client, other.client)) return own;
+  if (origin.scheme != other.scheme) origin.scheme = own.scheme;
+  if (origin.host != other.host) origin.host = own.host;
+  return origin;
+}
+
+}  // namespace keel::http

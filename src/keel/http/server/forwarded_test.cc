@@ -1,0 +1,166 @@
+#include "keel/http/server/forwarded.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size);
+
+namespace keel::http {
+namespace {
+
+Address address(std::string_view text) { return Address::ip(text, 0).value(); }
+
+std::vector<Network> networks(std::initializer_list<const char*> texts) {
+  std::vector<Network> list;
+  for (const char* text : texts) list.push_back(Network::parse(text).value());
+  return list;
+}
+
+// "client scheme host" of a request with these fields, from `peer`.
+std::string origin(std::string_view peer, std::string_view fields, const std::vector<Network>& trusted) {
+  const std::string wire = "GET / HTTP/1.1\r\nHost: own.example\r\n" + std::string(fields) + "\r\n";
+  RequestHead head;
+  EXPECT_EQ(parse_head(wire, {}, head).state, HeadState::Complete) << wire;
+  const Origin found = origin_of(head, address(peer), trusted);
+  Address client = found.client;
+  client.set_port(0);
+  std::string text = client.to_string();
+  text.resize(text.size() - 2);  // ":0"
+  LLVMFuzzerTestOneInput(reinterpret_cast<const unsigned char*>(fields.data()), fields.size());
+  return text + " " + std::string(found.scheme) + " " + std::string(found.host);
+}
+
+TEST(Network, holds_the_addresses_behind_its_prefix) {
+  struct {
+    const char* network;
+    const char* address;
+    bool inside;
+  } const cases[] = {
+      {"10.0.0.0/8", "10.255.0.1", true},
+      {"10.0.0.0/8", "11.0.0.1", false},
+      {"10.1.2.3/8", "10.9.9.9", true},
+      {"192.168.4.0/22", "192.168.7.255", true},
+      {"192.168.4.0/22", "192.168.8.0", false},
+      {"192.0.2.7", "192.0.2.7", true},
+      {"192.0.2.7", "192.0.2.6", false},
+      {"0.0.0.0/0", "203.0.113.9", true},
+      {"0.0.0.0/0", "::1", false},
+      {"fd00::/8", "fd12::1", true},
+      {"fd00::/8", "fe80::1", false},
+      {"10.0.0.0/8", "::ffff:10.0.0.1", true},
+      {"::1", "::1", true},
+      {"2001:db8::/33", "2001:db8:8000::1", false},
+  };
+  for (const auto& each : cases) {
+    EXPECT_EQ(Network::parse(each.network)->contains(address(each.address)), each.inside)
+        << each.network << " " << each.address;
+  }
+  EXPECT_TRUE(Network::parse("unix")->contains(Address::parse("unix:/run/x").value()));
+  EXPECT_FALSE(Network::parse("unix")->contains(address("127.0.0.1")));
+}
+
+TEST(Network, refuses_what_is_none) {
+  for (const char* text :
+       {"", "/8", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/", "10.0.0.0/8x", "fd00::/129", "fe80::1%lo/64", "proxy"}) {
+    const auto network = Network::parse(text);
+    ASSERT_FALSE(network) << text;
+    EXPECT_EQ(network.error().code(), Code::InvalidArgument);
+  }
+}
+
+TEST(Forwarded, is_not_looked_at_from_a_peer_that_is_not_trusted) {
+  const auto trusted = networks({"10.0.0.0/8"});
+  EXPECT_EQ(origin("192.0.2.1", "X-Forwarded-For: 203.0.113.9\r\nX-Forwarded-Proto: https\r\n", trusted),
+            "192.0.2.1 http own.example");
+  EXPECT_EQ(origin("192.0.2.1", "Forwarded: for=203.0.113.9;proto=https;host=x.example\r\n", trusted),
+            "192.0.2.1 http own.example");
+  EXPECT_EQ(origin("10.0.0.1", "X-Forwarded-For: 203.0.113.9\r\n", {}), "10.0.0.1 http own.example");
+}
+
+TEST(Forwarded, names_the_first_address_from_the_right_that_is_not_trusted) {
+  const auto trusted = networks({"10.0.0.0/8", "fd00::/8"});
+  // What a client wrote itself stands on the left.
+  EXPECT_EQ(origin("10.0.0.1", "X-Forwarded-For: 1.1.1.1, 203.0.113.9, 10.2.2.2\r\n", trusted),
+            "203.0.113.9 http own.example");
+  EXPECT_EQ(origin("10.0.0.1", "X-Forwarded-For: 1.1.1.1\r\nX-Forwarded-For: 203.0.113.9\r\n", trusted),
+            "203.0.113.9 http own.example");
+  EXPECT_EQ(origin("10.0.0.1", "X-Forwarded-For: 10.3.3.3, 10.2.2.2\r\n", trusted), "10.3.3.3 http own.example");
+  EXPECT_EQ(origin("10.0.0.1", "X-Forwarded-For: 2001:db8::7\r\n", trusted), "[2001:db8::7] http own.example");
+  EXPECT_EQ(origin("10.0.0.1", "X-Forwarded-For: [2001:db8::7]:443\r\n", trusted), "[2001:db8::7] http own.example");
+  EXPECT_EQ(origin("10.0.0.1", "X-Forwarded-For: 203.0.113.9:5000\r\n", trusted), "203.0.113.9 http own.example");
+  EXPECT_EQ(
+      origin("fd00::1", "Forwarded: for=1.1.1.1, for=\"[2001:db8::7]:4711\";proto=https;host=\"a.example:443\"\r\n",
+             trusted),
+      "[2001:db8::7] https a.example");
+  EXPECT_EQ(origin("10.0.0.1", "Forwarded: For=203.0.113.9 ; Proto=HTTPS\r\n", trusted),
+            "203.0.113.9 https own.example");
+}
+
+TEST(Forwarded, takes_scheme_and_host_from_the_last_element_of_their_fields) {
+  const auto trusted = networks({"10.0.0.0/8"});
+  EXPECT_EQ(
+      origin("10.0.0.1",
+             "X-Forwarded-For: 203.0.113.9\r\nX-Forwarded-Proto: ftp, https\r\nX-Forwarded-Host: a, b.example:8443\r\n",
+             trusted),
+      "203.0.113.9 https b.example");
+  EXPECT_EQ(origin("10.0.0.1", "X-Forwarded-Host: [2001:db8::1]:80\r\n", trusted), "10.0.0.1 http [2001:db8::1]");
+}
+
+// A proxy that writes one family lets pass what a client wrote of the other.
+TEST(Forwarded, believes_two_families_only_where_they_agree) {
+  const auto trusted = networks({"10.0.0.0/8"});
+  EXPECT_EQ(origin("10.0.0.1", "X-Forwarded-For: 203.0.113.9\r\nForwarded: for=1.1.1.1;proto=https;host=x.example\r\n",
+                   trusted),
+            "10.0.0.1 http own.example");
+  EXPECT_EQ(origin("10.0.0.1", "Forwarded: for=203.0.113.9\r\nX-Forwarded-For: 1.1.1.1\r\nX-Forwarded-Proto: https\r\n",
+                   trusted),
+            "10.0.0.1 http own.example");
+  EXPECT_EQ(origin("10.0.0.1", "X-Forwarded-For: 203.0.113.9\r\nForwarded: for=unknown\r\n", trusted),
+            "10.0.0.1 http own.example");
+  EXPECT_EQ(origin("10.0.0.1", "X-Forwarded-For: unknown\r\nForwarded: for=203.0.113.9\r\n", trusted),
+            "10.0.0.1 http own.example");
+  EXPECT_EQ(origin("10.0.0.1",
+                   "Forwarded: for=\"203.0.113.9:80\";proto=https;host=a.example\r\nX-Forwarded-For: 203.0.113.9\r\n"
+                   "X-Forwarded-Proto: https\r\nX-Forwarded-Host: a.example\r\n",
+                   trusted),
+            "203.0.113.9 https a.example");
+  EXPECT_EQ(origin("10.0.0.1",
+                   "X-Forwarded-For: 203.0.113.9\r\nX-Forwarded-Proto: https\r\n"
+                   "Forwarded: for=203.0.113.9;proto=http;host=evil.example\r\n",
+                   trusted),
+            "203.0.113.9 http own.example");
+}
+
+TEST(Forwarded, leaves_the_peer_where_there_is_garbage) {
+  const auto trusted = networks({"10.0.0.0/8"});
+  for (const char* fields : {"X-Forwarded-For: \r\n",
+                             "X-Forwarded-For: ,,,\r\n",
+                             "X-Forwarded-For: unknown\r\n",
+                             "X-Forwarded-For: 203.0.113.9, nonsense\r\n",
+                             "X-Forwarded-For: 203.0.113.9, 300.1.1.1\r\n",
+                             "X-Forwarded-For: [::1\r\n",
+                             "X-Forwarded-For: []\r\n",
+                             "X-Forwarded-For: [1.2.3.4]\r\n",
+                             "X-Forwarded-For: [::1]x\r\n",
+                             "Forwarded: \r\n",
+                             "Forwarded: for\r\n",
+                             "Forwarded: for=\r\n",
+                             "Forwarded: for=_hidden\r\n",
+                             "Forwarded: for=unknown\r\n",
+                             "Forwarded: for=\"\r\n",
+                             "Forwarded: by=203.0.113.9\r\n",
+                             "Forwarded: ;;;=\"\r\n",
+                             "X-Forwarded-Proto: gopher\r\n",
+                             "X-Forwarded-Proto: \r\n",
+                             "X-Forwarded-Host: a/b\r\n",
+                             "X-Forwarded-Host: a:b\r\n",
+                             "X-Forwarded-Host: [\r\n",
+                             "X-Forwarded-Host: \r\n"}) {
+    EXPECT_EQ(origin("10.0.0.1", fields, trusted), "10.0.0.1 http own.example") << fields;
+  }
+}
+
+}  // namespace
+}  // namespace keel::http

@@ -1,0 +1,42 @@
+// keel/http/server/internal/answer.h — the bytes of an answer: status line, fields and framing of a Response, written
+// where it leaves.
+//
+// Internal to http: handlers make a Response, and a Connection decides how it is framed.
+//
+// Threads: a function.  Cost: one pass, no allocation beyond the buffer's.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "keel/base/buffer.h"
+#include "keel/http/server/response.h"
+
+namespace keel::http {
+
+// Bodies up to this are copied behind their head, so that pipelined answers leave together.
+inline constexpr std::size_t copied_body_max = 32 * 1024;
+
+// Of "HTTP/1.1 200 OK\r\n".
+inline constexpr std::size_t ok_line_bytes = 17;
+
+// How the recipient knows where a streamed body ends; Unsaid: there is none, and how long it would be is not known.
+enum class BodyEnd : std::uint8_t { Length, Chunks, Close, Unsaid };
+
+struct Framing {
+  // "HTTP/1.1 200 OK\r\nDate: …\r\n"; another status has its own line in place of the first.
+  std::string_view ok_and_date;
+  int version_minor = 1;  // Of the request.
+  bool head_only = false;
+  bool close = false;
+  BodyEnd end = BodyEnd::Length;          // Not `Length`: nothing of the body is appended.
+  std::optional<std::uint64_t> length{};  // Of a body that is not in the response.
+};
+
+// Appends the head of `response`, and its body unless it is too large to copy or not to be sent.
+void write_answer(Buffer& out, const Response& response, const Framing& framing);
+
+}  // namespace keel::http

@@ -1,0 +1,132 @@
+// keel/http/server/internal/kept_call.h — a function and what it works with, kept for a task that outlives its handler.
+//
+// Internal to http: Response::stream() and Response::upgrade() make one. The handler has returned when the task begins,
+// and perhaps with it all that a lambda could have captured; nobody can see how a lambda captures. So it is a function,
+// or a lambda without captures, and what it works with is given behind it and kept by value, as std::thread does:
+// std::ref says that something lives elsewhere. What belongs to the request is refused where a type tells: the Request
+// itself, views, spans. A parameter that is a reference is bound to what is kept, never to a temporary made of it.
+//
+// Threads: a value.  Cost: a move of each argument.
+
+#pragma once
+
+#include <concepts>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "keel/base/function.h"
+#include "keel/task/task.h"
+
+namespace keel::http {
+
+class Request;
+class RequestHead;
+
+namespace internal {
+
+// What std::ref makes.
+template <class T>
+concept Reference = requires(const T& t) {
+  typename T::type;
+  { t.get() } -> std::same_as<typename T::type&>;
+};
+
+// Of the request, or bytes of somebody else.
+template <class T>
+inline constexpr bool is_borrowed =
+    std::ranges::enable_borrowed_range<T> || std::is_same_v<T, Request> || std::is_same_v<T, RequestHead> ||
+    std::is_convertible_v<T, const Request*> || std::is_convertible_v<T, const RequestHead*>;
+template <class T>
+inline constexpr bool is_borrowed<std::optional<T>> = is_borrowed<T>;
+template <Reference T>
+inline constexpr bool is_borrowed<T> = is_borrowed<std::remove_cv_t<typename T::type>>;
+
+template <class T, class Kept>
+inline constexpr bool is_same_or_base =
+    std::is_same_v<std::remove_cvref_t<T>, Kept> || std::is_base_of_v<std::remove_cvref_t<T>, Kept>;
+// Whether a parameter can be given what is kept, and lives as long.
+template <class Kept, class Parameter>
+inline constexpr bool binds =
+    std::is_convertible_v<Kept, Parameter> && (!std::is_reference_v<Parameter> || is_same_or_base<Parameter, Kept>);
+template <Reference Kept, class Parameter>
+  requires std::is_reference_v<Parameter>
+inline constexpr bool binds<Kept, Parameter> = std::is_convertible_v<typename Kept::type&, Parameter> &&
+                                               is_same_or_base<Parameter, std::remove_cv_t<typename Kept::type>>;
+
+template <class...>
+struct Types {};
+template <class... Kept, class... Parameters>
+consteval bool all_bind(Types<Kept...>, Types<Parameters...>) {
+  if constexpr (sizeof...(Kept) == sizeof...(Parameters)) {
+    return (binds<Kept, Parameters> && ...);
+  } else {
+    return false;
+  }
+}
+
+// `call` takes First and what is kept.
+template <class First, class Call, class Kept>
+inline constexpr bool takes = false;
+template <class First, class... Parameters, class... Kept>
+inline constexpr bool takes<First, Task<> (*)(First, Parameters...), Types<Kept...>> =
+    all_bind(Types<Kept...>(), Types<Parameters...>());
+template <class First, class C, class... Parameters, class... Kept>
+inline constexpr bool takes<First, Task<> (C::*)(First, Parameters...), Types<Kept...>> =
+    all_bind(Types<Kept...>(), Types<Parameters...>());
+template <class First, class C, class... Parameters, class... Kept>
+inline constexpr bool takes<First, Task<> (C::*)(First, Parameters...) const, Types<Kept...>> =
+    all_bind(Types<Kept...>(), Types<Parameters...>());
+
+// A function, or a lambda without captures, becomes a pointer to it.
+template <class F>
+concept CapturesNothing = requires(const F& f) {
+  { +f };
+  requires std::is_function_v<std::remove_pointer_t<decltype(+f)>>;
+};
+
+template <class First, class Call, class... Args>
+consteval bool check_call() {
+  static_assert(!(is_borrowed<std::decay_t<Args>> || ...),
+                "what is kept does not belong to the request, which is gone by then: copy it, as in "
+                "std::string(request.path()), and read its body by BodyWriter::read_body()");
+  constexpr bool fits = (is_borrowed<std::decay_t<Args>> || ...) || takes<First, Call, Types<std::decay_t<Args>...>>;
+  static_assert(
+      fits,
+      "what goes on after its handler takes http::BodyWriter& to write a body, a Stream by value to go on "
+      "with a connection, behind it what is kept for it, by value, by const reference or what std::ref refers "
+      "to, and returns Task<>");
+  return fits && !(is_borrowed<std::decay_t<Args>> || ...);
+}
+
+// What calls `call` with a First and what is kept of `args`.
+template <class First, class F, class... Args>
+Function<Task<>(First)> keep_call(F call, Args&&... args) {
+  static_assert(CapturesNothing<F>,
+                "what goes on after its handler is a function, or a lambda without captures, whose captures might be "
+                "gone by then: what it works with stands behind it and is kept, as in "
+                "Response::stream(status, type, &write_rows, std::ref(table))");
+  if constexpr (CapturesNothing<F>) {
+    if constexpr (check_call<First, decltype(+call), Args...>()) {
+      return [call = +call, ... kept = std::decay_t<Args>(std::forward<Args>(args))](First first) mutable {
+        return call(std::forward<First>(first), std::move(kept)...);
+      };
+    }
+  }
+  return {};
+}
+// The same of a member function; `object` outlives the task.
+template <class First, class O, class Call, class... Args>
+Function<Task<>(First)> keep_member_call(O& object, Call call, Args&&... args) {
+  if constexpr (check_call<First, Call, Args...>()) {
+    return [&object, call, ... kept = std::decay_t<Args>(std::forward<Args>(args))](First first) mutable {
+      return (object.*call)(std::forward<First>(first), std::move(kept)...);
+    };
+  }
+  return {};
+}
+
+}  // namespace internal
+}  // namespace keel::http

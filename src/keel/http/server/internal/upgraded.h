@@ -1,0 +1,45 @@
+// A connection that has left HTTP: its task, from the 101 until it ends.
+
+#pragma once
+
+#include <string_view>
+#include <utility>
+
+#include "keel/base/list.h"
+#include "keel/http/server/upgrade.h"
+#include "keel/observe/span.h"
+#include "keel/task/start.h"
+
+namespace keel::http {
+
+class Acceptor;
+
+class Upgraded final : public Link {
+ public:
+  static Upgraded* make(std::string_view protocol, Upgrade::Callable talk);
+  static void free(Upgraded* upgraded) noexcept;
+
+  std::string_view protocol() const noexcept { return protocol_; }
+  // Of the request; before begin().
+  void set_trace(log::TraceId trace) noexcept { span_.trace = trace; }
+  // Calls the callable with the connection `fd`, from which `received` has been read; frees itself when the task has
+  // ended, which may be at once.
+  void begin(Acceptor& acceptor, int fd, std::string_view received) noexcept;
+  // Asks the task to end.
+  void stop() noexcept { run_.stop(Code::Cancelled); }
+
+ private:
+  Upgraded(std::string_view protocol, Upgrade::Callable talk) : protocol_(protocol), talk_(std::move(talk)) {}
+  ~Upgraded() = default;
+  void ended(Result<> result) noexcept;
+
+  const std::string_view protocol_;
+  const Upgrade::Callable talk_;
+  Acceptor* acceptor_ = nullptr;
+  Span span_;
+  struct Run : Start<void> {
+    Upgraded* owner = nullptr;
+  } run_;
+};
+
+}  // namespace keel::http

@@ -1,0 +1,58 @@
+// keel/http/server/literal_table.h — a perfect hash from texts to numbers: one probe and one comparison per look-up.
+//
+// For the router's literals: whole paths, patterns, hosts. Hash and displace: the keys of a bucket share a
+// displacement, chosen when they were added such that each lies in a slot of its own. So find() never searches,
+// whatever the number of keys and whatever is asked for.
+//
+// Errors:   adding a key that is there already is a bug and aborts.
+// Threads:  find() from any number once adding is over.
+// Cost:     find(): the hash of the text, eight bytes a step, two loads and a comparison. add(): constant on average.
+//           Keys come from our own patterns: nobody outside can choose them so that adding becomes slow.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace keel::http {
+
+class LiteralTable {
+ public:
+  static constexpr std::uint32_t none = UINT32_MAX;
+
+  LiteralTable();
+
+  void add(std::string_view text, std::uint32_t value);
+  // The value, or none.
+  std::uint32_t find(std::string_view text) const noexcept;
+
+ private:
+  struct Key {
+    std::uint64_t hash = 0;
+    std::uint32_t at = 0;  // In text_.
+    std::uint32_t size = 0;
+    std::uint32_t value = none;  // None: a free slot.
+  };
+
+  std::size_t bucket_of(std::uint64_t hash) const noexcept { return hash >> 40 & bucket_mask_; }
+  std::size_t slot_of(std::uint64_t hash, std::uint32_t displacement) const noexcept {
+    return ((hash ^ displacement) * 0x9e3779b97f4a7c15 >> 32) & slot_mask_;
+  }
+  bool place(std::size_t bucket);
+  void rebuild();
+
+  std::uint64_t sizes_ = 0;  // Bit by size of a key modulo 64: most texts of other sizes cost nothing.
+  std::uint64_t salt_ = 1;
+  std::vector<std::uint32_t> displacements_;         // By bucket; a power of two, half as many as slots:
+  std::size_t bucket_mask_;                          // that less one.
+  std::vector<Key> slots_;                           // A power of two, at most half full:
+  std::size_t slot_mask_;                            // that less one.
+  std::vector<Key> keys_;                            // All of them, in the order of adding,
+  std::vector<std::vector<std::uint32_t>> buckets_;  // and which of them each bucket has.
+  std::string text_;
+};
+
+}  // namespace keel::http

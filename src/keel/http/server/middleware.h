@@ -1,0 +1,160 @@
+// keel/http/server/middleware.h — what stands around the handlers of many routes.
+//
+// Two forms. One looks at the request before the handler and at the response after it, at once:
+//
+//   struct RequireKey {
+//     std::optional<http::Response> before(http::Request& request);          // an answer here is the answer
+//     void after(http::Request& request, http::Response& response);          // may add fields, replace the body
+//   };
+//   RequireKey require_key;  router.use(require_key);                        // it outlives the router
+//   router.use(http::SecurityHeaders());                                     // or the router keeps it
+//
+// One of the two members is enough. It costs no coroutine: a handler that answers at once still does. after() runs for
+// those whose before() let the request pass, in reverse order, on whatever became of it: a handler's error, its
+// exception and a deadline are problems (problem.h) by then.
+//
+// The other form is around the rest, and may wait:
+//
+//   Task<http::Response> timed(http::Request& request, http::Next next) {
+//     co_return co_await next(request);                                      // ends with the error of what it awaits
+//   }
+//   router.use(timed);                                                       // or an object with such an operator()
+//
+// It makes a task of every request of its routes. What returns a Task is a function, or an object that has a name and
+// outlives the router; a lambda that captures does not compile there. `next` is taken by value: a reference to it would
+// dangle after the first suspension, and does not compile.
+//
+// Both run in the order in which they were used, the first outermost. docs/middleware.md has examples.
+//
+// What passes no middleware: messages that are refused before they are a request of a route (400, 408, 413, 414, 417,
+// 431, 501, 505), and the 503 of a worker that is late or has no room for bodies. The router's own answers (404, 405,
+// 406, 415, 501, OPTIONS) pass the first form only; router.h says which. On a route that does not stream its body,
+// before() runs when the body has arrived.
+//
+// Threads:  one object is called by all workers, side by side.
+// Cost:     an indirect call for each before() and after(); a task for each of the second form.
+
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "keel/http/server/handler.h"
+
+namespace keel::http {
+
+class Middleware;
+
+// The rest of the chain behind a middleware: `co_return co_await next(request);`
+class Next {
+ public:
+  Task<Response> operator()(Request& request) const;
+
+ private:
+  friend class Router;
+  Next(const Middleware* const* at, const Middleware* const* end, const Handler& handler) noexcept
+      : at_(at), end_(end), handler_(&handler) {}
+  static Task<Response> answer_with(Response response);
+  const Middleware* const* at_;
+  const Middleware* const* end_;
+  const Handler* handler_;
+};
+
+namespace internal {
+template <class C>
+concept ActsBefore = requires(C& object, Request& request) {
+  { object.before(request) } -> std::same_as<std::optional<Response>>;
+};
+template <class C>
+concept ActsAfter = requires(C& object, Request& request, Response& response) {
+  { object.after(request, response) } -> std::same_as<void>;
+};
+// Exactly these: an operator() that takes Next by reference could be called as well, and would be left with a dangling
+// one.
+template <class C>
+concept ActsAround = requires { static_cast<Task<Response> (C::*)(Request&, Next)>(&C::operator()); } ||
+                     requires { static_cast<Task<Response> (C::*)(Request&, Next) const>(&C::operator()); };
+template <class F>
+concept IsAround = std::is_convertible_v<F, Task<Response> (*)(Request&, Next)>;
+}  // namespace internal
+
+// One link of a chain, its type forgotten. Routers make them.
+class Middleware {
+ public:
+  using Function = Task<Response> (*)(Request&, Next);
+
+  // Of a function; of an object that has a name, and outlives this; of one that has none, and is kept.
+  template <class M>
+  static Middleware* make(M&& middleware) {
+    using C = std::remove_cvref_t<M>;
+    constexpr bool is_kept = !std::is_lvalue_reference_v<M>;
+    if constexpr (internal::IsAround<C>) {
+      auto* made = new Middleware;
+      made->function_ = middleware;
+      return made;
+    } else {
+      constexpr bool is_hook = internal::ActsBefore<C> || internal::ActsAfter<C>;
+      constexpr bool is_around = internal::ActsAround<C>;
+      static_assert(is_hook || is_around,
+                    "a middleware has before(http::Request&) that returns std::optional<http::Response>, or "
+                    "after(http::Request&, http::Response&), or is called with (http::Request&, http::Next), Next by "
+                    "value, and returns Task<http::Response>");
+      static_assert(is_hook || !is_kept,
+                    "a middleware that returns a Task is a function, or an object that has a name and outlives the "
+                    "router: what a lambda captures is gone after the first suspension");
+      auto* made = new Middleware;
+      if constexpr (is_kept) {
+        made->object_ = new C(std::move(middleware));
+        made->destroy_ = [](void* object) { delete static_cast<C*>(object); };
+      } else {
+        made->object_ = const_cast<void*>(static_cast<const void*>(&middleware));
+      }
+      using Object = std::remove_reference_t<M>;
+      if constexpr (internal::ActsBefore<C>) {
+        made->before_ = [](void* object, Request& request) { return static_cast<Object*>(object)->before(request); };
+      }
+      if constexpr (internal::ActsAfter<C>) {
+        made->after_ = [](void* object, Request& request, Response& response) {
+          static_cast<Object*>(object)->after(request, response);
+        };
+      }
+      if constexpr (!is_hook && is_around && !is_kept) {
+        made->around_ = [](void* object, Request& request, Next next) {
+          return (*static_cast<Object*>(object))(request, next);
+        };
+      }
+      return made;
+    }
+  }
+  ~Middleware() {
+    if (destroy_ != nullptr) destroy_(object_);
+  }
+  Middleware(const Middleware&) = delete;
+  Middleware& operator=(const Middleware&) = delete;
+
+  // It is of the first form.
+  bool acts_at_once() const noexcept { return function_ == nullptr && around_ == nullptr; }
+
+  // For routers: runs before() of `count` links of the first form; the answer of the one that gave one.
+  static std::optional<Response> before(Request& request, const Middleware* const* links, std::size_t count);
+  // For connections: runs after() of those that let the request pass. An exception makes the response a problem;
+  // std::bad_alloc when there is no memory for that either.
+  static void after(Request& request, Response& response);
+
+ private:
+  friend class Next;
+  Middleware() = default;
+  static Task<Response> stand_around(const Middleware* self, Request& request, Next next);
+
+  Function function_ = nullptr;
+  void* object_ = nullptr;
+  void (*destroy_)(void*) = nullptr;
+  Task<Response> (*around_)(void*, Request&, Next) = nullptr;
+  std::optional<Response> (*before_)(void*, Request&) = nullptr;
+  void (*after_)(void*, Request&, Response&) = nullptr;
+};
+
+}  // namespace keel::http

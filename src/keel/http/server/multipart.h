@@ -1,0 +1,119 @@
+// keel/http/server/multipart.h — multipart/form-data: the parts of a form, as they arrive (RFC 7578, RFC 2046 §5.1).
+//
+//   KEEL_TRY(std::string_view boundary, http::multipart_boundary(content_type));
+//   http::MultipartReader reader(boundary);
+//   for (std::string_view rest = received; …;) {
+//     http::MultipartStep step = reader.feed(rest);
+//     rest.remove_prefix(step.consumed);
+//     switch (step.state) … Part: reader.part() is the next one; Data: step.data is more of it; PartEnd; Need: receive
+//   }
+//   KEEL_TRY_VOID(reader.finish());                                   // the body was whole
+//
+// A body that is in memory as a whole: `for (const FormPart& part : *read_form(request))`.
+//
+// Refused with 400: a line "--boundary" that goes on with anything but a line end or "--"; a head of a part with CR or
+// LF alone, a folded line, another control byte, without Content-Disposition: form-data and its name, or with one of
+// its parameters twice; filename* without filename (RFC 7578 §4.2 forbids it; beside filename it is ignored); a
+// Content-Transfer-Encoding that changes bytes (§4.7); text above 1 KiB before the first boundary or behind the last.
+// 413 by MultipartReader, OutOfRange (400) by read_form(): more parts, or a larger head of a part, than
+// MultipartLimits. The size of the parts is bounded by the body's.
+//
+// Names are as sent, but for \" and \\: browsers write %22, %0D and %0A for a quote and a line end (WHATWG HTML
+// §4.10.21.8), and these stay. A file name is what the client says: never a path to open.
+//
+// Lifetime: part() holds until its PartEnd; data until the next feed: it points into `received`, or, where bytes that
+//           had been taken for the beginning of a boundary were none, into the reader.
+// Cost:     linear, whatever the bytes are; the head of a part is copied, data is not; no temporary files.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "keel/base/buffer.h"
+#include "keel/base/result.h"
+#include "keel/http/message/status.h"
+#include "keel/http/server/request.h"
+
+namespace keel::http {
+
+struct MultipartLimits {
+  std::uint32_t parts_max = 128;
+  std::uint32_t part_head_bytes_max = 4 * 1024;  // All lines of the head of one part.
+};
+
+// The boundary parameter of a Content-Type, a view into it. InvalidArgument when that is not multipart/form-data, or
+// there is no boundary, more than one, or one that RFC 2046 does not allow (1 to 70 bytes of its alphabet).
+Result<std::string_view> multipart_boundary(std::string_view content_type);
+
+struct FormPart {
+  std::string_view name;
+  std::optional<std::string_view> filename;  // Also when it is empty: no file was chosen.
+  std::string_view content_type;             // As sent; "text/plain" when it was not (RFC 7578 §4.4).
+  std::string_view body;                     // Only from read_form().
+};
+
+enum class MultipartState : std::uint8_t {
+  Need,     // All bytes are used; finish() says whether that was the end.
+  Part,     // The head of a part is complete.
+  Data,     // `data` is more of its content, not empty.
+  PartEnd,  // The part is complete.
+  Refused,  // Answer with `status` and feed nothing more.
+};
+
+struct MultipartStep {
+  MultipartState state = MultipartState::Need;
+  Status status = Status::Ok;
+  std::size_t consumed = 0;
+  std::string_view data;
+  const char* reason = "";  // Refused: a literal for the log and the client
+};
+
+class MultipartReader {
+ public:
+  static constexpr std::size_t boundary_bytes_max = 70;
+  static constexpr std::size_t outside_bytes_max = 1024;  // Before the first boundary, and behind the last.
+
+  // The boundary is copied; as multipart_boundary() gives it.
+  explicit MultipartReader(std::string_view boundary, MultipartLimits limits = {});
+
+  // Uses bytes up to the next thing to tell. Cut them anywhere.
+  MultipartStep feed(std::string_view received);
+  // The part that is being read, without its body.
+  const FormPart& part() const noexcept { return part_; }
+  // After all bytes: InvalidArgument unless the last boundary was among them.
+  Result<> finish() const noexcept;
+
+ private:
+  enum class At : std::uint8_t { Preamble, Delimiter, DelimiterDash, DelimiterLf, Head, Content, Epilogue, Refused };
+  MultipartStep refuse(Status status, const char* reason) noexcept;
+  MultipartStep search(std::string_view received);
+  MultipartStep read_delimiter(std::string_view received);
+  MultipartStep read_head(std::string_view received);
+  const char* read_part();
+  const char* read_disposition(std::string_view value);
+  std::string_view delimiter() const noexcept { return {delimiter_, delimiter_size_}; }
+
+  Buffer head_;
+  FormPart part_;
+  MultipartLimits limits_;
+  std::uint32_t parts_ = 0;
+  std::uint32_t outside_ = 0;  // Bytes of the preamble, or of the epilogue.
+  std::uint32_t padding_ = 0;  // Blanks behind a boundary.
+  std::uint8_t matched_ = 0;   // Bytes of the delimiter at the end of what was fed.
+  std::uint8_t delimiter_size_ = 0;
+  bool pretends_line_ = true;  // The line end that has matched was not fed.
+  At at_ = At::Preamble;
+  Status status_ = Status::BadRequest;
+  const char* reason_ = "";
+  char delimiter_[4 + boundary_bytes_max];  // "\r\n--boundary"
+};
+
+// All parts of a request whose body is in memory. InvalidArgument for what is refused with 400, OutOfRange for a limit.
+// The views live as long as the request.
+Result<std::span<const FormPart>> read_form(Request& request, MultipartLimits limits = {});
+
+}  // namespace keel::http

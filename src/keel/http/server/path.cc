@@ -1,0 +1,400 @@
+#include "keel/http/server/path.h"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <utility>
+
+#include "keel/base/scan.h"
+
+namespace keel::http {
+namespace {
+
+constexpr std::size_t literal_bytes_max = 255;
+
+std::unexpected<Error> refuse(Code code, std::string_view pattern, std::string_view why) {
+  return fail_text(code, "path pattern \"" + std::string(pattern) + "\": " + std::string(why));
+}
+
+bool is_letter(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+
+bool is_name(std::string_view name) noexcept {
+  const auto inner = [](char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '-'; };
+  return !name.empty() && (is_letter(name[0]) || name[0] == '_') && std::all_of(name.begin(), name.end(), inner);
+}
+
+template <class T>
+bool is_number(std::string_view text) noexcept {
+  T value;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+bool is_uuid(std::string_view text) noexcept {
+  if (text.size() != 36) return false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+    if (dash ? text[i] != '-' : hex_value(text[i]) < 0) return false;
+  }
+  return true;
+}
+
+// What a segment means, in `room` when it has escapes; nullopt when it is longer than any literal or typed value, or an
+// escape is broken.
+std::optional<std::string_view> decode(std::string_view raw, char (&room)[literal_bytes_max]) noexcept {
+  std::size_t size = 0;
+  for (std::size_t i = 0; i < raw.size(); ++i) {
+    if (size == sizeof room) return std::nullopt;
+    if (raw[i] != '%') {
+      room[size++] = raw[i];
+      continue;
+    }
+    if (raw.size() - i < 3) return std::nullopt;
+    const int high = hex_value(raw[i + 1]);
+    const int low = hex_value(raw[i + 2]);
+    if (high < 0 || low < 0) return std::nullopt;
+    room[size++] = static_cast<char>(high << 4 | low);
+    i += 2;
+  }
+  return std::string_view(room, size);
+}
+
+constexpr std::uint64_t ones = 0x0101010101010101;
+
+// The first byte that is zero, or eight.
+int first_zero(std::uint64_t word) noexcept {
+  // The lowest high bit that is set is that of the first byte which is zero.
+  return std::countr_zero((word - ones) & ~word & ones << 7) / 8;
+}
+
+// Whether `text` has `byte`. The last eight bytes are read with a load that overlaps those before.
+template <char byte>
+bool has(std::string_view text) noexcept {
+  constexpr std::uint64_t wanted = ones * static_cast<unsigned char>(byte);
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  if (text.size() < 8) return std::find(at, end, byte) != end;
+  for (; end - at > 8; at += 8) {
+    if (first_zero(scan::load64(at) ^ wanted) != 8) return true;
+  }
+  return first_zero(scan::load64(end - 8) ^ wanted) != 8;
+}
+
+// The first `byte` in [at, end), or end. Segments are short: eight bytes a step, here, cost less than a call.
+template <char byte>
+const char* find(const char* at, const char* end) noexcept {
+  constexpr std::uint64_t wanted = ones * static_cast<unsigned char>(byte);
+  for (; end - at >= 8; at += 8) {
+    if (const int found = first_zero(scan::load64(at) ^ wanted); found != 8) return at + found;
+  }
+  while (at != end && *at != byte) ++at;
+  return at;
+}
+
+constexpr int no_byte = -1;
+
+// What the path says at `at`, and where it goes on. No byte: a broken escape, or a slash that is no separator; no
+// literal has it.
+template <bool escaped>
+int next_byte(const char*& at, const char* end) noexcept {
+  const unsigned char raw = static_cast<unsigned char>(*at++);
+  if (!escaped || raw != '%') return raw;
+  if (end - at < 2) return no_byte;
+  const int high = hex_value(at[0]);
+  const int low = hex_value(at[1]);
+  at += 2;
+  if (high < 0 || low < 0) return no_byte;
+  const int byte = high << 4 | low;
+  return byte == '/' ? no_byte : byte;
+}
+
+}  // namespace
+
+struct PathTree::Segment {
+  enum Kind : std::uint8_t { Literal, Param, Rest } kind;
+  Type type;
+  std::string_view text;  // the literal or the name
+};
+
+// Takes the pattern apart, or says what is wrong with it.
+const char* PathTree::read(std::string_view pattern, std::vector<Segment>& segments) {
+  if (!pattern.starts_with('/')) return "begins with '/'";
+  constexpr std::string_view types[] = {"uuid", "uint", "int", "slug"};
+  unsigned params = 0;
+  for (std::size_t at = 1; at <= pattern.size();) {
+    const std::size_t end = std::min(pattern.find('/', at), pattern.size());
+    std::string_view text = pattern.substr(at, end - at);
+    at = end + 1;
+    if (!text.starts_with('{')) {
+      for (char c : text) {
+        if (c == '{' || c == '}') return "a parameter is a whole segment: {name}";
+        if (scan::QueryStop::has(static_cast<unsigned char>(c)) && static_cast<unsigned char>(c) < 0x80) {
+          return "blanks, control bytes and '#' cannot stand in a path";
+        }
+        if (c == '?' || c == '%') return "literals are written decoded, without '%' and '?'";
+      }
+      if (text == "." || text == "..") return "dot segments never arrive from a well-behaved client";
+      if (text.size() > literal_bytes_max) return "a literal segment has at most 255 bytes";
+      segments.push_back({Segment::Literal, Type::Any, text});
+      continue;
+    }
+    if (!text.ends_with('}')) return "a parameter is a whole segment: {name}";
+    text = text.substr(1, text.size() - 2);
+    const bool is_rest = text.ends_with("...");
+    if (is_rest) text.remove_suffix(3);
+    Type type = Type::Any;
+    if (const std::size_t colon = text.find(':'); colon != std::string_view::npos) {
+      const auto* known = std::find(std::begin(types), std::end(types), text.substr(colon + 1));
+      if (is_rest || known == std::end(types)) return "a parameter's type is int, uint, uuid or slug: {name:int}";
+      type = static_cast<Type>(known - std::begin(types));
+      text = text.substr(0, colon);
+    }
+    if (!is_name(text)) return "a parameter's name is letters, digits, '_' and '-', and begins with a letter or '_'";
+    if (is_rest && end != pattern.size()) return "{name...} takes the rest of the path and comes last";
+    if (++params > PathParams::capacity) return "at most 16 parameters";
+    for (const Segment& other : segments) {
+      if (other.kind != Segment::Literal && other.text == text) return "two parameters have the same name";
+    }
+    segments.push_back({is_rest ? Segment::Rest : Segment::Param, type, text});
+  }
+  return nullptr;
+}
+
+std::unexpected<Error> PathTree::there_already(std::string_view pattern, std::uint32_t by, std::uint32_t* other) const {
+  if (other != nullptr) *other = patterns_[by].id;
+  return refuse(Code::AlreadyExists, pattern, "is there already, as \"" + patterns_[by].text + "\"");
+}
+
+Result<> PathTree::add(std::string_view pattern, std::uint32_t id, std::uint32_t* other) {
+  std::vector<Segment> segments;
+  if (const char* why = read(pattern, segments)) return refuse(Code::InvalidArgument, pattern, why);
+  if (id == none) return refuse(Code::InvalidArgument, pattern, "the largest id means none");
+  const auto by = static_cast<std::uint32_t>(patterns_.size());
+  patterns_.push_back({std::string(pattern), id});
+
+  std::string run;             // Literals and slashes since the last parameter,
+  std::uint32_t place = none;  // which is one of these of params_ (none: there was none yet)
+  int type = 0;                // and has this type.
+  // The node at which `run` ends.
+  const auto pass_run = [&] {
+    const auto first = [&]() -> std::uint32_t& { return place == none ? root_ : params_[place].by_type[type].to; };
+    const std::uint32_t last = first() == none ? make(run) : follow(first(), run);
+    if (first() == none) first() = last;
+    run.clear();
+    return last;
+  };
+  for (const Segment& segment : segments) {
+    run += '/';
+    if (segment.kind == Segment::Literal) {
+      run += segment.text;
+      continue;
+    }
+    Node& node = nodes_[pass_run()];
+    if (node.params == none) {
+      node.params = static_cast<std::uint32_t>(params_.size());
+      params_.emplace_back();
+    }
+    place = node.params;
+    type = static_cast<int>(segment.type);
+    const bool is_rest = segment.kind == Segment::Rest;
+    Param& param = is_rest ? params_[place].rest : params_[place].by_type[type];
+    if (param.name == none) {
+      param.name = static_cast<std::uint32_t>(names_.size());
+      param.by = by;
+      names_.emplace_back(segment.text);
+    } else if (names_[param.name] != segment.text) {
+      const Pattern& first = patterns_[param.by];
+      if (other != nullptr) *other = first.id;
+      return refuse(
+          Code::Conflict, pattern,
+          "{" + std::string(segment.text) + "} stands where \"" + first.text + "\" has {" + names_[param.name] + "}");
+    }
+    if (is_rest) {
+      if (param.to != none) return there_already(pattern, param.by, other);
+      param.to = id;
+      return {};
+    }
+    params_[place].types |= 1u << type;
+  }
+  Node& node = nodes_[pass_run()];
+  if (node.id != none) return there_already(pattern, node.by, other);
+  node.id = id;
+  node.by = by;
+  if (place == none) whole_.add(pattern, id);
+  return {};
+}
+
+std::uint32_t PathTree::make(std::string_view run) {
+  Node made;
+  made.text = static_cast<std::uint32_t>(text_.size());
+  made.size = static_cast<std::uint32_t>(run.size());
+  text_ += run;
+  nodes_.push_back(made);
+  return static_cast<std::uint32_t>(nodes_.size() - 1);
+}
+
+// The node at which `run` ends, when it begins where the text of `node` does.
+std::uint32_t PathTree::follow(std::uint32_t node, std::string_view run) {
+  while (true) {
+    const std::string_view text = std::string_view(text_).substr(nodes_[node].text, nodes_[node].size);
+    const auto shared =
+        static_cast<std::size_t>(std::mismatch(text.begin(), text.end(), run.begin(), run.end()).first - text.begin());
+    if (shared < text.size()) split(node, static_cast<std::uint32_t>(shared));
+    run.remove_prefix(shared);
+    if (run.empty()) return node;
+    const std::uint32_t next = child_of(nodes_[node], run.front());
+    if (next == none) {
+      const std::uint32_t made = make(run);
+      add_child(node, run.front(), made);
+      return made;
+    }
+    node = next;
+  }
+}
+
+// Leaves `node` with the first `at` bytes of its text; the others, and what comes behind them, become its child.
+void PathTree::split(std::uint32_t node, std::uint32_t at) {
+  Node behind = nodes_[node];
+  nodes_[node] = Node();
+  nodes_[node].text = behind.text;
+  nodes_[node].size = at;
+  behind.text += at;
+  behind.size -= at;
+  nodes_.push_back(behind);
+  add_child(node, text_[behind.text], static_cast<std::uint32_t>(nodes_.size() - 1));
+}
+
+void PathTree::add_child(std::uint32_t node, char byte, std::uint32_t child) {
+  Node& parent = nodes_[node];
+  if (parent.child_count < Node::few) {
+    parent.bytes[parent.child_count] = byte;
+    parent.children[parent.child_count] = child;
+  } else {
+    if (parent.child_count == Node::few) {
+      Table table;
+      table.fill(none);
+      for (std::uint32_t i = 0; i < Node::few; ++i) {
+        table[static_cast<unsigned char>(parent.bytes[i])] = parent.children[i];
+      }
+      parent.children[0] = static_cast<std::uint32_t>(tables_.size());
+      tables_.push_back(table);
+    }
+    tables_[parent.children[0]][static_cast<unsigned char>(byte)] = child;
+  }
+  ++parent.child_count;
+}
+
+std::uint32_t PathTree::child_of(const Node& node, char byte) const noexcept {
+  const auto wanted = static_cast<unsigned char>(byte);
+  if (node.child_count > Node::few) return tables_[node.children[0]][wanted];
+  // Most have one: the processor goes on to it while it still looks at the byte.
+  if (node.bytes[0] == byte) return node.children[0];
+  const int found = first_zero(scan::load64(node.bytes) ^ ones * wanted);
+  return found < static_cast<int>(Node::few) ? node.children[found] : none;
+}
+
+std::optional<std::uint32_t> PathTree::match_tree(std::string_view path, PathParams& params) const noexcept {
+  if (root_ == none) return std::nullopt;
+  const char* const end = path.data() + path.size();
+  const bool is_escaped = has<'%'>(path);
+  if (params_.empty() && !is_escaped) return std::nullopt;
+  const std::uint32_t id =
+      is_escaped ? walk<true>(root_, path.data(), end, params) : walk<false>(root_, path.data(), end, params);
+  if (id == none) return std::nullopt;
+  return id;
+}
+
+template <bool escaped>
+bool PathTree::fits(Type type, std::string_view segment) noexcept {
+  if constexpr (escaped) {
+    char room[literal_bytes_max];
+    const auto decoded = decode(segment, room);
+    return decoded && fits<false>(type, *decoded);
+  }
+  switch (type) {
+    case Type::Uuid:
+      return is_uuid(segment);
+    case Type::Uint:
+      return is_number<std::uint64_t>(segment);
+    case Type::Int:
+      return is_number<std::int64_t>(segment);
+    case Type::Slug:
+      return segment.size() <= literal_bytes_max && std::all_of(segment.begin(), segment.end(), [](char c) {
+               return is_letter(c) || is_digit(c) || c == '-' || c == '_';
+             });
+    case Type::Any:
+      break;
+  }
+  return true;
+}
+
+// Where the path goes on behind the node's text, or null when it says something else.
+template <bool escaped>
+const char* PathTree::pass(const Node& node, const char* at, const char* end) const noexcept {
+  const char* const text = text_.data() + node.text;
+  if constexpr (escaped) {
+    for (std::uint32_t i = 0; i < node.size; ++i) {
+      if (at == end || next_byte<true>(at, end) != static_cast<unsigned char>(text[i])) return nullptr;
+    }
+    return at;
+  } else {
+    if (static_cast<std::size_t>(end - at) < node.size || !scan::is_same(at, text, node.size)) return nullptr;
+    return at + node.size;
+  }
+}
+
+// The id; or none, and what it has put into `params` stays. Recursion, for what there is a way back from, is as deep as
+// the longest pattern, whatever the path: every step goes to an existing node further down.
+template <bool escaped>
+std::uint32_t PathTree::walk(std::uint32_t index, const char* at, const char* end, PathParams& params) const noexcept {
+  while (true) {
+    const Node& node = nodes_[index];
+    at = pass<escaped>(node, at, end);
+    if (at == nullptr) return none;
+    if (at == end && node.id != none) return node.id;
+    std::uint32_t child = none;
+    if (at != end) {
+      const char* behind = at;
+      const int byte = next_byte<escaped>(behind, end);
+      if (byte != no_byte) child = child_of(node, static_cast<char>(byte));
+    }
+    if (node.params == none) {
+      if (child == none) return none;
+      index = child;
+      continue;
+    }
+    const unsigned size = params.size_;
+    if (child != none) {
+      if (const std::uint32_t id = walk<escaped>(child, at, end, params); id != none) return id;
+      params.size_ = size;
+    }
+
+    const Params& here = params_[node.params];
+    const char* const stop = find<'/'>(at, end);
+    const std::string_view segment(at, static_cast<std::size_t>(stop - at));
+    std::uint32_t last = none;
+    for (unsigned types = segment.empty() ? 0 : here.types; types != 0; types &= types - 1) {
+      const int type = std::countr_zero(types);
+      if (type != static_cast<int>(Type::Any) && !fits<escaped>(static_cast<Type>(type), segment)) continue;
+      const Param& param = here.by_type[type];
+      params.items_[params.size_++] = {names_[param.name], segment};
+      if ((types & (types - 1)) == 0 && here.rest.to == none) {
+        last = param.to;
+        break;
+      }
+      if (const std::uint32_t id = walk<escaped>(param.to, stop, end, params); id != none) return id;
+      params.size_ = size;
+    }
+    if (last != none) {
+      index = last;
+      at = stop;
+      continue;
+    }
+    if (here.rest.to == none) return none;
+    params.items_[params.size_++] = {names_[here.rest.name], {at, static_cast<std::size_t>(end - at)}};
+    return here.rest.to;
+  }
+}
+
+}  // namespace keel::http

@@ -1,0 +1,52 @@
+// keel/http/server/problem.h — errors as RFC 9457 problem details.
+//
+//   {"type":"about:blank","title":"Not Found","status":404,"detail":"no such user"}
+//
+// The one place where an Error becomes a response. The text of one that is the server's own affair (Internal, DataLoss,
+// Upstream, Unavailable, ResourceExhausted, DeadlineExceeded) names hosts, files and queries: it is logged, and the
+// body has a sentence for its code. A handler that has something to say to the client with a 503 or 504 says it by
+// refuse().
+
+#pragma once
+
+#include <string_view>
+
+#include "keel/base/error.h"
+#include "keel/http/server/response.h"
+
+namespace keel::json {
+class Reader;
+}
+
+namespace keel::http {
+
+class Request;
+
+// A problem made from the code's default status and the message.
+Response problem(const Error& error);
+// The same for the error that a request ended with, which is logged: with method and path, at the level of its code.
+Response problem(const Request& request, const Error& error);
+
+// HTTP's own refusals, and any status a handler chooses: 405, 413, 415, 422, … A 503 says when to try again:
+// Retry-After: 1 (RFC 9110 §10.2.3). A 401 has to name what it asks for (§15.5.2), which only its maker knows:
+// `refuse(Status::Unauthorized, text).header("WWW-Authenticate", "Bearer")`; an Error has no such field.
+Response refuse(Status status, std::string_view detail);
+
+// 422 that names the member: "errors":[{"pointer":"/email","detail":"must not be empty"}].
+class Invalid {
+ public:
+  // `pointer` is a JSON Pointer (RFC 6901) into the body, "/email".
+  Invalid& field(std::string_view pointer, std::string_view detail);
+  bool empty() const noexcept { return count_ == 0; }
+  Response response() &&;
+
+ private:
+  Buffer errors_;
+  int count_ = 0;
+};
+
+// What is wrong with a JSON body: 400 with line and column when it is not JSON, 422 naming the member when it is JSON
+// and not what was asked for.
+Response problem(const json::Reader& reader);
+
+}  // namespace keel::http

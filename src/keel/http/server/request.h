@@ -1,0 +1,213 @@
+// keel/http/server/request.h — one request, as a handler sees it.
+//
+// Everything is a view into the request's own memory: the received bytes, or the request's arena. Nothing is copied
+// for a handler that answers at once; before a Task handler is started the head and the body are moved to the arena,
+// so that its views hold across suspensions.
+//
+// Lifetime: the Request and every view from it live until the response has been made (until the Task has ended).
+// Threads:  the worker that received it.
+// Cost:     accessors are loads; path_param and query_param decode on demand, into the arena when there is an escape.
+
+#pragma once
+
+#include <charconv>
+#include <concepts>
+#include <cstdint>
+#include <new>
+#include <optional>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "keel/base/arena.h"
+#include "keel/base/result.h"
+#include "keel/base/time.h"
+#include "keel/http/message/parser.h"
+#include "keel/http/server/body_reader.h"
+#include "keel/http/server/forwarded.h"
+#include "keel/http/server/path.h"
+#include "keel/io/address.h"
+#include "keel/observe/span.h"
+
+namespace keel::http {
+
+class Middleware;
+struct RouteOptions;
+
+// Not copied: everything in it ends with the answer.
+class Request {
+ public:
+  Request() = default;
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+
+  Method method() const noexcept { return head_->method(); }
+  // As sent: "/api/users/7", percent-escapes not decoded.
+  std::string_view path() const noexcept { return head_->path(); }
+  // Behind the '?', not decoded; empty when there is none.
+  std::string_view query() const noexcept { return head_->query(); }
+  // The pattern of the route that matched, "/api/users/{id}"; empty when none did. Lives as long as the router.
+  std::string_view route() const noexcept { return route_; }
+  // The methods of the path, "GET, HEAD, OPTIONS", while it is answered with 405 or OPTIONS; else empty.
+  std::string_view allow() const noexcept { return allow_; }
+  // What RouteOptions::produces has that the client likes best; empty when the route does not say.
+  std::string_view accepted_type() const noexcept { return accepted_type_; }
+  // The value of the first field of that name (any case), or nullopt.
+  std::optional<std::string_view> header(std::string_view name) const noexcept { return head_->find(name); }
+  std::optional<std::string_view> header(Known name) const noexcept { return head_->find(name); }
+  // The values of all fields of that name, joined by ", " (RFC 9110 §5.2), in the arena when there are several; nullopt
+  // when there is none. For fields that are lists.
+  std::optional<std::string_view> header_list(std::string_view name);
+  const RequestHead& head() const noexcept { return *head_; }
+  // The whole body, decoded from its transfer coding; empty when there is none. Bounded by Limits::body_bytes_max, or
+  // by what the route says. Empty on a route that streams it: read_body().
+  std::string_view body() const noexcept { return body_; }
+  // `co_await request.read_body()`: the next piece of the body, borrowed until the next read, as it arrives; empty at
+  // its end. On a route that does not stream: the whole of it, then empty. Errors and the rest: body_reader.h.
+  BodyRead read_body() noexcept {
+    if (reader_ != nullptr) return BodyRead(*reader_);
+    return BodyRead(std::exchange(body_given_, true) ? Chunk() : body_);
+  }
+
+  // Fields behind a body that came in chunks (trailers.h), once it has been read to its end: the value of the first one
+  // of that name (any case), or nullopt; and all of them, for next_field() (response_reader.h). They are never among
+  // the fields of the head.
+  std::optional<std::string_view> trailer(std::string_view name) const noexcept;
+  std::string_view trailers() const noexcept;
+
+  // The decoded value of `{name}`. InvalidArgument (400) when it is not a T; asking for a name that the route does not
+  // have is a bug. T: std::string_view, integers, double, which is finite.
+  template <class T>
+  Result<T> path_param(std::string_view name);
+  // The decoded value of the first `name=` in the query, nullopt when it is not there; InvalidArgument (400) when it
+  // is there and not a T, or its escapes are broken.
+  template <class T>
+  Result<std::optional<T>> query_param(std::string_view name);
+
+  // Keeps a value for whoever handles this request later: for a handler what a middleware has found out. One of each
+  // type, or of each type for each `by` (an address that stands for who keeps it); the last one set is what get()
+  // finds.
+  template <class T>
+  void set(const T& value, const void* by = nullptr) {
+    static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T> && alignof(T) <= 16,
+                  "what is kept with a request is copied into its arena, where no destructor runs: keep a pointer");
+    auto* note = static_cast<Note*>(arena_->allocate(sizeof(Note)));
+    T* const kept = new (arena_->allocate(sizeof(T), alignof(T))) T(value);
+    *note = {&type_mark<T>, by, kept, notes_};
+    notes_ = note;
+  }
+  // What set() was given, or null.
+  template <class T>
+  const T* get(const void* by = nullptr) const noexcept {
+    for (const Note* note = notes_; note != nullptr; note = note->next) {
+      if (note->type == &type_mark<T> && note->by == by) return static_cast<const T*>(note->value);
+    }
+    return nullptr;
+  }
+
+  // The other end of the connection: the client, or the proxy in front of us. Port and all; of a Unix socket's client
+  // without a path. Asks the kernel, once for a request.
+  const Address& peer();
+  // Who asked, by what scheme and for which host, as trusted proxies tell it (forwarded.h; ServerOptions names them);
+  // without them the peer, "http" and the host of the head. The first call looks.
+  const Address& client_address() { return origin().client; }
+  std::string_view scheme() { return origin().scheme; }
+  std::string_view host() { return origin().host; }
+  // Names this request beyond this process: X-Request-Id where a trusted proxy sent one (a token of at most 128 bytes),
+  // else the trace in 32 hexadecimal digits.
+  std::string_view id();
+
+  // Memory that ends with this request.
+  Arena& arena() noexcept { return *arena_; }
+  // When the head had arrived, on the worker's clock.
+  Instant started() const noexcept { return started_; }
+  // Names this request in every log line that is recorded while it is handled: random, or the trace of a trusted
+  // proxy's traceparent.
+  log::TraceId trace() const noexcept { return span_.trace; }
+  // What code that runs for it works for; its tasks inherit it.
+  const Span& span() const noexcept { return span_; }
+
+ private:
+  friend class Connection;
+  friend class Router;
+  friend class Middleware;
+  friend class TestRequest;  // internal/request_test.h
+  struct Note {
+    const void* type;
+    const void* by;
+    const void* value;
+    const Note* next;
+  };
+  struct Behind {  // Kept with a request whose body was put together.
+    std::string_view trailers;
+  };
+  template <class T>
+  static constexpr char type_mark = 0;  // Its address is the type's.
+  Result<std::string_view> path_text(std::string_view name);
+  Result<std::optional<std::string_view>> query_text(std::string_view name);
+  template <class T>
+  static Result<T> convert(std::string_view text, std::string_view name);
+  static Error bad_parameter(std::string_view name, std::string_view expected);
+  const Origin& origin();
+  // Its peer is one of the trusted ones.
+  bool is_told() const noexcept;
+  // Takes over the trace that such a one names; and by when it needs the answer, if it says so.
+  void continue_trace() noexcept;
+  std::optional<Instant> deadline_told() const noexcept;
+
+  RequestHead* head_ = nullptr;
+  Arena* arena_ = nullptr;
+  std::string_view body_;
+  BodyReader* reader_ = nullptr;  // When it streams.
+  const Note* notes_ = nullptr;
+  std::string_view route_;
+  std::string_view allow_;  // For the router's 405 and OPTIONS.
+  std::string_view accepted_type_;
+  const Middleware* const* links_ = nullptr;  // Around an answer of the router's own: those to pass; then those passed.
+  std::size_t link_count_ = 0;
+  const RouteOptions* refused_by_ = nullptr;  // Whose consumes or produces makes it 415 or 406.
+  const RouteOptions* patch_ = nullptr;       // For OPTIONS: of the path's PATCH.
+  std::size_t passed_ = 0;                    // Of links_: how many let the request pass, and have not run after() yet.
+  Instant started_;
+  Span span_;
+  PathParams params_;
+  bool body_given_ = false;  // By read_body().
+  int fd_ = -1;
+  const Arrival* arrival_ = nullptr;
+  const Address* peer_ = nullptr;  // In the arena once they have been asked for:
+  const Origin* origin_ = nullptr;
+  std::string_view id_;
+};
+
+template <class T>
+Result<T> Request::convert(std::string_view text, std::string_view name) {
+  if constexpr (std::same_as<T, std::string_view>) {
+    return text;
+  } else {
+    T value{};
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    bool is_good = error == std::errc() && end == text.data() + text.size();
+    // Read are "nan" and "inf" too, which pass every check of a range that is not written with care.
+    if constexpr (std::floating_point<T>) is_good = is_good && value - value == 0;
+    if (!is_good) {
+      return bad_parameter(name, std::floating_point<T> ? "a number" : "an integer in range");
+    }
+    return value;
+  }
+}
+
+template <class T>
+Result<T> Request::path_param(std::string_view name) {
+  KEEL_TRY(std::string_view text, path_text(name));
+  return convert<T>(text, name);
+}
+
+template <class T>
+Result<std::optional<T>> Request::query_param(std::string_view name) {
+  KEEL_TRY(std::optional<std::string_view> text, query_text(name));
+  if (!text) return std::optional<T>();
+  KEEL_TRY(T value, convert<T>(*text, name));
+  return std::optional<T>(value);
+}
+
+}  // namespace keel::http

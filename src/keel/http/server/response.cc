@@ -1,0 +1,149 @@
+#include "keel/http/server/response.h"
+
+#include <strings.h>
+
+#include <cstring>
+#include <functional>
+#include <string>
+
+#include "keel/base/check.h"
+#include "keel/http/message/fields.h"
+
+namespace keel::http {
+namespace {
+
+constinit json::WriterOptions options_of_process;
+constexpr std::string_view content_type_name = "Content-Type";
+
+bool is_framing(std::string_view name) noexcept {
+  for (const std::string_view ours : {"content-length", "transfer-encoding", "connection", "date"}) {
+    if (name.size() == ours.size() && strncasecmp(name.data(), ours.data(), ours.size()) == 0) return true;
+  }
+  return false;
+}
+
+// As of field(): what makes room for it, or moves it, would take it away.
+bool lies_in(const Buffer& buffer, std::string_view text) noexcept {
+  const std::less<const char*> before;
+  return !before(text.data(), buffer.data()) && before(text.data(), buffer.data() + buffer.size());
+}
+
+}  // namespace
+
+Response Response::text(Status status, std::string_view text, std::string_view content_type) {
+  Response response(status);
+  response.content_type_ = content_type;
+  response.valid_ = is_field_value(content_type);
+  response.body_.append(text);
+  return response;
+}
+
+Response Response::body(Status status, Buffer&& bytes, std::string_view content_type) {
+  Response response(status);
+  response.content_type_ = content_type;
+  response.valid_ = is_field_value(content_type);
+  response.body_ = std::move(bytes);
+  return response;
+}
+
+Response Response::make_stream(Status status, std::string_view content_type, StreamedBody::Callable write) {
+  Response response(status);
+  response.content_type_ = content_type;
+  response.valid_ = is_field_value(content_type);
+  response.streamed_ = StreamedBody(std::move(write));
+  return response;
+}
+
+Response& Response::length(std::uint64_t bytes) & noexcept {
+  KEEL_CHECK(is_streamed(), "the length is said of a body that is streamed");
+  streamed_.set_length(bytes);
+  return *this;
+}
+
+Response Response::make_upgrade(std::string_view protocol, Upgrade::Callable talk) {
+  Response response(Status::SwitchingProtocols);
+  response.header("Upgrade", protocol);
+  response.upgrade_ = Upgrade(protocol, std::move(talk));
+  return response;
+}
+
+Response& Response::header(std::string_view name, std::string_view value) & {
+  // Response splitting is stopped in this one place, after the last transformation of the value.
+  if (!is_token(name) || !is_field_value(value) || is_framing(name)) {
+    valid_ = false;
+    return *this;
+  }
+  if (lies_in(fields_, value)) [[unlikely]]
+    return header(name, std::string(value));
+  if (equals_ignore_case(name, content_type_name)) [[unlikely]] {
+    // In place of the one that the response was made with, or was given before: there are never two.
+    content_type_ = {};
+    remove(content_type_name);
+  }
+  fields_.append(name);
+  fields_.append(": ");
+  fields_.append(value);
+  fields_.append("\r\n");
+  return *this;
+}
+
+namespace {
+
+// The first line of `name` in "Name: value\r\n…", from `from` on: where it begins and ends; false when there is none.
+bool find_line(std::string_view fields, std::string_view name, std::size_t& begin, std::size_t& end) noexcept {
+  while (begin < fields.size()) {
+    end = fields.find("\r\n", begin) + 2;
+    const std::string_view line = fields.substr(begin, end - begin);
+    if (line.size() > name.size() && line[name.size()] == ':' &&
+        equals_ignore_case(line.substr(0, name.size()), name)) {
+      return true;
+    }
+    begin = end;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<std::string_view> Response::field(std::string_view name) const noexcept {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  if (!find_line(fields_.view(), name, begin, end)) return std::nullopt;
+  return trim_blanks(fields_.view().substr(begin + name.size() + 1, end - 2 - begin - name.size() - 1));
+}
+
+std::string_view Response::content_type() const noexcept {
+  if (!content_type_.empty()) [[likely]]
+    return content_type_;
+  return field(content_type_name).value_or(std::string_view());
+}
+
+void Response::remove(std::string_view name) noexcept {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  while (find_line(fields_.view(), name, begin, end)) {
+    std::memmove(fields_.data() + begin, fields_.data() + end, fields_.size() - end);
+    fields_.resize(fields_.size() - (end - begin));
+  }
+}
+
+Response& Response::replace(std::string_view name, std::string_view value) & {
+  if (lies_in(fields_, value)) return replace(name, std::string(value));
+  remove(name);
+  return header(name, value);
+}
+
+Response& Response::vary(std::string_view field) & {
+  const std::string_view all = fields_.view();
+  for (std::size_t begin = 0, end = 0; find_line(all, "Vary", begin, end); begin = end) {
+    for (std::string_view rest = all.substr(begin + 5, end - 2 - begin - 5), element; next_element(rest, element);) {
+      if (element == "*" || equals_ignore_case(element, field)) return *this;
+    }
+  }
+  return header("Vary", field);
+}
+
+void Response::set_json_options(json::WriterOptions options) noexcept { options_of_process = options; }
+json::WriterOptions Response::json_options() noexcept { return options_of_process; }
+
+}  // namespace keel::http

@@ -1,0 +1,169 @@
+// keel/http/server/response.h — what a handler answers.
+//
+//   return http::Response::text(http::Status::Ok, "Hello, World!");
+//   return http::Response::json(http::Status::Created, user).header("Location", where);
+//
+// A Response owns its body and fields; their memory comes from the worker's pool. Content-Length, Date, Connection and,
+// where the status has no content (1xx, 204, 205, 304), the absence of a body are the server's business.
+//
+// A body that is too large to be made at once is written while it leaves, by a task:
+//
+//   Task<> write_rows(http::BodyWriter& out, Table& table, std::string name);
+//   return http::Response::stream(http::Status::Ok, "text/csv", &write_rows, std::ref(table), std::move(name));
+//
+// Threads: a value; made and sent on one worker.  Cost: no heap in steady state.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "keel/base/buffer.h"
+#include "keel/base/error.h"
+#include "keel/data/json.h"
+#include "keel/http/message/status.h"
+#include "keel/http/server/body_writer.h"
+#include "keel/http/server/internal/kept_call.h"
+#include "keel/http/server/upgrade.h"
+#include "keel/observe/span.h"
+#include "keel/task/task.h"
+
+namespace keel::http {
+
+struct Framing;
+
+class Response {
+ public:
+  // No body.
+  explicit Response(Status status) noexcept : status_(status) {}
+
+  // `content_type` outlives the response: a literal. One that is no field's value makes a 500 of it, as in header().
+  // The text is copied.
+  static Response text(Status status, std::string_view text,
+                       std::string_view content_type = "text/plain; charset=utf-8");
+  // The buffer becomes the body.
+  static Response body(Status status, Buffer&& bytes, std::string_view content_type);
+  // `write` is called when the head is on its way; its task writes the body (body_writer.h). It is sent in chunks, and
+  // to an HTTP/1.0 client until the connection ends, unless length() is said. Not called for HEAD and where the status
+  // has no content.
+  // `write` is a function, or a lambda without captures: Task<>(BodyWriter&, …). What it takes behind the writer are
+  // `args`, copied or moved here and kept until the task has ended; std::ref(x) is for an x that outlives the server.
+  // By then the handler has returned and the Request may be gone: it, views and spans do not compile; text of it is
+  // copied, std::string(request.path()), and its body is read by BodyWriter::read_body().
+  template <class F, class... Args>
+    requires(!(std::is_member_function_pointer_v<std::decay_t<Args>> || ...))
+  static Response stream(Status status, std::string_view content_type, F write, Args&&... args) {
+    return make_stream(status, content_type,
+                       internal::keep_call<BodyWriter&>(std::move(write), std::forward<Args>(args)...));
+  }
+  // The same with a member function of `object`, which outlives the server: stream(status, type, table, &Table::write).
+  template <class O, class Call, class... Args>
+    requires std::is_member_function_pointer_v<Call>
+  static Response stream(Status status, std::string_view content_type, O& object, Call write, Args&&... args) {
+    return make_stream(status, content_type,
+                       internal::keep_member_call<BodyWriter&>(object, write, std::forward<Args>(args)...));
+  }
+  // 101: the connection goes on with `protocol`, a literal, and `talk` has it: Task<>(Stream, …), `args` kept as for
+  // stream(); 426 for those who do not ask for that. Everything about it: upgrade.h.
+  template <class F, class... Args>
+    requires(!(std::is_member_function_pointer_v<std::decay_t<Args>> || ...))
+  static Response upgrade(std::string_view protocol, F talk, Args&&... args) {
+    return make_upgrade(protocol, internal::keep_call<Stream>(std::move(talk), std::forward<Args>(args)...));
+  }
+  template <class O, class Call, class... Args>
+    requires std::is_member_function_pointer_v<Call>
+  static Response upgrade(std::string_view protocol, O& object, Call talk, Args&&... args) {
+    return make_upgrade(protocol, internal::keep_member_call<Stream>(object, talk, std::forward<Args>(args)...));
+  }
+  // Calls write_json(json::Writer&, value), found beside T's definition.
+  template <class T>
+  static Response json(Status status, const T& value) {
+    const StageTimer timer(Stage::Serialize);
+    Response response(status);
+    response.content_type_ = "application/json";
+    json::Writer writer(response.body_, json_options());
+    write_json(writer, value);
+    return response;
+  }
+
+  // Adds a field. A name that is not a token or a value with a control character is a bug of the caller or an attack
+  // (response splitting): the whole response then becomes a 500 and the error is logged. Framing fields
+  // (Content-Length, Transfer-Encoding, Connection, Date) are the server's and treated the same way. Content-Type takes
+  // the place of the one before: there is one.
+  Response& header(std::string_view name, std::string_view value) &;
+  Response&& header(std::string_view name, std::string_view value) && {
+    header(name, value);
+    return std::move(*this);
+  }
+  // The length of the whole body of a stream(), where it is known: it is announced, and has to be what is written. Of
+  // another response it is a bug.
+  Response& length(std::uint64_t bytes) & noexcept;
+  Response&& length(std::uint64_t bytes) && noexcept {
+    length(bytes);
+    return std::move(*this);
+  }
+  // The connection ends after this response.
+  Response& close() & noexcept {
+    close_ = true;
+    return *this;
+  }
+  Response&& close() && noexcept {
+    close_ = true;
+    return std::move(*this);
+  }
+
+  // For middleware. The value of the first added field of that name (any case), or nullopt.
+  std::optional<std::string_view> field(std::string_view name) const noexcept;
+  // Puts `value` in the place of all added fields of that name.
+  Response& replace(std::string_view name, std::string_view value) &;
+  // Has Vary name `field`, unless it does already.
+  Response& vary(std::string_view field) &;
+  // Puts `bytes` in the place of the body, also of one that would be streamed; the content type stays.
+  Response& replace_content(Buffer&& bytes) & noexcept {
+    streamed_ = StreamedBody();
+    body_ = std::move(bytes);
+    return *this;
+  }
+
+  Status status() const noexcept { return status_; }
+  std::string_view content_type() const noexcept;
+  std::string_view content() const noexcept { return body_.view(); }
+  // The added fields as they will be sent: "Name: value\r\n" each.
+  std::string_view fields() const noexcept { return fields_.view(); }
+  bool is_valid() const noexcept { return valid_; }
+  // Its body is written while it leaves; content() is empty.
+  bool is_streamed() const noexcept { return static_cast<bool>(streamed_); }
+  // It is an upgrade(), which becomes 101 or a refusal once it is the answer to a request.
+  bool is_upgrade() const noexcept { return static_cast<bool>(upgrade_); }
+
+  // How Response::json writes, for the whole process; set once before serving (container.json.pretty_print).
+  static void set_json_options(json::WriterOptions options) noexcept;
+
+ private:
+  friend class Compression;
+  friend class Connection;
+  friend void write_answer(Buffer& out, const Response& response, const Framing& framing);
+  void remove(std::string_view name) noexcept;
+  // RFC 9110 §15.3.6: a 205 has none, and says so with a length of 0.
+  void drop_content() noexcept {
+    replace_content({});
+    content_type_ = {};
+  }
+  static json::WriterOptions json_options() noexcept;
+  static Response make_stream(Status status, std::string_view content_type, StreamedBody::Callable write);
+  static Response make_upgrade(std::string_view protocol, Upgrade::Callable talk);
+
+  Buffer body_;
+  Buffer fields_;
+  StreamedBody streamed_;
+  Upgrade upgrade_;
+  std::string_view content_type_;  // Empty: none, or among the fields.
+  Status status_;
+  bool close_ = false;
+  bool valid_ = true;
+};
+
+}  // namespace keel::http

@@ -1,0 +1,449 @@
+#include "keel/http/server/router.h"
+
+#include <string>
+#include <utility>
+
+#include "keel/base/check.h"
+#include "keel/http/message/negotiate.h"
+#include "keel/http/server/problem.h"
+
+namespace keel::http {
+namespace {
+
+constexpr std::size_t host_bytes_max = 255;
+
+const RouteOptions no_options;
+
+std::string lower(std::string_view text) {
+  std::string made(text);
+  for (char& c : made) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c | 0x20);
+  }
+  return made;
+}
+
+std::string joined(const std::vector<std::string>& list) {
+  std::string all;
+  for (const std::string& one : list) all += (all.empty() ? "" : ", ") + one;
+  return all;
+}
+
+std::string text_of(const std::source_location& at) {
+  return std::string(at.file_name()) + ":" + std::to_string(at.line());
+}
+
+[[noreturn]] void refuse_route(const std::source_location& at, std::string_view what, const std::string& why) {
+  check_failed(at.file_name(), static_cast<int>(at.line()), std::string(what).c_str(), why.c_str());
+}
+
+// What the route says, and what its group says where the route says nothing.
+RouteOptions merged(const RouteOptions& route, const RouteOptions& group) {
+  RouteOptions made = route;
+  if (!made.body_bytes_max) made.body_bytes_max = group.body_bytes_max;
+  if (!made.request_timeout) made.request_timeout = group.request_timeout;
+  made.streams_body = route.streams_body || group.streams_body;
+  made.partial_put = route.partial_put || group.partial_put;
+  if (made.consumes.empty()) made.consumes = group.consumes;
+  if (made.produces.empty()) made.produces = group.produces;
+  return made;
+}
+
+}  // namespace
+
+struct Router::Route {
+  Method method;
+  const Path* path;
+  RouteOptions options;
+  std::source_location at;
+  bool negotiates;  // Before its handler there is something to look at: negotiate().
+  // The middleware that was in use when the route was added, outermost first; of it the first `leading` act at once.
+  Links links;
+  std::size_t leading = 0;
+  Links own;  // Those of the first form, around the router's own answers.
+  Handler inner;
+  Handler handler;  // `inner` with `links` around it.
+};
+
+struct Router::Path {
+  std::string pattern;  // With the host.
+  std::source_location at;
+  const Route* first = nullptr;
+  Route* by_method[method_count] = {};
+  std::uint32_t index_by_method[method_count] = {};
+  std::string allow;  // "GET, HEAD, OPTIONS"
+};
+
+struct Router::Host {
+  std::string name;
+  PathTree tree;
+};
+
+Router::Router()
+    : not_found_(own_answer(&Router::not_found)),
+      options_(own_answer(&Router::options)),
+      not_allowed_(own_answer(&Router::not_allowed)),
+      not_acceptable_(own_answer(&Router::not_acceptable)),
+      unsupported_type_(own_answer(&Router::unsupported_type)),
+      unsupported_coding_(own_answer(&Router::unsupported_coding)),
+      partial_put_(own_answer(&Router::partial_put)),
+      misdirected_(own_answer(&Router::misdirected)),
+      not_implemented_(own_answer(&Router::not_implemented)) {}
+
+Router::~Router() {
+  for (Route* route : routes_) delete route;
+  for (Path* path : paths_) delete path;
+  for (Host* host : hosts_) delete host;
+  for (const Middleware* link : kept_) delete link;
+}
+
+// --- adding --------------------------------------------------------------------------------------------------------
+
+void Router::use_link(const Middleware* link) {
+  links_.push_back(keep(link));
+  if (link->acts_at_once()) own_.push_back(link);
+}
+
+const Middleware* Router::keep(const Middleware* link) {
+  kept_.push_back(link);
+  return link;
+}
+
+Group Router::group(std::string_view prefix, const RouteOptions& options) {
+  return Group(*this, {}, std::string(prefix), links_, options);
+}
+
+Group Router::host(std::string_view name, const RouteOptions& options) {
+  return Group(*this, lower(name), {}, links_, options);
+}
+
+PathTree& Router::tree_of(std::string_view host, const std::source_location& at) {
+  if (host.empty()) return tree_;
+  const bool is_wildcard = host.starts_with("*.");
+  const std::string_view name = is_wildcard ? host.substr(2) : host;
+  LiteralTable& hosts = is_wildcard ? wide_hosts_ : exact_hosts_;
+  if (const std::uint32_t known = hosts.find(name); known != LiteralTable::none) return hosts_[known]->tree;
+  if (name.empty() || name.size() > host_bytes_max || name.find_first_of("*/: ") != std::string_view::npos) {
+    refuse_route(at, host, "a host is a name without port, or \"*.\" and a name, of at most 255 bytes");
+  }
+  hosts.add(name, static_cast<std::uint32_t>(hosts_.size()));
+  hosts_.push_back(new Host{std::string(host), {}});
+  return hosts_.back()->tree;
+}
+
+Router::Path& Router::path_of(std::string_view host, std::string_view pattern, const std::source_location& at) {
+  std::string whole(host);
+  whole += pattern;
+  if (const std::uint32_t known = patterns_.find(whole); known != LiteralTable::none) return *paths_[known];
+  const auto id = static_cast<std::uint32_t>(paths_.size());
+  std::uint32_t other = LiteralTable::none;
+  if (const auto added = tree_of(host, at).add(pattern, id, &other); !added) {
+    std::string why(added.error().describe());
+    if (other != LiteralTable::none) why += "; that was added at " + text_of(paths_[other]->at);
+    refuse_route(at, whole, why);
+  }
+  patterns_.add(whole, id);
+  auto* path = new Path{};
+  path->pattern = std::move(whole);
+  path->at = at;
+  paths_.push_back(path);
+  return *path;
+}
+
+void Router::add_below(std::string_view host, std::string_view pattern, const Links& links, Method method,
+                       Handler handler, const RouteOptions& options, const std::source_location& at) {
+  if (is_sealed_) refuse_route(at, pattern, "a server has been started with these routes");
+  if (method == Method::Other || method == Method::Connect) {
+    refuse_route(at, pattern, "a route has a method of its own");
+  }
+  if (options.streams_body && !handler.later) {
+    refuse_route(at, pattern, "a handler that reads its body as it arrives returns a Task");
+  }
+  for (const std::vector<std::string>* types : {&options.consumes, &options.produces}) {
+    for (const std::string& type : *types) {
+      const bool is_wide = type.find('*') != std::string::npos;
+      if (!is_media_range(type) || (is_wide && types == &options.produces)) {
+        refuse_route(at, pattern,
+                     "\"" + type +
+                         "\": what a route consumes is \"type/subtype\" or \"type/*\", what it "
+                         "produces \"type/subtype\"");
+      }
+    }
+  }
+  Path& path = path_of(host, pattern, at);
+  Route*& slot = path.by_method[static_cast<int>(method)];
+  if (slot != nullptr) {
+    refuse_route(at, path.pattern,
+                 "a path has one handler for each method; its " + std::string(to_string(method)) + " was added at " +
+                     text_of(slot->at));
+  }
+  const bool is_whole_put = method == Method::Put && !options.partial_put;
+  const bool negotiates = !options.consumes.empty() || !options.produces.empty() || is_whole_put;
+  auto* route = new Route{method, &path, options, at, negotiates, links, 0, {}, {}, {}};
+  for (const Middleware* link : links) {
+    if (!link->acts_at_once()) continue;
+    if (route->leading == route->own.size() && links[route->leading] == link) ++route->leading;
+    route->own.push_back(link);
+  }
+  if (links.empty()) {
+    route->handler = std::move(handler);
+  } else {
+    route->inner = std::move(handler);
+    if (route->leading == links.size() && route->inner.at_once) {
+      route->handler.at_once = [route](Request& request) -> Result<Response> {
+        if (auto answer = Middleware::before(request, route->links.data(), route->leading)) return *std::move(answer);
+        return route->inner.at_once(request);
+      };
+    } else {
+      route->handler.later = [route](Request& request) -> Task<Response> {
+        const Middleware* const* begin = route->links.data();
+        if (auto answer = Middleware::before(request, begin, route->leading)) {
+          return Next::answer_with(*std::move(answer));
+        }
+        return Next(begin + route->leading, begin + route->links.size(), route->inner)(request);
+      };
+    }
+  }
+  if (path.first == nullptr) path.first = route;
+  slot = route;
+  path.index_by_method[static_cast<int>(method)] = static_cast<std::uint32_t>(routes_.size());
+  routes_.push_back(route);
+
+  const auto listed = [](std::string& list, std::string_view name) {
+    list += (list.empty() ? "" : ", ") + std::string(name);
+  };
+  const auto has = [](const Path& of, Method wanted) { return of.by_method[static_cast<int>(wanted)] != nullptr; };
+  path.allow.clear();
+  for (int i = 0; i < method_count; ++i) {
+    const auto one = static_cast<Method>(i);
+    const bool derived = one == Method::Options || (one == Method::Head && has(path, Method::Get));
+    if (has(path, one) || derived) listed(path.allow, to_string(one));
+  }
+  methods_ |= 1u << static_cast<int>(method);
+  allow_.clear();
+  for (int i = 0; i < method_count; ++i) {
+    const auto one = static_cast<Method>(i);
+    const bool derived =
+        one == Method::Options || (one == Method::Head && (methods_ >> static_cast<int>(Method::Get) & 1) != 0);
+    if ((methods_ >> i & 1) != 0 || derived) listed(allow_, to_string(one));
+  }
+}
+
+Group::Group(Router& router, std::string host, std::string prefix, Router::Links links, RouteOptions options)
+    : router_(&router),
+      host_(std::move(host)),
+      prefix_(std::move(prefix)),
+      links_(std::move(links)),
+      options_(std::move(options)) {
+  KEEL_CHECK(prefix_.empty() || (prefix_.starts_with('/') && !prefix_.ends_with('/')),
+             "a group's prefix begins with '/' and does not end with it: \"/api\"");
+}
+
+Group Group::group(std::string_view prefix, const RouteOptions& options) const {
+  Group made(*router_, host_, std::string(prefix), links_, merged(options, options_));
+  made.prefix_.insert(0, prefix_);
+  return made;
+}
+
+void Group::add_route(Method method, std::string_view pattern, Handler handler, const RouteOptions& options,
+                      const std::source_location& at) {
+  if (!pattern.empty() && !pattern.starts_with('/')) {
+    refuse_route(at, pattern, "a pattern within a group begins with '/', or is empty for the group's prefix itself");
+  }
+  router_->add_below(host_, prefix_ + std::string(pattern), links_, method, std::move(handler),
+                     merged(options, options_), at);
+}
+
+// --- matching ------------------------------------------------------------------------------------------------------
+
+void Router::pass(Request& request, const Links& links) noexcept {
+  request.links_ = links.data();
+  request.link_count_ = links.size();
+}
+
+Router::Match Router::unmatched(const Handler& handler) const noexcept {
+  return {&handler, &no_options, static_cast<std::uint32_t>(routes_.size()), false};
+}
+
+Router::Match Router::match(Request& request) const {
+  const RequestHead& head = *request.head_;
+  if (head.target_is_https() && !request.is_told()) [[unlikely]] {
+    pass(request, own_);
+    return unmatched(misdirected_);
+  }
+  const bool has_path =
+      head.method() != Method::Other && head.form() != TargetForm::Asterisk && head.form() != TargetForm::Authority;
+  std::optional<std::uint32_t> id;
+  if (has_path && hosts_.empty()) [[likely]] {
+    id = tree_.match(head.path(), request.params_);
+  } else if (has_path) {
+    id = match_host(head, request.params_);
+    if (!id) id = tree_.match(head.path(), request.params_);
+  }
+  if (!id) [[unlikely]]
+    return match_nothing(request, has_path);
+  const Path& path = *paths_[*id];
+  request.route_ = path.pattern;
+  if (const Route* route = path.by_method[static_cast<int>(head.method())]; route != nullptr && !route->negotiates)
+      [[likely]] {
+    return {&route->handler, &route->options, path.index_by_method[static_cast<int>(head.method())], true};
+  }
+  return match_method(request, path);
+}
+
+Router::Match Router::match_nothing(Request& request, bool has_path) const {
+  pass(request, own_);
+  if (has_path) return unmatched(not_found_);
+  if (request.head_->form() != TargetForm::Asterisk || request.method() == Method::Other)
+    return unmatched(not_implemented_);
+  request.allow_ = allow_;
+  return unmatched(options_);
+}
+
+// What is not one look-up: derived methods, negotiation, 405.
+Router::Match Router::match_method(Request& request, const Path& path) const {
+  const RequestHead& head = *request.head_;
+  const auto slot_of = [&path](Method method) {
+    const bool derived = method == Method::Head && path.by_method[static_cast<int>(Method::Head)] == nullptr;
+    return static_cast<int>(derived ? Method::Get : method);
+  };
+  const int slot = slot_of(head.method());
+  if (const Route* route = path.by_method[slot]; route != nullptr) [[likely]] {
+    const std::uint32_t index = path.index_by_method[slot];
+    if (route->negotiates) [[unlikely]] {
+      const Handler* refusal = negotiate(request, *route);
+      if (refusal != nullptr) return {refusal, &no_options, index, false};
+    }
+    return {&route->handler, &route->options, index, true};
+  }
+  const Route* asked = nullptr;
+  if (head.method() == Method::Options) {
+    // A preflight of CORS asks for the route that it names.
+    if (const auto method = head.find("Access-Control-Request-Method")) {
+      asked = path.by_method[slot_of(parse_method(*method))];
+    }
+  }
+  pass(request, (asked != nullptr ? asked : path.first)->own);
+  request.allow_ = path.allow;
+  if (const Route* const patch = path.by_method[static_cast<int>(Method::Patch)]) request.patch_ = &patch->options;
+  return unmatched(head.method() == Method::Options ? options_ : not_allowed_);
+}
+
+std::optional<std::uint32_t> Router::match_host(const RequestHead& head, PathParams& params) const noexcept {
+  const std::string_view sent = head.host();
+  if (sent.size() > host_bytes_max) return std::nullopt;
+  char room[host_bytes_max];
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    room[i] = sent[i] >= 'A' && sent[i] <= 'Z' ? static_cast<char>(sent[i] | 0x20) : sent[i];
+  }
+  std::string_view name(room, sent.size());
+  for (const LiteralTable* hosts = &exact_hosts_;; hosts = &wide_hosts_) {
+    if (const std::uint32_t host = hosts->find(name); host != LiteralTable::none) {
+      if (const auto id = hosts_[host]->tree.match(head.path(), params)) return id;
+    }
+    const std::size_t dot = name.find('.');
+    if (dot == std::string_view::npos) return std::nullopt;
+    name.remove_prefix(dot + 1);
+  }
+}
+
+// The answer in place of the handler, or null. RFC 9110 §14.5, §15.5.7, §15.5.16.
+const Handler* Router::negotiate(Request& request, const Route& route) const {
+  const RouteOptions& options = route.options;
+  const RequestHead& head = *request.head_;
+  pass(request, route.own);
+  if (route.method == Method::Put && !options.partial_put && head.find("content-range")) return &partial_put_;
+  if (!options.consumes.empty() && head.body() != BodyKind::None) {
+    const std::string_view type = head.find(Known::ContentType).value_or(std::string_view());
+    bool taken = false;
+    for (const std::string& range : options.consumes) taken = taken || is_of_media_range(type, range);
+    if (!taken) {
+      request.refused_by_ = &options;
+      return &unsupported_type_;
+    }
+    // A body that is compressed is of none of these types before somebody decodes it.
+    std::string_view codings = request.header_list("Content-Encoding").value_or(std::string_view());
+    for (std::string_view coding; next_element(codings, coding);) {
+      if (!coding.empty() && !equals_ignore_case(coding, "identity")) return &unsupported_coding_;
+    }
+  }
+  if (!options.produces.empty()) {
+    std::size_t chosen = 0;
+    if (head.has(Known::Accept)) {
+      const auto best = choose_media_type(*request.header_list("Accept"), options.produces);
+      if (!best) {
+        request.refused_by_ = &options;
+        return &not_acceptable_;
+      }
+      chosen = *best;
+    }
+    request.accepted_type_ = options.produces[chosen];
+  }
+  return nullptr;
+}
+
+// --- the router's own answers --------------------------------------------------------------------------------------
+
+Handler Router::own_answer(Result<Response> (Router::*answer)(Request&) const) {
+  Handler made;
+  made.at_once = [this, answer](Request& request) -> Result<Response> {
+    if (auto first = Middleware::before(request, request.links_, request.link_count_)) return *std::move(first);
+    return (this->*answer)(request);
+  };
+  return made;
+}
+
+Result<Response> Router::not_found(Request&) const {
+  return refuse(Status::NotFound, "nothing is served at this path");
+}
+
+Result<Response> Router::not_implemented(Request&) const {
+  return refuse(Status::NotImplemented, "this method is not known here");
+}
+
+Result<Response> Router::options(Request& request) const {
+  Response answer(Status::NoContent);
+  answer.header("Allow", request.allow_);
+  if (request.patch_ != nullptr && !request.patch_->consumes.empty()) {
+    answer.header("Accept-Patch", joined(request.patch_->consumes));  // RFC 5789 §3.1
+  }
+  return answer;
+}
+
+Result<Response> Router::not_allowed(Request& request) const {
+  return refuse(Status::MethodNotAllowed, "this path is not served for this method").header("Allow", request.allow_);
+}
+
+Result<Response> Router::not_acceptable(Request& request) const {
+  return refuse(Status::NotAcceptable, "this path is served as " + joined(request.refused_by_->produces))
+      .header("Vary", "Accept");
+}
+
+Result<Response> Router::unsupported_type(Request& request) const {
+  const std::string types = joined(request.refused_by_->consumes);
+  // RFC 5789 §2.2 has a field of its own for PATCH.
+  return refuse(Status::UnsupportedMediaType, "this path takes " + types)
+      .header(request.method() == Method::Patch ? "Accept-Patch" : "Accept", types);
+}
+
+Result<Response> Router::unsupported_coding(Request&) const {
+  return refuse(Status::UnsupportedMediaType, "this path takes bodies without a content coding")
+      .header("Accept-Encoding", "identity");
+}
+
+Result<Response> Router::partial_put(Request&) const {
+  return refuse(Status::BadRequest, "PUT replaces the whole resource here: a Content-Range is not understood");
+}
+
+Result<Response> Router::misdirected(Request&) const {
+  return refuse(Status::MisdirectedRequest, "an https target that did not come over a secured connection");
+}
+
+Method Router::method(const Match& match) const noexcept { return routes_[match.index]->method; }
+
+std::vector<Router::RouteName> Router::routes() const {
+  std::vector<RouteName> names;
+  for (const Route* route : routes_) names.push_back({route->method, route->path->pattern});
+  return names;
+}
+
+}  // namespace keel::http

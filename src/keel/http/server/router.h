@@ -1,0 +1,242 @@
+// keel/http/server/router.h — which handler answers which request.
+//
+//   http::Router router;
+//   router.use(http::SecurityHeaders());                        // around the routes that are added after it
+//   router.get("/health", health);
+//   auto api = router.group("/api", {.request_timeout = 5_s});  // a beginning, and what its routes have in common
+//   api.use(limit).get("/users/{id:uint}", users, &Users::find).post("/users", users, &Users::create);
+//   router.host("*.example.com").get("/", tenant);              // only for that host
+//
+// Patterns and how paths are decoded: path.h. "/a" and "/a/" are two paths. A host is compared without regard to case
+// and port; its routes are tried first, an exact name before "*.", a longer "*." before a shorter one ("*.b.c" takes
+// "a.b.c" and "x.a.b.c", not "b.c"), then those without a host. A path that is known on the way decides, whatever its
+// methods.
+//
+// Handlers: handler.h. Middleware: middleware.h; it stands around the routes added after it, on the router or on its
+// group. A group begins with the middleware that its router, or group, had when it was made.
+//
+// GET also answers HEAD. OPTIONS is answered with Allow, and "OPTIONS *" with the methods of all routes. A path that is
+// known under other methods gives 405 with Allow; an unknown path 404; a method nobody knows 501. A route that says
+// what it consumes or produces gives 415 and 406 before its handler runs (route_options.h). These answers of the
+// router's own pass the middleware that acts at once (middleware.h): 404, 501 and "OPTIONS *" all that the router used,
+// and not its groups; 406 and 415 that of the route; 405 and OPTIONS that of the route which
+// Access-Control-Request-Method names, and else of the first route that was added for the path.
+//
+// Lifetime: handler objects outlive the router; the router outlives the servers that use it, and does not change then.
+// Threads:  routes are added before a server starts; matching is const and may run on every worker.
+// Errors:   a pattern that is malformed, or matches the same paths as another for that method, or names a parameter
+//           differently, is a bug and aborts with a sentence that names both routes and where they were added.
+// Cost:     O(path), whatever the number of routes; adding too.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <source_location>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "keel/http/server/handler.h"
+#include "keel/http/server/literal_table.h"
+#include "keel/http/server/middleware.h"
+#include "keel/http/server/request.h"
+#include "keel/http/server/response.h"
+#include "keel/http/server/route_options.h"
+
+namespace keel::http {
+
+class Group;
+
+// The ways to add a route, which Router and Group have in common.
+template <class Self>
+class Routes {
+ public:
+  using Where = std::source_location;
+
+  template <class F>
+  Self& get(std::string_view pattern, F handler, const RouteOptions& options = {}, Where at = Where::current()) {
+    return add(Method::Get, pattern, internal::make_handler(std::move(handler)), options, at);
+  }
+  template <class C, class R>
+  Self& get(std::string_view pattern, C& object, R (C::*handler)(Request&), const RouteOptions& options = {},
+            Where at = Where::current()) {
+    return add(Method::Get, pattern, internal::make_handler(object, handler), options, at);
+  }
+  template <class F>
+  Self& post(std::string_view pattern, F handler, const RouteOptions& options = {}, Where at = Where::current()) {
+    return add(Method::Post, pattern, internal::make_handler(std::move(handler)), options, at);
+  }
+  template <class C, class R>
+  Self& post(std::string_view pattern, C& object, R (C::*handler)(Request&), const RouteOptions& options = {},
+             Where at = Where::current()) {
+    return add(Method::Post, pattern, internal::make_handler(object, handler), options, at);
+  }
+  template <class F>
+  Self& put(std::string_view pattern, F handler, const RouteOptions& options = {}, Where at = Where::current()) {
+    return add(Method::Put, pattern, internal::make_handler(std::move(handler)), options, at);
+  }
+  template <class C, class R>
+  Self& put(std::string_view pattern, C& object, R (C::*handler)(Request&), const RouteOptions& options = {},
+            Where at = Where::current()) {
+    return add(Method::Put, pattern, internal::make_handler(object, handler), options, at);
+  }
+  template <class F>
+  Self& patch(std::string_view pattern, F handler, const RouteOptions& options = {}, Where at = Where::current()) {
+    return add(Method::Patch, pattern, internal::make_handler(std::move(handler)), options, at);
+  }
+  template <class C, class R>
+  Self& patch(std::string_view pattern, C& object, R (C::*handler)(Request&), const RouteOptions& options = {},
+              Where at = Where::current()) {
+    return add(Method::Patch, pattern, internal::make_handler(object, handler), options, at);
+  }
+  template <class F>
+  Self& del(std::string_view pattern, F handler, const RouteOptions& options = {}, Where at = Where::current()) {
+    return add(Method::Delete, pattern, internal::make_handler(std::move(handler)), options, at);
+  }
+  template <class C, class R>
+  Self& del(std::string_view pattern, C& object, R (C::*handler)(Request&), const RouteOptions& options = {},
+            Where at = Where::current()) {
+    return add(Method::Delete, pattern, internal::make_handler(object, handler), options, at);
+  }
+  // The form behind the ones above.
+  Self& add(Method method, std::string_view pattern, Handler handler, const RouteOptions& options = {},
+            Where at = Where::current()) {
+    static_cast<Self*>(this)->add_route(method, pattern, std::move(handler), options, at);
+    return *static_cast<Self*>(this);
+  }
+
+  // Puts a middleware around the routes that are added from now on: a function, an object that outlives the router, or
+  // one without a name, which the router keeps.
+  template <class M>
+  Self& use(M&& middleware) {
+    static_cast<Self*>(this)->use_link(Middleware::make(std::forward<M>(middleware)));
+    return *static_cast<Self*>(this);
+  }
+
+ protected:
+  Routes() = default;
+};
+
+class Router : public Routes<Router> {
+ public:
+  Router();
+  ~Router();
+  Router(const Router&) = delete;
+  Router& operator=(const Router&) = delete;
+
+  // Routes whose patterns begin with `prefix` ("/api", or empty), with middleware of their own; where an option of a
+  // route is not set, that of the group holds. In it, the pattern "" is the prefix itself.
+  Group group(std::string_view prefix, const RouteOptions& options = {});
+  // Routes for requests to that host alone: "api.example.com", or "*.example.com" for everything below it.
+  Group host(std::string_view name, const RouteOptions& options = {});
+
+  // What answers `request`; sets its route and parameters. Never null: what nobody answers has handlers of its own.
+  // `index` is the route's number, for metrics; routes().size() is that of the unmatched.
+  struct Match {
+    const Handler* handler;
+    const RouteOptions* options;  // The route's; never null: unmatched, all as the server has it.
+    std::uint32_t index;
+    bool is_route;  // False: one of the router's own answers (404, 405, 406, 415, 501, OPTIONS), given at once.
+  };
+  Match match(Request& request) const;
+
+  struct RouteName {
+    Method method;
+    std::string_view pattern;  // Behind the host, when it has one: "api.example.com/users/{id}".
+  };
+  // Every route in the order of its index. Views live as long as the router.
+  std::vector<RouteName> routes() const;
+
+  // What the route was added for; of a Match that is one.
+  Method method(const Match& match) const noexcept;
+
+  // From now on a route that is added is a bug and aborts: what counts by routes has counted them. A server that starts
+  // says so.
+  void seal() const noexcept { is_sealed_ = true; }
+
+ private:
+  friend class Routes<Router>;
+  friend class Group;
+  using Links = std::vector<const Middleware*>;
+  struct Route;
+  struct Path;
+  struct Host;
+
+  void add_route(Method method, std::string_view pattern, Handler handler, const RouteOptions& options,
+                 const std::source_location& at) {
+    add_below({}, pattern, links_, method, std::move(handler), options, at);
+  }
+  void add_below(std::string_view host, std::string_view pattern, const Links& links, Method method, Handler handler,
+                 const RouteOptions& options, const std::source_location& at);
+  Path& path_of(std::string_view host, std::string_view pattern, const std::source_location& at);
+  PathTree& tree_of(std::string_view host, const std::source_location& at);
+  Handler own_answer(Result<Response> (Router::*answer)(Request&) const);
+  Result<Response> not_found(Request& request) const;
+  Result<Response> not_implemented(Request& request) const;
+  Result<Response> options(Request& request) const;
+  Result<Response> not_allowed(Request& request) const;
+  Result<Response> not_acceptable(Request& request) const;
+  Result<Response> unsupported_type(Request& request) const;
+  Result<Response> unsupported_coding(Request& request) const;
+  Result<Response> partial_put(Request& request) const;
+  Result<Response> misdirected(Request& request) const;
+  void use_link(const Middleware* link);
+  const Middleware* keep(const Middleware* link);
+
+  Match match_nothing(Request& request, bool has_path) const;
+  Match match_method(Request& request, const Path& path) const;
+  std::optional<std::uint32_t> match_host(const RequestHead& head, PathParams& params) const noexcept;
+  Match unmatched(const Handler& handler) const noexcept;
+  // Those that stand around an answer of the router's own.
+  static void pass(Request& request, const Links& links) noexcept;
+  const Handler* negotiate(Request& request, const Route& route) const;
+
+  PathTree tree_;             // Of the routes without a host.
+  LiteralTable exact_hosts_;  // Both give the index of a host;
+  LiteralTable wide_hosts_;   // these stand behind "*.".
+  std::vector<Host*> hosts_;
+  LiteralTable patterns_;                // Host and pattern as written; gives the index of a path.
+  std::vector<Path*> paths_;             // By the trees' id.
+  std::vector<Route*> routes_;           // By index.
+  std::vector<const Middleware*> kept_;  // All of them.
+  Links links_;                          // In use for the next route,
+  Links own_;                            // and those of them around the router's own answers.
+  mutable bool is_sealed_ = false;
+  unsigned methods_ = 0;           // Of all routes, bit by Method,
+  std::string allow_ = "OPTIONS";  // and as text.
+  Handler not_found_;
+  Handler options_;
+  Handler not_allowed_;
+  Handler not_acceptable_;
+  Handler unsupported_type_;
+  Handler unsupported_coding_;
+  Handler partial_put_;
+  Handler misdirected_;
+  Handler not_implemented_;
+};
+
+// A part of a router's routes. A value; it may end before the router, and not after it.
+class Group : public Routes<Group> {
+ public:
+  // As the router's; the prefix stands behind this one's.
+  Group group(std::string_view prefix, const RouteOptions& options = {}) const;
+
+ private:
+  friend class Routes<Group>;
+  friend class Router;
+  Group(Router& router, std::string host, std::string prefix, Router::Links links, RouteOptions options);
+  void add_route(Method method, std::string_view pattern, Handler handler, const RouteOptions& options,
+                 const std::source_location& at);
+  void use_link(const Middleware* link) { links_.push_back(router_->keep(link)); }
+
+  Router* router_;
+  std::string host_;
+  std::string prefix_;
+  Router::Links links_;
+  RouteOptions options_;
+};
+
+}  // namespace keel::http

@@ -1,0 +1,263 @@
+#include "keel/http/server/static_files.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <optional>
+
+#include "keel/base/check.h"
+#include "keel/base/host.h"
+#include "keel/http/message/date.h"
+#include "keel/http/message/fields.h"
+#include "keel/http/message/media_type.h"
+#include "keel/http/message/precondition.h"
+#include "keel/http/message/range.h"
+#include "keel/http/server/body_writer.h"
+#include "keel/http/server/problem.h"
+#include "keel/io/file.h"
+#include "keel/observe/log.h"
+
+namespace keel::http {
+namespace {
+
+constexpr std::size_t ranges_max = 8;
+// A body up to this leaves with its head; a larger one in pieces.
+constexpr std::uint64_t whole_bytes_max = 32 * 1024;
+constexpr std::uint64_t piece_bytes_max = 64 * 1024;
+constexpr std::int64_t weak_ns = 2'000'000'000;
+
+Response not_found() { return refuse(Status::NotFound, "there is no such file"); }
+
+// What open(2) says of paths that lead nowhere, out of the folder, or where we may not look.
+bool is_absent(const Error& error) noexcept {
+  constexpr int absent[] = {ENOENT, ENOTDIR, EXDEV, ELOOP, EACCES, EPERM, ENAMETOOLONG, EISDIR, ENXIO, EINVAL};
+  return std::ranges::find(absent, error.errno_value()) != std::end(absent);
+}
+
+// The decoded rest of a request's path as one from the folder; nothing when it is none that is served.
+std::optional<std::string> path_of(std::string_view rest, const StaticFilesOptions& options) {
+  std::string path(rest);
+  if (path.empty() || path.ends_with('/')) {
+    if (options.index.empty()) return std::nullopt;
+    path += options.index;
+  }
+  std::size_t at = 0;
+  while (at <= path.size()) {
+    const std::size_t end = std::min(path.find('/', at), path.size());
+    const std::string_view segment = std::string_view(path).substr(at, end - at);
+    if (segment.empty() || segment == "." || segment == "..") return std::nullopt;
+    const bool well_known = at == 0 && segment == ".well-known";
+    if (segment.front() == '.' && !options.hidden && !well_known) return std::nullopt;
+    at = end + 1;
+  }
+  return path;
+}
+
+struct Text {
+  std::array<char, 64> bytes;
+  std::size_t size = 0;
+
+  std::string_view view() const noexcept { return {bytes.data(), size}; }
+  Text& add(std::string_view text) noexcept {
+    size = static_cast<std::size_t>(std::ranges::copy(text, bytes.data() + size).out - bytes.data());
+    return *this;
+  }
+  Text& add(std::uint64_t number, int base = 10) noexcept {
+    size = static_cast<std::size_t>(std::to_chars(bytes.data() + size, bytes.data() + bytes.size(), number, base).ptr -
+                                    bytes.data());
+    return *this;
+  }
+};
+
+Text etag_of(const FileStatus& status, std::int64_t now_ns) noexcept {
+  Text tag;
+  const bool is_young = status.modified_ns > now_ns - weak_ns;
+  tag.add(is_young ? "W/\"" : "\"").add(status.size, 16).add("-");
+  return tag.add(static_cast<std::uint64_t>(status.modified_ns), 16).add("\"");
+}
+
+Text content_range(const Range& range, std::uint64_t size) noexcept {
+  return Text().add("bytes ").add(range.first).add("-").add(range.first + range.size - 1).add("/").add(size);
+}
+
+// What is sent: parts of a file, each behind some text of its own, and text at the end. One part without text is the
+// usual case.
+struct Content {
+  std::array<Range, ranges_max> ranges;
+  std::array<std::size_t, ranges_max> heads = {};  // Where the text before each ends, in `text`.
+  std::size_t count = 0;
+  Buffer text;
+  std::uint64_t bytes = 0;  // All of it.
+};
+
+// multipart/byteranges (RFC 9110 §14.6).
+void separate(Content& content, std::string_view boundary, std::string_view type, std::uint64_t size) {
+  for (std::size_t i = 0; i < content.count; ++i) {
+    content.text.append("\r\n--");
+    content.text.append(boundary);
+    content.text.append("\r\nContent-Type: ");
+    content.text.append(type);
+    content.text.append("\r\nContent-Range: ");
+    content.text.append(content_range(content.ranges[i], size).view());
+    content.text.append("\r\n\r\n");
+    content.heads[i] = content.text.size();
+  }
+  content.text.append("\r\n--");
+  content.text.append(boundary);
+  content.text.append("--\r\n");
+}
+
+constexpr const char* was_cut = "a file was cut while it was read";
+
+Task<> read_content(File& file, const Content& content, Buffer& into) {
+  into.reserve(static_cast<std::size_t>(content.bytes));
+  std::size_t from = 0;
+  for (std::size_t i = 0; i < content.count; ++i) {
+    into.append(content.text.view().substr(from, content.heads[i] - from));
+    from = content.heads[i];
+    for (Range left = content.ranges[i]; left.size != 0;) {
+      const std::size_t room = static_cast<std::size_t>(left.size);
+      const std::size_t got = co_await file.read(left.first, {into.reserve(room), room});
+      if (got == 0) co_await fail(Code::Internal, was_cut);
+      into.commit(got);
+      left.first += got;
+      left.size -= got;
+    }
+  }
+  into.append(content.text.view().substr(from));
+}
+
+// Writes the content while it leaves: a piece is in memory, whatever the size of the file.
+Task<> send_content(BodyWriter& out, File file, const Content& content) {
+  Buffer piece;
+  std::size_t from = 0;
+  for (std::size_t i = 0; i < content.count; ++i) {
+    co_await out.write(content.text.view().substr(from, content.heads[i] - from));
+    from = content.heads[i];
+    for (Range left = content.ranges[i]; left.size != 0;) {
+      piece.clear();
+      const auto room = static_cast<std::size_t>(std::min(left.size, piece_bytes_max));
+      const std::size_t got = co_await file.read(left.first, {piece.reserve(room), room});
+      if (got == 0) co_await fail(Code::Internal, was_cut);
+      co_await out.write({piece.data(), got});
+      left.first += got;
+      left.size -= got;
+    }
+  }
+  co_await out.write(content.text.view().substr(from));
+}
+
+}  // namespace
+
+StaticFiles::StaticFiles(StaticFilesOptions options) : options_(std::move(options)) {
+  KEEL_CHECK(!options_.folder.empty(), "static files have a folder");
+  KEEL_CHECK(options_.index.find('/') == std::string::npos, "the index is a name in its folder");
+  KEEL_CHECK(is_field_value(options_.cache_control), "cache_control can be sent as a field's value");
+}
+
+void StaticFiles::mount(Router& router, std::string_view prefix) {
+  router.get(std::string(prefix) + "/{path...}", *this, &StaticFiles::serve);
+}
+
+Task<Response> StaticFiles::serve(Request& request) {
+  const auto rest = co_await request.path_param<std::string_view>("path");
+  std::optional<std::string> path = path_of(rest, options_);
+  if (!path) co_return not_found();
+  const std::string_view type = media_type_of(*path);
+
+  Result<File> found = co_await attempt(File::open_folder(options_.folder));
+  if (!found && is_absent(found.error())) {
+    // Ours to mend, and not for the client to read.
+    co_return std::move(found).error().as(Code::Internal).because("static files");
+  }
+  // Stopped, as by a client that has gone: nothing is wrong with the folder.
+  if (!found && found.error().errno_value() == 0) co_return std::move(found).error();
+  if (!found) {
+    // As descriptors that have run out. Where the folder is, is not for the client to read either.
+    static const log::Logger log("http.static_files");
+    log.warn("cannot open the folder", found.error());
+    co_return Error(found.error().code(), "the folder of this file cannot be opened now");
+  }
+  File folder = co_await std::move(found);
+  Result<File> opened = co_await attempt(folder.open_beneath(*std::move(path)));
+  if (!opened && is_absent(opened.error())) co_return not_found();
+  File file = co_await std::move(opened);
+  const FileStatus status = co_await file.status();
+  if (status.is_folder() && !options_.index.empty()) {
+    std::string where = std::string(request.path()) + "/";
+    if (request.head().has_query()) where.append("?").append(request.query());
+    co_return Response(Status::MovedPermanently).header("Location", where);
+  }
+  if (!status.is_plain_file()) co_return not_found();
+
+  const std::int64_t now_ns = Host::current().wall_ns();
+  const std::int64_t now = now_ns / 1'000'000'000;
+  const Text etag = etag_of(status, now_ns);
+  // A time to come would be one that no client may send back (RFC 9110 §8.8.2.1).
+  const std::int64_t modified = std::min(status.modified_ns / 1'000'000'000, now);
+  const Validators validators{.etag = etag.view(), .modified_seconds = modified};
+  const auto with_fields = [&](Response response) {
+    char date[date_bytes];
+    response.header("ETag", etag.view());
+    response.header("Last-Modified", {date, static_cast<std::size_t>(format_date(modified, date) - date)});
+    if (!options_.cache_control.empty()) response.header("Cache-Control", options_.cache_control);
+    return response;
+  };
+  const Precondition precondition = evaluate(request.head(), validators, now);
+  if (precondition == Precondition::NotModified) co_return with_fields(Response(Status::NotModified));
+  if (precondition == Precondition::Failed) {
+    co_return refuse(Status::PreconditionFailed, "the file is not what the request's conditions ask for");
+  }
+
+  // Range is for GET (RFC 9110 §14.2).
+  Content content;
+  content.ranges[0] = {0, status.size};
+  content.count = status.size == 0 ? 0 : 1;
+  bool is_partial = false;
+  const auto asked = request.header(Known::Range);
+  if (asked && request.method() == Method::Get && range_applies(request.head(), validators, now)) {
+    std::array<Range, ranges_max> ranges;
+    const RangeRequest parsed = parse_ranges(*asked, status.size, ranges);
+    if (parsed.kind == RangeRequest::Kind::Unsatisfiable) {
+      co_return refuse(Status::RangeNotSatisfiable, "the file ends before this range")
+          .header("Content-Range", Text().add("bytes */").add(status.size).view());
+    }
+    if (parsed.kind == RangeRequest::Kind::Satisfiable) {
+      is_partial = true;
+      content.ranges = ranges;
+      content.count = parsed.count;
+    }
+  }
+  std::string_view body_type = type;
+  Text boundary;
+  std::string separated_type;
+  if (content.count > 1) {
+    boundary.add(Host::current().random(), 16).add(Host::current().random(), 16);
+    separate(content, boundary.view(), type, status.size);
+    separated_type = "multipart/byteranges; boundary=" + std::string(boundary.view());
+    body_type = {};
+  }
+  content.bytes = content.text.size();
+  for (std::size_t i = 0; i < content.count; ++i) content.bytes += content.ranges[i].size;
+
+  const Status answer = is_partial ? Status::PartialContent : Status::Ok;
+  const Text range = is_partial && content.count == 1 ? content_range(content.ranges[0], status.size) : Text();
+  Response response(answer);
+  // Read for HEAD as well: middleware that changes the content has to change what HEAD says of it.
+  if (content.bytes <= whole_bytes_max) {
+    Buffer body;
+    co_await read_content(file, content, body);
+    response = Response::body(answer, std::move(body), body_type);
+  } else {
+    const std::uint64_t bytes = content.bytes;
+    response = Response::stream(answer, body_type, &send_content, std::move(file), std::move(content)).length(bytes);
+  }
+  response = with_fields(std::move(response));
+  if (!separated_type.empty()) response.header("Content-Type", separated_type);
+  if (range.size != 0) response.header("Content-Range", range.view());
+  response.header("Accept-Ranges", "bytes").header("X-Content-Type-Options", "nosniff");
+  co_return response;
+}
+
+}  // namespace keel::http

@@ -1,0 +1,175 @@
+// What the tests of the client share: a client, our own server with handlers of every kind, and one that says whatever
+// a test wants, all on one loop of each engine.
+
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "keel/http/client/client.h"
+#include "keel/http/testing/internal/server_testing.h"
+#include "keel/io/testing.h"
+#include "keel/net/listener.h"
+#include "keel/task/scope.h"
+
+namespace keel::http::internal {
+
+// Says, for each request that comes on whatever connection, the next thing it was told to.
+class RawServer {
+ public:
+  struct Play {
+    std::string reply;
+    bool closes = false;          // After it.
+    Duration after = Duration();  // So much later.
+    bool reads_body = true;       // Before it answers.
+    bool in_pieces = false;       // Each byte is sent alone.
+  };
+
+  RawServer() : listener_(Listener::bind(Address::parse("127.0.0.1:0").value()).value()) {
+    serving_.begin(serve(), [](StartCore&) noexcept {});
+  }
+  ~RawServer() { EXPECT_TRUE(serving_.has_ended()) << "end() comes before"; }
+  void stop() { serving_.stop(); }
+  bool has_ended() const { return serving_.has_ended(); }
+
+  std::string url(std::string_view target = "/") const {
+    return "http://127.0.0.1:" + std::to_string(listener_.address().port()) + std::string(target);
+  }
+  static std::string ok(std::string_view body, std::string_view fields = "") { return answer("200 OK", body, fields); }
+  static std::string answer(std::string_view status, std::string_view body = "", std::string_view fields = "") {
+    return "HTTP/1.1 " + std::string(status) + "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" +
+           std::string(fields) + "\r\n" + std::string(body);
+  }
+
+  std::deque<Play> plays;             // The last one stays.
+  std::vector<std::string> requests;  // Heads, with the body behind them when it was read.
+  int connections = 0;
+
+ private:
+  Task<> serve() {
+    Scope peers;
+    while (true) {
+      Stream stream = co_await listener_.accept();
+      ++connections;
+      peers.spawn(talk(std::move(stream)), OnError::Ignore);
+    }
+  }
+  Task<> talk(Stream stream) {
+    while (true) {
+      const Chunk head = co_await stream.read_until("\r\n\r\n", 64 * 1024);
+      if (head.empty()) co_return;
+      std::string request(head);
+      const Play play = plays.front();
+      if (plays.size() > 1) plays.pop_front();
+      if (play.reads_body) {
+        const auto at = request.find("\r\nContent-Length: ");
+        if (at != std::string::npos) {
+          std::string body(std::stoul(request.substr(at + 18)), '\0');
+          co_await stream.read_exact(body);
+          request += body;
+        } else if (request.find("\r\nTransfer-Encoding: chunked") != std::string::npos) {
+          const Chunk body = co_await stream.read_until("0\r\n\r\n", 1 << 20);
+          request += body;
+        }
+      }
+      requests.push_back(std::move(request));
+      co_await sleep_for(play.after);
+      const std::size_t piece = play.in_pieces ? 1 : std::max<std::size_t>(play.reply.size(), 1);
+      for (std::size_t at = 0; at < play.reply.size(); at += piece) {
+        co_await stream.write(std::string_view(play.reply).substr(at, piece));
+        if (play.in_pieces) co_await sleep_for(1_ms);
+      }
+      if (play.closes) co_return;
+      if (!play.reads_body) co_await sleep_for(1_h);  // Closing now would be a reset.
+    }
+  }
+
+  Listener listener_;
+  Start<void> serving_;
+};
+
+class ClientTest : public io::testing::LoopTest {
+ protected:
+  void SetUp() override {
+    LoopTest::SetUp();
+    if (loop_ == nullptr) return;
+    handlers_begun = 0;
+    handlers_running = 0;
+    held_back = true;
+    add_routes(router_);
+    // Every name is this machine; looked up on the loop itself.
+    resolver_ = std::make_unique<Resolver>(*loop_, ResolverOptions{}, [](const std::string& host) {
+      Result<std::vector<Address>> found;
+      if (host.starts_with("nowhere")) {
+        found = fail(Code::NotFound, "no such host");
+      } else {
+        found->push_back(Address::parse("127.0.0.1:0").value());
+      }
+      return found;
+    });
+  }
+  void TearDown() override {
+    if (loop_ == nullptr) return;
+    client_.reset();
+    if (raw_ != nullptr) {
+      raw_->stop();
+      EXPECT_TRUE(until([&] { return raw_->has_ended(); }));
+      raw_.reset();
+    }
+    if (server_ != nullptr) {
+      server_->begin_drain(Duration());
+      EXPECT_TRUE(until([&] { return server_->is_drained(); }));
+      server_.reset();
+    }
+    settle();
+    resolver_.reset();
+    LoopTest::TearDown();
+  }
+
+  void serve(const Limits& limits = {}) {
+    ServerOptions options;
+    options.address = Address::parse("127.0.0.1:0").value();
+    options.limits = limits;
+    server_ = std::make_unique<Server>(router_, std::move(options));
+    ASSERT_TRUE(server_->start(*loop_));
+  }
+  RawServer& raw() {
+    if (raw_ == nullptr) raw_ = std::make_unique<RawServer>();
+    return *raw_;
+  }
+  // With options: before the first call.
+  Client& client(ClientOptions options = {}) {
+    if (client_ == nullptr) client_ = std::make_unique<Client>(*resolver_, std::move(options));
+    return *client_;
+  }
+  std::string url(std::string_view target, std::string_view host = "127.0.0.1") const {
+    return "http://" + std::string(host) + ":" + std::to_string(server_->address().port()) + std::string(target);
+  }
+
+  Result<ClientResponse> get(std::string_view target) { return run(client().get(url(target))); }
+  Result<ClientResponse> send(ClientRequest&& request) { return run(client().send(std::move(request))); }
+
+  static Task<std::string> read_all(ClientStream& stream) {
+    std::string text;
+    while (true) {
+      const Chunk chunk = co_await stream.read();
+      if (chunk.empty()) co_return text;
+      text += chunk;
+    }
+  }
+
+  Router router_;
+  std::unique_ptr<Server> server_;
+  std::unique_ptr<RawServer> raw_;
+  std::unique_ptr<Resolver> resolver_;
+  std::unique_ptr<Client> client_;
+};
+
+}  // namespace keel::http::internal
