@@ -10,8 +10,8 @@
 //   int main() { return run(serve(*Address::parse("127.0.0.1:7000"))) ? 0 : 1; }
 //
 // Beside it, for those who use them: keel/net/resolver.h with keel/exec/thread_pool.h; keel/net/blocking/ for programs
-// without a loop; keel/io/sim/simulation.h for tests; keel/task/completion.h and resume_on.h for work on other threads.
-// CMake: keel::net. docs/net.md shows all of them together.
+// without a loop; keel/io/testing/simulation.h for tests; keel/task/completion.h and resume_on.h for work on other
+// threads. CMake: keel::net. docs/net.md shows all of them together.
 
 #pragma once
 

@@ -8,10 +8,10 @@
 
 #include "client.h"
 #include "data.h"
-#include "keel/db/sqlite/trace_vfs.h"
-#include "keel/http/server/server.h"
 #include "keel/db/sqlite/database.h"
-#include "keel/db/sqlite/testing/trace_vfs.h"
+#include "keel/db/sqlite/trace_vfs.h"
+#include "keel/db/testing/trace_vfs.h"
+#include "keel/http/server/server.h"
 #include "keel/io/runtime.h"
 #include "service.h"
 #include "users.h"

@@ -23,7 +23,7 @@
 #include "keel/http/client/client.h"
 #include "keel/http/server/problem.h"
 #include "keel/http/server/server.h"
-#include "keel/io/sim/simulation.h"
+#include "keel/io/testing/simulation.h"
 #include "keel/task/timing.h"
 #include "seeds.h"
 

@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "dice.h"
-#include "keel/io/sim/shrink.h"
-#include "keel/io/sim/simulation.h"
+#include "keel/io/testing/shrink.h"
+#include "keel/io/testing/simulation.h"
 #include "keel/net/datagram.h"
 #include "keel/task/scope.h"
 #include "keel/task/timing.h"

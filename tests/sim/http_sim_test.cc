@@ -25,7 +25,7 @@
 #include "keel/base/member.h"
 #include "keel/http/message/chunk.h"
 #include "keel/http/server/server.h"
-#include "keel/io/sim/simulation.h"
+#include "keel/io/testing/simulation.h"
 #include "keel/task/timing.h"
 #include "seeds.h"
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "keel/base/testing/allocation_count.h"
-#include "keel/io/sim/simulation.h"
+#include "keel/io/testing/simulation.h"
 #include "keel/observe/internal/allocation_count.h"
 
 namespace keel {

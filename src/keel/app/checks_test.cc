@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include "keel/db/sqlite/database.h"
-#include "keel/db/sqlite/testing/trace_vfs.h"
 #include "keel/db/testing/folder.h"
 #include "keel/db/testing/own_loop.h"
+#include "keel/db/testing/trace_vfs.h"
 #include "keel/observe/log_ring.h"
 
 namespace keel::app {

@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "keel/io/sim/disk.h"
-#include "keel/io/testing.h"
+#include "keel/io/testing/disk.h"
+#include "keel/io/testing/loop_test.h"
 #include "keel/task/scope.h"
 
 namespace keel::io {

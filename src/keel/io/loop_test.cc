@@ -16,8 +16,8 @@
 #include "keel/exec/call.h"
 #include "keel/exec/serial_executor.h"
 #include "keel/exec/submitted.h"
-#include "keel/io/sim/simulation.h"
-#include "keel/io/testing.h"
+#include "keel/io/testing/loop_test.h"
+#include "keel/io/testing/simulation.h"
 
 namespace keel::io {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "keel/io/testing.h"
+#include "keel/io/testing/loop_test.h"
 
 namespace keel::io {
 namespace {

@@ -13,7 +13,7 @@
 #include <thread>
 #include <utility>
 
-#include "keel/io/testing.h"
+#include "keel/io/testing/loop_test.h"
 
 namespace keel::io {
 namespace {

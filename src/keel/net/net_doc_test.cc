@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "keel/exec/thread_pool.h"
-#include "keel/io/sim/shrink.h"
-#include "keel/io/sim/simulation.h"
+#include "keel/io/testing/shrink.h"
+#include "keel/io/testing/simulation.h"
 #include "keel/net.h"
 #include "keel/net/blocking/listener.h"
 #include "keel/net/blocking/stream.h"

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "keel/io/file.h"
-#include "keel/io/sim/disk.h"
+#include "keel/io/testing/disk.h"
 #include "keel/net/blocking/listener.h"
 #include "keel/net/blocking/stream.h"
 #include "keel/net/internal/net_test.h"

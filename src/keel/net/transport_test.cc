@@ -11,7 +11,7 @@
 
 #include "keel/base/buffer.h"
 #include "keel/base/member.h"
-#include "keel/io/testing.h"
+#include "keel/io/testing/loop_test.h"
 #include "keel/net/testing.h"
 
 namespace keel {

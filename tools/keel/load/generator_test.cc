@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "keel/http/server/server.h"
-#include "keel/io/testing.h"
+#include "keel/io/testing/loop_test.h"
 #include "keel/net/listener.h"
 #include "keel/task/scope.h"
 #include "keel/task/timing.h"

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "keel/db/sqlite/database.h"
-#include "keel/db/sqlite/testing/sim_vfs.h"
-#include "keel/io/sim/simulation.h"
-#include "keel/io/sim/disk.h"
 #include "keel/db/sqlite/sim_vfs.h"
+#include "keel/db/testing/sim_vfs.h"
+#include "keel/io/testing/disk.h"
+#include "keel/io/testing/simulation.h"
 #include "keel/task/scope.h"
 #include "keel/task/timing.h"
 

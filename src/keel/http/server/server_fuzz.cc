@@ -20,7 +20,7 @@
 #include "keel/http/message/response_reader.h"
 #include "keel/http/server/router.h"
 #include "keel/http/server/server.h"
-#include "keel/io/sim/simulation.h"
+#include "keel/io/testing/simulation.h"
 #include "keel/net/stream.h"
 #include "keel/task/timing.h"
 

@@ -21,7 +21,7 @@
 #include "keel/http/testing/internal/request_test.h"
 #include "keel/http/testing/internal/server_fixture.h"
 #include "keel/io/file.h"
-#include "keel/io/sim/disk.h"
+#include "keel/io/testing/disk.h"
 #include "keel/observe/log_record.h"
 #include "keel/observe/log_ring.h"
 

@@ -12,10 +12,10 @@
 //     EXPECT_EQ(response.body(), R"({"id":1,"name":"Ada"})");
 //   }
 //
-// It is the server of keel/http/server/server.h on the simulated engine (keel/io/sim/simulation.h) in the calling thread: parser,
-// limits, middleware and time-outs are those of production, bytes are cut and delayed by the seed. Time is virtual: a
-// handler that sleeps for a minute answers at once, a minute later by its own clock. To look at what is between, begin
-// a call and advance the clock:
+// It is the server of keel/http/server/server.h on the simulated engine (keel/io/testing/simulation.h) in the calling
+// thread: parser, limits, middleware and time-outs are those of production, bytes are cut and delayed by the seed. Time
+// is virtual: a handler that sleeps for a minute answers at once, a minute later by its own clock. To look at what is
+// between, begin a call and advance the clock:
 //
 //   http::TestCall call = server.begin({http::Method::Get, "/slow"});
 //   server.advance(5_s);
@@ -48,7 +48,7 @@
 #include "keel/http/client/client.h"
 #include "keel/http/server/router.h"
 #include "keel/http/server/server.h"
-#include "keel/io/sim/simulation.h"
+#include "keel/io/testing/simulation.h"
 #include "keel/task/start.h"
 
 namespace keel::http {
@@ -58,7 +58,7 @@ struct TestServerOptions {
   // (in virtual time: what did not wait took none, and is not told). But `address` and `listen` are the test's: it
   // listens at 10.0.0.1, port 80.
   ServerOptions server = {};
-  sim::SimOptions simulation = {};        // Seed, delays, faults (keel/io/sim/options.h).
+  sim::SimOptions simulation = {};        // Seed, delays, faults (keel/io/testing/options.h).
   Duration timeout = 1_h;                 // Of a call; longer than what a handler may take.
   std::size_t body_bytes_max = 64 << 20;  // Of an answer.
 };

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "keel/io/testing.h"
+#include "keel/io/testing/loop_test.h"
 
 namespace keel::io::testing {
 

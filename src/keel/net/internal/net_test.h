@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "keel/io/testing.h"
+#include "keel/io/testing/loop_test.h"
 #include "keel/net/listener.h"
 #include "keel/net/stream.h"
 

@@ -15,7 +15,7 @@
 
 #include "keel/http/client/client.h"
 #include "keel/http/testing/internal/server_testing.h"
-#include "keel/io/testing.h"
+#include "keel/io/testing/loop_test.h"
 #include "keel/net/listener.h"
 #include "keel/task/scope.h"
 

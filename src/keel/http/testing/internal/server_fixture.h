@@ -15,7 +15,7 @@
 #include "keel/base/member.h"
 #include "keel/http/server/server.h"
 #include "keel/http/testing/internal/server_testing.h"
-#include "keel/io/testing.h"
+#include "keel/io/testing/loop_test.h"
 
 namespace keel::http::internal {
 

@@ -1,4 +1,4 @@
-#include "keel/db/sqlite/testing/trace_vfs.h"
+#include "keel/db/testing/trace_vfs.h"
 
 #include <sqlite3.h>
 
@@ -8,7 +8,7 @@
 
 #include "keel/base/check.h"
 #include "keel/db/sqlite/memory.h"
-#include "keel/db/sqlite/testing/internal/vfs.h"
+#include "keel/db/testing/internal/vfs.h"
 
 namespace keel::db::sqlite {
 namespace {

@@ -1,4 +1,4 @@
-// keel/io/testing.h — for tests: one suite on every engine, tasks on a loop of the calling thread.
+// keel/io/testing/loop_test.h — for tests: one suite on every engine, tasks on a loop of the calling thread.
 //
 //   class FileTest : public testing::LoopTest {};
 //   TEST_P(FileTest, …) { EXPECT_EQ(*run(read_some()), 5u); }
@@ -21,7 +21,7 @@
 #include "keel/base/check.h"
 #include "keel/io/internal/sockets.h"
 #include "keel/io/loop.h"
-#include "keel/io/sim/simulation.h"
+#include "keel/io/testing/simulation.h"
 #include "keel/task/start.h"
 #include "keel/task/task.h"
 #include "keel/task/timing.h"

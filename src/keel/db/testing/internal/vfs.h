@@ -1,4 +1,4 @@
-// keel/db/sqlite/testing/internal/vfs.h — a VFS of SQLite whose files are objects, for those that tests put below it.
+// keel/db/testing/internal/vfs.h — a VFS of SQLite whose files are objects, for those that tests put below it.
 //
 // The functions of both classes are those of SQLite's sqlite3_vfs and sqlite3_io_methods, version 2: shared memory for
 // the WAL, no memory-mapped reads. They return SQLite's codes.

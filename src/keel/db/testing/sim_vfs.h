@@ -1,4 +1,4 @@
-// keel/db/sqlite/testing/sim_vfs.h — SQLite on a simulated disk (io/sim/disk.h).
+// keel/db/testing/sim_vfs.h — SQLite on a simulated disk (io/testing/disk.h).
 //
 //   sim::Disk disk(seed);
 //   sqlite::SimVfs vfs(disk, seed);              // registered while it lives

@@ -1,4 +1,4 @@
-#include "keel/io/sim/disk.h"
+#include "keel/io/testing/disk.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "keel/base/check.h"
-#include "keel/io/sim/internal/seeded.h"
+#include "keel/io/testing/internal/seeded.h"
 
 namespace keel::sim {
 namespace {

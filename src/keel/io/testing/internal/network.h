@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "keel/io/op.h"
-#include "keel/io/sim/internal/world.h"
 #include "keel/io/socket_options.h"
+#include "keel/io/testing/internal/world.h"
 
 namespace keel::sim {
 

@@ -1,4 +1,4 @@
-#include "keel/io/sim/options.h"
+#include "keel/io/testing/options.h"
 
 #include <fmt/core.h>
 
@@ -6,7 +6,7 @@
 #include <charconv>
 #include <iterator>
 
-#include "keel/io/sim/internal/seeded.h"
+#include "keel/io/testing/internal/seeded.h"
 
 namespace keel::sim {
 namespace {

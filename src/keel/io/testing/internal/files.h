@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <map>
 
-#include "keel/io/sim/disk.h"
-#include "keel/io/sim/internal/network.h"
+#include "keel/io/testing/disk.h"
+#include "keel/io/testing/internal/network.h"
 
 namespace keel::sim {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "keel/io/sim/internal/world.h"
+#include "keel/io/testing/internal/world.h"
 
 namespace keel::sim {
 namespace {

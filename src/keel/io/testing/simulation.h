@@ -1,5 +1,5 @@
-// keel/io/sim/simulation.h — a whole system in one thread: virtual time, seeded scheduling and a network that fails on
-// purpose.
+// keel/io/testing/simulation.h — a whole system in one thread: virtual time, seeded scheduling and a network that fails
+// on purpose.
 //
 // A Simulation is the outside world (Host) of any number of loops whose engines share one in-memory network. step()
 // picks, by the seed, one of the loops that have something to do and runs one turn of it; when nobody has, virtual time
@@ -40,7 +40,7 @@
 #include "keel/base/time.h"
 #include "keel/exec/executor.h"
 #include "keel/io/loop.h"
-#include "keel/io/sim/options.h"
+#include "keel/io/testing/options.h"
 
 namespace keel::sim {
 

@@ -1,4 +1,4 @@
-// keel/io/sim/shrink.h — from a simulated run that fails to the least that still fails.
+// keel/io/testing/shrink.h — from a simulated run that fails to the least that still fails.
 //
 //   sim::Shrunk least = sim::shrink(options, [](const sim::SimOptions& tried) {
 //     World world(tried);
@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "keel/base/function.h"
-#include "keel/io/sim/simulation.h"
+#include "keel/io/testing/simulation.h"
 
 namespace keel::sim {
 

@@ -1,4 +1,4 @@
-#include "keel/io/sim/internal/network.h"
+#include "keel/io/testing/internal/network.h"
 
 #include <netinet/in.h>
 
@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "keel/base/check.h"
-#include "keel/io/sim/disk.h"
-#include "keel/io/sim/internal/datagrams.h"
+#include "keel/io/testing/disk.h"
+#include "keel/io/testing/internal/datagrams.h"
 
 namespace keel::sim {
 namespace {

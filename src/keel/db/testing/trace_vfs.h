@@ -1,4 +1,4 @@
-// keel/db/sqlite/testing/trace_vfs.h — the default VFS of SQLite, watched and sabotaged: for tests of durability.
+// keel/db/testing/trace_vfs.h — the default VFS of SQLite, watched and sabotaged: for tests of durability.
 //
 //   sqlite::TraceVfs vfs;                        // registered while it lives
 //   auto database = sqlite::Database::open({.path = path, .vfs = vfs.name()});

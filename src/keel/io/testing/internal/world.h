@@ -13,8 +13,8 @@
 
 #include "keel/base/function.h"
 #include "keel/base/time.h"
-#include "keel/io/sim/internal/seeded.h"
-#include "keel/io/sim/options.h"
+#include "keel/io/testing/internal/seeded.h"
+#include "keel/io/testing/options.h"
 
 namespace keel::sim {
 

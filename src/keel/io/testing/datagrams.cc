@@ -5,7 +5,7 @@
 
 #include "keel/io/datagrams.h"
 #include "keel/io/internal/sockets.h"
-#include "keel/io/sim/internal/datagrams.h"
+#include "keel/io/testing/internal/datagrams.h"
 
 namespace keel::sim {
 namespace {

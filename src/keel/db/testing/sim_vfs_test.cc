@@ -1,14 +1,14 @@
 // SQLite itself on the simulated disk: locks, shared memory, and what is left after a power loss at every moment.
 
-#include "keel/db/sqlite/testing/sim_vfs.h"
+#include "keel/db/testing/sim_vfs.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "keel/db/sqlite/connection.h"
-#include "keel/io/sim/disk.h"
-#include "keel/io/sim/simulation.h"
+#include "keel/io/testing/disk.h"
+#include "keel/io/testing/simulation.h"
 
 namespace keel::db::sqlite {
 namespace {

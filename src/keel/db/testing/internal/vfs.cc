@@ -1,4 +1,4 @@
-#include "keel/db/sqlite/testing/internal/vfs.h"
+#include "keel/db/testing/internal/vfs.h"
 
 #include <new>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "keel/io/sim/disk.h"
+#include "keel/io/testing/disk.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "keel/io/sim/simulation.h"
+#include "keel/io/testing/simulation.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// keel/io/sim/disk.h — a disk in memory that forgets what was not synced, and fails on purpose.
+// keel/io/testing/disk.h — a disk in memory that forgets what was not synced, and fails on purpose.
 //
 //   sim::Disk disk(seed);
 //   const int file = disk.open("/data/log", true);

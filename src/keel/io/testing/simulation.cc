@@ -1,4 +1,4 @@
-#include "keel/io/sim/simulation.h"
+#include "keel/io/testing/simulation.h"
 
 #include <fmt/core.h>
 
@@ -12,11 +12,11 @@
 #include "keel/exec/delayed_jobs.h"
 #include "keel/io/datagrams.h"
 #include "keel/io/internal/sockets.h"
-#include "keel/io/sim/disk.h"
-#include "keel/io/sim/internal/datagrams.h"
-#include "keel/io/sim/internal/files.h"
-#include "keel/io/sim/internal/network.h"
-#include "keel/io/sim/internal/world.h"
+#include "keel/io/testing/disk.h"
+#include "keel/io/testing/internal/datagrams.h"
+#include "keel/io/testing/internal/files.h"
+#include "keel/io/testing/internal/network.h"
+#include "keel/io/testing/internal/world.h"
 
 namespace keel::sim {
 namespace {

@@ -1,4 +1,4 @@
-#include "keel/io/sim/shrink.h"
+#include "keel/io/testing/shrink.h"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "keel/io/internal/parts.h"
-#include "keel/io/sim/internal/files.h"
+#include "keel/io/testing/internal/files.h"
 
 namespace keel::sim {
 

@@ -1,4 +1,4 @@
-#include "keel/db/sqlite/testing/sim_vfs.h"
+#include "keel/db/testing/sim_vfs.h"
 
 #include <sqlite3.h>
 
@@ -13,8 +13,8 @@
 
 #include "keel/base/check.h"
 #include "keel/base/host.h"
-#include "keel/db/sqlite/testing/internal/vfs.h"
-#include "keel/io/sim/disk.h"
+#include "keel/db/testing/internal/vfs.h"
+#include "keel/io/testing/disk.h"
 
 namespace keel::db::sqlite {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "keel/io/sim/internal/network.h"
+#include "keel/io/testing/internal/network.h"
 
 namespace keel::sim {
 

@@ -1,4 +1,4 @@
-// keel/io/sim/options.h — what a simulation does to those who live in it: delays, and faults by name.
+// keel/io/testing/options.h — what a simulation does to those who live in it: delays, and faults by name.
 //
 //   sim::SimOptions options = sim::SimOptions::faulty(seed);
 //   options.only = *sim::parse_faults("reset:3:0,stall:1:44");  // as a failed run has told them
