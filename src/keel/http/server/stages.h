@@ -18,7 +18,7 @@
 #include "keel/http/message/method.h"
 #include "keel/base/single_writer_counter.h"
 #include "keel/http/server/stage.h"
-#include "keel/http/stage.h"
+#include "keel/http/server/stage.h"
 #include "keel/observe/metric.h"
 #include "keel/observe/span.h"
 
