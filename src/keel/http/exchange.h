@@ -20,8 +20,11 @@
 #include "keel/http/request.h"
 #include "keel/http/response.h"
 #include "keel/http/router.h"
-#include "keel/observe/flight_recorder.h"
 #include "keel/task/start.h"
+
+namespace keel::flight {
+struct Activity;
+}
 
 namespace keel::http {
 
