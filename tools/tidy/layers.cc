@@ -80,7 +80,8 @@ TEST(Layers, no_module_links_a_higher_one) {
     if (at == all.end()) continue;
     for (++at; at != all.end() && *at != "SOURCES"; ++at) {
       if (!at->starts_with("keel::")) continue;
-      const std::string other = at->substr(6);
+      std::string other = at->substr(6);
+      if (const std::size_t what = other.rfind("_testing"); what != std::string::npos) other.resize(what);
       ASSERT_TRUE(rank.contains(other)) << list << ": no module `" << other << "` in layers.txt";
       EXPECT_LT(rank.at(other), own_rank) << list << ": " << module << " may not depend on " << other;
     }
