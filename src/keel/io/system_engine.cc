@@ -23,7 +23,7 @@ Result<> SystemEngine::open_wake(int flags) {
 
 void SystemEngine::wake() noexcept {
   if (!wake_up_->now()) return;
-  wakes_.fetch_add(1, std::memory_order_relaxed);
+  wakes_.count.fetch_add(1, std::memory_order_relaxed);
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(wake_, &one, sizeof one);
 }

@@ -41,7 +41,9 @@ class SystemEngine : public Engine {
   Duration last_came(int fd) noexcept final;
   bool has_unread(int fd) noexcept final;
 
-  std::uint64_t system_calls() const noexcept final { return system_calls_ + wakes_.load(std::memory_order_relaxed); }
+  std::uint64_t system_calls() const noexcept final {
+    return system_calls_ + wakes_.count.load(std::memory_order_relaxed);
+  }
 
  protected:
   SystemEngine() = default;
@@ -82,7 +84,10 @@ class SystemEngine : public Engine {
 
  private:
   ListenerFiles listener_files_;
-  alignas(64) std::atomic<std::uint64_t> wakes_{0};  // By other threads.
+  // By other threads: a whole cache line, of which a derived class has nothing.
+  struct alignas(cache_line) Wakes {
+    std::atomic<std::uint64_t> count{0};
+  } wakes_;
 };
 
 }  // namespace keel::io
