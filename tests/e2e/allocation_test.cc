@@ -7,13 +7,12 @@
 #include <optional>
 
 #include "client.h"
-#include "keel/app/log_writer.h"
+#include "keel/db/sqlite/database.h"
 #include "keel/http/middleware/compression.h"
 #include "keel/http/middleware/cors.h"
 #include "keel/http/middleware/rate_limit.h"
 #include "keel/http/middleware/security_headers.h"
 #include "keel/http/server/server.h"
-#include "keel/db/sqlite/database.h"
 #include "keel/io/runtime.h"
 #include "keel/observe/log_ring.h"
 #include "keel/observe/metric_cells.h"

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "client.h"
+#include "keel/base/host.h"
 #include "keel/db/sqlite/connection.h"
 #include "service.h"
 

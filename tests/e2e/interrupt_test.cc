@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "client.h"
+#include "keel/base/host.h"
 #include "keel/db/sqlite/connection.h"
 #include "service.h"
 

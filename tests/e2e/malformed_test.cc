@@ -5,6 +5,8 @@
 #include "client.h"
 #include "service.h"
 
+#include "keel/base/host.h"
+
 namespace e2e {
 namespace {
 

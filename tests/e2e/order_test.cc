@@ -9,7 +9,6 @@
 #include "client.h"
 #include "data.h"
 #include "keel/db/sqlite/database.h"
-#include "keel/db/sqlite/trace_vfs.h"
 #include "keel/db/testing/trace_vfs.h"
 #include "keel/http/server/server.h"
 #include "keel/io/runtime.h"

@@ -14,6 +14,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "keel/base/host.h"
 #include "keel/io/engine.h"
 
 namespace e2e {

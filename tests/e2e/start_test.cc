@@ -16,6 +16,8 @@
 #include "client.h"
 #include "service.h"
 
+#include "keel/base/host.h"
+
 namespace e2e {
 namespace {
 

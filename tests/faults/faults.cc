@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "keel/base/check.h"
+#include "keel/base/host.h"
 #include "keel/db/sqlite/connection.h"
 
 namespace faults {

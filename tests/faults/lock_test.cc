@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "faults.h"
+#include "keel/base/host.h"
 #include "keel/db/sqlite/connection.h"
 
 namespace faults {

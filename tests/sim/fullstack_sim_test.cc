@@ -26,7 +26,6 @@
 #include "data.h"
 #include "dice.h"
 #include "keel/db/sqlite/database.h"
-#include "keel/db/sqlite/sim_vfs.h"
 #include "keel/db/testing/sim_vfs.h"
 #include "keel/http/server/server.h"
 #include "keel/io/testing/disk.h"

@@ -18,7 +18,6 @@
 
 #include "keel/base/testing/allocation_count.h"
 #include "keel/io/testing/simulation.h"
-#include "keel/observe/internal/allocation_count.h"
 
 namespace keel {
 

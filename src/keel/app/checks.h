@@ -17,9 +17,8 @@
 
 #include "keel/app/health.h"
 #include "keel/config/schema.h"
-#include "keel/db/sqlite/database.h"
-#include "keel/app/log_writer.h"
 #include "keel/db/database.h"
+#include "keel/db/sqlite/database.h"
 #include "keel/io/runtime.h"
 #include "keel/telemetry/log_writer.h"
 

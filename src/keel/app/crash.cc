@@ -22,7 +22,6 @@
 #include <string_view>
 #include <utility>
 
-#include "keel/app/log_writer.h"
 #include "keel/base/ascii.h"
 #include "keel/base/check.h"
 #include "keel/base/host.h"

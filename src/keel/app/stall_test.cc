@@ -10,8 +10,6 @@
 #include <memory>
 #include <string>
 
-#include "keel/app/log_writer.h"
-#include "keel/app/prometheus.h"
 #include "keel/http/server/router.h"
 #include "keel/http/server/server.h"
 #include "keel/observe/flight_recorder.h"

@@ -4,10 +4,8 @@
 
 #include "keel/base/testing/allocation_count.h"
 #include "keel/db/sqlite/database.h"
-#include "keel/db/testing.h"
 #include "keel/db/testing/folder.h"
 #include "keel/db/testing/own_loop.h"
-#include "keel/observe/internal/allocation_count.h"
 
 namespace keel::db::sqlite {
 namespace {

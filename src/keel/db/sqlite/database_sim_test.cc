@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "keel/db/sqlite/database.h"
-#include "keel/db/sqlite/sim_vfs.h"
 #include "keel/db/testing/sim_vfs.h"
 #include "keel/io/testing/disk.h"
 #include "keel/io/testing/simulation.h"
