@@ -13,6 +13,7 @@
 #include "keel/http/parser.h"
 #include "keel/http/problem.h"
 #include "keel/net/stream.h"
+#include "keel/net/transport.h"
 #include "keel/task/frame.h"
 
 namespace keel::http {
@@ -99,7 +100,7 @@ void Upgraded::begin(Acceptor& acceptor, int fd, std::string_view received) noex
   const ScopedSpan span(span_);
   std::optional<Stream> stream;
   try {
-    stream.emplace(fd, received);
+    stream.emplace(Endpoint{.engine = &acceptor.engine_, .fd = fd}, received);
   } catch (...) {
     acceptor.engine_.close(fd);
     return ended(Error::from_exception());
