@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "load/generator.h"
 
@@ -18,7 +19,7 @@ constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
 Connection::Connection(Generator& generator, int depth)
     : generator_(generator),
       connect_(*this),
-      receive_(*this),
+      transport_(*this),
       send_(*this),
       depth_(static_cast<std::size_t>(depth)),
       outstanding_(depth_) {}
@@ -39,8 +40,7 @@ void Connection::open() noexcept {
   const Address& address = generator_.plan().address;
   const auto fd = loop.engine().open_stream(address.family());
   if (!fd) return cannot_connect();
-  fd_ = *fd;
-  connect_.fd = fd_;
+  connect_.fd = *fd;
   connect_.address = address;
   if (loop.engine().submit(connect_)) connected();
 }
@@ -49,10 +49,17 @@ void Connection::connected() noexcept {
   if (state_ == State::Closing) return close_if_quiet();
   if (connect_.result < 0) return cannot_connect();
   io::Loop& loop = generator_.loop();
+  Endpoint endpoint{&loop.engine(), connect_.fd};
+  if (TransportLayers* const layers = generator_.plan().layers; layers != nullptr) {
+    Result<Endpoint> layered = layers->make(endpoint, generator_.plan().host);
+    if (!layered) return cannot_connect();
+    endpoint = *layered;
+  }
+  connect_.fd = -1;
+  transport_.open(endpoint);
   state_ = State::Open;
   generator_.opened();
-  receive_.fd = fd_;
-  loop.engine().submit(receive_);
+  transport_.receive();
   const Instant now = loop.now();
   // What an earlier connection was given and its server had no more time for, as it said.
   for (std::size_t i = 0; i < count_; ++i) {
@@ -109,9 +116,8 @@ void Connection::flush() noexcept {
       send_.set(sending_.data(), sending_.size());
       generator_.sent(sending_.size());
     }
-    send_.fd = fd_;
     // An error is left alone: an answer may have come before it, and the end of the connection is read in any case.
-    if (!generator_.loop().engine().submit(send_)) return;
+    if (!transport_.send(send_)) return;
   }
 }
 
@@ -122,11 +128,11 @@ void Connection::has_sent() noexcept {
 
 void Connection::received() noexcept {
   if (state_ == State::Closing) {
-    if (!receive_.more) close_if_quiet();
-  } else if (receive_.result > 0) {
-    take({receive_.data, static_cast<std::size_t>(receive_.result)});
+    if (!transport_.is_receiving()) close_if_quiet();
+  } else if (transport_.outcome() > 0) {
+    take(transport_.bytes());
   } else {
-    peer_ended(receive_.result);
+    peer_ended(transport_.outcome());
   }
 }
 
@@ -224,19 +230,18 @@ void Connection::begin_close() noexcept {
   const bool was_open = state_ == State::Open;
   state_ = State::Closing;
   generator_.closed(was_open, false);
-  if (fd_ >= 0) {
-    io::Engine& engine = generator_.loop().engine();
-    engine.cancel(connect_);
-    engine.cancel(receive_);
-    engine.cancel(send_);
+  generator_.loop().engine().cancel(connect_);
+  if (transport_.is_open()) {
+    transport_.cancel_receive();
+    transport_.cancel(send_);
   }
   close_if_quiet();
 }
 
 void Connection::close_if_quiet() noexcept {
-  if (!connect_.is_idle() || !receive_.is_idle() || !send_.is_idle()) return;
-  if (fd_ >= 0) generator_.loop().engine().close(fd_);
-  fd_ = -1;
+  if (!connect_.is_idle() || transport_.is_receiving() || !send_.is_idle()) return;
+  if (transport_.is_open()) transport_.close();
+  if (connect_.fd >= 0) generator_.loop().engine().close(std::exchange(connect_.fd, -1));
   if (ends_) {
     state_ = State::Closed;
     generator_.closed(false, true);

@@ -1,4 +1,4 @@
-// One connection of a generator: a state machine around its operations.
+// One connection of a generator: a state machine on a transport.
 //
 // It sends what the generator gives it while it has room, in one write for all that became due in a call, and reads the
 // answers where they lie. What fails is told to the generator by kind, and the connection opens again: at once when it
@@ -20,6 +20,7 @@
 #include "keel/base/time.h"
 #include "keel/http/message/response_reader.h"
 #include "keel/io/op.h"
+#include "keel/net/transport.h"
 #include "load/mix.h"
 
 namespace keel::load {
@@ -70,13 +71,12 @@ class Connection : public Link {  // The link is the generator's: its list of th
 
   Generator& generator_;
   Member<io::Connect, Connection, &Connection::connected> connect_;
-  Member<io::Receive, Connection, &Connection::received> receive_;
+  Member<Transport, Connection, &Connection::received> transport_;
   Member<io::SendPart, Connection, &Connection::has_sent> send_;
   State state_ = State::Closed;
   bool ends_ = false;        // For good.
   bool closes_ = false;      // The last request of this connection has been staged, or the last answer announced.
   bool has_answer_ = false;  // This connection has brought one.
-  int fd_ = -1;
   Instant since_;            // Connecting: since when; Waiting: until when.
   std::uint64_t begun_ = 0;  // Requests on this connection.
   std::size_t first_ = 0;    // The oldest of outstanding_, a ring,

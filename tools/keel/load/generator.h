@@ -24,13 +24,15 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "keel/base/arena.h"
 #include "keel/base/member.h"
-#include "keel/http/message/response_reader.h"
 #include "keel/base/single_writer_counter.h"
+#include "keel/http/message/response_reader.h"
 #include "keel/io/loop.h"
+#include "keel/net/transport.h"
 #include "load/connection.h"
 #include "load/mix.h"
 #include "load/schedule.h"
@@ -50,7 +52,9 @@ struct Connections {
 
 struct Plan {
   Address address;
-  Connections connections;  // Of all threads together.
+  TransportLayers* layers = nullptr;  // What lies over each connection; none: it is plain.
+  std::string host;                   // Whom the layers are to expect at the address.
+  Connections connections;            // Of all threads together.
   int threads = 1;
   int depth = 1;                                  // Requests under way on a connection.
   std::uint64_t requests_per_connection_max = 0;  // Then another one; 0: no bound.

@@ -10,6 +10,7 @@
 #include "keel/http/server/server.h"
 #include "keel/io/testing/loop_test.h"
 #include "keel/net/listener.h"
+#include "keel/net/testing/test_layer.h"
 #include "keel/task/scope.h"
 #include "keel/task/timing.h"
 
@@ -431,6 +432,54 @@ TEST_P(StallTest, an_open_loop_shows_it_though_connections_are_few) {
   EXPECT_LT(tally.service.percentile(99.8), 10_ms);
 }
 
+// --- Under a layer, as https will be.
+
+class LayeredGenerator : public GeneratorTest {
+ protected:
+  void TearDown() override {
+    GeneratorTest::TearDown();
+    EXPECT_EQ(TestLayer::alive, 0);
+  }
+};
+
+Task<> answer_under_a_layer(Stream accepted) {
+  TestLayers layers("server");
+  Stream peer(*layers.make(accepted.detach(), ""));
+  while (true) {
+    const Chunk head = co_await peer.read_until("\r\n\r\n", 4096);
+    if (head.empty()) co_return;
+    co_await peer.write("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nHello");
+  }
+}
+
+TEST_P(LayeredGenerator, speaks_through_the_layers_of_its_plan) {
+  TestLayers layers("generator");
+  plan_.layers = &layers;
+
+  const Tally tally =
+      load_against(answer_under_a_layer, mix({{.target = "/", .check = {.status = 200, .body = "Hello"}}}));
+
+  EXPECT_GT(tally.answers, 0u);
+  EXPECT_EQ(tally.by_class[2], tally.answers);
+  EXPECT_EQ(tally.errors(), 0u);
+  expect_all_accounted_for(tally);
+}
+
+TEST_P(LayeredGenerator, counts_a_failed_handshake_as_an_error) {
+  TestLayers layers("generator", false);
+  plan_.layers = &layers;
+
+  const Tally tally = load_against(answer_under_a_layer, mix({{.target = "/"}}));
+
+  EXPECT_EQ(tally.answers, 0u);
+  EXPECT_GT(tally.errors(), 0u);
+  expect_all_accounted_for(tally);
+}
+
+INSTANTIATE_TEST_SUITE_P(, LayeredGenerator,
+                         testing::Values(io::testing::Which::UringLayered, io::testing::Which::EpollLayered,
+                                         io::testing::Which::SimLayered),
+                         name_of_engine);
 INSTANTIATE_TEST_SUITE_P(, GeneratorTest, every_engine(), name_of_engine);
 // In virtual time the numbers are exact, however busy the machine is.
 INSTANTIATE_TEST_SUITE_P(, StallTest, testing::Values(io::testing::Which::Sim), name_of_engine);

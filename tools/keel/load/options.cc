@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "keel/http/client/url.h"
 #include "load/text.h"
 
 namespace keel::load {
@@ -275,27 +276,11 @@ Result<Url> parse_url(std::string_view text) {
   }
   if (text.starts_with("https://")) return wrong("URL", text, "http:// (there is no TLS yet)");
   if (!text.starts_with("http://")) return wrong("URL", text, "http://host:port/path or unix:/path");
-  const std::string_view rest = text.substr(7);
-  const std::size_t slash = std::min(rest.find('/'), rest.size());
-  url.authority = rest.substr(0, slash);
-  if (slash < rest.size()) url.target = rest.substr(slash);
-  std::string_view host = url.authority;
-  std::string_view port;
-  const std::size_t bracket = host.starts_with('[') ? host.find(']') : 0;
-  if (bracket == std::string_view::npos) return wrong("URL", text, "an address that ends with ']'");
-  const std::size_t colon = host.find(':', bracket);
-  if (colon != std::string_view::npos) {
-    port = host.substr(colon + 1);
-    host = host.substr(0, colon);
-    const auto number = parse_count(port);
-    if (!number || *number < 1 || *number > 65535) return wrong("URL", text, "a port from 1 to 65535");
-    url.port = static_cast<std::uint16_t>(*number);
-  }
-  if (bracket != 0) host = host.substr(1, host.size() - 2);
-  const bool is_plain = std::all_of(host.begin(), host.end(),
-                                    [](char c) { return c > ' ' && c < 0x7f && c != '@' && c != '?' && c != '#'; });
-  if (host.empty() || !is_plain) return wrong("URL", text, "a host");
-  url.host = host;
+  KEEL_TRY(const http::Url parsed, http::Url::parse(text).because("'" + std::string(text) + '\''));
+  url.host = parsed.host();
+  url.port = parsed.port();
+  url.target = parsed.target();
+  url.authority = parsed.authority();
   return url;
 }
 

@@ -40,6 +40,7 @@ TEST(Options, urls_have_hosts_ports_and_paths) {
       {"http://example.org/a/b", "example.org", 80, "/a/b"},
       {"http://[::1]:81/", "::1", 81, "/"},
       {"http://[::1]", "::1", 80, "/"},
+      {"http://a?b", "a", 80, "/?b"},
   };
   for (const Vector& vector : vectors) {
     const auto url = parse_url(vector.text);
@@ -50,7 +51,7 @@ TEST(Options, urls_have_hosts_ports_and_paths) {
   }
   EXPECT_EQ(parse_url("unix:/run/app.sock")->unix_path, "/run/app.sock");
   for (const char* wrong : {"", "127.0.0.1:80", "https://a/", "http://", "http://:80/", "http://a:0/", "http://a:x/",
-                            "http://a:70000/", "http://[::1/", "http://u@a/", "http://a?b", "unix:run"}) {
+                            "http://a:70000/", "http://[::1/", "http://u@a/", "http://a,b/", "ws://a/", "unix:run"}) {
     EXPECT_FALSE(parse_url(wrong)) << wrong;
   }
 }

@@ -60,6 +60,13 @@ bool becomes_get(Method method, Status status) noexcept {
   return (is_old && method == Method::Post) || (status == Status::SeeOther && method != Method::Head);
 }
 
+// Where a redirect leads.
+Result<Url> target_of(const Url& from, std::string_view location) {
+  KEEL_TRY(Url to, from.resolve(location));
+  KEEL_TRY_VOID(ClientPool::speaks(to));
+  return to;
+}
+
 enum class Verdict : std::uint8_t { Good, Bad, None };
 
 // What a breaker thinks of it.
@@ -216,6 +223,7 @@ Task<ClientStream> Client::follow(ClientRequest& request, bool whole, Call& call
     co_return fail(Code::InvalidArgument, "a client does not send this method");
   }
   Url url = co_await Url::parse(request.url_);
+  co_await ClientPool::speaks(url);
   for (int followed = 0;; ++followed) {
     ClientStream answer = co_await repeat(request, url, whole, call);
     const std::optional<std::string_view> location = answer.header("Location");
@@ -223,7 +231,7 @@ Task<ClientStream> Client::follow(ClientRequest& request, bool whole, Call& call
     if (followed == options_.redirects_max) {
       co_return Error::text(Code::Upstream, "more than " + std::to_string(options_.redirects_max) + " redirects");
     }
-    Result<Url> next = url.resolve(*location);
+    Result<Url> next = target_of(url, *location);
     if (!next) co_return std::move(next).error().as(Code::Upstream).because("following a redirect");
     co_await answer.exchange_.discard(discard_bytes_max, options_.read_timeout);
     redirect(request, answer.status(), next->origin() != url.origin());

@@ -36,7 +36,8 @@
 //            what is left goes along as X-Request-Deadline-Ms, a whole number of milliseconds.
 // Trace      traceparent (W3C), when the calling task works for a request, or ClientRequest::trace says so.
 //
-// Errors:    InvalidArgument: the request. Unsupported: https. Unavailable: no connection, a broken one, or the circuit
+// Errors:    InvalidArgument: the request. Unsupported: https (there is no TLS), ws and wss. Unavailable: no
+// connection, a broken one, or the circuit
 //            is open. DeadlineExceeded: a time-out, the message says which. Upstream: no such host, an answer that
 //            cannot be understood, a body above body_bytes_max, too many redirects or one to what is no URL with http.
 //            ResourceExhausted: no place in the pool. Cancelled. The message names method and URL, without its query

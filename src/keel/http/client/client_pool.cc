@@ -30,6 +30,21 @@ ClientPool::~ClientPool() {
   KEEL_CHECK(open_ == 0, "a client outlives its calls and the streams that it gave");
 }
 
+Result<> ClientPool::speaks(const Url& url) {
+  switch (url.scheme()) {
+    case Url::Scheme::Http:
+      return {};
+    case Url::Scheme::Https:
+      return fail(
+          Code::Unsupported,
+          "https needs TLS, which this build does not have: use http, or a proxy on this machine that adds TLS");
+    case Url::Scheme::Ws:
+    case Url::Scheme::Wss:
+      break;
+  }
+  return fail(Code::Unsupported, "ws and wss are WebSocket, which an HTTP client does not speak");
+}
+
 Result<ClientPool::Origin*> ClientPool::origin(const Url& url) {
   const auto found = origins_.find(url.origin());
   if (found != origins_.end()) return found->second.get();

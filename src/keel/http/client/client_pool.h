@@ -143,7 +143,9 @@ class ClientPool {
   ClientPool(const ClientPool&) = delete;
   ClientPool& operator=(const ClientPool&) = delete;
 
-  // ResourceExhausted: origins_max are in use.
+  // Whether a connection can be made to such a URL: with http alone. Unsupported: https, for want of TLS, ws and wss.
+  static Result<> speaks(const Url& url);
+  // Of a URL that it speaks. ResourceExhausted: origins_max are in use.
   Result<Origin*> origin(const Url& url);
 
   enum class Kind : std::uint8_t { Any, Fresh };

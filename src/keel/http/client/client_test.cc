@@ -158,12 +158,23 @@ TEST_P(Clients, nothing_can_be_smuggled_into_a_request) {
   EXPECT_EQ(raw().connections, 0);
 }
 
-TEST_P(Clients, https_is_refused_before_anything_is_sent) {
-  const Result<ClientResponse> response = run(client().get("https://127.0.0.1/secret?token=1"));
-
-  ASSERT_FALSE(response);
-  EXPECT_EQ(response.error().code(), Code::Unsupported);
-  EXPECT_EQ(response.error().message().find("127.0.0.1"), std::string_view::npos) << response.error().message();
+TEST_P(Clients, a_scheme_that_is_not_http_is_rejected_before_anything_is_sent) {
+  struct Vector {
+    std::string_view url, says;
+  };
+  const Vector vectors[] = {
+      {"https://127.0.0.1/secret?token=1", "https needs TLS, which this build does not have"},
+      {"ws://127.0.0.1/secret?token=1", "ws and wss are WebSocket"},
+      {"wss://127.0.0.1/secret?token=1", "ws and wss are WebSocket"},
+  };
+  for (const Vector& vector : vectors) {
+    const Result<ClientResponse> response = run(client().get(vector.url));
+    ASSERT_FALSE(response) << vector.url;
+    EXPECT_EQ(response.error().code(), Code::Unsupported);
+    EXPECT_TRUE(response.error().message().starts_with(vector.says)) << response.error().message();
+    EXPECT_EQ(response.error().message().find("127.0.0.1"), std::string_view::npos) << response.error().message();
+  }
+  EXPECT_EQ(client().stats().connections, 0u);
 }
 
 // Its text would be a handler's 400 or 501: whom it asks, and as who, is nobody's business.
@@ -536,7 +547,8 @@ TEST_P(Clients, redirects_are_bounded) {
 
 TEST_P(Clients, redirects_to_nowhere_good_are_errors) {
   RawServer& server = raw();
-  for (const char* const location : {"https://127.0.0.1/", "http://", "javascript:alert(1)", "/a b"}) {
+  for (const char* const location :
+       {"https://127.0.0.1/", "ws://127.0.0.1/", "http://", "javascript:alert(1)", "/a b"}) {
     server.plays = {{RawServer::answer("302 Found", "", "Location: " + std::string(location) + "\r\n")}};
     const Result<ClientResponse> response = run(client().get(server.url()));
     ASSERT_FALSE(response) << location;

@@ -9,7 +9,15 @@
 namespace keel::http {
 namespace {
 
-constexpr std::string_view scheme = "http://";
+struct KnownScheme {
+  std::string_view name;
+  Url::Scheme scheme;
+  std::uint16_t port;
+};
+constexpr KnownScheme known_schemes[] = {{"http", Url::Scheme::Http, 80},
+                                         {"https", Url::Scheme::Https, 443},
+                                         {"ws", Url::Scheme::Ws, 80},
+                                         {"wss", Url::Scheme::Wss, 443}};
 
 bool begins_with_scheme(std::string_view text) noexcept {
   if (text.empty() || !ascii::is_letter(text[0])) return false;
@@ -19,12 +27,12 @@ bool begins_with_scheme(std::string_view text) noexcept {
                              [](char c) { return ascii::is_alphanumeric(c) || c == '+' || c == '-' || c == '.'; });
 }
 
-Result<> check_scheme(std::string_view text) {
-  if (text.size() >= scheme.size() && equals_ignore_case(text.substr(0, scheme.size()), scheme)) return {};
-  if (text.size() >= 8 && equals_ignore_case(text.substr(0, 8), "https://")) {
-    return fail(Code::Unsupported, "https is not supported yet: use http, or a proxy on this machine that adds TLS");
+Result<KnownScheme> read_scheme(std::string_view text) {
+  const std::string_view name = text.substr(0, text.find("://"));
+  for (const KnownScheme& known : known_schemes) {
+    if (name.size() < text.size() && equals_ignore_case(name, known.name)) return known;
   }
-  return fail(Code::InvalidArgument, "a URL begins with http://");
+  return fail(Code::InvalidArgument, "a URL begins with http://, https://, ws:// or wss://");
 }
 
 Result<> check_host(std::string_view host, bool is_bracketed) {
@@ -97,8 +105,8 @@ Result<Url> Url::parse(std::string_view text) {
     }
   }
   text = text.substr(0, text.find('#'));
-  KEEL_TRY_VOID(check_scheme(text));
-  text.remove_prefix(scheme_bytes);
+  KEEL_TRY(const KnownScheme scheme, read_scheme(text));
+  text.remove_prefix(scheme.name.size() + 3);
   const std::size_t authority_end = std::min(text.find_first_of("/?"), text.size());
   std::string_view host = text.substr(0, authority_end);
   const std::string_view target = text.substr(authority_end);
@@ -107,6 +115,8 @@ Result<Url> Url::parse(std::string_view text) {
   }
 
   Url url;
+  url.scheme_ = scheme.scheme;
+  url.port_ = scheme.port;
   const bool is_bracketed = host.starts_with('[');
   const std::size_t host_end = is_bracketed ? host.find(']') : host.find(':');
   if (is_bracketed && host_end == std::string_view::npos) {
@@ -121,14 +131,16 @@ Result<Url> Url::parse(std::string_view text) {
   KEEL_TRY_VOID(check_host(host, is_bracketed));
   KEEL_TRY_VOID(check_target(target));
 
-  url.text_.reserve(text.size() + scheme_bytes + 1);
-  url.text_ = scheme;
+  url.text_.reserve(scheme.name.size() + 3 + text.size() + 1);
+  url.text_ = scheme.name;
+  url.text_ += "://";
+  url.authority_at_ = static_cast<std::uint8_t>(url.text_.size());
   if (is_bracketed) url.text_ += '[';
   url.host_at_ = static_cast<std::uint16_t>(url.text_.size());
   url.host_size_ = static_cast<std::uint16_t>(host.size());
   std::ranges::transform(host, std::back_inserter(url.text_), ascii::to_lower);
   if (is_bracketed) url.text_ += ']';
-  if (url.port_ != 80) url.text_ += ':' + std::to_string(url.port_);
+  if (url.port_ != scheme.port) url.text_ += ':' + std::to_string(url.port_);
   url.target_at_ = static_cast<std::uint16_t>(url.text_.size());
   if (!target.starts_with('/')) url.text_ += '/';
   url.text_ += target;
@@ -140,7 +152,8 @@ Result<Url> Url::resolve(std::string_view reference) const {
   reference = reference.substr(0, reference.find('#'));
   const bool begins_with_authority = reference.starts_with("//");
   if (begins_with_authority || begins_with_scheme(reference)) {
-    KEEL_TRY(const Url absolute, parse((begins_with_authority ? "http:" : "") + std::string(reference)));
+    KEEL_TRY(const Url absolute,
+             parse((begins_with_authority ? std::string(scheme_name()) + ':' : "") + std::string(reference)));
     // Its target is not a reference: one that begins with two slashes would name another server.
     std::string whole(absolute.origin());
     whole += remove_dot_segments(absolute.path());

@@ -1,12 +1,13 @@
-// keel/http/client/url.h — an absolute http URL, taken apart strictly, and what a Location means beside it (RFC 3986).
+// keel/http/client/url.h — an absolute URL with http, https, ws or wss, taken apart strictly, and what a Location means
+// beside it (RFC 3986).
 //
 //   Url url = *Url::parse("http://Users.internal:8080/users/7?full=1#top");
 //   url.origin()                                     // "http://users.internal:8080"
 //   url.target()                                     // "/users/7?full=1": what is sent; the fragment is not
 //   Url next = *url.resolve("../orders");            // "http://users.internal:8080/orders"
 //
-// Errors:   Unsupported for https (there is no TLS yet). InvalidArgument for any other scheme or none; user names and
-//           passwords; a host that is empty or not a name, an IPv4 or a bracketed IPv6 address; a port that is not 1 to
+// Errors:   InvalidArgument for any other scheme or none; user names and passwords; a host that is empty or not a name,
+// an IPv4 or a bracketed IPv6 address; a port that is not 1 to
 //           65535; blanks, controls and bytes from 0x80 anywhere; broken escapes and %00 in the path; more than 8,000
 //           bytes. What is not allowed is refused and not repaired: escape it with uri::percent_encode.
 // Threads:  a value.  Cost: one string.
@@ -25,6 +26,7 @@ namespace keel::http {
 class Url {
  public:
   static constexpr std::size_t bytes_max = 8000;
+  enum class Scheme : std::uint8_t { Http, Https, Ws, Wss };
 
   static Result<Url> parse(std::string_view text);
   // `reference` is a URL or a relative one, as in the field Location (RFC 3986 §5.2); dot segments of its path are
@@ -33,12 +35,19 @@ class Url {
 
   // Origin and target: without a fragment.
   std::string_view text() const noexcept { return text_; }
-  // Scheme, host and, where it is not 80, port. In lower case: equal texts are the same server.
+  Scheme scheme() const noexcept { return scheme_; }
+  // With https and wss.
+  bool is_secure() const noexcept { return scheme_ == Scheme::Https || scheme_ == Scheme::Wss; }
+  // "http", "https", "ws", "wss".
+  std::string_view scheme_name() const noexcept { return text().substr(0, authority_at_ - 3u); }
+  // Scheme, host and, where it is not the scheme's own, port. In lower case: equal texts are the same server, spoken to
+  // in the same way.
   std::string_view origin() const noexcept { return text().substr(0, target_at_); }
   // Host and port as in the field Host.
-  std::string_view authority() const noexcept { return origin().substr(scheme_bytes); }
+  std::string_view authority() const noexcept { return origin().substr(authority_at_); }
   // In lower case; an IPv6 address without its brackets.
   std::string_view host() const noexcept { return text().substr(host_at_, host_size_); }
+  // Where none is given: 80, and 443 when it is secure.
   std::uint16_t port() const noexcept { return port_; }
   // Path and query, "/" at least, as they were written.
   std::string_view target() const noexcept { return text().substr(target_at_); }
@@ -48,14 +57,15 @@ class Url {
   std::string_view without_query() const noexcept { return text().substr(0, text().find('?')); }
 
  private:
-  static constexpr std::size_t scheme_bytes = 7;  // "http://"
   Url() = default;
 
   std::string text_;
+  Scheme scheme_ = Scheme::Http;
+  std::uint8_t authority_at_ = 0;
   std::uint16_t host_at_ = 0;
   std::uint16_t host_size_ = 0;
   std::uint16_t target_at_ = 0;
-  std::uint16_t port_ = 80;
+  std::uint16_t port_ = 0;
 };
 
 }  // namespace keel::http

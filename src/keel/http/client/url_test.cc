@@ -55,6 +55,10 @@ TEST(Url, that_could_be_misread_is_refused) {
       "/a",
       "ftp://a/",
       "http:/a",
+      "httpss://a/",
+      "http+unix://a/",
+      "://a/",
+      "https",
       "http://",
       "http:///a",
       "http://?q",
@@ -97,12 +101,43 @@ TEST(Url, that_could_be_misread_is_refused) {
   EXPECT_FALSE(parse(with_nul));
 }
 
-TEST(Url, with_https_is_unsupported_and_says_so) {
-  const Result<Url> url = parse("https://example.com/");
+TEST(Url, knows_what_its_scheme_means) {
+  struct Vector {
+    std::string_view text, name;
+    Url::Scheme scheme;
+    bool is_secure;
+    int port;
+    std::string_view origin;
+  };
+  const Vector vectors[] = {
+      {"http://a/", "http", Url::Scheme::Http, false, 80, "http://a"},
+      {"http://a:443/", "http", Url::Scheme::Http, false, 443, "http://a:443"},
+      {"https://a/", "https", Url::Scheme::Https, true, 443, "https://a"},
+      {"HTTPS://a:443/", "https", Url::Scheme::Https, true, 443, "https://a"},
+      {"https://a:80/", "https", Url::Scheme::Https, true, 80, "https://a:80"},
+      {"ws://a/", "ws", Url::Scheme::Ws, false, 80, "ws://a"},
+      {"wss://a/", "wss", Url::Scheme::Wss, true, 443, "wss://a"},
+      {"wss://[::1]:8443/chat", "wss", Url::Scheme::Wss, true, 8443, "wss://[::1]:8443"},
+  };
+  for (const Vector& vector : vectors) {
+    const Result<Url> url = parse(vector.text);
+    ASSERT_TRUE(url) << vector.text << ": " << url.error().describe();
+    EXPECT_EQ(url->scheme(), vector.scheme);
+    EXPECT_EQ(url->scheme_name(), vector.name);
+    EXPECT_EQ(url->is_secure(), vector.is_secure);
+    EXPECT_EQ(url->port(), vector.port);
+    EXPECT_EQ(url->origin(), vector.origin);
+    EXPECT_EQ(url->authority(), vector.origin.substr(vector.name.size() + 3));
+  }
+}
 
-  ASSERT_FALSE(url);
-  EXPECT_EQ(url.error().code(), Code::Unsupported);
-  EXPECT_NE(url.error().message().find("TLS"), std::string_view::npos);
+TEST(Url, keeps_its_scheme_where_a_reference_has_none) {
+  const Url base = *parse("https://a/b");
+  EXPECT_EQ(base.resolve("//c/d")->text(), "https://c/d");
+  EXPECT_EQ(base.resolve("//c:443/d")->text(), "https://c/d");
+  EXPECT_EQ(base.resolve("//c:80/d")->text(), "https://c:80/d");
+  EXPECT_EQ(base.resolve("/d")->text(), "https://a/d");
+  EXPECT_EQ(base.resolve("http://a/d")->origin(), "http://a");
 }
 
 TEST(Url, has_at_most_8000_bytes) {
@@ -172,7 +207,7 @@ TEST(Url, resolves_references_as_the_standard_shows) {
     ASSERT_TRUE(url) << vector.reference << ": " << url.error().describe();
     EXPECT_EQ(url->text(), vector.text) << vector.reference;
   }
-  for (const std::string_view reference : {"https://a/", "mailto:a@b", "//", "/a b", "//user@b/", "/%0"}) {
+  for (const std::string_view reference : {"ftp://a/", "mailto:a@b", "//", "/a b", "//user@b/", "/%0"}) {
     EXPECT_FALSE(base.resolve(reference)) << reference;
   }
 }
