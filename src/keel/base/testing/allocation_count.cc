@@ -2,8 +2,13 @@
 
 namespace keel::internal {
 
-constinit thread_local std::size_t allocation_count = 0;
 constinit thread_local bool allocations_fail = false;
+
+namespace {
+constinit thread_local std::size_t allocation_count = 0;
+}  // namespace
+
+std::size_t allocations() noexcept { return allocation_count; }
 
 }  // namespace keel::internal
 

@@ -24,11 +24,10 @@
 //            idempotent (RFC 9110 §9.2.2) or the request has an idempotency key; never when its body is streamed;
 //            within the budget (http/client/retry.h), after a random wait, not before Retry-After. A kept connection
 //            that turns out to be closed is replaced once, for such requests, without counting.
-// Breaker    one per server (http/client/circuit_breaker.h). Bad: status 500 and above, a broken or silent connection,
-// no
-//            answer in time, whoever's limit that was. Nothing is counted for a call that got no place in the pool,
-//            that found its kept connection closed, or whose body could not be written by what writes it. A call that
-//            opens the circuit gets the answer that did it, and is not tried again.
+// Breaker    one per server (http/client/circuit_breaker.h). Bad: status 500 and above, a broken or silent
+//            connection, no answer in time, whoever's limit that was. Nothing is counted for a call that got no place
+//            in the pool, that found its kept connection closed, or whose body could not be written by what writes it.
+//            A call that opens the circuit gets the answer that did it, and is not tried again.
 // Redirects  301, 302 and 303 go on with GET (only POST changes with 301 and 302; HEAD stays), 307 and 308 repeat the
 //            request. A body that is streamed is not repeated: the 3xx is the answer. To another server Authorization,
 //            Cookie and Proxy-Authorization do not go along.
@@ -37,10 +36,9 @@
 // Trace      traceparent (W3C), when the calling task works for a request, or ClientRequest::trace says so.
 //
 // Errors:    InvalidArgument: the request. Unsupported: https (there is no TLS), ws and wss. Unavailable: no
-// connection, a broken one, or the circuit
-//            is open. DeadlineExceeded: a time-out, the message says which. Upstream: no such host, an answer that
-//            cannot be understood, a body above body_bytes_max, too many redirects or one to what is no URL with http.
-//            ResourceExhausted: no place in the pool. Cancelled. The message names method and URL, without its query
+//            connection, a broken one, or the circuit is open. DeadlineExceeded: a time-out, the message says which.
+//            Upstream: no such host, an answer that cannot be understood, a body above body_bytes_max, too many
+//            redirects or one to what is no URL with http. ResourceExhausted: no place in the pool. Cancelled. The message names method and URL, without its query
 //            and user, but of the first two, which a handler's client would read. In a handler the others become 503,
 //            504 and, for Upstream, 502 without the message (http/server/problem.h).
 // Threads:   one loop; a client for each worker.

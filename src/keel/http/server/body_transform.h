@@ -21,8 +21,7 @@
 //
 // Result:    what write() and end() append to `out`, which may be nothing.
 // Errors:    of write() and end() end the body: BodyWriter::write() gives the error to the task, the connection is
-// reset
-//            and the error logged. An exception counts as one. Neither is called again.
+//            reset and the error logged. An exception counts as one. Neither is called again.
 // Ownership: the transform's own: release() is called once, last, whether the body was written or not.
 // Lifetime:  `piece` and `out` are for the call alone.
 // Threads:   the worker of the response.

@@ -1,0 +1,127 @@
+// keel/data/json_reader.h — reads one JSON text (RFC 8259) by cursor, without a tree of values.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "keel/base/arena.h"
+#include "keel/base/buffer.h"
+#include "keel/base/result.h"
+
+namespace keel::json {
+
+enum class Kind : std::uint8_t { Object, Array, String, Number, Boolean, Null, None };
+
+// What was wrong first, and where. `line` and `column` begin at 1; the column counts bytes.
+struct Problem {
+  enum class Cause : std::uint8_t {
+    Syntax,  // Not JSON, or nested too deeply: nothing can be said about its content (HTTP: 400).
+    Value,   // JSON, but not what was asked for: kind, range, or the caller's own rule (HTTP: 422).
+  };
+  Cause cause;
+  const char* message;  // A literal: "expected a string".
+  std::size_t offset;
+  std::size_t line;
+  std::size_t column;
+};
+
+struct ReaderOptions {
+  int depth_max = 128;  // Open objects and arrays, 1 to 128; deeper is a Syntax problem.
+};
+
+// Reads one JSON text by cursor. The caller asks for what it expects. The first problem sticks: from then on every
+// call returns at once with an empty value (nullopt, 0, "", false), so a reader is written without checks and asks
+// finish() at the end. Bytes after the value, an empty text, a byte-order mark, lone surrogates, ill-formed UTF-8 and
+// raw control characters are problems. A member that occurs twice is shown twice: the caller decides (RFC 8259 §4
+// leaves it open; a bit per member seen is enough). A value is read or skipped before the next key or element is asked
+// for; anything else is a bug and aborts.
+//
+// A Value problem is reported as soon as it is met; the text behind that value has not been looked at then.
+//
+// Lifetime: strings are views into the text, or into the arena when they had escapes; they may contain U+0000.
+//           Text and arena outlive the Reader.
+// Cost:     O(bytes), each byte seen once (escaped strings twice); about 1 KB on the stack.
+class Reader {
+ public:
+  Reader(std::string_view text, Arena& arena, ReaderOptions options = {}) noexcept;
+
+  // What the value ahead begins like; None at the end of the text or after a problem. Takes nothing.
+  Kind peek() noexcept;
+
+  // Enters an object; then next_key() until it gives nothing.
+  bool begin_object() noexcept;
+  // The key of the next member, whose value is then due; nullopt when the object has ended (and was left).
+  std::optional<std::string_view> next_key();
+  bool begin_array() noexcept;
+  // True when an element is due; false when the array has ended (and was left).
+  bool next_element() noexcept;
+
+  std::string_view string();
+  // Exact. Fractions and exponents are refused even where the value is whole (1.0, 1e3); so is what does not fit.
+  std::int64_t int64() noexcept;
+  std::uint64_t uint64() noexcept;
+  // Correctly rounded. Numbers that a finite double cannot approximate (1e999, 1e-999) are refused.
+  double number() noexcept;
+  // A number as it was written, checked against the grammar only.
+  std::string_view number_text() noexcept;
+  bool boolean() noexcept;
+  void null() noexcept;
+  // Takes a null if one is due; otherwise nothing happens.
+  bool try_null() noexcept;
+  // Passes over one value of any kind, checking its syntax; returns its text.
+  std::string_view skip() noexcept;
+
+  // The caller's own verdict on the value taken last: fail("must not be negative"); with `member`, on a member of the
+  // object just left: fail("is required", "name"). Both are literals. Ignored after an earlier problem.
+  void fail(const char* message, const char* member = nullptr) noexcept;
+
+  // The text has ended after the value and there was no problem; else error().
+  Result<> finish();
+  bool failed() const noexcept { return state_ == State::Failed; }
+  // The rest only after failed().
+  Problem problem() const noexcept;
+  // Appends the JSON Pointer (RFC 6901) of the value that the problem is about: "/user/tags/2"; "" is the whole text.
+  void append_path(Buffer& out) const;
+  // Code::InvalidArgument: "expected a string at line 1 column 17 (/user/name)". One allocation.
+  Error error() const;
+
+ private:
+  static constexpr int depth_limit = 128;
+  enum class State : std::uint8_t { First, Value, Next, Failed };  // Container just begun; value due; value taken.
+
+  bool begin(char bracket, const char* expected) noexcept;
+  bool member(std::string_view& raw, bool& escaped) noexcept;
+  bool after_value(char closing, const char* expected) noexcept;
+  bool value_due() noexcept;
+  bool scan_string(std::string_view& raw, bool& escaped) noexcept;
+  bool scan_escape() noexcept;
+  bool scan_hex4(unsigned& unit) noexcept;
+  bool scan_number(std::string_view& raw, bool& whole) noexcept;
+  bool number_due(std::string_view& raw, bool& whole) noexcept;
+  bool take_literal(std::string_view word) noexcept;
+  std::string_view unescape(std::string_view raw);
+  void skip_space() noexcept;
+  void mismatch(const char* expected) noexcept;
+  void refuse(Problem::Cause cause, const char* message, const char* where) noexcept;
+
+  const char* begin_;
+  const char* end_;
+  const char* at_;
+  const char* value_;  // Where the value that is due, or was taken last, begins.
+  Arena& arena_;
+  int depth_ = 0;
+  int depth_max_;
+  State state_ = State::Value;
+  Problem::Cause cause_ = Problem::Cause::Syntax;
+  const char* message_ = nullptr;
+  const char* member_ = nullptr;
+  const char* where_ = nullptr;
+  // Of each open container: the offset behind the current key's opening quote (0: none yet), or the number of
+  // elements begun; doubled, plus 1 for arrays.
+  std::uint64_t level_[depth_limit];
+};
+
+}  // namespace keel::json

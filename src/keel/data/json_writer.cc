@@ -1,0 +1,146 @@
+#include "keel/data/json_writer.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstring>
+
+#include "keel/base/ascii.h"
+#include "keel/base/check.h"
+#include "keel/data/internal/json_text.h"
+#include "keel/data/utf8.h"
+
+namespace keel::json {
+
+using internal::plain_run;
+using internal::put;
+
+char* Writer::open(std::size_t bytes) {
+  KEEL_DCHECK(depth_ > 0 || place_ == Place::First, "a JSON text is one value");
+  const bool comma = place_ == Place::Next;
+  place_ = Place::Next;
+  char* to = out_.reserve(bytes + 1);
+  if (comma) *to++ = ',';
+  return to;
+}
+
+Writer& Writer::begin(char bracket) {
+  char* to = open(1);
+  *to++ = bracket;
+  close(to);
+  ++depth_;
+  place_ = Place::First;
+  return *this;
+}
+
+Writer& Writer::end(char bracket) {
+  KEEL_DCHECK(depth_ > 0 && place_ != Place::Value, "an end follows its begin, and a value each key");
+  --depth_;
+  out_.push_back(bracket);
+  place_ = Place::Next;
+  return *this;
+}
+
+Writer& Writer::key(std::string_view name) {
+  KEEL_DCHECK(depth_ > 0 && place_ != Place::Value, "a key stands in an object and is followed by its value");
+  string(name);
+  out_.push_back(':');
+  place_ = Place::Value;
+  return *this;
+}
+
+Writer& Writer::string(std::string_view text) {
+  const std::size_t clean = plain_run(text.data(), text.size());
+  if (clean != text.size()) [[unlikely]] {
+    close(open(0));
+    quote_slow(text, clean);
+    return *this;
+  }
+  char* to = open(text.size() + 2);
+  *to++ = '"';
+  to = put(to, text);
+  *to++ = '"';
+  close(to);
+  return *this;
+}
+
+void Writer::quote_slow(std::string_view text, std::size_t clean) {
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  out_.push_back('"');
+  for (;;) {
+    out_.append({at, clean});
+    at += clean;
+    if (at == end) break;
+    const auto byte = static_cast<std::uint8_t>(*at);
+    if (byte >= 0x80) {
+      const char* const first = at;
+      int length = 0;
+      while (at != end && static_cast<std::uint8_t>(*at) >= 0x80 && (length = utf8::sequence_length(at, end)) != 0) {
+        at += length;
+      }
+      out_.append({first, at});
+      if (length == 0) {
+        out_.append(utf8::replacement);
+        ++at;
+      }
+    } else {
+      char* to = out_.reserve(6);
+      *to++ = '\\';
+      switch (byte) {
+        case '"':
+        case '\\':
+          *to++ = *at;
+          break;
+        case '\b':
+          *to++ = 'b';
+          break;
+        case '\f':
+          *to++ = 'f';
+          break;
+        case '\n':
+          *to++ = 'n';
+          break;
+        case '\r':
+          *to++ = 'r';
+          break;
+        case '\t':
+          *to++ = 't';
+          break;
+        default:
+          to = put(to, "u00");
+          *to++ = ascii::hex_lower[byte >> 4];
+          *to++ = ascii::hex_lower[byte & 15];
+      }
+      close(to);
+      ++at;
+    }
+    clean = plain_run(at, static_cast<std::size_t>(end - at));
+  }
+  out_.push_back('"');
+}
+
+Writer& Writer::integer(std::int64_t value) {
+  char* to = open(20);
+  close(std::to_chars(to, to + 20, value).ptr);
+  return *this;
+}
+
+Writer& Writer::unsigned_integer(std::uint64_t value) {
+  char* to = open(20);
+  close(std::to_chars(to, to + 20, value).ptr);
+  return *this;
+}
+
+Writer& Writer::number(double value) {
+  if (!std::isfinite(value)) return null();
+  char* to = open(32);
+  close(std::to_chars(to, to + 32, value).ptr);
+  return *this;
+}
+
+Writer& Writer::raw(std::string_view json) {
+  close(put(open(json.size()), json));
+  return *this;
+}
+
+}  // namespace keel::json

@@ -1,0 +1,55 @@
+// keel/data/json_writer.h — writes one JSON text (RFC 8259) into a Buffer.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "keel/base/buffer.h"
+
+namespace keel::json {
+
+// Appends one JSON text. Strings that are not UTF-8 are written with U+FFFD in place of what is wrong; what is
+// written is always UTF-8. There are no blanks; json_indent.h puts them in for people. Calls must alternate as the
+// grammar says: key() before each value of an object, and an end for each begin; breaking that is a bug (checked in
+// debug builds where it is cheap).
+//
+// Lifetime: the Buffer outlives the Writer.  Cost: a clean string is scanned and copied once, 16 bytes at a time.
+class Writer {
+ public:
+  explicit Writer(Buffer& out) noexcept : out_(out) {}
+
+  Writer& begin_object() { return begin('{'); }
+  Writer& end_object() { return end('}'); }
+  Writer& begin_array() { return begin('['); }
+  Writer& end_array() { return end(']'); }
+  Writer& key(std::string_view name);
+  Writer& string(std::string_view text);
+  Writer& integer(std::int64_t value);
+  Writer& unsigned_integer(std::uint64_t value);
+  // The shortest text that reads back as the same double. JSON has no NaN and no infinity: they are written as null.
+  Writer& number(double value);
+  Writer& boolean(bool value) { return raw(value ? "true" : "false"); }
+  Writer& null() { return raw("null"); }
+  // `json` is one value, written by somebody who knows that it is well-formed. Copied as it is.
+  Writer& raw(std::string_view json);
+
+  // A whole value was written and everything that was begun has ended.
+  bool is_complete() const noexcept { return depth_ == 0 && place_ == Place::Next; }
+
+ private:
+  enum class Place : std::uint8_t { First, Next, Value };  // First in a container; after something; after a key.
+  Writer& begin(char bracket);
+  Writer& end(char bracket);
+  char* open(std::size_t bytes);  // Writes what stands before a value; room for `bytes` more.
+  void close(char* end) noexcept { out_.resize(static_cast<std::size_t>(end - out_.data())); }
+  void quote(std::string_view text);
+  void quote_slow(std::string_view text, std::size_t clean);
+
+  Buffer& out_;
+  int depth_ = 0;
+  Place place_ = Place::First;
+};
+
+}  // namespace keel::json
