@@ -9,9 +9,10 @@
 //   }
 //   int main() { return run(serve(*Address::parse("127.0.0.1:7000"))) ? 0 : 1; }
 //
-// Beside it, for those who use them: keel/net/resolver.h with keel/exec/thread_pool.h; keel/net/blocking/ for programs
-// without a loop; keel/io/sim.h for tests; keel/task/completion.h and resume_on.h for work on other threads. CMake:
-// keel::net. docs/net.md shows all of them together.
+// Beside it, for those who use them: keel/net/resolver.h with keel/exec/thread_pool.h; keel/net/transport.h for state
+// machines without tasks; keel/net/blocking/ for programs without a loop; keel/io/sim.h for tests;
+// keel/task/completion.h and resume_on.h for work on other threads. CMake: keel::net. docs/net.md shows all of them
+// together.
 
 #pragma once
 

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "keel/base/member.h"
 #include "keel/exec/thread_pool.h"
 #include "keel/io/sim.h"
 #include "keel/io/sim_shrink.h"
@@ -21,6 +22,7 @@
 #include "keel/net/blocking/stream.h"
 #include "keel/net/internal/net_test.h"
 #include "keel/net/resolver.h"
+#include "keel/net/transport.h"
 #include "keel/task/testing.h"
 
 namespace keel {
@@ -195,6 +197,31 @@ sim::Trial add_once(const sim::SimOptions& options) {
   return {.failed = failed || served, .struck = simulation.struck()};
 }
 
+class Echo {
+ public:
+  explicit Echo(const Endpoint& endpoint) {
+    transport_.open(endpoint);
+    transport_.receive();
+  }
+  bool has_ended() const { return !transport_.is_open(); }
+
+ private:
+  void received() {
+    if (transport_.outcome() <= 0) return transport_.close();  // 0: the peer has finished; < 0: an errno
+    const std::string_view bytes = transport_.hold();          // without this they are borrowed during the call
+    transport_.pause();
+    send_.set(bytes.data(), bytes.size());
+    if (transport_.send(send_)) sent();  // true: it is complete already, and sent() is not called
+  }
+  void sent() {
+    transport_.release();
+    if (send_.result < 0) return transport_.cancel_receive();
+    transport_.resume();
+  }
+  Member<Transport, Echo, &Echo::received> transport_{*this};
+  Member<io::SendPart, Echo, &Echo::sent> send_{*this};
+};
+
 Task<> serve_here(Worker& worker, Address at) {
   Listener listener = co_await worker.listen(at);
   Scope connections;
@@ -271,6 +298,10 @@ Task<std::string> read_all(Stream& stream, std::size_t bytes) {
   co_await stream.read_exact(text);
   co_return text;
 }
+Task<std::string> ask_again(Stream& stream, std::string question) {
+  co_await stream.write(question);
+  co_return co_await read_all(stream, question.size());
+}
 TEST_P(NetDoc, sends_files_and_lines) {
   const std::string path = is_sim() ? "page" : ::testing::TempDir() + "keel_net_doc_" + std::to_string(getpid());
   if (!is_sim()) paths_.push_back(path);
@@ -286,6 +317,14 @@ TEST_P(NetDoc, sends_files_and_lines) {
   EXPECT_EQ(run(read_all(client, expected.size())).value(), expected);
   ASSERT_TRUE(until([&] { return feeding.has_ended(); }));
   EXPECT_TRUE(feeding.take());
+}
+
+TEST_P(NetDoc, echoes_without_a_task) {
+  auto [client, server] = pair();
+  const Echo echo(server.detach());
+  EXPECT_EQ(run(ask_again(client, "hello\n")).value(), "hello\n");
+  client.close();
+  EXPECT_TRUE(until([&] { return echo.has_ended(); }));
 }
 
 TEST_P(NetDoc, asks_by_datagrams) {

@@ -14,7 +14,7 @@ namespace keel {
 namespace {
 
 using Outboxes = internal::NetTest;
-INSTANTIATE_TEST_SUITE_P(, Outboxes, internal::every_kind(), internal::name_of_engine);
+INSTANTIATE_TEST_SUITE_P(, Outboxes, internal::every_kind_and_layered(), internal::name_of_engine);
 
 Task<std::string> read_all(Stream& stream) {
   std::string text;

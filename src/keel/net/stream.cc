@@ -13,6 +13,7 @@
 #include "keel/base/pool.h"
 #include "keel/io/file.h"
 #include "keel/io/loop.h"
+#include "keel/net/transport.h"
 #include "keel/task/timing.h"
 
 namespace keel {
@@ -37,12 +38,12 @@ Task<> drop_input(Stream& stream, std::uint64_t bytes_max) {
 }  // namespace
 
 // Lives on after its Stream until its receive has ended; then closes the descriptor.
-struct Stream::State final : io::Receive {
+struct Stream::State final : Transport {
   static void* operator new(std::size_t bytes) { return pool_allocate(bytes); }
   static void operator delete(void* state, std::size_t bytes) noexcept { pool_free(state, bytes); }
-  State(io::Engine& e, int descriptor) noexcept
-      : io::Receive([](io::Op& op) noexcept { static_cast<State&>(op).received(); }), engine(e) {
-    fd = descriptor;
+  explicit State(const Endpoint& endpoint) noexcept
+      : Transport([](io::Op& op) noexcept { static_cast<State&>(op).received(); }) {
+    open(endpoint);
   }
 
   struct Kept : Buffer {
@@ -58,25 +59,23 @@ struct Stream::State final : io::Receive {
   }
 
   void received() noexcept;
-  bool has_failed() const noexcept { return ended && result < 0; }
+  bool has_failed() const noexcept { return ended && outcome() < 0; }
   bool has_left() const noexcept { return left_in_held != 0 || (kept != nullptr && kept->left != 0); }
   // What has not been read.
   Chunk left() const noexcept {
-    if (is_held && !has_fresh) return held().substr(held_size - left_in_held);
+    if (holds() && !has_fresh) return held().substr(held().size() - left_in_held);
     return kept != nullptr ? kept->rest() : Chunk();
   }
   void drop_left(std::size_t bytes) noexcept {
-    if (is_held && !has_fresh) {
+    if (holds() && !has_fresh) {
       left_in_held -= static_cast<std::uint32_t>(bytes);
     } else if (kept != nullptr) {
       kept->left -= bytes;
     }
   }
-  // The arrival that is held.
-  Chunk held() const noexcept { return {data, held_size}; }
   // Moves what is left, and what has just come behind it, into `kept`.
   void gather() noexcept {
-    if (is_held && !has_fresh) {
+    if (holds() && !has_fresh) {
       const Chunk rest = left();
       Kept& all = keeping();
       all.clear();
@@ -86,54 +85,55 @@ struct Stream::State final : io::Receive {
       if (std::exchange(has_fresh, false)) kept->append(held());
     }
     kept->left = kept->size();
-    release();
+    drop_held();
   }
-  void release() noexcept {
-    if (!is_held) return;
-    is_held = false;
+  void drop_held() noexcept {
     left_in_held = 0;
-    engine.release({data, held_size, buffer});
+    release();
   }
   void let_go() noexcept {
-    release();
+    drop_held();
     kept.reset();
   }
-  void receive_on() noexcept {
-    KEEL_DCHECK(!is_held, "what is held is read or gathered before more may come");
-    if (!pending) {
-      engine.submit(*this);
-    } else {
-      engine.resume(*this);
-    }
-  }
+  // What is held was read or gathered.
+  void receive_on() noexcept { is_receiving() ? resume() : receive(); }
   void free_if_quiet() noexcept {
-    if (pending) return;
-    engine.close(fd);
+    if (is_receiving()) return;
+    Transport::close();
     delete this;
   }
 
-  // These are in the room that the operation leaves. What it was told of when bytes came last, `data` and `buffer`,
-  // stays as long as they are held: meanwhile it is paused.
-  bool is_held = false;
   bool has_fresh = false;  // What is held has just come while something was left, in `kept`.
-  bool ended = false;      // `result` says how.
+  bool ended = false;      // outcome() says how.
   bool orphaned = false;
-  io::Engine& engine;
+  std::uint32_t left_in_held = 0;  // Its last bytes, not yet read.
   StreamInput* input = nullptr;
   io::Op* output = nullptr;    // The send that waits.
   std::unique_ptr<Kept> kept;  // What came in several pieces and is asked for as one.
-  std::uint32_t held_size = 0;
-  std::uint32_t left_in_held = 0;  // Its last bytes, not yet read.
 };
 
-Stream::Stream(int fd) : state_(new State(loop_here().engine(), fd)) {}
+Stream::Stream(int fd) : state_(new State({&loop_here().engine(), fd})) {
+  static_assert(sizeof(State) <= 104, "so much of an idle stream");
+}
 
-Stream::Stream(int fd, std::string_view received) {
-  auto kept = std::make_unique<State::Kept>();
-  kept->append(received);
-  state_ = new State(loop_here().engine(), fd);
-  kept->left = kept->size();
+Stream::Stream(const Endpoint& endpoint, std::string_view received) {
+  std::unique_ptr<State::Kept> kept;
+  if (!received.empty()) {
+    kept.reset(new State::Kept);
+    kept->append(received);
+    kept->left = kept->size();
+  }
+  state_ = new State(endpoint);
   state_->kept = std::move(kept);
+}
+
+Endpoint Stream::detach() noexcept {
+  State& state = *std::exchange(state_, nullptr);
+  KEEL_CHECK(state.output == nullptr && !state.is_receiving() && !state.has_left() && !state.ended,
+             "a stream is detached before it is used");
+  const Endpoint endpoint = state.detach();
+  delete &state;
+  return endpoint;
 }
 
 void Stream::close() noexcept {
@@ -142,7 +142,7 @@ void Stream::close() noexcept {
   KEEL_CHECK(state.input == nullptr && state.output == nullptr, "a stream is closed when nobody waits for it");
   state.let_go();
   state.orphaned = true;
-  state.engine.cancel(state);
+  state.cancel_receive();
   state.free_if_quiet();
 }
 
@@ -155,18 +155,18 @@ void Stream::watch() noexcept {
 }
 bool Stream::has_input() const noexcept { return state_->has_left() || state_->ended; }
 
-bool Stream::has_unseen_input() const noexcept { return state_->engine.has_unread(state_->fd); }
+bool Stream::has_unseen_input() const noexcept { return state_->has_unread(); }
 
-void Stream::shutdown_write() noexcept { state_->engine.shutdown_write(state_->fd); }
-void Stream::shutdown() noexcept { state_->engine.shutdown(state_->fd); }
+void Stream::shutdown_write() noexcept { state_->shutdown_write(); }
+void Stream::shutdown() noexcept { state_->shutdown(); }
 Result<> Stream::set_options(const io::SocketOptions& options) {
-  return state_->engine.set_options(state_->fd, options);
+  return state_->engine().set_options(state_->descriptor(), options);
 }
-io::SocketOptions Stream::options() const { return state_->engine.options(state_->fd); }
-Address Stream::local_address() const noexcept { return state_->engine.local_address(state_->fd); }
-Address Stream::peer_address() const noexcept { return state_->engine.peer_address(state_->fd); }
+io::SocketOptions Stream::options() const { return state_->engine().options(state_->descriptor()); }
+Address Stream::local_address() const noexcept { return state_->engine().local_address(state_->descriptor()); }
+Address Stream::peer_address() const noexcept { return state_->engine().peer_address(state_->descriptor()); }
 
-int Stream::native_handle() const noexcept { return state_->fd; }
+int Stream::native_handle() const noexcept { return state_->descriptor(); }
 
 Task<> Stream::close_gently(Duration timeout, std::uint64_t bytes_max) {
   shutdown_write();
@@ -202,19 +202,15 @@ void Stream::State::received() noexcept {
     free_if_quiet();
     return;
   }
-  if (result > 0) [[likely]] {
+  if (outcome() > 0) [[likely]] {
     has_fresh = kept != nullptr && kept->left != 0;
-    const io::Held held = engine.hold(*this);
-    data = held.data;
-    buffer = held.buffer;
-    held_size = left_in_held = held.size;
-    is_held = true;
+    left_in_held = static_cast<std::uint32_t>(hold().size());
   } else {
     ended = true;
   }
   if (input != nullptr && !input->is_content()) return;
   if (has_fresh) gather();
-  if (!ended) engine.pause(*this);
+  if (!ended) pause();
   if (input != nullptr) std::exchange(input, nullptr)->wake();
 }
 
@@ -222,10 +218,12 @@ bool StreamInput::start() noexcept {
   KEEL_CHECK(state_.input == nullptr, "one task at a time receives from a stream");
   if (!state_.has_left()) [[likely]] {
     state_.let_go();
-  } else if (state_.is_held && state_.kept != nullptr) {
-    state_.kept->clear();  // The line before what is left.
+    // Where some bytes are waited for there is nothing to look at.
+    if ((until_ != Until::SomeBytes || state_.ended) && is_content()) return true;
+  } else {
+    if (state_.holds() && state_.kept != nullptr) state_.kept->clear();  // The line before what is left.
+    if (is_content()) return true;
   }
-  if (is_content()) return true;
   state_.input = this;
   state_.receive_on();
   return false;
@@ -235,7 +233,7 @@ void StreamInput::cancel(Leaf& leaf) noexcept {
   auto& self = static_cast<StreamInput&>(leaf);
   // What arrives meanwhile waits for the next read.
   self.state_.input = nullptr;
-  self.state_.engine.pause(self.state_);
+  self.state_.pause();
   self.cancelled_ = true;
   self.failed_ = true;
   self.wake();
@@ -243,7 +241,7 @@ void StreamInput::cancel(Leaf& leaf) noexcept {
 
 Error StreamInput::failure() const noexcept {
   if (cancelled_) return Error(Code::Cancelled, "receive was cancelled");
-  return Error::from_errno("receive", -state_.result);
+  return state_.error("receive", state_.outcome());
 }
 
 Error StreamInput::end(std::size_t got, const std::string& wanted) noexcept {
@@ -379,10 +377,9 @@ bool StreamOutput::send(iovec* parts, std::size_t count) noexcept {
     result_ = -ENOMEM;
     return true;
   }
-  op->fd = state_.fd;
   op->parts = parts;
   op->part_count = static_cast<std::uint32_t>(count);
-  if (!state_.engine.submit(*op)) {
+  if (!state_.send(*op)) {
     state_.output = op;
     return false;
   }
@@ -400,11 +397,11 @@ void StreamOutput::complete(Sending& sending) noexcept {
 
 void StreamOutput::cancel(Leaf& leaf) noexcept {
   Stream::State& state = static_cast<StreamOutput&>(leaf).state_;
-  state.engine.cancel(*state.output);
+  state.cancel(*state.output);
 }
 
 Result<> StreamOutput::take() noexcept {
-  if (result_ < 0) return fail_errno("send", -result_);
+  if (result_ < 0) return state_.error("send", result_);
   return {};
 }
 
@@ -414,7 +411,6 @@ Stream::SendFile::SendFile(State& state, int descriptor, std::uint64_t from, std
         self.state_.output = nullptr;
         self.wake();
       }) {
-  fd = state.fd;
   file = descriptor;
   offset = from;
   size = bytes;
@@ -422,7 +418,7 @@ Stream::SendFile::SendFile(State& state, int descriptor, std::uint64_t from, std
 
 bool Stream::SendFile::start() noexcept {
   KEEL_CHECK(state_.output == nullptr, "one task at a time writes to a stream");
-  if (size == 0 || state_.engine.submit(*this)) return true;
+  if (size == 0 || state_.send(*this)) return true;
   state_.output = this;
   return false;
 }

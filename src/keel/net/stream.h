@@ -51,6 +51,7 @@
 
 namespace keel {
 
+struct Endpoint;
 class File;
 class Resolver;
 
@@ -79,9 +80,9 @@ class Stream {
                               io::ConnectOptions options = {});
   // Takes over a connected descriptor of the current worker's engine, which does not block (O_NONBLOCK).
   explicit Stream(int fd);
-  // The same where somebody has read from it already: `received` is copied, and what is read first. std::bad_alloc: the
-  // descriptor is not taken over.
-  Stream(int fd, std::string_view received);
+  // Takes over an endpoint (net/transport.h), also one with a layer. `received`, which somebody has read from it
+  // already, is copied, and what is read first. std::bad_alloc: the endpoint is not taken over.
+  explicit Stream(const Endpoint& endpoint, std::string_view received = {});
   Stream(Stream&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
   Stream& operator=(Stream&& other) noexcept {
     if (this != &other) {
@@ -126,6 +127,8 @@ class Stream {
   // Ends both directions, and whoever waits on this stream goes on: a write with Unavailable, a read with what has come
   // and then the end. For ending a connection that another task is using.
   void shutdown() noexcept;
+  // Gives the connection away before anything was read or watched for: to be put under a layer.
+  Endpoint detach() noexcept;
   // At once; the destructor does the same.
   void close() noexcept;
   // Closes so that the peer gets all that was written, also where it goes on sending: tells it that nothing more comes,

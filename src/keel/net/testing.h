@@ -46,9 +46,16 @@ class TestLayer final : public TransportLayer {
 
   ~TestLayer() override { --alive; }
 
+  void open() noexcept override {
+    if (std::exchange(has_begun_, true)) return;
+    says_hello_ ? put(Record::Hello, identity_) : out_.append("what?");
+    engine().submit(receive_);
+    flush();
+  }
   void receive() noexcept override { start_receiving(); }
   void resume() noexcept override { start_receiving(); }
   void end_receive() noexcept override {
+    if (!transport()->is_receiving()) return;
     ending_ = true;
     transport()->resume();
   }
@@ -59,7 +66,6 @@ class TestLayer final : public TransportLayer {
   }
 
   bool send(io::Send& send) noexcept override {
-    begin_once();
     if (failure_ < 0) {
       send.result = failure_;
       return true;
@@ -73,14 +79,13 @@ class TestLayer final : public TransportLayer {
     begin(send);
     return false;
   }
-  void cancel(io::Send& send) noexcept override {
+  void cancel(io::Op& send) noexcept override {
     if (&send != sending_) return;
     send_failure_ = -ECANCELED;
     send_.is_idle() ? post() : engine().cancel(send_);
   }
 
   void shutdown_write() noexcept override {
-    begin_once();
     say_end();
     take_and_flush();
   }
@@ -94,25 +99,18 @@ class TestLayer final : public TransportLayer {
     return Error::from_errno(doing, -outcome);
   }
 
+  // Its goodbye has to leave: it is waited for, however long the peer takes.
   void close() noexcept override {
     is_closed_ = true;
-    if (has_begun_ && send_.is_idle() && failure_ == 0) say_end();
-    take_and_flush();
-    engine().cancel(send_);
+    if (has_begun_ && failure_ == 0) say_end();
+    flush();
     engine().cancel(receive_);
-    end_if_quiet();
+    post();  // Somebody may be inside.
   }
 
   // --- what comes in
 
-  void begin_once() noexcept {
-    if (std::exchange(has_begun_, true)) return;
-    says_hello_ ? put(Record::Hello, identity_) : out_.append("what?");
-    engine().submit(receive_);
-    flush();
-  }
   void start_receiving() noexcept {
-    begin_once();
     if (receive_.paused) engine().resume(receive_);
     post();
   }
@@ -245,24 +243,24 @@ class TestLayer final : public TransportLayer {
       if (send_.result < 0) out_failure_ = send_.result;
     }
     if (!send_.is_idle()) return;
-    if (sending_ != nullptr) {
-      if (send_failure_ < 0 || out_failure_ < 0 || failure_ < 0) {
-        finish_send(send_failure_ < 0 ? send_failure_ : out_failure_ < 0 ? out_failure_ : failure_);
-      } else if (is_taken_) {
-        finish_send(0);
-      }
+    if (has_said_end_ && !is_closed_ && !std::exchange(is_shut_, true)) engine().shutdown_write(fd());
+    if (sending_ == nullptr) return;
+    // The last thing that happens: more may be sent from inside.
+    if (send_failure_ < 0 || out_failure_ < 0 || failure_ < 0) {
+      finish_send(send_failure_ < 0 ? send_failure_ : out_failure_ < 0 ? out_failure_ : failure_);
+    } else if (is_taken_) {
+      finish_send(0);
     }
-    if (has_said_end_ && !is_closed_ && out_.empty() && !std::exchange(is_shut_, true)) engine().shutdown_write(fd());
   }
   void sent() noexcept {
-    if (is_closed_) return end_if_quiet();
     if (send_.result < 0) out_failure_ = send_.result;
     flush();
+    if (is_closed_) end_if_quiet();
   }
   void finish_send(std::int32_t failure) noexcept {
     io::Send& send = *std::exchange(sending_, nullptr);
     send_failure_ = 0;
-    send.sent += std::exchange(size_, 0);
+    send.sent = std::exchange(size_, 0);
     const std::int32_t result = failure < 0 ? failure : send.total();
     if (calls_back_) return complete(send, result);
     send.result = result;
@@ -309,8 +307,9 @@ class TestLayers final : public TransportLayers {
  public:
   explicit TestLayers(std::string_view identity, bool says_hello = true) noexcept
       : identity_(identity), says_hello_(says_hello) {}
-  Result<Transport::Endpoint> make(io::Engine& engine, int fd, std::string_view) override {
-    return Transport::Endpoint{&engine, fd, new TestLayer(engine, fd, identity_, says_hello_)};
+  Result<Endpoint> make(Endpoint plain, std::string_view) override {
+    plain.layer = new TestLayer(*plain.engine, plain.fd, identity_, says_hello_);
+    return plain;
   }
 
  private:

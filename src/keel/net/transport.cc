@@ -8,35 +8,38 @@
 
 namespace keel {
 
+void Endpoint::close() const noexcept { layer != nullptr ? layer->close() : engine->close(fd); }
+
 void Transport::open(const Endpoint& endpoint) noexcept {
   KEEL_DCHECK(fd < 0 && endpoint.fd >= 0, "a transport has one endpoint at a time");
+  static_assert(alignof(io::Engine) > layered && alignof(TransportLayer) > layered);
   fd = endpoint.fd;
-  is_layered_ = endpoint.layer != nullptr;
-  if (is_layered_) {
-    layer_ = endpoint.layer;
-    layer_->transport_ = this;
+  if (endpoint.layer == nullptr) {
+    path_ = reinterpret_cast<std::uintptr_t>(endpoint.engine);
   } else {
-    engine_ = endpoint.engine;
+    path_ = reinterpret_cast<std::uintptr_t>(endpoint.layer) + layered;
+    over().transport_ = this;
+    over().open();
   }
 }
 
-Transport::Endpoint Transport::detach() noexcept {
+Endpoint Transport::detach() noexcept {
   KEEL_CHECK(!pending && !holds(), "a transport is detached when nothing is received or held");
   const Endpoint endpoint{&engine(), std::exchange(fd, -1), layer()};
-  if (is_layered_) layer_->transport_ = nullptr;
+  if (is_layered()) {
+    over().transport_ = nullptr;
+    path_ = reinterpret_cast<std::uintptr_t>(endpoint.engine);
+  }
   return endpoint;
 }
 
-void Transport::close() noexcept {
-  const Endpoint endpoint = detach();
-  endpoint.layer != nullptr ? endpoint.layer->close() : endpoint.engine->close(endpoint.fd);
-}
+void Transport::close() noexcept { detach().close(); }
 
 std::string_view Transport::hold_copy() noexcept {
   const std::string_view all = bytes();
   data = static_cast<char*>(pool_allocate(all.size()));
   std::memcpy(data, all.data(), all.size());
-  held_size_ = all.size() & 0x7fffffff;
+  held_size_ = static_cast<std::uint32_t>(all.size());
   return held();
 }
 
@@ -47,7 +50,7 @@ void Transport::release_copy() noexcept {
 
 bool Transport::send(io::SendFile& send) noexcept {
   send.fd = fd;
-  if (!is_layered_) return engine_->submit(send);
+  if (!is_layered()) return plain().submit(send);
   // The kernel would send it as it is.
   send.result = -EOPNOTSUPP;
   return true;
@@ -56,17 +59,17 @@ bool Transport::send(io::SendFile& send) noexcept {
 bool Transport::establish(io::Send& send) noexcept {
   KEEL_DCHECK(send.part_count == 0, "establishing sends nothing");
   send.fd = fd;
-  if (is_layered_) return layer_->send(send);
+  if (is_layered()) return over().send(send);
   send.result = 0;
   return true;
 }
 
-void Transport::shutdown_write() noexcept { is_layered_ ? layer_->shutdown_write() : engine_->shutdown_write(fd); }
-void Transport::shutdown() noexcept { is_layered_ ? layer_->shutdown() : engine_->shutdown(fd); }
-bool Transport::has_unread() noexcept { return is_layered_ ? layer_->has_unread() : engine_->has_unread(fd); }
+void Transport::shutdown_write() noexcept { is_layered() ? over().shutdown_write() : plain().shutdown_write(fd); }
+void Transport::shutdown() noexcept { is_layered() ? over().shutdown() : plain().shutdown(fd); }
+bool Transport::has_unread() noexcept { return is_layered() ? over().has_unread() : plain().has_unread(fd); }
 
 Error Transport::error(const char* doing, std::int32_t outcome) const noexcept {
-  return is_layered_ ? layer_->error(doing, outcome) : Error::from_errno(doing, -outcome);
+  return is_layered() ? over().error(doing, outcome) : Error::from_errno(doing, -outcome);
 }
 
 // --- of a layer ----------------------------------------------------------------------------------------------------

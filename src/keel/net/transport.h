@@ -1,17 +1,24 @@
 // keel/net/transport.h — one connection's bytes: the only owner of its descriptor, of the receiving and of the sends.
 //
-//   class Echo {                                              // a state machine; for coroutines there is Stream
+//   class Echo {                                              // for coroutines there is Stream
 //    public:
-//     Echo(io::Engine& engine, int fd) { transport_.open({&engine, fd}), transport_.receive(); }
+//     explicit Echo(const Endpoint& endpoint) {
+//       transport_.open(endpoint);
+//       transport_.receive();
+//     }
 //    private:
 //     void received() {
 //       if (transport_.outcome() <= 0) return transport_.close();   // 0: the peer has finished; < 0: an errno
-//       const std::string_view bytes = transport_.hold();     // borrowed during the call unless held
+//       const std::string_view bytes = transport_.hold();     // without this they are borrowed during the call
 //       transport_.pause();
 //       send_.set(bytes.data(), bytes.size());
-//       if (transport_.send(send_)) sent();                   // true: complete already, sent() is not called
+//       if (transport_.send(send_)) sent();                   // true: it is complete, sent() is not called
 //     }
-//     void sent() { transport_.release(), transport_.resume(); }
+//     void sent() {
+//       transport_.release();
+//       if (send_.result < 0) return transport_.cancel_receive();
+//       transport_.resume();
+//     }
 //     Member<Transport, Echo, &Echo::received> transport_{*this};
 //     Member<io::SendPart, Echo, &Echo::sent> send_{*this};
 //   };
@@ -48,15 +55,18 @@ namespace keel {
 
 class TransportLayer;
 
+// A connected descriptor that does not block (O_NONBLOCK), of `engine`, and the layer that lies over it, if one does.
+struct Endpoint {
+  io::Engine* engine = nullptr;
+  int fd = -1;
+  TransportLayer* layer = nullptr;  // Its engine and descriptor are these.
+
+  // For one that nobody has opened.
+  void close() const noexcept;
+};
+
 class Transport : protected io::Receive {
  public:
-  // A connected descriptor that does not block (O_NONBLOCK), of `engine`, and the layer that lies over it, if one does.
-  struct Endpoint {
-    io::Engine* engine = nullptr;
-    int fd = -1;
-    TransportLayer* layer = nullptr;  // Its engine and descriptor are these.
-  };
-
   // `arrived` is called with the transport as its argument.
   explicit Transport(Done arrived) noexcept : io::Receive(arrived) {}
   Transport(const Transport&) = delete;
@@ -70,6 +80,7 @@ class Transport : protected io::Receive {
   Endpoint detach() noexcept;
   // Closes the descriptor, while nothing is received, sent or held. What was sent is still delivered to the peer.
   void close() noexcept;
+  bool is_open() const noexcept { return fd >= 0; }
 
   // Calls `arrived` from now on for everything that comes, until the end of the stream, an error, end_receive() or
   // cancel_receive(): then once with outcome() <= 0, and is_receiving() is false. It is never called from inside.
@@ -104,9 +115,8 @@ class Transport : protected io::Receive {
   bool send(io::Send& send) noexcept;
   // A part of a file, in place of a send.
   bool send(io::SendFile& send) noexcept;
-  // Asks a pending send to end; its done() follows. Then nothing more can be sent.
-  void cancel(io::Send& send) noexcept;
-  void cancel(io::SendFile& send) noexcept { engine().cancel(send); }
+  // Asks a pending send, of either kind, to end; its done() follows. Then nothing more can be sent.
+  void cancel(io::Op& send) noexcept;
   // Complete, as a send is, when what is sent leaves at once: true where nothing has to be agreed upon first, else
   // after the layer's handshake, whose failure is the result. `send` has no parts.
   bool establish(io::Send& send) noexcept;
@@ -128,26 +138,28 @@ class Transport : protected io::Receive {
   io::Engine& engine() const noexcept;
   int descriptor() const noexcept { return fd; }
   // Null where the transport is plain.
-  TransportLayer* layer() const noexcept { return is_layered_ ? layer_ : nullptr; }
+  TransportLayer* layer() const noexcept { return is_layered() ? &over() : nullptr; }
 
  private:
   friend class TransportLayer;
   std::string_view hold_copy() noexcept;
   void release_copy() noexcept;
 
-  std::uint32_t held_size_ : 31 = 0;  // Of what is at `data`, named `buffer`.
-  std::uint32_t is_layered_ : 1 = 0;
-  union {  // A layer knows its engine: a connection has room for one pointer.
-    io::Engine* engine_ = nullptr;
-    TransportLayer* layer_;
-  };
+  bool is_layered() const noexcept { return (path_ & layered) != 0; }
+  io::Engine& plain() const noexcept { return *reinterpret_cast<io::Engine*>(path_); }
+  TransportLayer& over() const noexcept { return *reinterpret_cast<TransportLayer*>(path_ - layered); }
+
+  static constexpr std::uintptr_t layered = 1;
+  std::uint32_t held_size_ = 0;  // Of what is at `data`, named `buffer`.
+  // The engine's address; or the layer's, which knows the engine, and the lowest bit: a connection has room for one.
+  std::uintptr_t path_ = 0;
 };
 
 // What lies between a transport and its engine, and changes the bytes on their way. It has operations of its own on the
 // descriptor, and carries out what is asked of its transport by the contract that the engine has for the operations of
 // a plain one (io/engine.h): nothing is called from inside receive(), resume(), send() and the rest.
 //
-// It begins its handshake with the first receive(), send() or establish(). It may receive while its transport does not.
+// It begins its handshake when a transport opens it, and may receive while its transport does not.
 //
 // Lifetime: allocated by itself, and by itself freed after close(), when its own operations have ended.
 class TransportLayer {
@@ -182,13 +194,15 @@ class TransportLayer {
   static void complete(io::Send& send, std::int32_t result) noexcept;
 
  private:
+  friend struct Endpoint;
   friend class Transport;
+  virtual void open() noexcept = 0;
   virtual void receive() noexcept = 0;
   virtual void resume() noexcept = 0;
   virtual void end_receive() noexcept = 0;
   virtual void cancel_receive() noexcept = 0;
   virtual bool send(io::Send& send) noexcept = 0;  // With no parts: establish().
-  virtual void cancel(io::Send& send) noexcept = 0;
+  virtual void cancel(io::Op& send) noexcept = 0;
   virtual void shutdown_write() noexcept = 0;
   virtual void shutdown() noexcept = 0;
   virtual bool has_unread() noexcept = 0;
@@ -205,77 +219,78 @@ class TransportLayer {
 class TransportLayers {
  public:
   virtual ~TransportLayers() = default;
-  // An endpoint over a descriptor just connected to `host`, or accepted (`host` is empty). What fails closes it.
-  virtual Result<Transport::Endpoint> make(io::Engine& engine, int fd, std::string_view host) = 0;
+  // `plain`, just connected to `host` or accepted (`host` is empty), with a layer over it. Where that fails `plain` is
+  // still the caller's.
+  virtual Result<Endpoint> make(Endpoint plain, std::string_view host) = 0;
 };
 
 inline io::Engine& Transport::engine() const noexcept {
-  if (is_layered_) [[unlikely]]
-    return layer_->engine_;
-  return *engine_;
+  if (is_layered()) [[unlikely]]
+    return over().engine_;
+  return plain();
 }
 
 inline void Transport::receive() noexcept {
   KEEL_DCHECK(!holds(), "what is held is released before more may come");
-  if (is_layered_) [[unlikely]] {
+  if (is_layered()) [[unlikely]] {
     pending = true;
     paused = false;
-    return layer_->receive();
+    return over().receive();
   }
-  engine_->submit(*this);
+  plain().submit(*this);
 }
 
 inline void Transport::resume() noexcept {
   KEEL_DCHECK(!holds(), "what is held is released before more may come");
-  if (is_layered_) [[unlikely]] {
+  if (is_layered()) [[unlikely]] {
     paused = false;
-    return layer_->resume();
+    return over().resume();
   }
-  engine_->resume(*this);
+  plain().resume(*this);
 }
 
 inline void Transport::end_receive() noexcept {
-  if (is_layered_) [[unlikely]]
-    return layer_->end_receive();
-  engine_->end_receive(*this);
+  if (is_layered()) [[unlikely]]
+    return over().end_receive();
+  plain().end_receive(*this);
 }
 
 inline void Transport::cancel_receive() noexcept {
-  if (is_layered_) [[unlikely]]
-    return layer_->cancel_receive();
-  engine_->cancel(*this);
+  if (is_layered()) [[unlikely]]
+    return over().cancel_receive();
+  plain().cancel(*this);
 }
 
 inline std::string_view Transport::hold() noexcept {
   KEEL_DCHECK(!holds(), "one arrival is held at a time");
-  if (is_layered_) [[unlikely]]
+  if (is_layered()) [[unlikely]]
     return hold_copy();
-  const io::Held kept = engine_->hold(*this);
+  const io::Held kept = plain().hold(*this);
   data = kept.data;
   buffer = kept.buffer;
-  held_size_ = kept.size & 0x7fffffff;
+  held_size_ = kept.size;
   return held();
 }
 
 inline void Transport::release() noexcept {
   if (!holds()) return;
-  if (is_layered_) [[unlikely]]
+  if (is_layered()) [[unlikely]]
     return release_copy();
-  engine_->release({data, held_size_, buffer});
+  plain().release({data, held_size_, buffer});
   held_size_ = 0;
 }
 
 inline bool Transport::send(io::Send& send) noexcept {
   send.fd = fd;
-  if (is_layered_) [[unlikely]]
-    return layer_->send(send);
-  return engine_->submit(send);
+  if (is_layered()) [[unlikely]]
+    return over().send(send);
+  return plain().submit(send);
 }
 
-inline void Transport::cancel(io::Send& send) noexcept {
-  if (is_layered_) [[unlikely]]
-    return layer_->cancel(send);
-  engine_->cancel(send);
+inline void Transport::cancel(io::Op& send) noexcept {
+  if (is_layered()) [[unlikely]]
+    return over().cancel(send);
+  plain().cancel(send);
 }
 
 }  // namespace keel

@@ -14,6 +14,7 @@
 #include "keel/io/testing.h"
 #include "keel/net/listener.h"
 #include "keel/net/stream.h"
+#include "keel/net/testing.h"
 
 namespace keel::internal {
 
@@ -26,6 +27,11 @@ using io::testing::Which;
 inline auto every_kind() {
   return testing::Values(Which::Uring, Which::Epoll, Which::Sim, Which::UringUnix, Which::EpollUnix, Which::SimUnix);
 }
+// And under a layer, for what only uses pair().
+inline auto every_kind_and_layered() {
+  return testing::Values(Which::Uring, Which::Epoll, Which::Sim, Which::UringUnix, Which::EpollUnix, Which::SimUnix,
+                         Which::UringLayered, Which::EpollLayered, Which::SimLayered);
+}
 inline Address any_port() { return Address::parse("127.0.0.1:0").value(); }
 
 inline Task<> write(Stream& stream, std::string text) { co_await stream.write(text); }
@@ -35,6 +41,7 @@ class NetTest : public io::testing::LoopTest {
   void TearDown() override {
     if (loop_ != nullptr) settle();  // What ends with a stream may end another one.
     LoopTest::TearDown();
+    EXPECT_EQ(TestLayer::alive, 0);
     for (const std::string& path : paths_) std::remove(path.c_str());
   }
 
@@ -62,7 +69,9 @@ class NetTest : public io::testing::LoopTest {
     accepting.begin(accept_from(listener), [](StartCore&) noexcept {});
     Stream client = *run(Stream::connect(listener.address()));
     EXPECT_TRUE(until([&] { return accepting.has_ended(); }));
-    return {std::move(client), *accepting.take()};
+    Stream server = *accepting.take();
+    if (!is_layered()) return {std::move(client), std::move(server)};
+    return {Stream(*layers_.make(client.detach(), "server.test")), Stream(*layers_.make(server.detach(), ""))};
   }
   static Task<Stream> accept_from(Listener& listener) { co_return co_await listener.accept(); }
   // Receives until `count` bytes have come or the stream has ended; returns how many.
@@ -77,6 +86,7 @@ class NetTest : public io::testing::LoopTest {
   }
 
   std::vector<std::string> paths_;  // Of Unix sockets.
+  TestLayers layers_{"peer"};
 
  private:
   template <class T>

@@ -50,8 +50,7 @@ void Connection::begin(ServerWorker& worker, int fd) {
   connection->watch();
 }
 
-Connection::Connection(ServerWorker& worker, const Transport::Endpoint& endpoint)
-    : worker_(worker), began_(worker.loop().now()) {
+Connection::Connection(ServerWorker& worker, const Endpoint& endpoint) : worker_(worker), began_(worker.loop().now()) {
   transport_.open(endpoint);
 }
 

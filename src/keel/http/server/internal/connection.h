@@ -71,7 +71,7 @@ class Connection final : public Link {
   friend class ConnectionCarrier;
   enum class Phase : std::uint8_t { Head, Busy, Discarding, Upgrading, Lingering, Ending };
 
-  Connection(ServerWorker& worker, const Transport::Endpoint& endpoint);
+  Connection(ServerWorker& worker, const Endpoint& endpoint);
   ~Connection();
   // What the loop calls: std::bad_alloc ends the connection, not the process.
   template <class Step>

@@ -224,7 +224,7 @@ void Connection::go_on_upgrading() {
   Upgraded* const upgraded = exchange_->release_upgrade();
   upgraded->set_trace(exchange_->request().trace());
   free_exchange();
-  const Transport::Endpoint endpoint = transport_.detach();
+  const Endpoint endpoint = transport_.detach();
   worker.loop().stop_timer(timer_);
   unlink();
   this->~Connection();

@@ -35,15 +35,15 @@ void Upgraded::free(Upgraded* upgraded) noexcept {
   pool_free(upgraded, sizeof(Upgraded));
 }
 
-void Upgraded::begin(ServerWorker& worker, const Transport::Endpoint& endpoint, std::string_view received) noexcept {
+void Upgraded::begin(ServerWorker& worker, const Endpoint& endpoint, std::string_view received) noexcept {
   worker_ = &worker;
   worker.add(*this);
   const ScopedSpan span(span_);
   std::optional<Stream> stream;
   try {
-    stream.emplace(endpoint.fd, received);
+    stream.emplace(endpoint, received);
   } catch (...) {
-    worker.engine().close(endpoint.fd);
+    endpoint.close();
     return ended(Error::from_exception());
   }
   run_.owner = this;

@@ -30,7 +30,7 @@ class Upgraded final : public Link {
   void set_trace(log::TraceId trace) noexcept { span_.trace = trace; }
   // Calls the callable with the connection `endpoint`, from which `received` has been read; frees itself when the task
   // has ended, which may be at once.
-  void begin(ServerWorker& worker, const Transport::Endpoint& endpoint, std::string_view received) noexcept;
+  void begin(ServerWorker& worker, const Endpoint& endpoint, std::string_view received) noexcept;
   // Asks the task to end.
   void stop() noexcept { run_.stop(Code::Cancelled); }
 
