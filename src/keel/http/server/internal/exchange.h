@@ -10,10 +10,13 @@
 
 #include <cstddef>
 #include <string_view>
+#include <utility>
 
 #include "keel/base/result.h"
 #include "keel/http/message/parser.h"
 #include "keel/http/server/internal/server_worker.h"
+#include "keel/http/server/internal/upgraded.h"
+#include "keel/http/server/problem.h"
 #include "keel/http/server/request.h"
 #include "keel/http/server/response.h"
 #include "keel/http/server/router.h"
@@ -78,7 +81,7 @@ class Exchange {
   Result<Response> call(std::string_view body);
   // Makes of what a handler has given the response that is sent: errors become problems, middleware runs, and fields
   // that are the server's are added. `can_upgrade`: the connection can leave HTTP with it.
-  void conclude(Result<Response>& result, bool can_upgrade);
+  [[gnu::always_inline]] void conclude(Result<Response>& result, bool can_upgrade);
   // Whether the body of the response is written by a task.
   bool streams_out(const Response& response) const noexcept {
     return response.is_streamed() && !head_only() && !forbids_content(response.status());
@@ -101,6 +104,7 @@ class Exchange {
   std::optional<Instant> deadline_told() const noexcept { return request_.deadline_told(); }
   // For a signal handler that asks what this worker is doing: `subject` is a Request.
   static flight::Activity tell(const void* subject);
+  static void indent_json(Response& response);
 
   ServerWorker& worker_;
 
@@ -108,7 +112,7 @@ class Exchange {
   Request request_;
 };
 
-// Inlined into the one place where a synchronous request is answered.
+// Inlined into the place where a synchronous request is answered: calls would cost each some fifty instructions.
 
 inline Result<Response> Exchange::call(std::string_view body) {
   request_.body_ = body;
@@ -127,6 +131,37 @@ inline Result<Response> Exchange::call_at_once() {
     return match().handler->at_once(request_);
   } catch (...) {
     return Error::from_exception();
+  }
+}
+
+[[gnu::always_inline]] inline void Exchange::conclude(Result<Response>& result, bool can_upgrade) {
+  const ServerOptions& options = worker_.options();
+  if (request_.arena_->bytes_held() > worker_.limits().request_bytes_max) [[unlikely]] {
+    worker_.counts.requests_too_big.add();
+    result = fail(Code::ResourceExhausted, "the request needs more memory than this server gives to one");
+  }
+  if (!result) result = problem(request_, result.error());
+  if (result->is_upgrade()) [[unlikely]]
+    result = Upgraded::answer(worker_, head(), *std::move(result), can_upgrade);
+  if (!match().accepted_type.empty()) result->vary("Accept");
+  if (result->status() == Status::Unauthorized && !result->field("WWW-Authenticate")) [[unlikely]]
+    result->header("WWW-Authenticate", options.challenge);
+  if (options.indent_json) [[unlikely]]
+    indent_json(*result);
+  if (match().passed != 0) Middleware::after(request_, *result);
+  const int status_number = number(result->status());
+  if (!result->is_valid() || (status_number < 200 && !result->is_upgrade()) || status_number > 599) {
+    // After an interim status the client would take the next answer for this one; above 599 there is no status line.
+    worker_.log().error("a response had a field or a status that cannot be sent", log::field("path", request_.path()));
+    result = refuse(Status::InternalServerError, {});
+  }
+  if (options.request_ids) result->header("X-Request-Id", request_.id());
+  if (result->status() == Status::ResetContent) [[unlikely]]
+    result->drop_content();
+  if (options.server_timing && is_measured()) {
+    Buffer timing;
+    write_server_timing(timing, *clock());
+    if (!timing.empty()) result->header("Server-Timing", timing.view());
   }
 }
 

@@ -77,4 +77,22 @@ class SendQueue : protected io::Send {
   std::uint64_t taken_ = 0;      // 1 more than the peer had taken by then; 0: that is not known.
 };
 
+inline bool SendQueue::begin(Transport& transport, Instant now) {
+  flight_ = std::move(waiting_);
+  parts_[0] = {flight_.data(), flight_.size()};
+  parts_[1] = {attached_.empty() ? nullptr : attached_.data(), attached_.size()};
+  parts = parts_;
+  part_count = attached_.empty() ? 1 : 2;
+  began_ = rate_began_ = now;
+  sent_seen_ = 0;
+  taken_ = 0;
+  return transport.send(*this);
+}
+
+inline bool SendQueue::finish() noexcept {
+  flight_.release();
+  if (std::exchange(parts_[1].iov_base, nullptr) != nullptr) attached_.release();
+  return result >= 0;
+}
+
 }  // namespace keel::http
