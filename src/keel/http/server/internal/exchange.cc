@@ -9,6 +9,7 @@
 #include "keel/task/frame.h"
 
 namespace keel::http {
+
 Exchange::Exchange(const Exchange& begun, RequestHead& head, Arena& arena) : worker_(begun.worker_) {
   const Request& request = begun.request_;
   request_.head_ = &head;
