@@ -8,9 +8,9 @@
 
 #pragma once
 
+#include "keel/db/session.h"
 #include "keel/db/sqlite/database.h"
 #include "keel/http/server/router.h"
-#include "keel/db/session.h"
 
 class Users {
  public:

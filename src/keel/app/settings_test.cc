@@ -166,9 +166,9 @@ TEST(Settings, state_a_default_only_when_no_part_has_it) {
       "LoggingSettings::enabled = true",
       "LoggingSettings::sinks = std::vector<SinkSettings>(1)",
       "DatabaseSettings::type = DatabaseType::Sqlite",
-      "DatabaseSettings::loop_reads = true",                        // False sets the option loop_steps_max.
-      "DatabaseSettings::migrations = \"db/migrations\"",           // A database by itself has none.
-      "HttpSettings::address = \"127.0.0.1\"",                      // A server by itself listens nowhere.
+      "DatabaseSettings::loop_reads = true",               // False sets the option loop_steps_max.
+      "DatabaseSettings::migrations = \"db/migrations\"",  // A database by itself has none.
+      "HttpSettings::address = \"127.0.0.1\"",             // A server by itself listens nowhere.
       "HttpSettings::port = 8080",
       "HttpSettings::keep_alive = true",  // False sets requests_per_connection_max.
       "HttpSettings::drain_timeout = 30_s",

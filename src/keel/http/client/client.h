@@ -38,9 +38,10 @@
 // Errors:    InvalidArgument: the request. Unsupported: https (there is no TLS), ws and wss. Unavailable: no
 //            connection, a broken one, or the circuit is open. DeadlineExceeded: a time-out, the message says which.
 //            Upstream: no such host, an answer that cannot be understood, a body above body_bytes_max, too many
-//            redirects or one to what is no URL with http. ResourceExhausted: no place in the pool. Cancelled. The message names method and URL, without its query
-//            and user, but of the first two, which a handler's client would read. In a handler the others become 503,
-//            504 and, for Upstream, 502 without the message (http/server/problem.h).
+//            redirects or one to what is no URL with http. ResourceExhausted: no place in the pool. Cancelled. The
+//            message names method and URL, without its query and user, but of the first two, which a handler's client
+//            would read. In a handler the others become 503, 504 and, for Upstream, 502 without the message
+//            (http/server/problem.h).
 // Threads:   one loop; a client for each worker.
 // Lifetime:  outlives its calls and the streams it gave (checked); the resolver and the registry outlive it.
 // Cancel:    a call that is stopped closes its connection, leaves every queue, and counts for nothing else.

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "keel/base/sanitizers.h"
+#include "keel/base/testing/allocation_count.h"
 #include "keel/http/server/server.h"
 #include "keel/http/testing/internal/server_testing.h"
-#include "keel/base/testing/allocation_count.h"
 #include "keel/io/runtime.h"
 #include "keel/observe/log_ring.h"
 #include "keel/observe/metric.h"

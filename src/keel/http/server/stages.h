@@ -15,9 +15,8 @@
 #include <string_view>
 
 #include "keel/base/buffer.h"
-#include "keel/http/message/method.h"
 #include "keel/base/single_writer_counter.h"
-#include "keel/http/server/stage.h"
+#include "keel/http/message/method.h"
 #include "keel/http/server/stage.h"
 #include "keel/observe/metric.h"
 #include "keel/observe/span.h"

@@ -11,9 +11,9 @@
 #include <cstdint>
 #include <string_view>
 
+#include "keel/base/single_writer_counter.h"
 #include "keel/base/time.h"
 #include "keel/http/message/status.h"
-#include "keel/base/single_writer_counter.h"
 #include "keel/http/server/request.h"
 #include "keel/http/server/server.h"
 #include "keel/http/server/stages.h"
@@ -33,8 +33,8 @@ std::string_view to_string(Cut during) noexcept;
 class RequestLog {
  public:
   // `metrics` may be null. Routes are numbered below `routes`. The references outlive this.
-  RequestLog(io::Loop& loop, const ServerOptions& options, ServerCounts<SingleWriterCounter>& counts, ServerMetrics* metrics,
-             std::size_t routes);
+  RequestLog(io::Loop& loop, const ServerOptions& options, ServerCounts<SingleWriterCounter>& counts,
+             ServerMetrics* metrics, std::size_t routes);
 
   const log::Logger& log() const noexcept { return log_; }
   Stages& stages() noexcept { return stages_; }

@@ -1,7 +1,7 @@
 // keel/http/server/internal/server_metrics.h — the metrics of a server, resolved once when it starts.
 //
-// Internal to http. What a ServerWorker counts in a cell of its own, ServerCounts<SingleWriterCounter>, is read when it is asked for;
-// server_metrics.cc has the table of them. What has labels by route, stage or status is counted here.
+// Internal to http. What a ServerWorker counts in a cell of its own, ServerCounts<SingleWriterCounter>, is read when it
+// is asked for; server_metrics.cc has the table of them. What has labels by route, stage or status is counted here.
 //
 // Lifetime: between the server's start and its end; the registry outlives it.
 // Threads:  counting by every worker; made and destroyed by the server's thread.
