@@ -1,6 +1,6 @@
 #include "keel/telemetry/log_line.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>  // Not core.h: GCC and Clang name what format_to_n calls differently, and the library has one.
 #include <time.h>
 
 #include <algorithm>
