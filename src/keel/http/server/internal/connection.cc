@@ -72,22 +72,9 @@ bool Connection::is_streaming() const noexcept { return phase_ == Phase::Busy &&
 void Connection::received() {
   const std::int32_t result = transport_.outcome();
   if (result > 0) {
-    const std::string_view bytes = transport_.bytes();
-    switch (phase_) {
-      [[likely]] case Phase::Head:
-        return take(bytes);
-      case Phase::Busy:
-        return exchange_->reads_body() ? body_arrived() : take(bytes);
-      case Phase::Discarding:
-        return discard(bytes);
-      case Phase::Upgrading:
-        return in_.append(bytes);
-      case Phase::Lingering:
-        began_ = worker_.loop().now();
-        return;
-      case Phase::Ending:
-        return;
-    }
+    if (phase_ == Phase::Head) [[likely]]
+      return take(transport_.bytes());
+    return take_by_phase(transport_.bytes());
   }
   if (phase_ == Phase::Upgrading && result == -ECANCELED) return settle();
   peer_done_ = true;
@@ -99,6 +86,24 @@ void Connection::received() {
     lose_request();
     if (is_streaming()) began_ = worker_.loop().now();
     settle();
+  }
+}
+
+void Connection::take_by_phase(std::string_view bytes) {
+  switch (phase_) {
+    case Phase::Head:
+      return take(bytes);
+    case Phase::Busy:
+      return exchange_->reads_body() ? body_arrived() : take(bytes);
+    case Phase::Discarding:
+      return discard(bytes);
+    case Phase::Upgrading:
+      return in_.append(bytes);
+    case Phase::Lingering:
+      began_ = worker_.loop().now();
+      return;
+    case Phase::Ending:
+      return;
   }
 }
 

@@ -94,6 +94,7 @@ class Connection final : public Link {
 
   // What comes in.
   void take(std::string_view bytes);
+  void take_by_phase(std::string_view bytes);
   void process_kept();
   std::string_view process(std::string_view rest);
   std::string_view begin_request(RequestHead& head, std::string_view received, std::size_t head_size,

@@ -78,7 +78,7 @@ class Exchange {
   bool is_at_once() const noexcept { return static_cast<bool>(match().handler->at_once); }
 
   // Calls a synchronous handler, behind the middleware that lets the request pass; `body` is that of the request.
-  Result<Response> call(std::string_view body);
+  [[gnu::always_inline]] Result<Response> call(std::string_view body);
   // Makes of what a handler has given the response that is sent: errors become problems, middleware runs, and fields
   // that are the server's are added. `can_upgrade`: the connection can leave HTTP with it.
   [[gnu::always_inline]] void conclude(Result<Response>& result, bool can_upgrade);
@@ -94,7 +94,7 @@ class Exchange {
  protected:
   // The same exchange with a head and memory of its own.
   Exchange(const Exchange& begun, RequestHead& head, Arena& arena);
-  Result<Response> call_at_once();
+  [[gnu::always_inline]] Result<Response> call_at_once();
   Task<Response> call_later();
   void set_body(std::string_view body) noexcept { request_.body_ = body; }
   void set_reader(BodyReader& reader) noexcept { request_.reader_ = &reader; }
