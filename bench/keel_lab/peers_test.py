@@ -194,7 +194,7 @@ class Programs(unittest.TestCase):
         """Those of others that nothing has to be configured for, {name: side}."""
         for name, side in experiment.read_sides().items():
             plain = not (side.under_test or side.environment or side.files or sides.missing(side, self_test.BUILD))
-            if plain and ("echo" in name) == of_echo and "loop" not in name:
+            if plain and ("echo" in name + side.serve[0]) == of_echo and "loop" not in name:
                 yield name, side
 
     def test_every_peer_that_is_built_answers_its_routes(self):
