@@ -4,7 +4,7 @@ MAKEFLAGS += --no-print-directory
 jobs := $(shell nproc 2>/dev/null || echo 2)
 sources := git ls-files --cached --others --exclude-standard -- '*.h' '*.cc' '*.c'
 
-.PHONY: help run test bench bench-gate conformance mutation fuzz check format format-check budget clean
+.PHONY: help run test bench bench-gate conformance mutation fuzz check test-cost format format-check budget clean
 
 help:
 	@echo 'make run      build the full-stack example and serve it on http://127.0.0.1:8080'
@@ -15,6 +15,7 @@ help:
 	@echo 'make mutation  bugs that other servers had, put in one by one: the tests find each (five minutes)'
 	@echo 'make fuzz     ten million inputs for each fuzzer, and an hour of the whole server in the simulation: hours'
 	@echo 'make check    what a change must pass: formatting and the tests, which include layers and tidy'
+	@echo 'make test-cost  CPU time of make test from nothing, without the compiler cache'
 	@echo 'make format   format all C and C++ files'
 	@echo 'make budget   accept the present compile-time cost of the public headers (tools/tidy/budget.txt)'
 	@echo 'make clean    delete build/'
@@ -66,6 +67,10 @@ fuzz:
 	@scripts/fuzz --runs 10000000 $$(sed -e 's|.*/||' -e '/http_server_fuzz/d' build/clang/fuzzers.txt)
 
 check: format-check test
+
+test-cost:
+	@scripts/setup build test
+	@scripts/test-cost
 
 format:
 	@scripts/setup dev
