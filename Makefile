@@ -4,7 +4,7 @@ MAKEFLAGS += --no-print-directory
 jobs := $(shell nproc 2>/dev/null || echo 2)
 sources := git ls-files --cached --others --exclude-standard -- '*.h' '*.cc' '*.c'
 
-.PHONY: help run test bench bench-gate conformance mutation fuzz check test-cost format format-check budget clean
+.PHONY: help run test bench bench-gate conformance abuse mutation fuzz check bare test-cost format format-check budget clean
 
 help:
 	@echo 'make run      build the full-stack example and serve it on http://127.0.0.1:8080'
@@ -12,10 +12,12 @@ help:
 	@echo 'make bench    build the service, the raw loops and Beast, and measure the quick profile (docs/lab.md)'
 	@echo 'make bench-gate  the last commit against its parent, in pairs: fails on a significant regression beyond 5 %'
 	@echo 'make conformance  suites of others against the conformance server on both engines: a table of scores'
-	@echo 'make mutation  bugs that other servers had, put in one by one: the tests find each (five minutes)'
+	@echo 'make abuse    clients that mean no good, on both engines: what good ones notice of them (as root: half an hour)'
+	@echo 'make mutation  bugs, put in one by one: the tests find each (half an hour)'
 	@echo 'make fuzz     ten million inputs for each fuzzer, and an hour of the whole server in the simulation: hours'
 	@echo 'make check    what a change must pass: formatting and the tests, which include layers and tidy'
-	@echo 'make test-cost  CPU time of make test from nothing, without the compiler cache'
+	@echo 'make bare     make run and make test in a bare Debian 12 and a bare Debian 13, and how long they take (as root)'
+	@echo 'make test-cost  CPU time of make test from nothing, without the compiler cache (CONTRIBUTING.md has its budget)'
 	@echo 'make format   format all C and C++ files'
 	@echo 'make budget   accept the present compile-time cost of the public headers (tools/tidy/budget.txt)'
 	@echo 'make clean    delete build/'
@@ -55,6 +57,12 @@ conformance:
 	  http_static_files_test http_compression_stream_test keel
 	@tests/conformance/suites.py
 
+abuse:
+	@scripts/setup build test abuse
+	@cmake --preset release -DKEEL_TESTS=ON
+	@cmake --build build/release -j$(jobs) --target abuse_server keel
+	@tests/abuse/suites.py
+
 mutation:
 	@scripts/setup build test
 	@tests/mutation/run.py
@@ -67,6 +75,9 @@ fuzz:
 	@scripts/fuzz --runs 10000000 $$(sed -e 's|.*/||' -e '/http_server_fuzz/d' build/clang/fuzzers.txt)
 
 check: format-check test
+
+bare:
+	@scripts/bare bookworm trixie
 
 test-cost:
 	@scripts/setup build test

@@ -15,7 +15,7 @@ install(CODE "execute_process(
     --target keel_installed
   COMMAND_ERROR_IS_FATAL ANY)")
 
-install(TARGETS ${modules} EXPORT keel ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS ${modules} keel_harden EXPORT keel ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(programs)
   install(TARGETS ${programs} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
@@ -41,10 +41,15 @@ foreach(module IN LISTS modules)
   string(APPEND module_needs "set(keel_${name}_needs ${links})\n")
 endforeach()
 
+include(KeelSbom)
+keel_write_sbom(${PROJECT_BINARY_DIR}/keel.spdx.json ${modules})
+install(FILES ${PROJECT_BINARY_DIR}/keel.spdx.json DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/keel)
+
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/keel)
 install(EXPORT keel FILE keel-targets.cmake NAMESPACE keel:: DESTINATION ${package})
 list(TRANSFORM modules REPLACE "^keel_" "" OUTPUT_VARIABLE module_names)
-configure_package_config_file(cmake/keel-config.cmake.in keel-config.cmake INSTALL_DESTINATION ${package})
+configure_package_config_file(cmake/keel-config.cmake.in keel-config.cmake INSTALL_DESTINATION ${package}
+  PATH_VARS CMAKE_INSTALL_BINDIR)
 write_basic_package_version_file(keel-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/keel-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/keel-config-version.cmake
-  DESTINATION ${package})
+  cmake/KeelSql.cmake DESTINATION ${package})

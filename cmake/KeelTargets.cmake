@@ -3,18 +3,21 @@
 #   it is headers only, or a name for the modules that it depends on. The module a_b lies in src/keel/a/b; the helpers
 #   for tests of the module a, which programs that use Keel test with too, are the module a_testing.
 # keel_program(NAME)  the executable NAME is installed.
-# keel_test(NAME [ALONE] [LABELS label...] [LIBS target...] [OPTIONS option...] [TIMEOUT seconds] [COST seconds]
-#   SOURCES file...)
-#   one GoogleTest executable, one ctest entry per executable; those with the highest cost start first. ALONE: no other
-#   test runs beside it, which measures real delays. It links keel::base_testing. With OPTIONS of its own for the compiler it does without the
-#   precompiled header.
+# keel_test(NAME [ALONE] [APART] [OWN_PROGRAM] [LABELS label...] [LIBS target...] [OPTIONS option...] [TIMEOUT seconds]
+#   [COST seconds] SOURCES file...)
+#   one ctest entry, which runs the tests of these files; those with the highest cost start first. ALONE: no other test
+#   runs beside it, which measures real delays. All tests of a folder are one program, in which several files are compiled
+#   as one (keel_test_program); a file that is APART is compiled by itself. OWN_PROGRAM: the executable NAME, with what other
+#   commands add to it; so is what has fuzzers among its files or OPTIONS of its own for the compiler, with which it does
+#   without the precompiled header. Everything links keel::base_testing.
 # keel_fuzzer(NAME SOURCES file... [LIBS target...])  one libFuzzer executable; Clang only.
 # keel_bench(NAME SOURCES file... [LIBS target...])   one Google Benchmark executable.
 # keel_list_fuzzers()  target `fuzzers` builds all of them; their paths are in fuzzers.txt in the build folder.
 
 include(GNUInstallDirs)
 
-function(keel_options target)
+# What everything of ours is compiled with, tests included.
+function(keel_language target)
   target_compile_features(${target} PUBLIC cxx_std_23)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
@@ -23,13 +26,27 @@ function(keel_options target)
   target_compile_options(${target} PRIVATE -fno-semantic-interposition -ftls-model=initial-exec)
 endfunction()
 
+# The same for what is no module and no test.
+function(keel_options target)
+  keel_language(${target})
+  get_target_property(type ${target} TYPE)
+  if(KEEL_HARDEN AND type STREQUAL "EXECUTABLE")
+    target_link_libraries(${target} PRIVATE keel_harden)
+  elseif(KEEL_HARDEN)
+    keel_harden(${target} "")
+  endif()
+endfunction()
+
 function(keel_module name)
   cmake_parse_arguments(arg "" "" "DEPENDS;SOURCES" ${ARGN})
   set(target keel_${name})
   if(arg_SOURCES)
     set(scope PUBLIC)
     add_library(${target} STATIC ${arg_SOURCES})
-    keel_options(${target})
+    keel_language(${target})
+    if(KEEL_HARDEN AND NOT name MATCHES "_testing$")
+      keel_harden(${target} ${name})
+    endif()
     keel_precompile_library(${target})
   else()
     set(scope INTERFACE)
@@ -50,23 +67,33 @@ function(keel_program name)
 endfunction()
 
 function(keel_test name)
-  if(NOT KEEL_TESTS)
+  cmake_parse_arguments(arg "ALONE;APART;OWN_PROGRAM" "TIMEOUT;COST" "LABELS;LIBS;OPTIONS;SOURCES" ${ARGN})
+  if(NOT KEEL_TESTS OR (KEEL_TESTS_WITH_LABEL AND NOT KEEL_TESTS_WITH_LABEL IN_LIST arg_LABELS))
     return()
   endif()
-  cmake_parse_arguments(arg "ALONE" "TIMEOUT;COST" "LABELS;LIBS;OPTIONS;SOURCES" ${ARGN})
-  add_executable(${name} ${arg_SOURCES})
-  keel_options(${name})
-  target_compile_options(${name} PRIVATE ${KEEL_TEST_OPTIONS})
-  target_link_libraries(${name} PRIVATE ${arg_LIBS} keel::base_testing GTest::gtest_main)
-  if(KEEL_PRECOMPILE AND NOT arg_OPTIONS)
-    keel_precompile_test(${name})
+  if(arg_OWN_PROGRAM OR arg_OPTIONS OR "${arg_SOURCES}" MATCHES "_fuzz\\.cc")
+    add_executable(${name} ${arg_SOURCES})
+    keel_test_options(${name} "${arg_OPTIONS}" ${arg_LIBS} GTest::gtest_main)
+    set(command ${name})
+  else()
+    cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE folder)
+    string(REGEX REPLACE "^src/keel/" "" program "${folder}_tests")
+    string(REPLACE "/" "_" program ${program})
+    get_directory_property(others KEEL_TEST_SOURCES)
+    if(NOT others)
+      cmake_language(EVAL CODE "cmake_language(DEFER CALL keel_test_program ${program})")
+    endif()
+    set_property(DIRECTORY APPEND PROPERTY KEEL_TEST_SOURCES ${arg_SOURCES})
+    set_property(DIRECTORY APPEND PROPERTY KEEL_TEST_LIBS ${arg_LIBS})
+    if(arg_APART)
+      set_source_files_properties(${arg_SOURCES} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    endif()
+    add_custom_target(${name} DEPENDS ${program})
+    list(TRANSFORM arg_SOURCES PREPEND "${folder}/" OUTPUT_VARIABLE files)
+    list(JOIN files "," files)
+    set(command ${program} --files=${files})
   endif()
-  target_compile_options(${name} PRIVATE ${arg_OPTIONS})
-  if(KEEL_TESTS_WITH_LABEL AND NOT KEEL_TESTS_WITH_LABEL IN_LIST arg_LABELS)
-    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
-    return()
-  endif()
-  add_test(NAME ${name} COMMAND ${name})
+  add_test(NAME ${name} COMMAND ${command})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
@@ -75,6 +102,50 @@ function(keel_test name)
   endif()
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} COST ${arg_COST}
     RUN_SERIAL ${arg_ALONE})
+endfunction()
+
+# GCC collects garbage from 128 MiB on: several test files that are one need 700, and a tenth of the time for it.
+function(keel_compile_as_test target)
+  keel_language(${target})
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=524288>
+    ${KEEL_TEST_OPTIONS})
+endfunction()
+
+# What every program of tests is compiled and linked with; `options` of its own for the compiler, or "".
+function(keel_test_options target options)
+  keel_compile_as_test(${target})
+  target_link_libraries(${target} PRIVATE ${ARGN} keel::base_testing)
+  if(KEEL_PRECOMPILE AND NOT options)
+    keel_precompile_test(${target})
+  endif()
+  target_compile_options(${target} PRIVATE ${options})
+endfunction()
+
+# The program of all tests of a folder, once all of them are known. What its files share is most of what each takes to
+# compile: several are compiled as one, which is why each has a namespace of its own.
+function(keel_test_program program)
+  get_directory_property(sources KEEL_TEST_SOURCES)
+  get_directory_property(libs KEEL_TEST_LIBS)
+  list(REMOVE_DUPLICATES libs)
+  set(bytes_max 100000)  # Of files that are one: several are compiled beside each other, and again when one of theirs changes.
+  set(group 1)
+  set(bytes 0)
+  foreach(source IN LISTS sources)
+    file(SIZE ${CMAKE_CURRENT_SOURCE_DIR}/${source} size)
+    math(EXPR bytes "${bytes} + ${size}")
+    if(bytes GREATER bytes_max)
+      math(EXPR group "${group} + 1")
+      set(bytes ${size})
+    endif()
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${program}_${group})
+  endforeach()
+  add_executable(${program} ${sources})
+  set_target_properties(${program} PROPERTIES UNITY_BUILD ${KEEL_UNITE_TESTS} UNITY_BUILD_MODE GROUP)
+  # GCC takes what a united file has in an unnamed namespace for part of a header.
+  target_compile_options(${program} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+  target_compile_definitions(${program} PRIVATE KEEL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_include_directories(${program} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  keel_test_options(${program} "" ${libs} keel_test_main)
 endfunction()
 
 # A test of a program in Python, where there is Python.
@@ -95,8 +166,7 @@ function(keel_precompile_test name)
   if(NOT TARGET ${target})
     file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/precompiled.cc CONTENT "int main() {}\n")
     add_executable(${target} ${PROJECT_BINARY_DIR}/precompiled.cc)  # Compiled as the tests are: it must be a program.
-    keel_options(${target})
-    target_compile_options(${target} PRIVATE ${KEEL_TEST_OPTIONS})
+    keel_compile_as_test(${target})
     target_link_libraries(${target} PRIVATE GTest::gtest)
     target_precompile_headers(${target} PRIVATE <gtest/gtest.h> <algorithm> <atomic> <cerrno> <chrono> <cstdio> <deque>
       <filesystem> <fstream> <functional> <map> <memory> <mutex> <optional> <set> <span> <sstream> <string>
@@ -111,11 +181,15 @@ function(keel_precompile_library name)
   if(NOT KEEL_PRECOMPILE_LIBRARY OR KEEL_BENCH)
     return()
   endif()
-  set(target keel_precompiled_library)
+  # Once for each set of options: a precompiled header is of use only to what is compiled with its own.
+  get_target_property(options ${name} COMPILE_OPTIONS)
+  string(MD5 hash "${options}")
+  set(target keel_precompiled_library_${hash})
   if(NOT TARGET ${target})
     file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/precompiled_library.cc CONTENT "")
     add_library(${target} STATIC ${PROJECT_BINARY_DIR}/precompiled_library.cc)
-    keel_options(${target})
+    keel_language(${target})
+    set_target_properties(${target} PROPERTIES COMPILE_OPTIONS "${options}")
     target_precompile_headers(${target} PRIVATE <algorithm> <array> <atomic> <bit> <cerrno> <charconv> <concepts>
       <condition_variable> <coroutine> <cstdint> <cstring> <expected> <limits> <memory> <mutex> <new> <optional>
       <source_location> <span> <string> <string_view> <type_traits> <typeinfo> <utility> <vector>)
@@ -131,8 +205,9 @@ function(keel_use_precompiled name from)
     $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess;-Wno-array-bounds;-Wno-restrict;-Wno-stringop-overflow;-Wno-stringop-overread>)
 endfunction()
 
-# What must not compile: `source` compiles with CASE=0, and with CASE=1, 2, … the compiler says what stands here, as a
-# regular expression, for each; a dropped [[nodiscard]] is a mistake. A sanitizer changes nothing about it: once for each compiler is enough.
+# What must not compile: `source` compiles with CASE=0, and with CASE=1, 2, … the compiler's first error is what stands
+# here, as a regular expression, for each, and leads to a line of the case (must_not_compile.cmake); a dropped
+# [[nodiscard]] is a mistake. A sanitizer changes nothing about it: once for each compiler is enough.
 function(keel_must_not_compile name source)
   if(NOT KEEL_TESTS OR (CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_FLAGS MATCHES "-fsanitize"))
     return()
@@ -140,23 +215,30 @@ function(keel_must_not_compile name source)
   set(compile ${CMAKE_CXX_COMPILER} -std=c++23 -Werror=unused-result -I${PROJECT_SOURCE_DIR}/src)
   set(includes "")
   list(LENGTH ARGN cases)
-  if(KEEL_PRECOMPILE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND cases GREATER 8)  # Worth it from there on.
+  if(KEEL_PRECOMPILE AND cases GREATER 8)  # Worth it from there on.
     set(header ${CMAKE_CURRENT_BINARY_DIR}/${name}.h)
     file(STRINGS ${source} lines REGEX "^#include")
     list(JOIN lines "\n" lines)
     file(CONFIGURE OUTPUT ${header} CONTENT "${lines}\n")
-    add_custom_command(OUTPUT ${header}.gch COMMAND ${compile} -x c++-header -MD -MF ${header}.d -MT ${name}.h.gch
-      ${header} -o ${header}.gch DEPENDS ${header} DEPFILE ${header}.d VERBATIM)
-    add_custom_target(${name} ALL DEPENDS ${header}.gch)
+    set(precompiled ${header}.gch)
     set(includes -include ${header})
+    if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+      set(precompiled ${header}.pch)
+      set(includes -include-pch ${precompiled})
+    endif()
+    add_custom_command(OUTPUT ${precompiled} COMMAND ${compile} -x c++-header -MD -MF ${header}.d -MT ${precompiled}
+      ${header} -o ${precompiled} DEPENDS ${header} DEPFILE ${header}.d VERBATIM)
+    add_custom_target(${name} ALL DEPENDS ${precompiled})
   endif()
   set(case 0)
   foreach(reason IN ITEMS "-" ${ARGN})
-    add_test(NAME ${name}_${case} COMMAND ${compile} -fsyntax-only ${includes} -DCASE=${case}
-      ${CMAKE_CURRENT_SOURCE_DIR}/${source})
+    set(is "")
     if(case GREATER 0)
-      set_tests_properties(${name}_${case} PROPERTIES PASS_REGULAR_EXPRESSION "${reason}")
+      set(is "-DREASON=${reason}")
     endif()
+    add_test(NAME ${name}_${case} COMMAND ${CMAKE_COMMAND} -DSOURCE=${CMAKE_CURRENT_SOURCE_DIR}/${source}
+      -DCASE=${case} ${is} -P ${PROJECT_SOURCE_DIR}/cmake/must_not_compile.cmake --
+      ${compile} -fsyntax-only ${includes})
     math(EXPR case "${case} + 1")
   endforeach()
 endfunction()

@@ -20,9 +20,9 @@ class Missing(Exception):
 
 
 def wanted(text):
-    """{package: version} of a requirements file, each pinned."""
-    lines = (line.partition("#")[0].strip() for line in text.splitlines())
-    return dict(line.split("==") for line in lines if line)
+    """{package: version} of a requirements file, each pinned, with the hashes of its files on the lines after it."""
+    lines = (line.partition("#")[0].strip() for line in text.replace("\\\n", " ").splitlines())
+    return dict(line.split()[0].split("==") for line in lines if line)
 
 
 def missing(packages, version=None):
@@ -55,7 +55,7 @@ def install(folder, requirements, packages, python=sys.executable):
         raise Missing(f"no virtual environment could be made: {reason(done)}\n"
                       "Debian has what it takes in python3-venv: scripts/setup bench installs it.")
     done = run(str(folder / "bin/python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-               "--requirement", str(requirements))
+               "--require-hashes", "--only-binary=:all:", "--requirement", str(requirements))
     if done.returncode != 0:
         raise Missing(
             f"pip could not install {requirements.name}: {reason(done)}\n"

@@ -84,18 +84,32 @@ def quietly(command, folder, log, **environment):
 
 def build_go(name, folder, log):
     """The versions of everything that is in the program."""
-    # The release build's baseline and the system's SQLite; no other toolchain is downloaded, and go.sum is made here.
-    quietly(["go", "build", "-mod=mod", "-buildvcs=false", "-tags=libsqlite3", "-o", str(program(name)), "."], folder,
-            log, GOTOOLCHAIN="local", GOAMD64="v1", GOWORK="off")
+    # The release build's baseline and the system's SQLite; no other toolchain is downloaded, and nothing that is not in
+    # go.sum.
+    quietly(["go", "build", "-mod=readonly", "-buildvcs=false", "-tags=libsqlite3", "-o", str(program(name)), "."],
+            folder, log, GOTOOLCHAIN="local", GOAMD64="v1", GOWORK="off")
     listed = [line.split() for line in output("go", "version", "-m", str(program(name))).splitlines()]
     return {line[1]: line[2] for line in listed if line[:1] == ["dep"]}
 
 
 def build_rust(name, folder, log):
-    quietly(["cargo", "build", "--release", "--jobs=1", f"--target-dir={FOLDER / 'target'}"], folder, log, RUSTFLAGS="")
+    lock = folder / "Cargo.lock"
+    told = quietly(["cargo", "metadata", "--no-deps", "--format-version=1"], folder, log)
+    lock.write_text(with_registry(lock.read_text(), json.loads(told[told.index("{"):])))
+    quietly(["cargo", "build", "--locked", "--release", "--jobs=1", f"--target-dir={FOLDER / 'target'}"], folder, log,
+            RUSTFLAGS="")
     shutil.copy2(FOLDER / "target/release" / program(name).name, program(name))
-    listed = quietly(["cargo", "tree", "--edges=normal", "--prefix=none"], folder, log, RUSTFLAGS="")
+    listed = quietly(["cargo", "tree", "--locked", "--edges=normal", "--prefix=none"], folder, log, RUSTFLAGS="")
     return crates(listed, program(name).name)
+
+
+def with_registry(lock, metadata):
+    """The text of a Cargo.lock that is kept without the registry, with the one that cargo takes the package's direct
+    dependencies from. What has a checksum is from there."""
+    sources = {one["source"] for one in metadata["packages"][0]["dependencies"]}
+    if len(sources) != 1:
+        raise Skipped(f"does not build: its dependencies are from {len(sources)} registries")
+    return re.sub(r"^checksum = ", f'source = "{sources.pop()}"\nchecksum = ', lock, flags=re.MULTILINE)
 
 
 def crates(tree, package):
@@ -111,7 +125,7 @@ def build(name, kind):
     """Builds and proves one peer: the versions of what it is made of, by name."""
     versions = {TOOLCHAINS[kind][0]: toolchain(kind)}
     target = FOLDER / kind
-    # A copy, so that what the toolchains write (go.sum, Cargo.lock, targets) is never among the sources.
+    # A copy, so that what the toolchains write (Cargo.lock with the registry, targets) is never among the sources.
     for old in (*target.rglob("*.go"), *target.rglob("*.rs")):
         old.unlink()
     shutil.copytree(SOURCES / kind, target, dirs_exist_ok=True)

@@ -9,6 +9,7 @@ import re
 import socket
 import tempfile
 import threading
+import tomllib
 import unittest
 from unittest import mock
 
@@ -380,6 +381,29 @@ esac
             peers.main(["build", "fastttp"])
         self.assertEqual(ended.exception.code, 2)
         self.assertIn("no peer fastttp; there are ", said.getvalue())
+
+    def test_a_lock_file_is_kept_for_each_peer_that_has_dependencies(self):
+        for kind, kept, depends in (("go", "go.sum", "require"), ("rust", "Cargo.lock", "[dependencies]")):
+            for folder in (peers.ROOT / "bench/peers" / kind).glob("[a-z]*/"):
+                manifest = folder / ("go.mod" if kind == "go" else "Cargo.toml")
+                self.assertEqual((folder / kept).exists(), depends in manifest.read_text(), folder)
+
+    def test_a_kept_lock_names_no_registry_and_has_a_checksum_of_all_but_the_peer(self):
+        for lock in (peers.ROOT / "bench/peers/rust").glob("*/Cargo.lock"):
+            crates = tomllib.loads(lock.read_text())["package"]
+            self.assertNotIn("source", {key for crate in crates for key in crate}, lock)
+            self.assertEqual([crate["name"] for crate in crates if "checksum" not in crate],
+                             [f"peer_{lock.parent.name}"])
+
+    def test_the_registry_of_a_lock_is_the_one_that_cargo_names(self):
+        lock = '[[package]]\nname = "a"\nversion = "1.0.0"\nchecksum = "00"\n\n[[package]]\nname = "peer_x"\n'
+        metadata = {"packages": [{"dependencies": [{"source": "registry+one"}, {"source": "registry+one"}]}]}
+        self.assertEqual(
+            peers.with_registry(lock, metadata), '[[package]]\nname = "a"\nversion = "1.0.0"\n'
+            'source = "registry+one"\nchecksum = "00"\n\n[[package]]\nname = "peer_x"\n')
+        metadata["packages"][0]["dependencies"].append({"source": "registry+another"})
+        with self.assertRaisesRegex(peers.Skipped, "from 2 registries"):
+            peers.with_registry(lock, metadata)
 
     def test_several_versions_of_a_crate_are_all_named(self):
         tree = "peer_x v0.1.0 (/x)\nhyper v1.2.0\nbitflags v1.0.0\nbitflags v2.0.0 (*)\n"

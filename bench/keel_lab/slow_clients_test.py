@@ -1,5 +1,6 @@
 """The slow clients are there, and a run without them is none."""
 
+import contextlib
 import os
 import socket
 import threading
@@ -36,8 +37,9 @@ class Listener:
                 threading.Thread(target=self._read, args=(connection, ), daemon=True).start()
 
     def _read(self, connection):
-        while (more := connection.recv(4096)):
-            self.got += len(more)
+        with contextlib.suppress(OSError):  # close() ends it.
+            while (more := connection.recv(4096)):
+                self.got += len(more)
 
     def close(self):
         self.socket.shutdown(socket.SHUT_RDWR)

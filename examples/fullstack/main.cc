@@ -1,28 +1,5 @@
-// A whole service: contract of users.h and data.h, SQLite, logs, metrics, health, drain.
+// SQLite, logs, metrics, health, drain: what app::App adds to the service.
 
-#include "data.h"
-#include "keel/app/app.h"
-#include "users.h"
+#include "service.h"
 
-using namespace keel;
-
-namespace {
-
-http::Response health(http::Request&) {
-  return http::Response::text(http::Status::Ok, R"({"status":"ok"})", "application/json");
-}
-
-}  // namespace
-
-int main(int argc, char** argv) {
-  auto config = app::load_or_exit("fullstack", argc, argv);
-  app::App app("fullstack", config);
-  Users users(app.database());
-  Data data(app.database());
-  http::Router router;
-  router.get("/health", health);
-  users.mount(router);
-  data.mount(router);
-  app.serve(router);
-  return app.run();
-}
+int main(int argc, char** argv) { return keel::app::run<Fullstack>("fullstack", argc, argv); }

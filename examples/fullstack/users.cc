@@ -9,6 +9,7 @@
 #include "keel/data/json.h"
 #include "keel/http/server/problem.h"
 #include "keel/observe/span.h"
+#include "keel/task/on_error.h"
 
 using namespace keel;
 
@@ -114,13 +115,8 @@ std::optional<http::Response> read_draft(http::Request& request, Draft& draft) {
   return std::move(invalid).response();
 }
 
-// The only unique thing about a user is the address; every other error keeps its own problem.
-Result<http::Response> explain(const Error& error) {
-  if (error.code() == Code::AlreadyExists) {
-    return http::refuse(http::Status::Conflict, "email: another user has this address");
-  }
-  return error.clone();
-}
+// The only unique thing about a user is the address.
+std::unexpected<Error> taken() { return fail(Code::Conflict, "email: another user has this address"); }
 
 http::Response no_such_user() { return http::refuse(http::Status::NotFound, "no user has this id"); }
 
@@ -164,11 +160,11 @@ Task<http::Response> Users::create(http::Request& request) {
   Draft draft;
   if (auto problem = read_draft(request, draft)) co_return *std::move(problem);
   const Timestamp now;
-  const Result<db::Written> written =
-      co_await attempt(session_.execute("insert into users (name, email, age, created_at) values ($1, $2, $3, $4)",
-                                        draft.name, draft.email, draft.age, now.view()));
-  if (!written) co_return explain(written.error());
-  const std::int64_t id = written->last_insert_id;
+  const db::Written written =
+      co_await on_error(Code::AlreadyExists, taken(),
+                        session_.execute("insert into users (name, email, age, created_at) values ($1, $2, $3, $4)",
+                                         draft.name, draft.email, draft.age, now.view()));
+  const std::int64_t id = written.last_insert_id;
   char location[48] = "/api/users/";
   char* const end = std::to_chars(location + 11, location + sizeof location, id).ptr;
   co_return http::Response::json(http::Status::Created, User{id, draft.name, draft.email, draft.age, now.view()})
@@ -191,11 +187,12 @@ Task<http::Response> Users::replace(http::Request& request) {
   if (auto problem = read_draft(request, draft)) co_return *std::move(problem);
   http::Response response(http::Status::Ok);
   auto answer = [&](const db::Row& row) { response = http::Response::json(http::Status::Ok, User::of(row)); };
-  const Result<std::size_t> written = co_await attempt(session_.query(
-      "update users set name = $1, email = $2, age = $3 where id = $4 returning id, name, email, age, created_at",
-      answer, draft.name, draft.email, draft.age, id));
-  if (!written) co_return explain(written.error());
-  if (*written == 0) co_return no_such_user();
+  const std::size_t written = co_await on_error(
+      Code::AlreadyExists, taken(),
+      session_.query(
+          "update users set name = $1, email = $2, age = $3 where id = $4 returning id, name, email, age, created_at",
+          answer, draft.name, draft.email, draft.age, id));
+  if (written == 0) co_return no_such_user();
   co_return std::move(response);
 }
 

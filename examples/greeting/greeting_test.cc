@@ -6,7 +6,7 @@
 
 #include "keel/http/testing/test_server.h"
 
-namespace greeting {
+namespace greeting::greeting_test {
 namespace {
 
 using namespace keel;
@@ -49,4 +49,4 @@ TEST_F(GreeterTest, answers_later_when_asked_to) {
 }
 
 }  // namespace
-}  // namespace greeting
+}  // namespace greeting::greeting_test

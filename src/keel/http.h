@@ -8,13 +8,15 @@
 //   router.use(http::SecurityHeaders()).get("/hello", hello);
 //   http::Server server(router, {.address = *Address::parse("127.0.0.1:8080")});   // or app.serve(router), app/app.h
 //
-// Beside it, for those who use them: keel/http/client/client.h, compression.h, rate_limit.h, test_server.h; and
-// keel/io/runtime.h, whose workers a Server listens on where there is no App.
+// Every block of docs/http.md compiles with it alone. Beside it, for those who use them: keel/http/client/client.h,
+// compression.h, rate_limit.h, test_server.h.
 
 #pragma once
 
+#include "keel/data/uri.h"                          // queries and forms, decoded
 #include "keel/http/message/precondition.h"         // conditional requests: 304 and 412
 #include "keel/http/message/range.h"                // parts of an answer: 206
+#include "keel/http/middleware/authentication.h"    // who is asking
 #include "keel/http/middleware/cors.h"              // who may ask from other sites
 #include "keel/http/middleware/security_headers.h"  // what browsers are told not to do
 #include "keel/http/server/cookie.h"                // cookies of a request, and of an answer
@@ -26,3 +28,6 @@
 #include "keel/http/server/router.h"    // which handler answers what
 #include "keel/http/server/server.h"    // where it listens, and its limits
 #include "keel/http/server/static_files.h"  // a folder of files
+#include "keel/io/runtime.h"                // the workers that a Server listens on where there is no App
+#include "keel/net/stream.h"                // what a connection is that has left HTTP
+#include "keel/task/timing.h"               // sleep_for, with_timeout

@@ -21,7 +21,7 @@
 #include "vectors.h"
 #include "wire.h"
 
-namespace conformance {
+namespace conformance::conformance_test {
 namespace {
 
 using namespace keel;
@@ -49,7 +49,7 @@ std::vector<std::filesystem::path> files(const std::string& folder) {
 }
 
 // One server for each engine, for all tests; at the end it must still be well.
-class Servers : public testing::Environment {
+class Servers : public ::testing::Environment {
  public:
   Process& get(const std::string& engine) {
     auto& process = running_[engine];
@@ -67,9 +67,9 @@ class Servers : public testing::Environment {
   Folder folder_;
   std::map<std::string, std::unique_ptr<Process>> running_;
 };
-Servers& servers = *static_cast<Servers*>(testing::AddGlobalTestEnvironment(new Servers));
+Servers& servers = *static_cast<Servers*>(::testing::AddGlobalTestEnvironment(new Servers));
 
-class Conformance : public testing::TestWithParam<std::string> {
+class Conformance : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     if (!has_engine(GetParam())) GTEST_SKIP() << "this machine has no " << GetParam();
@@ -93,7 +93,7 @@ class Conformance : public testing::TestWithParam<std::string> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Engines, Conformance, testing::Values("uring", "epoll"),
+INSTANTIATE_TEST_SUITE_P(Engines, Conformance, ::testing::Values("uring", "epoll"),
                          [](auto& test) { return test.param; });
 
 // One vector, with the last request behind it, and what is wrong with what came back; "" when nothing is.
@@ -573,14 +573,14 @@ TEST_P(Conformance, survives_what_fuzzers_found) {
   }
 }
 
-class Restart : public testing::TestWithParam<std::string> {
+class Restart : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     if (!has_engine(GetParam())) GTEST_SKIP() << "this machine has no " << GetParam();
   }
   Folder folder_;
 };
-INSTANTIATE_TEST_SUITE_P(Engines, Restart, testing::Values("uring", "epoll"), [](auto& test) { return test.param; });
+INSTANTIATE_TEST_SUITE_P(Engines, Restart, ::testing::Values("uring", "epoll"), [](auto& test) { return test.param; });
 
 TEST_P(Restart, an_item_that_was_acknowledged_survives_a_kill) {
   const std::string data = folder_ / "items";
@@ -627,4 +627,4 @@ TEST_P(Restart, a_request_that_has_begun_is_answered_before_the_end) {
 }
 
 }  // namespace
-}  // namespace conformance
+}  // namespace conformance::conformance_test

@@ -1,9 +1,10 @@
 // The server that protocol suites run against, of this repository and of others, made from the public API.
 //
-//   server --port P --describe-port Q [--engine auto|uring|epoll] [--data FILE]
+//   server --port P --describe-port Q [--engine auto|uring|epoll] [--data FILE] [--forwarded-by x_forwarded|forwarded]
 //
 // P:  any method, any path  200 and the body of the request
 //     /echo                 the request's header lines
+//     /origin               who asked for what, as trusted proxies tell it: lines of client, scheme, authority and id
 //     /cookie               the cookies of the request, a line name=value for each
 //     /json                 200 when the body is JSON, else 400
 //     /static/x             a file of 4,000 bytes; /static/big one of 8 MiB: tags, conditions, ranges
@@ -15,6 +16,7 @@
 //
 // Port 0 is a port of the system's choice; both are printed. FILE is conformance.db in the working directory, so that
 // a server that is started again finds what was committed; the files of /static lie in FILE.static. SIGTERM drains.
+// With --forwarded-by, 127.0.0.1 is a proxy that is trusted and writes these fields.
 // Not served in this version: /ws; it answers as any path does.
 
 #include <sys/resource.h>
@@ -74,6 +76,24 @@ Result<http::Response> echo_head(http::Request& request) {
     lines.append(head.field(i).value);
     lines.append("\r\n");
   }
+  return http::Response::body(http::Status::Ok, std::move(lines), "text/plain; charset=utf-8");
+}
+
+Result<http::Response> tell_origin(http::Request& request) {
+  Buffer lines;
+  const auto line = [&lines](std::string_view name, std::string_view value) {
+    lines.append(name);
+    lines.append(": ");
+    lines.append(value);
+    lines.append("\r\n");
+  };
+  Address client = request.client_address();
+  client.set_port(0);
+  std::string text = client.to_string();
+  line("client", text.substr(0, text.size() - 2));
+  line("scheme", request.scheme());
+  line("authority", request.authority());
+  line("id", request.id());
   return http::Response::body(http::Status::Ok, std::move(lines), "text/plain; charset=utf-8");
 }
 
@@ -263,10 +283,14 @@ struct Options {
   std::uint16_t describe_port = 0;
   io::EngineKind engine = io::EngineKind::Auto;
   std::string data = "conformance.db";
+  std::optional<http::ForwardedBy> forwarded_by = {};
 };
 
 [[noreturn]] void usage() {
-  std::fputs("usage: server --port P --describe-port Q [--engine auto|uring|epoll] [--data FILE]\n", stderr);
+  std::fputs(
+      "usage: server --port P --describe-port Q [--engine auto|uring|epoll] [--data FILE] "
+      "[--forwarded-by x_forwarded|forwarded]\n",
+      stderr);
   std::exit(2);
 }
 
@@ -289,6 +313,10 @@ Options options_of(int argc, char** argv) {
       options.describe_port = port_of(value);
     } else if (name == "--data") {
       options.data = value;
+    } else if (name == "--forwarded-by" && value == "x_forwarded") {
+      options.forwarded_by = http::ForwardedBy::XForwarded;
+    } else if (name == "--forwarded-by" && value == "forwarded") {
+      options.forwarded_by = http::ForwardedBy::Forwarded;
     } else if (name == "--engine" && value == "auto") {
       options.engine = io::EngineKind::Auto;
     } else if (name == "--engine" && value == "uring") {
@@ -341,6 +369,7 @@ Result<int> run(const Options& options) {
   http::Router router;
   route_all(router, "/{rest...}", echo_body);
   route_all(router, "/echo", echo_head);
+  route_all(router, "/origin", tell_origin);
   route_all(router, "/cookie", list_cookies);
   route_all(router, "/json", check_json);
   route_all(router, "/upload", take_upload);
@@ -386,6 +415,10 @@ Result<int> run(const Options& options) {
   http::ServerOptions serving;
   serving.address = address;
   serving.limits = limits();
+  if (options.forwarded_by) {
+    serving.trusted_proxies.push_back(http::Network::parse("127.0.0.1").value());
+    serving.forwarded_by = *options.forwarded_by;
+  }
   serving.access_log = false;
   serving.metrics = &registry;
   http::Server server(router, serving);

@@ -24,9 +24,11 @@ import time
 import urllib.request
 
 import differential
+import proxies
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 REQUIREMENTS = pathlib.Path(__file__).with_name("requirements.txt")
+REQUIREMENTS_TO_BUILD = pathlib.Path(__file__).with_name("requirements-build.txt")
 VENV = ROOT / "build/conformance-venv"
 
 SLOW_CLIENTS = 1000
@@ -47,12 +49,13 @@ class Failed(Exception):
 
 
 @contextlib.contextmanager
-def serving(build, engine):
+def serving(build, engine, *arguments):
     """The server, its two ports, in a folder of its own; it must end well."""
     with tempfile.TemporaryDirectory(prefix="keel-conformance-") as folder:
         log = open(f"{folder}/log", "w+")
         server = subprocess.Popen(
-            [build / "tests/conformance/server", "--port", "0", "--describe-port", "0", "--engine", engine],
+            [build / "tests/conformance/server", "--port", "0", "--describe-port", "0", "--engine", engine,
+             *arguments],
             cwd=folder,
             stdout=subprocess.PIPE,
             stderr=log,
@@ -181,6 +184,22 @@ def others(build, _engine, port):
     return score, not bold and not needless, f"0 accepted alone; beside {', '.join(names)}"
 
 
+def behind_proxies(build, engine, _port):
+    """Nothing that a client makes up passes the proxies of docs/proxies.md; without their fields everything does."""
+    with serving(build, engine, "--forwarded-by", "x_forwarded") as port:
+        try:
+            wrong = {
+                name: proxies.complaints_about(name, proxies.blocks(language)[0], port)
+                for name, language in [("nginx", "nginx"), ("HAProxy", "haproxy")]
+            }
+            control = proxies.complaints_about("nginx", proxies.NGINX_WITHOUT_FIELDS, port)
+        except differential.NotThere as error:
+            raise Failed(str(error)) from None
+    told = [f"{name}: {', '.join(those)}" for name, those in wrong.items() if those]
+    score = "; ".join(told) or f"0 complaints; {len(control)} without the fields"
+    return score, not told and len(control) >= len(proxies.FIELDS), "0 complaints"
+
+
 def memcheck(build, _engine, _port):
     """Nothing that was not written is sent: files and streams of the simulation, whose disk gives less than is asked
     for. valgrind knows neither io_uring nor openat2(2)."""
@@ -241,6 +260,7 @@ def slow_clients(build, _engine, port):
 SUITES = {
     "own vectors, JSONTestSuite, fuzz seeds": own_tests,
     "differential": others,
+    "behind nginx and HAProxy": behind_proxies,
     "valgrind": memcheck,
     "promtool": promtool,
     "prometheus_client": prometheus_client,
@@ -253,11 +273,15 @@ SUITES = {
 
 def install_packages():
     stamp = VENV / "requirements.txt"
-    if stamp.exists() and stamp.read_text() == REQUIREMENTS.read_text():
+    wanted = REQUIREMENTS_TO_BUILD.read_text() + REQUIREMENTS.read_text()
+    if stamp.exists() and stamp.read_text() == wanted:
         return
     subprocess.run([sys.executable, "-m", "venv", "--clear", VENV], check=True)
-    subprocess.run([VENV / "bin/pip", "install", "-q", "--disable-pip-version-check", "-r", REQUIREMENTS], check=True)
-    stamp.write_text(REQUIREMENTS.read_text())
+    # Nothing is installed that is not one of the files that were looked at, nor to make a wheel.
+    install = [VENV / "bin/pip", "install", "-q", "--disable-pip-version-check", "--require-hashes"]
+    subprocess.run([*install, "--only-binary=:all:", "-r", REQUIREMENTS_TO_BUILD], check=True)
+    subprocess.run([*install, "--use-pep517", "--no-build-isolation", "-r", REQUIREMENTS], check=True)
+    stamp.write_text(wanted)
 
 
 def main():

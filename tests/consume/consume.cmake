@@ -1,27 +1,35 @@
 # Configures, builds and runs tests/consume/project in SCRATCH; WAY is package or subdirectory. Of a package also
-# tests/consume/telemetry, config, net and core, which use modules without what stands above them, and have none of the
-# libraries that only this needs.
+# tests/consume/headers, which includes all that is installed; testing, which tests with the helpers for it; telemetry,
+# config, net and core, which use modules without what stands above them, and have none of the libraries that only this
+# needs.
 function(run)
   execute_process(COMMAND ${ARGN} COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 
 file(REMOVE_RECURSE ${SCRATCH})
-set(options -D KEEL_WAY=${WAY} -G ${GENERATOR} -D CMAKE_CXX_COMPILER=${COMPILER})
+# With the flags of the build that this test belongs to, whose library it uses.
+set(options -D KEEL_WAY=${WAY} -G ${GENERATOR} -D CMAKE_CXX_COMPILER=${COMPILER} -D CMAKE_CXX_FLAGS=${FLAGS}
+  -D CMAKE_COMPILE_WARNING_AS_ERROR=ON)
 if(WAY STREQUAL "package")
   run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${SCRATCH}/prefix)
+  if(NOT EXISTS ${SCRATCH}/prefix/share/doc/keel/keel.spdx.json)
+    message(FATAL_ERROR "the package does not say what it is made of")
+  endif()
   list(APPEND options -D CMAKE_PREFIX_PATH=${SCRATCH}/prefix)
 else()
-  list(APPEND options -D KEEL_SOURCE=${SOURCE})
-endif()
-if(LAUNCHER)
-  # With the flags of the build that this test belongs to: then its compiler cache has every object of the library.
-  list(APPEND options -D CMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER} -D CMAKE_COMPILE_WARNING_AS_ERROR=ON
-    -D CMAKE_CXX_FLAGS=${FLAGS})
+  list(APPEND options -D KEEL_SOURCE=${SOURCE} -D CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CURRENT_LIST_DIR}/reuse)
+  set(ENV{KEEL_REUSE} ${BUILD})
 endif()
 run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/project -B ${SCRATCH}/build ${options})
 run(${CMAKE_COMMAND} --build ${SCRATCH}/build --target hello)
 run(${SCRATCH}/build/hello)
 if(WAY STREQUAL "package")
+  # keel::harden reaches a program of somebody else.
+  execute_process(COMMAND readelf -d ${SCRATCH}/build/hello OUTPUT_VARIABLE dynamic COMMAND_ERROR_IS_FATAL ANY)
+  if(NOT dynamic MATCHES "BIND_NOW" OR NOT dynamic MATCHES "PIE")
+    message(FATAL_ERROR "a program that links keel::harden is not hardened:\n${dynamic}")
+  endif()
+  run(${CMAKE_CTEST_COMMAND} --test-dir ${SCRATCH}/build --tests-regex "^hello_sql$" --no-tests=error)
   run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/headers -B ${SCRATCH}/headers ${options})
   execute_process(COMMAND ${CMAKE_COMMAND} --build ${SCRATCH}/headers RESULT_VARIABLE code
     OUTPUT_VARIABLE said ERROR_VARIABLE said)
@@ -30,6 +38,9 @@ if(WAY STREQUAL "package")
   if(NOT code EQUAL 0 OR missing MATCHES "undefined reference")
     message(FATAL_ERROR "the installed headers do not compile or link:\n${said}")
   endif()
+  run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/testing -B ${SCRATCH}/testing ${options})
+  run(${CMAKE_COMMAND} --build ${SCRATCH}/testing)
+  run(${SCRATCH}/testing/testing)
   list(APPEND options -D CMAKE_DISABLE_FIND_PACKAGE_SQLite3=ON)
   run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/telemetry -B ${SCRATCH}/telemetry ${options}
     -D CMAKE_DISABLE_FIND_PACKAGE_yaml-cpp=ON)

@@ -13,7 +13,7 @@
 #include "keel/data/json.h"
 #include "service.h"
 
-namespace e2e {
+namespace e2e::admin_test {
 namespace {
 
 using namespace keel;
@@ -269,4 +269,4 @@ TEST(Admin, is_not_there_without_monitoring) {
 }
 
 }  // namespace
-}  // namespace e2e
+}  // namespace e2e::admin_test

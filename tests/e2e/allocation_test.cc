@@ -35,9 +35,9 @@ namespace {
 
 using namespace keel;
 
-class Allocations : public testing::TestWithParam<std::string> {};
+class Allocations : public ::testing::TestWithParam<std::string> {};
 
-INSTANTIATE_TEST_SUITE_P(Engines, Allocations, testing::Values("uring", "epoll"),
+INSTANTIATE_TEST_SUITE_P(Engines, Allocations, ::testing::Values("uring", "epoll"),
                          [](auto& test) { return test.param; });
 
 TEST_P(Allocations, are_none_per_request_in_steady_state) {

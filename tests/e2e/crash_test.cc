@@ -14,7 +14,7 @@
 #include "keel/db/sqlite/connection.h"
 #include "service.h"
 
-namespace e2e {
+namespace e2e::crash_test {
 namespace {
 
 using namespace keel;
@@ -147,4 +147,4 @@ TEST(Crash, leaves_everything_acknowledged_with_uring) { crash("uring", KEEL_SAN
 TEST(Crash, leaves_everything_acknowledged_with_epoll) { crash("epoll", KEEL_SANITIZED ? 2 : 5); }
 
 }  // namespace
-}  // namespace e2e
+}  // namespace e2e::crash_test

@@ -14,12 +14,12 @@
 #include "keel/db/sqlite/connection.h"
 #include "service.h"
 
-namespace e2e {
+namespace e2e::drain_test {
 namespace {
 
 using namespace keel;
 
-class Drain : public testing::TestWithParam<std::string> {
+class Drain : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     if (!has_engine(GetParam())) GTEST_SKIP() << "this machine has no " << GetParam();
@@ -72,7 +72,7 @@ class Drain : public testing::TestWithParam<std::string> {
   std::unique_ptr<Service> service_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Engines, Drain, testing::Values("uring", "epoll"), [](auto& test) { return test.param; });
+INSTANTIATE_TEST_SUITE_P(Engines, Drain, ::testing::Values("uring", "epoll"), [](auto& test) { return test.param; });
 
 TEST_P(Drain, a_request_in_progress_is_completed) {
   start();
@@ -124,7 +124,7 @@ TEST_P(Drain, a_second_signal_ends_it_at_once) {
   ASSERT_EQ(call(service_->address(), "GET", "/health").status, 200);
   service_->signal(SIGTERM);
   ASSERT_TRUE(becomes_unready());
-  ASSERT_EQ(service_->wait(100_ms), std::nullopt);
+  ASSERT_EQ(service_->wait(300_ms), std::nullopt);
 
   const Instant began = Host::system().now();
   service_->signal(SIGTERM);
@@ -132,6 +132,29 @@ TEST_P(Drain, a_second_signal_ends_it_at_once) {
   EXPECT_EQ(service_->wait(5_s), 128 + SIGTERM);
   EXPECT_LT(Host::system().now() - began, KEEL_SANITIZED ? 5_s : 500_ms);
   EXPECT_EQ(service_->errors(), "second signal while draining: ending at once\n");
+}
+
+// timeout(1) signals its child and then the group that both are in.
+TEST_P(Drain, two_signals_within_200_ms_are_one) {
+  start();
+  const std::string body = R"({"name":"Twice","email":"twice@example.com"})";
+  const std::string wire = request("POST", "/api/users", body);
+  Connection connection(service_->address());
+  ASSERT_TRUE(connection.send(wire.substr(0, wire.size() - body.size())));
+  ASSERT_EQ(call(service_->address(), "GET", "/health").status, 200);
+
+  service_->signal(SIGTERM);
+  service_->signal(SIGTERM);
+  ::usleep(20'000);
+  service_->signal(SIGTERM);
+  ASSERT_EQ(service_->wait(100_ms), std::nullopt);
+  ASSERT_TRUE(connection.send(body));
+  const auto reply = connection.receive();
+
+  ASSERT_TRUE(reply.has_value());
+  EXPECT_EQ(reply->status, 201) << reply->body;
+  EXPECT_EQ(service_->wait(5_s), 0) << service_->errors();
+  expect_last_lines("SIGTERM");
 }
 
 TEST_P(Drain, what_takes_too_long_is_cut_off_at_the_deadline) {
@@ -239,4 +262,4 @@ TEST_P(Drain, under_load_no_request_that_was_read_fails) {
 }
 
 }  // namespace
-}  // namespace e2e
+}  // namespace e2e::drain_test

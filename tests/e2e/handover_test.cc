@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -21,7 +22,7 @@
 #include "keel/db/sqlite/connection.h"
 #include "service.h"
 
-namespace e2e {
+namespace e2e::handover_test {
 namespace {
 
 using namespace keel;
@@ -87,7 +88,7 @@ class Load {
   std::vector<std::thread> clients_;
 };
 
-class Restart : public testing::TestWithParam<std::string> {
+class Restart : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     if (!has_engine(GetParam())) GTEST_SKIP() << "this machine has no " << GetParam();
@@ -154,7 +155,7 @@ class Restart : public testing::TestWithParam<std::string> {
   Folder folder_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Engines, Restart, testing::Values("uring", "epoll"), [](auto& test) { return test.param; });
+INSTANTIATE_TEST_SUITE_P(Engines, Restart, ::testing::Values("uring", "epoll"), [](auto& test) { return test.param; });
 
 TEST_P(Restart, twenty_times_under_64_connections_fails_no_request) {
   restart(std::vector<int>(KEEL_SANITIZED ? 5 : 20, 2), 32, 32);
@@ -272,7 +273,7 @@ class Sockets : public Restart {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Engines, Sockets, testing::Values("uring", "epoll"), [](auto& test) { return test.param; });
+INSTANTIATE_TEST_SUITE_P(Engines, Sockets, ::testing::Values("uring", "epoll"), [](auto& test) { return test.param; });
 
 TEST_P(Sockets, of_a_service_manager_are_served_and_outlive_the_service) {
   const int http = listener();
@@ -329,6 +330,18 @@ TEST_P(Sockets, that_do_not_fit_stop_the_start) {
   ::close(stream);
 }
 
+TEST_P(Sockets, in_the_file_system_have_the_mode_that_is_configured) {
+  const std::string file = folder_ / "http.sock";
+  auto running = start({"--network.http.address=unix:" + file, "--network.http.socket_mode=0660"});
+  ASSERT_TRUE(running->is_ready()) << running->errors();
+
+  struct stat facts{};
+  ASSERT_EQ(::stat(file.c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 0777, 0660u);
+  EXPECT_EQ(call(Address::parse("unix:" + file).value(), "GET", "/health").status, 200);
+  EXPECT_EQ(running->stop(), 0) << running->errors();
+}
+
 TEST_P(Sockets, in_the_file_system_are_served_handed_over_and_removed) {
   const std::string file = folder_ / "http.sock";
   const std::string flag = "--network.http.address=unix:" + file;
@@ -357,4 +370,4 @@ TEST_P(Sockets, in_the_file_system_are_served_handed_over_and_removed) {
 }
 
 }  // namespace
-}  // namespace e2e
+}  // namespace e2e::handover_test

@@ -7,12 +7,12 @@
 
 #include "keel/base/host.h"
 
-namespace e2e {
+namespace e2e::malformed_test {
 namespace {
 
 using namespace keel;
 
-class Malformed : public testing::TestWithParam<std::string> {
+class Malformed : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     if (!has_engine(GetParam())) GTEST_SKIP() << "this machine has no " << GetParam();
@@ -46,7 +46,8 @@ class Malformed : public testing::TestWithParam<std::string> {
   std::unique_ptr<Service> service_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Engines, Malformed, testing::Values("uring", "epoll"), [](auto& test) { return test.param; });
+INSTANTIATE_TEST_SUITE_P(Engines, Malformed, ::testing::Values("uring", "epoll"),
+                         [](auto& test) { return test.param; });
 
 TEST_P(Malformed, ambiguous_requests_are_400_and_the_connection_ends) {
   for (const char* wire : {
@@ -119,4 +120,4 @@ TEST_P(Malformed, what_is_too_slow_is_408) {
 }
 
 }  // namespace
-}  // namespace e2e
+}  // namespace e2e::malformed_test

@@ -15,7 +15,7 @@
 #include "service.h"
 #include "users.h"
 
-namespace e2e {
+namespace e2e::order_test {
 namespace {
 
 using namespace keel;
@@ -23,7 +23,7 @@ using namespace keel;
 constexpr int clients = 64;
 constexpr int posts_each = 4;
 
-class Order : public testing::TestWithParam<std::string> {
+class Order : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     if (!has_engine(GetParam())) GTEST_SKIP() << "this machine has no " << GetParam();
@@ -84,7 +84,7 @@ class Order : public testing::TestWithParam<std::string> {
   std::uint64_t groups_ = 0;
 };
 
-INSTANTIATE_TEST_SUITE_P(Engines, Order, testing::Values("uring", "epoll"), [](auto& test) { return test.param; });
+INSTANTIATE_TEST_SUITE_P(Engines, Order, ::testing::Values("uring", "epoll"), [](auto& test) { return test.param; });
 
 TEST_P(Order, every_201_follows_an_fsync_that_began_after_its_row_was_written) {
   EXPECT_EQ(post_users(db::sqlite::Synchronous::Full), clients * posts_each);
@@ -101,4 +101,4 @@ TEST_P(Order, the_same_check_is_red_without_syncs) {
 }
 
 }  // namespace
-}  // namespace e2e
+}  // namespace e2e::order_test

@@ -7,13 +7,13 @@
 #include "client.h"
 #include "service.h"
 
-namespace e2e {
+namespace e2e::routes_test {
 namespace {
 
 using namespace keel;
 using Members = std::map<std::string, std::string>;
 
-class Routes : public testing::TestWithParam<std::string> {
+class Routes : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     if (!has_engine(GetParam())) GTEST_SKIP() << "this machine has no " << GetParam();
@@ -57,7 +57,7 @@ class Routes : public testing::TestWithParam<std::string> {
   std::unique_ptr<Service> service_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Engines, Routes, testing::Values("uring", "epoll"), [](auto& test) { return test.param; });
+INSTANTIATE_TEST_SUITE_P(Engines, Routes, ::testing::Values("uring", "epoll"), [](auto& test) { return test.param; });
 
 TEST_P(Routes, health_is_a_constant) {
   const Reply reply = call("GET", "/health");
@@ -251,4 +251,4 @@ TEST_P(Routes, each_request_is_one_line_of_the_log) {
 }
 
 }  // namespace
-}  // namespace e2e
+}  // namespace e2e::routes_test

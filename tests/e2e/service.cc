@@ -30,6 +30,8 @@ Address address_behind(const std::string& text, std::string_view word) {
   return Address::parse(rest.substr(0, rest.find_first_of(" \n"))).value();
 }
 
+Program fullstack() { return Program(KEEL_E2E_PROGRAM); }
+
 std::vector<char*> pointers(std::vector<std::string>& words) {
   std::vector<char*> list;
   for (std::string& word : words) list.push_back(word.data());
@@ -51,19 +53,21 @@ std::vector<std::string> usual_flags(const Folder& folder) {
 Service::Service(const Folder& folder, std::vector<std::string> more, void (*in_child)()) {
   std::vector<std::string> flags = usual_flags(folder);
   flags.insert(flags.end(), more.begin(), more.end());
-  start(flags, {}, in_child, {});
+  start(fullstack(), flags, {}, in_child, {});
 }
 
 Service::Service(std::vector<std::string> flags, std::vector<std::string> environment, void (*in_child)()) {
-  start(flags, std::move(environment), in_child, {});
+  start(fullstack(), flags, std::move(environment), in_child, {});
 }
 
 Service::Service(std::vector<std::string> flags, std::vector<std::string> environment, std::vector<int> sockets) {
-  start(flags, std::move(environment), nullptr, sockets);
+  start(fullstack(), flags, std::move(environment), nullptr, sockets);
 }
 
-void Service::start(const std::vector<std::string>& flags, std::vector<std::string> environment, void (*in_child)(),
-                    const std::vector<int>& sockets) {
+Service::Service(std::vector<std::string> flags, const Program& program) { start(program, flags, {}, nullptr, {}); }
+
+void Service::start(const Program& program, const std::vector<std::string>& flags, std::vector<std::string> environment,
+                    void (*in_child)(), const std::vector<int>& sockets) {
   constexpr int first_passed = 3;
   constexpr int out_of_the_way = 100;
   if (!sockets.empty()) {
@@ -71,7 +75,7 @@ void Service::start(const std::vector<std::string>& flags, std::vector<std::stri
     environment.push_back("LISTEN_PID=0000000000");  // Written by the child, who knows.
   }
   // Everything is made before the fork: after it only system calls are safe.
-  std::vector<std::string> words{"fullstack"};
+  std::vector<std::string> words{program.path};
   words.insert(words.end(), flags.begin(), flags.end());
   std::vector<std::string> variables;
   for (char** at = environ; *at != nullptr; ++at) {
@@ -106,7 +110,7 @@ void Service::start(const std::vector<std::string>& flags, std::vector<std::stri
       pid_t rest = ::getpid();
       for (int i = 9; i >= 0; --i, rest /= 10) listen_pid[i] = static_cast<char>('0' + rest % 10);
     }
-    ::execve(KEEL_E2E_PROGRAM, argv.data(), envp.data());
+    ::execve(program.path.c_str(), argv.data(), envp.data());
     ::_exit(127);
   }
   ::close(ends[1]);

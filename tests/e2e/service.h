@@ -12,6 +12,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "keel/base/sanitizers.h"
@@ -26,6 +27,11 @@ using keel::db::testing::Folder;
 // Flags for a service whose files are in `folder`, on ports of the system's choice, with two workers.
 std::vector<std::string> usual_flags(const Folder& folder);
 
+struct Program {
+  explicit Program(std::string at) : path(std::move(at)) {}
+  std::string path;
+};
+
 class Service {
  public:
   // Starts it with usual_flags() and `more`, and waits until it says that it is ready or ends. `in_child` runs in the
@@ -35,6 +41,8 @@ class Service {
   Service(std::vector<std::string> flags, std::vector<std::string> environment, void (*in_child)() = nullptr);
   // The same, and `sockets` are passed to it as a service manager does, with LISTEN_FDNAMES in `environment`.
   Service(std::vector<std::string> flags, std::vector<std::string> environment, std::vector<int> sockets);
+  // Another program than the full-stack service, with exactly these flags.
+  Service(std::vector<std::string> flags, const Program& program);
   ~Service();  // SIGKILL, when it still runs.
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
@@ -54,8 +62,8 @@ class Service {
   std::optional<int> stop();
 
  private:
-  void start(const std::vector<std::string>& flags, std::vector<std::string> environment, void (*in_child)(),
-             const std::vector<int>& sockets);
+  void start(const Program& program, const std::vector<std::string>& flags, std::vector<std::string> environment,
+             void (*in_child)(), const std::vector<int>& sockets);
   void read_output();
   pid_t pid_ = -1;
   int out_ = -1;

@@ -18,7 +18,7 @@
 
 #include "keel/base/host.h"
 
-namespace e2e {
+namespace e2e::start_test {
 namespace {
 
 using namespace keel;
@@ -88,14 +88,14 @@ void forbid_uring() {
   if (::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) ::_exit(125);
 }
 
-class WithoutUring : public testing::TestWithParam<int> {
+class WithoutUring : public ::testing::TestWithParam<int> {
  protected:
   void (*filter())() { return GetParam() == EPERM ? &forbid_uring<EPERM> : &forbid_uring<ENOSYS>; }
   std::string reason() { return GetParam() == EPERM ? "Operation not permitted" : "Function not implemented"; }
   Folder folder_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Answers, WithoutUring, testing::Values(EPERM, ENOSYS),
+INSTANTIATE_TEST_SUITE_P(Answers, WithoutUring, ::testing::Values(EPERM, ENOSYS),
                          [](auto& test) { return test.param == EPERM ? "eperm" : "enosys"; });
 
 TEST_P(WithoutUring, epoll_serves_and_it_says_so) {
@@ -130,4 +130,4 @@ TEST_P(WithoutUring, uring_asked_for_is_one_line_and_no_start) {
 }
 
 }  // namespace
-}  // namespace e2e
+}  // namespace e2e::start_test

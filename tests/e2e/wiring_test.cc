@@ -14,12 +14,12 @@
 #include "client.h"
 #include "service.h"
 
-namespace e2e {
+namespace e2e::wiring_test {
 namespace {
 
 using namespace keel;
 
-class Wiring : public testing::Test {
+class Wiring : public ::testing::Test {
  protected:
   ~Wiring() override {
     if (pid_ > 0) {
@@ -113,4 +113,4 @@ TEST_F(Wiring, says_which_service_could_not_be_made_and_who_needs_it) {
 }
 
 }  // namespace
-}  // namespace e2e
+}  // namespace e2e::wiring_test

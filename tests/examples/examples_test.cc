@@ -24,7 +24,7 @@
 #include "keel/io/address.h"
 #include "keel/io/engine.h"
 
-namespace keel {
+namespace keel::examples_test {
 namespace {
 
 // A program that says where it listens; killed at the end, when it still runs.
@@ -144,7 +144,7 @@ class Peer {
   bool is_connected_ = false;
 };
 
-class Examples : public testing::TestWithParam<const char*> {
+class Examples : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     if (GetParam() == std::string_view("uring") && !io::choose_engine(io::EngineKind::Uring)) {
@@ -157,7 +157,7 @@ class Examples : public testing::TestWithParam<const char*> {
     return words;
   }
 };
-INSTANTIATE_TEST_SUITE_P(, Examples, testing::Values("uring", "epoll"),
+INSTANTIATE_TEST_SUITE_P(, Examples, ::testing::Values("uring", "epoll"),
                          [](const auto& engine) { return std::string(engine.param); });
 
 TEST_P(Examples, echo_sends_back_what_comes_and_ends_with_its_peer) {
@@ -264,4 +264,4 @@ TEST_P(Examples, say_what_is_wrong) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::examples_test

@@ -9,13 +9,13 @@
 #include "faults.h"
 #include "keel/http/message/date.h"
 
-namespace faults {
+namespace faults::clock_test {
 namespace {
 
 using namespace keel;
 using namespace e2e;
 
-class Clock : public testing::TestWithParam<std::string> {
+class Clock : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     if (!has_engine(GetParam())) GTEST_SKIP() << "this machine has no " << GetParam();
@@ -25,7 +25,7 @@ class Clock : public testing::TestWithParam<std::string> {
   Injector injector_{folder_};
 };
 
-INSTANTIATE_TEST_SUITE_P(Engines, Clock, testing::Values("uring", "epoll"), [](auto& test) { return test.param; });
+INSTANTIATE_TEST_SUITE_P(Engines, Clock, ::testing::Values("uring", "epoll"), [](auto& test) { return test.param; });
 
 // Seconds between the Date of an answer and our own clock.
 std::int64_t date_ahead(const Address& address) {
@@ -95,4 +95,4 @@ TEST_P(Clock, that_jumps_makes_nothing_time_out_and_dates_follow) {
 }
 
 }  // namespace
-}  // namespace faults
+}  // namespace faults::clock_test

@@ -9,7 +9,7 @@
 
 #include "faults.h"
 
-namespace faults {
+namespace faults::disk_test {
 namespace {
 
 using namespace keel;
@@ -18,7 +18,7 @@ using namespace e2e;
 constexpr std::size_t disk_bytes = 2 * 1024 * 1024;
 constexpr int attempts_max = 200;
 
-class Disks : public testing::TestWithParam<std::string> {
+class Disks : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     if (!has_engine(GetParam())) GTEST_SKIP() << "this machine has no " << GetParam();
@@ -61,7 +61,7 @@ class Disks : public testing::TestWithParam<std::string> {
   std::vector<std::string> ids_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Engines, Disks, testing::Values("uring", "epoll"), [](auto& test) { return test.param; });
+INSTANTIATE_TEST_SUITE_P(Engines, Disks, ::testing::Values("uring", "epoll"), [](auto& test) { return test.param; });
 
 TEST_P(Disks, when_full_refuse_writes_serve_reads_and_recover_by_themselves) {
   Disk disk(disk_bytes);
@@ -193,7 +193,7 @@ class FailingDisk : public Disks {
   Injector injector_{folder_};
 };
 
-INSTANTIATE_TEST_SUITE_P(Engines, FailingDisk, testing::Values("uring", "epoll"),
+INSTANTIATE_TEST_SUITE_P(Engines, FailingDisk, ::testing::Values("uring", "epoll"),
                          [](auto& test) { return test.param; });
 
 TEST_P(FailingDisk, acknowledges_nothing_that_was_not_synced) {
@@ -257,4 +257,4 @@ TEST_P(FailingDisk, that_turned_read_only_refuses_writes_and_serves_reads_until_
 }
 
 }  // namespace
-}  // namespace faults
+}  // namespace faults::disk_test

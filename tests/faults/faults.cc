@@ -77,7 +77,9 @@ void Disk::fill() {
   ::close(file);
 }
 
-void Disk::empty() { ::truncate((folder_ / "ballast").c_str(), 0); }
+void Disk::empty() {
+  KEEL_CHECK(::truncate((folder_ / "ballast").c_str(), 0) == 0, "a file that fills the disk can be made empty");
+}
 
 void Disk::set_read_only() {
   KEEL_CHECK(::mount("none", folder_.path().c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr) == 0,

@@ -6,13 +6,13 @@
 #include "keel/base/host.h"
 #include "keel/db/sqlite/connection.h"
 
-namespace faults {
+namespace faults::lock_test {
 namespace {
 
 using namespace keel;
 using namespace e2e;
 
-class Locked : public testing::TestWithParam<std::string> {
+class Locked : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     if (!has_engine(GetParam())) GTEST_SKIP() << "this machine has no " << GetParam();
@@ -20,7 +20,7 @@ class Locked : public testing::TestWithParam<std::string> {
   Folder folder_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Engines, Locked, testing::Values("uring", "epoll"), [](auto& test) { return test.param; });
+INSTANTIATE_TEST_SUITE_P(Engines, Locked, ::testing::Values("uring", "epoll"), [](auto& test) { return test.param; });
 
 TEST_P(Locked, writes_are_refused_within_the_timeout_and_reads_go_on) {
   Service service(folder_, {"--network.engine=" + GetParam(), "--database.timeout_sec=0.3"});
@@ -70,4 +70,4 @@ TEST_P(Locked, a_lock_that_is_given_up_in_time_refuses_nobody) {
 }
 
 }  // namespace
-}  // namespace faults
+}  // namespace faults::lock_test

@@ -10,13 +10,13 @@
 
 #include "faults.h"
 
-namespace faults {
+namespace faults::socket_test {
 namespace {
 
 using namespace keel;
 using namespace e2e;
 
-class Descriptors : public testing::TestWithParam<std::string> {
+class Descriptors : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     if (!has_engine(GetParam())) GTEST_SKIP() << "this machine has no " << GetParam();
@@ -24,7 +24,7 @@ class Descriptors : public testing::TestWithParam<std::string> {
   Folder folder_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Engines, Descriptors, testing::Values("uring", "epoll"),
+INSTANTIATE_TEST_SUITE_P(Engines, Descriptors, ::testing::Values("uring", "epoll"),
                          [](auto& test) { return test.param; });
 
 int status_of(Connection& connection, Duration timeout = 10_s) {
@@ -76,7 +76,7 @@ TEST_P(Descriptors, that_have_run_out_stop_only_new_connections) {
   EXPECT_EQ(service.stop(), 0) << service.errors();
 }
 
-class Calls : public testing::Test {
+class Calls : public ::testing::Test {
  protected:
   void SetUp() override {
     if (KEEL_SANITIZED) GTEST_SKIP() << "a sanitizer has to be the first library";
@@ -161,4 +161,4 @@ TEST_P(Descriptors, of_peers_that_reset_while_they_are_answered_are_closed) {
 }
 
 }  // namespace
-}  // namespace faults
+}  // namespace faults::socket_test

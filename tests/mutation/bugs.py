@@ -1,23 +1,11 @@
 """Bugs that servers of our kind have had, as changes to our sources: one for each attack class that HTTP/1.1, its
-bodies, files, logs, configuration and database can show.
-
-`old` occurs once in `file` (a test sees to it), `new` compiles, and `test` has to fail then: run.py.
+bodies, files, logs, configuration and database can show. What no attack shows is in module_bugs.py.
 """
 
-import dataclasses
+from bug import Bug
+from module_bugs import MODULE_BUGS
 
-
-@dataclasses.dataclass(frozen=True)
-class Bug:
-    name: str
-    seen: str  # Where the world has met it.
-    file: str
-    old: str
-    new: str
-    test: str  # A name that ctest knows.
-
-
-BUGS = [
+WORLD_BUGS = [
     Bug(name="Content-Length beside Transfer-Encoding is accepted",
         seen="CVE-2023-25690, CVE-2024-1135",
         file="src/keel/http/message/parser.cc",
@@ -107,7 +95,7 @@ BUGS = [
     Bug(name="a pipeline's answers are gathered without a bound",
         seen="CVE-2022-38667",
         file="src/keel/http/server/internal/connection.cc",
-        old="return (held_up | out_.attached_bytes()) == 0 && out_.size() < worker_.limits().pipeline_bytes_max;",
+        old="return (held_up | out_.attached_bytes()) == 0 && out_.unsent() < worker_.limits().pipeline_bytes_max;",
         new="return (held_up | out_.attached_bytes()) == 0;",
         test="http_server_limits_test"),
     Bug(name="a line end may stand in a response's field",
@@ -175,8 +163,8 @@ BUGS = [
     Bug(name="everybody's forwarded fields are believed",
         seen="CVE-2026-46527",
         file="src/keel/http/server/forwarded.cc",
-        old="if (!is_trusted(peer, trusted)) return own;",
-        new="",
+        old="const bool is_proxy = is_trusted(peer, trust.proxies);",
+        new="const bool is_proxy = true;",
         test="http_forwarded_test"),
     Bug(name="what a short read did not fill is sent",
         seen="CVE-2022-38668, CVE-2014-0160",
@@ -220,4 +208,72 @@ BUGS = [
         old="if (code == SQLITE_OK) code = wal->pMethods->xWrite(wal, bytes.get(), count, at);",
         new="",
         test="db_sim_vfs_test"),
+    Bug(name="the child of a fork draws the random numbers of its parent",
+        seen="OpenSSL before 1.1.1d (CVE-2019-1549)",
+        file="src/keel/base/random_stream.cc",
+        old="[] { internal::forks.fetch_add(1, std::memory_order_relaxed); });",
+        new="[] {});",
+        test="base_test"),
+    Bug(name="random numbers stay in memory after they were given",
+        seen="generators without erasure, of which a core dump tells all that was drawn",
+        file="src/keel/base/random_stream.h",
+        old="return std::exchange(values_[--left_], 0);",
+        new="return values_[--left_];",
+        test="base_test"),
+    Bug(name="an address that the guard rejects is connected to",
+        seen="clients of webhooks that ask the cloud's metadata (SSRF)",
+        file="src/keel/net/connect.cc",
+        old="if (guard.allows(address)) {",
+        new="if (true || guard.allows(address)) {",
+        test="http_client_guard_test"),
+    Bug(name="credentials follow a redirect to another server",
+        seen="CVE-2018-1000007 (curl), CVE-2018-18074 (requests)",
+        file="src/keel/http/client/client.cc",
+        old="if (to_another) request.secret_fields_.clear();",
+        new="static_cast<void>(to_another);",
+        test="http_client_test"),
+    Bug(name="a body follows a redirect to another server",
+        seen="clients that send a form on by 307 (RFC 9110 §15.4.8 leaves it to them)",
+        file="src/keel/http/client/client.cc",
+        old="return !next || next->origin() == url.origin();  //",
+        new="return true;  //",
+        test="http_client_test"),
+    Bug(name="who is asking is asked when the body has been received",
+        seen="servers that take an upload whole before they answer 401",
+        file="src/keel/http/server/internal/connection.cc",
+        old="const bool is_guarded = has_body && !streams && !is_whole && exchange.is_guarded();",
+        new="const bool is_guarded = false;",
+        test="http_body_collector_test"),
+    Bug(name="one client takes the places of all",
+        seen="slowhttptest against servers without a limit for an address",
+        file="src/keel/http/server/internal/server_worker.cc",
+        old="if (!bounds_connections || entry.connections <= shares_.client_connections) return place;",
+        new="return place;",
+        test="http_server_clients_test"),
+    Bug(name="one client takes the memory that bodies may have",
+        seen="servers whose only bound for bodies is one for all",
+        file="src/keel/http/server/internal/server_worker.cc",
+        old="const bool is_only = client.bodies <= (held != 0 ? 1u : 0u);",
+        new="const bool is_only = true;",
+        test="http_server_clients_test"),
+    Bug(name="responses that nobody reads keep others out",
+        seen="CVE-2019-9517 and slow readers of HTTP/1.1",
+        file="src/keel/http/server/internal/held_memory.cc",
+        old="if (has_rejected_) end_slowest(before);",
+        new="",
+        test="http_held_memory_test"),
+    Bug(name="responses that wait are not counted",
+        seen="servers whose memory pipelined requests decide about",
+        file="src/keel/http/server/internal/held_memory.cc",
+        old="counts.response_bytes.add(bytes_of(after.responses));",
+        new="counts.response_bytes.add(bytes_of(before.responses));",
+        test="http_held_memory_test"),
+    Bug(name="begun heads have no bound together",
+        seen="slowloris with large heads",
+        file="src/keel/http/server/internal/held_memory.cc",
+        old="worker_.loop().start_timer(relief_, worker_.loop().now());",
+        new="",
+        test="http_held_memory_test"),
 ]
+
+BUGS = WORLD_BUGS + MODULE_BUGS

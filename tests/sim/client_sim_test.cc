@@ -27,7 +27,7 @@
 #include "keel/task/timing.h"
 #include "seeds.h"
 
-namespace keel {
+namespace keel::client_sim_test {
 namespace {
 
 // Mistakes that a checker worth its name finds.
@@ -376,6 +376,6 @@ TEST(ClientSimulation, finds_orders_that_are_made_twice) {
 TEST(ClientSimulation, finds_a_handler_that_asks_the_real_world) { EXPECT_TRUE(is_found(Mistake::AsksTheRealWorld)); }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::client_sim_test
 
 int main(int argc, char** argv) { return keel::run_seeds(argc, argv, 150); }

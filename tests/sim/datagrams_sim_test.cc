@@ -28,7 +28,7 @@
 #include "keel/task/timing.h"
 #include "seeds.h"
 
-namespace keel {
+namespace keel::datagrams_sim_test {
 namespace {
 
 // Mistakes that a checker worth its name finds.
@@ -347,6 +347,6 @@ TEST(DatagramsSimulation, shrinks_what_goes_wrong_to_the_datagram_that_is_lost_r
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::datagrams_sim_test
 
 int main(int argc, char** argv) { return keel::run_seeds(argc, argv, 500); }

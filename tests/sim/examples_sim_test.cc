@@ -28,7 +28,7 @@
 #include "keel/task/timing.h"
 #include "seeds.h"
 
-namespace keel {
+namespace keel::examples_sim_test {
 namespace {
 
 enum class Example { Echo, Forwarder, Chat };
@@ -543,6 +543,6 @@ TEST(ExamplesSimulation, a_member_who_does_not_read_is_let_go_and_holds_up_nobod
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::examples_sim_test
 
 int main(int argc, char** argv) { return keel::run_seeds(argc, argv, 10'000); }

@@ -37,7 +37,7 @@
 #include "seeds.h"
 #include "users.h"
 
-namespace keel {
+namespace keel::fullstack_sim_test {
 namespace {
 
 // Mistakes that a checker worth its name finds.
@@ -612,6 +612,6 @@ TEST(FullstackSimulation, finds_within_100_seeds_that_the_real_world_is_asked) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::fullstack_sim_test
 
 int main(int argc, char** argv) { return keel::run_seeds(argc, argv, 1000); }

@@ -29,7 +29,7 @@
 #include "keel/task/timing.h"
 #include "seeds.h"
 
-namespace keel {
+namespace keel::http_sim_test {
 namespace {
 
 // Mistakes that a checker worth its name finds.
@@ -524,12 +524,16 @@ Outcome run(std::uint64_t seed, Mistake mistake = Mistake::None) {
       [&] { return std::ranges::all_of(servers, [](const auto& server) { return server->is_drained(); }); }, 120_s);
 
   Outcome outcome;
+  // A head whose rest is late gives way to others when there are as many connections as there may be.
+  const bool is_late = options.long_delay > 0 || options.stall > 0;
+  const bool gives_way =
+      is_late && std::ranges::any_of(servers, [](const auto& server) { return server->stats().idle_closed != 0; });
   for (const auto& client : clients) {
     outcome.told += client->outcome();
     if (outcome.complaint.empty()) outcome.complaint = client->complaint();
     const Script& script = client->script();
-    const bool may_lose = options.reset > 0 || options.vanish > 0 || drains_early ||
-                          (script.is_refused && (options.long_delay > 0 || options.stall > 0));
+    const bool may_lose =
+        options.reset > 0 || options.vanish > 0 || drains_early || gives_way || (script.is_refused && is_late);
     const bool stays = script.ending == Ending::Reads || script.ending == Ending::FinishesWriting;
     if (outcome.complaint.empty() && stays && !may_lose && !client->is_complete()) {
       outcome.complaint = "not everything was answered: client " + client->outcome();
@@ -627,6 +631,6 @@ TEST(HttpSimulation, finds_a_handler_that_asks_the_real_world) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::http_sim_test
 
 int main(int argc, char** argv) { return keel::run_seeds(argc, argv, 1000); }

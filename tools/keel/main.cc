@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "load/command.h"
+#include "sql/command.h"
 
 namespace {
 
@@ -20,6 +21,7 @@ int version(const std::vector<std::string>& arguments);
 
 constexpr Command commands[] = {
     {"load", "loads an HTTP server: closed loop, open loop, checks of every answer", &keel::load::run_command},
+    {"sql", "checks the SQL of C++ sources against the migrations", &keel::sql::run_command},
     {"help", "this list; keel COMMAND --help says more", &help},
     {"version", "the version of this program", &version},
 };

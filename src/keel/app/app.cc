@@ -4,14 +4,18 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "keel/app/container.h"
 #include "keel/app/internal/admin_server.h"
+#include "keel/app/internal/background.h"
 #include "keel/app/internal/checkup.h"
+#include "keel/app/internal/clients.h"
 #include "keel/app/internal/exporter.h"
 #include "keel/app/internal/logging.h"
+#include "keel/app/internal/platform.h"
 #include "keel/app/internal/registrar.h"
 #include "keel/app/internal/reloads.h"
 #include "keel/app/internal/service.h"
@@ -22,6 +26,7 @@
 #include "keel/app/internal/workers.h"
 #include "keel/app/pools.h"
 #include "keel/base/pool.h"
+#include "keel/base/printable.h"
 #include "keel/http/server/problem.h"
 
 namespace keel::app {
@@ -29,8 +34,16 @@ namespace {
 
 constexpr int exit_failure = 1;
 
+const internal::Platform& the_system() {
+  static const internal::Platform system;
+  return system;
+}
+
 std::string_view name_of(Signal signal) { return signal == Signal::Terminate ? "SIGTERM" : "SIGINT"; }
 std::string_view name_of(io::EngineKind kind) { return kind == io::EngineKind::Uring ? "uring" : "epoll"; }
+
+// "http://127.0.0.1:8080", "unix:/run/service.sock"
+std::string url_of(const Address& address) { return (address.is_unix() ? "" : "http://") + address.to_string(); }
 
 }  // namespace
 
@@ -38,16 +51,22 @@ std::string_view name_of(io::EngineKind kind) { return kind == io::EngineKind::U
 struct App::Systems {
   Systems(App& app, Instant began)
       : settings(app.settings()),
-        lifecycle(settings.common.stop_timeout),
-        registrar{app.name_, settings, app.settings_in_, app.config_, lifecycle, app.registry_, app.health_},
+        lifecycle(settings.common.stop_timeout,
+                  app.platform_.is_simulated() ? ModuleThreads::None : ModuleThreads::Own),
+        registrar{app.name_, settings,      app.settings_in_, app.config_,
+                  lifecycle, app.registry_, app.health_,      app.platform_},
         start(registrar, began),
         reloads(registrar),
         logging(registrar),
         workers(registrar),
         exporter(registrar, logging),
         storage(registrar, workers),
-        pools(settings, lifecycle, app.registry_, [&app] { return static_cast<unsigned>(app.runtime().workers()); }),
-        checkup(registrar, storage),
+        pools(
+            settings, lifecycle, app.registry_, [&app] { return static_cast<unsigned>(app.runtime().workers()); },
+            app.platform_.executor),
+        clients(registrar, workers),
+        background(registrar, workers),
+        checkup(registrar, workers, storage),
         succession(registrar, *app.supervision_),
         service(registrar, workers, succession),
         admin(registrar, workers, succession) {}
@@ -62,6 +81,8 @@ struct App::Systems {
   internal::Exporter exporter;
   internal::Storage storage;
   Pools pools;
+  internal::Clients clients;
+  internal::Background background;
   internal::Checkup checkup;
   internal::Succession succession;
   internal::Service service;
@@ -70,14 +91,18 @@ struct App::Systems {
   bool is_stopped = false;
 };
 
-App::App(std::string name, config::Versions& config, SettingsIn settings_in)
+App::App(std::string name, config::Versions& config, SettingsIn settings_in, const void* type,
+         const internal::Platform* platform)
     : name_(std::move(name)),
       config_(config),
       settings_in_(settings_in),
-      supervision_(std::make_unique<internal::Supervision>()),
+      type_(type),
+      platform_(platform != nullptr ? *platform : the_system()),
+      supervision_(std::make_unique<internal::Supervision>(platform_.is_test ? internal::Supervision::Signals::Left
+                                                                             : internal::Supervision::Signals::Taken)),
       registry_(settings().monitoring.metrics.registry),
       log_("app") {
-  const Instant began = Host::system().now();
+  const Instant began = Host::current().now();
   systems_ = std::make_unique<Systems>(*this, began);
   Systems& systems = *systems_;
   Lifecycle& lifecycle = systems.lifecycle;
@@ -87,6 +112,9 @@ App::App(std::string name, config::Versions& config, SettingsIn settings_in)
   if (auto handled = systems.logging.handle_crashes(); !handled) fail_start(handled.error());
   if (auto begun = lifecycle.begin("workers"); !begun) fail_start(begun.error());
   ensure("logs");
+  for (const std::string& warning : config_.origins().warnings()) {
+    log_.warn("the configuration gives something away", log::field("warning", warning));
+  }
   if (settings.monitoring.enabled) {
     if (auto begun = lifecycle.begin("monitoring"); !begun) fail_start(begun.error());
   }
@@ -119,7 +147,10 @@ ThreadPool& App::pool(std::string_view name) {
   return systems_->pools.get(name);
 }
 
-void App::module(Module module) { systems_->lifecycle.add(std::move(module)); }
+void App::module(Module module) {
+  comes_before_run("module()");
+  systems_->lifecycle.add(std::move(module));
+}
 
 void App::services(const Services& services) {
   KEEL_CHECK(systems_->services == nullptr, "an App is given its services once");
@@ -127,11 +158,47 @@ void App::services(const Services& services) {
   services.add_to(systems_->lifecycle);
 }
 
+http::SharedClient& App::client(http::ClientOptions options) {
+  const std::string name = options.name;
+  const auto module = systems_->clients.add(std::move(options));
+  if (!module) refuse(module.error());
+  ensure(*module);
+  return systems_->clients.get(name);
+}
+
+void App::at_start(std::string name, BackgroundWork::Work work) {
+  comes_before_run("at_start()");
+  systems_->background.work().at_start(std::move(name), std::move(work));
+}
+
+void App::every(Duration period, std::string name, BackgroundWork::Work work, EveryOptions options) {
+  comes_before_run("every()");
+  systems_->background.work().every(period, std::move(name), std::move(work), options);
+}
+
+void App::background(std::string name, BackgroundWork::Work work, BackgroundOptions options) {
+  comes_before_run("background()");
+  systems_->background.work().background(std::move(name), std::move(work), options);
+}
+
 void App::serve(const http::Router& router) {
+  comes_before_run("serve()");
   if (auto made = systems_->service.serve(router); !made) refuse(made.error());
 }
 
+// Not a failed check: where a handler makes the mistake, it costs that request and not the process.
+void App::comes_before_run(const char* call) const {
+  if (!is_wired_) return;
+  throw std::logic_error(std::string("App::") + call + " is called while the application runs: call it before run(), " +
+                         "where the service is made");
+}
+
 void App::ensure(std::string_view name) {
+  if (io::Loop::current() != nullptr && !systems_->lifecycle.runs(name)) {
+    throw std::logic_error("the App is asked for \"" + std::string(name) +
+                           "\" on a worker, which cannot wait for its start: ask where the service is made, and keep "
+                           "the reference");
+  }
   internal::Supervision& supervision = *supervision_;
   // Signals are the main thread's.
   const bool is_main = supervision.is_main_thread();
@@ -155,14 +222,16 @@ void App::fail_start(const Error& error) {
 // A mistake in the configuration that is found late.
 void App::refuse(const Error& error) {
   systems_->lifecycle.stop(systems_->settings.common.stop_timeout);
+  if (platform_.is_test) end_start(error);
   systems_->logging.flush();
   config::exit_refused(name_, error);
 }
 
 void App::end_start(const Error& error) {
+  if (platform_.is_test) throw std::runtime_error(name_ + ": " + error.describe());
   supervision_->tell(supervision_->supervisor().status("not started: " + error.describe()));
   systems_->logging.flush();
-  std::fprintf(stderr, "%s: %s\n", name_.c_str(), error.describe().c_str());
+  std::fprintf(stderr, "%s: %s\n", name_.c_str(), printable(error.describe()).c_str());
   std::fflush(stderr);
   // Without destructors: objects of main may still be used by what did not stop.
   _exit(exit_failure);
@@ -173,20 +242,11 @@ void App::end_start(const Error& error) {
 int App::run() {
   Systems& systems = *systems_;
   internal::Supervision& supervision = *supervision_;
-  const Settings& settings = systems.settings;
-  systems.start.end_wiring();
-  add_listeners();
-  supervision.tell(supervision.supervisor().extend(settings.common.start_timeout));
-  if (auto started = systems.lifecycle.start([&] { return supervision.is_stop_asked(); }); !started) {
+  if (auto started = start(); !started) {
     if (!supervision.stop_asked()) end_start(started.error());
     log_.info("stopped during the start", log::field("signal", name_of(*supervision.stop_asked())));
     return stop_modules(Duration());
   }
-  const Instant checking = Host::system().now();
-  systems.checkup.start();
-  systems.service.check_limits();
-  systems.start.complete(checking);
-  health_.start_complete();
   relieve_predecessor();
   const io::EngineChoice& engine = systems.workers.runtime().engine();
   const http::Server* const server = systems.service.server();
@@ -198,6 +258,29 @@ int App::run() {
   const Signal signal = serve_until_signal();
   log_.info("stopping", log::field("signal", name_of(signal)));
   return drain();
+}
+
+// Up to where requests are answered. On an error everything has been stopped.
+Result<> App::start() {
+  Systems& systems = *systems_;
+  internal::Supervision& supervision = *supervision_;
+  systems.start.end_wiring();
+  is_wired_ = true;
+  add_listeners();
+  supervision.tell(supervision.supervisor().extend(systems.settings.common.start_timeout));
+  const auto is_interrupted = [&] {
+    if (!supervision.is_stop_asked()) return false;
+    systems.background.interrupt();
+    return true;
+  };
+  KEEL_TRY_VOID(systems.lifecycle.start(is_interrupted));
+  const Instant checking = Host::current().now();
+  systems.checkup.start();
+  systems.service.check_limits();
+  systems.clients.warn_of_unknown();
+  systems.start.complete(checking);
+  health_.start_complete();
+  return {};
 }
 
 // What listens is there before anything listens: the process that runs already is found first, and the service comes
@@ -212,10 +295,12 @@ void App::add_listeners() {
     systems.start.add_pages(pages);
     systems.reloads.add_pages(pages);
     systems.workers.add_pages(pages);
+    systems.background.add_pages(pages);
     systems.service.add_pages(pages);
     if (systems.services != nullptr) systems.services->add_pages(pages);
     if (auto added = systems.admin.add_module(); !added) refuse(added.error());
   }
+  systems.background.add_module();
   systems.service.add_module();
 }
 
@@ -230,9 +315,7 @@ void App::relieve_predecessor() {
   if (http::Server* const server = systems.service.server(); server != nullptr) {
     servers.push_back({"http", *server, systems.service.is_kept()});
   }
-  if (http::Server* const server = systems.admin.server(); server != nullptr) {
-    servers.push_back({"admin", *server, systems.admin.is_kept()});
-  }
+  systems.admin.share(servers);
   systems.succession.publish(servers);
 }
 
@@ -240,12 +323,13 @@ void App::print_ready() const {
   Systems& systems = *systems_;
   std::printf("%s is ready (%.1f ms)\n", name_.c_str(), systems.start.took().count_seconds() * 1e3);
   if (const http::Server* const server = systems.service.server(); server != nullptr) {
-    const Address& address = server->address();
-    std::printf("  service  %s%s\n", address.is_unix() ? "" : "http://", address.to_string().c_str());
+    std::printf("  service  %s\n", url_of(server->address()).c_str());
   }
   if (const http::Server* const server = systems.admin.server(); server != nullptr) {
-    std::printf("  admin    http://%s  %s\n", server->address().to_string().c_str(),
-                systems.admin.pages().paths().c_str());
+    std::printf("  admin    %s  %s\n", url_of(server->address()).c_str(), systems.admin.pages().paths().c_str());
+  }
+  if (const http::Server* const server = systems.admin.probes(); server != nullptr) {
+    std::printf("  probes   %s\n", url_of(server->address()).c_str());
   }
   const io::Runtime& runtime = systems.workers.runtime();
   std::printf("  engine   %s, %d workers: %s\n", name_of(runtime.engine().kind).data(), runtime.workers(),
@@ -297,18 +381,31 @@ int App::drain() {
   }
   // A load balancer that asks is told to go elsewhere, unless a successor is there where it asked.
   if (handed != Handover::State::Kept) {
-    if (systems.admin.server() != nullptr) systems.admin.server()->begin_drain(1_s, http::Listening::GoesOn);
+    systems.admin.begin_drain();
   } else {
     health_.drain("draining");
-    const Instant close_at = Host::system().now() + http.drain_delay;
-    for (Duration left = http.drain_delay; left > Duration(); left = close_at - Host::system().now()) {
-      Host::system().sleep(std::min(left, Duration(50_ms)));
+    const Instant close_at = Host::current().now() + http.drain_delay;
+    for (Duration left = http.drain_delay; left > Duration(); left = close_at - Host::current().now()) {
+      Host::current().sleep(std::min(left, Duration(50_ms)));
       supervision.beat();
     }
   }
   const int code = stop_modules(most);
   return systems.service.is_drained() ? code : exit_failure;
 }
+
+void App::stop(Stop how) {
+  Systems& systems = *systems_;
+  if (how == Stop::Abrupt) {
+    if (systems.service.server() != nullptr) systems.service.server()->stop();
+    systems.admin.stop();
+  }
+  health_.drain("draining");
+  stop_modules(settings().network.http.drain_timeout + systems.settings.common.stop_timeout);
+}
+
+const http::Server* App::server() const noexcept { return systems_->service.server(); }
+const http::Server* App::admin() const noexcept { return systems_->admin.server(); }
 
 // The exit code.
 int App::stop_modules(Duration deadline) {

@@ -1,21 +1,30 @@
 // keel/app/app.h — a service from start to end: configuration, logs, workers, servers, signals, drain.
 //
-//   int main(int argc, char** argv) {
-//     auto config = app::load_or_exit("accounts", argc, argv);
-//     app::App app("accounts", config);
-//     Users users(app.database());                  // ordinary constructors: the wiring is readable
-//     http::Router router;
-//     users.mount(router);
-//     app.module({.name = "cache", .needs = {"database"}, .start = [&] { return cache.load(); }});
-//     app.serve(router);
-//     return app.run();                             // start in order; on SIGTERM drain, stop in reverse
-//   }
+//   class Accounts {                                // the service: what it needs, it asks the App for
+//    public:
+//     explicit Accounts(app::App& app) : users_(app.database()) {
+//       users_.mount(router_);
+//       app.module({.name = "cache", .needs = {"database"}, .start = [this] { return cache_.load(); }});
+//       app.every(30_s, "expire", [this] { return users_.expire(); });
+//       app.serve(router_);
+//     }
+//    …
+//   };
+//   int main(int argc, char** argv) { return app::run<Accounts>("accounts", argc, argv); }
+//
+// A test runs the same class in a simulation: app::TestApp<Accounts> (app/testing/test_app.h). What run() does, main()
+// may do itself:
+//
+//   auto config = app::load_or_exit("accounts", argc, argv);
+//   app::App app("accounts", config);
+//   Accounts accounts(app);
+//   return app.run();                               // start in order; on SIGTERM drain, stop in reverse
 //
 // The parts are modules (lifecycle.h) and so are the application's own: "logs", "workers", "monitoring", "database",
-// "connections" (the workers' own, to the database), "pool NAME", "admin", "http". Logs and workers start in the
-// constructor, and the constructor does not wait for the workers; what is asked for here waits for what it needs.
-// run() starts the application's modules, the admin listener beside them and the service last. GET /admin/start has
-// every phase with its times (JSON; ?format=text: a table).
+// "connections" (the workers' own, to the database), "pool NAME", "client NAME", "admin", "background", "http". Logs
+// and workers start in the constructor, and the constructor does not wait for the workers; what is asked for here waits
+// for what it needs. run() starts the application's modules, the admin listener beside them and the service last. GET
+// /admin/start has every phase with its times (JSON; ?format=text: a table).
 //
 // The admin listener (monitoring.metrics) serves /metrics, /healthz, /readyz, /startupz and what is below /admin
 // (docs/operations.md), and nothing else does. health() has the
@@ -23,7 +32,7 @@
 // SIGTERM and SIGINT: readiness fails, listeners close, requests in progress are answered with Connection: close within
 // network.http.drain_timeout; then the modules stop in reverse (the database commits what it was given) within
 // common.stop_timeout, and logs are flushed. During the start: what has started is stopped, and the exit code is 0. A
-// second one ends the process at once.
+// second one ends the process at once, unless it comes within 200 ms of the first (signals.h).
 // SIGHUP loads the configuration again (config/reloadable.h): log levels and sinks and the limits of network.http
 // change; what needs a restart is a warning; a mistake or an applier that fails changes nothing and is logged. Then log
 // files are opened again by their path. SIGQUIT logs where every worker is, with its stack, its last requests and its
@@ -35,37 +44,48 @@
 //
 // Errors:   what prevents the start is one line on standard error, and the exit code 1 (2 for the configuration). So is
 //           what still stops when the time is up: the process ends without it, and without destructors.
-// Threads:  all calls on the main thread; database(), pool(), runtime() and settings() also in a module's start.
+//           A call at the wrong time, serve() after run() has begun or the first pool() in a handler, throws
+//           std::logic_error with what to do instead.
+// Threads:  all calls on the main thread; database(), pool(), client(), runtime() and settings() also in a module's
+//           start.
 // Lifetime: what handlers refer to is made before run() and outlives it; the router outlives the App's run(), the
 //           configuration the App.
 
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "keel/app/background_work.h"
 #include "keel/app/health.h"
 #include "keel/app/lifecycle.h"
 #include "keel/app/settings.h"
 #include "keel/app/signals.h"
+#include "keel/base/check.h"
 #include "keel/base/result.h"
 #include "keel/config/command_line.h"
 #include "keel/config/reloadable.h"
 #include "keel/db/database.h"
 #include "keel/exec/thread_pool.h"
+#include "keel/http/client/shared_client.h"
 #include "keel/http/server/server.h"
 #include "keel/io/runtime.h"
 #include "keel/observe/metric.h"
 
 namespace keel::app {
 
+class AppUnderTest;
 class Services;
 
 namespace internal {
 class Supervision;
-}
+struct Platform;
+template <class S>
+inline constexpr char type_of_settings = 0;  // Its address tells the types apart.
+}  // namespace internal
 
 // config::load_or_exit() for Settings or what derives from them.
 template <class S = Settings>
@@ -79,14 +99,22 @@ class App {
   // derives from it.
   template <class S>
   App(std::string name, config::Reloadable<S>& config)
-      : App(std::move(name), config.versions(),
-            [](const void* value) -> const Settings& { return *static_cast<const S*>(value); }) {}
+      : App(
+            std::move(name), config.versions(),
+            [](const void* value) -> const Settings& { return *static_cast<const S*>(value); },
+            &internal::type_of_settings<S>) {}
   ~App();
   App(const App&) = delete;
   App& operator=(const App&) = delete;
 
   // What is in force. A reload makes new ones; a reference to these stays as it is.
   const Settings& settings() const noexcept { return settings_in_(config_.value()); }
+  // The same with the application's own sections, of the type that the configuration was loaded as; another is a bug.
+  template <class S>
+  const S& settings() const noexcept {
+    KEEL_CHECK(type_ == &internal::type_of_settings<S>, "an App's settings are of the type that was loaded");
+    return *static_cast<const S*>(config_.value());
+  }
   io::Runtime& runtime();
   metrics::Registry& metrics() noexcept { return registry_; }
   Health& health() noexcept { return health_; }
@@ -97,6 +125,12 @@ class App {
   // threads, or with thread.autoscale as many as it takes. For blocking or heavy work: co_await
   // resume_on(app.pool("images")). Ends after the servers have drained.
   ThreadPool& pool(std::string_view name);
+  // An HTTP client for all workers: co_await payments.get("/charges/7") in a handler or in background work, on
+  // whichever worker that is (http/client/shared_client.h). It may be used at once, has metrics with client="NAME", and
+  // ends after the servers have drained and the background work has ended. What network.clients.NAME says wins over
+  // `options`; a base_url that is none prevents the start. Once for each name, which is made of small letters, digits
+  // and '_'.
+  http::SharedClient& client(http::ClientOptions options);
   // A part of the application: run() starts it, with what it needs, before the service listens (a lazy one: when it is
   // ensured), and stops it when the last request is answered. Its stop, and common.stop_timeout, bound the end.
   void module(Module module);
@@ -105,6 +139,13 @@ class App {
   // The application's own objects, made by a Container: those with start() or stop() become modules, and GET
   // /admin/graph shows all of them (JSON; ?format=text: a tree). Once, before run(), which they outlive where they are.
   void services(const Services& services);
+  // Work beside the requests, on the first worker; background_work.h says when it runs, what a failure does and what is
+  // measured. at_start is done before the service listens: its error prevents the start, and so does
+  // common.start_timeout. What repeats or goes on begins then, and is ended, and waited for, after the last request and
+  // before any module that was there before run() stops. GET /admin/background shows it. Before run().
+  void at_start(std::string name, BackgroundWork::Work work);
+  void every(Duration period, std::string name, BackgroundWork::Work work, EveryOptions options = {});
+  void background(std::string name, BackgroundWork::Work work, BackgroundOptions options = {});
   // Serves `router` at network.http's address from run() on.
   void serve(const http::Router& router);
 
@@ -117,9 +158,19 @@ class App {
   [[noreturn]] void fail_start(const Error& error);
 
  private:
+  friend class AppUnderTest;
   struct Systems;
   using SettingsIn = const Settings& (*)(const void* value);
-  App(std::string name, config::Versions& config, SettingsIn settings_in);
+  // `platform`: null is the system.
+  App(std::string name, config::Versions& config, SettingsIn settings_in, const void* type,
+      const internal::Platform* platform = nullptr);
+  // For an AppUnderTest: start() and stop() in the place of run(). Abrupt: connections are reset.
+  enum class Stop : std::uint8_t { Drained, Abrupt };
+  Result<> start();
+  void stop(Stop how);
+  const http::Server* server() const noexcept;  // Null without serve().
+  const http::Server* admin() const noexcept;   // Null without monitoring.enabled.
+  void comes_before_run(const char* call) const;
   void add_listeners();
   void relieve_predecessor();
   void print_ready() const;
@@ -132,11 +183,23 @@ class App {
   const std::string name_;
   config::Versions& config_;
   const SettingsIn settings_in_;
+  const void* const type_;
+  const internal::Platform& platform_;
   std::unique_ptr<internal::Supervision> supervision_;  // Signals are blocked before there is another thread.
   metrics::Registry registry_;
   Health health_{&registry_};
   std::unique_ptr<Systems> systems_;
   log::Logger log_;
+  bool is_wired_ = false;  // run() has begun.
 };
+
+// The main() of a service that is a class which is made of an App: loads the configuration as S, makes both, and runs.
+template <class Service, class S = Settings>
+int run(std::string name, int argc, char** argv) {
+  config::Reloadable<S> config = load_or_exit<S>(name, argc, argv);
+  App app(std::move(name), config);
+  const Service service(app);
+  return app.run();
+}
 
 }  // namespace keel::app

@@ -1,7 +1,13 @@
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "keel/app/app.h"
 #include "keel/app/internal/app_testing.h"
 
-namespace keel::app {
+namespace keel::app::app_pages_test {
 namespace {
 
 class PagesOfAnApp : public Apps {};
@@ -119,5 +125,81 @@ TEST_F(PagesOfAnApp, are_never_kept_by_a_cache) {
   EXPECT_EQ(code, 0);
 }
 
+TEST_F(PagesOfAnApp, answer_to_no_name_that_they_were_not_told) {
+  const auto by = [&](const std::string& host) {
+    return ask(admin_, "GET /admin/config HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n");
+  };
+  const int code = run({"--monitoring.metrics.export_names=[ops.internal]"}, [&] {
+    for (const char* const host : {"evil.example", "evil.example:9090", "127.0.0.1.evil.example", "127.1", "[evil]"}) {
+      const std::string rejected = by(host);
+      EXPECT_TRUE(status_of(rejected) == 421 || status_of(rejected) == 400) << host << rejected;
+      EXPECT_EQ(rejected.find("log_level"), std::string::npos);
+    }
+    EXPECT_EQ(status_of(by("evil.example:9090")), 421);
+    for (const char* const host : {"127.0.0.1", "127.0.0.1:9090", "10.2.3.4", "[::1]", "[2001:db8::7]:9090",
+                                   "localhost", "LocalHost:9090", "localhost.", "ops.internal:9090", "Ops.Internal"}) {
+      const std::string page = by(host);
+      EXPECT_EQ(status_of(page), 200) << host;
+      EXPECT_NE(page.find("\r\nX-Content-Type-Options: nosniff\r\n"), std::string::npos) << page;
+      EXPECT_NE(page.find("\r\nCross-Origin-Resource-Policy: same-origin\r\n"), std::string::npos) << page;
+    }
+    EXPECT_EQ(status_of(ask(admin_, "GET /readyz HTTP/1.0\r\n\r\n")), 200) << "a prober of HTTP/1.0";
+  });
+  EXPECT_EQ(code, 0);
+}
+
+TEST_F(PagesOfAnApp, are_at_a_unix_socket_when_they_are_told_so) {
+  prepare = [this](App&) { admin_ = Address::parse("unix:" + folder_ + "/admin.sock").value(); };
+  const int code = run({"--monitoring.metrics.export_address=unix:" + folder_ + "/admin.sock"}, [&] {
+    EXPECT_EQ(status_of(ask(admin_, get("/readyz"))), 200);
+    EXPECT_EQ(status_of(ask(admin_, get("/admin/config"))), 200);
+    EXPECT_EQ(status_of(ask(admin_, "GET / HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n")), 421);
+  });
+  EXPECT_EQ(code, 0);
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/admin.sock"));
+}
+
+TEST_F(PagesOfAnApp, for_probes_from_outside_are_metrics_and_health) {
+  const Address probes = free_address();
+  const int code =
+      run({"--monitoring.probes.address=127.0.0.1", "--monitoring.probes.port=" + std::to_string(probes.port())}, [&] {
+        for (const char* const path : {"/metrics", "/healthz", "/readyz", "/startupz"}) {
+          EXPECT_EQ(status_of(ask(probes, get(path))), 200) << path;
+        }
+        for (const char* const path : {"/admin/config", "/admin/recorder", "/admin/tasks", "/admin/start"}) {
+          EXPECT_EQ(status_of(ask(probes, get(path))), 404) << path;
+          EXPECT_EQ(status_of(ask(admin_, get(path))), 200) << path;
+        }
+        EXPECT_NE(ask(probes, get("/metrics")).find("\nhttp_connections{server=\"probes\"} 1\n"), std::string::npos);
+        EXPECT_EQ(status_of(ask(probes, "GET /readyz HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n")),
+                  421);
+      });
+  EXPECT_EQ(code, 0);
+}
+
+TEST_F(PagesOfAnApp, answer_a_probe_beside_as_many_slow_heads_as_there_are_places) {
+  const int code = run({}, [&] {
+    std::vector<std::unique_ptr<Open>> slow;
+    Duration slowest;
+    for (int round = 0; round < 4; ++round) {
+      for (int i = 0; i < 64; ++i) slow.push_back(std::make_unique<Open>(admin_, "G"));
+      const Instant began = Host::system().now();
+      EXPECT_EQ(status_of(ask(admin_, get("/readyz"))), 200);
+      slowest = std::max(slowest, Host::system().now() - began);
+    }
+    EXPECT_LT(slowest, 2_s);
+  });
+  EXPECT_EQ(code, 0);
+}
+
+TEST_F(PagesOfAnApp, take_no_body) {
+  const int code = run({}, [&] {
+    for (const char* const framing : {"Content-Length: 1", "Transfer-Encoding: chunked"}) {
+      EXPECT_EQ(status_of(ask(admin_, get("/readyz", std::string(framing) + "\r\n"))), 413) << framing;
+    }
+  });
+  EXPECT_EQ(code, 0);
+}
+
 }  // namespace
-}  // namespace keel::app
+}  // namespace keel::app::app_pages_test

@@ -4,7 +4,7 @@
 
 #include "keel/app/internal/app_testing.h"
 
-namespace keel::app {
+namespace keel::app::app_reload_test {
 namespace {
 
 struct ShopSettings : Settings {
@@ -228,6 +228,27 @@ TEST_F(Reloads, change_how_long_a_drain_may_take) {
   EXPECT_EQ(answer, "");
 }
 
+TEST_F(Reloads, read_the_file_of_a_secret_again) {
+  const std::string secret = folder_ + "/password";
+  std::ofstream(secret) << "first-hush\n";
+  const std::string text = "password_file: " + secret + "\n" + sinks();
+  const int code = run_file(text, [&] {
+    std::ofstream(secret) << "second-hush\n";
+    reload(text);
+    EXPECT_EQ(told(R"("key":"password","before":"\"***\"","now":"\"***\"")"), 1) << log();
+    EXPECT_NE(ask(admin_, get("/admin/config")).find("\npassword_file: " + secret), std::string::npos);
+    std::ofstream(secret) << "wrong-hush\n";
+    reload(text);
+    EXPECT_EQ(told(R"("problem":"the store is shut")"), 1) << log();
+    ::unlink(secret.c_str());
+    reload(text);
+    EXPECT_EQ(told("password_file: " + secret + " cannot be opened: No such file or directory"), 1) << log();
+  });
+
+  EXPECT_EQ(code, 0);
+  EXPECT_EQ(log().find("hush"), std::string::npos) << log();
+}
+
 TEST_F(Reloads, never_show_a_secret) {
   const int code = run_file("password: first-hush\n" + sinks(), [&] {
     reload("password: second-hush\n" + sinks());
@@ -301,4 +322,4 @@ TEST_F(Reloads, under_load_fail_no_request) {
 }
 
 }  // namespace
-}  // namespace keel::app
+}  // namespace keel::app::app_reload_test

@@ -11,7 +11,7 @@
 #include "keel/db/sqlite/database.h"
 #include "keel/telemetry/process.h"
 
-namespace keel::app {
+namespace keel::app::app_test {
 namespace {
 
 TEST_F(Apps, serve_until_a_signal_and_give_0) {
@@ -413,9 +413,9 @@ TEST_F(Apps, write_json_for_people_when_asked_to) {
 
 // --- Ends of the process.
 
-class AppDeathTest : public testing::Test {
+class AppDeathTest : public ::testing::Test {
  protected:
-  AppDeathTest() { testing::FLAGS_gtest_death_test_style = "threadsafe"; }
+  AppDeathTest() { ::testing::FLAGS_gtest_death_test_style = "threadsafe"; }
 
   static void load(std::vector<std::string> words) {
     ::clearenv();
@@ -439,15 +439,16 @@ class AppDeathTest : public testing::Test {
 };
 
 TEST_F(AppDeathTest, load_or_exit_goes_on_with_what_is_right) {
-  EXPECT_EXIT(load({"--network.http.port=81"}), testing::ExitedWithCode(7), "^loaded: 81 from --network.http.port\n$");
+  EXPECT_EXIT(load({"--network.http.port=81"}), ::testing::ExitedWithCode(7),
+              "^loaded: 81 from --network.http.port\n$");
 }
 
 TEST_F(AppDeathTest, load_or_exit_answers_questions_with_0) {
-  EXPECT_EXIT(load({"--help"}), testing::ExitedWithCode(0), "network.http.port");
-  EXPECT_EXIT(load({"-h", "--network.http.prot=1"}), testing::ExitedWithCode(0), "network.http.port");
-  EXPECT_EXIT(load({"--print-config", "--network.http.port=81"}), testing::ExitedWithCode(0),
+  EXPECT_EXIT(load({"--help"}), ::testing::ExitedWithCode(0), "network.http.port");
+  EXPECT_EXIT(load({"-h", "--network.http.prot=1"}), ::testing::ExitedWithCode(0), "network.http.port");
+  EXPECT_EXIT(load({"--print-config", "--network.http.port=81"}), ::testing::ExitedWithCode(0),
               "port: 81 +# --network.http.port");
-  EXPECT_EXIT(load({"--check-config"}), testing::ExitedWithCode(0), "^the configuration is good\n$");
+  EXPECT_EXIT(load({"--check-config"}), ::testing::ExitedWithCode(0), "^the configuration is good\n$");
 }
 
 TEST_F(AppDeathTest, load_or_exit_ends_with_1_where_its_answer_cannot_be_written) {
@@ -460,16 +461,17 @@ TEST_F(AppDeathTest, load_or_exit_ends_with_1_where_its_answer_cannot_be_written
   };
 
   for (const char* const question : {"--help", "--print-config", "--check-config"}) {
-    EXPECT_EXIT(to_full(question), testing::ExitedWithCode(1), "^test: standard output: No space left on device\n$")
+    EXPECT_EXIT(to_full(question), ::testing::ExitedWithCode(1), "^test: standard output: No space left on device\n$")
         << question;
   }
 }
 
 TEST_F(AppDeathTest, load_or_exit_ends_with_2_and_a_line_for_each_mistake) {
-  EXPECT_EXIT(load({"--network.http.prot=1", "--thread.pool_size=many"}), testing::ExitedWithCode(2),
+  EXPECT_EXIT(load({"--network.http.prot=1", "--thread.pool_size=many"}), ::testing::ExitedWithCode(2),
               "^test: --network.http.prot: unknown key; did you mean --network.http.port\\?\n"
               "test: --thread.pool_size: \"many\" is not an integer: [^\n]*\n$");
-  EXPECT_EXIT(load({"--check-config", "--frob"}), testing::ExitedWithCode(2), "^test: --frob: needs a value[^\n]*\n$");
+  EXPECT_EXIT(load({"--check-config", "--frob"}), ::testing::ExitedWithCode(2),
+              "^test: --frob: needs a value[^\n]*\n$");
 }
 
 TEST_F(AppDeathTest, what_prevents_the_start_is_one_line_and_1) {
@@ -494,10 +496,10 @@ TEST_F(AppDeathTest, what_prevents_the_start_is_one_line_and_1) {
     App app("test", config);
   };
 
-  EXPECT_EXIT(fail(), testing::ExitedWithCode(1), "^test: starting: the moon is down\n$");
-  EXPECT_EXIT(no_database(), testing::ExitedWithCode(1),
+  EXPECT_EXIT(fail(), ::testing::ExitedWithCode(1), "^test: starting: the moon is down\n$");
+  EXPECT_EXIT(no_database(), ::testing::ExitedWithCode(1),
               "^test: database.path: creating the folder '/dev/null'[^\n]*\n$");
-  EXPECT_EXIT(no_log(), testing::ExitedWithCode(1), "^test: logging.sinks: creating the folder '/dev/null'[^\n]*\n$");
+  EXPECT_EXIT(no_log(), ::testing::ExitedWithCode(1), "^test: logging.sinks: creating the folder '/dev/null'[^\n]*\n$");
 }
 
 TEST_F(AppDeathTest, a_module_that_does_not_start_is_one_line_and_1) {
@@ -540,11 +542,11 @@ TEST_F(AppDeathTest, a_module_that_does_not_start_is_one_line_and_1) {
   };
 
   EXPECT_EXIT(
-      failing(), testing::ExitedWithCode(1),
+      failing(), ::testing::ExitedWithCode(1),
       "^the store is closed\ntest: no mail today \\(module \"mail\" failed after [0-9.]+ ms; \"http\" waited for "
       "it\\)\n$");
-  EXPECT_EXIT(slow(), testing::ExitedWithCode(1), "^test: module \"mail\" did not start within 30 ms[^\n]*\n$");
-  EXPECT_EXIT(circle(), testing::ExitedWithCode(1),
+  EXPECT_EXIT(slow(), ::testing::ExitedWithCode(1), "^test: module \"mail\" did not start within 30 ms[^\n]*\n$");
+  EXPECT_EXIT(circle(), ::testing::ExitedWithCode(1),
               "^test: modules need each other in a circle: \"a\" needs \"b\" needs \"a\"\n$");
 }
 
@@ -564,7 +566,7 @@ TEST_F(AppDeathTest, a_module_that_does_not_stop_does_not_hold_the_end_up) {
     app.run();
   };
 
-  EXPECT_EXIT(stuck(), testing::ExitedWithCode(1),
+  EXPECT_EXIT(stuck(), ::testing::ExitedWithCode(1),
               "test: module \"mail\" was still stopping after 0\\.[0-9] s; the process ends without it\n$");
 }
 
@@ -586,7 +588,7 @@ TEST_F(AppDeathTest, a_signal_while_main_waits_for_a_part_ends_it_with_0) {
     ::_exit(3);
   };
 
-  EXPECT_EXIT(interrupted(), testing::ExitedWithCode(0), "^stopped what was slow\n$");
+  EXPECT_EXIT(interrupted(), ::testing::ExitedWithCode(0), "^stopped what was slow\n$");
 }
 
 TEST_F(AppDeathTest, an_address_that_is_not_one_is_a_mistake_in_the_configuration) {
@@ -599,8 +601,8 @@ TEST_F(AppDeathTest, an_address_that_is_not_one_is_a_mistake_in_the_configuratio
     app.serve(router);
   };
 
-  EXPECT_EXIT(serve(), testing::ExitedWithCode(2), "^test: network.http.address: [^\n]*\n$");
+  EXPECT_EXIT(serve(), ::testing::ExitedWithCode(2), "^test: network.http.address: [^\n]*\n$");
 }
 
 }  // namespace
-}  // namespace keel::app
+}  // namespace keel::app::app_test

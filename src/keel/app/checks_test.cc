@@ -9,7 +9,7 @@
 #include "keel/db/testing/trace_vfs.h"
 #include "keel/observe/log_ring.h"
 
-namespace keel::app {
+namespace keel::app::checks_test {
 namespace {
 
 bool until(auto done) {
@@ -20,7 +20,7 @@ bool until(auto done) {
   return false;
 }
 
-class Checks : public testing::Test {
+class Checks : public ::testing::Test {
  protected:
   Checks() {
     EXPECT_TRUE(runtime_->start());
@@ -142,4 +142,4 @@ TEST_F(Checks, lost_log_lines_degrade_until_none_are_lost) {
 }
 
 }  // namespace
-}  // namespace keel::app
+}  // namespace keel::app::checks_test

@@ -298,7 +298,8 @@ class Wirer {
         const Node& first = *core_.nodes[j];
         const Node& second = *core_.nodes[i];
         if (first.provides->plain != second.provides->plain) continue;
-        mistake(second.where, name_of(second) + " is provided twice, first at " + text_of(first.where));
+        mistake(second.where,
+                name_of(second) + " is provided twice, first at " + text_of(first.where) + ": remove one");
         break;
       }
     }
@@ -327,20 +328,21 @@ class Wirer {
 
   std::string why_missing(const TypeId& need) const {
     const std::string name = name_of(need);
-    if (same_type(need) != nullptr) return name + " is provided as const only";
+    if (same_type(need) != nullptr) return name + " is provided as const only: take a const reference";
     for (const auto& node : core_.nodes) {
       if (node->implementation != nullptr && node->implementation->plain == need.plain) {
-        return name + " is provided as " + name_of(*node) + " only";
+        return name + " is provided as " + name_of(*node) + " only: take a reference to that";
       }
     }
-    return "nobody provides " + name;
+    return "nobody provides " + name + ": add singleton<" + name + ">() or value() to the container";
   }
 
   void follow(Node& node, std::vector<Node*>& path) {
     if (const auto before = std::find(path.begin(), path.end(), &node); before != path.end()) {
       const auto begin = static_cast<std::size_t>(before - path.begin());
       path.push_back(&node);
-      mistake(node.where, text_of_chain(path, begin) + ": none of them can be made first");
+      mistake(node.where,
+              text_of_chain(path, begin) + ": none of them can be made first; what they share is a service of its own");
       path.pop_back();
       return;
     }
@@ -363,7 +365,8 @@ class Wirer {
       if (need->lifetime == Lifetime::Transient) find_scoped(*need, path);
       if (!is_scoped(*need)) continue;
       path.push_back(need);
-      mistake(path.front()->where, text_of_chain(path, 0, true) + ": " + name_of(*path.front()) + " would outlive it");
+      mistake(path.front()->where,
+              text_of_chain(path, 0, true) + ": " + name_of(*path.front()) + " would outlive it; make it scoped too");
       path.pop_back();
     }
     path.pop_back();

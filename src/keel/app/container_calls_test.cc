@@ -14,7 +14,7 @@
 #include "keel/observe/metric.h"
 #include "keel/task/testing.h"
 
-namespace keel::app {
+namespace keel::app::container_calls_test {
 namespace {
 
 class Counter {
@@ -140,4 +140,4 @@ TEST(ContainerCalls, reach_services_by_a_bus_and_an_executor_that_are_services_t
 }
 
 }  // namespace
-}  // namespace keel::app
+}  // namespace keel::app::container_calls_test

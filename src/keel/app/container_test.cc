@@ -75,7 +75,7 @@ std::string without_place(const std::string& text) {
   return text.substr(text.find(": ") + 2);
 }
 
-class Containers : public testing::Test {
+class Containers : public ::testing::Test {
  protected:
   Containers() { history.clear(); }
   const Settings settings_;
@@ -258,7 +258,8 @@ TEST_F(Containers, name_the_chain_to_what_nobody_provides_and_make_nothing) {
   Container container;
   container.value(settings_).singleton<Api>().singleton<Users>().singleton<Database>();
 
-  EXPECT_EQ(without_place(mistakes_of(container)), "Api needs Users needs Clock: nobody provides Clock");
+  EXPECT_EQ(without_place(mistakes_of(container)),
+            "Api needs Users needs Clock: nobody provides Clock: add singleton<Clock>() or value() to the container");
   EXPECT_TRUE(history.empty());
 }
 
@@ -268,8 +269,10 @@ TEST_F(Containers, name_the_line_that_added_the_service_whose_need_is_missing) {
   const int line = __LINE__ + 1;
   container.singleton<Database>();
 
-  EXPECT_EQ(mistakes_of(container),
-            "container_test.cc:" + std::to_string(line) + ": Database needs Settings: nobody provides Settings");
+  EXPECT_EQ(
+      mistakes_of(container),
+      "container_test.cc:" + std::to_string(line) +
+          ": Database needs Settings: nobody provides Settings: add singleton<Settings>() or value() to the container");
 }
 
 TEST_F(Containers, name_every_mistake_at_once) {
@@ -304,8 +307,9 @@ TEST_F(Containers, name_the_circle_and_make_nothing) {
   container.value(settings_).singleton<Database>();
   container.singleton<Egg>().singleton<Hen>().singleton<Farm>().singleton<Village>();
 
-  EXPECT_EQ(without_place(mistakes_of(container)),
-            "Farm needs Egg needs Hen needs Farm: none of them can be made first");
+  EXPECT_EQ(
+      without_place(mistakes_of(container)),
+      "Farm needs Egg needs Hen needs Farm: none of them can be made first; what they share is a service of its own");
   EXPECT_TRUE(history.empty());
 }
 
@@ -313,8 +317,9 @@ TEST_F(Containers, find_a_circle_that_nobody_outside_needs) {
   Container container;
   container.singleton<Egg>().singleton<Hen>().singleton<Farm>();
 
-  EXPECT_EQ(without_place(mistakes_of(container)),
-            "Egg needs Hen needs Farm needs Egg: none of them can be made first");
+  EXPECT_EQ(
+      without_place(mistakes_of(container)),
+      "Egg needs Hen needs Farm needs Egg: none of them can be made first; what they share is a service of its own");
 }
 
 struct ReadsSystemClock {
@@ -331,8 +336,9 @@ TEST_F(Containers, say_why_what_is_there_does_not_fit) {
   constant.value(settings_).singleton<ChangesSettings>();
 
   EXPECT_EQ(without_place(mistakes_of(interface)),
-            "ReadsSystemClock needs SystemClock: SystemClock is provided as Clock only");
-  EXPECT_EQ(without_place(mistakes_of(constant)), "ChangesSettings needs Settings: Settings is provided as const only");
+            "ReadsSystemClock needs SystemClock: SystemClock is provided as Clock only: take a reference to that");
+  EXPECT_EQ(without_place(mistakes_of(constant)),
+            "ChangesSettings needs Settings: Settings is provided as const only: take a const reference");
 }
 
 TEST_F(Containers, refuse_a_second_provider) {
@@ -367,7 +373,8 @@ TEST_F(Containers, refuse_a_singleton_that_needs_a_scoped_service_also_through_a
   container.scoped<Basket>().transient<Session>().singleton<Forever>();
 
   EXPECT_EQ(without_place(mistakes_of(container)),
-            "Forever (singleton) needs Session (transient) needs Basket (scoped): Forever would outlive it");
+            "Forever (singleton) needs Session (transient) needs Basket (scoped): Forever would outlive it; make it "
+            "scoped too");
   EXPECT_TRUE(history.empty());
 }
 
@@ -375,7 +382,8 @@ TEST_F(Containers, refuse_a_lazy_service_that_needs_what_a_scope_is_given) {
   Container container;
   container.given<Settings>().lazy<Database>();
 
-  EXPECT_EQ(without_place(mistakes_of(container)), "Database (lazy) needs Settings (given): Database would outlive it");
+  EXPECT_EQ(without_place(mistakes_of(container)),
+            "Database (lazy) needs Settings (given): Database would outlive it; make it scoped too");
 }
 
 TEST_F(Containers, make_scoped_services_once_for_each_scope_and_destroy_them_in_reverse) {
@@ -453,6 +461,22 @@ TEST_F(Containers, make_a_transient_service_for_each_that_needs_it_and_let_it_en
     history.clear();
   }
   EXPECT_EQ(history, (std::vector<std::string>{"-Holder", "-Token", "-Holder", "-Token"}));
+}
+
+struct ThrowsWithItsOwn {
+  explicit ThrowsWithItsOwn(Token&) { throw std::runtime_error("out of luck"); }
+};
+
+TEST_F(Containers, destroy_what_was_made_for_one_whose_constructor_throws) {
+  Container container;
+  container.transient<Token>().scoped<ThrowsWithItsOwn>();
+  Services services = container.build().value();
+  Arena memory;
+  Services::Scope scope = services.scope(memory);
+
+  EXPECT_EQ(scope.resolve<ThrowsWithItsOwn>().error().code(), Code::Internal);
+
+  EXPECT_EQ(history, (std::vector<std::string>{"+Token", "-Token"}));
 }
 
 TEST_F(Containers, refuse_outside_a_scope_what_would_have_no_owner) {

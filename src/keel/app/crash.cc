@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -22,13 +23,16 @@
 #include <string_view>
 #include <utility>
 
+#include "keel/app/internal/bystanders.h"
 #include "keel/base/ascii.h"
 #include "keel/base/check.h"
 #include "keel/base/host.h"
+#include "keel/base/printable.h"
 #include "keel/base/stack.h"
 #include "keel/http/message/date.h"
 #include "keel/observe/flight_recorder.h"
 #include "keel/observe/log.h"
+#include "keel/telemetry/append_file.h"
 #include "keel/telemetry/log_writer.h"
 
 namespace keel::app {
@@ -39,6 +43,7 @@ namespace {
 constexpr int crash_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGABRT};
 constexpr int signal_count = sizeof crash_signals / sizeof crash_signals[0];
 constexpr Duration log_patience = 1_s;
+constexpr Duration stop_patience = 200_ms;
 constexpr int requests_shown = 16;  // Of each worker.
 constexpr Duration name_patience = 3_s;
 // How long a thread that crashes second waits for the first one to end the process.
@@ -67,6 +72,11 @@ struct Crash {
   ucontext_t* context = nullptr;
   char thread_name[16] = {};
   Stack stack;
+  // For the line in the log, which another thread writes.
+  char place[256] = {};    // "shop+0x1234"
+  char request[256] = {};  // "POST /orders/{id}"
+  log::TraceId trace = {};
+  int worker = -1;
 };
 constinit Crash crash;
 
@@ -79,6 +89,11 @@ class Out {
       if (size_ == sizeof bytes_) flush();
       bytes_[size_++] = c;
     }
+    return *this;
+  }
+  // Of what others have chosen.
+  Out& foreign(std::string_view piece) noexcept {
+    for_each_printable(piece, [this](std::string_view fit) { text(fit); });
     return *this;
   }
   Out& number(std::uint64_t value, unsigned base = 10, int digits_min = 1) noexcept {
@@ -191,7 +206,33 @@ bool run_in_copy(Duration patience, FunctionRef<void()> f) noexcept {
   }
 }
 
+// What fits of it, and a zero.
+template <std::size_t n>
+class Text {
+ public:
+  explicit Text(char (&to)[n]) noexcept : to_(to) { to_[0] = '\0'; }
+  Text& operator<<(std::string_view piece) noexcept {
+    const std::size_t bytes = std::min(piece.size(), n - 1 - size_);
+    std::memcpy(to_ + size_, piece.data(), bytes);
+    size_ += bytes;
+    to_[size_] = '\0';
+    return *this;
+  }
+
+ private:
+  char (&to_)[n];
+  std::size_t size_ = 0;
+};
+
 // --- the steps ------------------------------------------------------------------------------------------------------
+
+void stop_others() noexcept {
+  if (const FlightRecorder* const recorder = FlightRecorder::current()) crash.worker = recorder->worker();
+  telemetry::LogWriter* const logs = installed.logs.load();
+  const int running = internal::stop_bystanders(logs != nullptr ? logs->writing_thread() : 0, stop_patience);
+  if (running == 0) return;
+  Out().number(static_cast<unsigned>(running)).text(" other threads had not stopped in time\n");
+}
 
 void say_what_happened() noexcept {
   Out out;
@@ -206,7 +247,7 @@ void say_what_happened() noexcept {
   out.text(")\n  thread ").text(crash.thread_name).text(" (").number(static_cast<std::uint64_t>(crash.thread.load()));
   out.text(") of process ").number(static_cast<std::uint64_t>(getpid())).text(", ").text({date, sizeof date});
   out.text("\n  build ").text(installed.build[0] != '\0' ? installed.build : "without an id").text("\n");
-  if (*last_words() != '\0') out.text("  because ").text(last_words()).text("\n");
+  if (*last_words() != '\0') out.text("  because ").foreign(last_words()).text("\n");
 }
 
 void say_addresses() noexcept {
@@ -219,12 +260,25 @@ void say_addresses() noexcept {
     out.text(*place.path != '\0' ? std::string_view(place.path) : "(program)").text("+").hex(place.offset).text("\n");
   }
   if (crash.stack.is_cut) out.text("  … and more\n");
+  // The innermost one that is of the program, and not of the library whose function it has called.
+  const auto* const frames = crash.stack.frames;
+  const auto* const own = std::find_if(frames, frames + crash.stack.count,
+                                       [](std::uintptr_t frame) { return *module_place(frame).path == '\0'; });
+  if (crash.stack.count == 0) return;
+  const ModulePlace place = module_place(own != frames + crash.stack.count ? *own : *frames);
+  char offset[2 + 16 + 1] = "0x";
+  *std::to_chars(offset + 2, offset + sizeof offset - 1, place.offset, 16).ptr = '\0';
+  Text(crash.place) << (*place.path != '\0' ? place.path : "(program)") << "+" << offset;
 }
 
 void record_crash() noexcept {
   static const log::Logger log("crash");
+  const Span span{.trace = crash.trace};
+  const ScopedSpan of_request(span);
   log.fatal("crashed", log::field("signal", signal_name(crash.signal)), log::field("meaning", meaning()),
-            log::field("thread", std::string_view(crash.thread_name)),
+            log::field("place", std::string_view(crash.place)), log::field("build", std::string_view(installed.build)),
+            log::field("thread", std::string_view(crash.thread_name)), log::field("worker", crash.worker),
+            log::field("request", std::string_view(crash.request)),
             log::field("because", std::string_view(last_words())));
 }
 
@@ -281,8 +335,10 @@ void say_request() noexcept {
   const flight::Doing* const doing = flight::Doing::current();
   if (doing == nullptr) return;
   const flight::Activity request = doing->tell();
+  Text(crash.request) << request.verb << " " << request.object;
+  crash.trace = request.trace;
   Out out;
-  out.text("handling ").text(request.verb).text(" ").text(request.object).text(", trace ");
+  out.text("handling ").foreign(request.verb).text(" ").foreign(request.object).text(", trace ");
   out.number(request.trace.high, 16, 16).number(request.trace.low, 16, 16).text("\n");
 }
 
@@ -292,8 +348,8 @@ void say_requests() noexcept {
     Out out;
     out.text("requests of worker ").number(static_cast<unsigned>(recorder.worker())).text(", newest first:\n");
     recorder.last(requests_shown, [&out, now](const flight::Entry& request) {
-      out.text("  ").text(request.verb.empty() ? "-" : request.verb).text(" ");
-      out.text(request.object.empty() ? "-" : request.object).text(" ").number(request.outcome).text(", took ");
+      out.text("  ").foreign(request.verb.empty() ? "-" : request.verb).text(" ");
+      out.foreign(request.object.empty() ? "-" : request.object).text(" ").number(request.outcome).text(", took ");
       out.number(static_cast<std::uint64_t>(request.took.count_ns() / 1000)).text(" us, began ");
       out.number(static_cast<std::uint64_t>((now - request.started).count_ns() / 1'000'000)).text(" ms ago, trace ");
       out.number(request.trace.high, 16, 16).number(request.trace.low, 16, 16).text("\n");
@@ -301,8 +357,8 @@ void say_requests() noexcept {
   });
 }
 
-constexpr void (*steps[])() noexcept = {say_what_happened, say_request,  say_addresses,
-                                        flush_logs,        say_requests, say_names};
+constexpr void (*steps[])() noexcept = {stop_others, say_what_happened, say_request, say_addresses,
+                                        flush_logs,  say_requests,      say_names};
 
 // The signal's default effect, as soon as the handler returns: at the instruction that raised it.
 void let_it_happen(int signal) noexcept {
@@ -385,13 +441,6 @@ int find_build_id(dl_phdr_info* program, std::size_t, void* argument) {
   return 1;  // The program comes first; its libraries are not asked.
 }
 
-template <std::size_t n>
-void copy_text(char (&to)[n], std::string_view from) noexcept {
-  const std::size_t bytes = std::min(from.size(), n - 1);
-  std::memcpy(to, from.data(), bytes);
-  to[bytes] = '\0';
-}
-
 }  // namespace
 
 std::string CrashHandler::build_id() {
@@ -403,15 +452,15 @@ std::string CrashHandler::build_id() {
 Result<std::unique_ptr<CrashHandler>> CrashHandler::install(const CrashOptions& options) {
   KEEL_CHECK(!installed.is_installed.exchange(true), "there is one crash handler");
   if (!options.file.empty()) {
-    installed.file = ::open(options.file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
-    if (installed.file < 0) {
-      const int error = errno;
+    Result<int> opened = telemetry::open_append_file(options.file);
+    if (!opened) {
       installed.is_installed.store(false);
-      return Error::from_errno("open", error).because("crash file " + options.file);
+      return std::move(opened).because("crash file " + options.file).error();
     }
+    installed.file = *opened;
   }
-  copy_text(installed.name, options.name);
-  copy_text(installed.build, build_id());
+  Text(installed.name) << options.name;
+  Text(installed.build) << build_id();
   // Once now, so that the unwinder has made what it makes once.
   capture_stack(crash.stack);
   installed.terminate_before = std::set_terminate(on_terminate);

@@ -5,15 +5,18 @@
 //   crash->set_logs(logs.get());
 //
 // On SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS and SIGABRT (KEEL_CHECK, std::terminate) the crashed thread, on its signal
-// stack, writes to standard error and to `file`
+// stack, first stops all others but the log's writer, and waits at most 200 ms for that: none of them answers a request
+// from damaged memory, or changes what the report tells. Then it writes to standard error and to `file`
 //   1. the signal, the address and what is known about it, thread, build id, time, and the last words (base/check.h:
 //      the sentence of a failed KEEL_CHECK, the exception that nobody caught), and the request it was handling;
 //   2. its stack as addresses in modules, which needs nothing of the process but that stack;
-// has the log's writer write what waits and a line "crashed", for at most a second; then
+// has the log's writer write what waits and a line "crashed" with the key facts (signal, place, build, thread, worker,
+// request, trace, reason), for at most a second; then
 //   3. the last requests of each worker (observe/flight_recorder.h);
 //   4. the stack with names, made by a copy of the process within some seconds: a damaged heap can stop the copy only.
 // Then the signal takes its default effect: the exit status and the core dump are those of a process without this.
-// A crash in one of these steps goes on with the next. Threads that crash meanwhile wait.
+// A crash in one of these steps goes on with the next. Threads that crash meanwhile wait. What comes from an exception
+// or a request is escaped (base/printable.h).
 //
 // A signal that somebody handles already is left alone: under AddressSanitizer and ThreadSanitizer the faults are
 // theirs to report, and SIGABRT alone is handled here.
@@ -41,7 +44,9 @@ namespace keel::app {
 
 struct CrashOptions {
   std::string name = {};  // Of the service, in the report.
-  std::string file = {};  // Reports are appended here too; opened at once, mode 0640. Empty: standard error alone.
+  // Reports are appended here too; opened at once, mode 0640, by telemetry::open_append_file(). Empty: standard error
+  // alone.
+  std::string file = {};
 };
 
 class CrashHandler {

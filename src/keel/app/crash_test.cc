@@ -7,6 +7,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -16,6 +19,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "keel/base/check.h"
 #include "keel/base/sanitizers.h"
@@ -26,7 +30,7 @@
 #include "keel/observe/log_ring.h"
 #include "keel/telemetry/log_writer.h"
 
-namespace keel::app {
+namespace keel::app::crash_test {
 namespace {
 
 #define SKIP_WHEN_FAULTS_ARE_THE_SANITIZERS() \
@@ -42,7 +46,7 @@ std::string read_all(const std::string& path) {
 
 bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
-class Crashes : public testing::Test {
+class Crashes : public ::testing::Test {
  protected:
   Crashes() {
     std::string pattern = (std::filesystem::temp_directory_path() / "keel-crash-XXXXXX").string();
@@ -139,7 +143,7 @@ TEST_F(Crashes, on_a_worker_are_reported_with_the_stack_and_the_last_log_lines) 
       << errors_;
   EXPECT_TRUE(contains(errors_, "stack, innermost first:\n  #0 0x")) << errors_;
   EXPECT_TRUE(contains(errors_, "(program)+0x")) << errors_;
-  EXPECT_TRUE(contains(names(), "#0 keel::app::(anonymous namespace)::write_to_null()")) << errors_;
+  EXPECT_TRUE(contains(names(), "#0 keel::app::crash_test::(anonymous namespace)::write_to_null()")) << errors_;
   EXPECT_TRUE(contains(log_, "before the crash")) << log_;
   EXPECT_TRUE(contains(log_, "FATAL crash: crashed signal=SIGSEGV")) << log_;
   EXPECT_EQ(read_all(folder_ + "/crash"), errors_) << "the file has the same";
@@ -165,6 +169,95 @@ TEST_F(Crashes, tell_the_request_in_progress_and_the_last_ones) {
   EXPECT_TRUE(contains(errors_, "\nrequests of worker 0, newest first:\n  GET /users/{id} 204, took 0 us, began "))
       << errors_;
   EXPECT_TRUE(contains(errors_, "trace 0000000000000abc0000000000000def\n")) << errors_;
+}
+
+TEST_F(Crashes, put_their_key_facts_on_one_line_of_the_log) {
+  run([](World&) {
+    on_worker([] {
+      const FlightRecorder recorder(3);
+      const flight::Doing doing([](const void*) { return flight::Activity{"POST", "/orders/{id}", {1, 2}}; }, nullptr);
+      KEEL_CHECK(log::Logger("x").is_on(Level::Trace), "every order has an id");
+    });
+  });
+
+  const std::size_t begin = log_.find("FATAL crash: crashed signal=SIGABRT ");
+  ASSERT_NE(begin, std::string::npos) << log_;
+  const std::string line = log_.substr(begin, log_.find('\n', begin) - begin);
+  for (const std::string& fact :
+       {std::string(" place=(program)+0x"), " build=" + CrashHandler::build_id(), std::string(" thread=worker-0"),
+        std::string(" worker=3"), std::string(" request=\"POST /orders/{id}\""),
+        std::string(": every order has an id\""), std::string(" trace=00000000000000010000000000000002")}) {
+    EXPECT_TRUE(contains(line, fact)) << fact << "\n" << line;
+  }
+}
+
+std::atomic<std::uint64_t> turns = 0;
+
+TEST_F(Crashes, stop_the_other_threads_before_the_report) {
+  if (KEEL_THREAD_SANITIZER) GTEST_SKIP() << "it keeps a signal back until the thread calls something that it knows";
+  telemetry::LogSink watching;
+  watching.to = telemetry::LogSink::To::Function;
+  watching.write = [](std::string_view lines) {
+    if (lines.find("crashed") == std::string_view::npos) return;
+    const std::uint64_t before = turns.load();
+    ::usleep(50'000);
+    std::fprintf(stderr, "turns meanwhile: %d\n", static_cast<int>(turns.load() - before));
+    std::fflush(stderr);
+  };
+  run(
+      [](World&) {
+        // Some compute, others wait inside the kernel; the main thread waits for all of them.
+        auto runtime = io::Runtime::make({.workers = 2}).value();
+        (void)runtime->start();
+        std::vector<std::thread> busy;
+        for (int i = 0; i < 4; ++i) {
+          busy.emplace_back([] {
+            for (;;) turns.fetch_add(1, std::memory_order_relaxed);
+          });
+        }
+        busy.emplace_back([] { ::usleep(1'000'000'000); });
+        while (turns.load() < 1000) std::this_thread::yield();
+        std::thread([] { std::abort(); }).join();
+      },
+      {.first = std::move(watching)});
+
+  EXPECT_EQ(signal_, SIGABRT);
+  EXPECT_TRUE(contains(errors_, "turns meanwhile: 0\n")) << errors_;
+  EXPECT_FALSE(contains(errors_, "had not stopped in time")) << errors_;
+  EXPECT_TRUE(errors_.starts_with("victim crashed: SIGABRT")) << errors_;
+}
+
+TEST_F(Crashes, do_not_wait_long_for_a_thread_that_does_not_stop) {
+  run([](World&) {
+    std::atomic<bool> is_deaf = false;
+    std::thread deaf([&is_deaf] {
+      sigset_t all;
+      sigfillset(&all);
+      pthread_sigmask(SIG_BLOCK, &all, nullptr);
+      is_deaf = true;
+      for (;;) ::pause();
+    });
+    while (!is_deaf) std::this_thread::yield();
+    std::abort();
+  });
+
+  EXPECT_EQ(signal_, SIGABRT);
+  EXPECT_TRUE(errors_.starts_with("1 other threads had not stopped in time\nvictim crashed: SIGABRT")) << errors_;
+}
+
+TEST_F(Crashes, escape_what_an_exception_and_a_request_say) {
+  run([](World&) {
+    std::thread([] {
+      const flight::Doing doing([](const void*) { return flight::Activity{"GET\x1b", "/a\nb", {1, 2}}; }, nullptr);
+      throw std::runtime_error("no\nvictim crashed: \x1b[2Jforged \xff");
+    }).join();
+  });
+
+  EXPECT_EQ(signal_, SIGABRT);
+  EXPECT_TRUE(contains(errors_, R"(std::runtime_error: no\nvictim crashed: \u{001b}[2Jforged \xff)")) << errors_;
+  EXPECT_TRUE(contains(errors_, R"(handling GET\u{001b} /a\nb, trace )")) << errors_;
+  EXPECT_FALSE(contains(errors_ + log_, "\x1b"));
+  EXPECT_TRUE(contains(log_, R"(request="GET\u{001b} /a\nb")")) << log_;
 }
 
 TEST_F(Crashes, leave_nothing_in_the_log_without_the_handler) {
@@ -232,7 +325,7 @@ TEST_F(Crashes, by_stack_overflow_are_called_so) {
 
   EXPECT_EQ(signal_, SIGSEGV);
   EXPECT_TRUE(contains(errors_, "SIGSEGV (stack overflow, at 0x")) << errors_;
-  EXPECT_TRUE(contains(names(), "#0 keel::app::(anonymous namespace)::recurse(int)")) << errors_;
+  EXPECT_TRUE(contains(names(), "#0 keel::app::crash_test::(anonymous namespace)::recurse(int)")) << errors_;
   EXPECT_TRUE(contains(errors_, "… and more")) << errors_;
   EXPECT_TRUE(contains(log_, "before the overflow")) << log_;
 
@@ -400,4 +493,4 @@ TEST(BuildId, is_the_one_that_the_linker_wrote) {
 }
 
 }  // namespace
-}  // namespace keel::app
+}  // namespace keel::app::crash_test

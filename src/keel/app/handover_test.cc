@@ -20,7 +20,7 @@
 
 #include "keel/base/host.h"
 
-namespace keel::app {
+namespace keel::app::handover_test {
 namespace {
 
 int new_listener() {
@@ -72,7 +72,7 @@ class Raw {
   int fd_;
 };
 
-class Handovers : public testing::Test {
+class Handovers : public ::testing::Test {
  protected:
   Handovers() {
     std::string pattern = (std::filesystem::temp_directory_path() / "keel-handover-XXXXXX").string();
@@ -373,4 +373,4 @@ TEST_F(Handovers, need_a_folder_that_may_be_written_to_and_a_short_path) {
 }
 
 }  // namespace
-}  // namespace keel::app
+}  // namespace keel::app::handover_test

@@ -10,6 +10,7 @@
 #include "keel/base/check.h"
 #include "keel/data/json.h"
 #include "keel/io/loop.h"
+#include "keel/io/runtime.h"
 #include "keel/task/start.h"
 #include "keel/task/timing.h"
 
@@ -71,6 +72,20 @@ struct Health::Entry : Job {
   std::string last_error;
 };
 
+// Instead of the threads, on one loop of a simulation.
+struct Health::Rounds : Timer {
+  Rounds(Health& h, io::Runtime& r)
+      : Timer([](Timer& timer) noexcept { static_cast<Rounds&>(timer).health.take_round(); }),
+        health(h),
+        runtime(r),
+        loop(r.loop(0)) {}
+  ~Rounds() { loop.stop_timer(*this); }
+
+  Health& health;
+  io::Runtime& runtime;
+  io::Loop& loop;
+};
+
 // On the loop.
 void Health::Entry::begin(Job& job) noexcept {
   auto& entry = static_cast<Entry&>(job);
@@ -93,6 +108,7 @@ Health::~Health() {
     KEEL_CHECK(entries_.empty(), "a Health outlives its checks");
     stopping_ = true;
     wake_.notify_all();
+    rounds_.reset();
   }
   threads_.clear();
 }
@@ -124,7 +140,7 @@ Health::Check Health::add_entry(std::unique_ptr<Entry> entry) {
   }
   entry->id = ++last_id_;
   entries_.push_back(std::move(entry));
-  wake_.notify_one();
+  wake();
   return Check(*this, last_id_);
 }
 
@@ -133,6 +149,12 @@ void Health::remove(std::uint64_t id) noexcept {
   const auto at = std::find_if(entries_.begin(), entries_.end(), [id](const auto& e) { return e->id == id; });
   Entry& entry = **at;
   entry.next = Instant::never();
+  if (rounds_ != nullptr && entry.runs) {
+    io::Runtime& runtime = rounds_->runtime;
+    lock.unlock();
+    runtime.wait_until([&entry] { return !entry.runs; }, Duration::forever());
+    lock.lock();
+  }
   finished_.wait(lock, [&entry] { return !entry.runs; });
   std::erase_if(entries_, [id](const auto& e) { return e->id == id; });
 }
@@ -145,11 +167,26 @@ void Health::start(Duration interval) {
   add_thread();
 }
 
+void Health::start(io::Runtime& simulated, Duration interval) {
+  const std::lock_guard lock(mutex_);
+  KEEL_CHECK(!running_, "health checks are started once");
+  running_ = true;
+  interval_ = interval;
+  rounds_ = std::make_unique<Rounds>(*this, simulated);
+  clock_ = &rounds_->loop;
+  wake();
+}
+
 bool Health::wait_checked(Duration limit) {
   std::unique_lock lock(mutex_);
   const auto done = [this] {
     return std::all_of(entries_.begin(), entries_.end(), [](const auto& e) { return e->has_run || e->late; });
   };
+  if (rounds_ != nullptr) {
+    io::Runtime& runtime = rounds_->runtime;
+    lock.unlock();
+    return runtime.wait_until(done, limit);
+  }
   return finished_.wait_for(lock, std::chrono::nanoseconds(std::min(limit, wait_max).count_ns()), done);
 }
 
@@ -186,10 +223,7 @@ void Health::work() {
     Entry* const entry = pick(wake);
     if (entry != nullptr) {
       idle_ == 0 ? add_thread() : wake_.notify_one();
-      lock.unlock();
-      Result<> result = run(entry->test);
-      lock.lock();
-      finish(*entry, std::move(result));
+      run_unlocked(lock, *entry);
     } else if (!changes_.empty()) {
       report(lock);
     } else {
@@ -201,9 +235,37 @@ void Health::work() {
   }
 }
 
+void Health::take_round() noexcept {
+  std::unique_lock lock(mutex_);
+  Instant next = Instant::never();
+  while (Entry* const entry = pick(next)) {
+    run_unlocked(lock, *entry);
+    next = Instant::never();
+  }
+  if (!changes_.empty()) report(lock);
+  if (next.is_never()) {
+    rounds_->loop.stop_timer(*rounds_);
+  } else {
+    rounds_->loop.start_timer(*rounds_, next);
+  }
+}
+
+void Health::run_unlocked(std::unique_lock<std::mutex>& lock, Entry& entry) {
+  lock.unlock();
+  Result<> result = run(entry.test);
+  lock.lock();
+  finish(entry, std::move(result));
+}
+
+// Something may be due.
+void Health::wake() {
+  wake_.notify_all();
+  if (rounds_ != nullptr) rounds_->loop.start_timer(*rounds_, clock_->now());
+}
+
 // A function that is due, now marked as running; tasks are begun by the way. None: nothing is due before `wake`.
 Health::Entry* Health::pick(Instant& wake) {
-  const Instant now = Host::system().now();
+  const Instant now = clock_->now();
   for (const auto& each : entries_) {
     Entry& entry = *each;
     if (entry.runs) {
@@ -247,7 +309,7 @@ bool Health::may_run(Entry& entry, Instant now) {
 }
 
 void Health::finish(Entry& entry, Result<> result) {
-  const Instant now = Host::system().now();
+  const Instant now = clock_->now();
   entry.duration = now - entry.began;
   entry.finished = now;
   entry.runs = false;
@@ -262,11 +324,11 @@ void Health::finish(Entry& entry, Result<> result) {
   }
   const bool is_over = entry.options.kind == Kind::Startup && entry.status == Status::Ok;
   if (entry.next != Instant::never()) entry.next = is_over ? Instant::never() : late ? now : entry.began + interval_;
-  wake_.notify_all();
+  wake();
 }
 
 void Health::set(Entry& entry, Status status, std::string error) {
-  if (entry.status != status || entry.since_wall_ns == 0) entry.since_wall_ns = Host::system().wall_ns();
+  if (entry.status != status || entry.since_wall_ns == 0) entry.since_wall_ns = clock_->wall_ns();
   const bool recovers = status == Status::Ok && !entry.last_error.empty() && entry.status != Status::Ok;
   if (recovers || (status == Status::Failing && entry.status != Status::Failing)) {
     changes_.emplace_back(entry.options.name, error);
@@ -324,7 +386,7 @@ bool Health::render(Buffer& out, Kind kind) {
   } else if (kind == Kind::Startup) {
     add_own("start", started_ ? "" : "not complete");
   }
-  const Instant now = Host::system().now();
+  const Instant now = clock_->now();
   for (const auto& each : entries_) {
     const Entry& e = *each;
     if (e.options.kind != kind) continue;

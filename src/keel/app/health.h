@@ -52,7 +52,8 @@
 
 namespace keel::io {
 class Loop;
-}
+class Runtime;
+}  // namespace keel::io
 
 namespace keel::app {
 
@@ -84,6 +85,10 @@ class Health {
 
   // Runs every check now and then each `interval`. Once.
   void start(Duration interval);
+  // The same in a simulation, where nothing has a thread: everything runs on the first loop of `simulated`, functions
+  // too, in its time. wait_checked() and the end of a Check whose task runs turn the loops. The runtime outlives the
+  // checks that are tasks, and its loops outlive this.
+  void start(io::Runtime& simulated, Duration interval);
   // Waits until each check has a result; false when `limit` was over first.
   bool wait_checked(Duration limit);
 
@@ -98,6 +103,7 @@ class Health {
 
  private:
   struct Entry;
+  struct Rounds;
   enum class Status : std::uint8_t { NotChecked, Ok, Failing };
   Check add_entry(std::unique_ptr<Entry> entry);
   void remove(std::uint64_t id) noexcept;
@@ -108,6 +114,9 @@ class Health {
   bool has_started() const noexcept;
   void add_thread();
   void work();
+  void take_round() noexcept;
+  void wake();
+  void run_unlocked(std::unique_lock<std::mutex>& lock, Entry& entry);
   Entry* pick(Instant& wake);
   bool may_run(Entry& entry, Instant now);
   void begin_on_loop(Entry& entry);
@@ -116,6 +125,7 @@ class Health {
   void report(std::unique_lock<std::mutex>& lock);
 
   metrics::Registry* const registry_;
+  Host* clock_ = &Host::system();
   log::Logger log_;
   std::mutex mutex_;
   std::condition_variable wake_;      // For the threads: something may be due.
@@ -125,6 +135,7 @@ class Health {
   std::vector<std::pair<std::string, std::string>> changes_;  // To be logged: a check, and why it fails or "".
   Duration interval_;
   std::uint64_t last_id_ = 0;
+  std::unique_ptr<Rounds> rounds_;  // In a simulation, instead of threads.
   int idle_ = 0;
   bool running_ = false;
   bool stopping_ = false;

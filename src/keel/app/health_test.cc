@@ -13,7 +13,7 @@
 #include "keel/observe/log_ring.h"
 #include "keel/task/timing.h"
 
-namespace keel::app {
+namespace keel::app::health_test {
 namespace {
 
 using Kind = Health::Kind;
@@ -378,7 +378,7 @@ TEST(Health, logs_when_a_check_begins_and_ceases_to_fail) {
 }
 
 TEST(HealthDeathTest, refuses_a_name_twice_and_a_need_that_is_not_there) {
-  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   Health health;
   const auto check = health.add({.name = "database", .kind = Kind::Liveness}, fine);
 
@@ -388,4 +388,4 @@ TEST(HealthDeathTest, refuses_a_name_twice_and_a_need_that_is_not_there) {
 }
 
 }  // namespace
-}  // namespace keel::app
+}  // namespace keel::app::health_test

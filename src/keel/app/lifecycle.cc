@@ -99,7 +99,8 @@ bool StopReport::is_complete() const noexcept {
   return left.empty() && std::ranges::none_of(parts, [](const Part& part) { return part.is_stuck; });
 }
 
-Lifecycle::Lifecycle(Duration stop_timeout) : host_(Host::current()), stop_timeout_(stop_timeout) {}
+Lifecycle::Lifecycle(Duration stop_timeout, ModuleThreads threads)
+    : host_(Host::current()), stop_timeout_(stop_timeout), use_(threads) {}
 
 Lifecycle::~Lifecycle() { stop(Duration::forever()); }
 
@@ -190,8 +191,12 @@ Lifecycle::Entry* Lifecycle::next_ready() noexcept {
   return nullptr;
 }
 
-void Lifecycle::advance() {
+void Lifecycle::advance(Lock& lock) {
   while (Entry* const entry = next_ready()) {
+    if (use_ == ModuleThreads::None) {
+      run(*entry, lock);
+      continue;
+    }
     const int number = ++threads_made_;
     const std::string name = "start-" + std::to_string(number);
     threads_.push_back({number, host_.start_thread(name.c_str(), [this, entry, number] { work(entry, number); })});
@@ -205,7 +210,7 @@ void Lifecycle::work(Entry* entry, int thread) {
     run(*entry, lock);
     // What has become ready goes on here, and the rest beside it.
     entry = next_ready();
-    advance();
+    advance(lock);
     changed_.notify_all();
   }
   for (Starter& starter : threads_) starter.is_done = starter.is_done || starter.number == thread;
@@ -214,16 +219,16 @@ void Lifecycle::work(Entry* entry, int thread) {
 void Lifecycle::run(Entry& entry, Lock& lock) {
   entry.began = host_.now();
   lock.unlock();
-  current_lifecycle = this;
-  current_entry = &entry;
+  const Lifecycle* const lifecycle_before = std::exchange(current_lifecycle, this);
+  void* const entry_before = std::exchange(current_entry, &entry);
   Result<> result;
   try {
     if (entry.module.start) result = entry.module.start();
   } catch (...) {
     result = Error::from_exception();
   }
-  current_lifecycle = nullptr;
-  current_entry = nullptr;
+  current_lifecycle = lifecycle_before;
+  current_entry = entry_before;
   lock.lock();
   entry.ended = host_.now();
   entry.state = result ? Entry::State::Running : Entry::State::Failed;
@@ -247,7 +252,7 @@ Result<> Lifecycle::start(FunctionRef<bool()> is_interrupted) {
   if (result && is_interrupted()) result = fail(Code::Cancelled, interrupted);
   if (result) {
     for (Entry* entry : wanted) want(*entry);
-    advance();
+    advance(lock);
     result = wait(lock, wanted, is_interrupted);
   }
   lock.unlock();
@@ -255,7 +260,7 @@ Result<> Lifecycle::start(FunctionRef<bool()> is_interrupted) {
   return result;
 }
 
-Result<Lifecycle::Entry*> Lifecycle::begin_locked(std::string_view name) {
+Result<Lifecycle::Entry*> Lifecycle::begin_locked(std::string_view name, Lock& lock) {
   Entry* const entry = find(name);
   if (entry == nullptr) return Error::text(Code::InvalidArgument, "there is no module " + in_quotes(name));
   if (entry->state == Entry::State::Running) return entry;
@@ -265,13 +270,13 @@ Result<Lifecycle::Entry*> Lifecycle::begin_locked(std::string_view name) {
   KEEL_TRY_VOID(check(*entry, path));
   if (current_lifecycle == this) KEEL_TRY_VOID(add_need(*static_cast<Entry*>(current_entry), *entry));
   want(*entry);
-  advance();
+  advance(lock);
   return entry;
 }
 
 Result<> Lifecycle::begin(std::string_view name) {
-  const std::lock_guard lock(mutex_);
-  KEEL_TRY_VOID(begin_locked(name));
+  Lock lock(mutex_);
+  KEEL_TRY_VOID(begin_locked(name, lock));
   return {};
 }
 
@@ -281,7 +286,7 @@ Result<> Lifecycle::ensure(std::string_view name) {
 
 Result<> Lifecycle::ensure(std::string_view name, FunctionRef<bool()> is_interrupted) {
   Lock lock(mutex_);
-  KEEL_TRY(Entry* const entry, begin_locked(name));
+  KEEL_TRY(Entry* const entry, begin_locked(name, lock));
   return wait(lock, {entry}, is_interrupted);
 }
 
@@ -400,7 +405,13 @@ StopReport Lifecycle::stop(Duration deadline, FunctionRef<void()> while_waiting)
       if (entry->state == Entry::State::Waiting) entry->state = Entry::State::Idle;
     }
     changed_.notify_all();
-    stopper_ = host_.start_thread("stop", [this] { stop_all(); });
+    if (use_ == ModuleThreads::None) {
+      lock.unlock();
+      stop_all();
+      lock.lock();
+    } else {
+      stopper_ = host_.start_thread("stop", [this] { stop_all(); });
+    }
   }
   while (!stopped_ && host_.now() < end) {
     lock.unlock();
@@ -429,6 +440,12 @@ StopReport Lifecycle::report() const {
     }
   }
   return report;
+}
+
+bool Lifecycle::runs(std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  const Entry* const entry = find(name);
+  return entry != nullptr && entry->state == Entry::State::Running;
 }
 
 std::vector<Phase> Lifecycle::phases() const {

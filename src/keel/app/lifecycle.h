@@ -11,6 +11,9 @@
 // Modules that do not need each other start at the same time, each on a thread "start-N" made by the Host. A lazy one
 // starts when somebody ensures it or a module needs it. ensure() within a module's own start counts as a need.
 //
+// Where there are no threads, in a simulation, modules start and stop one after the other inside the calls that want
+// them (ModuleThreads::None), and no timeout ends what they do.
+//
 // Errors:   InvalidArgument for a need that nobody provides and for a circle, with the chain, before anything starts;
 //           a module's own error, DeadlineExceeded (start_timeout) or Cancelled (is_interrupted), with the module, its
 //           time and what waited for it. An exception out of `start` is Internal.
@@ -81,12 +84,14 @@ struct StopReport {
   bool is_complete() const noexcept;
 };
 
+enum class ModuleThreads : std::uint8_t { Own, None };
+
 class Lifecycle {
  public:
   static constexpr Duration usual_stop_timeout = 10_s;
 
   // `stop_timeout`: for stopping what was started when start() fails.
-  explicit Lifecycle(Duration stop_timeout = usual_stop_timeout);
+  explicit Lifecycle(Duration stop_timeout = usual_stop_timeout, ModuleThreads threads = ModuleThreads::Own);
   ~Lifecycle();
   Lifecycle(const Lifecycle&) = delete;
   Lifecycle& operator=(const Lifecycle&) = delete;
@@ -114,6 +119,8 @@ class Lifecycle {
   StopReport stop(Duration deadline, FunctionRef<void()> while_waiting);
   StopReport stop(Duration deadline);
 
+  // The module is there and has started.
+  bool runs(std::string_view name) const;
   // What was asked for so far and every recorded step, in order of beginning.
   std::vector<Phase> phases() const;
   // The modules that were added and are not lazy, or have been asked for.
@@ -133,10 +140,10 @@ class Lifecycle {
   Result<> add_need(Entry& of, Entry& need);
   void want(Entry& entry);
   Entry* next_ready() noexcept;
-  void advance();
+  void advance(Lock& lock);
   void work(Entry* entry, int thread);
   void run(Entry& entry, Lock& lock);
-  Result<Entry*> begin_locked(std::string_view name);
+  Result<Entry*> begin_locked(std::string_view name, Lock& lock);
   Result<> wait(Lock& lock, const std::vector<Entry*>& wanted, FunctionRef<bool()> is_interrupted);
   std::string waiting_for(const Entry& entry) const;
   Entry* next_to_stop() noexcept;
@@ -146,6 +153,7 @@ class Lifecycle {
 
   Host& host_;
   const Duration stop_timeout_;
+  const ModuleThreads use_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::unique_ptr<Entry>> entries_;

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <thread>
 
-namespace keel::app {
+namespace keel::app::lifecycle_test {
 namespace {
 
 constexpr Duration long_enough = 30_s;  // For what comes soon, on a machine that is busy.
@@ -40,6 +40,7 @@ class Events {
 class Gate {
  public:
   void open() { open_ = true; }
+  bool is_open() const { return open_; }
   bool wait(Duration most = long_enough) const {
     for (const Instant end = Host::system().now() + most; !open_ && Host::system().now() < end;) {
       Host::system().sleep(1_ms);
@@ -51,7 +52,7 @@ class Gate {
   std::atomic<bool> open_ = false;
 };
 
-class Modules : public testing::Test {
+class Modules : public ::testing::Test {
  protected:
   // A module that says what happens to it.
   Module module(const std::string& name, std::vector<std::string> needs = {}, Function<Result<>()> then = {}) {
@@ -227,17 +228,18 @@ TEST_F(Modules, that_take_too_long_are_named_and_the_rest_is_stopped) {
 
 TEST_F(Modules, stop_when_the_start_is_interrupted) {
   Gate gate;
+  Gate slow;
   lifecycle.add(module("store"));
   lifecycle.add(module("slow", {"store"}, [&]() -> Result<> {
+    slow.open();
     gate.wait();
     return {};
   }));
   lifecycle.add(module("server", {"slow"}));
-  int asked = 0;
   std::thread opener;
 
   const auto started = lifecycle.start([&] {
-    if (++asked < 3) return false;
+    if (!slow.is_open()) return false;
     // The module that is starting is waited for, and stopped.
     opener = std::thread([&] {
       while (lifecycle.begin("server")) std::this_thread::yield();  // Until it is stopping.
@@ -496,5 +498,46 @@ TEST_F(Modules, and_steps_are_told_in_order_of_beginning) {
   EXPECT_TRUE(phases[1].thread.starts_with("start-"));
 }
 
+TEST_F(Modules, without_threads_start_and_stop_inside_the_calls) {
+  Lifecycle inside(30_s, ModuleThreads::None);
+  const auto here = std::this_thread::get_id();
+  std::vector<std::string> order;
+  const auto add = [&](const std::string& name, std::vector<std::string> needs, Function<Result<>()> then = {}) {
+    inside.add({.name = name,
+                .needs = std::move(needs),
+                .start = [&order, here, name, then = std::move(then)]() -> Result<> {
+                  EXPECT_EQ(std::this_thread::get_id(), here);
+                  if (then) KEEL_TRY_VOID(then());
+                  order.push_back("+" + name);
+                  return {};
+                },
+                .stop = [&order, name] { order.push_back("-" + name); },
+                .lazy = name == "late"});
+  };
+  add("late", {});
+  add("cache", {"store"}, [&] { return inside.ensure("late"); });
+  add("store", {});
+
+  EXPECT_TRUE(inside.start());
+  EXPECT_TRUE(inside.stop(1_s).is_complete());
+
+  EXPECT_EQ(order, (std::vector<std::string>{"+store", "+late", "+cache", "-cache", "-late", "-store"}));
+}
+
+TEST_F(Modules, without_threads_stop_again_when_one_of_them_fails) {
+  Lifecycle inside(30_s, ModuleThreads::None);
+  bool has_stopped = false;
+  inside.add({.name = "store", .stop = [&] { has_stopped = true; }});
+  inside.add({.name = "cache", .needs = {"store"}, .start = []() -> Result<> {
+                return fail(Code::NotFound, "no such cache");
+              }});
+
+  const Result<> started = inside.start();
+
+  ASSERT_FALSE(started);
+  EXPECT_NE(started.error().describe().find("no such cache"), std::string::npos);
+  EXPECT_TRUE(has_stopped);
+}
+
 }  // namespace
-}  // namespace keel::app
+}  // namespace keel::app::lifecycle_test

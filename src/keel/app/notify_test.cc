@@ -9,15 +9,15 @@
 #include "keel/app/internal/supervisor_test.h"
 #include "keel/base/host.h"
 
-namespace keel::app {
+namespace keel::app::notify_test {
 namespace {
 
-class Notifications : public testing::TestWithParam<bool> {
+class Notifications : public ::testing::TestWithParam<bool> {
  protected:
   Supervisor supervisor{GetParam()};
 };
 
-INSTANTIATE_TEST_SUITE_P(Sockets, Notifications, testing::Values(false, true),
+INSTANTIATE_TEST_SUITE_P(Sockets, Notifications, ::testing::Values(false, true),
                          [](auto& test) { return test.param ? "abstract" : "path"; });
 
 TEST_P(Notifications, are_what_the_protocol_says) {
@@ -91,7 +91,7 @@ TEST_P(Notifications, to_a_supervisor_that_does_not_read_are_errors_in_time) {
   EXPECT_EQ(sent.error().errno_value(), EAGAIN) << sent.error().describe();
 }
 
-class Environment : public testing::Test {
+class Environment : public ::testing::Test {
  protected:
   ~Environment() override {
     for (const char* const name : {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"}) ::unsetenv(name);
@@ -143,4 +143,4 @@ TEST_F(Environment, with_a_watchdog_that_is_not_a_time_is_an_error) {
 }
 
 }  // namespace
-}  // namespace keel::app
+}  // namespace keel::app::notify_test

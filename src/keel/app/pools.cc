@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "keel/app/settings.h"
-#include "keel/base/check.h"
+#include "keel/base/bug.h"
 #include "keel/observe/log.h"
 
 namespace keel::app {
@@ -31,8 +31,12 @@ void warn_of_unusable(const PoolSettings& pool) {
 }  // namespace
 
 Pools::Pools(const Settings& settings, Lifecycle& lifecycle, metrics::Registry& registry,
-             Function<unsigned()> usual_size)
-    : settings_(settings), lifecycle_(lifecycle), registry_(registry), usual_size_(std::move(usual_size)) {}
+             Function<unsigned()> usual_size, Executor* executor)
+    : settings_(settings),
+      lifecycle_(lifecycle),
+      registry_(registry),
+      usual_size_(std::move(usual_size)),
+      executor_(executor) {}
 
 const Pools::Pool* Pools::find(std::string_view name) const noexcept {
   for (const Pool& pool : pools_) {
@@ -60,7 +64,8 @@ std::string Pools::add(std::string_view name) {
 ThreadPool& Pools::get(std::string_view name) const {
   const std::lock_guard lock(mutex_);
   const Pool* pool = find(name);
-  KEEL_CHECK(pool != nullptr && pool->threads != nullptr, "a pool is used when its module runs");
+  KEEL_EXPECT(pool != nullptr, "a pool is asked for that is not there: " + std::string(name));
+  KEEL_EXPECT(pool->threads != nullptr, "a pool is used while its module does not run: " + std::string(name));
   return *pool->threads;
 }
 
@@ -77,6 +82,7 @@ void Pools::start(Pool& pool) {
         waited.observe(wait);
         ran.observe(run);
       }};
+  options.executor = executor_;
   options.grow_above = from.autoscale.scale_up_threshold;
   options.shrink_below = from.autoscale.scale_down_threshold;
   if (const PoolSettings* const listed = from.find(pool.name)) {

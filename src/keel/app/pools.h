@@ -34,7 +34,9 @@ struct Settings;
 class Pools {
  public:
   // `usual_size` is asked when a pool without a size starts, on the thread that starts it.
-  Pools(const Settings& settings, Lifecycle& lifecycle, metrics::Registry& registry, Function<unsigned()> usual_size);
+  // `executor`: see ThreadPoolOptions.
+  Pools(const Settings& settings, Lifecycle& lifecycle, metrics::Registry& registry, Function<unsigned()> usual_size,
+        Executor* executor = nullptr);
 
   // The module that makes the pool `name`; a second call for it only says its name again.
   std::string add(std::string_view name);
@@ -55,6 +57,7 @@ class Pools {
   Lifecycle& lifecycle_;
   metrics::Registry& registry_;
   const Function<unsigned()> usual_size_;
+  Executor* const executor_;
   mutable std::mutex mutex_;
   std::list<Pool> pools_;
 };

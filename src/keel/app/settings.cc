@@ -1,10 +1,14 @@
 #include "keel/app/settings.h"
 
+#include <charconv>
 #include <string>
+#include <system_error>
 
 #include "keel/app/internal/database_options.h"
 #include "keel/exec/thread_pool.h"
+#include "keel/http/client/client.h"
 #include "keel/http/server/forwarded.h"
+#include "keel/http/server/upgrade.h"
 
 namespace keel::app {
 namespace {
@@ -29,7 +33,8 @@ constexpr auto threshold_names = config::names<std::optional<Level>>({{"inherit"
                                                                       {"error", Level::Error},
                                                                       {"fatal", Level::Fatal}});
 constexpr auto sink_names = config::names<LogSink::To>({{"console", LogSink::To::Stderr}, {"file", LogSink::To::File}});
-constexpr auto format_names = config::names<LineFormat>({{"json", LineFormat::Json}, {"text", LineFormat::Text}});
+constexpr auto format_names =
+    config::names<std::optional<LineFormat>>({{"auto", {}}, {"json", LineFormat::Json}, {"text", LineFormat::Text}});
 constexpr auto overflow_names = config::names<log::Overflow>({{"block", log::Overflow::Block},
                                                               {"drop_newest", log::Overflow::DropNewest},
                                                               {"drop_oldest", log::Overflow::DropOldest}});
@@ -42,9 +47,18 @@ constexpr auto engine_names = config::names<io::EngineKind>(
 
 constexpr auto when_full_names = config::names<WhenFull>(
     {{"refuse", WhenFull::Refuse}, {"block", WhenFull::Block}, {"run_in_caller", WhenFull::RunInCaller}});
+constexpr auto forwarded_by_names = config::names<http::ForwardedBy>(
+    {{"x_forwarded", http::ForwardedBy::XForwarded}, {"forwarded", http::ForwardedBy::Forwarded}});
+constexpr auto whom_names = config::names<http::Whom>({{"nobody", http::Whom::Nobody},
+                                                       {"trusted_proxies", http::Whom::TrustedProxies},
+                                                       {"everybody", http::Whom::Everybody}});
 constexpr int cpu_max = 1023;  // Of the set that the system is given.
 
 constexpr config::Range<Duration> time_limit = {1_ms, 24_h};
+
+Result<Address> address_of(const std::string& address, std::uint16_t port) {
+  return address.starts_with("unix:") ? Address::parse(address) : Address::ip(address, port);
+}
 
 }  // namespace
 
@@ -108,7 +122,8 @@ void SinkSettings::fields(config::Schema& v) {
   field(v, "path", path, "the file of a file sink; appended to");
   field(v, "level", level, "lines below this level are not for this sink; inherit: all that are recorded",
         threshold_names);
-  field(v, "format", format, "json for machines, text for people", format_names);
+  field(v, "format", format, "json for machines, text for people; auto: text when the sink is a terminal, else json",
+        format_names);
 }
 
 void LoggingSettings::fields(config::Schema& v) {
@@ -136,7 +151,7 @@ void DatabaseSettings::fields(config::Schema& v) {
         {1, 1024});
   field(v, "loop_reads", loop_reads,
         "short reads run on the loop that asks; false: all reads run on the database pool");
-  field(v, "timeout_sec", timeout, "how long to wait for another process's lock", {1_ms, 1_h});
+  field(v, "timeout_sec", timeout, "how long a write waits for another process's lock, from its call", {1_ms, 1_h});
   field(v, "cache_size_mb", config::Kibibytes(cache_kib), "pages kept in memory, per connection",
         {ByteSize::mib(1), ByteSize::mib(65'536)});
   field(v, "buffer_size_kb", config::Bytes(buffer_bytes),
@@ -149,6 +164,8 @@ void DatabaseSettings::fields(config::Schema& v) {
   field(v, "group_max", group_max, "writes that one commit may take together; 1: a commit, and an fsync, for each",
         {1, 65'536});
   field(v, "queue_max", queue_max, "writes that may wait; above it 503", {1, 10'000'000});
+  field(v, "hold_max_sec", hold_max,
+        "how long a transaction of begin() may keep all other writes waiting; then it is rolled back", {1_ms, 1_h});
   field(v, "migrations", migrations, "folder of NNNN_name.sql, applied at start; empty text: none");
 }
 
@@ -156,8 +173,17 @@ void HttpSettings::fields(config::Schema& v) {
   http::Limits& limits = server.limits;
   field(v, "address", address, "address to listen on; 0.0.0.0 or :: for all; unix:/path for a Unix socket");
   field(v, "port", port, "port to listen on; 0: any free one");
+  field(v, "socket_mode", socket_mode,
+        "of a Unix socket: who may connect, in octal as chmod has it (0660: its owner and group), whatever the umask "
+        "says; empty text: what the umask leaves");
   field(v, "max_connections", limits.connections_max, "open connections of the process; above it, accepting stops",
         {1, 10'000'000})
+      .reloadable();
+  field(v, "max_connections_per_client", limits.client_connections_max,
+        "open connections of one client address (of IPv6: its /64), trusted proxies and Unix sockets aside; above it, "
+        "new "
+        "ones are reset; 0: half of max_connections for public addresses, no bound for others",
+        {0, 10'000'000})
       .reloadable();
   field(v, "keep_alive", keep_alive, "keep connections open between requests").reloadable();
   field(v, "max_requests_per_connection", limits.requests_per_connection_max, "then the connection is closed",
@@ -182,6 +208,11 @@ void HttpSettings::fields(config::Schema& v) {
       .reloadable();
   field(v, "send_timeout_sec", limits.send_timeout, "for the client to take an answer; then the connection is reset",
         time_limit)
+      .reloadable();
+  field(v, "user_timeout_sec", limits.user_timeout,
+        "TCP_USER_TIMEOUT: for the client to acknowledge anything of what was sent, also after the connection was "
+        "closed; above send_timeout_sec; 0: as the system has it",
+        {Duration(), 24_h})
       .reloadable();
   field(
       v, "send_rate_min", limits.send_rate_min,
@@ -213,6 +244,21 @@ void HttpSettings::fields(config::Schema& v) {
         "memory for the bodies of all requests, shared evenly by workers; above it new ones get 503",
         {ByteSize::kib(64), ByteSize::mib(1 << 20)})
       .reloadable();
+  field(v, "max_body_memory_per_client", Bytes(limits.client_bodies_bytes_max),
+        "memory for the bodies of one client address beside its only one; above it new ones get 429; 0: half of "
+        "max_body_memory for public addresses, no bound for others",
+        {ByteSize{0}, ByteSize::mib(1 << 20)})
+      .reloadable();
+  field(v, "max_response_memory", Bytes(limits.responses_bytes_max),
+        "memory for responses that wait for their clients, shared evenly by workers; above it new ones from 4 KiB on "
+        "become 503, and where none is taken the slowest clients are reset",
+        {ByteSize::kib(64), ByteSize::mib(1 << 20)})
+      .reloadable();
+  field(v, "max_received_memory", Bytes(limits.received_bytes_max),
+        "memory for what was received and is no request to process yet, shared evenly by workers; above it the "
+        "connections that have waited longest are reset",
+        {ByteSize::kib(64), ByteSize::mib(1 << 20)})
+      .reloadable();
   field(v, "max_request_memory", Bytes(limits.request_bytes_max),
         "what parsing and handling one request may take beside its body; above it 503",
         {ByteSize::kib(64), ByteSize::mib(1 << 20)})
@@ -234,18 +280,69 @@ void HttpSettings::fields(config::Schema& v) {
   field(v, "server_timing", server.server_timing, "each answer says where its time went, in a field Server-Timing");
   field(v, "request_ids", server.request_ids, "X-Request-Id in each answer, request_id in the access log");
   field(v, "trusted_proxies", trusted_proxies,
-        "networks (10.0.0.0/8, fd00::/8, one address, unix) whose Forwarded, X-Forwarded-* and X-Request-Id are "
-        "believed");
+        "networks (10.0.0.0/8, fd00::/8, one address, unix) of proxies, who are believed as the next keys say, and "
+        "about the client's address");
+  field(v, "forwarded_by", server.forwarded_by,
+        "the fields that those proxies write: X-Forwarded-For and -Proto, or Forwarded; the others are a client's own "
+        "and not looked at",
+        forwarded_by_names);
+  field(v, "proto_from", server.believed.proto, "who is believed about http or https", whom_names);
+  field(v, "host_from", server.believed.host,
+        "who is believed about the host in X-Forwarded-Host or Forwarded; nobody: Host says it", whom_names);
+  field(v, "request_id_from", server.believed.request_id, "whose X-Request-Id names a request", whom_names);
+  field(v, "trace_from", server.believed.trace, "whose traceparent a request is a part of", whom_names);
+  field(v, "deadline_from", server.believed.deadline, "whose X-Request-Deadline-Ms shortens the time of a handler",
+        whom_names);
+  field(v, "upgrade_origins", server.upgrade_origins,
+        "sites (https://app.example.com) whose pages may ask for a WebSocket or another protocol, beside those of the "
+        "host that is asked; '*': every site");
 }
 
-Result<Address> HttpSettings::listen_address() const {
-  return address.starts_with("unix:") ? Address::parse(address) : Address::ip(address, port);
+Result<Address> HttpSettings::listen_address() const { return address_of(address, port); }
+
+Result<std::uint32_t> HttpSettings::listen_mode() const {
+  if (socket_mode.empty()) return 0u;
+  if (!address.starts_with("unix:")) return fail(Code::InvalidArgument, "has no effect: the address is no Unix socket");
+  std::uint32_t mode = 0;
+  const auto [end, error] = std::from_chars(socket_mode.data(), socket_mode.data() + socket_mode.size(), mode, 8);
+  if (error != std::errc() || end != socket_mode.data() + socket_mode.size() || mode == 0 || mode > 0777) {
+    return fail(Code::InvalidArgument, "expected an octal mode from 0001 to 0777, such as 0660");
+  }
+  return mode;
 }
 
 void HandoverSettings::fields(config::Schema& v) {
   field(v, "path", path,
         "Unix socket by which a process that is started with the same path gets the listening sockets of the running "
         "one, which then drains; empty text: no hand-over");
+}
+
+ClientSettings::ClientSettings() {
+  const http::ClientOptions defaults;
+  base_url = defaults.base_url;
+  timeout = defaults.timeout;
+  connect_timeout = defaults.pool.connect_timeout;
+  first_byte_timeout = defaults.first_byte_timeout;
+  read_timeout = defaults.read_timeout;
+  connections_max = defaults.pool.connections_max;
+  connections_per_origin_max = defaults.pool.connections_per_origin_max;
+  body_bytes_max = defaults.body_bytes_max;
+  attempts_max = defaults.retry.attempts_max;
+}
+
+void ClientSettings::fields(config::Schema& v) {
+  field(v, "base_url", base_url,
+        "where the server is: http://host[:port][/path], in front of paths that are asked for");
+  field(v, "timeout_sec", timeout, "for a call, redirects and retries included", time_limit);
+  field(v, "connect_timeout_sec", connect_timeout, "for a connection, looking up the name included", time_limit);
+  field(v, "first_byte_timeout_sec", first_byte_timeout, "from the connection to the head of the response", time_limit);
+  field(v, "read_timeout_sec", read_timeout, "between two pieces of a body", time_limit);
+  field(v, "max_connections", connections_max, "open to all servers, for each worker", {1, 1'000'000});
+  field(v, "max_connections_per_server", connections_per_origin_max,
+        "calls to one server at a time, for each worker; the others wait", {1, 1'000'000});
+  field(v, "max_body", Bytes(body_bytes_max), "the body of a response that is read whole; above it the call fails",
+        {ByteSize{0}, ByteSize::mib(1 << 20)});
+  field(v, "max_attempts", attempts_max, "of one call, the first included; 1: nothing is tried again", {1, 100});
 }
 
 void NetworkSettings::fields(config::Schema& v) {
@@ -264,15 +361,32 @@ void NetworkSettings::fields(config::Schema& v) {
   field(v, "recv_buffer_kb", Bytes(http.server.listen.receive_buffer_bytes),
         "the kernel's buffer per connection; 0: as the system has it", {ByteSize{0}, ByteSize::mib(64)});
   field(v, "http", http, "the HTTP server");
+  field(v, "clients", clients,
+        "HTTP clients that the application asks for; what is not said here is as the application has it");
   field(v, "handover", handover, "restart without refusing anybody");
 }
 
 void MetricsSettings::fields(config::Schema& v) {
-  field(v, "export_address", export_address, "address of the admin listener: metrics, health and this configuration");
+  field(v, "export_address", export_address,
+        "address of the admin listener, or unix:/path: metrics, health and this configuration");
   field(v, "export_port", export_port, "port of the admin listener; 0: any free one");
+  field(v, "export_names", export_names,
+        "names that the admin listener and that of the probes are asked by, beside IP addresses and localhost; by "
+        "another one 421");
   field(v, "sample_rate", registry.sample_rate, "share of histogram observations that are recorded; counters are exact",
         {1e-6, 1});
 }
+
+Result<Address> MetricsSettings::listen_address() const { return address_of(export_address, export_port); }
+
+void ProbesSettings::fields(config::Schema& v) {
+  field(v, "address", address,
+        "address of another listener, or unix:/path, that has metrics and health alone, for probes from outside; empty "
+        "text: none");
+  field(v, "port", port, "its port; 0: any free one");
+}
+
+Result<Address> ProbesSettings::listen_address() const { return address_of(address, port); }
 
 void HealthSettings::fields(config::Schema& v) {
   field(v, "check_interval_sec", check_interval, "how often each check runs", {10_ms, 24_h});
@@ -291,6 +405,7 @@ void MonitoringSettings::fields(config::Schema& v) {
   field(v, "measured_every", measured_every,
         "of how many requests one is measured by stage: parsing, handler, data base, ...; 0: none", {0, 1'000'000});
   field(v, "metrics", metrics, "metrics and the admin listener");
+  field(v, "probes", probes, "a listener for probes");
   field(v, "health", health, "health checks");
 }
 
@@ -361,13 +476,25 @@ void Settings::check(config::Checks& checks) const {
   if (const auto address = network.http.listen_address(); !address) {
     checks.refuse("network.http.address", address.error().message());
   }
+  if (const auto mode = network.http.listen_mode(); !mode) {
+    checks.refuse("network.http.socket_mode", mode.error().message());
+  }
+  const std::vector<std::string>& origins = network.http.server.upgrade_origins;
+  for (std::size_t i = 0; i < origins.size(); ++i) {
+    if (origins[i] == "*" || http::is_site(origins[i])) continue;
+    checks.refuse("network.http.upgrade_origins." + std::to_string(i),
+                  "expected scheme://host or scheme://host:port, or '*'");
+  }
   for (std::size_t i = 0; i < network.http.trusted_proxies.size(); ++i) {
     if (const auto proxy = http::Network::parse(network.http.trusted_proxies[i]); !proxy) {
       checks.refuse("network.http.trusted_proxies." + std::to_string(i), proxy.error().message());
     }
   }
-  if (const auto address = Address::ip(monitoring.metrics.export_address, 0); !address) {
+  if (const auto address = monitoring.metrics.listen_address(); !address) {
     checks.refuse("monitoring.metrics.export_address", address.error().message());
+  }
+  if (const auto address = monitoring.probes.listen_address(); !address && !monitoring.probes.address.empty()) {
+    checks.refuse("monitoring.probes.address", address.error().message());
   }
   const http::Limits& limits = network.http.server.limits;
   if (limits.bodies_bytes_max < limits.body_bytes_max) {

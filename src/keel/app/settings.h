@@ -21,6 +21,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -88,8 +89,8 @@ struct ThreadSettings {
 struct SinkSettings {
   telemetry::LogSink::To to = telemetry::LogSink().to;  // Stderr or File.
   std::string path = "keel.log";
-  std::optional<Level> level;  // Of all lines that are recorded; none: every one.
-  telemetry::LineFormat format = telemetry::LogSink().format;
+  std::optional<Level> level;                   // Of all lines that are recorded; none: every one.
+  std::optional<telemetry::LineFormat> format;  // None: text on a terminal, JSON elsewhere.
   void fields(config::Schema& v);
 };
 
@@ -117,6 +118,7 @@ struct DatabaseSettings {
   db::sqlite::Synchronous synchronous;
   int group_max;
   std::size_t queue_max;
+  Duration hold_max;
   std::string migrations = "db/migrations";
   // With the defaults of these options.
   DatabaseSettings();
@@ -126,6 +128,7 @@ struct DatabaseSettings {
 struct HttpSettings {
   std::string address = "127.0.0.1";
   std::uint16_t port = 8080;  // 0: any free one
+  std::string socket_mode;    // Octal; empty: what the umask leaves.
   bool keep_alive = true;
   Duration drain_delay;
   Duration drain_timeout = 30_s;
@@ -134,6 +137,8 @@ struct HttpSettings {
   void fields(config::Schema& v);
   // From `address` and `port`; InvalidArgument when it is neither an IP address nor unix:/path.
   Result<Address> listen_address() const;
+  // From `socket_mode`; InvalidArgument when it is no mode, or there is no Unix socket that has one.
+  Result<std::uint32_t> listen_mode() const;
 };
 
 struct HandoverSettings {
@@ -141,9 +146,27 @@ struct HandoverSettings {
   void fields(config::Schema& v);
 };
 
+// What the configuration says of a client that the application asks for (App::client). What it does not say is as the
+// application has chosen.
+struct ClientSettings {
+  std::string base_url;
+  Duration timeout;
+  Duration connect_timeout;
+  Duration first_byte_timeout;
+  Duration read_timeout;
+  std::size_t connections_max;
+  std::size_t connections_per_origin_max;
+  std::size_t body_bytes_max;
+  int attempts_max;
+  // With the defaults of a client's options.
+  ClientSettings();
+  void fields(config::Schema& v);
+};
+
 struct NetworkSettings {
   io::RuntimeOptions runtime;
   HttpSettings http;
+  std::map<std::string, ClientSettings> clients;
   HandoverSettings handover;
   void fields(config::Schema& v);
 };
@@ -151,8 +174,19 @@ struct NetworkSettings {
 struct MetricsSettings {
   std::string export_address = "127.0.0.1";
   std::uint16_t export_port = 9090;  // 0: any free one
+  std::vector<std::string> export_names;
   metrics::RegistryOptions registry;
   void fields(config::Schema& v);
+  // As HttpSettings has it.
+  Result<Address> listen_address() const;
+};
+
+// A second listener, for probes and scrapes from outside.
+struct ProbesSettings {
+  std::string address;        // Empty: none.
+  std::uint16_t port = 9091;  // 0: any free one
+  void fields(config::Schema& v);
+  Result<Address> listen_address() const;
 };
 
 struct HealthSettings {
@@ -168,6 +202,7 @@ struct MonitoringSettings {
   Duration stall = 200_ms;  // 0: not watched
   std::uint32_t measured_every = http::ServerOptions().measured_every;
   MetricsSettings metrics;
+  ProbesSettings probes;
   HealthSettings health;
   void fields(config::Schema& v);
 };

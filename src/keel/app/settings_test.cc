@@ -20,7 +20,7 @@
 
 #include "keel/db/sqlite/database.h"
 
-namespace keel::app {
+namespace keel::app::settings_test {
 namespace {
 
 struct Loaded {
@@ -109,6 +109,7 @@ TEST(Settings, have_the_defaults_of_the_options_that_they_become) {
       {"database.buffer_size_kb", text(database.buffer_bytes >> 10)},
       {"database.group_max", text(database.writer.group_max)},
       {"database.queue_max", text(database.writer.queued_max)},
+      {"database.hold_max_sec", text(database.writer.hold_max)},
       {"network.workers", text(runtime.workers)},
       {"network.tcp_nodelay", text(server.listen.no_delay)},
       {"network.read_buffer_size_kb", text(io::EngineOptions().receive_bytes >> 10)},
@@ -116,6 +117,7 @@ TEST(Settings, have_the_defaults_of_the_options_that_they_become) {
       {"network.send_buffer_kb", text(server.listen.send_buffer_bytes)},
       {"network.recv_buffer_kb", text(server.listen.receive_buffer_bytes)},
       {"network.http.max_connections", text(limits.connections_max)},
+      {"network.http.max_connections_per_client", text(limits.client_connections_max)},
       {"network.http.max_requests_per_connection", text(limits.requests_per_connection_max)},
       {"network.http.request_timeout_sec", text(limits.request_timeout)},
       {"network.http.header_timeout_sec", text(limits.header_timeout)},
@@ -131,6 +133,9 @@ TEST(Settings, have_the_defaults_of_the_options_that_they_become) {
       {"network.http.linger_time_max_sec", text(limits.linger_time_max)},
       {"network.http.max_body", mib(limits.body_bytes_max)},
       {"network.http.max_body_memory", mib(limits.bodies_bytes_max)},
+      {"network.http.max_body_memory_per_client", text(limits.client_bodies_bytes_max) + "B"},
+      {"network.http.max_response_memory", mib(limits.responses_bytes_max)},
+      {"network.http.max_received_memory", mib(limits.received_bytes_max)},
       {"network.http.max_request_memory", mib(limits.request_bytes_max)},
       {"network.http.max_header", kib(limits.head.head_bytes_max)},
       {"network.http.max_header_line", kib(limits.head.field_line_bytes_max)},
@@ -174,6 +179,7 @@ TEST(Settings, state_a_default_only_when_no_part_has_it) {
       "HttpSettings::drain_timeout = 30_s",
       "MetricsSettings::export_address = \"127.0.0.1\"",
       "MetricsSettings::export_port = 9090",
+      "ProbesSettings::port = 9091",
       "HealthSettings::check_interval = 10_s",
       "HealthSettings::worker_timeout = 30_s",
       "HealthSettings::disk_free_min = config::ByteSize::mib(64)",
@@ -447,15 +453,15 @@ TEST(Settings, load_every_block_that_the_reference_prints) {
   EXPECT_EQ(others, 1);
 }
 
-TEST(Settings, load_every_block_that_the_pages_about_pools_print) {
+TEST(Settings, load_every_block_of_yaml_that_the_pages_print) {
   int blocks = 0;
-  for (const char* const page : {"/docs/operations.md", "/docs/executors.md"}) {
+  for (const char* const page : {"/docs/operations.md", "/docs/executors.md", "/docs/proxies.md"}) {
     for (const std::string& block : yaml_blocks(read(std::string(KEEL_SOURCE_DIR) + page))) {
       EXPECT_TRUE(load(block).settings) << page << '\n' << block;
       ++blocks;
     }
   }
-  EXPECT_EQ(blocks, 2);
+  EXPECT_EQ(blocks, 6);
 }
 
 TEST(Settings, refuse_what_the_service_could_not_start_with) {
@@ -485,6 +491,30 @@ TEST(Settings, take_a_unix_socket_for_the_service) {
   const auto refused = config::load<Settings>({.args = bad, .environment = none});
   ASSERT_FALSE(refused.is_ok());
   EXPECT_EQ(refused.error().message(), "--network.http.address: address: a Unix socket path has 1 to 107 bytes");
+}
+
+TEST(Settings, take_unix_sockets_for_the_admin_listener_and_the_probes) {
+  EXPECT_EQ(Settings().monitoring.probes.address, "") << "nobody from outside is served without being asked for";
+  const Loaded loaded = load(
+      "monitoring:\n"
+      "  metrics:\n"
+      "    export_address: unix:/run/app/admin.sock\n"
+      "    export_names: [metrics.internal]\n"
+      "  probes:\n"
+      "    address: 0.0.0.0\n");
+  const MonitoringSettings& from = loaded.settings->monitoring;
+  EXPECT_EQ(from.metrics.listen_address().value().to_string(), "unix:/run/app/admin.sock");
+  EXPECT_EQ(from.probes.listen_address().value().to_string(), "0.0.0.0:9091");
+  EXPECT_EQ(from.metrics.export_names, std::vector<std::string>{"metrics.internal"});
+
+  const char* const none[] = {nullptr};
+  const char* const bad[] = {"--monitoring.metrics.export_address=unix:", "--monitoring.probes.address=everywhere"};
+  const auto refused = config::load<Settings>({.args = bad, .environment = none});
+  ASSERT_FALSE(refused.is_ok());
+  EXPECT_EQ(refused.error().message(),
+            "--monitoring.metrics.export_address: address: a Unix socket path has 1 to 107 bytes\n"
+            "--monitoring.probes.address: address: 'everywhere' is not an IPv4 or IPv6 address (host names are not "
+            "resolved here)");
 }
 
 TEST(Settings, say_which_of_them_a_reload_changes) {
@@ -605,6 +635,36 @@ TEST(Settings, refuse_what_contradicts_itself) {
       "--database.path: is empty: expected the name of a file");
 }
 
+TEST(Settings, take_a_socket_mode_with_and_without_quotes) {
+  for (const char* mode : {"0660", "'0660'", "\"660\""}) {
+    const Loaded loaded = load("network:\n  http:\n    address: unix:/run/x\n    socket_mode: " + std::string(mode));
+    EXPECT_EQ(loaded.settings->network.http.listen_mode(), 0660u) << mode;
+  }
+}
+
+TEST(Settings, refuse_a_socket_mode_that_is_none_or_has_no_socket_and_sites_that_are_none) {
+  const auto problem = [](std::vector<const char*> args) {
+    const char* const none[] = {nullptr};
+    const auto loaded = config::load<Settings>({.args = args, .environment = none});
+    return std::string(loaded ? "" : loaded.error().message());
+  };
+  const char* const at = "--network.http.address=unix:/run/shop.socket";
+  for (const char* mode : {"0", "0888", "rw", "01777", "-1", "660x"}) {
+    EXPECT_EQ(problem({at, ("--network.http.socket_mode=" + std::string(mode)).c_str()}),
+              "--network.http.socket_mode: expected an octal mode from 0001 to 0777, such as 0660")
+        << mode;
+  }
+  EXPECT_EQ(problem({"--network.http.socket_mode=0660"}),
+            "--network.http.socket_mode: has no effect: the address is no Unix socket");
+  EXPECT_EQ(problem({"--network.http.upgrade_origins=['*', https://a.example, 'https://[::1]:8443']"}), "");
+  for (const char* site : {"a.example", "https://", "https://a.example/", "https://u@a.example", "https://a:b"}) {
+    EXPECT_EQ(problem({("--network.http.upgrade_origins=['" + std::string(site) + "']").c_str()}),
+              "--network.http.upgrade_origins: network.http.upgrade_origins.0: expected scheme://host or "
+              "scheme://host:port, or '*'")
+        << site;
+  }
+}
+
 struct ShopConfig : Settings {
   unsigned shelves = 3;
   template <class Visitor>
@@ -626,4 +686,4 @@ TEST(Settings, are_extended_by_deriving) {
 }
 
 }  // namespace
-}  // namespace keel::app
+}  // namespace keel::app::settings_test

@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <cstdint>
 
 #include "keel/base/check.h"
 #include "keel/base/host.h"
@@ -21,8 +23,21 @@ Signal to_signal(int number) {
   return Signal::Report;
 }
 
-// Runs inside a signal handler: write and _exit only.
-void end_now(int number) {
+// When the first SIGTERM or SIGINT was taken, by the monotonic clock; 0: none was.
+std::atomic<std::int64_t> first_at_ns = 0;
+static_assert(std::atomic<std::int64_t>::is_always_lock_free, "a signal handler reads it");
+
+// clock_gettime, which a signal handler may call too.
+std::int64_t clock_ns() noexcept {
+  timespec now = {};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+}
+
+// Runs inside a signal handler: clock_gettime, write and _exit only.
+void end_unless_same(int number) {
+  const std::int64_t first = first_at_ns.load(std::memory_order_relaxed);
+  if (first != 0 && clock_ns() - first < SignalWaiter::same_request.count_ns()) return;
   constexpr char text[] = "second signal while draining: ending at once\n";
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text, sizeof text - 1);
   ::_exit(128 + number);
@@ -42,6 +57,7 @@ SignalWaiter::SignalWaiter() {
   sigaction(SIGPIPE, &ignore, &pipe_before_);
   sigaction(SIGTERM, nullptr, &terminate_before_);
   sigaction(SIGINT, nullptr, &interrupt_before_);
+  first_at_ns = 0;
 }
 
 SignalWaiter::~SignalWaiter() {
@@ -51,10 +67,17 @@ SignalWaiter::~SignalWaiter() {
   pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
 }
 
+Signal SignalWaiter::taken(int number) noexcept {
+  const Signal signal = to_signal(number);
+  std::int64_t none = 0;
+  if (signal == Signal::Terminate || signal == Signal::Interrupt) first_at_ns.compare_exchange_strong(none, clock_ns());
+  return signal;
+}
+
 Signal SignalWaiter::wait() noexcept {
   while (true) {
     const int number = sigwaitinfo(&signals_, nullptr);
-    if (number > 0) return to_signal(number);
+    if (number > 0) return taken(number);
     KEEL_CHECK(errno == EINTR, "waiting for signals can only be interrupted");
   }
 }
@@ -65,7 +88,7 @@ std::optional<Signal> SignalWaiter::wait_for(Duration timeout) noexcept {
     const std::int64_t left = std::max<std::int64_t>((end - Host::current().now()).count_ns(), 0);
     const timespec span = {.tv_sec = left / 1'000'000'000, .tv_nsec = left % 1'000'000'000};
     const int number = sigtimedwait(&signals_, nullptr, &span);
-    if (number > 0) return to_signal(number);
+    if (number > 0) return taken(number);
     if (errno == EAGAIN) return {};
     KEEL_CHECK(errno == EINTR, "waiting for signals can only be interrupted");
   }
@@ -74,7 +97,8 @@ std::optional<Signal> SignalWaiter::wait_for(Duration timeout) noexcept {
 void SignalWaiter::end_on_next() noexcept {
   if (ending_.exchange(true)) return;
   struct sigaction action = {};
-  action.sa_handler = end_now;
+  action.sa_handler = end_unless_same;
+  action.sa_flags = SA_RESTART;
   sigaction(SIGTERM, &action, nullptr);
   sigaction(SIGINT, &action, nullptr);
   sigset_t ending;

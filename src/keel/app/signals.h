@@ -6,6 +6,9 @@
 //   signals.end_on_next();                        // the drain begins: a second SIGTERM or SIGINT ends at once
 //   …drain…
 //
+// SIGTERM and SIGINT within same_request of the first one are the same request: timeout(1), shells and terminals signal
+// a process by its group and by itself.
+//
 // The constructor blocks the four signals in its thread, and so in every thread started later, and ignores SIGPIPE
 // (a write to a closed socket is an error of that write). The destructor puts everything back.
 //
@@ -28,6 +31,9 @@ enum class Signal : std::uint8_t { Terminate, Interrupt, Reload, Report };  // S
 
 class SignalWaiter {
  public:
+  // From the moment at which wait() or wait_for() gave the first SIGTERM or SIGINT.
+  static constexpr Duration same_request = 200_ms;
+
   SignalWaiter();
   ~SignalWaiter();
   SignalWaiter(const SignalWaiter&) = delete;
@@ -38,15 +44,17 @@ class SignalWaiter {
   // The same for at most `timeout`; nothing when none came.
   std::optional<Signal> wait_for(Duration timeout) noexcept;
 
-  // From here on the next SIGTERM or SIGINT ends the process at once, with the exit status 128 + its number and
-  // without destructors: for one that came since the last wait(), before this returns. The others have no effect any
-  // more. Idempotent.
+  // From here on the next SIGTERM or SIGINT that is not the same request ends the process at once, with the exit status
+  // 128 + its number and without destructors: for one that came since the last wait(), before this returns. The others
+  // have no effect any more. Idempotent. Call it right after wait(): when a signal came that waits here is not known.
   void end_on_next() noexcept;
 
   // As if SIGTERM had come; without effect once end_on_next() was called.
   void request_stop() noexcept;
 
  private:
+  Signal taken(int number) noexcept;
+
   sigset_t signals_;
   sigset_t mask_before_;
   struct sigaction pipe_before_;

@@ -8,7 +8,7 @@
 
 #include "keel/base/host.h"
 
-namespace keel::app {
+namespace keel::app::signals_test {
 namespace {
 
 TEST(SignalWaiter, tells_which_signal_came) {
@@ -72,35 +72,60 @@ TEST(SignalWaiter, puts_everything_back) {
   EXPECT_EQ(action.sa_handler, SIG_DFL);
 }
 
+const Duration later = SignalWaiter::same_request + 20_ms;
+
 TEST(SignalWaiterDeathTest, ends_at_once_on_the_second_signal) {
-  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   const auto drain = [](int second) {
     SignalWaiter signals;
     kill(getpid(), SIGTERM);
     signals.wait();
     signals.end_on_next();
+    Host::system().sleep(later);
     kill(getpid(), SIGHUP);
     kill(getpid(), second);
     pause();
   };
 
-  EXPECT_EXIT(drain(SIGTERM), testing::ExitedWithCode(128 + SIGTERM), "second signal while draining: ending at once");
-  EXPECT_EXIT(drain(SIGINT), testing::ExitedWithCode(128 + SIGINT), "ending at once");
+  EXPECT_EXIT(drain(SIGTERM), ::testing::ExitedWithCode(128 + SIGTERM), "second signal while draining: ending at once");
+  EXPECT_EXIT(drain(SIGINT), ::testing::ExitedWithCode(128 + SIGINT), "ending at once");
 }
 
 TEST(SignalWaiterDeathTest, does_not_miss_a_second_signal_that_came_early) {
-  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   const auto drain = [] {
     SignalWaiter signals;
     kill(getpid(), SIGTERM);
     signals.wait();
+    Host::system().sleep(later);
     kill(getpid(), SIGTERM);
     signals.end_on_next();
     _exit(0);
   };
 
-  EXPECT_EXIT(drain(), testing::ExitedWithCode(128 + SIGTERM), "");
+  EXPECT_EXIT(drain(), ::testing::ExitedWithCode(128 + SIGTERM), "");
+}
+
+// What timeout(1) does: it signals its child and then their group.
+TEST(SignalWaiterDeathTest, takes_a_second_signal_within_200_ms_for_the_same_request) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto drain = [](int first, int second, Duration waits) {
+    SignalWaiter signals;
+    kill(getpid(), first);
+    signals.wait();
+    if (waits == Duration()) kill(getpid(), second);
+    signals.end_on_next();
+    Host::system().sleep(waits);
+    kill(getpid(), second);
+    kill(getpid(), second);
+    _exit(0);
+  };
+
+  EXPECT_EXIT(drain(SIGTERM, SIGTERM, 50_ms), ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(drain(SIGINT, SIGINT, 50_ms), ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(drain(SIGINT, SIGTERM, 50_ms), ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(drain(SIGTERM, SIGTERM, Duration()), ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace
-}  // namespace keel::app
+}  // namespace keel::app::signals_test

@@ -16,7 +16,7 @@
 #include "keel/telemetry/log_writer.h"
 #include "keel/telemetry/prometheus.h"
 
-namespace keel::app {
+namespace keel::app::stall_test {
 namespace {
 
 bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
@@ -202,4 +202,4 @@ TEST(StallLog, does_not_count_time_in_which_the_process_was_stopped) {
 }
 
 }  // namespace
-}  // namespace keel::app
+}  // namespace keel::app::stall_test

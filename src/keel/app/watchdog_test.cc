@@ -7,10 +7,10 @@
 
 #include "keel/app/internal/supervisor_test.h"
 
-namespace keel::app {
+namespace keel::app::watchdog_test {
 namespace {
 
-class Watchdogs : public testing::Test {
+class Watchdogs : public ::testing::Test {
  protected:
   Watchdogs() : runtime(io::Runtime::make({.workers = 2}).value()) {
     EXPECT_TRUE(runtime->start());
@@ -83,4 +83,4 @@ TEST_F(Watchdogs, that_nobody_has_are_not_fed) {
 }
 
 }  // namespace
-}  // namespace keel::app
+}  // namespace keel::app::watchdog_test

@@ -14,10 +14,10 @@
 #include "keel/base/result.h"
 #include "keel/base/testing/allocation_count.h"
 
-namespace keel {
+namespace keel::allocation_test {
 namespace {
 
-class Allocations : public testing::Test {
+class Allocations : public ::testing::Test {
  protected:
   void SetUp() override {
     if (KEEL_SANITIZED) GTEST_SKIP() << "allocations are not counted";
@@ -102,4 +102,4 @@ TEST_F(Allocations, of_an_arena_and_of_a_chain_end_when_they_have_had_as_much_be
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::allocation_test

@@ -9,7 +9,7 @@
 #include <tuple>
 #include <vector>
 
-namespace keel {
+namespace keel::arena_resource_test {
 namespace {
 
 TEST(ArenaResource, gives_containers_the_memory_of_the_arena) {
@@ -51,4 +51,4 @@ TEST(ArenaResource, equals_another_one_of_the_same_arena) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::arena_resource_test

@@ -7,7 +7,7 @@
 #include <new>
 #include <utility>
 
-namespace keel {
+namespace keel::arena_test {
 namespace {
 
 TEST(Arena, aligns_what_it_allocates) {
@@ -209,4 +209,4 @@ TEST(Arena, moves_what_it_holds) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::arena_test

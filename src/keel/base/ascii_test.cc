@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-namespace keel::ascii {
+namespace keel::ascii::ascii_test {
 namespace {
 
 constexpr std::string_view digits = "0123456789";
@@ -51,4 +51,4 @@ TEST(Ascii, reads_hexadecimal_digits_of_both_cases) {
 }
 
 }  // namespace
-}  // namespace keel::ascii
+}  // namespace keel::ascii::ascii_test

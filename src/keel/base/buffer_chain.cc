@@ -4,7 +4,7 @@
 #include <cstring>
 #include <new>
 
-#include "keel/base/check.h"
+#include "keel/base/bug.h"
 #include "keel/base/pool.h"
 
 namespace keel {
@@ -128,9 +128,9 @@ std::size_t BufferChain::reserve(std::span<iovec> parts, std::size_t bytes) {
   return count;
 }
 
-void BufferChain::commit(std::size_t bytes) noexcept {
+void BufferChain::commit(std::size_t bytes) {
   while (bytes != 0) {
-    KEEL_CHECK(open_ != nullptr, "no more is committed than there is room for");
+    KEEL_EXPECT(open_ != nullptr, "commit() is given more bytes than a BufferChain has room for");
     const std::size_t part = std::min(open_->room(), bytes);
     open_->buffer.commit(part);
     size_ += part;
@@ -139,8 +139,8 @@ void BufferChain::commit(std::size_t bytes) noexcept {
   }
 }
 
-void BufferChain::consume(std::size_t bytes) noexcept {
-  KEEL_CHECK(bytes <= size_, "no more is consumed than is there");
+void BufferChain::consume(std::size_t bytes) {
+  KEEL_EXPECT(bytes <= size_, "consume() is given more bytes than a BufferChain holds");
   size_ -= bytes;
   if (size_ == 0) return clear();
   while (bytes != 0) {

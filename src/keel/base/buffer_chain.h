@@ -75,10 +75,10 @@ class BufferChain {
   // chain.
   std::size_t reserve(std::span<iovec> parts, std::size_t bytes);
   // The first `bytes` of the room that was reserved have been written.
-  void commit(std::size_t bytes) noexcept;
+  void commit(std::size_t bytes);
 
   // Drops the first `bytes`, of size() at most.
-  void consume(std::size_t bytes) noexcept;
+  void consume(std::size_t bytes);
   // copy_to() and consume() in one.
   std::size_t read(std::span<char> into) noexcept;
   void clear() noexcept;

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-namespace keel {
+namespace keel::buffer_test {
 namespace {
 
 TEST(Buffer, begins_empty_and_owns_nothing) {
@@ -112,4 +112,4 @@ TEST(Buffer, is_empty_after_it_was_moved_from) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::buffer_test

@@ -1,14 +1,20 @@
 // keel/base/check.h — assertions that stay on.
 //
 // KEEL_CHECK(condition, "the sentence that should have been true") prints the sentence with file and line to
-// standard error and aborts. For bugs only; input and environment are Result (base/result.h).
-// KEEL_DCHECK is the same in builds without NDEBUG and nothing otherwise: for invariants that cost time.
+// standard error and aborts. For bugs only; input and environment are Result (base/result.h). A mistake that code
+// inside a request can make is a Bug instead, which ends that request and not the process (base/bug.h). KEEL_DCHECK is
+// the same in builds without NDEBUG and nothing otherwise: for invariants that cost time.
 //
 // Cost: one predicted branch.
 
 #pragma once
 
+#include <source_location>
+
 namespace keel {
+
+// Throws a Bug (base/bug.h); declared here for templates in headers.
+[[noreturn, gnu::cold, gnu::noinline]] void throw_bug(const char* sentence, std::source_location place);
 
 // Prints "file:line: check failed: condition: sentence" and aborts.
 [[noreturn, gnu::cold, gnu::noinline]] void check_failed(const char* file, int line, const char* condition,

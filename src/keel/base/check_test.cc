@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-namespace keel {
+namespace keel::check_test {
 namespace {
 
 TEST(Check, does_nothing_when_the_sentence_is_true) {
@@ -15,7 +15,7 @@ TEST(Check, does_nothing_when_the_sentence_is_true) {
 }
 
 TEST(CheckDeathTest, prints_place_condition_and_sentence_and_aborts) {
-  EXPECT_EXIT(KEEL_CHECK(1 + 1 == 3, "sums are right"), testing::KilledBySignal(SIGABRT),
+  EXPECT_EXIT(KEEL_CHECK(1 + 1 == 3, "sums are right"), ::testing::KilledBySignal(SIGABRT),
               "check_test.cc:[0-9]+: check failed: 1 \\+ 1 == 3: sums are right");
 }
 
@@ -27,7 +27,7 @@ TEST(CheckDeathTest, leaves_its_sentence_as_the_last_words) {
     set_last_words("the second");
     _exit(std::string_view(last_words()) == "the first" ? 7 : 8);
   };
-  EXPECT_EXIT(set_two(), testing::ExitedWithCode(7), "");
+  EXPECT_EXIT(set_two(), ::testing::ExitedWithCode(7), "");
 }
 
 TEST(CheckDeathTest, debug_checks_abort_in_debug_builds_only) {
@@ -41,4 +41,4 @@ TEST(CheckDeathTest, debug_checks_abort_in_debug_builds_only) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::check_test

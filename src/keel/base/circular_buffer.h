@@ -66,18 +66,18 @@ class CircularBuffer {
   }
 
   // The i-th oldest.
-  T& operator[](std::size_t i) noexcept {
-    KEEL_CHECK(i < size(), "a CircularBuffer has the element that is asked for");
+  T& operator[](std::size_t i) {
+    expect(i);
     return place(first_ + i);
   }
-  const T& operator[](std::size_t i) const noexcept {
-    KEEL_CHECK(i < size(), "a CircularBuffer has the element that is asked for");
+  const T& operator[](std::size_t i) const {
+    expect(i);
     return place(first_ + i);
   }
-  T& front() noexcept { return (*this)[0]; }
-  const T& front() const noexcept { return (*this)[0]; }
-  T& back() noexcept { return (*this)[size() - 1]; }
-  const T& back() const noexcept { return (*this)[size() - 1]; }
+  T& front() { return (*this)[0]; }
+  const T& front() const { return (*this)[0]; }
+  T& back() { return (*this)[size() - 1]; }
+  const T& back() const { return (*this)[size() - 1]; }
 
   // The oldest, which is no longer in it.
   T pop_front() {
@@ -90,6 +90,10 @@ class CircularBuffer {
   }
 
  private:
+  void expect(std::size_t i) const {
+    if (i >= size()) [[unlikely]]
+      throw_bug("an element is asked for that a CircularBuffer does not have", std::source_location::current());
+  }
   T& place(std::size_t number) const noexcept { return elements_[number & mask_]; }
   template <class Value>
   bool try_put(Value&& value) {

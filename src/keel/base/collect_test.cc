@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace keel {
+namespace keel::collect_test {
 namespace {
 
 Result<int> digit(char c) {
@@ -91,4 +91,4 @@ TEST(All, carries_values_that_can_only_be_moved) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::collect_test

@@ -5,10 +5,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <memory>
 #include <new>
 #include <system_error>
 
+#include "keel/base/bug.h"
 #include "keel/base/error_code.h"
+#include "keel/base/stack.h"
 
 namespace keel {
 namespace {
@@ -30,6 +33,22 @@ constexpr Row rows[code_count] = {
     {"Unsupported", 501, Level::Info},       {"DataLoss", 500, Level::Error},
     {"Internal", 500, Level::Error},
 };
+
+// Whether a file belongs to Keel: its places tell the user nothing. Tests beside the sources are users.
+bool is_of_keel(std::string_view file) noexcept {
+  if (file.find("_test.") != file.npos || file.find("_bench.") != file.npos) return false;
+  for (const std::string_view module : {"base/", "task/", "exec/", "io/", "net/", "data/", "db/", "http/", "events/",
+                                        "observe/", "telemetry/", "config/", "app/"}) {
+    const std::size_t at = file.rfind(module);
+    if (at != file.npos && file.substr(0, at).ends_with("keel/")) return true;
+  }
+  return false;
+}
+
+std::string_view name_of(std::string_view file) noexcept {
+  const std::size_t slash = file.rfind('/');
+  return slash == file.npos ? file : file.substr(slash + 1);
+}
 
 const Row& row(Code code) noexcept { return rows[static_cast<int>(code) % code_count]; }
 
@@ -116,6 +135,10 @@ struct Error::Text {
     made.characters()[capacity - 1] = '\0';
     return &made;
   }
+  static void free(Text* text) noexcept {
+    text->~Text();
+    std::free(text);
+  }
   std::size_t bytes_for(std::string_view context) const noexcept {
     return context.size() + (view().empty() ? 0 : between.size());
   }
@@ -133,6 +156,13 @@ struct Error::Text {
 
   std::size_t capacity;  // Of the characters, the null at their end included.
   std::size_t begin;     // Of the message in them; before it is room.
+  // What is kept for the log beside the message.
+  struct Kept {
+    std::string_view statement;
+    std::source_location places[places_max];
+    int place_count = 0;
+    std::unique_ptr<const Stack> stack;
+  } kept = {};
 };
 
 Error::Text& Error::owned() const noexcept { return *static_cast<Text*>(address()); }
@@ -147,14 +177,45 @@ Error Error::made(Code code, int number, std::string_view context, std::string_v
 
 Error Error::text(Code code, std::string_view message) noexcept { return made(code, 0, {}, message); }
 
+Error& Error::with_origin_of(const Error& other) noexcept {
+  word_ |= other.word_ & (environment_bit | bug_bit);
+  return *this;
+}
+
+// With a block of its own; null when there is no memory for one.
+Error::Text* Error::own_text() noexcept {
+  if (!is_owned()) {
+    Text* const own = Text::make(message(), 0);
+    if (own == nullptr) return nullptr;
+    word_ = (word_ & 0xffff) | owned_bit | reinterpret_cast<std::uintptr_t>(own) << 16;
+  }
+  return &owned();
+}
+
+Error Error::from_bug(const Bug& bug) noexcept {
+  Error error = made(Code::Internal, 0, {}, bug.what());
+  error.word_ |= bug_bit;
+  if (Text* const own = error.own_text(); own != nullptr) {
+    own->kept.places[own->kept.place_count++] = bug.place();
+    own->kept.stack.reset(new (std::nothrow) Stack(bug.stack()));
+  }
+  return error;
+}
+
 Error Error::from_exception() noexcept {
+  const auto bug = [](Error&& error) -> Error&& {
+    error.word_ |= bug_bit;
+    return std::move(error);
+  };
   try {
     throw;
+  } catch (const Bug& exception) {
+    return from_bug(exception);
   } catch (const std::bad_alloc&) {
-    return Error(Code::ResourceExhausted, "out of memory");
+    return Error(Code::ResourceExhausted, "out of memory").from_environment();
   } catch (const std::system_error& exception) {
     const int number = errno_of(exception.code());
-    if (number == 0) return made(Code::Internal, 0, "exception", exception.what());
+    if (number == 0) return made(Code::Internal, 0, "exception", exception.what()).from_environment();
     char buffer[128];
     std::string_view text = exception.what();
     const std::string_view said = strerror_r(number, buffer, sizeof buffer);
@@ -162,15 +223,17 @@ Error Error::from_exception() noexcept {
       text.remove_suffix(said.size());
       if (text.ends_with(Text::between)) text.remove_suffix(Text::between.size());
     }
-    return made(Code::Internal, number, "exception", text);
+    return made(Code::Internal, number, "exception", text).from_environment();
   } catch (const std::exception& exception) {
-    return made(Code::Internal, 0, "exception", exception.what());
+    return bug(made(Code::Internal, 0, "exception", exception.what()));
   } catch (...) {
-    return Error(Code::Internal, "exception of an unknown type");
+    return bug(Error(Code::Internal, "exception of an unknown type"));
   }
 }
 
-Error Error::from_errno(const char* what, int number) noexcept { return Error(code_of(number), number, what, false); }
+Error Error::from_errno(const char* what, int number) noexcept {
+  return Error(code_of(number), number, what, false).from_environment();
+}
 
 std::string_view Error::message() const noexcept {
   if (is_owned()) return owned().view();
@@ -196,7 +259,8 @@ Error&& Error::because(std::string_view context) && noexcept {
   }
   if (Text* const longer = Text::make(message(), context.size() + Text::between.size()); longer != nullptr) {
     longer->put_in_front(context);
-    *this = Error(code(), errno_value(), longer, true);
+    if (is_owned()) longer->kept = std::move(owned().kept);
+    *this = std::move(Error(code(), errno_value(), longer, true).with_origin_of(*this));
   }
   return std::move(*this);
 }
@@ -207,10 +271,65 @@ Error&& Error::as(Code code) && noexcept {
 }
 
 Error Error::clone() const noexcept {
-  if (!is_owned()) return Error(code(), errno_value(), address(), false);
-  return made(code(), errno_value(), {}, message());
+  if (!is_owned()) return std::move(Error(code(), errno_value(), address(), false).with_origin_of(*this));
+  Error copy = made(code(), errno_value(), {}, message());
+  if (copy.is_owned()) {
+    const Text::Kept& from = owned().kept;
+    Text::Kept& to = copy.owned().kept;
+    to.statement = from.statement;
+    std::copy(std::begin(from.places), std::end(from.places), to.places);
+    to.place_count = from.place_count;
+    if (from.stack != nullptr) to.stack.reset(new (std::nothrow) Stack(*from.stack));
+  }
+  return std::move(copy.with_origin_of(*this));
 }
 
-void Error::free_text(void* text) noexcept { std::free(text); }
+Error&& Error::during(std::string_view statement, std::source_location place) && noexcept {
+  if (Text* const own = own_text(); own != nullptr && own->kept.statement.empty()) {
+    Text::Kept& kept = own->kept;
+    kept.statement = statement;
+    // In front: whoever awaits it is further out.
+    kept.place_count = std::min(kept.place_count + 1, places_max);
+    std::move_backward(kept.places, kept.places + kept.place_count - 1, kept.places + kept.place_count);
+    kept.places[0] = place;
+  }
+  return std::move(*this);
+}
+
+Error&& Error::awaited_at(std::source_location place) && noexcept {
+  if (place.line() == 0 || is_of_keel(place.file_name())) return std::move(*this);
+  Text* const own = own_text();
+  if (own == nullptr || own->kept.place_count == places_max) return std::move(*this);
+  Text::Kept& kept = own->kept;
+  // A statement that is written where it is awaited is one place.
+  if (kept.place_count != 0) {
+    const std::source_location& last = kept.places[kept.place_count - 1];
+    if (last.line() == place.line() && std::string_view(last.file_name()) == place.file_name()) return std::move(*this);
+  }
+  kept.places[kept.place_count++] = place;
+  return std::move(*this);
+}
+
+std::string_view Error::statement() const noexcept { return is_owned() ? owned().kept.statement : std::string_view(); }
+
+std::source_location Error::place() const noexcept {
+  return is_owned() && owned().kept.place_count != 0 ? owned().kept.places[0] : std::source_location();
+}
+
+std::string Error::describe_places() const {
+  std::string text;
+  for (int i = 0; is_owned() && i < owned().kept.place_count; ++i) {
+    const std::source_location& place = owned().kept.places[i];
+    if (i != 0) text += " < ";
+    text += name_of(place.file_name());
+    text += ':';
+    text += std::to_string(place.line());
+  }
+  return text;
+}
+
+const Stack* Error::stack() const noexcept { return is_owned() ? owned().kept.stack.get() : nullptr; }
+
+void Error::free_text(void* text) noexcept { Text::free(static_cast<Text*>(text)); }
 
 }  // namespace keel

@@ -12,6 +12,14 @@
 //
 // Each need has this one spelling. A Result takes an Error as it is; a Task<> ends with one by co_await.
 //
+// Origin:    an Error is the application's own, and may be told to a client, unless it says otherwise. What files,
+//            databases, other servers and the system make is_from_environment(); a mistake of the program is_bug()
+//            (base/bug.h). A server answers these two with a status of 500 or above and without their message. The
+//            origin stays with an Error, whatever becomes of its code and message; on_error() (task/on_error.h) puts
+//            one of the application in its place.
+// Places:    an Error of the two other origins remembers where it was awaited, innermost first, as far as that is not
+//            in Keel's own sources; one of a database the statement, too.
+//
 // Ownership: a literal message is kept by pointer and costs nothing. Any other message (text, because) is one block of
 //            the heap, however deep its context. The block is made with room for context_room bytes of context that
 //            comes later, so five levels of 23 characters cost the allocation of the first; what does not fit moves
@@ -24,11 +32,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <source_location>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace keel {
+
+class Bug;
+struct Stack;
 
 enum class Code : std::uint8_t {
   InvalidArgument,     // The caller sent something wrong: correct it, do not retry.       400
@@ -81,9 +94,12 @@ class [[nodiscard]] Error {
   // Without memory the message is lost and the code stays.
   static Error text(Code code, std::string_view message) noexcept;
   // In a catch block: std::bad_alloc is ResourceExhausted, everything else Internal with its what(). The errno of a
-  // std::system_error is kept, and what() without the errno's text.
+  // std::system_error is kept, and what() without the errno's text. These two are from the environment, every other
+  // exception is a bug. A Bug's sentence is the message, and its place and stack are kept.
   static Error from_exception() noexcept;
-  // The code that fits `number` (ENOENT is NotFound, EAGAIN Unavailable, …), with `number` kept.
+  // Internal, with the sentence, place and stack of a Bug that cannot be thrown where it is met.
+  static Error from_bug(const Bug& bug) noexcept;
+  // The code that fits `number` (ENOENT is NotFound, EAGAIN Unavailable, …), with `number` kept; from the environment.
   // `what` is a literal, usually the system call. Does not allocate.
   static Error from_errno(const char* what, int number) noexcept;
 
@@ -98,16 +114,44 @@ class [[nodiscard]] Error {
   // Adds a line of context in front: because("reading config") gives "reading config: …". Code and errno stay.
   // Without memory the error stays as it was.
   Error&& because(std::string_view context) && noexcept;
-  // The same error with another code for the caller.
+  // The same error with another code for the caller. Its origin stays.
   Error&& as(Code code) && noexcept;
   Error clone() const noexcept;
 
+  // Files, databases, other servers or the system have made it.
+  bool is_from_environment() const noexcept { return (word_ & environment_bit) != 0; }
+  Error&& from_environment() && noexcept {
+    word_ |= environment_bit;
+    return std::move(*this);
+  }
+  // A mistake of the program: a Bug, or an exception that nobody has caught.
+  bool is_bug() const noexcept { return (word_ & bug_bit) != 0; }
+
+  // Keeps what was being done, such as the text of a statement, which lives as long as the process, and the place that
+  // asked for it. One allocation, unless the message has its block already.
+  Error&& during(std::string_view statement, std::source_location place) && noexcept;
+  // Adds `place` behind those that are known: at most places_max, and none that lies in Keel's own sources.
+  Error&& awaited_at(std::source_location place) && noexcept;
+  static constexpr int places_max = 4;
+  // What during() was given, or empty.
+  std::string_view statement() const noexcept;
+  // Where it was met: of a Bug, of the statement, or else the innermost await. line() is 0 when that is not known.
+  std::source_location place() const noexcept;
+  // All places, "orders.cc:42 < shop.cc:17", innermost first. Empty when none is known.
+  std::string describe_places() const;
+  // Of a Bug, where it was thrown; else null.
+  const Stack* stack() const noexcept;
+
  private:
   struct Text;
+  static constexpr std::uint64_t environment_bit = 0x20;
+  static constexpr std::uint64_t bug_bit = 0x40;
   static constexpr std::uint64_t owned_bit = 0x80;
   static Error made(Code code, int number, std::string_view context, std::string_view text) noexcept;
-  // Bits 0-4 code, 7 owned, 8-15 errno, 16-63 the address of the literal or of the owned Text (user addresses have 48
-  // bits).
+  Error& with_origin_of(const Error& other) noexcept;
+  Text* own_text() noexcept;
+  // Bits 0-4 code, 5-6 the origin, 7 owned, 8-15 errno, 16-63 the address of the literal or of the owned Text (user
+  // addresses have 48 bits).
   Error(Code code, int number, const void* text, bool owned) noexcept
       : word_(reinterpret_cast<std::uintptr_t>(text) << 16 | static_cast<std::uint64_t>(number & 0xff) << 8 |
               (owned ? owned_bit : 0) | static_cast<std::uint64_t>(code)) {}
@@ -127,6 +171,14 @@ class [[nodiscard]] Error {
 // How a function that returns a Result, or a coroutine, fails with a literal.
 inline std::unexpected<Error> fail(Code code, const char* literal) noexcept {
   return std::unexpected<Error>(Error(code, literal));
+}
+// For the compiler's message.
+template <class T>
+  requires(!std::is_convertible_v<const T&, const char*> && std::is_convertible_v<const T&, std::string_view>)
+std::unexpected<Error> fail(Code code, const T& message) noexcept {
+  static_assert(std::is_convertible_v<const T&, const char*>,
+                "a message that is made at run time is copied: Error::text(code, message) instead of fail()");
+  return std::unexpected<Error>(Error::text(code, message));
 }
 
 }  // namespace keel

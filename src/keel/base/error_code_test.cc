@@ -6,7 +6,7 @@
 #include <ios>
 #include <system_error>
 
-namespace keel {
+namespace keel::error_code_test {
 namespace {
 
 TEST(ErrorCode, of_an_errno_is_the_error_of_that_errno) {
@@ -36,4 +36,4 @@ TEST(ErrorCode, is_an_errno_only_when_it_is_one_that_there_can_be) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::error_code_test

@@ -2,16 +2,18 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <ios>
 #include <new>
 #include <set>
+#include <source_location>
 #include <stdexcept>
 #include <string>
 #include <system_error>
 #include <utility>
 
-namespace keel {
+namespace keel::error_test {
 namespace {
 
 static_assert(sizeof(Error) == 8);
@@ -166,5 +168,69 @@ TEST(Error, of_an_exception_says_what_it_was_and_whether_to_come_again) {
   EXPECT_EQ(of(std::system_error(std::make_error_code(std::io_errc::stream))).errno_value(), 0);
 }
 
+TEST(Error, is_the_applications_own_unless_its_maker_says_otherwise) {
+  EXPECT_FALSE(Error(Code::NotFound, "no such user").is_from_environment());
+  EXPECT_FALSE(Error::text(Code::NotFound, "no such user").is_bug());
+  EXPECT_TRUE(Error::from_errno("open", ENOENT).is_from_environment());
+  EXPECT_TRUE(Error::text(Code::Conflict, "UNIQUE").from_environment().is_from_environment());
+}
+
+TEST(Error, keeps_its_origin_whatever_becomes_of_it) {
+  Error error = Error::from_errno("open", ENOENT).because("reading").because(std::string(300, 'x')).as(Code::Conflict);
+
+  EXPECT_TRUE(error.is_from_environment());
+  EXPECT_TRUE(error.clone().is_from_environment());
+  EXPECT_EQ(error.code(), Code::Conflict);
+  EXPECT_EQ(error.errno_value(), ENOENT);
+}
+
+TEST(Error, of_an_exception_is_a_bug_unless_memory_or_the_system_was_the_cause) {
+  const auto of = [](const auto& exception) {
+    try {
+      throw exception;
+    } catch (...) {
+      return Error::from_exception();
+    }
+  };
+  EXPECT_TRUE(of(std::out_of_range("at")).is_bug());
+  EXPECT_TRUE(of(7).is_bug());
+  EXPECT_FALSE(of(std::bad_alloc()).is_bug());
+  EXPECT_TRUE(of(std::bad_alloc()).is_from_environment());
+  EXPECT_TRUE(of(std::system_error(std::make_error_code(std::errc::io_error))).is_from_environment());
+}
+
+TEST(Error, remembers_the_statement_and_the_places_it_has_passed) {
+  const auto first = std::source_location::current();
+  const auto second = std::source_location::current();
+  Error error = Error::text(Code::Conflict, "UNIQUE").from_environment();
+
+  error = std::move(error).awaited_at(second).during("insert into t", first).awaited_at(second);
+
+  EXPECT_EQ(error.statement(), "insert into t");
+  EXPECT_EQ(error.place().line(), first.line());
+  const std::string places =
+      "error_test.cc:" + std::to_string(first.line()) + " < error_test.cc:" + std::to_string(second.line());
+  EXPECT_EQ(error.describe_places(), places);
+  EXPECT_EQ(error.message(), "UNIQUE");
+  const Error copy = std::move(error).because(std::string(300, 'x')).clone();
+  EXPECT_EQ(copy.describe_places(), places);
+  EXPECT_EQ(copy.statement(), "insert into t");
+}
+
+TEST(Error, remembers_four_places_and_an_await_of_a_statement_on_its_line_as_one) {
+  Error error = Error::from_errno("open", ENOENT);
+  const auto here = std::source_location::current();
+  error = std::move(error).awaited_at(here).awaited_at(here);
+  EXPECT_EQ(error.describe_places(), "error_test.cc:" + std::to_string(here.line()));
+  error = std::move(error)
+              .awaited_at(std::source_location::current())
+              .awaited_at(std::source_location::current())
+              .awaited_at(std::source_location::current())
+              .awaited_at(std::source_location::current());
+
+  const std::string text = error.describe_places();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '<'), Error::places_max - 1) << text;
+}
+
 }  // namespace
-}  // namespace keel
+}  // namespace keel::error_test

@@ -48,7 +48,8 @@ class Function<R(A...)> {
 
   explicit operator bool() const noexcept { return operations_ != nullptr; }
   R operator()(A... arguments) const {
-    KEEL_CHECK(operations_ != nullptr, "a Function that is called holds a callable");
+    if (operations_ == nullptr) [[unlikely]]
+      throw_bug("a Function is called that holds no callable", std::source_location::current());
     return operations_->call(storage_, std::forward<A>(arguments)...);
   }
   void reset() noexcept {

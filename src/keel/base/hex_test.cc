@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <string>
 
-namespace keel {
+namespace keel::hex_test {
 namespace {
 
 std::string hex(std::uint64_t value) {
@@ -36,4 +36,4 @@ TEST(Hex, agrees_with_printf_whatever_each_byte_is) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::hex_test

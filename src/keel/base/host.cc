@@ -5,6 +5,8 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <latch>
 #include <optional>
@@ -85,6 +87,13 @@ class SystemHost final : public Host {
     }
     return value;
   }
+  void secret(std::span<std::byte> out) noexcept override {
+    while (!out.empty()) {
+      const ssize_t got = getrandom(out.data(), out.size(), 0);
+      KEEL_CHECK(got > 0 || errno == EINTR, "the kernel gives random bits");
+      if (got > 0) out = out.subspan(static_cast<std::size_t>(got));
+    }
+  }
   void start_timer(Timer&, Instant) noexcept override { KEEL_CHECK(false, "timers are started on a worker"); }
   void stop_timer(Timer& timer) noexcept override {
     KEEL_CHECK(!timer.is_running(), "a running timer is stopped on its own worker");
@@ -103,7 +112,28 @@ constinit thread_local Host* current_host = nullptr;
 
 }  // namespace
 
-void Host::sleep(Duration) noexcept { KEEL_CHECK(false, "only plain threads sleep; a worker awaits sleep_for"); }
+void Host::sleep(Duration) {
+  throw_bug("sleep() is called on a worker: await sleep_for() instead", std::source_location::current());
+}
+
+std::int64_t Host::next_wall_ns() noexcept {
+  const std::int64_t now = wall_ns();
+  std::int64_t last = __atomic_load_n(&last_wall_ns_, __ATOMIC_RELAXED);
+  while (true) {
+    std::int64_t next = std::max(now, last + 1);
+    if (__atomic_compare_exchange_n(&last_wall_ns_, &last, next, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+      return next;
+  }
+}
+
+void Host::secret_from_random(std::span<std::byte> out) noexcept {
+  while (!out.empty()) {
+    const std::uint64_t word = random();
+    const std::size_t size = std::min(out.size(), sizeof word);
+    std::memcpy(out.data(), &word, size);
+    out = out.subspan(size);
+  }
+}
 
 Host& Host::system() noexcept {
   static SystemHost host;

@@ -8,8 +8,10 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "keel/base/function.h"
 #include "keel/base/time.h"
@@ -34,16 +36,24 @@ class Host {
   virtual Instant precise_now() noexcept { return now(); }
   // Nanoseconds since 1970-01-01T00:00:00Z, for people: logs, the Date header.
   virtual std::int64_t wall_ns() noexcept = 0;
-  // 64 random bits; from the kernel outside simulation, from the seed inside.
+  // wall_ns(), or one more than this host's last answer where that is not above it: it grows with each call, also
+  // within one event-loop iteration and while the calendar is set back. For ids in the order in which they were made.
+  std::int64_t next_wall_ns() noexcept;
+  // 64 random bits, which nobody can guess from others that were given: for ids, boundaries, jitter and sampling. On
+  // the system getrandom(2), some 300 ns; a worker computes them from a key of the kernel's (base/random_stream.h), a
+  // few nanoseconds; a simulation takes them from its seed.
   virtual std::uint64_t random() noexcept = 0;
+  // Fills `out` with bits for keys and tokens: getrandom(2) for each call, some 300 ns, on the system and on workers
+  // alike; from the seed in a simulation. Waits at boot until the kernel has collected enough of them.
+  virtual void secret(std::span<std::byte> out) noexcept = 0;
   // Timers fire on this thread. Only hosts with a loop have them: elsewhere a bug.
   virtual void start_timer(Timer& timer, Instant at) noexcept = 0;
   virtual void stop_timer(Timer& timer) noexcept = 0;
   // Runs `body` on a new thread named `name` (15 characters are shown by the system).
   virtual std::unique_ptr<Thread> start_thread(const char* name, Function<void()> body) = 0;
 
-  // Blocks the calling thread. Only the system host does; on a worker it is a bug (task/timing.h has sleep_for).
-  virtual void sleep(Duration duration) noexcept;
+  // Blocks the calling thread. Only the system host does; on a worker it is a Bug (task/timing.h has sleep_for).
+  virtual void sleep(Duration duration);
 
   // The calling thread's host: what set_current installed, else the system host.
   static Host& current() noexcept;
@@ -51,6 +61,13 @@ class Host {
   static Host* set_current(Host* host) noexcept;
   // The plain system: clock_gettime, getrandom, std::thread; no timers.
   static Host& system() noexcept;
+
+ protected:
+  // secret() of a host whose randomness comes from a seed: made of random().
+  void secret_from_random(std::span<std::byte> out) noexcept;
+
+ private:
+  std::int64_t last_wall_ns_ = 0;  // Accessed by atomic builtins: the system's host is that of every plain thread.
 };
 
 }  // namespace keel

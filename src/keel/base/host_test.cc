@@ -3,14 +3,18 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 
+#include <array>
+#include <bit>
 #include <csignal>
 #include <cstddef>
+#include <span>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "keel/base/stack.h"
 
-namespace keel {
+namespace keel::host_test {
 namespace {
 
 class FixedHost final : public Host {
@@ -18,6 +22,7 @@ class FixedHost final : public Host {
   Instant now() noexcept override { return Instant::from_ns(42); }
   std::int64_t wall_ns() noexcept override { return 7; }
   std::uint64_t random() noexcept override { return 4; }
+  void secret(std::span<std::byte> out) noexcept override { secret_from_random(out); }
   void start_timer(Timer&, Instant) noexcept override {}
   void stop_timer(Timer&) noexcept override {}
   std::unique_ptr<Thread> start_thread(const char*, Function<void()>) override { return nullptr; }
@@ -54,6 +59,44 @@ TEST(Host, has_a_clock_that_does_not_go_back_and_a_calendar) {
 }
 
 TEST(Host, gives_different_random_numbers) { EXPECT_NE(Host::system().random(), Host::system().random()); }
+
+TEST(Host, fills_a_secret_of_any_size_with_the_bits_of_the_kernel) {
+  std::byte none[1] = {};
+  Host::system().secret(std::span(none, 0));
+  EXPECT_EQ(none[0], std::byte{0});
+
+  // More than getrandom() gives without being interrupted by signals.
+  std::vector<std::byte> first(1000);
+  std::vector<std::byte> second(1000);
+  Host::system().secret(first);
+  Host::system().secret(second);
+  EXPECT_NE(first, second);
+  // 8000 random bits: that half of them and 12 standard deviations are not set does not happen.
+  int ones = 0;
+  for (const std::byte byte : first) ones += std::popcount(static_cast<unsigned char>(byte));
+  EXPECT_GT(ones, 4000 - 540);
+  EXPECT_LT(ones, 4000 + 540);
+}
+
+TEST(Host, makes_secrets_of_its_seed_where_it_has_one) {
+  FixedHost fixed;
+  std::array<std::byte, 11> secret;
+  secret.fill(std::byte{9});
+  fixed.secret(secret);
+  for (std::size_t i = 0; i < secret.size(); ++i) EXPECT_EQ(secret[i], i % 8 == 0 ? std::byte{4} : std::byte{0}) << i;
+}
+
+TEST(Host, gives_each_time_of_the_calendar_once) {
+  FixedHost fixed;  // Its clock stands.
+  EXPECT_EQ(fixed.next_wall_ns(), 7);
+  EXPECT_EQ(fixed.next_wall_ns(), 8);
+  EXPECT_EQ(fixed.next_wall_ns(), 9);
+
+  const std::int64_t before = Host::system().wall_ns();
+  const std::int64_t next = Host::system().next_wall_ns();
+  EXPECT_GE(next, before);
+  EXPECT_GT(Host::system().next_wall_ns(), next);
+}
 
 TEST(Host, runs_threads_with_their_name_and_the_signals_of_others_blocked) {
   std::string name;
@@ -114,4 +157,4 @@ TEST(HostDeathTest, has_no_timers_on_the_plain_system) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::host_test

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace keel {
+namespace keel::list_test {
 namespace {
 
 struct Item : Link {
@@ -85,4 +85,4 @@ TEST(ListDeathTest, refuses_an_element_that_is_in_a_list_already) {
 #endif
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::list_test

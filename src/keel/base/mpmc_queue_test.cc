@@ -11,7 +11,7 @@
 #include "keel/base/sanitizers.h"
 #include "keel/base/testing/interleaving.h"
 
-namespace keel {
+namespace keel::mpmc_queue_test {
 namespace {
 
 using interleaving::explore;
@@ -240,4 +240,4 @@ TEST(MpmcQueue, may_hide_a_push_behind_one_that_has_not_ended) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::mpmc_queue_test

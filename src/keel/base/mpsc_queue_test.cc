@@ -10,7 +10,7 @@
 #include "keel/base/sanitizers.h"
 #include "keel/base/testing/interleaving.h"
 
-namespace keel {
+namespace keel::mpsc_queue_test {
 namespace {
 
 using interleaving::explore;
@@ -218,4 +218,4 @@ class LosingQueue {
 TEST(MpscQueue, would_be_caught_losing_an_element) { EXPECT_NE(explore_mailbox<Mailbox<LosingQueue>>({}).failure, ""); }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::mpsc_queue_test

@@ -12,7 +12,7 @@
 
 #include "keel/base/sanitizers.h"
 
-namespace keel {
+namespace keel::object_pool_test {
 namespace {
 
 struct Order {
@@ -172,4 +172,4 @@ TEST(ObjectPoolDeathTest, lets_AddressSanitizer_find_an_object_that_is_used_afte
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::object_pool_test

@@ -4,7 +4,7 @@
 
 #include <type_traits>
 
-namespace keel {
+namespace keel::owned_test {
 namespace {
 
 // As a header has it: Counted is only named.
@@ -63,4 +63,4 @@ TEST(Owned, has_one_owner_for_its_life_and_the_size_of_a_pointer) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::owned_test

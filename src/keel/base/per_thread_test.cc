@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-namespace keel {
+namespace keel::per_thread_test {
 namespace {
 
 TEST(PerThread, gives_each_thread_its_own_value_again_and_again) {
@@ -50,4 +50,4 @@ TEST(PerThread, ends_its_values) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::per_thread_test

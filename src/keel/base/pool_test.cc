@@ -9,7 +9,7 @@
 #include "keel/base/host.h"
 #include "keel/base/sanitizers.h"
 
-namespace keel {
+namespace keel::pool_test {
 namespace {
 
 TEST(Pool, rounds_up_by_steps_of_16_bytes_and_from_a_kilobyte_on_to_powers_of_two) {
@@ -77,4 +77,4 @@ TEST(Pool, takes_a_block_back_on_another_thread) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::pool_test

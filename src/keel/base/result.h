@@ -13,7 +13,8 @@
 //
 // Several Results at once: collect.h.
 //
-// Errors:  value() and error() of the wrong kind are bugs and abort; *result and result-> are unchecked as in std.
+// Errors:  value() and error() of the wrong kind throw a Bug (base/bug.h); *result and result-> are unchecked, as in
+//          std::expected.
 // Verbs:   a temporary or a moved Result gives its value and its error away. map and and_then of a named one only look
 //          at the value, and clone the error.
 // Threads: a value.  Cost: no allocation; Result<int> is 16 bytes and moves without throwing: its flag and one word are
@@ -25,6 +26,7 @@
 
 #include <cerrno>
 #include <expected>
+#include <source_location>
 #include <type_traits>
 #include <utility>
 
@@ -45,6 +47,13 @@ template <class T>
 struct ResultOf<Result<T>> {
   using Type = Result<T>;
 };
+// What a Result<T> derives from; said here, before std::expected says something else.
+template <class T>
+struct Expected {
+  static_assert(!std::is_reference_v<T>, "a Result holds a value; for what lives elsewhere it holds a pointer");
+  static_assert(!std::is_same_v<std::remove_cv_t<T>, Error>, "a Result<> holds an Error already, when it fails");
+  using Type = std::expected<std::remove_reference_t<T>, Error>;
+};
 }  // namespace internal
 
 // Result<T>, or T itself when it is one.
@@ -54,10 +63,10 @@ template <class T>
 inline constexpr bool is_result = std::is_same_v<ResultOf<T>, std::remove_cvref_t<T>>;
 
 template <class T>
-class [[nodiscard]] Result : public std::expected<T, Error> {
-  static_assert(!std::is_reference_v<T>, "a Result holds a value; for what lives elsewhere it holds a pointer");
-  static_assert(!std::is_same_v<std::remove_cv_t<T>, Error>, "a Result<> holds an Error already, when it fails");
-  using Base = std::expected<T, Error>;
+class [[nodiscard(
+    "an error is not lost silently: handle the Result, or pass it on by KEEL_TRY_VOID or co_await")]] Result
+    : public internal::Expected<T>::Type {
+  using Base = typename internal::Expected<T>::Type;
 
  public:
   using Base::Base;
@@ -79,29 +88,32 @@ class [[nodiscard]] Result : public std::expected<T, Error> {
   bool is_ok() const noexcept { return this->has_value(); }
   bool is_err() const noexcept { return !this->has_value(); }
 
-  decltype(auto) value() & {
-    check_value();
+  // The caller's place, which a Bug names.
+  using Place = std::source_location;
+
+  decltype(auto) value(Place place = Place::current()) & {
+    check_value(place);
     return **this;
   }
-  decltype(auto) value() const& {
-    check_value();
+  decltype(auto) value(Place place = Place::current()) const& {
+    check_value(place);
     return **this;
   }
-  decltype(auto) value() && {
-    check_value();
+  decltype(auto) value(Place place = Place::current()) && {
+    check_value(place);
     return *std::move(*this);
   }
 
-  Error& error() & noexcept {
-    check_error();
+  Error& error(Place place = Place::current()) & {
+    check_error(place);
     return Base::error();
   }
-  const Error& error() const& noexcept {
-    check_error();
+  const Error& error(Place place = Place::current()) const& {
+    check_error(place);
     return Base::error();
   }
-  Error&& error() && noexcept {
-    check_error();
+  Error&& error(Place place = Place::current()) && {
+    check_error(place);
     return std::move(Base::error());
   }
 
@@ -158,13 +170,18 @@ class [[nodiscard]] Result : public std::expected<T, Error> {
   }
 
  private:
-  void check_value() const { KEEL_CHECK(this->has_value(), "a Result is asked for its value only when it has one"); }
-  void check_error() const noexcept {
-    KEEL_CHECK(!this->has_value(), "a Result is asked for its error only when it has one");
+  void check_value(Place place) const {
+    if (!this->has_value()) [[unlikely]]
+      throw_bug("value() is asked of a Result that has an error: look whether it has a value first", place);
+  }
+  void check_error(Place place) const {
+    if (this->has_value()) [[unlikely]]
+      throw_bug("error() is asked of a Result that has a value", place);
   }
 
-  static Error error_of(Result&& result) noexcept { return std::move(result).error(); }
-  static Error error_of(const Result& result) noexcept { return result.error().clone(); }
+  // Of one that is known to have an error.
+  static Error error_of(Result&& result) noexcept { return std::move(static_cast<Base&>(result).error()); }
+  static Error error_of(const Result& result) noexcept { return static_cast<const Base&>(result).error().clone(); }
 
   // f of the value, or of nothing where there is none.
   template <class Self, class F>

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace keel {
+namespace keel::result_code_test {
 namespace {
 
 Result<int> triple(int value) {
@@ -193,4 +193,4 @@ TEST(ResultCode, that_differs_is_seen_to_differ) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::result_code_test

@@ -64,23 +64,35 @@ struct NotHostByte {  // Anything but letters, digits, '-' and '.': the end of n
 #endif
 };
 
-struct QueryStop {  // Control bytes, space, bytes from 0x7f up, and '#': what a request target's query may not hold.
-  static constexpr bool has(unsigned char c) { return c <= 0x20 || c >= 0x7f || c == '#'; }
+// What a request target may not hold (RFC 3986 §3.3, §3.4): control bytes, space, bytes from 0x7f up and "#<>\^`{|}. To
+// look for few bytes costs less than to look for exactly these: '!' and '~' stop as well, and a path also at "$%=?".
+struct QueryStop {
+  static constexpr bool has(unsigned char c) {
+    return c <= '#' || c >= '{' || c == '<' || c == '>' || c == '\\' || c == '^' || c == '`';
+  }
 #ifdef __SSE2__
   static __m128i mask(__m128i x) {
-    const __m128i low = _mm_cmpeq_epi8(_mm_min_epu8(x, _mm_set1_epi8(0x20)), x);
-    const __m128i high = _mm_cmpeq_epi8(_mm_max_epu8(x, _mm_set1_epi8(0x7f)), x);
-    return _mm_or_si128(_mm_or_si128(low, high), _mm_cmpeq_epi8(x, _mm_set1_epi8('#')));
+    // The comparisons are signed, so bytes from 0x80 count as small.
+    const __m128i ends = _mm_or_si128(_mm_cmplt_epi8(x, _mm_set1_epi8('#' + 1)), _mm_cmpgt_epi8(x, _mm_set1_epi8('z')));
+    const __m128i angles = _mm_cmpeq_epi8(_mm_or_si128(x, _mm_set1_epi8(2)), _mm_set1_epi8('>'));
+    return _mm_or_si128(_mm_or_si128(ends, angles), backslash_caret_or_backtick(x));
+  }
+  static __m128i backslash_caret_or_backtick(__m128i x) {
+    const __m128i two = _mm_cmpeq_epi8(_mm_or_si128(x, _mm_set1_epi8(2)), _mm_set1_epi8('^'));
+    return _mm_or_si128(two, _mm_cmpeq_epi8(x, _mm_set1_epi8('`')));
   }
 #endif
 };
 
-struct PathStop {  // QueryStop with '?' and '%'.
-  static constexpr bool has(unsigned char c) { return QueryStop::has(c) || c == '?' || c == '%'; }
+struct PathStop {
+  static constexpr bool has(unsigned char c) {
+    return c <= '%' || c >= '{' || (c >= '<' && c <= '?') || c == '\\' || c == '^' || c == '`';
+  }
 #ifdef __SSE2__
   static __m128i mask(__m128i x) {
-    const __m128i more = _mm_or_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8('?')), _mm_cmpeq_epi8(x, _mm_set1_epi8('%')));
-    return _mm_or_si128(QueryStop::mask(x), more);
+    const __m128i ends = _mm_or_si128(_mm_cmplt_epi8(x, _mm_set1_epi8('%' + 1)), _mm_cmpgt_epi8(x, _mm_set1_epi8('z')));
+    const __m128i four = _mm_cmpeq_epi8(_mm_or_si128(x, _mm_set1_epi8(3)), _mm_set1_epi8('?'));
+    return _mm_or_si128(_mm_or_si128(ends, four), QueryStop::backslash_caret_or_backtick(x));
   }
 #endif
 };

@@ -15,7 +15,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
-namespace keel {
+namespace keel::scan_test {
 namespace {
 
 // The block and the portable form agree at every size, start and position of the hit, in memory of exactly that
@@ -139,7 +139,7 @@ TEST(Scan, finds_every_control_at_every_alignment) {
 
 #ifdef __SSE2__
 // One for each form: what this processor lacks is skipped where one sees it.
-class ScanForm : public testing::TestWithParam<scan::internal::Kernel> {};
+class ScanForm : public ::testing::TestWithParam<scan::internal::Kernel> {};
 
 // The tables of the wide forms are made of the same sets.
 template <class Set>
@@ -163,7 +163,7 @@ TEST_P(ScanForm, has_the_same_bytes_in_a_set) {
   has_the_same_bytes<scan::JsonStop>(GetParam());
 }
 INSTANTIATE_TEST_SUITE_P(Scan, ScanForm,
-                         testing::ValuesIn(scan::internal::kernels().begin(), scan::internal::kernels().end()),
+                         ::testing::ValuesIn(scan::internal::kernels().begin(), scan::internal::kernels().end()),
                          [](const auto& kernel) { return std::string(kernel.param.name); });
 
 TEST(Scan, uses_the_widest_form_that_the_processor_has) {
@@ -225,4 +225,4 @@ TEST(Scan, compares_words_without_regard_to_case) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::scan_test

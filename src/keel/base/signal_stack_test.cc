@@ -8,7 +8,7 @@
 
 #include "keel/base/host.h"
 
-namespace keel {
+namespace keel::signal_stack_test {
 namespace {
 
 std::uintptr_t handler_ran_at = 0;
@@ -62,4 +62,4 @@ TEST(SignalStack, is_had_by_every_thread_that_the_system_host_starts) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::signal_stack_test

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <thread>
 
-namespace keel {
+namespace keel::single_writer_counter_test {
 namespace {
 
 TEST(SingleWriterCounter, goes_up_and_down) {
@@ -41,4 +41,4 @@ TEST(SingleWriterCounter, is_read_while_it_grows_and_never_goes_back) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::single_writer_counter_test

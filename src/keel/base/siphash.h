@@ -1,7 +1,7 @@
 // keel/base/siphash.h — a keyed hash that an attacker who does not know the key cannot steer (SipHash-2-4, Aumasson and
 // Bernstein 2012).
 //
-// For tables whose keys come from outside: with a key of its own, taken from Host::random(), a table cannot be filled
+// For tables whose keys come from outside: with a key of its own, taken from Host::secret(), a table cannot be filled
 // with keys that collide.
 //
 // Threads: a function.  Cost: about 1 ns a byte for short texts.

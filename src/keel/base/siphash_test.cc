@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace keel {
+namespace keel::siphash_test {
 namespace {
 
 // The key 00 01 … 0f of the paper, and texts 00 01 02 …
@@ -35,4 +35,4 @@ TEST(SipHash, depends_on_the_key_and_on_every_byte) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::siphash_test

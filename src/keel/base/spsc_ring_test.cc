@@ -10,7 +10,7 @@
 
 #include "keel/base/testing/interleaving.h"
 
-namespace keel {
+namespace keel::spsc_ring_test {
 namespace {
 
 using interleaving::explore;
@@ -255,4 +255,4 @@ TEST(SpscRing, has_a_size_that_it_may_have_had) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::spsc_ring_test

@@ -14,7 +14,7 @@
 #include "keel/base/host.h"
 #include "keel/base/sanitizers.h"
 
-namespace keel {
+namespace keel::stack_test {
 namespace {
 
 // Not inlined and not a tail call, so that each is a frame.
@@ -260,4 +260,4 @@ TEST(InterruptedStack, finds_the_caller_of_a_null_function) {
 #endif
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::stack_test

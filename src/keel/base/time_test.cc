@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace keel {
+namespace keel::time_test {
 namespace {
 
 constexpr Duration least = Duration::nanoseconds(std::numeric_limits<std::int64_t>::min());
@@ -50,4 +50,4 @@ TEST(Instant, moves_by_durations) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::time_test

@@ -8,7 +8,7 @@ template <class T>
 struct List {};
 }  // namespace accounts
 
-namespace keel {
+namespace keel::type_name_test {
 namespace {
 
 struct Hidden {};
@@ -19,11 +19,11 @@ TEST(TypeName, has_the_namespaces_of_the_type) {
 }
 
 TEST(TypeName, is_plain_without_the_compilers_words_for_unnamed_namespaces) {
-  EXPECT_NE(type_name<Hidden>(), "keel::Hidden");
-  EXPECT_EQ(plain_name(type_name<Hidden>()), "keel::Hidden");
-  EXPECT_EQ(plain_name(type_name<accounts::List<Hidden>>()), "accounts::List<keel::Hidden>");
+  EXPECT_NE(type_name<Hidden>(), "keel::type_name_test::Hidden");
+  EXPECT_EQ(plain_name(type_name<Hidden>()), "keel::type_name_test::Hidden");
+  EXPECT_EQ(plain_name(type_name<accounts::List<Hidden>>()), "accounts::List<keel::type_name_test::Hidden>");
   EXPECT_EQ(plain_name("a::<unnamed>::B<(anonymous namespace)::C>"), "a::B<C>");
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::type_name_test

@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-namespace keel {
+namespace keel::wheel_test {
 namespace {
 
 constexpr Duration tick = Duration::nanoseconds(1 << 20);
@@ -234,4 +234,4 @@ TEST(TimerWheel, agrees_with_a_sorted_list_over_random_operations) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::wheel_test

@@ -42,6 +42,12 @@ namespace internal {
 
 std::vector<const char*> words(int argc, char** argv) { return {argv + std::min(argc, 1), argv + argc}; }
 
+void show_warnings(std::string_view name, const Origins& origins) {
+  for (const std::string& warning : origins.warnings()) {
+    std::fprintf(stderr, "%.*s: warning: %s\n", static_cast<int>(name.size()), name.data(), warning.c_str());
+  }
+}
+
 void show_and_exit(std::string_view name, const std::string& text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) std::exit(0);
   const Error error = Error::from_errno("standard output", errno);

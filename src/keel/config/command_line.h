@@ -31,12 +31,14 @@ Action action(std::span<const char* const> args) noexcept;
 
 namespace internal {
 std::vector<const char*> words(int argc, char** argv);
+void show_warnings(std::string_view name, const Origins& origins);
 [[noreturn]] void show_and_exit(std::string_view name, const std::string& text);
 }  // namespace internal
 
 // Loads the configuration: `file` unless --config names another (empty: none), the environment (KEEL_…), the command
 // line. --help, --print-config and --check-config end the process: with 0, with 1 where the text cannot be written, and
-// with 2 for a mistake. Without them, a mistake ends it as exit_refused() does.
+// with 2 for a mistake; Origins::warnings() go to standard error. Without them, a mistake ends it as exit_refused()
+// does, and the warnings are the caller's to say (app::App logs them).
 template <HasFields T>
 Reloadable<T> load_or_exit(std::string_view name, int argc, char** argv, std::string file = {}) {
   const auto args = internal::words(argc, argv);
@@ -44,6 +46,7 @@ Reloadable<T> load_or_exit(std::string_view name, int argc, char** argv, std::st
   if (asked == Action::Help) internal::show_and_exit(name, help<T>());
   auto loaded = Reloadable<T>::load({.file = std::move(file), .args = args});
   if (!loaded) exit_refused(name, loaded.error());
+  if (asked != Action::Run) internal::show_warnings(name, loaded->origins());
   if (asked == Action::PrintConfig) internal::show_and_exit(name, loaded->describe());
   if (asked == Action::CheckConfig) internal::show_and_exit(name, "the configuration is good\n");
   return *std::move(loaded);

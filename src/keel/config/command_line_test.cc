@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
-namespace keel::config {
+namespace keel::config::command_line_test {
 namespace {
 
 struct Store {
@@ -54,4 +54,4 @@ TEST(CommandLine, ends_the_process_with_2_and_a_line_for_each_mistake) {
 }
 
 }  // namespace
-}  // namespace keel::config
+}  // namespace keel::config::command_line_test

@@ -60,6 +60,22 @@ const Field* find(std::span<const Field> fields, std::string_view key) {
   return nullptr;
 }
 
+constexpr std::string_view file_suffix = "_file";
+
+// The Secret that `key` names the file of: token for token_file. Null where that is a field of its own, or nothing.
+const Field* secret_of(std::span<const Field> fields, std::string_view key) {
+  if (!key.ends_with(file_suffix) || find(fields, key) != nullptr) return nullptr;
+  const Field* const f = find(fields, key.substr(0, key.size() - file_suffix.size()));
+  return f != nullptr && f->kind == Kind::Secret && !f->key.empty() ? f : nullptr;
+}
+
+// Of an element of a map. A variable of the environment has no other letters.
+bool is_name(std::string_view text) {
+  return !text.empty() && text.size() <= 64 && ascii::is_lower(text[0]) && !text.contains("__") &&
+         std::ranges::all_of(text, [](char c) { return ascii::is_lower(c) || ascii::is_digit(c) || c == '_'; });
+}
+constexpr auto no_name = "\"{}\" is not a name: expected small letters, digits and underscores";
+
 struct Setting {
   std::string path;
   std::string text;
@@ -101,6 +117,7 @@ class Loader {
     style_ = Style::Flag;
     for (const Setting& setting : flags) assign(setting);
     sort_origins();
+    read_secrets();
     KEEL_TRY_VOID(verdict());
     KEEL_TRY_VOID(check(origins_));
     origins_.loading_began_ = began;
@@ -218,15 +235,12 @@ class Loader {
   void from_file(const std::string& name) {
     const Result<std::string> text = read_file(name);
     if (!text) return problem(name, {}, text.error().describe());
-    if (text->find_first_not_of(" \t\r\n") == std::string::npos) {
-      return problem(name, {}, "is empty: expected a map of keys");
-    }
     std::vector<ParseProblem> found;
     const Node root = parse_tree(*text, found);
     for (const ParseProblem& p : found) {
       problem(p.line == 0 ? name : fmt::format("{}:{}", name, p.line), shown(p.path), p.text);
     }
-    if (!found.empty() || root.kind == Node::Kind::Null) return;  // Null: comments only.
+    if (!found.empty() || root.kind == Node::Kind::Null) return;  // Null: empty, or comments only.
     place_ = name;
     style_ = Style::File;
     if (root.kind != Node::Kind::Map) {
@@ -246,6 +260,12 @@ class Loader {
     const std::string_view key = rest.substr(0, dot);
     const std::string_view below = dot == std::string_view::npos ? std::string_view() : rest.substr(dot);
     const Field* f = find(fields, key);
+    if (const Field* const secret = secret_of(fields, key); secret != nullptr && below.empty()) {
+      Node node;
+      node.kind = Node::Kind::Scalar;
+      node.text = text;
+      return apply_file(*secret, node, join(path, secret->key));
+    }
     if (f == nullptr || key.empty()) return unknown(place_, fields, path, key, below);
     into(*f, below, join(path, key), text);
   }
@@ -255,6 +275,12 @@ class Loader {
     if (rest.empty()) return assign_text(f, path, text);
     rest.remove_prefix(1);
     if (f.kind == Kind::Section) return descend(f.children, rest, path, text);
+    if (f.kind == Kind::Map) {
+      const std::size_t dot = std::min(rest.find('.'), rest.size());
+      const std::string_view name = rest.substr(0, dot);
+      if (!is_name(name)) return problem(place_, path + "." + shown(rest), fmt::format(no_name, shown(name)));
+      return into(element_of(f, f.place(f.at, name)), rest.substr(dot), join(path, name), text);
+    }
     if (f.kind != Kind::List) {
       return problem(place_, path + "." + shown(rest), fmt::format("unknown key; {} is a value and has no keys", path));
     }
@@ -272,7 +298,7 @@ class Loader {
 
   void assign_text(const Field& f, const std::string& path, const std::string& text) {
     Node node;
-    if (f.kind != Kind::Section && f.kind != Kind::List) {
+    if (f.kind != Kind::Section && f.kind != Kind::List && f.kind != Kind::Map) {
       node.kind = Node::Kind::Scalar;
       node.text = text;
       return apply(f, node, path);
@@ -291,6 +317,8 @@ class Loader {
     for (const Node& child : map.children) {
       if (const Field* f = find(fields, child.key); f != nullptr && !child.key.empty()) {
         apply(*f, child, join(path, child.key));
+      } else if (const Field* const secret = secret_of(fields, child.key); secret != nullptr) {
+        apply_file(*secret, child, join(path, secret->key));
       } else {
         unknown(where(child), fields, path, child.key, {});
       }
@@ -314,10 +342,75 @@ class Loader {
       }
       return;
     }
+    if (f.kind == Kind::Map) {
+      if (node.kind == Node::Kind::Null) return;
+      if (node.kind != Node::Kind::Map) return mismatch(f, node, path);
+      for (const Node& child : node.children) {
+        if (!is_name(child.key)) {
+          problem(where(child), join(path, shown(child.key)), fmt::format(no_name, shown(child.key)));
+        } else {
+          apply(element_of(f, f.place(f.at, child.key)), child, join(path, child.key));
+        }
+      }
+      return;
+    }
     if (node.kind != Node::Kind::Scalar) return mismatch(f, node, path);
     const std::string wrong = set_text(f, node.text, node.quoted);
     if (!wrong.empty()) return problem(where(node), path, fmt::format("{}: expected {}", wrong, expectation(f)));
     record(path, where(node));
+    if (f.kind == Kind::Secret && style_ == Style::Flag) {
+      origins_.warnings_.push_back(
+          fmt::format("{}: a secret on the command line can be read by every user of this machine "
+                      "(/proc/{}/cmdline): give --{}{} instead, or the variable {}",
+                      place_, ::getpid(), path, file_suffix, variable(sources_.env_prefix, path)));
+    }
+  }
+
+  // The file of the Secret `f`, which is at `path`; read once all sources have had their say.
+  void apply_file(const Field& f, const Node& node, const std::string& path) {
+    const std::string key = path + std::string(file_suffix);
+    if (node.kind != Node::Kind::Scalar || node.text.empty()) {
+      return problem(where(node), key, "names no file: expected the path of the file that holds the secret");
+    }
+    *static_cast<Secret*>(f.at) = Secret::unread(node.text);
+    record(key, where(node));
+  }
+
+  void read_secrets() {
+    each_secret(subject_.schema.fields(), {}, [this](const Field& f, const std::string& path) {
+      const std::string key = path + std::string(file_suffix);
+      const auto entry = std::ranges::find(origins_.entries_, key, &Origins::Entry::path);
+      if (entry == origins_.entries_.end()) return;
+      if (const auto value = std::ranges::find(origins_.entries_, path, &Origins::Entry::path);
+          value != origins_.entries_.end()) {
+        return problem(entry->where, key, fmt::format("is given, and so is {} ({}): remove one", path, value->where));
+      }
+      auto& secret = *static_cast<Secret*>(f.at);
+      if (secret.file().empty()) return;  // A field of that name.
+      if (const Result<> read = read_secret(secret); !read) return problem(entry->where, key, read.error().message());
+      entry->path = path;
+    });
+    sort_origins();
+  }
+
+  Result<> read_secret(Secret& secret) const {
+    KEEL_TRY(const std::string file, expanded(secret.file()));
+    return secret.read(file);
+  }
+
+  // systemd says in a variable where the credentials of a unit are.
+  Result<std::string> expanded(const std::string& file) const {
+    constexpr std::string_view variable = "CREDENTIALS_DIRECTORY";
+    if (!file.starts_with('$') || file.substr(1, variable.size() + 1) != fmt::format("{}/", variable)) return file;
+    const char* const* all = sources_.environment != nullptr ? sources_.environment : environ;
+    for (; all != nullptr && *all != nullptr; ++all) {
+      const std::string_view entry = *all;
+      if (!entry.starts_with(variable) || entry.substr(variable.size(), 1) != "=") continue;
+      return std::string(entry.substr(variable.size() + 1)) + file.substr(1 + variable.size());
+    }
+    return Error::text(Code::InvalidArgument,
+                       fmt::format("{}: there is no variable {}, which systemd sets for a unit with LoadCredential=",
+                                   shown(file), variable));
   }
 
   void mismatch(const Field& f, const Node& node, const std::string& path) {

@@ -18,18 +18,25 @@
 //   Result<StoreConfig> config = config::load<StoreConfig>({.file = "service.yaml", .args = args});
 //
 // Field types: bool, integers, double, std::string, enums and optional enums (with config::names), Duration, ByteSize,
-// integers that count bytes (config::Bytes), Secret, structs with fields(), and std::vector of any of these. Keys are
-// snake_case, without dots and double underscores.
+// integers that count bytes (config::Bytes), Secret, structs with fields(), std::vector of any of these, and std::map
+// of such structs by a name that the configuration chooses. Keys are snake_case, without dots and double underscores.
 //
 // Order:  defaults, then the file, then the environment, then the command line; the later one wins. A list that is
 //         given replaces the whole list that was there.
-//   file          YAML, one document. 1.2 booleans (true, false) only; numbers are decimal and not in quotes. Aliases
-//                 are expanded within bounds; duplicate keys, tags and more than 32 levels are refused.
+//   file          YAML, one document; an empty one has no keys. 1.2 booleans (true, false) only; numbers are decimal
+//   and
+//                 not in quotes. Aliases are expanded within bounds; duplicate keys, tags and more than 32 levels are
+//                 refused.
 //   environment   KEEL_NETWORK__HTTP__PORT=8081: prefix, capitals, two underscores between levels, digits for the
 //                 place in a list (KEEL_THREAD__POOLS__0__SIZE; the place behind the last one appends).
 //   command line  --network.http.port=8081 or --set network.http.port=8081; --config FILE names the file. The words
 //                 --help, --print-config and --check-config are left to command_line.h. A list or a whole section is
 //                 written as YAML: --thread.pools='[{name: database, size: 4}]'.
+// Secrets: beside the key of a Secret, `password`, there is `password_file`: the value is what that file holds, without
+//         one line feed at its end (Secret::from_file). A path that begins with $CREDENTIALS_DIRECTORY/ is below what
+//         systemd says there. Both keys given, wherever, is an error. The file is read at each load. A Secret on the
+//         command line is one of Origins::warnings(). Not for the elements of a list of Secrets: make it one of
+//         structs.
 // Units:  a key that ends in _ms or _sec (Duration), _kb or _mb (ByteSize; 1024 and 1024 * 1024 bytes) takes a plain
 //         number; every other Duration or ByteSize needs a unit: 200ms, 1s, 64KiB.
 // Reload: field(…).reloadable() says that the value may change while the program runs (reloadable.h); of a list or
@@ -104,7 +111,7 @@ Result<T> load(const Sources& sources) {
 }
 
 // The effective configuration as YAML, a comment with its origin behind each value; what --print-config prints.
-// Secrets are ***, everything else loads again.
+// Secrets are ***, or the file that they come from; everything else loads again.
 template <HasFields T>
 std::string describe(T value, const Origins& origins) {
   Schema schema;

@@ -5,10 +5,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <string>
 #include <vector>
 
-namespace keel::config {
+namespace keel::config::config_test {
 namespace {
 
 enum class Colour { Red, Blue };
@@ -76,8 +77,18 @@ struct Service {
   }
 };
 
+struct Directory {
+  std::string name = "directory";
+  std::map<std::string, Http> clients;
+  template <class Visitor>
+  void fields(Visitor& v) {
+    field(v, "name", name, "what it is called");
+    field(v, "clients", clients, "by name");
+  }
+};
+
 // A file in a folder of its own, which the tests enter: messages name it as the user would.
-class Config : public testing::Test {
+class Config : public ::testing::Test {
  protected:
   void SetUp() override {
     char name[] = "/tmp/keel-config-XXXXXX";
@@ -92,21 +103,23 @@ class Config : public testing::Test {
     rmdir(folder_.c_str());
   }
 
-  Result<Service> load(const std::string& yaml, std::vector<const char*> args = {},
-                       std::vector<const char*> variables = {}) {
+  template <class T = Service>
+  Result<T> load(const std::string& yaml, std::vector<const char*> args = {}, std::vector<const char*> variables = {}) {
     std::FILE* file = std::fopen("service.yaml", "wb");
     std::fwrite(yaml.data(), 1, yaml.size(), file);
     std::fclose(file);
-    return load_from("service.yaml", std::move(args), std::move(variables));
+    return load_from<T>("service.yaml", std::move(args), std::move(variables));
   }
-  Result<Service> load_from(const std::string& file, std::vector<const char*> args = {},
-                            std::vector<const char*> variables = {}) {
+  template <class T = Service>
+  Result<T> load_from(const std::string& file, std::vector<const char*> args = {},
+                      std::vector<const char*> variables = {}) {
     variables.push_back(nullptr);
-    return config::load<Service>({.file = file, .args = args, .environment = variables.data(), .origins = &origins_});
+    return config::load<T>({.file = file, .args = args, .environment = variables.data(), .origins = &origins_});
   }
+  template <class T = Service>
   std::string error(const std::string& yaml, std::vector<const char*> args = {},
                     std::vector<const char*> variables = {}) {
-    const auto loaded = load(yaml, std::move(args), std::move(variables));
+    const auto loaded = load<T>(yaml, std::move(args), std::move(variables));
     if (loaded) return "loaded";
     EXPECT_EQ(loaded.error().code(), Code::InvalidArgument);
     return std::string(loaded.error().message());
@@ -227,15 +240,51 @@ TEST_F(Config, ten_places_of_a_list_are_appended_in_order) {
   EXPECT_EQ(service->tags.back(), "k");
 }
 
+TEST_F(Config, sections_may_have_names_of_the_configurations_choice) {
+  const auto service =
+      load<Directory>("clients:\n  payments:\n    port: 81\n    timeout_sec: 5\n  mail: {port: 25}\n  empty:\n",
+                      {"--clients.payments.port=82", "--clients.search={port: 9200, keep_alive: false}"},
+                      {"KEEL_CLIENTS__MAIL__TIMEOUT_SEC=7", "KEEL_CLIENTS__PAY_PAL__PORT=83"});
+
+  ASSERT_TRUE(service.is_ok()) << service.error().message();
+  ASSERT_EQ(service->clients.size(), 5u);
+  EXPECT_EQ(service->clients.at("payments").port, 82);
+  EXPECT_EQ(service->clients.at("payments").timeout, 5_s);
+  EXPECT_EQ(service->clients.at("mail").port, 25);
+  EXPECT_EQ(service->clients.at("mail").timeout, 7_s);
+  EXPECT_EQ(service->clients.at("pay_pal").port, 83);
+  EXPECT_FALSE(service->clients.at("search").keep_alive);
+  EXPECT_EQ(service->clients.at("empty").port, 8080);
+  EXPECT_EQ(origins_.of("clients.payments.port"), "--clients.payments.port");
+  EXPECT_EQ(origins_.of("clients.payments.timeout_sec"), "service.yaml:4");
+  EXPECT_FALSE(origins_.is_set("clients.payments.keep_alive"));
+  const std::string text = describe(*service, origins_);
+  EXPECT_NE(text.find("clients:\n  empty: {}\n  mail:\n    port: 25"), std::string::npos) << text;
+  EXPECT_EQ(text.find("idle", text.find("clients:")), std::string::npos) << "nobody has said that: " << text;
+
+  EXPECT_NE(
+      help<Directory>().find("\nclients: by name (NAME below is one of their names)\n  --clients.NAME.port=VALUE\n"),
+      std::string::npos)
+      << help<Directory>();
+
+  EXPECT_EQ(error<Directory>("clients: 7\n"),
+            "service.yaml:1: clients: is a single value: expected a section of names");
+  EXPECT_EQ(
+      error<Directory>("clients:\n  Pay-Pal: {port: 1}\n"),
+      "service.yaml:2: clients.Pay-Pal: \"Pay-Pal\" is not a name: expected small letters, digits and underscores");
+  EXPECT_EQ(error<Directory>("name: x", {"--clients.7.port=1"}),
+            "--clients.7.port: \"7\" is not a name: expected small letters, digits and underscores");
+  EXPECT_EQ(error<Directory>("clients:\n  mail:\n    prot: 1\n"),
+            "service.yaml:3: clients.mail.prot: unknown key; did you mean clients.mail.port?");
+}
+
 TEST_F(Config, an_unknown_key_is_refused_with_a_suggestion) {
   EXPECT_EQ(error("name: x\n\nnetwork:\n  http:\n    prot: 1\n"),
             "service.yaml:5: network.http.prot: unknown key; did you mean network.http.port?");
   EXPECT_EQ(error("port: 1\n"), "service.yaml:1: port: unknown key; did you mean network.http.port?");
   EXPECT_EQ(error("network:\n  zebra: 1\n"),
             "service.yaml:2: network.zebra: unknown key: expected one of http, buffer_kb, max_body");
-  EXPECT_EQ(error("", {"--network.htp.port=1"}),
-            "service.yaml: is empty: expected a map of keys\n"
-            "--network.htp.port: unknown key; did you mean --network.http.port?");
+  EXPECT_EQ(error("", {"--network.htp.port=1"}), "--network.htp.port: unknown key; did you mean --network.http.port?");
   EXPECT_EQ(error("name: x", {"--set", "nme=1"}), "--set nme: unknown key; did you mean --name?");
   EXPECT_EQ(error("name: x", {}, {"KEEL_NETWORK__HTTP__PROT=1"}),
             "KEEL_NETWORK__HTTP__PROT: network.http.prot: unknown key; did you mean KEEL_NETWORK__HTTP__PORT?");
@@ -349,11 +398,16 @@ TEST_F(Config, rules_between_fields_name_the_origin) {
   EXPECT_EQ(error("rate: 0.5"), "colour: does not go with half a rate");
 }
 
+TEST_F(Config, an_empty_file_is_an_empty_configuration) {
+  for (const char* const text :
+       {"", " \n\n", "\t\r\n", "# all commented out\n", "---\n", "---\n# nothing\n...\n", "{}"}) {
+    EXPECT_EQ(error(text), "loaded") << '"' << text << '"';
+  }
+}
+
 TEST_F(Config, files_that_are_no_configuration_are_refused_clearly) {
   EXPECT_EQ(load_from("absent.yaml").error().message(), "absent.yaml: cannot be opened: No such file or directory");
   EXPECT_EQ(load_from("/").error().message(), "/: cannot be read: Is a directory");
-  EXPECT_EQ(error(" \n\n"), "service.yaml: is empty: expected a map of keys");
-  EXPECT_EQ(error("# all commented out\n"), "loaded");
   EXPECT_EQ(error("network:\n  # nothing\n"), "loaded");
   EXPECT_EQ(error("just text"), "service.yaml:1: is not a map: expected a map of keys such as \"network:\"");
   EXPECT_EQ(error("- a\n- b\n"), "service.yaml:1: is not a map: expected a map of keys such as \"network:\"");
@@ -431,7 +485,7 @@ TEST_F(Config, what_describe_prints_loads_to_the_same) {
   EXPECT_EQ(again->tags, service->tags);
 }
 
-TEST(Secret, is_never_part_of_an_error) {
+TEST(ConfigSecret, is_never_part_of_an_error) {
   const char* const args[] = {"--password.x=hush", "--pasword=hush", "--passwrd"};
   const char* const none[] = {nullptr};
 
@@ -477,6 +531,8 @@ TEST(Help, lists_every_key_with_range_and_default) {
             "      of the bike shed (one of red, blue; default red)\n"
             "  --password=VALUE\n"
             "      of the store (text)\n"
+            "  --password_file=VALUE\n"
+            "      the file that holds it, instead\n"
             "  --sinks=[...]\n"
             "      where lines go (a list, as YAML; N below is a place in it)\n"
             "  --sinks.N.path=VALUE\n"
@@ -488,4 +544,4 @@ TEST(Help, lists_every_key_with_range_and_default) {
 }
 
 }  // namespace
-}  // namespace keel::config
+}  // namespace keel::config::config_test

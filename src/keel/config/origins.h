@@ -24,6 +24,8 @@ class Origins {
   // When loading began, and how long it took.
   Instant loading_began() const noexcept { return loading_began_; }
   Duration loading_took() const noexcept { return loading_took_; }
+  // What is right and still unwise, a sentence each, with its place: a secret on the command line.
+  const std::vector<std::string>& warnings() const noexcept { return warnings_; }
   // Whether every value came from the same place, whenever it was loaded.
   bool operator==(const Origins& other) const { return entries_ == other.entries_; }
 
@@ -41,6 +43,7 @@ class Origins {
   void keep(const Origins& from, std::string_view path);
 
   std::vector<Entry> entries_;  // Sorted by path.
+  std::vector<std::string> warnings_;
   Instant loading_began_;
   Duration loading_took_;
 };

@@ -48,6 +48,13 @@ class Difference {
       }
       return;
     }
+    if (now.kind == Field::Kind::Map && have_same_names(now, found)) {
+      for (std::size_t i = 0; i < static_cast<std::size_t>(now.get(now.at)); ++i) {
+        const Field element = element_of(now, i);
+        one(element, element_of(found, i), join(path, element.key), reloadable);
+      }
+      return;
+    }
     changes_.push_back(
         {path, value_text(now), value_text(found), std::string(origins_.of(path)), /*is_applied=*/reloadable});
     if (reloadable) assign(now, found);
@@ -149,7 +156,22 @@ Result<std::vector<Change>> Versions::reload() {
   KEEL_TRY_VOID(apply(changes, value.get(), before.value));
   versions_.push_back(std::make_unique<Version>(Version{value.release(), std::move(origins), std::move(waiting)}));
   now_.store(versions_.back().get(), std::memory_order_release);
+  forget_replaced_secrets();
   return changes;
+}
+
+void Versions::forget_replaced_secrets() {
+  std::vector<std::string_view> in_force;
+  each_secret(schema_of(versions_.back()->value).fields(), {}, [&](const Field& f, const std::string&) {
+    in_force.push_back(static_cast<const Secret*>(f.at)->reveal());
+  });
+  std::sort(in_force.begin(), in_force.end());
+  for (const auto& version : versions_) {
+    each_secret(schema_of(version->value).fields(), {}, [&](const Field& f, const std::string&) {
+      auto& secret = *static_cast<Secret*>(f.at);
+      if (!std::binary_search(in_force.begin(), in_force.end(), secret.reveal())) secret.spoil();
+    });
+  }
 }
 
 Result<> Versions::apply(const std::vector<Change>& changes, const void* now, const void* before) {

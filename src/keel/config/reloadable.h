@@ -14,7 +14,9 @@
 // undone its own part; what is easy to undo is registered first.
 //
 // Values never change in place: a reload makes a new value, and the old ones live as long as the Reloadable. So a
-// reference from *config is always whole, and shows what was in force when it was taken; *config is what is now.
+// reference from *config is always whole, and shows what was in force when it was taken; *config is what is now. But a
+// Secret that a reload replaces is overwritten with random bytes in the old values, once the appliers have run: read a
+// secret from *config each time, and copy it where it is needed across an await.
 //
 // Errors:   load(): as config::load(). reload(): the same, or that of the applier that failed.
 // Threads:  *config, config->, origins() and describe() on any; everything else on one. Appliers run on that one.
@@ -84,6 +86,7 @@ class Versions {
   struct Kept;  // Sources that own their text.
   Schema schema_of(void* value) const;
   Result<> apply(const std::vector<Change>& changes, const void* now, const void* before);
+  void forget_replaced_secrets();
 
   const Type& type_;
   std::unique_ptr<Kept> sources_;

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "keel/base/time.h"
+#include "keel/config/secret.h"
 
 namespace keel::config {
 
@@ -45,19 +46,6 @@ struct Bytes {
 template <class T>
 struct Kibibytes : Bytes<T, 1024> {
   explicit Kibibytes(T& of) : Bytes<T, 1024>(of) {}
-};
-
-// Text that must not be shown. Everything that prints a configuration prints ***.
-class Secret {
- public:
-  Secret() = default;
-  explicit Secret(std::string text) : text_(std::move(text)) {}
-  bool empty() const noexcept { return text_.empty(); }
-  // The text itself, for the call that needs it.
-  const std::string& reveal() const noexcept { return text_; }
-
- private:
-  std::string text_;
 };
 
 // What a value may be, both ends included.
@@ -118,7 +106,7 @@ concept HasFields = requires(T& value, Schema& schema) { value.fields(schema); }
 
 // One field without its type: where the value is and how to read and write it. Made by field() only.
 struct Field {
-  enum class Kind : std::uint8_t { Section, List, Bool, Int, Real, Text, Secret, Duration, Bytes, Enum };
+  enum class Kind : std::uint8_t { Section, List, Map, Bool, Int, Real, Text, Secret, Duration, Bytes, Enum };
 
   Kind kind = Kind::Section;
   std::string_view key;
@@ -128,10 +116,11 @@ struct Field {
   std::int64_t high = std::numeric_limits<std::int64_t>::max();
   double real_low = std::numeric_limits<double>::lowest();
   double real_high = std::numeric_limits<double>::max();
-  std::int64_t (*get)(const void*) = nullptr;  // Int, Bytes, Enum; of a List its size
-  void (*set)(void*, std::int64_t) = nullptr;  // Int, Bytes, Enum; of a List resizes it
-  void (*element)(Schema&, void* list, std::size_t index) = nullptr;
-  void (*copy)(void* to, const void* from) = nullptr;  // List
+  std::int64_t (*get)(const void*) = nullptr;                         // Int, Bytes, Enum; of a List or Map its size
+  void (*set)(void*, std::int64_t) = nullptr;                         // Int, Bytes, Enum; of a List resizes it
+  void (*element)(Schema&, void* list, std::size_t index) = nullptr;  // List, Map
+  std::size_t (*place)(void* map, std::string_view name) = nullptr;   // Map: of that element, which is made.
+  void (*copy)(void* to, const void* from) = nullptr;                 // List, Map
   std::span<const Name> names = {};
   std::vector<Field> children = {};
   bool is_reloadable = false;
@@ -256,6 +245,32 @@ Field& field(Schema& v, std::string_view key, std::vector<T>& list, const char* 
        .element = [](Schema& schema, void* at,
                      std::size_t index) { field(schema, "", (*static_cast<List*>(at))[index], ""); },
        .copy = [](void* to, const void* from) { *static_cast<List*>(to) = *static_cast<const List*>(from); }});
+}
+
+// Sections with names of the configuration's choice: a std::map<std::string, T>.
+template <class Map>
+  requires HasFields<typename Map::mapped_type>
+Field& field(Schema& v, std::string_view key, Map& sections, const char* help) {
+  return v.add({.kind = Field::Kind::Map,
+                .key = key,
+                .help = help,
+                .at = &sections,
+                .get = [](const void* at) { return static_cast<std::int64_t>(static_cast<const Map*>(at)->size()); },
+                .element =
+                    [](Schema& schema, void* at, std::size_t index) {
+                      auto element = static_cast<Map*>(at)->begin();
+                      for (; index > 0; --index) ++element;
+                      field(schema, element->first, element->second, "");
+                    },
+                .place =
+                    [](void* at, std::string_view name) {
+                      auto& map = *static_cast<Map*>(at);
+                      const auto made = map.try_emplace(typename Map::key_type(name)).first;
+                      std::size_t index = 0;
+                      for (auto element = map.begin(); element != made; ++element) ++index;
+                      return index;
+                    },
+                .copy = [](void* to, const void* from) { *static_cast<Map*>(to) = *static_cast<const Map*>(from); }});
 }
 
 // Says that `key` of this section, or all that was below it, is now at `path`: "network.http.max_header_count". A

@@ -10,7 +10,7 @@
 
 #include "keel/config/config.h"
 
-namespace keel::config {
+namespace keel::config::schema_test {
 namespace {
 
 enum class Colour { Red, Blue };
@@ -112,4 +112,4 @@ TEST(Schema, refuses_a_key_that_was_removed_with_what_to_do_instead) {
 }
 
 }  // namespace
-}  // namespace keel::config
+}  // namespace keel::config::schema_test

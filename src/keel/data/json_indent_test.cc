@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-namespace keel::json {
+namespace keel::json::json_indent_test {
 namespace {
 
 std::string indented(std::string_view text) {
@@ -46,4 +46,4 @@ TEST(JsonIndent, ends_with_a_text_that_is_not_json) {
 }
 
 }  // namespace
-}  // namespace keel::json
+}  // namespace keel::json::json_indent_test

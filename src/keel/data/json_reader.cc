@@ -6,7 +6,7 @@
 #include <system_error>
 
 #include "keel/base/ascii.h"
-#include "keel/base/check.h"
+#include "keel/base/bug.h"
 #include "keel/data/internal/json_text.h"
 #include "keel/data/utf8.h"
 
@@ -70,18 +70,19 @@ char* unescape_to(std::string_view raw, char* to) noexcept {
 
 }  // namespace
 
-Reader::Reader(std::string_view text, Arena& arena, ReaderOptions options) noexcept
+Reader::Reader(std::string_view text, Arena& arena, ReaderOptions options)
     : begin_(text.data()),
       end_(begin_ + text.size()),
       at_(begin_),
       value_(begin_),
       arena_(arena),
       depth_max_(options.depth_max) {
-  KEEL_CHECK(depth_max_ >= 1 && depth_max_ <= depth_limit, "depth_max is between 1 and 128");
+  KEEL_EXPECT(depth_max_ >= 1 && depth_max_ <= depth_limit, "depth_max of a JSON reader is between 1 and 128");
 }
 
 void Reader::refuse(Problem::Cause cause, const char* message, const char* where) noexcept {
   if (state_ == State::Failed) return;
+  state_before_ = state_;
   state_ = State::Failed;
   cause_ = cause;
   message_ = message;
@@ -94,13 +95,32 @@ void Reader::fail(const char* message, const char* member) noexcept {
   refuse(Problem::Cause::Value, message, member != nullptr ? at_ : value_);
 }
 
+bool Reader::resume(int depth) {
+  if (state_ != State::Failed || cause_ == Problem::Cause::Syntax) return false;
+  state_ = state_before_;
+  member_ = nullptr;
+  std::string_view raw;
+  bool escaped = false;
+  for (;;) {
+    if (state_ == State::Value) skip();
+    if (failed() || depth_ <= depth) return !failed();
+    if ((level_[depth_ - 1] & 1) != 0) {
+      next_element();
+    } else {
+      member(raw, escaped);
+    }
+  }
+}
+
 void Reader::skip_space() noexcept {
   while (at_ != end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t')) ++at_;
 }
 
-bool Reader::value_due() noexcept {
+bool Reader::value_due() {
   if (state_ != State::Value) [[unlikely]] {
-    KEEL_CHECK(state_ == State::Failed, "a value is asked for once, after a key, an element or at the start");
+    KEEL_EXPECT(
+        state_ == State::Failed,
+        "a JSON value is read that is not due: one is read once, after next_key() or next_element(), or at the start");
     return false;
   }
   skip_space();
@@ -108,7 +128,7 @@ bool Reader::value_due() noexcept {
   return true;
 }
 
-Kind Reader::peek() noexcept {
+Kind Reader::peek() {
   if (!value_due() || at_ == end_) return Kind::None;
   switch (*at_) {
     case '{':
@@ -128,13 +148,13 @@ Kind Reader::peek() noexcept {
 }
 
 // The value is checked first: what is not JSON is a Syntax problem, whatever was expected.
-void Reader::mismatch(const char* expected) noexcept {
+void Reader::mismatch(const char* expected) {
   const char* const where = value_;
   skip();
   refuse(Problem::Cause::Value, expected, where);
 }
 
-bool Reader::begin(char bracket, const char* expected) noexcept {
+bool Reader::begin(char bracket, const char* expected) {
   if (!value_due()) return false;
   if (at_ == end_ || *at_ != bracket) {
     mismatch(expected);
@@ -150,15 +170,17 @@ bool Reader::begin(char bracket, const char* expected) noexcept {
   return true;
 }
 
-bool Reader::begin_object() noexcept { return begin('{', "expected an object"); }
-bool Reader::begin_array() noexcept { return begin('[', "expected an array"); }
+bool Reader::begin_object() { return begin('{', "expected an object"); }
+bool Reader::begin_array() { return begin('[', "expected an array"); }
 
 // True when another member or element must follow; false when the container has ended, or at a problem.
-bool Reader::after_value(char closing, const char* expected) noexcept {
+bool Reader::after_value(char closing, const char* expected) {
   if (state_ == State::Failed) return false;
-  KEEL_CHECK(state_ != State::Value, "a value is read or skipped before the next one is asked for");
-  KEEL_CHECK(depth_ > 0 && (level_[depth_ - 1] & 1) == (closing == ']' ? 1u : 0u),
-             "keys are asked for in objects, elements in arrays");
+  if (state_ == State::Value) [[unlikely]]
+    value_is_left();
+  KEEL_EXPECT(depth_ > 0 && (level_[depth_ - 1] & 1) == (closing == ']' ? 1u : 0u),
+              closing == ']' ? "next_element() is called outside of a JSON array"
+                             : "next_key() is called outside of a JSON object");
   skip_space();
   if (at_ == end_) {
     refuse(Problem::Cause::Syntax, "unexpected end of text", at_);
@@ -180,8 +202,26 @@ bool Reader::after_value(char closing, const char* expected) noexcept {
   return true;
 }
 
-bool Reader::member(std::string_view& raw, bool& escaped) noexcept {
+// Cold: the path is made for the sentence.
+void Reader::value_is_left() const {
+  Buffer path;
+  append_path(path);
+  throw_bug("the JSON value at \"" + std::string(path.view()) +
+                "\" is neither read nor skipped before the next one is asked for: skip() passes over a member that is "
+                "not known",
+            std::source_location::current());
+}
+
+bool Reader::member(std::string_view& raw, bool& escaped, std::string_view likely) {
   if (!after_value('}', "expected ',' or '}'")) return false;
+  if (!likely.empty() && static_cast<std::size_t>(end_ - at_) >= likely.size() &&
+      std::memcmp(at_, likely.data(), likely.size()) == 0) {
+    level_[depth_ - 1] = static_cast<std::uint64_t>(at_ + 1 - begin_) << 1;
+    raw = likely.substr(1, likely.size() - 3);
+    at_ += likely.size();
+    state_ = State::Value;
+    return true;
+  }
   level_[depth_ - 1] = 0;
   if (at_ == end_ || *at_ != '"') {
     refuse(Problem::Cause::Syntax, at_ == end_ ? "unexpected end of text" : "expected a key in quotes", at_);
@@ -200,14 +240,16 @@ bool Reader::member(std::string_view& raw, bool& escaped) noexcept {
   return true;
 }
 
-std::optional<std::string_view> Reader::next_key() {
+std::optional<std::string_view> Reader::next_key() { return next_key({}); }
+
+std::optional<std::string_view> Reader::next_key(std::string_view likely) {
   std::string_view raw;
   bool escaped = false;
-  if (!member(raw, escaped)) return std::nullopt;
+  if (!member(raw, escaped, likely)) return std::nullopt;
   return escaped ? unescape(raw) : raw;
 }
 
-bool Reader::next_element() noexcept {
+bool Reader::next_element() {
   if (!after_value(']', "expected ',' or ']'")) return false;
   level_[depth_ - 1] += 2;
   state_ = State::Value;
@@ -342,7 +384,7 @@ bool Reader::scan_number(std::string_view& raw, bool& whole) noexcept {
   return true;
 }
 
-bool Reader::number_due(std::string_view& raw, bool& whole) noexcept {
+bool Reader::number_due(std::string_view& raw, bool& whole) {
   if (!value_due()) return false;
   if (at_ == end_ || (*at_ != '-' && !ascii::is_digit(*at_))) {
     mismatch("expected a number");
@@ -353,7 +395,7 @@ bool Reader::number_due(std::string_view& raw, bool& whole) noexcept {
   return true;
 }
 
-std::int64_t Reader::int64() noexcept {
+std::int64_t Reader::int64() {
   std::string_view raw;
   bool whole = false;
   if (!number_due(raw, whole)) return 0;
@@ -363,7 +405,7 @@ std::int64_t Reader::int64() noexcept {
   return 0;
 }
 
-std::uint64_t Reader::uint64() noexcept {
+std::uint64_t Reader::uint64() {
   std::string_view raw;
   bool whole = false;
   if (!number_due(raw, whole)) return 0;
@@ -374,7 +416,7 @@ std::uint64_t Reader::uint64() noexcept {
   return 0;
 }
 
-double Reader::number() noexcept {
+double Reader::number() {
   std::string_view raw;
   bool whole = false;
   if (!number_due(raw, whole)) return 0;
@@ -385,13 +427,13 @@ double Reader::number() noexcept {
   return 0;
 }
 
-std::string_view Reader::number_text() noexcept {
+std::string_view Reader::number_text() {
   std::string_view raw;
   bool whole = false;
   return number_due(raw, whole) ? raw : std::string_view();
 }
 
-bool Reader::take_literal(std::string_view word) noexcept {
+bool Reader::take_literal(std::string_view word) {
   if (!std::string_view(at_, end_).starts_with(word)) {
     refuse(Problem::Cause::Syntax, "expected a value", at_);
     return false;
@@ -401,19 +443,19 @@ bool Reader::take_literal(std::string_view word) noexcept {
   return true;
 }
 
-bool Reader::boolean() noexcept {
+bool Reader::boolean() {
   if (peek() == Kind::Boolean) return *at_ == 't' ? take_literal("true") : (take_literal("false"), false);
   if (!failed()) mismatch("expected true or false");
   return false;
 }
 
-void Reader::null() noexcept {
+void Reader::null() {
   if (!try_null() && !failed()) mismatch("expected null");
 }
 
-bool Reader::try_null() noexcept { return peek() == Kind::Null && take_literal("null"); }
+bool Reader::try_null() { return peek() == Kind::Null && take_literal("null"); }
 
-std::string_view Reader::skip() noexcept {
+std::string_view Reader::skip() {
   if (!value_due()) return {};
   const char* const first = at_;
   const int outside = depth_;
@@ -457,7 +499,9 @@ std::string_view Reader::skip() noexcept {
 
 Result<> Reader::finish() {
   if (!failed()) {
-    KEEL_CHECK(depth_ == 0 && state_ == State::Next, "finish() follows the whole value");
+    KEEL_EXPECT(depth_ == 0 && state_ == State::Next,
+                "finish() is called before the whole JSON value is read: next_key() and next_element() until they give "
+                "nothing");
     skip_space();
     if (at_ != end_) refuse(Problem::Cause::Syntax, "unexpected text after the value", at_);
   }
@@ -465,8 +509,8 @@ Result<> Reader::finish() {
   return {};
 }
 
-Problem Reader::problem() const noexcept {
-  KEEL_CHECK(failed(), "a Reader is asked for its problem when it has one");
+Problem Reader::problem() const {
+  KEEL_EXPECT(failed(), "problem() and error() are asked of a JSON reader that has not failed");
   const auto offset = static_cast<std::size_t>(where_ - begin_);
   std::size_t line = 1;
   const char* line_begin = begin_;

@@ -10,6 +10,7 @@
 #include "keel/base/arena.h"
 #include "keel/base/buffer.h"
 #include "keel/base/result.h"
+#include "keel/base/text_value.h"
 
 namespace keel::json {
 
@@ -37,7 +38,7 @@ struct ReaderOptions {
 // finish() at the end. Bytes after the value, an empty text, a byte-order mark, lone surrogates, ill-formed UTF-8 and
 // raw control characters are problems. A member that occurs twice is shown twice: the caller decides (RFC 8259 §4
 // leaves it open; a bit per member seen is enough). A value is read or skipped before the next key or element is asked
-// for; anything else is a bug and aborts.
+// for, a member that the caller does not know by skip(); anything else is a Bug (base/bug.h).
 //
 // A Value problem is reported as soon as it is met; the text behind that value has not been looked at then.
 //
@@ -46,43 +47,64 @@ struct ReaderOptions {
 // Cost:     O(bytes), each byte seen once (escaped strings twice); about 1 KB on the stack.
 class Reader {
  public:
-  Reader(std::string_view text, Arena& arena, ReaderOptions options = {}) noexcept;
+  Reader(std::string_view text, Arena& arena, ReaderOptions options = {});
 
   // What the value ahead begins like; None at the end of the text or after a problem. Takes nothing.
-  Kind peek() noexcept;
+  Kind peek();
 
   // Enters an object; then next_key() until it gives nothing.
-  bool begin_object() noexcept;
+  bool begin_object();
   // The key of the next member, whose value is then due; nullopt when the object has ended (and was left).
   std::optional<std::string_view> next_key();
-  bool begin_array() noexcept;
+  // The same, faster where the text goes on with `likely`, a key with its quotes and colon ("\"id\":"): the key is then
+  // a view into `likely`, not into the text.
+  std::optional<std::string_view> next_key(std::string_view likely);
+  bool begin_array();
   // True when an element is due; false when the array has ended (and was left).
-  bool next_element() noexcept;
+  bool next_element();
 
   std::string_view string();
   // Exact. Fractions and exponents are refused even where the value is whole (1.0, 1e3); so is what does not fit.
-  std::int64_t int64() noexcept;
-  std::uint64_t uint64() noexcept;
+  std::int64_t int64();
+  std::uint64_t uint64();
   // Correctly rounded. Numbers that a finite double cannot approximate (1e999, 1e-999) are refused.
-  double number() noexcept;
+  double number();
   // A number as it was written, checked against the grammar only.
-  std::string_view number_text() noexcept;
-  bool boolean() noexcept;
-  void null() noexcept;
+  std::string_view number_text();
+  bool boolean();
+  // A string that is a T, such as Uuid or Timestamp (base/text_value.h); another one is a Value problem with
+  // T::expected as its message, and gives T().
+  template <TextValue T>
+  T value() {
+    const std::string_view text = string();
+    if (failed()) return T();
+    Result<T> parsed = T::parse(text);
+    if (parsed) return *std::move(parsed);
+    fail(T::expected);
+    return T();
+  }
+  void null();
   // Takes a null if one is due; otherwise nothing happens.
-  bool try_null() noexcept;
+  bool try_null();
   // Passes over one value of any kind, checking its syntax; returns its text.
-  std::string_view skip() noexcept;
+  std::string_view skip();
 
   // The caller's own verdict on the value taken last: fail("must not be negative"); with `member`, on a member of the
   // object just left: fail("is required", "name"). Both are literals. Ignored after an earlier problem.
   void fail(const char* message, const char* member = nullptr) noexcept;
 
+  // For a caller that reports every problem. After a Value problem: forgets it, passes over what is left of the value
+  // that it is about and of the containers within the `depth` outermost ones, and goes on there. False after a Syntax
+  // problem, which stays, or when one is met.
+  bool resume(int depth);
+  // Of the containers that are open.
+  int depth() const noexcept { return depth_; }
+
   // The text has ended after the value and there was no problem; else error().
   Result<> finish();
   bool failed() const noexcept { return state_ == State::Failed; }
   // The rest only after failed().
-  Problem problem() const noexcept;
+  Problem problem() const;
   // Appends the JSON Pointer (RFC 6901) of the value that the problem is about: "/user/tags/2"; "" is the whole text.
   void append_path(Buffer& out) const;
   // Code::InvalidArgument: "expected a string at line 1 column 17 (/user/name)". One allocation.
@@ -92,19 +114,20 @@ class Reader {
   static constexpr int depth_limit = 128;
   enum class State : std::uint8_t { First, Value, Next, Failed };  // Container just begun; value due; value taken.
 
-  bool begin(char bracket, const char* expected) noexcept;
-  bool member(std::string_view& raw, bool& escaped) noexcept;
-  bool after_value(char closing, const char* expected) noexcept;
-  bool value_due() noexcept;
+  bool begin(char bracket, const char* expected);
+  bool member(std::string_view& raw, bool& escaped, std::string_view likely = {});
+  bool after_value(char closing, const char* expected);
+  bool value_due();
+  [[noreturn, gnu::cold]] void value_is_left() const;
   bool scan_string(std::string_view& raw, bool& escaped) noexcept;
   bool scan_escape() noexcept;
   bool scan_hex4(unsigned& unit) noexcept;
   bool scan_number(std::string_view& raw, bool& whole) noexcept;
-  bool number_due(std::string_view& raw, bool& whole) noexcept;
-  bool take_literal(std::string_view word) noexcept;
+  bool number_due(std::string_view& raw, bool& whole);
+  bool take_literal(std::string_view word);
   std::string_view unescape(std::string_view raw);
   void skip_space() noexcept;
-  void mismatch(const char* expected) noexcept;
+  void mismatch(const char* expected);
   void refuse(Problem::Cause cause, const char* message, const char* where) noexcept;
 
   const char* begin_;
@@ -115,6 +138,7 @@ class Reader {
   int depth_ = 0;
   int depth_max_;
   State state_ = State::Value;
+  State state_before_ = State::Value;  // The problem.
   Problem::Cause cause_ = Problem::Cause::Syntax;
   const char* message_ = nullptr;
   const char* member_ = nullptr;

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "keel/base/ascii.h"
-#include "keel/base/check.h"
+#include "keel/base/bug.h"
 #include "keel/data/internal/json_text.h"
 #include "keel/data/utf8.h"
 
@@ -15,7 +15,8 @@ using internal::plain_run;
 using internal::put;
 
 char* Writer::open(std::size_t bytes) {
-  KEEL_DCHECK(depth_ > 0 || place_ == Place::First, "a JSON text is one value");
+  KEEL_DEXPECT(depth_ > 0 || place_ == Place::First,
+               "a second value is written behind a JSON text, which is one value");
   const bool comma = place_ == Place::Next;
   place_ = Place::Next;
   char* to = out_.reserve(bytes + 1);
@@ -33,7 +34,8 @@ Writer& Writer::begin(char bracket) {
 }
 
 Writer& Writer::end(char bracket) {
-  KEEL_DCHECK(depth_ > 0 && place_ != Place::Value, "an end follows its begin, and a value each key");
+  KEEL_DEXPECT(depth_ > 0 && place_ != Place::Value,
+               "a JSON object or array is ended that was not begun, or behind a key");
   --depth_;
   out_.push_back(bracket);
   place_ = Place::Next;
@@ -41,9 +43,16 @@ Writer& Writer::end(char bracket) {
 }
 
 Writer& Writer::key(std::string_view name) {
-  KEEL_DCHECK(depth_ > 0 && place_ != Place::Value, "a key stands in an object and is followed by its value");
+  KEEL_DEXPECT(depth_ > 0 && place_ != Place::Value, "a JSON key is written outside of an object, or behind a key");
   string(name);
   out_.push_back(':');
+  place_ = Place::Value;
+  return *this;
+}
+
+Writer& Writer::quoted_key(std::string_view key) {
+  KEEL_DEXPECT(depth_ > 0 && place_ != Place::Value, "a JSON key is written outside of an object, or behind a key");
+  close(put(open(key.size()), key));
   place_ = Place::Value;
   return *this;
 }

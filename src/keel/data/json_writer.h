@@ -25,6 +25,8 @@ class Writer {
   Writer& begin_array() { return begin('['); }
   Writer& end_array() { return end(']'); }
   Writer& key(std::string_view name);
+  // A key with its quotes and colon, "\"id\":", known to be well-formed. Copied as it is.
+  Writer& quoted_key(std::string_view key);
   Writer& string(std::string_view text);
   Writer& integer(std::int64_t value);
   Writer& unsigned_integer(std::uint64_t value);

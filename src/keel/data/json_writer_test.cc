@@ -6,7 +6,7 @@
 #include <limits>
 #include <string>
 
-namespace keel {
+namespace keel::json_writer_test {
 namespace {
 
 using json::Writer;
@@ -96,4 +96,4 @@ TEST(JsonWriter, writes_the_extremes_of_integers) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::json_writer_test

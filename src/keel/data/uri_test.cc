@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace keel {
+namespace keel::uri_test {
 namespace {
 
 using uri::Plus;
@@ -97,4 +97,4 @@ TEST(QueryPairs, bounds_the_number_of_pairs) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::uri_test

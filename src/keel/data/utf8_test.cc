@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace keel {
+namespace keel::utf8_test {
 namespace {
 
 bool is_scalar(char32_t point) { return point < 0xD800 || (point > 0xDFFF && point <= 0x10FFFF); }
@@ -31,7 +31,7 @@ TEST(Utf8, refuses_overlong_forms_surrogates_and_values_out_of_range) {
        {"\x80", "\xBF", "\xC0\x80", "\xC1\xBF", "\xE0\x80\x80", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xED\xBF\xBF",
         "\xF0\x80\x80\x80", "\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xFE", "\xFF", "\xC3(",
         "\xE2\x28\xA1", "\xF0\x28\x8C\xBC", "\xF8\x88\x80\x80\x80"}) {
-    EXPECT_FALSE(utf8::is_valid(text)) << testing::PrintToString(text);
+    EXPECT_FALSE(utf8::is_valid(text)) << ::testing::PrintToString(text);
   }
 }
 
@@ -59,4 +59,4 @@ TEST(Utf8, validates_sequences_that_cross_its_blocks) {
 TEST(Utf8, calls_the_empty_text_valid) { EXPECT_TRUE(utf8::is_valid({})); }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::utf8_test

@@ -32,6 +32,9 @@ class Database : public Session {
   // Idempotent. One thread.
   virtual void close() noexcept = 0;
 
+  // No statement waits or runs.
+  virtual bool is_idle() const = 0;
+
   // For health checks: reads something that is stored.
   virtual Task<> check_reads() = 0;
   // For health checks: success unless the last write failed because the database takes none; then the result of a write

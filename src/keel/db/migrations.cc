@@ -11,6 +11,7 @@
 
 #include "keel/base/ascii.h"
 #include "keel/base/host.h"
+#include "keel/db/internal/sha256.h"
 
 namespace keel::db {
 namespace {
@@ -18,6 +19,13 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string checksum_of(std::string_view text) {
+  std::string digits;
+  for (const std::uint8_t byte : sha256(text)) digits += fmt::format("{:02x}", byte);
+  return digits;
+}
+
+// FNV-1a, which a table that an earlier version has written may still have.
+std::string former_checksum_of(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   return fmt::format("{:016x}", hash);
@@ -75,19 +83,23 @@ Result<std::vector<Migration>> read_folder(const std::string& folder) {
     const int expected = static_cast<int>(i) + 1;
     if (found[i].version == expected) continue;
     if (i > 0 && found[i].version == found[i - 1].version) {
-      return refuse(Code::InvalidArgument, "migrations: {} and {} have the same number", found[i - 1].name,
-                    found[i].name);
+      return refuse(Code::InvalidArgument,
+                    "migrations: {} and {} have the same number: give the later one the next free number",
+                    found[i - 1].name, found[i].name);
     }
-    return refuse(Code::InvalidArgument, "migrations: {} follows number {:04}: {:04} is missing", found[i].name,
-                  expected - 1, expected);
+    return refuse(Code::InvalidArgument,
+                  "migrations: {} follows number {:04}: {:04} is missing; files are numbered without gaps",
+                  found[i].name, expected - 1, expected);
   }
   return found;
 }
 
-// What has been applied agrees with the files; the version reached.
+// What has been applied agrees with the files; the version reached. Rows with a checksum of the former kind get one of
+// today's.
 Result<int> check_applied(MigrationTarget& target, const std::vector<Migration>& migrations) {
   int reached = 0;
   Result<> agrees;
+  std::vector<const Migration*> former;
   auto check = [&](int version, std::string_view name, std::string_view checksum) {
     reached = version;
     if (!agrees) return;
@@ -98,14 +110,18 @@ Result<int> check_applied(MigrationTarget& target, const std::vector<Migration>&
       return;
     }
     const Migration& file = migrations[static_cast<std::size_t>(version) - 1];
-    if (file.checksum != checksum) {
+    const bool is_former = checksum.size() == 16;
+    const std::string expected = is_former ? former_checksum_of(file.text) : file.checksum;
+    if (is_former) former.push_back(&file);
+    if (expected != checksum) {
       agrees = refuse(Code::FailedPrecondition,
                       "migrations: {} has changed since it was applied (checksum {}, applied {}): write a new file",
-                      file.name, file.checksum, checksum);
+                      file.name, expected, checksum);
     }
   };
   KEEL_TRY_VOID(target.for_each_applied(check));
   KEEL_TRY_VOID(std::move(agrees));
+  for (const Migration* file : former) KEEL_TRY_VOID(target.set_checksum(*file));
   return reached;
 }
 

@@ -10,7 +10,7 @@
 
 #include "keel/db/testing/folder.h"
 
-namespace keel::db {
+namespace keel::db::migrations_test {
 namespace {
 
 class Notebook final : public MigrationTarget {
@@ -32,6 +32,10 @@ class Notebook final : public MigrationTarget {
   Result<> for_each_applied(OnApplied on_applied) override {
     for (const Applied& one : applied) on_applied(one.version, one.name, one.checksum);
     return {};
+  }
+  Result<> set_checksum(const Migration& migration) override {
+    applied[static_cast<std::size_t>(migration.version) - 1].checksum = migration.checksum;
+    return note("set checksum of " + migration.name);
   }
   Result<> run(const Migration& migration, int& line) override {
     (void)note("run " + migration.text).is_ok();
@@ -101,5 +105,30 @@ TEST_F(MigrationTargets, that_have_other_files_than_the_folder_are_refused) {
   EXPECT_EQ(target.notes.back(), "finish");
 }
 
+// Those of an earlier version: FNV-1a, in 16 digits.
+TEST_F(MigrationTargets, get_the_checksum_of_today_where_they_have_one_of_an_earlier_version) {
+  target.applied = {{1, "0001_users.sql", "42288471628c3333"}};
+
+  ASSERT_EQ(error(), "none");
+
+  EXPECT_EQ(target.notes,
+            Notes({"prepare", "begin", "set checksum of 0001_users.sql", "run orders", "record 0002_orders.sql",
+                   "commit", "roll back", "begin", "commit", "roll back", "finish"}))
+      << "once, and in the transaction that looked";
+  EXPECT_EQ(target.applied[0].checksum, "7dfb4cf67742cb0660305e56ef816c53fcec892cae7f6ee39b75f34e659d672c");
+}
+
+TEST_F(MigrationTargets, that_have_an_old_checksum_of_another_text_are_refused_and_keep_it) {
+  target.applied = {{1, "0001_users.sql", "42288471628c3333"}, {2, "0002_orders.sql", "00125d9250be8b4c"}};
+  folder.write("0002_orders.sql", "other orders");
+
+  const std::string said = error();
+
+  EXPECT_NE(said.find("0002_orders.sql has changed since it was applied (checksum "), std::string::npos) << said;
+  EXPECT_NE(said.find(", applied 00125d9250be8b4c): write a new file"), std::string::npos) << said;
+  EXPECT_EQ(target.applied[0].checksum, "42288471628c3333");
+  EXPECT_EQ(target.notes, Notes({"prepare", "begin", "roll back", "finish"}));
+}
+
 }  // namespace
-}  // namespace keel::db
+}  // namespace keel::db::migrations_test

@@ -12,6 +12,12 @@
 //     co_await transaction.commit();                 // destroyed without it: rolled back
 //   }
 //
+// A part of a transaction that may fail without the rest:
+//
+//   db::Savepoint point = co_await transaction.savepoint();
+//   const auto booked = co_await attempt(book(transaction, seat));
+//   if (booked) co_await point.release();            // destroyed without it: what was done since is undone
+//
 // A back end derives from Session and implements its virtual functions; the typed calls pack their arguments into one
 // flat array and stand on those. Each back end has a folder below db/ and a header that says what it adds.
 //
@@ -20,11 +26,15 @@
 // Errors:    AlreadyExists (a unique key), Conflict (a foreign key; a transaction that an error has ended),
 //            InvalidArgument (a check, a null, a type), NotFound (query_one without a row), ResourceExhausted (a queue
 //            is full, a result too large), Unavailable (closing; no access to the data, and then whether a write
-//            happened is unknown), DataLoss, Internal (wrong SQL; a value that its type cannot hold, row.h),
-//            DeadlineExceeded and Cancelled. The message is the database's.
-// Ownership: arguments are copied before the call returns; row callbacks are borrowed until the task completes and are
-//            named on the line before, not written inside the awaiting expression (a compiler defect,
-//            task/compiler_test.cc).
+//            happened is unknown), DataLoss, Internal (wrong SQL; a value that is read as what it is not, row.h; a
+//            write of the session that would wait for a transaction that its own task holds), DeadlineExceeded and
+//            Cancelled. The message is the database's. All but NotFound, Cancelled and a full queue are from the
+//            environment (base/error.h), and name the statement and the place of the call: a server answers 500 or
+//            above. on_error() (task/on_error.h) makes a 409 of a unique key in one line.
+// Bugs:      a statement of a Transaction that was moved from (base/bug.h).
+// Ownership: arguments are copied before the call returns; row callbacks are borrowed until the task completes. A
+//            callback that captures by value what has a destructor is named on the line before: inside the awaiting
+//            expression GCC 12 destroys the captures twice (task/compiler_test.cc), so it does not compile there.
 // Lifetime:  a session outlives its tasks and transactions.
 // Threads:   any thread; tasks on executors.
 // Cancel:    stop token and deadline are the awaiting task's. A write that waits is taken back and did not happen; one
@@ -34,6 +44,7 @@
 #pragma once
 
 #include <optional>
+#include <source_location>
 #include <utility>
 #include <vector>
 
@@ -44,6 +55,7 @@
 
 namespace keel::db {
 
+class Savepoint;
 class Session;
 class Transaction;
 
@@ -55,10 +67,10 @@ struct Written {
 // The typed calls, of a Session and of a Transaction alike: a function that takes Queries& runs in either.
 class Queries {
  public:
-  // Calls `on_row` with each row, and gives the number of rows.
-  template <class... A>
-  Task<std::size_t> query(SqlFor<sizeof...(A)> sql, FunctionRef<void(const Row&)> on_row, const A&... arguments);
-  // The first row, mapped by read_as<T> (row.h). NotFound when there is none.
+  // Calls `on_row`, void(const Row&), with each row, and gives the number of rows.
+  template <class F, class... A>
+  Task<std::size_t> query(SqlFor<sizeof...(A)> sql, F&& on_row, const A&... arguments);
+  // The first row, mapped by read_as<T> (row.h). NotFound when there is none: to a client "not found", 404.
   template <class T, class... A>
   Task<T> query_one(SqlFor<sizeof...(A)> sql, const A&... arguments);
   template <class T, class... A>
@@ -80,9 +92,18 @@ class Queries {
   friend class Transaction;
   template <class... A>
   static Arguments pack(const A&... arguments) {
-    const Value values[sizeof...(A) + 1] = {Value(arguments)...};
-    return Arguments(std::span<const Value>(values, sizeof...(A)));
+    static_assert((StatementArgument<A> && ...),
+                  "an argument of a statement is a bool, an integer that fits 64 bits with its sign, a double, text, "
+                  "std::span<const std::byte>, a type that is written as text (keel/base/text_value.h), nullptr or "
+                  "std::optional of these");
+    return with_values([](std::span<const Value> values) { return Arguments(values); }, arguments...);
   }
+  Session& session(std::source_location place) const {
+    if (session_ == nullptr) [[unlikely]]
+      is_moved_from(place);
+    return *session_;
+  }
+  [[noreturn, gnu::cold]] static void is_moved_from(std::source_location place);
   template <class T>
   Task<T> one(Sql sql, Arguments arguments);
   template <class T>
@@ -95,23 +116,57 @@ class Queries {
 };
 
 // A transaction that is destroyed without commit() is rolled back. Its statements run one at a time, and it is not
-// moved while one of them is awaited. Errors beside those of statements: Conflict when the transaction is over, or when
-// an error in it has ended it; DeadlineExceeded when the back end has rolled it back because it took too long.
+// moved while one of them is awaited. A statement that fails leaves nothing, and the transaction goes on. Errors beside
+// those of statements: Conflict when the transaction is over, or when an error in it has ended it; DeadlineExceeded
+// when the back end has rolled it back because it took too long.
+//
+// Between begin() and the end, the task that called begin() writes through the transaction. Where a back end takes one
+// writer at a time (SQLite), a write of the session by that task, by a task that it awaits, or by one in its
+// with_timeout, all or any would wait for itself: it fails immediately with Internal. Tasks of a Scope wait their turn.
 class [[nodiscard]] Transaction : public Queries {
  public:
   // For back ends: `number` names the transaction within `session` and is not 0.
   Transaction(Session& session, std::uint64_t number) noexcept : Queries(session, number) {}
   Transaction(Transaction&& other) noexcept : Queries(*std::exchange(other.session_, nullptr), other.transaction_) {}
   Transaction& operator=(Transaction&&) = delete;
-  ~Transaction() {
-    if (session_ != nullptr) roll_back();
-  }
+  ~Transaction() { roll_back(); }
 
   // Success: the changes are as durable as the database promises. The transaction is over afterwards, whatever the
   // result, unless commit() was cancelled before it began.
-  Task<> commit();
-  // Undoes the changes. Returns immediately. No effect when the transaction is over.
+  Task<> commit(std::source_location place = std::source_location::current());
+  // Undoes the changes. Returns immediately. No effect when the transaction is over, or was moved from.
   void roll_back() noexcept;
+
+  // Marks where the transaction is, to be able to undo from here on. Savepoints nest.
+  Task<Savepoint> savepoint(std::source_location place = std::source_location::current());
+};
+
+// A savepoint that is destroyed without release() undoes what its transaction has done since, and the transaction goes
+// on. The end of a savepoint ends those that were made after it; the end of the transaction ends all. A savepoint may
+// be moved, and does not outlive the session.
+class [[nodiscard]] Savepoint {
+ public:
+  // For back ends: `number` names the savepoint within the transaction and is not 0.
+  Savepoint(Session& session, std::uint64_t transaction, std::uint64_t number) noexcept
+      : session_(&session), transaction_(transaction), number_(number) {}
+  Savepoint(Savepoint&& other) noexcept
+      : session_(std::exchange(other.session_, nullptr)), transaction_(other.transaction_), number_(other.number_) {}
+  Savepoint& operator=(Savepoint&&) = delete;
+  ~Savepoint() {
+    if (session_ != nullptr) roll_back();
+  }
+
+  // Keeps what was done since, as a part of the transaction, which commits it or not. Conflict: the savepoint or its
+  // transaction is over. Cancelled before it began: the savepoint stays open.
+  Task<> release();
+  // Undoes what was done since, before the next statement of the transaction, and ends the savepoint. Returns
+  // immediately. No effect when the savepoint is over.
+  void roll_back() noexcept;
+
+ private:
+  Session* session_;  // Null: moved from.
+  std::uint64_t transaction_;
+  std::uint64_t number_;
 };
 
 class Session : public Queries {
@@ -125,39 +180,62 @@ class Session : public Queries {
 
  private:
   friend class Queries;
+  friend class Savepoint;
   friend class Transaction;
-  // A back end implements these. `transaction` is 0, or the number of one that begin() gave.
+  // A back end implements these. `transaction` is 0, or the number of one that begin() gave; `savepoint` is the number
+  // of one that savepoint() gave.
   virtual Task<std::size_t> query_rows(Sql sql, Arguments arguments, FunctionRef<void(const Row&)> on_row,
                                        std::uint64_t transaction) = 0;
   virtual Task<Written> execute_values(Sql sql, Arguments arguments, std::uint64_t transaction) = 0;
   virtual Task<> commit(std::uint64_t transaction) = 0;
   // Returns immediately. No effect on a transaction that has ended.
   virtual void roll_back(std::uint64_t transaction) noexcept = 0;
+  virtual Task<Savepoint> savepoint(std::uint64_t transaction) = 0;
+  virtual Task<> release(std::uint64_t transaction, std::uint64_t savepoint) = 0;
+  // Returns immediately; done before the transaction's next statement. No effect on a savepoint that has ended.
+  virtual void roll_back_to(std::uint64_t transaction, std::uint64_t savepoint) noexcept = 0;
 };
 
-inline Task<> Transaction::commit() { return session_->commit(transaction_); }
-inline void Transaction::roll_back() noexcept { session_->roll_back(transaction_); }
+inline Task<> Transaction::commit(std::source_location place) { return session(place).commit(transaction_); }
+inline void Transaction::roll_back() noexcept {
+  if (session_ != nullptr) session_->roll_back(transaction_);
+}
+inline Task<Savepoint> Transaction::savepoint(std::source_location place) {
+  return session(place).savepoint(transaction_);
+}
+inline Task<> Savepoint::release() { return session_->release(transaction_, number_); }
+inline void Savepoint::roll_back() noexcept { session_->roll_back_to(transaction_, number_); }
 
-template <class... A>
-Task<std::size_t> Queries::query(SqlFor<sizeof...(A)> sql, FunctionRef<void(const Row&)> on_row,
-                                 const A&... arguments) {
-  return session_->query_rows(sql, pack(arguments...), on_row, transaction_);
+template <class F, class... A>
+Task<std::size_t> Queries::query(SqlFor<sizeof...(A)> sql, F&& on_row, const A&... arguments) {
+  static_assert(std::is_invocable_r_v<void, F&, const Row&>,
+                "query() calls its second argument with each row, as void(const db::Row&)");
+  static_assert(
+      !requires { typename std::invoke_result_t<F&, const Row&>::promise_type; },
+      "a row callback is not awaited: it keeps what it needs of the row, and the task continues after query()");
+  static_assert(std::is_lvalue_reference_v<F> || std::is_trivially_destructible_v<F>,
+                "a row callback that captures by value is named on the line before: auto on_row = [...] { ... }; "
+                "co_await session.query(sql, on_row)");
+  return session(sql.place()).query_rows(sql, pack(arguments...), on_row, transaction_);
 }
 template <class T, class... A>
 Task<T> Queries::query_one(SqlFor<sizeof...(A)> sql, const A&... arguments) {
+  session(sql.place());
   return one<T>(sql, pack(arguments...));
 }
 template <class T, class... A>
 Task<std::optional<T>> Queries::query_optional(SqlFor<sizeof...(A)> sql, const A&... arguments) {
+  session(sql.place());
   return optional<T>(sql, pack(arguments...));
 }
 template <class T, class... A>
 Task<std::vector<T>> Queries::query_many(SqlFor<sizeof...(A)> sql, const A&... arguments) {
+  session(sql.place());
   return many<T>(sql, pack(arguments...));
 }
 template <class... A>
 Task<Written> Queries::execute(SqlFor<sizeof...(A)> sql, const A&... arguments) {
-  return session_->execute_values(sql, pack(arguments...), transaction_);
+  return session(sql.place()).execute_values(sql, pack(arguments...), transaction_);
 }
 
 template <class T>
@@ -167,7 +245,7 @@ Task<T> Queries::one(Sql sql, Arguments arguments) {
     if (!found) found.emplace(read_as<T>(row));
   };
   co_await session_->query_rows(sql, std::move(arguments), keep, transaction_);
-  if (!found) co_return fail(Code::NotFound, "no such row");
+  if (!found) co_return fail(Code::NotFound, "not found");
   co_return *std::move(found);
 }
 template <class T>

@@ -9,7 +9,7 @@
 
 #include "keel/db/testing/own_loop.h"
 
-namespace keel::db {
+namespace keel::db::session_test {
 namespace {
 
 class Notebook final : public Session {
@@ -49,6 +49,17 @@ class Notebook final : public Session {
   void roll_back(std::uint64_t transaction) noexcept override {
     notes.push_back("roll back " + std::to_string(transaction));
   }
+  Task<Savepoint> savepoint(std::uint64_t transaction) override {
+    notes.push_back("savepoint of " + std::to_string(transaction));
+    co_return Savepoint(*this, transaction, ++savepoints_begun_);
+  }
+  Task<> release(std::uint64_t transaction, std::uint64_t savepoint) override {
+    notes.push_back("release " + std::to_string(savepoint) + " of " + std::to_string(transaction));
+    co_await std::move(outcome);
+  }
+  void roll_back_to(std::uint64_t transaction, std::uint64_t savepoint) noexcept override {
+    notes.push_back("roll back to " + std::to_string(savepoint) + " of " + std::to_string(transaction));
+  }
 
   void note(Sql sql, const Arguments& arguments, std::uint64_t transaction) {
     std::string text = std::to_string(transaction) + ": " + std::string(sql.text());
@@ -68,6 +79,7 @@ class Notebook final : public Session {
     notes.push_back(std::move(text));
   }
   std::uint64_t begun_ = 0;
+  std::uint64_t savepoints_begun_ = 0;
 };
 
 struct Named {
@@ -137,6 +149,25 @@ TEST_F(Sessions, a_transaction_that_is_destroyed_is_rolled_back_once_wherever_it
   EXPECT_EQ(session.notes, Notes({"begin", "1: delete from t", "roll back 1"}));
 }
 
+Task<> saves(Session& session) {
+  Transaction transaction = co_await session.begin();
+  {
+    Savepoint first = co_await transaction.savepoint();
+    co_await transaction.execute("delete from t");
+    co_await first.release();
+  }
+  Savepoint second = co_await transaction.savepoint();
+  const Savepoint moved(std::move(second));
+}
+
+TEST_F(Sessions, a_savepoint_that_is_destroyed_is_rolled_back_to_once_wherever_it_was_moved) {
+  ASSERT_TRUE(loop.run(saves(session)));
+
+  EXPECT_EQ(session.notes, Notes({"begin", "savepoint of 1", "1: delete from t", "release 1 of 1",
+                                  "roll back to 1 of 1", "savepoint of 1", "roll back to 2 of 1", "roll back 1"}))
+      << "a back end rolls nothing back that has ended";
+}
+
 TEST_F(Sessions, what_a_commit_fails_with_is_told) {
   session.outcome = fail(Code::Conflict, "a deferred key");
 
@@ -144,4 +175,4 @@ TEST_F(Sessions, what_a_commit_fails_with_is_told) {
 }
 
 }  // namespace
-}  // namespace keel::db
+}  // namespace keel::db::session_test

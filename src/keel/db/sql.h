@@ -6,14 +6,20 @@
 //
 //   database.query_one<User>("select id, name from users where id = $1", id);
 //
+// An Sql knows the place in the source where its literal became one: the call, in the example above. An error of the
+// statement names both.
+//
 // Lifetime: the text lives as long as the process, so its address is its name in statement caches.
 // Threads:  values.  Cost: counted by the compiler.
 
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <source_location>
 #include <string_view>
+#include <type_traits>
 
 #include "keel/base/ascii.h"
 
@@ -83,34 +89,65 @@ namespace internal {
 // Not constexpr on purpose: the compiler names them when they would be called.
 void sql_parameters_are_numbered_from_1_without_gaps();
 void sql_has_another_number_of_parameters_than_arguments_were_given();
+
+template <class T>
+struct NotLiteral {
+  static_assert(
+      std::is_array_v<T>,
+      "SQL is a string literal, or a constexpr array of char outside of functions: values go in as $1, $2, ... "
+      "and become arguments");
+  static constexpr bool is_allowed = true;
+};
+template <class T>
+concept Text = !std::is_array_v<T> && std::is_convertible_v<const T&, std::string_view>;
 }  // namespace internal
+
+// The place of a call, as a default argument of a consteval constructor in an awaited expression: GCC 14 takes no
+// object there, and Clang gives the bare pointer to std::source_location alone.
+#ifdef __clang__
+#define KEEL_CALLER std::source_location place = std::source_location::current()
+#else
+#define KEEL_CALLER const void* place = __builtin_source_location()
+#endif
 
 class Sql {
  public:
   template <std::size_t Size>
-  consteval Sql(const char (&literal)[Size])
-      : text_(literal), size_(Size - 1), parameters_(count_parameters({literal, Size - 1})) {
+  consteval Sql(const char (&literal)[Size], KEEL_CALLER)
+      : text_(literal), size_(Size - 1), parameters_(count_parameters({literal, Size - 1})), place_(place) {
     if (parameters_ < 0) internal::sql_parameters_are_numbered_from_1_without_gaps();
   }
 
   constexpr std::string_view text() const noexcept { return {text_, size_}; }
   constexpr int parameters() const noexcept { return parameters_; }
+  std::source_location place() const noexcept { return std::bit_cast<std::source_location>(place_); }
 
  private:
   const char* text_;
   std::uint32_t size_;
   std::int32_t parameters_;
+#ifdef __clang__
+  std::source_location place_;
+#else
+  const void* place_;  // All that a std::source_location holds.
+#endif
 };
 
 template <std::size_t Arguments>
 class SqlFor : public Sql {
  public:
   template <std::size_t Size>
-  consteval SqlFor(const char (&literal)[Size]) : Sql(literal) {
+  consteval SqlFor(const char (&literal)[Size], KEEL_CALLER) : Sql(literal, place) {
     if (parameters() != static_cast<int>(Arguments)) {
       internal::sql_has_another_number_of_parameters_than_arguments_were_given();
     }
   }
+  // For the compiler's message about text that is made at run time.
+  template <internal::Text T>
+    requires internal::NotLiteral<T>::is_allowed
+  SqlFor(const T& text);
 };
+
+#undef KEEL_CALLER
 
 }  // namespace keel::db

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace keel::db {
+namespace keel::db::sql_test {
 namespace {
 
 static_assert(count_parameters("select 1") == 0);
@@ -35,4 +35,4 @@ TEST(Sql, places_are_those_of_the_dollar_signs) {
 }
 
 }  // namespace
-}  // namespace keel::db
+}  // namespace keel::db::sql_test

@@ -4,7 +4,8 @@
 // in one pool block; it is what a statement owns while it waits for its turn.
 //
 // bool becomes 0 or 1; integers are signed 64-bit (an unsigned 64-bit value above that range does not compile); an
-// empty std::optional and nullptr are NULL.
+// empty std::optional and nullptr are NULL. An argument of a type that is written as text (base/text_value.h), such as
+// Uuid, is that text; the text of a Timestamp is the one whose order is that of the times (data/timestamp.h).
 //
 // Threads: values; Arguments may be moved to another thread.  Cost: Arguments is one pool block, no heap.
 
@@ -13,11 +14,14 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <type_traits>
 #include <utility>
+
+#include "keel/base/text_value.h"
 
 namespace keel::db {
 
@@ -76,5 +80,38 @@ class Arguments {
   std::size_t bytes_ = 0;
   std::uint32_t count_ = 0;
 };
+
+namespace internal {
+template <class T>
+const T& as_sql(const T& value) noexcept {
+  return value;
+}
+template <TextValue T>
+auto as_sql(const T& value) {
+  if constexpr (requires { value.ordered_text(); }) {
+    return value.ordered_text();
+  } else {
+    return value.text();
+  }
+}
+template <TextValue T>
+auto as_sql(const std::optional<T>& value) {
+  using Text = decltype(as_sql(*value));
+  return value ? std::optional<Text>(as_sql(*value)) : std::optional<Text>();
+}
+}  // namespace internal
+
+// A type that an argument of a statement may have.
+template <class T>
+concept StatementArgument = std::is_constructible_v<Value, decltype(internal::as_sql(std::declval<const T&>()))>;
+
+// Calls f with the arguments as Values, which are valid during the call.
+template <class F, class... A>
+decltype(auto) with_values(F&& f, const A&... arguments) {
+  const auto call = [&f](std::initializer_list<Value> values) -> decltype(auto) {
+    return f(std::span<const Value>(values.begin(), values.size()));
+  };
+  return call({Value(internal::as_sql(arguments))...});
+}
 
 }  // namespace keel::db

@@ -10,7 +10,7 @@
 #include "keel/exec/thread_pool.h"
 #include "keel/task/testing.h"
 
-namespace keel {
+namespace keel::bus_doc_test {
 namespace {
 
 struct OrderPlaced {
@@ -86,4 +86,4 @@ TEST(EventsDoc, does_what_it_says) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::bus_doc_test

@@ -14,7 +14,7 @@
 #include "keel/observe/metric.h"
 #include "keel/task/testing.h"
 
-namespace keel::events {
+namespace keel::events::bus_test {
 namespace {
 
 struct Placed {
@@ -258,7 +258,7 @@ TEST_F(Buses, keep_an_exception_from_other_handlers_and_from_the_publisher) {
   bus.publish(Placed{});
 
   EXPECT_EQ(calls, "a");
-  EXPECT_EQ(failures, std::vector<std::string>{"keel::events::Placed: exception: no paper"});
+  EXPECT_EQ(failures, std::vector<std::string>{"keel::events::bus_test::Placed: exception: no paper"});
   EXPECT_EQ(bus.stats<Placed>().failed, 1u);
   EXPECT_EQ(bus.stats<Placed>().delivered, 1u);
 }
@@ -272,7 +272,7 @@ TEST_F(Buses, count_and_report_an_error_that_a_handler_returns) {
   bus.publish(Placed{0});
   bus.publish(Placed{1});
 
-  EXPECT_EQ(failures, std::vector<std::string>{"keel::events::Placed: no printer"});
+  EXPECT_EQ(failures, std::vector<std::string>{"keel::events::bus_test::Placed: no printer"});
   EXPECT_EQ(bus.stats<Placed>().failed, 1u);
   EXPECT_EQ(bus.stats<Placed>().delivered, 1u);
 }
@@ -284,7 +284,7 @@ TEST_F(Buses, count_and_report_a_filter_that_throws) {
   bus.publish(Placed{});
 
   EXPECT_EQ(calls, "");
-  EXPECT_EQ(failures, std::vector<std::string>{"keel::events::Placed: exception: no idea"});
+  EXPECT_EQ(failures, std::vector<std::string>{"keel::events::bus_test::Placed: exception: no idea"});
   EXPECT_EQ(bus.stats<Placed>().failed, 1u);
 }
 
@@ -456,15 +456,15 @@ TEST_F(Buses, show_their_numbers_as_metrics_for_as_long_as_they_live) {
     });
     for (const int order : {0, 1, 2}) measured.publish(Placed{order});
 
-    EXPECT_EQ(value_of(registry, "events_published_total", "keel::events::Placed"), 3);
-    EXPECT_EQ(value_of(registry, "events_delivered_total", "keel::events::Placed"), 2);
-    EXPECT_EQ(value_of(registry, "events_failed_total", "keel::events::Placed"), 1);
-    EXPECT_EQ(value_of(registry, "events_dropped_total", "keel::events::Placed"), 0);
-    EXPECT_EQ(value_of(registry, "events_subscribers", "keel::events::Placed"), 1);
-    EXPECT_EQ(value_of(registry, "events_queued", "keel::events::Placed"), 0);
-    EXPECT_EQ(value_of(registry, "events_published_total", "keel::events::Shipped"), -1);
+    EXPECT_EQ(value_of(registry, "events_published_total", "keel::events::bus_test::Placed"), 3);
+    EXPECT_EQ(value_of(registry, "events_delivered_total", "keel::events::bus_test::Placed"), 2);
+    EXPECT_EQ(value_of(registry, "events_failed_total", "keel::events::bus_test::Placed"), 1);
+    EXPECT_EQ(value_of(registry, "events_dropped_total", "keel::events::bus_test::Placed"), 0);
+    EXPECT_EQ(value_of(registry, "events_subscribers", "keel::events::bus_test::Placed"), 1);
+    EXPECT_EQ(value_of(registry, "events_queued", "keel::events::bus_test::Placed"), 0);
+    EXPECT_EQ(value_of(registry, "events_published_total", "keel::events::bus_test::Shipped"), -1);
   }
-  EXPECT_EQ(value_of(registry, "events_published_total", "keel::events::Placed"), -1);
+  EXPECT_EQ(value_of(registry, "events_published_total", "keel::events::bus_test::Placed"), -1);
 }
 
 TEST_F(Buses, begin_to_count_at_zero_where_another_has_ended) {
@@ -537,4 +537,4 @@ TEST(BusDeathTest, gives_an_executor_only_what_can_be_copied) {
 }
 
 }  // namespace
-}  // namespace keel::events
+}  // namespace keel::events::bus_test

@@ -20,7 +20,7 @@
 #include "keel/task/start.h"
 #include "keel/task/testing.h"
 
-namespace keel::events {
+namespace keel::events::subscription_test {
 namespace {
 
 struct Placed {
@@ -425,4 +425,4 @@ TEST(Subscriptions, are_counted_exactly_whatever_thread_publishes) {
 }
 
 }  // namespace
-}  // namespace keel::events
+}  // namespace keel::events::subscription_test

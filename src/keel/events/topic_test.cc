@@ -15,7 +15,7 @@
 #include "keel/task/testing.h"
 #include "keel/task/timing.h"
 
-namespace keel::events {
+namespace keel::events::topic_test {
 namespace {
 
 struct Placed {
@@ -298,4 +298,4 @@ TEST_F(TopicsDeathTest, take_no_executor_for_a_handler_that_gives_a_task) {
 }
 
 }  // namespace
-}  // namespace keel::events
+}  // namespace keel::events::topic_test

@@ -1,17 +1,11 @@
 #include "keel/exec/call.h"
 
-#include <string>
-
-#include "keel/base/check.h"
+#include "keel/observe/unhandled.h"
 
 namespace keel::internal {
 
 void executed_callable_threw() noexcept {
-  const std::string sentence =
-      "a callable of execute() does not throw, for nobody is there to be told; submit() takes one that does. It "
-      "threw: " +
-      Error::from_exception().describe();
-  check_failed(__FILE__, __LINE__, "callable()", sentence.c_str());
+  report_unhandled("a callable of execute() threw: submit() gives its exception to somebody", Error::from_exception());
 }
 
 Error executor_refused() noexcept {

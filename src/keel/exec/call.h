@@ -11,8 +11,9 @@
 //            not reach then, and what the callable holds is let go.
 // Errors:    ResourceExhausted when the executor refuses (Executor::offer): its queue is full, or it has been stopped.
 //            Unsupported from execute_after() when it has no clock (InlineExecutor).
-//            A callable that throws has nobody to tell and ends the process with what it threw: submit() hands the
-//            exception to somebody. std::bad_alloc, from here, when there is no memory for the job.
+//            A callable that throws has nobody to tell: what it threw is a line of the log and counted
+//            (observe/unhandled.h), and the executor goes on. submit() hands the exception to somebody.
+//            std::bad_alloc, from here, when there is no memory for the job.
 // Ownership: the callable is moved into the job and destroyed on the thread that has run it. What it refers to outlives
 //            that.
 // Threads:   any.
@@ -35,8 +36,8 @@ namespace keel {
 
 namespace internal {
 
-// In a catch block: aborts and says what was thrown.
-[[noreturn, gnu::cold]] void executed_callable_threw() noexcept;
+// In a catch block.
+[[gnu::cold]] void executed_callable_threw() noexcept;
 Error executor_refused() noexcept;
 Error executor_refused_delayed(const Executor& executor) noexcept;
 
@@ -111,6 +112,9 @@ void drop_all(Job* first) noexcept {
 template <class E, class F, class... How>
   requires std::is_base_of_v<Executor, E>
 Result<> execute(E& executor, F&& callable, How... how) {
+  static_assert(
+      requires(Job& job) { executor.offer(job, how...); },
+      "this executor tells no priorities apart: leave the Priority out, or give it a ThreadPool");
   auto* const call = internal::Call<std::decay_t<F>>::make(std::forward<F>(callable));
   if (executor.offer(*call, how...)) [[likely]]
     return {};

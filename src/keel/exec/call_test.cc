@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "keel/base/host.h"
 #include "keel/base/sanitizers.h"
 #include "keel/base/testing/allocation_count.h"
 #include "keel/exec/delayed_jobs.h"
@@ -20,8 +21,11 @@
 #include "keel/exec/serial_executor.h"
 #include "keel/exec/submitted.h"
 #include "keel/exec/thread_pool.h"
+#include "keel/observe/log_record.h"
+#include "keel/observe/log_ring.h"
+#include "keel/observe/unhandled.h"
 
-namespace keel {
+namespace keel::call_test {
 namespace {
 
 struct Refusing final : Executor {
@@ -137,14 +141,40 @@ TEST(Execute, runs_a_batch_in_order) {
   EXPECT_EQ(order, "abc");
 }
 
-TEST(Execute, ends_the_process_when_the_callable_throws) {
-  testing::FLAGS_gtest_death_test_style = "threadsafe";
-  EXPECT_DEATH(
-      {
-        InlineExecutor here;
-        (void)execute(here, [] { throw std::runtime_error("the disk is upside down"); });
-      },
-      "a callable of execute\\(\\) does not throw.*the disk is upside down");
+TEST(Execute, logs_and_counts_what_the_callable_throws_and_its_executor_goes_on) {
+  log::Reader reader(false);
+  const std::uint64_t before = unhandled_errors();
+  int destroyed = 0;
+  std::atomic<int> ran = 0;
+  const auto throws = [held = std::shared_ptr<int>(&destroyed, [](int* count) { ++*count; })] {
+    throw std::runtime_error("the disk is upside down");
+  };
+  ThreadPool pool({.threads = 1});
+  {
+    SerialExecutor serial(pool);
+    InlineExecutor here;
+    for (Executor* const executor :
+         {static_cast<Executor*>(&here), static_cast<Executor*>(&pool), static_cast<Executor*>(&serial)}) {
+      EXPECT_TRUE(execute(*executor, throws));
+      EXPECT_TRUE(execute(*executor, [&ran] { ++ran; }));
+    }
+    EXPECT_TRUE(execute_after(pool, 1_ms, [&ran] {
+      ++ran;
+      throw 7;
+    }));
+    while (ran != 4) Host::system().sleep(1_ms);
+  }
+  pool.stop();
+
+  EXPECT_EQ(unhandled_errors(), before + 4);
+  int lines = 0;
+  reader.drain([&](const log::Record& record) {
+    if (record.component() != "unhandled") return;
+    ++lines;
+    EXPECT_EQ(record.level(), Level::Error);
+    EXPECT_NE(record.message().find("a callable of execute() threw"), std::string_view::npos);
+  });
+  EXPECT_EQ(lines, 4);
 }
 
 // The measure of "small": 48 bytes of captures; and with a handle, captures and value together 72.
@@ -188,4 +218,4 @@ TEST(Execute, of_a_small_callable_does_not_allocate_once_it_is_warm) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::call_test

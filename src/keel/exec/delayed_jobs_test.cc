@@ -11,7 +11,7 @@
 
 #include "keel/base/list.h"
 
-namespace keel {
+namespace keel::delayed_jobs_test {
 namespace {
 
 // Its one thread is the test, which moves the time.
@@ -152,4 +152,4 @@ TEST(DelayedJobs, that_ask_for_another_time_at_the_end_are_refused) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::delayed_jobs_test

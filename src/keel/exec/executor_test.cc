@@ -5,7 +5,7 @@
 #include <string>
 #include <thread>
 
-namespace keel {
+namespace keel::executor_test {
 namespace {
 
 // Runs nothing, but remembers the order; `discards_next` runs one as a stopped executor does.
@@ -82,4 +82,4 @@ TEST(Executor, does_not_count_a_discarded_job_that_does_not_ask) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::executor_test

@@ -7,7 +7,7 @@
 #include "keel/exec/call.h"
 #include "keel/exec/submitted.h"
 
-namespace keel {
+namespace keel::inline_executor_test {
 namespace {
 
 TEST(InlineExecutor, runs_a_job_inside_the_call) {
@@ -49,4 +49,4 @@ TEST(InlineExecutor, has_no_clock_to_run_anything_later) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::inline_executor_test

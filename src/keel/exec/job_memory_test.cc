@@ -13,7 +13,7 @@
 #include "keel/base/sanitizers.h"
 #include "keel/base/testing/allocation_count.h"
 
-namespace keel {
+namespace keel::job_memory_test {
 namespace {
 
 TEST(JobMemory, gives_blocks_in_lines_of_their_own_that_do_not_overlap) {
@@ -64,4 +64,4 @@ TEST(JobMemory, comes_back_to_the_thread_that_makes_jobs) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::job_memory_test

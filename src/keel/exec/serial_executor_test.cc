@@ -16,7 +16,7 @@
 #include "keel/exec/submitted.h"
 #include "keel/exec/thread_pool.h"
 
-namespace keel {
+namespace keel::serial_executor_test {
 namespace {
 
 TEST(SerialExecutor, runs_one_job_at_a_time_for_many_threads) {
@@ -217,7 +217,7 @@ TEST(SerialExecutor, ends_or_loses_its_pool_while_times_come) {
 }
 
 TEST(SerialExecutor, does_not_end_in_its_own_job) {
-  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_DEATH(
       {
         InlineExecutor here;
@@ -228,4 +228,4 @@ TEST(SerialExecutor, does_not_end_in_its_own_job) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::serial_executor_test

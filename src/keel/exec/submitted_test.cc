@@ -17,7 +17,7 @@
 #include "keel/exec/inline_executor.h"
 #include "keel/exec/thread_pool.h"
 
-namespace keel {
+namespace keel::submitted_test {
 namespace {
 
 // A pool of one thread, which waits until go().
@@ -302,7 +302,7 @@ TEST(Submitted, several_may_be_done_in_the_moment_in_which_who_waits_gives_up) {
 }
 
 TEST(Submitted, is_not_used_after_its_result_was_taken) {
-  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_DEATH(
       {
         InlineExecutor here;
@@ -314,4 +314,4 @@ TEST(Submitted, is_not_used_after_its_result_was_taken) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::submitted_test

@@ -46,6 +46,7 @@ bool wait(std::condition_variable& changed, std::unique_lock<std::mutex>& lock, 
 ThreadPool::ThreadPool(ThreadPoolOptions options) : state_(std::make_unique<State>(std::move(options))) {
   State& s = *state_;
   KEEL_CHECK(s.options.threads > 0, "a thread pool has at least one thread");
+  if (s.options.executor != nullptr) return;
   s.threads = s.options.threads;
   s.utilisation.note(now(), s.threads, 0);
   int started = 0;
@@ -97,11 +98,17 @@ void ThreadPool::post(Job& job, Priority priority) noexcept {
     called = s.call_searcher();
   }
   if (called != nullptr) called->parker.unpark();
+  if (s.options.executor != nullptr) send_errands(1);
 }
 
 void ThreadPool::post_all(Job& first, Job& last) noexcept {
   State& s = *state_;
   Worker* called = nullptr;
+  std::size_t errands = 0;
+  if (s.options.executor != nullptr) {
+    errands = 1;
+    for (const Job* job = &first; job != &last; job = job->next) ++errands;
+  }
   {
     const auto lock = s.enter();
     KEEL_CHECK(!s.is_finished, "a thread pool is stopped after everything that posts to it");
@@ -109,6 +116,7 @@ void ThreadPool::post_all(Job& first, Job& last) noexcept {
     called = s.call_searcher();
   }
   if (called != nullptr) called->parker.unpark();
+  send_errands(errands);
 }
 
 void ThreadPool::run_in_caller(Job& first, Job& last) noexcept {
@@ -159,6 +167,7 @@ bool ThreadPool::admit(Job& first, Job& last, std::size_t count, Priority priori
     called = s.call_searcher();
   }
   if (called != nullptr) called->parker.unpark();
+  if (s.options.executor != nullptr) send_errands(count);
   return true;
 }
 
@@ -174,6 +183,12 @@ bool ThreadPool::try_post(Job& job, Priority priority) noexcept {
 
 bool ThreadPool::offer_after(Job& job, Duration delay) noexcept {
   State& s = *state_;
+  if (s.options.executor != nullptr) {
+    auto errand = std::make_unique<Errand>(*this, &job);
+    if (s.is_stopping || !s.options.executor->offer_after(*errand, delay)) return false;
+    s.errands.push_back(*errand.release());
+    return true;
+  }
   try {
     start_clock();
     const auto lock = s.enter();
@@ -193,6 +208,7 @@ bool ThreadPool::offer_after(Job& job, Duration delay) noexcept {
 bool ThreadPool::drain(Duration limit) noexcept {
   KEEL_CHECK(current() != this, "a thread pool is not waited for by one of its own jobs");
   State& s = *state_;
+  if (s.options.executor != nullptr) return s.queued() == 0;
   auto lock = s.enter();
   return wait(s.idle, lock, limit, [&s] { return s.is_idle() || s.is_finished; });
 }
@@ -200,6 +216,7 @@ bool ThreadPool::drain(Duration limit) noexcept {
 std::size_t ThreadPool::stop(Duration limit) noexcept {
   KEEL_CHECK(current() != this, "a thread pool is not stopped by one of its own jobs");
   State& s = *state_;
+  if (s.options.executor != nullptr) return stop_errands();
   std::multimap<Instant, Job*> never_due;
   {
     const auto lock = s.enter();
@@ -229,6 +246,48 @@ std::size_t ThreadPool::stop(Duration limit) noexcept {
   const auto lock = s.enter();
   return s.discarded;
 }
+
+// --- On an executor.
+
+void ThreadPool::send_errands(std::size_t count) noexcept {
+  State& s = *state_;
+  for (; count > 0; --count) {
+    auto* const errand = new Errand(*this, nullptr);
+    s.errands.push_back(*errand);
+    s.options.executor->post(*errand);
+  }
+}
+
+void ThreadPool::Errand::run(Job& job) noexcept {
+  const std::unique_ptr<Errand> errand(&static_cast<Errand&>(job));
+  if (errand->pool == nullptr) return;
+  State& s = *errand->pool->state_;
+  s.errands.remove(*errand);
+  Job* const next = errand->due != nullptr ? errand->due : s.lanes.pop();
+  if (next != nullptr) errand->pool->run_here(*next);
+}
+
+void ThreadPool::run_here(Job& job) noexcept {
+  State& s = *state_;
+  Executor* const before = set_current(this);
+  job.run(job);
+  set_current(before);
+  s.workers.front()->executed.add();
+}
+
+std::size_t ThreadPool::stop_errands() noexcept {
+  State& s = *state_;
+  s.is_stopping = true;
+  while (Errand* const errand = s.errands.pop_front()) {
+    errand->pool = nullptr;
+    if (errand->due != nullptr) s.discarded += discard(*errand->due);
+  }
+  while (Job* const job = s.lanes.pop()) run_here(*job);
+  s.is_finished = true;
+  return s.discarded;
+}
+
+// --- On threads.
 
 void ThreadPool::work(Worker& me) noexcept {
   const std::vector<int>& cpus = state_->options.cpus;

@@ -67,6 +67,10 @@ struct ThreadPoolOptions {
   // each when they are long, one in 64 when they take less than 10 us; of those that run in the caller as many, which
   // have not waited. Several threads may call it at once. Null: nothing is measured.
   Function<void(Duration wait, Duration run)> measured = {};
+  // Runs the jobs instead of threads, one after the other: the pool of a simulation. Then `threads` and `cpus` mean
+  // nothing, nothing is measured, drain() does not wait, and stop() runs on its caller's thread what has not run yet.
+  // All calls are on the executor's thread; it outlives the pool.
+  Executor* executor = nullptr;
 };
 
 class ThreadPool final : public Executor {
@@ -117,6 +121,7 @@ class ThreadPool final : public Executor {
  private:
   struct State;
   struct Worker;
+  struct Errand;
   void start_thread(Worker& worker);
   void start_clock();
   void keep_time() noexcept;
@@ -126,6 +131,9 @@ class ThreadPool final : public Executor {
   void run(Worker& me) noexcept;
   void run_in_caller(Job& first, Job& last) noexcept;
   bool admit(Job& first, Job& last, std::size_t count, Priority priority, WhenFull when_full) noexcept;
+  void send_errands(std::size_t count) noexcept;
+  void run_here(Job& job) noexcept;
+  std::size_t stop_errands() noexcept;
 
   const std::unique_ptr<State> state_;
 };

@@ -20,7 +20,7 @@
 #include "keel/exec/call.h"
 #include "keel/exec/submitted.h"
 
-namespace keel {
+namespace keel::thread_pool_test {
 namespace {
 
 struct Noted : Job {
@@ -227,6 +227,7 @@ TEST(ThreadPool, that_is_full_refuses_a_worker_that_must_not_wait) {
     Instant now() noexcept override { return before->now(); }
     std::int64_t wall_ns() noexcept override { return before->wall_ns(); }
     std::uint64_t random() noexcept override { return before->random(); }
+    void secret(std::span<std::byte> out) noexcept override { secret_from_random(out); }
     void start_timer(Timer&, Instant) noexcept override {}
     void stop_timer(Timer&) noexcept override {}
     std::unique_ptr<Thread> start_thread(const char* name, Function<void()> body) override {
@@ -659,7 +660,7 @@ TEST(ThreadPool, is_not_serial) {
 }
 
 TEST(ThreadPool, is_not_stopped_by_one_of_its_own_jobs) {
-  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_DEATH(
       {
         ThreadPool pool({.threads = 1});
@@ -668,5 +669,59 @@ TEST(ThreadPool, is_not_stopped_by_one_of_its_own_jobs) {
       "a thread pool is not stopped by one of its own jobs");
 }
 
+// Runs its jobs when it is told, those with a delay last.
+class Later final : public Executor {
+ public:
+  void post(Job& job) noexcept override { jobs.push_back(&job); }
+  bool offer_after(Job& job, Duration) noexcept override {
+    delayed.push_back(&job);
+    return true;
+  }
+  bool has_clock() const noexcept override { return true; }
+  void run() {
+    for (std::deque<Job*>* const from : {&jobs, &delayed}) {
+      for (; !from->empty(); from->pop_front()) from->front()->run(*from->front());
+    }
+  }
+  std::deque<Job*> jobs;
+  std::deque<Job*> delayed;
+};
+
+TEST(ThreadPool, runs_its_jobs_on_an_executor_by_priority) {
+  Later executor;
+  ThreadPool pool({.executor = &executor});
+  std::string ran;
+  const auto note = [&](const char* what) {
+    EXPECT_EQ(Executor::current(), &pool);
+    ran += what;
+  };
+  EXPECT_TRUE(execute_after(pool, 1_s, [&] { note("d"); }));
+  EXPECT_TRUE(execute(pool, [&] { note("l"); }, Priority::Low));
+  EXPECT_TRUE(execute(pool, [&] { note("n"); }));
+  EXPECT_TRUE(execute(pool, [&] { note("h"); }, Priority::High));
+  EXPECT_EQ(pool.queued(), 3u);
+
+  executor.run();
+
+  EXPECT_EQ(ran, "hnld");
+  EXPECT_EQ(pool.executed(), 4u);
+  EXPECT_EQ(pool.queued(), 0u);
+}
+
+TEST(ThreadPool, that_stops_on_an_executor_runs_what_waits_and_discards_what_is_not_due) {
+  Later executor;
+  std::string ran;
+  {
+    ThreadPool pool({.queue_max = 1, .executor = &executor});
+    EXPECT_TRUE(execute(pool, [&] { ran += "a"; }));
+    EXPECT_FALSE(execute(pool, [&] { ran += "b"; })) << "the queue is full";
+    EXPECT_TRUE(execute_after(pool, 1_s, [&] { ran += "c"; }));
+    EXPECT_EQ(pool.stop(), 1u);
+    EXPECT_EQ(ran, "a");
+  }
+  executor.run();  // What it had posted is without effect.
+  EXPECT_EQ(ran, "a");
+}
+
 }  // namespace
-}  // namespace keel
+}  // namespace keel::thread_pool_test

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace keel {
+namespace keel::address_test {
 namespace {
 
 TEST(Address, prints_what_it_parses) {
@@ -91,4 +91,4 @@ TEST(Address, survives_the_system_form) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::address_test

@@ -72,6 +72,8 @@ DatagramBatch::DatagramBatch() : places_(std::make_unique<Place[]>(datagrams_rea
   void* memory = mmap(nullptr, datagrams_read_max * read_bytes_max, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
+  // What peers send is not for a core dump.
+  madvise(memory, datagrams_read_max * read_bytes_max, MADV_DONTDUMP);
   memory_ = static_cast<char*>(memory);
 }
 DatagramBatch::~DatagramBatch() { munmap(memory_, datagrams_read_max * read_bytes_max); }

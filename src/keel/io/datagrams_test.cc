@@ -18,7 +18,7 @@
 #include "keel/io/internal/engine_testing.h"
 #include "keel/io/internal/own_network.h"
 
-namespace keel::io {
+namespace keel::io::datagrams_test {
 namespace {
 
 using testing::pattern;
@@ -89,6 +89,22 @@ struct Outgoing : testing::Once<SendDatagrams> {
     count = static_cast<std::uint32_t>(all.size());
   }
 };
+
+// Many that wait when they are looked at, and nothing comes behind them that would say so.
+TEST_P(DatagramOps, that_wait_are_all_received_however_many_one_read_takes) {
+  Arrivals in;
+  const int to = open(in, {.bind = *Address::parse("127.0.0.1:0"), .bytes_max = 100});
+  const int from = engine().open_datagram({.connect = engine().local_address(to)}).value();
+  const std::vector<OutgoingDatagram> many(3 * datagrams_read_max + 1, OutgoingDatagram{"k"});
+  Outgoing out(from, many);
+  begin(out);
+  ASSERT_TRUE(until([&] { return out.is_idle(); }));
+
+  EXPECT_TRUE(until([&] { return in.got.size() == many.size(); }, 2_s)) << in.got.size();
+
+  engine().close(from);
+  end_and_close(in);
+}
 
 // As a task that sends all the time, one, a few or segments in an operation.
 TEST_P(DatagramOps, who_only_sends_leaves_the_others_their_turn) {
@@ -281,4 +297,4 @@ TEST_P(WithoutRoom, datagrams_are_refused_with_enobufs_and_the_socket_goes_on) {
 TEST_P(WithoutRoom, bytes_of_a_stream_wait_and_arrive) { run(&NoRoom::bytes_of_a_stream_wait_until_there_is_room); }
 
 }  // namespace
-}  // namespace keel::io
+}  // namespace keel::io::datagrams_test

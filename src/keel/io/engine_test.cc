@@ -19,7 +19,7 @@
 
 #include "keel/io/internal/engine_testing.h"
 
-namespace keel::io {
+namespace keel::io::engine_test {
 namespace {
 
 using testing::Accepter;
@@ -195,6 +195,48 @@ TEST_P(Engines, know_how_much_a_peer_has_acknowledged) {
   ASSERT_TRUE(until([&] { return sender.final != unfinished; }));
   engine().close(made.client);
   end_and_close(reader);
+  end_and_close(accepter);
+}
+
+TEST_P(Engines, know_how_much_is_not_acknowledged) {
+  Accepter accepter;
+  listen(accepter);
+  const Pair made = pair(accepter);
+  EXPECT_EQ(engine().unacknowledged(made.client), 0u);
+  Reader reader;
+  read(reader, made.server);
+  engine().pause(reader);
+  const std::string much = pattern(32 * 1024 * 1024);
+  Sender sender;
+  sender.set(much.data(), much.size());
+  const auto before = *engine().acknowledged(made.client);
+  send(sender, made.client);
+  pass(100_ms);
+
+  const std::uint64_t acknowledged = *engine().acknowledged(made.client) - before;
+  const std::uint64_t held = engine().unacknowledged(made.client);
+  EXPECT_LE(acknowledged + held, much.size());
+  // The simulation's peer has what has arrived, read or not.
+  if (std::string_view(engine().name()) != "sim") {
+    EXPECT_GT(held, 0u);
+  }
+  engine().resume(reader);
+  ASSERT_TRUE(until([&] { return reader.got.size() == much.size() && sender.final != unfinished; }));
+  EXPECT_TRUE(until([&] { return engine().unacknowledged(made.client) == 0; }));
+
+  engine().close(made.client);
+  end_and_close(reader);
+  end_and_close(accepter);
+}
+
+TEST_P(Engines, give_the_time_limit_of_a_listener_to_what_it_accepts) {
+  Accepter accepter;
+  listen(accepter, Address::parse("127.0.0.1:0").value(), {.user_timeout = 7'500_ms});
+  const Pair made = pair(accepter);
+  EXPECT_EQ(engine().options(made.server).user_timeout, 7'500_ms);
+  EXPECT_EQ(engine().options(made.client).user_timeout, Duration());
+  engine().close(made.client);
+  engine().close(made.server);
   end_and_close(accepter);
 }
 
@@ -540,4 +582,4 @@ INSTANTIATE_TEST_SUITE_P(Io, Engines, ::testing::Values(Which::Uring, Which::Epo
                          testing::name_of_engine);
 
 }  // namespace
-}  // namespace keel::io
+}  // namespace keel::io::engine_test

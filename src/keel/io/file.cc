@@ -121,7 +121,9 @@ File::Open File::open(std::string path, Mode mode, std::uint32_t permissions) {
 File::Open File::open_folder(std::string path) {
   return Open(engine_here(), std::move(path), O_RDONLY | O_DIRECTORY, 0);
 }
-File::Open File::open_beneath(std::string path) noexcept { return Open(*engine_, fd_, std::move(path), O_RDONLY); }
+File::Open File::open_beneath(std::string path, Links links) noexcept {
+  return Open(*engine_, fd_, std::move(path), O_RDONLY | (links == Links::Refused ? O_NOFOLLOW : 0));
+}
 File::Read File::read(std::uint64_t offset, std::span<char> into) noexcept { return Read(*engine_, fd_, offset, into); }
 File::Write File::write(std::uint64_t offset, std::string_view bytes) noexcept {
   return Write(*engine_, fd_, offset, bytes);
@@ -204,7 +206,7 @@ Task<std::string> read_whole(std::string path, std::size_t bytes_max) {
     text.resize(used);
   }
   if (size > bytes_max || text.size() > bytes_max) {
-    co_return Error::text(Code::OutOfRange, fmt::format("{}: more than {} bytes", path, bytes_max));
+    co_return Error::text(Code::OutOfRange, fmt::format("{}: more than {} bytes", path, bytes_max)).from_environment();
   }
   co_return text;
 }

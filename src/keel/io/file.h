@@ -86,8 +86,10 @@ class File {
   [[nodiscard]] static Open open_folder(std::string path);
   // Opens a file for reading, looked up from this folder: whatever `path` says, nothing outside of the folder is
   // opened, neither by "..", nor by a link, nor by a slash in front (openat2(2), RESOLVE_BENEATH). PermissionDenied
-  // with EXDEV for what leads out. The folder stays open until then.
-  [[nodiscard]] Open open_beneath(std::string path) noexcept;
+  // with EXDEV for what leads out. The folder stays open until then. Links::Refused: ELOOP where any part of `path` is
+  // a symbolic link.
+  enum class Links : std::uint8_t { Followed, Refused };
+  [[nodiscard]] Open open_beneath(std::string path, Links links = Links::Followed) noexcept;
 
   // Reads into `into`; returns how many bytes. Less than there is room for says nothing (the end, more than 1 GiB, a
   // file system that gives less); 0 is the end.

@@ -105,6 +105,7 @@ open_how* make_open_how(Open& op) noexcept {
   auto& how = op.how_room.make<open_how>();
   how.flags = static_cast<std::uint64_t>(open_flags(op));
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+  if ((op.flags & O_NOFOLLOW) != 0) how.resolve |= RESOLVE_NO_SYMLINKS;
   return &how;
 }
 

@@ -21,7 +21,7 @@
 #include "keel/io/testing/loop_test.h"
 #include "keel/task/scope.h"
 
-namespace keel::io {
+namespace keel::io::file_test {
 namespace {
 
 using testing::pattern;
@@ -129,9 +129,9 @@ TEST_P(FileTest, a_missing_file_is_not_found_and_an_existing_one_is_not_made_ane
   EXPECT_EQ(*run(read_whole(path(), 100)), "");
 }
 
-Task<std::string> read_beneath(std::string folder_path, std::string name) {
+Task<std::string> read_beneath(std::string folder_path, std::string name, File::Links links = File::Links::Followed) {
   File folder = co_await File::open_folder(folder_path);
-  File file = co_await folder.open_beneath(name);
+  File file = co_await folder.open_beneath(name, links);
   co_return co_await read_exactly(file, 0, 100);
 }
 
@@ -171,6 +171,14 @@ TEST_P(FileTest, a_link_leads_nowhere_outside_of_the_folder) {
     EXPECT_EQ(opened.error().errno_value(), EXDEV) << name << opened.error().describe();
   }
   EXPECT_EQ(*run(read_beneath(path("in"), "near")), "yes");
+
+  ASSERT_EQ(::symlink(".", path("in/same").c_str()), 0);
+  for (const char* name : {"near", "same/open", "up"}) {
+    const auto opened = run(read_beneath(path("in"), name, File::Links::Refused));
+    ASSERT_FALSE(opened) << name;
+    EXPECT_EQ(opened.error().errno_value(), ELOOP) << name << opened.error().describe();
+  }
+  EXPECT_EQ(*run(read_beneath(path("in"), "open", File::Links::Refused)), "yes");
 }
 
 Task<bool> is_pipe_beneath(std::string folder_path, std::string name) {
@@ -653,4 +661,4 @@ INSTANTIATE_TEST_SUITE_P(Io, FileTest,
                          testing::name_of_engine);
 
 }  // namespace
-}  // namespace keel::io
+}  // namespace keel::io::file_test

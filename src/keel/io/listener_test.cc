@@ -4,18 +4,23 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <deque>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "keel/io/engine.h"
 #include "keel/io/internal/engine_testing.h"
 
-namespace keel::io {
+namespace keel::io::listener_test {
 namespace {
 
 using testing::Accepter;
@@ -27,7 +32,7 @@ using testing::Sender;
 using testing::unfinished;
 using testing::Which;
 
-using Engines = testing::EngineTest;
+using ListeningEngines = testing::EngineTest;
 
 Address system_address(int fd) {
   sockaddr_storage storage{};
@@ -36,7 +41,7 @@ Address system_address(int fd) {
   return Address::from_system(reinterpret_cast<sockaddr*>(&storage), size);
 }
 
-TEST_P(Engines, listen_accept_and_connect_agree_on_addresses) {
+TEST_P(ListeningEngines, listen_accept_and_connect_agree_on_addresses) {
   Accepter accepter;
   listen(accepter);
 
@@ -50,7 +55,7 @@ TEST_P(Engines, listen_accept_and_connect_agree_on_addresses) {
   end_and_close(accepter);
 }
 
-TEST_P(Engines, a_listener_that_is_about_to_close_gives_what_waits) {
+TEST_P(ListeningEngines, a_listener_that_is_about_to_close_gives_what_waits) {
   Accepter accepter;
   listen(accepter);
   end(accepter);
@@ -80,7 +85,7 @@ TEST_P(Engines, a_listener_that_is_about_to_close_gives_what_waits) {
   engine().close(second.fd);
 }
 
-TEST_P(Engines, a_listener_that_turns_newcomers_away_gives_those_who_came_before) {
+TEST_P(ListeningEngines, a_listener_that_turns_newcomers_away_gives_those_who_came_before) {
   Accepter accepter;
   listen(accepter);
   end(accepter);
@@ -110,7 +115,7 @@ TEST_P(Engines, a_listener_that_turns_newcomers_away_gives_those_who_came_before
   end_and_close(after);
 }
 
-TEST_P(Engines, a_unix_listener_turns_newcomers_away_by_removing_its_path) {
+TEST_P(ListeningEngines, a_unix_listener_turns_newcomers_away_by_removing_its_path) {
   const std::string path = "/tmp/keel_engine_test_" + std::to_string(getpid());
   const Address at = Address::parse("unix:" + path).value();
   Accepter accepter;
@@ -129,7 +134,7 @@ TEST_P(Engines, a_unix_listener_turns_newcomers_away_by_removing_its_path) {
   for (const int each : {fd, before.fd, after.fd, accepter.fd}) engine().close(each);
 }
 
-TEST_P(Engines, a_unix_listener_that_turns_newcomers_away_leaves_the_path_of_another_one) {
+TEST_P(ListeningEngines, a_unix_listener_that_turns_newcomers_away_leaves_the_path_of_another_one) {
   if (is_sim()) GTEST_SKIP() << "in the simulation a path ends with its listener";
   const std::string path = "/tmp/keel_engine_test_" + std::to_string(getpid());
   const Address at = Address::parse("unix:" + path).value();
@@ -152,7 +157,7 @@ TEST_P(Engines, a_unix_listener_that_turns_newcomers_away_leaves_the_path_of_ano
   for (const int each : {second, third}) engine().close(each);
 }
 
-TEST_P(Engines, a_unix_path_that_nobody_listens_at_is_taken_over) {
+TEST_P(ListeningEngines, a_unix_path_that_nobody_listens_at_is_taken_over) {
   if (is_sim()) GTEST_SKIP() << "in the simulation a path ends with its listener";
   const std::string path = "/tmp/keel_engine_test_" + std::to_string(getpid());
   const Address at = Address::parse("unix:" + path).value();
@@ -170,7 +175,7 @@ TEST_P(Engines, a_unix_path_that_nobody_listens_at_is_taken_over) {
   engine().close(*second);
 }
 
-TEST_P(Engines, a_file_that_is_no_socket_is_not_taken_over) {
+TEST_P(ListeningEngines, a_file_that_is_no_socket_is_not_taken_over) {
   if (is_sim()) GTEST_SKIP() << "in the simulation a path is a listener's";
   const std::string path = "/tmp/keel_engine_test_file_" + std::to_string(getpid());
   const Address at = Address::parse("unix:" + path).value();
@@ -188,7 +193,58 @@ TEST_P(Engines, a_file_that_is_no_socket_is_not_taken_over) {
   EXPECT_EQ(datagrams.error().code(), Code::AlreadyExists);
 }
 
-TEST_P(Engines, an_inherited_listener_is_gone_on_with_and_stays_open_elsewhere) {
+TEST_P(ListeningEngines, a_unix_listener_has_the_mode_that_is_asked_for_whatever_the_umask_says) {
+  if (is_sim()) GTEST_SKIP() << "in the simulation a path has no mode";
+  const std::string path = "/tmp/keel_engine_test_mode_" + std::to_string(getpid());
+  const Address at = Address::parse("unix:" + path).value();
+  for (const mode_t mask : {0, 022, 077}) {
+    for (const std::uint32_t mode : {0600u, 0660u, 0666u}) {
+      const mode_t before = ::umask(mask);
+      const auto listener = engine().open_listener(at, {.socket_mode = mode});
+      ::umask(before);
+      ASSERT_TRUE(listener) << listener.error().describe();
+      struct stat facts{};
+      EXPECT_EQ(::stat(path.c_str(), &facts), 0);
+      EXPECT_EQ(facts.st_mode & 0777, mode) << "umask " << mask;
+      engine().close(*listener);
+      ::unlink(path.c_str());
+    }
+  }
+  const sockaddr_un abstract{.sun_family = AF_UNIX, .sun_path = {'\0', 'k'}};
+  const Address without_path =
+      Address::from_system(reinterpret_cast<const sockaddr*>(&abstract), offsetof(sockaddr_un, sun_path) + 2);
+  const auto nameless = engine().open_listener(without_path, {.socket_mode = 0600});
+  ASSERT_FALSE(nameless);
+  EXPECT_EQ(nameless.error().code(), Code::InvalidArgument);
+}
+
+TEST(Listeners, one_of_those_that_find_an_abandoned_socket_at_the_same_time_takes_its_place) {
+  const std::string path = "/tmp/keel_engine_test_race_" + std::to_string(getpid());
+  const Address at = Address::parse("unix:" + path).value();
+  for (int round = 0; round < 100; ++round) {
+    ::close(system_listener(at, {}).value());  // Its path stays.
+    std::vector<int> listeners(4, -1);
+    std::atomic<int> ready = 0;
+    std::vector<std::thread> threads;
+    for (int& listener : listeners) {
+      threads.emplace_back([&] {
+        ++ready;
+        while (ready != 4) {
+        }
+        if (const auto made = system_listener(at, {})) listener = *made;
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+
+    EXPECT_EQ(std::ranges::count_if(listeners, [](int fd) { return fd >= 0; }), 1) << "round " << round;
+    for (const int fd : listeners) {
+      if (fd >= 0) ::close(fd);
+    }
+  }
+  ::unlink(path.c_str());
+}
+
+TEST_P(ListeningEngines, an_inherited_listener_is_gone_on_with_and_stays_open_elsewhere) {
   if (is_sim()) GTEST_SKIP() << "in the simulation there is nobody to inherit from";
   const Address any = Address::parse("127.0.0.1:0").value();
   const int original = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -232,7 +288,7 @@ TEST_P(Engines, an_inherited_listener_is_gone_on_with_and_stays_open_elsewhere) 
   ::close(original);
 }
 
-TEST_P(Engines, nobody_listening_refuses) {
+TEST_P(ListeningEngines, nobody_listening_refuses) {
   const int fd = engine().open_listener(Address::parse("127.0.0.1:0").value(), {}).value();
   const Address gone = engine().local_address(fd);
   engine().close(fd);
@@ -246,7 +302,7 @@ TEST_P(Engines, nobody_listening_refuses) {
   engine().close(connecter.fd);
 }
 
-TEST_P(Engines, a_port_in_use_already_exists_unless_shared) {
+TEST_P(ListeningEngines, a_port_in_use_already_exists_unless_shared) {
   const Address any = Address::parse("127.0.0.1:0").value();
   const int alone = engine().open_listener(any, {}).value();
   const int shared = engine().open_listener(any, {.reuse_port = true}).value();
@@ -262,7 +318,7 @@ TEST_P(Engines, a_port_in_use_already_exists_unless_shared) {
   engine().close(*beside);
 }
 
-TEST_P(Engines, an_address_is_vacant_until_somebody_listens_there) {
+TEST_P(ListeningEngines, an_address_is_vacant_until_somebody_listens_there) {
   const Address any = Address::parse("127.0.0.1:0").value();
   const int first = engine().open_listener(any, {.reuse_port = true}).value();
   const Address address = engine().local_address(first);
@@ -276,7 +332,7 @@ TEST_P(Engines, an_address_is_vacant_until_somebody_listens_there) {
   EXPECT_TRUE(check_vacant(engine(), any, {})) << "of port 0 there is always another one";
 }
 
-TEST_P(Engines, a_connect_is_cancelled_or_completes) {
+TEST_P(ListeningEngines, a_connect_is_cancelled_or_completes) {
   Accepter accepter;
   listen(accepter);
   Connecter connecter;
@@ -292,7 +348,7 @@ TEST_P(Engines, a_connect_is_cancelled_or_completes) {
   for (const int fd : accepter.fds) engine().close(fd);
 }
 
-TEST_P(Engines, two_hundred_connections_at_once) {
+TEST_P(ListeningEngines, two_hundred_connections_at_once) {
   constexpr std::size_t count = 200;
   Accepter accepter;
   listen(accepter);
@@ -326,7 +382,7 @@ TEST_P(Engines, two_hundred_connections_at_once) {
   end_and_close(accepter);
 }
 
-TEST_P(Engines, a_unix_path_carries_a_stream) {
+TEST_P(ListeningEngines, a_unix_path_carries_a_stream) {
   const std::string path = "/tmp/keel_engine_test_" + std::to_string(getpid());
   Accepter accepter;
   listen(accepter, Address::parse("unix:" + path).value());
@@ -351,7 +407,7 @@ TEST_P(Engines, a_unix_path_carries_a_stream) {
   ::unlink(path.c_str());
 }
 
-TEST_P(Engines, accept_one_by_one_takes_nobody_after_a_cancel) {
+TEST_P(ListeningEngines, accept_one_by_one_takes_nobody_after_a_cancel) {
   struct Few : Accept {
     Few()
         : Accept([](Op& op) noexcept {
@@ -384,7 +440,7 @@ TEST_P(Engines, accept_one_by_one_takes_nobody_after_a_cancel) {
 }
 
 // connect(2) refuses at once where TCP would try again.
-TEST_P(Engines, a_connect_to_a_full_unix_queue_waits_for_room) {
+TEST_P(ListeningEngines, a_connect_to_a_full_unix_queue_waits_for_room) {
   const std::string path = "/tmp/keel_engine_test_" + std::to_string(getpid());
   Accepter accepter;
   accepter.fd = engine().open_listener(Address::parse("unix:" + path).value(), {.backlog = 1}).value();
@@ -422,7 +478,7 @@ TEST_P(Engines, a_connect_to_a_full_unix_queue_waits_for_room) {
   ::unlink(path.c_str());
 }
 
-TEST_P(Engines, accept_without_descriptors_says_so_and_recovers) {
+TEST_P(ListeningEngines, accept_without_descriptors_says_so_and_recovers) {
   if (is_sim()) GTEST_SKIP() << "accept_failure in sim/simulation_test.cc";
   Accepter accepter;
   listen(accepter);
@@ -446,8 +502,9 @@ TEST_P(Engines, accept_without_descriptors_says_so_and_recovers) {
   end_and_close(accepter);
 }
 
-INSTANTIATE_TEST_SUITE_P(Io, Engines, ::testing::Values(Which::Uring, Which::Epoll, Which::Sim, Which::SimWithFaults),
+INSTANTIATE_TEST_SUITE_P(Io, ListeningEngines,
+                         ::testing::Values(Which::Uring, Which::Epoll, Which::Sim, Which::SimWithFaults),
                          testing::name_of_engine);
 
 }  // namespace
-}  // namespace keel::io
+}  // namespace keel::io::listener_test

@@ -1,7 +1,6 @@
 #include "keel/io/loop.h"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "keel/base/check.h"
@@ -16,11 +15,12 @@ constexpr Duration wall_period = 100_ms;
 }  // namespace
 
 Loop::Loop(std::unique_ptr<Engine> engine, Host& outside, int index)
-    : Executor(outside.now()), engine_(std::move(engine)), outside_(outside), index_(index), wheel_(turn_time_) {
-  random_at_ = outside.random();
-  // Odd, so that all 2^64 states are passed; and with ones and zeros well mixed, as the paper asks.
-  random_step_ = outside.random() | 1;
-  if (std::popcount(random_step_ ^ random_step_ >> 1) < 24) random_step_ ^= 0xaaaaaaaaaaaaaaaa;
+    : Executor(outside.now()),
+      engine_(std::move(engine)),
+      outside_(outside),
+      index_(index),
+      wheel_(turn_time_),
+      random_(outside) {
   wall_offset_ns_ = outside.wall_ns() - turn_time_.ns();
   wall_checked_ = turn_time_;
 }

@@ -22,6 +22,7 @@
 
 #include "keel/base/host.h"
 #include "keel/base/mpsc_queue.h"
+#include "keel/base/random_stream.h"
 #include "keel/exec/delayed_jobs.h"
 #include "keel/exec/executor.h"
 #include "keel/io/engine.h"
@@ -30,7 +31,7 @@ namespace keel::io {
 
 class Loop final : public Executor, public Host {
  public:
-  // `outside` gives clock, calendar, random seed and threads: Host::system() or the simulation.
+  // `outside` gives clock, calendar, the key of its random numbers and threads: Host::system() or the simulation.
   Loop(std::unique_ptr<Engine> engine, Host& outside, int index = 0);
   ~Loop() override;
 
@@ -66,14 +67,9 @@ class Loop final : public Executor, public Host {
     const Instant at = now();
     return wall_offset_ns_ + at.ns();
   }
-  // SplitMix64 by G. Steele, D. Lea and C. Flood (2014), each loop with steps of its own: not for secrets; those come
-  // from Host::system().
-  std::uint64_t random() noexcept override {
-    std::uint64_t word = random_at_ += random_step_;
-    word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9;
-    word = (word ^ word >> 27) * 0x94d049bb133111eb;
-    return word ^ word >> 31;
-  }
+  // Those of base/random_stream.h: computed, and nobody guesses one from others.
+  std::uint64_t random() noexcept override { return random_.next(); }
+  void secret(std::span<std::byte> out) noexcept override { outside_.secret(out); }
   void start_timer(Timer& timer, Instant at) noexcept override { wheel_.start(timer, at); }
   void stop_timer(Timer& timer) noexcept override { wheel_.stop(timer); }
   std::unique_ptr<Thread> start_thread(const char* name, Function<void()> body) override {
@@ -136,13 +132,12 @@ class Loop final : public Executor, public Host {
   TimerWheel wheel_;
   Queue local_;
   Queue deferred_;
-  std::uint64_t random_at_;
-  std::uint64_t random_step_;
   std::uint64_t turns_ = 0;
   bool turning_ = false;
   std::atomic<std::int64_t> busy_since_ns_{0};
   MpscQueue<Job> remote_;
   std::atomic<bool> stopping_{false};
+  RandomStream random_;
   DelayedJobs delayed_{*this, wheel_};  // Ends before what its jobs may still use.
 };
 

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -19,7 +20,7 @@
 #include "keel/io/testing/loop_test.h"
 #include "keel/io/testing/simulation.h"
 
-namespace keel::io {
+namespace keel::io::loop_test {
 namespace {
 
 struct Step : Job {
@@ -124,6 +125,39 @@ TEST(Loop, keeps_the_calendar_with_the_clock) {
   EXPECT_LT(look.wall - start, (5_s + 5_ms).count_ns());
 }
 
+// The system, whose calendar is set to another time.
+struct SetClock final : Host {
+  Instant now() noexcept override { return time; }
+  std::int64_t wall_ns() noexcept override { return time.ns() + offset_ns; }
+  std::uint64_t random() noexcept override { return Host::system().random(); }
+  void secret(std::span<std::byte> out) noexcept override { secret_from_random(out); }
+  void start_timer(Timer&, Instant) noexcept override {}
+  void stop_timer(Timer&) noexcept override {}
+  std::unique_ptr<Thread> start_thread(const char* name, Function<void()> body) override {
+    return Host::system().start_thread(name, std::move(body));
+  }
+  Instant time = Instant() + 1_h;
+  std::int64_t offset_ns = 0;
+};
+
+TEST(Loop, has_the_calendar_that_was_set_after_a_tenth_of_a_second) {
+  SetClock clock;
+  Loop loop(make_engine(EngineKind::Epoll).value(), clock);
+  const Loop::Entered entered(loop);
+  const auto turn = [&] {
+    Job nothing([](Job&) noexcept {});
+    loop.post(nothing);
+    loop.turn(Instant());
+    return loop.wall_ns();
+  };
+  EXPECT_EQ(turn(), clock.wall_ns());
+
+  clock.offset_ns = (24_h).count_ns();
+  clock.time = clock.time + 100_ms;
+
+  EXPECT_EQ(turn(), clock.wall_ns());
+}
+
 TEST(Loop, two_loops_draw_different_random_numbers) {
   sim::Simulation simulation;
   Loop& a = simulation.add_loop();
@@ -131,6 +165,24 @@ TEST(Loop, two_loops_draw_different_random_numbers) {
 
   EXPECT_NE(a.random(), b.random());
   EXPECT_NE(a.random(), a.random());
+}
+
+// The output function of SplitMix64, turned around: from a number to the state it was made of.
+std::uint64_t unmix(std::uint64_t word) {
+  word = (word ^ word >> 31 ^ word >> 62) * 0x319642b2d24d8ec3;
+  word = (word ^ word >> 27 ^ word >> 54) * 0x96de1b173f119089;
+  return word ^ word >> 30 ^ word >> 60;
+}
+
+TEST(Loop, gives_no_random_number_that_follows_from_those_before) {
+  Loop loop(make_engine(EngineKind::Epoll).value(), Host::system());
+
+  const std::uint64_t first = loop.random();
+  const std::uint64_t second = loop.random();
+  const std::uint64_t third = loop.random();
+
+  EXPECT_NE(unmix(third), 2 * unmix(second) - unmix(first)) << "the steps between states are equal";
+  EXPECT_NE(third, 2 * second - first);
 }
 
 TEST(Loop, takes_jobs_from_many_threads_and_stops_from_another) {
@@ -480,4 +532,4 @@ TEST_P(LoopLater, keeps_what_is_not_due_while_it_is_stopped_and_discards_it_at_i
 }
 
 }  // namespace
-}  // namespace keel::io
+}  // namespace keel::io::loop_test

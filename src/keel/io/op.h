@@ -220,7 +220,7 @@ struct Open : FileOp {
   int flags = 0;                     // In: of open(2); O_CLOEXEC is added.
   std::uint32_t permissions = 0644;  // In: of a file that is made, less the process's umask.
   // In: `path` is looked up from the folder `fd` and never leads out of it, by "..", a link or a slash in front: -EXDEV
-  // (openat2(2), RESOLVE_BENEATH). For reading.
+  // (openat2(2), RESOLVE_BENEATH). For reading. With O_NOFOLLOW in `flags` no part of `path` may be a link: -ELOOP.
   bool beneath = false;
   EngineRoom<24> how_room;
 };

@@ -16,7 +16,7 @@
 
 #include "keel/io/internal/engine_testing.h"
 
-namespace keel::io {
+namespace keel::io::overload_test {
 namespace {
 
 using testing::Accepter;
@@ -76,6 +76,24 @@ TEST_P(OverloadTest, more_completions_than_the_queue_has_room_for_are_all_delive
     engine().close(made[i].client);
     end_and_close(readers[i]);
   }
+  end_and_close(accepter_);
+}
+
+// Each place of a ring has had an operation that says nothing when it succeeds; what has the place next is no such one.
+TEST_P(OverloadTest, what_follows_more_closes_than_the_queue_has_room_for_completes) {
+  listen();
+  const Pair made = pair(accepter_);
+  for (int i = 0; i < 8; ++i) engine().close(engine().open_stream(AF_INET).value());
+  settle();
+
+  Sender sender;
+  Reader reader;
+  read(reader, made.server);
+  send(sender, made.client, "x");
+  EXPECT_TRUE(until([&] { return sender.final == 1 && reader.got == "x"; }, 5_s)) << sender.final << reader.got;
+
+  engine().close(made.client);
+  end_and_close(reader);
   end_and_close(accepter_);
 }
 
@@ -317,4 +335,4 @@ INSTANTIATE_TEST_SUITE_P(Io, OverloadTest,
                          testing::name_of_engine);
 
 }  // namespace
-}  // namespace keel::io
+}  // namespace keel::io::overload_test

@@ -8,10 +8,11 @@
 #include <cerrno>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "keel/io/testing/loop_test.h"
 
-namespace keel::io {
+namespace keel::io::readiness_test {
 namespace {
 
 class ReadinessTest : public testing::LoopTest {
@@ -71,6 +72,67 @@ TEST_P(ReadinessTest, a_descriptor_is_writable_when_there_is_room_again) {
   }
   ASSERT_TRUE(until([&] { return start.has_ended(); }));
   EXPECT_TRUE(start.take());
+}
+
+// What closes a descriptor of which something is still to be told in this turn, and waits on the next of its number.
+struct Closer final : Receive {
+  Closer(Engine& on, int old, int unused) : Receive(&on_done), engine(on), closes(old), by_number(unused) {}
+  static void on_done(Op& op) noexcept {
+    auto& self = static_cast<Closer&>(static_cast<Receive&>(op));
+    if (op.result <= 0 || self.closes < 0) return;
+    self.engine.close(self.closes);
+    self.engine.flush();
+    EXPECT_EQ(::dup2(self.by_number, self.closes), self.closes);
+    self.next.fd = std::exchange(self.closes, -1);
+    self.next.events = POLLIN;
+    EXPECT_FALSE(self.engine.submit(self.next));
+  }
+  struct Next final : Ready {
+    Next() : Ready([](Op& op) noexcept { static_cast<Next&>(static_cast<Ready&>(op)).answers.push_back(op.result); }) {}
+    std::vector<int> answers;
+  };
+  Engine& engine;
+  int closes;
+  const int by_number;
+  Next next;
+};
+struct Silent final : Receive {
+  Silent() : Receive([](Op&) noexcept {}) {}
+};
+
+TEST_P(ReadinessTest, an_event_of_a_closed_descriptor_is_not_told_to_the_next_of_its_number) {
+  if (is_sim()) GTEST_SKIP() << "nothing_is_foreign_in_a_simulation";
+  int first[2];
+  int second[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, first), 0);
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, second), 0);
+  // The second is known to the engine, and nothing waits on it any more.
+  Silent earlier;
+  earlier.fd = second[0];
+  engine().submit(earlier);
+  settle();
+  engine().cancel(earlier);
+  ASSERT_TRUE(until([&] { return earlier.is_idle(); }));
+  Closer closer(engine(), second[0], ours());
+  closer.fd = first[0];
+  engine().submit(closer);
+  settle();
+
+  ASSERT_EQ(::write(first[1], "x", 1), 1);
+  ASSERT_EQ(::write(second[1], "x", 1), 1);
+  ASSERT_TRUE(until([&] { return closer.closes < 0; }));
+  settle();
+
+  EXPECT_EQ(closer.next.answers, std::vector<int>());
+  ASSERT_EQ(::write(theirs(), "x", 1), 1);
+  ASSERT_TRUE(until([&] { return closer.next.is_idle(); }));
+  EXPECT_EQ(closer.next.answers, std::vector<int>{POLLIN});
+  engine().cancel(closer);
+  ASSERT_TRUE(until([&] { return closer.is_idle(); }));
+  ::close(closer.next.fd);
+  engine().close(first[0]);
+  ::close(first[1]);
+  ::close(second[1]);
 }
 
 TEST_P(ReadinessTest, ready_says_which_event_holds) {
@@ -160,4 +222,4 @@ TEST_P(ReadinessTest, nothing_is_foreign_in_a_simulation) {
 INSTANTIATE_TEST_SUITE_P(Io, ReadinessTest, testing::every_engine(), testing::name_of_engine);
 
 }  // namespace
-}  // namespace keel::io
+}  // namespace keel::io::readiness_test

@@ -1,20 +1,25 @@
 // Receiving on every engine: what comes together, paused, held and ended.
 
 #include <gtest/gtest.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <deque>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "keel/io/engine.h"
 #include "keel/io/internal/engine_testing.h"
 #include "keel/io/runtime.h"
 
-namespace keel::io {
+namespace keel::io::receive_test {
 namespace {
 
 using testing::Accepter;
@@ -24,9 +29,9 @@ using testing::Sender;
 using testing::unfinished;
 using testing::Which;
 
-using Engines = testing::EngineTest;
+using ReceivingEngines = testing::EngineTest;
 
-TEST_P(Engines, data_and_end_of_stream_that_come_together_are_both_seen) {
+TEST_P(ReceivingEngines, data_and_end_of_stream_that_come_together_are_both_seen) {
   Accepter accepter;
   listen(accepter);
   const Pair made = pair(accepter);
@@ -48,7 +53,7 @@ TEST_P(Engines, data_and_end_of_stream_that_come_together_are_both_seen) {
 }
 
 // A read stops in front of an urgent byte, though more has come: tcp(7), "MSG_OOB".
-TEST_P(Engines, bytes_around_an_urgent_one_are_all_read) {
+TEST_P(ReceivingEngines, bytes_around_an_urgent_one_are_all_read) {
   if (is_sim()) GTEST_SKIP() << "the simulation has no urgent bytes";
   Accepter accepter;
   listen(accepter);
@@ -72,7 +77,7 @@ TEST_P(Engines, bytes_around_an_urgent_one_are_all_read) {
   end_and_close(accepter);
 }
 
-TEST_P(Engines, a_paused_receive_slows_the_peer_and_loses_nothing) {
+TEST_P(ReceivingEngines, a_paused_receive_slows_the_peer_and_loses_nothing) {
   Accepter accepter;
   listen(accepter);
   const Pair made = pair(accepter);
@@ -101,7 +106,82 @@ TEST_P(Engines, a_paused_receive_slows_the_peer_and_loses_nothing) {
   end_and_close(accepter);
 }
 
-TEST_P(Engines, paused_receives_do_not_starve_the_others) {
+TEST_P(ReceivingEngines, a_paused_receive_leaves_small_messages_to_the_kernel_too) {
+  if (is_sim()) GTEST_SKIP() << "the simulation has no kernel";
+  Accepter accepter;
+  listen(accepter);
+  const Pair made = pair(accepter);
+  Reader reader;
+  read(reader, made.server);
+  engine().pause(reader);
+
+  constexpr int messages = 40;
+  for (int i = 0; i < messages; ++i) {
+    ASSERT_EQ(::send(made.client, "k", 1, MSG_NOSIGNAL), 1);
+    pass(1_ms);
+  }
+
+  int left = 0;
+  ASSERT_EQ(ioctl(made.server, FIONREAD, &left), 0);
+  EXPECT_GE(left, messages - 10) << "each would take a buffer from all others";
+  engine().resume(reader);
+  ASSERT_TRUE(until([&] { return reader.got.size() == messages; }));
+  engine().close(made.client);
+  end_and_close(reader);
+  end_and_close(accepter);
+}
+
+// Linux 6.17 and later end a multishot receive after a number of bytes.
+bool kernel_limits_receives() {
+  utsname system{};
+  unsigned major = 0;
+  unsigned minor = 0;
+  uname(&system);
+  std::sscanf(system.release, "%u.%u", &major, &minor);
+  return major > 6 || (major == 6 && minor >= 17);
+}
+
+// As a server does that has enough to do with what has come first.
+struct PausingReader : Receive {
+  PausingReader() : Receive(&on_done) {}
+  static void on_done(Op& op) noexcept {
+    auto& self = static_cast<PausingReader&>(op);
+    if (op.result > 0) self.got += static_cast<std::size_t>(op.result);
+    Engine::pause(self);
+  }
+  std::size_t got = 0;
+};
+
+TEST_P(ReceivingEngines, a_receive_that_is_paused_in_its_first_arrival_leaves_most_of_a_burst_in_the_kernel) {
+  if (is_sim()) GTEST_SKIP() << "the simulation has no kernel";
+  if (std::string_view(engine().name()) == "uring" && !kernel_limits_receives()) {
+    GTEST_SKIP() << "io_uring of this kernel brings all that has come";
+  }
+  Accepter accepter;
+  listen(accepter, Address::parse("127.0.0.1:0").value(), {.receive_buffer_bytes = 1024 * 1024});
+  const Pair made = pair(accepter);
+  const std::string much = pattern(1024 * 1024);
+  const ssize_t sent = ::send(made.client, much.data(), much.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  int arrived = 0;
+  ASSERT_TRUE(until([&] { return ioctl(made.server, FIONREAD, &arrived) == 0 && arrived > 128 * 1024; }));
+  PausingReader reader;
+  reader.fd = made.server;
+
+  submit(reader);
+  ASSERT_TRUE(until([&] { return reader.got != 0; }));
+  pass(20_ms);
+
+  int left = 0;
+  int on_its_way = 0;
+  ASSERT_EQ(ioctl(made.server, FIONREAD, &left), 0);
+  ASSERT_EQ(ioctl(made.client, SIOCOUTQ, &on_its_way), 0);
+  EXPECT_LE(sent - left - on_its_way, 64 * 1024);
+  end_and_close(reader);
+  engine().close(made.client);
+  end_and_close(accepter);
+}
+
+TEST_P(ReceivingEngines, paused_receives_do_not_starve_the_others) {
   if (is_sim()) GTEST_SKIP() << "the simulation has no buffers to run out of";
   Accepter accepter;
   listen(accepter);
@@ -137,7 +217,7 @@ TEST_P(Engines, paused_receives_do_not_starve_the_others) {
   end_and_close(accepter);
 }
 
-TEST_P(Engines, the_end_of_stream_waits_behind_what_waits_while_paused) {
+TEST_P(ReceivingEngines, the_end_of_stream_waits_behind_what_waits_while_paused) {
   Accepter accepter;
   listen(accepter);
   const Pair made = pair(accepter);
@@ -161,7 +241,7 @@ TEST_P(Engines, the_end_of_stream_waits_behind_what_waits_while_paused) {
   end_and_close(accepter);
 }
 
-TEST_P(Engines, a_receive_that_is_ended_gives_all_that_had_come_and_leaves_the_rest_to_the_next) {
+TEST_P(ReceivingEngines, a_receive_that_is_ended_gives_all_that_had_come_and_leaves_the_rest_to_the_next) {
   Accepter accepter;
   listen(accepter);
   const std::string much = pattern(1024 * 1024);
@@ -196,7 +276,7 @@ TEST_P(Engines, a_receive_that_is_ended_gives_all_that_had_come_and_leaves_the_r
   end_and_close(accepter);
 }
 
-TEST_P(Engines, an_end_that_was_seen_is_seen_again_by_the_next_receive) {
+TEST_P(ReceivingEngines, an_end_that_was_seen_is_seen_again_by_the_next_receive) {
   Accepter accepter;
   listen(accepter);
   const Pair made = pair(accepter);
@@ -222,7 +302,7 @@ TEST_P(Engines, an_end_that_was_seen_is_seen_again_by_the_next_receive) {
   end_and_close(accepter);
 }
 
-TEST_P(Engines, a_receive_that_is_being_ended_may_be_cancelled) {
+TEST_P(ReceivingEngines, a_receive_that_is_being_ended_may_be_cancelled) {
   Accepter accepter;
   listen(accepter);
   const Pair made = pair(accepter);
@@ -239,7 +319,7 @@ TEST_P(Engines, a_receive_that_is_being_ended_may_be_cancelled) {
   end_and_close(accepter);
 }
 
-TEST_P(Engines, held_bytes_stay_while_others_receive) {
+TEST_P(ReceivingEngines, held_bytes_stay_while_others_receive) {
   Accepter accepter;
   listen(accepter);
   const Pair kept = pair(accepter);
@@ -269,7 +349,42 @@ TEST_P(Engines, held_bytes_stay_while_others_receive) {
   end_and_close(accepter);
 }
 
-INSTANTIATE_TEST_SUITE_P(Io, Engines, ::testing::Values(Which::Uring, Which::Epoll, Which::Sim, Which::SimWithFaults),
+// Buffers of an engine go to the kernel once: what waited behind a pause, too.
+TEST_P(ReceivingEngines, bytes_that_are_held_after_a_resume_have_memory_of_their_own) {
+  Accepter accepter;
+  listen(accepter);
+  const Pair made = pair(accepter);
+  Reader reader;
+  read(reader, made.server);
+  Sender sender;
+  engine().pause(reader);
+  for (const std::string_view piece : {"one", "two", "six"}) {
+    send(sender, made.client, piece);
+    pass(2_ms);
+  }
+  engine().resume(reader);
+  ASSERT_TRUE(until([&] { return reader.got == "onetwosix"; }));
+
+  reader.got.clear();
+  reader.holds = true;
+  for (int i = 1000; i < 1300; ++i) {
+    const std::string piece = std::to_string(i);
+    const std::size_t before = reader.got.size();
+    send(sender, made.client, piece);
+    ASSERT_TRUE(until([&] { return reader.got.size() == before + piece.size(); }));
+  }
+
+  std::string held;
+  for (const Held& part : reader.held) held.append(part.data, part.size);
+  EXPECT_TRUE(held == reader.got);
+  for (const Held& part : reader.held) engine().release(part);
+  engine().close(made.client);
+  end_and_close(reader);
+  end_and_close(accepter);
+}
+
+INSTANTIATE_TEST_SUITE_P(Io, ReceivingEngines,
+                         ::testing::Values(Which::Uring, Which::Epoll, Which::Sim, Which::SimWithFaults),
                          testing::name_of_engine);
 
 // The sizes in which `sent` came, all of which, and the end of the stream, was there before it was received; none where
@@ -350,4 +465,4 @@ TEST(EngineOptions, have_bounds) {
 }
 
 }  // namespace
-}  // namespace keel::io
+}  // namespace keel::io::receive_test

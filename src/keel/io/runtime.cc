@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 
@@ -36,7 +37,8 @@ void pin_to(int core) noexcept {
 
 struct Runtime::Worker {
   std::unique_ptr<Thread> thread;
-  std::unique_ptr<Loop> loop;
+  std::unique_ptr<Loop> owned;
+  Loop* loop = nullptr;
   std::unique_ptr<Error> error;
   std::atomic<int> state{0};  // 0 starting, 1 running, 2 failed.
 };
@@ -53,6 +55,17 @@ Result<std::unique_ptr<Runtime>> Runtime::make(const RuntimeOptions& options) {
   return runtime;
 }
 
+std::unique_ptr<Runtime> Runtime::over(std::vector<Loop*> loops, Turn turn) {
+  KEEL_CHECK(turn, "loops without threads are turned by somebody");
+  std::unique_ptr<Runtime> runtime(new Runtime({EngineKind::Auto, "the loops are turned by their simulation"}));
+  runtime->turn_ = std::move(turn);
+  for (Loop* const loop : loops) {
+    runtime->workers_.push_back(std::make_unique<Worker>());
+    runtime->workers_.back()->loop = loop;
+  }
+  return runtime;
+}
+
 Runtime::~Runtime() { stop(); }
 
 Loop& Runtime::loop(int worker) noexcept {
@@ -62,6 +75,7 @@ Loop& Runtime::loop(int worker) noexcept {
 }
 
 Result<> Runtime::start() {
+  if (turn_) return {};
   const std::vector<int> cores = allowed_cores();
   int index = 0;
   for (auto& worker : workers_) {
@@ -79,7 +93,8 @@ Result<> Runtime::start() {
         at->state.notify_all();
         return;
       }
-      at->loop = std::make_unique<Loop>(*std::move(engine), Host::system(), index);
+      at->owned = std::make_unique<Loop>(*std::move(engine), Host::system(), index);
+      at->loop = at->owned.get();
       at->state.store(1, std::memory_order_release);
       at->state.notify_all();
       at->loop->run();
@@ -97,6 +112,13 @@ Result<> Runtime::start() {
 }
 
 void Runtime::each(FunctionRef<void(Loop&)> f) {
+  if (turn_) {
+    for (auto& worker : workers_) {
+      const Loop::Entered entered(*worker->loop);
+      f(*worker->loop);
+    }
+    return;
+  }
   struct Call : Job {
     Call(Loop& l, FunctionRef<void(Loop&)> function)
         : Job([](Job& job) noexcept {
@@ -120,7 +142,24 @@ void Runtime::each(FunctionRef<void(Loop&)> f) {
   }
 }
 
+bool Runtime::wait_until(FunctionRef<bool()> done, Duration limit) {
+  if (turn_) return turn_(done, limit);
+  Host& host = Host::system();
+  const Instant end = host.now() + limit;
+  Duration pause = 100_us;
+  while (!done()) {
+    if (host.now() >= end) return false;
+    host.sleep(pause);
+    pause = std::min(pause * 2, Duration(5_ms));
+  }
+  return true;
+}
+
 void Runtime::stop() noexcept {
+  if (turn_) {
+    turn_([] { return false; }, 5_ms);
+    return;
+  }
   for (auto& worker : workers_) {
     if (worker->loop != nullptr) worker->loop->stop();
   }

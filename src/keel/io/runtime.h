@@ -6,7 +6,11 @@
 //   …
 //   runtime->stop();                        // ends every loop and joins
 //
-// Threads:  start() and stop() one after the other, each() on any number at once, none of them on a worker.
+// Code that waits for something that happens on the loops waits with wait_until(). Then it runs in a simulation too,
+// which turns the loops of its Runtime (over()) on the thread that waits.
+//
+// Threads:  start() and stop() one after the other, each() and wait_until() on any number at once, none of them on a
+//           worker.
 // Lifetime: outlives everything that lives on its loops.
 
 #pragma once
@@ -32,6 +36,11 @@ class Runtime {
   // Unsupported when the engine asked for is not to be had; the text says why. InvalidArgument: one of its options is
   // outside of its bounds.
   static Result<std::unique_ptr<Runtime>> make(const RuntimeOptions& options);
+  // Of loops that have no threads: `turn` turns them, on the thread that calls it, until `done` says so or for `limit`,
+  // and returns done(). That is sim::Simulation::run_until(). start() has nothing to do then, each() calls `f` on the
+  // calling thread, and stop() turns for 5 ms of their time. The loops outlive the Runtime.
+  using Turn = Function<bool(FunctionRef<bool()> done, Duration limit)>;
+  static std::unique_ptr<Runtime> over(std::vector<Loop*> loops, Turn turn);
   ~Runtime();  // stop()
 
   int workers() const noexcept { return static_cast<int>(workers_.size()); }
@@ -44,6 +53,9 @@ class Runtime {
   // Runs `f` on every worker's own thread, one worker after the other, and waits for it. Between start() and
   // stop(): afterwards nobody would run it.
   void each(FunctionRef<void(Loop&)> f);
+  // Waits until done(), which is asked on this thread, at least every 5 ms while the loops turn. Returns what it said
+  // last: false after `limit`.
+  bool wait_until(FunctionRef<bool()> done, Duration limit);
   // Stops every loop and joins its thread. What was closed on a loop until then is closed: it turns on until nothing is
   // left to do, 2 ms at least and 0.1 s at most. What was posted and has not run by then is left. Idempotent. The loops
   // live on until the Runtime is destroyed.
@@ -54,6 +66,7 @@ class Runtime {
   explicit Runtime(EngineChoice choice);
   EngineChoice choice_;
   RuntimeOptions options_;
+  Turn turn_;  // Empty: the loops have threads.
   std::vector<std::unique_ptr<Worker>> workers_;
 };
 

@@ -19,10 +19,10 @@
 #include "keel/exec/executor.h"
 #include "keel/io/internal/sockets.h"
 
-namespace keel::io {
+namespace keel::io::runtime_test {
 namespace {
 
-class Runtimes : public testing::TestWithParam<EngineKind> {
+class Runtimes : public ::testing::TestWithParam<EngineKind> {
  protected:
   // Null where this machine has no such engine.
   static std::unique_ptr<Runtime> make(int workers, bool pin = false) {
@@ -35,11 +35,12 @@ class Runtimes : public testing::TestWithParam<EngineKind> {
   }
 };
 
-std::string name_of(const testing::TestParamInfo<EngineKind>& kind) {
+std::string name_of(const ::testing::TestParamInfo<EngineKind>& kind) {
   constexpr const char* names[] = {"auto", "uring", "epoll"};
   return names[static_cast<int>(kind.param)];
 }
-INSTANTIATE_TEST_SUITE_P(, Runtimes, testing::Values(EngineKind::Auto, EngineKind::Uring, EngineKind::Epoll), name_of);
+INSTANTIATE_TEST_SUITE_P(, Runtimes, ::testing::Values(EngineKind::Auto, EngineKind::Uring, EngineKind::Epoll),
+                         name_of);
 
 #define MAKE_OR_SKIP(runtime, ...)  \
   auto runtime = make(__VA_ARGS__); \
@@ -471,4 +472,4 @@ TEST_P(Runtimes, stop_more_than_once_and_without_start) {
 }
 
 }  // namespace
-}  // namespace keel::io
+}  // namespace keel::io::runtime_test

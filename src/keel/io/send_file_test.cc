@@ -15,7 +15,7 @@
 
 #include "keel/io/testing/loop_test.h"
 
-namespace keel::io {
+namespace keel::io::send_file_test {
 namespace {
 
 void ignore(Op&) noexcept {}
@@ -153,4 +153,4 @@ TEST_F(SendFileTest, a_folder_or_a_pipe_is_no_file) {
 }
 
 }  // namespace
-}  // namespace keel::io
+}  // namespace keel::io::send_file_test

@@ -78,7 +78,11 @@ struct ListenOptions {
   bool no_delay = true;          // TCP_NODELAY, inherited by accepted connections.
   int send_buffer_bytes = 0;     // SO_SNDBUF, inherited; 0: as the system has it (it then grows by itself).
   int receive_buffer_bytes = 0;  // SO_RCVBUF, the same.
-  int inherited = -1;            // A listening socket to go on with: it is duplicated, nothing is bound.
+  // TCP_USER_TIMEOUT, inherited: how long a peer may leave what was sent unacknowledged, or take nothing of what waits,
+  // until its connection ends with ETIMEDOUT, also after close(). Whole milliseconds. Zero: as the system has it (about
+  // 15 min). Nothing for Unix sockets.
+  Duration user_timeout = {};
+  int inherited = -1;  // A listening socket to go on with: it is duplicated, nothing is bound.
   // Of "[::]": IPv4 as well, in place of a second listener for "0.0.0.0". Its peers then have addresses as
   // [::ffff:192.0.2.1] (RFC 4291 §2.5.5.2). False: IPv6 alone, whatever net.ipv6.bindv6only says (IPV6_V6ONLY).
   bool dual_stack = false;
@@ -87,6 +91,10 @@ struct ListenOptions {
   int fast_open = 0;  // TCP Fast Open (RFC 7413): how many connections may wait whose first packet brought
                       // data. The same bytes may then come twice, so only for requests that may be repeated.
                       // 0, or where the system forbids it (net.ipv4.tcp_fastopen & 2): connections as ever.
+  // Of a Unix socket with a path: who may connect, as chmod(2) has it (0660: its owner and group), whatever the umask
+  // says, and from the socket's first moment. 0: what the umask leaves. InvalidArgument for one without a path, to
+  // which everybody may connect; nothing for TCP.
+  std::uint32_t socket_mode = 0;
 };
 
 // Before connecting.

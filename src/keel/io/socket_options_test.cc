@@ -12,7 +12,7 @@
 #include "keel/io/engine.h"
 #include "keel/io/internal/own_network.h"
 
-namespace keel::io {
+namespace keel::io::socket_options_test {
 namespace {
 
 class SocketOptionsOf : public ::testing::TestWithParam<EngineKind> {
@@ -214,4 +214,4 @@ TEST_P(FastOpen, connects_as_ever_where_one_side_does_not) {
 TEST_P(FastOpen, connects_in_any_case) { connect_twice(GetParam(), false, false); }
 
 }  // namespace
-}  // namespace keel::io
+}  // namespace keel::io::socket_options_test

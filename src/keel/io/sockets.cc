@@ -5,14 +5,18 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <netinet/udp.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <iterator>
+#include <string>
+#include <string_view>
 
 #include "keel/io/datagrams.h"
 #include "keel/io/engine.h"
@@ -31,12 +35,69 @@ Result<> set_inherited_options(int fd, int family, const ListenOptions& options)
   if (family != AF_UNIX && options.no_delay) {
     KEEL_TRY_VOID(set_option(fd, IPPROTO_TCP, TCP_NODELAY, "setsockopt TCP_NODELAY"));
   }
+  if (family != AF_UNIX && options.user_timeout != Duration()) {
+    KEEL_TRY_VOID(system_set_options(fd, {.user_timeout = options.user_timeout}));
+  }
   if (options.send_buffer_bytes > 0) {
     KEEL_TRY_VOID(set_option(fd, SOL_SOCKET, SO_SNDBUF, "setsockopt SO_SNDBUF", options.send_buffer_bytes));
   }
   if (options.receive_buffer_bytes > 0) {
     KEEL_TRY_VOID(set_option(fd, SOL_SOCKET, SO_RCVBUF, "setsockopt SO_RCVBUF", options.receive_buffer_bytes));
   }
+  return {};
+}
+
+// That of a Unix socket with one in the file system, else null. Valid while `address` is.
+const char* path_of(const Address& address) noexcept {
+  if (!address.is_unix()) return nullptr;
+  const char* const path = reinterpret_cast<const sockaddr_un*>(address.system())->sun_path;
+  return *path != '\0' ? path : nullptr;
+}
+
+// Holds a lock on the folder of a Unix socket's path from the look at what is there until the socket has taken its
+// place: of two processes that find the same abandoned socket the second would else remove that of the first, and one
+// that is bound and does not listen yet looks abandoned.
+class FolderLock {
+ public:
+  explicit FolderLock(const Address& address) {
+    const char* const path = path_of(address);
+    if (path == nullptr) return;
+    const std::string_view text(path);
+    const std::size_t slash = text.rfind('/');
+    const std::string folder(slash == text.npos ? "." : text.substr(0, slash + 1));
+    fd_ = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    // Whoever can read the folder can hold its lock: that delays this and does not stop it.
+    constexpr timespec pause{0, 10'000'000};
+    for (int tries = 0; fd_ >= 0 && ::flock(fd_, LOCK_EX | LOCK_NB) != 0 && tries < 100; ++tries) {
+      ::nanosleep(&pause, nullptr);
+    }
+  }
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+  ~FolderLock() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+
+ private:
+  int fd_ = -1;
+};
+
+// bind() gives the path the mode of the socket, less the umask, which this gives back.
+Result<> restore_mode(const char* path, std::uint32_t mode) {
+  const int fd = ::open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) return Error::from_errno("open", errno);
+  struct stat facts{};
+  const std::string itself = "/proc/self/fd/" + std::to_string(fd);
+  int error = 0;
+  if (::fstat(fd, &facts) != 0) {
+    error = errno;
+  } else if (!S_ISSOCK(facts.st_mode)) {
+    error = EEXIST;  // Somebody else's, put there meanwhile.
+  } else if ((facts.st_mode & 07777) != mode && ::chmod(itself.c_str(), mode) != 0) {
+    error = errno;
+  }
+  ::close(fd);
+  if (error != 0) return Error::from_errno("chmod", error);
   return {};
 }
 
@@ -71,7 +132,14 @@ Result<> prepare_listener(int fd, const Address& address, const ListenOptions& o
     }
   }
   KEEL_TRY_VOID(set_inherited_options(fd, address.family(), options));
+  const bool has_mode = address.is_unix() && options.socket_mode != 0;
+  if (has_mode && path_of(address) == nullptr) {
+    return fail(Code::InvalidArgument, "socket_mode: a socket without a path in the file system has no mode");
+  }
+  if (has_mode && ::fchmod(fd, options.socket_mode) != 0) return Error::from_errno("fchmod", errno);
+  const FolderLock lock(address);
   KEEL_TRY_VOID(bind_to(fd, address));
+  if (has_mode) KEEL_TRY_VOID(restore_mode(path_of(address), options.socket_mode));
   if (options.fast_open > 0 && !address.is_unix()) {
     setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN, &options.fast_open, sizeof options.fast_open);
   }
@@ -100,6 +168,7 @@ Result<> prepare_stream(int fd, int family, const ConnectOptions& options) {
     const int on = 1;
     setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
   }
+  const FolderLock lock(options.from);
   return bind_to(fd, options.from).because("connecting from " + options.from.to_string());
 }
 
@@ -118,6 +187,7 @@ Result<> prepare_datagram(int fd, const DatagramOptions& options) {
   const int on = 1;
   if (options.join && family != AF_UNIX) setsockopt(fd, SOL_UDP, UDP_GRO, &on, sizeof on);
   if (options.bind.family() != AF_UNSPEC) {
+    const FolderLock lock(options.bind);
     KEEL_TRY_VOID(bind_to(fd, options.bind, SOCK_DGRAM).because("binding " + options.bind.to_string()));
   }
   if (options.connect.family() == AF_UNSPEC) return {};
@@ -130,13 +200,6 @@ Address name_of(int fd, int (*ask)(int, sockaddr*, socklen_t*)) noexcept {
   socklen_t size = sizeof storage;
   if (ask(fd, reinterpret_cast<sockaddr*>(&storage), &size) != 0) return {};
   return Address::from_system(reinterpret_cast<sockaddr*>(&storage), size);
-}
-
-// That of a Unix socket with one in the file system, else null. Valid while `address` is.
-const char* path_of(const Address& address) noexcept {
-  if (!address.is_unix()) return nullptr;
-  const char* const path = reinterpret_cast<const sockaddr_un*>(address.system())->sun_path;
-  return *path != '\0' ? path : nullptr;
 }
 
 // There is room in `files`.

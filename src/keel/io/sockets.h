@@ -60,6 +60,11 @@ class Sockets {
   // it is not counted. Nothing where nobody knows: Unix sockets, and TCP where the kernel does not say (tcp(7),
   // TCP_INFO).
   virtual std::optional<std::uint64_t> acknowledged(int fd) noexcept = 0;
+  // How many bytes of what was sent on a connection this side's kernel still holds: those that have not left, and those
+  // that the peer has not acknowledged. An end of the stream that is not acknowledged counts as one. Zero for a Unix
+  // socket, whose peer has what was sent. A system call, two where it is not zero; after the connection has failed the
+  // figure means nothing.
+  virtual std::uint64_t unacknowledged(int fd) noexcept = 0;
   // How long ago the kernel was given the last bytes that have come on a connection, read or not, to one of its ticks
   // (4 ms or so). Zero where nobody knows: as acknowledged(), and in sim, where nothing waits unseen.
   virtual Duration last_came(int /*fd*/) noexcept { return {}; }

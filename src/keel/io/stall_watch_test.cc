@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace keel::io {
+namespace keel::io::stall_watch_test {
 namespace {
 
 std::atomic<bool> may_go_on = false;
@@ -28,7 +28,7 @@ struct Told {
   std::string stack;
 };
 
-class StallWatches : public testing::TestWithParam<EngineKind> {
+class StallWatches : public ::testing::TestWithParam<EngineKind> {
  protected:
   struct Stalls : Job {
     Stalls() : Job([](Job&) noexcept { stall_in_here(); }) { may_go_on = false; }
@@ -67,7 +67,7 @@ class StallWatches : public testing::TestWithParam<EngineKind> {
   std::mutex mutex_;
   std::vector<Told> told_;
 };
-INSTANTIATE_TEST_SUITE_P(, StallWatches, testing::Values(EngineKind::Uring, EngineKind::Epoll),
+INSTANTIATE_TEST_SUITE_P(, StallWatches, ::testing::Values(EngineKind::Uring, EngineKind::Epoll),
                          [](const auto& kind) { return kind.param == EngineKind::Uring ? "uring" : "epoll"; });
 
 TEST_P(StallWatches, tell_of_a_stall_at_doubling_times_and_at_its_end) {
@@ -134,4 +134,4 @@ TEST(StallWatchDeathTest, a_bound_is_longer_than_nothing) {
 }
 
 }  // namespace
-}  // namespace keel::io
+}  // namespace keel::io::stall_watch_test

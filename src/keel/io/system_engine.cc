@@ -76,6 +76,11 @@ std::optional<std::uint64_t> SystemEngine::acknowledged(int fd) noexcept {
   return system_acknowledged(fd);
 }
 
+std::uint64_t SystemEngine::unacknowledged(int fd) noexcept {
+  ++system_calls_;
+  return system_unacknowledged(fd);
+}
+
 Duration SystemEngine::last_came(int fd) noexcept {
   ++system_calls_;
   return system_last_came(fd);

@@ -1,8 +1,10 @@
 // What the kernel knows of a TCP connection. A file of its own: <linux/tcp.h>, which has the counters that the C
 // library's header lacks, and <netinet/tcp.h> cannot be included together.
 
+#include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -21,6 +23,16 @@ std::optional<std::uint64_t> system_acknowledged(int fd) noexcept {
   // An older kernel fills in less.
   if (size < offsetof(tcp_info, tcpi_bytes_acked) + sizeof info.tcpi_bytes_acked) return std::nullopt;
   return info.tcpi_bytes_acked;
+}
+
+std::uint64_t system_unacknowledged(int fd) noexcept {
+  int bytes = 0;
+  if (ioctl(fd, SIOCOUTQ, &bytes) != 0 || bytes <= 0) return 0;
+  int domain = 0;
+  socklen_t size = sizeof domain;
+  // Of a Unix socket they are in the peer's queue.
+  if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 || domain == AF_UNIX) return 0;
+  return static_cast<std::uint64_t>(bytes);
 }
 
 Duration system_last_came(int fd) noexcept {

@@ -20,7 +20,6 @@ namespace {
 constexpr std::size_t whole_send_max = 64 * 1024;
 // In one operation of the kernel's: it is carried out while we wait, for as long as the peer keeps up.
 constexpr std::size_t send_bytes_max = turn_share;
-constexpr std::uint64_t ignore_key = 1;  // Completions nobody waits for: cancel, close.
 constexpr std::uint64_t wake_key = 2;
 constexpr std::uint64_t timeout_key = 3;
 constexpr std::uint64_t message_key = 4;  // From another worker.
@@ -180,6 +179,7 @@ Result<> UringEngine::set_up() {
   io_uring_register_ring_fd(&ring_);  // Saves a descriptor look-up per call; works without.
 
   KEEL_TRY_VOID(buffers_.set_up(ring_));
+  KEEL_TRY_VOID(probe_receive_limit());
 
   KEEL_TRY_VOID(open_wake(0));
   arm_wake();

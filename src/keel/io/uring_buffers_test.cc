@@ -11,7 +11,7 @@
 
 #include "keel/io/internal/sockets.h"
 
-namespace keel::io {
+namespace keel::io::uring_buffers_test {
 namespace {
 
 constexpr std::string_view text = "what has come";
@@ -121,4 +121,4 @@ TEST_F(UringBuffersTest, are_fewer_again_when_fewer_would_have_done) {
 }
 
 }  // namespace
-}  // namespace keel::io
+}  // namespace keel::io::uring_buffers_test

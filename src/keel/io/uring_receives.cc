@@ -2,6 +2,7 @@
 
 #if KEEL_WITH_URING
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -15,6 +16,8 @@ namespace {
 // What a paused receive may have waiting before it is taken from the kernel: to stop and begin it again costs more than
 // the receiving of a message.
 constexpr unsigned waiting_max = 4;
+// A receive brings no less than this before it begins again.
+constexpr std::uint32_t limit_bytes_min = 64 * 1024;
 // After so many arrivals in a row the kernel takes a break (MULTISHOT_MAX_RETRY), after which it does not see that a
 // Unix socket has nothing more but its end (seen on Linux 6.18).
 constexpr unsigned filled_max = 32;
@@ -60,6 +63,29 @@ void UringEngine::release(Held held) noexcept {
   }
 }
 
+// What has come for a socket completes in one go, 33 buffers and more of it, before a pause can stop it: a peer that
+// sends ahead of its reader would keep half a MiB here. Since Linux 6.17 an entry says after how many bytes its receive
+// ends, in a field that kernels before reject. Whether this one does is asked with a descriptor that is none.
+Result<> UringEngine::probe_receive_limit() {
+  const std::uint32_t limit = std::max(waiting_max * buffers_.bytes(), limit_bytes_min);
+  io_uring_sqe* sqe = entry();
+  io_uring_prep_recv_multishot(sqe, -1, nullptr, 0, 0);
+  sqe->flags |= IOSQE_BUFFER_SELECT;
+  sqe->buf_group = 0;
+  sqe->file_index = limit;
+  io_uring_sqe_set_data64(sqe, ignore_key);
+  io_uring_cqe* completion = nullptr;
+  if (const int result = io_uring_submit_and_wait(&ring_, 1); result < 0) {
+    return Error::from_errno("io_uring_enter", -result);
+  }
+  if (const int result = io_uring_peek_cqe(&ring_, &completion); result < 0) {
+    return Error::from_errno("io_uring_enter", -result);
+  }
+  if (completion->res == -EBADF) receive_limit_ = limit;
+  io_uring_cqe_seen(&ring_, completion);
+  return {};
+}
+
 void UringEngine::begin_receive(Receive& op) noexcept {
   op.paused = false;
   op.room.make<UringReceive>();
@@ -76,6 +102,7 @@ void UringEngine::arm_receive(Receive& op) noexcept {
   io_uring_prep_recv_multishot(sqe, op.fd, nullptr, 0, 0);
   sqe->flags |= IOSQE_BUFFER_SELECT;
   sqe->buf_group = 0;
+  sqe->file_index = receive_limit_;  // Named optlen where it is known.
   arm(sqe, op);
 }
 
@@ -162,7 +189,7 @@ int UringEngine::received(Receive& op, int result, std::uint32_t flags) noexcept
     if (!show(op, buffer, size)) buffers_.recycle(buffer);
     if (size == buffers_.bytes()) [[unlikely]]
       note_full(op);
-    // Multishot ends when the completion queue was short of room: begin again.
+    // Multishot ends at its limit, and when the completion queue was short of room: begin again.
     if (!op.armed && op.pending) op.cancelling || op.paused || state.ending ? make_ready(op) : arm_receive(op);
     return 1;
   }

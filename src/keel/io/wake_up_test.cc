@@ -9,7 +9,7 @@
 #include "keel/base/mpsc_queue.h"
 #include "keel/base/testing/interleaving.h"
 
-namespace keel::io {
+namespace keel::io::wake_up_test {
 namespace {
 
 using interleaving::explore;
@@ -130,4 +130,4 @@ TEST(WakeUp, of_another_thread_arrives_whatever_two_workers_do) {
 }
 
 }  // namespace
-}  // namespace keel::io
+}  // namespace keel::io::wake_up_test

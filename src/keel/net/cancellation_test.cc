@@ -38,7 +38,7 @@
 #include "keel/task/timing.h"
 #include "keel/task/until.h"
 
-namespace keel {
+namespace keel::cancellation_test {
 namespace {
 
 using internal::NetTest;
@@ -942,4 +942,4 @@ TEST_P(Cancellation, a_peer_that_goes_ends_it) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::cancellation_test

@@ -4,8 +4,9 @@
 #include <optional>
 #include <utility>
 
-#include "keel/base/check.h"
+#include "keel/base/bug.h"
 #include "keel/io/loop.h"
+#include "keel/net/address_guard.h"
 #include "keel/net/resolver.h"
 #include "keel/net/stream.h"
 #include "keel/task/event.h"
@@ -53,6 +54,23 @@ std::vector<Address> in_turns(std::vector<Address> addresses) {
   return turns;
 }
 
+// Those that `guard` allows, in their order.
+Result<std::vector<Address>> allowed(const std::vector<Address>& addresses, const AddressGuard& guard) {
+  std::vector<Address> kept;
+  std::string rejected;
+  for (const Address& address : addresses) {
+    if (guard.allows(address)) {
+      kept.push_back(address);
+    } else {
+      rejected += (rejected.empty() ? "" : ", ") + address.to_string();
+    }
+  }
+  if (kept.empty()) {
+    return Error::text(Code::PermissionDenied, "the address guard does not allow " + rejected).from_environment();
+  }
+  return kept;
+}
+
 struct Race {
   Event changed;
   std::optional<Stream> winner;
@@ -76,7 +94,7 @@ Task<> attempt_one(Race& race, Address address, io::ConnectOptions options) {
 
 Task<Stream> Stream::connect(Address address, io::ConnectOptions options) {
   io::Loop* loop = io::Loop::current();
-  KEEL_CHECK(loop != nullptr, "streams and listeners are used on a worker");
+  KEEL_EXPECT(loop != nullptr, "connect() is called away from a worker: resume_on() the loop first");
   io::Engine& engine = loop->engine();
   const int fd = co_await engine.open_stream(address.family(), options);
   Result<> connected = co_await attempt(Connecting(engine, fd, address));
@@ -88,7 +106,9 @@ Task<Stream> Stream::connect(Address address, io::ConnectOptions options) {
 }
 
 Task<Stream> Stream::connect(std::vector<Address> addresses, io::ConnectOptions options) {
-  if (addresses.empty()) co_return fail(Code::InvalidArgument, "connecting: there is no address");
+  if (addresses.empty()) {
+    co_return Error(Code::InvalidArgument, "connecting: there is no address").from_environment();
+  }
   addresses = in_turns(std::move(addresses));
   Race race;
   Scope attempts;
@@ -105,12 +125,20 @@ Task<Stream> Stream::connect(std::vector<Address> addresses, io::ConnectOptions 
   attempts.stop();
   Result<> joined = co_await attempt(attempts.join());
   if (race.winner) co_return std::move(*race.winner);
-  co_return Error::text(race.code, race.failures);
+  co_return Error::text(race.code, race.failures).from_environment();
 }
 
 Task<Stream> Stream::connect(Resolver& resolver, std::string host, std::uint16_t port, io::ConnectOptions options) {
-  std::vector<Address> addresses = co_await resolver.resolve(host, port);
-  Result<Stream> stream = co_await attempt(connect(std::move(addresses), options));
+  const AddressGuard all;
+  co_return co_await connect(resolver, std::move(host), port, all, options);
+}
+
+Task<Stream> Stream::connect(Resolver& resolver, std::string host, std::uint16_t port, const AddressGuard& guard,
+                             io::ConnectOptions options) {
+  std::vector<Address> found = co_await resolver.resolve(host, port);
+  Result<std::vector<Address>> addresses = allowed(found, guard);
+  if (!addresses) co_return std::move(addresses).error().because("connecting to '" + host + '\'');
+  Result<Stream> stream = co_await attempt(connect(*std::move(addresses), options));
   if (!stream) co_return std::move(stream).error().because("connecting to '" + host + '\'');
   co_return *std::move(stream);
 }

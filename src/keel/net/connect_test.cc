@@ -11,7 +11,7 @@
 #include "keel/net/resolver.h"
 #include "keel/net/stream.h"
 
-namespace keel {
+namespace keel::connect_test {
 namespace {
 
 void ignore(StartCore&) noexcept {}
@@ -152,4 +152,4 @@ TEST_P(Connects, reach_localhost_by_its_name) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::connect_test

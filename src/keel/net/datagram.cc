@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "keel/base/bug.h"
 #include "keel/base/check.h"
 #include "keel/base/member.h"
 #include "keel/io/loop.h"
@@ -93,7 +94,7 @@ struct DatagramSocket::State {
 
 Result<DatagramSocket> DatagramSocket::open(const io::DatagramOptions& options) {
   io::Loop* loop = io::Loop::current();
-  KEEL_CHECK(loop != nullptr, "sockets for datagrams are used on a worker");
+  KEEL_EXPECT(loop != nullptr, "a DatagramSocket is made away from a worker: resume_on() the loop first");
   KEEL_TRY(const int fd, loop->engine().open_datagram(options));
   return DatagramSocket(*new State(loop->engine(), fd, options));
 }
@@ -138,8 +139,9 @@ int DatagramSocket::native_handle() const noexcept { return state_->send.fd; }
 Address DatagramSocket::local_address() const noexcept { return state_->engine.local_address(state_->send.fd); }
 Address DatagramSocket::peer_address() const noexcept { return state_->engine.peer_address(state_->send.fd); }
 
-bool DatagramSocket::Receive::start() noexcept {
-  KEEL_CHECK(state_.taker == nullptr, "one task at a time receives from a socket");
+bool DatagramSocket::Receive::start() {
+  KEEL_EXPECT_AT(state_.taker == nullptr,
+                 "a DatagramSocket is read while another task waits in it: one reads at a time", place());
   if (state_.count != 0 && state_.front().is_taken) state_.drop();
   if (state_.count != 0 || state_.error != 0) return true;
   state_.taker = this;
@@ -170,9 +172,9 @@ Result<Datagram> DatagramSocket::Receive::take() noexcept {
   return datagram;
 }
 
-bool DatagramOutput::send(std::span<const OutgoingDatagram> datagrams) noexcept {
+bool DatagramOutput::send(std::span<const OutgoingDatagram> datagrams) {
   io::SendDatagrams& op = state_.send;
-  KEEL_CHECK(!op.pending, "one task at a time sends by a socket");
+  KEEL_EXPECT_AT(!op.pending, "a DatagramSocket sends while another task waits in it: one sends at a time", place());
   if (datagrams.empty()) {
     op.result = 0;
     return true;

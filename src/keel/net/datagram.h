@@ -111,7 +111,7 @@ class [[nodiscard]] DatagramSocket::Receive : public Leaf {
  public:
   using Value = Datagram;
   explicit Receive(State& state) noexcept : Leaf(&cancel), state_(state) {}
-  bool start() noexcept;
+  bool start();
   Result<Datagram> take() noexcept;
 
  private:
@@ -125,7 +125,7 @@ class [[nodiscard]] DatagramSocket::Receive : public Leaf {
 class DatagramOutput : public Leaf {
  protected:
   explicit DatagramOutput(DatagramSocket::State& state) noexcept : Leaf(&cancel), state_(state) {}
-  bool send(std::span<const OutgoingDatagram> datagrams) noexcept;
+  bool send(std::span<const OutgoingDatagram> datagrams);
   Result<std::size_t> sent() noexcept;
 
  private:
@@ -138,7 +138,7 @@ class [[nodiscard]] DatagramSocket::Send : public DatagramOutput {
  public:
   using Value = void;
   Send(State& state, const OutgoingDatagram& datagram) noexcept : DatagramOutput(state), datagram_(datagram) {}
-  bool start() noexcept { return send({&datagram_, 1}); }
+  bool start() { return send({&datagram_, 1}); }
   Result<> take() noexcept;
 
  private:
@@ -150,7 +150,7 @@ class [[nodiscard]] DatagramSocket::SendMany : public DatagramOutput {
   using Value = std::size_t;
   SendMany(State& state, std::span<const OutgoingDatagram> datagrams) noexcept
       : DatagramOutput(state), datagrams_(datagrams) {}
-  bool start() noexcept { return send(datagrams_); }
+  bool start() { return send(datagrams_); }
   Result<std::size_t> take() noexcept { return sent(); }
 
  private:

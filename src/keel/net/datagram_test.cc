@@ -18,7 +18,7 @@
 #include "keel/net/internal/net_test.h"
 #include "keel/task/scope.h"
 
-namespace keel {
+namespace keel::datagram_test {
 namespace {
 
 using internal::Which;
@@ -68,18 +68,18 @@ class Datagrams : public internal::NetTest {
   }
 };
 INSTANTIATE_TEST_SUITE_P(, Datagrams,
-                         testing::Values(Which::Uring, Which::Epoll, Which::Sim, Which::UringWithTinyRings,
-                                         Which::UringWithoutDatagrams, Which::UringUnix, Which::EpollUnix,
-                                         Which::SimUnix),
+                         ::testing::Values(Which::Uring, Which::Epoll, Which::Sim, Which::UringWithTinyRings,
+                                           Which::UringWithoutDatagrams, Which::UringUnix, Which::EpollUnix,
+                                           Which::SimUnix),
                          internal::name_of_engine);
 // What only UDP does.
 using Udp = Datagrams;
 INSTANTIATE_TEST_SUITE_P(, Udp,
-                         testing::Values(Which::Uring, Which::Epoll, Which::Sim, Which::UringWithTinyRings,
-                                         Which::UringWithoutDatagrams),
+                         ::testing::Values(Which::Uring, Which::Epoll, Which::Sim, Which::UringWithTinyRings,
+                                           Which::UringWithoutDatagrams),
                          internal::name_of_engine);
 using UnixDatagrams = Datagrams;
-INSTANTIATE_TEST_SUITE_P(, UnixDatagrams, testing::Values(Which::UringUnix, Which::EpollUnix, Which::SimUnix),
+INSTANTIATE_TEST_SUITE_P(, UnixDatagrams, ::testing::Values(Which::UringUnix, Which::EpollUnix, Which::SimUnix),
                          internal::name_of_engine);
 
 TEST_P(Datagrams, go_both_ways_and_tell_who_sent_them) {
@@ -536,8 +536,8 @@ TEST_P(UnixDatagrams, a_path_that_was_left_behind_is_taken_over) {
 // The simulation allocates freely.
 using DatagramMemory = Datagrams;
 INSTANTIATE_TEST_SUITE_P(, DatagramMemory,
-                         testing::Values(Which::Uring, Which::Epoll, Which::UringWithoutDatagrams, Which::UringUnix,
-                                         Which::EpollUnix),
+                         ::testing::Values(Which::Uring, Which::Epoll, Which::UringWithoutDatagrams, Which::UringUnix,
+                                           Which::EpollUnix),
                          internal::name_of_engine);
 
 // Alone, several at once, and with the receiver waiting or not; notes what the second half has allocated.
@@ -691,4 +691,4 @@ TEST(DatagramFaults, have_names_by_which_one_alone_strikes_again) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::datagram_test

@@ -14,7 +14,7 @@
 #include "keel/task/scope.h"
 #include "keel/task/timing.h"
 
-namespace keel {
+namespace keel::listener_test {
 namespace {
 
 // "fe80::…%eth0" of every interface that has one and is up.
@@ -295,4 +295,4 @@ TEST_P(Listeners, share_a_port_only_when_both_say_so) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::listener_test

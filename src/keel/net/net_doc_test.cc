@@ -25,7 +25,7 @@
 #include "keel/net/transport.h"
 #include "keel/task/testing.h"
 
-namespace keel {
+namespace keel::net_doc_test {
 namespace {
 
 // --- The page.
@@ -409,4 +409,4 @@ TEST(NetDocSimulation, finds_what_is_wrong_and_what_it_takes) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::net_doc_test

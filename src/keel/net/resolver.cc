@@ -8,7 +8,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "keel/base/check.h"
+#include "keel/base/ascii.h"
+#include "keel/base/bug.h"
 #include "keel/base/host.h"
 #include "keel/base/member.h"
 #include "keel/io/loop.h"
@@ -27,13 +28,19 @@ bool is_name(std::string_view host) noexcept {
 
 }  // namespace
 
+bool internal::is_localhost(std::string host) {
+  std::transform(host.begin(), host.end(), host.begin(), ascii::to_lower);
+  if (host.ends_with('.')) host.pop_back();
+  return host == "localhost" || host.ends_with(".localhost");
+}
+
 Error internal::lookup_error(std::string_view host, int answer, int number) {
   const std::string name(host);
   switch (answer) {
     case EAI_NONAME:
     case EAI_NODATA:
     case EAI_ADDRFAMILY:
-      return Error::text(Code::NotFound, "no such host '" + name + "'");
+      return Error::text(Code::NotFound, "no such host '" + name + "'").from_environment();
     case EAI_MEMORY:
       return Error(Code::ResourceExhausted, "looking up a host: out of memory");
     case EAI_SYSTEM:
@@ -50,6 +57,7 @@ Result<std::vector<Address>> Resolver::system_lookup(const std::string& host) {
   hints.ai_flags = AI_ADDRCONFIG;  // No IPv6 addresses on a machine without IPv6.
   addrinfo* found = nullptr;
   if (const int answer = getaddrinfo(host.c_str(), nullptr, &hints, &found); answer != 0) {
+    if (internal::is_localhost(host)) return std::vector<Address>{*Address::ip("127.0.0.1", 0)};
     return internal::lookup_error(host, answer, errno);
   }
   std::vector<Address> addresses;
@@ -193,14 +201,16 @@ Resolver::Resolve Resolver::resolve(std::string_view host, std::uint16_t port) n
   return Resolve(*state_, host, port);
 }
 
-bool Resolver::Resolve::start() noexcept {
-  KEEL_CHECK(io::Loop::current() != nullptr, "names are resolved on a worker");
+bool Resolver::Resolve::start() {
+  KEEL_EXPECT_AT(io::Loop::current() != nullptr, "resolve() is awaited away from a worker: resume_on() the loop first",
+                 place());
   if (Result<Address> literal = Address::ip(host_, 0)) {
     answer_ = std::vector<Address>{*literal};
     return true;
   }
   if (!is_name(host_)) {
-    answer_ = Error::text(Code::InvalidArgument, "'" + std::string(host_) + "' is not the name of a host");
+    answer_ =
+        Error::text(Code::InvalidArgument, "'" + std::string(host_) + "' is not the name of a host").from_environment();
     return true;
   }
   Entry& entry = state_.entry_of(host_);

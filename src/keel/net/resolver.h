@@ -8,6 +8,8 @@
 // IPv4 and IPv6 literals are answered at once. Everything else goes to getaddrinfo(3) on the pool (/etc/hosts, DNS,
 // what nsswitch.conf says), and the answer keeps its order of preference (RFC 6724). Who asks for a name that is being
 // looked up waits for the same answer. getaddrinfo does not tell for how long an answer holds: `lifetime` says it.
+// Where it does not know "localhost" (no /etc/hosts), or a name that ends in ".localhost", that is 127.0.0.1
+// (RFC 6761 §6.3).
 //
 // Errors:    NotFound "no such host 'x'"; Unavailable when no name server answers now (such an answer is not
 //            remembered, and while the last good one is not older than stale_lifetime, that one is given instead);
@@ -73,7 +75,7 @@ class [[nodiscard]] Resolver::Resolve : public Waiting {
   using Value = std::vector<Address>;
   Resolve(State& state, std::string_view host, std::uint16_t port) noexcept
       : state_(state), host_(host), port_(port), answer_(std::vector<Address>()) {}
-  bool start() noexcept;
+  bool start();
   Result<std::vector<Address>> take() noexcept;
 
  private:

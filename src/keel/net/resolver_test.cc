@@ -16,7 +16,7 @@
 #include "keel/net/internal/lookup.h"
 #include "keel/net/internal/net_test.h"
 
-namespace keel {
+namespace keel::resolver_test {
 namespace {
 
 using Found = std::vector<Address>;
@@ -220,6 +220,18 @@ TEST(SystemLookup, knows_localhost) {
   }
 }
 
+TEST(SystemLookup, knows_localhost_where_the_system_does_not) {
+  for (const char* host : {"localhost", "LocalHost", "localhost.", "db.localhost", "db.localhost."}) {
+    EXPECT_TRUE(internal::is_localhost(host)) << host;
+  }
+  for (const char* host : {"", ".", "localhost.test", "notlocalhost", "localhos", "localhost.."}) {
+    EXPECT_FALSE(internal::is_localhost(host)) << host;
+  }
+  const Result<Found> found = Resolver::system_lookup("no-such-service.localhost");
+  ASSERT_TRUE(found) << found.error().describe();
+  ASSERT_FALSE(found->empty());
+}
+
 TEST(SystemLookup, tells_what_getaddrinfo_meant) {
   EXPECT_EQ(internal::lookup_error("x", EAI_NONAME, 0).describe(), "no such host 'x'");
   EXPECT_EQ(internal::lookup_error("x", EAI_NODATA, 0).code(), Code::NotFound);
@@ -230,4 +242,4 @@ TEST(SystemLookup, tells_what_getaddrinfo_meant) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::resolver_test

@@ -16,8 +16,10 @@
 //   int main() { return run({.workers = 4, .drain = 10_s}, &serve) ? 0 : 1; }
 //
 // SIGINT and SIGTERM stop the tasks: what they wait for ends with Cancelled, and so do they; that counts as success. A
-// second one has the effect it had before the call, usually the end of the process. A service that is more than that
-// (logs, configuration, health) is an app::App.
+// second one has the effect that it had before the call, usually the immediate end of the process without its drain,
+// however soon it comes after the first. timeout(1) sends two, to its child and to its group: with --foreground it
+// sends one. A service that is more than that (logs, configuration, health) is an app::App, which takes a second signal
+// within 200 ms for the first.
 //
 // Result:   the error of a task that was not stopped. Unsupported when the engine is not to be had, ResourceExhausted
 //           when there are no descriptors or threads.

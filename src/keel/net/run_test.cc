@@ -23,16 +23,16 @@
 #include "keel/task/timing.h"
 #include "keel/task/until.h"
 
-namespace keel {
+namespace keel::run_test {
 namespace {
 
-class Run : public testing::TestWithParam<io::EngineKind> {
+class Run : public ::testing::TestWithParam<io::EngineKind> {
  protected:
   void SetUp() override {
     if (!io::choose_engine(GetParam())) GTEST_SKIP() << "this engine is not to be had here";
   }
 };
-INSTANTIATE_TEST_SUITE_P(, Run, testing::Values(io::EngineKind::Uring, io::EngineKind::Epoll), [](const auto& kind) {
+INSTANTIATE_TEST_SUITE_P(, Run, ::testing::Values(io::EngineKind::Uring, io::EngineKind::Epoll), [](const auto& kind) {
   return std::string(kind.param == io::EngineKind::Uring ? "uring" : "epoll");
 });
 
@@ -92,7 +92,7 @@ Task<> raises_twice() {
 }
 TEST_P(Run, a_second_signal_does_what_it_did_before) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT((void)run(raises_twice(), GetParam()).is_ok(), testing::KilledBySignal(SIGINT), "");
+  EXPECT_EXIT((void)run(raises_twice(), GetParam()).is_ok(), ::testing::KilledBySignal(SIGINT), "");
 }
 
 // --- What was closed last.
@@ -137,7 +137,7 @@ class RunOnWorkers : public Run {
     return {.workers = workers, .engine = GetParam(), .drain = drain};
   }
 };
-INSTANTIATE_TEST_SUITE_P(, RunOnWorkers, testing::Values(io::EngineKind::Uring, io::EngineKind::Epoll),
+INSTANTIATE_TEST_SUITE_P(, RunOnWorkers, ::testing::Values(io::EngineKind::Uring, io::EngineKind::Epoll),
                          [](const auto& kind) { return kind.param == io::EngineKind::Uring ? "uring" : "epoll"; });
 
 struct Seen {
@@ -231,7 +231,7 @@ Task<> kills_twice() {
 }
 TEST_P(RunOnWorkers, a_second_signal_does_what_it_did_before) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT((void)run(on(2), [](Worker&) { return kills_twice(); }).is_ok(), testing::KilledBySignal(SIGINT), "");
+  EXPECT_EXIT((void)run(on(2), [](Worker&) { return kills_twice(); }).is_ok(), ::testing::KilledBySignal(SIGINT), "");
 }
 
 // --- Time to finish.
@@ -391,7 +391,7 @@ Task<> listens_in_turn(Worker& worker, Address at, std::atomic<int>& ended) {
   EXPECT_FALSE(is_answered);
 }
 TEST_P(RunOnWorkers, a_unix_socket_lasts_until_all_have_listened_there_and_their_listeners_have_ended) {
-  const std::string path = testing::TempDir() + "keel_run_" + std::to_string(getpid()) + ".sock";
+  const std::string path = ::testing::TempDir() + "keel_run_" + std::to_string(getpid()) + ".sock";
   const Address at = Address::parse("unix:" + path).value();
   std::atomic<int> ended = 0;
   EXPECT_TRUE(run(on(3), [&](Worker& worker) { return listens_in_turn(worker, at, ended); }));
@@ -437,7 +437,7 @@ void connect_all(Spread& spread) {
   std::vector<int> clients;
   EXPECT_TRUE(within_limit([&] { return spread.listening == 2; }));
   const Address address = spread.address();
-  for (int i = 0; i < connection_count && !testing::Test::HasFailure(); ++i) {
+  for (int i = 0; i < connection_count && !::testing::Test::HasFailure(); ++i) {
     clients.push_back(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
     EXPECT_EQ(::connect(clients.back(), address.system(), address.system_size()), 0);
     EXPECT_TRUE(within_limit([&] { return spread.accepted[0] + spread.accepted[1] == i + 1; }));
@@ -453,7 +453,7 @@ void connect_all(Spread& spread) {
 // coin for each. Of 64 one of two workers has fewer than 13 with a probability of 4.6e-7 (twice the sum over k < 13 of
 // C(64, k) / 2^64). Those who share a listener take turns: whoever has accepted goes to the end of the line.
 TEST_P(RunOnWorkers, connections_spread_over_the_workers) {
-  const std::string path = testing::TempDir() + "keel_run_" + std::to_string(getpid()) + ".sock";
+  const std::string path = ::testing::TempDir() + "keel_run_" + std::to_string(getpid()) + ".sock";
   const Listening inherited(any_port());
   struct Case {
     Address at;
@@ -483,4 +483,4 @@ TEST_P(RunOnWorkers, connections_spread_over_the_workers) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::run_test

@@ -19,7 +19,7 @@
 #include "keel/net/blocking/stream.h"
 #include "keel/net/internal/net_test.h"
 
-namespace keel {
+namespace keel::send_file_test {
 namespace {
 
 using internal::pattern;
@@ -220,4 +220,4 @@ TEST(BlockingSendFile, sends_a_part_and_says_when_the_file_ends_or_the_time) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::send_file_test

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "keel/base/buffer.h"
+#include "keel/base/bug.h"
 #include "keel/base/check.h"
 #include "keel/base/pool.h"
 #include "keel/io/file.h"
@@ -21,9 +22,11 @@ namespace {
 
 io::Loop& loop_here() {
   io::Loop* loop = io::Loop::current();
-  KEEL_CHECK(loop != nullptr, "streams and listeners are used on a worker");
+  KEEL_EXPECT(loop != nullptr, "a Stream is made away from a worker: resume_on() the loop first");
   return *loop;
 }
+
+constexpr const char* second_writer = "a Stream is written while another task waits in it: one writes at a time";
 
 Task<> drop_input(Stream& stream, std::uint64_t bytes_max) {
   std::uint64_t dropped = 0;
@@ -31,7 +34,9 @@ Task<> drop_input(Stream& stream, std::uint64_t bytes_max) {
     const Chunk chunk = co_await stream.receive();
     if (chunk.empty()) co_return;
     dropped += chunk.size();
-    if (dropped > bytes_max) co_await fail(Code::OutOfRange, "close_gently: the peer goes on sending");
+    if (dropped > bytes_max) {
+      co_await Error(Code::OutOfRange, "close_gently: the peer goes on sending").from_environment();
+    }
   }
 }
 
@@ -146,9 +151,9 @@ void Stream::close() noexcept {
   state.free_if_quiet();
 }
 
-void Stream::watch() noexcept {
+void Stream::watch() {
   State& state = *state_;
-  KEEL_CHECK(state.input == nullptr, "a stream is watched when nobody reads from it");
+  KEEL_EXPECT(state.input == nullptr, "watch() of a Stream is called while a task reads from it");
   if (has_input()) return;
   state.let_go();
   state.receive_on();
@@ -176,13 +181,11 @@ Task<> Stream::close_gently(Duration timeout, std::uint64_t bytes_max) {
 }
 
 Stream::ReadExact Stream::read_exact(std::span<char> into) noexcept { return ReadExact(*state_, into); }
-Stream::ReadUntil Stream::read_until(std::string_view delimiter, std::size_t max) noexcept {
-  KEEL_CHECK(!delimiter.empty(), "a delimiter is not empty");
+Stream::ReadUntil Stream::read_until(std::string_view delimiter, std::size_t max) {
+  KEEL_EXPECT(!delimiter.empty(), "read_until() is given an empty delimiter");
   return ReadUntil(*state_, delimiter, max);
 }
-Stream::WriteParts Stream::write(std::span<const std::string_view> parts) noexcept {
-  return WriteParts(*state_, parts);
-}
+Stream::WriteParts Stream::write(std::span<const std::string_view> parts) { return WriteParts(*state_, parts); }
 
 Stream::SendFile Stream::send_file(File& file, std::uint64_t offset, std::uint64_t bytes) noexcept {
   return SendFile(*state_, file.descriptor(), offset, bytes);
@@ -214,8 +217,9 @@ void Stream::State::received() noexcept {
   if (input != nullptr) std::exchange(input, nullptr)->wake();
 }
 
-bool StreamInput::start() noexcept {
-  KEEL_CHECK(state_.input == nullptr, "one task at a time receives from a stream");
+bool StreamInput::start() {
+  KEEL_EXPECT_AT(state_.input == nullptr, "a Stream is read while another task waits in it: one reads at a time",
+                 place());
   if (!state_.has_left()) [[likely]] {
     state_.let_go();
     // Where some bytes are waited for there is nothing to look at.
@@ -246,7 +250,7 @@ Error StreamInput::failure() const noexcept {
 
 Error StreamInput::end(std::size_t got, const std::string& wanted) noexcept {
   if (cancelled_ || state_.has_failed()) return failure();
-  return Error::text(Code::Unavailable, "the peer finished after " + std::to_string(got) + wanted);
+  return Error::text(Code::Unavailable, "the peer finished after " + std::to_string(got) + wanted).from_environment();
 }
 
 Result<Chunk> Stream::Receive::take() noexcept {
@@ -341,14 +345,14 @@ std::size_t Stream::ReadUntil::end_in(Chunk fresh) const noexcept {
 Result<Chunk> Stream::ReadUntil::take() noexcept {
   if (!found_.empty()) return found_;
   if (!cancelled_ && state_.left().size() >= max_) {
-    return fail(Code::OutOfRange, "read_until: no delimiter within the limit");
+    return Error(Code::OutOfRange, "read_until: no delimiter within the limit").from_environment();
   }
   if (!cancelled_ && !state_.has_left() && !state_.has_failed()) return Chunk();
   return end(state_.left().size(), " bytes without the delimiter");
 }
 
-Stream::WriteParts::WriteParts(State& state, std::span<const std::string_view> parts) noexcept : StreamOutput(state) {
-  KEEL_CHECK(parts.size() <= parts_max, "a write has at most 64 parts");
+Stream::WriteParts::WriteParts(State& state, std::span<const std::string_view> parts) : StreamOutput(state) {
+  KEEL_EXPECT(parts.size() <= parts_max, "write() of a Stream is given more than 64 parts");
   for (const std::string_view part : parts) {
     if (!part.empty()) parts_[count_++] = {const_cast<char*>(part.data()), part.size()};
   }
@@ -367,9 +371,9 @@ struct StreamOutput::Sending final : io::Send {
   StreamOutput& output;
 };
 
-bool StreamOutput::send(iovec* parts, std::size_t count) noexcept {
+bool StreamOutput::send(iovec* parts, std::size_t count) {
   if (count == 0) return true;
-  KEEL_CHECK(state_.output == nullptr, "one task at a time writes to a stream");
+  KEEL_EXPECT_AT(state_.output == nullptr, second_writer, place());
   Sending* op = nullptr;
   try {
     op = new Sending(*this);
@@ -416,8 +420,8 @@ Stream::SendFile::SendFile(State& state, int descriptor, std::uint64_t from, std
   size = bytes;
 }
 
-bool Stream::SendFile::start() noexcept {
-  KEEL_CHECK(state_.output == nullptr, "one task at a time writes to a stream");
+bool Stream::SendFile::start() {
+  KEEL_EXPECT_AT(state_.output == nullptr, second_writer, place());
   if (size == 0 || state_.send(*this)) return true;
   state_.output = this;
   return false;
@@ -427,7 +431,8 @@ Result<> Stream::SendFile::take() noexcept {
   if (result < 0) return Error::from_errno("sendfile", -result);
   if (sent == size) return {};
   return Error::text(Code::OutOfRange,
-                     "the file ended after " + std::to_string(sent) + " of " + std::to_string(size) + " bytes");
+                     "the file ended after " + std::to_string(sent) + " of " + std::to_string(size) + " bytes")
+      .from_environment();
 }
 
 }  // namespace keel

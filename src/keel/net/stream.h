@@ -53,6 +53,7 @@ namespace keel {
 
 struct Endpoint;
 class File;
+class AddressGuard;
 class Resolver;
 
 // Received bytes; valid until the next read of their stream, or its end.
@@ -77,6 +78,9 @@ class Stream {
   static Task<Stream> connect(std::vector<Address> addresses, io::ConnectOptions options = {});
   // The same for what the resolver knows of `host`.
   static Task<Stream> connect(Resolver& resolver, std::string host, std::uint16_t port,
+                              io::ConnectOptions options = {});
+  // The same with those of its addresses that `guard` allows (net/address_guard.h). PermissionDenied: it allows none.
+  static Task<Stream> connect(Resolver& resolver, std::string host, std::uint16_t port, const AddressGuard& guard,
                               io::ConnectOptions options = {});
   // Takes over a connected descriptor of the current worker's engine, which does not block (O_NONBLOCK).
   explicit Stream(int fd);
@@ -103,12 +107,12 @@ class Stream {
   // What comes up to and with the first `delimiter` (not empty, and alive until then). Empty: the peer has finished and
   // nothing was left. OutOfRange when the first `max` bytes do not hold it whole; Unavailable when the peer finishes
   // without it. After both receive() still gives what had come.
-  [[nodiscard]] ReadUntil read_until(std::string_view delimiter, std::size_t max) noexcept;
+  [[nodiscard]] ReadUntil read_until(std::string_view delimiter, std::size_t max);
   // Sends all of `bytes`, which must live until then; the view of them need not. One write at a time.
   [[nodiscard]] Write write(const std::string_view& bytes) noexcept;  // By value it would lie in the task's frame.
   // The same for several pieces in order, at most `parts_max`, with one system call where possible. The pieces must
   // live until then, the span of them need not.
-  [[nodiscard]] WriteParts write(std::span<const std::string_view> parts) noexcept;
+  [[nodiscard]] WriteParts write(std::span<const std::string_view> parts);
   // Sends `bytes` bytes of `file` from `offset` as a write would, but the kernel takes them from its page cache:
   // sendfile(2). The file lives until then. OutOfRange when it ends before, also when somebody cuts it meanwhile: the
   // message says after how many of how many bytes, and these have been sent. InvalidArgument for a folder or a pipe,
@@ -117,7 +121,7 @@ class Stream {
   [[nodiscard]] SendFile send_file(File& file, std::uint64_t offset, std::uint64_t bytes) noexcept;
   // From now until the next read, what comes while nobody reads is noticed: for connections that are kept for later
   // use. Between reads, after all that had come was read; what comes is there for the next read.
-  void watch() noexcept;
+  void watch();
   // After watch(): something has come that was not read, be it the end or a failure of the connection.
   bool has_input() const noexcept;
   // The same of what the kernel has and the loop has not seen yet: in a turn that lasts. A system call.
@@ -160,7 +164,7 @@ class Stream {
 // The part of reading that waits.
 class StreamInput : public Leaf {
  public:
-  bool start() noexcept;
+  bool start();
 
  protected:
   // What it waits for.
@@ -246,7 +250,7 @@ class StreamOutput : public Leaf {
 
  protected:
   explicit StreamOutput(Stream::State& state, Cancel cancelled = &cancel) noexcept : Leaf(cancelled), state_(state) {}
-  bool send(iovec* parts, std::size_t count) noexcept;  // True: complete, `result_` says how.
+  bool send(iovec* parts, std::size_t count);  // True: complete, `result_` says how.
   std::int32_t result_ = 0;
   Stream::State& state_;
 
@@ -260,7 +264,7 @@ class [[nodiscard]] Stream::Write : public StreamOutput {
  public:
   Write(State& state, std::string_view bytes) noexcept
       : StreamOutput(state), bytes_{const_cast<char*>(bytes.data()), bytes.size()} {}
-  bool start() noexcept { return send(&bytes_, bytes_.iov_len != 0 ? 1 : 0); }
+  bool start() { return send(&bytes_, bytes_.iov_len != 0 ? 1 : 0); }
   bool failed() const noexcept { return result_ < 0; }
 
  private:
@@ -271,8 +275,8 @@ inline Stream::Write Stream::write(const std::string_view& bytes) noexcept { ret
 
 class [[nodiscard]] Stream::WriteParts : public StreamOutput {
  public:
-  WriteParts(State& state, std::span<const std::string_view> parts) noexcept;
-  bool start() noexcept { return send(parts_, count_); }
+  WriteParts(State& state, std::span<const std::string_view> parts);
+  bool start() { return send(parts_, count_); }
   bool failed() const noexcept { return result_ < 0; }
 
  private:
@@ -283,7 +287,7 @@ class [[nodiscard]] Stream::WriteParts : public StreamOutput {
 class [[nodiscard]] Stream::SendFile : public StreamOutput, private io::SendFile {
  public:
   SendFile(State& state, int descriptor, std::uint64_t from, std::uint64_t bytes) noexcept;
-  bool start() noexcept;
+  bool start();
   Result<> take() noexcept;
 };
 

@@ -17,14 +17,14 @@
 #include "keel/net/stream.h"
 #include "keel/task/scope.h"
 
-namespace keel {
+namespace keel::stream_memory_test {
 namespace {
 
 using Memory = internal::NetTest;
 // The simulation allocates freely.
 INSTANTIATE_TEST_SUITE_P(, Memory,
-                         testing::Values(internal::Which::Uring, internal::Which::Epoll, internal::Which::UringUnix,
-                                         internal::Which::EpollUnix),
+                         ::testing::Values(internal::Which::Uring, internal::Which::Epoll, internal::Which::UringUnix,
+                                           internal::Which::EpollUnix),
                          internal::name_of_engine);
 
 // A message a round, in each way of reading and writing; notes what the second half has allocated.
@@ -171,4 +171,4 @@ TEST_P(Memory, an_idle_connection_with_its_task_takes_half_a_kilobyte) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::stream_memory_test

@@ -10,7 +10,7 @@
 #include "keel/net/transport.h"
 #include "keel/task/group.h"
 
-namespace keel {
+namespace keel::stream_read_test {
 namespace {
 
 using Reads = internal::NetTest;
@@ -333,4 +333,4 @@ TEST_P(Reads, a_watched_stream_may_be_closed) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::stream_read_test

@@ -19,7 +19,7 @@
 #include "keel/task/scope.h"
 #include "keel/task/timing.h"
 
-namespace keel {
+namespace keel::stream_test {
 namespace {
 
 using Streams = internal::NetTest;
@@ -473,4 +473,4 @@ TEST_P(Streams, move_between_operations) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::stream_test

@@ -10,7 +10,7 @@
 #include "keel/net/stream.h"
 #include "keel/task/group.h"
 
-namespace keel {
+namespace keel::stream_write_test {
 namespace {
 
 using Writes = internal::NetTest;
@@ -118,4 +118,4 @@ TEST_P(Writes, shutdown_ends_a_write_that_another_task_waits_in) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::stream_write_test

@@ -128,6 +128,8 @@ class Transport : protected io::Receive {
 
   // How many bytes on the wire the peer has acknowledged; see io::Engine::acknowledged.
   std::optional<std::uint64_t> acknowledged() noexcept { return engine().acknowledged(fd); }
+  // How many bytes on the wire this side's kernel still holds for the peer; see io::Engine::unacknowledged.
+  std::uint64_t unacknowledged() noexcept { return engine().unacknowledged(fd); }
   // Whether bytes, or the end, are there that `arrived` has not been called for: also of what the kernel alone knows. A
   // system call.
   bool has_unread() noexcept;

@@ -14,7 +14,7 @@
 #include "keel/io/testing/loop_test.h"
 #include "keel/net/testing/test_layer.h"
 
-namespace keel {
+namespace keel::transport_test {
 namespace {
 
 using io::testing::pattern;
@@ -143,8 +143,8 @@ class Transports : public io::testing::LoopTest {
 };
 
 INSTANTIATE_TEST_SUITE_P(, Transports,
-                         testing::Values(Which::Uring, Which::Epoll, Which::Sim, Which::UringLayered,
-                                         Which::EpollLayered, Which::SimLayered),
+                         ::testing::Values(Which::Uring, Which::Epoll, Which::Sim, Which::UringLayered,
+                                           Which::EpollLayered, Which::SimLayered),
                          io::testing::name_of_engine);
 
 TEST_P(Transports, what_is_sent_arrives_in_order_both_ways) {
@@ -345,7 +345,7 @@ TEST_P(Transports, say_what_an_errno_means) {
 
 using LayeredTransports = Transports;
 INSTANTIATE_TEST_SUITE_P(, LayeredTransports,
-                         testing::Values(Which::UringLayered, Which::EpollLayered, Which::SimLayered),
+                         ::testing::Values(Which::UringLayered, Which::EpollLayered, Which::SimLayered),
                          io::testing::name_of_engine);
 
 TEST_P(LayeredTransports, know_their_peer_after_the_handshake_and_before_the_first_bytes) {
@@ -417,4 +417,4 @@ TEST_P(LayeredTransports, a_failed_handshake_ends_the_receiving_and_the_sending)
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::transport_test

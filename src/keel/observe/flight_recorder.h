@@ -76,6 +76,8 @@ class FlightRecorder {
   // Gives `f` the last entries, newest first, at most `count`: those that were not overwritten while being read.
   void last(int count, FunctionRef<void(const flight::Entry&)> f) const noexcept;
 
+  // This thread's; null when it has none. Async-signal-safe.
+  static const FlightRecorder* current() noexcept;
   // The recorders there are, in no order. A recorder that ends meanwhile is waited for by nobody: ask while the
   // workers live.
   static void each(FunctionRef<void(const FlightRecorder&)> f) noexcept;
@@ -140,4 +142,7 @@ inline void note(const Entry& entry) noexcept {
 }
 
 }  // namespace flight
+
+inline const FlightRecorder* FlightRecorder::current() noexcept { return flight::internal::current_recorder; }
+
 }  // namespace keel

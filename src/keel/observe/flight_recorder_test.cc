@@ -8,7 +8,7 @@
 
 #include "keel/base/sanitizers.h"
 
-namespace keel {
+namespace keel::flight_recorder_test {
 namespace {
 
 flight::Entry entry(std::uint64_t number) {
@@ -131,4 +131,4 @@ TEST(Doing, is_the_innermost_one_of_this_thread) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::flight_recorder_test

@@ -80,6 +80,12 @@ class Message {
   }
   constexpr std::string_view view() const { return {text_, size_}; }
   constexpr std::source_location where() const { return where_; }
+  // The same said of another place, which it is about: for those who log what happened elsewhere.
+  constexpr Message at(std::source_location where) const {
+    Message moved = *this;
+    moved.where_ = where;
+    return moved;
+  }
 
  private:
   const char* text_;
@@ -153,7 +159,8 @@ class Logger {
     Logger child(component_);
     if constexpr (is_recorded) {
       const std::uint32_t bytes = (0u + ... + bytes_of(fields));
-      KEEL_CHECK(context_fields_ + sizeof...(fields) <= context_fields_max, "a Logger carries at most 64 fields");
+      if (context_fields_ + sizeof...(fields) > context_fields_max) [[unlikely]]
+        throw_bug("a Logger is given more than 64 fields by with()", std::source_location::current());
       child.context_.append(context_.view());
       char* at = child.context_.reserve(bytes);
       (encode(at, fields), ...);
@@ -217,7 +224,7 @@ class Logger {
                                 (0u + ... + bytes_of(fields));
     internal::RingBody* const own = internal::current_ring;
     internal::RingBody& ring = own != nullptr ? *own : internal::acquire_shared();
-    if (char* at = ring.reserve(bytes)) {
+    if (char* at = ring.reserve(bytes, level)) {
       new (at) internal::RecordHeader{
           bytes,
           static_cast<std::uint16_t>(message.view().size()),

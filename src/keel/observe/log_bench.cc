@@ -14,6 +14,7 @@ class WorkerClock final : public Host {
   Instant now() noexcept override { return Instant::from_ns(1); }
   std::int64_t wall_ns() noexcept override { return 1'700'000'000'000'000'000; }
   std::uint64_t random() noexcept override { return 4; }
+  void secret(std::span<std::byte> out) noexcept override { secret_from_random(out); }
   void start_timer(Timer&, Instant) noexcept override {}
   void stop_timer(Timer&) noexcept override {}
   std::unique_ptr<Thread> start_thread(const char* name, Function<void()> body) override {

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <vector>
 
 #include "keel/base/check.h"
@@ -24,7 +25,7 @@ struct State {
   std::mutex mutex;  // Guards all up to `lost`.
   std::vector<std::unique_ptr<RingBody>> rings;
   RingOptions options;
-  std::uint64_t lost = 0;  // Of rings that are gone.
+  RingBody::Counts lost = {};  // Of rings that are gone.
 
   std::mutex shared_mutex;     // Makes its holder the one producer of `shared`. Taken before `mutex`, never after.
   RingBody* shared = nullptr;  // In `rings`.
@@ -64,6 +65,13 @@ void announce_space() noexcept {
   if (s.space_waiters.load(std::memory_order_seq_cst) != 0) futex_wake_all(s.space_signal);
 }
 
+// Floods are of one rank: what each request says, what is degraded, what is wrong.
+int rank_of(Level level) noexcept { return level >= Level::Error ? 2 : level == Level::Warn ? 1 : 0; }
+
+Level level_of(const internal::RecordHeader& header) noexcept {
+  return static_cast<Level>(header.level & ~internal::has_trace);
+}
+
 constexpr int discard_patience = 64;  // Looks at a tail that the reader holds before the newest record goes instead.
 
 }  // namespace
@@ -78,12 +86,25 @@ RingOptions ring_options() noexcept {
   return state().options;
 }
 
-std::uint64_t dropped() noexcept {
+bool is_read() noexcept { return state().has_reader.load(std::memory_order_acquire); }
+
+namespace {
+
+RingBody::Counts all_dropped() noexcept {
   std::lock_guard lock(state().mutex);
-  std::uint64_t total = state().lost;
-  for (const auto& ring : state().rings) total += ring->dropped();
-  return total;
+  RingBody::Counts all = state().lost;
+  for (const auto& ring : state().rings) ring->add_dropped(all);
+  return all;
 }
+
+}  // namespace
+
+std::uint64_t dropped() noexcept {
+  const RingBody::Counts all = all_dropped();
+  return std::accumulate(all.begin(), all.end(), std::uint64_t{0});
+}
+
+std::uint64_t dropped(Level level) noexcept { return all_dropped()[static_cast<std::size_t>(level)]; }
 
 namespace internal {
 
@@ -97,19 +118,31 @@ RingBody::RingBody(const RingOptions& options)
 
 RingBody::~RingBody() { std::free(data_); }
 
-char* RingBody::reserve_slow(std::uint32_t bytes) noexcept {
+void RingBody::add_dropped(Counts& to) const noexcept {
+  for (std::size_t i = 0; i < level_count; ++i) to[i] += dropped_[i].get();
+}
+
+std::uint64_t RingBody::share(Level level) const noexcept {
+  static constexpr std::uint64_t kept_free[] = {4, 8};  // One part in so many.
+  const int rank = rank_of(level);
+  return rank == 2 ? capacity_ : capacity_ - capacity_ / kept_free[rank];
+}
+
+char* RingBody::reserve_slow(std::uint32_t bytes, Level level) noexcept {
   const std::uint64_t half = capacity_ / 2;
   if (bytes > half) {
-    count_drop();
+    count_drop(level);
     return nullptr;
   }
+  const std::uint64_t share_of_level = share(level);
   const std::uint64_t contiguous = capacity_ - (next_ & mask_);
   const std::uint64_t need = bytes <= contiguous ? bytes : contiguous + bytes;
   std::uint64_t tail = tail_.load(std::memory_order_acquire);
-  while (next_ + need - tail > capacity_) {
+  // What a lap leaves unused at its end is nobody's share: an empty ring takes every record.
+  while (next_ + need - tail > capacity_ || next_ + bytes - tail > share_of_level) {
     bool again = false;
     if (overflow_ == Overflow::DropOldest) {
-      again = discard_oldest();
+      again = discard_oldest(level);
     } else if (overflow_ == Overflow::Block) {
       State& s = state();
       const std::uint32_t seen = s.space_signal.load(std::memory_order_seq_cst);
@@ -122,7 +155,7 @@ char* RingBody::reserve_slow(std::uint32_t bytes) noexcept {
       s.space_waiters.fetch_sub(1, std::memory_order_seq_cst);
     }
     if (!again) {
-      count_drop();
+      count_drop(level);
       return nullptr;
     }
     tail = tail_.load(std::memory_order_acquire);
@@ -135,7 +168,8 @@ char* RingBody::reserve_slow(std::uint32_t bytes) noexcept {
     next_ += contiguous;
   }
   const std::uint64_t lap_end = (next_ & ~mask_) + capacity_;
-  soft_limit_ = std::min(lap_end, tail + capacity_);
+  // Behind the lowest share each record is looked at.
+  soft_limit_ = std::min(lap_end, tail + share(Level::Trace));
   if (next_ + bytes - tail <= half) {
     soft_limit_ = std::min(soft_limit_, tail + half);
     woke_reader_ = false;
@@ -146,17 +180,22 @@ char* RingBody::reserve_slow(std::uint32_t bytes) noexcept {
   return data_ + (next_ & mask_);
 }
 
-bool RingBody::discard_oldest() noexcept {
+bool RingBody::discard_oldest(Level level) noexcept {
   for (int i = 0; i < discard_patience; ++i) {
     if (!try_hold_tail()) continue;
+    bool gives_way = true;
     std::uint64_t tail = tail_.load(std::memory_order_relaxed);
     if (tail != head_.load(std::memory_order_relaxed)) {
       const RecordHeader& oldest = at(tail);
-      if (oldest.level != padding) count_drop();
-      tail_.store(tail + oldest.bytes, std::memory_order_relaxed);
+      const bool is_record = oldest.level != padding;
+      gives_way = !is_record || rank_of(level_of(oldest)) <= rank_of(level);
+      if (gives_way) {
+        if (is_record) count_drop(level_of(oldest));
+        tail_.store(tail + oldest.bytes, std::memory_order_relaxed);
+      }
     }
     release_tail();
-    return true;
+    return gives_way;
   }
   return false;
 }
@@ -198,13 +237,11 @@ std::size_t RingBody::drain(FunctionRef<void(const Record&)> f) {
   return count;
 }
 
-std::uint64_t RingBody::left() noexcept {
-  std::uint64_t count = 0;
+void RingBody::add_left(Counts& to) noexcept {
   const std::uint64_t head = head_.load(std::memory_order_acquire);
   for (std::uint64_t tail = tail_.load(std::memory_order_relaxed); tail != head; tail += at(tail).bytes) {
-    if (at(tail).level != padding) ++count;
+    if (at(tail).level != padding) ++to[static_cast<std::size_t>(level_of(at(tail)))];
   }
-  return count;
 }
 
 RingBody& acquire_shared() noexcept {
@@ -258,7 +295,8 @@ Ring::~Ring() {
     body_->closed.store(true, std::memory_order_release);
     return;
   }
-  s.lost += body_->dropped() + body_->left();
+  body_->add_dropped(s.lost);
+  body_->add_left(s.lost);
   std::erase_if(s.rings, [this](const auto& ring) { return ring.get() == body_; });
 }
 
@@ -278,7 +316,8 @@ Reader::~Reader() {
     s.reader_in_background.store(false, std::memory_order_release);
     std::erase_if(s.rings, [&s](const auto& ring) {
       if (!ring->closed.load(std::memory_order_acquire)) return false;
-      s.lost += ring->dropped() + ring->left();
+      ring->add_dropped(s.lost);
+      ring->add_left(s.lost);
       return true;
     });
   }
@@ -297,7 +336,7 @@ std::size_t Reader::drain(FunctionRef<void(const Record&)> f) {
     count += ring.drain(f);
     lock.lock();
     if (closed) {
-      s.lost += ring.dropped();
+      ring.add_dropped(s.lost);
       s.rings.erase(s.rings.begin() + static_cast<std::ptrdiff_t>(i));
     } else {
       ++i;

@@ -3,7 +3,10 @@
 //   log::Ring ring;                       // on the worker's thread, for as long as it runs
 //
 // A thread that has installed a Ring records into it without locks or system calls; every other thread shares one ring
-// behind a mutex. A full ring follows its Overflow; what it loses is counted exactly (log::dropped()).
+// behind a mutex. A full ring follows its Overflow; what it loses is counted exactly, by level (log::dropped()).
+//
+// A flood of lines does not push out those of higher levels: the last quarter of a ring is for warnings and errors, the
+// last eighth for errors alone, and no record is lost for one of a lower of these three ranks.
 //
 // Threads:  a Ring belongs to the thread that made it and is destroyed there. One Reader exists at a time; its calls
 //           come from one thread at a time (the caller locks).
@@ -12,10 +15,12 @@
 
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
+#include "keel/base/error.h"
 #include "keel/base/function.h"
 #include "keel/base/single_writer_counter.h"
 #include "keel/base/time.h"
@@ -27,8 +32,8 @@ class Record;
 
 enum class Overflow : std::uint8_t {
   DropNewest,  // The record that does not fit is lost. The worker never waits.
-  DropOldest,  // The oldest records are lost. The worker never waits; should the reader hold the oldest, the newest
-               // goes.
+  DropOldest,  // The oldest records are lost. The worker never waits; should the reader hold the oldest, or should that
+               // be of a higher rank, the newest goes.
   Block,       // The worker waits for the writer. Without a writer thread this is DropNewest.
 };
 
@@ -41,8 +46,13 @@ struct RingOptions {
 void set_ring_options(const RingOptions& options) noexcept;
 RingOptions ring_options() noexcept;
 
-// Records lost since the process began, in all rings, those gone included.
+// Whether there is a Reader. Any thread.
+bool is_read() noexcept;
+
+// Records lost since the process began, in all rings, those gone included; and those of one level.
 std::uint64_t dropped() noexcept;
+std::uint64_t dropped(Level level) noexcept;
+inline constexpr std::size_t level_count = static_cast<std::size_t>(Level::Fatal) + 1;
 
 namespace internal {
 
@@ -54,9 +64,9 @@ class RingBody {
   RingBody(const RingBody&) = delete;
 
   // Producer: `bytes` (a multiple of 8) in one piece, or null when they are lost (counted).
-  char* reserve(std::uint32_t bytes) noexcept {
+  char* reserve(std::uint32_t bytes, Level level) noexcept {
     if (next_ + bytes > soft_limit_) [[unlikely]]
-      return reserve_slow(bytes);
+      return reserve_slow(bytes, level);
     return data_ + (next_ & mask_);
   }
   // Producer: publishes what was reserved last.
@@ -67,22 +77,26 @@ class RingBody {
 
   // Consumer: gives every record published before the call to `f`, oldest first.
   std::size_t drain(FunctionRef<void(const Record&)> f);
-  std::uint64_t dropped() const noexcept { return dropped_.get(); }
+  using Counts = std::array<std::uint64_t, level_count>;  // Of records, by level.
+  void add_dropped(Counts& to) const noexcept;
   // Records that are in it; only once the producer is gone.
-  std::uint64_t left() noexcept;
+  void add_left(Counts& to) noexcept;
 
   std::atomic<bool> closed = false;  // The producer is gone.
   bool runs_commit_hook = false;
 
  private:
-  char* reserve_slow(std::uint32_t bytes) noexcept;
-  bool discard_oldest() noexcept;
+  char* reserve_slow(std::uint32_t bytes, Level level) noexcept;
+  // How much of it records of this level may fill.
+  std::uint64_t share(Level level) const noexcept;
+  // False when the oldest record cannot give way to one of `level`.
+  bool discard_oldest(Level level) noexcept;
   bool try_hold_tail() noexcept { return !tail_held_.exchange(true, std::memory_order_acquire); }
   void release_tail() noexcept { tail_held_.store(false, std::memory_order_release); }
   const RecordHeader& at(std::uint64_t position) const noexcept {
     return *reinterpret_cast<const RecordHeader*>(data_ + (position & mask_));
   }
-  void count_drop() noexcept { dropped_.add(); }
+  void count_drop(Level level) noexcept { dropped_[static_cast<std::size_t>(level)].add(); }
 
   // Read by both, written by neither.
   char* data_ = nullptr;
@@ -93,7 +107,7 @@ class RingBody {
   alignas(64) std::uint64_t next_ = 0;
   std::uint64_t soft_limit_ = 0;  // Up to here a record fits without a second thought.
   bool woke_reader_ = false;
-  SingleWriterCounter dropped_;
+  std::array<SingleWriterCounter, level_count> dropped_;
   std::atomic<std::uint64_t> head_ = 0;
   // The consumer's. With DropOldest the producer moves the tail too, and `tail_held_` says whose turn it is.
   alignas(64) std::atomic<std::uint64_t> tail_ = 0;

@@ -10,10 +10,10 @@
 #include "keel/observe/log.h"
 #include "keel/observe/log_record.h"
 
-namespace keel::log {
+namespace keel::log::log_ring_test {
 namespace {
 
-#define SKIP_WHEN_BARE() \
+#define SKIP_WITHOUT_LOGS() \
   if (!is_recorded) GTEST_SKIP() << "compiled out"
 
 // The field "n" of every record.
@@ -32,7 +32,7 @@ void fill(Logger& log, std::uint64_t from, std::uint64_t count) {
 }
 
 TEST(Ring, keeps_order_over_many_laps) {
-  SKIP_WHEN_BARE();
+  SKIP_WITHOUT_LOGS();
   Reader reader(false);
   Ring ring({.bytes = 4096});
   Logger log("ring.laps");
@@ -49,7 +49,7 @@ TEST(Ring, keeps_order_over_many_laps) {
 }
 
 TEST(Ring, drops_the_newest_when_full_and_counts_exactly) {
-  SKIP_WHEN_BARE();
+  SKIP_WITHOUT_LOGS();
   Reader reader(false);
   Ring ring({.bytes = 4096, .overflow = Overflow::DropNewest});
   Logger log("ring.newest");
@@ -65,7 +65,7 @@ TEST(Ring, drops_the_newest_when_full_and_counts_exactly) {
 }
 
 TEST(Ring, drops_the_oldest_when_told_so) {
-  SKIP_WHEN_BARE();
+  SKIP_WITHOUT_LOGS();
   Reader reader(false);
   Ring ring({.bytes = 4096, .overflow = Overflow::DropOldest});
   Logger log("ring.oldest");
@@ -78,8 +78,69 @@ TEST(Ring, drops_the_oldest_when_told_so) {
   EXPECT_EQ(numbers.size() + (dropped() - before), 1000u);
 }
 
+// Fills the ring with `flood`, then records one line of each level above, and gives the levels of what is read.
+std::vector<Level> read_after_flood(Reader& reader, const Logger& log, Level flood) {
+  for (int i = 0; i < 1000; ++i) log.log(flood, "flood", field("n", i));
+  for (int level = static_cast<int>(flood) + 1; level <= static_cast<int>(Level::Fatal); ++level) {
+    log.log(static_cast<Level>(level), "one", field("n", level));
+  }
+  std::vector<Level> above;
+  reader.drain([&](const Record& record) {
+    if (record.message() == "one") above.push_back(record.level());
+  });
+  return above;
+}
+
+TEST(Ring, keeps_room_for_higher_levels_in_a_flood_of_lower_ones) {
+  SKIP_WITHOUT_LOGS();
+  Reader reader(false);
+  for (const Overflow overflow : {Overflow::DropNewest, Overflow::DropOldest}) {
+    Ring ring({.bytes = 4096, .overflow = overflow});
+    Logger log("ring.flood");
+    const std::uint64_t infos = dropped(Level::Info), warnings = dropped(Level::Warn), errors = dropped(Level::Error);
+
+    EXPECT_EQ(read_after_flood(reader, log, Level::Info),
+              (std::vector<Level>{Level::Warn, Level::Error, Level::Fatal}));
+    EXPECT_GT(dropped(Level::Info), infos + 900);
+    EXPECT_EQ(dropped(Level::Warn), warnings);
+
+    EXPECT_EQ(read_after_flood(reader, log, Level::Warn), (std::vector<Level>{Level::Error, Level::Fatal}));
+    EXPECT_GT(dropped(Level::Warn), warnings + 900);
+    EXPECT_EQ(dropped(Level::Error), errors);
+  }
+}
+
+TEST(Ring, drops_no_error_for_an_info_that_is_newer) {
+  SKIP_WITHOUT_LOGS();
+  Reader reader(false);
+  Ring ring({.bytes = 4096, .overflow = Overflow::DropOldest});
+  Logger log("ring.rank");
+  log.error("one");
+  for (int i = 0; i < 1000; ++i) log.info("flood", field("n", i));
+
+  int errors = 0;
+  reader.drain([&](const Record& record) { errors += record.level() == Level::Error; });
+
+  EXPECT_EQ(errors, 1);
+}
+
+TEST(Ring, takes_a_record_of_half_of_it_wherever_the_last_one_has_ended) {
+  SKIP_WITHOUT_LOGS();
+  Reader reader(false);
+  Ring ring({.bytes = 4096});
+  Logger log("ring.half");
+  for (int i = 0; i < 300; ++i) {
+    log.info("small", field("text", std::string(static_cast<std::size_t>(i % 200), 'x')));
+    reader.drain([](const Record&) {});
+    const std::uint64_t before = dropped();
+    log.info("large", field("text", std::string(1900, 'x')));
+    EXPECT_EQ(dropped(), before) << i;
+    reader.drain([](const Record&) {});
+  }
+}
+
 TEST(Ring, refuses_a_record_above_half_of_it) {
-  SKIP_WHEN_BARE();
+  SKIP_WITHOUT_LOGS();
   Reader reader(false);
   Ring ring({.bytes = 4096});
   Logger log("ring.large");
@@ -91,7 +152,7 @@ TEST(Ring, refuses_a_record_above_half_of_it) {
 }
 
 TEST(Ring, blocks_only_while_a_thread_drains) {
-  SKIP_WHEN_BARE();
+  SKIP_WITHOUT_LOGS();
   std::atomic<bool> stop = false;
   std::vector<std::uint64_t> numbers;
   {
@@ -127,7 +188,7 @@ TEST(Ring, blocks_only_while_a_thread_drains) {
 
 // Runs under the thread sanitizer: workers with and without rings against one reader, for each policy.
 TEST(Ring, every_record_is_read_or_counted) {
-  SKIP_WHEN_BARE();
+  SKIP_WITHOUT_LOGS();
   for (const Overflow overflow : {Overflow::DropNewest, Overflow::DropOldest, Overflow::Block}) {
     constexpr std::uint64_t each = 4000;
     const std::uint64_t before = dropped();
@@ -159,7 +220,7 @@ TEST(Ring, every_record_is_read_or_counted) {
 }
 
 TEST(Ring, what_a_thread_recorded_survives_it) {
-  SKIP_WHEN_BARE();
+  SKIP_WITHOUT_LOGS();
   Reader reader(false);
   std::thread([] {
     Ring ring;
@@ -170,7 +231,7 @@ TEST(Ring, what_a_thread_recorded_survives_it) {
 }
 
 TEST(Ring, without_a_reader_its_end_is_a_loss_that_is_counted) {
-  SKIP_WHEN_BARE();
+  SKIP_WITHOUT_LOGS();
   const std::uint64_t before = dropped();
   std::thread([] {
     Ring ring;
@@ -181,7 +242,7 @@ TEST(Ring, without_a_reader_its_end_is_a_loss_that_is_counted) {
 }
 
 TEST(Reader, wakes_when_a_ring_is_half_full) {
-  SKIP_WHEN_BARE();
+  SKIP_WITHOUT_LOGS();
   Reader reader(true);
   std::thread worker([] {
     Ring ring({.bytes = 4096});
@@ -196,7 +257,7 @@ TEST(Reader, wakes_when_a_ring_is_half_full) {
 }
 
 TEST(Thread, without_a_ring_shares_one) {
-  SKIP_WHEN_BARE();
+  SKIP_WITHOUT_LOGS();
   Reader reader(false);
   Logger log("ring.none");
   fill(log, 0, 3);
@@ -204,4 +265,4 @@ TEST(Thread, without_a_ring_shares_one) {
 }
 
 }  // namespace
-}  // namespace keel::log
+}  // namespace keel::log::log_ring_test

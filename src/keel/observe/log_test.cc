@@ -8,7 +8,7 @@
 #include "keel/base/testing/allocation_count.h"
 #include "keel/observe/log_record.h"
 
-namespace keel::log {
+namespace keel::log::log_test {
 namespace {
 
 std::string text_of(const FieldView& field) {
@@ -183,4 +183,4 @@ TEST(Logger, compiled_out_records_nothing) {
 }
 
 }  // namespace
-}  // namespace keel::log
+}  // namespace keel::log::log_test

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <limits>
 #include <mutex>
 #include <unordered_map>
 
@@ -26,6 +27,17 @@ bool is_name(std::string_view text, bool colons) {
   if (text.empty() || ascii::is_digit(text[0])) return false;
   return std::all_of(text.begin(), text.end(),
                      [colons](char c) { return ascii::is_alphanumeric(c) || c == '_' || (colons && c == ':'); });
+}
+
+void check_bounds(std::string_view name, const Bounds& bounds) {
+  const std::span<const std::uint64_t> edges = bounds.edges();
+  if (edges.empty()) refuse(name, "a histogram has bounds");
+  if (bounds.size() > Bounds::max) refuse(name, "a histogram has at most 32 bounds");
+  static_assert(Bounds::max == 32, "the sentence above says so");
+  for (std::size_t i = 0; i < edges.size(); ++i) {
+    if (edges[i] > std::uint64_t{std::numeric_limits<std::int64_t>::max()}) refuse(name, "a bound is not negative");
+    if (i > 0 && edges[i] <= edges[i - 1]) refuse(name, "bounds ascend");
+  }
 }
 
 void check_names(Kind kind, std::string_view name, std::string_view help, Labels labels) {
@@ -66,20 +78,32 @@ bool is_sampled(std::uint32_t every) noexcept {
   return ((sampling_state >> 32) * every) >> 32 == 0;
 }
 
+void observe(const HistogramForm& form, std::uint32_t first_cell, std::uint64_t value) noexcept {
+  if (form.every != 1 && !is_sampled(form.every)) return;
+  const std::uint32_t bucket = form.bounds.bucket_of(value);
+  add_two(first_cell + bucket, form.every, first_cell + form.bounds.buckets(), value * form.every);
+}
+
 }  // namespace internal
+
+std::uint32_t Bounds::bucket_of(std::uint64_t value) const noexcept {
+  if (is_log_linear_) return internal::bucket_of(value);
+  const auto all = edges();
+  return static_cast<std::uint32_t>(std::lower_bound(all.begin(), all.end(), value) - all.begin());
+}
 
 std::uint64_t Histogram::count() const noexcept {
   std::uint64_t total = 0;
-  for (std::uint32_t i = 0; i < internal::histogram_buckets; ++i) total += internal::read_cell(first_cell_ + i);
+  for (std::uint32_t i = 0; i < buckets(); ++i) total += internal::read_cell(first_cell_ + i);
   return total;
 }
 
-std::uint64_t Histogram::sum() const noexcept { return internal::read_cell(first_cell_ + internal::histogram_buckets); }
+std::uint64_t Histogram::sum() const noexcept { return internal::read_cell(first_cell_ + buckets()); }
 
 std::uint64_t Histogram::quantile(double q) const noexcept {
-  std::uint64_t counts[internal::histogram_buckets];
+  std::uint64_t counts[internal::histogram_buckets];  // No other has more.
   std::uint64_t total = 0;
-  for (std::uint32_t i = 0; i < internal::histogram_buckets; ++i) {
+  for (std::uint32_t i = 0; i < buckets(); ++i) {
     counts[i] = internal::read_cell(first_cell_ + i);
     total += counts[i];
   }
@@ -88,8 +112,11 @@ std::uint64_t Histogram::quantile(double q) const noexcept {
   std::uint64_t seen = 0;
   std::uint32_t bucket = 0;
   while ((seen += counts[bucket]) < std::max<std::uint64_t>(rank, 1)) ++bucket;
-  return internal::edge_of(bucket);
+  if (form_ == nullptr || form_->bounds.is_log_linear()) return internal::edge_of(bucket);
+  const std::span<const std::uint64_t> edges = form_->bounds.edges();
+  return edges[std::min<std::size_t>(bucket, edges.size() - 1)];
 }
+static_assert(Bounds::max < internal::histogram_buckets, "quantile() has room for either");
 
 struct Registered {
   std::uint64_t id;
@@ -105,6 +132,7 @@ struct Registry::State {
   std::unordered_map<std::string, std::size_t> family_by_name;
   std::unordered_map<std::string, std::size_t> series_by_key;
   std::deque<std::atomic<double>> gauges;
+  std::deque<internal::HistogramForm> forms;
   std::vector<Registered> functions;
   std::uint64_t next_id = 1;
   std::vector<std::uint32_t> chunks;
@@ -128,6 +156,13 @@ struct Registry::State {
                    [](const std::string& a, const Label& b) { return a == b.name; });
     if (!same_labels) refuse(name, "it is registered already, with other label names or in another order");
     return found;
+  }
+  // Null: the usual one.
+  const internal::HistogramForm* form(std::uint32_t every, const Bounds& bounds) {
+    if (every == 1 && bounds.is_log_linear()) return nullptr;
+    const auto found =
+        std::find_if(forms.begin(), forms.end(), [&](const auto& form) { return form.bounds == bounds; });
+    return found != forms.end() ? &*found : &forms.emplace_back(every, bounds);
   }
   // The series and whether it is new.
   std::pair<Series*, bool> series(Family& in, std::string_view name, Labels labels, bool has_function) {
@@ -164,7 +199,7 @@ Registry::~Registry() {
 
 Counter Registry::counter(std::string_view name, std::string_view help, Labels labels) {
   std::lock_guard lock(state_->mutex);
-  Family& family = state_->family(Kind::Counter, name, help, {1, {}}, labels);
+  Family& family = state_->family(Kind::Counter, name, help, {}, labels);
   const auto [series, is_new] = state_->series(family, name, labels, false);
   if (is_new) {
     series->cell = state_->make_cells(1);
@@ -175,7 +210,7 @@ Counter Registry::counter(std::string_view name, std::string_view help, Labels l
 
 Gauge Registry::gauge(std::string_view name, std::string_view help, Labels labels) {
   std::lock_guard lock(state_->mutex);
-  Family& family = state_->family(Kind::Gauge, name, help, {1, {}}, labels);
+  Family& family = state_->family(Kind::Gauge, name, help, {}, labels);
   const auto [series, is_new] = state_->series(family, name, labels, false);
   if (is_new) {
     series->value = &state_->gauges.emplace_back(0);
@@ -185,14 +220,15 @@ Gauge Registry::gauge(std::string_view name, std::string_view help, Labels label
 }
 
 Histogram Registry::histogram(std::string_view name, std::string_view help, const Bounds& bounds, Labels labels) {
+  check_bounds(name, bounds);
   std::lock_guard lock(state_->mutex);
   Family& family = state_->family(Kind::Histogram, name, help, bounds, labels);
   const auto [series, is_new] = state_->series(family, name, labels, false);
   if (is_new) {
-    series->cell = state_->make_cells(internal::histogram_cells);
+    series->cell = state_->make_cells(bounds.buckets() + 1);
     version_.fetch_add(1, std::memory_order_release);
   }
-  return Histogram(series->cell, every_);
+  return Histogram(series->cell, state_->form(every_, bounds));
 }
 
 GaugeFunction Registry::gauge(std::string_view name, std::string_view help, Labels labels, Function<double()> f,
@@ -208,7 +244,7 @@ GaugeFunction Registry::counter(std::string_view name, std::string_view help, La
 GaugeFunction Registry::add_function(Kind kind, std::string_view name, std::string_view help, Labels labels,
                                      Function<double()> f, Calls calls) {
   std::lock_guard lock(state_->mutex);
-  Family& family = state_->family(kind, name, help, {1, {}}, labels);
+  Family& family = state_->family(kind, name, help, {}, labels);
   const auto [series, is_new] = state_->series(family, name, labels, true);
   if (is_new) version_.fetch_add(1, std::memory_order_release);
   ++series->functions;

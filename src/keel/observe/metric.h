@@ -4,6 +4,7 @@
 //   metrics::Counter ok = registry.counter("http_requests_total", "Requests answered",
 //                                          {{"method", "GET"}, {"route", "/users/{id}"}, {"status_class", "2xx"}});
 //   metrics::Histogram took = registry.histogram("lookup_seconds", "Time to answer", metrics::latency_seconds);
+//   metrics::Histogram paid = registry.histogram("payment_seconds", "Time of a payment", {50_ms, 200_ms, 1_s, 5_s});
 //   metrics::GaugeFunction entries = registry.gauge("cache_entries", "Held now", {}, [this] { return size(); });
 //   ok.add();  took.observe(elapsed);  auto timer = took.time();
 //
@@ -11,11 +12,13 @@
 // thread's own cells (observe/metric_cells.h); the sum is made when somebody reads.
 //
 // Errors:   a mistake in set-up aborts and names the metric: a bad name, no help, a counter that does not end in
-//           _total, the same name with another kind, help, bounds or label names. The same name and label values again
+//           _total, no bounds, more than Bounds::max or some that do not ascend, the same name with another kind, help,
+//           bounds or label names. The same name and label values again
 //           is the same series.
 // Lifetime: the registry outlives every Counter, Gauge and Histogram used and every GaugeFunction.
 // Threads:  recording on any; the registry's functions on any (a lock; not for the request path).
-// Cost:     counter 0.5 ns, histogram 5 ns on a worker (metric_bench); 5 and 11 ns on a thread without cells.
+// Cost:     counter 0.5 ns, histogram 5 ns on a worker (metric_bench); 5 and 11 ns on a thread without cells. One with
+//           bounds of the author's: a call and a binary search more, and memory for its bounds instead of 145 buckets.
 //           With KEEL_BARE=1 recording is compiled out.
 // Source:   names and labels as in the Prometheus data model.
 
@@ -60,31 +63,12 @@ class Labels {
   std::span<const Label> view_;
 };
 
-// How a histogram is exported: cumulative buckets up to and including each bound, then +Inf.
-struct Bounds {
-  double scale;                          // Exported value of one unit recorded: 1e-9 for nanoseconds as seconds.
-  std::span<const std::uint8_t> powers;  // Bound i is 2^powers[i] units: an edge inside, so exported counts are exact.
-  bool operator==(const Bounds& other) const noexcept {
-    return scale == other.scale && powers.data() == other.powers.data();
-  }
-};
-
-namespace internal {
-inline constexpr std::uint8_t latency_powers[] = {12, 14, 16, 17, 18, 19, 20, 21, 22, 23, 24, 26, 28, 30, 33};
-inline constexpr std::uint8_t size_powers[] = {6, 8, 9, 10, 11, 12, 13, 14, 16, 18, 20, 22, 24, 27, 30};
-}  // namespace internal
-
-// 4 us to 8.6 s, in powers of two between 65 us and 17 ms.
-inline constexpr Bounds latency_seconds{1e-9, internal::latency_powers};
-// 64 B to 1 GiB.
-inline constexpr Bounds size_bytes{1, internal::size_powers};
-
 namespace internal {
 
-// Inside, a histogram is log-linear: four buckets per power of two, so a quantile is right within 12.5 %.
-// Bucket i holds the values above edge(i-1), up to and including edge(i); the last one what is above 2^37.
+// Inside, a histogram with one of the usual bounds is log-linear: four buckets per power of two, so a quantile is right
+// within 12.5 %. Bucket i holds the values above edge(i-1), up to and including edge(i); the last one what is above
+// 2^37.
 inline constexpr std::uint32_t histogram_buckets = 145;
-inline constexpr std::uint32_t histogram_cells = histogram_buckets + 1;  // The sum is the last.
 
 constexpr std::uint32_t bucket_of(std::uint64_t value) noexcept {
   if (value <= 4) return value == 0 ? 0 : static_cast<std::uint32_t>(value) - 1;
@@ -100,6 +84,71 @@ constexpr std::uint64_t edge_of(std::uint32_t bucket) noexcept {
   const std::uint32_t power = bucket / 4 + 1;
   return (std::uint64_t{5} + bucket % 4) << (power - 2);
 }
+
+}  // namespace internal
+
+// How a histogram is exported: cumulative buckets up to and including each bound, then +Inf. A value; implicit, so that
+// a list will do where one is asked for: {5_ms, 50_ms, 1_s} for durations, which are exported in seconds, {1, 10, 100}
+// for numbers.
+class Bounds {
+ public:
+  static constexpr std::size_t max = 32;
+
+  Bounds() = default;
+  constexpr Bounds(std::initializer_list<Duration> bounds) noexcept : units_(1e9) {
+    for (const Duration bound : bounds) add(static_cast<std::uint64_t>(bound.count_ns()));
+  }
+  constexpr Bounds(std::initializer_list<std::uint64_t> bounds) noexcept {
+    for (const std::uint64_t bound : bounds) add(bound);
+  }
+  // Powers of two of what is recorded, `units` of it in one that is exported: edges inside, so that exported counts are
+  // exact though the histogram is log-linear.
+  static constexpr Bounds log_linear(double units, std::initializer_list<std::uint8_t> powers) noexcept {
+    Bounds made;
+    for (const std::uint8_t power : powers) made.add(std::uint64_t{1} << power);
+    made.units_ = units;
+    made.is_log_linear_ = true;
+    return made;
+  }
+
+  // In what is recorded: nanoseconds, bytes.
+  std::span<const std::uint64_t> edges() const noexcept { return {edges_, size_ < max ? size_ : max}; }
+  // As many as were given, of which no more than `max` are here.
+  std::size_t size() const noexcept { return size_; }
+  double units() const noexcept { return units_; }
+  bool is_log_linear() const noexcept { return is_log_linear_; }
+  // Inside a histogram; the last one has what is above all bounds.
+  std::uint32_t buckets() const noexcept {
+    return is_log_linear_ ? internal::histogram_buckets : static_cast<std::uint32_t>(edges().size()) + 1;
+  }
+  std::uint32_t bucket_of(std::uint64_t value) const noexcept;
+  bool operator==(const Bounds&) const = default;
+
+ private:
+  constexpr void add(std::uint64_t edge) noexcept {
+    if (size_ < max) edges_[size_] = edge;
+    ++size_;
+  }
+  std::uint64_t edges_[max] = {};
+  std::size_t size_ = 0;
+  double units_ = 1;
+  bool is_log_linear_ = false;
+};
+
+// 4 us to 8.6 s, in powers of two between 65 us and 17 ms.
+inline constexpr Bounds latency_seconds =
+    Bounds::log_linear(1e9, {12, 14, 16, 17, 18, 19, 20, 21, 22, 23, 24, 26, 28, 30, 33});
+// 64 B to 1 GiB.
+inline constexpr Bounds size_bytes = Bounds::log_linear(1, {6, 8, 9, 10, 11, 12, 13, 14, 16, 18, 20, 22, 24, 27, 30});
+
+namespace internal {
+
+// Of a histogram that is not the usual one: log-linear, each observation recorded.
+struct HistogramForm {
+  std::uint32_t every = 1;  // One observation in so many is recorded, with that weight.
+  Bounds bounds;
+};
+void observe(const HistogramForm& form, std::uint32_t first_cell, std::uint64_t value) noexcept;
 
 // True with probability 1/every.
 bool is_sampled(std::uint32_t every) noexcept;
@@ -142,42 +191,55 @@ class Histogram {
  public:
   class [[nodiscard]] Timer;
 
-  // Units as recorded: nanoseconds for latency_seconds, bytes for size_bytes.
+  // Units as recorded: nanoseconds for durations, bytes for size_bytes.
   [[gnu::always_inline]] void observe(std::uint64_t value) const noexcept {
     if constexpr (is_recorded) {
-      if (every_ != 1 && !internal::is_sampled(every_)) [[unlikely]]
-        return;
-      internal::add_two(first_cell_ + internal::bucket_of(value), every_, first_cell_ + internal::histogram_buckets,
-                        value * every_);
+      if (form_ != nullptr) [[unlikely]]
+        return internal::observe(*form_, first_cell_, value);
+      internal::add_two(first_cell_ + internal::bucket_of(value), 1, first_cell_ + internal::histogram_buckets, value);
     }
   }
   [[gnu::always_inline]] void observe(Duration value) const noexcept {
     observe(static_cast<std::uint64_t>(value.count_ns() < 0 ? 0 : value.count_ns()));
   }
-  // Observes the time until it is destroyed, by the clock of the current Host.
+  // Observes the time until it is destroyed: of a block, across its awaits.
+  //   auto timing = lookup_seconds.time();
+  // By the current Host's clock, read twice (some 20 ns each on a worker); virtual in a simulation.
   Timer time() const noexcept;
 
   std::uint64_t count() const noexcept;
   std::uint64_t sum() const noexcept;
-  // The value that `q` (0 to 1) of the observations do not exceed, within 12.5 % above it; 0 without observations.
+  // The value that `q` (0 to 1) of the observations do not exceed, within 12.5 % above it; 0 without observations. With
+  // bounds of the author's: the bound that they do not exceed, the last one when they exceed all.
   std::uint64_t quantile(double q) const noexcept;
 
  private:
   friend class Registry;
-  Histogram(std::uint32_t first_cell, std::uint32_t every) noexcept : first_cell_(first_cell), every_(every) {}
+  Histogram(std::uint32_t first_cell, const internal::HistogramForm* form) noexcept
+      : first_cell_(first_cell), form_(form) {}
+  std::uint32_t buckets() const noexcept {
+    return form_ != nullptr ? form_->bounds.buckets() : internal::histogram_buckets;
+  }
   std::uint32_t first_cell_;
-  std::uint32_t every_;  // One observation in so many is recorded, with that weight.
+  const internal::HistogramForm* form_;  // The registry's. Null: the usual one.
 };
 
 class Histogram::Timer {
  public:
-  explicit Timer(Histogram histogram) noexcept : histogram_(histogram), began_(Host::current().now()) {}
-  ~Timer() { histogram_.observe(Host::current().now() - began_); }
+  explicit Timer(Histogram histogram) noexcept : histogram_(histogram), began_(Host::current().precise_now()) {}
+  ~Timer() {
+    if (!is_dropped_) histogram_.observe(elapsed());
+  }
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
+  Duration elapsed() const noexcept { return Host::current().precise_now() - began_; }
+  // Nothing is observed: what was timed did not come to its end, or is not what the histogram is about.
+  void drop() noexcept { is_dropped_ = true; }
+
  private:
   Histogram histogram_;
+  bool is_dropped_ = false;
   Instant began_;
 };
 
@@ -218,7 +280,7 @@ struct RegistryOptions {
 // What a Registry holds, as exporters see it. Addresses stay valid until the registry's version() changes.
 struct Series {
   std::vector<std::string> label_values;
-  std::uint32_t cell = 0;                // Counter: its cell. Histogram: the first of histogram_cells.
+  std::uint32_t cell = 0;  // Counter: its cell. Histogram: the first of its buckets, behind which is the sum.
   std::atomic<double>* value = nullptr;  // Gauge.
   bool has_function = false;             // Then it has no cell, but
   std::uint32_t functions = 0;           // so many functions (none: it has no value now)
@@ -227,7 +289,7 @@ struct Series {
 struct Family {
   std::string name, help;
   Kind kind;
-  Bounds bounds{1, {}};
+  Bounds bounds;
   std::vector<std::string> label_names;
   std::vector<Series> series;
 };

@@ -7,7 +7,7 @@
 
 #include "keel/base/host.h"
 
-namespace keel {
+namespace keel::span_test {
 namespace {
 
 // Time moves when it is looked at.
@@ -19,6 +19,7 @@ class SteppingHost final : public Host {
   Instant precise_now() noexcept override { return Instant::from_ns(100 * ++looks); }
   std::int64_t wall_ns() noexcept override { return 0; }
   std::uint64_t random() noexcept override { return 4; }
+  void secret(std::span<std::byte> out) noexcept override { secret_from_random(out); }
   void start_timer(Timer&, Instant) noexcept override {}
   void stop_timer(Timer&) noexcept override {}
   std::unique_ptr<Thread> start_thread(const char*, Function<void()>) override { return nullptr; }
@@ -82,4 +83,4 @@ TEST(StageTimer, does_not_look_at_the_clock_when_nobody_measures) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::span_test

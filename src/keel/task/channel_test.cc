@@ -14,7 +14,7 @@
 #include "keel/task/testing.h"
 #include "keel/task/timing.h"
 
-namespace keel {
+namespace keel::channel_test {
 namespace {
 
 struct ChannelTest : ::testing::Test {
@@ -434,4 +434,4 @@ TEST_F(ChannelTest, what_is_sent_may_be_copied_converted_and_made_in_the_awaitin
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::channel_test

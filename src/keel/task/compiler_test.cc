@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -146,7 +147,7 @@ T Awaiting<T>::await_resume() {
   return std::move(*child.handle_.promise().value);
 }
 
-class Compiler : public testing::Test {
+class Compiler : public ::testing::Test {
  protected:
   void SetUp() override { live_frames = live_values = 0; }
   void TearDown() override {
@@ -402,7 +403,7 @@ MiniTask<int> assigns_from_awaits() {
 }
 TEST_F(Compiler, results_are_moved_into_containers) { EXPECT_EQ(finish(assigns_from_awaits()), 19); }
 
-// A capturing lambda is built on the line before, never inside the awaiting expression.
+// A lambda that captures what has a destructor is built on the line before, never inside the awaiting expression.
 template <class F>
 MiniTask<int> calls(F f) {
   co_await Park{};
@@ -414,6 +415,41 @@ MiniTask<int> awaits_with_named_lambda() {
   co_return co_await calls(reader);
 }
 TEST_F(Compiler, a_lambda_named_before_the_await_dies_once) { EXPECT_EQ(finish(awaits_with_named_lambda()), 9); }
+
+// One that has nothing to destroy may stand there: what is called is the temporary itself, until the await is over.
+struct Borrowed {
+  template <class F>
+  Borrowed(F&& f) noexcept
+      : object(const_cast<void*>(static_cast<const void*>(&f))),
+        call([](void* at, int value) { (*static_cast<std::remove_reference_t<F>*>(at))(value); }) {}
+  void* object;
+  void (*call)(void*, int);
+};
+MiniTask<int> calls_borrowed(Borrowed borrowed, int value) {
+  borrowed.call(borrowed.object, value);
+  co_await Park{};
+  borrowed.call(borrowed.object, value);
+  co_return 1;
+}
+MiniTask<int> awaits_with_lambda_of_references() {
+  Counted sum(0);
+  std::string text;
+  const int added = co_await calls_borrowed(
+      [&sum, &text](int value) {
+        sum.value += value;
+        text += std::string(20, 'x');
+      },
+      3);
+  co_return sum.value * 100 + static_cast<int>(text.size()) + added;
+}
+TEST_F(Compiler, a_lambda_of_references_in_the_awaited_expression_lives_until_it_ends) {
+  EXPECT_EQ(finish(awaits_with_lambda_of_references()), 641);
+}
+TEST_F(Compiler, a_lambda_of_references_ends_with_a_suspended_frame) {
+  MiniTask<int> task = awaits_with_lambda_of_references();
+  run(task.handle_);
+  parked.clear();
+}
 
 struct Service {
   Counted state{5};

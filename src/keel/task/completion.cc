@@ -1,14 +1,15 @@
 #include "keel/task/completion.h"
 
-#include "keel/base/check.h"
+#include "keel/base/bug.h"
 
 namespace keel {
 
-bool CompletionCore::begin(Submission& submission) noexcept {
+bool CompletionCore::begin(Submission& submission) {
   if (submission.is_done()) return true;
   home_ = Executor::current();
-  KEEL_CHECK(home_ != nullptr && home_->is_serial(),
-             "a submitted job is awaited on a loop; on a thread pool get() of its handle waits");
+  KEEL_EXPECT_AT(home_ != nullptr && home_->is_serial(),
+                 "a submitted job is awaited on a thread pool: get() of its handle waits there, a loop awaits",
+                 place());
   submission_ = &submission;
   return !submission.listen(*this);
 }

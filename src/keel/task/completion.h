@@ -25,7 +25,7 @@ class CompletionCore : public Leaf, private Submission::Listener {
  protected:
   CompletionCore() noexcept : Leaf(&cancel_submission), Listener{&told} {}
   ~CompletionCore() = default;
-  bool begin(Submission& submission) noexcept;
+  bool begin(Submission& submission);
 
  private:
   // Brings the end home.
@@ -47,7 +47,7 @@ class [[nodiscard]] Completion : public CompletionCore {
  public:
   using Value = T;
   explicit Completion(Submitted<T>&& handle) noexcept : handle_(std::move(handle)) {}
-  bool start() noexcept { return begin(handle_.submission()); }
+  bool start() { return begin(handle_.submission()); }
   Result<T> take() noexcept { return handle_.get(); }
 
  private:

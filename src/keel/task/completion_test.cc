@@ -18,7 +18,7 @@
 #include "keel/task/testing.h"
 #include "keel/task/timing.h"
 
-namespace keel {
+namespace keel::completion_test {
 namespace {
 
 struct CompletionTest : ::testing::Test {
@@ -167,4 +167,4 @@ TEST_F(CompletionTest, is_awaited_on_a_serial_executor_of_another_pool) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::completion_test

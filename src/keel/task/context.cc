@@ -17,6 +17,7 @@ void Context::open(Context* parent, Instant deadline) noexcept {
   deadline_ = deadline;
   leaf_ = nullptr;
   span_ = nullptr;
+  held_ = 0;
   parent_ = parent;
   std::uint8_t reason = running;
   if (parent != nullptr) {
@@ -35,15 +36,29 @@ void Context::open(Context* parent, Instant deadline) noexcept {
   __atomic_store_n(&reason_, reason, __ATOMIC_RELEASE);
 }
 
+void Context::is_away(std::source_location place) {
+  throw_bug(
+      "a Scope, a time limit or a group of tasks is begun away from the loop where its task began: resume_on() that "
+      "one "
+      "first",
+      place);
+}
+
 void Context::open_source() noexcept {
   open(nullptr, Instant::never());
   is_source_ = true;
+  held_ = held_apart;
 }
 
 void Context::close() noexcept {
   while (below_.pop_front() != nullptr) {
   }
-  if (linked()) unlink();
+  if (linked()) {
+    if (held_ != 0 && held_ != held_apart && parent_ != nullptr && parent_->held_ != held_apart) {
+      parent_->held_ = held_;
+    }
+    unlink();
+  }
   // It may be destroyed on any thread once it has no tasks, and is then in no list of this one.
   if (!std::exchange(is_below_source_, false)) return;
   if (parent_->below_.empty() && parent_->linked()) parent_->unlink();
@@ -60,6 +75,13 @@ void Context::stop_below(Code reason) noexcept {
   __atomic_store_n(&reason_, static_cast<std::uint8_t>(reason), __ATOMIC_RELEASE);
   if (leaf_ != nullptr) leaf_->cancel_now();
   below_.for_each([reason](Context& below) { below.stop_below(reason); });
+}
+
+bool Context::holds(std::uint32_t number) const noexcept {
+  for (const Context* at = this; at != nullptr && at->held_ != held_apart; at = at->parent_) {
+    if (at->held_ == number) return true;
+  }
+  return false;
 }
 
 bool Context::is_late() const noexcept { return Host::current().now() >= deadline_; }

@@ -54,12 +54,24 @@ class Context : public Link {  // The link is in the parent's list.
   const Span* span() const noexcept { return span_; }
   void set_span(const Span* span) noexcept { span_ = span; }
   Executor* home() const noexcept { return home_; }
+  // A Bug (base/bug.h) where the caller is not there: what is opened below a context is opened at its home.
+  void expect_home(std::source_location place) const {
+    if (home_ != nullptr && home_ != Executor::current()) [[unlikely]]
+      is_away(place);
+  }
 
   // For Start: which coroutine begins in it, by an address of its code; and that it waits, begun by plain code.
   void set_code(const void* code) noexcept { code_ = code; }
   void note_waiting() noexcept {
     if (!linked() && home_ != nullptr) home_->waiting().push_back(*this);
   }
+  // Says that a task here has begun something that it holds (a transaction), by a number of its caller's from 1 to
+  // numbers_max; the latest one counts. Tasks that one of these awaits, by with_timeout, all or any too, hold it with
+  // it, and what they have begun is held by what awaited them. Tasks of a Scope hold what they begin themselves.
+  static constexpr std::uint32_t numbers_max = 0xfffffffe;
+  void note_held(std::uint32_t number) noexcept { held_ = number; }
+  bool holds(std::uint32_t number) const noexcept;
+
   // What it was opened below; null: nothing.
   Context* parent() const noexcept { return parent_; }
   // For reports, on the home: the coroutine (null: a scope, a group), what its chain waits for, what is below.
@@ -73,7 +85,10 @@ class Context : public Link {  // The link is in the parent's list.
  private:
   friend class Leaf;
   friend class StartCore;
+  friend class Scope;
   static constexpr std::uint8_t running = 0xff;
+  static constexpr std::uint32_t held_apart = numbers_max + 1;
+  [[noreturn, gnu::cold]] static void is_away(std::source_location place);
   bool is_late() const noexcept;
   void stop_below(Code reason) noexcept;
 
@@ -88,6 +103,7 @@ class Context : public Link {  // The link is in the parent's list.
   bool is_below_source_ = false;   // Until it is closed.
   bool is_running_ = false;        // Of a Start: its task has begun and not ended. Here, where it takes no room.
   std::uint8_t reason_ = running;  // Accessed by atomic builtins: <atomic> is a third of what this header would cost.
+  std::uint32_t held_ = 0;         // held_apart: those above hold nothing of what is held below, and the reverse.
 };
 
 // A view for polling in long computations: valid while the task runs, on any thread.

@@ -9,7 +9,7 @@
 #include "keel/task/testing.h"
 #include "keel/task/timing.h"
 
-namespace keel {
+namespace keel::event_test {
 namespace {
 
 struct EventTest : ::testing::Test {
@@ -134,4 +134,4 @@ TEST(EventDeathTest, ending_before_a_waiter_is_a_bug) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::event_test

@@ -15,7 +15,7 @@
 #include "keel/task/resume_on.h"
 #include "keel/task/testing.h"
 
-namespace keel {
+namespace keel::executors_doc_test {
 namespace {
 
 struct Cache {
@@ -84,4 +84,4 @@ TEST(ExecutorsDoc, does_what_it_says) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::executors_doc_test

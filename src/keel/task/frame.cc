@@ -11,6 +11,8 @@
 
 namespace keel {
 
+constinit const char internal::ShortPlace::origin = 0;
+
 struct Trampoline::State {
   Frame* current = nullptr;  // Whose body runs.
   Frame* ended = nullptr;    // The slot: a frame that had suspended and has now ended.
@@ -140,6 +142,7 @@ void Frame::set_error(Error&& error) noexcept {
 void Frame::set_exception() noexcept { set_error(Error::from_exception()); }
 
 void Frame::fail(Error&& error) noexcept {
+  if (error.is_from_environment() || error.is_bug()) error = std::move(error).awaited_at(place());
   set_error(std::move(error));
   if (scopes_ == nullptr) return end();
   if (Executor::current() == context_->home()) return end_with_scopes();

@@ -16,9 +16,11 @@
 
 #pragma once
 
+#include <bit>
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
+#include <source_location>
 #include <utility>
 
 #include "keel/base/error.h"
@@ -57,6 +59,41 @@ class Trampoline {
   static void drain(State& state) noexcept;
 };
 
+namespace internal {
+
+// What std::source_location has inside: for one of these GCC 12 keeps room in the coroutine's frame, at each await.
+#ifdef __clang__
+using PlaceOfAwait = std::source_location;
+#define KEEL_PLACE_OF_AWAIT std::source_location::current()
+#else
+using PlaceOfAwait = const void*;
+#define KEEL_PLACE_OF_AWAIT __builtin_source_location()
+#endif
+
+// A place in the source, in half of its room: how far away it lies from one of our own. One that lies further away than
+// 2 GiB, in a library that was loaded, is unknown.
+class ShortPlace {
+ public:
+  void set(PlaceOfAwait place) noexcept {
+    const std::ptrdiff_t distance = std::bit_cast<const char*>(place) - &origin;
+    distance_ = static_cast<std::int32_t>(distance);
+    if (distance_ != distance) [[unlikely]]
+      distance_ = 0;
+  }
+  // Line 0 where it is unknown.
+  std::source_location get() const noexcept {
+    static_assert(sizeof(std::source_location) == sizeof(void*),
+                  "a place is a pointer to what the compiler knows of it");
+    return distance_ == 0 ? std::source_location() : std::bit_cast<std::source_location>(&origin + distance_);
+  }
+
+ private:
+  static const char origin;
+  std::int32_t distance_ = 0;
+};
+
+}  // namespace internal
+
 class Frame : public Job {
  public:
   Frame() noexcept : Job(&run_settled) {}
@@ -89,6 +126,9 @@ class Frame : public Job {
   // What await_suspend of a leaf says, before the leaf can complete.
   bool set_suspended(bool suspended) noexcept { return std::exchange(suspended_, suspended); }
 
+  // Where in the source it awaits.
+  void set_place(internal::PlaceOfAwait place) noexcept { place_.set(place); }
+  std::source_location place() const noexcept { return place_.get(); }
   // Where the awaited operation's result is to go, while this waits for it.
   void set_waiting(void* await) noexcept { await_ = await; }
   void* waiting() const noexcept { return await_; }
@@ -137,9 +177,10 @@ class Frame : public Job {
   };
   Outcome outcome_ = Outcome::Running;
   Meeting meeting_ = Meeting::Open;  // Accessed by meet(), atomically.
-  bool up_is_frame_ = false;
-  bool up_keeps_errors_ = false;
-  bool suspended_ = false;  // It has gone back to a loop: its end goes through the trampoline.
+  bool suspended_ = false;           // It has gone back to a loop: its end goes through the trampoline.
+  bool up_is_frame_ : 1 = false;
+  bool up_keeps_errors_ : 1 = false;
+  internal::ShortPlace place_;
 };
 
 }  // namespace keel

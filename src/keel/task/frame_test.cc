@@ -21,7 +21,7 @@
 #include "keel/task/start.h"
 #include "keel/task/task.h"
 
-namespace keel {
+namespace keel::frame_test {
 namespace {
 
 // Threads that run jobs, and tell how many of them have returned.
@@ -251,4 +251,4 @@ TEST_P(ChildEnds, elsewhere_with_an_error_and_its_parent_learns_of_it_at_home) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::frame_test

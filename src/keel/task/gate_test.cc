@@ -6,7 +6,7 @@
 #include "keel/task/testing.h"
 #include "keel/task/timing.h"
 
-namespace keel {
+namespace keel::gate_test {
 namespace {
 
 struct GateTest : ::testing::Test {
@@ -85,4 +85,4 @@ TEST(GateDeathTest, ending_before_a_pass_is_a_bug) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::gate_test

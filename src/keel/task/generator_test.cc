@@ -13,7 +13,7 @@
 #include "keel/task/testing.h"
 #include "keel/task/timing.h"
 
-namespace keel {
+namespace keel::generator_test {
 namespace {
 
 struct GeneratorTest : ::testing::Test {
@@ -249,4 +249,4 @@ TEST(GeneratorDeathTest, a_scope_across_a_yield_is_a_bug) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::generator_test

@@ -12,6 +12,7 @@
 //          when it was stopped, why.
 // Dropped: what the others of any, and those beside the error of all, have yielded by then. What they were still
 //          waiting for stays: a Channel keeps what it gave to one that had not gone on yet, a Semaphore its permit.
+//          A bug (base/bug.h) among the errors that are dropped is a line of the log and counted (observe/unhandled.h).
 // Cancel:  everything in it is stopped and waited for.
 // Threads: the loop where the awaiting task began.  Cost: no frame beside those of the tasks.
 
@@ -31,6 +32,11 @@
 
 namespace keel {
 
+namespace internal {
+// An error of a branch that the group's result does not have.
+void drop_branch_error(const Error& error) noexcept;
+}  // namespace internal
+
 // One task of a group.
 template <std::size_t index, class T>
 struct Branch : Start<T> {
@@ -44,7 +50,8 @@ class Group;
 template <class Derived, std::size_t... indices, class... Ts>
 class Group<Derived, std::index_sequence<indices...>, Ts...> : public Leaf, private Branch<indices, Ts>... {
  public:
-  bool start() noexcept {
+  bool start() {
+    Leaf::context().expect_home(Leaf::place());
     below_.open(&Leaf::context(), Instant::never());
     (begin<indices, Ts>(), ...);
     if (running_ != 0) return false;
@@ -104,7 +111,11 @@ class [[nodiscard]] All : public Group<All<Ts...>, std::index_sequence_for<Ts...
       std::get<i>(values_).emplace(value_of(std::move(result)));
       return false;
     }
-    if (!first_error_) first_error_.emplace(std::move(result.error()));
+    if (first_error_) {
+      internal::drop_branch_error(result.error());
+    } else {
+      first_error_.emplace(std::move(result.error()));
+    }
     return true;
   }
 
@@ -122,8 +133,10 @@ class [[nodiscard]] Any : public Group<Any<T, Same...>, std::make_index_sequence
 
   Result<T> take() noexcept {
     // Who failed before it was stopped is not why it ends.
-    if (!value_ && this->context().is_stopped()) return this->context().reason();
-    if (!value_) return *std::move(first_error_);
+    const bool is_stopped = !value_ && this->context().is_stopped();
+    if (!value_ && !is_stopped) return *std::move(first_error_);
+    if (first_error_) internal::drop_branch_error(*first_error_);
+    if (is_stopped) return this->context().reason();
     if constexpr (std::is_void_v<T>) {
       return {};
     } else {
@@ -136,7 +149,11 @@ class [[nodiscard]] Any : public Group<Any<T, Same...>, std::make_index_sequence
       if (!value_) value_.emplace(value_of(std::move(result)));
       return true;
     }
-    if (!first_error_) first_error_.emplace(std::move(result.error()));
+    if (first_error_) {
+      internal::drop_branch_error(result.error());
+    } else {
+      first_error_.emplace(std::move(result.error()));
+    }
     return false;
   }
 
@@ -152,6 +169,11 @@ Task<T>&& to_task(Task<T>&& task) noexcept {
 template <Operation L>
 auto to_task(L&& leaf) {
   return as_task(leaf);
+}
+template <class T>
+auto to_task(Task<T>& task) noexcept {
+  static_cast<void>(internal::NamedTask<T>());
+  return Task<T>(task.release());
 }
 template <class X>
 using ValueOf = typename std::remove_reference_t<X>::Value;

@@ -5,10 +5,12 @@
 #include <memory>
 #include <string>
 
+#include "keel/base/bug.h"
+#include "keel/observe/unhandled.h"
 #include "keel/task/testing.h"
 #include "keel/task/timing.h"
 
-namespace keel {
+namespace keel::group_test {
 namespace {
 
 struct GroupTest : ::testing::Test {
@@ -144,6 +146,68 @@ TEST_F(GroupTest, any_obeys_a_limit) {
   EXPECT_EQ(loop.timers(), 0);
 }
 
+// --- Bugs of branches.
+
+using Branches = Task<std::string> (*)();
+
+Task<std::string> has_a_bug(Duration duration) {
+  co_await sleep_for(duration);
+  throw_bug("a branch has a bug", std::source_location::current());
+}
+Task<std::string> has_a_bug_when_it_is_stopped() {
+  const Result<> slept = co_await attempt(sleep_for(10_s));
+  throw_bug(slept ? "it slept" : "a branch has a bug", std::source_location::current());
+}
+template <Branches a, Branches b>
+Task<std::string> one_of() {
+  co_return co_await any(a(), b());
+}
+template <Branches a, Branches b>
+Task<std::string> both_of() {
+  auto both = co_await all(a(), b());
+  auto& [first, second] = both;
+  co_return first + second;
+}
+constexpr auto bug = [] { return has_a_bug(1_ms); };
+constexpr auto late_bug = [] { return has_a_bug(2_ms); };
+constexpr auto bug_at_once = [] { return has_a_bug(Duration()); };
+constexpr auto error = [] { return failing(Code::NotFound, 1_ms); };
+constexpr auto late_error = [] { return failing(Code::NotFound, 2_ms); };
+constexpr auto value = [] { return text("a", 1_ms); };
+constexpr auto late_value = [] { return text("b", 2_ms); };
+
+struct GroupBugsTest : GroupTest {
+  std::uint64_t reported() const { return unhandled_errors() - before; }
+  const std::uint64_t before = unhandled_errors();
+};
+TEST_F(GroupBugsTest, that_are_the_result_are_not_reported_beside_it) {
+  EXPECT_TRUE(loop.run(one_of<bug, late_error>()).error().is_bug());
+  EXPECT_TRUE(loop.run(both_of<bug, late_value>()).error().is_bug());
+  EXPECT_EQ(reported(), 0u);
+}
+TEST_F(GroupBugsTest, that_the_result_does_not_have_are_reported) {
+  EXPECT_EQ(loop.run(one_of<bug, late_value>()).value(), "b");
+  EXPECT_EQ(reported(), 1u) << "another branch succeeded";
+  EXPECT_EQ(loop.run(one_of<error, late_bug>()).error().code(), Code::NotFound);
+  EXPECT_EQ(reported(), 2u) << "another branch failed first";
+
+  Start<std::string> start;
+  EXPECT_FALSE(start.begin(one_of<bug_at_once, has_a_bug_when_it_is_stopped>(), &ignore));
+  start.stop();
+  loop.run_jobs();
+  EXPECT_EQ(start.take().error().code(), Code::Cancelled);
+  EXPECT_EQ(reported(), 4u) << "it was stopped";
+
+  EXPECT_EQ(loop.run(one_of<error, late_value>()).value(), "b");
+  EXPECT_EQ(reported(), 4u) << "that is no bug";
+}
+TEST_F(GroupBugsTest, of_a_branch_that_is_stopped_are_reported) {
+  EXPECT_EQ(loop.run(both_of<error, has_a_bug_when_it_is_stopped>()).error().code(), Code::NotFound);
+  EXPECT_EQ(reported(), 1u);
+  EXPECT_EQ(loop.run(one_of<value, has_a_bug_when_it_is_stopped>()).value(), "a");
+  EXPECT_EQ(reported(), 2u);
+}
+
 Task<int> nested(int depth) {
   if (depth == 0) {
     co_await sleep_for(3_ms);
@@ -156,4 +220,4 @@ Task<int> nested(int depth) {
 TEST_F(GroupTest, groups_nest) { EXPECT_EQ(loop.run(nested(8)).value(), 256); }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::group_test

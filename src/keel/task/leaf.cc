@@ -46,6 +46,8 @@ void Leaf::run_posted(Job& job) noexcept {
   Trampoline::arrive(reinterpret_cast<Leaf&>(job));
 }
 
+std::source_location Leaf::place() const noexcept { return frame_->place(); }
+
 Error explained(const Frame& self, Error&& error) noexcept {
   const Context& context = self.context();
   if (error.code() == Code::Cancelled && context.is_stopped()) return context.reason();

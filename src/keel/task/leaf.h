@@ -13,6 +13,7 @@
 //     static void cancel(Leaf& leaf) noexcept;     // asks the operation to end soon; wake() must still follow
 //   };
 //
+// start() may throw a Bug (base/bug.h) of place() before it has begun anything: the await throws it.
 // The order of events: start() once; when it returned false, wake() exactly once, never inside start(); then take()
 // once, and the object is destroyed. cancel() may come at most once between start() and wake(), and may call wake()
 // itself. When the task's context was stopped or is late, start() is not called at all and the await ends with the
@@ -33,6 +34,7 @@
 #pragma once
 
 #include <cstdint>
+#include <source_location>
 #include <typeinfo>
 #include <utility>
 
@@ -91,6 +93,8 @@ class Leaf {
   bool try_wake_on(ThreadPool& pool, Priority priority) noexcept;
   // Of the awaiting task; from start() on.
   Context& context() const noexcept;
+  // Where it is awaited; the same.
+  std::source_location place() const noexcept;
 
  private:
   friend class Trampoline;

@@ -124,6 +124,10 @@ void each_live_task(Executor& executor, FunctionRef<void(const LiveTask&)> f) {
   executor.waiting().for_each([&](Link& link) { visit(static_cast<Context&>(link), 0, f); });
 }
 
+void each_live_task(Context& context, FunctionRef<void(const LiveTask&)> f) {
+  context.each_below([&](Context& below) { visit(below, 0, f); });
+}
+
 std::string to_string(const LiveTask& task, Instant now) {
   std::string text(static_cast<std::size_t>(task.depth) * 2, ' ');
   text += task.chain();

@@ -32,6 +32,8 @@
 
 namespace keel {
 
+class Context;
+
 struct LiveTask {
   static constexpr int frames_max = 16;
   enum class State : std::uint8_t { Waits, Runs, Away };
@@ -54,6 +56,8 @@ struct LiveTask {
 };
 
 void each_live_task(Executor& executor, FunctionRef<void(const LiveTask&)> f);
+// Those below a context: of a Scope, its children at depth 0.
+void each_live_task(Context& context, FunctionRef<void(const LiveTask&)> f);
 
 // One line, indented by its depth. `now` is the time of the executor's clock.
 std::string to_string(const LiveTask& task, Instant now);

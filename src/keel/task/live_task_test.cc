@@ -15,7 +15,7 @@
 #include "keel/task/testing.h"
 #include "keel/task/timing.h"
 
-namespace keel {
+namespace keel::live_task_test {
 namespace {
 
 void ignore(StartCore&) noexcept {}
@@ -49,10 +49,10 @@ TEST_F(LiveTaskTest, tells_what_a_task_waits_for_and_since_when) {
   start.begin(sleeps_long(), &ignore);
   loop.advance(1500_ms);
 
-  EXPECT_EQ(lines(), Lines{"sleeps_long: SleepFor for 1.500s"});
+  EXPECT_EQ(lines(), Lines{"live_task_test::sleeps_long: SleepFor for 1.500s"});
 
   start.stop();
-  EXPECT_EQ(lines(), Lines{"sleeps_long: away, stopped"});
+  EXPECT_EQ(lines(), Lines{"live_task_test::sleeps_long: away, stopped"});
   end(start);
   EXPECT_EQ(lines(), Lines());
 }
@@ -61,7 +61,7 @@ TEST_F(LiveTaskTest, names_the_chain_of_awaits_from_the_innermost) {
   Start<void> start;
   start.begin(calls_one_that_sleeps(), &ignore);
 
-  EXPECT_EQ(lines(), Lines{"sleeps_long < calls_one_that_sleeps: SleepFor for 0.000s"});
+  EXPECT_EQ(lines(), Lines{"live_task_test::sleeps_long < live_task_test::calls_one_that_sleeps: SleepFor for 0.000s"});
   end(start);
 }
 
@@ -95,10 +95,12 @@ TEST_F(LiveTaskTest, shows_parents_above_their_children) {
   start.begin(parent_of_many(event, channel), &ignore);
   other.begin(waits_for(event), &ignore);
 
-  EXPECT_EQ(lines(), (Lines{"parent_of_many: All for 0.000s", "  takes_from: Channel::Receive for 0.000s",
-                            "  waits_for: Event::Wait for 0.000s", "  as_task: Timed for 0.000s",
-                            "    sleeps_long < calls_one_that_sleeps: SleepFor for 0.000s",
-                            "waits_for: Event::Wait for 0.000s"}));
+  EXPECT_EQ(lines(),
+            (Lines{"live_task_test::parent_of_many: All for 0.000s",
+                   "  live_task_test::takes_from: Channel::Receive for 0.000s",
+                   "  live_task_test::waits_for: Event::Wait for 0.000s", "  as_task: Timed for 0.000s",
+                   "    live_task_test::sleeps_long < live_task_test::calls_one_that_sleeps: SleepFor for 0.000s",
+                   "live_task_test::waits_for: Event::Wait for 0.000s"}));
   end(start);
   end(other);
 }
@@ -110,9 +112,10 @@ TEST_F(LiveTaskTest, shows_those_below_a_stop_source) {
   start.begin(sleeps_long(), &ignore, {.stop = &source});
   other.begin(sleeps_long(), &ignore, {.stop = &source});
 
-  EXPECT_EQ(lines(), (Lines{"sleeps_long: SleepFor for 0.000s", "sleeps_long: SleepFor for 0.000s"}));
+  EXPECT_EQ(lines(), (Lines{"live_task_test::sleeps_long: SleepFor for 0.000s",
+                            "live_task_test::sleeps_long: SleepFor for 0.000s"}));
   end(start);
-  EXPECT_EQ(lines(), Lines{"sleeps_long: SleepFor for 0.000s"});
+  EXPECT_EQ(lines(), Lines{"live_task_test::sleeps_long: SleepFor for 0.000s"});
   source.request_stop();
   loop.run_until([&] { return other.has_ended(); });
   EXPECT_EQ(lines(), Lines());
@@ -149,8 +152,9 @@ TEST_F(LiveTaskTest, shows_the_branches_of_any_and_none_afterwards) {
 
   const Lines seen = lines();
   ASSERT_EQ(seen.size(), 3u);
-  EXPECT_EQ(seen[0], "first_of_two: Any for 0.000s");
-  EXPECT_TRUE(seen[1].starts_with("  first_of_two") && seen[1].ends_with(": Event::Wait for 0.000s")) << seen[1];
+  EXPECT_EQ(seen[0], "live_task_test::first_of_two: Any for 0.000s");
+  EXPECT_TRUE(seen[1].starts_with("  live_task_test::first_of_two") && seen[1].ends_with(": Event::Wait for 0.000s"))
+      << seen[1];
   event.set();
   loop.run_until([&] { return start.has_ended(); });
   EXPECT_EQ(lines(), Lines());
@@ -172,7 +176,8 @@ TEST_F(LiveTaskTest, finds_the_one_that_is_stuck) {
   start.begin(serves(event), &ignore);
   loop.advance(60_s);
 
-  EXPECT_EQ(lines(), (Lines{"serves: Scope::Join for 60.000s", "  waits_for < handles: Event::Wait for 60.000s"}));
+  EXPECT_EQ(lines(), (Lines{"live_task_test::serves: Scope::Join for 60.000s",
+                            "  live_task_test::waits_for < live_task_test::handles: Event::Wait for 60.000s"}));
   end(start);
 }
 
@@ -201,7 +206,7 @@ TEST_F(LiveTaskTest, says_that_a_task_is_away) {
   Start<void> start;
   start.begin(goes_away(pool, is_back), &ignore);
 
-  EXPECT_EQ(lines(), Lines{"goes_away: away"});
+  EXPECT_EQ(lines(), Lines{"live_task_test::goes_away: away"});
   loop.run_until([&] { return start.has_ended(); });
   EXPECT_TRUE(is_back);
 }
@@ -241,4 +246,4 @@ TEST_F(LiveTaskTest, may_be_asked_while_tasks_go_from_thread_to_thread) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::live_task_test

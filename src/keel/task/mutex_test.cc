@@ -6,7 +6,7 @@
 #include "keel/task/testing.h"
 #include "keel/task/timing.h"
 
-namespace keel {
+namespace keel::mutex_test {
 namespace {
 
 // Reads, waits, writes: correct only when nobody comes between.
@@ -62,4 +62,4 @@ TEST(Mutex, who_locks_twice_waits_until_stopped) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::mutex_test

@@ -8,6 +8,8 @@
 #include <string>
 #include <thread>
 
+#include "keel/exec/call.h"
+#include "keel/exec/submitted.h"
 #include "keel/exec/thread_pool.h"
 #include "keel/observe/span.h"
 #include "keel/task/group.h"
@@ -15,7 +17,7 @@
 #include "keel/task/testing.h"
 #include "keel/task/timing.h"
 
-namespace keel {
+namespace keel::resume_on_test {
 namespace {
 
 struct ResumeOnTest : ::testing::Test {
@@ -179,6 +181,34 @@ TEST_F(ResumeOnTest, a_full_pool_is_resource_exhausted_where_the_task_is) {
   EXPECT_EQ(loop.run(fails(small)).error().code(), Code::ResourceExhausted);
 }
 
+Task<> goes(ThreadPool& pool, bool& was_there) {
+  co_await resume_on(pool);
+  was_there = true;
+}
+TEST_F(ResumeOnTest, a_task_on_its_way_to_a_pool_that_is_stopped_is_cancelled) {
+  ThreadPool one({.name = "one", .threads = 1});
+  std::latch began{1}, go{1};
+  auto running = submit(one, [&] {
+    began.count_down();
+    go.wait();
+  });
+  began.wait();
+  bool was_there = false;
+  Start<void> start;
+  ASSERT_FALSE(start.begin(goes(one, was_there), &ignore));
+  auto not_due = submit_after(one, 1_h, [] {});
+
+  std::thread stopper([&] { one.stop(Duration()); });
+  while (!not_due.is_done()) std::this_thread::yield();  // It is discarded as soon as the pool is being stopped.
+  go.count_down();
+  stopper.join();
+  loop.run_jobs();
+
+  ASSERT_TRUE(start.has_ended());
+  EXPECT_EQ(start.take().error().code(), Code::Cancelled);
+  EXPECT_FALSE(was_there);
+}
+
 TEST_F(ResumeOnTest, a_stopped_task_does_not_go_away) {
   StopSource stop;
   stop.request_stop();
@@ -322,4 +352,4 @@ TEST_F(ResumeOnTest, a_checkpoint_ends_a_task_past_its_deadline) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::resume_on_test

@@ -7,11 +7,27 @@
 //
 // spawn() runs the task until it ends or first waits. join() completes when all have ended; a scope may be used again
 // afterwards. When an awaited error ends the declaring coroutine while children run, they are stopped and joined before
-// the error goes up. A coroutine that returns, or throws, joins before: destroying a Scope with live children aborts,
-// because children may refer to what is being destroyed.
+// the error goes up. A coroutine that returns joins before.
+//
+// An exception must not leave the declaring coroutine while children run, and destroying a Scope with live children
+// ends the process. C++ destroys the locals of the coroutine before anything of Keel's runs, and cannot wait meanwhile;
+// children refer to these locals, and the kernel may be reading or writing their buffers. Going on, whether the
+// children were resumed, detached or forgotten, would use memory that is gone. So what may throw while children run is
+// awaited as a Task of its own. Its exception, a Bug (base/bug.h) as well, ends there and arrives as an error:
+//
+//   Task<Page> load_page(UserId user) {
+//     Profile profile;
+//     Scope scope;
+//     scope.spawn(load(user, profile));
+//     co_return co_await render(user, scope, profile);    // throws: the child is stopped and joined before it goes up
+//   }
+//
+// Such a task gives the children nothing of its own. Where nothing runs beside the children, all() (task/group.h) needs
+// no Scope at all.
 //
 // Errors:   a child's error does not stop the others. join() reports the first one, except those of children spawned
-//           with OnError::Ignore, and Cancelled after stop().
+//           with OnError::Ignore, and Cancelled after stop(). A bug that join() does not report, because it is ignored,
+//           is not the first or nobody joins any more, is a line of the log and counted (observe/unhandled.h).
 // Threads:  the loop where the declaring task began.
 // Lifetime: a local variable of a coroutine.
 // Cancel:   children are stopped with the declaring task; join() still waits for all, then ends with the reason.
@@ -22,6 +38,7 @@
 #include <cstddef>
 #include <new>
 #include <optional>
+#include <source_location>
 #include <utility>
 
 #include "keel/base/pool.h"
@@ -38,7 +55,8 @@ class Scope : private Context {  // That of its tasks.
  public:
   class Join;
 
-  Scope() noexcept;
+  // A Bug (base/bug.h) outside of a task, and away from the loop where the task began.
+  explicit Scope(std::source_location place = std::source_location::current());
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
   ~Scope();
@@ -50,6 +68,16 @@ class Scope : private Context {  // That of its tasks.
     const auto done = on_error == OnError::Report ? &Child<T>::template done<OnError::Report>
                                                   : &Child<T>::template done<OnError::Ignore>;
     if (child->begin_in(*this, Instant::never(), done)) done(*child);
+  }
+  // Of what converts to a Task, as with_timeout(…) does.
+  template <class X>
+  void spawn(X&& made, OnError on_error = OnError::Report) {
+    if constexpr (requires { Task<typename X::Value>(std::forward<X>(made)); }) {
+      spawn(Task<typename X::Value>(std::forward<X>(made)), on_error);
+    } else {
+      static_assert(internal::is_never<X>,
+                    "a Scope runs a Task: one that has a name as std::move(task), an operation as what a Task awaits");
+    }
   }
 
   // co_await scope.join(): waits for all children; the first error that is to be reported.
@@ -69,27 +97,36 @@ class Scope : private Context {  // That of its tasks.
       auto& child = static_cast<Child&>(start);
       auto& scope = static_cast<Scope&>(*child.parent());
       Result<T> result = child.take();
-      if (on_error == OnError::Report && !result.has_value()) scope.note(std::move(result.error()));
+      if (!result.has_value()) [[unlikely]] {
+        if (on_error == OnError::Report) {
+          scope.note(std::move(result.error()));
+        } else {
+          ignore(result.error());
+        }
+      }
       child.~Child();
       pool_free(&child, sizeof(Child));
       scope.child_ended();
     }
   };
   void note(Error&& error) noexcept;
+  static void ignore(const Error& error) noexcept;
   void child_ended() noexcept;
+  [[noreturn, gnu::cold, gnu::noinline]] void destroyed_with_children() noexcept;
 
   Frame& frame_;
   Scope* outer_;
   std::size_t running_ = 0;
   std::optional<Error> first_error_;
   Join* joining_ = nullptr;
+  const std::source_location place_;  // Where it is declared.
 };
 
 class Scope::Join : public Leaf {
  public:
   using Value = void;
   explicit Join(Scope& scope) noexcept : Leaf(nullptr, WhenStopped::Begins), scope_(scope) {}
-  bool start() noexcept;
+  bool start();
   Result<> take() noexcept;
 
  private:

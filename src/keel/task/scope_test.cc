@@ -2,12 +2,20 @@
 
 #include <gtest/gtest.h>
 
+#include <source_location>
+#include <stdexcept>
 #include <string>
+#include <vector>
 
+#include "keel/base/bug.h"
+#include "keel/observe/log_record.h"
+#include "keel/observe/log_ring.h"
+#include "keel/observe/span.h"
+#include "keel/observe/unhandled.h"
 #include "keel/task/testing.h"
 #include "keel/task/timing.h"
 
-namespace keel {
+namespace keel::scope_test {
 namespace {
 
 struct ScopeTest : ::testing::Test {
@@ -45,6 +53,44 @@ Task<> spawns_three(std::string& trace) {
 TEST_F(ScopeTest, join_waits_for_all_children_and_may_be_repeated) {
   EXPECT_TRUE(loop.run(spawns_three(trace)).is_ok());
   EXPECT_EQ(trace, "abc.d");
+}
+
+Task<> spawns_limited(std::string& trace) {
+  Scope scope;
+  scope.spawn(with_timeout(10_ms, child(trace, 'a', 30_ms)), OnError::Ignore);
+  scope.spawn(with_timeout(30_ms, child(trace, 'b', 12_ms)));
+  scope.spawn(with_timeout(Duration(), child(trace, 'c', 10_ms)), OnError::Ignore);
+  scope.spawn(with_timeout(5_ms, with_timeout(1_s, child(trace, 'd', 30_ms))));
+  auto named = child(trace, 'e', 20_ms);
+  scope.spawn(std::move(named));
+  co_await scope.join();
+}
+TEST_F(ScopeTest, spawn_takes_a_task_with_a_time_limit_and_one_that_had_a_name) {
+  EXPECT_EQ(loop.run(spawns_limited(trace)).error().code(), Code::DeadlineExceeded);
+  EXPECT_EQ(trace, "dabe");
+}
+
+Task<> note_span(std::vector<const Span*>& spans) {
+  spans.push_back(current_span());
+  co_await sleep_for(5_ms);
+  spans.push_back(current_span());
+}
+Task<> spawns_one(std::vector<const Span*>& spans) {
+  Scope scope;
+  scope.spawn(note_span(spans));
+  co_await scope.join();
+}
+TEST_F(ScopeTest, children_work_for_what_their_parent_works_for) {
+  const Span span{{1, 2}};
+  std::vector<const Span*> spans;
+  Start<void> start;
+  ASSERT_FALSE(start.begin(spawns_one(spans), [](StartCore&) noexcept {}, {.span = &span}));
+
+  loop.advance(10_ms);
+
+  ASSERT_TRUE(start.has_ended());
+  EXPECT_TRUE(start.take());
+  EXPECT_EQ(spans, (std::vector<const Span*>{&span, &span}));
 }
 
 Task<> fails_with_children(std::string& trace, bool at_once) {
@@ -168,16 +214,116 @@ TEST_F(ScopeTest, holds_thousands_of_children) {
   EXPECT_EQ(ended, 10'000);
 }
 
-using ScopeDeathTest = ScopeTest;
-TEST_F(ScopeDeathTest, a_scope_with_live_children_is_not_destroyed) {
-  auto body = [](std::string& t) -> Task<> {
-    Scope scope;
-    scope.spawn(child(t, 'a', 10_s));
-    co_return;
-  };
-  EXPECT_DEATH((void)loop.run(body(trace)), "a Scope is joined before its coroutine returns");
+// --- Exceptions, and bugs of children.
+
+Task<int> throws(bool at_once, const std::string& local) {
+  if (!at_once) co_await sleep_for(5_ms);
+  co_return static_cast<unsigned char>(local.at(7));
 }
-TEST_F(ScopeDeathTest, a_scope_is_declared_in_a_task) { EXPECT_DEATH(Scope(), "declared in the body of a task"); }
+Task<int> awaits_what_throws(std::string& trace, bool at_once) {
+  Left left{trace, 'L'};
+  const std::string local = "local";
+  Scope scope;
+  scope.spawn(child(trace, 'a', 10_s));
+  scope.spawn(lingers(trace));
+  co_return co_await throws(at_once, local);
+}
+TEST_F(ScopeTest, children_are_stopped_and_joined_when_a_task_throws_that_is_awaited_beside_them) {
+  for (const bool at_once : {true, false}) {
+    trace.clear();
+
+    const Result<int> result = loop.run(awaits_what_throws(trace, at_once));
+
+    ASSERT_FALSE(result);
+    EXPECT_TRUE(result.error().is_bug());
+    EXPECT_TRUE(trace == "alxL" || trace == "lxaL") << trace;
+    EXPECT_EQ(loop.timers(), 0);
+  }
+}
+
+Task<> has_a_bug(Duration duration) {
+  co_await sleep_for(duration);
+  throw_bug("a child has a bug", std::source_location::current());
+}
+Task<> spawns_bugs(OnError on_error) {
+  Scope scope;
+  scope.spawn(has_a_bug(Duration()), on_error);
+  scope.spawn(has_a_bug(10_ms), on_error);
+  scope.spawn(failing_child(5_ms, Code::Conflict), on_error);
+  co_await scope.join();
+}
+Task<> fails_over_a_bug() {
+  Scope scope;
+  scope.spawn(has_a_bug(Duration()));
+  scope.spawn(has_a_bug(10_ms), OnError::Ignore);
+  co_await sleep_for(20_ms);
+  co_await fail(Code::Conflict, "the parent failed");
+}
+
+struct ScopeBugsTest : ScopeTest {
+  // The lines about unhandled errors since the last call.
+  std::vector<std::string> lines() {
+    std::vector<std::string> all;
+    reader.drain([&](const log::Record& record) {
+      if (record.component() != "unhandled" || record.level() != Level::Error) return;
+      std::string line(record.message());
+      record.for_each(
+          [&](const log::FieldView& field) { line.append(" ").append(field.name).append("=").append(field.text); });
+      all.push_back(std::move(line));
+    });
+    return all;
+  }
+  log::Reader reader{false};
+  const std::uint64_t before = unhandled_errors();
+};
+TEST_F(ScopeBugsTest, of_children_whose_errors_are_ignored_are_logged_and_counted) {
+  EXPECT_TRUE(loop.run(spawns_bugs(OnError::Ignore)));
+
+  EXPECT_EQ(unhandled_errors(), before + 2);
+  const std::vector<std::string> said = lines();
+  ASSERT_EQ(said.size(), 2u);
+  for (const std::string& line : said) {
+    EXPECT_NE(line.find("error=a child has a bug"), line.npos) << line;
+    EXPECT_NE(line.find("places=scope_test.cc:"), line.npos) << line;
+    EXPECT_NE(line.find("stack="), line.npos) << line;
+  }
+}
+TEST_F(ScopeBugsTest, that_join_does_not_report_are_logged_and_counted) {
+  EXPECT_TRUE(loop.run(spawns_bugs(OnError::Report)).error().is_bug()) << "the first";
+  EXPECT_EQ(unhandled_errors(), before + 1) << "the second";
+
+  EXPECT_EQ(loop.run(fails_over_a_bug()).error().code(), Code::Conflict);
+  EXPECT_EQ(unhandled_errors(), before + 3) << "nobody joined them";
+  EXPECT_EQ(lines().size(), 3u);
+}
+
+using ScopeDeathTest = ScopeTest;
+Task<> returns_early(std::string& t) {
+  Scope scope;
+  scope.spawn(child(t, 'a', 10_s));
+  co_return;
+}
+Task<> throws_over_children(std::string& t) {
+  Scope scope;
+  scope.spawn(child(t, 'a', 10_s));
+  scope.spawn(child(t, 'b', 10_s));
+  co_await sleep_for(1_ms);
+  throw std::out_of_range("a handler");
+}
+// The first line of a check says where the Scope stands, what to write and who runs.
+TEST_F(ScopeDeathTest, a_scope_is_not_destroyed_by_a_return_while_children_run) {
+  EXPECT_DEATH(
+      (void)loop.run(returns_early(trace)),
+      "scope_test.cc:[0-9]+: .*a Scope is joined before its coroutine returns: co_await scope.join\\(\\) before "
+      "every co_return.*1 child runs: .*child.* waits for Sleep");
+}
+TEST_F(ScopeDeathTest, a_scope_is_not_destroyed_by_an_exception_while_children_run) {
+  EXPECT_DEATH(
+      (void)loop.run(throws_over_children(trace)),
+      "scope_test.cc:[0-9]+: .*an exception leaves a coroutine while children of its Scope run: await what may "
+      "throw as a Task of its own.*2 children run: .*child.* waits for Sleep");
+}
+TEST_F(ScopeTest, is_declared_in_a_task) { EXPECT_THROW(Scope(), Bug); }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::scope_test

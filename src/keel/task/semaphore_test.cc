@@ -11,7 +11,7 @@
 #include "keel/task/testing.h"
 #include "keel/task/timing.h"
 
-namespace keel {
+namespace keel::semaphore_test {
 namespace {
 
 struct SemaphoreTest : ::testing::Test {
@@ -64,6 +64,7 @@ TEST_F(SemaphoreTest, a_stopped_waiter_leaves_and_the_permit_goes_to_the_next) {
   EXPECT_EQ(said, "ac");
   EXPECT_EQ(b.take().error().code(), Code::Cancelled);
   EXPECT_EQ(one.available(), 1u);
+  EXPECT_EQ(one.waiting(), 0u);
 }
 TEST_F(SemaphoreTest, a_holder_that_is_stopped_gives_its_permit_back) {
   Semaphore one(1);
@@ -170,4 +171,4 @@ TEST(SemaphoreDeathTest, ending_before_a_permit_is_a_bug) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::semaphore_test

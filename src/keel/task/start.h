@@ -64,6 +64,7 @@ class StartCore {
   bool begin_held(Context* parent, const StartOptions& options, Done done) noexcept;
   void reset() noexcept;
   Frame* frame() const noexcept { return frame_; }
+  Frame& give_back() noexcept { return *std::exchange(frame_, nullptr); }
   // Below which it was begun.
   Context* parent() const noexcept { return context_.parent(); }
 
@@ -88,6 +89,9 @@ class Start : public StartCore {
   bool begin_in(Context& parent, Instant deadline, Done done) noexcept {
     return begin_held(&parent, {.deadline = deadline}, done);
   }
+
+  // The held task, that was not begun.
+  Task<T> release() noexcept { return Task<T>(static_cast<Promise<T>&>(give_back())); }
 
   // The result, once, after the end; frees the frame.
   Result<T> take() noexcept {

@@ -8,13 +8,17 @@
 //
 // co_await x     yields the value, or ends this coroutine with the error (its frame is not resumed, its locals are
 //                destroyed by its owner). x is a Task, an operation (leaf.h), a stream's next(), a Result, or
-//                fail(…).
+//                fail(…). A Task or a Result that has a name is awaited once, as std::move(x).
 // co_await attempt(x)   yields the Result itself.
 // co_await this_task()  yields {executor, deadline, stop}.
 // co_return      takes a T, a Result<T>, an Error or fail(…). A Task<> ends with an error by co_await fail(…).
 //
-// Result:    T, moved out once. An exception that leaves the body becomes Code::Internal with its what();
-//            std::bad_alloc becomes Code::ResourceExhausted.
+// Each mistake in using these is one sentence of the compiler (tests/mistakes).
+//
+// Result:    T, moved out once. An exception that leaves the body becomes the error, as Error::from_exception() makes
+//            it: a Bug (base/bug.h) and what its user has not caught is Code::Internal, std::bad_alloc is
+//            Code::ResourceExhausted. One that would leave the scope of a Scope with running tasks ends the process:
+//            they may still use what it destroys.
 // Ownership: lazy and immovable: awaited in the expression that made it, or handed to a Scope, Start or group. The
 //            frame comes from the thread's pool (base/pool.h).
 // Lifetime:  parameters are taken by value unless the caller awaits at once. No capturing coroutine lambdas.
@@ -28,6 +32,7 @@
 #include <coroutine>
 #include <new>
 #include <optional>
+#include <source_location>
 #include <type_traits>
 #include <typeinfo>
 #include <utility>
@@ -50,15 +55,40 @@ template <class T, bool attempts>
 class GeneratorAwait;
 class Scope;
 
+namespace internal {
+
+template <class X>
+inline constexpr bool is_never = false;
+
+// The promise of a Task<> under the name that a compiler prints for `co_return fail(…)` there, which C++ does not
+// allow.
+class A_Task_without_value_ends_with_an_error_by_co_await_fail;
+
+template <class X>
+struct ReturnedFromTask {
+  static_assert(is_never<X>,
+                "a task has no return: it ends with an error by co_return fail(...), a Task<> by co_await fail(...), "
+                "and takes the value of a Result by `auto value = co_await result()` instead of KEEL_TRY");
+  static constexpr bool is_allowed = true;
+};
+
+}  // namespace internal
+
 template <class T = void>
-class [[nodiscard]] Task {
+class [[nodiscard("a task does nothing until it is awaited: co_await it, or give it to scope.spawn()")]] Task {
   static_assert(!std::is_reference_v<T>, "a task yields a value; return a pointer for something that lives elsewhere");
 
  public:
   using Value = T;
-  using promise_type = Promise<T>;
+  using promise_type =
+      std::conditional_t<std::is_void_v<T>, internal::A_Task_without_value_ends_with_an_error_by_co_await_fail,
+                         Promise<T>>;
 
   explicit Task(Promise<T>& promise) noexcept : promise_(&promise) {}
+  // For the compiler's message about KEEL_TRY and `return fail(…)` in a coroutine.
+  template <std::same_as<std::unexpected<Error>> E>
+    requires internal::ReturnedFromTask<E>::is_allowed
+  Task(E&& error);
   Task(const Task&) = delete;
   Task& operator=(const Task&) = delete;
   ~Task() {
@@ -82,6 +112,27 @@ struct Attempt {
   X& awaited;
 };
 
+namespace internal {
+
+// For what is not awaited as it stands: one sentence says what to write, and nothing follows from it.
+struct NotAwaited {
+  bool await_ready() const noexcept { return true; }
+  void await_suspend(std::coroutine_handle<>) const noexcept {}
+  void await_resume() const noexcept {}
+};
+template <class T>
+struct NamedTask {
+  static_assert(is_never<T>,
+                "a Task is awaited in the expression that made it; one that has a name is awaited once, as "
+                "std::move(task)");
+};
+template <class T>
+struct NamedResult {
+  static_assert(is_never<T>, "a Result that has a name is awaited as std::move(result)");
+};
+
+}  // namespace internal
+
 // attempt(x): the Result instead of the value; x is a task or an operation in the same expression.
 template <class T>
 Attempt<Task<T>> attempt(Task<T>&& task) noexcept {
@@ -90,6 +141,16 @@ Attempt<Task<T>> attempt(Task<T>&& task) noexcept {
 template <Operation L>
 Attempt<std::remove_reference_t<L>> attempt(L&& leaf) noexcept {
   return {leaf};
+}
+template <class T>
+auto attempt(Task<T>& task) noexcept {
+  static_cast<void>(internal::NamedTask<T>());
+  return Attempt<Task<T>>{task};
+}
+template <class T>
+auto attempt(Result<T>&&) noexcept {
+  static_assert(internal::is_never<T>, "attempt() is for what is awaited: a Result is one already");
+  return internal::NotAwaited();
 }
 
 struct TaskInfo {
@@ -143,7 +204,7 @@ class LeafAwait {
 
  public:
   LeafAwait(Frame& self, L& leaf) noexcept : self_(self), leaf_(leaf) { leaf.set_awaited(self, kind); }
-  bool await_ready() noexcept {
+  bool await_ready() {
     if (refuses(self_, leaf_)) {
       result_.emplace(self_.context().reason());
     } else if (leaf_.start()) {
@@ -213,7 +274,7 @@ class LeafAwait<L, attempts> {
 
  public:
   LeafAwait(Frame& self, L& leaf) noexcept : leaf_(leaf) { leaf.set_awaited(self, kind); }
-  bool await_ready() noexcept {
+  bool await_ready() {
     if (refuses(leaf_.frame(), leaf_)) [[unlikely]] {
       leaf_.set_progress(Progress::Refused);
       return attempts;
@@ -300,37 +361,73 @@ class PromiseCore : public Frame {
   Final final_suspend() const noexcept { return {}; }
   void unhandled_exception() noexcept { set_exception(); }
 
+  // `place` is that of the await: an error of the environment, or a bug, that comes out of it remembers it.
+  using Place = internal::PlaceOfAwait;
   template <class U>
-  TaskAwait<U, false> await_transform(Task<U>&& task) noexcept {
+  TaskAwait<U, false> await_transform(Task<U>&& task, Place place = KEEL_PLACE_OF_AWAIT) noexcept {
+    set_place(place);
     return {*this, task.promise()};
   }
   template <class U>
-  TaskAwait<U, true> await_transform(Attempt<Task<U>> attempted) noexcept {
+  TaskAwait<U, true> await_transform(Attempt<Task<U>> attempted, Place place = KEEL_PLACE_OF_AWAIT) noexcept {
+    set_place(place);
     return {*this, attempted.awaited.promise()};
   }
   template <Operation L>
-  LeafAwait<std::remove_reference_t<L>, false> await_transform(L&& leaf) noexcept {
+  LeafAwait<std::remove_reference_t<L>, false> await_transform(L&& leaf, Place place = KEEL_PLACE_OF_AWAIT) noexcept {
+    set_place(place);
     return {*this, leaf};
   }
   template <Operation L>
-  LeafAwait<L, true> await_transform(Attempt<L> attempted) noexcept {
+  LeafAwait<L, true> await_transform(Attempt<L> attempted, Place place = KEEL_PLACE_OF_AWAIT) noexcept {
+    set_place(place);
     return {*this, attempted.awaited};
   }
   template <class U>
-  GeneratorAwait<U, false> await_transform(GeneratorNext<U>&& asked) noexcept {
+  GeneratorAwait<U, false> await_transform(GeneratorNext<U>&& asked, Place place = KEEL_PLACE_OF_AWAIT) noexcept {
+    set_place(place);
     return {*this, asked.generator};
   }
   template <class U>
-  GeneratorAwait<U, true> await_transform(Attempt<GeneratorNext<U>> attempted) noexcept {
+  GeneratorAwait<U, true> await_transform(Attempt<GeneratorNext<U>> attempted,
+                                          Place place = KEEL_PLACE_OF_AWAIT) noexcept {
+    set_place(place);
     return {*this, attempted.awaited.generator};
   }
   template <class U>
-  ResultAwait<U> await_transform(Result<U>&& result) noexcept {
+  ResultAwait<U> await_transform(Result<U>&& result, Place place = KEEL_PLACE_OF_AWAIT) noexcept {
+    set_place(place);
     return {*this, std::move(result)};
   }
-  ResultAwait<void> await_transform(std::unexpected<Error>&& error) noexcept { return {*this, std::move(error)}; }
-  ResultAwait<void> await_transform(Error&& error) noexcept { return {*this, std::move(error)}; }
+  ResultAwait<void> await_transform(std::unexpected<Error>&& error, Place place = KEEL_PLACE_OF_AWAIT) noexcept {
+    set_place(place);
+    return {*this, std::move(error)};
+  }
+  ResultAwait<void> await_transform(Error&& error, Place place = KEEL_PLACE_OF_AWAIT) noexcept {
+    set_place(place);
+    return {*this, std::move(error)};
+  }
   ThisTaskAwait await_transform(ThisTask) noexcept { return ThisTaskAwait(*this); }
+
+  // What is written by mistake. With a place too, or GCC takes neither overload for the better one.
+  internal::NotAwaited await_transform(internal::NotAwaited, Place = {}) noexcept { return {}; }
+  template <class U>
+  auto await_transform(Task<U>& task, Place = {}) noexcept {
+    static_cast<void>(internal::NamedTask<U>());
+    return TaskAwait<U, false>(*this, task.promise());
+  }
+  template <class U>
+  auto await_transform(Result<U>& result, Place = {}) noexcept {
+    static_cast<void>(internal::NamedResult<U>());
+    return ResultAwait<U>(*this, std::move(result));
+  }
+  template <class X>
+  auto await_transform(X&&, Place = {}) noexcept {
+    static_assert(internal::is_never<X>,
+                  "a task awaits a Task, an operation, next() of a Generator, a Result or fail(...): what a plain "
+                  "function returns is there already");
+    return internal::NotAwaited();
+  }
 };
 
 template <class T>
@@ -387,7 +484,7 @@ class Promise final : public PromiseCore {
 };
 
 template <>
-class Promise<void> final : public PromiseCore {
+class Promise<void> : public PromiseCore {
  public:
   Task<void> get_return_object() noexcept { return Task<void>(*this); }
   void return_void() noexcept { set_value(); }
@@ -397,6 +494,24 @@ class Promise<void> final : public PromiseCore {
     return Result<>(std::move(error()));
   }
 };
+
+class internal::A_Task_without_value_ends_with_an_error_by_co_await_fail final : public Promise<void> {};
+
+}  // namespace keel
+
+// For the compiler's messages.
+template <class T, class... A>
+struct std::coroutine_traits<keel::Result<T>, A...> {
+  static_assert(keel::internal::is_never<T>,
+                "a function that awaits returns a Task<T>: a Result is what a plain function returns, with KEEL_TRY");
+};
+template <class T>
+class std::allocator<keel::Task<T>> {
+  static_assert(keel::internal::is_never<T>,
+                "a Task stays where it was made, and in no container: spawn many into a Scope, or await all(...)");
+};
+
+namespace keel {
 
 // An operation in a frame of its own; `leaf` lives until the task has ended.
 template <Operation L>

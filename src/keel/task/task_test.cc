@@ -11,7 +11,7 @@
 #include "keel/task/start.h"
 #include "keel/task/testing.h"
 
-namespace keel {
+namespace keel::task_test {
 namespace {
 
 // What must not compile: a task in a container, or moved.
@@ -425,4 +425,4 @@ TEST_F(TaskDeathTest, a_running_start_is_not_destroyed) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::task_test

@@ -48,6 +48,7 @@ class TestLoop final : public Executor, public Host {
   Instant now() noexcept override { return now_; }
   std::int64_t wall_ns() noexcept override { return now_.ns(); }
   std::uint64_t random() noexcept override { return ++random_ * 0x9e3779b97f4a7c15u; }
+  void secret(std::span<std::byte> out) noexcept override { secret_from_random(out); }
   void start_timer(Timer& timer, Instant at) noexcept override { wheel_.start(timer, at); }
   void stop_timer(Timer& timer) noexcept override { wheel_.stop(timer); }
   std::unique_ptr<Thread> start_thread(const char* name, Function<void()> body) override {

@@ -3,8 +3,8 @@
 // Times are counted from the call, however long its turn has lasted by then.
 //
 // Threads: a loop's (timers belong to it).
-// Cost:    a look at the clock, some 20 ns, and a timer on the wheel; with_timeout adds no frame for a Task and one for
-//          another operation.
+// Cost:    a look at the clock, some 20 ns, and a timer on the wheel; with_timeout adds no frame for a Task, and one
+//          for another operation or where a Task is wanted.
 
 #pragma once
 
@@ -45,6 +45,7 @@ class TimeLimit : public Leaf, private Timer {
   void finish() noexcept;
   void expire() noexcept { expired_ = true; }
   bool is_expired() const noexcept { return expired_; }
+  Duration limit() const noexcept { return limit_; }
   static Error expiry() noexcept { return Error(Code::DeadlineExceeded, "the time limit has passed"); }
 
  private:
@@ -54,12 +55,14 @@ class TimeLimit : public Leaf, private Timer {
   bool expired_ = false;
 };
 
-template <class T>
+// `owns`: what it limits is a task, which it has, and not an operation of the same expression.
+template <class T, bool owns = true>
 class [[nodiscard]] Timed : public TimeLimit {
  public:
   using Value = T;
   Timed(Duration limit, Task<T>&& task) noexcept : TimeLimit(limit), child_(*this, std::move(task)) {}
-  bool start() noexcept {
+  bool start() {
+    context().expect_home(place());
     Instant deadline;
     if (!limits(deadline)) {
       expire();
@@ -70,6 +73,10 @@ class [[nodiscard]] Timed : public TimeLimit {
     start_timer(deadline, child_);
     return false;
   }
+  // The same as a task of its own, for what takes one: scope.spawn(with_timeout(1_s, talk(peer))).
+  operator Task<T>() && noexcept
+    requires owns;
+
   Result<T> take() noexcept {
     if (!began_) return expiry();
     Result<T> result = child_.take();
@@ -87,15 +94,62 @@ class [[nodiscard]] Timed : public TimeLimit {
   bool began_ = false;
 };
 
+namespace internal {
+// A task that has not begun, as the parameter of another.
+template <class T>
+class HeldTask {
+ public:
+  explicit HeldTask(Task<T>&& task) noexcept : promise_(&task.release()) {}
+  HeldTask(HeldTask&& other) noexcept : promise_(std::exchange(other.promise_, nullptr)) {}
+  ~HeldTask() {
+    if (promise_ != nullptr) promise_->destroy();
+  }
+  Task<T> release() noexcept { return Task<T>(*std::exchange(promise_, nullptr)); }
+
+ private:
+  Promise<T>* promise_;
+};
+template <class T>
+Task<T> timed_task(Duration limit, HeldTask<T> held) {
+  Timed<T> timed(limit, held.release());
+  co_return co_await timed;
+}
+}  // namespace internal
+
+template <class T, bool owns>
+Timed<T, owns>::operator Task<T>() && noexcept
+  requires owns
+{
+  return internal::timed_task(limit(), internal::HeldTask<T>(child_.release()));
+}
+
 // Awaits a task or an operation for at most `limit`. On expiry it is cancelled, waited for, and the error is
 // DeadlineExceeded; what ended well after all keeps its result. Deadlines only shorten: the inherited one still holds.
 template <class T>
 Timed<T> with_timeout(Duration limit, Task<T>&& task) noexcept {
   return Timed<T>(limit, std::move(task));
 }
+template <class T>
+Timed<T> with_timeout(Duration limit, Timed<T>&& limited) noexcept {
+  return Timed<T>(limit, std::move(limited));
+}
 template <Operation L>
-Timed<typename std::remove_reference_t<L>::Value> with_timeout(Duration limit, L&& leaf) noexcept {
-  return Timed<typename std::remove_reference_t<L>::Value>(limit, as_task(leaf));
+Timed<typename std::remove_reference_t<L>::Value, false> with_timeout(Duration limit, L&& leaf) noexcept {
+  return Timed<typename std::remove_reference_t<L>::Value, false>(limit, as_task(leaf));
+}
+template <class T>
+auto with_timeout(Duration limit, Task<T>& task) noexcept {
+  static_cast<void>(internal::NamedTask<T>());
+  return Timed<T>(limit, std::move(task));
+}
+template <class X>
+  requires(!Operation<X>)
+auto with_timeout(Duration, X&&) noexcept {
+  static_assert(
+      internal::is_never<X>,
+      "with_timeout bounds a Task or an operation, next() of a Generator as as_task(all.next()): what a plain "
+      "function returns is there already");
+  return internal::NotAwaited();
 }
 
 }  // namespace keel

@@ -4,7 +4,7 @@
 
 #include "keel/task/testing.h"
 
-namespace keel {
+namespace keel::timing_test {
 namespace {
 
 struct TimingTest : ::testing::Test {
@@ -63,6 +63,16 @@ TEST_F(TimingTest, a_limit_that_is_over_does_not_begin_the_task) {
   EXPECT_EQ(loop.run(limited(Duration(), Duration())).error().code(), Code::DeadlineExceeded);
   EXPECT_EQ(loop.run(limited(-5_ms, 50_ms)).error().code(), Code::DeadlineExceeded);
 }
+
+Task<int> returns_limited(Duration limit, Duration duration) { return with_timeout(limit, later(1, duration)); }
+TEST_F(TimingTest, a_limit_is_a_task_where_one_is_wanted) {
+  EXPECT_EQ(loop.run(returns_limited(50_ms, 10_ms)).value(), 1);
+  EXPECT_EQ(loop.run(returns_limited(10_ms, 50_ms)).error().code(), Code::DeadlineExceeded);
+  EXPECT_EQ(loop.run(returns_limited(Duration(), Duration())).error().code(), Code::DeadlineExceeded);
+  const Task<int> never_begun = returns_limited(50_ms, 10_ms);
+  EXPECT_EQ(loop.timers(), 0);
+}
+
 TEST_F(TimingTest, a_request_to_stop_within_a_limit_is_cancelled) {
   Start<int> start;
   EXPECT_FALSE(start.begin(limited(10_ms, 50_ms), &ignore));
@@ -120,4 +130,4 @@ TEST_F(TimingTest, deeply_nested_limits_unwind) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::timing_test

@@ -10,7 +10,7 @@
 #include "keel/task/testing.h"
 #include "keel/task/timing.h"
 
-namespace keel {
+namespace keel::until_test {
 namespace {
 
 struct UntilTest : ::testing::Test {
@@ -161,4 +161,4 @@ TEST_F(UntilTest, obeys_a_limit) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::until_test

@@ -69,8 +69,9 @@ void AdminPages::add(std::string path, Function<http::Response(http::Request&)> 
   add_route(std::move(path)).answer = std::move(page);
 }
 
-void AdminPages::mount(http::Router& router) {
+void AdminPages::mount(http::Router& router, Which which) {
   for (const auto& route : routes_) {
+    if (which == Which::ForProbes && route->path.starts_with("/admin/")) continue;
     if (route->answer) {
       router.get(route->path, *route, &Route::respond);
     } else if (route->page.waits) {

@@ -16,6 +16,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -48,8 +49,10 @@ class AdminPages {
   // A page with a status and a content type of its own.
   void add(std::string path, Function<http::Response(http::Request& request)> page);
 
-  // Adds a route for each page. Once, after the last add().
-  void mount(http::Router& router);
+  // Those of a listener that probes from outside reach are metrics and health: what is not below /admin/.
+  enum class Which : std::uint8_t { All, ForProbes };
+  // Adds a route for each page, or for each that probes ask for. After the last add().
+  void mount(http::Router& router, Which which = Which::All);
   // The paths in the order in which they were added, with a space between them.
   std::string paths() const;
 

@@ -4,7 +4,7 @@
 
 #include "keel/http/testing/test_server.h"
 
-namespace keel::telemetry {
+namespace keel::telemetry::admin_pages_test {
 namespace {
 
 AdminPage stages(const std::string& path) {
@@ -67,6 +67,20 @@ TEST(AdminPages, are_never_kept_by_a_cache_and_listed_in_their_order) {
   EXPECT_EQ(pages.paths(), "/b /a");
 }
 
+TEST(AdminPages, for_probes_are_those_that_are_not_below_admin) {
+  AdminPages pages;
+  pages.add(stages("/admin/stages"));
+  pages.add("/readyz", [](http::Request&) { return http::Response(http::Status::Ok); });
+  http::Router all;
+  pages.mount(all);
+  http::Router for_probes;
+  pages.mount(for_probes, AdminPages::Which::ForProbes);
+
+  EXPECT_EQ(http::TestServer(all).get("/admin/stages").status(), 200);
+  EXPECT_EQ(http::TestServer(for_probes).get("/admin/stages").status(), 404);
+  EXPECT_EQ(http::TestServer(for_probes).get("/readyz").status(), 200);
+}
+
 TEST(AdminPages, of_one_path_are_a_bug) {
   AdminPages pages;
   pages.add(stages("/a"));
@@ -74,4 +88,4 @@ TEST(AdminPages, of_one_path_are_a_bug) {
 }
 
 }  // namespace
-}  // namespace keel::telemetry
+}  // namespace keel::telemetry::admin_pages_test

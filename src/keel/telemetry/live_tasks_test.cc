@@ -14,7 +14,7 @@
 #include "keel/task/start.h"
 #include "keel/telemetry/log_writer.h"
 
-namespace keel::telemetry {
+namespace keel::telemetry::live_tasks_test {
 namespace {
 
 bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
@@ -32,7 +32,7 @@ Task<> host(Event& event, int guests) {
 }
 
 // Two workers; on the second one `begin` leaves a task with children, which wait until the end.
-class LiveTasksTest : public testing::Test {
+class LiveTasksTest : public ::testing::Test {
  protected:
   LiveTasksTest() : runtime_(io::Runtime::make({.workers = 2}).value()) {
     if (!runtime_->start()) std::abort();
@@ -93,8 +93,10 @@ TEST_F(LiveTasksTest, are_shown_for_each_worker_as_a_tree) {
 
   const std::string tree = text_of_both();
 
-  EXPECT_TRUE(tree.starts_with("worker 0: 0 tasks\nworker 1: 3 tasks\n  telemetry::host: Scope::Join for ")) << tree;
-  EXPECT_EQ(occurrences(tree, "\n    telemetry::guest: Event::Wait for "), 2) << tree;
+  EXPECT_TRUE(
+      tree.starts_with("worker 0: 0 tasks\nworker 1: 3 tasks\n  telemetry::live_tasks_test::host: Scope::Join for "))
+      << tree;
+  EXPECT_EQ(occurrences(tree, "\n    telemetry::live_tasks_test::guest: Event::Wait for "), 2) << tree;
   EXPECT_EQ(occurrences(tree, "\n"), 5) << tree;
 }
 
@@ -103,11 +105,12 @@ TEST_F(LiveTasksTest, are_written_as_json_with_their_depth) {
 
   const std::string page = json_of_both();
 
-  EXPECT_TRUE(page.starts_with(R"({"workers":[{"worker":0,"answers":true,"live":0,"tasks":[]},)"
-                               R"({"worker":1,"answers":true,"live":2,"tasks":[{"depth":0,"task":"telemetry::host",)"
-                               R"("state":"waits","operation":"Scope::Join","seconds":)"))
+  EXPECT_TRUE(page.starts_with(
+      R"({"workers":[{"worker":0,"answers":true,"live":0,"tasks":[]},)"
+      R"({"worker":1,"answers":true,"live":2,"tasks":[{"depth":0,"task":"telemetry::live_tasks_test::host",)"
+      R"("state":"waits","operation":"Scope::Join","seconds":)"))
       << page;
-  EXPECT_TRUE(contains(page, R"("stopped":false},{"depth":1,"task":"telemetry::guest",)"
+  EXPECT_TRUE(contains(page, R"("stopped":false},{"depth":1,"task":"telemetry::live_tasks_test::guest",)"
                              R"("state":"waits","operation":"Event::Wait","seconds":)"))
       << page;
 }
@@ -118,8 +121,8 @@ TEST_F(LiveTasksTest, are_bounded_and_the_first_to_begin_are_shown) {
 
   const std::string tree = text_of_both();
 
-  EXPECT_TRUE(contains(tree, "worker 1: 1011 tasks\n  telemetry::host: ")) << tree.substr(0, 200);
-  EXPECT_EQ(occurrences(tree, "    telemetry::guest: "), 999);
+  EXPECT_TRUE(contains(tree, "worker 1: 1011 tasks\n  telemetry::live_tasks_test::host: ")) << tree.substr(0, 200);
+  EXPECT_EQ(occurrences(tree, "    telemetry::live_tasks_test::guest: "), 999);
   EXPECT_TRUE(tree.ends_with("\n  … and 11 more\n")) << tree.substr(tree.size() - 200);
 }
 
@@ -143,7 +146,8 @@ TEST_F(LiveTasksTest, go_to_the_log_one_line_each) {
   EXPECT_TRUE(contains(lines, "tasks worker=0 answers=true live=0\n"));
   EXPECT_TRUE(contains(lines, "tasks worker=1 answers=true live=201\n"));
   EXPECT_EQ(occurrences(lines, " task worker=1 task="), static_cast<int>(LiveTasks::logged_max));
-  EXPECT_TRUE(contains(without_places(lines), "task=\"  telemetry::guest: Event::Wait for ")) << lines.substr(0, 500);
+  EXPECT_TRUE(contains(without_places(lines), "task=\"  telemetry::live_tasks_test::guest: Event::Wait for "))
+      << lines.substr(0, 500);
 }
 
 TEST_F(LiveTasksTest, of_a_worker_that_does_not_come_back_are_not_waited_for_long) {
@@ -181,4 +185,4 @@ TEST_F(LiveTasksTest, may_be_asked_for_by_several_threads_at_once) {
 }
 
 }  // namespace
-}  // namespace keel::telemetry
+}  // namespace keel::telemetry::live_tasks_test

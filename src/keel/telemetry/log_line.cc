@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "keel/base/hex.h"
+#include "keel/base/printable.h"
 #include "keel/base/scan.h"
 
 namespace keel::telemetry {
@@ -54,37 +55,6 @@ bool is_plain_field(std::string_view text) noexcept {
   return odd((scan::load64(text.data()) & ~behind) | ('a' * ones & behind)) == 0;
 }
 
-struct Decoded {
-  std::uint32_t point = 0;
-  std::size_t bytes = 0;  // 0: not UTF-8 (RFC 3629).
-};
-
-Decoded decode_utf8(std::string_view text) {
-  const auto byte = [&text](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(text[i])); };
-  const std::uint32_t first = byte(0);
-  const std::size_t bytes = first < 0x80   ? 1
-                            : first < 0xc2 ? 0
-                            : first < 0xe0 ? 2
-                            : first < 0xf0 ? 3
-                            : first < 0xf5 ? 4
-                                           : 0;
-  if (bytes == 0 || bytes > text.size()) return {};
-  std::uint32_t point = bytes == 1 ? first : first & (0x7fu >> bytes);
-  for (std::size_t i = 1; i < bytes; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return {};
-    point = point << 6 | (byte(i) & 0x3f);
-  }
-  const bool overlong = (bytes == 3 && point < 0x800) || (bytes == 4 && point < 0x10000);
-  if (overlong || (point >= 0xd800 && point < 0xe000) || point > 0x10ffff) return {};
-  return {point, bytes};
-}
-
-// What a terminal or a reader of lines may take for more than text.
-bool is_control(std::uint32_t point) {
-  return point < 0x20 || (point >= 0x7f && point < 0xa0) || (point >= 0x2028 && point <= 0x202e) ||
-         (point >= 0x2066 && point <= 0x2069);
-}
-
 template <class... T>
 void append_formatted(Buffer& out, fmt::format_string<T...> format, T&&... values) {
   char text[64];
@@ -101,7 +71,7 @@ void append_escaped(Buffer& out, std::string_view text, LineFormat format) {
     text.remove_prefix(run);
     if (text.empty()) return;
     const char c = text[0];
-    const Decoded decoded = decode_utf8(text);
+    const CodePoint decoded = first_code_point(text);
     if (c == '"' || c == '\\') {
       out.push_back('\\');
       out.push_back(c);

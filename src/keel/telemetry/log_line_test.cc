@@ -8,7 +8,7 @@
 
 #include "keel/base/host.h"
 
-namespace keel::telemetry {
+namespace keel::telemetry::log_line_test {
 namespace {
 
 using log::field;
@@ -20,6 +20,7 @@ class FixedClock final : public Host {
   Instant now() noexcept override { return Instant::from_ns(1); }
   std::int64_t wall_ns() noexcept override { return wall_ns_; }
   std::uint64_t random() noexcept override { return 4; }
+  void secret(std::span<std::byte> out) noexcept override { secret_from_random(out); }
   void start_timer(Timer&, Instant) noexcept override {}
   void stop_timer(Timer&) noexcept override {}
   std::unique_ptr<Thread> start_thread(const char* name, Function<void()> body) override {
@@ -34,7 +35,7 @@ class FixedClock final : public Host {
 // 2026-11-21T03:31:00.123456Z
 constexpr std::int64_t moment = 1'795'231'860'123'456'789;
 
-class LogLine : public testing::Test {
+class LogLine : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!log::is_recorded) GTEST_SKIP() << "compiled out";
@@ -229,4 +230,4 @@ TEST(LogLineTime, follows_the_calendar) {
 }
 
 }  // namespace
-}  // namespace keel::telemetry
+}  // namespace keel::telemetry::log_line_test

@@ -19,19 +19,12 @@
 #include "keel/observe/log.h"
 #include "keel/observe/log_record.h"
 #include "keel/observe/log_ring.h"
+#include "keel/telemetry/append_file.h"
 
 namespace keel::telemetry {
 namespace {
 
 constexpr int patience_ms = 1000;  // For a pipe or terminal that takes nothing, the first time.
-
-Result<int> open_file(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
-  if (descriptor < 0) {
-    return Error::from_errno("open", errno).because("log file " + path);
-  }
-  return descriptor;
-}
 
 bool is_same_file(int a, int b) {
   struct stat first{};
@@ -82,7 +75,7 @@ class LogWriter::Output {
         return lost;
       case LogSink::To::File:
         if (sink_.path.empty()) return fail(Code::InvalidArgument, "a log sink to a file has a path");
-        KEEL_TRY(const int opened, open_file(sink_.path));
+        KEEL_TRY(const int opened, open_append_file(sink_.path).because("log file " + sink_.path));
         if (!is_same_file(opened, descriptor_)) lost = begin_file();
         close();
         descriptor_ = opened;
@@ -351,9 +344,7 @@ bool LogWriter::flush_from_signal(Duration patience, void (*record)() noexcept) 
   return true;
 }
 
-bool LogWriter::is_writing_thread() const noexcept {
-  return state_->thread_id.load(std::memory_order_acquire) == gettid();
-}
+pid_t LogWriter::writing_thread() const noexcept { return state_->thread_id.load(std::memory_order_acquire); }
 
 void LogWriter::flush_in_copy() { state_->turn(); }
 
@@ -365,8 +356,12 @@ void LogWriter::expose(metrics::Registry& registry) {
   KEEL_CHECK(state_->exposed.empty(), "a log writer is exposed once");
   state_->exposed.push_back(registry.counter("log_records_total", "Log records taken from the rings", {},
                                              [this] { return static_cast<double>(counts().records); }));
-  state_->exposed.push_back(registry.counter("log_records_dropped_total", "Log records lost because a ring was full",
-                                             {}, [] { return static_cast<double>(log::dropped()); }));
+  for (std::size_t i = 0; i < log::level_count; ++i) {
+    const auto level = static_cast<Level>(i);
+    state_->exposed.push_back(registry.counter("log_records_dropped_total", "Log records lost because a ring was full",
+                                               {{"level", log::to_string(level)}},
+                                               [level] { return static_cast<double>(log::dropped(level)); }));
+  }
   state_->exposed.push_back(registry.counter("log_lines_lost_total", "Log lines that a sink did not take", {},
                                              [this] { return static_cast<double>(counts().lines_lost); }));
 }

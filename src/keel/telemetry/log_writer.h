@@ -12,7 +12,8 @@
 //           the file that it began in: a file that ends within a line when it is opened gets a line feed first. A
 //           line on standard error says that it begins, a line of the log itself how many were lost once it is over.
 //           What is lost makes room in the rings, so nobody waits for a full disk, with log::Overflow::Block neither.
-//           A file that cannot be opened is an error of make(), set_sinks() and reopen().
+//           A file that cannot be opened is an error of make(), set_sinks() and reopen(); so is a symbolic link of
+//           another user (append_file.h).
 // Threads:  flush(), set_sinks(), reopen(), expose() and counts() on any. SIGPIPE must be ignored or blocked.
 // Lifetime: outlives nothing that records; destruction writes what is left and stops.
 // Cost:     recording threads pay nothing (Background). The writer looks every flush_interval while there is something,
@@ -20,6 +21,9 @@
 // Limits:   no rotation: rename the file and reopen().
 
 #pragma once
+
+#include <sys/types.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <memory>
@@ -39,7 +43,7 @@ namespace keel::telemetry {
 struct LogSink {
   enum class To : std::uint8_t { Stderr, Stdout, File, Function };
   To to = To::Stderr;
-  std::string path;                        // File: appended to, made with mode 0640.
+  std::string path;                        // File: appended to, made with mode 0640 (append_file.h).
   Function<void(std::string_view)> write;  // Function: whole lines, on the thread that writes; must not record.
   Level level = Level::Trace;              // Lines below are not for this sink.
   Level source_level = Level::Warn;        // Lines from here on name the place in the source.
@@ -77,7 +81,8 @@ class LogWriter {
   // `record` records there, and waits at most `patience`. False when it was not done by then, as when this is the
   // writer's thread. Without a thread of its own nothing waits to be written, and `record` is not called.
   bool flush_from_signal(Duration patience, void (*record)() noexcept) noexcept;
-  bool is_writing_thread() const noexcept;
+  bool is_writing_thread() const noexcept { return writing_thread() == gettid(); }
+  pid_t writing_thread() const noexcept;  // By its gettid(); 0: there is none.
   // For a copy of this process (fork) in which the writer's thread is the only one: writes what waits, without locks.
   void flush_in_copy();
 
@@ -86,7 +91,7 @@ class LogWriter {
     std::uint64_t lines_lost = 0;  // That a sink did not take.
   };
   Counts counts() const noexcept;
-  // log_records_total, log_records_dropped_total (by full rings), log_lines_lost_total (by sinks). The registry
+  // log_records_total, log_records_dropped_total{level} (by full rings), log_lines_lost_total (by sinks). The registry
   // outlives this. Once.
   void expose(metrics::Registry& registry);
 

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -15,13 +17,13 @@
 #include "keel/base/host.h"
 #include "keel/observe/log.h"
 
-namespace keel::telemetry {
+namespace keel::telemetry::log_writer_test {
 namespace {
 
 using log::field;
 using Mode = LogWriterOptions::Mode;
 
-#define SKIP_WHEN_BARE() \
+#define SKIP_WITHOUT_LOGS() \
   if (!log::is_recorded) GTEST_SKIP() << "compiled out"
 
 LogWriterOptions options(Mode mode, LogSink sink) {
@@ -42,7 +44,7 @@ LogSink to_string_sink(std::string& out) {
 
 class TemporaryFile {
  public:
-  TemporaryFile() : path_(testing::TempDir() + "keel_log_XXXXXX") { ::close(mkstemp(path_.data())); }
+  TemporaryFile() : path_(::testing::TempDir() + "keel_log_XXXXXX") { ::close(mkstemp(path_.data())); }
   ~TemporaryFile() { ::unlink(path_.c_str()); }
   const std::string& path() const { return path_; }
   LogSink sink() const {
@@ -69,7 +71,7 @@ std::size_t count(std::string_view text, std::string_view what) {
 }
 
 TEST(LogWriter, flush_waits_for_everything_recorded_before) {
-  SKIP_WHEN_BARE();
+  SKIP_WITHOUT_LOGS();
   TemporaryFile file;
   auto writer = LogWriter::make(options(Mode::Background, file.sink())).value();
   log::Logger log("writer.flush");
@@ -89,7 +91,7 @@ TEST(LogWriter, flush_waits_for_everything_recorded_before) {
 }
 
 TEST(LogWriter, writes_without_being_asked_and_at_its_end) {
-  SKIP_WHEN_BARE();
+  SKIP_WITHOUT_LOGS();
   TemporaryFile file;
   {
     auto writer = LogWriter::make(options(Mode::Background, file.sink())).value();
@@ -103,7 +105,7 @@ TEST(LogWriter, writes_without_being_asked_and_at_its_end) {
 }
 
 TEST(LogWriter, writes_what_was_recorded_before_it) {
-  SKIP_WHEN_BARE();
+  SKIP_WITHOUT_LOGS();
   std::string out;
   log::Logger("writer.early").info("early");
   auto writer = LogWriter::make(options(Mode::Manual, to_string_sink(out))).value();
@@ -113,7 +115,7 @@ TEST(LogWriter, writes_what_was_recorded_before_it) {
 }
 
 TEST(LogWriter, direct_lines_are_written_before_the_call_returns) {
-  SKIP_WHEN_BARE();
+  SKIP_WITHOUT_LOGS();
   std::string out;
   auto writer = LogWriter::make(options(Mode::Direct, to_string_sink(out))).value();
   std::thread([&out] {
@@ -127,7 +129,7 @@ TEST(LogWriter, direct_lines_are_written_before_the_call_returns) {
 
 // Workers and the writer start side by side.
 TEST(LogWriter, direct_lines_of_a_ring_that_is_older_than_the_writer_are_written_before_the_call_returns) {
-  SKIP_WHEN_BARE();
+  SKIP_WITHOUT_LOGS();
   std::string out;
   log::Ring ring;
   log::Logger log("writer.direct");
@@ -139,7 +141,7 @@ TEST(LogWriter, direct_lines_of_a_ring_that_is_older_than_the_writer_are_written
 }
 
 TEST(LogWriter, direct_lines_of_many_workers_are_all_written) {
-  SKIP_WHEN_BARE();
+  SKIP_WITHOUT_LOGS();
   std::string out;
   auto writer = LogWriter::make(options(Mode::Direct, to_string_sink(out))).value();
   std::vector<std::thread> workers;
@@ -154,7 +156,7 @@ TEST(LogWriter, direct_lines_of_many_workers_are_all_written) {
 }
 
 TEST(LogWriter, each_sink_has_its_level_and_format) {
-  SKIP_WHEN_BARE();
+  SKIP_WITHOUT_LOGS();
   std::string all;
   std::string warnings;
   LogWriterOptions two = options(Mode::Manual, to_string_sink(all));
@@ -173,7 +175,7 @@ TEST(LogWriter, each_sink_has_its_level_and_format) {
 }
 
 TEST(LogWriter, batches_its_writes) {
-  SKIP_WHEN_BARE();
+  SKIP_WITHOUT_LOGS();
   std::size_t calls = 0;
   std::size_t bytes = 0;
   LogSink sink;
@@ -191,7 +193,7 @@ TEST(LogWriter, batches_its_writes) {
 }
 
 TEST(LogWriter, a_slow_sink_holds_up_neither_new_workers_nor_the_counts) {
-  SKIP_WHEN_BARE();
+  SKIP_WITHOUT_LOGS();
   int workers = 0;
   LogSink sink;
   sink.to = LogSink::To::Function;
@@ -217,7 +219,7 @@ TEST(LogWriter, a_slow_sink_holds_up_neither_new_workers_nor_the_counts) {
 }
 
 TEST(LogWriter, reopens_its_file_after_a_rename) {
-  SKIP_WHEN_BARE();
+  SKIP_WITHOUT_LOGS();
   TemporaryFile file;
   const std::string old = file.path() + ".1";
   auto writer = LogWriter::make(options(Mode::Background, file.sink())).value();
@@ -234,8 +236,24 @@ TEST(LogWriter, reopens_its_file_after_a_rename) {
   ::unlink(old.c_str());
 }
 
+std::ptrdiff_t open_descriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return std::distance(begin(all), end(all));
+}
+
+TEST(LogWriter, keeps_one_descriptor_however_often_it_reopens_its_file) {
+  SKIP_WITHOUT_LOGS();
+  TemporaryFile file;
+  auto writer = LogWriter::make(options(Mode::Background, file.sink())).value();
+  const std::ptrdiff_t before = open_descriptors();
+
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(writer->reopen());
+
+  EXPECT_EQ(open_descriptors(), before);
+}
+
 TEST(LogWriter, goes_on_with_other_sinks) {
-  SKIP_WHEN_BARE();
+  SKIP_WITHOUT_LOGS();
   TemporaryFile first;
   TemporaryFile second;
   auto writer = LogWriter::make(options(Mode::Background, first.sink())).value();
@@ -256,7 +274,7 @@ TEST(LogWriter, goes_on_with_other_sinks) {
 }
 
 TEST(LogWriter, keeps_its_sinks_when_one_of_the_new_ones_does_not_open) {
-  SKIP_WHEN_BARE();
+  SKIP_WITHOUT_LOGS();
   TemporaryFile first;
   TemporaryFile second;
   auto writer = LogWriter::make(options(Mode::Background, first.sink())).value();
@@ -293,7 +311,7 @@ TEST(LogWriter, refuses_what_it_cannot_open) {
 }
 
 TEST(LogWriter, a_full_disk_loses_lines_and_counts_them) {
-  SKIP_WHEN_BARE();
+  SKIP_WITHOUT_LOGS();
   LogSink full;
   full.to = LogSink::To::File;
   full.path = "/dev/full";
@@ -306,13 +324,13 @@ TEST(LogWriter, a_full_disk_loses_lines_and_counts_them) {
 }
 
 TEST(LogWriter, nobody_waits_for_a_full_disk_with_rings_that_block_neither) {
-  SKIP_WHEN_BARE();
+  SKIP_WITHOUT_LOGS();
   log::set_ring_options({.bytes = 4096, .overflow = log::Overflow::Block});
   LogSink full;
   full.to = LogSink::To::File;
   full.path = "/dev/full";
   const std::uint64_t dropped = log::dropped();
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   {
     auto writer = LogWriter::make(options(Mode::Background, std::move(full))).value();
     std::thread([] {
@@ -325,7 +343,7 @@ TEST(LogWriter, nobody_waits_for_a_full_disk_with_rings_that_block_neither) {
   }
   log::set_ring_options({});
   EXPECT_EQ(log::dropped(), dropped);
-  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
             "log /dev/full: No space left on device: lines are lost and counted until it can be written again\n");
 }
 
@@ -347,13 +365,13 @@ class FullDisk {
 };
 
 TEST(LogWriter, says_on_standard_error_that_a_disk_is_full_and_in_the_log_what_was_lost) {
-  SKIP_WHEN_BARE();
+  SKIP_WITHOUT_LOGS();
   TemporaryFile file;
   auto writer = LogWriter::make(options(Mode::Manual, file.sink())).value();
   log::Logger log("writer.gap");
   log.info("long", field("text", std::string(2000, 'x')));
   writer->flush();
-  testing::internal::CaptureStderr();  // Into a file as well: it stays shorter than the log.
+  ::testing::internal::CaptureStderr();  // Into a file as well: it stays shorter than the log.
   for (int gap = 0; gap < 2; ++gap) {
     const FullDisk disk(file.content().size());
     for (int i = 0; i < 3; ++i) {
@@ -365,7 +383,7 @@ TEST(LogWriter, says_on_standard_error_that_a_disk_is_full_and_in_the_log_what_w
     writer->flush();
   }
 
-  const std::string said = testing::internal::GetCapturedStderr();
+  const std::string said = ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(count(said, "\n"), 2u) << "once for each time it begins: " << said;
   EXPECT_EQ(count(said, "log " + file.path() + ": File too large: lines are lost"), 2u) << said;
   EXPECT_EQ(count(file.content(), R"("message":"lines were lost because the log could not be written","lines":)"), 2u)
@@ -375,7 +393,7 @@ TEST(LogWriter, says_on_standard_error_that_a_disk_is_full_and_in_the_log_what_w
 }
 
 TEST(LogWriter, recovers_and_completes_the_line_that_was_cut) {
-  SKIP_WHEN_BARE();
+  SKIP_WITHOUT_LOGS();
   TemporaryFile file;
   auto writer = LogWriter::make(options(Mode::Manual, file.sink())).value();
   log::Logger log("writer.cut");
@@ -407,7 +425,7 @@ TEST(LogWriter, recovers_and_completes_the_line_that_was_cut) {
 
 // The disk is full, the file is renamed and opened again: the rest of the line that was cut is no line of the new one.
 TEST(LogWriter, a_line_that_was_cut_does_not_go_on_in_another_file) {
-  SKIP_WHEN_BARE();
+  SKIP_WITHOUT_LOGS();
   TemporaryFile file;
   const std::string old = file.path() + ".1";
   auto writer = LogWriter::make(options(Mode::Manual, file.sink())).value();
@@ -431,7 +449,7 @@ TEST(LogWriter, a_line_that_was_cut_does_not_go_on_in_another_file) {
 }
 
 TEST(LogWriter, what_somebody_else_has_cut_is_ended_before_the_first_line) {
-  SKIP_WHEN_BARE();
+  SKIP_WITHOUT_LOGS();
   TemporaryFile file;
   std::ofstream(file.path()) << "{\"time\":\"2026";
   auto writer = LogWriter::make(options(Mode::Manual, file.sink())).value();
@@ -452,7 +470,7 @@ TEST(LogWriter, what_somebody_else_has_cut_is_ended_before_the_first_line) {
 }
 
 TEST(LogWriter, a_stuck_pipe_does_not_stop_anything) {
-  SKIP_WHEN_BARE();
+  SKIP_WITHOUT_LOGS();
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
   LogSink sink;
@@ -484,7 +502,7 @@ TEST(LogWriter, a_stuck_pipe_does_not_stop_anything) {
 
 // Runs under the thread sanitizer.
 TEST(LogWriter, takes_all_lines_of_many_threads) {
-  SKIP_WHEN_BARE();
+  SKIP_WITHOUT_LOGS();
   log::set_ring_options({.bytes = 8192, .overflow = log::Overflow::Block});
   TemporaryFile file;
   const std::uint64_t dropped = log::dropped();
@@ -515,10 +533,11 @@ TEST(LogWriter, exposes_what_was_lost) {
   registry.read(reading, [](std::span<const metrics::Family> families) {
     ASSERT_EQ(families.size(), 3u);
     EXPECT_EQ(families[1].name, "log_records_dropped_total");
-    EXPECT_EQ(families[1].series[0].function_value, static_cast<double>(log::dropped()));
+    ASSERT_EQ(families[1].series.size(), log::level_count);
+    EXPECT_EQ(families[1].series[0].function_value, static_cast<double>(log::dropped(Level::Trace)));
   });
   writer.reset();
 }
 
 }  // namespace
-}  // namespace keel::telemetry
+}  // namespace keel::telemetry::log_writer_test

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <utility>
 
+#include "keel/observe/unhandled.h"
+
 namespace keel::telemetry {
 namespace {
 
@@ -98,6 +100,9 @@ ProcessMetrics::ProcessMetrics(metrics::Registry& registry) {
                                       [] { return process_descriptors_max(); }));
   functions_.push_back(registry.gauge("process_start_time_seconds", "When the process began, in seconds since 1970", {},
                                       [began = process_start_seconds()] { return began; }));
+  functions_.push_back(registry.counter("unhandled_errors_total",
+                                        "Bugs and exceptions that no caller was there for, in the log as \"unhandled\"",
+                                        {}, [] { return static_cast<double>(unhandled_errors()); }));
 }
 
 }  // namespace keel::telemetry

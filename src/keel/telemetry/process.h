@@ -2,7 +2,7 @@
 //
 // ProcessMetrics registers process_cpu_seconds_total, process_resident_memory_bytes, process_virtual_memory_bytes,
 // process_open_fds, process_max_fds and process_start_time_seconds (the names that Prometheus clients agree on), which
-// are asked for at each scrape.
+// are asked for at each scrape, and unhandled_errors_total (observe/unhandled.h).
 //
 // Errors:   a file of /proc that cannot be read gives 0.
 // Lifetime: the registry outlives it.  Threads: any.  Cost: at a scrape some system calls; otherwise none.

@@ -13,7 +13,6 @@ namespace {
 using metrics::Family;
 using metrics::Kind;
 using metrics::Series;
-namespace cells = metrics::internal;
 
 const std::string offered[] = {"application/openmetrics-text", "text/plain"};  // Made before there are requests.
 
@@ -96,9 +95,9 @@ void Prometheus::prepare(std::span<const Family> families) {
         end();
         continue;
       }
-      for (const std::uint8_t power : family.bounds.powers) {
+      for (const std::uint64_t edge : family.bounds.edges()) {
         char space[32];
-        const double bound = static_cast<double>(std::uint64_t{1} << power) * family.bounds.scale;
+        const double bound = static_cast<double>(edge) / family.bounds.units();
         append_prefix(texts_, family, series, "_bucket", number_text(bound, space));
         end();
       }
@@ -141,15 +140,14 @@ void Prometheus::render(Buffer& out, Format format) {
         if (family.kind == Kind::Histogram) {
           std::uint64_t count = 0;
           std::uint32_t bucket = 0;
-          for (const std::uint8_t power : family.bounds.powers) {
-            const std::uint32_t last = cells::bucket_of(std::uint64_t{1} << power);
+          for (const std::uint64_t edge : family.bounds.edges()) {
+            const std::uint32_t last = family.bounds.bucket_of(edge);
             while (bucket <= last) count += reading_.cell(series.cell + bucket++);
             line(text(), count);
           }
-          while (bucket < cells::histogram_buckets) count += reading_.cell(series.cell + bucket++);
+          while (bucket < family.bounds.buckets()) count += reading_.cell(series.cell + bucket++);
           line(text(), count);
-          line(text(),
-               static_cast<double>(reading_.cell(series.cell + cells::histogram_buckets)) * family.bounds.scale);
+          line(text(), static_cast<double>(reading_.cell(series.cell + bucket)) / family.bounds.units());
           line(text(), count);
         } else if (!series.has_function) {
           const std::string_view prefix = text();

@@ -14,10 +14,10 @@
 #include "keel/base/sanitizers.h"
 #include "keel/telemetry/process.h"
 
-namespace keel::telemetry {
+namespace keel::telemetry::prometheus_test {
 namespace {
 
-#define SKIP_WHEN_BARE() \
+#define SKIP_WITHOUT_METRICS() \
   if (!metrics::is_recorded) GTEST_SKIP() << "compiled out"
 
 // Reads text format 0.0.4 strictly: what is not certainly right is an error. Empty when all is well.
@@ -171,7 +171,7 @@ std::string render(Prometheus& exporter) {
 }
 
 TEST(Prometheus, renders_text_that_is_this) {
-  SKIP_WHEN_BARE();
+  SKIP_WITHOUT_METRICS();
   metrics::Registry registry;
   registry.counter("hits_total", "Lookups\nanswered by C:\\cache", {{"path", "a\"b\\c\nd"}, {"x", ""}}).add(3);
   registry.gauge("temperature", "Degrees").set(-1.5);
@@ -189,7 +189,7 @@ TEST(Prometheus, renders_text_that_is_this) {
 }
 
 TEST(Prometheus, renders_open_metrics_for_those_who_ask) {
-  SKIP_WHEN_BARE();
+  SKIP_WITHOUT_METRICS();
   metrics::Registry registry;
   registry.counter("hits_total", "The \"hits\"", {{"path", "a"}}).add(3);
   registry.gauge("temperature", "Degrees").set(-1.5);
@@ -222,7 +222,7 @@ TEST(Prometheus, takes_its_format_from_the_accept_field) {
 }
 
 TEST(Prometheus, renders_histograms_with_exact_cumulative_buckets) {
-  SKIP_WHEN_BARE();
+  SKIP_WITHOUT_METRICS();
   metrics::Registry registry;
   const metrics::Histogram took =
       registry.histogram("took_seconds", "Took", metrics::latency_seconds, {{"route", "/x"}});
@@ -242,8 +242,36 @@ TEST(Prometheus, renders_histograms_with_exact_cumulative_buckets) {
   EXPECT_NEAR(checker.samples["took_seconds_sum{route=/x;}"], 100.002097, 1e-6);
 }
 
+TEST(Prometheus, renders_the_bounds_that_the_author_chose) {
+  SKIP_WITHOUT_METRICS();
+  metrics::Registry registry;
+  const metrics::Histogram paid = registry.histogram("payment_seconds", "Time of a payment", {5_ms, 100_ms, 2_s});
+  const metrics::Histogram items = registry.histogram("order_items", "Items of an order", {0, 1, 10});
+  for (const Duration each : {5_ms, 6_ms, 3_s}) paid.observe(each);
+  for (const std::uint64_t each : {0, 1, 10, 11}) items.observe(each);
+  Prometheus exporter(registry);
+
+  EXPECT_EQ(render(exporter),
+            "# HELP payment_seconds Time of a payment\n"
+            "# TYPE payment_seconds histogram\n"
+            "payment_seconds_bucket{le=\"0.005\"} 1\n"
+            "payment_seconds_bucket{le=\"0.1\"} 2\n"
+            "payment_seconds_bucket{le=\"2\"} 2\n"
+            "payment_seconds_bucket{le=\"+Inf\"} 3\n"
+            "payment_seconds_sum 3.011\n"
+            "payment_seconds_count 3\n"
+            "# HELP order_items Items of an order\n"
+            "# TYPE order_items histogram\n"
+            "order_items_bucket{le=\"0\"} 1\n"
+            "order_items_bucket{le=\"1\"} 2\n"
+            "order_items_bucket{le=\"10\"} 3\n"
+            "order_items_bucket{le=\"+Inf\"} 4\n"
+            "order_items_sum 22\n"
+            "order_items_count 4\n");
+}
+
 TEST(Prometheus, sees_series_that_come_later_and_functions_that_end) {
-  SKIP_WHEN_BARE();
+  SKIP_WITHOUT_METRICS();
   metrics::Registry registry;
   Prometheus exporter(registry);
   EXPECT_EQ(render(exporter), "");
@@ -319,4 +347,4 @@ TEST(Prometheus, renders_a_hundred_thousand_series_quickly) {
 }
 
 }  // namespace
-}  // namespace keel::telemetry
+}  // namespace keel::telemetry::prometheus_test

@@ -4,7 +4,7 @@
 
 #include "keel/observe/flight_recorder.h"
 
-namespace keel::telemetry {
+namespace keel::telemetry::recorder_test {
 namespace {
 
 TEST(Recorders, are_written_newest_first) {
@@ -41,4 +41,4 @@ TEST(Recorders, are_none_without_workers) {
 }
 
 }  // namespace
-}  // namespace keel::telemetry
+}  // namespace keel::telemetry::recorder_test

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace keel::telemetry {
+namespace keel::telemetry::stage_times_test {
 namespace {
 
 std::vector<http::RouteStages> three_routes() {
@@ -56,4 +56,4 @@ TEST(StageTimes, are_empty_when_nothing_was_measured) {
 }
 
 }  // namespace
-}  // namespace keel::telemetry
+}  // namespace keel::telemetry::stage_times_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace keel::load {
+namespace keel::load::load_check_test {
 namespace {
 
 bool accepts(const Check& check, std::string_view body) {
@@ -78,4 +78,4 @@ TEST(Check, a_member_is_written_with_its_value) {
 }
 
 }  // namespace
-}  // namespace keel::load
+}  // namespace keel::load::load_check_test

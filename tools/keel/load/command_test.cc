@@ -13,7 +13,7 @@
 #include "keel/http/server/server.h"
 #include "keel/io/runtime.h"
 
-namespace keel::load {
+namespace keel::load::load_command_test {
 namespace {
 
 struct Ran {
@@ -34,7 +34,7 @@ Ran run(const std::string& arguments) {
 
 http::Response hello(http::Request&) { return http::Response::text(http::Status::Ok, "Hello, World!"); }
 
-class CommandTest : public testing::Test {
+class CommandTest : public ::testing::Test {
  protected:
   void SetUp() override {
     runtime_ = *io::Runtime::make({.workers = 1});
@@ -56,7 +56,7 @@ class CommandTest : public testing::Test {
 };
 
 TEST_F(CommandTest, a_good_run_ends_with_0_and_a_report) {
-  const std::string json = testing::TempDir() + "keel_load_" + std::to_string(getpid()) + ".json";
+  const std::string json = ::testing::TempDir() + "keel_load_" + std::to_string(getpid()) + ".json";
 
   const Ran ran = run("load " + url_ + "hello --expect-body 'Hello, World!' --duration 200ms --warmup 0s --json " +
                       json + " --server-pid " + std::to_string(getpid()));
@@ -131,4 +131,4 @@ TEST(Command, helps_itself) {
 }
 
 }  // namespace
-}  // namespace keel::load
+}  // namespace keel::load::load_command_test

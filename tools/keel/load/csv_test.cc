@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace keel::load {
+namespace keel::load::load_csv_test {
 namespace {
 
 TEST(Csv, has_named_columns_and_values) {
@@ -58,4 +58,4 @@ TEST(Csv, a_file_that_is_not_there_is_an_error) {
 }
 
 }  // namespace
-}  // namespace keel::load
+}  // namespace keel::load::load_csv_test

@@ -14,7 +14,7 @@
 #include "keel/task/scope.h"
 #include "keel/task/timing.h"
 
-namespace keel::load {
+namespace keel::load::load_generator_test {
 namespace {
 
 using io::testing::every_engine;
@@ -477,12 +477,12 @@ TEST_P(LayeredGenerator, counts_a_failed_handshake_as_an_error) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, LayeredGenerator,
-                         testing::Values(io::testing::Which::UringLayered, io::testing::Which::EpollLayered,
-                                         io::testing::Which::SimLayered),
+                         ::testing::Values(io::testing::Which::UringLayered, io::testing::Which::EpollLayered,
+                                           io::testing::Which::SimLayered),
                          name_of_engine);
 INSTANTIATE_TEST_SUITE_P(, GeneratorTest, every_engine(), name_of_engine);
 // In virtual time the numbers are exact, however busy the machine is.
-INSTANTIATE_TEST_SUITE_P(, StallTest, testing::Values(io::testing::Which::Sim), name_of_engine);
+INSTANTIATE_TEST_SUITE_P(, StallTest, ::testing::Values(io::testing::Which::Sim), name_of_engine);
 
 }  // namespace
-}  // namespace keel::load
+}  // namespace keel::load::load_generator_test

@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-namespace keel::load {
+namespace keel::load::load_histogram_test {
 namespace {
 
 TEST(Histogram, is_empty_at_first) {
@@ -130,4 +130,4 @@ TEST(Histogram, draws_the_curve_through_its_percentiles) {
 }
 
 }  // namespace
-}  // namespace keel::load
+}  // namespace keel::load::load_histogram_test

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <map>
 
-namespace keel::load {
+namespace keel::load::load_mix_test {
 namespace {
 
 std::string written(const Request& request, std::uint64_t n = 1, bool closes = false) {
@@ -113,7 +113,7 @@ TEST(Mix, is_read_from_yaml) {
 }
 
 TEST(Mix, a_body_may_lie_in_a_file_beside_the_mix) {
-  const std::string folder = testing::TempDir();
+  const std::string folder = ::testing::TempDir();
   const std::string name = "keel_load_mix_test_body";
   std::ofstream(folder + name) << "{\"n\": {n}}";
 
@@ -156,4 +156,4 @@ TEST(Mix, a_mistake_in_a_template_names_its_request) {
 }
 
 }  // namespace
-}  // namespace keel::load
+}  // namespace keel::load::load_mix_test

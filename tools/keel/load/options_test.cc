@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace keel::load {
+namespace keel::load::load_options_test {
 namespace {
 
 Options parsed(const std::vector<std::string>& arguments) {
@@ -175,4 +175,4 @@ TEST(Options, help_names_every_option) {
 }
 
 }  // namespace
-}  // namespace keel::load
+}  // namespace keel::load::load_options_test

@@ -5,7 +5,7 @@
 #include "keel/base/arena.h"
 #include "keel/data/json.h"
 
-namespace keel::load {
+namespace keel::load::load_report_test {
 namespace {
 
 Measurement measurement(bool is_open) {
@@ -162,4 +162,4 @@ TEST(Report, says_when_no_request_was_measured) {
 }
 
 }  // namespace
-}  // namespace keel::load
+}  // namespace keel::load::load_report_test

@@ -14,12 +14,12 @@
 #include "keel/io/runtime.h"
 #include "load/options.h"
 
-namespace keel::load {
+namespace keel::load::load_run_test {
 namespace {
 
 http::Response hello(http::Request&) { return http::Response::text(http::Status::Ok, "Hello, World!"); }
 
-class RunTest : public testing::TestWithParam<io::EngineKind> {
+class RunTest : public ::testing::TestWithParam<io::EngineKind> {
  protected:
   void SetUp() override {
     if (const auto choice = io::choose_engine(GetParam()); !choice) GTEST_SKIP() << choice.error().describe();
@@ -158,7 +158,7 @@ TEST_P(RunTest, a_server_process_that_is_not_there_is_an_error) {
   EXPECT_NE(result.error().describe().find("--server-pid 4194304"), std::string::npos) << result.error().describe();
 }
 
-INSTANTIATE_TEST_SUITE_P(, RunTest, testing::Values(io::EngineKind::Uring, io::EngineKind::Epoll),
+INSTANTIATE_TEST_SUITE_P(, RunTest, ::testing::Values(io::EngineKind::Uring, io::EngineKind::Epoll),
                          [](const auto& kind) { return kind.param == io::EngineKind::Uring ? "uring" : "epoll"; });
 
 TEST(Run, reaches_a_server_by_name_or_says_why_not) {
@@ -185,4 +185,4 @@ TEST(Run, cpu_time_rises_with_work) {
 }
 
 }  // namespace
-}  // namespace keel::load
+}  // namespace keel::load::load_run_test

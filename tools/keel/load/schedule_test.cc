@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-namespace keel::load {
+namespace keel::load::load_schedule_test {
 namespace {
 
 constexpr Rate steady(double rate) { return {.from = rate, .to = rate}; }
@@ -88,4 +88,4 @@ TEST(Schedule, the_same_seed_gives_the_same_times) {
 }
 
 }  // namespace
-}  // namespace keel::load
+}  // namespace keel::load::load_schedule_test

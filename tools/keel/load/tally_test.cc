@@ -4,7 +4,7 @@
 
 #include <set>
 
-namespace keel::load {
+namespace keel::load::load_tally_test {
 namespace {
 
 TEST(Tally, adds_up) {
@@ -44,4 +44,4 @@ TEST(Tally, every_failure_has_a_name_of_its_own) {
 }
 
 }  // namespace
-}  // namespace keel::load
+}  // namespace keel::load::load_tally_test

@@ -5,7 +5,7 @@
 #include <regex>
 #include <set>
 
-namespace keel::load {
+namespace keel::load::load_template_test {
 namespace {
 
 std::string filled(std::string_view text, std::uint64_t n = 1, const Csv* csv = nullptr,
@@ -87,4 +87,4 @@ TEST(Template, mistakes_name_the_place) {
 }
 
 }  // namespace
-}  // namespace keel::load
+}  // namespace keel::load::load_template_test

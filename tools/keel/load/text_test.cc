@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <fstream>
 
-namespace keel::load {
+namespace keel::load::load_text_test {
 namespace {
 
 TEST(Text, counts_are_digits_and_nothing_else) {
@@ -53,7 +53,7 @@ TEST(Text, counts_are_shown_in_groups) {
 }
 
 TEST(Text, a_file_is_read_whole_or_refused) {
-  const std::string path = testing::TempDir() + "keel_load_text_test";
+  const std::string path = ::testing::TempDir() + "keel_load_text_test";
   std::ofstream(path) << "hello";
 
   EXPECT_EQ(read_file(path, 5).value(), "hello");
@@ -65,4 +65,4 @@ TEST(Text, a_file_is_read_whole_or_refused) {
 }
 
 }  // namespace
-}  // namespace keel::load
+}  // namespace keel::load::load_text_test

@@ -1,47 +1,93 @@
 #include "keel/app/internal/admin_server.h"
 
-#include <string>
 #include <utility>
-#include <vector>
 
 namespace keel::app::internal {
+namespace {
 
-Result<> AdminServer::add_module() {
-  const MetricsSettings& from = registrar_.settings.monitoring.metrics;
-  auto address = Address::ip(from.export_address, from.export_port);
-  if (!address) return std::move(address).error().because("monitoring.metrics.export_address");
-  pages_.mount(router_);
+// Whoever asks here sends a small head at once and reads a small response: whatever else a client does has to leave
+// room for the next probe soon.
+http::Limits limits_of_probes() {
+  http::Limits limits;
+  limits.connections_max = 64;
+  limits.body_bytes_max = 0;
+  limits.header_timeout = 1_s;
+  limits.send_timeout = 5_s;
+  limits.linger_timeout = 1_s;
+  limits.linger_time_max = 2_s;
+  return limits;
+}
+
+}  // namespace
+
+Result<> AdminServer::make(Part& part, Result<Address> address, telemetry::AdminPages::Which pages) {
+  if (!address) return std::move(address).error().because(part.keys);
+  part.address = *address;
+  part.router.use(guard_);
+  pages_.mount(part.router, pages);
   http::ServerOptions options;
   options.address = *address;
-  options.name = "admin";
+  options.name = part.name;
   options.access_log = false;
-  options.limits.connections_max = 64;
+  options.limits = limits_of_probes();
   options.metrics = &registrar_.metrics;
-  server_ = std::make_unique<http::Server>(router_, std::move(options));
+  part.server = std::make_unique<http::Server>(part.router, std::move(options));
+  return {};
+}
+
+Result<> AdminServer::add_module() {
+  const MonitoringSettings& from = registrar_.settings.monitoring;
+  KEEL_TRY_VOID(make(all_, from.metrics.listen_address(), telemetry::AdminPages::Which::All));
+  if (!from.probes.address.empty()) {
+    KEEL_TRY_VOID(make(probes_, from.probes.listen_address(), telemetry::AdminPages::Which::ForProbes));
+  }
   std::vector<std::string> needs = {"workers", "monitoring"};
   if (succession_.has_module()) needs.push_back("handover");
-  registrar_.add({.name = "admin",
-                  .needs = std::move(needs),
-                  .start = [this, at = *address]() -> Result<> {
-                    const auto inherited = succession_.find("admin", at);
-                    is_kept_ = inherited.is_kept;
-                    // A client that asks there about health is told of the predecessor's until ours is known.
-                    if (succession_.has_predecessor() && !inherited.sockets.empty()) return {};
-                    return start(inherited);
-                  },
-                  .stop = [this] { server_->stop(); }});
+  registrar_.add(
+      {.name = "admin",
+       .needs = std::move(needs),
+       .start = [this]() -> Result<> {
+         Result<> result;
+         each([&](Part& part) {
+           const auto inherited = succession_.find(part.name, part.address);
+           part.is_kept = inherited.is_kept;
+           // A client that asks there about health is told of the predecessor's until ours is known.
+           if (succession_.has_predecessor() && !inherited.sockets.empty()) return;
+           if (result) result = start(part, inherited);
+         });
+         return result;
+       },
+       .stop =
+           [this] {
+             each([this](Part& part) { part.server->drain(Duration(), succession_.after_stop(part.is_kept)); });
+           }});
   return {};
 }
 
 Result<> AdminServer::succeed() {
-  if (server_ == nullptr) return {};
-  const auto inherited = succession_.find("admin", server_->address());
-  is_kept_ = inherited.is_kept;
-  return inherited.sockets.empty() ? Result<>() : start(inherited);
+  Result<> result;
+  each([&](Part& part) {
+    const auto inherited = succession_.find(part.name, part.server->address());
+    part.is_kept = inherited.is_kept;
+    if (result && !inherited.sockets.empty()) result = start(part, inherited);
+  });
+  return result;
 }
 
-Result<> AdminServer::start(const Succession::Inherited& inherited) {
-  return server_->start(workers_.runtime(), 0, inherited.sockets).because("admin listener (monitoring.metrics)");
+void AdminServer::share(std::vector<Succession::Shared>& servers) {
+  each([&](Part& part) { servers.push_back({part.name, *part.server, part.is_kept}); });
+}
+
+void AdminServer::begin_drain() {
+  each([](Part& part) { part.server->begin_drain(1_s, http::Listening::GoesOn); });
+}
+
+void AdminServer::stop() {
+  each([](Part& part) { part.server->stop(); });
+}
+
+Result<> AdminServer::start(Part& part, const Succession::Inherited& inherited) {
+  return part.server->start(workers_.runtime(), 0, inherited.sockets).because(part.keys);
 }
 
 }  // namespace keel::app::internal

@@ -1,11 +1,16 @@
-// keel/app/internal/admin_server.h — the listener of an App for operators: the module "admin".
+// keel/app/internal/admin_server.h — the listeners of an App for operators: the module "admin".
+//
+// One has all pages; another, where there is one, has those that come from outside: metrics and health.
 //
 // Threads: made and destroyed on the main thread; pages as telemetry/admin_pages.h says.
 
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
+#include "keel/app/internal/admin_guard.h"
 #include "keel/app/internal/registrar.h"
 #include "keel/app/internal/succession.h"
 #include "keel/app/internal/workers.h"
@@ -24,25 +29,45 @@ class AdminServer {
 
   // What it will show; pages are added before add_module().
   telemetry::AdminPages& pages() noexcept { return pages_; }
-  // Adds the module. Errors: monitoring.metrics.export_address is none.
+  // Adds the module. Errors: monitoring.metrics.export_address or monitoring.probes.address is none.
   Result<> add_module();
-  // Null before add_module().
-  http::Server* server() noexcept { return server_.get(); }
-  bool is_kept() const noexcept { return is_kept_; }
+  // Null before add_module(); the second one also without monitoring.probes.address.
+  http::Server* server() noexcept { return all_.server.get(); }
+  http::Server* probes() noexcept { return probes_.server.get(); }
+  // What a successor may have.
+  void share(std::vector<Succession::Shared>& servers);
 
   // Listens in the predecessor's place, which it has left to the predecessor until everything serves.
   Result<> succeed();
+  // Of both: Server::begin_drain() for a successor that listens, and Server::stop().
+  void begin_drain();
+  void stop();
 
  private:
-  Result<> start(const Succession::Inherited& inherited);
+  struct Part {
+    const char* name;
+    const char* keys;  // Of its settings.
+    Address address = {};
+    http::Router router = {};
+    std::unique_ptr<http::Server> server = nullptr;
+    bool is_kept = false;
+  };
+  Result<> make(Part& part, Result<Address> address, telemetry::AdminPages::Which pages);
+  Result<> start(Part& part, const Succession::Inherited& inherited);
+  template <class F>
+  void each(F f) {
+    for (Part* const part : {&all_, &probes_}) {
+      if (part->server != nullptr) f(*part);
+    }
+  }
 
   const Registrar& registrar_;
   Workers& workers_;
   Succession& succession_;
   telemetry::AdminPages pages_;
-  http::Router router_;
-  std::unique_ptr<http::Server> server_;
-  bool is_kept_ = false;
+  const AdminGuard guard_{registrar_.settings.monitoring.metrics.export_names};
+  Part all_{.name = "admin", .keys = "admin listener (monitoring.metrics)"};
+  Part probes_{.name = "probes", .keys = "listener for probes (monitoring.probes)"};
 };
 
 }  // namespace keel::app::internal

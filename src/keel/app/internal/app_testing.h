@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -95,7 +96,7 @@ inline Address free_address() {
   }
 }
 inline std::string get(const std::string& target, const std::string& fields = "Connection: close\r\n") {
-  return "GET " + target + " HTTP/1.1\r\nHost: a\r\n" + fields + "\r\n";
+  return "GET " + target + " HTTP/1.1\r\nHost: localhost\r\n" + fields + "\r\n";
 }
 inline int status_of(const std::string& wire) {
   return wire.starts_with("HTTP/1.1 ") ? std::stoi(wire.substr(9, 3)) : 0;
@@ -119,7 +120,7 @@ class Apps : public testing::Test {
 
   // Runs an App with `flags` and calls `client` on another thread; then SIGTERM. The exit code.
   int run(std::vector<std::string> flags, Function<void()> client) {
-    service_ = told != nullptr ? Address() : free_address();
+    service_ = told != nullptr ? Address() : chosen.value_or(free_address());
     admin_ = told != nullptr ? Address() : free_address();
     flags.insert(flags.begin(), {"--network.http.port=" + std::to_string(service_.port()), "--network.workers=1",
                                  "--monitoring.metrics.export_port=" + std::to_string(admin_.port()),
@@ -136,6 +137,7 @@ class Apps : public testing::Test {
     http::Router router;
     router.get("/", hello).get("/point", point).post("/echo", echo).get("/slow", &slow);
     router.get("/hungry", hungry).get("/stall", stall).get("/forever", &waits_for_sigterm);
+    if (add_routes) add_routes(router);
     app.serve(router);
     if (prepare) prepare(app);
     if (!client) return app.run();
@@ -170,7 +172,9 @@ class Apps : public testing::Test {
   std::string folder_;
   Address service_;
   Address admin_;
-  Function<void(App&)> prepare;  // What main does beside serve().
+  Function<void(App&)> prepare;              // What main does beside serve().
+  Function<void(http::Router&)> add_routes;  // Beside the usual ones.
+  std::optional<Address> chosen;             // Where it serves; none: any free port.
   // Then ports are the system's choice: over many runs somebody else takes what was free a moment ago.
   Supervisor* told = nullptr;
 };

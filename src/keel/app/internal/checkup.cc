@@ -13,7 +13,11 @@ void Checkup::start() {
   if (!registrar_.settings.monitoring.enabled) return;
   watch_disks();
   const HealthSettings& from = registrar_.settings.monitoring.health;
-  registrar_.health.start(from.check_interval);
+  if (registrar_.platform.is_simulated()) {
+    registrar_.health.start(workers_.runtime(), from.check_interval);
+  } else {
+    registrar_.health.start(from.check_interval);
+  }
   registrar_.health.wait_checked(from.check_timeout);
 }
 
@@ -22,6 +26,7 @@ void Checkup::update() {
 }
 
 void Checkup::watch_disks() {
+  if (registrar_.platform.is_simulated()) return;  // The simulated disk is no file system of this machine.
   const Settings& now = registrar_.now();
   std::vector<std::string> folders;
   const auto add_folder_of = [&folders](const std::string& file) {

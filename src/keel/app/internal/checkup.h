@@ -7,13 +7,15 @@
 #include "keel/app/health.h"
 #include "keel/app/internal/registrar.h"
 #include "keel/app/internal/storage.h"
+#include "keel/app/internal/workers.h"
 #include "keel/telemetry/admin_pages.h"
 
 namespace keel::app::internal {
 
 class Checkup {
  public:
-  Checkup(const Registrar& registrar, const Storage& storage) : registrar_(registrar), storage_(storage) {}
+  Checkup(const Registrar& registrar, Workers& workers, const Storage& storage)
+      : registrar_(registrar), workers_(workers), storage_(storage) {}
 
   // Begins with the checks, and waits for the first results, so that a service that is said to be ready is. Without
   // monitoring.enabled there are none.
@@ -27,6 +29,7 @@ class Checkup {
   void watch_disks();
 
   const Registrar& registrar_;
+  Workers& workers_;
   const Storage& storage_;
   Health::Check disks_;
 };

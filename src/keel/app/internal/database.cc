@@ -17,12 +17,15 @@ db::sqlite::DatabaseOptions sqlite_options(const Settings& settings) {
   return options;
 }
 
-Result<std::unique_ptr<db::Database>> open_database(const Settings& settings) {
+Result<std::unique_ptr<db::Database>> open_database(const Settings& settings, const Platform& platform) {
   const std::string& path = settings.database.path;
-  KEEL_TRY_VOID(make_folder_of(path).because("database.path"));
+  if (!platform.is_simulated()) KEEL_TRY_VOID(make_folder_of(path).because("database.path"));
   switch (settings.database.type) {
     case DatabaseType::Sqlite: {
-      auto opened = db::sqlite::Database::open(sqlite_options(settings));
+      db::sqlite::DatabaseOptions options = sqlite_options(settings);
+      options.vfs = platform.vfs;
+      options.executor = platform.executor;
+      auto opened = db::sqlite::Database::open(options);
       if (!opened) return std::move(opened).error().because("database '" + path + "'");
       return std::unique_ptr<db::Database>(*std::move(opened));
     }

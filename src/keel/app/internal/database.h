@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "keel/app/internal/platform.h"
 #include "keel/app/settings.h"
 #include "keel/base/result.h"
 #include "keel/db/database.h"
@@ -12,7 +13,7 @@
 namespace keel::app::internal {
 
 // Makes the folder of its file, opens it and applies its migrations.
-Result<std::unique_ptr<db::Database>> open_database(const Settings& settings);
+Result<std::unique_ptr<db::Database>> open_database(const Settings& settings, const Platform& platform);
 
 db::sqlite::DatabaseOptions sqlite_options(const Settings& settings);
 

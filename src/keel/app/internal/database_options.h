@@ -19,6 +19,7 @@ void each_database_option(Settings& settings, Options& options, F f) {
   f(settings.synchronous, options.synchronous);
   f(settings.group_max, options.writer.group_max);
   f(settings.queue_max, options.writer.queued_max);
+  f(settings.hold_max, options.writer.hold_max);
 }
 
 }  // namespace keel::app::internal

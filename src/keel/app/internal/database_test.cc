@@ -6,7 +6,7 @@
 
 #include "keel/db/testing/folder.h"
 
-namespace keel::app::internal {
+namespace keel::app::internal::database_test {
 namespace {
 
 Settings settings(std::vector<const char*> args) {
@@ -54,22 +54,22 @@ TEST(OpenDatabase, makes_the_folder_and_says_which_setting_was_wrong) {
   Settings at = settings({"--database.migrations="});
   at.database.path = folder / "new/app.db";
 
-  EXPECT_TRUE(open_database(at));
+  EXPECT_TRUE(open_database(at, Platform()));
   EXPECT_TRUE(std::filesystem::exists(at.database.path));
 
   folder.write("taken", "not a database, and long enough for the header of a file that would be one to be looked at\n" +
                             std::string(1024, 'x'));
   at.database.path = folder / "taken/app.db";
-  const auto refused = open_database(at);
+  const auto refused = open_database(at, Platform());
   ASSERT_FALSE(refused);
   EXPECT_TRUE(refused.error().describe().starts_with("database.path: ")) << refused.error().describe();
 
   at.database.path = folder / "taken";
-  const auto unreadable = open_database(at);
+  const auto unreadable = open_database(at, Platform());
   ASSERT_FALSE(unreadable);
   EXPECT_TRUE(unreadable.error().describe().starts_with("database '" + at.database.path + "': "))
       << unreadable.error().describe();
 }
 
 }  // namespace
-}  // namespace keel::app::internal
+}  // namespace keel::app::internal::database_test

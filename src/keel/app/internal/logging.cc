@@ -1,5 +1,7 @@
 #include "keel/app/internal/logging.h"
 
+#include <utility>
+
 #include "keel/app/checks.h"
 #include "keel/app/internal/options.h"
 #include "keel/observe/log.h"
@@ -20,6 +22,7 @@ Logging::~Logging() {
 }
 
 Result<> Logging::handle_crashes() {
+  if (registrar_.platform.is_test) return {};
   const std::string& file = registrar_.settings.logging.crash_file;
   KEEL_TRY_VOID(make_folder_of(file).because("logging.crash_file"));
   auto installed = CrashHandler::install({.name = registrar_.name, .file = file});
@@ -33,14 +36,25 @@ void Logging::flush() {
 }
 
 Result<> Logging::start() {
-  KEEL_TRY_VOID(make_log_folders(registrar_.settings));
-  KEEL_TRY(writer_, telemetry::LogWriter::make(log_options(registrar_.settings)));
+  telemetry::LogWriterOptions options = log_options(registrar_.settings);
+  if (const auto& log = registrar_.platform.log) {
+    options.mode = telemetry::LogWriterOptions::Mode::Direct;
+    options.sinks.clear();
+    telemetry::LogSink& sink = options.sinks.emplace_back();
+    sink.to = telemetry::LogSink::To::Function;
+    sink.write = [&log](std::string_view lines) { log(lines); };
+    sink.format = telemetry::LineFormat::Text;
+  } else {
+    KEEL_TRY_VOID(make_log_folders(registrar_.settings));
+  }
+  KEEL_TRY(writer_, telemetry::LogWriter::make(std::move(options)));
   check_ = check_log(registrar_.health, *writer_);
   if (crash_ != nullptr) crash_->set_logs(writer_.get());
   return {};
 }
 
 Result<> Logging::apply(const Settings& now) {
+  if (registrar_.platform.log) return {};
   KEEL_TRY_VOID(make_log_folders(now));
   return writer_->set_sinks(sinks_of(now)).because("logging.sinks");
 }

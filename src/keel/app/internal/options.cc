@@ -1,6 +1,11 @@
 #include "keel/app/internal/options.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 namespace keel::app::internal {
@@ -8,12 +13,27 @@ namespace keel::app::internal {
 using telemetry::LogSink;
 using telemetry::LogWriterOptions;
 
+namespace {
+
+telemetry::LineFormat usual_format(LogSink::To to) {
+  const bool is_read_by_people = to == LogSink::To::Stderr && ::isatty(STDERR_FILENO) == 1;
+  return is_read_by_people ? telemetry::LineFormat::Text : telemetry::LineFormat::Json;
+}
+
+}  // namespace
+
 Result<> make_folder_of(const std::string& file) {
   const std::filesystem::path folder = std::filesystem::path(file).parent_path();
-  std::error_code error;
-  if (!folder.empty()) std::filesystem::create_directories(folder, error);
-  if (!error) return {};
-  return Error::from_errno("mkdir", error.value()).because("creating the folder '" + folder.string() + "'");
+  std::filesystem::path made;
+  for (const std::filesystem::path& part : folder) {
+    made /= part;
+    if (::mkdir(made.c_str(), S_IRWXU) == 0) continue;
+    const int error = errno;
+    std::error_code ignored;
+    if (std::filesystem::is_directory(made, ignored)) continue;
+    return Error::from_errno("mkdir", error).because("creating the folder '" + folder.string() + "'");
+  }
+  return {};
 }
 
 Result<> make_log_folders(const Settings& settings) {
@@ -35,7 +55,7 @@ std::vector<LogSink> sinks_of(const Settings& settings) {
     sink.to = from.to;
     sink.path = from.path;
     sink.level = from.level.value_or(sink.level);
-    sink.format = from.format;
+    sink.format = from.format.value_or(usual_format(from.to));
     sinks.push_back(std::move(sink));
   }
   if (!settings.logging.enabled) {
@@ -76,7 +96,8 @@ http::ServerOptions server_options(const Settings& settings, const Address& addr
   options.limits = limits_of(from);
   options.indent_json = settings.container.indent_json;
   options.measured_every = settings.monitoring.enabled ? settings.monitoring.measured_every : 0;
-  // Checked with the other settings: each of them is a network.
+  // Checked with the other settings: a mode, and each of these a network.
+  options.listen.socket_mode = from.http.listen_mode().value();
   for (const std::string& proxy : from.http.trusted_proxies) {
     options.trusted_proxies.push_back(http::Network::parse(proxy).value());
   }

@@ -14,6 +14,7 @@ namespace keel::app::internal {
 
 // What is recorded at all: the most talkative level that somebody may ask for.
 Level recorded_level(const Settings& settings);
+// A sink without a format of its own is text when it is standard error and that is a terminal now, else JSON.
 std::vector<telemetry::LogSink> sinks_of(const Settings& settings);
 telemetry::LogWriterOptions log_options(const Settings& settings);
 io::RuntimeOptions runtime_options(const Settings& settings);
@@ -21,7 +22,7 @@ http::Limits limits_of(const NetworkSettings& network);
 // Without metrics.
 http::ServerOptions server_options(const Settings& settings, const Address& address);
 
-// The folder for `file`, and those above it.
+// The folder for `file`, and those above it; with mode 0700 those that were not there.
 Result<> make_folder_of(const std::string& file);
 // For every file that logging.sinks names.
 Result<> make_log_folders(const Settings& settings);

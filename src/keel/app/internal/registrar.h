@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "keel/app/health.h"
+#include "keel/app/internal/platform.h"
 #include "keel/app/lifecycle.h"
 #include "keel/app/settings.h"
 #include "keel/config/reloadable.h"
@@ -28,6 +29,7 @@ struct Registrar {
   Lifecycle& lifecycle;
   metrics::Registry& metrics;
   Health& health;
+  const Platform& platform;
 
   // The settings that are in force.
   const Settings& now() const noexcept { return settings_in(config.value()); }

@@ -10,7 +10,7 @@
 namespace keel::app::internal {
 
 void StartReport::begin() {
-  registrar_.lifecycle.record("signals", began_, Host::system().now() - began_);
+  registrar_.lifecycle.record("signals", began_, Host::current().now() - began_);
   const config::Origins& origins = registrar_.config.origins();
   if (origins.loading_took() == Duration()) return;
   registrar_.lifecycle.record("configuration", origins.loading_began(), origins.loading_took());
@@ -18,17 +18,17 @@ void StartReport::begin() {
 }
 
 void StartReport::begin_wiring() {
-  wiring_began_ = Host::system().now();
+  wiring_began_ = Host::current().now();
   registrar_.lifecycle.record("bootstrap", bootstrap_began_, wiring_began_ - bootstrap_began_);
 }
 
 void StartReport::end_wiring() {
-  registrar_.lifecycle.record("wiring", wiring_began_, Host::system().now() - wiring_began_);
+  registrar_.lifecycle.record("wiring", wiring_began_, Host::current().now() - wiring_began_);
 }
 
 void StartReport::complete(Instant checking) {
   static const log::Logger log("app");
-  const Instant end = Host::system().now();
+  const Instant end = Host::current().now();
   registrar_.lifecycle.record("health", checking, end - checking);
   ready_ns_ = end.ns();
   const std::vector<Phase> phases = registrar_.lifecycle.phases();
@@ -52,7 +52,7 @@ void StartReport::complete(Instant checking) {
 
 Instant StartReport::end() const noexcept {
   const std::int64_t ready = ready_ns_;
-  return ready != 0 ? Instant::from_ns(ready) : Host::system().now();
+  return ready != 0 ? Instant::from_ns(ready) : Host::current().now();
 }
 
 void StartReport::add_pages(telemetry::AdminPages& pages) {

@@ -8,10 +8,10 @@
 
 #include "keel/http/testing/test_server.h"
 
-namespace keel::app::internal {
+namespace keel::app::internal::start_report_test {
 namespace {
 
-class StartReports : public testing::Test {
+class StartReports : public ::testing::Test {
  protected:
   std::vector<std::string> phases() const {
     std::vector<std::string> names;
@@ -24,13 +24,15 @@ class StartReports : public testing::Test {
   Lifecycle lifecycle_;
   metrics::Registry metrics_;
   Health health_;
+  const Platform platform_;
   const Registrar registrar_{name_,
                              *config_,
                              [](const void* value) -> const Settings& { return *static_cast<const Settings*>(value); },
                              config_.versions(),
                              lifecycle_,
                              metrics_,
-                             health_};
+                             health_,
+                             platform_};
 };
 
 TEST_F(StartReports, have_the_phases_of_an_app_in_their_order) {
@@ -49,7 +51,8 @@ TEST_F(StartReports, have_the_phases_of_an_app_in_their_order) {
 TEST_F(StartReports, begin_with_the_configuration_when_it_was_loaded) {
   const char* const none[] = {nullptr};
   config_ = config::Reloadable<Settings>::load({.environment = none}).value();
-  const Registrar registrar{name_, *config_, registrar_.settings_in, config_.versions(), lifecycle_, metrics_, health_};
+  const Registrar registrar{name_,   *config_, registrar_.settings_in, config_.versions(), lifecycle_, metrics_,
+                            health_, platform_};
   StartReport report(registrar, Host::system().now());
   report.begin();
 
@@ -72,4 +75,4 @@ TEST_F(StartReports, are_a_page) {
 }
 
 }  // namespace
-}  // namespace keel::app::internal
+}  // namespace keel::app::internal::start_report_test

@@ -9,8 +9,7 @@
 namespace keel::app::internal {
 
 Storage::Storage(const Registrar& registrar, Workers& workers) : registrar_(registrar), workers_(workers) {
-  registrar.add(
-      {.name = "database", .start = [this] { return open(); }, .stop = [this] { database_->close(); }, .lazy = true});
+  registrar.add({.name = "database", .start = [this] { return open(); }, .stop = [this] { close(); }, .lazy = true});
   registrar.add({.name = "connections",
                  .needs = {"database", "workers"},
                  .start = [this] { return connect(); },
@@ -24,8 +23,16 @@ std::string Storage::path() const {
 }
 
 Result<> Storage::open() {
-  KEEL_TRY(database_, open_database(registrar_.settings));
+  KEEL_TRY(database_, open_database(registrar_.settings, registrar_.platform));
   return {};
+}
+
+void Storage::close() {
+  // On an executor it completes nothing by itself.
+  if (registrar_.platform.is_simulated()) {
+    workers_.runtime().wait_until([this] { return database_->is_idle(); }, registrar_.settings.common.stop_timeout);
+  }
+  database_->close();
 }
 
 Result<> Storage::connect() {

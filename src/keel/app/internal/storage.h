@@ -30,6 +30,7 @@ class Storage {
 
  private:
   Result<> open();
+  void close();
   Result<> connect();
 
   const Registrar& registrar_;

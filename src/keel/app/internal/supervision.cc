@@ -14,7 +14,12 @@ const log::Logger& logger() {
 
 }  // namespace
 
+Supervision::Supervision(Signals signals) {
+  if (signals == Signals::Taken) signals_.emplace();
+}
+
 void Supervision::connect() {
+  if (!signals_) return;
   if (auto notify = Notify::from_environment()) {
     notify_ = *std::move(notify);
   } else {
@@ -31,8 +36,9 @@ void Supervision::beat() {
 }
 
 bool Supervision::is_stop_asked() {
+  if (!signals_) return false;
   while (!stop_asked_) {
-    const std::optional<Signal> signal = signals_.wait_for(Duration());
+    const std::optional<Signal> signal = signals_->wait_for(Duration());
     if (!signal) return false;
     if (*signal == Signal::Reload) {
       reload_asked_ = true;
@@ -40,7 +46,7 @@ bool Supervision::is_stop_asked() {
       stop_asked_ = signal;
     }
   }
-  signals_.end_on_next();
+  signals_->end_on_next();
   return true;
 }
 
@@ -49,15 +55,15 @@ Signal Supervision::wait() {
   while (true) {
     beat();
     const Duration interval = watchdog_->interval();
-    if (interval == Duration::forever()) return signals_.wait();
-    if (const auto signal = signals_.wait_for(interval)) return *signal;
+    if (interval == Duration::forever()) return signals_->wait();
+    if (const auto signal = signals_->wait_for(interval)) return *signal;
   }
 }
 
 void Supervision::begin_stop(bool forget) {
-  while (forget && signals_.wait_for(Duration())) {
+  while (forget && signals_->wait_for(Duration())) {
   }
-  signals_.end_on_next();
+  signals_->end_on_next();
 }
 
 }  // namespace keel::app::internal

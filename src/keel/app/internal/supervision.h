@@ -1,4 +1,5 @@
-// keel/app/internal/supervision.h — the signals that an App takes, and the supervisor that it reports to.
+// keel/app/internal/supervision.h — the signals that an App takes, and the supervisor that it reports to. A part of a
+// test takes no signals and has no supervisor.
 //
 // Threads: made and used on the main thread, before any other thread is; request_stop() and is_main_thread() on any.
 
@@ -6,6 +7,7 @@
 
 #include <pthread.h>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 
@@ -19,7 +21,8 @@ namespace keel::app::internal {
 
 class Supervision {
  public:
-  Supervision() = default;
+  enum class Signals : std::uint8_t { Taken, Left };
+  explicit Supervision(Signals signals = Signals::Taken);
   Supervision(const Supervision&) = delete;
   Supervision& operator=(const Supervision&) = delete;
 
@@ -41,13 +44,15 @@ class Supervision {
   // The next signal; feeds the watchdog while it waits.
   Signal wait();
   // As SignalWaiter; any thread.
-  void request_stop() noexcept { signals_.request_stop(); }
+  void request_stop() noexcept {
+    if (signals_) signals_->request_stop();
+  }
   // The stop begins: the next SIGTERM or SIGINT ends the process at once. Those that have come are forgotten when
   // `forget` says so.
   void begin_stop(bool forget);
 
  private:
-  SignalWaiter signals_;
+  std::optional<SignalWaiter> signals_;
   const pthread_t main_thread_ = ::pthread_self();
   Notify notify_;
   std::unique_ptr<Watchdog> watchdog_;

@@ -6,7 +6,7 @@
 
 #include <thread>
 
-namespace keel::app::internal {
+namespace keel::app::internal::supervision_test {
 namespace {
 
 TEST(Supervision, keeps_a_reload_during_the_start_for_later_and_forgets_a_report) {
@@ -66,4 +66,4 @@ TEST(Supervision, knows_the_main_thread) {
 }
 
 }  // namespace
-}  // namespace keel::app::internal
+}  // namespace keel::app::internal::supervision_test

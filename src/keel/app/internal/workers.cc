@@ -11,6 +11,20 @@
 
 namespace keel::app::internal {
 
+namespace {
+
+// Gives the worker's thread what lives as long as it does.
+void equip(io::Loop& loop) {
+  thread_local std::optional<log::Ring> ring;
+  thread_local std::optional<metrics::ThreadCells> cells;
+  thread_local std::optional<FlightRecorder> recorder;
+  ring.emplace();
+  cells.emplace();
+  recorder.emplace(loop.index());
+}
+
+}  // namespace
+
 Workers::Workers(const Registrar& registrar) : registrar_(registrar) {
   registrar.add({.name = "workers",
                  .start = [this] { return start(); },
@@ -20,7 +34,7 @@ Workers::Workers(const Registrar& registrar) : registrar_(registrar) {
                        runtime_->stop();
                      }});
   const Duration stall = registrar.settings.monitoring.stall;
-  if (stall == Duration()) return;
+  if (stall == Duration() || registrar.platform.is_simulated()) return;
   registrar.add({.name = "stall watch",
                  .needs = {"logs", "workers"},
                  .start = [this, stall]() -> Result<> {
@@ -31,17 +45,13 @@ Workers::Workers(const Registrar& registrar) : registrar_(registrar) {
 }
 
 Result<> Workers::start() {
-  KEEL_TRY(runtime_, io::Runtime::make(runtime_options(registrar_.settings)));
-  KEEL_TRY_VOID(runtime_->start());
-  runtime_->each([](io::Loop& loop) {
-    // They live as long as the worker's thread.
-    thread_local std::optional<log::Ring> ring;
-    thread_local std::optional<metrics::ThreadCells> cells;
-    thread_local std::optional<FlightRecorder> recorder;
-    ring.emplace();
-    cells.emplace();
-    recorder.emplace(loop.index());
-  });
+  if (registrar_.platform.is_simulated()) {
+    runtime_ = registrar_.platform.loops();
+  } else {
+    KEEL_TRY(runtime_, io::Runtime::make(runtime_options(registrar_.settings)));
+    KEEL_TRY_VOID(runtime_->start());
+    runtime_->each(&equip);
+  }
   tasks_.emplace(*runtime_);
   checks_ = check_workers(registrar_.health, *runtime_, registrar_.settings.monitoring.health.worker_timeout);
   return {};

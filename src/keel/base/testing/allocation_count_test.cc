@@ -8,7 +8,7 @@
 
 #include "keel/base/sanitizers.h"
 
-namespace keel {
+namespace keel::allocation_count_test {
 namespace {
 
 TEST(AllocationCount, counts_each_allocation_of_this_thread) {
@@ -36,4 +36,4 @@ TEST(AllocationCount, refuses_memory_while_told_so) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::allocation_count_test

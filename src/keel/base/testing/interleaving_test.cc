@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-namespace keel::interleaving {
+namespace keel::interleaving::interleaving_test {
 namespace {
 
 using std::memory_order_acquire;
@@ -371,4 +371,4 @@ TEST(InterleavingDeathTest, refuses_what_it_cannot_look_at) {
 }
 
 }  // namespace
-}  // namespace keel::interleaving
+}  // namespace keel::interleaving::interleaving_test

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "keel/config/internal/value.h"
 
@@ -42,7 +43,29 @@ class Printer {
       }
       return;
     }
+    if (f.kind == Kind::Map && f.get(f.at) > 0) {
+      text_ += indent + key + "\n";
+      for (std::size_t i = 0; i < static_cast<std::size_t>(f.get(f.at)); ++i) {
+        const Field element = element_of(f, i);
+        named(element, deeper(indent), join(path, element.key), reloadable);
+      }
+      return;
+    }
+    if (f.kind == Kind::Secret && !key.empty()) {
+      if (const std::string& file = static_cast<const Secret*>(f.at)->file(); !file.empty()) {
+        return comment(fmt::format("{}{}_file: {}", indent, f.key, in_quotes(file)), path, reloadable);
+      }
+    }
     comment(indent + key + (key.empty() ? "" : " ") + value_text(f), path, reloadable);
+  }
+  // What is not set is whoever asks for that name's to choose, and unknown here.
+  void named(const Field& element, const std::string& indent, const std::string& path, bool reloadable) {
+    std::vector<Field> set;
+    for (const Field& f : element.children) {
+      if (origins_.is_set(join(path, f.key))) set.push_back(f);
+    }
+    text_ += fmt::format("{}{}:{}\n", indent, element.key, set.empty() ? " {}" : "");
+    section(set, deeper(indent), path, reloadable);
   }
   static std::string deeper(const std::string& indent) { return std::string(indent.size() + 2, ' '); }
   void comment(std::string_view line, const std::string& path, bool reloadable) {
@@ -70,8 +93,16 @@ void help_section(std::span<const Field> fields, const std::string& path, bool r
       help_section(element_of(f, 0).children, name + ".N", is_reloadable, text);
       continue;
     }
+    if (f.kind == Kind::Map) {
+      text += fmt::format("\n{}: {} (NAME below is one of their names{})\n", name, f.help, reloads);
+      help_section(element_of(f, f.place(f.at, "NAME")).children, name + ".NAME", is_reloadable, text);
+      continue;
+    }
     text += fmt::format("  --{}=VALUE\n      {} ({}{}{})\n", name, f.help, expectation(f),
                         f.kind == Kind::Secret ? "" : fmt::format("; default {}", value_text(f)), reloads);
+    if (f.kind == Kind::Secret && !f.key.empty()) {
+      text += fmt::format("  --{}_file=VALUE\n      the file that holds it, instead\n", name);
+    }
   }
 }
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "keel/base/check.h"
+#include "keel/base/bug.h"
 
 namespace keel::config {
 
@@ -28,6 +28,8 @@ constexpr Unit duration_units[] = {{"d", 86'400'000'000'000},
                                    {"ns", 1}};
 constexpr Unit size_units[] = {{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}};
 
+}  // namespace
+
 std::string in_quotes(std::string_view text) {
   constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-";
   if (!text.empty() && text.find_first_not_of(plain) == std::string_view::npos && text[0] != '-' && text[0] != '.' &&
@@ -45,6 +47,8 @@ std::string in_quotes(std::string_view text) {
   }
   return out + '"';
 }
+
+namespace {
 
 template <class T>
 bool is_same(const Field& a, const Field& b) {
@@ -138,6 +142,14 @@ std::string value_text(const Field& f) {
       }
       return fmt::format("[{}]", text);
     }
+    case Kind::Map: {
+      std::string text;
+      for (std::size_t i = 0; i < static_cast<std::size_t>(f.get(f.at)); ++i) {
+        const Field element = element_of(f, i);
+        text += fmt::format("{}{}: {}", i == 0 ? "" : ", ", element.key, value_text(element));
+      }
+      return fmt::format("{{{}}}", text);
+    }
     case Kind::Bool:
       return *static_cast<const bool*>(f.at) ? "true" : "false";
     case Kind::Int:
@@ -156,9 +168,33 @@ std::string value_text(const Field& f) {
       for (const Name& name : f.names) {
         if (f.get(f.at) == name.value) return name.text;
       }
-      KEEL_CHECK(false, "an enum in a configuration has one of its names");
+      throw_bug("an enum in a configuration has a value without a name", std::source_location::current());
   }
   return {};
+}
+
+void each_secret(std::span<const Field> fields, const std::string& path,
+                 FunctionRef<void(const Field&, const std::string&)> f) {
+  for (const Field& field : fields) {
+    const std::string name = field.key.empty() ? path : join(path, field.key);
+    if (field.kind == Kind::Secret) f(field, name);
+    if (field.kind == Kind::Section) each_secret(field.children, name, f);
+    if (field.kind != Kind::List && field.kind != Kind::Map) continue;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(field.get(field.at)); ++i) {
+      Field element = element_of(field, i);
+      const std::string place = join(name, field.kind == Kind::Map ? element.key : std::to_string(i));
+      element.key = {};
+      each_secret({&element, 1}, place, f);
+    }
+  }
+}
+
+bool have_same_names(const Field& a, const Field& b) {
+  if (a.get(a.at) != b.get(b.at)) return false;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(a.get(a.at)); ++i) {
+    if (element_of(a, i).key != element_of(b, i).key) return false;
+  }
+  return true;
 }
 
 bool is_equal(const Field& a, const Field& b) {
@@ -174,6 +210,12 @@ bool is_equal(const Field& a, const Field& b) {
         if (!is_equal(element_of(a, i), element_of(b, i))) return false;
       }
       return true;
+    case Kind::Map:
+      if (!have_same_names(a, b)) return false;
+      for (std::size_t i = 0; i < static_cast<std::size_t>(a.get(a.at)); ++i) {
+        if (!is_equal(element_of(a, i), element_of(b, i))) return false;
+      }
+      return true;
     case Kind::Bool:
       return is_same<bool>(a, b);
     case Kind::Int:
@@ -185,7 +227,8 @@ bool is_equal(const Field& a, const Field& b) {
     case Kind::Text:
       return is_same<std::string>(a, b);
     case Kind::Secret:
-      return static_cast<const Secret*>(a.at)->reveal() == static_cast<const Secret*>(b.at)->reveal();
+      return static_cast<const Secret*>(a.at)->reveal() == static_cast<const Secret*>(b.at)->reveal() &&
+             static_cast<const Secret*>(a.at)->file() == static_cast<const Secret*>(b.at)->file();
     case Kind::Duration:
       return is_same<Duration>(a, b);
   }
@@ -198,6 +241,7 @@ void assign(const Field& to, const Field& from) {
       for (std::size_t i = 0; i < to.children.size(); ++i) assign(to.children[i], from.children[i]);
       return;
     case Kind::List:
+    case Kind::Map:
       return to.copy(to.at, from.at);
     case Kind::Bool:
       return copy<bool>(to, from);
@@ -235,6 +279,8 @@ std::string expectation(const Field& f) {
       return "a section of keys";
     case Kind::List:
       return "a list";
+    case Kind::Map:
+      return "a section of names";
     case Kind::Bool:
       return "true or false";
     case Kind::Text:
@@ -312,6 +358,7 @@ std::string set_text(const Field& f, std::string_view text, bool is_quoted) {
   switch (f.kind) {
     case Kind::Section:
     case Kind::List:
+    case Kind::Map:
       break;
     case Kind::Bool:
       if (text != "true" && text != "false") return said("is not a boolean");
@@ -335,7 +382,7 @@ std::string set_text(const Field& f, std::string_view text, bool is_quoted) {
       *static_cast<std::string*>(f.at) = text;
       return {};
     case Kind::Secret:
-      *static_cast<Secret*>(f.at) = Secret(std::string(text));
+      *static_cast<Secret*>(f.at) = Secret(text);
       return {};
     case Kind::Duration:
     case Kind::Bytes: {

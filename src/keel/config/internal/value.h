@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "keel/base/function.h"
 #include "keel/config/schema.h"
 
 namespace keel::config {
@@ -36,15 +37,24 @@ std::string expectation(const Field& f);
 // A decimal integer without a leading zero, which other notations read as octal.
 std::optional<std::int64_t> integer_in(std::string_view text);
 
-// The field of list `f` at a place in it, without its key.
+// The field of list `f` at a place in it, without its key; of a map, with its name as the key.
 Field element_of(const Field& f, std::size_t index);
 
+// `text` as YAML.
+std::string in_quotes(std::string_view text);
 // The value as YAML in one line: [{path: a.log, level: 3}]. Secrets that are not empty are "***".
 std::string value_text(const Field& f);
 
-// Reads `text` into `f`, which is neither a section nor a list. The result is empty, or what is wrong with the text.
+// Reads `text` into `f`, which is neither a section nor a list nor a map. The result is empty, or what is wrong with
+// the text.
 std::string set_text(const Field& f, std::string_view text, bool is_quoted);
 
+// Every Secret of `fields`, which lie at `path`, with its own path.
+void each_secret(std::span<const Field> fields, const std::string& path,
+                 FunctionRef<void(const Field&, const std::string&)> f);
+
+// Of two maps of one type.
+bool have_same_names(const Field& a, const Field& b);
 // Of two fields of one type and key.
 bool is_equal(const Field& a, const Field& b);
 void assign(const Field& to, const Field& from);

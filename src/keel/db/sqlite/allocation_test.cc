@@ -7,7 +7,7 @@
 #include "keel/db/testing/folder.h"
 #include "keel/db/testing/own_loop.h"
 
-namespace keel::db::sqlite {
+namespace keel::db::sqlite::sqlite_allocation_test {
 namespace {
 
 using testing::OwnLoop;
@@ -63,4 +63,4 @@ TEST_F(Allocations, a_write_makes_none_on_the_loop_that_awaits_it) {
 }
 
 }  // namespace
-}  // namespace keel::db::sqlite
+}  // namespace keel::db::sqlite::sqlite_allocation_test

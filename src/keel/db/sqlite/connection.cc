@@ -2,16 +2,22 @@
 
 #include <sqlite3.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "keel/base/ascii.h"
 #include "keel/db/sqlite/memory.h"
 
 namespace keel::db::sqlite {
 namespace {
+
+constexpr int links_max = 40;  // As the kernel has it.
 
 Code code_of(int extended) noexcept {
   switch (extended) {
@@ -86,22 +92,47 @@ std::size_t skip_blank(std::string_view text) noexcept {
   return at;
 }
 
-// Statements that would change what Database relies on: its transactions, settings and files.
-bool is_control(std::string_view text) noexcept {
-  static constexpr std::string_view words[] = {"begin",   "commit", "end",    "rollback", "savepoint",
-                                               "release", "attach", "detach", "pragma",   "vacuum"};
+// Of statements that would change what Database relies on (its transactions, settings and files): what does it instead.
+// Null for all others.
+const char* instead_of_control(std::string_view text) noexcept {
+  static constexpr const char* transaction =
+      "a transaction begins with begin() of the database, and ends with its own "
+      "commit() or when it is destroyed";
+  static constexpr const char* savepoint = "a savepoint is made by savepoint() of the transaction";
+  static constexpr const char* setting = "settings and files of the database are in its options";
+  static constexpr std::pair<std::string_view, const char*> words[] = {
+      {"begin", transaction},   {"commit", transaction}, {"end", transaction}, {"rollback", transaction},
+      {"savepoint", savepoint}, {"release", savepoint},  {"attach", setting},  {"detach", setting},
+      {"pragma", setting},      {"vacuum", setting}};
   const std::string_view first = text.substr(skip_blank(text));
-  return std::any_of(std::begin(words), std::end(words), [first](std::string_view word) {
-    if (first.size() < word.size() || strncasecmp(first.data(), word.data(), word.size()) != 0) return false;
-    if (first.size() == word.size()) return true;
+  for (const auto& [word, instead] : words) {
+    if (first.size() < word.size() || strncasecmp(first.data(), word.data(), word.size()) != 0) continue;
+    if (first.size() == word.size()) return instead;
     const char next = first[word.size()];
-    return !(next == '_' || ascii::is_alphanumeric(next));
-  });
+    if (!(next == '_' || ascii::is_alphanumeric(next))) return instead;
+  }
+  return nullptr;
 }
+bool is_control(std::string_view text) noexcept { return instead_of_control(text) != nullptr; }
 
 int line_of(std::string_view text, std::size_t offset) noexcept {
   return 1 + static_cast<int>(std::count(
                  text.begin(), text.begin() + static_cast<std::ptrdiff_t>(std::min(offset, text.size())), '\n'));
+}
+
+// SQLite makes a database that every user can read; a WAL and its index get the mode of the database. mknod() opens
+// nothing: closing a descriptor would end the locks that this process has on the file.
+void make_private_file(const ConnectionOptions& options) {
+  if (options.vfs != nullptr || options.path.empty() || options.path == ":memory:") return;
+  std::filesystem::path file = options.path;
+  for (int links = 0; links < links_max; ++links) {
+    // What is wrong with the path, SQLite says.
+    if (::mknod(file.c_str(), S_IFREG | S_IRUSR | S_IWUSR, 0) == 0 || errno != EEXIST) return;
+    std::error_code is_no_link;
+    const std::filesystem::path target = std::filesystem::read_symlink(file, is_no_link);
+    if (is_no_link) return;
+    file = file.parent_path() / target;  // Which may be absolute.
+  }
 }
 
 }  // namespace
@@ -109,10 +140,13 @@ int line_of(std::string_view text, std::size_t offset) noexcept {
 Error error_of(sqlite3* handle, int code) {
   const int extended = handle != nullptr ? sqlite3_extended_errcode(handle) : code;
   const char* text = handle != nullptr ? sqlite3_errmsg(handle) : sqlite3_errstr(code);
-  return Error::text(code_of((extended & 0xff) == (code & 0xff) ? extended : code), text);
+  return Error::text(code_of((extended & 0xff) == (code & 0xff) ? extended : code), text).from_environment();
 }
 
-Connection::Connection(sqlite3* handle, int statements_max) : handle_(handle), statements_(*this, statements_max) {}
+Connection::Connection(sqlite3* handle, const ConnectionOptions& options)
+    : handle_(handle), statements_(*this, options.statements_max) {
+  set_busy_timeout(options.busy_timeout);
+}
 
 Connection::~Connection() {
   // close_v2 waits for statements that are finalised later: those of the cache go after this.
@@ -125,15 +159,17 @@ Result<std::unique_ptr<Connection>> Connection::open(const ConnectionOptions& op
   sqlite3* handle = nullptr;
   // A reader, too, opens for writing: it may have to recover the WAL. query_only refuses its writes.
   int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-  if (writes) flags |= SQLITE_OPEN_CREATE;
+  if (writes) {
+    flags |= SQLITE_OPEN_CREATE;
+    make_private_file(options);
+  }
   const int code = sqlite3_open_v2(options.path.c_str(), &handle, flags, options.vfs);
   if (code != SQLITE_OK) {
     Error error = error_of(handle, code);
     sqlite3_close_v2(handle);
     return std::move(error).because(options.path);
   }
-  std::unique_ptr<Connection> connection(new Connection(handle, options.statements_max));
-  sqlite3_busy_timeout(handle, static_cast<int>(std::min<std::int64_t>(options.busy_timeout.count_ms(), 1'000'000)));
+  std::unique_ptr<Connection> connection(new Connection(handle, options));
   sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_DQS_DML, 0, nullptr);
@@ -153,9 +189,8 @@ Result<std::unique_ptr<Connection>> Connection::open(const ConnectionOptions& op
 }
 
 Result<Statement> Connection::prepare(std::string_view text) {
-  if (is_control(text)) {
-    return Error::text(Code::InvalidArgument,
-                       "transactions, settings and files are Database's own business: " + std::string(text));
+  if (const char* instead = instead_of_control(text); instead != nullptr) {
+    return Error::text(Code::InvalidArgument, std::string(instead) + ", not with a statement: " + std::string(text));
   }
   return prepare_control(text);
 }
@@ -189,10 +224,14 @@ Result<Statement> Connection::prepare_control(std::string_view text) {
 }
 
 Result<> Connection::run_values(Sql sql, std::span<const Value> values, Rows* rows) {
-  KEEL_TRY(StatementCache::Entry * entry, statements_.find(sql));
-  if (rows == nullptr) return entry->statement.run(values);
-  KEEL_TRY_VOID(entry->statement.run(values, *rows));
-  entry->statement.name_columns(*rows);
+  Result<> result = [&]() -> Result<> {
+    KEEL_TRY(StatementCache::Entry * entry, statements_.find(sql));
+    if (rows == nullptr) return entry->statement.run(values);
+    KEEL_TRY_VOID(entry->statement.run(values, *rows));
+    entry->statement.name_columns(*rows);
+    return {};
+  }();
+  if (!result) return std::move(result).error().during(sql.text(), sql.place());
   return {};
 }
 
@@ -239,6 +278,11 @@ std::int64_t Connection::total_changes() const noexcept { return sqlite3_total_c
 std::int64_t Connection::last_insert_id() const noexcept { return sqlite3_last_insert_rowid(handle_); }
 void Connection::forget_last_insert_id() noexcept { sqlite3_set_last_insert_rowid(handle_, 0); }
 bool Connection::is_autocommit() const noexcept { return sqlite3_get_autocommit(handle_) != 0; }
+
+void Connection::set_busy_timeout(Duration timeout) noexcept {
+  busy_timeout_ = timeout;
+  sqlite3_busy_timeout(handle_, static_cast<int>(std::clamp<std::int64_t>(timeout.count_ms(), 0, 1'000'000)));
+}
 
 bool Connection::has_deferred_violations() const noexcept {
   int now = 0;

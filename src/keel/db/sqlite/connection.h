@@ -8,7 +8,8 @@
 //           run_script()), Internal (wrong SQL of the program's own, as when a table is missing; a value read with a
 //           type that cannot hold it, db/row.h), Unavailable (busy, locked, read-only, cannot open, I/O),
 //           ResourceExhausted (disk full, too big, no memory), DataLoss (corrupt, not a database), Cancelled
-//           (interrupted). The message is SQLite's.
+//           (interrupted). The message is SQLite's; the error is from the environment, and that of a statement names it
+//           and the place of the call (base/error.h).
 // Threads:  one at a time.  Lifetime: outlives its statements.
 
 #pragma once
@@ -36,7 +37,9 @@ enum class Synchronous : std::uint8_t {
 };
 
 struct ConnectionOptions {
-  std::string path = {};  // The file; ":memory:" is for tests of one connection.
+  // The file; ":memory:" is for tests of one connection. A new one, with its WAL and index, has mode 0600; one that is
+  // there keeps its mode.
+  std::string path = {};
   Access access = Access::ReadWrite;
   Synchronous synchronous = Synchronous::Full;
   Duration busy_timeout = 5_s;  // How long to wait for another process's lock.
@@ -65,15 +68,14 @@ class Connection {
   // Runs a cached statement.
   template <class... A>
   Result<> run(SqlFor<sizeof...(A)> sql, const A&... arguments) {
-    const Value values[sizeof...(A) + 1] = {Value(arguments)...};
-    return run_values(sql, {values, sizeof...(A)}, nullptr);
+    return with_values([&](std::span<const Value> values) { return run_values(sql, values, nullptr); }, arguments...);
   }
   // Runs it and then calls `on_row` with each row. Gives their number.
   template <class... A>
   Result<std::size_t> query(SqlFor<sizeof...(A)> sql, FunctionRef<void(const Row&)> on_row, const A&... arguments) {
-    const Value values[sizeof...(A) + 1] = {Value(arguments)...};
     Rows rows;
-    KEEL_TRY_VOID(run_values(sql, {values, sizeof...(A)}, &rows));
+    KEEL_TRY_VOID(
+        with_values([&](std::span<const Value> values) { return run_values(sql, values, &rows); }, arguments...));
     KEEL_TRY_VOID(rows.for_each(on_row));
     return rows.count();
   }
@@ -92,6 +94,9 @@ class Connection {
 
   // False within a transaction. SQLite may end one by itself after an error.
   bool is_autocommit() const noexcept;
+  // How long a statement waits for another process's lock, as the options said at first.
+  Duration busy_timeout() const noexcept { return busy_timeout_; }
+  void set_busy_timeout(Duration timeout) noexcept;
   // Rows that violate a deferred foreign key now.
   bool has_deferred_violations() const noexcept;
 
@@ -110,12 +115,13 @@ class Connection {
   sqlite3* handle() const noexcept { return handle_; }
 
  private:
-  Connection(sqlite3* handle, int statements_max);
+  Connection(sqlite3* handle, const ConnectionOptions& options);
   static int on_steps(void* connection) noexcept;
   Result<> sync_wal();
 
   sqlite3* handle_;
   StatementCache statements_;
+  Duration busy_timeout_;
   bool counts_steps_ = false;
   bool step_limit_met_ = false;
 };

@@ -1,14 +1,16 @@
 #include "keel/db/sqlite/connection.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <limits>
 
 #include "keel/db/testing/folder.h"
 
-namespace keel::db::sqlite {
+namespace keel::db::sqlite::sqlite_connection_test {
 namespace {
 
 class SqliteConnection : public ::testing::Test {
@@ -29,6 +31,48 @@ class SqliteConnection : public ::testing::Test {
   testing::Folder folder;
   std::unique_ptr<Connection> connection = Connection::open({.path = folder / "app.db"}).value();
 };
+
+// What others may do with a file of this name; 0 when it is not there.
+int mode_of(const std::string& path) {
+  struct stat facts{};
+  return ::stat(path.c_str(), &facts) == 0 ? static_cast<int>(facts.st_mode & 0777) : 0;
+}
+
+TEST_F(SqliteConnection, makes_a_database_that_nobody_else_can_read) {
+  const mode_t before = ::umask(022);
+  auto made = Connection::open({.path = folder / "private.db"});
+  ::umask(before);
+  ASSERT_TRUE(made.has_value());
+  ASSERT_TRUE((*made)->run_script("create table t (a)").has_value());
+
+  EXPECT_EQ(mode_of(folder / "private.db"), 0600);
+  EXPECT_EQ(mode_of(folder / "private.db-wal"), 0600);
+  EXPECT_EQ(mode_of(folder / "private.db-shm"), 0600);
+}
+
+TEST_F(SqliteConnection, makes_the_target_of_a_link_that_nobody_else_can_read) {
+  std::filesystem::create_directory(std::string(folder / "volume"));
+  std::filesystem::create_symlink("volume/data.db", std::string(folder / "link.db"));
+  const mode_t before = ::umask(022);
+  auto made = Connection::open({.path = folder / "link.db"});
+  ::umask(before);
+  ASSERT_TRUE(made.has_value());
+
+  EXPECT_EQ(mode_of(folder / "volume/data.db"), 0600);
+}
+
+TEST_F(SqliteConnection, leaves_the_mode_of_a_database_that_is_there) {
+  const std::string path = folder / "shared.db";
+  ASSERT_TRUE(Connection::open({.path = path}).has_value());
+  ASSERT_EQ(::chmod(path.c_str(), 0660), 0);
+
+  auto opened = Connection::open({.path = path});
+  ASSERT_TRUE(opened.has_value());
+  ASSERT_TRUE((*opened)->run_script("create table t (a)").has_value());
+
+  EXPECT_EQ(mode_of(path), 0660);
+  EXPECT_EQ(mode_of(path + "-wal"), 0660);
+}
 
 TEST_F(SqliteConnection, binds_by_number_in_any_order) {
   ASSERT_TRUE(connection->run("insert into t (a, b) values ($2, $1)", 5, "five").has_value());
@@ -257,6 +301,22 @@ TEST(StatementCache, prepares_once_and_forgets_the_least_recently_used) {
   EXPECT_EQ(cache.prepared(), 4u);
 }
 
+TEST(StatementCache, one_that_was_found_by_its_address_was_used) {
+  testing::Folder folder;
+  auto connection = Connection::open({.path = folder / "app.db", .statements_max = 2}).value();
+  StatementCache& cache = connection->statements();
+  const Sql one("select 1");
+  ASSERT_TRUE(cache.find(one).has_value());
+  ASSERT_TRUE(cache.find(Sql("select 2")).has_value());
+  ASSERT_TRUE(cache.find(one).has_value());  // By its text, where the other's address had taken its place.
+  ASSERT_TRUE(cache.find(one).has_value());
+
+  ASSERT_TRUE(cache.find(Sql("select 3")).has_value());
+
+  ASSERT_TRUE(cache.find(one).has_value());
+  EXPECT_EQ(cache.prepared(), 3u) << "the second one had to go";
+}
+
 TEST(StatementCache, finds_everything_after_many_evictions) {
   testing::Folder folder;
   auto connection = Connection::open({.path = folder / "app.db", .statements_max = 16}).value();
@@ -274,4 +334,4 @@ TEST(StatementCache, finds_everything_after_many_evictions) {
 }
 
 }  // namespace
-}  // namespace keel::db::sqlite
+}  // namespace keel::db::sqlite::sqlite_connection_test

@@ -1,5 +1,8 @@
 #include "keel/db/sqlite/database.h"
 
+#include <fmt/core.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <atomic>
 #include <mutex>
@@ -11,8 +14,10 @@
 #include "keel/db/sqlite/reader.h"
 #include "keel/exec/thread_pool.h"
 #include "keel/io/loop.h"
+#include "keel/observe/log.h"
 #include "keel/observe/metric.h"
 #include "keel/observe/span.h"
+#include "keel/task/context.h"
 #include "keel/task/leaf.h"
 
 namespace keel::db::sqlite {
@@ -27,6 +32,28 @@ struct Recent {
   Reader* reader = nullptr;
 };
 constinit thread_local Recent recent;
+
+// What the one who asked for `sql`, or without a text for something else, is told of its failure.
+Error failure_of(const Sql& sql, Error&& error) noexcept {
+  if (error.code() != Code::Cancelled && error.code() != Code::ResourceExhausted) {
+    error = std::move(error).from_environment();
+  }
+  if (!sql.text().empty()) error = std::move(error).during(sql.text(), sql.place());
+  return std::move(error);
+}
+
+// A new database is private (connection.h); one that was there has the mode that an operator, or an earlier version,
+// gave it.
+void warn_of_others(const DatabaseOptions& options) {
+  if (options.vfs != nullptr) return;
+  for (const char* suffix : {"", "-wal", "-shm"}) {
+    const std::string file = options.path + suffix;
+    struct stat facts{};
+    if (::stat(file.c_str(), &facts) != 0 || (facts.st_mode & (S_IROTH | S_IWOTH)) == 0) continue;
+    log::Logger("db").warn("other users of this machine may read a file of the database: chmod o-rwx takes that away",
+                           log::field("file", file), log::field("mode", fmt::format("{:04o}", facts.st_mode & 07777)));
+  }
+}
 
 }  // namespace
 
@@ -113,11 +140,12 @@ Result<Reader*> Database::State::reader_of(io::Loop* loop) {
 class DatabaseCall final : public Leaf {
  public:
   using Value = void;
-  enum class Kind : std::uint8_t { Query, Execute, Body, Begin, Commit };
+  enum class Kind : std::uint8_t { Query, Execute, Body, Begin, Commit, Savepoint, Release };
 
-  DatabaseCall(Database::State& state, Kind kind, std::uint64_t transaction = 0) noexcept
+  DatabaseCall(Database::State& state, Kind kind, std::uint64_t transaction = 0, std::uint64_t savepoint = 0) noexcept
       : Leaf(&cancel), state_(state), kind_(kind), arrived_(*this), read_(*this) {
     write_.transaction = transaction;
+    write_.savepoint = savepoint;
   }
   ~DatabaseCall() {
     if (reader_ != nullptr) reader_->give_rows(std::move(rows));
@@ -167,7 +195,12 @@ class DatabaseCall final : public Leaf {
     }
     return true;
   }
-  Result<> take() noexcept { return std::move(result_); }
+  Result<> take() noexcept {
+    // What a body fails with is its own.
+    if (!result_ && kind_ != Kind::Body) [[unlikely]]
+      return failure_of(sql, std::move(result_).error());
+    return std::move(result_);
+  }
 
   Sql sql{""};
   std::span<const db::Value> values;
@@ -175,6 +208,7 @@ class DatabaseCall final : public Leaf {
   Rows rows;
   Written written() const noexcept { return write_.written; }
   std::uint64_t transaction() const noexcept { return write_.transaction; }
+  std::uint64_t savepoint() const noexcept { return write_.savepoint; }
 
  private:
   struct Arrived : ::keel::Job {
@@ -188,12 +222,14 @@ class DatabaseCall final : public Leaf {
 
   bool push_write() noexcept {
     static constexpr Write::Kind kinds[] = {Write::Kind::Statement, Write::Kind::Statement, Write::Kind::Body,
-                                            Write::Kind::Begin, Write::Kind::Commit};
+                                            Write::Kind::Begin,     Write::Kind::Commit,    Write::Kind::Savepoint,
+                                            Write::Kind::Release};
     go_elsewhere();
     write_.kind = kinds[static_cast<int>(kind_)];
     write_.sql = sql;
     write_.values = values;
     write_.body = body;
+    write_.context = &context();
     write_.home = home_;
     write_.done = &arrived_;
     write_.is_timed = stages_ != nullptr;
@@ -222,6 +258,9 @@ class DatabaseCall final : public Leaf {
   static void run_arrived(::keel::Job& job) noexcept {
     DatabaseCall& call = static_cast<Arrived&>(job).call;
     if (call.on_writer_) call.result_ = std::move(call.write_.result);
+    if (call.kind_ == Kind::Begin && call.result_) {
+      call.context().note_held(Writer::held_number(call.transaction()));
+    }
     if (call.stages_ != nullptr) call.count_stages(call.on_writer_ ? call.write_.begun : call.begun_);
     call.wake();
   }
@@ -331,8 +370,14 @@ Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& options)
   if (options.path.empty() || options.path == ":memory:") {
     return fail(Code::InvalidArgument, "database.path names a file");
   }
+  if (options.executor != nullptr && !options.executor->has_clock()) {
+    return fail(Code::InvalidArgument,
+                "DatabaseOptions::executor runs jobs later, by a clock, as the pool of a simulation does; to test an "
+                "application with its database there is app::TestApp");
+  }
   auto state = std::make_unique<State>(options);
   KEEL_TRY(std::unique_ptr<Connection> connection, Connection::open(state->connection_options(Access::ReadWrite)));
+  warn_of_others(options);
   if (!options.migrations.empty()) {
     KEEL_TRY_VOID(migrate(*connection, options.migrations));
   }
@@ -368,7 +413,8 @@ Task<std::size_t> Database::query_rows(Sql sql, Arguments arguments, FunctionRef
   call.sql = sql;
   call.values = arguments.values();
   co_await call;
-  co_await call.rows.for_each(on_row);
+  Result<> read = call.rows.for_each(on_row);
+  if (!read) co_return failure_of(sql, std::move(read).error());
   co_return call.rows.count();
 }
 
@@ -399,6 +445,7 @@ Result<std::size_t> Database::read_values_now(Sql sql, std::span<const Value> va
     result = std::move(read).error();
   }
   reader->give_rows(std::move(rows));
+  if (!result) return failure_of(sql, std::move(result).error());
   return result;
 }
 
@@ -440,6 +487,21 @@ Task<> Database::commit(std::uint64_t transaction) {
 }
 
 void Database::roll_back(std::uint64_t transaction) noexcept { state_->writer->drop(transaction); }
+
+Task<Savepoint> Database::savepoint(std::uint64_t transaction) {
+  DatabaseCall call(*state_, DatabaseCall::Kind::Savepoint, transaction);
+  co_await call;
+  co_return Savepoint(*this, transaction, call.savepoint());
+}
+
+Task<> Database::release(std::uint64_t transaction, std::uint64_t savepoint) {
+  DatabaseCall call(*state_, DatabaseCall::Kind::Release, transaction, savepoint);
+  co_await call;
+}
+
+void Database::roll_back_to(std::uint64_t transaction, std::uint64_t savepoint) noexcept {
+  state_->writer->drop(transaction, savepoint);
+}
 
 std::vector<metrics::GaugeFunction> Database::expose(metrics::Registry& registry) {
   return sqlite::expose(*this, registry);

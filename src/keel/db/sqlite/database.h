@@ -15,7 +15,8 @@
 // nothing, and runs again on the `database` pool. Writes go to one thread that commits them in groups (writer.h); a
 // write that has completed is on disk. Whether a statement reads or writes is asked of SQLite: `query…` takes `insert …
 // returning` too. An interactive transaction has the writer alone until it is over, at most `writer.hold_max`; then its
-// statements fail with DeadlineExceeded. They run on the writer's thread.
+// statements fail with DeadlineExceeded. They run on the writer's thread. An error ends the transaction where SQLite
+// rolls it back (`on conflict rollback`, an I/O error, a full disk).
 //
 // Result, errors, ownership, cancellation: those of db/session.h. The codes of single statements are those of
 //            sqlite/connection.h; besides, ResourceExhausted (queue or pool full, result too large), Unavailable
@@ -39,10 +40,13 @@
 namespace keel::db::sqlite {
 
 struct DatabaseOptions {
-  std::string path = "data/app.db";  // The file; its folder exists. In memory is not offered: connections share it.
-  std::string migrations = {};       // A folder of NNNN_name.sql, applied by open(); empty: none (migrations.h).
+  // The file, made with mode 0600; its folder exists. In memory is not offered: connections share it.
+  std::string path = "data/app.db";
+  std::string migrations = {};  // A folder of NNNN_name.sql, applied by open(); empty: none (migrations.h).
   Synchronous synchronous = Synchronous::Full;
-  Duration busy_timeout = 5_s;         // Waiting for other processes.
+  // How long a write waits for another process's lock, from its call; then it fails with Unavailable and did not
+  // happen.
+  Duration busy_timeout = 5_s;
   int cache_kib = 4096;                // Per connection.
   int statements_max = 128;            // Prepared statements per connection.
   int checkpoint_pages = 1000;         // See ConnectionOptions.
@@ -57,7 +61,7 @@ struct DatabaseOptions {
   WriterOptions writer = {};
   const char* vfs = nullptr;  // See ConnectionOptions.
   // Runs the writer and the long reads instead of threads, `pool_size` or not: the pool of a simulation (writer.h).
-  // Then the database is closed when it is idle.
+  // Then the database is closed when it is idle. InvalidArgument: one that has no clock, as InlineExecutor.
   Executor* executor = nullptr;
 };
 
@@ -76,7 +80,8 @@ struct DatabaseStats {
 
 class Database final : public db::Database {
  public:
-  // Opens or creates the file, applies the migrations and starts the writer.
+  // Opens or creates the file, applies the migrations and starts the writer. A file of the database that users other
+  // than its owner and group may read or write is a line of the log at level warn.
   static Result<std::unique_ptr<Database>> open(const DatabaseOptions& options);
   ~Database() override;  // close()
 
@@ -89,8 +94,8 @@ class Database final : public db::Database {
   // the loop's budget (await query() instead), InvalidArgument when the statement writes.
   template <class... A>
   Result<std::size_t> read_now(SqlFor<sizeof...(A)> sql, FunctionRef<void(const Row&)> on_row, const A&... arguments) {
-    const Value values[sizeof...(A) + 1] = {Value(arguments)...};
-    return read_values_now(sql, {values, sizeof...(A)}, on_row);
+    return with_values([&](std::span<const Value> values) { return read_values_now(sql, values, on_row); },
+                       arguments...);
   }
 
   // Several statements as one write: `body` runs on the writer's thread under one savepoint, and what it did is
@@ -108,8 +113,7 @@ class Database final : public db::Database {
   std::vector<metrics::GaugeFunction> expose(metrics::Registry& registry) override;
   DatabaseStats stats() const;
   const DatabaseOptions& options() const noexcept;
-  // No write and no long read waits or runs.
-  bool is_idle() const;
+  bool is_idle() const override;
 
  private:
   friend class DatabaseCall;
@@ -121,6 +125,9 @@ class Database final : public db::Database {
   Task<Written> execute_values(Sql sql, Arguments arguments, std::uint64_t transaction) override;
   Task<> commit(std::uint64_t transaction) override;
   void roll_back(std::uint64_t transaction) noexcept override;
+  Task<Savepoint> savepoint(std::uint64_t transaction) override;
+  Task<> release(std::uint64_t transaction, std::uint64_t savepoint) override;
+  void roll_back_to(std::uint64_t transaction, std::uint64_t savepoint) noexcept override;
   Result<std::size_t> read_values_now(Sql sql, std::span<const Value> values, FunctionRef<void(const Row&)> on_row);
 
   std::unique_ptr<State> state_;

@@ -27,6 +27,8 @@ constexpr Measure measures[] = {
      [](const S& s, const O&) { return s.writer.failed; }},
     {total, "db_writes_refused_total", "Writes not queued because the queue was full",
      [](const S& s, const O&) { return s.writer.refused; }},
+    {total, "db_transactions_expired_total", "Transactions rolled back because they kept other writes waiting too long",
+     [](const S& s, const O&) { return s.writer.expired; }},
     {total, "db_disk_errors_total", "I/O errors and full disks",
      [](const S& s, const O&) { return s.writer.disk_errors; }},
     {total, "db_loop_reads_total", "Reads completed on the worker that asked",

@@ -12,7 +12,7 @@
 #include "keel/task/scope.h"
 #include "keel/task/timing.h"
 
-namespace keel::db::sqlite {
+namespace keel::db::sqlite::sqlite_database_sim_test {
 namespace {
 
 class SimulatedDatabase : public ::testing::Test {
@@ -23,6 +23,7 @@ class SimulatedDatabase : public ::testing::Test {
   }
   ~SimulatedDatabase() override {
     EXPECT_TRUE(simulation.run_until([this] { return database->is_idle(); }, 10_s));
+    other.reset();
     database.reset();
     Host::set_current(host_before);
   }
@@ -55,12 +56,20 @@ class SimulatedDatabase : public ::testing::Test {
     EXPECT_TRUE(result.has_value()) << result.error().describe();
   }
 
+  // What another process does with the file.
+  void other_runs(const char* control) {
+    if (other == nullptr) other = Connection::open({.path = "/app.db", .vfs = vfs.name()}).value();
+    Result<> done = other->prepare_control(control).value().run();
+    EXPECT_TRUE(done.has_value()) << done.error().describe();
+  }
+
   Host* host_before;
   sim::Simulation simulation;
   io::Loop& loop = simulation.add_loop();
   sim::Disk disk{1};
   SimVfs vfs{disk, 1};
   std::unique_ptr<Database> database;
+  std::unique_ptr<Connection> other;
 };
 
 Task<> insert(Database& database, int n) { co_await database.execute("insert into rows (n) values ($1)", n); }
@@ -175,5 +184,79 @@ TEST_F(SimulatedDatabase, a_transaction_that_is_left_is_rolled_back_at_once) {
   EXPECT_EQ(begin_and_wait(count(*database)).value(), 1);
 }
 
+// How a write ended, and how long after its call.
+struct Ended {
+  Code code = Code::NotFound;
+  Duration after;
+};
+Task<> insert_timed(Database& database, Duration delay, Duration limit, Ended& ended) {
+  co_await sleep_for(delay);
+  const Instant called = Host::current().now();
+  const auto written = co_await attempt(with_timeout(limit, insert(database, 1)));
+  if (!written) ended.code = written.error().code();
+  ended.after = Host::current().now() - called;
+}
+Task<> insert_three(Database& database, Duration limit, std::vector<Ended>& ended) {
+  Scope scope;
+  ended.resize(3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    scope.spawn(insert_timed(database, Duration::milliseconds(1700) * static_cast<int>(i), limit, ended[i]));
+  }
+  co_await scope.join();
+}
+
+TEST_F(SimulatedDatabase, a_write_waits_for_the_lock_of_another_process_from_its_call_on) {
+  open({.busy_timeout = 5_s});
+  other_runs("begin immediate");
+  std::vector<Ended> ended;
+
+  run(insert_three(*database, 1_h, ended));
+
+  for (const Ended& each : ended) {
+    EXPECT_EQ(each.code, Code::Unavailable);
+    EXPECT_GE(each.after, 4900_ms);
+    EXPECT_LE(each.after, 5100_ms);
+  }
+  other_runs("rollback");
+  EXPECT_EQ(begin_and_wait(count(*database)).value(), 0);
+}
+
+TEST_F(SimulatedDatabase, a_write_that_waits_for_the_lock_of_another_process_can_be_taken_back) {
+  open({.busy_timeout = 5_s});
+  other_runs("begin immediate");
+  std::vector<Ended> ended;
+
+  run(insert_three(*database, 2_s, ended));
+
+  for (const Ended& each : ended) {
+    EXPECT_EQ(each.code, Code::DeadlineExceeded);
+    EXPECT_LE(each.after, 2100_ms);
+  }
+  EXPECT_EQ(database->stats().writer.queued, 0u);
+  other_runs("rollback");
+  run(insert(*database, 1));
+  EXPECT_EQ(begin_and_wait(count(*database)).value(), 1);
+}
+
+TEST_F(SimulatedDatabase, writes_are_committed_soon_after_the_other_process_has_given_up_its_lock) {
+  open({.busy_timeout = 5_s});
+  other_runs("begin immediate");
+  std::vector<Ended> ended;
+  Start<void> start;
+  {
+    io::Loop::Entered entered(loop);
+    start.begin(insert_three(*database, 1_h, ended), [](StartCore&) noexcept {});
+  }
+  simulation.run_until([] { return false; }, 3_s);
+  other_runs("commit");
+
+  EXPECT_TRUE(simulation.run_until([&] { return start.has_ended(); }, 10_s)) << simulation.replay();
+
+  EXPECT_LE(ended[0].after, 3100_ms);
+  EXPECT_LE(ended[1].after, 1400_ms);
+  EXPECT_LE(ended[2].after, 100_ms);
+  EXPECT_EQ(begin_and_wait(count(*database)).value(), 3);
+}
+
 }  // namespace
-}  // namespace keel::db::sqlite
+}  // namespace keel::db::sqlite::sqlite_database_sim_test

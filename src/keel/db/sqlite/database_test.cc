@@ -1,6 +1,7 @@
 #include "keel/db/sqlite/database.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <chrono>
 #include <latch>
@@ -9,12 +10,16 @@
 
 #include "keel/db/testing/folder.h"
 #include "keel/db/testing/own_loop.h"
+#include "keel/exec/inline_executor.h"
+#include "keel/observe/log.h"
+#include "keel/observe/log_record.h"
+#include "keel/observe/log_ring.h"
 #include "keel/observe/span.h"
 #include "keel/task/group.h"
 #include "keel/task/scope.h"
 #include "keel/task/timing.h"
 
-namespace keel::db::sqlite {
+namespace keel::db::sqlite::sqlite_database_test {
 namespace {
 
 using testing::OwnLoop;
@@ -147,6 +152,77 @@ TEST_F(SqliteDatabase, a_value_that_does_not_fit_is_an_error_of_every_query) {
       loop.run(database->query("insert into users (id, name) values (5e9, 'x') returning id", read)).error().code(),
       Code::Internal);
   EXPECT_EQ(loop.run(database->query_one<int>("select 1")).value(), 1);
+}
+
+Task<> insert_nobody(Session& session) { co_await session.execute("insert into users (name) values (null)"); }
+constexpr unsigned insert_nobody_at = __LINE__ - 1;
+Task<> update_nothing_that_is(Session& session) { co_await session.execute("update nothing set a = 1"); }
+
+TEST_F(SqliteDatabase, an_error_of_a_statement_is_of_the_environment_and_names_statement_and_place) {
+  const Error error = loop.run(insert_nobody(*database)).error().clone();
+  EXPECT_EQ(error.code(), Code::InvalidArgument);
+  EXPECT_EQ(error.message(), "NOT NULL constraint failed: users.name");
+  EXPECT_TRUE(error.is_from_environment());
+  EXPECT_EQ(error.statement(), "insert into users (name) values (null)");
+  EXPECT_EQ(error.describe_places(), "database_test.cc:" + std::to_string(insert_nobody_at));
+
+  EXPECT_EQ(loop.run(update_nothing_that_is(*database)).error().statement(), "update nothing set a = 1");
+  EXPECT_TRUE(loop.run(add_user(*database, "alice")).has_value());
+  EXPECT_TRUE(loop.run(add_user(*database, "alice")).error().is_from_environment());
+  const auto misread = loop.run(database->query_one<int>("select name from users"));
+  EXPECT_EQ(misread.error().message(), "column 'name' is text, read as an integer");
+  EXPECT_EQ(misread.error().statement(), "select name from users");
+  auto nothing = [](const Row&) {};
+  const auto now = database->read_now("select a from nothing", nothing);
+  EXPECT_EQ(now.error().statement(), "select a from nothing");
+  EXPECT_NE(now.error().place().line(), 0u);
+}
+
+TEST_F(SqliteDatabase, a_row_that_is_not_there_is_no_error_of_the_environment) {
+  const auto result = loop.run(database->query_one<std::int64_t>("select id from users where id = 1"));
+
+  EXPECT_EQ(result.error().code(), Code::NotFound);
+  EXPECT_FALSE(result.error().is_from_environment());
+  EXPECT_EQ(result.error().message(), "not found");
+}
+
+TEST_F(SqliteDatabase, what_a_body_fails_with_is_its_own) {
+  auto sold_out = [](Connection&) -> Result<> { return fail(Code::Conflict, "sold out"); };
+  EXPECT_FALSE(loop.run(database->transact(sold_out)).error().is_from_environment());
+  auto wrong = [](Connection& connection) { return connection.run("insert into users (name) values (null)"); };
+  const auto result = loop.run(database->transact(wrong));
+  EXPECT_TRUE(result.error().is_from_environment());
+  EXPECT_EQ(result.error().statement(), "insert into users (name) values (null)");
+  auto beyond = [](Connection& connection) -> Result<> {
+    auto read = [](const Row& row) { (void)row.integer(4); };
+    KEEL_TRY_VOID(connection.query("select 1, 2", read));
+    return {};
+  };
+  EXPECT_TRUE(loop.run(database->transact(beyond)).error().is_bug());
+  EXPECT_TRUE(loop.run(add_user(*database, "alice")).has_value()) << "the writer goes on";
+}
+
+Task<> read_beyond(Session& session) {
+  auto beyond = [](const Row& row) { (void)row.integer(4); };
+  co_await session.query("select id, name from users", beyond);
+}
+Task<> use_what_was_moved(Session& session) {
+  Transaction transaction = co_await session.begin();
+  const Transaction other(std::move(transaction));
+  co_await transaction.execute("delete from users");
+}
+
+TEST_F(SqliteDatabase, a_bug_in_a_callback_or_with_a_transaction_ends_that_task_alone) {
+  EXPECT_TRUE(loop.run(add_user(*database, "alice")).has_value());
+  const Error beyond = loop.run(read_beyond(*database)).error().clone();
+  EXPECT_TRUE(beyond.is_bug());
+  EXPECT_EQ(beyond.message(), "column 4 is read of a row with 2 columns (id, name), counted from 0");
+
+  const Error moved = loop.run(use_what_was_moved(*database)).error().clone();
+  EXPECT_TRUE(moved.is_bug());
+  EXPECT_EQ(moved.message(), "a Transaction is used after it was moved from");
+  EXPECT_TRUE(loop.run(add_user(*database, "bob")).has_value());
+  EXPECT_EQ(count(), 2);
 }
 
 TEST_F(SqliteDatabase, rows_of_a_write_come_back_from_the_writer) {
@@ -504,6 +580,7 @@ TEST_F(SqliteDatabase, a_write_that_waits_can_be_cancelled_and_did_not_happen) {
   ASSERT_TRUE(loop.run(stop_while_waiting(*database, outcomes)).has_value());
 
   EXPECT_EQ(outcomes, std::vector<int>(2, failed(Code::Cancelled)));
+  EXPECT_EQ(database->stats().writer.queued, 0u);
   EXPECT_EQ(count(), 0);
 }
 
@@ -587,6 +664,13 @@ TEST_F(SqliteDatabase, an_interactive_transaction_is_committed_or_rolled_back) {
   EXPECT_EQ(count(), 1);
   EXPECT_TRUE(loop.run(add_user(*database, "bob")).has_value());
   EXPECT_EQ(database->stats().writer.transactions, 1u);
+}
+
+TEST_F(SqliteDatabase, a_committed_transaction_is_seen_by_the_next_read_of_a_turn_that_has_read_before) {
+  EXPECT_EQ(count(), 0);
+  elsewhere([&] { return interactive(*database, true); });
+
+  EXPECT_EQ(count(), 1);
 }
 
 Task<> roll_back_and_go_on(Database& database, std::vector<Code>& codes) {
@@ -719,5 +803,38 @@ TEST_F(SqliteDatabase, every_loop_reads_its_own_writes_while_all_write) {
   EXPECT_EQ(count(), 240);
 }
 
+TEST_F(SqliteDatabase, that_others_may_read_is_a_warning_and_a_new_one_is_none) {
+  if (!log::is_recorded) GTEST_SKIP() << "compiled out";
+  log::Reader reader(false);
+  const auto warnings = [&reader] {
+    std::vector<std::string> files;
+    reader.drain([&](const log::Record& record) {
+      if (record.component() != "db" || record.level() != Level::Warn) return;
+      record.for_each([&](const log::FieldView& field) { files.emplace_back(field.text); });
+    });
+    return files;
+  };
+  database.reset();
+  const mode_t before = ::umask(022);
+  options.path = folder / "new.db";
+  ASSERT_TRUE(Database::open(options));
+  ::umask(before);
+  EXPECT_EQ(warnings(), std::vector<std::string>());
+
+  ASSERT_EQ(::chmod(options.path.c_str(), 0644), 0);
+  ASSERT_TRUE(Database::open(options));
+
+  EXPECT_EQ(warnings(), (std::vector<std::string>{options.path, "0644", options.path + "-wal", "0644",
+                                                  options.path + "-shm", "0644"}));
+}
+
+TEST_F(SqliteDatabase, does_not_open_on_an_executor_that_runs_jobs_inside_the_call) {
+  InlineExecutor here;
+  const auto opened = Database::open({.path = folder / "inline.db", .executor = &here});
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code(), Code::InvalidArgument);
+  EXPECT_NE(opened.error().describe().find("app::TestApp"), std::string::npos);
+}
+
 }  // namespace
-}  // namespace keel::db::sqlite
+}  // namespace keel::db::sqlite::sqlite_database_test

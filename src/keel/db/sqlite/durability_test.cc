@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <latch>
 
 #include "keel/db/sqlite/database.h"
 #include "keel/db/testing/folder.h"
@@ -16,7 +17,7 @@
 #include "keel/observe/log_ring.h"
 #include "keel/task/scope.h"
 
-namespace keel::db::sqlite {
+namespace keel::db::sqlite::sqlite_durability_test {
 namespace {
 
 using testing::OwnLoop;
@@ -168,6 +169,48 @@ TEST_F(Durability, a_read_only_disk_refuses_writes_and_is_recovered_from) {
   expect_all_acknowledged_stored();
 }
 
+Task<> write_one(Database& database, Code& code) {
+  const auto written = co_await attempt(database.execute("insert into rows (token) values ('never')"));
+  code = written ? Code::NotFound : written.error().code();
+}
+Task<> lose_group(Database& database) {
+  const auto lost = co_await attempt(database.execute("insert or rollback into rows (id) values (1)"));
+  EXPECT_FALSE(lost.has_value());
+}
+// Three writes that wait for the writer and become one group, which the second one rolls back.
+Task<> lose_group_of_three(Database& database, TraceVfs& vfs, std::vector<Code>& codes) {
+  std::latch entered{1};
+  std::latch released{1};
+  auto block = [&](Connection&) -> Result<> {
+    entered.count_down();
+    released.wait();
+    return {};
+  };
+  Scope scope;
+  codes.resize(2);
+  scope.spawn(database.transact(block));
+  entered.wait();
+  scope.spawn(write_one(database, codes[0]));
+  scope.spawn(lose_group(database));
+  scope.spawn(write_one(database, codes[1]));
+  vfs.lack_memory(true);
+  released.count_down();
+  co_await scope.join();
+  vfs.lack_memory(false);
+}
+
+TEST_F(Durability, a_commit_that_fails_when_a_write_of_a_lost_group_runs_alone_is_not_acknowledged) {
+  open(Synchronous::Full);
+  std::vector<Code> codes;
+
+  ASSERT_TRUE(loop.run(lose_group_of_three(*database, vfs, codes)));
+
+  EXPECT_EQ(codes, std::vector<Code>(2, Code::ResourceExhausted));
+  EXPECT_EQ(read_count(), 0);
+  write(1, 1);
+  EXPECT_EQ(stored(), acknowledged);
+}
+
 TEST_F(Durability, try_write_tells_whether_the_disk_takes_writes) {
   open(Synchronous::Full);
   EXPECT_TRUE(loop.run(database->try_write()));
@@ -260,4 +303,4 @@ TEST(FullDisk, refuses_writes_while_reads_go_on_and_recovers_when_there_is_space
 }
 
 }  // namespace
-}  // namespace keel::db::sqlite
+}  // namespace keel::db::sqlite::sqlite_durability_test

@@ -33,6 +33,10 @@ class Target final : public MigrationTarget {
     KEEL_TRY_VOID(connection_.query("select version, name, checksum from keel_migrations order by version", pass));
     return {};
   }
+  Result<> set_checksum(const Migration& migration) override {
+    return connection_.run("update keel_migrations set checksum = $1 where version = $2", migration.checksum,
+                           migration.version);
+  }
   Result<> run(const Migration& migration, int& line) override {
     KEEL_TRY_VOID(connection_.run_script(migration.text, &line, Connection::Control::Refused));
     Result<> sound;

@@ -5,7 +5,7 @@
 #include "keel/db/sqlite/connection.h"
 #include "keel/db/testing/folder.h"
 
-namespace keel::db::sqlite {
+namespace keel::db::sqlite::sqlite_migrations_test {
 namespace {
 
 class Migrations : public ::testing::Test {
@@ -49,6 +49,16 @@ TEST_F(Migrations, are_applied_in_order_and_once) {
   EXPECT_EQ(second->version, 2);
   EXPECT_EQ(count("orders"), 1);
   EXPECT_EQ(count("keel_migrations"), 2);
+}
+
+TEST_F(Migrations, leave_foreign_keys_on) {
+  file("0001_users.sql",
+       "create table users (id integer primary key);\n"
+       "create table orders (id integer primary key, user integer references users);");
+  const auto connection = open();
+  ASSERT_TRUE(migrate(*connection, folder / "migrations"));
+
+  EXPECT_EQ(connection->run("insert into orders values (1, 77)").error().code(), Code::Conflict);
 }
 
 TEST_F(Migrations, a_later_file_is_applied_to_what_is_there) {
@@ -123,11 +133,12 @@ TEST_F(Migrations, a_missing_or_renamed_file_is_refused_by_name) {
 TEST_F(Migrations, gaps_duplicates_and_other_names_are_refused) {
   file("0001_a.sql", "select 1");
   file("0003_c.sql", "select 1");
-  EXPECT_EQ(error(), "migrations: 0003_c.sql follows number 0001: 0002 is missing");
+  EXPECT_EQ(error(), "migrations: 0003_c.sql follows number 0001: 0002 is missing; files are numbered without gaps");
 
   drop("0003_c.sql");
   file("0001_b.sql", "select 1");
-  EXPECT_EQ(error(), "migrations: 0001_a.sql and 0001_b.sql have the same number");
+  EXPECT_EQ(error(),
+            "migrations: 0001_a.sql and 0001_b.sql have the same number: give the later one the next free number");
 
   drop("0001_b.sql");
   file("readme.txt", "hello");
@@ -178,5 +189,28 @@ TEST_F(Migrations, a_missing_folder_is_not_found) {
   EXPECT_EQ(migrate(*open(), folder / "nowhere").error().code(), Code::NotFound);
 }
 
+TEST_F(Migrations, of_an_earlier_version_get_a_checksum_of_today_once) {
+  const std::string text = "create table users (id integer primary key)";
+  file("0001_users.sql", text);
+  ASSERT_TRUE(apply());
+  const auto checksum = [this] {
+    std::string found;
+    auto keep = [&](const Row& row) { found = row.text(0); };
+    EXPECT_TRUE(open()->query("select checksum from keel_migrations where version = 1", keep));
+    return found;
+  };
+  const std::string today = checksum();
+  EXPECT_EQ(today.size(), 64u);
+  ASSERT_TRUE(open()->run("update keel_migrations set checksum = $1", "1d26967d4a3d2676"));
+
+  ASSERT_TRUE(apply());
+  EXPECT_EQ(checksum(), today);
+
+  ASSERT_TRUE(open()->run("update keel_migrations set checksum = $1", "1d26967d4a3d2676"));
+  file("0001_users.sql", text + " strict");
+  EXPECT_NE(error().find("0001_users.sql has changed since it was applied"), std::string::npos);
+  EXPECT_EQ(checksum(), "1d26967d4a3d2676");
+}
+
 }  // namespace
-}  // namespace keel::db::sqlite
+}  // namespace keel::db::sqlite::sqlite_migrations_test

@@ -5,7 +5,7 @@
 #include "keel/db/sqlite/writer.h"
 #include "keel/db/testing/folder.h"
 
-namespace keel::db::sqlite {
+namespace keel::db::sqlite::sqlite_reader_test {
 namespace {
 
 // What a Reader keeps after a result of 20,000 bytes.
@@ -28,4 +28,4 @@ TEST(Reader, keeps_the_memory_of_a_result_when_it_is_no_more_than_its_buffer) {
 }
 
 }  // namespace
-}  // namespace keel::db::sqlite
+}  // namespace keel::db::sqlite::sqlite_reader_test

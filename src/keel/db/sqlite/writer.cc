@@ -3,8 +3,10 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <exception>
+#include <iterator>
 #include <string>
 
 #include "keel/base/check.h"
@@ -14,9 +16,18 @@ namespace {
 
 // Longer is never meant, and waiting forever cannot be added to a clock.
 constexpr Duration hold_limit = 1_h;
+// While another process has the lock, it is asked for after each of these, and then after the last of them again.
+constexpr Duration lock_delays[] = {1_ms, 2_ms, 5_ms, 10_ms, 20_ms, 50_ms};
+constexpr int lock_delays_count = static_cast<int>(std::size(lock_delays));
 constexpr log::Message writes_again = "the disk takes writes again";
 constexpr const char* held_too_long = "the transaction held the writer for too long and was rolled back";
+constexpr const char* waits_for_itself =
+    "this write would wait for the transaction that its own task holds: "
+    "run it on the transaction instead of the database, or after commit()";
 constexpr const char* outcome_unknown = "the disk failed while this was being committed: its outcome is unknown";
+
+// Of all writers, so that a task that holds one of them is not taken for the holder of another.
+std::atomic<std::uint64_t> transactions_begun{0};
 
 void mark_begun(Write& write) noexcept {
   write.state = Write::State::Begun;
@@ -28,6 +39,7 @@ void mark_begun(Write& write) noexcept {
 Writer::Writer(std::unique_ptr<Connection> connection, const WriterOptions& options, Executor* executor)
     : connection_(std::move(connection)),
       options_(options),
+      lock_timeout_(connection_->busy_timeout()),
       executor_(executor),
       log_("db.writer"),
       sleeping_(executor != nullptr) {}
@@ -46,6 +58,8 @@ Result<> Writer::start() {
   KEEL_TRY_VOID(prepare(savepoint_, "savepoint keel_write"));
   KEEL_TRY_VOID(prepare(release_, "release keel_write"));
   KEEL_TRY_VOID(prepare(roll_back_to_, "rollback to keel_write"));
+  // The lock is waited for here, and not inside of SQLite.
+  connection_->set_busy_timeout(Duration());
   if (executor_ == nullptr) thread_ = Host::current().start_thread("db-writer", [this] { work(); });
   return {};
 }
@@ -53,7 +67,7 @@ Result<> Writer::start() {
 void Writer::stop() noexcept {
   {
     std::lock_guard lock(mutex_);
-    KEEL_CHECK(executor_ == nullptr || (sleeping_ && !has_work() && !holds_),
+    KEEL_CHECK(executor_ == nullptr || (sleeping_ && queue_.empty() && !holds_ && !timer_.is_running()),
                "a database on an executor is closed when it is idle");
     stopping_ = true;
     wake_.notify_all();
@@ -62,7 +76,7 @@ void Writer::stop() noexcept {
   thread_.reset();
   if (connection_ != nullptr) {
     // Best effort: what could not be moved now is in the WAL, and is found there at the next start.
-    sqlite3_busy_timeout(connection_->handle(), 100);
+    connection_->set_busy_timeout(100_ms);
     (void)connection_->checkpoint().is_ok();
     for (Statement* statement : {&begin_, &commit_, &roll_back_, &savepoint_, &release_, &roll_back_to_}) {
       *statement = Statement();
@@ -90,6 +104,11 @@ bool Writer::push(Write& write) noexcept {
       write.result = fail(Code::ResourceExhausted, "the queue of writes is full");
       return false;
     }
+    if (held_ != 0 && !dropped_ && write.context != nullptr && write.context->holds(held_number(held_))) {
+      write.result = fail(Code::Internal, waits_for_itself);
+      return false;
+    }
+    write.locked_until = Host::current().now() + lock_timeout_;
     queue_.push_back(write);
     ++stats_.queued;
   }
@@ -121,7 +140,7 @@ WriterStats Writer::stats() const noexcept {
 
 bool Writer::is_idle() const noexcept {
   std::lock_guard lock(mutex_);
-  return sleeping_ && queue_.empty() && !holds_;
+  return sleeping_ && queue_.empty() && !holds_ && !timer_.is_running();
 }
 
 void Writer::wake() noexcept {
@@ -141,14 +160,14 @@ void Writer::run_job() noexcept {
   if (has_work()) wake();
 }
 
-void Writer::expire_hold() noexcept {
+void Writer::on_timer() noexcept {
   Lock lock(mutex_);
   if (sleeping_) wake();
 }
 
 bool Writer::has_work() const noexcept {
   if (holds_) return dropped_ || !held_queue_.empty() || Host::current().now() >= hold_until_;
-  return !queue_.empty();
+  return !queue_.empty() && (lock_retries_ == 0 || Host::current().now() >= retry_at_);
 }
 
 void Writer::work() noexcept {
@@ -159,12 +178,18 @@ void Writer::work() noexcept {
       const Duration left = hold_until_ - Host::current().now();
       wake_.wait_for(lock, std::chrono::nanoseconds(left.count_ns()),
                      [this] { return dropped_ || !held_queue_.empty(); });
+    } else if (lock_retries_ != 0 && !queue_.empty()) {
+      sleeping_ = false;  // What comes meanwhile waits for the lock as well.
+      wake_.wait_for(lock, std::chrono::nanoseconds((retry_at_ - Host::current().now()).count_ns()));
     } else {
       wake_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
     }
     sleeping_ = false;
-    if (!holds_ && queue_.empty()) return;
-    step(lock);
+    if (holds_ || !queue_.empty()) {
+      step(lock);
+    } else if (stopping_) {
+      return;
+    }
   }
 }
 
@@ -174,20 +199,27 @@ void Writer::step(Lock& lock) noexcept {
     step_held(lock);
     return;
   }
-  Writes group;
-  bool alone = false;
-  for (int i = 0; i < options_.group_max && !queue_.empty(); ++i) {
-    const bool begins = queue_.front().kind == Write::Kind::Begin;
-    if (begins && i > 0) break;
-    Write* write = queue_.pop_front();
-    mark_begun(*write);
-    --stats_.queued;
-    group.push_back(*write);
-    alone = begins;
-    if (begins) break;
-  }
+  if (timer_.is_running()) Host::current().stop_timer(timer_);
+  // The lock first: until it is there, writes are in the queue and can be taken back.
   lock.unlock();
-  if (alone) {
+  Result<> begun = begin_.run();
+  const bool is_locked = !begun && (sqlite3_errcode(connection_->handle()) & 0xff) == SQLITE_BUSY;
+  const bool disk_failed = !begun && outcome_of_error() == Outcome::DiskFailed;
+  lock.lock();
+  if (is_locked) {
+    wait_for_lock(lock, begun.error());
+    return;
+  }
+  lock_retries_ = 0;
+  Writes group;
+  const bool alone = take_group(group);
+  lock.unlock();
+  if (!begun) {
+    if (disk_failed) count_disk_error();
+    fail_all(group, begun.error());
+  } else if (group.empty()) {
+    roll_back();
+  } else if (alone) {
     begin_hold(*group.pop_front());
   } else {
     commit_group(group);
@@ -195,9 +227,55 @@ void Writer::step(Lock& lock) noexcept {
   lock.lock();
 }
 
+// True: it is one that begins an interactive transaction.
+bool Writer::take_group(Writes& group) noexcept {
+  for (int i = 0; i < options_.group_max && !queue_.empty(); ++i) {
+    const bool begins = queue_.front().kind == Write::Kind::Begin;
+    if (begins && i > 0) break;
+    Write* write = queue_.pop_front();
+    mark_begun(*write);
+    --stats_.queued;
+    group.push_back(*write);
+    if (begins) return true;
+  }
+  return false;
+}
+
+// Another process has the lock: those who have waited for it long enough get `error`, the others wait on.
+void Writer::wait_for_lock(Lock& lock, const Error& error) noexcept {
+  const Instant now = Host::current().now();
+  Writes late;
+  while (!queue_.empty() && queue_.front().locked_until <= now) {
+    Write* write = queue_.pop_front();
+    mark_begun(*write);
+    --stats_.queued;
+    late.push_back(*write);
+  }
+  if (queue_.empty()) {
+    lock_retries_ = 0;
+  } else {
+    const Duration delay = lock_delays[std::min(lock_retries_, lock_delays_count - 1)];
+    retry_at_ = std::min(now + delay, queue_.front().locked_until);
+    lock_retries_ = std::min(lock_retries_ + 1, lock_delays_count);
+    if (executor_ != nullptr) Host::current().start_timer(timer_, retry_at_);
+  }
+  lock.unlock();
+  fail_all(late, error);
+  lock.lock();
+}
+
 Result<> Writer::run(Write& write) noexcept {
   try {
-    return write.kind == Write::Kind::Body ? (*write.body)(*connection_) : run_statement(write);
+    switch (write.kind) {
+      case Write::Kind::Body:
+        return (*write.body)(*connection_);
+      case Write::Kind::Savepoint:
+        return run_savepoint(write);
+      case Write::Kind::Release:
+        return run_release(write);
+      default:
+        return run_statement(write);
+    }
   } catch (...) {
     return Error::from_exception();
   }
@@ -299,12 +377,15 @@ void Writer::roll_back() noexcept {
   if (!connection_->is_autocommit()) (void)roll_back_.run().is_ok();
 }
 
+// Waits for the lock here: what runs again has begun and is in no queue.
+Result<> Writer::begin_again(const Write& write) noexcept {
+  connection_->set_busy_timeout(write.locked_until - Host::current().now());
+  Result<> begun = begin_.run();
+  connection_->set_busy_timeout(Duration());
+  return begun;
+}
+
 void Writer::commit_group(Writes& group) noexcept {
-  if (Result<> begun = begin_.run(); !begun) {
-    if (outcome_of_error() == Outcome::DiskFailed) count_disk_error();
-    fail_all(group, begun.error());
-    return;
-  }
   std::uint64_t count = 0;
   Write* culprit = nullptr;
   Outcome outcome = Outcome::Fine;
@@ -342,7 +423,7 @@ void Writer::commit_alone(Writes& group) noexcept {
   while (Write* write = group.pop_front()) {
     Writes one;
     one.push_back(*write);
-    if (Result<> begun = begin_.run(); !begun) {
+    if (Result<> begun = begin_again(*write); !begun) {
       fail_all(one, begun.error());
       continue;
     }
@@ -367,18 +448,15 @@ void Writer::commit_alone(Writes& group) noexcept {
 }
 
 void Writer::begin_hold(Write& begin) noexcept {
-  begin.result = begin_.run();
-  if (!begin.result) {
-    finish(begin);
-    return;
-  }
   hold_until_ = Host::current().now() + std::min(options_.hold_max, hold_limit);
-  if (executor_ != nullptr) Host::current().start_timer(hold_timer_, hold_until_);
+  if (executor_ != nullptr) Host::current().start_timer(timer_, hold_until_);
   {
     std::lock_guard lock(mutex_);
-    held_ = ++transactions_begun_;
+    held_ = ++transactions_begun;
     holds_ = true;
     dropped_ = false;
+    savepoints_.clear();
+    undo_to_ = 0;
     begin.transaction = held_;
   }
   finish(begin);
@@ -386,6 +464,7 @@ void Writer::begin_hold(Write& begin) noexcept {
 
 void Writer::step_held(Lock& lock) noexcept {
   Write* write = nullptr;
+  std::uint64_t undo_to = 0;
   if (!dropped_) {
     if (Host::current().now() >= hold_until_) {
       ++stats_.expired;
@@ -394,15 +473,16 @@ void Writer::step_held(Lock& lock) noexcept {
       write = held_queue_.pop_front();
       if (write == nullptr) return;
       mark_begun(*write);
+      undo_to = std::exchange(undo_to_, 0);
     }
   }
   lock.unlock();
-  if (write == nullptr || !serve_held(*write)) end_hold();
+  if (write == nullptr || !serve_held(*write, undo_to)) end_hold();
   lock.lock();
 }
 
 void Writer::end_hold() noexcept {
-  if (executor_ != nullptr) Host::current().stop_timer(hold_timer_);
+  if (executor_ != nullptr) Host::current().stop_timer(timer_);
   roll_back();
   Writes late;
   {
@@ -418,18 +498,30 @@ void Writer::end_hold() noexcept {
 }
 
 // False: the transaction is over.
-bool Writer::serve_held(Write& write) noexcept {
-  if (write.kind != Write::Kind::Commit) {
-    write.result = run(write);
-    const bool lost = connection_->is_autocommit();
-    if (lost && write.result) write.result = fail(Code::Conflict, "an error inside ended the transaction");
-    if (lost) {
-      std::lock_guard lock(mutex_);
-      held_ = 0;
-    }
-    finish(write);
-    return !lost;
+bool Writer::serve_held(Write& write, std::uint64_t undo_to) noexcept {
+  bool lost = false;
+  if (undo_to != 0) {
+    write.result = undo_savepoints(savepoints_from(undo_to));
+    lost = !write.result;
   }
+  if (!lost && write.kind == Write::Kind::Commit) {
+    commit_held(write);
+    return false;
+  }
+  if (!lost) {
+    write.result = run(write);
+    lost = connection_->is_autocommit();
+    if (lost && write.result) write.result = fail(Code::Conflict, "an error inside ended the transaction");
+  }
+  if (lost) {
+    std::lock_guard lock(mutex_);
+    held_ = 0;
+  }
+  finish(write);
+  return !lost;
+}
+
+void Writer::commit_held(Write& write) noexcept {
   {
     // Whatever comes now comes too late; the Transaction may be gone before the next lock.
     std::lock_guard lock(mutex_);
@@ -458,7 +550,6 @@ bool Writer::serve_held(Write& write) noexcept {
     if (outcome == Outcome::DiskFailed) count_disk_error();
   }
   finish(write);
-  return false;
 }
 
 void Writer::acknowledge(Writes& group, std::uint64_t committed) noexcept {

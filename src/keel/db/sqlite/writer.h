@@ -10,6 +10,9 @@
 // whether they are in the file is unknown. The log has a line when the disk begins to fail, and one when a commit
 // reaches it again; nothing else has to be done.
 //
+// A write waits for another process's lock as long as the connection's busy_timeout says, counted from push(): behind
+// others that wait for it, too. It can be withdrawn until the lock is there.
+//
 // Ownership: a Write is intrusive and stays where it is until its `done` has run on `home`.
 // Threads:   push(), withdraw() and the getters on any; start(), stop() on one. On an executor: one that is serial and
 //            whose jobs have timers (the simulation's pool); each group is a job.
@@ -23,6 +26,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "keel/base/function.h"
 #include "keel/base/host.h"
@@ -32,11 +36,12 @@
 #include "keel/db/sqlite/connection.h"
 #include "keel/exec/executor.h"
 #include "keel/observe/log.h"
+#include "keel/task/context.h"
 
 namespace keel::db::sqlite {
 
 struct Write : Link {
-  enum class Kind : std::uint8_t { Statement, Body, Begin, Commit };
+  enum class Kind : std::uint8_t { Statement, Body, Begin, Commit, Savepoint, Release };
   enum class State : std::uint8_t { Idle, Queued, Begun };
 
   Kind kind = Kind::Statement;
@@ -45,7 +50,10 @@ struct Write : Link {
   std::span<const Value> values;  // Statement: alive until done.
   Rows* rows = nullptr;           // Statement: receives the rows, if somebody wants them.
   FunctionRef<Result<>(Connection&)>* body = nullptr;
-  std::uint64_t transaction = 0;  // Of Begin: out. Of others: the interactive transaction they belong to, or 0.
+  std::uint64_t transaction = 0;     // Of Begin: out. Of others: the interactive transaction they belong to, or 0.
+  std::uint64_t savepoint = 0;       // Of Savepoint: out. Of Release: which one.
+  const Context* context = nullptr;  // Of the task that waits for it, if one does.
+  Instant locked_until;              // The writer's: when it has waited long enough for another process's lock.
   Executor* home = nullptr;
   Job* done = nullptr;  // Posted to `home`.
   Written written;
@@ -91,6 +99,14 @@ class Writer {
   bool withdraw(Write& write) noexcept;
   // Rolls back an interactive transaction. No effect when it has ended.
   void drop(std::uint64_t transaction) noexcept;
+  // Rolls it back to one of its savepoints, before anything else of it runs. No effect when the savepoint is over.
+  void drop(std::uint64_t transaction, std::uint64_t savepoint) noexcept;
+
+  // The number that a task's context notes while it holds `transaction` (Context::note_held): its own writes outside of
+  // that transaction are refused with Internal, because each would wait for the other.
+  static std::uint32_t held_number(std::uint64_t transaction) noexcept {
+    return static_cast<std::uint32_t>(transaction % Context::numbers_max) + 1;
+  }
 
   // Rises with each commit, after it and before any of its writes is acknowledged: a read that begins later sees it.
   std::uint64_t committed() const noexcept { return committed_.load(std::memory_order_acquire); }
@@ -105,19 +121,28 @@ class Writer {
 
   void work() noexcept;
   void run_job() noexcept;
-  void expire_hold() noexcept;
+  void on_timer() noexcept;
   void wake() noexcept;
   bool has_work() const noexcept;
   void step(Lock& lock) noexcept;
+  bool take_group(Writes& group) noexcept;
+  void wait_for_lock(Lock& lock, const Error& error) noexcept;
   void commit_group(Writes& group) noexcept;
   void commit_alone(Writes& group) noexcept;
   void begin_hold(Write& begin) noexcept;
   void step_held(Lock& lock) noexcept;
-  bool serve_held(Write& write) noexcept;
+  bool serve_held(Write& write, std::uint64_t undo_to) noexcept;
+  void commit_held(Write& write) noexcept;
+  std::size_t savepoints_from(std::uint64_t savepoint) const noexcept;
+  Result<> end_savepoints(std::size_t count) noexcept;
+  Result<> undo_savepoints(std::size_t count) noexcept;
+  Result<> run_release(Write& write) noexcept;
+  Result<> run_savepoint(Write& write);
   void end_hold() noexcept;
   Outcome run_in_group(Write& write) noexcept;
   Outcome run_in_savepoint(Write& write) noexcept;
   Outcome commit() noexcept;
+  Result<> begin_again(const Write& write) noexcept;
   Result<> run(Write& write) noexcept;
   Result<> run_statement(Write& write);
   Outcome outcome_of_error() noexcept;
@@ -131,11 +156,12 @@ class Writer {
   std::unique_ptr<Connection> connection_;
   Statement begin_, commit_, roll_back_, savepoint_, release_, roll_back_to_;
   const WriterOptions options_;
+  const Duration lock_timeout_;
   Executor* const executor_;
   const log::Logger log_;
   std::unique_ptr<Thread> thread_;
   Member<Job, Writer, &Writer::run_job> job_{*this};
-  Member<Timer, Writer, &Writer::expire_hold> hold_timer_{*this};  // On an executor; a thread waits.
+  Member<Timer, Writer, &Writer::on_timer> timer_{*this};  // On an executor; a thread waits.
   Instant hold_until_;
   Result<> commit_error_;
   std::string disk_error_;  // What SQLite said when the disk failed last.
@@ -143,12 +169,16 @@ class Writer {
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   Writes queue_;
+  int lock_retries_ = 0;  // Since another process has the lock; 0: it has not, as far as anybody knows.
+  Instant retry_at_;
   Writes held_queue_;       // Of the interactive transaction.
   std::uint64_t held_ = 0;  // Which holds the writer and may still be served; 0: none.
   bool holds_ = false;      // One has begun and is not yet rolled back or committed.
   bool dropped_ = false;
-  std::uint64_t expired_ = 0;  // The last one that held it for too long.
-  std::uint64_t transactions_begun_ = 0;
+  std::uint64_t expired_ = 0;              // The last one that held it for too long.
+  std::vector<std::uint64_t> savepoints_;  // Of the interactive transaction, the innermost last.
+  std::uint64_t savepoints_begun_ = 0;
+  std::uint64_t undo_to_ = 0;  // The outermost one that was dropped since the last statement; 0: none.
   bool stopping_ = false;
   bool sleeping_ = false;  // The thread waits, or no job is posted: wake() is needed.
   WriterStats stats_;

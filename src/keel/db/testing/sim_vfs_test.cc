@@ -10,7 +10,7 @@
 #include "keel/io/testing/disk.h"
 #include "keel/io/testing/simulation.h"
 
-namespace keel::db::sqlite {
+namespace keel::db::sqlite::sim_vfs_test {
 namespace {
 
 enum class Journal { Wal, Delete };
@@ -373,4 +373,4 @@ TEST_P(PowerLoss, is_noticed_on_a_disk_that_lies) {
 }
 
 }  // namespace
-}  // namespace keel::db::sqlite
+}  // namespace keel::db::sqlite::sim_vfs_test

@@ -169,6 +169,7 @@ void TraceVfs::clear() {
 }
 void TraceVfs::fail_sync(int nth) noexcept { state_->record.failing_sync.store(nth); }
 void TraceVfs::fill_disk(bool full) noexcept { state_->record.write_error.store(full ? SQLITE_FULL : SQLITE_OK); }
+void TraceVfs::lack_memory(bool lacks) noexcept { state_->record.write_error.store(lacks ? SQLITE_NOMEM : SQLITE_OK); }
 // What SQLite makes of EROFS.
 void TraceVfs::refuse_writes(bool refuses) noexcept {
   state_->record.write_error.store(refuses ? SQLITE_IOERR_WRITE : SQLITE_OK);

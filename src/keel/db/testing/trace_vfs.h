@@ -41,6 +41,8 @@ class TraceVfs {
   void fail_sync(int nth) noexcept;
   // Every write to a WAL fails as on a full disk until called with false.
   void fill_disk(bool full) noexcept;
+  // The same for want of memory.
+  void lack_memory(bool lacks) noexcept;
   // The same as on a disk that has become read-only.
   void refuse_writes(bool refuses) noexcept;
 

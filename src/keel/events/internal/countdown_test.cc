@@ -4,7 +4,7 @@
 
 #include "keel/base/testing/interleaving.h"
 
-namespace keel::events::internal {
+namespace keel::events::internal::countdown_test {
 namespace {
 
 using interleaving::require;
@@ -83,4 +83,4 @@ TEST(Countdown, needs_the_orders_of_its_operations) {
 }
 
 }  // namespace
-}  // namespace keel::events::internal
+}  // namespace keel::events::internal::countdown_test

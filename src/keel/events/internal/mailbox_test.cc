@@ -11,7 +11,7 @@
 #include "keel/events/bus.h"
 #include "keel/task/testing.h"
 
-namespace keel::events {
+namespace keel::events::mailbox_test {
 namespace {
 
 struct Placed {
@@ -275,4 +275,4 @@ TEST_F(Mailboxes, keep_events_that_are_aligned_to_a_line) {
 }
 
 }  // namespace
-}  // namespace keel::events
+}  // namespace keel::events::mailbox_test

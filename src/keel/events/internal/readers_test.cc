@@ -14,7 +14,7 @@
 
 #include "keel/events/internal/topic_core.h"
 
-namespace keel::events::internal {
+namespace keel::events::internal::readers_test {
 namespace {
 
 // What is shared. Lists: the one with the subscriber, then the one without.
@@ -261,4 +261,4 @@ TEST(Readers, count_for_each_topic_what_all_threads_did) {
 }
 
 }  // namespace
-}  // namespace keel::events::internal
+}  // namespace keel::events::internal::readers_test

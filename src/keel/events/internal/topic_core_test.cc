@@ -14,7 +14,7 @@
 
 #include "keel/events/internal/handling.h"
 
-namespace keel::events::internal {
+namespace keel::events::internal::topic_core_test {
 namespace {
 
 struct Placed {};
@@ -72,4 +72,4 @@ TEST_F(TopicCores, destroy_a_handler_that_ended_itself_though_somebody_holds_the
 }
 
 }  // namespace
-}  // namespace keel::events::internal
+}  // namespace keel::events::internal::topic_core_test

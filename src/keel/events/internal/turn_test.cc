@@ -4,7 +4,7 @@
 
 #include "keel/base/testing/interleaving.h"
 
-namespace keel::events::internal {
+namespace keel::events::internal::turn_test {
 namespace {
 
 // Each does something and asks; whoever works looks at what was done.
@@ -46,4 +46,4 @@ TEST(Turn, is_one_threads_at_a_time_and_misses_nothing_in_any_order_of_operation
 }
 
 }  // namespace
-}  // namespace keel::events::internal
+}  // namespace keel::events::internal::turn_test

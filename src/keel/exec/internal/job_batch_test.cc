@@ -11,7 +11,7 @@
 
 #include "keel/base/testing/interleaving.h"
 
-namespace keel::internal {
+namespace keel::internal::job_batch_test {
 namespace {
 
 struct Counted : Job {
@@ -117,4 +117,4 @@ TEST(JobBatch, gives_each_job_once_in_every_order_of_operations) {
 }
 
 }  // namespace
-}  // namespace keel::internal
+}  // namespace keel::internal::job_batch_test

@@ -5,7 +5,7 @@
 #include <deque>
 #include <string>
 
-namespace keel::internal {
+namespace keel::internal::job_lanes_test {
 namespace {
 
 struct Named : Job {
@@ -13,7 +13,7 @@ struct Named : Job {
   int number;
 };
 
-class Lanes : public testing::Test {
+class Lanes : public ::testing::Test {
  protected:
   Job& make(int number) { return jobs_.emplace_back(number); }
   int pop() {
@@ -87,4 +87,4 @@ TEST_F(Lanes, begin_to_count_anew_when_a_lane_was_empty) {
 }
 
 }  // namespace
-}  // namespace keel::internal
+}  // namespace keel::internal::job_lanes_test

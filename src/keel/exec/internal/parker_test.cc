@@ -8,7 +8,7 @@
 
 #include "keel/base/testing/interleaving.h"
 
-namespace keel::internal {
+namespace keel::internal::parker_test {
 namespace {
 
 TEST(Parker, returns_at_once_when_it_was_woken_before) {
@@ -104,4 +104,4 @@ TEST(Parker, loses_no_wake_up_of_two_in_any_order_of_operations) {
 }
 
 }  // namespace
-}  // namespace keel::internal
+}  // namespace keel::internal::parker_test

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "keel/base/host.h"
+#include "keel/base/list.h"
 #include "keel/base/single_writer_counter.h"
 #include "keel/exec/internal/job_batch.h"
 #include "keel/exec/internal/job_lanes.h"
@@ -52,6 +53,15 @@ struct alignas(64) ThreadPool::Worker {
   const Job* followed = nullptr;  // In its batch, and measured.
   Instant followed_at;
   unsigned follow_every = 0;  // What measuring has found; 0: nothing new.
+};
+
+// Posted to the executor that a pool has instead of threads: one for each job of the pool.
+struct ThreadPool::Errand : Job, Link {
+  Errand(ThreadPool& p, Job* d) noexcept : Job(&run), pool(&p), due(d) {}
+  static void run(Job& job) noexcept;
+
+  ThreadPool* pool;  // Null: stopped.
+  Job* due;          // Its time has come now. Null: the next one that waits.
 };
 
 struct ThreadPool::State {
@@ -118,6 +128,8 @@ struct ThreadPool::State {
   std::multimap<Instant, Job*> delayed;
   bool is_scaling = false;              // All threads were busy, or there are more than the least.
   Instant scale_at = Instant::never();  // The end of the interval.
+
+  List<Errand> errands;  // On their way, where there are no threads.
 
   alignas(64) std::atomic<std::size_t> waiting{0};  // lanes.size(), for those who spin.
 };

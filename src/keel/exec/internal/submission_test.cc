@@ -10,7 +10,7 @@
 
 #include "keel/base/testing/interleaving.h"
 
-namespace keel::internal {
+namespace keel::internal::submission_test {
 namespace {
 
 using interleaving::require;
@@ -168,4 +168,4 @@ TEST(Submission, needs_the_orders_of_its_operations) {
 }
 
 }  // namespace
-}  // namespace keel::internal
+}  // namespace keel::internal::submission_test

@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-namespace keel::internal {
+namespace keel::internal::utilisation_test {
 namespace {
 
-class Measured : public testing::Test {
+class Measured : public ::testing::Test {
  protected:
   // An interval of 100 ms in which each of `threads` was busy for `busy` of it; what end() says.
   int interval(int threads, double busy, bool jobs_wait = true) {
@@ -63,4 +63,4 @@ TEST_F(Measured, knows_the_time_that_all_threads_were_busy) {
 }
 
 }  // namespace
-}  // namespace keel::internal
+}  // namespace keel::internal::utilisation_test

@@ -5,6 +5,7 @@
 
 #include "keel/base/check.h"
 #include "keel/base/host.h"
+#include "keel/http/client/retry_rules.h"
 #include "keel/http/message/fields.h"
 #include "keel/task/timing.h"
 
@@ -22,11 +23,6 @@ bool is_redirect(Status status) noexcept {
          status == Status::TemporaryRedirect || status == Status::PermanentRedirect;
 }
 
-bool is_credential(std::string_view name) noexcept {
-  return equals_ignore_case(name, "authorization") || equals_ignore_case(name, "cookie") ||
-         equals_ignore_case(name, "proxy-authorization");
-}
-
 // Fields about a body that is not sent any more.
 bool is_about_content(std::string_view name) noexcept {
   return (name.size() >= 8 && equals_ignore_case(name.substr(0, 8), "content-")) ||
@@ -42,14 +38,13 @@ std::string told(std::string_view url) {
   return text;
 }
 
-template <class Drops>
-void drop_fields(Buffer& fields, Drops drops) {
+void drop_fields_about_content(Buffer& fields) {
   Buffer kept;
   std::string_view rest = fields.view();
   while (!rest.empty()) {
     const std::string_view line = rest.substr(0, rest.find("\r\n") + 2);
     rest.remove_prefix(line.size());
-    if (!drops(line.substr(0, line.find(':')))) kept.append(line);
+    if (!is_about_content(line.substr(0, line.find(':')))) kept.append(line);
   }
   fields = std::move(kept);
 }
@@ -58,6 +53,12 @@ void drop_fields(Buffer& fields, Drops drops) {
 bool becomes_get(Method method, Status status) noexcept {
   const bool is_old = status == Status::MovedPermanently || status == Status::Found;
   return (is_old && method == Method::Post) || (status == Status::SeeOther && method != Method::Head);
+}
+
+// A path begins with the slash that a base may end in.
+ClientOptions tidied(ClientOptions options) {
+  while (options.base_url.ends_with('/')) options.base_url.pop_back();
+  return options;
 }
 
 // Where a redirect leads.
@@ -69,22 +70,19 @@ Result<Url> target_of(const Url& from, std::string_view location) {
 
 enum class Verdict : std::uint8_t { Good, Bad, None };
 
-// What a breaker thinks of it.
-Verdict judge(const Result<ClientStream>& answer) noexcept {
+// What a breaker thinks of it. An error that is none of the server says nothing about it.
+Verdict judge(const Result<ClientStream>& answer, const CircuitBreakerOptions& options) {
   if (answer) return number(answer->status()) >= 500 ? Verdict::Bad : Verdict::Good;
-  switch (answer.error().code()) {
-    case Code::Unavailable:
-    case Code::Upstream:
-    case Code::DeadlineExceeded:
-      return Verdict::Bad;
-    default:
-      return Verdict::None;  // It says nothing about the server.
-  }
+  return options.fails(answer.error()) ? Verdict::Bad : Verdict::None;
 }
 
-bool may_change_by_itself(const Result<ClientStream>& answer) noexcept {
-  if (answer) return is_worth_a_retry(answer->status());
-  return answer.error().code() == Code::Unavailable || answer.error().code() == Code::DeadlineExceeded;
+bool may_change_by_itself(const Result<ClientStream>& answer, const RetryOptions& options) {
+  return answer ? is_worth_a_retry(answer->status()) : options.when(answer.error());
+}
+
+// Whoever was stopped, or has met a bound of this client, has not met a fault of another server or of the request.
+bool is_of_environment(const Error& error) noexcept {
+  return error.code() != Code::Cancelled && error.code() != Code::ResourceExhausted;
 }
 
 }  // namespace
@@ -149,6 +147,7 @@ struct Client::Call {
   Method method;
   std::string url;  // As it may be told: without its query, and without who asks.
   int attempts = 0;
+  bool is_writers_error = false;  // The failure is of what writes the body, which is the caller's.
 };
 
 std::optional<std::string_view> ClientResponse::header(std::string_view name) const noexcept {
@@ -159,12 +158,16 @@ std::optional<std::string_view> ClientResponse::header(std::string_view name) co
   return std::nullopt;
 }
 
-Task<Chunk> ClientStream::read() { return exchange_.read(read_timeout_); }
+Task<Chunk> ClientStream::read() {
+  Result<Chunk> chunk = co_await attempt(exchange_.read(read_timeout_));
+  if (!chunk && is_of_environment(chunk.error())) co_return std::move(chunk).error().from_environment();
+  co_return std::move(chunk);
+}
 
 Client::Client(Resolver& resolver, ClientOptions options)
-    : options_(std::move(options)),
+    : options_(tidied(std::move(options))),
       log_("http.client"),
-      pool_(resolver, options_.pool, options_.retry, options_.breaker) {
+      pool_(resolver, options_.pool, options_.retry, options_.breaker, options_.guard) {
   if (options_.metrics != nullptr) metrics_ = std::make_unique<Metrics>(*options_.metrics, options_, pool_);
 }
 
@@ -180,16 +183,16 @@ Task<ClientResponse> Client::respond(Client& client, ClientRequest request) {
 Task<ClientStream> Client::open(ClientRequest request) { return measured(std::move(request), false); }
 
 Task<ClientStream> Client::measured(ClientRequest request, bool whole) {
+  if (request.url_.starts_with('/')) request.url_.insert(0, options_.base_url);
   Call call{request.method_, told(request.url_)};
   const Instant began = now();
   const Duration limit = request.timeout_.value_or(options_.timeout);
   Result<ClientStream> result = co_await attempt(with_timeout(limit, follow(request, whole, call)));
   note(call, result, now() - began);
   if (!result) {
-    // A handler's client is told what these say, and not whom we ask (http/server/problem.h).
-    const Code code = result.error().code();
-    if (code == Code::InvalidArgument || code == Code::Unsupported) co_return std::move(result).error();
-    co_return std::move(result).error().because(std::string(to_string(call.method)) + ' ' + call.url);
+    Error error = std::move(result).error().because(std::string(to_string(call.method)) + ' ' + call.url);
+    if (!call.is_writers_error && is_of_environment(error)) error = std::move(error).from_environment();
+    co_return std::move(error);
   }
   co_return *std::move(result);
 }
@@ -227,7 +230,7 @@ Task<ClientStream> Client::follow(ClientRequest& request, bool whole, Call& call
   for (int followed = 0;; ++followed) {
     ClientStream answer = co_await repeat(request, url, whole, call);
     const std::optional<std::string_view> location = answer.header("Location");
-    if (!is_followed(request, answer)) co_return std::move(answer);
+    if (!is_followed(request, url, answer)) co_return std::move(answer);
     if (followed == options_.redirects_max) {
       co_return Error::text(Code::Upstream, "more than " + std::to_string(options_.redirects_max) + " redirects");
     }
@@ -240,10 +243,15 @@ Task<ClientStream> Client::follow(ClientRequest& request, bool whole, Call& call
   }
 }
 
-bool Client::is_followed(const ClientRequest& request, const ClientStream& answer) const noexcept {
-  if (options_.redirects_max == 0 || !is_redirect(answer.status()) || !answer.header("Location")) return false;
-  // What was streamed cannot be sent again.
-  return !request.writer_ || becomes_get(request.method_, answer.status());
+bool Client::is_followed(const ClientRequest& request, const Url& url, const ClientStream& answer) const {
+  if (options_.redirects_max == 0 || !is_redirect(answer.status())) return false;
+  const std::optional<std::string_view> location = answer.header("Location");
+  if (!location) return false;
+  if (becomes_get(request.method_, answer.status())) return true;
+  if (request.writer_) return false;  // What was streamed cannot be sent again.
+  if (request.body_.empty()) return true;
+  const Result<Url> next = target_of(url, *location);
+  return !next || next->origin() == url.origin();  // A target that is none is the error of the call.
 }
 
 void Client::redirect(ClientRequest& request, Status status, bool to_another) {
@@ -252,9 +260,10 @@ void Client::redirect(ClientRequest& request, Status status, bool to_another) {
     request.body_.clear();
     request.writer_.reset();
     request.has_body_ = false;
-    drop_fields(request.fields_, is_about_content);
+    drop_fields_about_content(request.fields_);
+    drop_fields_about_content(request.secret_fields_);
   }
-  if (to_another) drop_fields(request.fields_, is_credential);
+  if (to_another) request.secret_fields_.clear();
 }
 
 Task<ClientStream> Client::repeat(const ClientRequest& request, const Url& url, bool whole, Call& call) {
@@ -262,10 +271,9 @@ Task<ClientStream> Client::repeat(const ClientRequest& request, const Url& url, 
   ClientPool::Origin& origin = *known;
   const ClientPool::Origin::Use use(origin);
   const bool may_repeat = (is_idempotent(request.method_) || request.has_idempotency_key_) && !request.writer_;
-  const Instant deadline = (co_await this_task()).deadline;
-  origin.budget().earn();
+  Retry::Attempts attempts(origin.retry(), (co_await this_task()).deadline);
   ClientPool::Kind kind = ClientPool::Kind::Any;
-  for (int number = 1;;) {
+  while (true) {
     ++call.attempts;
     std::optional<CircuitBreaker::Call> admitted = origin.breaker().admit(now());
     if (!admitted) {
@@ -281,27 +289,23 @@ Task<ClientStream> Client::repeat(const ClientRequest& request, const Url& url, 
       continue;
     }
     kind = ClientPool::Kind::Any;
+    call.is_writers_error = trouble == Trouble::Writer;
     // A place that did not become free and the size of a body are our own bounds, the body is its writer's, and a
     // server may close what is idle.
-    const Verdict verdict = trouble == Trouble::Any ? judge(answer) : Verdict::None;
+    const Verdict verdict = trouble == Trouble::Any ? judge(answer, options_.breaker) : Verdict::None;
     if (verdict == Verdict::Good) admitted->succeeded(now());
     if (verdict == Verdict::Bad) admitted->failed(now());
-    if (!may_repeat || number >= options_.retry.attempts_max || !may_change_by_itself(answer)) {
-      co_return std::move(answer);
-    }
+    if (!may_repeat || !may_change_by_itself(answer, options_.retry)) co_return std::move(answer);
 
-    ++number;
-    Duration wait = backoff(options_.retry, number, Host::current().random());
     const std::optional<std::string_view> asked = answer ? answer->header("Retry-After") : std::nullopt;
-    if (asked) {
-      const std::optional<Duration> pause = parse_retry_after(*asked, Host::current().wall_ns() / 1'000'000'000);
-      if (pause && *pause > options_.retry.retry_after_max) co_return std::move(answer);
-      if (pause) wait = std::max(wait, *pause);
-    }
-    if (deadline - now() <= wait) co_return std::move(answer);
+    std::optional<Duration> pause;
+    if (asked) pause = parse_retry_after(*asked, Host::current().wall_ns() / 1'000'000'000);
+    if (pause && *pause > options_.retry_after_max) co_return std::move(answer);
+    const std::optional<Duration> wait = attempts.next_wait(pause.value_or(Duration()));
+    if (!wait) co_return std::move(answer);
     // By this very call: it would be refused, and the answer lost.
     if (origin.breaker().state(now()) == CircuitBreaker::State::Open) co_return std::move(answer);
-    if (!origin.budget().spend()) {
+    if (!attempts.spend()) {
       ++stats_.unaffordable;
       if (metrics_ != nullptr) metrics_->unaffordable.add();
       co_return std::move(answer);
@@ -310,7 +314,7 @@ Task<ClientStream> Client::repeat(const ClientRequest& request, const Url& url, 
     if (metrics_ != nullptr) metrics_->retries.add();
     admitted.reset();
     if (answer && !whole) co_await answer->exchange_.discard(discard_bytes_max, options_.read_timeout);
-    co_await sleep_for(wait);
+    co_await sleep_for(*wait);
   }
 }
 
@@ -321,7 +325,7 @@ Task<ClientStream> Client::once(const ClientRequest& request, const Url& url, Cl
   Result<ClientPool::Lease> lent = co_await attempt(pool_.lend(origin, url, kind, has_place));
   if (!lent) {
     if (!has_place) trouble = Trouble::NoPlace;
-    // To our own client, who gets a handler's error, it would say that there is nothing at the path it asked for.
+    // The host is not there.
     if (lent.error().code() == Code::NotFound) co_return std::move(lent).error().as(Code::Upstream);
     co_return std::move(lent).error();
   }
@@ -337,7 +341,7 @@ Task<ClientStream> Client::once(const ClientRequest& request, const Url& url, Cl
   stream.response_.status_ = exchange.status();
   stream.response_.head_ = exchange.take_head();
   stream.response_.url_ = url.text();
-  if (whole && !is_followed(request, stream)) co_await read_whole(stream, options_.body_bytes_max, trouble);
+  if (whole && !is_followed(request, url, stream)) co_await read_whole(stream, options_.body_bytes_max, trouble);
   co_return std::move(stream);
 }
 

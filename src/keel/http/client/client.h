@@ -22,15 +22,17 @@
 //
 // Retries    are for calls that failed before an answer, or with 429, 502, 503, 504; only where the method is
 //            idempotent (RFC 9110 §9.2.2) or the request has an idempotency key; never when its body is streamed;
-//            within the budget (http/client/retry.h), after a random wait, not before Retry-After. A kept connection
+//            within the budget (task/retry.h), after a random wait, not before Retry-After. A kept connection
 //            that turns out to be closed is replaced once, for such requests, without counting.
-// Breaker    one per server (http/client/circuit_breaker.h). Bad: status 500 and above, a broken or silent
+// Breaker    one per server (task/circuit_breaker.h). Bad: status 500 and above, a broken or silent
 //            connection, no answer in time, whoever's limit that was. Nothing is counted for a call that got no place
 //            in the pool, that found its kept connection closed, or whose body could not be written by what writes it.
 //            A call that opens the circuit gets the answer that did it, and is not tried again.
 // Redirects  301, 302 and 303 go on with GET (only POST changes with 301 and 302; HEAD stays), 307 and 308 repeat the
-//            request. A body that is streamed is not repeated: the 3xx is the answer. To another server Authorization,
-//            Cookie and Proxy-Authorization do not go along.
+//            request. Where that would repeat a body that is streamed, or send a body to another origin, the 3xx is the
+//            response. Secret fields (client_request.h) do not follow a redirect to another origin.
+// Addresses  of a URL that somebody else chooses are checked by ClientOptions::guard before each connection, also those
+//            of redirects and retries. A base_url is checked as well.
 // Deadline   a call takes at most its time-out, and never longer than the deadline it inherits. With sends_deadline
 //            what is left goes along as X-Request-Deadline-Ms, a whole number of milliseconds.
 // Trace      traceparent (W3C), when the calling task works for a request, or ClientRequest::trace says so.
@@ -38,10 +40,11 @@
 // Errors:    InvalidArgument: the request. Unsupported: https (there is no TLS), ws and wss. Unavailable: no
 //            connection, a broken one, or the circuit is open. DeadlineExceeded: a time-out, the message says which.
 //            Upstream: no such host, an answer that cannot be understood, a body above body_bytes_max, too many
-//            redirects or one to what is no URL with http. ResourceExhausted: no place in the pool. Cancelled. The
-//            message names method and URL, without its query and user, but of the first two, which a handler's client
-//            would read. In a handler the others become 503, 504 and, for Upstream, 502 without the message
-//            (http/server/problem.h).
+//            redirects or one to what is no URL with http. PermissionDenied: the guard allows no address of the host.
+//            ResourceExhausted: no place in the pool. Cancelled. The
+//            message names method and URL, without its query and user. All but the last two are from the environment
+//            (base/error.h), except what writes a streamed body fails with: a handler that does not catch them is
+//            answered with 500, 503, 504 and, for Upstream, 502, without the message (http/server/problem.h).
 // Threads:   one loop; a client for each worker.
 // Lifetime:  outlives its calls and the streams it gave (checked); the resolver and the registry outlive it.
 // Cancel:    a call that is stopped closes its connection, leaves every queue, and counts for nothing else.
@@ -60,6 +63,7 @@
 #include "keel/http/client/client_pool.h"
 #include "keel/http/client/client_request.h"
 #include "keel/http/message/status.h"
+#include "keel/net/address_guard.h"
 #include "keel/observe/log.h"
 #include "keel/observe/metric.h"
 #include "keel/task/task.h"
@@ -68,6 +72,8 @@ namespace keel::http {
 
 struct ClientOptions {
   std::string name = "client";           // In logs, and as the label `client` of metrics.
+  std::string base_url = {};             // In front of a URL that begins with '/'; "http://payments.internal/v2".
+  AddressGuard guard = {};               // Where it may connect to; public_addresses_only for URLs of strangers.
   Duration timeout = 30_s;               // Of a call, redirects, retries and, for send(), the body included.
   Duration first_byte_timeout = 10_s;    // From the connection to the head of the answer: longer for large uploads.
   Duration read_timeout = 10_s;          // Between two pieces of a body.
@@ -76,6 +82,7 @@ struct ClientOptions {
   bool sends_deadline = false;           // X-Request-Deadline-Ms.
   ClientPoolOptions pool = {};
   RetryOptions retry = {};
+  Duration retry_after_max = 10_s;  // A server that asks for a longer pause is not asked again: its answer stands.
   CircuitBreakerOptions breaker = {};
   metrics::Registry* metrics = nullptr;  // None: no metrics.
 };
@@ -188,7 +195,7 @@ class Client {
   static Task<> read_whole(ClientStream& stream, std::size_t bytes_max, Trouble& trouble);
   static Task<ClientResponse> respond(Client& client, ClientRequest request);
   void note(const Call& call, const Result<ClientStream>& result, Duration took);
-  bool is_followed(const ClientRequest& request, const ClientStream& answer) const noexcept;
+  bool is_followed(const ClientRequest& request, const Url& url, const ClientStream& answer) const;
   static void redirect(ClientRequest& request, Status status, bool to_another);
 
   const ClientOptions options_;

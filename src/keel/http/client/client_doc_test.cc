@@ -16,7 +16,7 @@
 #include "keel/observe/metric.h"
 #include "keel/task/group.h"
 
-namespace keel {
+namespace keel::client_doc_test {
 namespace {
 
 Task<std::string> name_of(http::Client& client, int id) {
@@ -32,6 +32,13 @@ Task<> copy_rows(http::Client& client, Stream& out) {
     if (chunk.empty()) break;
     co_await out.write(chunk);
   }
+}
+
+Task<> deliver(http::Client& webhooks, std::string url, std::string event, std::string signature) {
+  http::ClientRequest request(http::Method::Post, url);
+  request.body(event, "application/json").secret_header("X-Signature", signature);
+  const http::ClientResponse response = co_await webhooks.send(std::move(request));
+  if (http::number(response.status()) / 100 != 2) co_await fail(Code::Upstream, "the webhook was not accepted");
 }
 
 const std::string million(1'000'000, 'r');
@@ -63,6 +70,12 @@ class ClientDoc : public ::testing::Test {
     const Result<std::string> name = co_await attempt(name_of(client, id));
     co_return name ? *name : name.error().describe();
   }
+  static Task<std::string> refuse_inside(ClientDoc& test) {
+    Resolver resolver(test.server_.simulation().pool(), {}, test.lookup());
+    http::Client webhooks(resolver, {.name = "webhooks", .guard = public_addresses_only});
+    const Result<> delivered = co_await attempt(deliver(webhooks, "http://hook.example/hook", "{}", "s"));
+    co_return delivered ? "delivered" : delivered.error().describe();
+  }
   static Task<> copy_and_finish(http::Client& client, Stream out) { co_await copy_rows(client, out); }
   static Task<std::string> read_all(Stream in) {
     std::string text;
@@ -91,6 +104,11 @@ TEST_F(ClientDoc, asks_as_it_says) {
   EXPECT_TRUE(server_.run(ask(*this, 8)).value().contains("the users service does not know this one"));
 }
 
+TEST_F(ClientDoc, delivers_to_no_server_inside) {
+  const std::string error = server_.run(refuse_inside(*this)).value();
+  EXPECT_TRUE(error.contains("the address guard does not allow")) << error;
+}
+
 TEST_F(ClientDoc, copies_what_it_reads) { EXPECT_TRUE(server_.run(copy(*this)).value() == million); }
 
 Task<> make_client(metrics::Registry& registry) {
@@ -106,4 +124,4 @@ TEST(ClientOfALoop, is_made_as_it_says) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::client_doc_test

@@ -40,6 +40,7 @@ Buffer ClientExchange::format_head(const ClientRequest& request, const Url& url,
   out.append(url.authority());
   out.append("\r\n");
   out.append(request.fields_.view());
+  out.append(request.secret_fields_.view());
   const Span* const span = current_span();
   const log::TraceId trace = request.trace_ || span == nullptr ? request.trace_ : span->trace;
   // This call is the parent of what the server does.

@@ -15,7 +15,7 @@
 #include "keel/http/client/client.h"
 #include "keel/http/testing/internal/client_testing.h"
 
-namespace keel::http {
+namespace keel::http::client_faults_test {
 namespace {
 
 using namespace internal;
@@ -598,4 +598,4 @@ TEST_P(ClientWaits, attempts_are_a_random_time_apart) {
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::client_faults_test

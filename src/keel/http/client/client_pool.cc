@@ -1,6 +1,7 @@
 #include "keel/http/client/client_pool.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "keel/base/check.h"
 #include "keel/base/host.h"
@@ -12,15 +13,28 @@ namespace {
 // Into a turn: until then what the loop knows of kept connections is believed.
 constexpr Duration unseen_max = 1_ms;
 
+BulkheadOptions bounds(std::size_t connections, const ClientPoolOptions& pool) noexcept {
+  return {
+      .running_max = connections, .waiting_max = std::numeric_limits<std::size_t>::max(), .wait_max = pool.wait_max};
+}
+
 }  // namespace
 
 ClientPool::Origin::Origin(std::string name, const ClientPoolOptions& pool, const RetryOptions& retry,
                            const CircuitBreakerOptions& breaker)
-    : name_(std::move(name)), places_(pool.connections_per_origin_max), breaker_(breaker), budget_(retry) {}
+    : name_(std::move(name)),
+      places_(bounds(pool.connections_per_origin_max, pool)),
+      breaker_(breaker),
+      retry_(retry) {}
 
 ClientPool::ClientPool(Resolver& resolver, const ClientPoolOptions& pool, const RetryOptions& retry,
-                       const CircuitBreakerOptions& breaker)
-    : resolver_(resolver), options_(pool), retry_(retry), breaker_(breaker), places_(pool.connections_max) {
+                       const CircuitBreakerOptions& breaker, AddressGuard guard)
+    : resolver_(resolver),
+      options_(pool),
+      retry_(retry),
+      breaker_(breaker),
+      guard_(std::move(guard)),
+      places_(bounds(pool.connections_max, pool)) {
   KEEL_CHECK(pool.connections_per_origin_max > 0 && pool.connections_max > 0 && pool.origins_max > 0,
              "a client may have a connection");
 }
@@ -66,32 +80,33 @@ Result<ClientPool::Origin*> ClientPool::origin(const Url& url) {
   return origins_.emplace(std::move(name), std::move(made)).first->second.get();
 }
 
-Task<Semaphore::Permit> ClientPool::wait_for_place(Semaphore& semaphore, const Origin& origin, std::size_t places) {
-  std::optional<Semaphore::Permit> free = semaphore.try_acquire();
+Task<Bulkhead::Place> ClientPool::wait_for_place(Bulkhead& places, const Origin& origin) {
+  std::optional<Bulkhead::Place> free = places.try_enter();
   if (free) co_return *std::move(free);
-  const Instant limit = Host::current().now() + options_.wait_max;
-  Result<Semaphore::Permit> place = co_await attempt(with_timeout(options_.wait_max, semaphore.acquire()));
-  if (!place && place.error().code() == Code::DeadlineExceeded && Host::current().now() >= limit) {
-    co_return Error::text(Code::ResourceExhausted, "none of " + std::to_string(places) + " connections for " +
-                                                       origin.name() + " became free within wait_max");
+  Result<Bulkhead::Place> place = co_await attempt(places.enter());
+  if (!place && place.error().code() == Code::ResourceExhausted) {
+    co_return Error::text(Code::ResourceExhausted, "none of " + std::to_string(places.options().running_max) +
+                                                       " connections for " + origin.name() +
+                                                       " became free within wait_max");
   }
   co_return std::move(place);
 }
 
 Task<ClientPool::Lease> ClientPool::lend(Origin& origin, const Url& url, Kind kind, bool& has_place) {
-  Semaphore::Permit use = co_await wait_for_place(origin.places_, origin, options_.connections_per_origin_max);
+  Bulkhead::Place use = co_await wait_for_place(origin.places_, origin);
   Lease lease(*this, origin, std::move(use));
   if (kind == Kind::Fresh) close_idle(origin);
   lease.connection_ = take_idle(origin);
   has_place = lease.connection_ != nullptr;
   if (has_place) co_return std::move(lease);
 
-  if (places_.available() == 0) close_oldest_idle();
-  Semaphore::Permit place = co_await wait_for_place(places_, origin, options_.connections_max);
+  if (places_.running() == options_.connections_max) close_oldest_idle();
+  Bulkhead::Place place = co_await wait_for_place(places_, origin);
   has_place = true;
   const Instant limit = Host::current().now() + options_.connect_timeout;
-  Result<Stream> stream = co_await attempt(with_timeout(
-      options_.connect_timeout, Stream::connect(resolver_, std::string(url.host()), url.port(), options_.connect)));
+  Result<Stream> stream =
+      co_await attempt(with_timeout(options_.connect_timeout, Stream::connect(resolver_, std::string(url.host()),
+                                                                              url.port(), guard_, options_.connect)));
   if (!stream && stream.error().code() == Code::DeadlineExceeded && Host::current().now() >= limit) {
     co_return Error::text(Code::DeadlineExceeded,
                           "connecting to " + origin.name() + " took longer than connect_timeout");

@@ -10,7 +10,7 @@
 // Those used last are lent first, so that what is not needed grows old and is closed.
 //
 // Errors:   ResourceExhausted when no place was free within wait_max, or when there are too many servers; those of
-//           Stream::connect and the resolver; DeadlineExceeded after connect_timeout; Cancelled.
+//           Stream::connect, the address guard and the resolver; DeadlineExceeded after connect_timeout; Cancelled.
 // Lifetime: outlives its leases and those who wait (checked).
 // Threads:  one loop.
 // Cancel:   who waits leaves the queue; a connection that is being made is closed.
@@ -29,13 +29,14 @@
 
 #include "keel/base/member.h"
 #include "keel/base/wheel.h"
-#include "keel/http/client/circuit_breaker.h"
-#include "keel/http/client/retry.h"
 #include "keel/http/client/url.h"
 #include "keel/http/message/response_reader.h"
+#include "keel/net/address_guard.h"
 #include "keel/net/resolver.h"
 #include "keel/net/stream.h"
-#include "keel/task/semaphore.h"
+#include "keel/task/bulkhead.h"
+#include "keel/task/circuit_breaker.h"
+#include "keel/task/retry.h"
 #include "keel/task/task.h"
 
 namespace keel::http {
@@ -43,7 +44,7 @@ namespace keel::http {
 struct ClientPoolOptions {
   std::size_t connections_per_origin_max = 64;  // Calls to one server at a time; the others wait in their order.
   std::size_t connections_max = 512;            // Open in all; above it an idle one to another server is closed.
-  std::size_t origins_max = 1024;               // Servers that are remembered, with breaker and budget.
+  std::size_t origins_max = 1024;               // Servers that are remembered, with breaker and budget of retries.
   Duration wait_max = 5_s;                      // For a place; then ResourceExhausted.
   Duration connect_timeout = 5_s;               // Looking the name up included.
   Duration idle_timeout = 30_s;                 // Shorter than the servers' own, so that they seldom close first.
@@ -61,7 +62,7 @@ class ClientPool {
     Instant opened;
     Instant idle_since;
     std::uint64_t answers = 0;  // Whole ones it has brought.
-    Semaphore::Permit place;    // Of connections_max.
+    Bulkhead::Place place;      // Of connections_max.
   };
 
   // A server, as this client knows it.
@@ -71,7 +72,7 @@ class ClientPool {
            const CircuitBreakerOptions& breaker);
     const std::string& name() const noexcept { return name_; }
     CircuitBreaker& breaker() noexcept { return breaker_; }
-    RetryBudget& budget() noexcept { return budget_; }
+    Retry& retry() noexcept { return retry_; }
     std::size_t idle() const noexcept { return idle_.size(); }
 
     // While one lives the origin is not forgotten.
@@ -89,10 +90,10 @@ class ClientPool {
    private:
     friend class ClientPool;
     const std::string name_;
-    Semaphore places_;                               // Of connections_per_origin_max: those in use.
+    Bulkhead places_;                                // Of connections_per_origin_max: those in use.
     std::vector<std::unique_ptr<Connection>> idle_;  // The one used last is the last.
     CircuitBreaker breaker_;
-    RetryBudget budget_;
+    Retry retry_;
     std::uint32_t uses_ = 0;
   };
 
@@ -125,20 +126,20 @@ class ClientPool {
 
    private:
     friend class ClientPool;
-    Lease(ClientPool& pool, Origin& origin, Semaphore::Permit&& place) noexcept
+    Lease(ClientPool& pool, Origin& origin, Bulkhead::Place&& place) noexcept
         : pool_(&pool), origin_(&origin), place_(std::move(place)) {
       ++origin.uses_;
     }
     void end() noexcept;
     ClientPool* pool_ = nullptr;
     Origin* origin_ = nullptr;  // None: it has ended, or was moved from.
-    Semaphore::Permit place_;
+    Bulkhead::Place place_;
     std::unique_ptr<Connection> connection_;
   };
 
-  // `resolver` outlives the pool.
+  // `resolver` outlives the pool. `guard` is asked before each connection is made.
   ClientPool(Resolver& resolver, const ClientPoolOptions& pool, const RetryOptions& retry,
-             const CircuitBreakerOptions& breaker);
+             const CircuitBreakerOptions& breaker, AddressGuard guard);
   ~ClientPool();
   ClientPool(const ClientPool&) = delete;
   ClientPool& operator=(const ClientPool&) = delete;
@@ -164,7 +165,7 @@ class ClientPool {
   std::size_t breakers(CircuitBreaker::State state) const noexcept;
 
  private:
-  Task<Semaphore::Permit> wait_for_place(Semaphore& semaphore, const Origin& origin, std::size_t places);
+  Task<Bulkhead::Place> wait_for_place(Bulkhead& places, const Origin& origin);
   std::unique_ptr<Connection> take_idle(Origin& origin) noexcept;
   void keep(Origin& origin, std::unique_ptr<Connection> connection) noexcept;
   bool is_usable(const Connection& connection, Instant now) const noexcept;
@@ -176,7 +177,8 @@ class ClientPool {
   const ClientPoolOptions options_;
   const RetryOptions retry_;
   const CircuitBreakerOptions breaker_;
-  Semaphore places_;  // Of connections_max.
+  const AddressGuard guard_;
+  Bulkhead places_;  // Of connections_max.
   std::map<std::string, std::unique_ptr<Origin>, std::less<>> origins_;
   std::size_t open_ = 0;
   std::size_t idle_ = 0;

@@ -9,7 +9,7 @@
 
 #include "keel/http/testing/internal/client_testing.h"
 
-namespace keel::http {
+namespace keel::http::client_pool_test {
 namespace {
 
 using namespace internal;
@@ -225,7 +225,7 @@ TEST_P(ClientPools, a_server_is_not_forgotten_while_its_answer_is_read) {
 // Heads that come in pieces cost up to 64 KiB, and there may be many idle connections.
 TEST_P(ClientPools, an_idle_connection_holds_no_memory_of_the_answer_before) {
   serve();
-  ClientPool pool(*resolver_, {}, {}, {});
+  ClientPool pool(*resolver_, {}, {}, {}, {});
   const auto ask = [](ClientPool& p, Url where) -> Task<> {
     ClientPool::Origin* const origin = co_await p.origin(where);
     const ClientPool::Origin::Use use(*origin);
@@ -313,4 +313,4 @@ TEST_P(ClientPools, a_deadline_while_connecting_counts_against_the_server) {
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::client_pool_test

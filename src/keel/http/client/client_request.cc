@@ -1,6 +1,7 @@
 #include "keel/http/client/client_request.h"
 
 #include <algorithm>
+#include <span>
 
 #include "keel/http/message/chunk.h"
 #include "keel/http/message/fields.h"
@@ -13,6 +14,12 @@ namespace {
 constexpr std::string_view reserved_fields[] = {"connection",  "content-length",    "content-type", "expect",
                                                 "host",        "keep-alive",        "te",           "trailer",
                                                 "traceparent", "transfer-encoding", "upgrade",      "proxy-connection"};
+
+constexpr std::string_view credentials[] = {"authorization", "cookie", "proxy-authorization"};
+
+bool is_one_of(std::string_view name, std::span<const std::string_view> fields) noexcept {
+  return std::ranges::any_of(fields, [&](std::string_view field) { return equals_ignore_case(name, field); });
+}
 
 }  // namespace
 
@@ -40,19 +47,27 @@ Task<> ClientBodyWriter::write(std::string_view bytes) {
 }
 
 ClientRequest& ClientRequest::header(std::string_view name, std::string_view value) & {
+  add(is_one_of(name, credentials) ? secret_fields_ : fields_, name, value);
+  return *this;
+}
+
+ClientRequest& ClientRequest::secret_header(std::string_view name, std::string_view value) & {
+  add(secret_fields_, name, value);
+  return *this;
+}
+
+void ClientRequest::add(Buffer& fields, std::string_view name, std::string_view value) {
   if (!is_token(name)) {
     problem_ = "the name of a field of the request is not a token";
   } else if (!is_field_value(value)) {
     problem_ = "the value of a field of the request has a control character";
-  } else if (std::ranges::any_of(reserved_fields,
-                                 [&](std::string_view field) { return equals_ignore_case(name, field); })) {
+  } else if (is_one_of(name, reserved_fields)) {
     problem_ = "a field of the request is one that the client sends itself (http/client/client_request.h)";
   } else {
     for (const std::string_view part : {name, std::string_view(": "), value, std::string_view("\r\n")}) {
-      fields_.append(part);
+      fields.append(part);
     }
   }
-  return *this;
 }
 
 ClientRequest& ClientRequest::body(std::string_view bytes, std::string_view content_type) & {

@@ -14,6 +14,9 @@
 // safe there, what it captures by reference outlives the call. It is run once: such a request is not tried again, nor
 // sent on where a redirect would repeat it.
 //
+// A secret field is sent to the origin of the URL alone: a redirect to another one loses it, for the rest of the call.
+// Authorization, Cookie and Proxy-Authorization are secret however they are added; others by secret_header().
+//
 // Errors:   a name that is not a token, a value with a control character, a field that is the client's own (Host,
 //           Content-Type, Content-Length, Transfer-Encoding, Connection, …) and a bad URL are remembered: send() fails
 //           with InvalidArgument and nothing is sent.
@@ -62,12 +65,18 @@ class ClientRequest {
  public:
   using Writer = Function<Task<>(ClientBodyWriter&)>;
 
-  // `url` is absolute: http://host[:port]/path?query. Any method but Other, CONNECT and TRACE.
+  // `url` is absolute: http://host[:port]/path?query, or /path?query below ClientOptions::base_url. Any method but
+  // Other, CONNECT and TRACE.
   ClientRequest(Method method, std::string_view url) : url_(url), method_(method) {}
 
   // Adds a field.
   ClientRequest& header(std::string_view name, std::string_view value) &;
   ClientRequest&& header(std::string_view name, std::string_view value) && { return std::move(header(name, value)); }
+  // Adds a secret field, as X-Api-Key.
+  ClientRequest& secret_header(std::string_view name, std::string_view value) &;
+  ClientRequest&& secret_header(std::string_view name, std::string_view value) && {
+    return std::move(secret_header(name, value));
+  }
   // The body, whole. Replaces an earlier one.
   ClientRequest& body(std::string_view bytes, std::string_view content_type) &;
   ClientRequest&& body(std::string_view bytes, std::string_view content_type) && {
@@ -118,9 +127,11 @@ class ClientRequest {
   friend class Client;
   friend class ClientExchange;
   friend class TestClient;
+  void add(Buffer& fields, std::string_view name, std::string_view value);
 
   std::string url_;
-  Buffer fields_;  // "Name: value\r\n" each.
+  Buffer fields_;         // "Name: value\r\n" each.
+  Buffer secret_fields_;  // The same; behind the others.
   Buffer body_;
   std::string content_type_;
   Writer writer_;

@@ -12,7 +12,7 @@
 #include "keel/http/testing/internal/client_testing.h"
 #include "keel/task/group.h"
 
-namespace keel::http {
+namespace keel::http::client_test {
 namespace {
 
 using namespace internal;
@@ -171,8 +171,8 @@ TEST_P(Clients, a_scheme_that_is_not_http_is_rejected_before_anything_is_sent) {
     const Result<ClientResponse> response = run(client().get(vector.url));
     ASSERT_FALSE(response) << vector.url;
     EXPECT_EQ(response.error().code(), Code::Unsupported);
-    EXPECT_TRUE(response.error().message().starts_with(vector.says)) << response.error().message();
-    EXPECT_EQ(response.error().message().find("127.0.0.1"), std::string_view::npos) << response.error().message();
+    EXPECT_NE(response.error().message().find(vector.says), std::string_view::npos) << response.error().message();
+    EXPECT_EQ(response.error().message().find("token"), std::string_view::npos) << response.error().message();
   }
   EXPECT_EQ(client().stats().connections, 0u);
 }
@@ -515,16 +515,62 @@ TEST_P(Clients, credentials_stay_with_the_server_they_are_for) {
                                                    .header("Authorization", "Bearer t")
                                                    .header("cookie", "a=b")
                                                    .header("Proxy-Authorization", "p")
+                                                   .secret_header("X-Api-Key", "k")
                                                    .header("X-Kept", "1"));
 
   ASSERT_TRUE(response) << response.error().describe();
   ASSERT_EQ(server.requests.size(), 3u);
-  for (const char* name : {"Authorization", "cookie", "Proxy-Authorization"}) {
+  for (const char* name : {"Authorization", "cookie", "Proxy-Authorization", "X-Api-Key"}) {
     EXPECT_NE(server.requests[1].find(name), std::string::npos) << name;
     EXPECT_EQ(server.requests[2].find(name), std::string::npos) << name;
   }
   EXPECT_NE(server.requests[2].find("X-Kept: 1"), std::string::npos);
   EXPECT_NE(server.requests[2].find("Host: other.internal:"), std::string::npos);
+}
+
+TEST_P(Clients, a_secret_that_a_redirect_has_lost_does_not_come_back_with_the_next) {
+  RawServer& server = raw();
+  const std::string elsewhere = "http://other.internal:" + server.url().substr(17);
+  server.plays = {{RawServer::answer("307 Temporary Redirect", "", "Location: " + elsewhere + "\r\n")},
+                  {RawServer::answer("307 Temporary Redirect", "", "Location: " + server.url() + "\r\n")},
+                  {RawServer::ok("end")}};
+
+  ASSERT_TRUE(send(ClientRequest(Method::Get, server.url()).secret_header("X-Api-Key", "k")));
+
+  ASSERT_EQ(server.requests.size(), 3u);
+  EXPECT_NE(server.requests[0].find("X-Api-Key: k"), std::string::npos);
+  EXPECT_EQ(server.requests[1].find("X-Api-Key"), std::string::npos);
+  EXPECT_EQ(server.requests[2].find("X-Api-Key"), std::string::npos);
+}
+
+// A redirect with this status would send it again: the one who was redirected decides whether another server reads it.
+TEST_P(Clients, a_body_does_not_follow_a_redirect_to_another_origin) {
+  RawServer& server = raw();
+  const std::string elsewhere = "http://other.internal:" + server.url().substr(17);
+  struct Vector {
+    const char* status;
+    Method method;
+  };
+  for (const auto& [status, method] : {Vector{"307 Temporary Redirect", Method::Post},
+                                       {"308 Permanent Redirect", Method::Post},
+                                       {"301 Moved Permanently", Method::Put}}) {
+    server.requests.clear();
+    server.plays = {{RawServer::answer(status, "over there", "Location: " + elsewhere + "\r\n")},
+                    {RawServer::ok("stolen")}};
+    const Result<ClientResponse> response =
+        send(ClientRequest(method, server.url()).body("card=4000", "application/x-www-form-urlencoded"));
+
+    ASSERT_TRUE(response) << response.error().describe();
+    EXPECT_EQ(response->body(), "over there") << status;
+    EXPECT_EQ(response->header("Location"), elsewhere);
+    EXPECT_EQ(server.requests.size(), 1u) << status;
+  }
+
+  server.requests.clear();
+  server.plays = {{RawServer::answer("307 Temporary Redirect", "", "Location: " + elsewhere + "\r\n")},
+                  {RawServer::ok("no body")}};
+  EXPECT_EQ(run(client().del(server.url()))->body(), "no body") << "there is nothing to keep back";
+  EXPECT_EQ(server.requests.size(), 2u);
 }
 
 TEST_P(Clients, redirects_are_bounded) {
@@ -715,4 +761,4 @@ TEST_P(Clients, calls_are_counted_by_the_class_of_their_status) {
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::client_test

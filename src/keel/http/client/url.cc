@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "keel/base/ascii.h"
+#include "keel/base/buffer.h"
+#include "keel/data/uri.h"
 #include "keel/http/message/fields.h"
 #include "keel/io/address.h"
 
@@ -60,8 +62,14 @@ Result<std::uint16_t> read_port(std::string_view digits) {
   return static_cast<std::uint16_t>(value);
 }
 
+// No target has these (RFC 3986 §3.3, §3.4), besides blanks, controls and bytes from 0x80.
+constexpr std::string_view not_in_targets = "\"<>\\^`{|}";
+
 // Only what http/message/parser.h would take.
 Result<> check_target(std::string_view target) {
+  if (target.find_first_of(not_in_targets) != std::string_view::npos) {
+    return fail(Code::InvalidArgument, "the path and query of a URL have none of \"<>\\^`{|}: escape them");
+  }
   const std::size_t query = std::min(target.find('?'), target.size());
   for (std::size_t i = 0; i < query; ++i) {
     if (target[i] != '%') continue;
@@ -73,6 +81,19 @@ Result<> check_target(std::string_view target) {
     }
   }
   return {};
+}
+
+// What servers write into Location and browsers take.
+std::string escape_what_no_target_has(std::string_view reference) {
+  Buffer out;
+  while (true) {
+    const std::size_t end = std::min(reference.find_first_of(not_in_targets), reference.size());
+    out.append(reference.substr(0, end));
+    if (end == reference.size()) break;
+    uri::percent_encode(out, reference.substr(end, 1));
+    reference.remove_prefix(end + 1);
+  }
+  return std::string(out.view());
 }
 
 // RFC 3986 §5.2.4. `path` begins with a slash.
@@ -150,6 +171,11 @@ Result<Url> Url::parse(std::string_view text) {
 Result<Url> Url::resolve(std::string_view reference) const {
   if (reference.size() > bytes_max) return fail(Code::InvalidArgument, "a URL has at most 8000 bytes");
   reference = reference.substr(0, reference.find('#'));
+  std::string escaped;
+  if (reference.find_first_of(not_in_targets) != std::string_view::npos) {
+    escaped = escape_what_no_target_has(reference);
+    reference = escaped;
+  }
   const bool begins_with_authority = reference.starts_with("//");
   if (begins_with_authority || begins_with_scheme(reference)) {
     KEEL_TRY(const Url absolute,

@@ -7,9 +7,9 @@
 //   Url next = *url.resolve("../orders");            // "http://users.internal:8080/orders"
 //
 // Errors:   InvalidArgument for any other scheme or none; user names and passwords; a host that is empty or not a name,
-// an IPv4 or a bracketed IPv6 address; a port that is not 1 to
-//           65535; blanks, controls and bytes from 0x80 anywhere; broken escapes and %00 in the path; more than 8,000
-//           bytes. What is not allowed is refused and not repaired: escape it with uri::percent_encode.
+//           an IPv4 or a bracketed IPv6 address; a port that is not 1 to 65535; blanks, controls and bytes from 0x80
+//           anywhere; "<>\^`{|} in path and query; broken escapes and %00 in the path; more than 8,000 bytes. What is
+//           not allowed is refused and not repaired: escape it with uri::percent_encode.
 // Threads:  a value.  Cost: one string.
 
 #pragma once
@@ -30,7 +30,8 @@ class Url {
 
   static Result<Url> parse(std::string_view text);
   // `reference` is a URL or a relative one, as in the field Location (RFC 3986 §5.2); dot segments of its path are
-  // taken away. Its fragment is dropped.
+  // taken away, and "<>\^`{|} is escaped in it: other servers write them, and browsers do the same. Its fragment is
+  // dropped.
   Result<Url> resolve(std::string_view reference) const;
 
   // Origin and target: without a fragment.

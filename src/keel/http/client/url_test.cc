@@ -7,7 +7,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
-namespace keel::http {
+namespace keel::http::url_test {
 namespace {
 
 Result<Url> parse(std::string_view text) {
@@ -86,6 +86,14 @@ TEST(Url, that_could_be_misread_is_refused) {
       "http://a/\tb",
       "http://a/\x7f",
       "http://a/\xc3\xa4",
+      "http://a/\"",
+      "http://a/<",
+      "http://a/>",
+      "http://a/b\\c",
+      "http://a/^",
+      "http://a/`",
+      "http://a/{b}",
+      "http://a/?b=c|d",
       "http://a/%",
       "http://a/%4",
       "http://a/%4?1",
@@ -200,6 +208,13 @@ TEST(Url, resolves_references_as_the_standard_shows) {
       {"//good.internal:81//evil.test//x", "http://good.internal:81//evil.test//x"},
       {"/.//evil.test/x", "http://a//evil.test/x"},
       {"../..//evil.test/x", "http://a//evil.test/x"},
+      // What no target has is escaped, as browsers do, but never taken for a slash.
+      {"/a|b?c={\"d\"}", "http://a/a%7Cb?c=%7B%22d%22%7D"},
+      {"g<>^`", "http://a/b/c/g%3C%3E%5E%60"},
+      {"/\\evil.test/x", "http://a/%5Cevil.test/x"},
+      {"\\\\evil.test/x", "http://a/b/c/%5C%5Cevil.test/x"},
+      {"http://a/b|c", "http://a/b%7Cc"},
+      {"}", "http://a/b/c/%7D"},
   };
   for (const Vector& vector : vectors) {
     LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(vector.reference.data()), vector.reference.size());
@@ -207,10 +222,11 @@ TEST(Url, resolves_references_as_the_standard_shows) {
     ASSERT_TRUE(url) << vector.reference << ": " << url.error().describe();
     EXPECT_EQ(url->text(), vector.text) << vector.reference;
   }
-  for (const std::string_view reference : {"ftp://a/", "mailto:a@b", "//", "/a b", "//user@b/", "/%0"}) {
+  for (const std::string_view reference :
+       {"ftp://a/", "mailto:a@b", "//", "/a b", "//user@b/", "/%0", "http://good.test\\@evil.test/"}) {
     EXPECT_FALSE(base.resolve(reference)) << reference;
   }
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::url_test

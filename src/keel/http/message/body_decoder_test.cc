@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace keel::http {
+namespace keel::http::body_decoder_test {
 namespace {
 
 struct Outcome {
@@ -102,4 +102,4 @@ TEST(BodyDecoder, knows_how_far_a_body_extends_without_taking_it) {
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::body_decoder_test

@@ -6,7 +6,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
-namespace keel::http {
+namespace keel::http::chunk_test {
 namespace {
 
 using namespace std::string_view_literals;
@@ -232,4 +232,4 @@ TEST(Chunk, writes_sizes_as_they_are_read) {
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::chunk_test

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "keel/base/ascii.h"
+#include "keel/base/calendar.h"
 
 namespace keel::http {
 namespace {
@@ -14,43 +15,6 @@ constexpr std::string_view days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "
 constexpr std::string_view long_days[] = {"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"};
 constexpr std::string_view months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                        "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-
-struct Date {
-  int year = 0;
-  int month = 0;  // 1 to 12
-  int day = 0;
-};
-
-// The proleptic Gregorian calendar in eras of 400 years that begin in March, so that the leap day ends a year.
-Date date_of(std::int64_t days_since_1970) noexcept {
-  const std::int64_t shifted = days_since_1970 + 719'468;
-  const std::int64_t era = shifted / 146'097;
-  const auto of_era = static_cast<int>(shifted - era * 146'097);
-  const int year_of_era = (of_era - of_era / 1'460 + of_era / 36'524 - of_era / 146'096) / 365;
-  const int of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-  const int march_month = (5 * of_year + 2) / 153;
-  Date date;
-  date.day = of_year - (153 * march_month + 2) / 5 + 1;
-  date.month = march_month < 10 ? march_month + 3 : march_month - 9;
-  date.year = static_cast<int>(era) * 400 + year_of_era + (date.month <= 2 ? 1 : 0);
-  return date;
-}
-
-std::int64_t days_of(const Date& date) noexcept {
-  const int year = date.month <= 2 ? date.year - 1 : date.year;
-  const int era = (year >= 0 ? year : year - 399) / 400;
-  const int year_of_era = year - era * 400;
-  const int of_year = (153 * (date.month > 2 ? date.month - 3 : date.month + 9) + 2) / 5 + date.day - 1;
-  const int of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + of_year;
-  return std::int64_t{era} * 146'097 + of_era - 719'468;
-}
-
-bool is_leap(int year) noexcept { return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0; }
-
-int days_in(int month, int year) noexcept {
-  constexpr int lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-  return month == 2 && is_leap(year) ? 29 : lengths[month - 1];
-}
 
 char* put(char* out, std::string_view text) noexcept {
   std::memcpy(out, text.data(), text.size());
@@ -128,7 +92,7 @@ char* format_date(std::int64_t unix_seconds, char* out) noexcept {
   const std::int64_t at = unix_seconds < 0 ? 0 : unix_seconds > last_second ? last_second : unix_seconds;
   const std::int64_t day_number = at / day_seconds;
   const auto second = static_cast<int>(at % day_seconds);
-  const Date date = date_of(day_number);
+  const CalendarDate date = date_of(day_number);
   out = put(out, days[(day_number + 4) % 7]);
   out = put(out, ", ");
   out = put_two(out, date.day);
@@ -148,7 +112,7 @@ char* format_date(std::int64_t unix_seconds, char* out) noexcept {
 
 Result<std::int64_t> parse_date(std::string_view text, std::int64_t now_seconds) noexcept {
   Reader reader{text};
-  Date date;
+  CalendarDate date;
   int second = 0;
   if (text.size() == date_bytes && text[3] == ',') {
     reader.word(days);

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace keel::http {
+namespace keel::http::date_test {
 namespace {
 
 constexpr std::int64_t in_2026 = 1'780'000'000;
@@ -103,4 +103,4 @@ TEST(Date, is_refused_when_cut_anywhere) {
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::date_test

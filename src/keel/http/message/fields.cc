@@ -12,9 +12,10 @@ constexpr std::array<std::uint8_t, 256> make_table() {
   const auto add = [&](std::string_view bytes, std::uint8_t set) {
     for (char c : bytes) made[static_cast<unsigned char>(c)] |= set;
   };
-  add("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", token | host);
+  add("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", token | host | target);
   add("!#$%&'*+-.^_`|~", token);
-  add("-._~!$&'()*+;=", host);
+  add("-._~!$&'()*+;=", host | target);
+  add(",:@/?%[]", target);
   return made;
 }
 

@@ -20,8 +20,9 @@ struct Field {
 };
 
 namespace byte_class {
-inline constexpr std::uint8_t token = 1;  // tchar
-inline constexpr std::uint8_t host = 2;   // reg-name without '%' and ','
+inline constexpr std::uint8_t token = 1;   // tchar
+inline constexpr std::uint8_t host = 2;    // reg-name without '%' and ','
+inline constexpr std::uint8_t target = 4;  // of a path and a query, with "%?/" and, as browsers send them, brackets
 
 extern const std::array<std::uint8_t, 256> table;
 inline bool is(std::uint8_t set, char c) noexcept { return (table[static_cast<unsigned char>(c)] & set) != 0; }

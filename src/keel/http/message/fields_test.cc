@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace keel::http {
+namespace keel::http::fields_test {
 namespace {
 
 using namespace std::string_view_literals;
@@ -85,4 +85,4 @@ TEST(Fields, know_what_a_list_names) {
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::fields_test

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace keel::http {
+namespace keel::http::media_type_test {
 namespace {
 
 TEST(MediaType, is_that_of_the_extension) {
@@ -24,4 +24,4 @@ TEST(MediaType, is_octets_when_the_name_promises_nothing) {
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::media_type_test

@@ -7,7 +7,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
-namespace keel::http {
+namespace keel::http::negotiate_test {
 namespace {
 
 void also_as_fuzzed(std::string_view text) {
@@ -122,4 +122,4 @@ TEST(Negotiate, holds_content_types_against_ranges) {
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::negotiate_test

@@ -204,13 +204,18 @@ class HeadReader {
         p += 3;
         continue;
       }
-      if (*p != '?') return refuse(wrong_in_target(*p));
-      path_end = p;
+      if (*p == '?') {
+        path_end = p;
+        break;
+      }
+      if (!byte_class::is(byte_class::target, *p)) return refuse(wrong_in_target(*p));
+      ++p;
+    }
+    while (*p != ' ') {
       p = scan::find_query_stop(begin, p + 1, stop);
       if (p == stop) [[unlikely]]
         return more_of_request_line(line);
-      if (*p != ' ') return refuse(wrong_in_target(*p));
-      break;
+      if (*p != ' ' && !byte_class::is(byte_class::target, *p)) return refuse(wrong_in_target(*p));
     }
     const char* const target_end = p;
     if (target == target_end) return refuse("request target is empty");
@@ -229,8 +234,9 @@ class HeadReader {
         const bool fits = form[i] == '0' ? ascii::is_digit(p[i]) : p[i] == form[i];
         if (!fits) return refuse("HTTP version is malformed");
       }
-      if (p[5] != '1' || p[7] > '1') return refuse(Status::HttpVersionNotSupported, "HTTP version is not 1.0 or 1.1");
-      facts_.version_minor = static_cast<std::uint8_t>(p[7] - '0');
+      if (p[5] != '1') return refuse(Status::HttpVersionNotSupported, "HTTP version is not 1.0 or 1.1");
+      // RFC 9110 §2.5: a higher minor version is processed as the highest one that is known.
+      facts_.version_minor = p[7] == '0' ? 0 : 1;
     }
     at_ = p + 10;
     facts_.resume_at = static_cast<std::uint32_t>(at_ - begin_);

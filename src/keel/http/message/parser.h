@@ -13,9 +13,9 @@
 // Refused with 400: Content-Length beside Transfer-Encoding; either of them or Host twice; a length that is not
 // digits or too large; codings where chunked is not last, or in HTTP/1.0; a blank before the colon, folded lines,
 // CR or LF alone, other control bytes; a host that is missing (HTTP/1.1), empty, or has user, path, comma or blank;
-// an absolute target that names another host than Host; '#', controls, blanks and bytes from 0x80 in the target;
+// an absolute target that names another host than Host; controls, blanks, bytes from 0x80 and "#<>\^`{|} in the target;
 // a wrong percent-escape or %00 in the path. 414 request line too long. 417 an unknown expectation. 431 a field
-// line, all fields, or their number too large. 501 an unknown coding or a very long method. 505 another version.
+// line, all fields, or their number too large. 501 an unknown coding or a very long method. 505 another major version.
 // Left to the caller: Method::Other (501), CONNECT and TRACE, the size of the body (413), dot segments, decoding.
 //
 // The answer never depends on how the bytes are cut: bytes that are already wrong are refused at once, and every
@@ -122,7 +122,7 @@ class RequestHead {
   std::string_view authority() const noexcept { return view(facts_.authority); }
   // Without the port; an IPv6 address keeps its brackets.
   std::string_view host() const noexcept { return view(facts_.host); }
-  // 1 for HTTP/1.1, 0 for HTTP/1.0.
+  // 1 for HTTP/1.1 and higher minor versions (RFC 9110 §2.5), 0 for HTTP/1.0.
   int version_minor() const noexcept { return facts_.version_minor; }
 
   BodyKind body() const noexcept { return facts_.body; }

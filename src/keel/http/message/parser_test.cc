@@ -10,7 +10,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
-namespace keel::http {
+namespace keel::http::parser_test {
 namespace {
 
 using namespace std::string_view_literals;
@@ -70,7 +70,11 @@ constexpr Accepted accepted[] = {
     {"GET /%41%2f%7e HTTP/1.1\r\nHost: a\r\n\r\n", "GET /%41%2f%7e a keep"},
     {"GET /a//b/../c/. HTTP/1.1\r\nHost: a\r\n\r\n", "GET /a//b/../c/. a keep"},
     {"GET /a;b=c,d:e@f!$&'()*+=~-._ HTTP/1.1\r\nHost: a\r\n\r\n", "GET /a;b=c,d:e@f!$&'()*+=~-._ a keep"},
-    {"GET /{a}|[b]^\"<c>\\` HTTP/1.1\r\nHost: a\r\n\r\n", "GET /{a}|[b]^\"<c>\\` a keep"},
+    {"GET /a[b]?c[d]=!~$= HTTP/1.1\r\nHost: a\r\n\r\n", "GET /a[b]?c[d]=!~$= a keep"},
+    {"GET /~!$=~~~~~~~~~~~~~~~~~~~~~~~?!~ HTTP/1.1\r\nHost: a\r\n\r\n", "GET /~!$=~~~~~~~~~~~~~~~~~~~~~~~?!~ a keep"},
+    // RFC 9110 §2.5: as the highest minor version that is known.
+    {"GET / HTTP/1.2\r\nHost: a\r\n\r\n", "GET / a keep"},
+    {"GET / HTTP/1.9\r\nHost: a\r\nConnection: close\r\n\r\n", "GET / a close"},
     {"GET /aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa?q HTTP/1.1\r\nHost: a\r\n\r\n",
      "GET /aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa?q a keep"},
     {"GET http://a/b?c HTTP/1.1\r\nHost: a\r\n\r\n", "GET /b?c a keep"},
@@ -277,7 +281,7 @@ constexpr Refused refused[] = {
     {"GET / HTTP/1,1\r\nHost: a\r\n\r\n", 400, "HTTP version is malformed"},
     {"GET / HTTPS/1.1\r\nHost: a\r\n\r\n", 400, "HTTP version is malformed"},
     {"GET / HTTP/2.0\r\nHost: a\r\n\r\n", 505, "HTTP version is not 1.0 or 1.1"},
-    {"GET / HTTP/1.2\r\nHost: a\r\n\r\n", 505, "HTTP version is not 1.0 or 1.1"},
+    {"GET / HTTP/1.2\r\n\r\n", 400, "HTTP/1.1 without Host"},
     {"GET / HTTP/0.9\r\nHost: a\r\n\r\n", 505, "HTTP version is not 1.0 or 1.1"},
     {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505, "HTTP version is not 1.0 or 1.1"},
     // Hosts.
@@ -338,6 +342,26 @@ TEST(Parser, accepts_every_valid_form) {
   }
 }
 
+// RFC 3986 §3.3, §3.4, but for brackets, which browsers send in queries.
+TEST(Parser, refuses_every_byte_that_may_not_stand_in_a_target) {
+  const std::string may_stand = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~!$&'()*+,;=:@/?%[]";
+  for (const std::string_view front :
+       {"/", "/a/path/that/is/longer/than/a/vector/", "/?", "/a/path?and=a&query=behind"}) {
+    for (int byte = 0; byte < 256; ++byte) {
+      const auto c = static_cast<char>(byte);
+      if (c == ' ' || c == '%') continue;
+      const std::string line = "GET " + std::string(front) + c + "tail HTTP/1.1\r\nHost: a\r\n\r\n";
+      RequestHead head;
+
+      const HeadResult result = parse(line, head);
+
+      const bool is_accepted = may_stand.find(c) != std::string::npos;
+      EXPECT_EQ(result.state, is_accepted ? HeadState::Complete : HeadState::Refused) << front << byte;
+      EXPECT_EQ(result.status, is_accepted ? Status::Ok : Status::BadRequest) << front << byte;
+    }
+  }
+}
+
 TEST(Parser, refuses_what_two_readers_could_understand_differently) {
   for (const Refused& vector : refused) {
     RequestHead head;
@@ -361,7 +385,8 @@ TEST(Parser, refuses_each_control_byte_in_a_value_and_each_bad_byte_in_a_name_an
     const bool may_stand_in_value = byte == '\t' || (byte >= 0x20 && byte != 0x7f);
     EXPECT_EQ(parse(value, head).state == HeadState::Complete, may_stand_in_value) << byte;
     EXPECT_EQ(parse(name, head).state == HeadState::Complete, is_token_byte(c) || c == ':') << byte;
-    const bool may_stand_in_target = byte > 0x20 && byte < 0x7f && c != '#' && c != '%';
+    const bool may_stand_in_target =
+        byte > 0x20 && byte < 0x7f && c != '%' && std::string_view("\"#<>\\^`{|}").find(c) == std::string_view::npos;
     EXPECT_EQ(parse(target, head).state == HeadState::Complete, may_stand_in_target) << byte;
   }
 }
@@ -608,4 +633,4 @@ TEST(Parser, keeps_its_invariants_over_targets_that_fuzzers_found) {
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::parser_test

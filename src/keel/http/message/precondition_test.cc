@@ -7,7 +7,7 @@
 
 #include "keel/http/message/date.h"
 
-namespace keel::http {
+namespace keel::http::precondition_test {
 namespace {
 
 constexpr std::int64_t now = 1'700'000'000;
@@ -20,7 +20,7 @@ constexpr Validators page{.etag = "\"a,b\"", .modified_seconds = changed};
 constexpr Validators weak{.etag = "W/\"a\"", .modified_seconds = changed};
 constexpr Validators absent{.exists = false};
 
-class Preconditions : public testing::Test {
+class Preconditions : public ::testing::Test {
  protected:
   const RequestHead& head(const std::string& method, const std::string& fields) {
     wire_ = method + " / HTTP/1.1\r\nHost: a\r\n" + fields + "\r\n";
@@ -126,4 +126,4 @@ TEST_F(Preconditions, of_ranges_are_exact) {
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::precondition_test

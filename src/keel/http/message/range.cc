@@ -11,13 +11,18 @@ namespace {
 
 constexpr RangeRequest ignored{RangeRequest::Kind::Ignored};
 
-// Digits only, and fewer than would overflow.
+// The position behind the last one is a number as well.
+constexpr std::uint64_t position_max = UINT64_MAX - 1;
+
+// Digits only. RFC 9110 §14.1.2 knows no largest position: one that does not fit lies behind every end, as the largest
+// that does.
 std::optional<std::uint64_t> number_of(std::string_view text) noexcept {
-  if (text.empty() || text.size() > 18) return std::nullopt;
+  if (text.empty()) return std::nullopt;
   std::uint64_t number = 0;
   for (const char c : text) {
     if (!ascii::is_digit(c)) return std::nullopt;
-    number = number * 10 + static_cast<std::uint64_t>(c - '0');
+    const auto digit = static_cast<std::uint64_t>(c - '0');
+    number = number > (position_max - digit) / 10 ? position_max : number * 10 + digit;
   }
   return number;
 }
@@ -37,7 +42,7 @@ std::optional<Range> parse_range(std::string_view text, std::uint64_t size) noex
   }
   const auto first = number_of(from);
   if (!first) return std::nullopt;
-  std::uint64_t last = UINT64_MAX - 1;
+  std::uint64_t last = position_max;
   if (!to.empty()) {
     const auto given = number_of(to);
     if (!given || *given < *first) return std::nullopt;

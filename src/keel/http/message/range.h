@@ -5,7 +5,7 @@
 //   if (asked.kind == RangeRequest::Kind::Satisfiable) … the first `asked.count` of ranges
 //
 // No request can make the answer larger than the whole: ranges that overlap or come in more numbers than there is room
-// for are ignored, as RFC 9110 §14.2 allows (CVE-2011-3192). Numbers that do not fit 64 bits are no ranges.
+// for are ignored, as RFC 9110 §14.2 allows (CVE-2011-3192). Numbers that do not fit 64 bits are the largest that do.
 //
 // Pure; no allocation; linear in the bytes, quadratic in the room.
 

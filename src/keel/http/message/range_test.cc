@@ -7,7 +7,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
-namespace keel::http {
+namespace keel::http::range_test {
 namespace {
 
 using Kind = RangeRequest::Kind;
@@ -40,8 +40,18 @@ const Case cases[] = {
     {"bytes=0-,-1", {}, Kind::Ignored},
     {"bytes=0-1,3-4,6-7,9-9", {}, Kind::Ignored},  // One more than there is room for.
     {"bytes=2000-,3000-,4000-,5000-", {}, Kind::Ignored},
-    {"bytes=0-1000000000000000000", {}, Kind::Ignored},  // 19 digits.
-    {"bytes=18446744073709551616-", {}, Kind::Ignored},
+    {"bytes=0-1000000000000000000", {{0, 1000}}},  // 19 digits.
+    {"bytes=10-18446744073709551614", {{10, 990}}},
+    {"bytes=10-18446744073709551615", {{10, 990}}},
+    {"bytes=10-18446744073709551616", {{10, 990}}},
+    {"bytes=10-99999999999999999999999999999999", {{10, 990}}},
+    {"bytes=-9223372036854775808", {{0, 1000}}},
+    {"bytes=-99999999999999999999999999999999", {{0, 1000}}},
+    {"bytes=00000000000000000000000000000010-00000000000000000000000000000019", {{10, 10}}},
+    {"bytes=18446744073709551616-", {}, Kind::Unsatisfiable},
+    {"bytes=99999999999999999999-99999999999999999999", {}, Kind::Unsatisfiable},
+    {"bytes=99999999999999999999-5", {}, Kind::Ignored},
+    {"bytes=0-9999999999999999999x", {}, Kind::Ignored},
     {"bytes=5-4", {}, Kind::Ignored},
     {"bytes=", {}, Kind::Ignored},
     {"bytes=,", {}, Kind::Ignored},
@@ -86,4 +96,4 @@ TEST(Ranges, never_ask_for_more_than_there_is) {
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::range_test

@@ -187,7 +187,8 @@ std::size_t ResponseReader::read_lines(std::string_view bytes, const char*& reas
 
 const char* ResponseReader::read_status_line(std::string_view line) noexcept {
   // "HTTP/1.1 200 OK"; the blank behind the code must be there, the reason may be empty (RFC 9112 §4).
-  if (line.size() < 13 || !line.starts_with(version_prefix) || (line[7] != '0' && line[7] != '1') || line[8] != ' ' ||
+  // A higher minor version is one of HTTP/1.1 (RFC 9110 §2.5).
+  if (line.size() < 13 || !line.starts_with(version_prefix) || !ascii::is_digit(line[7]) || line[8] != ' ' ||
       !ascii::is_digit(line[9]) || !ascii::is_digit(line[10]) || !ascii::is_digit(line[11]) || line[12] != ' ') {
     return "its status line is malformed";
   }

@@ -7,7 +7,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
-namespace keel::http {
+namespace keel::http::response_reader_test {
 namespace {
 
 using namespace std::string_view_literals;
@@ -90,7 +90,8 @@ TEST(ResponseReader, that_is_ambiguous_or_malformed_is_refused) {
       "hello\r\n"sv,
       "\r\nHTTP/1.1 200 OK\r\n\r\n"sv,
       "HTTP/2 200 OK\r\n\r\n"sv,
-      "HTTP/1.2 200 OK\r\n\r\n"sv,
+      "HTTP/1.10 200 OK\r\n\r\n"sv,
+      "HTTP/1.x 200 OK\r\n\r\n"sv,
       "HTTP/1.1 200\r\n\r\n"sv,
       "HTTP/1.1  200 OK\r\n\r\n"sv,
       "HTTP/1.1 20 OK\r\n\r\n"sv,
@@ -267,4 +268,4 @@ TEST(ResponseReader, passes_over_sixteen_interim_answers_and_no_more) {
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::response_reader_test

@@ -117,6 +117,7 @@ std::string_view status_line(Status status) noexcept {
 }
 
 std::string_view reason(Status status) noexcept {
+  if (number(status) < 100 || number(status) > 599) return {};
   std::string_view line = status_line(status);
   return line.substr(prefix_bytes, line.size() - prefix_bytes - 2);
 }

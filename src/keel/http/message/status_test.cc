@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace keel::http {
+namespace keel::http::status_test {
 namespace {
 
 TEST(Status, has_a_ready_made_line) {
@@ -35,10 +35,15 @@ TEST(Status, knows_which_answers_never_have_content) {
   EXPECT_FALSE(forbids_content(Status::NotFound));
 }
 
+TEST(Status, has_no_reason_outside_its_range) {
+  EXPECT_EQ(reason(static_cast<Status>(99)), "");
+  EXPECT_EQ(reason(static_cast<Status>(600)), "");
+}
+
 TEST(StatusDeathTest, refuses_numbers_outside_its_range) {
   EXPECT_DEATH(static_cast<void>(status_line(static_cast<Status>(600))), "100 to 599");
   EXPECT_DEATH(static_cast<void>(status_line(static_cast<Status>(99))), "100 to 599");
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::status_test

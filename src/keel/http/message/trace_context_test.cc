@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace keel::http {
+namespace keel::http::trace_context_test {
 namespace {
 
 const std::string usual = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
@@ -56,4 +56,4 @@ TEST(TraceContext, is_read_as_it_is_written) {
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::trace_context_test

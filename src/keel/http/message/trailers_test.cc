@@ -6,7 +6,7 @@
 
 #include "keel/http/message/chunk.h"
 
-namespace keel::http {
+namespace keel::http::trailers_test {
 namespace {
 
 TEST(Trailers, are_kept_as_they_come_however_they_are_cut) {
@@ -69,4 +69,4 @@ TEST(Trailers, are_no_more_than_everybody_takes) {
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::trailers_test

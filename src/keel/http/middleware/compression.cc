@@ -46,6 +46,17 @@ void confirm(Request& request, Response& response) {
   }
 }
 
+// "application/*+json" is all that ends so; the rest are media ranges.
+bool is_of(std::string_view content_type, std::string_view range) noexcept {
+  const std::size_t star = range.find("/*+");
+  if (star == std::string_view::npos) return is_of_media_range(content_type, range);
+  const std::string_view type = trim_blanks(content_type.substr(0, content_type.find(';')));
+  const std::string_view front = range.substr(0, star + 1);
+  const std::string_view suffix = range.substr(star + 2);
+  return type.size() > front.size() + suffix.size() && equals_ignore_case(type.substr(0, front.size()), front) &&
+         equals_ignore_case(type.substr(type.size() - suffix.size()), suffix);
+}
+
 // Codes a streamed body on its way.
 class Coding final : public BodyTransform {
  public:
@@ -88,7 +99,7 @@ struct Compression::State {
     return is_of_our_types(response) && !response.field("Content-Range") && !has_digest(response);
   }
   bool is_of_our_types(const Response& response) const {
-    const auto of = [&](const std::string& range) { return is_of_media_range(response.content_type(), range); };
+    const auto of = [&](const std::string& range) { return is_of(response.content_type(), range); };
     if (std::none_of(options.types.begin(), options.types.end(), of)) return false;
     if (response.field("Content-Encoding")) return false;
     const auto cached = response.field("Cache-Control");

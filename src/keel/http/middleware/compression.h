@@ -42,9 +42,22 @@ namespace keel::http {
 struct CompressionOptions {
   std::size_t bytes_min = 1024;         // Below: the fields cost what is saved.
   std::size_t bytes_max = 1024 * 1024;  // Above: the worker would be busy for too long.
-  // Media types, without parameters; the subtype may be '*'.
-  std::vector<std::string> types = {"text/*",          "application/json",       "application/problem+json",
-                                    "application/xml", "application/javascript", "image/svg+xml"};
+  // Media types, without parameters. The subtype may be '*', or "*+json": all that end so (RFC 6839).
+  std::vector<std::string> types = {"text/*",
+                                    "application/json",
+                                    "application/*+json",
+                                    "application/x-ndjson",
+                                    "application/ndjson",
+                                    "application/jsonl",
+                                    "application/json-seq",
+                                    "application/xml",
+                                    "application/*+xml",
+                                    "application/yaml",
+                                    "application/toml",
+                                    "application/sql",
+                                    "application/javascript",
+                                    "application/graphql",
+                                    "image/svg+xml"};
   // The preferred one first, among equals of the client. Empty: those that this build has. One that it does not have is
   // passed over.
   std::vector<std::string> codings = {};

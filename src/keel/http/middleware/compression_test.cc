@@ -9,7 +9,7 @@
 #include "keel/http/testing/internal/decode_testing.h"
 #include "keel/http/testing/internal/request_test.h"
 
-namespace keel::http {
+namespace keel::http::compression_test {
 namespace {
 
 const std::string text = [] {
@@ -49,6 +49,24 @@ TEST(Compression, sends_the_coding_that_the_client_likes_best) {
   EXPECT_NE(ask({}, plain, "br;q=0.1, zstd;q=0.1, gzip;q=0.2").fields.find("Content-Encoding: gzip"),
             std::string::npos);
   EXPECT_NE(ask({.codings = {"gzip"}}, plain, "*").fields.find("Content-Encoding: gzip"), std::string::npos);
+}
+
+std::string_view type_asked;
+Response of_type(Request&) { return Response::text(Status::Ok, text, type_asked); }
+
+TEST(Compression, knows_the_types_of_text) {
+  for (const char* type : {"text/plain", "application/json", "application/x-ndjson", "application/ndjson",
+                           "application/jsonl", "application/json-seq", "application/xml", "application/yaml",
+                           "application/problem+json", "application/ld+json", "Application/VND.example.v2+JSON; a=b",
+                           "application/atom+xml", "application/xhtml+xml;charset=utf-8", "image/svg+xml"}) {
+    type_asked = type;
+    EXPECT_NE(ask_gzip(of_type).fields.find("Content-Encoding: gzip"), std::string::npos) << type;
+  }
+  for (const char* type : {"image/png", "application/zip", "application/octet-stream", "application/+json",
+                           "application/vnd.json", "video/x+json", "application/jsonx"}) {
+    type_asked = type;
+    EXPECT_EQ(ask_gzip(of_type).fields.find("Content-Encoding"), std::string::npos) << type;
+  }
 }
 
 TEST(Compression, prefers_what_the_options_name_first) {
@@ -179,4 +197,4 @@ TEST(CompressionDeathTest, refuses_options_out_of_range) {
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::compression_test

@@ -10,7 +10,7 @@
 
 #include "keel/http/testing/internal/decode_testing.h"
 
-namespace keel::http {
+namespace keel::http::content_coder_test {
 namespace {
 
 std::string json_of(std::size_t size) {
@@ -175,4 +175,4 @@ TEST(ContentCoderDeathTest, refuses_levels_out_of_range) {
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::content_coder_test

@@ -6,7 +6,7 @@
 
 #include "keel/http/testing/internal/request_test.h"
 
-namespace keel::http {
+namespace keel::http::cors_test {
 namespace {
 
 constexpr std::string_view vary_of_preflight =
@@ -145,4 +145,4 @@ TEST(CorsDeathTest, refuses_options_that_would_not_protect_anybody) {
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::cors_test

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "keel/data/base64.h"
+#include "keel/http/middleware/authentication.h"
 #include "keel/http/middleware/compression.h"
 #include "keel/http/middleware/cors.h"
 #include "keel/http/middleware/rate_limit.h"
@@ -17,8 +19,9 @@
 #include "keel/http/testing/internal/request_test.h"
 #include "keel/http/testing/test_server.h"
 #include "keel/task/testing.h"
+#include "keel/task/timing.h"
 
-namespace keel {
+namespace keel::middleware_doc_test {
 namespace {
 
 struct Caller {
@@ -47,6 +50,14 @@ Task<http::Response> with_retry(http::Request& request, http::Next next) {
   Result<http::Response> response = co_await attempt(next(request));
   if (!response && response.error().code() == Code::Unavailable) co_return co_await next(request);
   co_return std::move(response);
+}
+
+bool is_signed(std::string_view body, std::optional<std::string_view> signature) { return signature == body; }
+
+Task<http::Response> signed_only(http::Request& request, http::Next next) {
+  const std::string_view body = co_await request.whole_body();
+  if (!is_signed(body, request.header("X-Signature"))) co_return http::refuse(http::Status::Unauthorized, "not signed");
+  co_return co_await next(request);
 }
 
 // RFC 4180 wants lines that end with CRLF.
@@ -85,6 +96,37 @@ struct Users {
     return http::Response::text(http::Status::Ok, "again");
   }
 };
+
+namespace authentication {
+
+struct Caller {
+  std::string name;
+  bool may_write = false;
+};
+
+struct Sessions {
+  Task<std::optional<Caller>> find(std::string token);  // nullopt: no such token
+};
+
+Task<std::optional<Caller>> Sessions::find(std::string token) {
+  co_await sleep_for(1_ms);
+  if (token == "writer") co_return Caller{"Ada", true};
+  if (token == "reader") co_return Caller{"Bob", false};
+  co_return std::nullopt;
+}
+
+struct Orders {
+  http::Response list(http::Request& request) {
+    const Caller& caller = *request.get<Caller>();
+    if (!caller.may_write) return http::insufficient_scope("orders:write");  // 403 that says what is needed
+    return http::Response::text(http::Status::Ok, "for " + caller.name);
+  }
+  http::Response ping(http::Request& request) {
+    return http::Response::text(http::Status::Ok, request.get<http::KeyOwner>()->name);
+  }
+};
+
+}  // namespace authentication
 
 std::string answer(const http::Router& router, std::string_view target, std::string_view fields = "") {
   http::TestRequest request(router, "GET", target, fields);
@@ -126,6 +168,42 @@ TEST(MiddlewareDoc, waits_where_it_has_to) {
   http::Router router;
   router.use(Stamp()).use(with_retry).get("/a", users, &Users::fails_once);
   EXPECT_EQ(answer(router, "/a"), "200 again\nX-Served-By: keel\r\n");
+
+  router.group("/signed").use(signed_only).post("/a", [](http::Request& request) {
+    return http::Response::text(http::Status::Ok, request.body());
+  });
+  EXPECT_EQ(http::TestServer(router).post("/signed/a", "text").status(), 401);
+}
+
+TEST(MiddlewareDoc, says_who_is_asking) {
+  using namespace authentication;
+  Sessions sessions;
+  Orders orders;
+  const std::vector<http::NamedKey> keys = {{"ci", "key-1"}};
+  auto by_token = [&](std::string_view token) { return sessions.find(std::string(token)); };
+  auto by_password = [](std::string_view user, std::string_view password) -> std::optional<authentication::Caller> {
+    if (password != "open sesame") return std::nullopt;
+    return authentication::Caller{std::string(user), true};
+  };
+  http::Router router;
+  router.group("/api").use(http::bearer(by_token, {.realm = "orders"})).get("/orders", orders, &Orders::list);
+  router.group("/office").use(http::basic(by_password, {.realm = "back office"})).get("/", orders, &Orders::list);
+  router.group("/hooks").use(http::api_key(http::one_of(keys))).get("/ping", orders, &Orders::ping);
+
+  http::TestServer server(router);
+  const auto ask = [&](std::string_view path, std::string_view field, const std::string& value) {
+    http::ClientRequest request(http::Method::Get, path);
+    if (!value.empty()) request.header(field, value);
+    return server.send(std::move(request));
+  };
+  EXPECT_EQ(ask("/api/orders", "Authorization", "Bearer writer").body(), "for Ada");
+  EXPECT_EQ(ask("/api/orders", "Authorization", "Bearer reader").status(), 403);
+  EXPECT_EQ(ask("/api/orders", "Authorization", "Bearer nobody").status(), 401);
+  EXPECT_EQ(
+      ask("/office/", "Authorization", "Basic " + base64::encode("Ada:open sesame", base64::Form::Standard)).body(),
+      "for Ada");
+  EXPECT_EQ(ask("/hooks/ping", "X-Api-Key", "key-1").body(), "ci");
+  EXPECT_EQ(ask("/hooks/ping", "X-Api-Key", "").status(), 401);
 }
 
 TEST(MiddlewareDoc, changes_a_streamed_body) {
@@ -155,4 +233,4 @@ TEST(MiddlewareDoc, has_options_that_are_there) {
 }
 
 }  // namespace
-}  // namespace keel
+}  // namespace keel::middleware_doc_test

@@ -1,9 +1,9 @@
 #include "keel/http/middleware/rate_limit.h"
 
-#include <netinet/in.h>
-
 #include <algorithm>
 #include <charconv>
+#include <cstddef>
+#include <span>
 #include <utility>
 
 #include "keel/base/ascii.h"
@@ -66,28 +66,13 @@ RateLimit::RateLimit(RateLimitOptions options) : state_(new State{std::move(opti
 RateLimit::RateLimit(RateLimit&&) noexcept = default;
 RateLimit::~RateLimit() = default;
 
-std::string_view RateLimit::client_of(const Address& address) noexcept {
-  const auto bytes = [](const void* at, std::size_t size) {
-    return std::string_view(static_cast<const char*>(at), size);
-  };
-  if (address.family() == AF_INET) {
-    return bytes(&reinterpret_cast<const sockaddr_in*>(address.system())->sin_addr, 4);
-  }
-  if (address.family() == AF_INET6) {
-    const in6_addr& v6 = reinterpret_cast<const sockaddr_in6*>(address.system())->sin6_addr;
-    // An IPv4 client on an IPv6 socket.
-    if (IN6_IS_ADDR_V4MAPPED(&v6)) return bytes(v6.s6_addr + 12, 4);
-    return bytes(&v6, 8);
-  }
-  return {};
-}
-
 std::optional<Response> RateLimit::before(Request& request) const {
   const RateLimitOptions& options = state_->options;
   Host& host = Host::current();
   TokenBuckets& buckets = state_->buckets.get([&] {
-    return TokenBuckets({.tokens = options.requests, .per = options.per, .keys_max = options.clients_max},
-                        {host.random(), host.random()});
+    SipKey key;
+    host.secret(std::as_writable_bytes(std::span(&key, 1)));
+    return TokenBuckets({.tokens = options.requests, .per = options.per, .keys_max = options.clients_max}, key);
   });
   std::optional<std::string_view> client;
   if (!options.header.empty()) client = request.header(options.header);

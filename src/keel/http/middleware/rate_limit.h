@@ -4,9 +4,10 @@
 //   http::RateLimit by_key({.requests = 10, .per = 1_s, .header = "X-Api-Key"});
 //   router.group("/api").use(limit).get(…);
 //
-// A client may make `requests` at once, and is given new ones evenly within `per`. Above it: 429 with Retry-After,
-// before the handler runs. Every answer says how much is left, as RateLimit-Policy and RateLimit
-// (draft-ietf-httpapi-ratelimit- headers): "default";q=100;w=60 and "default";r=42;t=35 (t: until all is there again).
+// A client may make `requests` at once, and is given new ones evenly within `per`. Above it: 429 with Retry-After, when
+// the head has arrived: the request's body is not received. Every answer says how much is left, as RateLimit-Policy and
+// RateLimit (draft-ietf-httpapi-ratelimit- headers): "default";q=100;w=60 and "default";r=42;t=35 (t: until all is
+// there again).
 //
 // The address is Request::client_address(): behind trusted proxies the client's, as they tell it. An IPv6 client is its
 // /64, which one household has; clients of a Unix socket are one. By a header: whoever has the
@@ -52,9 +53,6 @@ class RateLimit {
 
   std::optional<Response> before(Request& request) const;
   void after(Request& request, Response& response) const;
-
-  // What of an address stands for a client: four bytes, eight of an IPv6 address, or none.
-  static std::string_view client_of(const Address& address) noexcept;
 
  private:
   struct State;

@@ -6,7 +6,7 @@
 
 #include "keel/http/testing/internal/request_test.h"
 
-namespace keel::http {
+namespace keel::http::security_headers_test {
 namespace {
 
 // The fields of what a route answers, with the middleware around it.
@@ -59,4 +59,4 @@ TEST(SecurityHeadersDeathTest, refuse_a_value_that_would_end_its_line) {
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::security_headers_test

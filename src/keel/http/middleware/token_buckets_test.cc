@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace keel::http {
+namespace keel::http::token_buckets_test {
 namespace {
 
 constexpr SipKey key{1, 2};
@@ -70,4 +70,4 @@ TEST(TokenBucketsDeathTest, refuse_a_bucket_without_tokens_or_time) {
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::token_buckets_test

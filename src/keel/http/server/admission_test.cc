@@ -10,7 +10,7 @@
 
 #include "keel/http/testing/internal/server_fixture.h"
 
-namespace keel::http {
+namespace keel::http::admission_test {
 namespace {
 
 using namespace internal;
@@ -292,4 +292,4 @@ TEST_P(AdmittingServers, never_refuse_without_a_limit) {
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::admission_test

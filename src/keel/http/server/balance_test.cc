@@ -16,12 +16,12 @@
 #include "keel/io/runtime.h"
 #include "keel/observe/metric.h"
 
-namespace keel::http {
+namespace keel::http::balance_test {
 namespace {
 
 constexpr std::size_t connection_count = 64;
 
-class Balance : public testing::TestWithParam<io::EngineKind> {
+class Balance : public ::testing::TestWithParam<io::EngineKind> {
  protected:
   void SetUp() override {
     auto runtime = io::Runtime::make({.workers = 2, .engine = GetParam()});
@@ -62,7 +62,7 @@ class Balance : public testing::TestWithParam<io::EngineKind> {
   std::vector<double> exported_;  // What the metric said, by worker.
   std::unique_ptr<io::Runtime> runtime_;
 };
-INSTANTIATE_TEST_SUITE_P(, Balance, testing::Values(io::EngineKind::Uring, io::EngineKind::Epoll),
+INSTANTIATE_TEST_SUITE_P(, Balance, ::testing::Values(io::EngineKind::Uring, io::EngineKind::Epoll),
                          [](const auto& kind) { return kind.param == io::EngineKind::Uring ? "uring" : "epoll"; });
 
 ServerOptions options_for(const Address& address, metrics::Registry& registry) {
@@ -92,7 +92,7 @@ TEST_P(Balance, listeners_of_their_own_get_what_a_fair_coin_gives) {
 // Whoever has accepted goes to the end of the line of those who wait. A worker that the system does not run for a while
 // misses its turn, so exact halves are not promised.
 TEST_P(Balance, workers_that_share_a_listener_take_turns) {
-  const std::string path = testing::TempDir() + "keel_balance_" + std::to_string(getpid()) + ".sock";
+  const std::string path = ::testing::TempDir() + "keel_balance_" + std::to_string(getpid()) + ".sock";
   Router router;
   Server server(router, options_for(*Address::parse("unix:" + path), registry_));
   ASSERT_TRUE(server.start(*runtime_));
@@ -108,4 +108,4 @@ TEST_P(Balance, workers_that_share_a_listener_take_turns) {
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::balance_test

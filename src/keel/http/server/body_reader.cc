@@ -3,11 +3,12 @@
 #include <new>
 #include <utility>
 
+#include "keel/base/bug.h"
 #include "keel/base/check.h"
 
 namespace keel::http {
 
-bool BodyRead::start() noexcept { return reader_ == nullptr || reader_->start(*this); }
+bool BodyRead::start() { return reader_ == nullptr || reader_->start(*this); }
 
 Result<Chunk> BodyRead::take() noexcept {
   if (reader_ == nullptr) return chunk_;
@@ -30,8 +31,9 @@ void BodyReader::begin(const BodyDecoder& decoder, std::string_view first, Wante
   left_ = first_.view();
 }
 
-bool BodyReader::start(BodyRead& read) noexcept {
-  KEEL_CHECK(waiting_ == nullptr, "one task at a time reads a body");
+bool BodyReader::start(BodyRead& read) {
+  KEEL_EXPECT_AT(waiting_ == nullptr, "read_body() is awaited while another task waits in it: one reads at a time",
+                 read.place());
   const bool is_ready = advance();
   const bool is_at_end = is_ready && is_over() && has_used_all();
   if (is_ready && !is_at_end) return true;
@@ -103,7 +105,8 @@ std::size_t BodyReader::discard(std::string_view received) noexcept {
 
 Error BodyReader::error() const noexcept {
   if (refusal_ == Status::ContentTooLarge) return Error(Code::OutOfRange, reason_);
-  if (refusal_ == Status::ServiceUnavailable) return Error(Code::ResourceExhausted, reason_);
+  if (refusal_ == Status::ServiceUnavailable || refusal_ == Status::TooManyRequests)
+    return Error(Code::ResourceExhausted, reason_);
   if (refusal_ == Status::RequestTimeout) return Error(Code::DeadlineExceeded, reason_);
   if (refusal_ != Status::Ok) return Error(Code::Protocol, reason_);
   return Error(Code::Unavailable, "the peer finished before the end of the body");

@@ -25,7 +25,7 @@
 //            answer.
 // Trailers:  Request::trailer(), once a read has given the empty chunk.
 // Lifetime:  as the Request: a chunk dies with the next read.
-// Threads:   the worker. One task reads at a time.
+// Threads:   the worker. One task reads at a time; the read of a second one is a Bug (base/bug.h).
 // Cancel:    a cancelled read loses nothing and may be repeated.
 // Cost:      on io_uring nothing is copied but what came with the head; no heap in steady state.
 
@@ -56,7 +56,7 @@ class [[nodiscard]] BodyRead : public Leaf {
   // Of a body that is here already: `whole`, then nothing.
   explicit BodyRead(Chunk whole) noexcept : chunk_(whole) {}
   explicit BodyRead(BodyReader& reader) noexcept : Leaf(&cancel), reader_(&reader) {}
-  bool start() noexcept;
+  bool start();
   Result<Chunk> take() noexcept;
 
  private:
@@ -120,7 +120,7 @@ class BodyReader {
 
  private:
   friend class BodyRead;
-  bool start(BodyRead& read) noexcept;
+  bool start(BodyRead& read);
   // Finds the next piece; false: more bytes are needed.
   bool advance() noexcept;
   void keep_or_refuse(std::string_view trailers) noexcept;

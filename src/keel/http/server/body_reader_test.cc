@@ -9,7 +9,7 @@
 
 #include "keel/http/testing/internal/server_fixture.h"
 
-namespace keel::http {
+namespace keel::http::body_reader_test {
 namespace {
 
 using namespace internal;
@@ -239,6 +239,20 @@ TEST_P(BodyReading, says_continue_when_the_handler_reads) {
   ASSERT_TRUE(has_replies(one, 2));
   EXPECT_EQ(one.all()[0].body, "hello");
   EXPECT_FALSE(one.all()[0].closes());
+}
+
+TEST_P(BodyReading, says_continue_once_however_often_the_handler_reads) {
+  start();
+  Peer& one = peer();
+  one.send("POST /whole HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 6\r\n\r\n");
+  ASSERT_TRUE(until([&] { return one.wire() == "HTTP/1.1 100 Continue\r\n\r\n"; })) << one.wire();
+  for (const char* piece : {"ab", "cd", "ef"}) {
+    one.send(piece);
+    pass(5_ms);
+  }
+  ASSERT_TRUE(has_replies(one, 1));
+  EXPECT_EQ(one.all()[0].body, "abcdef");
+  EXPECT_EQ(one.wire().find("100 Continue"), one.wire().rfind("100 Continue")) << one.wire();
 }
 
 TEST_P(BodyReading, closes_when_nobody_wanted_the_body_that_a_client_was_ready_to_send) {
@@ -495,4 +509,4 @@ TEST_P(BodyReading, refuses_trailers_that_are_too_many_or_malformed_as_ever) {
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::body_reader_test

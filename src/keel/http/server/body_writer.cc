@@ -3,7 +3,7 @@
 #include <new>
 #include <utility>
 
-#include "keel/base/check.h"
+#include "keel/base/bug.h"
 #include "keel/base/pool.h"
 #include "keel/http/server/body_transform.h"
 #include "keel/http/server/internal/pending_exchange.h"
@@ -69,8 +69,9 @@ Result<> BodyWriter::end() noexcept {
   return {};
 }
 
-bool BodyWriter::Write::start() noexcept {
-  KEEL_CHECK(writer_.waiting_ == nullptr, "one task at a time writes a body");
+bool BodyWriter::Write::start() {
+  KEEL_EXPECT_AT(writer_.waiting_ == nullptr, "write() is awaited while another task waits in it: one writes at a time",
+                 place());
   if (writer_.length_ && rest_.size() > *writer_.length_ - writer_.written()) {
     too_long_ = true;
     return true;

@@ -8,20 +8,23 @@
 //   });
 //
 // A write is complete when its bytes are queued; it waits while 32 KiB are, so that a body of any length takes no more
-// than that and what is being sent. Each write sends at once when nothing else is on its way: gather small pieces.
+// than that and what is being sent. Each write sends at once when nothing else is on its way: gather small pieces. The
+// head leaves with what is written until the task first waits.
 //
 // Where middleware transforms the body on its way (body_transform.h), as compression.h does, what is written is changed
 // in pieces of up to 64 KiB as there is room for them.
 //
 // Errors:    write: Unavailable when the connection has ended, OutOfRange when the body would be longer than the length
 //            that was announced, the error of a transform. When the task ends with an error, or before that length, or
-//            a transform has failed, the connection is cut, which is the only way in which a client can see it.
+//            a transform has failed, and nothing has left yet, as when it fails before it first waits, the response is
+//            that of a handler with this error (problem.h). Later the connection is cut, which is the only way in which
+//            a client can see it.
 // Cancel:    when the peer is gone, or has taken nothing for Limits::send_timeout or less than
 //            Limits::send_rate_min, or has finished writing and was sent
 //            nothing for Limits::idle_timeout, or the server stops, the task is stopped. It has no deadline of its own:
 //            Limits::request_timeout ends with the head of the answer. After a cancelled write it is unknown how much
 //            of it is queued.
-// Threads:   the worker. One task writes at a time.
+// Threads:   the worker. One task writes at a time; the write of a second one is a Bug (base/bug.h).
 // Cost:      bytes are copied once; no heap in steady state.
 
 #pragma once
@@ -90,7 +93,7 @@ class [[nodiscard]] BodyWriter::Write : public Leaf {
  public:
   using Value = void;
   Write(BodyWriter& writer, std::string_view bytes) noexcept : Leaf(&cancel), writer_(writer), rest_(bytes) {}
-  bool start() noexcept;
+  bool start();
   Result<> take() noexcept;
 
  private:

@@ -11,10 +11,11 @@
 
 #include "keel/http/testing/internal/server_fixture.h"
 
-namespace keel::http {
+namespace keel::http::body_writer_test {
 namespace {
 
 using namespace internal;
+using namespace std::string_literals;
 
 bool goes_on = true;
 int writers_running = 0;
@@ -74,6 +75,16 @@ Task<> write_too_much(BodyWriter& out) {
   Result<> result = co_await attempt(out.write("678901"));
   if (!result) error_seen = result.error().code();
   co_await out.write("67890");
+}
+Task<> fail_at_once(BodyWriter&) { co_await fail(Code::Internal, "secret of the handler"); }
+Task<> write_and_fail_at_once(BodyWriter& out) {
+  co_await out.write("half of ");
+  co_await fail(Code::Internal, "secret of the handler");
+}
+Task<> have_no_room(BodyWriter&) { co_await fail(Code::ResourceExhausted, "secret of the handler"); }
+Task<> fail_later(BodyWriter&) {
+  co_await sleep_for(2_ms);
+  co_await fail(Code::Internal, "secret of the handler");
 }
 Task<> fail_instead(BodyWriter&) { throw std::runtime_error("secret of the handler"); }
 Task<> repeat(BodyWriter& out, std::string text) {
@@ -151,6 +162,9 @@ class BodyWriting : public Servers {
     router_.get("/stream/at-once", &streamed<&write_at_once>).get("/stream/nothing", &streamed<&write_nothing>);
     router_.get("/stream/later", &streamed_later<&write_a_little>).get("/stream/wait", &streamed<&write_and_wait>);
     router_.get("/stream/for-ever", &streamed<&wait_for_ever>).get("/stream/fail", &streamed<&write_and_fail>);
+    router_.get("/stream/fail-at-once", &streamed<&fail_at_once>).get("/stream/no-room", &streamed<&have_no_room>);
+    router_.get("/stream/fail-half", &streamed<&write_and_fail_at_once>)
+        .get("/stream/fail-later", &streamed<&fail_later>);
     router_.get("/stream/throw", &streamed<&fail_instead>).get("/stream/kept", of_what_is_kept);
     router_.get("/stream/slowly", &streamed<&write_slowly>).get("/stream/not", [](Request& request) {
       Response response = streamed<&write_a_little>(request);
@@ -170,10 +184,14 @@ class BodyWriting : public Servers {
       return Response::stream(Status::Ok, "text/plain", &repeat, std::string(request.body()));
     });
     router_.get("/stream/sum", [](Request&) {
-      return Response::stream(Status::Ok, "", &write_a_sum, false).header("Trailer", "X-Sum, Server-Timing");
+      return Response::stream(Status::Ok, "", &write_a_sum, false)
+          .header("Trailer", "X-Sum, Server-Timing")
+          .header("X-Kind", "sum");
     });
-    router_.get("/stream/sum-5",
-                [](Request&) { return Response::stream(Status::Ok, "", &write_a_sum, false).length(5); });
+    router_.get("/stream/sum-5", [](Request&) {
+      Response response = Response::stream(Status::Ok, "", &write_a_sum, false).length(5);
+      return std::move(response).header("X-Kind", "sum").header("Trailer", "X-Sum");
+    });
     router_.get("/stream/sum-fails", [](Request&) { return Response::stream(Status::Ok, "", &write_a_sum, true); });
     router_.get("/stream/poem", [](Request&) { return Response::stream(Status::Ok, "", poem, &Poem::write, 2); });
     router_.get("/stream/line", [](Request&) { return Response::stream(Status::Ok, "", poem, &Poem::write_all); });
@@ -272,7 +290,7 @@ TEST_P(BodyWriting, waits_for_a_client_that_does_not_read) {
 
 TEST_P(BodyWriting, lets_a_client_see_that_the_body_failed) {
   start();
-  for (const char* path : {"/stream/fail", "/stream/14", "/stream/throw"}) {
+  for (const char* path : {"/stream/fail", "/stream/14", "/stream/fail-later"}) {
     Peer& one = peer();
     one.send(get(path) + get("/n/1"));
     ASSERT_TRUE(until([&] { return one.has_ended(); })) << path;
@@ -287,6 +305,21 @@ TEST_P(BodyWriting, lets_a_client_see_that_the_body_failed) {
   old.send("GET /stream/fail HTTP/1.0\r\n\r\n");
   ASSERT_TRUE(until([&] { return old.has_ended(); }));
   EXPECT_EQ(old.error(), ECONNRESET);
+}
+
+TEST_P(BodyWriting, becomes_an_error_when_its_task_fails_before_the_head_has_left) {
+  start();
+  for (const char* path : {"/stream/throw", "/stream/fail-at-once", "/stream/fail-half", "/stream/no-room"}) {
+    const auto list = ask(get(path) + get("/n/1"));
+    ASSERT_EQ(list.size(), 2u) << path;
+    EXPECT_EQ(list[0].status, std::string_view(path) == "/stream/no-room" ? 503 : 500) << path;
+    EXPECT_EQ(list[0].field("Content-Type"), "application/problem+json");
+    EXPECT_EQ(list[0].body.find("secret"), std::string::npos) << list[0].body;
+    EXPECT_EQ(list[0].body.find("half of"), std::string::npos) << list[0].body;
+    EXPECT_EQ(list[1].body, "n=1");
+  }
+  EXPECT_EQ(server_->stats().aborted, 0u);
+  EXPECT_EQ(server_->stats().cut, 0u);
 }
 
 TEST_P(BodyWriting, refuses_to_write_more_than_was_announced) {
@@ -439,8 +472,12 @@ TEST_P(BodyWriting, ends_with_its_trailers_where_it_is_sent_in_chunks) {
       "\r\n\r\n5\r\nhello\r\n0\r\nX-Sum: 12\r\nServer-Timing: rows;dur=1\r\n\r\nHTTP/1.1 200 OK\r\n";
   EXPECT_NE(wire.find("\r\nTrailer: X-Sum, Server-Timing\r\n"), std::string::npos) << wire;
   EXPECT_NE(wire.find(body), std::string::npos) << wire;
-  EXPECT_TRUE(exchange(get("/stream/sum-5")).ends_with("\r\n\r\nhello"));
-  EXPECT_TRUE(exchange("GET /stream/sum HTTP/1.0\r\nHost: a\r\n\r\n").ends_with("\r\n\r\nhello"));
+  for (const std::string& without : {get("/stream/sum-5"), "GET /stream/sum HTTP/1.0\r\nHost: a\r\n\r\n"s}) {
+    const std::string whole = exchange(without);
+    EXPECT_TRUE(whole.ends_with("\r\n\r\nhello")) << whole;
+    EXPECT_EQ(whole.find("Trailer"), std::string::npos) << "what is not sent is not announced: " << whole;
+    EXPECT_NE(whole.find("\r\nX-Kind: sum\r\n"), std::string::npos) << whole;
+  }
   const std::string head = exchange("HEAD /stream/sum HTTP/1.1\r\nHost: a\r\n\r\n");
   EXPECT_TRUE(head.ends_with("\r\n\r\n")) << head;
   EXPECT_EQ(head.find("X-Sum: "), std::string::npos) << head;
@@ -497,4 +534,4 @@ TEST_P(BodyWriting, answers_500_when_its_head_would_be_split) {
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::body_writer_test

@@ -11,12 +11,12 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
-namespace keel::http {
+namespace keel::http::cookie_test {
 namespace {
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-class CookieTest : public testing::Test {
+class CookieTest : public ::testing::Test {
  protected:
   CookieTest() {
     router_.get("/", [](Request&) { return Response(Status::Ok); });
@@ -168,4 +168,4 @@ TEST(SetCookie, refuses_what_browsers_drop) {
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::cookie_test

@@ -164,41 +164,6 @@ Element forwarded_element(std::string_view text) noexcept {
   return element;
 }
 
-bool has(const RequestHead& head, std::string_view name) noexcept { return head.find(name).has_value(); }
-
-bool is_same_host(const Address& one, const Address& other) noexcept {
-  const Bytes a = bytes_of(one);
-  const Bytes b = bytes_of(other);
-  return a.family == b.family && std::memcmp(a.at, b.at, sizeof a.at) == 0;
-}
-
-// What the fields of one family say, from a peer that is trusted.
-Origin told(const RequestHead& head, const Address& peer, std::span<const Network> trusted, bool standard) noexcept {
-  Origin origin{.client = peer, .scheme = "http", .host = head.host()};
-  Element of_client;
-  std::string_view text;
-  for (FromTheRight hops(head, standard ? "forwarded" : "x-forwarded-for");
-       is_trusted(origin.client, trusted) && hops.next(text);) {
-    if (text.empty()) continue;  // RFC 9110 §5.6.1: an empty element of a list.
-    const Element element = standard ? forwarded_element(text) : Element{text, {}, {}};
-    const std::optional<Address> client = node(element.by_for);
-    if (!client) {
-      origin.client = peer;
-      of_client = element;
-      break;
-    }
-    origin.client = *client;
-    of_client = element;
-  }
-  if (!standard) {
-    FromTheRight(head, "x-forwarded-proto").next(of_client.proto);
-    FromTheRight(head, "x-forwarded-host").next(of_client.host);
-  }
-  if (const std::string_view scheme = scheme_of(of_client.proto); !scheme.empty()) origin.scheme = scheme;
-  if (const std::string_view host = host_of(of_client.host); !host.empty()) origin.host = host;
-  return origin;
-}
-
 }  // namespace
 
 Result<Network> Network::parse(std::string_view text) {
@@ -239,6 +204,22 @@ bool Network::contains(const Address& address) const noexcept {
   return bits == 0 || (bytes.at[whole] ^ bytes_[whole]) >> (8 - bits) == 0;
 }
 
+std::string_view client_of(const Address& address) noexcept {
+  const auto bytes = [](const void* at, std::size_t size) {
+    return std::string_view(static_cast<const char*>(at), size);
+  };
+  if (address.family() == AF_INET) {
+    return bytes(&reinterpret_cast<const sockaddr_in*>(address.system())->sin_addr, 4);
+  }
+  if (address.family() == AF_INET6) {
+    const in6_addr& v6 = reinterpret_cast<const sockaddr_in6*>(address.system())->sin6_addr;
+    // An IPv4 client on an IPv6 socket.
+    if (IN6_IS_ADDR_V4MAPPED(&v6)) return bytes(v6.s6_addr + 12, 4);
+    return bytes(&v6, 8);
+  }
+  return {};
+}
+
 bool is_trusted(const Address& address, std::span<const Network> trusted) noexcept {
   for (const Network& network : trusted) {
     if (network.contains(address)) return true;
@@ -246,17 +227,38 @@ bool is_trusted(const Address& address, std::span<const Network> trusted) noexce
   return false;
 }
 
-Origin origin_of(const RequestHead& head, const Address& peer, std::span<const Network> trusted) noexcept {
-  const Origin own{.client = peer, .scheme = "http", .host = head.host()};
-  if (!is_trusted(peer, trusted)) return own;
-  if (!has(head, "forwarded")) return told(head, peer, trusted, false);
-  Origin origin = told(head, peer, trusted, true);
-  if (!has(head, "x-forwarded-for")) return origin;
-  // A proxy writes one family and may let pass what the client wrote of the other.
-  const Origin other = told(head, peer, trusted, false);
-  if (!is_same_host(origin.client, other.client)) return own;
-  if (origin.scheme != other.scheme) origin.scheme = own.scheme;
-  if (origin.host != other.host) origin.host = own.host;
+Origin origin_of(const RequestHead& head, const Address& peer, const Trust& trust) noexcept {
+  Origin origin{.client = peer, .scheme = "http", .host = head.host(), .authority = head.authority()};
+  const bool is_proxy = is_trusted(peer, trust.proxies);
+  const auto believes = [is_proxy](Whom whom) {
+    return whom == Whom::Everybody || (whom == Whom::TrustedProxies && is_proxy);
+  };
+  const bool takes_proto = believes(trust.believed.proto);
+  const bool takes_host = believes(trust.believed.host);
+  if (!is_proxy && !takes_proto && !takes_host) return origin;
+
+  const bool is_standard = trust.forwarded_by == ForwardedBy::Forwarded;
+  Element told;
+  std::string_view text;
+  for (FromTheRight hops(head, is_standard ? "forwarded" : "x-forwarded-for"); hops.next(text);) {
+    if (text.empty()) continue;  // RFC 9110 §5.6.1: an empty element of a list.
+    told = is_standard ? forwarded_element(text) : Element{text, {}, {}};
+    if (!is_proxy) break;
+    const std::optional<Address> client = node(told.by_for);
+    origin.client = client.value_or(peer);
+    if (!client || !is_trusted(*client, trust.proxies)) break;
+  }
+  if (!is_standard) {
+    FromTheRight(head, "x-forwarded-proto").next(told.proto);
+    FromTheRight(head, "x-forwarded-host").next(told.host);
+  }
+  const std::string_view scheme = scheme_of(told.proto);
+  if (takes_proto && !scheme.empty()) origin.scheme = scheme;
+  const std::string_view host = host_of(told.host);
+  if (takes_host && !host.empty()) {
+    origin.host = host;
+    origin.authority = told.host;
+  }
   return origin;
 }
 

@@ -1,18 +1,16 @@
 // keel/http/server/forwarded.h — who asked, and for what, when proxies stand between: Forwarded (RFC 7239) and
 // X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host.
 //
-//   const Origin origin = origin_of(head, peer, trusted);
+//   const Origin origin = origin_of(head, peer, {.proxies = networks, .forwarded_by = ForwardedBy::XForwarded});
 //
 // Anybody can send these fields, so they are believed only as far as the hops that wrote them are trusted: from the
-// right, as long as the address that sent us an element is in one of the `trusted` networks. The client is the first
-// address that is not, or the last one there is. Without a trusted peer the fields are not looked at.
+// right, as long as the address that sent us an element is in one of the trusted networks. The client is the first
+// address that is not, or the last one there is.
 //
-// A proxy writes Forwarded or the X- fields, and may let pass what a client wrote of the others. Where both Forwarded
-// and X-Forwarded-For are there, they have to say the same: when they name different clients, the peer's own address,
-// scheme and host remain, and when they differ in scheme or host, that one does. Without X-Forwarded-For, Forwarded is
-// looked at and the X- fields are not: a proxy that writes X- fields writes this one. What is not an address (garbage,
-// "unknown", a name that hides one) leaves the peer's own. Scheme and host come from the element that names the client,
-// or from the last element of their X- field; what is neither http nor https, or is no host, counts as not there.
+// A proxy writes Forwarded or the X- fields, and lets pass what a client wrote of the others. Trust::forwarded_by names
+// the family that the proxies write; the other is not looked at. What is not an address (garbage, "unknown", a name
+// that hides one) leaves the peer's own. Scheme and host come from the element that names the client, or from the last
+// element of their X- field; what is neither http nor https, or is no host, counts as not there.
 //
 // Threads: functions.  Cost: one pass over these fields; no allocation.
 
@@ -28,6 +26,10 @@
 
 namespace keel::io {
 class Engine;
+}
+
+namespace keel {
+class SingleWriterCounter;
 }
 
 namespace keel::http {
@@ -46,19 +48,58 @@ class Network {
   int prefix_ = 0;
 };
 
+// Which fields the trusted proxies write.
+enum class ForwardedBy : std::uint8_t {
+  XForwarded,  // X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host: nginx, HAProxy, Envoy, load balancers.
+  Forwarded,   // Forwarded (RFC 7239).
+};
+
+// Whose word on something is taken.
+enum class Whom : std::uint8_t { Nobody, TrustedProxies, Everybody };
+
+// From whom each thing that a request says of itself is believed. The client's address is believed from trusted proxies
+// alone.
+struct Believed {
+  Whom proto = Whom::TrustedProxies;  // Request::scheme(): X-Forwarded-Proto, or proto= of Forwarded.
+  // Request::host(): X-Forwarded-Host, or host= of Forwarded. Nobody: few proxies set it, and one that does not lets a
+  // client choose the host that links and redirects are made of. The request's own Host remains.
+  Whom host = Whom::Nobody;
+  Whom request_id = Whom::TrustedProxies;  // Request::id(): X-Request-Id.
+  Whom trace = Whom::TrustedProxies;       // Request::trace(): traceparent.
+  Whom deadline = Whom::TrustedProxies;    // X-Request-Deadline-Ms, which can only shorten the time of a handler.
+};
+
+// `proxies` outlive it.
+struct Trust {
+  std::span<const Network> proxies = {};
+  ForwardedBy forwarded_by = ForwardedBy::XForwarded;
+  Believed believed = {};
+
+  // Whether there may be a peer whose word is taken.
+  bool may_believe(Whom whom) const noexcept {
+    return whom == Whom::Everybody || (whom == Whom::TrustedProxies && !proxies.empty());
+  }
+};
+
 struct Origin {
-  Address client;           // Port 0 where none was told.
-  std::string_view scheme;  // "http" or "https".
-  std::string_view host;    // Without a port; views into the head.
+  Address client;              // Port 0 where none was told.
+  std::string_view scheme;     // "http" or "https".
+  std::string_view host;       // Without a port; views into the head.
+  std::string_view authority;  // With the port, where one was told.
 };
 
 // What all requests of one listener have in common, for those who ask where they came from.
 struct Arrival {
   io::Engine* engine = nullptr;
-  std::span<const Network> trusted = {};
+  Trust trust = {};
+  SingleWriterCounter* bugs = nullptr;  // Requests that met one, of the worker.
 };
 
-Origin origin_of(const RequestHead& head, const Address& peer, std::span<const Network> trusted) noexcept;
+Origin origin_of(const RequestHead& head, const Address& peer, const Trust& trust) noexcept;
+
+// What of an address stands for a client: its four bytes, of IPv6 the eight of its /64, which is what one household
+// has, and none of a Unix socket. A view into `address`.
+std::string_view client_of(const Address& address) noexcept;
 
 bool is_trusted(const Address& address, std::span<const Network> trusted) noexcept;
 

@@ -7,7 +7,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size);
 
-namespace keel::http {
+namespace keel::http::forwarded_test {
 namespace {
 
 Address address(std::string_view text) { return Address::ip(text, 0).value(); }
@@ -18,12 +18,14 @@ std::vector<Network> networks(std::initializer_list<const char*> texts) {
   return list;
 }
 
+constexpr Believed host_too{.host = Whom::TrustedProxies};
+
 // "client scheme host" of a request with these fields, from `peer`.
-std::string origin(std::string_view peer, std::string_view fields, const std::vector<Network>& trusted) {
+std::string origin(std::string_view peer, std::string_view fields, const Trust& trust) {
   const std::string wire = "GET / HTTP/1.1\r\nHost: own.example\r\n" + std::string(fields) + "\r\n";
   RequestHead head;
   EXPECT_EQ(parse_head(wire, {}, head).state, HeadState::Complete) << wire;
-  const Origin found = origin_of(head, address(peer), trusted);
+  const Origin found = origin_of(head, address(peer), trust);
   Address client = found.client;
   client.set_port(0);
   std::string text = client.to_string();
@@ -70,97 +72,101 @@ TEST(Network, refuses_what_is_none) {
   }
 }
 
-TEST(Forwarded, is_not_looked_at_from_a_peer_that_is_not_trusted) {
-  const auto trusted = networks({"10.0.0.0/8"});
-  EXPECT_EQ(origin("192.0.2.1", "X-Forwarded-For: 203.0.113.9\r\nX-Forwarded-Proto: https\r\n", trusted),
+class ForwardedFields : public ::testing::Test {
+ protected:
+  std::string x(std::string_view peer, std::string_view fields, const Believed& believed = host_too) const {
+    return origin(peer, fields, {proxies, ForwardedBy::XForwarded, believed});
+  }
+  std::string standard(std::string_view peer, std::string_view fields, const Believed& believed = host_too) const {
+    return origin(peer, fields, {proxies, ForwardedBy::Forwarded, believed});
+  }
+  const std::vector<Network> proxies = networks({"10.0.0.0/8", "fd00::/8"});
+};
+
+TEST_F(ForwardedFields, are_not_looked_at_from_a_peer_that_is_not_trusted) {
+  EXPECT_EQ(x("192.0.2.1", "X-Forwarded-For: 203.0.113.9\r\nX-Forwarded-Proto: https\r\n"),
             "192.0.2.1 http own.example");
-  EXPECT_EQ(origin("192.0.2.1", "Forwarded: for=203.0.113.9;proto=https;host=x.example\r\n", trusted),
+  EXPECT_EQ(standard("192.0.2.1", "Forwarded: for=203.0.113.9;proto=https;host=x.example\r\n"),
             "192.0.2.1 http own.example");
-  EXPECT_EQ(origin("10.0.0.1", "X-Forwarded-For: 203.0.113.9\r\n", {}), "10.0.0.1 http own.example");
+  EXPECT_EQ(origin("10.0.0.1", "X-Forwarded-For: 203.0.113.9\r\nX-Forwarded-Proto: https\r\n", {}),
+            "10.0.0.1 http own.example");
 }
 
-TEST(Forwarded, names_the_first_address_from_the_right_that_is_not_trusted) {
-  const auto trusted = networks({"10.0.0.0/8", "fd00::/8"});
+TEST_F(ForwardedFields, name_the_first_address_from_the_right_that_is_not_trusted) {
   // What a client wrote itself stands on the left.
-  EXPECT_EQ(origin("10.0.0.1", "X-Forwarded-For: 1.1.1.1, 203.0.113.9, 10.2.2.2\r\n", trusted),
+  EXPECT_EQ(x("10.0.0.1", "X-Forwarded-For: 1.1.1.1, 203.0.113.9, 10.2.2.2\r\n"), "203.0.113.9 http own.example");
+  EXPECT_EQ(x("10.0.0.1", "X-Forwarded-For: 1.1.1.1\r\nX-Forwarded-For: 203.0.113.9\r\n"),
             "203.0.113.9 http own.example");
-  EXPECT_EQ(origin("10.0.0.1", "X-Forwarded-For: 1.1.1.1\r\nX-Forwarded-For: 203.0.113.9\r\n", trusted),
-            "203.0.113.9 http own.example");
-  EXPECT_EQ(origin("10.0.0.1", "X-Forwarded-For: 10.3.3.3, 10.2.2.2\r\n", trusted), "10.3.3.3 http own.example");
-  EXPECT_EQ(origin("10.0.0.1", "X-Forwarded-For: 2001:db8::7\r\n", trusted), "[2001:db8::7] http own.example");
-  EXPECT_EQ(origin("10.0.0.1", "X-Forwarded-For: [2001:db8::7]:443\r\n", trusted), "[2001:db8::7] http own.example");
-  EXPECT_EQ(origin("10.0.0.1", "X-Forwarded-For: 203.0.113.9:5000\r\n", trusted), "203.0.113.9 http own.example");
+  EXPECT_EQ(x("10.0.0.1", "X-Forwarded-For: 10.3.3.3, 10.2.2.2\r\n"), "10.3.3.3 http own.example");
+  EXPECT_EQ(x("10.0.0.1", "X-Forwarded-For: 2001:db8::7\r\n"), "[2001:db8::7] http own.example");
+  EXPECT_EQ(x("10.0.0.1", "X-Forwarded-For: [2001:db8::7]:443\r\n"), "[2001:db8::7] http own.example");
+  EXPECT_EQ(x("10.0.0.1", "X-Forwarded-For: 203.0.113.9:5000\r\n"), "203.0.113.9 http own.example");
   EXPECT_EQ(
-      origin("fd00::1", "Forwarded: for=1.1.1.1, for=\"[2001:db8::7]:4711\";proto=https;host=\"a.example:443\"\r\n",
-             trusted),
+      standard("fd00::1", "Forwarded: for=1.1.1.1, for=\"[2001:db8::7]:4711\";proto=https;host=\"a.example:443\"\r\n"),
       "[2001:db8::7] https a.example");
-  EXPECT_EQ(origin("10.0.0.1", "Forwarded: For=203.0.113.9 ; Proto=HTTPS\r\n", trusted),
-            "203.0.113.9 https own.example");
+  EXPECT_EQ(standard("10.0.0.1", "Forwarded: For=203.0.113.9 ; Proto=HTTPS\r\n"), "203.0.113.9 https own.example");
 }
 
-TEST(Forwarded, takes_scheme_and_host_from_the_last_element_of_their_fields) {
-  const auto trusted = networks({"10.0.0.0/8"});
+TEST_F(ForwardedFields, give_scheme_and_host_by_the_last_element_of_their_fields) {
   EXPECT_EQ(
-      origin("10.0.0.1",
-             "X-Forwarded-For: 203.0.113.9\r\nX-Forwarded-Proto: ftp, https\r\nX-Forwarded-Host: a, b.example:8443\r\n",
-             trusted),
+      x("10.0.0.1",
+        "X-Forwarded-For: 203.0.113.9\r\nX-Forwarded-Proto: ftp, https\r\nX-Forwarded-Host: a, b.example:8443\r\n"),
       "203.0.113.9 https b.example");
-  EXPECT_EQ(origin("10.0.0.1", "X-Forwarded-Host: [2001:db8::1]:80\r\n", trusted), "10.0.0.1 http [2001:db8::1]");
+  EXPECT_EQ(x("10.0.0.1", "X-Forwarded-Host: [2001:db8::1]:80\r\n"), "10.0.0.1 http [2001:db8::1]");
 }
 
 // A proxy that writes one family lets pass what a client wrote of the other.
-TEST(Forwarded, believes_two_families_only_where_they_agree) {
-  const auto trusted = networks({"10.0.0.0/8"});
-  EXPECT_EQ(origin("10.0.0.1", "X-Forwarded-For: 203.0.113.9\r\nForwarded: for=1.1.1.1;proto=https;host=x.example\r\n",
-                   trusted),
-            "10.0.0.1 http own.example");
-  EXPECT_EQ(origin("10.0.0.1", "Forwarded: for=203.0.113.9\r\nX-Forwarded-For: 1.1.1.1\r\nX-Forwarded-Proto: https\r\n",
-                   trusted),
-            "10.0.0.1 http own.example");
-  EXPECT_EQ(origin("10.0.0.1", "X-Forwarded-For: 203.0.113.9\r\nForwarded: for=unknown\r\n", trusted),
-            "10.0.0.1 http own.example");
-  EXPECT_EQ(origin("10.0.0.1", "X-Forwarded-For: unknown\r\nForwarded: for=203.0.113.9\r\n", trusted),
-            "10.0.0.1 http own.example");
-  EXPECT_EQ(origin("10.0.0.1",
-                   "Forwarded: for=\"203.0.113.9:80\";proto=https;host=a.example\r\nX-Forwarded-For: 203.0.113.9\r\n"
-                   "X-Forwarded-Proto: https\r\nX-Forwarded-Host: a.example\r\n",
-                   trusted),
-            "203.0.113.9 https a.example");
-  EXPECT_EQ(origin("10.0.0.1",
-                   "X-Forwarded-For: 203.0.113.9\r\nX-Forwarded-Proto: https\r\n"
-                   "Forwarded: for=203.0.113.9;proto=http;host=evil.example\r\n",
-                   trusted),
+TEST_F(ForwardedFields, of_the_family_that_the_proxies_do_not_write_are_not_looked_at) {
+  const std::string of_client = "Forwarded: for=1.1.1.1;proto=http;host=evil.example\r\n";
+  const std::string of_proxy =
+      "X-Forwarded-For: 203.0.113.9\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: a.example\r\n";
+  EXPECT_EQ(x("10.0.0.1", of_client + of_proxy), "203.0.113.9 https a.example");
+  EXPECT_EQ(x("10.0.0.1", of_client), "10.0.0.1 http own.example");
+
+  EXPECT_EQ(standard("10.0.0.1",
+                     "X-Forwarded-For: 1.1.1.1\r\nX-Forwarded-Proto: https\r\n"
+                     "X-Forwarded-Host: evil.example\r\nForwarded: for=203.0.113.9\r\n"),
             "203.0.113.9 http own.example");
+  EXPECT_EQ(standard("10.0.0.1", "X-Forwarded-For: 1.1.1.1\r\n"), "10.0.0.1 http own.example");
 }
 
-TEST(Forwarded, leaves_the_peer_where_there_is_garbage) {
-  const auto trusted = networks({"10.0.0.0/8"});
-  for (const char* fields : {"X-Forwarded-For: \r\n",
-                             "X-Forwarded-For: ,,,\r\n",
-                             "X-Forwarded-For: unknown\r\n",
+TEST_F(ForwardedFields, are_believed_about_scheme_and_host_from_whom_it_is_said) {
+  const std::string fields = "X-Forwarded-For: 203.0.113.9\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: b\r\n";
+  const std::string same = "Forwarded: for=10.9.9.9, for=203.0.113.9;proto=https;host=b\r\n";
+  const struct {
+    Believed believed;
+    const char* of_proxy;
+    const char* of_stranger;
+  } cases[] = {
+      {{}, "203.0.113.9 https own.example", "192.0.2.1 http own.example"},
+      {{.host = Whom::TrustedProxies}, "203.0.113.9 https b", "192.0.2.1 http own.example"},
+      {{.proto = Whom::Nobody}, "203.0.113.9 http own.example", "192.0.2.1 http own.example"},
+      {{.proto = Whom::Everybody}, "203.0.113.9 https own.example", "192.0.2.1 https own.example"},
+      {{.host = Whom::Everybody}, "203.0.113.9 https b", "192.0.2.1 http b"},
+  };
+  for (const auto& each : cases) {
+    EXPECT_EQ(x("10.0.0.1", fields, each.believed), each.of_proxy);
+    EXPECT_EQ(x("192.0.2.1", fields, each.believed), each.of_stranger);
+    EXPECT_EQ(standard("10.0.0.1", same, each.believed), each.of_proxy);
+    EXPECT_EQ(standard("192.0.2.1", same, each.believed), each.of_stranger);
+  }
+}
+
+TEST_F(ForwardedFields, that_are_garbage_leave_the_peer) {
+  for (const char* fields : {"X-Forwarded-For: \r\n", "X-Forwarded-For: ,,,\r\n", "X-Forwarded-For: unknown\r\n",
                              "X-Forwarded-For: 203.0.113.9, nonsense\r\n",
-                             "X-Forwarded-For: 203.0.113.9, 300.1.1.1\r\n",
-                             "X-Forwarded-For: [::1\r\n",
-                             "X-Forwarded-For: []\r\n",
-                             "X-Forwarded-For: [1.2.3.4]\r\n",
-                             "X-Forwarded-For: [::1]x\r\n",
-                             "Forwarded: \r\n",
-                             "Forwarded: for\r\n",
-                             "Forwarded: for=\r\n",
-                             "Forwarded: for=_hidden\r\n",
-                             "Forwarded: for=unknown\r\n",
-                             "Forwarded: for=\"\r\n",
-                             "Forwarded: by=203.0.113.9\r\n",
-                             "Forwarded: ;;;=\"\r\n",
-                             "X-Forwarded-Proto: gopher\r\n",
-                             "X-Forwarded-Proto: \r\n",
-                             "X-Forwarded-Host: a/b\r\n",
-                             "X-Forwarded-Host: a:b\r\n",
-                             "X-Forwarded-Host: [\r\n",
-                             "X-Forwarded-Host: \r\n"}) {
-    EXPECT_EQ(origin("10.0.0.1", fields, trusted), "10.0.0.1 http own.example") << fields;
+                             "X-Forwarded-For: 203.0.113.9, 300.1.1.1\r\n", "X-Forwarded-For: [::1\r\n",
+                             "X-Forwarded-For: []\r\n", "X-Forwarded-For: [1.2.3.4]\r\n", "X-Forwarded-For: [::1]x\r\n",
+                             "X-Forwarded-Proto: gopher\r\n", "X-Forwarded-Proto: \r\n", "X-Forwarded-Host: a/b\r\n",
+                             "X-Forwarded-Host: a:b\r\n", "X-Forwarded-Host: [\r\n", "X-Forwarded-Host: \r\n"}) {
+    EXPECT_EQ(x("10.0.0.1", fields), "10.0.0.1 http own.example") << fields;
+  }
+  for (const char* fields : {"Forwarded: \r\n", "Forwarded: for\r\n", "Forwarded: for=\r\n",
+                             "Forwarded: for=_hidden\r\n", "Forwarded: for=unknown\r\n", "Forwarded: for=\"\r\n",
+                             "Forwarded: by=203.0.113.9\r\n", "Forwarded: ;;;=\"\r\n"}) {
+    EXPECT_EQ(standard("10.0.0.1", fields), "10.0.0.1 http own.example") << fields;
   }
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::forwarded_test

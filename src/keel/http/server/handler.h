@@ -1,6 +1,6 @@
 // keel/http/server/handler.h — what answers a request of one route.
 //
-// A handler is a function, a lambda or a member function that takes Request& and returns
+// A handler is a function, a lambda or a member function that takes Request& or const Request& and returns
 //   Response or Result<Response>   answered at once, on the worker, parsed in place; or
 //   Task<Response>                 may suspend. A lambda that captures and returns a Task does not compile: what it
 //                                  captured would be gone after the first suspension.
@@ -54,17 +54,26 @@ Result<Response> answer_of(F call) {
   }
 }
 
+template <class M>
+concept MemberFunction = std::is_member_function_pointer_v<M>;
+template <class R>
+inline constexpr bool is_answer = Answer<R> || std::same_as<R, Task<Response>>;
+
 template <class F>
 Handler make_handler(F handler) {
   static_assert(AnswersAtOnce<F> || AnswersLater<F>,
                 "a handler takes http::Request& and returns Response, Result<Response> or Task<Response>");
   Handler made;
   if constexpr (AnswersLater<F>) {
-    static_assert(std::is_convertible_v<F, Task<Response> (*)(Request&)>,
+    constexpr bool is_function = std::is_convertible_v<F, Task<Response> (*)(Request&)>;
+    constexpr bool is_function_of_const = std::is_convertible_v<F, Task<Response> (*)(const Request&)>;
+    static_assert(is_function || is_function_of_const,
                   "a handler that returns a Task is a function or a member function: what a lambda captures is gone "
                   "after the first suspension");
-    if constexpr (std::is_convertible_v<F, Task<Response> (*)(Request&)>) {
+    if constexpr (is_function) {
       made.later = static_cast<Task<Response> (*)(Request&)>(handler);
+    } else if constexpr (is_function_of_const) {
+      made.later = static_cast<Task<Response> (*)(const Request&)>(handler);
     }
   } else if constexpr (AnswersAtOnce<F>) {
     made.at_once = [handler = std::move(handler)](Request& request) mutable -> Result<Response> {
@@ -73,20 +82,34 @@ Handler make_handler(F handler) {
   }
   return made;
 }
-template <class C, class R>
-Handler make_handler(C& object, R (C::*handler)(Request&)) {
-  static_assert(Answer<R> || std::same_as<R, Task<Response>>,
-                "a handler takes http::Request& and returns Response, Result<Response> or Task<Response>");
+template <class C, class M>
+Handler make_handler(C&& object, M handler) {
+  static_assert(std::is_lvalue_reference_v<C>, "the object of a handler has a name and outlives the router");
   Handler made;
-  if constexpr (std::same_as<R, Task<Response>>) {
-    made.later = [&object, handler](Request& request) { return (object.*handler)(request); };
+  if constexpr (std::is_invocable_v<M, C, Request&>) {
+    using R = std::invoke_result_t<M, C, Request&>;
+    static_assert(is_answer<R>,
+                  "a handler takes http::Request& and returns Response, Result<Response> or Task<Response>");
+    if constexpr (std::same_as<R, Task<Response>>) {
+      made.later = [&object, handler](Request& request) { return (object.*handler)(request); };
+    } else if constexpr (Answer<R>) {
+      made.at_once = [&object, handler](Request& request) -> Result<Response> {
+        return answer_of([&] { return (object.*handler)(request); });
+      };
+    }
   } else {
-    made.at_once = [&object, handler](Request& request) -> Result<Response> {
-      return answer_of([&] { return (object.*handler)(request); });
-    };
+    static_assert(std::is_invocable_v<M, C, Request&>,
+                  "a handler is a member function of its object, takes http::Request& and returns Response, "
+                  "Result<Response> or Task<Response>");
   }
   return made;
 }
 
 }  // namespace internal
 }  // namespace keel::http
+
+// For the compiler's message.
+template <class... A>
+struct std::coroutine_traits<keel::http::Response, A...> {
+  static_assert(sizeof...(A) > 1000, "a handler that awaits returns Task<http::Response>");
+};

@@ -8,19 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include "keel/data/uri.h"
 #include "keel/http.h"
-#include "keel/http/testing/test_server.h"
-#include "keel/io/file.h"
-#include "keel/io/runtime.h"
-#include "keel/net/blocking/stream.h"
-#include "keel/net/stream.h"
-#include "keel/task/timing.h"
+
+// --- What the page shows, for which that header is enough: the others are included behind it.
 
 namespace keel {
 namespace {
-
-// --- The handlers of the page.
 
 http::Response version(http::Request&) { return http::Response::text(http::Status::Ok, "7"); }
 
@@ -34,6 +27,16 @@ Task<http::Response> later(http::Request& request) {
   const auto seconds = co_await request.path_param<int>("seconds");
   co_await sleep_for(Duration::seconds(seconds));
   co_return http::Response::text(http::Status::Ok, "at last");
+}
+
+Task<> insert_name(std::string name) {
+  if (name == "ada") co_await Error(Code::AlreadyExists, "UNIQUE constraint failed: names.name").from_environment();
+}
+
+Task<http::Response> reserve(http::Request& request) {
+  const auto name = co_await request.path_param<std::string_view>("name");
+  co_await on_error(Code::AlreadyExists, fail(Code::Conflict, "this name is taken"), insert_name(std::string(name)));
+  co_return http::Response(http::Status::Created);
 }
 
 Result<http::Response> search(http::Request& request) {
@@ -212,7 +215,27 @@ struct Stamp {
   void after(http::Request&, http::Response& response) { response.header("X-Served-By", "keel"); }
 };
 
+Result<> serve(const http::Router& router, FunctionRef<void(const Address&)> wait) {
+  KEEL_TRY(auto runtime, io::Runtime::make({.workers = 2}));  // a thread and a loop each
+  KEEL_TRY_VOID(runtime->start());
+  http::Server server(router, {.address = *Address::parse("127.0.0.1:0")});
+  KEEL_TRY_VOID(server.start(*runtime));
+  wait(server.address());  // until somebody wants it to end
+  if (!server.drain(10_s)) return fail(Code::DeadlineExceeded, "requests were cut off");
+  return {};
+}
+
+}  // namespace
+}  // namespace keel
+
 // --- What clients see.
+
+#include "keel/http/testing/test_server.h"
+#include "keel/io/file.h"
+#include "keel/net/blocking/stream.h"
+
+namespace keel {
+namespace {
 
 // What comes back for `bytes`: until the connection ends, or nothing has come for `patience`.
 Task<std::string> say(const Address& to, std::string bytes, Duration patience) {
@@ -312,8 +335,13 @@ TEST(HttpDoc, reads_and_answers_as_it_says) {
   router.get("/page", page).put("/page", page).get("/film", film).get("/price", &price);
   router.get("/fails", [](http::Request&) -> Result<http::Response> { return fail(Code::Unavailable, "db7 is down"); });
   router.put("/uploads/{name:slug}", &upload, {.body_bytes_max = 1u << 30, .streams_body = true});
+  router.put("/names/{name}", &reserve);
   http::TestServer server(router);
 
+  EXPECT_EQ(server.put("/names/grace", "").status(), 201);
+  const http::TestResponse taken = server.put("/names/ada", "");
+  EXPECT_EQ(taken.status(), 409);
+  EXPECT_NE(taken.body().find("this name is taken"), std::string_view::npos) << taken.body();
   EXPECT_EQ(server.get("/half/8").body(), "4");
   EXPECT_EQ(server.get("/half/x").status(), 400);
   http::TestResponse odd = server.get("/half/7");
@@ -450,11 +478,12 @@ TEST(HttpDoc, says_what_a_client_sees) {
       {"no host", "GET /a HTTP/1.1\r\n\r\n", 400, false, false},
       {"two lengths", "POST /a" + host + "Content-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400, false, false},
       {"a head that does not end", "GET /a" + host, 408, false, false},
-      {"a body that does not end", "POST /a" + host + "Content-Length: 9\r\n\r\n{", 408, false, false},
+      {"a body that does not end", "POST /a" + host + "Content-Length: 9\r\n\r\n{", 408, true, false},
       {"a large body", "POST /a" + host + "Content-Length: 2000000\r\n\r\n", 413, false, false},
       {"a large body that streams",
        "PUT /upload" + host + "Transfer-Encoding: chunked\r\n\r\n40\r\n" + std::string(64, 'x') + "\r\n0\r\n\r\n", 413,
        true, false},
+      {"a body with wrong framing", "POST /a" + host + "Transfer-Encoding: chunked\r\n\r\nx\r\n", 400, true, false},
       {"a long target", "GET /" + long_text + host + "\r\n", 414, false, false},
       {"an expectation", "POST /a" + host + "Content-Length: 9\r\nExpect: magic\r\n\r\n", 417, false, false},
       {"a long field", "GET /a" + host + "X-Long: " + long_text + "\r\n\r\n", 431, false, false},
@@ -499,16 +528,6 @@ TEST(HttpDoc, sets_limits) {
   http::Server server(router, options);
   server.stop();
   EXPECT_EQ(server.stats().requests, 0u);
-}
-
-Result<> serve(const http::Router& router, FunctionRef<void(const Address&)> wait) {
-  KEEL_TRY(auto runtime, io::Runtime::make({.workers = 2}));  // a thread and a loop each
-  KEEL_TRY_VOID(runtime->start());
-  http::Server server(router, {.address = *Address::parse("127.0.0.1:0")});
-  KEEL_TRY_VOID(server.start(*runtime));
-  wait(server.address());  // until somebody wants it to end
-  if (!server.drain(10_s)) return fail(Code::DeadlineExceeded, "requests were cut off");
-  return {};
 }
 
 TEST(HttpDoc, serves_without_an_app) {

@@ -6,7 +6,7 @@
 #include <random>
 #include <string>
 
-namespace keel::http {
+namespace keel::http::literal_table_test {
 namespace {
 
 TEST(LiteralTable, finds_what_was_added_and_nothing_else) {
@@ -70,4 +70,4 @@ TEST(LiteralTableDeathTest, refuses_a_literal_that_is_there) {
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::literal_table_test

@@ -2,8 +2,10 @@
 
 #include <utility>
 
+#include "keel/http/server/internal/body_collector.h"
 #include "keel/http/server/problem.h"
 #include "keel/task/frame.h"
+#include "keel/task/timing.h"
 
 namespace keel::http {
 namespace {
@@ -14,8 +16,19 @@ Task<Response> answer_at_once(Request& request, const Handler* handler) { co_ret
 
 Task<Response> Next::answer_with(Response response) { co_return std::move(response); }
 
+// The handler's own time begins when the body is whole.
+Task<Response> Next::answer_with_body(Request& request, const Handler* handler) {
+  const Duration timeout = request.collector_->handler_timeout();
+  co_await request.whole_body();
+  request.is_before_body_ = false;
+  if (!handler->later) co_return handler->at_once(request);
+  co_return co_await with_timeout(timeout, handler->later(request));
+}
+
 Task<Response> Next::operator()(Request& request) const {
+  request.is_before_body_ = at_ != end_;
   if (at_ == end_) {
+    if (request.collector_ != nullptr) return answer_with_body(request, handler_);
     if (handler_->later) return handler_->later(request);
     return answer_at_once(request, handler_);
   }
@@ -35,23 +48,28 @@ Task<Response> Middleware::stand_around(const Middleware* self, Request& request
   }
   Result<Response> result = co_await attempt(next(request));
   Response response = result ? *std::move(result) : problem(request, result.error());
+  request.is_before_body_ = false;
   self->after_(self->object_, request, response);
   co_return std::move(response);
 }
 
 std::optional<Response> Middleware::before(Request& request) {
   RouteMatch& match = request.match_;
+  std::optional<Response> answer;
+  request.is_before_body_ = true;
   for (; match.passed < match.link_count; ++match.passed) {
     const Middleware& link = *match.links[match.passed];
     if (link.before_ == nullptr) continue;
-    if (auto answer = link.before_(link.object_, request)) return answer;
+    if ((answer = link.before_(link.object_, request))) break;
   }
-  return std::nullopt;
+  request.is_before_body_ = false;
+  return answer;
 }
 
 void Middleware::after(Request& request, Response& response) {
   RouteMatch& match = request.match_;
   if (match.passed == 0) return;
+  request.is_before_body_ = false;
   // A task that one wakes may go on with its connection's next request, where this one is.
   const Trampoline::Deferring deferring;
   // Counted down first: one that fails does not run again.

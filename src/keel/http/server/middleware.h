@@ -21,18 +21,33 @@
 //   router.use(timed);                                                       // or an object with such an operator()
 //
 // It makes a task of every request of its routes. What returns a Task is a function, or an object that has a name and
-// outlives the router; a lambda that captures does not compile there. `next` is taken by value: a reference to it would
-// dangle after the first suspension, and does not compile.
+// outlives the router, or one whose class has a member type KeptAround and which the router keeps; a lambda that
+// captures does not compile there. `next` is taken by value: a reference to it would dangle after the first suspension,
+// and does not compile.
 //
 // Both run in the order in which they were used, the first outermost. docs/middleware.md has examples.
 //
+// Middleware runs when the head of a request has arrived, before the body: what it rejects is not received, and a
+// client that asked by Expect: 100-continue is not told to go on. Request::body() is there for the handler; in
+// middleware it is a Bug. One of the second form waits for it:
+//
+//   Task<http::Response> signed_only(http::Request& request, http::Next next) {
+//     const std::string_view body = co_await request.whole_body();
+//     if (!is_signed(body, request.header("X-Signature"))) co_return http::Response(http::Status::Unauthorized);
+//     co_return co_await next(request);
+//   }
+//
+// After a rejection the rest of the body is thrown away and the connection goes on, up to 256 KiB within
+// Limits::body_timeout; a larger one, and one that its client has not begun to send, ends the connection. The handler's
+// time (request_timeout) begins when its body is whole; what stands around it has that time and body_timeout.
+//
 // What passes no middleware: messages that are refused before they are a request of a route (400, 408, 413, 414, 417,
 // 431, 501, 505), and the 503 of a worker that is late or has no room for bodies. The router's own answers (404, 405,
-// 406, 415, 501, OPTIONS) pass the first form only; router.h says which. On a route that does not stream its body,
-// before() runs when the body has arrived.
+// 406, 415, 501, OPTIONS) pass the first form only; router.h says which.
 //
 // Threads:  one object is called by all workers, side by side.
-// Cost:     an indirect call for each before() and after(); a task for each of the second form.
+// Cost:     an indirect call for each before() and after(); a task for each of the second form, and one for a request
+//           whose body has not arrived with its head.
 
 #pragma once
 
@@ -56,6 +71,7 @@ class Next {
  private:
   friend class Exchange;
   friend class Router;
+  static Task<Response> answer_with_body(Request& request, const Handler* handler);
   Next(const Middleware* const* at, const Middleware* const* end, const Handler& handler) noexcept
       : at_(at), end_(end), handler_(&handler) {}
   static Task<Response> answer_with(Response response);
@@ -78,6 +94,9 @@ concept ActsAfter = requires(C& object, Request& request, Response& response) {
 template <class C>
 concept ActsAround = requires { static_cast<Task<Response> (C::*)(Request&, Next)>(&C::operator()); } ||
                      requires { static_cast<Task<Response> (C::*)(Request&, Next) const>(&C::operator()); };
+// An object without a name that may be around: its members are what it was made of, not the captures of a coroutine.
+template <class C>
+concept IsKeptAround = ActsAround<C> && requires { typename C::KeptAround; };
 template <class F>
 concept IsAround = std::is_convertible_v<F, Task<Response> (*)(Request&, Next)>;
 }  // namespace internal
@@ -103,7 +122,7 @@ class Middleware {
                     "a middleware has before(http::Request&) that returns std::optional<http::Response>, or "
                     "after(http::Request&, http::Response&), or is called with (http::Request&, http::Next), Next by "
                     "value, and returns Task<http::Response>");
-      static_assert(is_hook || !is_kept,
+      static_assert(is_hook || !is_kept || internal::IsKeptAround<C>,
                     "a middleware that returns a Task is a function, or an object that has a name and outlives the "
                     "router: what a lambda captures is gone after the first suspension");
       auto* made = new Middleware;
@@ -122,7 +141,7 @@ class Middleware {
           static_cast<Object*>(object)->after(request, response);
         };
       }
-      if constexpr (!is_hook && is_around && !is_kept) {
+      if constexpr (!is_hook && is_around && (!is_kept || internal::IsKeptAround<C>)) {
         made->around_ = [](void* object, Request& request, Next next) {
           return (*static_cast<Object*>(object))(request, next);
         };

@@ -11,7 +11,7 @@
 #include "keel/http/testing/internal/request_test.h"
 #include "keel/task/testing.h"
 
-namespace keel::http {
+namespace keel::http::middleware_test {
 namespace {
 
 Response ok(std::string_view text) { return Response::text(Status::Ok, text); }
@@ -259,4 +259,4 @@ TEST_F(Middlewares, without_a_name_are_kept_as_long_as_the_router) {
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::middleware_test

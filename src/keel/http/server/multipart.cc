@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "keel/base/ascii.h"
-#include "keel/base/check.h"
+#include "keel/base/bug.h"
 #include "keel/http/message/fields.h"
 
 namespace keel::http {
@@ -100,7 +100,7 @@ Result<std::string_view> multipart_boundary(std::string_view content_type) {
 }
 
 MultipartReader::MultipartReader(std::string_view boundary, MultipartLimits limits) : limits_(limits) {
-  KEEL_CHECK(is_boundary(boundary), "a reader is made with what multipart_boundary() accepts");
+  KEEL_EXPECT(is_boundary(boundary), "a MultipartReader is made with a boundary that multipart_boundary() rejects");
   std::memcpy(delimiter_, "\r\n--", 4);
   std::memcpy(delimiter_ + 4, boundary.data(), boundary.size());
   delimiter_size_ = static_cast<std::uint8_t>(4 + boundary.size());

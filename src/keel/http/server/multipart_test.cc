@@ -11,7 +11,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
-namespace keel::http {
+namespace keel::http::multipart_test {
 namespace {
 
 using namespace std::string_literals;
@@ -277,7 +277,7 @@ TEST(Boundary, is_refused_when_it_is_none) {
   EXPECT_FALSE(multipart_boundary("multipart/form-data; boundary=" + std::string(71, 'x')));
 }
 
-class ReadForm : public testing::Test {
+class ReadForm : public ::testing::Test {
  protected:
   ReadForm() {
     router_.post("/", [](Request&) { return Response(Status::Ok); });
@@ -323,4 +323,4 @@ TEST_F(ReadForm, says_what_is_wrong) {
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::multipart_test

@@ -127,7 +127,7 @@ const char* PathTree::read(std::string_view pattern, std::vector<Segment>& segme
     if (!text.starts_with('{')) {
       for (char c : text) {
         if (c == '{' || c == '}') return "a parameter is a whole segment: {name}";
-        if (scan::QueryStop::has(static_cast<unsigned char>(c)) && static_cast<unsigned char>(c) < 0x80) {
+        if (static_cast<unsigned char>(c) <= ' ' || c == '\x7f' || c == '#') {
           return "blanks, control bytes and '#' cannot stand in a path";
         }
         if (c == '?' || c == '%') return "literals are written decoded, without '%' and '?'";

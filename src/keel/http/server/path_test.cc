@@ -9,7 +9,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
-namespace keel::http {
+namespace keel::http::path_test {
 namespace {
 
 PathTree tree_of(std::initializer_list<const char*> patterns) {
@@ -315,4 +315,4 @@ TEST(PathTree, agrees_with_a_list_that_is_searched) {
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::path_test

@@ -4,6 +4,7 @@
 
 #include "keel/data/json.h"
 #include "keel/http/server/request.h"
+#include "keel/observe/failure.h"
 #include "keel/observe/log.h"
 
 namespace keel::http {
@@ -25,6 +26,15 @@ void append_number(Buffer& out, std::size_t number) {
   out.append({digits, static_cast<std::size_t>(end - digits)});
 }
 
+// What comes from the environment is the server's fault, whatever its code says to the one who called.
+Status status_of(const Error& error) noexcept {
+  const auto status = static_cast<Status>(http_status(error.code()));
+  if (!error.is_from_environment() || error.code() == Code::Cancelled) return status;
+  return status == Status::BadGateway || status == Status::ServiceUnavailable || status == Status::GatewayTimeout
+             ? status
+             : Status::InternalServerError;
+}
+
 }  // namespace
 
 Response refuse(Status status, std::string_view detail) {
@@ -38,11 +48,9 @@ Response refuse(Status status, std::string_view detail) {
 }
 
 Response problem(const Error& error) {
-  const auto status = static_cast<Status>(http_status(error.code()));
+  const Status status = status_of(error);
+  if (status == Status::InternalServerError) return refuse(status, "something went wrong here; it has been logged");
   switch (error.code()) {
-    case Code::Internal:
-    case Code::DataLoss:
-      return refuse(status, "something went wrong here; it has been logged");
     case Code::Upstream:
       return refuse(status, "something went wrong at another server; it has been logged");
     case Code::Unavailable:
@@ -51,14 +59,15 @@ Response problem(const Error& error) {
     case Code::DeadlineExceeded:
       return refuse(status, "it took too long; it has been logged");
     default:
-      return refuse(status, error.message());
+      return refuse(status, error.is_from_environment() ? std::string_view() : error.message());
   }
 }
 
 Response problem(const Request& request, const Error& error) {
   static const log::Logger log("http.server");
-  log.log(log_level(error.code()), "request failed", log::field("method", request.head().method_text()),
-          log::field("path", request.path()), error);
+  if (error.is_bug()) request.count_bug();
+  log::Failure(error).log(log, "request failed", log::field("method", request.head().method_text()),
+                          log::field("path", request.path()), log::field("route", request.route()));
   return problem(error);
 }
 

@@ -2,10 +2,14 @@
 //
 //   {"type":"about:blank","title":"Not Found","status":404,"detail":"no such user"}
 //
-// The one place where an Error becomes a response. The text of one that is the server's own affair (Internal, DataLoss,
-// Upstream, Unavailable, ResourceExhausted, DeadlineExceeded) names hosts, files and queries: it is logged, and the
-// body has a sentence for its code. A handler that has something to say to the client with a 503 or 504 says it by
-// refuse().
+// The one place where an Error becomes a response. An error of the application, `fail(Code::NotFound, "no such user")`,
+// has the status of its code, and the client reads its message. An error from the environment (base/error.h: files,
+// databases, other servers, the system) is the server's, whatever its code: 502, 503 or 504 where that is its status,
+// else 500. on_error() (task/on_error.h) turns one that the client has caused into one of the application. A bug is a
+// 500.
+// The text of what is the server's own affair (those, and Internal, DataLoss, Upstream, Unavailable, ResourceExhausted,
+// DeadlineExceeded of the application) names hosts, files and queries: it is logged, and the body has a sentence for
+// its code. A handler that has something to say to the client with a 503 or 504 says it by refuse().
 
 #pragma once
 
@@ -13,6 +17,7 @@
 
 #include "keel/base/error.h"
 #include "keel/http/server/response.h"
+#include "keel/task/on_error.h"
 
 namespace keel::json {
 class Reader;
@@ -24,7 +29,8 @@ class Request;
 
 // A problem made from the code's default status and the message.
 Response problem(const Error& error);
-// The same for the error that a request ended with, which is logged: with method and path, at the level of its code.
+// The same for the error that a request ended with, which is logged with method, path and route: at the level of its
+// code; at error level, with the place of the call, a statement and the stack of a bug, when it is the server's.
 Response problem(const Request& request, const Error& error);
 
 // HTTP's own refusals, and any status a handler chooses: 405, 413, 415, 422, … A 503 says when to try again:

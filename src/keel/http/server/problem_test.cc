@@ -2,12 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <string>
 
 #include "keel/base/arena.h"
 #include "keel/data/json.h"
 
-namespace keel::http {
+namespace keel::http::problem_test {
 namespace {
 
 TEST(Problem, has_the_members_of_rfc_9457) {
@@ -35,6 +36,24 @@ TEST(Problem, tells_nothing_of_what_went_wrong_inside) {
   EXPECT_EQ(problem(Error(Code::Upstream, "GET http://users.internal/: no such host")).content(),
             R"({"type":"about:blank","title":"Bad Gateway","status":502,)"
             R"("detail":"something went wrong at another server; it has been logged"})");
+}
+
+TEST(Problem, of_what_the_environment_did_is_the_servers_fault_and_says_nothing) {
+  for (int i = 0; i < code_count; ++i) {
+    const auto code = static_cast<Code>(i);
+    const Response response = problem(Error(code, "data/pictures/1.png.71fc: open").from_environment());
+    const int status = static_cast<int>(response.status());
+    if (code != Code::Cancelled) {
+      EXPECT_TRUE(status == 500 || (status >= 502 && status <= 504)) << to_string(code) << ' ' << status;
+    }
+    EXPECT_EQ(response.content().find("1.png"), std::string_view::npos) << response.content();
+  }
+  EXPECT_EQ(problem(Error::from_errno("open", ENOENT).because("data/pictures/1.png.71fc")).content(),
+            R"({"type":"about:blank","title":"Internal Server Error","status":500,)"
+            R"("detail":"something went wrong here; it has been logged"})");
+  EXPECT_EQ(problem(Error::from_errno("connect", ECONNREFUSED)).status(), Status::ServiceUnavailable);
+  EXPECT_EQ(problem(Error(Code::Upstream, "x").from_environment()).status(), Status::BadGateway);
+  EXPECT_EQ(problem(Error(Code::DeadlineExceeded, "x").from_environment()).status(), Status::GatewayTimeout);
 }
 
 TEST(Problem, of_a_refusal_may_have_any_status_and_no_detail) {
@@ -87,4 +106,4 @@ TEST(Problem, of_json_of_another_shape_is_422_with_the_member) {
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::problem_test

@@ -7,17 +7,20 @@
 #include <system_error>
 #include <type_traits>
 
-#include "keel/base/check.h"
+#include "keel/base/bug.h"
 #include "keel/base/hex.h"
+#include "keel/base/single_writer_counter.h"
 #include "keel/data/uri.h"
 #include "keel/http/message/trace_context.h"
 #include "keel/http/message/trailers.h"
+#include "keel/http/server/internal/body_collector.h"
+#include "keel/http/server/route_options.h"
 #include "keel/io/engine.h"
 
 namespace keel::http {
 
 Error Request::bad_parameter(std::string_view name, std::string_view expected) {
-  return Error::text(Code::InvalidArgument, "parameter '" + std::string(name) + "': expected " + std::string(expected));
+  return Error::text(Code::InvalidArgument, "parameter '" + std::string(name) + "': " + std::string(expected));
 }
 
 std::optional<std::string_view> Request::header_list(std::string_view name) {
@@ -46,6 +49,30 @@ std::optional<std::string_view> Request::header_list(std::string_view name) {
   return std::string_view(joined, size);
 }
 
+void Request::reject_early_read(const char* call, std::source_location place) const {
+  // Where the handler reads it, nothing is ever put together, and who reads first is between those who read.
+  if (match_.options != nullptr && match_.options->streams_body) return;
+  throw_bug(std::string(call) +
+                " in a middleware: it runs before the body has arrived; write one that stands around the handler "
+                "(Task<http::Response> with http::Next), and co_await request.whole_body() there",
+            place);
+}
+
+Task<std::string_view> Request::whole_body(std::source_location place) {
+  KEEL_EXPECT_AT(match_.options == nullptr || !match_.options->streams_body,
+                 "whole_body() on a route that streams its body: nothing is put together there, co_await read_body()",
+                 place);
+  while (collector_ != nullptr) {
+    const Chunk part = co_await BodyRead(*reader_);
+    if (part.empty()) {
+      collector_->end_body();
+    } else {
+      co_await collector_->keep(part);
+    }
+  }
+  co_return body_;
+}
+
 const Address& Request::peer() {
   static_assert(std::is_trivially_destructible_v<Address> && std::is_trivially_destructible_v<Origin>);
   if (peer_ == nullptr) {
@@ -57,14 +84,20 @@ const Address& Request::peer() {
 
 const Origin& Request::origin() {
   if (origin_ == nullptr) {
-    const std::span<const Network> trusted = arrival_ != nullptr ? arrival_->trusted : std::span<const Network>();
-    origin_ = new (arena_->allocate(sizeof(Origin))) Origin(origin_of(*head_, peer(), trusted));
+    const Trust nobody;
+    const Trust& trust = arrival_ != nullptr ? arrival_->trust : nobody;
+    origin_ = new (arena_->allocate(sizeof(Origin))) Origin(origin_of(*head_, peer(), trust));
   }
   return *origin_;
 }
 
-bool Request::is_told() const noexcept {
-  return arrival_ != nullptr && is_trusted(arrival_->engine->peer_address(fd_), arrival_->trusted);
+bool Request::believes(Whom whom) const noexcept {
+  if (arrival_ == nullptr || !arrival_->trust.may_believe(whom)) return false;
+  return whom == Whom::Everybody || is_trusted(arrival_->engine->peer_address(fd_), arrival_->trust.proxies);
+}
+
+bool Request::is_believed_about_scheme() const noexcept {
+  return arrival_ != nullptr && believes(arrival_->trust.believed.proto);
 }
 
 void Request::continue_trace() noexcept {
@@ -75,23 +108,27 @@ void Request::continue_trace() noexcept {
     if (seen++ != 0) return;  // Whom to believe?
     trace = parse_traceparent(field.value);
   }
-  if (trace && is_told()) span_.trace = *trace;
+  if (trace && believes(arrival_->trust.believed.trace)) span_.trace = *trace;
 }
 
 std::optional<Instant> Request::deadline_told() const noexcept {
-  if (arrival_ == nullptr || arrival_->trusted.empty()) return std::nullopt;
+  if (arrival_ == nullptr || !arrival_->trust.may_believe(arrival_->trust.believed.deadline)) return std::nullopt;
   const auto text = head_->find("x-request-deadline-ms");
   if (!text) return std::nullopt;
   std::uint32_t left_ms = 0;
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), left_ms);
-  if (error != std::errc() || end != text->data() + text->size() || !is_told()) return std::nullopt;
+  if (error != std::errc() || end != text->data() + text->size()) return std::nullopt;
+  if (!believes(arrival_->trust.believed.deadline)) return std::nullopt;
   return started_ + Duration::milliseconds(left_ms);
 }
 
 std::string_view Request::id() {
   if (!id_.empty()) return id_;
   if (const auto sent = head_->find("x-request-id"); sent && sent->size() <= 128 && is_token(*sent)) {
-    if (arrival_ != nullptr && is_trusted(peer(), arrival_->trusted)) return id_ = *sent;
+    const Trust nobody;
+    const Trust& trust = arrival_ != nullptr ? arrival_->trust : nobody;
+    const Whom whom = trust.believed.request_id;
+    if (whom == Whom::Everybody || (trust.may_believe(whom) && is_trusted(peer(), trust.proxies))) return id_ = *sent;
   }
   auto* const text = static_cast<char*>(arena_->allocate(2 * hex_digits, 1));
   write_hex(write_hex(text, span_.trace.high), span_.trace.low);
@@ -107,9 +144,16 @@ std::optional<std::string_view> Request::trailer(std::string_view name) const no
   return Trailers::find(trailers(), name);
 }
 
-Result<std::string_view> Request::path_text(std::string_view name) {
+void Request::count_bug() const noexcept {
+  if (arrival_ != nullptr && arrival_->bugs != nullptr) arrival_->bugs->add();
+}
+
+Result<std::string_view> Request::path_text(std::string_view name, std::source_location place) {
   const auto raw = match_.params.find(name);
-  KEEL_CHECK(raw.has_value(), "a path parameter that is asked for stands in the route's pattern");
+  KEEL_EXPECT_AT(raw.has_value(),
+                 "path_param(\"" + std::string(name) + "\"): the route \"" + std::string(route()) +
+                     "\" has no parameter of this name",
+                 place);
   return uri::percent_decode(*raw, *arena_);
 }
 

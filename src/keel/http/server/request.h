@@ -15,12 +15,14 @@
 #include <cstdint>
 #include <new>
 #include <optional>
+#include <source_location>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
 #include "keel/base/arena.h"
 #include "keel/base/result.h"
+#include "keel/base/text_value.h"
 #include "keel/base/time.h"
 #include "keel/http/message/parser.h"
 #include "keel/http/server/body_reader.h"
@@ -28,8 +30,12 @@
 #include "keel/http/server/route_match.h"
 #include "keel/io/address.h"
 #include "keel/observe/span.h"
+#include "keel/task/task.h"
 
 namespace keel::http {
+
+class BodyCollector;
+class Response;
 
 // Not copied: everything in it ends with the answer.
 class Request {
@@ -57,11 +63,24 @@ class Request {
   std::optional<std::string_view> header_list(std::string_view name);
   const RequestHead& head() const noexcept { return *head_; }
   // The whole body, decoded from its transfer coding; empty when there is none. Bounded by Limits::body_bytes_max, or
-  // by what the route says. Empty on a route that streams it: read_body().
-  std::string_view body() const noexcept { return body_; }
+  // by what the route says. Empty on a route that streams it: read_body(). In a middleware that is called before the
+  // handler it is a Bug (base/bug.h), for it may not have arrived: whole_body().
+  std::string_view body(std::source_location place = std::source_location::current()) const {
+    if (is_before_body_) [[unlikely]]
+      reject_early_read("body()", place);
+    return body_;
+  }
+  // For middleware that stands around the handler (middleware.h): receives what is missing of the body, which then is
+  // body(). Until somebody calls it, or the handler is called, no more of the body is taken than came with the head,
+  // and a client that waits for 100 (Continue) is not told to send. Errors: as read_body(), and ResourceExhausted (503)
+  // where the bodies of all requests, or those of this client, hold as much as they may. A Bug on a route that streams.
+  Task<std::string_view> whole_body(std::source_location place = std::source_location::current());
   // `co_await request.read_body()`: the next piece of the body, borrowed until the next read, as it arrives; empty at
-  // its end. On a route that does not stream: the whole of it, then empty. Errors and the rest: body_reader.h.
-  BodyRead read_body() noexcept {
+  // its end. On a route that does not stream: the whole of it, then empty, and in middleware a Bug, as body(). Errors
+  // and the rest: body_reader.h.
+  BodyRead read_body(std::source_location place = std::source_location::current()) {
+    if (is_before_body_) [[unlikely]]
+      reject_early_read("read_body()", place);
     if (reader_ != nullptr) return BodyRead(*reader_);
     return BodyRead(std::exchange(body_given_, true) ? Chunk() : body_);
   }
@@ -73,9 +92,10 @@ class Request {
   std::string_view trailers() const noexcept;
 
   // The decoded value of `{name}`. InvalidArgument (400) when it is not a T; asking for a name that the route does not
-  // have is a bug. T: std::string_view, integers, double, which is finite.
+  // have is a Bug (base/bug.h), of `place`. T: std::string_view, integers, double, which is finite, and types that are
+  // read from text (base/text_value.h), such as Uuid and Timestamp.
   template <class T>
-  Result<T> path_param(std::string_view name);
+  Result<T> path_param(std::string_view name, std::source_location place = std::source_location::current());
   // The decoded value of the first `name=` in the query, nullopt when it is not there; InvalidArgument (400) when it
   // is there and not a T, or its escapes are broken.
   template <class T>
@@ -102,24 +122,30 @@ class Request {
     return nullptr;
   }
 
+  // Values of other types are kept by whoever lends them: LentValue.
+
   // The other end of the connection: the client, or the proxy in front of us. Port and all; of a Unix socket's client
   // without a path. Asks the kernel, once for a request.
   const Address& peer();
-  // Who asked, by what scheme and for which host, as trusted proxies tell it (forwarded.h; ServerOptions names them);
-  // without them the peer, "http" and the host of the head. The first call looks.
+  // Who asked, by what scheme and for which host, as far as ServerOptions::trusted_proxies and ::believed say that
+  // those who tell it are believed (forwarded.h); otherwise the peer, "http" and the host of the head. The first call
+  // looks.
   const Address& client_address() { return origin().client; }
   std::string_view scheme() { return origin().scheme; }
   std::string_view host() { return origin().host; }
-  // Names this request beyond this process: X-Request-Id where a trusted proxy sent one (a token of at most 128 bytes),
-  // else the trace in 32 hexadecimal digits.
+  // The host with its port, where one was told: "example.com:8443".
+  std::string_view authority() { return origin().authority; }
+  // Names this request beyond this process: X-Request-Id where one who is believed sent it (a token of at most 128
+  // bytes), else the trace in 32 hexadecimal digits. An id and not a secret: clients, proxies and logs see it, so it
+  // proves nothing about whoever names it.
   std::string_view id();
 
   // Memory that ends with this request.
   Arena& arena() noexcept { return *arena_; }
   // When the head had arrived, on the worker's clock.
   Instant started() const noexcept { return started_; }
-  // Names this request in every log line that is recorded while it is handled: random, or the trace of a trusted
-  // proxy's traceparent.
+  // Names this request in every log line that is recorded while it is handled: random, or the trace of a traceparent
+  // that is believed.
   log::TraceId trace() const noexcept { return span_.trace; }
   // What code that runs for it works for; its tasks inherit it.
   const Span& span() const noexcept { return span_; }
@@ -128,7 +154,10 @@ class Request {
   friend class Exchange;
   friend class Router;
   friend class Middleware;
+  friend class Next;
+  friend class LentValue;
   friend class TestRequest;  // internal/request_test.h
+  friend Response problem(const Request& request, const Error& error);
   struct Note {
     const void* type;
     const void* by;
@@ -140,27 +169,33 @@ class Request {
   };
   template <class T>
   static constexpr char type_mark = 0;  // Its address is the type's.
-  Result<std::string_view> path_text(std::string_view name);
+  Result<std::string_view> path_text(std::string_view name, std::source_location place);
   Result<std::optional<std::string_view>> query_text(std::string_view name);
   template <class T>
   static Result<T> convert(std::string_view text, std::string_view name);
   static Error bad_parameter(std::string_view name, std::string_view expected);
+  void reject_early_read(const char* call, std::source_location place) const;
   const Origin& origin();
-  // Its peer is one of the trusted ones.
-  bool is_told() const noexcept;
-  // Takes over the trace that such a one names; and by when it needs the answer, if it says so.
+  // Ended with a bug.
+  void count_bug() const noexcept;
+  // Its peer is one of those.
+  bool believes(Whom whom) const noexcept;
+  bool is_believed_about_scheme() const noexcept;
+  // Takes over the trace that the request names; and by when it needs the answer, if it says so.
   void continue_trace() noexcept;
   std::optional<Instant> deadline_told() const noexcept;
 
   RequestHead* head_ = nullptr;
   Arena* arena_ = nullptr;
   std::string_view body_;
-  BodyReader* reader_ = nullptr;  // When it streams.
+  BodyReader* reader_ = nullptr;  // When it streams, or is put together by:
+  BodyCollector* collector_ = nullptr;
   const Note* notes_ = nullptr;
   Instant started_;
   Span span_;
   RouteMatch match_;
-  bool body_given_ = false;  // By read_body().
+  bool body_given_ = false;      // By read_body().
+  bool is_before_body_ = false;  // Middleware runs, which may be called before the body has arrived.
   int fd_ = -1;
   const Arrival* arrival_ = nullptr;
   const Address* peer_ = nullptr;  // In the arena once they have been asked for:
@@ -168,26 +203,56 @@ class Request {
   std::string_view id_;
 };
 
+// Keeps a value of any type for those who handle the request inside of a middleware: Request::get<T>() finds `value`
+// until this ends, and nothing from then on. `value` outlives this, and this ends before the request.
+//
+//   const Customer customer = co_await find(token);
+//   const http::LentValue lent(request, customer);
+//   co_return co_await next(request);
+class LentValue {
+ public:
+  template <class T>
+  LentValue(Request& request, const T& value)
+      : note_(*new(request.arena_->allocate(sizeof(Request::Note)))
+                  Request::Note{&Request::type_mark<T>, nullptr, &value, request.notes_}) {
+    request.notes_ = &note_;
+  }
+  template <class T>
+  LentValue(Request& request, const T&& value) = delete;
+  ~LentValue() { note_.value = nullptr; }
+  LentValue(const LentValue&) = delete;
+  LentValue& operator=(const LentValue&) = delete;
+
+ private:
+  Request::Note& note_;
+};
+
 template <class T>
 Result<T> Request::convert(std::string_view text, std::string_view name) {
   if constexpr (std::same_as<T, std::string_view>) {
     return text;
+  } else if constexpr (TextValue<T>) {
+    Result<T> value = T::parse(text);
+    if (!value) return bad_parameter(name, T::expected);
+    return value;
   } else {
+    static_assert((std::integral<T> && !std::same_as<T, bool>) || std::floating_point<T>,
+                  "a parameter is read as std::string_view, an integer or a double");
     T value{};
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     bool is_good = error == std::errc() && end == text.data() + text.size();
     // Read are "nan" and "inf" too, which pass every check of a range that is not written with care.
     if constexpr (std::floating_point<T>) is_good = is_good && value - value == 0;
     if (!is_good) {
-      return bad_parameter(name, std::floating_point<T> ? "a number" : "an integer in range");
+      return bad_parameter(name, std::floating_point<T> ? "expected a number" : "expected an integer in range");
     }
     return value;
   }
 }
 
 template <class T>
-Result<T> Request::path_param(std::string_view name) {
-  KEEL_TRY(std::string_view text, path_text(name));
+Result<T> Request::path_param(std::string_view name, std::source_location place) {
+  KEEL_TRY(std::string_view text, path_text(name, place));
   return convert<T>(text, name);
 }
 

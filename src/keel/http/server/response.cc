@@ -6,8 +6,9 @@
 #include <functional>
 #include <string>
 
-#include "keel/base/check.h"
+#include "keel/base/bug.h"
 #include "keel/http/message/fields.h"
+#include "keel/http/server/body_transform.h"
 
 namespace keel::http {
 namespace {
@@ -53,9 +54,15 @@ Response Response::make_stream(Status status, std::string_view content_type, Str
   return response;
 }
 
-Response& Response::length(std::uint64_t bytes) & noexcept {
-  KEEL_CHECK(is_streamed(), "the length is said of a body that is streamed");
+Response& Response::length(std::uint64_t bytes, std::source_location place) & {
+  KEEL_EXPECT_AT(is_streamed(), "Response::length() is for a stream(): the length of another body is known", place);
   streamed_.set_length(bytes);
+  return *this;
+}
+
+Response& Response::any_origin(std::source_location place) & {
+  KEEL_EXPECT_AT(is_upgrade(), "Response::any_origin() is for an upgrade(): Cors is for other responses", place);
+  upgrade_.allow_any_origin();
   return *this;
 }
 
@@ -127,8 +134,11 @@ Response& Response::remove(std::string_view name) & noexcept {
   return *this;
 }
 
-Response& Response::transform(BodyTransform& transform) & noexcept {
-  KEEL_CHECK(is_streamed(), "a body is transformed on its way when it is streamed");
+Response& Response::transform(BodyTransform& transform, std::source_location place) & {
+  if (!is_streamed()) [[unlikely]] {
+    transform.release();
+    throw_bug("Response::transform() is for a stream(): replace_content() is for a body that is there", place);
+  }
   streamed_.add(transform);
   return *this;
 }

@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <source_location>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -86,6 +87,10 @@ class Response {
     Response response(status);
     response.content_type_ = "application/json";
     json::Writer writer(response.body_);
+    static_assert(
+        requires { write_json(writer, value); },
+        "what is written as JSON has a free function `void write_json(json::Writer&, const T&)` in the namespace "
+        "of its type");
     write_json(writer, value);
     return response;
   }
@@ -100,10 +105,16 @@ class Response {
     return std::move(*this);
   }
   // The length of the whole body of a stream(), where it is known: it is announced, and has to be what is written. Of
-  // another response it is a bug.
-  Response& length(std::uint64_t bytes) & noexcept;
-  Response&& length(std::uint64_t bytes) && noexcept {
-    length(bytes);
+  // another response it is a Bug (base/bug.h).
+  Response& length(std::uint64_t bytes, std::source_location place = std::source_location::current()) &;
+  Response&& length(std::uint64_t bytes, std::source_location place = std::source_location::current()) && {
+    length(bytes, place);
+    return std::move(*this);
+  }
+  // Of an upgrade(): pages of every site may ask for it (upgrade.h). Of another response it is a Bug (base/bug.h).
+  Response& any_origin(std::source_location place = std::source_location::current()) &;
+  Response&& any_origin(std::source_location place = std::source_location::current()) && {
+    any_origin(place);
     return std::move(*this);
   }
   // The connection ends after this response.
@@ -127,8 +138,8 @@ class Response {
   // The length that was announced for the body of a stream(), if one was.
   std::optional<std::uint64_t> length() const noexcept { return is_streamed() ? streamed_.length() : std::nullopt; }
   // Has the body of a stream() changed on its way, after the transforms that were given before (body_transform.h). How
-  // long it becomes is then not known: it is sent in chunks. Of another response it is a bug.
-  Response& transform(BodyTransform& transform) & noexcept;
+  // long it becomes is then not known: it is sent in chunks. Of another response it is a Bug.
+  Response& transform(BodyTransform& transform, std::source_location place = std::source_location::current()) &;
   // Puts `bytes` in the place of the body, also of one that would be streamed; the content type stays.
   Response& replace_content(Buffer&& bytes) & noexcept {
     streamed_ = StreamedBody();

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "keel/base/bug.h"
 #include "keel/net/stream.h"
 
 namespace keel::http {
@@ -148,6 +149,7 @@ TEST(Response, of_an_upgrade_names_the_protocol) {
   const Response moved = std::move(response);
   EXPECT_TRUE(moved.is_upgrade());
   EXPECT_FALSE(Response(Status::SwitchingProtocols).is_upgrade());
+  EXPECT_THROW(Response(Status::Ok).any_origin(), Bug);
   EXPECT_FALSE(Response::upgrade("echo\r\nX: y", talk).is_valid());
 }
 

@@ -29,6 +29,8 @@ struct RouteMatch {
   std::uint32_t index = 0;
   // False: the handler gives one of the router's own responses (404, 405, 406, 415, 501, OPTIONS), synchronously.
   bool is_route = false;
+  // Middleware of the second form stands around the handler.
+  bool is_around = false;
   // The pattern of the path, with its host; empty when the path is unknown.
   std::string_view pattern;
   // The methods of the path, for 405 and OPTIONS; otherwise empty.

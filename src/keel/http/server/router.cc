@@ -252,6 +252,7 @@ void Router::set_route(RouteMatch& match, const Route& route, std::uint32_t inde
   match.options = &route.options;
   match.index = index;
   match.is_route = true;
+  match.is_around = route.leading != route.links.size();
   match.links = route.own.data();
   match.link_count = route.leading;
 }
@@ -267,7 +268,7 @@ void Router::set_own(RouteMatch& match, const Handler& handler, const Links& lin
 const RouteMatch& Router::match(Request& request) const {
   const RequestHead& head = *request.head_;
   RouteMatch& match = request.match_;
-  if (head.target_is_https() && !request.is_told()) [[unlikely]] {
+  if (head.target_is_https() && !request.is_believed_about_scheme()) [[unlikely]] {
     set_own(match, misdirected_, own_);
     return match;
   }

@@ -50,7 +50,9 @@ namespace keel::http {
 
 class Group;
 
-// The ways to add a route, which Router and Group have in common.
+// The ways to add a route, which Router and Group have in common. Of three, the first takes a function or a lambda, the
+// second an object and its member function, of several with that name the one that takes Request&; the third one that
+// is const, of a base class, or takes const Request&.
 template <class Self>
 class Routes {
  public:
@@ -65,6 +67,11 @@ class Routes {
             Where at = Where::current()) {
     return add(Method::Get, pattern, internal::make_handler(object, handler), options, at);
   }
+  template <class C, internal::MemberFunction M>
+  Self& get(std::string_view pattern, C&& object, M handler, const RouteOptions& options = {},
+            Where at = Where::current()) {
+    return add(Method::Get, pattern, internal::make_handler(std::forward<C>(object), handler), options, at);
+  }
   template <class F>
   Self& post(std::string_view pattern, F handler, const RouteOptions& options = {}, Where at = Where::current()) {
     return add(Method::Post, pattern, internal::make_handler(std::move(handler)), options, at);
@@ -73,6 +80,11 @@ class Routes {
   Self& post(std::string_view pattern, C& object, R (C::*handler)(Request&), const RouteOptions& options = {},
              Where at = Where::current()) {
     return add(Method::Post, pattern, internal::make_handler(object, handler), options, at);
+  }
+  template <class C, internal::MemberFunction M>
+  Self& post(std::string_view pattern, C&& object, M handler, const RouteOptions& options = {},
+             Where at = Where::current()) {
+    return add(Method::Post, pattern, internal::make_handler(std::forward<C>(object), handler), options, at);
   }
   template <class F>
   Self& put(std::string_view pattern, F handler, const RouteOptions& options = {}, Where at = Where::current()) {
@@ -83,6 +95,11 @@ class Routes {
             Where at = Where::current()) {
     return add(Method::Put, pattern, internal::make_handler(object, handler), options, at);
   }
+  template <class C, internal::MemberFunction M>
+  Self& put(std::string_view pattern, C&& object, M handler, const RouteOptions& options = {},
+            Where at = Where::current()) {
+    return add(Method::Put, pattern, internal::make_handler(std::forward<C>(object), handler), options, at);
+  }
   template <class F>
   Self& patch(std::string_view pattern, F handler, const RouteOptions& options = {}, Where at = Where::current()) {
     return add(Method::Patch, pattern, internal::make_handler(std::move(handler)), options, at);
@@ -92,6 +109,11 @@ class Routes {
               Where at = Where::current()) {
     return add(Method::Patch, pattern, internal::make_handler(object, handler), options, at);
   }
+  template <class C, internal::MemberFunction M>
+  Self& patch(std::string_view pattern, C&& object, M handler, const RouteOptions& options = {},
+              Where at = Where::current()) {
+    return add(Method::Patch, pattern, internal::make_handler(std::forward<C>(object), handler), options, at);
+  }
   template <class F>
   Self& del(std::string_view pattern, F handler, const RouteOptions& options = {}, Where at = Where::current()) {
     return add(Method::Delete, pattern, internal::make_handler(std::move(handler)), options, at);
@@ -100,6 +122,11 @@ class Routes {
   Self& del(std::string_view pattern, C& object, R (C::*handler)(Request&), const RouteOptions& options = {},
             Where at = Where::current()) {
     return add(Method::Delete, pattern, internal::make_handler(object, handler), options, at);
+  }
+  template <class C, internal::MemberFunction M>
+  Self& del(std::string_view pattern, C&& object, M handler, const RouteOptions& options = {},
+            Where at = Where::current()) {
+    return add(Method::Delete, pattern, internal::make_handler(std::forward<C>(object), handler), options, at);
   }
   // The form behind the ones above.
   Self& add(Method method, std::string_view pattern, Handler handler, const RouteOptions& options = {},

@@ -8,7 +8,7 @@
 #include "keel/http/testing/internal/request_test.h"
 #include "keel/task/testing.h"
 
-namespace keel::http {
+namespace keel::http::router_test {
 namespace {
 
 Response ok(std::string_view text) { return Response::text(Status::Ok, text); }
@@ -60,6 +60,38 @@ TEST(Router, takes_functions_lambdas_and_members_that_answer_now_or_later) {
   EXPECT_EQ(answer(router, "PUT", "/maybe").content(), "maybe");
   EXPECT_EQ(answer(router, "PATCH", "/later").content(), "later");
   EXPECT_EQ(service.calls, 3);
+}
+
+struct Shelf {
+  Response base(Request&) { return ok("base"); }
+};
+struct Catalogue : Shelf {
+  Response constant(const Request&) const { return ok("constant"); }
+  Task<Response> later(const Request&) const { co_return ok("later"); }
+  Response many(Request&) { return ok("many"); }
+  int many(int count) const { return count; }
+};
+Response of_constant(const Request& request) { return ok(request.path()); }
+Task<Response> of_constant_later(const Request& request) { co_return ok(request.path()); }
+
+TEST(Router, takes_handlers_of_a_constant_request_and_members_that_are_constant_inherited_or_overloaded) {
+  Catalogue catalogue;
+  const Catalogue fixed;
+  Router router;
+  router.get("/function", of_constant).get("/task", of_constant_later);
+  router.get("/lambda", [](const Request&) { return ok("lambda"); });
+  router.get("/constant", catalogue, &Catalogue::constant).put("/constant", fixed, &Catalogue::constant);
+  router.post("/later", catalogue, &Catalogue::later).patch("/base", catalogue, &Catalogue::base);
+  router.del("/many", catalogue, &Catalogue::many);
+
+  EXPECT_EQ(answer(router, "GET", "/function").content(), "/function");
+  EXPECT_EQ(answer(router, "GET", "/task").content(), "/task");
+  EXPECT_EQ(answer(router, "GET", "/lambda").content(), "lambda");
+  EXPECT_EQ(answer(router, "GET", "/constant").content(), "constant");
+  EXPECT_EQ(answer(router, "PUT", "/constant").content(), "constant");
+  EXPECT_EQ(answer(router, "POST", "/later").content(), "later");
+  EXPECT_EQ(answer(router, "PATCH", "/base").content(), "base");
+  EXPECT_EQ(answer(router, "DELETE", "/many").content(), "many");
 }
 
 TEST(Router, answers_head_like_get_unless_head_has_its_own) {
@@ -341,4 +373,4 @@ TEST(RouterDeathTest, names_both_routes_of_a_conflict_and_where_they_were_added)
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::router_test

@@ -26,6 +26,19 @@ std::uint32_t share_of(std::uint32_t connections_max, std::size_t parts) {
   return std::max(1u, connections_max / workers + (connections_max % workers != 0 ? 1 : 0));
 }
 
+ServerWorker::Shares shares_of(const Limits& limits, std::size_t parts) {
+  const std::uint32_t connections = share_of(limits.connections_max, parts);
+  const std::size_t bodies = limits.bodies_bytes_max / parts;
+  return {
+      .connections = connections,
+      .body_bytes = bodies,
+      .response_bytes = limits.responses_bytes_max / parts,
+      .received_bytes = limits.received_bytes_max / parts,
+      .client_connections = limits.client_connections_max != 0 ? share_of(limits.client_connections_max, parts)
+                                                               : std::max(1u, connections / 2),
+      .client_body_bytes = limits.client_bodies_bytes_max != 0 ? limits.client_bodies_bytes_max / parts : bodies / 2};
+}
+
 }  // namespace
 
 Server::Server(const Router& router, ServerOptions options)
@@ -109,13 +122,13 @@ Result<> Server::listen_on(io::Loop& loop, ListenerPart part, int parts) {
   KEEL_TRY_VOID(check(options_.limits));
   io::ListenOptions listen = options_.listen;
   listen.inherited = part.fd;
+  listen.user_timeout = options_.limits.user_timeout;
   KEEL_TRY(part.fd, loop.engine().open_listener(address_, listen));
   // The first listener of port 0 decides the port for all.
   if (state_->workers.empty()) address_ = loop.engine().local_address(part.fd);
-  const std::uint32_t most = share_of(options_.limits.connections_max, static_cast<std::size_t>(parts));
   const ServerWorker::Shared shared{router_, options_, state_->metrics.get(), state_->open_workers};
-  state_->workers.push_back(std::make_unique<ServerWorker>(
-      shared, loop, part, most, options_.limits.bodies_bytes_max / static_cast<std::size_t>(parts)));
+  state_->workers.push_back(
+      std::make_unique<ServerWorker>(shared, loop, part, shares_of(options_.limits, static_cast<std::size_t>(parts))));
   state_->open_workers.fetch_add(1, std::memory_order_acq_rel);
   state_->workers.back()->begin();
   return {};
@@ -146,9 +159,8 @@ void Server::on_every_loop(FunctionRef<void(ServerWorker&)> f) {
 
 void Server::change(const Limits& limits, bool access_log) {
   KEEL_CHECK(check(limits), "a head has room for 128 fields");
-  const std::uint32_t most = share_of(limits.connections_max, std::max<std::size_t>(state_->workers.size(), 1));
-  const std::size_t bodies = limits.bodies_bytes_max / std::max<std::size_t>(state_->workers.size(), 1);
-  on_every_loop([&](ServerWorker& worker) { worker.change(limits, access_log, most, bodies); });
+  const ServerWorker::Shares shares = shares_of(limits, std::max<std::size_t>(state_->workers.size(), 1));
+  on_every_loop([&](ServerWorker& worker) { worker.change(limits, access_log, shares); });
 }
 
 void Server::begin_drain(Duration grace, Listening listening) {
@@ -159,9 +171,7 @@ bool Server::drain(Duration deadline, Listening listening) {
   begin_drain(std::min(listening == Listening::GoesOn ? Duration(2_s) : Duration(250_ms), deadline / 4), listening);
   KEEL_CHECK(state_->runtime != nullptr || is_drained(),
              "on a loop of its own thread a server drains by begin_drain()");
-  const Instant until = Host::system().now() + deadline;
-  while (!is_drained() && Host::system().now() < until) Host::system().sleep(5_ms);
-  const bool all = is_drained();
+  const bool all = is_drained() || state_->runtime->wait_until([this] { return is_drained(); }, deadline);
   stop();
   return all;
 }
@@ -169,13 +179,15 @@ bool Server::drain(Duration deadline, Listening listening) {
 void Server::stop() {
   if (!is_drained()) on_every_loop([](ServerWorker& worker) { worker.abort_all(); });
   if (state_->runtime != nullptr) {
-    for (int open; (open = state_->open_workers.load(std::memory_order_acquire)) != 0;) state_->open_workers.wait(open);
+    state_->runtime->wait_until([this] { return is_drained(); }, Duration::forever());
     // The worker that said so may still be on its way out of it.
     if (!state_->workers.empty()) on_every_loop([](ServerWorker&) {});
   }
   KEEL_CHECK(is_drained(), "the loop turns until a server that was told to stop is drained");
-  // Another server of this registry may still be asked for metrics: nobody may be inside stats().
+  // Another server of this registry may still be asked for metrics: nobody may be inside stats(), and what they have
+  // posted to the workers runs.
   state_->metrics.reset();
+  if (state_->runtime != nullptr && !state_->workers.empty()) on_every_loop([](ServerWorker&) {});
   state_->workers.clear();
 }
 
@@ -201,6 +213,18 @@ std::vector<RouteStages> Server::stage_times() const {
     }
   }
   return times;
+}
+
+std::uint64_t Server::kernel_send_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const auto& worker : state_->workers) {
+    if (state_->runtime != nullptr) {
+      bytes += worker->kernel_bytes().ask();
+    } else if (io::Loop::current() == &worker->loop()) {
+      bytes += worker->kernel_bytes().look();
+    }
+  }
+  return bytes;
 }
 
 std::vector<std::uint64_t> Server::connections_by_worker() const {

@@ -49,17 +49,35 @@ struct ListenerPart;
 struct RouteStages;  // stages.h
 
 struct Limits {
-  HeadLimits head;                             // Bytes and number of header fields: 431; of the target: 414.
-  std::size_t body_bytes_max = 1024 * 1024;    // Of a decoded body: 413. Memory per request grows as it arrives.
-  std::size_t bodies_bytes_max = 256u << 20;   // Of all bodies that are held, per server, shared evenly by workers: 503
-                                               // and close, for bodies that begin and for those that grow.
+  HeadLimits head;                            // Bytes and number of header fields: 431; of the target: 414.
+  std::size_t body_bytes_max = 1024 * 1024;   // Of a decoded body: 413. Memory per request grows as it arrives.
+  std::size_t bodies_bytes_max = 256u << 20;  // Of all bodies that are held, per server, shared evenly by workers: 503
+                                              // and close, for bodies that begin and for those that grow.
+  // Of responses that wait for their clients, per server, shared evenly by workers; those below 4 KiB are not counted,
+  // nor those that the kernel takes at once. New ones, unless they are so small, become 503 until there is room. Where
+  // there is none for a second, the connections whose clients take least are reset. A worker's last one may pass it.
+  std::size_t responses_bytes_max = 256u << 20;
+  // Of bytes that were received and cannot be processed yet: begun heads, and requests behind one in progress. Per
+  // server, shared evenly by workers; less than 4 KiB of a connection are not counted. Above it the connections that
+  // have waited longest are reset.
+  std::size_t received_bytes_max = 64u << 20;
+  // Of one client address beside its only one, shared evenly by workers: 429 and close. 0: half of bodies_bytes_max for
+  // each public address (net/address_guard.h), no bound for others, of which one may be a load balancer's. A client is
+  // an IPv4 address, or the /64 of an IPv6 one. Neither this nor client_connections_max holds for clients of a Unix
+  // socket and for trusted_proxies: a proxy speaks for many.
+  std::size_t client_bodies_bytes_max = 0;
   std::size_t request_bytes_max = 16u << 20;   // A request's arena, beside its body: 503 instead of its answer. Looked
                                                // at when the handler has ended.
-  std::size_t pipeline_bytes_max = 64 * 1024;  // Unsent answers of a connection before reading stops.
-  std::uint32_t connections_max = 10'000;  // Per server, shared evenly by workers. Once there are so many, those that
-                                           // have been idle longest, for a second at least, are closed to have room;
-                                           // where there are none, accepting stops and newcomers wait in the
-                                           // kernel's queue.
+  std::size_t pipeline_bytes_max = 64 * 1024;  // Unsent answers of a connection, those being sent among them, before
+                                               // reading stops. The one that passes it is whole. Beside them waits what
+                                               // had come of the next requests: 80 KiB on io_uring (Linux 6.17 and
+                                               // later; before, up to half a MiB of a burst), 64 KiB on epoll.
+  std::uint32_t connections_max = 10'000;  // Per server, shared evenly by workers. Once there are so many, those are
+                                           // closed to have room that have waited longest: for a request, a second at
+                                           // least, or for the rest of a head, header_timeout / 4 or a second. Without
+                                           // any, accepting stops and newcomers wait in the kernel's queue.
+  std::uint32_t client_connections_max = 0;  // Of one client address, shared evenly by workers: newcomers are reset.
+                                             // 0: half of connections_max for each public address, no bound for others.
   std::uint32_t requests_per_connection_max = 1'000'000;  // Then Connection: close.
   Duration header_timeout = 10_s;     // From the first byte of a head to its last: 408. Absolute, not per byte.
   Duration body_timeout = 30_s;       // For a whole body, or one read of a body that streams: 408.
@@ -71,7 +89,13 @@ struct Limits {
   Duration idle_timeout = 60_s;  // Between requests, and before the first: closed without a word. Also while an
                                  // answer streams to a client that has finished writing and nothing is sent, for
                                  // that client may be gone: the answer's task is stopped.
-  Duration send_timeout = 30_s;  // For the peer to take anything of what is sent: closed.
+  // For the peer to take anything of what is sent, also of what the kernel still has when a connection is idle or
+  // lingers: reset.
+  Duration send_timeout = 30_s;
+  // TCP_USER_TIMEOUT of connections that are accepted from now on: for the peer to acknowledge anything, whatever the
+  // connection is doing, and after it was closed. The kernel's last word, above send_timeout. Zero: as the system has
+  // it (about 15 min). Unix sockets have none.
+  Duration user_timeout = 60_s;
   std::uint32_t send_rate_min =
       240;  // Bytes a second that the peer takes of what is sent, as long as some of it waits:
             // reset. Over each stretch of send_rate_grace but the first; TCP only. 0: none.
@@ -100,10 +124,16 @@ struct ServerOptions {
   std::string name = "http";  // In logs, and as the label `server` of metrics.
   io::ListenOptions listen = {};
   metrics::Registry* metrics = nullptr;  // None: no metrics.
-  // Whose word on client, scheme, host and request id is taken (forwarded.h), on the trace that the request is a part
-  // of (traceparent, W3C Trace Context: the log lines carry it on) and on the time that is left for it
-  // (X-Request-Deadline-Ms: a Task handler has no more).
+  // Peers whose word on the client's address is taken, from the fields that they write (forwarded.h).
   std::vector<Network> trusted_proxies = {};
+  ForwardedBy forwarded_by = ForwardedBy::XForwarded;
+  // Whose word is taken on scheme, host and request id, on the trace that the request is a part of (traceparent, W3C
+  // Trace Context: the log lines carry it on) and on the time that is left for it (X-Request-Deadline-Ms: a Task
+  // handler has no more).
+  Believed believed = {};
+  // Sites whose pages may ask for another protocol (upgrade.h) beside those of the host that is asked:
+  // "https://app.example.com", with the port where it is not the scheme's. {"*"}: every site.
+  std::vector<std::string> upgrade_origins = {};
   // WWW-Authenticate of a 401 that has none of its own, as each must (RFC 9110 §15.5.2).
   std::string challenge = "Bearer";
   bool request_ids = false;  // Each answer has X-Request-Id and each line of the access log request_id:
@@ -130,15 +160,26 @@ struct ServerCounts {
   Count paused_full{};         // How often accepting stopped at the limit of connections.
   Count paused_descriptors{};  // How often it stopped because descriptors had run out.
   Count paused_memory{};       // How often it stopped because the kernel's memory had run out.
-  Count idle_closed{};         // Idle connections closed because there were connections_max.
+  Count idle_closed{};         // Closed because there were connections_max: idle, or with a head that was not whole.
   Count body_bytes{};          // Held for bodies now.
   Count body_bytes_max{};      // And at most.
   Count bodies_refused{};      // Because of bodies_bytes_max.
-  Count requests_too_big{};    // Because of request_bytes_max.
-  Count overloaded{};          // Requests refused because of queue_delay_max.
-  Count cut{};                 // Requests whose connection ended before they were answered.
-  Count slow_readers{};        // Connections cut because of send_rate_min.
-  Count upgraded{};            // Of connections: those that have left HTTP (upgrade.h).
+  Count response_bytes{};      // Held for responses that wait for their clients now.
+  Count response_bytes_max{};  // And at most.
+  Count responses_refused{};   // Because of responses_bytes_max.
+  Count responses_reset{};     // Connections reset because of it.
+  Count received_bytes{};      // Held of what was received and not processed now.
+  Count received_bytes_max{};  // And at most.
+  Count received_reset{};      // Connections reset because of received_bytes_max.
+  Count clients{};             // Addresses with a connection that a bound holds for; on several workers, each counts.
+  Count client_connections_refused{};  // Because of client_connections_max.
+  Count client_bodies_refused{};       // Because of client_bodies_bytes_max.
+  Count requests_too_big{};            // Because of request_bytes_max.
+  Count overloaded{};                  // Requests refused because of queue_delay_max.
+  Count cut{};                         // Requests whose connection ended before they were answered.
+  Count slow_readers{};                // Connections reset because the peer had not taken what was sent.
+  Count bugs{};                        // Requests that ended with a bug of their handler or middleware (base/bug.h).
+  Count upgraded{};                    // Of connections: those that have left HTTP (upgrade.h).
 };
 
 class Server {
@@ -190,6 +231,11 @@ class Server {
   // Where the time of the requests measured so far went: of each route in the order of the router's routes(), then of
   // what no route matched.
   std::vector<RouteStages> stage_times() const;
+  // Bytes that the kernel holds for clients that have not taken them (SIOCOUTQ): the sum over HTTP's connections that
+  // the last call found, which each call has the workers look for again, some connections in each event-loop iteration.
+  // A server without a Runtime looks when it is asked on its loop's thread, and gives what it finds. Between start()
+  // and stop(), any thread.
+  std::uint64_t kernel_send_bytes() const;
   // Connections open now on each worker: how evenly they are spread.
   std::vector<std::uint64_t> connections_by_worker() const;
 

@@ -12,14 +12,15 @@
 #include "keel/http/testing/internal/server_fixture.h"
 #include "keel/net/stream.h"
 
-namespace keel::http {
+namespace keel::http::server_drain_test {
 namespace {
 
 using namespace internal;
 
-INSTANTIATE_TEST_SUITE_P(, Servers, io::testing::every_engine(), io::testing::name_of_engine);
+using DrainingServers = Servers;
+INSTANTIATE_TEST_SUITE_P(, DrainingServers, io::testing::every_engine(), io::testing::name_of_engine);
 
-TEST_P(Servers, drain_answers_what_is_under_way_and_closes_what_is_idle) {
+TEST_P(DrainingServers, drain_answers_what_is_under_way_and_closes_what_is_idle) {
   start();
   held_back = true;
   Peer& idle = peer();
@@ -61,7 +62,7 @@ TEST_P(Servers, drain_answers_what_is_under_way_and_closes_what_is_idle) {
   ASSERT_TRUE(until([&] { return newcomer.is_refused(); }));
 }
 
-TEST_P(Servers, that_can_no_longer_listen_leave_no_timer_behind_when_they_drain) {
+TEST_P(DrainingServers, that_can_no_longer_listen_leave_no_timer_behind_when_they_drain) {
   if (is_sim()) GTEST_SKIP() << "the simulation has no other descriptors of a listener";
   start();
   const int before = loop().timers();
@@ -154,4 +155,4 @@ TEST(Drain, at_any_moment_leaves_no_timer_behind) {
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::server_drain_test

@@ -10,13 +10,14 @@
 
 #include "keel/http/testing/internal/server_fixture.h"
 
-namespace keel::http {
+namespace keel::http::server_forms_test {
 namespace {
 
 using namespace internal;
 using namespace std::string_literals;
 
-INSTANTIATE_TEST_SUITE_P(, Servers, io::testing::every_engine(), io::testing::name_of_engine);
+using ServersOfForms = Servers;
+INSTANTIATE_TEST_SUITE_P(, ServersOfForms, io::testing::every_engine(), io::testing::name_of_engine);
 
 struct Vector {
   std::string wire;
@@ -143,7 +144,7 @@ Limits small_limits() {
   return limits;
 }
 
-TEST_P(Servers, answer_every_form_as_the_standard_says) {
+TEST_P(ServersOfForms, answer_every_form_as_the_standard_says) {
   start(small_limits());
   for (const Vector& vector : vectors()) {
     const auto list = ask(vector.with_marker());
@@ -151,15 +152,15 @@ TEST_P(Servers, answer_every_form_as_the_standard_says) {
     for (const Reply& reply : list) statuses.push_back(reply.status);
     std::vector<int> expected = vector.statuses;
     if (!vector.closes) expected.push_back(200);
-    ASSERT_EQ(statuses, expected) << testing::PrintToString(vector.wire);
-    EXPECT_EQ(list.back().closes(), vector.closes) << testing::PrintToString(vector.wire);
+    ASSERT_EQ(statuses, expected) << ::testing::PrintToString(vector.wire);
+    EXPECT_EQ(list.back().closes(), vector.closes) << ::testing::PrintToString(vector.wire);
     if (!vector.closes) {
-      EXPECT_EQ(list.back().body, "n=99") << testing::PrintToString(vector.wire);
+      EXPECT_EQ(list.back().body, "n=99") << ::testing::PrintToString(vector.wire);
     }
   }
 }
 
-TEST_P(Servers, answer_the_same_when_a_request_is_cut_at_any_byte) {
+TEST_P(ServersOfForms, answer_the_same_when_a_request_is_cut_at_any_byte) {
   start(small_limits());
   for (const Vector& vector : vectors()) {
     const std::string wire = vector.with_marker();
@@ -173,17 +174,17 @@ TEST_P(Servers, answer_the_same_when_a_request_is_cut_at_any_byte) {
       peers_[cut - 1]->finish_writing();
     }
     ASSERT_TRUE(until([&] { return std::ranges::all_of(peers_, [](auto& p) { return p->has_ended(); }); }))
-        << testing::PrintToString(wire);
+        << ::testing::PrintToString(wire);
     for (std::size_t cut = 1; cut < wire.size(); ++cut) {
       ASSERT_EQ(canonical(peers_[cut - 1]->wire()), whole)
-          << "cut at " << cut << " of " << testing::PrintToString(wire);
+          << "cut at " << cut << " of " << ::testing::PrintToString(wire);
       ASSERT_EQ(peers_[cut - 1]->error(), 0);
     }
     close_all();
   }
 }
 
-TEST_P(Servers, answer_the_same_byte_by_byte) {
+TEST_P(ServersOfForms, answer_the_same_byte_by_byte) {
   start(small_limits());
   const auto list = vectors();
   std::vector<std::string> whole;
@@ -205,9 +206,9 @@ TEST_P(Servers, answer_the_same_byte_by_byte) {
   }
   ASSERT_TRUE(until([&] { return std::ranges::all_of(peers_, [](auto& p) { return p->has_ended(); }); }));
   for (std::size_t i = 0; i < list.size(); ++i) {
-    EXPECT_EQ(canonical(peers_[i]->wire()), whole[i]) << testing::PrintToString(list[i].wire);
+    EXPECT_EQ(canonical(peers_[i]->wire()), whole[i]) << ::testing::PrintToString(list[i].wire);
   }
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::server_forms_test

@@ -9,7 +9,7 @@
 #include "keel/http/server/stages.h"
 #include "keel/http/testing/internal/server_fixture.h"
 
-namespace keel::http {
+namespace keel::http::server_stages_test {
 namespace {
 
 using namespace internal;
@@ -143,4 +143,4 @@ TEST_P(ServerStages, are_told_to_nobody_else) {
 INSTANTIATE_TEST_SUITE_P(, ServerStages, io::testing::every_engine(), io::testing::name_of_engine);
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::server_stages_test

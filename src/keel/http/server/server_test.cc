@@ -15,7 +15,7 @@
 #include "keel/http/testing/internal/server_fixture.h"
 #include "keel/task/event.h"
 
-namespace keel::http {
+namespace keel::http::server_test {
 namespace {
 
 using namespace internal;
@@ -682,7 +682,7 @@ TEST_P(Servers, believe_proxies_that_are_trusted) {
   start();
   for (const char* path : {"/origin", "/origin-later"}) {
     const Reply reply = ask_one(get(path, forwarded));
-    EXPECT_EQ(reply.body, "203.0.113.9:0 https shop.example req-7");
+    EXPECT_EQ(reply.body, "203.0.113.9:0 https a req-7") << "the host is that of Host";
     EXPECT_EQ(reply.field("X-Request-Id"), "req-7");
   }
   // What is no token, or too long, is not taken.
@@ -710,6 +710,28 @@ TEST_P(Servers, do_not_believe_anybody_else) {
   }
 }
 
+TEST_P(Servers, believe_in_each_thing_whom_they_are_told_to) {
+  options_.request_ids = true;
+  options_.trusted_proxies.push_back(Network::parse("0.0.0.0/0").value());
+  options_.believed = {.proto = Whom::Nobody, .host = Whom::TrustedProxies, .request_id = Whom::Nobody};
+  router_.get("/origin", origin_of_request);
+  start();
+  const Reply reply = ask_one(get("/origin", forwarded));
+  EXPECT_EQ(reply.field("X-Request-Id").size(), 32u);
+  EXPECT_EQ(reply.body, "203.0.113.9:0 http shop.example " + reply.field("X-Request-Id"));
+}
+
+TEST_P(Servers, believe_everybody_where_they_are_told_to) {
+  options_.request_ids = true;
+  options_.believed = {.host = Whom::Everybody, .request_id = Whom::Everybody};
+  router_.get("/origin", origin_of_request);
+  start();
+  const Reply reply = ask_one(get("/origin", forwarded));
+  EXPECT_EQ(reply.field("X-Request-Id"), "req-7");
+  EXPECT_TRUE(reply.body.ends_with(":0 http shop.example req-7")) << reply.body;
+  EXPECT_EQ(reply.body.find("203.0.113.9"), std::string::npos) << "but about who it is";
+}
+
 TEST_P(Servers, tell_no_request_id_unless_they_are_to) {
   start();
   EXPECT_EQ(ask_one(get("/plaintext", "X-Request-Id: req-7\r\n")).field("X-Request-Id"), "");
@@ -725,4 +747,4 @@ TEST_P(Servers, survive_peers_that_leave_at_any_byte) {
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::server_test

@@ -23,7 +23,7 @@
 #include "keel/observe/metric.h"
 #include "keel/observe/metric_cells.h"
 
-namespace keel::http {
+namespace keel::http::server_workers_test {
 namespace {
 
 using namespace internal;
@@ -78,7 +78,7 @@ class Client {
   std::string last_;
 };
 
-class Workers : public testing::TestWithParam<io::EngineKind> {
+class Workers : public ::testing::TestWithParam<io::EngineKind> {
  protected:
   std::unique_ptr<io::Runtime> make(int workers) {
     auto runtime = io::Runtime::make({.workers = workers, .engine = GetParam()});
@@ -97,10 +97,10 @@ class Workers : public testing::TestWithParam<io::EngineKind> {
   auto runtime = make(workers);        \
   if (runtime == nullptr) GTEST_SKIP() << "no such engine here"
 
-std::string name_of_kind(const testing::TestParamInfo<io::EngineKind>& kind) {
+std::string name_of_kind(const ::testing::TestParamInfo<io::EngineKind>& kind) {
   return kind.param == io::EngineKind::Uring ? "uring" : "epoll";
 }
-INSTANTIATE_TEST_SUITE_P(, Workers, testing::Values(io::EngineKind::Uring, io::EngineKind::Epoll), name_of_kind);
+INSTANTIATE_TEST_SUITE_P(, Workers, ::testing::Values(io::EngineKind::Uring, io::EngineKind::Epoll), name_of_kind);
 
 TEST_P(Workers, serve_under_load_from_two_threads_and_drain) {
   MAKE_OR_SKIP(runtime, 2);
@@ -539,4 +539,4 @@ TEST_P(Workers, allocate_nothing_per_request_in_steady_state) {
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::server_workers_test

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace keel::http {
+namespace keel::http::stages_test {
 namespace {
 
 std::string timing_of(const StageClock& clock) {
@@ -106,4 +106,4 @@ TEST(Stages, know_what_of_a_handlers_time_has_a_stage_of_its_own) {
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::stages_test

@@ -1,5 +1,8 @@
 #include "keel/http/server/static_files.h"
 
+#include <limits.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -35,6 +38,19 @@ bool is_absent(const Error& error) noexcept {
   return std::ranges::find(absent, error.errno_value()) != std::end(absent);
 }
 
+bool is_shown(std::string_view path, bool hidden) noexcept {
+  std::size_t at = 0;
+  while (at <= path.size()) {
+    const std::size_t end = std::min(path.find('/', at), path.size());
+    const std::string_view segment = path.substr(at, end - at);
+    if (segment.empty() || segment == "." || segment == "..") return false;
+    const bool well_known = at == 0 && segment == ".well-known";
+    if (segment.front() == '.' && !hidden && !well_known) return false;
+    at = end + 1;
+  }
+  return true;
+}
+
 // The decoded rest of a request's path as one from the folder; nothing when it is none that is served.
 std::optional<std::string> path_of(std::string_view rest, const StaticFilesOptions& options) {
   std::string path(rest);
@@ -42,16 +58,31 @@ std::optional<std::string> path_of(std::string_view rest, const StaticFilesOptio
     if (options.index.empty()) return std::nullopt;
     path += options.index;
   }
-  std::size_t at = 0;
-  while (at <= path.size()) {
-    const std::size_t end = std::min(path.find('/', at), path.size());
-    const std::string_view segment = std::string_view(path).substr(at, end - at);
-    if (segment.empty() || segment == "." || segment == "..") return std::nullopt;
-    const bool well_known = at == 0 && segment == ".well-known";
-    if (segment.front() == '.' && !options.hidden && !well_known) return std::nullopt;
-    at = end + 1;
-  }
+  if (!is_shown(path, options.hidden)) return std::nullopt;
   return path;
+}
+
+// Where the file is that was opened by way of a link, from the folder; nothing when it has been moved out of it since,
+// or the system does not say.
+std::optional<std::string> path_behind_links(const File& folder, const File& file) {
+  const auto path = [](const File& open) {
+    char text[PATH_MAX];
+    const std::string link = "/proc/self/fd/" + std::to_string(open.descriptor());
+    const ssize_t size = ::readlink(link.c_str(), text, sizeof text);
+    return size > 0 ? std::string(text, static_cast<std::size_t>(size)) : std::string();
+  };
+  const std::string root = path(folder) + "/";
+  const std::string whole = path(file);
+  if (!whole.starts_with(root)) return std::nullopt;
+  return whole.substr(root.size());
+}
+
+// The same file by way of links, as long as they lead to one that is shown.
+Task<File> open_by_links(File& folder, std::string path) {
+  File file = co_await folder.open_beneath(std::move(path));
+  const std::optional<std::string> behind = path_behind_links(folder, file);
+  if (!behind || !is_shown(*behind, false)) co_await Error::from_errno("open", ENOENT);
+  co_return file;
 }
 
 struct Text {
@@ -108,6 +139,13 @@ void separate(Content& content, std::string_view boundary, std::string_view type
   content.text.append("--\r\n");
 }
 
+// A folder's own address, from which the links in its index lead on.
+Response with_slash(Request& request) {
+  std::string where = std::string(request.path()) + "/";
+  if (request.head().has_query()) where.append("?").append(request.query());
+  return Response(Status::MovedPermanently).header("Location", where);
+}
+
 constexpr const char* was_cut = "a file was cut while it was read";
 
 Task<> read_content(File& file, const Content& content, Buffer& into) {
@@ -154,11 +192,18 @@ StaticFiles::StaticFiles(StaticFilesOptions options) : options_(std::move(option
   KEEL_CHECK(!options_.folder.empty(), "static files have a folder");
   KEEL_CHECK(options_.index.find('/') == std::string::npos, "the index is a name in its folder");
   KEEL_CHECK(is_field_value(options_.cache_control), "cache_control can be sent as a field's value");
+  KEEL_CHECK(is_field_value(options_.cross_origin_resource_policy),
+             "cross_origin_resource_policy can be sent as a field's value");
 }
 
-void StaticFiles::mount(Router& router, std::string_view prefix) {
-  router.get(std::string(prefix) + "/{path...}", *this, &StaticFiles::serve);
+template <class R>
+void StaticFiles::mount_in(R& routes, std::string_view prefix) {
+  routes.get(std::string(prefix) + "/{path...}", *this, &StaticFiles::serve);
+  if (!options_.index.empty() && !prefix.empty()) routes.get(prefix, &with_slash);
 }
+
+void StaticFiles::mount(Router& router, std::string_view prefix) { mount_in(router, prefix); }
+void StaticFiles::mount(Group group, std::string_view prefix) { mount_in(group, prefix); }
 
 Task<Response> StaticFiles::serve(Request& request) {
   const auto rest = co_await request.path_param<std::string_view>("path");
@@ -180,15 +225,15 @@ Task<Response> StaticFiles::serve(Request& request) {
     co_return Error(found.error().code(), "the folder of this file cannot be opened now");
   }
   File folder = co_await std::move(found);
-  Result<File> opened = co_await attempt(folder.open_beneath(*std::move(path)));
+  const File::Links links = options_.hidden ? File::Links::Followed : File::Links::Refused;
+  Result<File> opened = co_await attempt(folder.open_beneath(*std::move(path), links));
+  if (!opened && opened.error().errno_value() == ELOOP && links == File::Links::Refused) {
+    opened = co_await attempt(open_by_links(folder, *path_of(rest, options_)));
+  }
   if (!opened && is_absent(opened.error())) co_return not_found();
   File file = co_await std::move(opened);
   const FileStatus status = co_await file.status();
-  if (status.is_folder() && !options_.index.empty()) {
-    std::string where = std::string(request.path()) + "/";
-    if (request.head().has_query()) where.append("?").append(request.query());
-    co_return Response(Status::MovedPermanently).header("Location", where);
-  }
+  if (status.is_folder() && !options_.index.empty()) co_return with_slash(request);
   if (!status.is_plain_file()) co_return not_found();
 
   const std::int64_t now_ns = Host::current().wall_ns();
@@ -202,6 +247,9 @@ Task<Response> StaticFiles::serve(Request& request) {
     response.header("ETag", etag.view());
     response.header("Last-Modified", {date, static_cast<std::size_t>(format_date(modified, date) - date)});
     if (!options_.cache_control.empty()) response.header("Cache-Control", options_.cache_control);
+    if (!options_.cross_origin_resource_policy.empty()) {
+      response.header("Cross-Origin-Resource-Policy", options_.cross_origin_resource_policy);
+    }
     return response;
   };
   const Precondition precondition = evaluate(request.head(), validators, now);

@@ -17,6 +17,7 @@
 
 #include "keel/http/message/date.h"
 #include "keel/http/middleware/compression.h"
+#include "keel/http/middleware/security_headers.h"
 #include "keel/http/testing/internal/decode_testing.h"
 #include "keel/http/testing/internal/request_test.h"
 #include "keel/http/testing/internal/server_fixture.h"
@@ -25,7 +26,7 @@
 #include "keel/observe/log_record.h"
 #include "keel/observe/log_ring.h"
 
-namespace keel::http {
+namespace keel::http::static_files_test {
 namespace {
 
 struct Answer {
@@ -132,7 +133,7 @@ TEST_P(StaticFilesTest, nothing_outside_is_sent) {
                              "/s/.",
                              "/s/%252e%252e/secret",
                              "/s/..%5csecret",
-                             "/s/\\..\\secret",
+                             "/s/%5c..%5csecret",
                              "/s/.../secret",
                              "/s/page.txt/",
                              "/s/page.txt/x",
@@ -155,6 +156,28 @@ TEST_P(StaticFilesTest, hidden_files_are_not_sent) {
   StaticFiles all({.folder = folder_ + "/site", .hidden = true});
   all.mount(router_, "/all");
   EXPECT_EQ(get("/all/.git/config").body, "hidden");
+}
+
+TEST_P(StaticFilesTest, links_to_what_is_hidden_are_not_sent) {
+  if (is_sim()) GTEST_SKIP() << "the simulated disk has no links";
+  ASSERT_EQ(::symlink(".git/config", (folder_ + "/site/config.txt").c_str()), 0);
+  ASSERT_EQ(::symlink(".git", (folder_ + "/site/git").c_str()), 0);
+  ASSERT_EQ(::symlink("config.txt", (folder_ + "/site/twice.txt").c_str()), 0);
+  ASSERT_EQ(::symlink(".well-known/x", (folder_ + "/site/known").c_str()), 0);
+  ASSERT_EQ(::symlink("sub", (folder_ + "/site/other").c_str()), 0);
+  ASSERT_EQ(::symlink("site", (folder_ + "/.now").c_str()), 0);
+
+  for (const char* target : {"/s/config.txt", "/s/git/config", "/s/twice.txt", "/s/git", "/s/git/"}) {
+    EXPECT_EQ(get(target).status, Status::NotFound) << target;
+  }
+  EXPECT_EQ(get("/s/known").body, "known");
+  EXPECT_EQ(get("/s/other/").body, "<p>sub");
+  StaticFiles all({.folder = folder_ + "/site", .hidden = true});
+  all.mount(router_, "/all");
+  EXPECT_EQ(get("/all/config.txt").body, "hidden");
+  StaticFiles deployed({.folder = folder_ + "/.now"});
+  deployed.mount(router_, "/deployed");
+  EXPECT_EQ(get("/deployed/other/index.html").body, "<p>sub") << "the folder itself may be one";
 }
 
 TEST_P(StaticFilesTest, links_lead_nowhere_else) {
@@ -184,6 +207,39 @@ TEST_P(StaticFilesTest, a_folder_is_its_index) {
   EXPECT_EQ(get("/s/sub").field("Location"), "/s/sub/");
   EXPECT_EQ(get("/s/sub?a=b").field("Location"), "/s/sub/?a=b");
   EXPECT_EQ(get("/bare/sub").status, Status::NotFound);
+}
+
+TEST_P(StaticFilesTest, a_mounted_folder_without_its_slash_leads_to_it) {
+  start();
+  const auto location = [&](const char* target) {
+    const internal::Reply reply = ask_one(internal::get(target));
+    EXPECT_EQ(reply.status, 301);
+    return reply.field("Location");
+  };
+  EXPECT_EQ(location("/s"), "/s/");
+  EXPECT_EQ(location("/s?a=b&c"), "/s/?a=b&c");
+}
+
+TEST_P(StaticFilesTest, a_route_decides_who_may_embed_its_files) {
+  StaticFiles shared({.folder = folder_ + "/site", .cross_origin_resource_policy = "cross-origin"});
+  router_.use(SecurityHeaders());
+  shared.mount(router_, "/shared");
+  StaticFiles own({.folder = folder_ + "/site"});
+  own.mount(router_, "/own");
+  Group group = router_.group("/group");
+  group.use(SecurityHeaders({.cross_origin_resource_policy = "same-site"}));
+  own.mount(group, "/files");
+  start();
+
+  const auto policy = [&](const std::string& target, const std::string& fields = "") {
+    return ask_one("GET " + target + " HTTP/1.1\r\nHost: a\r\n" + fields + "\r\n")
+        .field("Cross-Origin-Resource-Policy");
+  };
+  EXPECT_EQ(policy("/shared/page.txt"), "cross-origin");
+  EXPECT_EQ(policy("/shared/page.txt", "Range: bytes=0-1\r\n"), "cross-origin");
+  EXPECT_EQ(policy("/own/page.txt"), "same-origin");
+  EXPECT_EQ(policy("/group/files/page.txt"), "same-site");
+  EXPECT_EQ(ask_one(internal::get("/group/files")).field("Location"), "/group/files/");
 }
 
 // The classic open redirect: "//evil.example/.." as a Location would be another host.
@@ -458,4 +514,4 @@ TEST_P(StaticFilesTest, tell_nobody_where_the_folder_is_when_descriptors_have_ru
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::static_files_test

@@ -17,6 +17,10 @@
 //   426 with Upgrade: PROTOCOL, when it does not offer the protocol (is HTTP/1.0, asks by HEAD); the connection goes
 //       on. A handler that has another answer for those asks offers_upgrade() first. Who is not answered by an
 //       upgrade() has its offer ignored: RFC 9110 lets a server do so.
+//   403, when a page of another site asks: browsers let pages of every site open a WebSocket, with the cookies of the
+//       user. The Origin that a browser sends has to name the host and port of Request::authority(), or be one of
+//       ServerOptions::upgrade_origins; a request without Origin comes from no browser. For a protocol that is for
+//       every page: Response::upgrade(…).any_origin().
 //   503 once the server drains.
 //   500 when the body of the request is not read to its end (routes that stream it), which is a mistake of the handler.
 //
@@ -39,6 +43,8 @@
 
 #pragma once
 
+#include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -51,12 +57,19 @@ class Stream;
 
 namespace keel::http {
 
+class Request;
 class RequestHead;
 class Upgraded;
 
 // Whether a request asks to go on with `protocol`, "websocket" or "name/version", whatever its case; among others is
 // fine.
 bool offers_upgrade(const RequestHead& head, std::string_view protocol) noexcept;
+
+// Whether the site that a page is of, as Origin tells it (RFC 6454 §7), is the host that is asked or one of `allowed`.
+// True without Origin. The scheme is not compared with that of the request, which a proxy may not tell.
+bool is_of_allowed_site(Request& request, std::span<const std::string> allowed);
+// Whether `text` is what an Origin says of a site: scheme://host, or scheme://host:port.
+bool is_site(std::string_view text) noexcept;
 
 // What a response has that is to leave HTTP: owned, in the worker's pool, movable. Response::upgrade() makes it.
 class Upgrade {
@@ -80,6 +93,9 @@ class Upgrade {
   explicit operator bool() const noexcept { return made_ != nullptr; }
   // While there is one.
   std::string_view protocol() const noexcept;
+  // Pages of every site may ask for it.
+  void allow_any_origin() noexcept;
+  bool allows_any_origin() const noexcept;
   // Gives it to the connection that it was made for.
   Upgraded* release() noexcept { return std::exchange(made_, nullptr); }
 

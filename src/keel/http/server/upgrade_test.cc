@@ -13,7 +13,7 @@
 #include "keel/http/testing/internal/server_fixture.h"
 #include "keel/net/stream.h"
 
-namespace keel::http {
+namespace keel::http::upgrade_test {
 namespace {
 
 using namespace internal;
@@ -121,6 +121,76 @@ class Upgrades : public Servers {
   }
 };
 INSTANTIATE_TEST_SUITE_P(, Upgrades, io::testing::every_engine(), io::testing::name_of_engine);
+
+// RFC 6455 §10.2: browsers send cookies with a WebSocket that a page of any site opens.
+TEST_P(Upgrades, are_not_given_to_pages_of_other_sites) {
+  options_.upgrade_origins = {"https://app.example.com", "https://dev.example.com:8443"};
+  router_.get("/public", [](Request&) { return to_echo().any_origin(); });
+  start();
+  const struct {
+    const char* host;
+    const char* origin;
+    bool is_allowed;
+  } cases[] = {
+      {"a.example", "https://a.example", true},
+      {"A.example", "http://a.EXAMPLE", true},
+      {"a.example:8443", "https://a.example:8443", true},
+      {"a.example:443", "https://a.example", true},
+      {"a.example", "https://a.example:443", true},
+      {"[::1]:80", "http://[::1]", true},
+      {"a.example", "https://app.example.com", true},
+      {"a.example", "https://dev.example.com:8443", true},
+      {"a.example", "https://evil.example", false},
+      {"a.example", "https://a.example.evil.example", false},
+      {"a.example", "https://a.example:8443", false},
+      {"a.example:80", "https://a.example", false},
+      {"a.example", "https://dev.example.com", false},
+      {"a.example", "https://app.example.com.evil.example", false},
+      {"a.example", "null", false},
+      {"a.example", "a.example", false},
+      {"a.example", "app://a.example", false},
+      {"a.example", "", false},
+  };
+  for (const auto& each : cases) {
+    const std::string fields = "Connection: Upgrade\r\nUpgrade: echo\r\nOrigin: " + std::string(each.origin);
+    const auto ask = [&](const char* path) {
+      return "GET " + std::string(path) + " HTTP/1.1\r\nHost: " + each.host + "\r\n" + fields + "\r\n\r\n";
+    };
+    if (each.is_allowed) {
+      Peer& one = peer();
+      one.send(ask("/talk"));
+      EXPECT_TRUE(until([&] { return has_switched(one); })) << each.host << " " << each.origin << one.wire();
+      close(one);
+    } else {
+      EXPECT_EQ(ask_one(ask("/talk")).status, 403) << each.host << " " << each.origin;
+    }
+    Peer& visitor = peer();
+    visitor.send(ask("/public"));
+    EXPECT_TRUE(until([&] { return has_switched(visitor); })) << each.origin << visitor.wire();
+    close(visitor);
+  }
+  EXPECT_TRUE(until([&] { return talks_running == 0; }));
+}
+
+TEST_P(Upgrades, are_given_to_pages_of_every_site_where_the_server_is_told_so) {
+  options_.upgrade_origins = {"*"};
+  start();
+  Peer& one = peer();
+  one.send(ask_for_echo("/talk", "Origin: https://evil.example\r\n"));
+  EXPECT_TRUE(until([&] { return has_switched(one); })) << one.wire();
+  close(one);
+}
+
+TEST_P(Upgrades, compare_the_origin_with_the_host_that_a_trusted_proxy_tells) {
+  options_.trusted_proxies.push_back(Network::parse("0.0.0.0/0").value());
+  options_.believed.host = Whom::TrustedProxies;
+  start();
+  Peer& one = peer();
+  one.send(ask_for_echo("/talk", "X-Forwarded-Host: shop.example:8443\r\nOrigin: https://shop.example:8443\r\n"));
+  EXPECT_TRUE(until([&] { return has_switched(one); })) << one.wire();
+  close(one);
+  EXPECT_EQ(ask_one(ask_for_echo("/talk", "X-Forwarded-Host: shop.example\r\nOrigin: https://a\r\n")).status, 403);
+}
 
 TEST_P(Upgrades, hand_the_connection_over_behind_a_101) {
   start();
@@ -427,4 +497,4 @@ TEST(OffersUpgrade, looks_at_every_field_of_the_two_names) {
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::upgrade_test

@@ -28,8 +28,7 @@
 //
 //   http::TestClient tenant(server, {.host = "a.example.com", .address = "192.0.2.7"});
 //
-// Errors:    a call that got no answer has status 0 and says why in error(). No answer is asked for again and
-//            redirects are not followed; a kept connection that the server had closed is replaced, as any Client does.
+// Errors:    those of test_client.h.
 // Ownership: the router outlives the server, the server its clients and calls.
 // Threads:   the one that made it, where nothing else has a loop meanwhile. Inside is that of the worker: handlers find
 //            loop, clock and randomness as ever, run(task) runs a task there.
@@ -38,16 +37,13 @@
 #pragma once
 
 #include <memory>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "keel/base/time.h"
-#include "keel/http/client/client.h"
 #include "keel/http/server/router.h"
 #include "keel/http/server/server.h"
+#include "keel/http/testing/test_client.h"
 #include "keel/io/testing/simulation.h"
 #include "keel/task/start.h"
 
@@ -61,89 +57,6 @@ struct TestServerOptions {
   sim::SimOptions simulation = {};        // Seed, delays, faults (keel/io/testing/options.h).
   Duration timeout = 1_h;                 // Of a call; longer than what a handler may take.
   std::size_t body_bytes_max = 64 << 20;  // Of an answer.
-};
-
-// Whom a TestClient is taken for.
-struct TestClientOptions {
-  std::string host = {};     // What it asks for in Host, a name without a port; empty: "10.0.0.1".
-  std::string address = {};  // Where it connects from, an IPv4 address; empty: 10.0.0.1.
-};
-
-// An answer, with everything copied out of it. A value.
-class TestResponse {
- public:
-  // 200, 404, …; 0 when there was no answer.
-  int status() const noexcept { return answer_ ? static_cast<int>(answer_->status()) : 0; }
-  std::string_view body() const noexcept { return answer_ ? answer_->body() : std::string_view(); }
-  // The value of the first field of that name (any case), or nullopt.
-  std::optional<std::string_view> header(std::string_view name) const noexcept {
-    if (!answer_) return std::nullopt;
-    return answer_->header(name);
-  }
-  // Why there was no answer; empty when there was one.
-  const std::string& error() const noexcept { return error_; }
-
- private:
-  friend class TestServer;
-  friend class TestCall;
-  explicit TestResponse(Result<ClientResponse>&& result);
-  std::optional<ClientResponse> answer_;
-  std::string error_;
-};
-
-class TestServer;
-
-// A request that is under way. Movable; destroyed before its end it is stopped, as by a client that goes away.
-class TestCall {
- public:
-  TestCall(TestCall&&) noexcept = default;
-  TestCall& operator=(TestCall&&) = delete;
-  ~TestCall();
-  bool has_ended() const noexcept { return call_->has_ended(); }
-  // Stops it: the client closes its connection.
-  void stop();
-  // Lets time pass until it has ended. Once.
-  TestResponse response();
-
- private:
-  friend class TestClient;
-  TestCall(TestServer& server, std::unique_ptr<Start<ClientResponse>> call) noexcept
-      : server_(&server), call_(std::move(call)) {}
-  TestServer* server_;
-  std::unique_ptr<Start<ClientResponse>> call_;
-};
-
-class TestClient {
- public:
-  explicit TestClient(TestServer& server, const TestClientOptions& options = {});
-  ~TestClient();
-  TestClient(const TestClient&) = delete;
-  TestClient& operator=(const TestClient&) = delete;
-
-  // Sent with each request from now on.
-  TestClient& header(std::string_view name, std::string_view value) &;
-
-  TestResponse get(std::string_view path) { return send(ClientRequest(Method::Get, path)); }
-  TestResponse del(std::string_view path) { return send(ClientRequest(Method::Delete, path)); }
-  TestResponse post(std::string_view path, std::string_view body, std::string_view content_type = "application/json") {
-    return send(ClientRequest(Method::Post, path).body(body, content_type));
-  }
-  TestResponse put(std::string_view path, std::string_view body, std::string_view content_type = "application/json") {
-    return send(ClientRequest(Method::Put, path).body(body, content_type));
-  }
-  TestResponse patch(std::string_view path, std::string_view body, std::string_view content_type = "application/json") {
-    return send(ClientRequest(Method::Patch, path).body(body, content_type));
-  }
-  // Sends it and lets time pass until the answer is there.
-  TestResponse send(ClientRequest request) { return begin(std::move(request)).response(); }
-  // Begins to send it: time passes in advance() and in the calls above.
-  TestCall begin(ClientRequest request);
-
- private:
-  TestServer& server_;
-  const std::string origin_;
-  std::vector<std::pair<std::string, std::string>> fields_;
-  std::unique_ptr<Client> client_;
 };
 
 class TestServer {
@@ -187,17 +100,16 @@ class TestServer {
   // The server's clock.
   Instant now() noexcept;
   const Server& server() const noexcept { return *server_; }
+  const TestTarget& target() const noexcept { return target_; }
   sim::Simulation& simulation() noexcept { return simulation_; }
 
  private:
-  friend class TestCall;
-  friend class TestClient;
   void finish(StartCore& task);
 
   TestServerOptions options_;
   sim::Simulation simulation_;
   io::Loop* loop_;
-  io::Loop* client_loop_;
+  TestTarget target_;
   std::unique_ptr<Server> server_;
   std::unique_ptr<Resolver> resolver_;
   std::unique_ptr<TestClient> client_;

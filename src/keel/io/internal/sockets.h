@@ -33,6 +33,8 @@ Address system_local_address(int fd) noexcept;
 Address system_peer_address(int fd) noexcept;
 // See Engine::acknowledged.
 std::optional<std::uint64_t> system_acknowledged(int fd) noexcept;
+// See Engine::unacknowledged.
+std::uint64_t system_unacknowledged(int fd) noexcept;
 // See Engine::last_came.
 Duration system_last_came(int fd) noexcept;
 // See Engine::has_unread.

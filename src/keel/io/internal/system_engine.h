@@ -38,6 +38,7 @@ class SystemEngine : public Engine {
   Address local_address(int fd) noexcept final;
   Address peer_address(int fd) noexcept final;
   std::optional<std::uint64_t> acknowledged(int fd) noexcept final;
+  std::uint64_t unacknowledged(int fd) noexcept final;
   Duration last_came(int fd) noexcept final;
   bool has_unread(int fd) noexcept final;
 

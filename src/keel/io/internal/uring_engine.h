@@ -61,6 +61,8 @@ class UringEngine final : public SystemEngine {
   void close(int fd) noexcept override;
 
  private:
+  static constexpr std::uint64_t ignore_key = 1;  // Completions nobody waits for: cancel, close.
+
   explicit UringEngine(const UringOptions& options)
       : options_(options),
         reads_datagrams_(options.datagrams),
@@ -75,12 +77,15 @@ class UringEngine final : public SystemEngine {
   bool kernel_has_more() const noexcept {
     return (__atomic_load_n(ring_.sq.kflags, __ATOMIC_RELAXED) & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW)) != 0;
   }
-  // As io_uring_get_sqe, of which this ring needs less: no polling thread, entries of the usual size.
+  // As io_uring_get_sqe, of which this ring needs less: no polling thread, entries of the usual size. Empty: whether
+  // the io_uring_prep_… clear what they do not set is a matter of liburing's version.
   io_uring_sqe* entry() noexcept {
     const io_uring_sq& queue = ring_.sq;
     if (queue.sqe_tail - __atomic_load_n(queue.khead, __ATOMIC_ACQUIRE) >= queue.ring_entries) [[unlikely]]
       return entry_of_full_ring();
-    return &queue.sqes[ring_.sq.sqe_tail++ & queue.ring_mask];
+    io_uring_sqe* sqe = &queue.sqes[ring_.sq.sqe_tail++ & queue.ring_mask];
+    *sqe = {};
+    return sqe;
   }
   [[gnu::noinline]] io_uring_sqe* entry_of_full_ring() noexcept;
   static void arm(io_uring_sqe* sqe, Op& op) noexcept {
@@ -105,6 +110,7 @@ class UringEngine final : public SystemEngine {
 
   static UringReceive& state_of(Receive& op) noexcept { return op.room.as<UringReceive>(); }
   static bool receives(const Op& op) noexcept { return op.kind == Kind::Receive || op.kind == Kind::ReceiveDatagrams; }
+  Result<> probe_receive_limit();
   void begin_receive(Receive& op) noexcept;
   void arm_receive(Receive& op) noexcept;
   // Once a turn: those who found no buffer begin again when there are some.
@@ -156,6 +162,7 @@ class UringEngine final : public SystemEngine {
   const bool reads_datagrams_;
   bool ring_ready_ = false;
   bool held_ = false;
+  std::uint32_t receive_limit_ = 0;  // After how many bytes a receive ends and begins again; 0: it has none.
   UringBuffers buffers_;
   List<Op> starved_;
   const Op* filling_ = nullptr;  // What has filled its last buffers,

@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-namespace keel::sim {
+namespace keel::sim::disk_test {
 namespace {
 
 constexpr std::uint64_t seeds = 200;
@@ -311,4 +311,4 @@ TEST(SimDisk, does_the_same_for_the_same_seed_and_another_thing_for_another) {
 }
 
 }  // namespace
-}  // namespace keel::sim
+}  // namespace keel::sim::disk_test

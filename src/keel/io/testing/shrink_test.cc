@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace keel::sim {
+namespace keel::sim::shrink_test {
 namespace {
 
 Fault fault(int n) { return {FaultKind::LongDelay, static_cast<std::uint64_t>(n), 0}; }
@@ -88,4 +88,4 @@ TEST(Faults, are_read_as_they_are_written) {
 }
 
 }  // namespace
-}  // namespace keel::sim
+}  // namespace keel::sim::shrink_test

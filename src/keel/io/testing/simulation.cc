@@ -308,6 +308,9 @@ class Simulation::Engine final : public io::Engine, public Completer {
     socket->dual_stack = options.dual_stack;
     socket->backlog = static_cast<std::size_t>(std::max(options.backlog, 1));
     socket->address = bound;
+    if (!bound.is_unix() && options.user_timeout != Duration()) {
+      KEEL_TRY_VOID(set_options(socket->fd, {.user_timeout = options.user_timeout}));
+    }
     if (!network_.listen(socket)) {
       network_.forget(socket);
       return Error::text(Code::AlreadyExists, "listening on " + bound.to_string() + ": the address is in use");
@@ -425,6 +428,11 @@ class Simulation::Engine final : public io::Engine, public Completer {
     if (socket.connection == nullptr || socket.family == AF_UNIX) return std::nullopt;
     return socket.connection->end[1 - socket.side].arrived;
   }
+  std::uint64_t unacknowledged(int fd) noexcept override {
+    Socket& socket = network_.socket(fd);
+    if (socket.connection == nullptr || socket.family == AF_UNIX) return 0;
+    return socket.connection->end[1 - socket.side].flight;
+  }
   std::uint64_t system_calls() const noexcept override { return 0; }
 
   void make_ready(io::Op& op) noexcept override {
@@ -467,6 +475,7 @@ class Simulation::Engine final : public io::Engine, public Completer {
     listener.queue.pop_front();
     const SocketPtr made = network_.new_socket(listener.family);
     made->connection = connection;
+    made->options.user_timeout = listener.options.user_timeout;
     made->side = 1;
     connection->end[1].socket = made.get();
     world_.trace("accept w{} fd={} c{} {}", index_, listener.fd, connection->id, made->fd);

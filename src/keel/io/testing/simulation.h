@@ -68,6 +68,7 @@ class Simulation final : public Host {
   // Begins at 2026-01-01T00:00:00Z.
   std::int64_t wall_ns() noexcept override;
   std::uint64_t random() noexcept override;
+  void secret(std::span<std::byte> out) noexcept override { secret_from_random(out); }
   // Timers of jobs of the pool; those of a loop are the loop's. A thread is a bug here.
   void start_timer(Timer& timer, Instant at) noexcept override;
   void stop_timer(Timer& timer) noexcept override;

@@ -9,11 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "keel/exec/call.h"
 #include "keel/exec/submitted.h"
+#include "keel/io/runtime.h"
 #include "keel/task/completion.h"
 #include "keel/task/start.h"
 
-namespace keel::sim {
+namespace keel::sim::simulation_test {
 namespace {
 
 // A server that echoes and clients that check what comes back; it survives every fault.
@@ -409,5 +411,26 @@ TEST(Simulation, names_seed_and_options_for_the_replay) {
   EXPECT_NE(SimOptions::faulty(42).to_string(), SimOptions::faulty(43).to_string());
 }
 
+TEST(Simulation, turns_the_loops_of_a_runtime_on_the_thread_that_waits) {
+  Simulation simulation;
+  io::Loop& first = simulation.add_loop();
+  io::Loop& second = simulation.add_loop();
+  const auto runtime = io::Runtime::over(
+      {&first, &second}, [&](FunctionRef<bool()> done, Duration limit) { return simulation.run_until(done, limit); });
+  ASSERT_TRUE(runtime->start());
+  EXPECT_EQ(runtime->workers(), 2);
+  EXPECT_EQ(&runtime->loop(1), &second);
+
+  int ran = 0;
+  runtime->each([&](io::Loop& loop) {
+    EXPECT_EQ(io::Loop::current(), &loop);
+    EXPECT_TRUE(execute_after(loop, 1_h, [&] { ++ran; }));
+  });
+
+  EXPECT_FALSE(runtime->wait_until([&] { return ran == 2; }, 59_min));
+  EXPECT_TRUE(runtime->wait_until([&] { return ran == 2; }, 2_min));
+  runtime->stop();
+}
+
 }  // namespace
-}  // namespace keel::sim
+}  // namespace keel::sim::simulation_test

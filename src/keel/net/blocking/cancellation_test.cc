@@ -22,7 +22,7 @@
 #include "keel/net/blocking/datagram.h"
 #include "keel/net/blocking/internal/blocking_test.h"
 
-namespace keel::blocking {
+namespace keel::blocking::blocking_cancellation_test {
 namespace {
 
 using internal::pattern;
@@ -331,4 +331,4 @@ TEST_P(BlockingCalls, end_when_another_thread_shuts_down_what_they_wait_for) {
 }
 
 }  // namespace
-}  // namespace keel::blocking
+}  // namespace keel::blocking::blocking_cancellation_test

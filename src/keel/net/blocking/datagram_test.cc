@@ -16,7 +16,7 @@
 
 #include "keel/net/blocking/internal/blocking_test.h"
 
-namespace keel::blocking {
+namespace keel::blocking::blocking_datagram_test {
 namespace {
 
 using internal::pattern;
@@ -222,4 +222,4 @@ TEST(BlockingUdp, go_over_ipv6) {
 }
 
 }  // namespace
-}  // namespace keel::blocking
+}  // namespace keel::blocking::blocking_datagram_test

@@ -9,7 +9,7 @@
 
 #include "keel/base/host.h"
 
-namespace keel::blocking {
+namespace keel::blocking::blocking_listener_test {
 namespace {
 
 TEST(BlockingListener, says_which_port_it_has_and_refuses_one_that_is_taken) {
@@ -72,7 +72,7 @@ TEST(BlockingListener, of_ipv6_takes_ipv4_only_when_it_is_told_to) {
 }
 
 TEST(BlockingListener, takes_over_the_path_of_one_that_has_gone) {
-  const std::string path = testing::TempDir() + "keel_blocking_listener_" + std::to_string(getpid()) + ".sock";
+  const std::string path = ::testing::TempDir() + "keel_blocking_listener_" + std::to_string(getpid()) + ".sock";
   const Address address = Address::parse("unix:" + path).value();
   {
     Listener gone = Listener::bind(address).value();
@@ -85,7 +85,7 @@ TEST(BlockingListener, takes_over_the_path_of_one_that_has_gone) {
 }
 
 TEST(BlockingListener, leaves_a_file_that_is_no_socket_alone) {
-  const std::string path = testing::TempDir() + "keel_blocking_listener_" + std::to_string(getpid()) + ".file";
+  const std::string path = ::testing::TempDir() + "keel_blocking_listener_" + std::to_string(getpid()) + ".file";
   std::FILE* const file = std::fopen(path.c_str(), "w");
   ASSERT_NE(file, nullptr);
   std::fclose(file);
@@ -96,4 +96,4 @@ TEST(BlockingListener, leaves_a_file_that_is_no_socket_alone) {
 }
 
 }  // namespace
-}  // namespace keel::blocking
+}  // namespace keel::blocking::blocking_listener_test

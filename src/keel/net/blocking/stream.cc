@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "keel/base/check.h"
+#include "keel/base/bug.h"
 #include "keel/base/host.h"
 #include "keel/io/loop.h"
 #include "keel/io/send_file.h"
@@ -24,8 +24,8 @@ namespace keel::blocking {
 
 namespace internal {
 
-Instant deadline_after(Duration timeout) noexcept {
-  KEEL_CHECK(io::Loop::current() == nullptr, "a worker does not wait in a blocking call");
+Instant deadline_after(Duration timeout) {
+  KEEL_EXPECT(io::Loop::current() == nullptr, "a blocking call is made on a worker: await net/stream.h there");
   return timeout == Duration::forever() ? Instant::never() : Host::system().now() + timeout;
 }
 
@@ -248,7 +248,7 @@ Result<> Stream::read_exact(std::span<char> into, Duration timeout) {
 }
 
 Result<Chunk> Stream::read_until(std::string_view delimiter, std::size_t max, Duration timeout) {
-  KEEL_CHECK(!delimiter.empty(), "a delimiter is not empty");
+  KEEL_EXPECT(!delimiter.empty(), "read_until() is given an empty delimiter");
   const Instant deadline = deadline_after(timeout);
   std::size_t searched = 0;
   for (;;) {
@@ -272,7 +272,7 @@ Result<Chunk> Stream::read_until(std::string_view delimiter, std::size_t max, Du
 Result<> Stream::write(std::string_view bytes, Duration timeout) { return write(std::span(&bytes, 1), timeout); }
 
 Result<> Stream::write(std::span<const std::string_view> parts, Duration timeout) {
-  KEEL_CHECK(parts.size() <= parts_max, "a write has at most 64 parts");
+  KEEL_EXPECT(parts.size() <= parts_max, "write() of a Stream is given more than 64 parts");
   const Instant deadline = deadline_after(timeout);
   iovec vectors[parts_max];
   msghdr message{};

@@ -20,7 +20,7 @@
 #include "keel/net/blocking/internal/blocking_test.h"
 #include "keel/net/resolver.h"
 
-namespace keel::blocking {
+namespace keel::blocking::blocking_stream_test {
 namespace {
 
 using internal::pattern;
@@ -416,4 +416,4 @@ TEST(BlockingConnect, finds_localhost_by_its_name) {
 }
 
 }  // namespace
-}  // namespace keel::blocking
+}  // namespace keel::blocking::blocking_stream_test

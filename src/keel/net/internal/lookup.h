@@ -11,4 +11,7 @@ namespace keel::internal {
 // For an EAI_… that is not 0; `number`: errno, for EAI_SYSTEM.
 Error lookup_error(std::string_view host, int answer, int number);
 
+// Whether the name can only be this machine (RFC 6761 §6.3).
+bool is_localhost(std::string host);
+
 }  // namespace keel::internal

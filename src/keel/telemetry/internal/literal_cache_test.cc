@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace keel::telemetry {
+namespace keel::telemetry::literal_cache_test {
 namespace {
 
 constexpr std::size_t size = 32;
@@ -60,4 +60,4 @@ TEST(LiteralCache, TellsThoseApartThatHaveOneId) {
 }
 
 }  // namespace
-}  // namespace keel::telemetry
+}  // namespace keel::telemetry::literal_cache_test

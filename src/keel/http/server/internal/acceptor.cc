@@ -28,10 +28,22 @@ constexpr Duration idle_min = 1_s;
 constexpr std::uint32_t found_max = 64;
 constexpr Duration look_pause = 100_ms;
 
+constexpr Degradation::Lines exhaustion_lines = {.begins = "cannot accept, trying again",
+                                                 .goes_on = "still cannot accept, trying again",
+                                                 .is_over = "accepting again"};
+constexpr Degradation::Lines fullness_lines = {.begins = "connection limit reached, not accepting",
+                                               .goes_on = "connection limit reached again, or still",
+                                               .is_over = "below the connection limit again"};
+
 }  // namespace
 
 Acceptor::Acceptor(ServerWorker& worker, const ListenerPart& listener, std::uint32_t connections_max)
-    : worker_(worker), connections_max_(connections_max), listener_(listener.fd), first_(listener.first) {
+    : worker_(worker),
+      exhaustion_(worker.loop(), worker.log(), exhaustion_lines),
+      fullness_(worker.loop(), worker.log(), fullness_lines),
+      connections_max_(connections_max),
+      listener_(listener.fd),
+      first_(listener.first) {
   accept_.fd = listener.fd;
   accept_.shared = listener.shared;
 }
@@ -80,7 +92,7 @@ void Acceptor::accepted() {
   if (io::is_exhaustion(-result)) {
     const bool descriptors = result == -EMFILE || result == -ENFILE;
     (descriptors ? worker_.counts.paused_descriptors : worker_.counts.paused_memory).add();
-    worker_.log().warn("cannot accept, trying again soon", Error::from_errno("accept", -result));
+    exhaustion_.meet(Error::from_errno("accept", -result));
     worker_.loop().start_timer(retry_, worker_.loop().now() + retry_pause);
     return;
   }
@@ -95,8 +107,7 @@ void Acceptor::stop_for_now() {
   worker_.loop().stop_timer(retry_);
   if (accept_.pending) worker_.engine().cancel(accept_);
   if (!draining_ && make_room()) return;
-  worker_.log().warn("connection limit reached, not accepting", log::field("worker", worker_.loop().index()),
-                     log::field("connections", worker_.open_connections()));
+  fullness_.enter(log::field("connections", worker_.open_connections()));
 }
 
 std::uint32_t Acceptor::room() const noexcept { return std::min(connections_max_ / 16, found_max - 1); }
@@ -104,34 +115,38 @@ std::uint32_t Acceptor::room() const noexcept { return std::min(connections_max_
 void Acceptor::resume_with_room() {
   if (!full_ || draining_ || worker_.open_connections() >= connections_max_ - (made_room_ ? 0 : room())) return;
   full_ = made_room_ = false;
+  fullness_.leave();
   worker_.loop().stop_timer(room_);
   begin();
 }
 
 bool Acceptor::make_room() {
-  struct Idle {
+  struct Waiting {
     Instant since;
     Connection* connection;
   };
-  const auto longer = [](const Idle& a, const Idle& b) { return a.since < b.since; };
-  Idle found[found_max];  // A heap: the one that has been idle shortest is the first.
+  const auto longer = [](const Waiting& a, const Waiting& b) { return a.since < b.since; };
+  Waiting found[found_max];  // A heap: the one that has waited shortest is the first.
   std::size_t count = 0;
   const auto wanted = static_cast<std::size_t>(
       std::min<std::uint64_t>(worker_.open_connections() - connections_max_ + 1 + room(), found_max));
   const Instant now = worker_.loop().now();
-  Instant next = now + idle_min;  // Who is not idle yet is not closed before.
+  // Of a head that has begun and is not whole: long enough for a packet that is sent again.
+  const Duration head_min = std::min(idle_min, worker_.limits().header_timeout / 4);
+  Instant next = now + head_min;  // A connection that does not wait yet is not closed before.
   worker_.connections().for_each([&](Connection& connection) {
-    const std::optional<Instant> since = connection.idle_since();
-    if (!since) return;
-    if (now - *since < idle_min) {
-      next = std::min(next, *since + idle_min);
+    const std::optional<Connection::Waiting> waiting = connection.waiting();
+    if (!waiting) return;
+    const Duration least = waiting->in_head ? head_min : idle_min;
+    if (now - waiting->since < least) {
+      next = std::min(next, waiting->since + least);
       return;
     }
     if (count == wanted) {
-      if (*since >= found[0].since) return;
+      if (waiting->since >= found[0].since) return;
       std::pop_heap(found, found + count--, longer);
     }
-    found[count++] = {*since, &connection};
+    found[count++] = {waiting->since, &connection};
     std::push_heap(found, found + count, longer);
   });
   if (count == 0) {
@@ -167,6 +182,8 @@ void Acceptor::begin_drain(Duration grace, Listening listening) {
   draining_ = true;
   loop.stop_timer(retry_);
   loop.stop_timer(room_);
+  exhaustion_.stop();
+  fullness_.stop();
   if (listening == Listening::GoesOn) return stop_accepting();
   if (first_ && listener_ >= 0) worker_.engine().turn_away(listener_);
   if (!full_) begin();

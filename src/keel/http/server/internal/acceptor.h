@@ -1,7 +1,7 @@
 // keel/http/server/internal/acceptor.h — when a worker accepts connections: its listener, and the limit of connections.
 //
-// Internal to http. Above the limit the connections that have been idle longest are closed to have room; where there
-// are none accepting stops, and newcomers wait in the kernel's queue.
+// Internal to http. Above the limit those connections are closed to have room that have waited longest for a request or
+// for the rest of a head; where there are none accepting stops, and newcomers wait in the kernel's queue.
 //
 // Lifetime: a part of its ServerWorker, to which new connections are given.  Threads: the worker.
 
@@ -12,6 +12,7 @@
 #include "keel/base/member.h"
 #include "keel/base/time.h"
 #include "keel/base/wheel.h"
+#include "keel/http/server/internal/degradation.h"
 #include "keel/http/server/server.h"
 #include "keel/io/op.h"
 
@@ -54,7 +55,7 @@ class Acceptor {
   void look_at_limit();
   bool is_full() const noexcept;
   void stop_for_now();
-  // Closes connections that have been idle longest. False: none has been for long enough; it is tried again.
+  // Closes connections that have waited longest. False: none has for long enough; it is tried again.
   bool make_room();
   void look_for_room();
   // How many places are free before accepting goes on.
@@ -68,6 +69,8 @@ class Acceptor {
   Member<Timer, Acceptor, &Acceptor::begin> retry_{*this};
   Member<Timer, Acceptor, &Acceptor::stop_accepting> last_call_{*this};
   Member<Timer, Acceptor, &Acceptor::look_for_room> room_{*this};
+  Degradation exhaustion_;
+  Degradation fullness_;
   std::uint32_t connections_max_;
   int listener_;
   const bool first_;

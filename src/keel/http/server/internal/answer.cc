@@ -5,6 +5,7 @@
 
 #include "keel/base/copy.h"
 #include "keel/http/message/chunk.h"
+#include "keel/http/message/fields.h"
 #include "keel/http/message/status.h"
 
 namespace keel::http {
@@ -13,6 +14,18 @@ namespace {
 [[gnu::always_inline]] inline char* put(char* at, std::string_view text) noexcept {
   copy_short(at, text.data(), text.size());
   return at + text.size();
+}
+
+// But Trailer, where nothing can follow the body: in HTTP/1.0, which has no trailers (RFC 9110 §6.5.1), and behind a
+// length.
+[[gnu::noinline]] char* put_without_trailer(char* at, std::string_view fields) noexcept {
+  constexpr std::string_view trailer = "Trailer:";
+  while (!fields.empty()) {
+    const std::size_t end = fields.find("\r\n") + 2;
+    if (!equals_ignore_case(fields.substr(0, trailer.size()), trailer)) at = put(at, fields.substr(0, end));
+    fields.remove_prefix(end);
+  }
+  return at;
 }
 
 }  // namespace
@@ -46,7 +59,11 @@ void write_answer(Buffer& out, const Response& response, const Framing& framing)
   } else if (has_length && framing.end == BodyEnd::Chunks) {
     at = put(at, "Transfer-Encoding: chunked\r\n");
   }
-  if (!fields.empty()) at = put(at, fields);
+  if (!fields.empty()) {
+    const bool takes_trailers =
+        framing.version_minor != 0 && (framing.end == BodyEnd::Chunks || !response.is_streamed());
+    at = takes_trailers ? put(at, fields) : put_without_trailer(at, fields);
+  }
   // Who sends Upgrade names it in Connection (RFC 9110 §7.8).
   const bool says_upgrade =
       response.status() == Status::SwitchingProtocols || response.status() == Status::UpgradeRequired;

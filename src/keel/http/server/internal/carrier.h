@@ -26,6 +26,9 @@ class Carrier {
   virtual void read_body() noexcept = 0;
   // Frames and queues the head of the response, and its body unless that is streamed.
   virtual void write_head(Response& response) = 0;
+  // Takes the head of a response whose body is streamed back, and what is queued of its body: another response takes
+  // its place. False: some of it has left.
+  virtual bool take_back() noexcept = 0;
   // Queues as much of `rest`, a part of a streamed body, as there is room for. True: all of it is queued, or nothing
   // more of it will ever be. Where there is room again PendingExchange::go_on_writing() is called.
   virtual bool write_body(std::string_view& rest) noexcept = 0;

@@ -23,8 +23,11 @@ constexpr int requests_per_turn = 64;
 constexpr Duration linger_in_drain = 1_s;
 // What may follow a request that is being answered is read up to this.
 constexpr std::size_t ahead_bytes_max = 16 * 1024;
-
-constexpr std::string_view no_room = "this server holds as much for bodies as it may";
+// What the kernel is left with of a connection that ends in peace, at most. More is waited for.
+constexpr std::uint64_t left_bytes_max = 64 * 1024;
+// While it is waited for, how often it is looked at, and when the server drains.
+constexpr Duration look_pause = 1_s;
+constexpr Duration look_pause_in_drain = 100_ms;
 
 // Of a head that is not whole, or not one: whether its answer has no content.
 bool asks_for_head(std::string_view text) noexcept {
@@ -39,25 +42,36 @@ static_assert(sizeof(Connection) <= 440);
 
 void Connection::begin(ServerWorker& worker, int fd) {
   void* memory = nullptr;
+  std::optional<std::uint32_t> client;
   try {
-    memory = pool_allocate(sizeof(Connection));
+    client = worker.enter(fd);
+    if (client) memory = pool_allocate(sizeof(Connection));
   } catch (const std::bad_alloc&) {
-    worker.log().warn("no memory for a connection, it is closed");
+    worker.out_of_memory().meet(log::field("for", "a connection"));
+    worker.leave(client.value_or(0));
     return worker.engine().close(fd);
   }
-  auto* connection = new (memory) Connection(worker, {.engine = &worker.engine(), .fd = fd});
+  if (!client) {
+    // A client that closes in peace would hold what the kernel has of the connection.
+    static_cast<void>(worker.engine().set_options(fd, {.reset_on_close = true}));
+    return worker.engine().close(fd);
+  }
+  auto* connection = new (memory) Connection(worker, {.engine = &worker.engine(), .fd = fd}, *client);
   worker.add(*connection);
   connection->transport_.receive();
   connection->watch();
 }
 
-Connection::Connection(ServerWorker& worker, const Endpoint& endpoint) : worker_(worker), began_(worker.loop().now()) {
+Connection::Connection(ServerWorker& worker, const Endpoint& endpoint, std::uint32_t client)
+    : worker_(worker), began_(worker.loop().now()), client_(client) {
   transport_.open(endpoint);
 }
 
 Connection::~Connection() {
   worker_.records().end_write(this, false);
   if (exchange_ != nullptr) free_exchange();
+  if (held_ != Held()) worker_.held().change(held_, Held());
+  worker_.leave(client_);
 }
 
 void Connection::free_exchange() {
@@ -80,8 +94,11 @@ void Connection::received() {
   peer_done_ = true;
   if (phase_ == Phase::Ending) {
     free_if_quiet();
-  } else if (result < 0 || phase_ == Phase::Lingering) {
+  } else if (result < 0) {
+    fail(result);
     abort();
+  } else if (phase_ == Phase::Lingering) {
+    linger_or_end();
   } else {
     lose_request();
     if (is_streaming()) began_ = worker_.loop().now();
@@ -124,7 +141,7 @@ void Connection::lose_request() {
 
 // Its buffers may be incomplete: nothing is sent.
 void Connection::out_of_memory() noexcept {
-  worker_.log().warn("no memory for a request, its connection is closed");
+  worker_.out_of_memory().meet(log::field("for", "a request"));
   abort();
 }
 
@@ -162,7 +179,7 @@ bool Connection::can_process() const noexcept {
   const unsigned held_up =
       static_cast<unsigned>(phase_) | static_cast<unsigned>(close_) | static_cast<unsigned>(yields_);
   static_assert(Phase::Head == Phase());
-  return (held_up | out_.attached_bytes()) == 0 && out_.size() < worker_.limits().pipeline_bytes_max;
+  return (held_up | out_.attached_bytes()) == 0 && out_.unsent() < worker_.limits().pipeline_bytes_max;
 }
 
 // Takes whole requests off the front of `rest` and answers them; returns what has to be kept.
@@ -221,24 +238,27 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view r
   const bool streams = has_body && match.options->streams_body;
   const std::size_t body_bytes_max = match.options->body_bytes_max.value_or(worker_.limits().body_bytes_max);
 
-  if (head.body() == BodyKind::Length && head.content_length() > body_bytes_max) {
+  if ((head.body() == BodyKind::Length && head.content_length() > body_bytes_max) ||
+      (head.body() == BodyKind::Chunked && body_bytes_max == 0)) {
     // Before reading it, and without allocating what was announced.
     reject_and_close(Status::ContentTooLarge, "the body is larger than this server accepts", exchange.head_only());
     return {};
   }
   const bool is_whole = !has_body || (head.body() == BodyKind::Length && rest.size() >= head.content_length());
-  if (has_body && !streams && !(at_once && is_whole) && !worker_.has_room_for(head.content_length())) {
-    worker_.counts.bodies_refused.add();
-    reject_and_close(Status::ServiceUnavailable, no_room, exchange.head_only());
-    return {};
+  if (has_body && !streams && !(at_once && is_whole)) {
+    if (const Status status = worker_.check_body(client_, head.content_length(), 0); status != Status::Ok) {
+      reject_and_close(status, ServerWorker::no_room_for_body(status), exchange.head_only());
+      return {};
+    }
   }
+  const bool is_guarded = has_body && !streams && !is_whole && exchange.is_guarded();
   const bool may_send = has_body && head.expect_continue() && rest.empty();
   // The answer does not depend on a body that has not been sent: give it, and never read a request out of that body.
   const bool goes_without = may_send && !match.is_route;
   if (goes_without) {
     close_ = true;
     peer_closes_ = false;
-  } else if (may_send && !streams) {
+  } else if (may_send && !streams && !is_guarded) {
     out_.waiting().append(continue_head);
   }
   if (at_once && (is_whole || goes_without)) {
@@ -265,7 +285,7 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view r
     return rest;
   }
   const BodyDecoder decoder(head.body(), head.content_length(), body_bytes_max);
-  if (streams) return begin_reading(decoder, rest);
+  if (streams || is_guarded) return begin_reading(decoder, rest, streams);
   began_ = worker_.loop().now();
   pending.begin_collecting(decoder);
   return collect_body(rest);
@@ -286,15 +306,21 @@ std::string_view Connection::collect_body(std::string_view rest) {
   return {};
 }
 
-// The handler reads the body itself. It begins with settle(); what belongs to the body of `rest` is its now.
-std::string_view Connection::begin_reading(const BodyDecoder& decoder, std::string_view rest) {
+// The handler reads the body itself, or middleware comes first. It begins with settle(); what belongs to the body of
+// `rest` is its now.
+std::string_view Connection::begin_reading(const BodyDecoder& decoder, std::string_view rest, bool streams) {
   const std::size_t first = decoder.extent(rest);
   if (peer_done_ && !decoder.is_whole_in(rest)) {
     exchange_->record_cut(Cut::Body);
     give_up_body();
     return {};
   }
-  exchange_->begin_reading(decoder, rest.substr(0, first), exchange_->head().expect_continue() && rest.empty());
+  const bool awaits_continue = exchange_->head().expect_continue() && rest.empty();
+  if (streams) {
+    exchange_->begin_reading(decoder, rest.substr(0, first), awaits_continue);
+  } else {
+    exchange_->begin_guarded(decoder, rest.substr(0, first), awaits_continue);
+  }
   return rest.substr(first);
 }
 
@@ -337,6 +363,8 @@ void Connection::discard(std::string_view bytes) {
 
 void Connection::flush() {
   while (!out_.is_sending() && !out_.is_empty() && phase_ != Phase::Ending) {
+    if (exchange_ != nullptr) [[unlikely]]
+      exchange_->let_go();
     if (!out_.begin(transport_, worker_.loop().now())) return worker_.hand_over();
     finish_send();
   }
@@ -358,6 +386,7 @@ void Connection::finish_send() {
   // The idle time begins with the end of the answer, or of what there is of it.
   if ((phase_ == Phase::Head && !partial_.has_begun()) || is_streaming()) began_ = worker_.loop().now();
   if (is_sent) return;
+  fail(out_.error());
   worker_.counts.aborted.add();
   record_cut();
   phase_ = Phase::Ending;
@@ -388,6 +417,15 @@ void Connection::run_due() {
   gathers_ = false;
 }
 
+inline void Connection::count_held() noexcept {
+  const Held now{.responses = Held::units(out_.held_bytes()), .received = Held::units(in_.capacity())};
+  if (now != held_) [[unlikely]]
+    worker_.held().change(std::exchange(held_, now), now);
+}
+
+// Parts of a body that a task writes wait between two calls of settle().
+void Connection::count_waiting() noexcept { count_held(); }
+
 void Connection::settle() {
   for (int begun = 0;;) {
     if (exchange_ != nullptr && exchange_->is_due()) {
@@ -406,9 +444,9 @@ void Connection::settle() {
   }
   if (phase_ == Phase::Upgrading) return go_on_upgrading();
   if (phase_ == Phase::Head && !out_.is_sending() && out_.is_empty() && !yields_) {
-    if (close_) return linger_or_end();
-    if (peer_done_) return abort();
+    if (close_ || peer_done_) return linger_or_end();
   }
+  count_held();
   // While nothing more can be answered, nothing more is read: the peer is slowed down.
   const bool reads = wants_bytes();
   if (reads && transport_.is_paused()) transport_.resume();
@@ -417,15 +455,29 @@ void Connection::settle() {
   if (is_streaming()) exchange_->go_on_writing();
 }
 
-// A peer that is still writing would lose the answer to a reset: stop writing, and read on for a while.
+// Whether the kernel has more for the peer than it is left with.
+bool Connection::has_much_to_read() noexcept { return !is_lost_ && out_.is_unread(transport_, left_bytes_max); }
+
+// The connection has failed.
+void Connection::fail(std::int32_t result) {
+  is_lost_ = true;
+  if (result != -ETIMEDOUT) return;
+  worker_.counts.timeouts.add();
+  worker_.counts.slow_readers.add();
+}
+
+// A peer that is still writing would lose the answer to a reset: stop writing, and read on for a while. One that has
+// much to read yet is waited for as well.
 void Connection::linger_or_end() {
-  if (peer_done_ || peer_closes_) return abort();
+  if ((peer_done_ || peer_closes_) && !has_much_to_read()) return abort();
+  if (phase_ == Phase::Lingering) return watch();
   transport_.shutdown_write();
   phase_ = Phase::Lingering;
   began_ = worker_.loop().now();
   out_.rest(began_);
   in_.release();
-  if (transport_.is_paused()) transport_.resume();
+  count_held();
+  if (transport_.is_receiving() && transport_.is_paused()) transport_.resume();
   watch();
 }
 
@@ -449,7 +501,7 @@ inline Instant Connection::deadline() const noexcept {
     case Phase::Upgrading:
       return at;
     case Phase::Lingering:
-      return std::min(began_ + limits.linger_timeout,
+      return std::min(began_ + (peer_done_ || peer_closes_ ? look_pause_in_drain : limits.linger_timeout),
                       out_.began() + (worker_.is_draining() ? std::min(linger_in_drain, limits.linger_time_max)
                                                             : limits.linger_time_max));
     case Phase::Ending:
@@ -471,13 +523,16 @@ void Connection::timed_out() {
   if (now < deadline()) return watch();
   const Limits& limits = worker_.limits();
   if (out_.is_rate_due(limits, now)) {
-    if (out_.takes_too_little(transport_, limits, now)) return cut_slow_reader();
+    if (out_.takes_too_little(transport_, limits, now)) return reset_slow_reader();
     if (now < deadline()) return watch();
   }
   const bool send_is_late = out_.is_late(limits, now);
   if (send_is_late && out_.extend(now)) return watch();
+  if (!send_is_late && waits_for_reader(now)) return;
+  const bool has_no_more = phase_ == Phase::Lingering && (peer_done_ || peer_closes_);
+  if (has_no_more && !has_much_to_read()) return abort();
   worker_.counts.timeouts.add();
-  if (send_is_late) return abort();
+  if (send_is_late) return cut();
   const bool collects = phase_ == Phase::Busy && exchange_->state() == PendingExchange::State::Receiving;
   if (collects || (phase_ == Phase::Head && partial_.has_begun())) {
     const bool head_only = collects ? exchange_->head_only() : asks_for_head(in_.view());
@@ -495,23 +550,34 @@ void Connection::timed_out() {
         break;
     }
   }
-  abort();
+  // The kernel delivers what little is left of a last response.
+  const bool is_in_peace = phase_ == Phase::Lingering || (is_idle() && worker_.is_draining());
+  is_in_peace ? abort() : cut();
 }
 
-// Reset: what the kernel holds for it would stay there for as long as it likes.
-void Connection::cut_slow_reader() {
+// Idle or lingering, while the kernel still has some of the last response: that is a send which goes on, and has the
+// time of one.
+bool Connection::waits_for_reader(Instant now) {
+  if (!is_idle() && phase_ != Phase::Lingering) return false;
+  const bool drains = worker_.is_draining();
+  const auto look = out_.next_look(transport_, worker_.limits(), is_idle() && !drains ? 0 : left_bytes_max,
+                                   drains ? look_pause_in_drain : look_pause, now);
+  if (look) worker_.loop().start_timer(timer_, *look);
+  return look.has_value();
+}
+
+void Connection::reset_slow_reader() {
   worker_.counts.timeouts.add();
-  worker_.counts.slow_readers.add();
   worker_.log().info("a client takes its answer too slowly, it is cut", log::field("sent", out_.bytes_sent()));
-  static_cast<void>(worker_.engine().set_options(transport_.descriptor(), {.reset_on_close = true}));
-  abort();
+  cut();
 }
 
-std::optional<Instant> Connection::idle_since() const noexcept {
-  if (phase_ == Phase::Lingering) return began_;
-  const bool is_between = phase_ == Phase::Head && !partial_.has_begun() && !out_.is_sending() && !close_ && !yields_;
-  if (!is_between || !in_.empty() || !out_.is_empty()) return std::nullopt;
-  return began_;
+std::optional<Connection::Waiting> Connection::waiting() const noexcept {
+  // Not since something came: who sends on would stay.
+  if (phase_ == Phase::Lingering) return Waiting{out_.began(), false};
+  const bool is_between = phase_ == Phase::Head && !out_.is_sending() && !close_ && !yields_ && out_.is_empty();
+  if (!is_between || (!in_.empty() && !partial_.has_begun())) return std::nullopt;
+  return Waiting{began_, partial_.has_begun()};
 }
 
 void Connection::begin_drain() {
@@ -519,17 +585,33 @@ void Connection::begin_drain() {
   watch();
 }
 
-// What had begun on a connection that ends now, and will not be answered.
+// What had begun on a connection that ends now, and will not be answered, or not to its end.
 void Connection::record_cut() noexcept {
-  if (phase_ == Phase::Head && partial_.has_begun()) worker_.records().cut(Cut::Head, nullptr, in_.size());
-  if (phase_ != Phase::Busy) return;
-  if (const auto during = exchange_->cut_now()) exchange_->record_cut(*during);
+  if (phase_ == Phase::Head && partial_.has_begun()) worker_.records().cut_head(in_.size());
+  if (phase_ == Phase::Busy) exchange_->record_cut(exchange_->cut_now());
+}
+
+void Connection::cut() {
+  if (phase_ != Phase::Ending && (has_unsent() || unread_bytes() != 0)) {
+    worker_.counts.slow_readers.add();
+    reset_on_close();
+  }
+  abort();
+}
+
+void Connection::reset_on_close() noexcept {
+  is_lost_ = true;
+  static_cast<void>(worker_.engine().set_options(transport_.descriptor(), {.reset_on_close = true}));
 }
 
 void Connection::abort() {
-  if (phase_ != Phase::Ending && (!out_.is_empty() || out_.is_sending() ||
-                                  (phase_ == Phase::Busy && exchange_->state() != PendingExchange::State::Receiving))) {
-    worker_.counts.aborted.add();
+  if (phase_ != Phase::Ending) {
+    const bool is_unsent = has_unsent();
+    if (is_unsent || (phase_ == Phase::Busy && exchange_->state() != PendingExchange::State::Receiving)) {
+      worker_.counts.aborted.add();
+    }
+    // The end of the connection would be the end of the response.
+    if (body_end_ == BodyEnd::Close && (is_unsent || is_streaming())) reset_on_close();
   }
   record_cut();
   phase_ = Phase::Ending;
@@ -540,8 +622,17 @@ void Connection::abort() {
   free_if_quiet();
 }
 
+void Connection::reset() {
+  reset_on_close();
+  abort();
+}
+
 void Connection::free_if_quiet() {
   if (transport_.is_receiving() || out_.is_sending() || exchange_ != nullptr || yields_) return;
+  if (has_much_to_read()) {
+    worker_.counts.slow_readers.add();
+    reset_on_close();
+  }
   transport_.close();
   ServerWorker& worker = worker_;
   unlink();

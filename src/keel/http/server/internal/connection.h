@@ -42,6 +42,7 @@
 #include "keel/exec/executor.h"
 #include "keel/http/message/parser.h"
 #include "keel/http/server/internal/answer.h"
+#include "keel/http/server/internal/held_memory.h"
 #include "keel/http/server/internal/partial_head.h"
 #include "keel/http/server/internal/send_queue.h"
 #include "keel/http/server/response.h"
@@ -59,19 +60,36 @@ class Connection final : public Link {
   // On a descriptor just accepted; frees itself when it has ended.
   static void begin(ServerWorker& worker, int fd);
 
-  // Since when it has been between two requests, with nothing received of the next one, or has waited for a client to
-  // stop sending behind its last answer: who is closed when others need its place. Nullopt: something is under way.
-  std::optional<Instant> idle_since() const noexcept;
+  // Who is closed when others need its place. It has waited between two requests, for the rest of a head, or for a
+  // client to stop sending behind its last answer. Nullopt: something is under way.
+  struct Waiting {
+    Instant since;
+    bool in_head;
+  };
+  std::optional<Waiting> waiting() const noexcept;
   // An idle connection now has the grace of the drain instead of the idle time-out.
   void begin_drain();
-  // Ends without sending what is left.
+  // Ends without sending what is left. Part of a response that ends with its connection does not look whole: a reset.
   void abort();
+  // The same, and resets the connection where the peer has not taken everything: the kernel would keep the rest for it
+  // for as long as it likes.
+  void cut();
+  // What the kernel has for a peer that has not taken it.
+  std::uint64_t unread_bytes() noexcept { return is_lost_ ? 0 : out_.unread(transport_); }
+  // Ends with a reset, and what the kernel has for the peer goes, too.
+  void reset();
+  // What it holds for its client, as it was counted.
+  const Held& held() const noexcept { return held_; }
+  // How many bytes its client has taken in all. A system call.
+  std::uint64_t bytes_taken() noexcept { return transport_.acknowledged().value_or(out_.bytes_sent()); }
+  // Since when it waits for what it waits for.
+  Instant waits_since() const noexcept { return began_; }
 
  private:
   friend class ConnectionCarrier;
   enum class Phase : std::uint8_t { Head, Busy, Discarding, Upgrading, Lingering, Ending };
 
-  Connection(ServerWorker& worker, const Endpoint& endpoint);
+  Connection(ServerWorker& worker, const Endpoint& endpoint, std::uint32_t client);
   ~Connection();
   // What the loop calls: std::bad_alloc ends the connection, not the process.
   template <class Step>
@@ -101,7 +119,7 @@ class Connection final : public Link {
                                  StageClock* clock);
   ConnectionCarrier& hold(const Exchange& exchange, std::string_view head_bytes);
   std::string_view collect_body(std::string_view rest);
-  std::string_view begin_reading(const BodyDecoder& decoder, std::string_view rest);
+  std::string_view begin_reading(const BodyDecoder& decoder, std::string_view rest, bool streams);
   void body_arrived();
   void wake_reader();
   void discard(std::string_view bytes);
@@ -115,6 +133,7 @@ class Connection final : public Link {
   // What the exchange in progress asks for, as its carrier.
   void body_wanted();
   void write_head(Response& response);
+  bool take_back() noexcept;
   bool write_body(std::string_view& rest) noexcept;
   void end_exchange();
   void reset_exchange();
@@ -137,8 +156,17 @@ class Connection final : public Link {
   void linger_or_end();
   void free_if_quiet();
   [[gnu::always_inline]] Instant deadline() const noexcept;
-  void cut_slow_reader();
+  bool waits_for_reader(Instant now);
+  void reset_slow_reader();
+  bool has_unsent() const noexcept { return out_.is_sending() || !out_.is_empty(); }
+  bool has_much_to_read() noexcept;
+  void reset_on_close() noexcept;
+  void fail(std::int32_t result);
+  bool is_idle() const noexcept { return phase_ == Phase::Head && !partial_.has_begun() && !out_.is_sending(); }
   void watch();
+  // What it holds may have changed.
+  [[gnu::always_inline]] void count_held() noexcept;
+  void count_waiting() noexcept;
 
   ServerWorker& worker_;
   Member<Transport, Connection, &Connection::on_event<&Connection::received>> transport_{*this};
@@ -151,14 +179,17 @@ class Connection final : public Link {
   Instant began_;  // When this phase began; in Head the idle time, or a head's first byte; while a body is streamed
                    // since when nothing has been sent, in Lingering since when nothing has come.
   std::uint32_t requests_ = 0;
+  std::uint32_t client_;  // Its place in the worker's table.
   Phase phase_ = Phase::Head;
   BodyEnd body_end_ = BodyEnd::Length;  // Of the response whose head was written last.
-  bool close_ = false;                  // After what is in out_.
-  bool peer_done_ = false;              // It has finished writing, or is gone.
-  bool peer_closes_ = false;            // It asked for the close: nothing more will come.
-  bool yields_ = false;                 // turn_ is posted: it has had its share of this turn.
-  bool kept_ready_ = false;             // in_ may hold a whole request.
-  bool gathers_ = false;                // A task is being begun: what it writes leaves with what is there already.
+  bool close_ : 1 = false;              // After what is in out_.
+  bool peer_done_ : 1 = false;          // It has finished writing, or is gone.
+  bool peer_closes_ : 1 = false;        // It asked for the close: nothing more will come.
+  bool yields_ : 1 = false;             // turn_ is posted: it has had its share of this turn.
+  bool kept_ready_ : 1 = false;         // in_ may hold a whole request.
+  bool is_lost_ : 1 = false;            // What was sent will not be read: it has failed, or will be reset.
+  bool gathers_ : 1 = false;            // A task is being begun: what it writes leaves with what is there already.
+  Held held_;
 };
 
 }  // namespace keel::http

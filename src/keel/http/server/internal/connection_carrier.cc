@@ -54,8 +54,12 @@ void Connection::body_wanted() {
 
 void Connection::write_head(Response& response) {
   PendingExchange& exchange = *exchange_;
-  // What writes the answer's body may read the request's, and behind the answer's head it is too late for this.
-  if (response.is_streamed() && exchange.take_awaits_continue()) out_.waiting().append(continue_head);
+  // What writes the answer's body may read the request's, and behind the answer's head it is too late for this. It
+  // leaves by itself: where both come together a proxy may lose the body that the client then sends (HAProxy 2.6).
+  if (response.is_streamed() && exchange.take_awaits_continue()) {
+    out_.waiting().append(continue_head);
+    flush();
+  }
   if (exchange.reads_body()) {
     // Whatever the client announced, the rest of the body may be on its way.
     peer_closes_ = false;
@@ -63,8 +67,16 @@ void Connection::write_head(Response& response) {
   } else if (exchange.reader().has_used_all()) {
     transport_.release();
   }
+  exchange_->keep_head(out_.size());
   write(exchange, response);
   began_ = worker_.loop().now();
+}
+
+bool Connection::take_back() noexcept {
+  const auto head = exchange_->kept_head();
+  if (!head) return false;
+  out_.waiting().resize(*head);
+  return true;
 }
 
 bool Connection::write_body(std::string_view& rest) noexcept {
@@ -82,6 +94,7 @@ bool Connection::write_body(std::string_view& rest) noexcept {
       if (out_.is_sending() && out_.size() + piece_bytes_min > queue_bytes_max) break;
     }
   });
+  count_waiting();
   if (phase_ == Phase::Busy) return rest.empty();
   if (phase_ == Phase::Ending) abort();
   return true;
@@ -126,9 +139,7 @@ void Connection::end_exchange() {
 void Connection::reset_exchange() {
   if (!exchange_->is_streaming()) return give_up_body();
   // Where the end of the connection is the end of the body, only a reset shows that it is not whole.
-  if (body_end_ == BodyEnd::Close) {
-    static_cast<void>(worker_.engine().set_options(transport_.descriptor(), {.reset_on_close = true}));
-  }
+  if (body_end_ == BodyEnd::Close) reset_on_close();
   worker_.counts.aborted.add();
   phase_ = Phase::Ending;
 }
@@ -224,6 +235,7 @@ void Connection::go_on_upgrading() {
   const Buffer received = std::move(in_);
   Upgraded* const upgraded = exchange_->release_upgrade();
   upgraded->set_trace(exchange_->request().trace());
+  upgraded->set_client(std::exchange(client_, 0));
   free_exchange();
   const Endpoint endpoint = transport_.detach();
   worker.loop().stop_timer(timer_);

@@ -8,6 +8,8 @@
 
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string_view>
 
 #include "keel/http/server/internal/carrier.h"
@@ -23,13 +25,19 @@ class ConnectionCarrier final : private Carrier, public PendingExchange {
   // Its tasks have ended.
   static void free(ConnectionCarrier* carrier) noexcept;
 
+  // The head of its response waits to be sent, from `at` on, until let_go() says that something is sent.
+  void keep_head(std::size_t at) noexcept { head_at_ = at; }
+  void let_go() noexcept { head_at_.reset(); }
+  std::optional<std::size_t> kept_head() const noexcept { return head_at_; }
+
  private:
   ConnectionCarrier(Connection& connection, const Exchange& begun, std::string_view head_bytes)
-      : PendingExchange(static_cast<Carrier&>(*this), begun, head_bytes), connection_(connection) {}
+      : PendingExchange(static_cast<Carrier&>(*this), connection.client_, begun, head_bytes), connection_(connection) {}
   ~ConnectionCarrier() = default;
 
   void read_body() noexcept override { connection_.on_event<&Connection::body_wanted>(); }
   void write_head(Response& response) override { connection_.write_head(response); }
+  bool take_back() noexcept override { return connection_.take_back(); }
   bool write_body(std::string_view& rest) noexcept override { return connection_.write_body(rest); }
   void end() override { connection_.end_exchange(); }
   void reset() override { connection_.reset_exchange(); }
@@ -37,6 +45,7 @@ class ConnectionCarrier final : private Carrier, public PendingExchange {
   bool can_upgrade() const noexcept override { return !connection_.close_; }
 
   Connection& connection_;
+  std::optional<std::size_t> head_at_;
 };
 
 }  // namespace keel::http

@@ -4,11 +4,14 @@
 #include "keel/http/server/internal/connection.h"
 
 #include <gtest/gtest.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -27,7 +30,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
-namespace keel::http {
+namespace keel::http::connection_test {
 namespace {
 
 using namespace internal;
@@ -38,6 +41,7 @@ class Connections : public Servers {
   std::vector<std::string> lines(std::string_view message) {
     std::vector<std::string> found;
     reader_.drain([&](const log::Record& record) {
+      errors_ += record.level() >= Level::Error ? 1 : 0;
       if (record.message() != message) return;
       std::string line;
       record.for_each([&](const log::FieldView& field) {
@@ -66,6 +70,7 @@ class Connections : public Servers {
     });
     return value;
   }
+  int errors_ = 0;  // Lines of that level that lines() has seen.
   metrics::Registry registry_;
   log::Reader reader_{false};
   log::Ring ring_;
@@ -82,6 +87,13 @@ class Socket {
   Socket(const Socket&) = delete;
   Socket& operator=(const Socket&) = delete;
   void send(std::string_view text) { ASSERT_EQ(write(fd_, text.data(), text.size()), std::ssize(text)); }
+  // How many segments with data have come.
+  std::uint32_t segments() const {
+    tcp_info info{};
+    socklen_t size = sizeof info;
+    EXPECT_EQ(getsockopt(fd_, IPPROTO_TCP, TCP_INFO, &info, &size), 0);
+    return info.tcpi_data_segs_in;
+  }
   bool is_answered() const {
     pollfd wanted{fd_, POLLIN, 0};
     return poll(&wanted, 1, 0) == 1;
@@ -130,6 +142,39 @@ TEST_P(LongTurns, keep_no_answer_that_is_ready) {
   EXPECT_EQ(seen, (std::vector<std::ptrdiff_t>{0, 1, 2}));
 }
 
+// --- In how many pieces an answer leaves.
+
+Task<> copy_body(BodyWriter& out) {
+  while (true) {
+    const Chunk chunk = co_await out.read_body();
+    if (chunk.empty()) co_return;
+    co_await out.write(chunk);
+  }
+}
+
+Task<Response> copy(Request&) { co_return Response::stream(Status::Ok, "text/plain", &copy_body); }
+
+class Segments : public Servers {};
+INSTANTIATE_TEST_SUITE_P(, Segments, ::testing::Values(io::testing::Which::Uring, io::testing::Which::Epoll),
+                         io::testing::name_of_engine);
+
+// HAProxy 2.6 loses the body of a request whose 100 (Continue) comes together with the head of its response.
+TEST_P(Segments, have_100_continue_alone_before_the_head_of_a_response_that_streams) {
+  router_.post("/copy", &copy, {.streams_body = true});
+  start();
+  Socket client(server_->address());
+
+  client.send("POST /copy HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n");
+  std::string came;
+  ASSERT_TRUE(until([&] { return (came += client.received()).ends_with("\r\n\r\n") && came.contains(" 200 OK"); }))
+      << came;
+
+  EXPECT_TRUE(came.starts_with("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n")) << came;
+  EXPECT_EQ(client.segments(), 2u);
+  client.send("hello");
+  ASSERT_TRUE(until([&] { return (came += client.received()).ends_with("hello\r\n0\r\n\r\n"); })) << came;
+}
+
 // --- Who takes an answer slowly.
 
 TEST_P(Connections, cut_a_peer_that_takes_less_than_the_least_rate) {
@@ -148,6 +193,9 @@ TEST_P(Connections, cut_a_peer_that_takes_less_than_the_least_rate) {
   EXPECT_EQ(server_->stats().slow_readers, 1u);
   EXPECT_EQ(server_->stats().timeouts, 1u);
   EXPECT_EQ(server_->stats().aborted, 1u);
+  one.resume();
+  ASSERT_TRUE(until([&] { return one.has_ended(); }));
+  EXPECT_EQ(one.error(), ECONNRESET) << "the kernel keeps nothing of the answer for it";
 }
 
 // The same peer, a rate below what it takes: 64 KiB, which a real kernel takes at a time, within each stretch.
@@ -248,6 +296,57 @@ TEST_P(Connections, record_requests_that_were_cut_short_and_how_far_they_had_com
   EXPECT_EQ(server_->stats().requests, 0u);
   for (const char* during : {"head", "body", "handler"})
     EXPECT_EQ(counted("http_requests_cut_total", during), 1u) << during;
+}
+
+Task<> write_and_wait(BodyWriter& out, bool fails) {
+  co_await out.write("first");
+  if (fails) {
+    co_await sleep_for(1_ms);
+    co_await fail(Code::Upstream, "the rest is not there");
+  }
+  co_await sleep_for(1_h);
+}
+
+TEST_P(Connections, record_responses_that_were_cut_while_they_streamed) {
+  if (!log::is_recorded) GTEST_SKIP() << "compiled out";
+  options_.metrics = &registry_;
+  router_.get("/rows/{fails:uint}", [](Request& request) {
+    return Response::stream(Status::Ok, "text/plain", &write_and_wait, request.path().ends_with('1'));
+  });
+  router_.post("/copy", &copy, {.streams_body = true});
+  start();
+  const auto one_line = [&](std::string_view begin) {
+    const auto found = lines("request cut");
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_TRUE(found[0].starts_with(begin)) << found[0];
+  };
+  lines("request cut");
+  errors_ = 0;
+
+  Peer& gone = peer();
+  gone.send(get("/rows/0"));
+  ASSERT_TRUE(until([&] { return gone.wire().find("first") != std::string::npos; }));
+  reset(gone);
+  ASSERT_TRUE(until([&] { return server_->stats().connections == 0; }));
+  one_line("during=response method=GET path=/rows/0 status=200 bytes=5 duration=");
+
+  Peer& half = peer();
+  half.send("POST /copy HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf");
+  ASSERT_TRUE(until([&] { return half.wire().ends_with("half\r\n"); }));
+  half.finish_writing();
+  ASSERT_TRUE(until([&] { return server_->stats().connections == 0; }));
+  one_line("during=response method=POST path=/copy status=200 bytes=4 duration=");
+  EXPECT_EQ(errors_, 0) << "a client that goes away is no error of the server";
+
+  Peer& told = peer();
+  told.send(get("/rows/1"));
+  ASSERT_TRUE(until([&] { return told.has_ended(); }));
+  one_line("during=response method=GET path=/rows/1 status=200 bytes=5 duration=");
+  EXPECT_EQ(errors_, 1) << "but one that the body had is";
+
+  EXPECT_EQ(server_->stats().cut, 3u);
+  EXPECT_EQ(server_->stats().requests, 0u);
+  EXPECT_EQ(counted("http_requests_cut_total", "response"), 3u);
 }
 
 TEST_P(Connections, record_no_cut_where_nothing_had_begun) {
@@ -430,6 +529,23 @@ TEST_P(Connections, let_nobody_else_shorten_the_time_of_a_handler) {
   EXPECT_GT(std::stol(ask_one(get("/left", "X-Request-Deadline-Ms: 10\r\n")).body), 25'000);
 }
 
+TEST_P(Connections, take_trace_and_deadline_from_everybody_where_they_are_told_to) {
+  options_.believed = {.trace = Whom::Everybody, .deadline = Whom::Everybody};
+  router_.get("/trace", trace_of).get("/left", &time_left);
+  start();
+  EXPECT_EQ(ask_one(get("/trace", "traceparent: " + told + "\r\n")).body, told.substr(3, 32));
+  EXPECT_LE(std::stol(ask_one(get("/left", "X-Request-Deadline-Ms: 10000\r\n")).body), 10'000);
+}
+
+TEST_P(Connections, take_trace_and_deadline_from_no_proxy_where_they_are_told_so) {
+  options_.trusted_proxies.push_back(Network::parse("0.0.0.0/0").value());
+  options_.believed = {.trace = Whom::Nobody, .deadline = Whom::Nobody};
+  router_.get("/trace", trace_of).get("/left", &time_left);
+  start();
+  EXPECT_NE(ask_one(get("/trace", "traceparent: " + told + "\r\n")).body, told.substr(3, 32));
+  EXPECT_GT(std::stol(ask_one(get("/left", "X-Request-Deadline-Ms: 10\r\n")).body), 25'000);
+}
+
 // --- Whatever peers do: what the fuzzer of the whole server asks, over inputs made by chance.
 
 TEST(ServerFuzz, holds_over_inputs_made_by_chance) {
@@ -453,4 +569,4 @@ TEST(ServerFuzz, holds_over_inputs_made_by_chance) {
 }
 
 }  // namespace
-}  // namespace keel::http
+}  // namespace keel::http::connection_test

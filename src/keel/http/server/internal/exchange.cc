@@ -32,7 +32,8 @@ Task<Response> Exchange::call_later() {
   if (match().link_count != 0) {
     if (auto first = Middleware::before(request_)) return Next::answer_with(*std::move(first));
   }
-  return match().handler->later(request_);
+  // Around a handler that has middleware of the second form there is a Next already.
+  return match().is_around ? match().handler->later(request_) : Next(nullptr, nullptr, *match().handler)(request_);
 }
 
 void Exchange::indent_json(Response& response) {

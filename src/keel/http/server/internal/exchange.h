@@ -56,7 +56,7 @@ class Exchange {
     request_.fd_ = fd;
     request_.arrival_ = &worker.arrival();
     request_.span_ = {worker.next_trace(), clock};
-    if (!worker.arrival().trusted.empty()) [[unlikely]]
+    if (const Trust& trust = worker.arrival().trust; trust.may_believe(trust.believed.trace)) [[unlikely]]
       request_.continue_trace();
   }
   Exchange(const Exchange&) = delete;
@@ -76,6 +76,8 @@ class Exchange {
   }
   const RouteMatch& match() const noexcept { return request_.match_; }
   bool is_at_once() const noexcept { return static_cast<bool>(match().handler->at_once); }
+  // Middleware decides before the handler is called.
+  bool is_guarded() const noexcept { return match().link_count != 0 || match().is_around; }
 
   // Calls a synchronous handler, behind the middleware that lets the request pass; `body` is that of the request.
   [[gnu::always_inline]] Result<Response> call(std::string_view body);
@@ -88,8 +90,9 @@ class Exchange {
   }
   // The response when nothing is done for it, because it comes too late; counted and logged.
   Response reject_late();
-  // Counts and logs the exchange, whose response has been written, or its streamed body.
-  void record(Status status, std::size_t body_bytes);
+  // Counts and logs the exchange, whose response has been written, or its streamed body. `has_waited`: it went on after
+  // a task had waited.
+  void record(Status status, std::size_t body_bytes, bool has_waited = false);
 
  protected:
   // The same exchange with a head and memory of its own.
@@ -98,6 +101,9 @@ class Exchange {
   Task<Response> call_later();
   void set_body(std::string_view body) noexcept { request_.body_ = body; }
   void set_reader(BodyReader& reader) noexcept { request_.reader_ = &reader; }
+  // The body is to be put together by `collector` of what the reader has; with null that is done.
+  void set_collector(BodyCollector* collector) noexcept { request_.collector_ = collector; }
+  void clear_reader() noexcept { request_.reader_ = nullptr; }
   void set_trailers(std::string_view lines) { request_.set(Request::Behind{lines}); }
   void set_clock(StageClock& clock) noexcept { request_.span_.stages = &clock; }
   StageClock* clock() const noexcept { return request_.span_.stages; }
@@ -141,8 +147,10 @@ inline Result<Response> Exchange::call_at_once() {
     result = fail(Code::ResourceExhausted, "the request needs more memory than this server gives to one");
   }
   if (!result) result = problem(request_, result.error());
+  if (!worker_.held().takes_response(result->content().size())) [[unlikely]]
+    result = refuse(Status::ServiceUnavailable, "this server holds as much for responses as it may");
   if (result->is_upgrade()) [[unlikely]]
-    result = Upgraded::answer(worker_, head(), *std::move(result), can_upgrade);
+    result = Upgraded::answer(worker_, request_, *std::move(result), can_upgrade);
   if (!match().accepted_type.empty()) result->vary("Accept");
   if (result->status() == Status::Unauthorized && !result->field("WWW-Authenticate")) [[unlikely]]
     result->header("WWW-Authenticate", options.challenge);
@@ -152,7 +160,9 @@ inline Result<Response> Exchange::call_at_once() {
   const int status_number = number(result->status());
   if (!result->is_valid() || (status_number < 200 && !result->is_upgrade()) || status_number > 599) {
     // After an interim status the client would take the next answer for this one; above 599 there is no status line.
-    worker_.log().error("a response had a field or a status that cannot be sent", log::field("path", request_.path()));
+    worker_.counts.bugs.add();
+    worker_.log().error("a response had a field or a status that cannot be sent", log::field("path", request_.path()),
+                        log::field("route", request_.route()), log::field("status", status_number));
     result = refuse(Status::InternalServerError, {});
   }
   if (options.request_ids) result->header("X-Request-Id", request_.id());
@@ -165,10 +175,14 @@ inline Result<Response> Exchange::call_at_once() {
   }
 }
 
-inline void Exchange::record(Status status, std::size_t body_bytes) {
+inline void Exchange::record(Status status, std::size_t body_bytes, bool has_waited) {
   const std::uint32_t route = match().index;
   const Instant now = worker_.loop().precise_now();
-  worker_.queue_delay().worked(route, now);
+  if (has_waited) [[unlikely]] {
+    worker_.queue_delay().went_on(route, now);
+  } else {
+    worker_.queue_delay().worked(route, now);
+  }
   worker_.records().answered(request_, route, status, body_bytes, now);
 }
 

@@ -6,13 +6,13 @@
 #include "keel/http/server/internal/carrier.h"
 #include "keel/http/server/problem.h"
 #include "keel/http/server/stage.h"
+#include "keel/observe/failure.h"
 #include "keel/observe/flight_recorder.h"
 #include "keel/task/frame.h"
 
 namespace keel::http {
 namespace {
 
-constexpr const char* no_room = "this server holds as much for bodies as it may";
 constexpr const char* late_body = "the body did not arrive in time";
 // Of a body that its handler has not read: what is thrown away so that the connection can be used again.
 constexpr std::size_t discard_bytes_max = 256 * 1024;
@@ -23,8 +23,12 @@ ExchangeMemory::ExchangeMemory(const RequestHead& begun, std::string_view head_b
   own_head.rebase(own_arena.copy(head_bytes).data());
 }
 
-PendingExchange::PendingExchange(Carrier& carrier, const Exchange& begun, std::string_view head_bytes)
-    : ExchangeMemory(begun.head(), head_bytes), Exchange(begun, own_head, own_arena), carrier_(carrier) {
+PendingExchange::PendingExchange(Carrier& carrier, std::uint32_t client, const Exchange& begun,
+                                 std::string_view head_bytes)
+    : ExchangeMemory(begun.head(), head_bytes),
+      Exchange(begun, own_head, own_arena),
+      carrier_(carrier),
+      client_(client) {
   if (StageClock* const measured = clock()) {
     stages_ = *measured;
     set_clock(stages_);
@@ -34,18 +38,28 @@ PendingExchange::PendingExchange(Carrier& carrier, const Exchange& begun, std::s
   writing_.owner = this;
 }
 
-PendingExchange::~PendingExchange() { worker_.counts.body_bytes.subtract(body_held_); }
+PendingExchange::~PendingExchange() {
+  if (body_held_ != 0) worker_.hold_body(client_, body_held_, 0);
+}
 
-std::optional<Cut> PendingExchange::cut_now() const noexcept {
+Cut PendingExchange::cut_now() const noexcept {
   switch (state_) {
     case State::Receiving:
       return Cut::Body;
     case State::Handling:
-      return is_due_ ? Cut::Body : Cut::Handler;
+      return is_due_ || is_collecting() ? Cut::Body : Cut::Handler;
     case State::Streaming:
       break;
   }
-  return std::nullopt;
+  return Cut::Response;
+}
+
+void PendingExchange::record_cut(Cut during) {
+  if (during == Cut::Response) {
+    worker_.records().cut_response(request(), status_, writer_->queued_);
+  } else {
+    worker_.records().cut(during, request());
+  }
 }
 
 // --- the body of the request ---------------------------------------------------------------------------------------
@@ -63,9 +77,8 @@ ChunkStep PendingExchange::collect(std::string_view& rest) {
     if (step.state == ChunkState::Refused) return step;
     if (!step.trailers.empty()) [[unlikely]]
       reader_.keep_trailers(step.trailers);
-    if (!keep_body(step.data)) {
-      worker_.counts.bodies_refused.add();
-      return {ChunkState::Refused, Status::ServiceUnavailable, 0, {}, no_room};
+    if (const Status status = keep_body(step.data); status != Status::Ok) {
+      return {ChunkState::Refused, status, 0, {}, ServerWorker::no_room_for_body(status)};
     }
     if (step.state == ChunkState::Need) return step;
   }
@@ -77,14 +90,13 @@ ChunkStep PendingExchange::collect(std::string_view& rest) {
   return {ChunkState::Done, Status::Ok, 0, {}};
 }
 
-// False: with this part more is held than may be.
-bool PendingExchange::keep_body(std::string_view part) {
+// Not Ok: with this part more is held than may be.
+Status PendingExchange::keep_body(std::string_view part) {
   body_.append(part);
-  const std::size_t grown = body_.capacity() - body_held_;
-  if (grown == 0) return true;
-  body_held_ += grown;
-  worker_.counts.body_bytes.add(grown);
-  return worker_.has_room_for(0);
+  if (body_.capacity() == body_held_) return Status::Ok;
+  worker_.hold_body(client_, body_held_, body_.capacity());
+  body_held_ = body_.capacity();
+  return worker_.check_body(client_, 0, body_held_);
 }
 
 void PendingExchange::begin_reading(const BodyDecoder& decoder, std::string_view first, bool awaits_continue) {
@@ -97,6 +109,32 @@ void PendingExchange::begin_reading(const BodyDecoder& decoder, std::string_view
   set_reader(reader_);
   is_due_ = true;
   state_ = State::Handling;
+}
+
+void PendingExchange::begin_guarded(const BodyDecoder& decoder, std::string_view first, bool awaits_continue) {
+  begin_reading(decoder, first, awaits_continue);
+  collects_ = true;
+  set_collector(this);
+}
+
+Result<> PendingExchange::keep(Chunk part) {
+  const Status status = keep_body(part);
+  if (status == Status::Ok) return {};
+  reader_.refuse(status, ServerWorker::no_room_for_body(status));
+  return Error(Code::ResourceExhausted, reader_.reason());
+}
+
+void PendingExchange::end_body() noexcept {
+  set_body(body_.view());
+  set_collector(nullptr);
+  clear_reader();
+  if (const std::string_view lines = reader_.trailers(); !lines.empty()) [[unlikely]]
+    set_trailers(lines);
+  if (clock() != nullptr) {
+    // It is no time of the handler's.
+    clock()->add(stage::body, read_waited_);
+    handler_began_ = handler_began_ + read_waited_;
+  }
 }
 
 bool PendingExchange::arrived(std::string_view bytes) noexcept {
@@ -146,10 +184,12 @@ void PendingExchange::run_due() {
 
 void PendingExchange::run() {
   const ScopedSpan in_span(span());
+  if (worker_.queue_delay().may_be_costly(match().index)) worker_.queue_delay().begins();
   if (clock() != nullptr) handler_began_ = worker_.loop().precise_now();
-  if (is_at_once()) return answer(call_at_once());
+  if (is_at_once() && !collects_) return answer(call_at_once());
   state_ = State::Handling;
-  until_ = worker_.loop().now() + match().options->request_timeout.value_or(worker_.limits().request_timeout);
+  until_ = worker_.loop().now() + request_timeout();
+  if (collects_) until_ = until_ + worker_.limits().body_timeout;
   if (const auto told = deadline_told()) until_ = std::min(until_, *told);
   const auto done = [](StartCore& run) noexcept {
     PendingExchange& self = *static_cast<Run&>(run).owner;
@@ -157,15 +197,26 @@ void PendingExchange::run() {
   };
   try {
     const flight::Doing doing(&tell, &request());
-    if (!run_.begin(call_later(), done, {.deadline = until_, .span = &span()})) {
-      worker_.queue_delay().worked(match().index, worker_.loop().precise_now());
-      return;
-    }
+    if (!run_.begin(call_later(), done, {.deadline = until_, .span = &span()})) return note_wait();
   } catch (...) {
     // A handler that is no coroutine itself: there is no task.
     return answer(Error::from_exception());
   }
   handler_done();
+}
+
+Duration PendingExchange::request_timeout() const noexcept {
+  return match().options->request_timeout.value_or(worker_.limits().request_timeout);
+}
+
+// A task waits: up to here it has worked.
+void PendingExchange::note_wait() {
+  const Instant now = worker_.loop().precise_now();
+  if (std::exchange(has_waited_, true)) {
+    worker_.queue_delay().went_on(match().index, now);
+  } else {
+    worker_.queue_delay().worked(match().index, now);
+  }
 }
 
 void PendingExchange::handler_done() {
@@ -179,11 +230,18 @@ void PendingExchange::answer(Result<Response> result) {
   if (clock() != nullptr) {
     clock()->add(stage::handler, worker_.loop().precise_now() - handler_began_ - inside_handler(*clock()));
   }
+  respond(std::move(result));
+}
+
+void PendingExchange::respond(Result<Response> result) {
   if (reader_.is_lost()) {
-    record_cut(Cut::Handler);
+    record_cut(cut_now());
     return carrier_.reset();
   }
-  if (reads_body() && !result && reader_.refusal() != Status::Ok) result = refuse(reader_.refusal(), reader_.reason());
+  if (reads_body() && !result && reader_.refusal() != Status::Ok) {
+    result = refuse(reader_.refusal(), reader_.reason());
+    if (reader_.refusal() == Status::TooManyRequests) result->header("Retry-After", "1");
+  }
   const bool wants_upgrade = result && result->is_upgrade();
   conclude(result, wants_upgrade && carrier_.can_upgrade() && !reads_body());
   send(*result);
@@ -198,7 +256,7 @@ void PendingExchange::send(Response& response) {
   if (response.is_upgrade()) [[unlikely]] {
     upgrade_ = std::move(response.upgrade_);
   }
-  record(status, bytes);
+  record(status, bytes, has_waited_);
   carrier_.end();
 }
 
@@ -226,7 +284,7 @@ void PendingExchange::run_writer() {
       const Trampoline::Deferring deferring;  // For what is no coroutine itself.
       return streamed_.write(*writer_);
     }();
-    if (!writing_.begin(std::move(task), done, {.span = &span()})) return;
+    if (!writing_.begin(std::move(task), done, {.span = &span()})) return note_wait();
   } catch (...) {
     return end_streaming(Error::from_exception());
   }
@@ -245,10 +303,22 @@ void PendingExchange::end_streaming(Result<> result) {
     result = fail(Code::Internal, "the body is shorter than the length that was announced for it");
   }
   if (result) result = writer.end();  // Its tail is queued by end().
-  record(status_, writer.queued_);
-  if (result) return carrier_.end();
-  worker_.log().error("an answer's body failed, its connection is cut", log::field("path", request().path()),
-                      log::field("bytes", writer.queued_), result.error());
+  if (result) {
+    record(status_, writer.queued_, has_waited_);
+    return carrier_.end();
+  }
+  if (!reader_.is_lost()) {
+    if (carrier_.take_back()) {
+      state_ = State::Handling;
+      return respond(std::move(result).error());
+    }
+    if (result.error().is_bug()) worker_.counts.bugs.add();
+    log::Failure(result.error(), Level::Error)
+        .log(worker_.log(), "an answer's body failed, its connection is cut",
+             log::field("method", request().head().method_text()), log::field("path", request().path()),
+             log::field("route", request().route()), log::field("bytes", writer.queued_));
+  }
+  record_cut(Cut::Response);
   carrier_.reset();
 }
 
@@ -273,7 +343,7 @@ void PendingExchange::go_on_writing() {
 
 Instant PendingExchange::body_deadline() const noexcept {
   const Limits& limits = worker_.limits();
-  const Instant at = reads_ ? read_began_ + limits.body_timeout : until_;
+  const Instant at = collects_ ? body_until_ : reads_ ? read_began_ + limits.body_timeout : until_;
   if (limits.body_rate_min == 0) return at;
   const std::uint64_t delivered = reads_ ? reader_.decoder().delivered() : decoder_.delivered();
   const Instant began = reads_ ? read_began_ - read_waited_ : body_began_;

@@ -25,6 +25,7 @@
 #include "keel/http/message/body_decoder.h"
 #include "keel/http/server/body_reader.h"
 #include "keel/http/server/body_writer.h"
+#include "keel/http/server/internal/body_collector.h"
 #include "keel/http/server/internal/exchange.h"
 #include "keel/task/start.h"
 
@@ -39,15 +40,15 @@ struct ExchangeMemory {
   RequestHead own_head;
 };
 
-class PendingExchange : private ExchangeMemory, public Exchange {
+class PendingExchange : private ExchangeMemory, public Exchange, private BodyCollector {
  public:
   enum class State : std::uint8_t { Receiving, Handling, Streaming };
 
   State state() const noexcept { return state_; }
   bool is_streaming() const noexcept { return state_ == State::Streaming; }
-  // How far it has come, as far as it counts as cut when its connection ends now.
-  std::optional<Cut> cut_now() const noexcept;
-  void record_cut(Cut during) { worker_.records().cut(during, &request(), 0); }
+  // How far it has come, when its connection ends now.
+  Cut cut_now() const noexcept;
+  void record_cut(Cut during);
 
   // --- the body of the request
 
@@ -58,6 +59,8 @@ class PendingExchange : private ExchangeMemory, public Exchange {
   ChunkStep collect(std::string_view& rest);
   // The handler reads it: `first` has come already. The exchange is due.
   void begin_reading(const BodyDecoder& decoder, std::string_view first, bool awaits_continue);
+  // The same, but it is put together for the handler, once middleware has let the request pass.
+  void begin_guarded(const BodyDecoder& decoder, std::string_view first, bool awaits_continue);
   // The handler reads the body, or could, and some of it is to come.
   bool reads_body() const noexcept { return reads_ && !reader_.is_over(); }
   bool has_read_body() const noexcept { return reads_ && reader_.is_over(); }
@@ -66,7 +69,10 @@ class PendingExchange : private ExchangeMemory, public Exchange {
   // The client waits for 100 (Continue); true once.
   bool take_awaits_continue() noexcept { return std::exchange(awaits_continue_, false); }
   // The handler begins to wait.
-  void mark_waiting() noexcept { read_began_ = worker_.loop().now(); }
+  void mark_waiting() noexcept {
+    read_began_ = worker_.loop().now();
+    if (body_until_.is_never()) body_until_ = read_began_ + worker_.limits().body_timeout;
+  }
   // Bytes have come for the reader, which stay where they are until it asks for more. True: wake it.
   bool arrived(std::string_view bytes) noexcept;
   // The rest will not come. False: the handler has not begun, and the exchange is to be freed.
@@ -114,27 +120,38 @@ class PendingExchange : private ExchangeMemory, public Exchange {
   void abandon() noexcept;
 
  protected:
-  // What `begun` is, whose head came as `head_bytes`: both are copied. `carrier` outlives this.
-  PendingExchange(Carrier& carrier, const Exchange& begun, std::string_view head_bytes);
+  // What `begun` is, whose head came as `head_bytes`: both are copied. `carrier` outlives this. `client` is a place in
+  // the worker's table.
+  PendingExchange(Carrier& carrier, std::uint32_t client, const Exchange& begun, std::string_view head_bytes);
   ~PendingExchange();  // Its tasks have ended.
 
  private:
   Instant body_deadline() const noexcept;
-  bool keep_body(std::string_view part);
+  Duration request_timeout() const noexcept;
+  bool is_collecting() const noexcept { return collects_ && !reader_.is_over(); }
+  Status keep_body(std::string_view part);
+  Result<> keep(Chunk part) override;
+  void end_body() noexcept override;
+  Duration handler_timeout() const noexcept override { return request_timeout(); }
   void answer(Result<Response> result);
+  void respond(Result<Response> result);
   void send(Response& response);
   void begin_streaming(Response& response);
   void run_writer();
   void handler_done();
   void writer_done();
   void end_streaming(Result<> result);
+  void note_wait();
 
   Carrier& carrier_;
+  const std::uint32_t client_;
   State state_ = State::Receiving;
   bool is_due_ = false;
-  bool reads_ = false;  // The handler reads the body.
+  bool reads_ = false;     // The handler reads the body,
+  bool collects_ = false;  // or middleware lets it be put together.
   bool awaits_continue_ = false;
   bool abandoned_ = false;
+  bool has_waited_ = false;     // One of its tasks has.
   Status status_ = Status::Ok;  // Of the response whose body is streamed.
   Instant until_;               // The body has to be there by then; later, the task has to have ended.
   // The body, when the handler does not read it.
@@ -146,8 +163,9 @@ class PendingExchange : private ExchangeMemory, public Exchange {
   struct Reader : BodyReader {
     PendingExchange* owner = nullptr;
   } reader_;
-  Instant read_began_;    // When the reader began to wait, and
-  Duration read_waited_;  // how long it did before.
+  Instant body_until_ = Instant::never();  // When it is put together: by when it has to be whole.
+  Instant read_began_;                     // When the reader began to wait, and
+  Duration read_waited_;                   // how long it did before.
   std::size_t discarded_ = 0;
   StageClock stages_;      // When the request is measured, and
   Instant handler_began_;  // when its handler was begun.

@@ -11,7 +11,15 @@ constexpr int late_unasked_max = 7;
 
 }  // namespace
 
-bool QueueDelay::rejects(int fd, Instant since, Duration most, Duration& delay) noexcept {
+void QueueDelay::went_on(std::uint32_t route, Instant now) noexcept {
+  std::int64_t& lately = costs_[route].went_on_ns;
+  const std::int64_t cost = since_worked(now);
+  lately += cost < lately ? (cost - lately) >> 1 : std::min(cost - lately, lately + 4'000) >> 5;
+}
+
+bool QueueDelay::rejects(std::uint32_t route, int fd, Instant since, Duration most, Duration& delay) noexcept {
+  begins();
+  if (cost_ns(route) < admission_cost_min.count_ns()) return false;
   const Instant turn = loop_.now();
   const Instant now = std::max(worked_until_, turn);
   const Duration in_turn = now - turn;

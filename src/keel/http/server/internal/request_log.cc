@@ -19,7 +19,7 @@ std::string client_text(const Address& address) {
 
 // say(), with the fields that there is something in.
 template <class Say>
-void say_of(std::string_view client, std::string_view id, const Say& say) {
+void say_with(std::string_view client, std::string_view id, const Say& say) {
   if (client.empty() && id.empty()) return say();
   if (client.empty()) return say(log::field("request_id", id));
   if (id.empty()) return say(log::field("client", client));
@@ -29,7 +29,7 @@ void say_of(std::string_view client, std::string_view id, const Say& say) {
 }  // namespace
 
 std::string_view to_string(Cut during) noexcept {
-  constexpr std::string_view names[cut_count] = {"head", "body", "handler"};
+  constexpr std::string_view names[cut_count] = {"head", "body", "handler", "response"};
   return names[static_cast<int>(during)];
 }
 
@@ -41,6 +41,12 @@ RequestLog::RequestLog(io::Loop& loop, const ServerOptions& options, ServerCount
       metrics_(metrics),
       access_log_(options.access_log),
       stages_(routes, options.server_timing ? 1 : options.measured_every) {}
+
+template <class Say>
+void RequestLog::say_of(Request& request, const Say& say) {
+  const std::string client = options_.log_clients ? client_text(request.client_address()) : std::string();
+  say_with(client, options_.request_ids ? request.id() : std::string_view(), say);
+}
 
 void RequestLog::answered(Request& request, std::uint32_t route, Status status, std::size_t bytes, Instant now) {
   counts_.requests.add();
@@ -62,8 +68,7 @@ void RequestLog::answered(Request& request, std::uint32_t route, Status status, 
 }
 
 void RequestLog::log_answered(Request& request, Status status, std::size_t bytes, Duration took) {
-  const std::string client = options_.log_clients ? client_text(request.client_address()) : std::string();
-  say_of(client, options_.request_ids ? request.id() : std::string_view(), [&](const auto&... more) {
+  say_of(request, [&](const auto&... more) {
     log_.info("request", log::field("method", request.head().method_text()), log::field("path", request.path()),
               log::field("status", number(status)), log::field("bytes", bytes), log::field("duration", took), more...);
   });
@@ -72,30 +77,56 @@ void RequestLog::log_answered(Request& request, Status status, std::size_t bytes
 void RequestLog::rejected(Status status, std::string_view reason, std::string_view id, int fd) {
   if (metrics_ != nullptr) metrics_->count_refused(status);
   const std::string client = options_.log_clients ? client_text(loop_.engine().peer_address(fd)) : std::string();
-  say_of(client, id, [&](const auto&... more) {
+  say_with(client, id, [&](const auto&... more) {
     log_.info("request refused", log::field("status", number(status)), log::field("reason", reason), more...);
+  });
+}
+
+void RequestLog::too_many_connections(int fd, std::uint32_t connections_max) {
+  const std::string client = options_.log_clients ? client_text(loop_.engine().peer_address(fd)) : std::string();
+  say_with(client, {}, [&](const auto&... more) {
+    log_.info("a client has as many connections as it may, more of them are reset",
+              log::field("connections", connections_max), more...);
   });
 }
 
 void RequestLog::rejected_late(Request& request, std::string_view reason) {
   if (metrics_ != nullptr) metrics_->count_refused(Status::ServiceUnavailable);
   if (!access_log_) return;
-  const std::string client = options_.log_clients ? client_text(request.client_address()) : std::string();
-  say_of(client, options_.request_ids ? request.id() : std::string_view(), [&](const auto&... more) {
+  say_of(request, [&](const auto&... more) {
     log_.info("request refused", log::field("status", number(Status::ServiceUnavailable)), log::field("reason", reason),
               log::field("method", request.head().method_text()), log::field("path", request.head().path()), more...);
   });
 }
 
-void RequestLog::cut(Cut during, const Request* request, std::size_t bytes) {
+void RequestLog::count_cut(Cut during) {
   counts_.cut.add();
   if (metrics_ != nullptr) metrics_->count_cut(during);
-  if (request == nullptr) {
-    return log_.info("request cut", log::field("during", to_string(during)), log::field("bytes", bytes));
-  }
-  const ScopedSpan span(request->span());
-  log_.info("request cut", log::field("during", to_string(during)), log::field("method", request->head().method_text()),
-            log::field("path", request->head().path()));
+}
+
+void RequestLog::cut_head(std::size_t bytes) {
+  count_cut(Cut::Head);
+  log_.info("request cut", log::field("during", to_string(Cut::Head)), log::field("bytes", bytes));
+}
+
+void RequestLog::cut(Cut during, Request& request) {
+  count_cut(during);
+  const ScopedSpan span(request.span());
+  say_of(request, [&](const auto&... more) {
+    log_.info("request cut", log::field("during", to_string(during)),
+              log::field("method", request.head().method_text()), log::field("path", request.path()), more...);
+  });
+}
+
+void RequestLog::cut_response(Request& request, Status status, std::size_t bytes) {
+  count_cut(Cut::Response);
+  const ScopedSpan span(request.span());
+  const Duration took = loop_.precise_now() - request.started();
+  say_of(request, [&](const auto&... more) {
+    log_.info("request cut", log::field("during", to_string(Cut::Response)),
+              log::field("method", request.head().method_text()), log::field("path", request.path()),
+              log::field("status", number(status)), log::field("bytes", bytes), log::field("duration", took), more...);
+  });
 }
 
 void RequestLog::begin_write(const void* sender, std::uint32_t route, bool behind_another) {

@@ -24,10 +24,10 @@ namespace keel::http {
 
 class ServerMetrics;
 
-// How far a request had come whose connection ended before it was answered.
-enum class Cut : std::uint8_t { Head, Body, Handler };
-inline constexpr int cut_count = 3;
-// "head", "body", "handler".
+// How far a request had come whose connection ended before its response was complete.
+enum class Cut : std::uint8_t { Head, Body, Handler, Response };
+inline constexpr int cut_count = 4;
+// "head", "body", "handler", "response".
 std::string_view to_string(Cut during) noexcept;
 
 class RequestLog {
@@ -47,10 +47,16 @@ class RequestLog {
   // A message was rejected before it was a request. `id`: the X-Request-Id of the response, or empty. `fd`: of the
   // connection, whose peer is named.
   void rejected(Status status, std::string_view reason, std::string_view id, int fd);
+  // A client has as many connections as it may, and this one on `fd` is closed.
+  void too_many_connections(int fd, std::uint32_t connections_max);
   // A request was rejected with 503 before anything was done for it.
   void rejected_late(Request& request, std::string_view reason);
-  // A request ended with its connection. `request` is null where its head is not complete: `bytes` of it have come.
-  void cut(Cut during, const Request* request, std::size_t bytes);
+  // A request ended with its connection when `bytes` of its head had come,
+  void cut_head(std::size_t bytes);
+  // when its body came or its handler ran,
+  void cut(Cut during, Request& request);
+  // when `bytes` of the body of its response, which has `status`, had been queued.
+  void cut_response(Request& request, Status status, std::size_t bytes);
 
   // The send of a response that is measured is the next one of `sender`, or the one after that; one send at a time is
   // followed.
@@ -61,6 +67,10 @@ class RequestLog {
   }
 
  private:
+  void count_cut(Cut during);
+  // say(), with the client and the id of the request as far as they are to be named.
+  template <class Say>
+  void say_of(Request& request, const Say& say);
   void log_answered(Request& request, Status status, std::size_t bytes, Duration took);
   void end_own_write(bool is_sent);
 

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "keel/base/buffer.h"
@@ -29,6 +30,10 @@ class SendQueue : protected io::Send {
   Buffer& waiting() noexcept { return waiting_; }
   std::size_t size() const noexcept { return waiting_.size(); }
   bool is_empty() const noexcept { return waiting_.empty(); }
+  // Of all that waits or is being sent.
+  std::size_t held_bytes() const noexcept { return waiting_.capacity() + flight_.capacity() + attached_.capacity(); }
+  // The same, and what is being sent.
+  std::size_t unsent() const noexcept { return waiting_.size() + flight_.size(); }
   // A body that follows what waits, too large to copy. Until it has left nothing more may wait.
   void attach(Buffer&& body) noexcept { attached_ = std::move(body); }
   std::size_t attached_bytes() const noexcept { return attached_.size(); }
@@ -39,8 +44,18 @@ class SendQueue : protected io::Send {
   // After a send: what it sent is given back. False: it has failed.
   bool finish() noexcept;
   void cancel(Transport& transport) noexcept { transport.cancel(*this); }
+  // Of the last send.
+  std::int32_t error() const noexcept { return result; }
   // Bytes of the send under way, or of the last one, that the kernel has taken.
   std::uint64_t bytes_sent() const noexcept { return sent; }
+  // How many bytes the kernel has that the peer has not acknowledged. A system call, unless it has been given none.
+  std::uint64_t unread(Transport& transport) const noexcept {
+    return sent_before_ == 0 && !pending ? 0 : transport.unacknowledged();
+  }
+  // Whether that is more than `bytes_max`. No system call for a connection that has sent less in all.
+  bool is_unread(Transport& transport, std::uint64_t bytes_max) const noexcept {
+    return sent_before_ + sent > bytes_max && unread(transport) > bytes_max;
+  }
 
   // By when the peer has to have taken something of what is sent, or its rate is looked at.
   Instant deadline(const Limits& limits) const noexcept {
@@ -61,6 +76,10 @@ class SendQueue : protected io::Send {
   }
   // Slowly, but the peer takes what is sent: its time begins again. False: it has taken nothing.
   bool extend(Instant now) noexcept;
+  // Between sends: when to ask again whether the peer has acknowledged all but `bytes_max` of what was sent. Nullopt:
+  // it has, or it takes too little of it, by the rules for sends. A system call or two.
+  std::optional<Instant> next_look(Transport& transport, const Limits& limits, std::uint64_t bytes_max, Duration pause,
+                                   Instant now) noexcept;
 
   // When the send began or, after rest(), when that was called.
   Instant began() const noexcept { return began_; }
@@ -72,9 +91,11 @@ class SendQueue : protected io::Send {
   Buffer attached_;  // and goes out behind that, or behind what waits.
   iovec parts_[2];   // The second one has a base when attached_ is being sent.
   Instant began_;
-  std::uint64_t sent_seen_ = 0;  // When its time was up last.
-  Instant rate_began_;           // Since when the rate of this send is looked at, and
-  std::uint64_t taken_ = 0;      // 1 more than the peer had taken by then; 0: that is not known.
+  std::uint32_t sent_seen_ = 0;    // The low bits of it, when its time was up last.
+  std::uint32_t sent_before_ = 0;  // By the sends before, or as much as this can say.
+  Instant rate_began_;             // Since when the rate of this send is looked at, and
+  std::uint64_t taken_ = 0;  // 1 more than the peer had taken by then; 0: that is not known. Between sends: how much
+                             // was unread; 0: that was not asked.
 };
 
 inline bool SendQueue::begin(Transport& transport, Instant now) {
@@ -85,12 +106,13 @@ inline bool SendQueue::begin(Transport& transport, Instant now) {
   part_count = attached_.empty() ? 1 : 2;
   began_ = rate_began_ = now;
   sent_seen_ = 0;
-  taken_ = 0;
   return transport.send(*this);
 }
 
 inline bool SendQueue::finish() noexcept {
   flight_.release();
+  sent_before_ += static_cast<std::uint32_t>(std::min<std::uint64_t>(sent, UINT32_MAX - sent_before_));
+  taken_ = 0;
   if (std::exchange(parts_[1].iov_base, nullptr) != nullptr) attached_.release();
   return result >= 0;
 }

@@ -35,6 +35,10 @@ constexpr std::string_view pauses_help =
     "Times that a worker stopped accepting: limit of connections, no descriptors, "
     "no memory";
 
+constexpr std::string_view resets = "http_memory_resets_total";
+constexpr std::string_view resets_help =
+    "Connections reset because too much memory was held: for responses, of received bytes";
+
 // In the order in which they are exposed.
 constexpr Row table[] = {
     {&Stats::connections, &Cells::connections, Kind::Gauge, "http_connections", "Connections open now"},
@@ -47,17 +51,29 @@ constexpr Row table[] = {
     {&Stats::timeouts, &Cells::timeouts, Kind::Counter, "http_timeouts_total",
      "Connections on which a time limit was met"},
     {&Stats::idle_closed, &Cells::idle_closed, Kind::Counter, "http_idle_closed_total",
-     "Idle connections closed to make room for others"},
+     "Connections closed to make room for others: idle, or with a head that was not whole"},
     {&Stats::aborted, &Cells::aborted, Kind::Counter, "http_aborted_total",
      "Connections that ended with an answer unsent"},
     {&Stats::slow_readers, &Cells::slow_readers, Kind::Counter, "http_slow_readers_total",
-     "Connections cut because their answer was taken too slowly"},
+     "Connections reset because their client did not take what was sent"},
     {&Stats::bodies_refused, &Cells::bodies_refused, Kind::Counter, "http_bodies_refused_total",
      "Bodies refused because too much memory was held for bodies"},
+    {&Stats::responses_refused, &Cells::responses_refused, Kind::Counter, "http_responses_refused_total",
+     "Responses replaced by 503 because too much memory was held for others"},
+    {&Stats::responses_reset, &Cells::responses_reset, Kind::Counter, resets, resets_help, "response"},
+    {&Stats::received_reset, &Cells::received_reset, Kind::Counter, resets, resets_help, "received"},
+    {&Stats::client_connections_refused, &Cells::client_connections_refused, Kind::Counter, "http_client_refused_total",
+     "Connections and bodies refused because their client has as many as it may", "connections"},
+    {&Stats::client_bodies_refused, &Cells::client_bodies_refused, Kind::Counter, "http_client_refused_total",
+     "Connections and bodies refused because their client has as many as it may", "bodies"},
+    {&Stats::clients, &Cells::clients, Kind::Gauge, "http_clients",
+     "Client addresses with a connection that a bound for one client holds for, summed over the workers"},
     {&Stats::requests_too_big, &Cells::requests_too_big, Kind::Counter, "http_requests_too_big_total",
      "Requests that needed more memory than one may"},
     {&Stats::overloaded, &Cells::overloaded, Kind::Counter, "http_overload_refused_total",
      "Requests refused because their worker was late with all"},
+    {&Stats::bugs, &Cells::bugs, Kind::Counter, "http_handler_bugs_total",
+     "Requests that failed because of a bug in their handler or middleware; the log has each"},
     {&Stats::paused_full, &Cells::paused_full, Kind::Counter, pauses, pauses_help, "limit"},
     {&Stats::paused_descriptors, &Cells::paused_descriptors, Kind::Counter, pauses, pauses_help, "descriptors"},
     {&Stats::paused_memory, &Cells::paused_memory, Kind::Counter, pauses, pauses_help, "memory"},
@@ -67,6 +83,14 @@ constexpr Row table[] = {
      "Connections that have left HTTP and are open"},
     {&Stats::body_bytes, &Cells::body_bytes, Kind::Gauge, "http_body_bytes", "Memory held for bodies now"},
     {&Stats::body_bytes_max, &Cells::body_bytes_max, Kind::Gauge, "http_body_bytes_max", "Memory that bodies may hold"},
+    {&Stats::response_bytes, &Cells::response_bytes, Kind::Gauge, "http_response_bytes",
+     "Memory held for responses that wait for their clients now"},
+    {&Stats::response_bytes_max, &Cells::response_bytes_max, Kind::Gauge, "http_response_bytes_max",
+     "Memory that responses which wait for their clients may hold"},
+    {&Stats::received_bytes, &Cells::received_bytes, Kind::Gauge, "http_received_bytes",
+     "Memory held of what was received and not processed now"},
+    {&Stats::received_bytes_max, &Cells::received_bytes_max, Kind::Gauge, "http_received_bytes_max",
+     "Memory that what was received and not processed may hold"},
 };
 
 consteval std::size_t figures() {
@@ -138,6 +162,9 @@ void ServerMetrics::expose(metrics::Registry& registry, const Server& server) {
     };
     row.reason.empty() ? add({{"server", server_}}) : add({{"server", server_}, {"reason", row.reason}});
   }
+  functions_.push_back(registry.gauge(
+      "http_kernel_send_bytes", "Memory of the kernel for what clients have not taken yet, at the last scrape",
+      {{"server", server_}}, [&server] { return static_cast<double>(server.kernel_send_bytes()); }));
 }
 
 }  // namespace keel::http

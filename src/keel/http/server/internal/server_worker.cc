@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
+#include <utility>
 
 #include "keel/base/check.h"
 #include "keel/base/hex.h"
@@ -9,22 +11,43 @@
 #include "keel/http/server/internal/connection.h"
 #include "keel/http/server/internal/upgraded.h"
 #include "keel/http/server/problem.h"
+#include "keel/net/address_guard.h"
 
 namespace keel::http {
+namespace {
 
-ServerWorker::ServerWorker(const Shared& shared, io::Loop& loop, const ListenerPart& listener,
-                           std::uint32_t connections_max, std::size_t body_bytes_max)
+constexpr Degradation::Lines memory_lines = {.begins = "no memory, a connection is closed",
+                                             .goes_on = "still no memory, connections are closed",
+                                             .is_over = "there is memory again"};
+constexpr Degradation::Lines overload_lines = {.begins = "overloaded, refusing what comes too late",
+                                               .goes_on = "still overloaded, or again",
+                                               .is_over = "no longer overloaded"};
+
+SipKey secret_key() {
+  SipKey key;
+  Host::current().secret(std::as_writable_bytes(std::span(&key, 1)));
+  return key;
+}
+
+}  // namespace
+
+ServerWorker::ServerWorker(const Shared& shared, io::Loop& loop, const ListenerPart& listener, const Shares& shares)
     : shared_(shared),
       loop_(loop),
       engine_(loop.engine()),
       limits_(shared.options.limits),
       records_(loop, shared.options, counts, shared.metrics, shared.router.routes().size() + 1),
-      acceptor_(*this, listener, connections_max),
+      out_of_memory_(loop, records_.log(), memory_lines),
+      overload_(loop, records_.log(), overload_lines),
+      acceptor_(*this, listener, shares.connections),
+      shares_(shares),
+      held_(*this),
       trace_high_(Host::current().random()),
-      arrival_{&engine_, shared.options.trusted_proxies},
+      arrival_{&engine_,
+               {shared.options.trusted_proxies, shared.options.forwarded_by, shared.options.believed},
+               &counts.bugs},
       delay_(loop, shared.router.routes().size() + 1) {
-  counts.connections_max.set(connections_max);
-  counts.body_bytes_max.set(body_bytes_max);
+  share(shares);
 }
 
 ServerWorker::~ServerWorker() {
@@ -32,19 +55,31 @@ ServerWorker::~ServerWorker() {
              "a server has ended its connections before it is destroyed");
 }
 
-void ServerWorker::change(const Limits& limits, bool access_log, std::uint32_t connections_max,
-                          std::size_t body_bytes_max) {
-  counts.connections_max.set(connections_max);
-  counts.body_bytes_max.set(body_bytes_max);
+void ServerWorker::change(const Limits& limits, bool access_log, const Shares& shares) {
+  share(shares);
+  if (limits.user_timeout != limits_.user_timeout && !acceptor_.is_closed()) {
+    // Unsupported, where there are no connections of TCP.
+    static_cast<void>(engine_.set_options(acceptor_.listener(), {.user_timeout = limits.user_timeout}));
+  }
   limits_ = limits;
   records_.set_access_log(access_log);
-  acceptor_.change(connections_max);
+  acceptor_.change(shares.connections);
+}
+
+void ServerWorker::share(const Shares& shares) noexcept {
+  shares_ = shares;
+  counts.connections_max.set(shares.connections);
+  counts.body_bytes_max.set(shares.body_bytes);
+  counts.response_bytes_max.set(shares.response_bytes);
+  counts.received_bytes_max.set(shares.received_bytes);
 }
 
 void ServerWorker::begin_drain(Duration grace, Listening listening) {
   if (draining_) return;
   draining_ = true;
   grace_ = grace;
+  out_of_memory_.stop();
+  overload_.stop();
   acceptor_.begin_drain(grace, listening);
   connections_.for_each([](Connection& connection) { connection.begin_drain(); });
   upgraded_.for_each([](Upgraded& upgraded) { upgraded.stop(); });
@@ -54,13 +89,14 @@ void ServerWorker::begin_drain(Duration grace, Listening listening) {
 void ServerWorker::abort_all() {
   begin_drain(Duration(), Listening::GoesOn);  // At once; the socket may be somebody else's, too.
   acceptor_.abort();
-  connections_.for_each([](Connection& connection) { connection.abort(); });
+  connections_.for_each([](Connection& connection) { connection.cut(); });
 }
 
 Response ServerWorker::reject(Status status, std::string_view reason, int fd) {
   counts.requests.add();
   counts.refused.add();
   Response response = refuse(status, reason);
+  if (status == Status::TooManyRequests) response.header("Retry-After", "1");
   char id_text[2 * hex_digits];
   std::string_view id;
   if (options().request_ids) {
@@ -71,6 +107,60 @@ Response ServerWorker::reject(Status status, std::string_view reason, int fd) {
   }
   records_.rejected(status, reason, id, fd);
   return response;
+}
+
+std::optional<std::uint32_t> ServerWorker::enter(int fd) {
+  const Address peer = engine_.peer_address(fd);
+  const std::string_view client = client_of(peer);
+  const bool is_public = public_addresses_only(peer);
+  const bool bounds_connections = limits_.client_connections_max != 0 || is_public;
+  const bool bounds_bodies = limits_.client_bodies_bytes_max != 0 || is_public;
+  if (client.empty() || (!bounds_connections && !bounds_bodies) || is_trusted(peer, options().trusted_proxies))
+    return 0;
+  if (!clients_) clients_.emplace(secret_key());
+  const std::uint32_t place = clients_->enter(client);
+  counts.clients.set(clients_->size());
+  ClientEntry& entry = clients_->at(place);
+  entry.is_public = is_public;
+  if (!bounds_connections || entry.connections <= shares_.client_connections) return place;
+  counts.client_connections_refused.add();
+  if (!std::exchange(entry.is_told, true)) records_.too_many_connections(fd, shares_.client_connections);
+  leave(place);
+  return std::nullopt;
+}
+
+void ServerWorker::leave(std::uint32_t place) noexcept {
+  if (place == 0) return;
+  clients_->leave(place);
+  counts.clients.set(clients_->size());
+}
+
+Status ServerWorker::check_body(std::uint32_t place, std::uint64_t body_bytes, std::size_t held) noexcept {
+  if (counts.body_bytes.get() + body_bytes > counts.body_bytes_max.get()) {
+    counts.bodies_refused.add();
+    return Status::ServiceUnavailable;
+  }
+  if (place == 0) return Status::Ok;
+  const ClientEntry& client = clients_->at(place);
+  const bool is_bounded = limits_.client_bodies_bytes_max != 0 || client.is_public;
+  const bool is_only = client.bodies <= (held != 0 ? 1u : 0u);
+  if (!is_bounded || is_only || client.body_bytes + body_bytes <= shares_.client_body_bytes) return Status::Ok;
+  counts.client_bodies_refused.add();
+  return Status::TooManyRequests;
+}
+
+const char* ServerWorker::no_room_for_body(Status status) noexcept {
+  return status == Status::TooManyRequests ? "this server holds as much for bodies of this client as it may"
+                                           : "this server holds as much for bodies as it may";
+}
+
+void ServerWorker::hold_body(std::uint32_t place, std::size_t before, std::size_t after) noexcept {
+  counts.body_bytes.add(after);
+  counts.body_bytes.subtract(before);
+  if (place == 0) return;
+  ClientEntry& client = clients_->at(place);
+  client.body_bytes += after - before;
+  client.bodies += (after != 0 ? 1u : 0u) - (before != 0 ? 1u : 0u);
 }
 
 void ServerWorker::add(Connection& connection) {
@@ -92,11 +182,11 @@ void ServerWorker::ended() {
 void ServerWorker::check_drained() {
   if (closed_ || !draining_ || !acceptor_.is_closed() || !connections_.empty() || !upgraded_.empty()) return;
   closed_ = true;
+  held_.end();
   scratch_.release();
   // From here on it may be destroyed.
   std::atomic<int>& open_workers = shared_.open_workers;
   open_workers.fetch_sub(1, std::memory_order_acq_rel);
-  open_workers.notify_all();
 }
 
 void ServerWorker::write_date() noexcept {
@@ -110,17 +200,15 @@ void ServerWorker::write_date() noexcept {
   date_until_ = loop_.now() + std::min(left, 100_ms);
 }
 
-bool ServerWorker::rejects_late(int fd, Instant since) noexcept {
+bool ServerWorker::delay_rejects(std::uint32_t route, int fd, Instant since) noexcept {
   const bool was = delay_.is_overloaded();
   Duration delay;
-  const bool rejects = delay_.rejects(fd, since, limits_.queue_delay_max, delay);
+  const bool rejects = delay_.rejects(route, fd, since, limits_.queue_delay_max, delay);
   if (was != delay_.is_overloaded()) {
     if (was) {
-      log().info("no longer overloaded", log::field("worker", loop_.index()),
-                 log::field("refused", counts.overloaded.get()));
+      overload_.leave();
     } else {
-      log().warn("overloaded, refusing what comes too late", log::field("worker", loop_.index()),
-                 log::field("delay", delay));
+      overload_.enter(log::field("delay", delay));
     }
   }
   return rejects;

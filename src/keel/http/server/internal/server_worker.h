@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "keel/base/arena.h"
@@ -18,6 +19,10 @@
 #include "keel/http/message/date.h"
 #include "keel/http/server/internal/acceptor.h"
 #include "keel/http/server/internal/answer.h"
+#include "keel/http/server/internal/client_table.h"
+#include "keel/http/server/internal/degradation.h"
+#include "keel/http/server/internal/held_memory.h"
+#include "keel/http/server/internal/kernel_bytes.h"
 #include "keel/http/server/internal/queue_delay.h"
 #include "keel/http/server/internal/request_log.h"
 #include "keel/http/server/server.h"
@@ -42,9 +47,16 @@ class ServerWorker {
     ServerMetrics* metrics;          // Null: none.
     std::atomic<int>& open_workers;  // How many have a listener or a connection.
   };
-  // `connections_max` and `body_bytes_max` are this worker's shares of the limits.
-  ServerWorker(const Shared& shared, io::Loop& loop, const ListenerPart& listener, std::uint32_t connections_max,
-               std::size_t body_bytes_max);
+  // This worker's of the limits, those of one client included.
+  struct Shares {
+    std::uint32_t connections;
+    std::size_t body_bytes;
+    std::size_t response_bytes;
+    std::size_t received_bytes;
+    std::uint32_t client_connections;
+    std::size_t client_body_bytes;
+  };
+  ServerWorker(const Shared& shared, io::Loop& loop, const ListenerPart& listener, const Shares& shares);
   ~ServerWorker();
   ServerWorker(const ServerWorker&) = delete;
   ServerWorker& operator=(const ServerWorker&) = delete;
@@ -52,11 +64,12 @@ class ServerWorker {
   // --- what the server asks of it
 
   void begin() { acceptor_.begin(); }
-  void change(const Limits& limits, bool access_log, std::uint32_t connections_max, std::size_t body_bytes_max);
+  void change(const Limits& limits, bool access_log, const Shares& shares);
   void begin_drain(Duration grace, Listening listening);
-  // Ends every connection as soon as its operations allow.
+  // Ends every connection as soon as its operations allow, and resets those whose peers have not taken everything.
   void abort_all();
   const Acceptor& acceptor() const noexcept { return acceptor_; }
+  KernelBytes& kernel_bytes() noexcept { return kernel_bytes_; }
 
   // --- what connections and exchanges find there
 
@@ -71,6 +84,8 @@ class ServerWorker {
   const RequestLog& records() const noexcept { return records_; }
   const log::Logger& log() const noexcept { return records_.log(); }
   QueueDelay& queue_delay() noexcept { return delay_; }
+
+  Degradation& out_of_memory() noexcept { return out_of_memory_; }
 
   // Of the request that is answered synchronously: its memory, and its head.
   Arena& scratch() noexcept { return scratch_; }
@@ -88,14 +103,16 @@ class ServerWorker {
   // How long an idle connection has once the server drains.
   Duration drain_grace() const noexcept { return grace_; }
 
-  // Whether this many bytes more of bodies may be held.
-  bool has_room_for(std::uint64_t body_bytes) const noexcept {
-    return counts.body_bytes.get() + body_bytes <= counts.body_bytes_max.get();
-  }
+  // Whether this many bytes more of bodies may be held for the client at `place`, beside `held` of the same body. Else
+  // with what it is rejected, 503 or 429, which is counted.
+  Status check_body(std::uint32_t place, std::uint64_t body_bytes, std::size_t held) noexcept;
+  static const char* no_room_for_body(Status status) noexcept;
+  // A body that is held has grown, or is gone.
+  void hold_body(std::uint32_t place, std::size_t before, std::size_t after) noexcept;
   // Whether a request of this route is rejected because it comes so late. Until `since` its own connection was not
   // ready for it.
   bool rejects_late(std::uint32_t route, int fd, Instant since) noexcept {
-    return delay_.is_costly(route) && rejects_late(fd, since);
+    return delay_.may_be_costly(route) && delay_rejects(route, fd, since);
   }
   // The response to a message on `fd` that is rejected before it is a request; counted and logged.
   Response reject(Status status, std::string_view reason, int fd);
@@ -106,6 +123,17 @@ class ServerWorker {
     handed_over_ = delay_.worked_until();
     engine_.flush();
   }
+
+  // What its connections hold for their clients.
+  HeldMemory& held() noexcept { return held_; }
+
+  // --- its clients
+
+  // Whoever is at the other end of `fd` has a connection more: its place, 0 where no bound holds for it. Nullopt: it
+  // has as many as it may. std::bad_alloc: nothing has changed.
+  std::optional<std::uint32_t> enter(int fd);
+  // It has one less.
+  void leave(std::uint32_t place) noexcept;
 
   // --- its connections, which count until they have ended
 
@@ -122,7 +150,8 @@ class ServerWorker {
   ServerCounts<SingleWriterCounter> counts;
 
  private:
-  bool rejects_late(int fd, Instant since) noexcept;
+  void share(const Shares& shares) noexcept;
+  bool delay_rejects(std::uint32_t route, int fd, Instant since) noexcept;
   void write_date() noexcept;
 
   const Shared shared_;
@@ -130,7 +159,12 @@ class ServerWorker {
   io::Engine& engine_;
   Limits limits_;
   RequestLog records_;
+  Degradation out_of_memory_;
+  Degradation overload_;
   Acceptor acceptor_;
+  Shares shares_;
+  HeldMemory held_;
+  std::optional<ClientTable> clients_;  // Once there is one that a bound holds for.
   Duration grace_ = Duration::forever();
   bool draining_ = false;
   bool closed_ = false;
@@ -139,6 +173,7 @@ class ServerWorker {
   const std::uint64_t trace_high_;
   const Arrival arrival_;
   QueueDelay delay_;
+  KernelBytes kernel_bytes_{*this};
   Instant handed_over_;
   Arena scratch_;
   RequestHead head_;

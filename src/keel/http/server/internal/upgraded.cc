@@ -1,5 +1,6 @@
 #include "keel/http/server/internal/upgraded.h"
 
+#include <algorithm>
 #include <new>
 #include <optional>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "keel/http/server/internal/server_worker.h"
 #include "keel/http/server/problem.h"
 #include "keel/net/stream.h"
+#include "keel/observe/failure.h"
 #include "keel/task/frame.h"
 
 namespace keel::http {
@@ -16,17 +18,20 @@ Upgraded* Upgraded::make(std::string_view protocol, Upgrade::Callable talk) {
   return new (pool_allocate(sizeof(Upgraded))) Upgraded(protocol, std::move(talk));
 }
 
-Response Upgraded::answer(ServerWorker& worker, const RequestHead& head, Response wanted, bool can_upgrade) {
+Response Upgraded::answer(ServerWorker& worker, Request& request, Response wanted, bool can_upgrade) {
   const std::string_view protocol = wanted.upgrade_.protocol();
-  if (!offers_upgrade(head, protocol)) {
+  if (!offers_upgrade(request.head(), protocol)) {
     Response refusal = refuse(Status::UpgradeRequired, "this is answered to those only who ask for another protocol");
     refusal.header("Upgrade", protocol);
     return refusal;
   }
+  if (!wanted.upgrade_.allows_any_origin() && !is_of_allowed_site(request, worker.options().upgrade_origins)) {
+    return refuse(Status::Forbidden, "pages of this origin may not ask for this protocol");
+  }
   if (worker.is_draining()) return refuse(Status::ServiceUnavailable, "this server is about to end");
   if (can_upgrade) return wanted;
   worker.log().error("a request was to be upgraded before its body was read to the end",
-                     log::field("path", head.path()));
+                     log::field("path", request.path()));
   return refuse(Status::InternalServerError, {});
 }
 
@@ -70,10 +75,20 @@ void Upgraded::ended(Result<> result) noexcept {
   ServerWorker& worker = *worker_;
   if (!result && result.error().code() != Code::Cancelled) {
     const ScopedSpan span(span_);
-    worker.log().log(log_level(result.error().code()), "an upgraded connection ended with an error",
-                     log::field("protocol", protocol_), result.error());
+    const Error& error = result.error();
+    if (error.is_bug()) {
+      worker.counts.bugs.add();
+      log::Failure(error).log(worker.log(), "an upgraded connection ended with an error",
+                              log::field("protocol", protocol_));
+    } else {
+      // What comes from the environment is the client's connection, too, and its end is the client's to decide.
+      const Level level = log_level(error.code());
+      worker.log().log(error.is_from_environment() ? std::min(level, Level::Info) : level,
+                       "an upgraded connection ended with an error", log::field("protocol", protocol_), error);
+    }
   }
   unlink();
+  worker.leave(client_);
   free(this);
   worker.counts.upgraded.subtract();
   worker.ended();

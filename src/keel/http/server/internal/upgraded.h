@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 #include <utility>
 
@@ -23,11 +24,15 @@ class Upgraded final : public Link {
 
   // What the wish of a handler to leave HTTP becomes: `wanted`, which is an upgrade, or a rejection. `can_upgrade`: the
   // body of the request has been read to its end, and the connection is to go on.
-  static Response answer(ServerWorker& worker, const RequestHead& head, Response wanted, bool can_upgrade);
+  static Response answer(ServerWorker& worker, Request& request, Response wanted, bool can_upgrade);
 
   std::string_view protocol() const noexcept { return protocol_; }
+  void allow_any_origin() noexcept { allows_any_origin_ = true; }
+  bool allows_any_origin() const noexcept { return allows_any_origin_; }
   // Of the request; before begin().
   void set_trace(log::TraceId trace) noexcept { span_.trace = trace; }
+  // Its place in the worker's table, which it leaves when it ends; before begin().
+  void set_client(std::uint32_t client) noexcept { client_ = client; }
   // Calls the callable with the connection `endpoint`, from which `received` has been read; frees itself when the task
   // has ended, which may be at once.
   void begin(ServerWorker& worker, const Endpoint& endpoint, std::string_view received) noexcept;
@@ -41,8 +46,10 @@ class Upgraded final : public Link {
 
   const std::string_view protocol_;
   const Upgrade::Callable talk_;
+  bool allows_any_origin_ = false;
   ServerWorker* worker_ = nullptr;
   Span span_;
+  std::uint32_t client_ = 0;
   struct Run : Start<void> {
     Upgraded* owner = nullptr;
   } run_;

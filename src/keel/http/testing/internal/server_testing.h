@@ -21,7 +21,7 @@ namespace keel::http {
 struct Point {
   int x;
 };
-void write_json(json::Writer& out, const Point& point) {
+inline void write_json(json::Writer& out, const Point& point) {
   out.begin_object();
   out.key("x").integer(point.x);
   out.end_object();

@@ -1,0 +1,3 @@
+#include "orders.h"
+
+int main(int argc, char** argv) { return keel::app::run<Orders>("orders", argc, argv); }

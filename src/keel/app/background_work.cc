@@ -1,0 +1,321 @@
+#include "keel/app/background_work.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "keel/base/check.h"
+#include "keel/base/host.h"
+#include "keel/observe/span.h"
+#include "keel/task/start.h"
+#include "keel/task/timing.h"
+
+namespace keel::app {
+namespace {
+
+using Kind = WorkStatus::Kind;
+using State = WorkStatus::State;
+
+Instant now() noexcept { return Host::current().precise_now(); }
+
+// Between nothing and `most`.
+Duration random_part(Duration most) noexcept {
+  const auto range = static_cast<std::uint64_t>(most.count_ns()) + 1;
+  return Duration::nanoseconds(static_cast<std::int64_t>(Host::current().random() % range));
+}
+
+Duration pause_after(int failures, Duration first, Duration most) noexcept {
+  Duration bound = std::min(first, most);
+  for (int i = 1; i < failures && bound < most; ++i) bound = std::min(bound * 2, most);
+  return bound - random_part(bound / 2);
+}
+
+// Beats from `beat` on that lie before `at`.
+std::uint64_t beats_before(Instant at, Instant beat, Duration period) noexcept {
+  if (at <= beat) return 0;
+  return static_cast<std::uint64_t>(((at - beat).count_ns() - 1) / period.count_ns() + 1);
+}
+
+// What is thrown before there is a task, by a callable that is no coroutine, is an error of this one.
+Task<> call(const BackgroundWork::Work& work) { co_await work(); }
+
+struct WorkMetrics {
+  WorkMetrics(metrics::Registry& registry, std::string_view name)
+      : runs(registry.counter("background_runs_total", "Runs of background work that have ended", {{"work", name}})),
+        failures(
+            registry.counter("background_failures_total", "Runs of background work that failed", {{"work", name}})),
+        overrun(skipped(registry, name, "overrun")),
+        backoff(skipped(registry, name, "backoff")),
+        took(registry.histogram("background_run_seconds", "Time of a run of background work",
+                                {1_ms, 5_ms, 25_ms, 100_ms, 500_ms, 2_s, 10_s, 60_s, 300_s, 1800_s, 7200_s},
+                                {{"work", name}})),
+        running(registry.gauge("background_running", "Whether the background work runs just now", {{"work", name}})),
+        last_success(registry.gauge("background_last_success_timestamp_seconds",
+                                    "When a run of background work last succeeded", {{"work", name}})) {}
+  static metrics::Counter skipped(metrics::Registry& registry, std::string_view name, std::string_view reason) {
+    return registry.counter("background_skipped_total", "Runs of repeated work that were left out",
+                            {{"work", name}, {"reason", reason}});
+  }
+
+  metrics::Counter runs;
+  metrics::Counter failures;
+  metrics::Counter overrun;
+  metrics::Counter backoff;
+  metrics::Histogram took;
+  metrics::Gauge running;
+  metrics::Gauge last_success;
+};
+
+}  // namespace
+
+std::string_view to_string(WorkStatus::Kind kind) noexcept {
+  switch (kind) {
+    case Kind::AtStart:
+      return "at start";
+    case Kind::Every:
+      return "every";
+    default:
+      return "background";
+  }
+}
+
+std::string_view to_string(WorkStatus::State state) noexcept {
+  switch (state) {
+    case State::NotBegun:
+      return "not begun";
+    case State::Waits:
+      return "waits";
+    case State::Runs:
+      return "runs";
+    case State::BacksOff:
+      return "backs off";
+    default:
+      return "ended";
+  }
+}
+
+struct BackgroundWork::Piece : Start<void> {
+  Piece(BackgroundWork& of, Work&& w) : owner(of), work(std::move(w)) {}
+  static void ended(StartCore& start) noexcept {
+    auto& piece = static_cast<Piece&>(start);
+    // An error is that of a wait that was stopped: run() keeps those of the work.
+    (void)piece.take();
+    piece.owner.note_over(piece);
+  }
+
+  BackgroundWork& owner;
+  const Work work;
+  EveryOptions options;
+  std::optional<WorkMetrics> metrics;
+  Span span;          // Of the run.
+  Result<> result;    // Of the last run.
+  int failures = 0;   // In a row.
+  Duration pause;     // That the last run makes necessary.
+  Event over;         // It has begun, and does not run any more.
+  WorkStatus status;  // Guarded by mutex_.
+};
+
+BackgroundWork::BackgroundWork(metrics::Registry* registry) : registry_(registry), log_("app.background") {
+  idle_.set();
+}
+
+BackgroundWork::~BackgroundWork() {
+  KEEL_CHECK(running_ == 0, "background work has ended before what it belongs to does: await stop()");
+}
+
+// --- What there is to do.
+
+BackgroundWork::Piece& BackgroundWork::add(WorkStatus::Kind kind, std::string name, Work work) {
+  KEEL_CHECK(!has_started_, "background work is added before it starts: before App::run()");
+  KEEL_CHECK(!name.empty(), "background work has a name, for logs and metrics");
+  for (const auto& piece : pieces_) {
+    if (piece->status.name != name) continue;
+    const std::string text = "two pieces of background work have the name \"" + name + '"';
+    check_failed("background work", 0, "the name is free", text.c_str());
+  }
+  Piece& piece = *pieces_.emplace_back(std::make_unique<Piece>(*this, std::move(work)));
+  if (registry_ != nullptr) piece.metrics.emplace(*registry_, name);
+  piece.status.name = std::move(name);
+  piece.status.kind = kind;
+  return piece;
+}
+
+void BackgroundWork::at_start(std::string name, Work work) { add(Kind::AtStart, std::move(name), std::move(work)); }
+
+void BackgroundWork::every(Duration period, std::string name, Work work, EveryOptions options) {
+  KEEL_CHECK(period > Duration(), "what is done every so often has a period above zero");
+  KEEL_CHECK(options.jitter >= Duration() && options.jitter <= period, "a run is not later than the next one");
+  Piece& piece = add(Kind::Every, std::move(name), std::move(work));
+  piece.options = options;
+  piece.status.period = period;
+}
+
+void BackgroundWork::background(std::string name, Work work, BackgroundOptions options) {
+  Piece& piece = add(Kind::Background, std::move(name), std::move(work));
+  piece.options.backoff_first = options.backoff_first;
+  piece.options.backoff_max = options.backoff_max;
+}
+
+// --- From start() to stop().
+
+Task<> BackgroundWork::start() {
+  KEEL_CHECK(!has_started_, "background work starts once");
+  has_started_ = true;
+  for (const auto& piece : pieces_) {
+    if (piece->status.kind != Kind::AtStart) continue;
+    if (is_stopping_) co_await fail(Code::Cancelled, "background work was stopped while it started");
+    begin(*piece);
+    co_await piece->over.wait();
+    if (piece->result) continue;
+    Error error = std::move(piece->result).error().because("at_start \"" + piece->status.name + '"');
+    co_await Result<>(std::move(error));
+  }
+  if (is_stopping_) co_await fail(Code::Cancelled, "background work was stopped while it started");
+  for (const auto& piece : pieces_) {
+    if (piece->status.kind != Kind::AtStart) begin(*piece);
+  }
+}
+
+void BackgroundWork::begin(Piece& piece) {
+  ++running_;
+  idle_.reset();
+  const auto task = [&] {
+    if (piece.status.kind == Kind::Every) return repeat(piece);
+    return piece.status.kind == Kind::Background ? keep_up(piece) : run(piece, Duration::forever());
+  };
+  if (piece.Start<void>::begin(task(), &Piece::ended, {.span = &piece.span})) Piece::ended(piece);
+}
+
+void BackgroundWork::request_stop() noexcept {
+  is_stopping_ = true;
+  for (const auto& piece : pieces_) piece->stop();
+}
+
+Task<> BackgroundWork::stop() {
+  request_stop();
+  co_await idle_.wait();
+}
+
+// --- A piece of it.
+
+Task<> BackgroundWork::repeat(Piece& piece) {
+  const EveryOptions& options = piece.options;
+  const Duration period = piece.status.period;
+  Instant beat = now() + options.first_after;
+  while (!is_stopping_) {
+    const Instant at = beat + random_part(options.jitter);
+    co_await sleep_for(at - now());
+    co_await run(piece, options.time_limit);
+    const Instant ended = now();
+    beat = beat + period;
+    const std::uint64_t overrun = beats_before(ended, beat, period);
+    beat = beat + period * static_cast<std::int64_t>(overrun);
+    const std::uint64_t backoff = beats_before(ended + piece.pause, beat, period);
+    beat = beat + period * static_cast<std::int64_t>(backoff);
+    note_skipped(piece, overrun, backoff);
+  }
+}
+
+Task<> BackgroundWork::keep_up(Piece& piece) {
+  while (!is_stopping_) {
+    co_await run(piece, Duration::forever());
+    if (piece.result) {
+      log_.info("background work is done", log::field("work", piece.status.name));
+      co_return;
+    }
+    co_await sleep_for(piece.pause);
+  }
+}
+
+// Ends without an error, and leaves it in the piece.
+Task<> BackgroundWork::run(Piece& piece, Duration time_limit) {
+  const Instant began = now();
+  note_begin(piece);
+  if (time_limit == Duration::forever()) {
+    piece.result = co_await attempt(call(piece.work));
+  } else {
+    piece.result = co_await attempt(with_timeout(time_limit, call(piece.work)));
+  }
+  note_end(piece, now() - began);
+}
+
+void BackgroundWork::note_begin(Piece& piece) {
+  piece.span.trace = {Host::current().random(), Host::current().random() | 1};
+  if (piece.metrics) piece.metrics->running.set(1);
+  const std::lock_guard lock(mutex_);
+  piece.status.state = State::Runs;
+}
+
+void BackgroundWork::note_end(Piece& piece, Duration took) {
+  const EveryOptions& options = piece.options;
+  const bool is_stopped = is_stopping_ && !piece.result && piece.result.error().code() == Code::Cancelled;
+  const bool has_failed = !piece.result && !is_stopped;
+  const bool was_well = piece.status.kind == Kind::Background && took > options.backoff_max;
+  piece.failures = has_failed ? (was_well ? 1 : piece.failures + 1) : 0;
+  piece.pause = has_failed ? pause_after(piece.failures, options.backoff_first, options.backoff_max) : Duration();
+  if (piece.metrics) {
+    piece.metrics->running.set(0);
+    piece.metrics->runs.add();
+    piece.metrics->took.observe(took);
+    if (has_failed) piece.metrics->failures.add();
+    if (piece.result) piece.metrics->last_success.set(static_cast<double>(Host::current().wall_ns() / 1'000'000) / 1e3);
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    WorkStatus& status = piece.status;
+    status.state = has_failed ? State::BacksOff : State::Waits;
+    status.last_took = took;
+    ++status.runs;
+    if (piece.result) status.last_success_wall_ns = Host::current().wall_ns();
+    if (has_failed) {
+      ++status.failures;
+      status.last_error = piece.result.error().describe();
+    }
+  }
+  if (!has_failed) {
+    log_.debug("background work has run", log::field("work", piece.status.name), log::field("took", took),
+               log::field("stopped", is_stopped));
+  } else if (piece.status.kind != Kind::AtStart) {  // That error is start()'s.
+    log_.error("background work failed", log::field("work", piece.status.name), log::field("took", took),
+               log::field("failures", piece.failures), log::field("pause", piece.pause), piece.result.error());
+  }
+}
+
+void BackgroundWork::note_skipped(Piece& piece, std::uint64_t overrun, std::uint64_t backoff) {
+  if (overrun + backoff == 0 || is_stopping_) return;
+  if (piece.metrics) {
+    piece.metrics->overrun.add(overrun);
+    piece.metrics->backoff.add(backoff);
+  }
+  const std::lock_guard lock(mutex_);
+  piece.status.skipped += overrun + backoff;
+}
+
+void BackgroundWork::note_over(Piece& piece) {
+  {
+    const std::lock_guard lock(mutex_);
+    piece.status.state = State::Ended;
+  }
+  piece.over.set();
+  if (--running_ == 0) idle_.set();
+}
+
+// --- How it is.
+
+std::vector<WorkStatus> BackgroundWork::status() const {
+  std::vector<WorkStatus> all;
+  const std::lock_guard lock(mutex_);
+  for (const auto& piece : pieces_) all.push_back(piece->status);
+  return all;
+}
+
+std::string BackgroundWork::running() const {
+  std::string names;
+  const std::lock_guard lock(mutex_);
+  for (const auto& piece : pieces_) {
+    if (piece->status.state == State::Runs) names += (names.empty() ? "" : ", ") + piece->status.name;
+  }
+  return names;
+}
+
+}  // namespace keel::app

@@ -1,0 +1,144 @@
+// keel/app/background_work.h — work beside the requests: what comes first, what repeats, what runs as long as the
+// service.
+//
+//   app.at_start("warm", [&]() -> Task<> { co_await cache.load(); });               // before the service listens
+//   app.every(30_s, "expire", [&]() -> Task<> { co_await orders.expire(); });
+//   app.background("consume", [&]() -> Task<> { while (true) co_await handle(co_await queue.receive()); });
+//
+// All of it runs on one worker, so pieces of work share what only they use without a lock. What would keep that worker
+// from its requests goes to a pool (task/resume_on.h). An App has its own BackgroundWork; this class is for those who
+// run it elsewhere, in a simulation or a test:
+//
+//   BackgroundWork work;
+//   work.every(30_s, "expire", [&] { return orders.expire(); });
+//   co_await work.start();                          // on a loop, which it stays on
+//   …
+//   co_await work.stop();                           // ends everything, and waits for it
+//
+// at_start    Once, in the order added, one after the other. The first error is that of start(); nothing else begins.
+// every       The first run begins after first_after, the others in a fixed rhythm of `period` from there, each up to
+//             `jitter` later at random. A run never overlaps itself: when one takes longer than its period, the beats
+//             that it has missed are left out, not made up for, and counted (reason="overrun").
+// background  Begins when at_start is done. One that returns has done its work, and is not begun again; one that fails
+//             is, after a wait.
+// Failures    An error, or an exception, ends that run alone: it is logged once at level error and counted. After n
+//             failures in a row backoff_first * 2^(n-1) go by, at most backoff_max, or at random up to half of that
+//             less. With every() the next run is the first beat after that (those left out: reason="backoff"), so
+//             it never runs more often than its period says. A background task that has run for longer than backoff_max
+//             begins to count anew.
+// Trace       Each run has a trace of its own: its log lines carry it, and calls of an http::Client pass it on.
+// Metrics     background_runs_total, background_failures_total, background_skipped_total{reason},
+//             background_run_seconds, background_running, background_last_success_timestamp_seconds, by `work`.
+//
+// Errors:    DeadlineExceeded: a run that took longer than time_limit was stopped; it is a failure. What start() gives.
+// Ownership: the callables are kept until the BackgroundWork ends, so a lambda's captures outlive each task that it
+//            makes, coroutine lambdas too. What they refer to outlives it.
+// Threads:   at_start(), every() and background() before start(), on any one thread; start() and stop() on the loop;
+//            status() on any.
+// Cancel:    stop() stops each run: what it awaits ends with Cancelled, which is no failure. What awaits
+//            nothing, or catches errors and goes on, looks at (co_await this_task()).stop. A start() that is stopped
+//            leaves a run behind for stop().
+// Lifetime:  stopped before it is destroyed (checked), while anything has begun.
+// Cost:      a task for each piece of work, a timer while it waits; a lock and a log line at debug for each run.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "keel/base/function.h"
+#include "keel/base/result.h"
+#include "keel/base/time.h"
+#include "keel/observe/log.h"
+#include "keel/observe/metric.h"
+#include "keel/task/event.h"
+#include "keel/task/task.h"
+
+namespace keel::app {
+
+struct EveryOptions {
+  Duration first_after = Duration();          // From start() to the first run; nothing: it begins at once.
+  Duration jitter = Duration();               // A run begins up to this much later; at most a period.
+  Duration time_limit = Duration::forever();  // Of one run; then it is stopped, and has failed.
+  Duration backoff_first = 1_s;               // After a first failure.
+  Duration backoff_max = 300_s;
+};
+
+struct BackgroundOptions {
+  Duration backoff_first = 1_s;
+  Duration backoff_max = 60_s;
+};
+
+// A piece of work, as it is now.
+struct WorkStatus {
+  enum class Kind : std::uint8_t { AtStart, Every, Background };
+  enum class State : std::uint8_t { NotBegun, Waits, Runs, BacksOff, Ended };
+  std::string name;
+  Kind kind = Kind::Every;
+  State state = State::NotBegun;
+  Duration period = {};                   // Of every().
+  std::uint64_t runs = 0;                 // That have ended, in whatever way, and
+  std::uint64_t failures = 0;             // those of them that failed.
+  std::uint64_t skipped = 0;              // Beats left out, for whatever reason.
+  std::string last_error = {};            // Of the last failure.
+  Duration last_took = {};                // Of the last run that has ended.
+  std::int64_t last_success_wall_ns = 0;  // 0: none yet.
+};
+std::string_view to_string(WorkStatus::Kind kind) noexcept;
+std::string_view to_string(WorkStatus::State state) noexcept;
+
+class BackgroundWork {
+ public:
+  using Work = Function<Task<>()>;
+
+  // The registry outlives it; null: no metrics.
+  explicit BackgroundWork(metrics::Registry* registry = nullptr);
+  ~BackgroundWork();
+  BackgroundWork(const BackgroundWork&) = delete;
+  BackgroundWork& operator=(const BackgroundWork&) = delete;
+
+  // A name that is used already, and a period that is not positive, are bugs. The name is a label and a word in logs.
+  void at_start(std::string name, Work work);
+  void every(Duration period, std::string name, Work work, EveryOptions options = {});
+  void background(std::string name, Work work, BackgroundOptions options = {});
+
+  // Runs what comes first, and begins the rest. Once.
+  Task<> start();
+  // Asks everything to end; start() then begins nothing more. Idempotent.
+  void request_stop() noexcept;
+  // The same, and completes when nothing runs any more. May be awaited again when the wait was stopped.
+  Task<> stop();
+
+  bool empty() const noexcept { return pieces_.empty(); }
+  std::vector<WorkStatus> status() const;
+  // The names of what runs just now: for whoever has waited too long for stop().
+  std::string running() const;
+
+ private:
+  struct Piece;
+  Piece& add(WorkStatus::Kind kind, std::string name, Work work);
+  void begin(Piece& piece);
+  Task<> repeat(Piece& piece);
+  Task<> keep_up(Piece& piece);
+  Task<> run_first(Piece& piece);
+  Task<> run(Piece& piece, Duration time_limit);
+  void note_begin(Piece& piece);
+  void note_end(Piece& piece, Duration took);
+  void note_skipped(Piece& piece, std::uint64_t overrun, std::uint64_t backoff);
+  void note_over(Piece& piece);
+
+  metrics::Registry* const registry_;
+  const log::Logger log_;
+  mutable std::mutex mutex_;  // Of the status of each piece.
+  std::vector<std::unique_ptr<Piece>> pieces_;
+  int running_ = 0;
+  Event idle_;  // While nothing has begun, or all has ended.
+  bool has_started_ = false;
+  bool is_stopping_ = false;
+};
+
+}  // namespace keel::app

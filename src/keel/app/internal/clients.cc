@@ -1,0 +1,133 @@
+#include "keel/app/internal/clients.h"
+
+#include <utility>
+
+#include "keel/base/check.h"
+#include "keel/http/client/client_pool.h"
+#include "keel/http/client/url.h"
+#include "keel/observe/log.h"
+
+namespace keel::app::internal {
+namespace {
+
+constexpr int lookup_threads = 2;
+
+std::string key_of(std::string_view name) { return "network.clients." + std::string(name); }
+
+Result<> check_base(const std::string& base_url) {
+  if (base_url.empty()) return {};
+  KEEL_TRY(const http::Url url, http::Url::parse(base_url));
+  return http::ClientPool::speaks(url);
+}
+
+}  // namespace
+
+Clients::Clients(const Registrar& registrar, Workers& workers) : registrar_(registrar), workers_(workers) {
+  registrar.add({.name = "resolver",
+                 .needs = {"workers"},
+                 .start = [this]() -> Result<> {
+                   start_resolver();
+                   return {};
+                 },
+                 .stop = [this] { stop_resolver(); },
+                 .lazy = true});
+}
+
+const Clients::Entry* Clients::find(std::string_view name) const noexcept {
+  for (const Entry& entry : entries_) {
+    if (entry.options.name == name) return &entry;
+  }
+  return nullptr;
+}
+
+// What the configuration says wins; what it does not say stays the application's.
+void Clients::configure(http::ClientOptions& options) const {
+  const auto& clients = registrar_.settings.network.clients;
+  const auto found = clients.find(options.name);
+  if (found == clients.end()) return;
+  const ClientSettings& from = found->second;
+  const config::Origins& origins = registrar_.config.origins();
+  const auto take = [&](std::string_view key, auto& option, const auto& setting) {
+    if (origins.is_set(key_of(options.name) + '.' + std::string(key))) option = setting;
+  };
+  take("base_url", options.base_url, from.base_url);
+  take("timeout_sec", options.timeout, from.timeout);
+  take("connect_timeout_sec", options.pool.connect_timeout, from.connect_timeout);
+  take("first_byte_timeout_sec", options.first_byte_timeout, from.first_byte_timeout);
+  take("read_timeout_sec", options.read_timeout, from.read_timeout);
+  take("max_connections", options.pool.connections_max, from.connections_max);
+  take("max_connections_per_server", options.pool.connections_per_origin_max, from.connections_per_origin_max);
+  take("max_body", options.body_bytes_max, from.body_bytes_max);
+  take("max_attempts", options.retry.attempts_max, from.attempts_max);
+}
+
+Result<std::string> Clients::add(http::ClientOptions options) {
+  configure(options);
+  if (auto checked = check_base(options.base_url); !checked) {
+    return std::move(checked).error().because(key_of(options.name) + ".base_url '" + options.base_url + "'");
+  }
+  if (options.metrics == nullptr && registrar_.settings.monitoring.enabled) options.metrics = &registrar_.metrics;
+  std::string module = "client " + options.name;
+  const std::lock_guard lock(mutex_);
+  KEEL_CHECK(find(options.name) == nullptr, "an application asks once for a client of each name");
+  Entry& entry = entries_.emplace_back(Entry{std::move(options), nullptr});
+  registrar_.add({.name = module,
+                  .needs = {"workers", "resolver"},
+                  .start = [this, &entry]() -> Result<> {
+                    start(entry);
+                    return {};
+                  },
+                  .stop = [this, &entry] { stop(entry); },
+                  .lazy = true});
+  return module;
+}
+
+http::SharedClient& Clients::get(std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  const Entry* const entry = find(name);
+  KEEL_CHECK(entry != nullptr && entry->client != nullptr, "a client is used when its module runs");
+  return *entry->client;
+}
+
+void Clients::warn_of_unknown() const {
+  static const log::Logger log("app");
+  const std::lock_guard lock(mutex_);
+  for (const auto& [name, settings] : registrar_.settings.network.clients) {
+    if (find(name) != nullptr) continue;
+    log.warn("the configuration names a client that the application has not asked for",
+             log::field("key", key_of(name)));
+  }
+}
+
+void Clients::start_resolver() {
+  const Platform& platform = registrar_.platform;
+  lookups_ = std::make_unique<ThreadPool>(
+      ThreadPoolOptions{.name = "resolver", .threads = lookup_threads, .executor = platform.executor});
+  resolvers_.resize(static_cast<std::size_t>(workers_.runtime().workers()));
+  workers_.runtime().each([&](io::Loop& loop) {
+    Resolver::Lookup look_up = &Resolver::system_lookup;
+    if (platform.look_up) look_up = [&platform](const std::string& host) { return platform.look_up(host); };
+    resolvers_[static_cast<std::size_t>(loop.index())] =
+        std::make_unique<Resolver>(*lookups_, ResolverOptions(), std::move(look_up));
+  });
+}
+
+void Clients::stop_resolver() {
+  workers_.runtime().each([this](io::Loop& loop) { resolvers_[static_cast<std::size_t>(loop.index())].reset(); });
+  // A lookup that is under way is forgotten, and ends before the loops do.
+  lookups_->stop(registrar_.settings.common.stop_timeout / 2);
+  lookups_.reset();
+}
+
+void Clients::start(Entry& entry) {
+  auto client = std::make_unique<http::SharedClient>(workers_.runtime().workers(), entry.options);
+  workers_.runtime().each([&](io::Loop& loop) { client->attach(*resolvers_[static_cast<std::size_t>(loop.index())]); });
+  const std::lock_guard lock(mutex_);
+  entry.client = std::move(client);
+}
+
+void Clients::stop(Entry& entry) {
+  workers_.runtime().each([&](io::Loop&) { entry.client->detach(); });
+}
+
+}  // namespace keel::app::internal

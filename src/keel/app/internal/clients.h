@@ -1,0 +1,57 @@
+// keel/app/internal/clients.h — the HTTP clients of an App: a lazy module "client NAME" for each, and "resolver", which
+// looks names up for all of them.
+//
+// Threads: add() and get() on any; warn_of_unknown() on the main thread.
+
+#pragma once
+
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "keel/app/internal/registrar.h"
+#include "keel/app/internal/workers.h"
+#include "keel/exec/thread_pool.h"
+#include "keel/http/client/shared_client.h"
+#include "keel/net/resolver.h"
+
+namespace keel::app::internal {
+
+class Clients {
+ public:
+  Clients(const Registrar& registrar, Workers& workers);
+  Clients(const Clients&) = delete;
+  Clients& operator=(const Clients&) = delete;
+
+  // The module that makes the client. A name that is used already is a bug. InvalidArgument: its base_url is none.
+  Result<std::string> add(http::ClientOptions options);
+  // A client whose module runs.
+  http::SharedClient& get(std::string_view name) const;
+  // Logs what network.clients says of clients that nobody asked for.
+  void warn_of_unknown() const;
+
+ private:
+  struct Entry {
+    http::ClientOptions options;
+    std::unique_ptr<http::SharedClient> client;
+  };
+  const Entry* find(std::string_view name) const noexcept;
+  void configure(http::ClientOptions& options) const;
+  void start_resolver();
+  void stop_resolver();
+  void start(Entry& entry);
+  void stop(Entry& entry);
+
+  const Registrar& registrar_;
+  Workers& workers_;
+  std::unique_ptr<ThreadPool> lookups_;
+  std::vector<std::unique_ptr<Resolver>> resolvers_;  // By worker.
+  mutable std::mutex mutex_;
+  std::list<Entry> entries_;
+};
+
+}  // namespace keel::app::internal

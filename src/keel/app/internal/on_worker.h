@@ -1,0 +1,18 @@
+// keel/app/internal/on_worker.h — runs a task on the first worker's loop and waits for its end: for modules, whose
+// start and stop are not on a worker.
+//
+// Threads: any but a worker's, while the loop turns.  Lifetime: what the task refers to outlives the call.
+
+#pragma once
+
+#include "keel/base/function.h"
+#include "keel/base/result.h"
+#include "keel/io/runtime.h"
+#include "keel/task/task.h"
+
+namespace keel::app::internal {
+
+// `make` is called on the loop.
+Result<> run_on_first(io::Runtime& runtime, FunctionRef<Task<>()> make);
+
+}  // namespace keel::app::internal

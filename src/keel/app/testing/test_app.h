@@ -1,0 +1,191 @@
+// keel/app/testing/test_app.h — an application under test: the service that main() runs, with its database, its clients
+// and its background work, in one simulation.
+//
+//   TEST(Orders, are_there_after_a_power_loss) {
+//     app::TestApp<Orders> app({.settings = {"database.migrations=" ORDERS_MIGRATIONS}});
+//
+//     EXPECT_EQ(app.post("/orders", R"({"item":"tea"})").status(), 201);
+//     app.crash();
+//     EXPECT_EQ(app.get("/orders/1").body(), R"({"id":1,"item":"tea"})");
+//   }
+//
+// Orders is a class that is made of an App& (app.h: app::run<Orders>). The App is that of production on a simulation
+// (keel/io/testing/simulation.h): everything runs in the calling thread, in virtual time, and the seed decides what
+// happens when. The database is SQLite on a simulated disk that keeps what was synced; pools and the database's writer
+// are jobs of the simulation. Its log is in log(), its admin pages answer a TestClient of admin().
+//
+// The service is made at the first call that needs it, so that its surroundings come first:
+//
+//   http::Router bank;                             // the other server, and what it answers
+//   bank.post("/payments", &accept);
+//   app.peer("bank.example:8080", bank);           // for every client of the service that asks for that name
+//   app.peer_down("bank.example:8080");            // connections are refused from here on
+//
+// What background work does shows when time passes: app.advance(30_s).
+//
+// Faults come by the seed. TestAppOptions::faulty(seed) has them in the network, on the disk and in the pools; a start
+// that a fault of the disk has prevented is tried again, as a supervisor does:
+//
+//   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+//     app::TestApp<Orders> app(app::TestAppOptions::faulty(seed));
+//     app.crash_within(100);                       // the power goes within the 100th change of the disk from now
+//     …
+//     app.restart();
+//     … << app.replay();
+//   }
+//
+// With `real_time` the same test runs on the system: threads, sockets of 127.0.0.1, a temporary file, and no faults.
+//
+// Errors:    a call that got no answer has status 0 (test_client.h), as all have while the power is off. What is wrong
+//            with the test or with the start of the service is thrown, std::logic_error and std::runtime_error, with a
+//            sentence that says what to do; GoogleTest shows it and goes on with the next test.
+// Ownership: routers of peers outlive it; it outlives its clients and calls.
+// Threads:   the one that made it. One TestApp at a time in a process.
+// Limits:    the health check of disk space does not run in the simulation, where functions of others run on worker 0:
+//            they must not wait there. Only clients of the App (App::client) find peers by name.
+// Cost:      for tests: some milliseconds to start, some 100 microseconds for a call.
+
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "keel/app/app.h"
+#include "keel/app/testing/internal/composition.h"
+#include "keel/base/function.h"
+#include "keel/base/time.h"
+#include "keel/http/server/router.h"
+#include "keel/http/testing/test_client.h"
+#include "keel/io/testing/disk.h"
+#include "keel/io/testing/simulation.h"
+#include "keel/task/start.h"
+
+namespace keel::app {
+
+struct TestAppOptions {
+  // As on the command line: "network.http.max_body=64KiB". The addresses and the database's path are the test's; there
+  // are two workers unless network.workers says so. The environment is not looked at.
+  std::vector<std::string> settings = {};
+  std::string file = {};            // A configuration file, for what `settings` does not say; empty: none.
+  bool real_time = false;           // On the system instead of in a simulation; the fields below mean nothing then.
+  sim::SimOptions simulation = {};  // Seed, delays and faults of network and scheduling (io/testing/options.h).
+  sim::DiskFaults disk = {};        // Faults of the disk, with the same seed (io/testing/disk.h).
+  Duration pool_delay_max = {};     // How much longer than usual a job of a pool and of the database waits, at most.
+  Duration timeout = 1_h;           // Of a call; longer than what a handler may take. Also in real time.
+  std::size_t body_bytes_max = 64 << 20;  // Of an answer. Also in real time.
+
+  // Faults of all kinds that depend only on `seed`; in some seeds a kind is off.
+  static TestAppOptions faulty(std::uint64_t seed);
+};
+
+// What a TestApp is, but for the type of its service.
+class AppUnderTest {
+ public:
+  AppUnderTest(const AppUnderTest&) = delete;
+  AppUnderTest& operator=(const AppUnderTest&) = delete;
+
+  // Of a client that sends nothing of its own. Each lets time pass until the answer is there.
+  http::TestResponse get(std::string_view path) { return send(http::ClientRequest(http::Method::Get, path)); }
+  http::TestResponse del(std::string_view path) { return send(http::ClientRequest(http::Method::Delete, path)); }
+  http::TestResponse post(std::string_view path, std::string_view body,
+                          std::string_view content_type = "application/json") {
+    return send(http::ClientRequest(http::Method::Post, path).body(body, content_type));
+  }
+  http::TestResponse put(std::string_view path, std::string_view body,
+                         std::string_view content_type = "application/json") {
+    return send(http::ClientRequest(http::Method::Put, path).body(body, content_type));
+  }
+  http::TestResponse patch(std::string_view path, std::string_view body,
+                           std::string_view content_type = "application/json") {
+    return send(http::ClientRequest(http::Method::Patch, path).body(body, content_type));
+  }
+  http::TestResponse send(http::ClientRequest request) { return begin(std::move(request)).response(); }
+  // Begins to send it: time passes in advance() and in the calls above.
+  http::TestCall begin(http::ClientRequest request);
+  // For a TestClient: of the service, and of its admin listener (/metrics).
+  const http::TestTarget& target() const;
+  const http::TestTarget& admin() const;
+
+  // A server that the service finds as `authority`, "bank.example:8080"; without a port 80. It takes the place of the
+  // one that was there.
+  void peer(std::string_view authority, const http::Router& router);
+  // Ends it: its connections are reset, and new ones are refused. peer() brings it back.
+  void peer_down(std::string_view authority);
+
+  // Lets so much time pass, and everything happen that is due in it.
+  void advance(Duration time);
+  // Runs a task of the test on worker 0 to its end, and lets as much time pass as it takes. One that takes longer than
+  // a day is a mistake of the test.
+  template <class T>
+  Result<T> run(Task<T>&& task);
+  Instant now() noexcept;
+
+  // Starts what is not started yet.
+  App& app();
+  db::Database& database() { return app().database(); }
+
+  // Stops the service as SIGTERM does and starts it again; where the power is off, it comes back first.
+  void restart();
+  // The power goes: everything of the service is gone, with what the disk has not synced; then restart().
+  void crash();
+  // The power goes within the `changes`th change of the disk from now (1: the next). Until restart() nobody is there.
+  void crash_within(std::uint64_t changes);
+  bool has_power() const noexcept;
+
+  // The lines of the log so far, as text.
+  const std::string& log() const noexcept;
+  sim::Simulation& simulation();
+  sim::Disk& disk();
+  // For the message of a failing test: what gives this run again.
+  std::string replay() const;
+
+ protected:
+  AppUnderTest(internal::Composition& composition, TestAppOptions options);
+  ~AppUnderTest();
+
+ private:
+  struct State;
+  // Calls `f` on worker 0.
+  void on_worker(FunctionRef<void()> f);
+  void wait_for(FunctionRef<bool()> done);
+
+  std::unique_ptr<State> state_;
+};
+
+// S: the type of the configuration, where the service has sections of its own (App::settings<S>()).
+template <class Service, class S = Settings>
+class TestApp final : private internal::CompositionOf<Service, S>, public AppUnderTest {
+ public:
+  explicit TestApp(TestAppOptions options = {}) : AppUnderTest(*this, std::move(options)) {}
+
+  // Until the next restart() or crash().
+  Service& service() {
+    app();
+    return internal::CompositionOf<Service, S>::service();
+  }
+};
+
+template <class T>
+Result<T> AppUnderTest::run(Task<T>&& task) {
+  struct Run : Start<T> {
+    std::atomic<bool> is_over{false};
+  };
+  Run run;
+  on_worker([&] {
+    const auto done = [](StartCore& core) noexcept { static_cast<Run&>(core).is_over = true; };
+    if (run.begin(std::move(task), done)) run.is_over = true;
+  });
+  wait_for([&] { return run.is_over.load(); });
+  std::optional<Result<T>> result;
+  on_worker([&] { result.emplace(run.take()); });  // What a task that failed still holds ends there.
+  return *std::move(result);
+}
+
+}  // namespace keel::app

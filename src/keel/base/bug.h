@@ -1,0 +1,64 @@
+// keel/base/bug.h — a mistake of the program that costs the work at hand, not the process.
+//
+//   std::string_view Cells::at(int column, std::source_location place) const {
+//     KEEL_EXPECT_AT(column < count_, "column " + std::to_string(column) + " is read of a row that has fewer", place);
+//     …
+//   }
+//
+// KEEL_EXPECT throws a Bug, an exception with the sentence, the place and the stack. It is for what code inside a
+// request, a job or another task can get wrong, at a moment that a client may choose: the task ends with Code::Internal
+// (Error::is_bug()), a server answers that request with 500 and logs the bug, and everything else goes on.
+// KEEL_CHECK (base/check.h) ends the process. It is for what such code cannot reach: invariants of Keel itself, where
+// going on would harm others, and mistakes at start-up.
+//
+// The start() of an operation may throw one before it has begun (task/leaf.h). Where nothing can be thrown, the error
+// is Error::from_bug(Bug(…)). KEEL_DEXPECT is the same in builds without NDEBUG and nothing otherwise.
+//
+// Threads: any.
+// Cost:    one predicted branch; the sentence is made when the condition is false. A Bug allocates and captures its
+//          stack, some microseconds. Its stack is named when it is logged: stack.h says what that costs.
+
+#pragma once
+
+#include <source_location>
+#include <stdexcept>
+#include <string>
+
+#include "keel/base/check.h"
+#include "keel/base/stack.h"
+
+namespace keel {
+
+class Bug : public std::logic_error {
+ public:
+  // `sentence` says what was done wrong, to what, and what to do instead; `place` is the line that did it.
+  explicit Bug(const std::string& sentence, std::source_location place = std::source_location::current());
+
+  std::source_location place() const noexcept { return place_; }
+  const Stack& stack() const noexcept { return stack_; }
+
+ private:
+  std::source_location place_;
+  Stack stack_;
+};
+
+// With a sentence that is a literal: check.h.
+[[noreturn, gnu::cold, gnu::noinline]] void throw_bug(const std::string& sentence, std::source_location place);
+
+}  // namespace keel
+
+// The same with the place of the caller, which it took as a default argument.
+#define KEEL_EXPECT_AT(condition, sentence, place) \
+  do {                                             \
+    if (!(condition)) [[unlikely]]                 \
+      ::keel::throw_bug(sentence, place);          \
+  } while (false)
+#define KEEL_EXPECT(condition, sentence) KEEL_EXPECT_AT(condition, sentence, std::source_location::current())
+
+#ifdef NDEBUG
+#define KEEL_DEXPECT(condition, sentence) \
+  do {                                    \
+  } while (false && (condition))
+#else
+#define KEEL_DEXPECT(condition, sentence) KEEL_EXPECT(condition, sentence)
+#endif

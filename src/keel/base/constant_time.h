@@ -1,0 +1,44 @@
+// keel/base/constant_time.h — comparing what nobody may find out by measuring how long the comparison takes: tokens,
+// signatures, keys.
+//
+//   if (!constant_time_equal(given, expected)) return fail(Code::Unauthenticated, "the signature is wrong");
+//
+// Result:  whether both have the same bytes. The time depends on their sizes alone, never on their contents. That the
+//          sizes differ can be measured: compare digests, or tokens of one size, where the size itself is a secret.
+// Threads: a function.  Cost: about 0.3 ns a byte.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
+
+namespace keel {
+
+inline bool constant_time_equal(std::string_view a, std::string_view b) noexcept {
+  if (a.size() != b.size()) return false;
+  std::uint64_t difference = 0;
+  std::size_t at = 0;
+  const auto add = [&](std::size_t size) {
+    std::uint64_t of_a = 0;
+    std::uint64_t of_b = 0;
+    std::memcpy(&of_a, a.data() + at, size);
+    std::memcpy(&of_b, b.data() + at, size);
+    difference |= of_a ^ of_b;
+    // For the compiler it may be anything from here on: there is no early exit that it could prove to be the same.
+    __asm__("" : "+r"(difference));
+    at += size;
+  };
+  while (a.size() - at >= sizeof difference) add(sizeof difference);
+  while (at < a.size()) add(1);
+  return difference == 0;
+}
+
+inline bool constant_time_equal(std::span<const std::byte> a, std::span<const std::byte> b) noexcept {
+  return constant_time_equal(std::string_view(reinterpret_cast<const char*>(a.data()), a.size()),
+                             std::string_view(reinterpret_cast<const char*>(b.data()), b.size()));
+}
+
+}  // namespace keel

@@ -1,0 +1,30 @@
+// ChaCha20's block function (RFC 8439 §2.3), sixteen blocks at a time: what base/random_stream.h is made of. The
+// kernels are apart for tests; all of them compute the same.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace keel::internal {
+
+inline constexpr std::size_t chacha20_state_words = 16;
+inline constexpr std::size_t chacha20_blocks = 16;
+
+using ChaCha20State = std::span<const std::uint32_t, chacha20_state_words>;
+using ChaCha20Output = std::span<std::uint32_t, chacha20_state_words * chacha20_blocks>;
+
+struct ChaCha20Kernel {
+  const char* name;
+  // Block j is the one whose counter (word 12 of the state) is j higher; its word i becomes out[16 * i + j].
+  void (*compute)(ChaCha20State state, ChaCha20Output out) noexcept;
+  bool (*runs_here)() noexcept;
+};
+
+// The narrowest first; that one runs everywhere.
+std::span<const ChaCha20Kernel> chacha20_kernels() noexcept;
+// The widest that this processor runs.
+const ChaCha20Kernel& best_chacha20_kernel() noexcept;
+
+}  // namespace keel::internal

@@ -1,0 +1,51 @@
+// keel/base/text_value.h — types whose values are written as text and read from it: Uuid, Timestamp, and your own.
+//
+//   class Sku {
+//    public:
+//     static constexpr const char* expected = "expected a SKU such as AB-1234";
+//     static Result<Sku> parse(std::string_view text);
+//     ShortText<7> text() const;                          // or std::string
+//   };
+//
+// Such a type is understood by Request::path_param and query_param (a text that is none is 400), json::Reader::value (a
+// Value problem), as an argument of a statement and by Row::get (data/uuid.h and data/timestamp.h are examples). Where
+// a text is none, the message is `expected`, behind the name of the parameter, member or column.
+//
+// Threads: values.  Cost: a ShortText is an array; no heap.
+
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <string_view>
+
+#include "keel/base/result.h"
+
+namespace keel {
+
+template <class T>
+concept TextValue = std::default_initializable<T> && requires(std::string_view text, const T& value) {
+  { T::parse(text) } -> std::same_as<Result<T>>;
+  { value.text() } -> std::convertible_to<std::string_view>;
+  { T::expected } -> std::convertible_to<const char*>;
+};
+
+// A text of at most Capacity bytes, kept in place.
+template <std::size_t Capacity>
+class ShortText {
+ public:
+  // For whoever writes it: the bytes, and how many of them are the text.
+  char* data() noexcept { return chars_; }
+  void resize(std::size_t size) noexcept { size_ = size; }
+
+  std::size_t size() const noexcept { return size_; }
+  std::string_view view() const noexcept { return {chars_, size_}; }
+  operator std::string_view() const noexcept { return view(); }
+  friend bool operator==(const ShortText& text, std::string_view other) noexcept { return text.view() == other; }
+
+ private:
+  char chars_[Capacity];
+  std::size_t size_ = 0;
+};
+
+}  // namespace keel

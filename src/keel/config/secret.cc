@@ -1,0 +1,122 @@
+#include "keel/config/secret.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <new>
+#include <span>
+
+#include "keel/base/host.h"
+
+namespace keel::config {
+namespace {
+
+class Descriptor {
+ public:
+  explicit Descriptor(const std::string& path)
+      // Not blocking: a pipe at that place is refused, and not waited for.
+      : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)) {}
+  Descriptor(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const noexcept { return fd_; }
+
+ private:
+  int fd_;
+};
+
+Error wrong(const std::string& path, std::string_view text) {
+  return Error::text(Code::InvalidArgument, fmt::format("{} {}", path, text));
+}
+
+}  // namespace
+
+std::size_t Secret::mapped_bytes(std::size_t size) noexcept {
+  static const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return (size + page - 1) / page * page;
+}
+
+void Secret::map(std::size_t size) {
+  if (size == 0) return;
+  void* const memory = mmap(nullptr, mapped_bytes(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  // A kernel without it dumps them; nothing else changes.
+  madvise(memory, mapped_bytes(size), MADV_DONTDUMP);
+  text_ = static_cast<char*>(memory);
+  size_ = size;
+}
+
+Secret::Secret(std::string_view text) {
+  map(text.size());
+  if (size_ != 0) std::copy(text.begin(), text.end(), text_);
+}
+
+Secret::Secret(const Secret& other) : Secret(other.reveal()) { file_ = other.file_; }
+
+Secret::~Secret() {
+  if (text_ == nullptr) return;
+  explicit_bzero(text_, size_);
+  munmap(text_, mapped_bytes(size_));
+}
+
+Secret Secret::unread(std::string_view file) {
+  Secret secret;
+  secret.file_ = file;
+  return secret;
+}
+
+Result<> Secret::read(const std::string& path) {
+  KEEL_TRY(Secret found, from_file(path));
+  std::swap(text_, found.text_);
+  std::swap(size_, found.size_);
+  return {};
+}
+
+Result<Secret> Secret::from_file(const std::string& path) {
+  const Descriptor file(path);
+  struct stat facts = {};
+  if (file.get() < 0 || fstat(file.get(), &facts) != 0) {
+    return wrong(path, fmt::format("cannot be opened: {}; name a file that this process may read", strerror(errno)));
+  }
+  if (!S_ISREG(facts.st_mode)) return wrong(path, "is not a regular file, which alone can be read again");
+  if ((facts.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return wrong(path, fmt::format("may be written by others than its owner: chmod go-w {}", path));
+  }
+  // Straight to where it may lie: no buffer on the way has to be wiped.
+  Secret whole;
+  whole.map(file_bytes_max + 1);
+  std::size_t size = 0;
+  while (size < whole.size_) {
+    const ssize_t got = ::read(file.get(), whole.text_ + size, whole.size_ - size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return wrong(path, fmt::format("cannot be read: {}", strerror(errno)));
+    if (got == 0) break;
+    size += static_cast<std::size_t>(got);
+  }
+  if (size > file_bytes_max) {
+    return wrong(path, fmt::format("has more than {} KiB: name a file with the secret alone", file_bytes_max / 1024));
+  }
+  if (size != 0 && whole.text_[size - 1] == '\n') --size;
+  if (size == 0) return wrong(path, "is empty: write the secret into it");
+  Secret secret(whole.reveal().substr(0, size));
+  secret.file_ = path;
+  return secret;
+}
+
+void Secret::spoil() noexcept {
+  std::byte random[64];
+  for (std::size_t at = 0; at < size_; ++at) {
+    if (at % sizeof random == 0) Host::current().secret(random);
+    std::atomic_ref(text_[at]).store(static_cast<char>(random[at % sizeof random]), std::memory_order_relaxed);
+  }
+}
+
+}  // namespace keel::config

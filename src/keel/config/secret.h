@@ -1,0 +1,73 @@
+// keel/config/secret.h — text that must not be shown: a password, a key, a token.
+//
+//   config::field(v, "password", password, "of the store");    // password: …, or password_file: /run/secrets/store
+//   connect(config->store.password.reveal());
+//
+// Everything that prints a configuration prints *** instead. The text lies in pages of its own, which no core dump
+// has (MADV_DONTDUMP), and is overwritten before these go back to the system: when the Secret ends, is moved from or
+// gets another value.
+//
+// Ownership: the text is copied; what the caller gave and what reveal() was copied to are the caller's to wipe.
+// Lifetime:  reveal() and file() until the Secret changes or ends. A Secret inside a configuration that a reload
+//            replaces: reloadable.h.
+// Threads:   a value.  Cost: a mapping of at least a page for each one that is not empty.
+
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "keel/base/result.h"
+
+namespace keel::config {
+
+class Secret {
+ public:
+  static constexpr std::size_t file_bytes_max = 64 * 1024;
+
+  Secret() noexcept = default;
+  explicit Secret(std::string_view text);
+  Secret(const Secret& other);
+  Secret(Secret&& other) noexcept
+      : text_(std::exchange(other.text_, nullptr)),
+        size_(std::exchange(other.size_, 0)),
+        file_(std::exchange(other.file_, {})) {}
+  Secret& operator=(Secret other) noexcept {
+    std::swap(text_, other.text_);
+    std::swap(size_, other.size_);
+    std::swap(file_, other.file_);
+    return *this;
+  }
+  ~Secret();
+
+  // What the file at `path` holds, without one line feed at its end. InvalidArgument, with the path and what to do: it
+  // cannot be read, is not a regular file, is empty, has more than file_bytes_max, or its group or everybody may write
+  // to it. A link is followed.
+  static Result<Secret> from_file(const std::string& path);
+
+  bool empty() const noexcept { return size_ == 0; }
+  // The text itself, for the call that needs it.
+  std::string_view reveal() const noexcept { return {text_, size_}; }
+  // What the configuration names as the file that it was read from; empty: it was given itself.
+  const std::string& file() const noexcept { return file_; }
+
+  // For the loader: one that is to be read from the file that the configuration names so.
+  static Secret unread(std::string_view file);
+  Result<> read(const std::string& path);
+
+  // Overwrites the text in its place with random bytes: whoever still compares with it finds nothing equal to it. May
+  // run while another thread reads the text, which then sees a mixture.
+  void spoil() noexcept;
+
+ private:
+  static std::size_t mapped_bytes(std::size_t size) noexcept;
+  void map(std::size_t size);
+
+  char* text_ = nullptr;
+  std::size_t size_ = 0;
+  std::string file_;
+};
+
+}  // namespace keel::config

@@ -1,0 +1,133 @@
+// keel/data/enum_names.h — the names of an enum's values.
+//
+//   enum class Status { Open, InTransit, Paid };
+//   enum_name(Status::Paid)                   // "Paid"
+//   enum_value<Status>("InTransit")           // Status::InTransit
+//   template <>
+//   inline constexpr auto keel::name_case<Status> = keel::Case::Snake;    // "in_transit" from here on (name_case.h)
+//
+// Values from 0 to 127 of an enum class, or of an enum that says its underlying type, are seen; of two names with one
+// value, the first. For others give read_json() and write_json() (json_parse.h).
+//
+// Cost: enum_name is an index, enum_value a comparison for each name. At compile time one function for an enum.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "keel/data/name_case.h"
+
+namespace keel {
+namespace internal {
+
+inline constexpr std::size_t enum_values_max = 128;
+
+// The names as they are spelled outside, one behind the other; end[i] is where the name of value i ends.
+struct EnumNames {
+  const char* text;
+  const std::uint16_t* end;
+  std::size_t count;  // Of values, up to the last that has a name.
+
+  constexpr std::string_view name(std::size_t value) const noexcept {
+    if (value >= count) return {};
+    const std::size_t begin = value == 0 ? 0 : end[value - 1];
+    return {text + begin, end[value] - begin};
+  }
+};
+struct EnumNameScratch {
+  char text[4096] = {};
+  std::uint16_t end[enum_values_max] = {};
+  std::size_t count = 0;
+  bool fits = true;
+};
+
+// GCC writes "E ...values = {Status::Open, (Status)1}", Clang "values = <Status::Open, (Status)1>".
+template <class E, E... values>
+consteval std::string_view enum_text() {
+  constexpr std::string_view text = __PRETTY_FUNCTION__;
+  constexpr std::string_view begin = "values = ";
+  return text.substr(text.rfind(begin) + begin.size() + 1);
+}
+
+constexpr EnumNameScratch names_in(std::string_view text, Case to_case) {
+  EnumNameScratch names;
+  std::size_t at = 0;
+  std::size_t size = 0;
+  for (std::size_t value = 0; value < enum_values_max; ++value) {
+    std::size_t last = at;  // Where what is behind the last ':' begins.
+    bool is_name = true;    // Not a number behind a cast.
+    int depth = 0;          // In a template's arguments, or in "(anonymous namespace)".
+    std::size_t i = at;
+    for (; depth != 0 || (text[i] != ',' && text[i] != '}' && text[i] != '>' && text[i] != ']'); ++i) {
+      const char c = text[i];
+      if (c == '(' || c == '<' || c == '{') ++depth;
+      if (c == ')' || c == '>' || c == '}') --depth;
+      if (depth == 0 && c == ':') last = i + 1;
+    }
+    if (text[last] == '(') is_name = false;
+    if (is_name) {
+      if (size + 2 * (i - last) > sizeof names.text) {
+        names.fits = false;
+        return names;
+      }
+      size += change_case(text.substr(last, i - last), to_case, names.text + size);
+      names.count = value + 1;
+    }
+    names.end[value] = static_cast<std::uint16_t>(size);
+    at = i + 2;
+  }
+  return names;
+}
+
+template <class E>
+consteval EnumNameScratch enum_names_of() {
+  return []<std::size_t... I>(std::index_sequence<I...>) {
+    return names_in(enum_text<E, static_cast<E>(I)...>(), name_case<E>);
+  }(std::make_index_sequence<enum_values_max>());
+}
+template <class E>
+struct EnumTable {
+  static_assert(std::is_enum_v<E>, "only an enum has names of values");
+  static_assert(
+      requires { E{0}; },
+      "the values of this enum have no names that are seen: make it an enum class, or say its underlying type");
+  static constexpr EnumNameScratch scratch = enum_names_of<E>();
+  static_assert(scratch.count != 0,
+                "no value of this enum from 0 to 127 has a name: give it read_json() and write_json()");
+  static_assert(scratch.fits,
+                "the names of this enum are longer than 4,096 characters: give it read_json() and write_json()");
+  static constexpr auto text = []<std::size_t... I>(std::index_sequence<I...>) {
+    return std::array<char, sizeof...(I)>{scratch.text[I]...};
+  }(std::make_index_sequence<scratch.count == 0 ? 1 : scratch.end[scratch.count - 1]>());
+  static constexpr auto end = []<std::size_t... I>(std::index_sequence<I...>) {
+    return std::array<std::uint16_t, sizeof...(I)>{scratch.end[I]...};
+  }(std::make_index_sequence<scratch.count == 0 ? 1 : scratch.count>());
+  static constexpr EnumNames names{text.data(), end.data(), scratch.count};
+};
+
+std::optional<std::size_t> find_name(const EnumNames& names, std::string_view name) noexcept;
+
+}  // namespace internal
+
+// Empty when the value has no name that is seen.
+template <class E>
+std::string_view enum_name(E value) noexcept {
+  const auto number = static_cast<std::underlying_type_t<E>>(value);
+  if (number < 0) return {};
+  return internal::EnumTable<E>::names.name(static_cast<std::size_t>(number));
+}
+
+template <class E>
+std::optional<E> enum_value(std::string_view name) noexcept {
+  const auto value = internal::find_name(internal::EnumTable<E>::names, name);
+  if (!value) return std::nullopt;
+  return static_cast<E>(*value);
+}
+
+}  // namespace keel

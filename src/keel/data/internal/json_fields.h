@@ -1,0 +1,461 @@
+// How a type is read from JSON and written as JSON by its Fields: what is the same for all structs is compiled once
+// (json_fields.cc) and goes by a table for each; what differs is one small function for each type of a field.
+
+#pragma once
+
+#include <array>
+#include <bit>
+#include <charconv>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+
+#include "keel/base/text_value.h"
+#include "keel/data/enum_names.h"
+#include "keel/data/fields.h"
+#include "keel/data/json_reader.h"
+#include "keel/data/json_writer.h"
+#include "keel/data/patch.h"
+#include "keel/data/rules.h"
+#include "keel/data/violations.h"
+
+namespace keel::json::internal {
+
+// What a type is in JSON.
+
+template <class T>
+concept ReadsItself = requires(Reader& in, T& value) { read_json(in, value); };
+template <class T>
+concept WritesItself = requires(Writer& out, const T& value) { write_json(out, value); };
+
+template <class T>
+concept CharacterType = std::same_as<T, char> || std::same_as<T, wchar_t> || std::same_as<T, char8_t> ||
+                        std::same_as<T, char16_t> || std::same_as<T, char32_t>;
+template <class T>
+concept Integer = std::integral<T> && !CharacterType<T> && !std::same_as<T, bool>;
+
+template <class T>
+inline constexpr bool is_optional = false;
+template <class T>
+inline constexpr bool is_optional<std::optional<T>> = true;
+template <class T>
+inline constexpr bool is_patch = false;
+template <class T>
+inline constexpr bool is_patch<Patch<T>> = true;
+template <class T>
+inline constexpr bool is_std_array = false;
+template <class T, std::size_t n>
+inline constexpr bool is_std_array<std::array<T, n>> = true;
+
+template <class T>
+concept List = requires(T& list) {
+  typename T::value_type;
+  list.emplace_back();
+  list.clear();
+} && !std::convertible_to<const T&, std::string_view>;
+template <class T>
+concept Map = requires(T& map) {
+  typename T::key_type;
+  typename T::mapped_type;
+  map.try_emplace(std::declval<typename T::key_type>());
+};
+
+template <class T>
+consteval bool is_map_key_text() {
+  if constexpr (Map<T>) return std::constructible_from<typename T::key_type, std::string_view>;
+  return true;
+}
+
+// The same sentence wherever a type has no form. Fields says what is wrong with a class.
+template <class T>
+consteval void require_form() {
+  static_assert(!std::is_pointer_v<T> && !std::is_array_v<T> && !CharacterType<T> && !std::is_null_pointer_v<T>,
+                "a pointer, a C array and a single character have no form in JSON: make it a std::string, a "
+                "std::optional, a std::vector or a std::array");
+  static_assert(is_map_key_text<T>(), "the key of a map is a std::string in JSON: another one has no form");
+}
+
+template <class T, class... Outer>
+consteval bool holds_views();
+template <class... Outer, class... T>
+consteval bool any_holds_views(keel::internal::TypeList<T...>) {
+  return (holds_views<std::remove_const_t<T>, Outer...>() || ...);
+}
+// Whether a T has a std::string_view somewhere, which needs an arena that outlives it.
+template <class T, class... Outer>
+consteval bool holds_views() {
+  if constexpr (std::same_as<T, std::string_view>) {
+    return true;
+  } else if constexpr ((std::same_as<T, Outer> || ...) || ReadsItself<T> || TextValue<T>) {
+    return false;
+  } else if constexpr (is_patch<T>) {
+    return holds_views<typename T::Value, Outer...>();
+  } else if constexpr (Map<T>) {
+    return holds_views<std::remove_const_t<typename T::key_type>, Outer...>() ||
+           holds_views<typename T::mapped_type, Outer...>();
+  } else if constexpr (is_optional<T> || is_std_array<T> || List<T>) {
+    return holds_views<typename T::value_type, Outer...>();
+  } else if constexpr (keel::internal::MayHaveFields<T> && !std::convertible_to<const T&, std::string_view>) {
+    return any_holds_views<T, Outer...>(keel::internal::FieldTypes<T>());
+  } else {
+    return false;
+  }
+}
+
+// The names of a struct as JSON has them.
+
+// Writes "\"name\":" of each behind the other; ends[i] is where that of name i ends.
+constexpr void quote_names(const std::string_view* names, std::size_t count, Case to_case, char* to,
+                           std::uint16_t* ends) {
+  char* const begin = to;
+  for (std::size_t i = 0; i < count; ++i) {
+    *to++ = '"';
+    to += change_case(names[i], to_case, to);
+    *to++ = '"';
+    *to++ = ':';
+    ends[i] = static_cast<std::uint16_t>(to - begin);
+  }
+}
+constexpr std::uint32_t name_slot(std::string_view name, int bits) noexcept {
+  if (name.empty()) return 0;
+  const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(name[i])); };
+  const std::uint32_t word = byte(0) | byte(name.size() - 1) << 8 | byte(name.size() / 2) << 16 |
+                             static_cast<std::uint32_t>(name.size()) << 24;
+  return (word * 0x9E3779B1u) >> (32 - bits);
+}
+consteval bool are_names_plain(const std::string_view* names, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    for (const char c : names[i]) {
+      if (c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20) return false;
+    }
+    for (std::size_t j = 0; j < i; ++j) {
+      if (names[i] == names[j]) return false;
+    }
+  }
+  return true;
+}
+
+template <class T>
+struct Names {
+  static constexpr std::size_t count = Fields<T>::count;
+  static constexpr int slot_bits = std::bit_width(count * 4 + 3);
+  static constexpr std::size_t bytes = [] {
+    std::size_t size = 1;
+    for (const std::string_view name : Fields<T>::names) size += 2 * name.size() + 3;
+    return size;
+  }();
+  static constexpr std::array<char, bytes> text = [] {
+    std::array<char, bytes> made{};
+    std::uint16_t ends[count + 1] = {};
+    quote_names(Fields<T>::names.data(), count, name_case<T>, made.data(), ends);
+    return made;
+  }();
+  static constexpr std::array<std::string_view, count + 1> keys = [] {
+    std::array<std::string_view, count + 1> made{};
+    std::array<char, bytes> again{};
+    std::uint16_t ends[count + 1] = {};
+    quote_names(Fields<T>::names.data(), count, name_case<T>, again.data(), ends);
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t begin = i == 0 ? 0 : ends[i - 1];
+      made[i] = {text.data() + begin, ends[i] - begin};
+    }
+    return made;
+  }();
+  static constexpr std::array<std::string_view, count + 1> names = [] {
+    std::array<std::string_view, count + 1> made{};
+    for (std::size_t i = 0; i < count; ++i) made[i] = keys[i].substr(1, keys[i].size() - 3);
+    return made;
+  }();
+  static constexpr std::array<std::uint8_t, std::size_t{1} << slot_bits> slots = [] {
+    std::array<std::uint8_t, std::size_t{1} << slot_bits> made{};
+    for (std::size_t i = 0; i < count; ++i) {
+      std::uint32_t slot = name_slot(names[i], slot_bits);
+      while (made[slot] != 0) slot = (slot + 1) & (made.size() - 1);
+      made[slot] = static_cast<std::uint8_t>(i + 1);
+    }
+    return made;
+  }();
+  static_assert(are_names_plain(names.data(), count),
+                "two fields of a struct have the same name in JSON, or a name has a quote, a backslash or a control "
+                "character");
+};
+
+// Reading.
+
+using ReadField = void (*)(Reader& in, void* field, Violations& wrong);
+
+struct ReadTable {
+  const std::string_view* keys;   // With quotes and colon.
+  const std::string_view* names;  // Without.
+  const std::uint8_t* slots;
+  const ReadField* read;
+  void (*rules)(const void* object, Check& check);  // Or null.
+  std::uint64_t required;                           // A bit for each field.
+  std::uint8_t count;
+  std::uint8_t slot_bits;
+  bool is_strict;
+};
+
+// `fields` are the addresses of the fields of `object`.
+void read_object(Reader& in, const ReadTable& table, void* const* fields, const void* object, Violations& wrong);
+// Makes a violation of the Reader's problem. True when reading goes on, in the `depth` outermost containers.
+[[gnu::cold]] bool collect(Reader& in, int depth, Violations& wrong);
+// For a key whose value is due.
+[[gnu::cold]] void refuse_second(Reader& in, Violations& wrong);
+[[gnu::cold]] void wrong_element_count(Reader& in, std::size_t count, Violations& wrong);
+[[gnu::cold]] void wrong_enum_name(Reader& in, const keel::internal::EnumNames& names, Violations& wrong);
+// The whole text: `read` of `value`, then nothing behind it. True when nothing is wrong.
+bool read_text(std::string_view text, Arena& arena, int depth_max, ReadField read, void* value, Violations& wrong);
+
+struct TakeAddresses {
+  void** to;
+  template <class... T>
+  void operator()(T&... field) const noexcept {
+    void** at = to;
+    ((*at++ = const_cast<void*>(static_cast<const void*>(std::addressof(field)))), ...);
+  }
+};
+
+template <class T>
+void read_value(Reader& in, T& value, Violations& wrong);
+
+template <class T>
+void read_field(Reader& in, void* field, Violations& wrong) {
+  read_value(in, *static_cast<T*>(field), wrong);
+}
+
+template <class T, class List>
+struct Readers;
+template <class T, class... Field>
+struct Readers<T, keel::internal::TypeList<Field...>> {
+  static_assert((!std::is_const_v<Field> && ...), "a const field cannot be read: leave the const out");
+  static_assert(keel::internal::are_optional_fields_known<T>(),
+                "optional_fields names what is not a field of its struct");
+  static constexpr std::uint64_t may_be_absent = [] {
+    std::uint64_t bits = keel::internal::optional_bits<T>();
+    std::uint64_t bit = 1;
+    ((bits |= is_optional<Field> || is_patch<Field> ? bit : 0, bit <<= 1), ...);
+    return bits;
+  }();
+  static constexpr std::uint64_t all = sizeof...(Field) == 64 ? ~0ull : (1ull << sizeof...(Field) % 64) - 1;
+  static constexpr ReadField read[] = {&read_field<Field>..., nullptr};
+  static constexpr auto rules = [] {
+    void (*function)(const void*, Check&) = nullptr;
+    if constexpr (requires(const T& object, Check& check) { object.rules(check); }) {
+      function = [](const void* object, Check& check) { static_cast<const T*>(object)->rules(check); };
+    }
+    return function;
+  }();
+  static constexpr ReadTable table = {Names<T>::keys.data(),
+                                      Names<T>::names.data(),
+                                      Names<T>::slots.data(),
+                                      read,
+                                      rules,
+                                      all & ~may_be_absent,
+                                      static_cast<std::uint8_t>(sizeof...(Field)),
+                                      static_cast<std::uint8_t>(Names<T>::slot_bits),
+                                      keel::internal::is_strict<T>()};
+};
+
+template <Integer T>
+void read_integer(Reader& in, T& value) {
+  if constexpr (std::is_signed_v<T>) {
+    const std::int64_t number = in.int64();
+    if (number < std::numeric_limits<T>::min() || number > std::numeric_limits<T>::max()) {
+      in.fail("number out of range");
+    } else {
+      value = static_cast<T>(number);
+    }
+  } else {
+    const std::uint64_t number = in.uint64();
+    if (number > std::numeric_limits<T>::max()) {
+      in.fail("number out of range");
+    } else {
+      value = static_cast<T>(number);
+    }
+  }
+}
+
+void read_float(Reader& in, float& value);
+
+template <class T>
+void read_value(Reader& in, T& value, Violations& wrong) {
+  require_form<T>();
+  if constexpr (ReadsItself<T>) {
+    read_json(in, value);
+  } else if constexpr (TextValue<T>) {
+    value = in.value<T>();
+  } else if constexpr (std::same_as<T, bool>) {
+    value = in.boolean();
+  } else if constexpr (Integer<T>) {
+    read_integer(in, value);
+  } else if constexpr (std::same_as<T, float>) {
+    read_float(in, value);
+  } else if constexpr (std::floating_point<T>) {
+    value = static_cast<T>(in.number());
+  } else if constexpr (std::is_enum_v<T>) {
+    const auto found = enum_value<T>(in.string());
+    if (found) {
+      value = *found;
+    } else if (!in.failed()) {
+      wrong_enum_name(in, keel::internal::EnumTable<T>::names, wrong);
+    }
+  } else if constexpr (std::same_as<T, std::string> || std::same_as<T, std::string_view>) {
+    value = in.string();
+  } else if constexpr (is_optional<T>) {
+    if (in.try_null()) {
+      value.reset();
+    } else {
+      read_value(in, value.emplace(), wrong);
+    }
+  } else if constexpr (is_patch<T>) {
+    if (in.try_null()) {
+      value.set_null();
+    } else {
+      read_value(in, value.emplace(), wrong);
+    }
+  } else if constexpr (is_std_array<T>) {
+    std::size_t count = 0;
+    if (!in.begin_array()) return;
+    const int depth = in.depth();
+    while (in.next_element()) {
+      if (count < value.size()) {
+        read_value(in, value[count], wrong);
+      } else {
+        in.skip();
+      }
+      ++count;
+      if (in.failed() && !collect(in, depth, wrong)) return;
+    }
+    if (count != value.size() && !in.failed()) wrong_element_count(in, value.size(), wrong);
+  } else if constexpr (Map<T>) {
+    value.clear();
+    if (!in.begin_object()) return;
+    const int depth = in.depth();
+    while (const auto key = in.next_key()) {
+      const auto [at, is_new] = value.try_emplace(typename T::key_type(*key));
+      if (!is_new) return refuse_second(in, wrong);
+      read_value(in, at->second, wrong);
+      if (in.failed() && !collect(in, depth, wrong)) return;
+    }
+  } else if constexpr (List<T>) {
+    value.clear();
+    if (!in.begin_array()) return;
+    const int depth = in.depth();
+    while (in.next_element()) {
+      if constexpr (std::same_as<typename T::value_type, bool>) {
+        value.push_back(in.boolean());
+      } else {
+        read_value(in, value.emplace_back(), wrong);
+      }
+      if (in.failed() && !collect(in, depth, wrong)) return;
+    }
+  } else {
+    void* fields[Fields<T>::count + 1];
+    Fields<T>::visit(value, TakeAddresses{fields});
+    read_object(in, Readers<T, keel::internal::FieldTypes<T>>::table, fields, &value, wrong);
+  }
+}
+
+// Writing.
+
+using WriteField = void (*)(Writer& out, const void* field);
+
+struct WriteTable {
+  const std::string_view* keys;
+  const WriteField* write;
+  bool (*const* is_absent)(const void* field);  // Null where none can be; else null or a function for each field.
+  std::size_t count;
+};
+
+void write_object(Writer& out, const WriteTable& table, void* const* fields);
+void write_float(Writer& out, float value);
+[[noreturn, gnu::cold]] void throw_nameless(std::int64_t value);
+
+template <class T>
+void write_value(Writer& out, const T& value);
+
+template <class T>
+void write_field(Writer& out, const void* field) {
+  write_value(out, *static_cast<const T*>(field));
+}
+template <class T>
+bool is_absent_field(const void* field) {
+  return static_cast<const T*>(field)->is_absent();
+}
+template <class T>
+consteval auto absence() {
+  bool (*function)(const void*) = nullptr;
+  if constexpr (is_patch<T>) function = &is_absent_field<T>;
+  return function;
+}
+
+template <class T, class List>
+struct Writers;
+template <class T, class... Field>
+struct Writers<T, keel::internal::TypeList<Field...>> {
+  static constexpr WriteField write[] = {&write_field<std::remove_const_t<Field>>..., nullptr};
+  static constexpr bool (*is_absent[])(const void*) = {absence<std::remove_const_t<Field>>()..., nullptr};
+  static constexpr WriteTable table = {Names<T>::keys.data(), write,
+                                       (is_patch<std::remove_const_t<Field>> || ...) ? is_absent : nullptr,
+                                       sizeof...(Field)};
+};
+
+template <class T>
+void write_value(Writer& out, const T& value) {
+  require_form<T>();
+  if constexpr (WritesItself<T>) {
+    write_json(out, value);
+  } else if constexpr (TextValue<T>) {
+    out.string(value.text());
+  } else if constexpr (std::same_as<T, bool>) {
+    out.boolean(value);
+  } else if constexpr (Integer<T>) {
+    if constexpr (std::is_signed_v<T>) {
+      out.integer(value);
+    } else {
+      out.unsigned_integer(value);
+    }
+  } else if constexpr (std::same_as<T, float>) {
+    write_float(out, value);
+  } else if constexpr (std::floating_point<T>) {
+    out.number(static_cast<double>(value));
+  } else if constexpr (std::is_enum_v<T>) {
+    const std::string_view name = enum_name(value);
+    if (name.empty()) throw_nameless(static_cast<std::int64_t>(value));
+    out.string(name);
+  } else if constexpr (std::convertible_to<const T&, std::string_view>) {
+    out.string(value);
+  } else if constexpr (is_optional<T> || is_patch<T>) {
+    if (value.has_value()) {
+      write_value(out, *value);
+    } else {
+      out.null();
+    }
+  } else if constexpr (Map<T>) {
+    out.begin_object();
+    for (const auto& [key, element] : value) {
+      out.key(key);
+      write_value(out, element);
+    }
+    out.end_object();
+  } else if constexpr (List<T> || is_std_array<T>) {
+    out.begin_array();
+    for (const auto& element : value) write_value<typename T::value_type>(out, element);
+    out.end_array();
+  } else {
+    void* fields[Fields<T>::count + 1];
+    Fields<T>::visit(value, TakeAddresses{fields});
+    write_object(out, Writers<T, keel::internal::FieldTypes<T>>::table, fields);
+  }
+}
+
+}  // namespace keel::json::internal

@@ -1,0 +1,176 @@
+#include "keel/data/internal/json_fields.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <span>
+#include <string>
+
+#include "keel/base/buffer.h"
+#include "keel/base/bug.h"
+
+namespace keel::json::internal {
+namespace {
+
+Violation violation_of(const Reader& in, std::string_view words) {
+  const Problem problem = in.problem();
+  Buffer path;
+  in.append_path(path);
+  return {std::string(path.view()), std::string(words), problem.line, problem.column};
+}
+
+// A violation of `field` of the object just left, of the object or list itself when it is empty.
+void add_violation(Reader& in, std::string_view field, std::string_view words, Violations& wrong) {
+  in.fail("", "");  // At its end; the path ends in a '/'.
+  Violation one = violation_of(in, words);
+  for (const char c : field) {
+    if (c == '~' || c == '/') {
+      one.pointer += c == '~' ? "~0" : "~1";
+    } else {
+      one.pointer += c;
+    }
+  }
+  if (field.empty()) one.pointer.pop_back();
+  if (wrong.add(std::move(one))) in.resume(in.depth());
+}
+
+struct Judge {
+  Reader& in;
+  Violations& wrong;
+  static void tell(void* judge, std::string_view field, std::string_view words) {
+    auto& [in, wrong] = *static_cast<Judge*>(judge);
+    if (!in.failed()) add_violation(in, field, words, wrong);
+  }
+};
+
+std::size_t find(const ReadTable& table, std::string_view name) noexcept {
+  const std::size_t mask = (std::size_t{1} << table.slot_bits) - 1;
+  for (std::size_t slot = name_slot(name, table.slot_bits); table.slots[slot] != 0; slot = (slot + 1) & mask) {
+    const std::size_t i = table.slots[slot] - 1u;
+    if (table.names[i] == name) return i;
+  }
+  return table.count;
+}
+
+}  // namespace
+
+bool collect(Reader& in, int depth, Violations& wrong) {
+  if (wrong.is_malformed() || wrong.has_more()) return false;
+  const Problem problem = in.problem();
+  Violation one = violation_of(in, problem.message);
+  if (problem.cause == Problem::Cause::Syntax) {
+    wrong.set_malformed(std::move(one));
+    return false;
+  }
+  if (!wrong.add(std::move(one))) return false;
+  return in.resume(depth) || collect(in, depth, wrong);
+}
+
+void refuse_second(Reader& in, Violations& wrong) {
+  in.peek();  // It is about the value that is due.
+  in.fail("is given twice");
+  wrong.set_malformed(violation_of(in, "is given twice"));
+}
+
+void wrong_element_count(Reader& in, std::size_t count, Violations& wrong) {
+  add_violation(in, {}, "must have " + std::to_string(count) + (count == 1 ? " element" : " elements"), wrong);
+}
+
+void wrong_enum_name(Reader& in, const keel::internal::EnumNames& names, Violations& wrong) {
+  std::string words = "must be one of ";
+  bool is_first = true;
+  for (std::size_t value = 0; value < names.count; ++value) {
+    const std::string_view name = names.name(value);
+    if (name.empty()) continue;
+    if (!is_first) words += ", ";
+    is_first = false;
+    words += name;
+  }
+  in.fail("");
+  if (wrong.add(violation_of(in, words))) in.resume(in.depth());
+}
+
+void read_object(Reader& in, const ReadTable& table, void* const* fields, const void* object, Violations& wrong) {
+  if (!in.begin_object()) return;
+  const int depth = in.depth();
+  const std::size_t violations = wrong.size();
+  std::uint64_t seen = 0;
+  std::uint64_t good = 0;
+  std::size_t expected = 0;  // The one behind the last; the key behind the last name is empty, and never likely.
+  while (const auto key = in.next_key(table.keys[expected])) {
+    std::size_t i = expected;
+    if (key->data() != table.names[i].data()) {
+      i = find(table, *key);
+      if (i == table.count) {
+        in.skip();
+        if (table.is_strict) in.fail("is not a field of this object");
+        if (in.failed() && !collect(in, depth, wrong)) return;
+        continue;
+      }
+    }
+    const std::uint64_t bit = std::uint64_t{1} << i;
+    if ((seen & bit) != 0) return refuse_second(in, wrong);
+    seen |= bit;
+    const std::size_t before = wrong.size();
+    table.read[i](in, fields[i], wrong);
+    if (in.failed()) {
+      if (!collect(in, depth, wrong)) return;
+    } else if (wrong.size() == before) {
+      good |= bit;
+    }
+    expected = i + 1;
+  }
+  if (in.failed()) return;
+  std::uint64_t missing = table.required & ~seen;
+  for (; missing != 0 && !in.failed(); missing &= missing - 1) {
+    add_violation(in, table.names[std::countr_zero(missing)], "is required", wrong);
+  }
+  if (table.rules == nullptr || in.failed()) return;
+  Judge judge{in, wrong};
+  Check check(fields, {table.names, table.count}, good, wrong.size() == violations, Judge::tell, &judge);
+  table.rules(object, check);
+}
+
+bool read_text(std::string_view text, Arena& arena, int depth_max, ReadField read, void* value, Violations& wrong) {
+  wrong.clear();
+  Reader in(text, arena, {.depth_max = depth_max});
+  read(in, value, wrong);
+  if (in.failed()) collect(in, 0, wrong);
+  if (!in.failed() && !in.finish()) collect(in, 0, wrong);
+  return wrong.empty();
+}
+
+// Not by way of a double, which would round twice.
+void read_float(Reader& in, float& value) {
+  const std::string_view text = in.number_text();
+  if (in.failed()) return;
+  const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (end.ec != std::errc() || !std::isfinite(value)) in.fail("number out of range");
+}
+
+void write_object(Writer& out, const WriteTable& table, void* const* fields) {
+  out.begin_object();
+  for (std::size_t i = 0; i < table.count; ++i) {
+    if (table.is_absent != nullptr && table.is_absent[i] != nullptr && table.is_absent[i](fields[i])) continue;
+    out.quoted_key(table.keys[i]);
+    table.write[i](out, fields[i]);
+  }
+  out.end_object();
+}
+
+void write_float(Writer& out, float value) {
+  if (!std::isfinite(value)) {
+    out.null();
+    return;
+  }
+  char digits[32];
+  out.raw({digits, std::to_chars(digits, digits + sizeof digits, value).ptr});
+}
+
+void throw_nameless(std::int64_t value) {
+  throw_bug("the value " + std::to_string(value) +
+                " of an enum is written that has no name: values from 0 to 127 have one (enum_names.h)",
+            std::source_location::current());
+}
+
+}  // namespace keel::json::internal

@@ -1,0 +1,69 @@
+// keel/data/json_parse.h — JSON into structs, without a line for each field.
+//
+//   struct Line {
+//     std::string sku;
+//     int quantity = 0;
+//   };
+//   struct Order {
+//     Uuid id;
+//     std::vector<Line> lines;
+//     std::optional<std::string> note;
+//   };
+//   KEEL_TRY(Order order, json::parse<Order>(text));
+//
+// What is read:
+//   struct                      object; fields.h says which structs, and how one says that it is strict or spelled
+//   otherwise bool, integers, float, double   what does not fit is a violation; 1.0 is no integer std::string,
+//   std::string_view   a view into the text, or into the arena where the text has escapes Uuid, Timestamp, TextValue
+//   string (base/text_value.h) enum                        string, its name (enum_names.h) std::optional<T> null or
+//   absent: empty Patch<T>                    absent, null, or a T (patch.h) std::vector, deque, list    array;
+//   std::array: array of that many std::map, unordered_map     object; the keys are strings your own void
+//   read_json(json::Reader& in, Money& money) beside the type reads one value;
+//                               void write_json(json::Writer& out, const Money& money) writes it (json_write.h)
+//
+// Fields that the struct does not have are passed over, unless it is strict. A field is required unless it is optional
+// (fields.h). A field or a key of a map given twice makes the text malformed. rules() of a struct is called once it is
+// read (rules.h). Otherwise as json::Reader says (json_reader.h): nothing is more lenient, nor any number less exact.
+//
+// Errors:   all that is wrong, not only the first thing (violations.h).
+// Lifetime: views live as the text and the arena do.
+// Cost:     one pass; no heap but for strings, lists and maps of the struct. Fields in the order of the struct are read
+//           without a search for their names; another order costs a look into a hash table for each.
+
+#pragma once
+
+#include <string_view>
+#include <utility>
+
+#include "keel/base/arena.h"
+#include "keel/base/result.h"
+#include "keel/data/internal/json_fields.h"
+
+namespace keel::json {
+
+// Puts what the text says into `value`, which is T() before. False when something is wrong, which `wrong` then tells;
+// what is right has been read all the same. `wrong` is cleared first.
+template <class T>
+bool read(T& value, std::string_view text, Arena& arena, Violations& wrong, ReaderOptions options = {}) {
+  value = T();
+  return internal::read_text(text, arena, options.depth_max, &internal::read_field<T>, &value, wrong);
+}
+
+// The value, or InvalidArgument with all that is wrong (Violations::error).
+template <class T>
+Result<T> parse(std::string_view text, Arena& arena, ReaderOptions options = {}) {
+  T value{};
+  Violations wrong;
+  if (!internal::read_text(text, arena, options.depth_max, &internal::read_field<T>, &value, wrong))
+    return wrong.error();
+  return value;
+}
+template <class T>
+Result<T> parse(std::string_view text, ReaderOptions options = {}) {
+  static_assert(!internal::holds_views<T>(),
+                "a struct with a std::string_view is read with an arena that lives as long: parse<T>(text, arena)");
+  Arena arena;
+  return parse<T>(text, arena, options);
+}
+
+}  // namespace keel::json

@@ -1,0 +1,49 @@
+// keel/data/json_write.h — structs as JSON, without a line for each field.
+//
+//   json::write(order)                // {"id":"0192f7a8-…","lines":[…],"note":null}
+//   json::write_indented(order)       // for people
+//   json::write(buffer, order)        // appends it
+//
+// json_parse.h says which types, and fields.h how a struct is spelled. Fields come in the order of the struct; an empty
+// std::optional is null, an absent Patch is left out. What is written is read back equal, but for NaN and infinity,
+// which JSON does not have (null), and for strings that are not UTF-8 (json_writer.h).
+//
+// Errors: an enum's value that has no name is a Bug (base/bug.h).
+// Cost:   write(buffer, …) touches no heap but to grow the buffer.
+
+#pragma once
+
+#include <string>
+
+#include "keel/base/buffer.h"
+#include "keel/data/internal/json_fields.h"
+#include "keel/data/json_indent.h"
+
+namespace keel::json {
+
+// One value, where one is due: out.key("order"), then write(out, order).
+template <class T>
+void write(Writer& out, const T& value) {
+  internal::write_value(out, value);
+}
+template <class T>
+void write(Buffer& out, const T& value) {
+  Writer writer(out);
+  internal::write_value(writer, value);
+}
+template <class T>
+std::string write(const T& value) {
+  Buffer out;
+  write(out, value);
+  return std::string(out.view());
+}
+template <class T>
+std::string write_indented(const T& value) {
+  Buffer out;
+  write(out, value);
+  Buffer indented;
+  indent(indented, out.view());
+  return std::string(indented.view());
+}
+
+}  // namespace keel::json

@@ -1,0 +1,72 @@
+// keel/data/name_case.h — names in another case outside than inside: createdAt for created_at.
+//
+//   struct Order {
+//     static constexpr auto name_case = keel::Case::Camel;
+//     Timestamp created_at;
+//   };
+//   template <>                                              // of an enum, or of a type that is not yours to change
+//   inline constexpr auto keel::name_case<Status> = keel::Case::Snake;
+//
+// Words end at '_' and in front of a capital letter that follows a small one or a digit: created_at, CreatedAt and
+// createdAt are two words, HTTPServer is one. Letters beyond ASCII stay as they are.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace keel {
+
+enum class Case : std::uint8_t {
+  AsDeclared,
+  Snake,       // created_at
+  Camel,       // createdAt
+  Pascal,      // CreatedAt
+  Kebab,       // created-at
+  UpperSnake,  // CREATED_AT
+};
+
+namespace internal {
+template <class T>
+consteval Case case_of() {
+  if constexpr (requires { Case{T::name_case}; }) return T::name_case;
+  return Case::AsDeclared;
+}
+}  // namespace internal
+
+template <class T>
+inline constexpr Case name_case = internal::case_of<T>();
+
+// Writes `name` in that case to `to`, which has room for twice its size; returns how many characters that are.
+constexpr std::size_t change_case(std::string_view name, Case to_case, char* to) noexcept {
+  const auto is_lower = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  const auto is_upper = [](char c) { return c >= 'A' && c <= 'Z'; };
+  std::size_t size = 0;
+  bool begins = true;  // A word.
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    char c = name[i];
+    if (to_case == Case::AsDeclared) {
+      to[size++] = c;
+      continue;
+    }
+    if (c == '_') {
+      begins = true;
+      continue;
+    }
+    if (i != 0 && is_upper(c) && is_lower(name[i - 1])) begins = true;
+    const bool is_first = size == 0;
+    if (begins && !is_first && to_case != Case::Camel && to_case != Case::Pascal) {
+      to[size++] = to_case == Case::Kebab ? '-' : '_';
+    }
+    const bool upper =
+        to_case == Case::UpperSnake || (begins && (to_case == Case::Pascal || (to_case == Case::Camel && !is_first)));
+    if (upper && c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+    if (!upper && is_upper(c)) c = static_cast<char>(c - 'A' + 'a');
+    to[size++] = c;
+    begins = false;
+  }
+  return size;
+}
+
+}  // namespace keel

@@ -1,0 +1,79 @@
+// keel/data/patch.h — a field of a PATCH: absent, null, or a value (RFC 7396).
+//
+//   struct UserPatch {
+//     Patch<std::string> name;
+//     Patch<std::string> nickname;
+//   };
+//   change.name.apply_to(user.name);           // absent: it stays; a value: it is that
+//   change.nickname.apply_to(user.nickname);   // a std::optional; null: it is empty from here on
+//
+// An absent one is left out when its struct is written. Of a field that cannot be null, the rules of the struct say
+// check(name).not_null() (rules.h).
+//
+// Errors: * and -> without a value are a Bug (base/bug.h).
+// Cost:   a T and a byte.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "keel/base/bug.h"
+
+namespace keel {
+
+template <class T>
+class Patch {
+ public:
+  using Value = T;
+
+  constexpr Patch() = default;
+  static constexpr Patch null() {
+    Patch patch;
+    patch.is_null_ = true;
+    return patch;
+  }
+  static constexpr Patch of(T value) {
+    Patch patch;
+    patch.value_.emplace(std::move(value));
+    return patch;
+  }
+
+  constexpr bool is_absent() const noexcept { return !value_ && !is_null_; }
+  constexpr bool is_null() const noexcept { return is_null_; }
+  constexpr bool has_value() const noexcept { return value_.has_value(); }
+
+  const T& operator*() const {
+    KEEL_EXPECT(has_value(), "the value of a Patch is asked for that is absent or null");
+    return *value_;
+  }
+  const T* operator->() const { return &**this; }
+
+  constexpr void set_null() noexcept {
+    value_.reset();
+    is_null_ = true;
+  }
+  // Another value, to be written by who called.
+  constexpr T& emplace() {
+    is_null_ = false;
+    return value_.emplace();
+  }
+
+  void apply_to(std::optional<T>& target) const {
+    if (has_value()) target = *value_;
+    if (is_null_) target.reset();
+  }
+  void apply_to(T& target) const {
+    KEEL_EXPECT(!is_null_, "a Patch that is null is applied to what cannot be: check(field).not_null() in rules()");
+    if (has_value()) target = *value_;
+  }
+
+  friend constexpr bool operator==(const Patch&, const Patch&) = default;
+
+ private:
+  std::optional<T> value_;
+  bool is_null_ = false;
+};
+
+}  // namespace keel

@@ -1,0 +1,166 @@
+#include "keel/data/rules.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "keel/base/bug.h"
+#include "keel/data/json_parse.h"
+
+namespace keel::rules_test {
+namespace {
+
+// What rules() that are written here say of one field, "f"; of the whole struct it begins with ": ".
+template <class T, class Rules>
+std::string said(const T& field, Rules rules, std::uint64_t judged = 1, bool is_whole = true) {
+  const void* const fields[] = {&field};
+  const std::string_view names[] = {"f"};
+  std::string all;
+  Check check(
+      fields, names, judged, is_whole,
+      [](void* context, std::string_view name, std::string_view words) {
+        auto& text = *static_cast<std::string*>(context);
+        text.append(name).append(": ").append(words).append(";");
+      },
+      &all);
+  rules(check, field);
+  return all;
+}
+
+TEST(Rules, bound_the_characters_of_a_text) {
+  const auto length = [](Check& check, const std::string& f) { check(f).length(2, 3); };
+  EXPECT_EQ(said(std::string("a"), length), "f: must have 2 to 3 characters;");
+  EXPECT_EQ(said(std::string("ab"), length), "");
+  EXPECT_EQ(said(std::string("abc"), length), "");
+  EXPECT_EQ(said(std::string("abcd"), length), "f: must have 2 to 3 characters;");
+  EXPECT_EQ(said(std::string("äöü"), length), "");  // Six bytes.
+  EXPECT_EQ(said(std::string("😀"), length), "f: must have 2 to 3 characters;");
+  EXPECT_EQ(said(std::string("😀😀😀"), length), "");
+  EXPECT_EQ(said(std::string(), [](Check& check, const auto& f) { check(f).length_at_least(1); }),
+            "f: must have at least 1 character;");
+  EXPECT_EQ(said(std::string("abc"), [](Check& check, const auto& f) { check(f).length_at_most(2); }),
+            "f: must have at most 2 characters;");
+  EXPECT_EQ(said(std::string_view("abc"), [](Check& check, const auto& f) { check(f).length(1, 1); }),
+            "f: must have 1 character;");
+}
+
+TEST(Rules, bound_the_elements_of_lists_and_maps) {
+  const auto count = [](Check& check, const auto& f) { check(f).count(1, 2); };
+  EXPECT_EQ(said(std::vector<int>{}, count), "f: must have 1 to 2 elements;");
+  EXPECT_EQ(said(std::vector<int>{1, 2}, count), "");
+  EXPECT_EQ(said(std::map<int, int>{{1, 1}, {2, 2}, {3, 3}}, count), "f: must have 1 to 2 elements;");
+  EXPECT_EQ(said(std::vector<int>{}, [](Check& check, const auto& f) { check(f).count_at_least(1); }),
+            "f: must have at least 1 element;");
+  EXPECT_EQ(said(std::vector<int>{1}, [](Check& check, const auto& f) { check(f).count_at_most(0); }),
+            "f: must have 0 elements;");
+}
+
+TEST(Rules, bound_numbers_at_the_edges_of_their_types) {
+  const auto range = [](Check& check, const auto& f) { check(f).range(1, 100); };
+  EXPECT_EQ(said(0, range), "f: must be from 1 to 100;");
+  EXPECT_EQ(said(1, range), "");
+  EXPECT_EQ(said(100, range), "");
+  EXPECT_EQ(said(101, range), "f: must be from 1 to 100;");
+  EXPECT_EQ(said(0.5, range), "f: must be from 1 to 100;");
+  EXPECT_EQ(said(std::numeric_limits<double>::quiet_NaN(), range), "f: must be from 1 to 100;");
+  constexpr auto greatest = std::numeric_limits<std::uint64_t>::max();
+  EXPECT_EQ(said(greatest, [](Check& check, const auto& f) { check(f).at_most(greatest); }), "");
+  EXPECT_EQ(said(greatest - 1, [](Check& check, const auto& f) { check(f).at_least(greatest); }),
+            "f: must be at least 18446744073709551615;");
+  EXPECT_EQ(said(std::int64_t{-4}, [](Check& check, const auto& f) { check(f).at_most(-5); }),
+            "f: must be at most -5;");
+  EXPECT_EQ(said(0.25, [](Check& check, const auto& f) { check(f).at_most(0.125); }), "f: must be at most 0.125;");
+}
+
+TEST(Rules, choose_among_words_and_numbers) {
+  const auto words = [](Check& check, const auto& f) { check(f).one_of("red", "green"); };
+  EXPECT_EQ(said(std::string("green"), words), "");
+  EXPECT_EQ(said(std::string("blue"), words), "f: must be one of red, green;");
+  EXPECT_EQ(said(3, [](Check& check, const auto& f) { check(f).one_of(1, 2); }), "f: must be one of 1, 2;");
+}
+
+TEST(Rules, call_functions_and_follow_each_other) {
+  const auto is_even = [](int value) { return value % 2 == 0; };
+  const auto rules = [&](Check& check, const int& f) {
+    check(f).at_least(10).satisfies(is_even, "must be even");
+    check.that(f != 7, "must not be unlucky");
+  };
+  EXPECT_EQ(said(12, rules), "");
+  EXPECT_EQ(said(7, rules), "f: must be at least 10;f: must be even;: must not be unlucky;");
+}
+
+TEST(Rules, pass_over_what_is_absent) {
+  const auto range = [](Check& check, const auto& f) { check(f).range(1, 2); };
+  EXPECT_EQ(said(std::optional<int>(), range), "");
+  EXPECT_EQ(said(std::optional<int>(3), range), "f: must be from 1 to 2;");
+  EXPECT_EQ(said(Patch<int>::null(), range), "");
+  EXPECT_EQ(said(Patch<int>::of(3), range), "f: must be from 1 to 2;");
+  const auto not_null = [](Check& check, const auto& f) { check(f).not_null(); };
+  EXPECT_EQ(said(Patch<int>(), not_null), "");
+  EXPECT_EQ(said(Patch<int>::null(), not_null), "f: must not be null;");
+}
+
+TEST(Rules, do_not_judge_what_was_wrong_before) {
+  const auto rules = [](Check& check, const int& f) {
+    check(f).at_least(10);
+    check.that(f > 10, "must be more");
+  };
+  EXPECT_EQ(said(1, rules, 0, false), "");
+  EXPECT_EQ(said(1, rules, 1, false), "f: must be at least 10;");
+}
+
+TEST(Rules, throw_a_Bug_for_what_is_no_field_of_the_struct) {
+  const int other = 1;
+  EXPECT_THROW(said(1, [&](Check& check, const int&) { check(other).at_least(10); }), Bug);
+}
+
+struct Line {
+  std::string sku;
+  int quantity = 0;
+  static constexpr std::string_view optional_fields[] = {"quantity"};
+
+  void rules(Check& check) const {
+    check(sku).length(1, 4);
+    check(quantity).range(1, 100);
+  }
+};
+struct Order {
+  std::vector<Line> unit_lines;
+  int from = 0;
+  int to = 0;
+  static constexpr auto name_case = Case::Camel;
+
+  void rules(Check& check) const {
+    check(unit_lines).count(1, 2);
+    check.that(from <= to, "from must not be after to");
+  }
+};
+
+std::string wrong_of(std::string_view text) {
+  const auto order = json::parse<Order>(text);
+  return order ? "" : std::string(order.error().message());
+}
+
+TEST(Rules, are_called_for_each_struct_that_was_read) {
+  EXPECT_EQ(wrong_of(R"({"unitLines":[{"sku":"a","quantity":1}],"from":1,"to":1})"), "");
+  EXPECT_EQ(wrong_of(R"({"unitLines":[{"sku":"","quantity":1},{"sku":"abcde","quantity":101}],"from":1,"to":1})"),
+            "/unitLines/0/sku must have 1 to 4 characters; /unitLines/1/sku must have 1 to 4 characters; "
+            "/unitLines/1/quantity must be from 1 to 100");
+  EXPECT_EQ(wrong_of(R"({"from":2,"to":1,"unitLines":[]})"),
+            "/unitLines must have 1 to 2 elements; from must not be after to");
+  EXPECT_EQ(json::parse<std::vector<Order>>(R"([{"unitLines":[{"sku":"a"}],"from":2,"to":1}])").error().message(),
+            "/0: from must not be after to");
+}
+
+TEST(Rules, judge_neither_absent_fields_nor_a_struct_with_wrong_ones) {
+  EXPECT_EQ(wrong_of(R"({"unitLines":[{"sku":"a"}],"from":1,"to":1})"), "");
+  EXPECT_EQ(wrong_of(R"({"unitLines":3,"from":2,"to":1})"), "/unitLines: expected an array");
+  EXPECT_EQ(wrong_of(R"({"unitLines":[{"sku":"a"}],"from":2})"), "/to is required");
+}
+
+}  // namespace
+}  // namespace keel::rules_test

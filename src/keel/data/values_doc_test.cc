@@ -1,0 +1,95 @@
+// docs/values.md, compiled and run: each of its blocks stands here (tools/tidy/pages.cc).
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+#include "keel/base/constant_time.h"
+#include "keel/data/base64.h"
+#include "keel/data/json.h"
+#include "keel/data/timestamp.h"
+#include "keel/data/token.h"
+#include "keel/data/uuid.h"
+
+namespace keel::values_doc_test {
+namespace {
+
+class Sku {
+ public:
+  static constexpr const char* expected = "expected a SKU such as AB-1234";
+  static Result<Sku> parse(std::string_view text) {
+    if (text.size() != 7 || text[2] != '-') return fail(Code::InvalidArgument, expected);
+    Sku sku;
+    sku.text_ = text;
+    return sku;
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+struct Order {
+  Uuid id;
+};
+Result<Order> read(std::string_view text) {
+  Arena arena;
+  json::Reader in(text, arena);
+  Order order;
+  in.begin_object();
+  while (auto key = in.next_key()) {
+    if (*key == "id") {
+      order.id = in.value<Uuid>();  // 422 that names the member when it is none
+    } else {
+      in.skip();
+    }
+  }
+  KEEL_TRY_VOID(in.finish());
+  return order;
+}
+
+TEST(ValuesDoc, writes_what_it_reads) {
+  const Uuid order = Uuid::v7();   // in the order in which they were made: new rows go to the end of an index
+  const Uuid invite = Uuid::v4();  // 122 bits that nobody can guess
+  EXPECT_NE(order, invite);
+
+  const Timestamp created = Timestamp::now();
+  const Timestamp expires = created + 24_h;
+  const Result<Timestamp> since = Timestamp::parse("2026-11-24T13:00:37+01:00");  // RFC 3339, in UTC from here on
+  EXPECT_EQ(since->text(), "2026-11-24T12:00:37Z");
+
+  Buffer buffer;
+  json::Writer out(buffer);
+  out.begin_object();
+  out.key("id").string(order.text()).key("expires").string(expires.text());
+  out.end_object();
+
+  EXPECT_EQ(read(buffer.view()).value().id, order);
+}
+
+TEST(ValuesDoc, takes_a_type_of_ones_own) {
+  Arena arena;
+  json::Reader in("\"AB-1234\"", arena);
+  EXPECT_EQ(in.value<Sku>().text(), "AB-1234");
+  json::Reader wrong("\"AB1234\"", arena);
+  wrong.value<Sku>();
+  EXPECT_EQ(wrong.error().message(), "expected a SKU such as AB-1234 at line 1 column 1");
+}
+
+TEST(ValuesDoc, hands_out_secrets_and_writes_bytes) {
+  const std::string token = random_token();  // 256 bits of the kernel's, 43 characters for a URL or a field
+  EXPECT_EQ(token.size(), 43u);
+  const std::string shown = token;
+  const std::string expected = random_token();
+  const bool is_right = constant_time_equal(shown, expected);
+  EXPECT_FALSE(is_right);
+
+  const std::string bytes = "\xff\x00\x10";
+  const std::string text = base64::encode(bytes, base64::Form::Url);
+  const Result<std::string> back = base64::decode(text, base64::Form::Url);
+  EXPECT_EQ(back.value(), bytes);
+}
+
+}  // namespace
+}  // namespace keel::values_doc_test

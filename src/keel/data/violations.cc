@@ -1,0 +1,51 @@
+#include "keel/data/violations.h"
+
+#include <utility>
+
+#include "keel/base/bug.h"
+
+namespace keel {
+
+bool Violations::add(Violation violation) {
+  if (list_.size() == count_max) {
+    has_more_ = true;
+    return false;
+  }
+  list_.push_back(std::move(violation));
+  return true;
+}
+
+void Violations::set_malformed(Violation violation) {
+  list_.clear();
+  list_.push_back(std::move(violation));
+  is_malformed_ = true;
+  has_more_ = false;
+}
+
+void Violations::clear() noexcept {
+  list_.clear();
+  is_malformed_ = false;
+  has_more_ = false;
+}
+
+Error Violations::error() const {
+  KEEL_EXPECT(!empty(), "the error of Violations is asked for where there is none");
+  std::string text;
+  if (is_malformed_) {
+    const Violation& one = list_.front();
+    text = one.message + " at line " + std::to_string(one.line) + " column " + std::to_string(one.column);
+    if (!one.pointer.empty()) text += " (" + one.pointer + ")";
+    return Error::text(Code::InvalidArgument, text);
+  }
+  for (const Violation& one : list_) {
+    if (!text.empty()) text += "; ";
+    text += one.pointer;
+    const bool continues = one.message.starts_with("must ") || one.message.starts_with("is ");
+    if (!one.pointer.empty()) text += continues ? " " : ": ";
+    text += one.message;
+  }
+  if (has_more_) text += "; and more";
+  return Error::text(Code::InvalidArgument, text);
+}
+
+}  // namespace keel

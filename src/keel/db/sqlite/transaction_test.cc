@@ -1,0 +1,321 @@
+// Interactive transactions of an SQLite database: typed calls, savepoints, and writes that would wait for themselves.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "keel/db/sqlite/database.h"
+#include "keel/db/testing/folder.h"
+#include "keel/db/testing/own_loop.h"
+#include "keel/task/group.h"
+#include "keel/task/scope.h"
+#include "keel/task/timing.h"
+
+namespace keel::db::sqlite::sqlite_transaction_test {
+namespace {
+
+using Names = std::vector<std::string>;
+
+class SqliteTransaction : public ::testing::Test {
+ protected:
+  SqliteTransaction() {
+    database = Database::open({.path = folder / "app.db"}).value();
+    run(database->execute("create table users (id integer primary key, name text not null unique)"));
+  }
+  void run(auto task) {
+    auto result = loop.run(std::move(task));
+    EXPECT_TRUE(result.has_value()) << result.error().describe();
+  }
+  Names stored() { return loop.run(database->query_many<std::string>("select name from users order by id")).value(); }
+
+  testing::Folder folder;
+  testing::OwnLoop loop;
+  std::unique_ptr<Database> database;
+};
+
+Task<> add(Queries& queries, std::string name) {
+  co_await queries.execute("insert into users (name) values ($1)", name);
+}
+
+Task<> ask_inside(Database& database) {
+  Transaction transaction = co_await database.begin();
+  co_await add(transaction, "alice");
+  EXPECT_EQ(co_await transaction.query_one<std::string>("select name from users where id = $1", 1), "alice");
+  const auto none = co_await transaction.query_optional<std::string>("select name from users where id = $1", 2);
+  EXPECT_FALSE(none.has_value());
+  const auto all = co_await transaction.query_many<std::int64_t>("select id from users");
+  EXPECT_EQ(all, std::vector<std::int64_t>{1});
+  const auto missing = co_await attempt(transaction.query_one<std::string>("select name from users where id = 2"));
+  EXPECT_EQ(missing.error().code(), Code::NotFound);
+}
+
+TEST_F(SqliteTransaction, has_all_typed_calls_and_sees_its_own_changes) {
+  run(ask_inside(*database));
+
+  EXPECT_EQ(stored(), Names());
+}
+
+// Savepoints.
+
+Task<> keep_one_and_undo_one(Database& database) {
+  Transaction transaction = co_await database.begin();
+  co_await add(transaction, "before");
+  {
+    Savepoint kept = co_await transaction.savepoint();
+    co_await add(transaction, "kept");
+    co_await kept.release();
+  }
+  {
+    const Savepoint undone = co_await transaction.savepoint();
+    co_await add(transaction, "undone");
+  }
+  co_await add(transaction, "after");
+  co_await transaction.commit();
+}
+
+TEST_F(SqliteTransaction, a_savepoint_that_is_not_released_undoes_what_was_done_since) {
+  run(keep_one_and_undo_one(*database));
+
+  EXPECT_EQ(stored(), Names({"before", "kept", "after"}));
+}
+
+Task<> undo_last(Database& database) {
+  Transaction transaction = co_await database.begin();
+  co_await add(transaction, "before");
+  Savepoint point = co_await transaction.savepoint();
+  co_await add(transaction, "undone");
+  point.roll_back();
+  co_await transaction.commit();
+}
+
+TEST_F(SqliteTransaction, a_commit_does_not_keep_what_was_rolled_back_before_it) {
+  run(undo_last(*database));
+
+  EXPECT_EQ(stored(), Names({"before"}));
+}
+
+Task<> commit_inside(Database& database) {
+  Transaction transaction = co_await database.begin();
+  const Savepoint point = co_await transaction.savepoint();
+  co_await add(transaction, "kept");
+  co_await transaction.commit();
+}
+
+TEST_F(SqliteTransaction, a_commit_keeps_what_open_savepoints_have_done) {
+  run(commit_inside(*database));
+
+  EXPECT_EQ(stored(), Names({"kept"}));
+}
+
+Task<> nest(Database& database) {
+  Transaction transaction = co_await database.begin();
+  Savepoint outer = co_await transaction.savepoint();
+  co_await add(transaction, "outer");
+  {
+    const Savepoint inner = co_await transaction.savepoint();
+    co_await add(transaction, "inner");
+  }
+  co_await add(transaction, "outer again");
+  co_await outer.release();
+  {
+    Savepoint lost = co_await transaction.savepoint();
+    co_await add(transaction, "lost");
+    Savepoint lost_too = co_await transaction.savepoint();
+    co_await add(transaction, "lost too");
+    co_await lost_too.release();
+    Savepoint open = co_await transaction.savepoint();
+    co_await add(transaction, "lost as well");
+    lost.roll_back();
+    const auto released = co_await attempt(open.release());
+    EXPECT_EQ(released ? Code::Internal : released.error().code(), Code::Conflict);
+    co_await add(transaction, "after it");
+  }
+  co_await transaction.commit();
+}
+
+TEST_F(SqliteTransaction, savepoints_nest_and_the_outer_one_decides) {
+  run(nest(*database));
+
+  EXPECT_EQ(stored(), Names({"outer", "outer again", "after it"}));
+}
+
+Task<> release_outer_first(Database& database) {
+  Transaction transaction = co_await database.begin();
+  Savepoint outer = co_await transaction.savepoint();
+  Savepoint inner = co_await transaction.savepoint();
+  co_await add(transaction, "kept");
+  co_await outer.release();
+  const auto again = co_await attempt(outer.release());
+  EXPECT_EQ(again ? Code::Internal : again.error().code(), Code::Conflict);
+  Savepoint next = co_await transaction.savepoint();
+  co_await add(transaction, "kept too");
+  inner.roll_back();
+  co_await add(transaction, "and this");
+  co_await next.release();
+  co_await transaction.commit();
+}
+
+TEST_F(SqliteTransaction, a_savepoint_that_is_over_undoes_nothing) {
+  run(release_outer_first(*database));
+
+  EXPECT_EQ(stored(), Names({"kept", "kept too", "and this"}));
+}
+
+Task<> fail_inside(Database& database) {
+  Transaction transaction = co_await database.begin();
+  co_await add(transaction, "alice");
+  {
+    const Savepoint point = co_await transaction.savepoint();
+    co_await add(transaction, "bob");
+    const auto twice = co_await attempt(add(transaction, "alice"));
+    EXPECT_EQ(twice.error().code(), Code::AlreadyExists);
+    // The second row is taken already, and `or fail` keeps the first.
+    const auto half = co_await attempt(
+        transaction.execute("insert or fail into users (name) select 'half' union all select 'alice'"));
+    EXPECT_EQ(half.error().code(), Code::AlreadyExists);
+  }
+  co_await add(transaction, "carol");
+  co_await transaction.commit();
+}
+
+TEST_F(SqliteTransaction, an_error_after_a_savepoint_does_not_end_the_transaction) {
+  run(fail_inside(*database));
+
+  EXPECT_EQ(stored(), Names({"alice", "carol"}));
+}
+
+Task<> lose_inside(Database& database) {
+  Transaction transaction = co_await database.begin();
+  co_await add(transaction, "alice");
+  Savepoint point = co_await transaction.savepoint();
+  const auto lost = co_await attempt(transaction.execute("insert or rollback into users (name) values ('alice')"));
+  EXPECT_EQ(lost.error().code(), Code::AlreadyExists);
+  const auto released = co_await attempt(point.release());
+  EXPECT_EQ(released ? Code::Internal : released.error().code(), Code::Conflict);
+}
+
+TEST_F(SqliteTransaction, an_error_that_ends_the_transaction_ends_its_savepoints) {
+  run(lose_inside(*database));
+  run(add(*database, "next"));
+
+  EXPECT_EQ(stored(), Names({"next"}));
+}
+
+Task<> leave_savepoint_open(Database& database) {
+  Transaction transaction = co_await database.begin();
+  Savepoint point = co_await transaction.savepoint();
+  co_await add(transaction, "alice");
+  transaction.roll_back();
+  Transaction next = co_await database.begin();
+  point.roll_back();
+  co_await add(next, "bob");
+  co_await next.commit();
+}
+
+TEST_F(SqliteTransaction, a_savepoint_of_an_earlier_transaction_does_nothing_to_the_next) {
+  run(leave_savepoint_open(*database));
+
+  EXPECT_EQ(stored(), Names({"bob"}));
+}
+
+// Writes that would wait for the transaction that their own task holds.
+
+Task<> discard(Database& database) { co_await database.execute("delete from users"); }
+Task<> add_returning(Database& database) {
+  co_await database.query_one<std::int64_t>("insert into users (name) values ('x') returning id");
+}
+constexpr auto nothing = [](Connection&) -> Result<> { return {}; };
+Task<> transact(Database& database) { co_await database.transact(nothing); }
+Task<> begin_again(Database& database) { const Transaction transaction = co_await database.begin(); }
+Task<> beside(Database& database) { co_await all(discard(database), sleep_for(1_ms)); }
+Task<> limited(Database& database) { co_await with_timeout(1_h, discard(database)); }
+
+Task<> write_inside(Database& database, Task<> (*write)(Database&), std::string& message) {
+  Transaction transaction = co_await database.begin();
+  co_await add(transaction, "alice");
+  const auto written = co_await attempt(write(database));
+  message = written ? "written" : written.error().message();
+  if (!written) {
+    EXPECT_EQ(written.error().code(), Code::Internal);
+  }
+  co_await transaction.commit();
+  co_await write(database);
+}
+
+TEST_F(SqliteTransaction, a_write_of_the_database_by_the_task_that_holds_it_says_so_immediately) {
+  for (auto* write : {&discard, &add_returning, &transact, &begin_again, &beside, &limited}) {
+    std::string message;
+
+    run(write_inside(*database, write, message));
+
+    EXPECT_EQ(message,
+              "this write would wait for the transaction that its own task holds: "
+              "run it on the transaction instead of the database, or after commit()");
+    run(discard(*database));
+  }
+  EXPECT_EQ(database->stats().writer.expired, 0u);
+}
+
+Task<Transaction> begin_below(Database& database) { co_return co_await with_timeout(1_h, database.begin()); }
+Task<> begin_in_a_time_limit(Database& database, Code& code) {
+  const Transaction transaction = co_await begin_below(database);
+  const auto written = co_await attempt(discard(database));
+  code = written ? Code::NotFound : written.error().code();
+}
+
+TEST_F(SqliteTransaction, what_a_time_limit_has_begun_belongs_to_the_task_that_awaits_it) {
+  Code code{};
+
+  run(begin_in_a_time_limit(*database, code));
+
+  EXPECT_EQ(code, Code::Internal);
+}
+
+Task<> hold_and_write(Database& database, std::string name) {
+  Transaction transaction = co_await database.begin();
+  co_await add(transaction, name);
+  co_await sleep_for(2_ms);
+  co_await transaction.commit();
+}
+Task<> read_and_write_beside(Database& database) {
+  Scope scope;
+  Transaction transaction = co_await database.begin();
+  scope.spawn(add(database, "a task of a scope waits"));
+  EXPECT_EQ(co_await database.query_one<int>("select count(*) from users"), 0) << "reads do not wait for writers";
+  co_await add(transaction, "first");
+  co_await transaction.commit();
+  co_await scope.join();
+}
+Task<> branches(Database& database) {
+  co_await all(hold_and_write(database, "one branch"), add(database, "the other branch waits"));
+}
+
+TEST_F(SqliteTransaction, other_tasks_wait_their_turn_and_reads_do_not_wait) {
+  run(read_and_write_beside(*database));
+  run(branches(*database));
+
+  EXPECT_EQ(stored(), Names({"first", "a task of a scope waits", "one branch", "the other branch waits"}));
+}
+
+Task<> hold_two(Database& first, Database& second) {
+  Transaction transaction = co_await first.begin();
+  co_await add(second, "in the other database");
+  Transaction other = co_await second.begin();
+  co_await add(other, "in its transaction");
+  co_await other.commit();
+  co_await add(second, "after it");
+  co_await transaction.commit();
+}
+
+TEST_F(SqliteTransaction, writes_of_another_database_do_not_wait) {
+  auto other = Database::open({.path = folder / "other.db"}).value();
+  run(other->execute("create table users (id integer primary key, name text)"));
+
+  run(hold_two(*database, *other));
+
+  EXPECT_EQ(loop.run(other->query_one<int>("select count(*) from users")).value(), 3);
+}
+
+}  // namespace
+}  // namespace keel::db::sqlite::sqlite_transaction_test

@@ -1,0 +1,63 @@
+#include "keel/http/client/shared_client.h"
+
+#include "keel/base/check.h"
+#include "keel/io/loop.h"
+
+namespace keel::http {
+namespace {
+
+// Of the calling thread; -1: no worker's.
+int worker() noexcept {
+  const io::Loop* const loop = io::Loop::current();
+  return loop != nullptr ? loop->index() : -1;
+}
+
+template <class T>
+Task<T> refuse(std::string name) {
+  co_return Error::text(Code::Internal, "the client \"" + name + "\" is used on a worker, while the service runs");
+}
+
+}  // namespace
+
+SharedClient::SharedClient(int workers, ClientOptions options)
+    : options_(std::move(options)), clients_(static_cast<std::size_t>(workers)) {}
+
+SharedClient::~SharedClient() {
+  for (const auto& client : clients_) {
+    KEEL_CHECK(client == nullptr, "a SharedClient ends after it was detached on every worker");
+  }
+}
+
+void SharedClient::attach(Resolver& resolver) {
+  const int here = worker();
+  KEEL_CHECK(here >= 0 && here < static_cast<int>(clients_.size()), "a SharedClient is attached on a worker's thread");
+  auto& client = clients_[static_cast<std::size_t>(here)];
+  KEEL_CHECK(client == nullptr, "a SharedClient is attached to a worker once");
+  client = std::make_unique<Client>(resolver, options_);
+}
+
+void SharedClient::detach() {
+  const int here = worker();
+  KEEL_CHECK(here >= 0 && here < static_cast<int>(clients_.size()), "a SharedClient is detached on a worker's thread");
+  clients_[static_cast<std::size_t>(here)].reset();
+}
+
+Client* SharedClient::here() const noexcept {
+  const int here = worker();
+  if (here < 0 || here >= static_cast<int>(clients_.size())) return nullptr;
+  return clients_[static_cast<std::size_t>(here)].get();
+}
+
+Task<ClientResponse> SharedClient::send(ClientRequest request) {
+  Client* const client = here();
+  if (client == nullptr) return refuse<ClientResponse>(options_.name);
+  return client->send(std::move(request));
+}
+
+Task<ClientStream> SharedClient::open(ClientRequest request) {
+  Client* const client = here();
+  if (client == nullptr) return refuse<ClientStream>(options_.name);
+  return client->open(std::move(request));
+}
+
+}  // namespace keel::http

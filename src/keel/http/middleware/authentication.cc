@@ -1,0 +1,154 @@
+#include "keel/http/middleware/authentication.h"
+
+#include <algorithm>
+
+#include "keel/base/ascii.h"
+#include "keel/base/check.h"
+#include "keel/base/constant_time.h"
+#include "keel/data/base64.h"
+#include "keel/data/utf8.h"
+#include "keel/http/message/fields.h"
+
+namespace keel::http {
+namespace {
+
+constexpr std::string_view www_authenticate = "WWW-Authenticate";
+
+std::string with_realm(std::string_view scheme, const std::string& realm) {
+  KEEL_CHECK(is_field_value(realm) && realm.find_first_of("\"\\") == std::string::npos,
+             "a realm is a text without quotes, backslashes and control characters");
+  return std::string(scheme) + " realm=\"" + realm + '"';
+}
+
+Response unauthorized(std::string_view detail, std::string_view challenge) {
+  return refuse(Status::Unauthorized, detail).header(www_authenticate, challenge);
+}
+
+// RFC 7235's token68, which a bearer token is (RFC 6750 §2.1).
+bool is_token68(std::string_view text) noexcept {
+  while (text.ends_with('=')) text.remove_suffix(1);
+  return !text.empty() && std::ranges::all_of(text, [](char c) {
+    return ascii::is_alphanumeric(c) || std::string_view("-._~+/").find(c) != std::string_view::npos;
+  });
+}
+
+bool is_control(char c) noexcept { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
+
+// What stands behind the scheme's name, an empty text where nothing does; nullopt without that scheme. The parser has
+// rejected a second Authorization field.
+std::optional<std::string_view> find_credentials(Request& request, std::string_view scheme) {
+  const std::string_view value = request.header(Known::Authorization).value_or(std::string_view());
+  const std::size_t end = std::min(value.find(' '), value.size());
+  if (!equals_ignore_case(value.substr(0, end), scheme)) return std::nullopt;
+  return trim_blanks(value.substr(end));
+}
+
+}  // namespace
+
+BearerScheme::BearerScheme(const BearerOptions& options) : challenge_(with_realm("Bearer", options.realm)) {}
+
+std::optional<Response> BearerScheme::read(Request& request, Credentials& credentials) const {
+  const std::optional<std::string_view> token = find_credentials(request, "Bearer");
+  if (!token) return unauthorized("this needs a bearer token, in the field Authorization", challenge_);
+  credentials.secret = *token;
+  if (is_token68(*token)) return std::nullopt;
+  return refuse(Status::BadRequest, "the field Authorization has no bearer token that is well-formed")
+      .header(www_authenticate, challenge_ + ", error=\"invalid_request\"");
+}
+
+Response BearerScheme::reject() const {
+  return unauthorized("the bearer token is not valid, or not any more", challenge_ + ", error=\"invalid_token\"");
+}
+
+BasicScheme::BasicScheme(const BasicOptions& options)
+    : challenge_(with_realm("Basic", options.realm) + ", charset=\"UTF-8\"") {}
+
+std::optional<Response> BasicScheme::read(Request& request, Credentials& credentials) const {
+  const std::optional<std::string_view> text = find_credentials(request, "Basic");
+  if (!text) return unauthorized("this needs a user and a password", challenge_);
+  const auto malformed = [&] {
+    return refuse(Status::BadRequest, "the field Authorization has no user and password that are well-formed")
+        .header(www_authenticate, challenge_);
+  };
+  const std::span<char> room = request.arena().array<char>(base64::decoded_size(*text));
+  const Result<std::size_t> size = base64::decode(*text, std::as_writable_bytes(room), base64::Form::Standard);
+  if (!size) return malformed();
+  const std::string_view decoded(room.data(), *size);
+  const std::size_t colon = decoded.find(':');
+  if (colon == std::string_view::npos || std::ranges::any_of(decoded, is_control)) return malformed();
+  if (!utf8::is_valid(decoded)) return reject();
+  credentials = {decoded.substr(0, colon), decoded.substr(colon + 1)};
+  return std::nullopt;
+}
+
+Response BasicScheme::reject() const { return unauthorized("user or password is not right", challenge_); }
+
+ApiKeyScheme::ApiKeyScheme(const ApiKeyOptions& options)
+    : options_(options), challenge_(with_realm("ApiKey", options.realm)) {
+  KEEL_CHECK(!options.header.empty() || !options.query.empty(), "an API key is in a field or in the query");
+  KEEL_CHECK(options.header.empty() || is_token(options.header), "an API key's header is the name of a field");
+}
+
+std::optional<Response> ApiKeyScheme::read(Request& request, Credentials& credentials) const {
+  if (!options_.header.empty()) {
+    credentials.secret = request.header(options_.header).value_or(std::string_view());
+    // The list of all such fields is longer where there are several.
+    if (request.header_list(options_.header).value_or(std::string_view()).size() != credentials.secret.size()) {
+      return refuse(Status::BadRequest, "there is more than one API key");
+    }
+    if (!credentials.secret.empty()) return std::nullopt;
+  }
+  if (!options_.query.empty()) {
+    const Result<std::optional<std::string_view>> given = request.query_param<std::string_view>(options_.query);
+    if (!given) return refuse(Status::BadRequest, "the API key in the query is not well-formed");
+    credentials.secret = given->value_or(std::string_view());
+    if (!credentials.secret.empty()) return std::nullopt;
+  }
+  const std::string where =
+      !options_.header.empty() ? "in the field " + options_.header : "as the query's parameter " + options_.query;
+  return unauthorized("this needs an API key, " + where, challenge_);
+}
+
+Response ApiKeyScheme::reject() const { return unauthorized("the API key is not known", challenge_); }
+
+namespace internal {
+
+Error failure_of(Error&& error) noexcept {
+  if (error.code() == Code::PermissionDenied || error.code() == Code::Cancelled) return std::move(error);
+  Error failure = std::move(error).because("verifying credentials");
+  return http_status(failure.code()) >= 500 ? std::move(failure) : std::move(failure).as(Code::Internal);
+}
+
+}  // namespace internal
+
+Response insufficient_scope(std::string_view scope) {
+  std::string challenge = "Bearer error=\"insufficient_scope\", scope=\"";
+  challenge.append(scope).append("\"");
+  return refuse(Status::Forbidden, "this needs more than these credentials allow").header(www_authenticate, challenge);
+}
+
+KnownKeys::KnownKeys(std::vector<NamedKey> keys) : keys_(std::move(keys)) {
+  for (const NamedKey& key : keys_) KEEL_CHECK(!key.key.empty(), "a known key is not empty");
+}
+
+std::optional<KeyOwner> KnownKeys::operator()(std::string_view key) const noexcept {
+  const NamedKey* found = nullptr;
+  for (const NamedKey& known : keys_) {
+    if (constant_time_equal(known.key, key)) found = &known;
+  }
+  if (found == nullptr) return std::nullopt;
+  return KeyOwner{found->name};
+}
+
+std::optional<KeyOwner> KnownKeys::operator()(std::string_view name, std::string_view key) const noexcept {
+  const NamedKey* found = nullptr;
+  for (const NamedKey& known : keys_) {
+    const bool is_name = constant_time_equal(known.name, name);
+    const bool is_key = constant_time_equal(known.key, key);
+    if (is_name & is_key) found = &known;
+  }
+  if (found == nullptr) return std::nullopt;
+  return KeyOwner{found->name};
+}
+
+}  // namespace keel::http

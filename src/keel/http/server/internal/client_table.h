@@ -1,0 +1,61 @@
+// keel/http/server/internal/client_table.h — what each client address has of a worker: connections, and memory for
+// bodies.
+//
+// Internal to http. A client is an IPv4 address or the /64 of an IPv6 one (client_of()). It has a place as long as it
+// has a connection, so that there are never more of them than connections. The table's hash is keyed: addresses that
+// collide cannot be chosen.
+//
+// Threads: the worker.
+// Cost:    a keyed hash and a cache line or two for a connection, nothing for a request; 48 bytes for each client that
+//          there were at one time.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "keel/base/siphash.h"
+
+namespace keel::http {
+
+struct ClientEntry {
+  std::uint64_t hash = 0;
+  std::uint64_t address = 0;  // Its bytes, and
+  std::uint32_t size = 0;     // how many they are.
+  std::uint32_t next = 0;     // Of the same bucket, or free.
+  std::uint32_t connections = 0;
+  std::uint32_t bodies = 0;    // That are held, and
+  std::size_t body_bytes = 0;  // what they take.
+  bool is_public = false;      // An address of the public internet.
+  bool is_told = false;        // The log has a line about its connections.
+};
+
+class ClientTable {
+ public:
+  explicit ClientTable(SipKey key) noexcept : key_(key) {}
+  ClientTable(const ClientTable&) = delete;
+  ClientTable& operator=(const ClientTable&) = delete;
+
+  // The place of a client, which has one connection more; never 0. `address` has at most eight bytes. std::bad_alloc:
+  // nothing has changed.
+  std::uint32_t enter(std::string_view address);
+  // It has one less; with the last one its place is somebody else's.
+  void leave(std::uint32_t place) noexcept;
+  // Until the next enter().
+  ClientEntry& at(std::uint32_t place) noexcept { return entries_[place]; }
+  // How many clients have a connection.
+  std::size_t size() const noexcept { return size_; }
+
+ private:
+  void make_room();
+
+  const SipKey key_;
+  std::vector<ClientEntry> entries_;    // The first one is nobody's.
+  std::vector<std::uint32_t> buckets_;  // A power of two of them, at least as many as entries.
+  std::uint32_t free_ = 0;              // The first free place behind those that were ever taken; 0: none.
+  std::size_t size_ = 0;
+};
+
+}  // namespace keel::http

@@ -1,0 +1,127 @@
+// keel/http/testing/test_client.h — the clients of a test: whole requests to a service under test, and its answers.
+//
+//   http::TestClient ada(server);               // an http::TestServer or an app::TestApp
+//   ada.header("Authorization", "Bearer ada");
+//   EXPECT_EQ(ada.get("/me").status(), 200);
+//
+// Errors:    a call that got no answer has status 0 and says why in error(). No answer is asked for again and
+//            redirects are not followed; a kept connection that the server had closed is replaced, as any Client does.
+// Ownership: what is asked outlives its clients, and these their calls.
+// Threads:   that of what is asked.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "keel/base/function.h"
+#include "keel/base/time.h"
+#include "keel/http/client/client.h"
+#include "keel/io/loop.h"
+#include "keel/task/start.h"
+
+namespace keel::http {
+
+// What a TestClient asks, and how it waits.
+struct TestTarget {
+  io::Loop* loop = nullptr;                // Its calls run here.
+  Resolver* resolver = nullptr;            // For which every name is the server's.
+  std::string host = {};                   // Of the server, and
+  std::uint16_t port = 80;                 // its port.
+  Duration timeout = 1_h;                  // Of a call.
+  std::size_t body_bytes_max = 64 << 20;   // Of an answer.
+  Function<void(StartCore& task)> finish;  // Lets time pass until the task has ended.
+};
+
+// Whom a TestClient is taken for.
+struct TestClientOptions {
+  std::string host = {};     // What it asks for in Host, a name without a port; empty: "10.0.0.1".
+  std::string address = {};  // Where it connects from, an IPv4 address; empty: 10.0.0.1.
+};
+
+// An answer, with everything copied out of it. A value.
+class TestResponse {
+ public:
+  // 200, 404, …; 0 when there was no answer.
+  int status() const noexcept { return answer_ ? static_cast<int>(answer_->status()) : 0; }
+  std::string_view body() const noexcept { return answer_ ? answer_->body() : std::string_view(); }
+  // The value of the first field of that name (any case), or nullopt.
+  std::optional<std::string_view> header(std::string_view name) const noexcept {
+    if (!answer_) return std::nullopt;
+    return answer_->header(name);
+  }
+  // Why there was no answer; empty when there was one.
+  const std::string& error() const noexcept { return error_; }
+
+ private:
+  friend class TestCall;
+  explicit TestResponse(Result<ClientResponse>&& result);
+  std::optional<ClientResponse> answer_;
+  std::string error_;
+};
+
+// A request that is under way. Movable; destroyed before its end it is stopped, as by a client that goes away.
+class TestCall {
+ public:
+  TestCall(TestCall&&) noexcept = default;
+  TestCall& operator=(TestCall&&) = delete;
+  ~TestCall();
+  bool has_ended() const noexcept { return call_->has_ended(); }
+  // Stops it: the client closes its connection.
+  void stop();
+  // Lets time pass until it has ended. Once.
+  TestResponse response();
+
+ private:
+  friend class TestClient;
+  TestCall(const TestTarget& target, std::unique_ptr<Start<ClientResponse>> call) noexcept
+      : target_(&target), call_(std::move(call)) {}
+  const TestTarget* target_;
+  std::unique_ptr<Start<ClientResponse>> call_;
+};
+
+class TestClient {
+ public:
+  explicit TestClient(const TestTarget& target, const TestClientOptions& options = {});
+  // Of a TestServer or an app::TestApp.
+  template <class Tested>
+    requires requires(const Tested& tested) { static_cast<const TestTarget&>(tested.target()); }
+  explicit TestClient(const Tested& tested, const TestClientOptions& options = {})
+      : TestClient(tested.target(), options) {}
+  ~TestClient();
+  TestClient(const TestClient&) = delete;
+  TestClient& operator=(const TestClient&) = delete;
+
+  // Sent with each request from now on.
+  TestClient& header(std::string_view name, std::string_view value) &;
+
+  TestResponse get(std::string_view path) { return send(ClientRequest(Method::Get, path)); }
+  TestResponse del(std::string_view path) { return send(ClientRequest(Method::Delete, path)); }
+  TestResponse post(std::string_view path, std::string_view body, std::string_view content_type = "application/json") {
+    return send(ClientRequest(Method::Post, path).body(body, content_type));
+  }
+  TestResponse put(std::string_view path, std::string_view body, std::string_view content_type = "application/json") {
+    return send(ClientRequest(Method::Put, path).body(body, content_type));
+  }
+  TestResponse patch(std::string_view path, std::string_view body, std::string_view content_type = "application/json") {
+    return send(ClientRequest(Method::Patch, path).body(body, content_type));
+  }
+  // Sends it and lets time pass until the answer is there.
+  TestResponse send(ClientRequest request) { return begin(std::move(request)).response(); }
+  // Begins to send it: time passes in advance() and in the calls above.
+  TestCall begin(ClientRequest request);
+
+ private:
+  const TestTarget& target_;
+  const std::string host_;
+  std::vector<std::pair<std::string, std::string>> fields_;
+  std::unique_ptr<Client> client_;
+};
+
+}  // namespace keel::http

@@ -1,0 +1,53 @@
+// keel/observe/failure.h — the log line of an Error that nobody has handled.
+//
+//   log::Failure(error).log(log, "request failed", log::field("path", path));
+//
+// What comes from the environment, and bugs, are errors of this program: the line is at error level, names the place of
+// the call instead of the one that logs, and has what the Error knows: the statement, the places through which it went,
+// the stack. What the application has made itself is logged at the level of its code.
+//
+// Lifetime: the Error outlives this.  Threads: any.  Cost: a bug's stack is named here (base/stack.h).
+
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "keel/base/error.h"
+#include "keel/observe/log.h"
+
+namespace keel::log {
+
+class Failure {
+ public:
+  explicit Failure(const Error& error);
+  // At this level.
+  Failure(const Error& error, Level level);
+
+  template <class... F>
+  void log(const Logger& log, Message message, const F&... fields) const {
+    const Level level = level_;
+    if (!log.is_on(level)) return;
+    const Message said = places_.empty() ? message : message.at(error_.place());
+    const auto places = field("places", places_);
+    if (error_.stack() != nullptr) {
+      log.log(level, said, fields..., error_, places, field("stack", stack()));
+    } else if (!statement_.empty()) {
+      log.log(level, said, fields..., error_, field("statement", statement_), places);
+    } else if (!places_.empty()) {
+      log.log(level, said, fields..., error_, places);
+    } else {
+      log.log(level, said, fields..., error_);
+    }
+  }
+
+ private:
+  std::string stack() const;
+
+  const Error& error_;
+  const Level level_;
+  const std::string statement_;  // On one line, and shortened.
+  const std::string places_;
+};
+
+}  // namespace keel::log

@@ -1,0 +1,93 @@
+// keel/task/bulkhead.h — keeps one slow dependency from taking everything: at most so many calls at a time, a bounded
+// number that wait, and a bounded wait.
+//
+//   Bulkhead reports({.running_max = 4, .waiting_max = 16, .wait_max = 500_ms});    // one for each dependency and
+//   worker const Report report = co_await reports.run([&] { return render(id); });
+//
+//   Bulkhead::Place place = co_await reports.enter();        // held until it is destroyed, for several steps
+//
+// run() enters, calls the function and awaits the task or operation that it returns. Those that wait enter in the order
+// in which they came.
+//
+// Result:   that of the call, as it is.
+// Errors:   ResourceExhausted when as many as waiting_max wait, or when no place became free within wait_max; then
+//           nothing was called. Cancelled, or DeadlineExceeded by the deadline of the awaiting task.
+// Lifetime: outlives its runs, places and those who wait (checked). A closure without a name is copied, and captures
+//           references and plain values; another one has a name, and outlives the run.
+// Threads:  one loop.  Cancel: one that waits leaves the queue; a call is ended.
+// Cost:     entering without a wait is O(1) and no frame (try_enter); run() is a frame of the task pool; no heap.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "keel/base/time.h"
+#include "keel/task/internal/closure.h"
+#include "keel/task/semaphore.h"
+#include "keel/task/task.h"
+
+namespace keel::metrics {
+class Registry;
+}
+
+namespace keel {
+
+struct BulkheadOptions {
+  std::size_t running_max = 16;  // At a time, 1 or more.
+  std::size_t waiting_max = 64;  // Beyond these; 0: nothing waits.
+  Duration wait_max = 1_s;       // For a place.
+};
+
+class Bulkhead {
+ public:
+  using Place = Semaphore::Permit;
+  struct Stats {
+    std::uint64_t rejected = 0;  // Calls for which there was no place, at once or within wait_max.
+  };
+
+  // No place at all is a bug and aborts.
+  explicit Bulkhead(const BulkheadOptions& options = {});
+  ~Bulkhead();
+  Bulkhead(const Bulkhead&) = delete;
+  Bulkhead& operator=(const Bulkhead&) = delete;
+
+  template <class F>
+  Task<internal::AwaitedBy<F>> run(F&& call) {
+    internal::check_closure<F>();
+    return run_kept<F>(std::forward<F>(call));
+  }
+  Task<Place> enter();
+  // A place that is free now and for which nothing waits; else none.
+  std::optional<Place> try_enter() noexcept { return places_.try_acquire(); }
+
+  const BulkheadOptions& options() const noexcept { return options_; }
+  std::size_t running() const noexcept { return options_.running_max - places_.available(); }
+  std::size_t waiting() const noexcept { return places_.waiting(); }
+  const Stats& stats() const noexcept { return stats_; }
+  // Shows bulkhead_running and bulkhead_waiting and counts bulkhead_rejected_total from now on, with the label `name`.
+  // The registry outlives this.
+  void expose(metrics::Registry& registry, std::string_view name);
+
+ private:
+  struct Exposed;
+  template <class F>
+  Task<internal::AwaitedBy<F>> run_kept(F call) {
+    std::optional<Place> place = try_enter();
+    if (!place) place.emplace(co_await enter());
+    Result<internal::AwaitedBy<F>> result = co_await attempt(call());
+    co_return co_await std::move(result);
+  }
+  void count_rejected() noexcept;
+
+  const BulkheadOptions options_;
+  Semaphore places_;
+  Stats stats_;
+  std::unique_ptr<Exposed> exposed_;
+};
+
+}  // namespace keel

@@ -1,0 +1,145 @@
+// keel/task/circuit_breaker.h — stops asking what fails, and finds out when it is well again.
+//
+//   CircuitBreaker payments;                                 // one for each dependency and worker
+//   const Receipt receipt = co_await payments.run([&] { return charge(order); });
+//
+// Closed: everything is admitted and counted over a sliding window. When at least calls_min have ended in it, and
+// failure_ratio of them badly, it opens: nothing is admitted for open_time. Then it is half open: one call at a time is
+// a probe; after probes_min good ones it closes and forgets, after a bad one it is open again.
+//
+// run() calls the function and awaits the task or operation that it returns. Bad is an error for which options.fails
+// says so. Cancelled and ResourceExhausted count for nothing: who called went away, or met a bound of ours. Every other
+// error is an answer, and as good as a result. For code that judges outcomes itself:
+//
+//   std::optional<CircuitBreaker::Call> call = breaker.admit(now);
+//   if (!call) return fail(Code::Unavailable, "the circuit is open");
+//   …
+//   answered ? call->succeeded(now) : call->failed(now);
+//
+// A call that is destroyed without an outcome counts for nothing. What began before the state changed counts no more.
+//
+// Result:   that of the call, as it is.
+// Errors:   Unavailable, "the circuit is open: …", when it was not admitted; nothing was called then.
+// Lifetime: outlives its runs and calls (checked). A closure without a name is copied, and captures references and
+//           plain values; another one has a name, and outlives the run.
+// Threads:  one loop; the time of admit() and outcomes is the caller's.
+// Cancel:   the call is ended.  Cost: O(1); run() is a frame of the task pool; no heap.
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "keel/base/check.h"
+#include "keel/base/host.h"
+#include "keel/base/time.h"
+#include "keel/task/internal/closure.h"
+#include "keel/task/task.h"
+
+namespace keel::metrics {
+class Registry;
+}
+
+namespace keel {
+
+// Unavailable, DeadlineExceeded (whoever's limit that was), Upstream and Internal (what has thrown).
+bool is_outage(const Error& error) noexcept;
+
+struct CircuitBreakerOptions {
+  double failure_ratio = 0.5;    // Above 1: it never opens.
+  std::uint32_t calls_min = 20;  // Fewer in the window say nothing.
+  Duration window = 10_s;        // What is older, to a tenth of it, is forgotten. Longer: slower to open and to forget.
+  Duration open_time = 5_s;      // Until it is probed.
+  std::uint32_t probes_min = 1;  // Good ones in a row that close it.
+  bool (*fails)(const Error&) = &is_outage;  // Which errors are bad.
+};
+
+class CircuitBreaker {
+ public:
+  enum class State : std::uint8_t { Closed, Open, HalfOpen };
+
+  class [[nodiscard]] Call {
+   public:
+    Call(Call&& other) noexcept : breaker_(std::exchange(other.breaker_, nullptr)), era_(other.era_) {}
+    Call& operator=(Call&&) = delete;
+    ~Call() {
+      if (breaker_ != nullptr) breaker_->abandoned(era_);
+    }
+    // The outcome, once.
+    void succeeded(Instant now) noexcept { std::exchange(breaker_, nullptr)->ended(era_, now, false); }
+    void failed(Instant now) noexcept { std::exchange(breaker_, nullptr)->ended(era_, now, true); }
+
+   private:
+    friend class CircuitBreaker;
+    Call(CircuitBreaker& breaker, std::uint64_t era) noexcept : breaker_(&breaker), era_(era) {}
+    CircuitBreaker* breaker_;
+    std::uint64_t era_;
+  };
+
+  struct Stats {
+    std::uint64_t rejected = 0;  // Calls that were not admitted.
+    std::uint64_t opened = 0;    // How often it opened, also after a bad probe.
+  };
+
+  explicit CircuitBreaker(const CircuitBreakerOptions& options = {}) noexcept;
+  ~CircuitBreaker();
+  CircuitBreaker(const CircuitBreaker&) = delete;
+  CircuitBreaker& operator=(const CircuitBreaker&) = delete;
+
+  template <class F>
+  Task<internal::AwaitedBy<F>> run(F&& call) {
+    internal::check_closure<F>();
+    return run_kept<F>(std::forward<F>(call));
+  }
+
+  // None: it is open, or half open and being probed.
+  std::optional<Call> admit(Instant now) noexcept;
+  State state(Instant now) const noexcept;
+  // While open: how long until it is probed.
+  Duration until_probe(Instant now) const noexcept { return open_until_ - now; }
+  const Stats& stats() const noexcept { return stats_; }
+  // Counts circuit_rejected_total and shows circuits by state ("open", "half_open") from now on, with the label `name`.
+  // The registry outlives this.
+  void expose(metrics::Registry& registry, std::string_view name);
+
+ private:
+  static constexpr std::int64_t slices = 10;
+  struct Slice {
+    std::int64_t number = -1;  // Of the window's tenth it counts.
+    std::uint32_t calls = 0;
+    std::uint32_t failures = 0;
+  };
+  struct Exposed;
+  template <class F>
+  Task<internal::AwaitedBy<F>> run_kept(F call) {
+    std::optional<Call> admitted = admit(Host::current().now());
+    if (!admitted) co_return fail(Code::Unavailable, "the circuit is open: too many calls have failed");
+    Result<internal::AwaitedBy<F>> result = co_await attempt(call());
+    judge(*admitted, result ? nullptr : &result.error());
+    co_return co_await std::move(result);
+  }
+  void judge(Call& call, const Error* error) const noexcept;
+  void ended(std::uint64_t era, Instant now, bool failed) noexcept;
+  void abandoned(std::uint64_t era) noexcept;
+  void open(Instant now) noexcept;
+  void count(Instant now, bool failed) noexcept;
+  bool has_too_many_failures(Instant now) const noexcept;
+  std::int64_t slice_number(Instant now) const noexcept;
+
+  const CircuitBreakerOptions options_;
+  std::array<Slice, slices> window_;
+  std::uint64_t era_ = 0;  // Changes with the state.
+  Instant open_until_;     // Open until then, and half open from then on, when is_tripped_.
+  std::uint32_t calls_ = 0;
+  std::uint32_t good_probes_ = 0;
+  bool is_tripped_ = false;
+  bool is_probing_ = false;
+  Stats stats_;
+  std::unique_ptr<Exposed> exposed_;
+};
+
+}  // namespace keel

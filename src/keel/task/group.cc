@@ -1,0 +1,11 @@
+#include "keel/task/group.h"
+
+#include "keel/observe/unhandled.h"
+
+namespace keel::internal {
+
+void drop_branch_error(const Error& error) noexcept {
+  if (error.is_bug()) report_unhandled("a branch of all() or any() ended with a bug, and the others decided", error);
+}
+
+}  // namespace keel::internal

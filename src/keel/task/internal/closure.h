@@ -1,0 +1,22 @@
+// What a Retry, a CircuitBreaker or a Bulkhead is given to run: a function that returns a task or an operation.
+
+#pragma once
+
+#include <type_traits>
+
+namespace keel::internal {
+
+// What one await of it yields.
+template <class F>
+using AwaitedBy = typename std::remove_cvref_t<std::invoke_result_t<std::remove_reference_t<F>&>>::Value;
+
+// F as a forwarding reference deduces it: one that has a name is kept by reference.
+template <class F>
+constexpr void check_closure() noexcept {
+  static_assert(
+      std::is_lvalue_reference_v<F> || (std::is_trivially_copyable_v<F> && std::is_trivially_destructible_v<F>),
+      "a closure inside an awaiting expression captures references and plain values only, for GCC 12 destroys "
+      "its captures twice: give the closure a name on the line before");
+}
+
+}  // namespace keel::internal

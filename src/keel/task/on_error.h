@@ -1,0 +1,55 @@
+// keel/task/on_error.h — an error of the application in the place of one that comes from a database, a file or another
+// server.
+//
+//   co_await on_error(Code::AlreadyExists, fail(Code::Conflict, "that e-mail is taken"),
+//                     db.execute("insert into users (email) values ($1)", email));
+//   File picture = co_await on_error(Code::NotFound, fail(Code::NotFound, "there is no such picture"),
+//                                    File::open(path, File::Mode::Read));
+//   KEEL_TRY(const Address peer, on_error(Code::InvalidArgument, fail(Code::Internal, "peer"), Address::parse(text)));
+//
+// Errors from the environment (base/error.h) end a request with 500 or above and are logged as errors. What a client
+// may cause and should be told is put in other words here, where it is known what it means. Two in one another name two
+// codes; the inner one is looked at first.
+//
+// Result:   that of what is awaited; `instead`, when that has failed with `code`; every other error as it is.
+// Lifetime: awaited in the expression that makes it.
+// Cancel:   that of what is awaited.
+// Cost:     a frame from the thread's pool; nothing for a Result.
+
+#pragma once
+
+#include <expected>
+#include <type_traits>
+#include <utility>
+
+#include "keel/base/result.h"
+#include "keel/task/task.h"
+
+namespace keel {
+
+template <class T>
+Result<T> on_error(Code code, std::unexpected<Error> instead, Result<T> result) {
+  if (!result && result.error().code() == code) return instead;
+  return result;
+}
+template <class T>
+Task<T> on_error(Code code, std::unexpected<Error> instead, Task<T>&& task) {
+  Result<T> result = co_await attempt(std::move(task));
+  if constexpr (std::is_void_v<T>) {
+    co_await on_error(code, std::move(instead), std::move(result));
+  } else {
+    co_return on_error(code, std::move(instead), std::move(result));
+  }
+}
+template <Operation L>
+Task<typename std::remove_reference_t<L>::Value> on_error(Code code, std::unexpected<Error> instead, L&& leaf) {
+  using T = typename std::remove_reference_t<L>::Value;
+  Result<T> result = co_await attempt(leaf);
+  if constexpr (std::is_void_v<T>) {
+    co_await on_error(code, std::move(instead), std::move(result));
+  } else {
+    co_return on_error(code, std::move(instead), std::move(result));
+  }
+}
+
+}  // namespace keel

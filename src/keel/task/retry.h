@@ -1,0 +1,136 @@
+// keel/task/retry.h — tries a task again when it failed by what may pass.
+//
+//   Retry payments({.attempts_max = 4});                     // one for each dependency and worker
+//   const Receipt receipt = co_await payments.run([&] { return charge(order); });
+//   co_await payments.run([&] { return with_timeout(300_ms, charge(order)); });     // a limit for each attempt
+//
+// run() calls the function for each attempt and awaits the task or operation that it returns. Doing it twice has to be
+// the same as doing it once: give the other side a key by which it knows the second attempt.
+//
+// Three rules keep retries from making an outage worse: only errors for which options.when says so are worth one; only
+// while the budget lasts, which grows with the calls; and after a random wait, so that callers do not come back at the
+// same time ("full jitter": uniform between nothing and a bound that doubles).
+//
+// Result:   that of the last attempt, whose error it keeps as it is.
+// Deadline: that of the awaiting task. Where the wait would not end before it, there is no further attempt and no wait.
+// Lifetime: outlives its runs. A closure without a name is copied, and captures references and plain values; another
+//           one has a name, and outlives the run.
+// Threads:  one loop.  Cancel: the attempt or the wait is ended; there is no further attempt.
+// Cost:     a frame of the task pool; no heap.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "keel/base/time.h"
+#include "keel/task/internal/closure.h"
+#include "keel/task/task.h"
+#include "keel/task/timing.h"
+
+namespace keel::metrics {
+class Registry;
+}
+
+namespace keel {
+
+// Unavailable and DeadlineExceeded: the next attempt may end otherwise. Not ResourceExhausted: what met a bound is not
+// helped by more.
+bool is_transient(const Error& error) noexcept;
+
+struct RetryOptions {
+  int attempts_max = 3;            // Of one call, the first included; 1: nothing is tried again.
+  Duration backoff_first = 50_ms;  // Bound of the wait before the second attempt; it doubles with each further one.
+  Duration backoff_max = 2_s;      // The bound does not double beyond this one.
+  double budget_ratio = 0.1;       // Retries per call in the long run.
+  std::uint32_t budget_max = 10;   // Retries that are saved up: how many may be spent at once after a quiet time.
+  bool (*when)(const Error&) = &is_transient;  // Which errors are worth another attempt.
+};
+
+// The wait before attempt `attempt` (2, 3, …); `random` has 64 random bits.
+Duration backoff(const RetryOptions& options, int attempt, std::uint64_t random) noexcept;
+
+class RetryBudget {
+ public:
+  explicit RetryBudget(const RetryOptions& options) noexcept;
+
+  // A call was made that is no retry.
+  void earn() noexcept;
+  // Whether one retry may be spent, and spends it.
+  bool spend() noexcept;
+
+ private:
+  static constexpr std::uint64_t one = 1000;  // A retry, in thousandths: sums stay exact.
+  std::uint64_t earned_by_call_;
+  std::uint64_t max_;
+  std::uint64_t saved_;
+};
+
+class Retry {
+ public:
+  // The attempts of one call, for those who await by themselves, as http::Client does:
+  //   Retry::Attempts attempts(retry, (co_await this_task()).deadline);
+  //   … the first attempt fails …
+  //   const std::optional<Duration> wait = attempts.next_wait();
+  //   if (!wait || !attempts.spend()) …                   // its error stands
+  //   co_await sleep_for(*wait);
+  class Attempts {
+   public:
+    Attempts(Retry& retry, Instant deadline) noexcept : retry_(retry), deadline_(deadline) { retry.budget_.earn(); }
+    // How long to wait before the next attempt, `least` at the least; none when there were attempts_max, or when the
+    // wait would not end before the deadline.
+    std::optional<Duration> next_wait(Duration least = {}) noexcept;
+    // Whether the budget has the next attempt, and takes it.
+    bool spend() noexcept;
+
+   private:
+    Retry& retry_;
+    const Instant deadline_;
+    int number_ = 1;  // Of the attempt that is made.
+  };
+  struct Stats {
+    std::uint64_t retries = 0;  // Attempts after the first one of a call.
+    std::uint64_t refused = 0;  // Calls whose error stood because the budget had nothing left.
+  };
+
+  explicit Retry(const RetryOptions& options = {}) noexcept;
+  ~Retry();
+  Retry(const Retry&) = delete;
+  Retry& operator=(const Retry&) = delete;
+
+  template <class F>
+  Task<internal::AwaitedBy<F>> run(F&& call) {
+    internal::check_closure<F>();
+    return run_kept<F>(std::forward<F>(call));
+  }
+
+  const RetryOptions& options() const noexcept { return options_; }
+  const Stats& stats() const noexcept { return stats_; }
+  // Counts retries_total and retries_refused_total from now on, with the label `name`. The registry outlives this.
+  void expose(metrics::Registry& registry, std::string_view name);
+
+ private:
+  struct Exposed;
+  template <class F>
+  Task<internal::AwaitedBy<F>> run_kept(F call) {
+    const TaskInfo task = co_await this_task();
+    Attempts attempts(*this, task.deadline);
+    while (true) {
+      Result<internal::AwaitedBy<F>> result = co_await attempt(call());
+      if (result || !options_.when(result.error())) co_return co_await std::move(result);
+      const std::optional<Duration> wait = attempts.next_wait();
+      if (!wait || !attempts.spend()) co_return co_await std::move(result);
+      co_await sleep_for(*wait);
+    }
+  }
+
+  const RetryOptions options_;
+  RetryBudget budget_;
+  Stats stats_;
+  std::unique_ptr<Exposed> exposed_;
+};
+
+}  // namespace keel

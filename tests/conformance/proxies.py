@@ -1,0 +1,81 @@
+"""The proxies of docs/proxies.md in front of our server: what a client makes up does not pass them.
+
+The client is 127.0.0.2, the proxies are 127.0.0.1, which the server trusts.
+"""
+
+import pathlib
+import re
+import socket
+
+import differential
+
+PAGE = pathlib.Path(__file__).resolve().parent.parent.parent / "docs/proxies.md"
+CLIENT = "127.0.0.2"
+HOST = "shop.example:8443"
+ANSWER_SECONDS = 5
+# What a client can send for others to believe; each value has FORGED in it, or is an address that nobody has here.
+FORGED = "forged"
+FORGED_ADDRESS = "203.0.113.66"
+FIELDS = {
+    "X-Forwarded-For": FORGED_ADDRESS,
+    "X-Forwarded-Proto": "https",
+    "X-Forwarded-Host": f"{FORGED}.example",
+    "Forwarded": f'for={FORGED_ADDRESS};proto=https;host="{FORGED}.example"',
+    "X-Request-Id": f"{FORGED}-id",
+    "traceparent": "00-f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0-f0f0f0f0f0f0f0f0-01",
+    "X-Request-Deadline-Ms": "60066",
+}
+NGINX_WITHOUT_FIELDS = """
+upstream service { server 127.0.0.1:8080; }
+server { listen 80; location / { proxy_pass http://service; } }
+"""
+
+
+def blocks(language, page=None):
+    """The blocks of code that the page prints in this language."""
+    text = PAGE.read_text() if page is None else page
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def in_its_place(name, block, port):
+    """A whole configuration with `block` of the page in it, for differential.other(), and its command."""
+    whole, command = {one: (config, command) for one, config, command in differential.OTHERS}[name]
+    block = block.replace("127.0.0.1:8080", f"127.0.0.1:{port}").replace("{", "{{").replace("}", "}}")
+    if name == "nginx":
+        return whole.partition("  server {{")[0] + block.replace("listen 80;", "listen 127.0.0.1:{port};") + "}}\n", command
+    return whole.partition("frontend ")[0] + block.replace("bind :80", "bind 127.0.0.1:{port}"), command
+
+
+def ask(port, path):
+    """The body of the response to a request with all of FIELDS."""
+    fields = "".join(f"{name}: {value}\r\n" for name, value in FIELDS.items())
+    with socket.create_connection(("127.0.0.1", port), timeout=ANSWER_SECONDS, source_address=(CLIENT, 0)) as one:
+        one.sendall(f"GET {path} HTTP/1.1\r\nHost: {HOST}\r\nConnection: close\r\n{fields}\r\n".encode())
+        received = b""
+        while some := one.recv(65536):
+            received += some
+    head, _, body = received.partition(b"\r\n\r\n")
+    if not head.startswith(b"HTTP/1.1 200 "):
+        raise ConnectionError(head.decode(errors="replace")[:200])
+    return body.decode()
+
+
+def pairs(text):
+    return {name.lower(): value for name, _, value in (line.partition(": ") for line in text.splitlines()) if name}
+
+
+def complaints(origin, fields):
+    """What is wrong with what the server understood (`origin`), and with the request's fields as it got them."""
+    wanted = {"client": CLIENT, "scheme": "http", "authority": HOST}
+    wrong = [f"{name} is {origin.get(name)}" for name, value in wanted.items() if origin.get(name) != value]
+    if not re.fullmatch(r"[0-9a-f-]{32,36}", origin.get("id", "")):
+        wrong.append(f"id is {origin.get('id')}")
+    passed = [name for name, value in FIELDS.items() if value in fields.get(name.lower(), "")]
+    return wrong + [f"{name} passes" for name in passed]
+
+
+def complaints_about(name, block, port):
+    """The same of a proxy with this part of its configuration, in front of the server on `port`."""
+    config, command = in_its_place(name, block, port)
+    with differential.other(name, config, command) as proxy:
+        return complaints(pairs(ask(proxy, "/origin")), pairs(ask(proxy, "/echo")))

@@ -1,0 +1,30 @@
+// What a database says of a statement before it runs.
+
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sql/statements.h"
+
+namespace keel::sql {
+
+struct Mistake {
+  std::string text;                   // What is wrong, and the cure where there is one.
+  std::optional<std::size_t> offset;  // Of the byte in the statement, where the database knows it.
+};
+
+class Checker {
+ public:
+  virtual ~Checker() = default;
+  virtual int migrations() const noexcept = 0;  // How many were applied.
+  virtual std::optional<Mistake> check(const Statement& statement) = 0;
+};
+
+// The one of `candidates` that `name` is most likely meant to be, whatever the case; empty: none is near.
+std::string_view nearest(std::string_view name, const std::vector<std::string>& candidates);
+
+}  // namespace keel::sql

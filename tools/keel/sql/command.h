@@ -1,0 +1,13 @@
+// `keel sql`: what is wrong with the SQL of a program, before it runs.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace keel::sql {
+
+// The exit code; see its help.
+int run_command(const std::vector<std::string>& arguments);
+
+}  // namespace keel::sql

@@ -1,0 +1,175 @@
+// The program as its users meet it: exit codes, what it says, and where; and a CMake project that uses it.
+
+#include "sql/command.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <string>
+
+#include "keel/db/testing/folder.h"
+
+namespace keel::sql::sql_command_test {
+namespace {
+
+struct Ran {
+  int code = -1;
+  std::string out;  // Both streams.
+};
+
+Ran run(const std::string& command) {
+  Ran ran;
+  std::FILE* pipe = popen((command + " 2>&1").c_str(), "r");
+  if (pipe == nullptr) return ran;
+  char part[4096];
+  while (const std::size_t size = std::fread(part, 1, sizeof part, pipe)) ran.out.append(part, size);
+  const int status = pclose(pipe);
+  if (WIFEXITED(status)) ran.code = WEXITSTATUS(status);
+  return ran;
+}
+
+class SqlCommand : public ::testing::Test {
+ protected:
+  SqlCommand() {
+    std::filesystem::create_directory(folder_ / "migrations");
+    folder_.write("migrations/0001_users.sql", "create table users (id integer primary key, name text not null);\n");
+  }
+  Ran check(const std::string& source) {
+    folder_.write("users.cc", source);
+    return run("cd " + folder_.path() + " && " KEEL_PROGRAM " sql check --migrations migrations users.cc");
+  }
+
+  db::testing::Folder folder_;
+};
+
+TEST_F(SqlCommand, good_statements_end_with_0_and_their_number) {
+  const Ran ran =
+      check("s.execute(\"delete from users\"); s.query_one<User>(\"select id from users where id = $1\", 1);");
+
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_EQ(ran.out, "keel sql: 2 statements checked with 1 migration of migrations: 0 with mistakes, 0 not checked\n");
+}
+
+TEST_F(SqlCommand, a_mistake_ends_with_1_and_is_shown_in_its_place) {
+  const Ran ran = check(
+      "void f() {\n"
+      "  s.query(\"select id, nmae \"\n"
+      "          \"from users\", add);\n"
+      "  s.query(R\"(\n"
+      "    select 'é', id\n"
+      "    form users)\", add);\n"
+      "  s.execute(text);\n"
+      "}\n");
+
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_EQ(ran.out,
+            "users.cc:2:23: error: no such column: nmae; did you mean name?\n"
+            "  select id, nmae from users\n"
+            "             ^\n"
+            "users.cc:6:10: error: near \"users\": syntax error\n"
+            "      form users\n"
+            "           ^\n"
+            "users.cc:7:13: note: not checked: text is no literal, and no constant of these files\n"
+            "keel sql: 2 statements checked with 1 migration of migrations: 2 with mistakes, 1 not checked\n");
+}
+
+TEST_F(SqlCommand, a_caret_stands_below_its_character) {
+  const Ran ran = check("s.query(\"select 'é',\\tnmae from users\", add);");
+
+  EXPECT_EQ(ran.out.substr(0, ran.out.find("keel sql")),
+            "users.cc:1:24: error: no such column: nmae; did you mean name?\n"
+            "  select 'é',\tnmae from users\n"
+            "             \t^\n");
+}
+
+TEST_F(SqlCommand, sources_without_a_statement_end_with_1) {
+  const Ran ran = check("int main() {}");
+
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_TRUE(ran.out.starts_with("keel sql: no statement was found in 1 file")) << ran.out;
+}
+
+TEST_F(SqlCommand, wrong_use_ends_with_2_and_one_line) {
+  const auto expect = [](const std::string& arguments, std::string_view line) {
+    const Ran ran = run(KEEL_PROGRAM " sql " + arguments);
+    EXPECT_EQ(ran.code, 2) << arguments;
+    EXPECT_TRUE(ran.out.starts_with(line)) << ran.out;
+    EXPECT_EQ(ran.out.find('\n'), ran.out.size() - 1) << ran.out;
+  };
+  expect("", "keel sql: expected: keel sql check");
+  expect("chekc", "keel sql: expected: keel sql check");
+  expect("check a.cc", "keel sql: --migrations DIR: ");
+  expect("check --migrations", "keel sql: --migrations: needs a value");
+  expect("check --migrations " + folder_ / "migrations", "keel sql: no FILE is named");
+  expect("check --migrations m --database postgres a.cc", "keel sql: --database postgres: expected sqlite");
+  expect("check --frob a.cc", "keel sql: --frob: there is no such option");
+  expect("check --migrations m /no/such/file.cc", "keel sql: /no/such/file.cc: ");
+  folder_.write("a.cc", "s.execute(\"select 1\");");
+  expect("check --migrations " + folder_ / "none" + " " + folder_ / "a.cc",
+         "keel sql: migrations: " + folder_ / "none");
+  folder_.write("migrations/0002_broken.sql", "create tabel a (b);\n");
+  expect("check --migrations " + folder_ / "migrations" + " " + folder_ / "a.cc",
+         "keel sql: migrations: 0002_broken.sql:1: near \"tabel\"");
+}
+
+TEST_F(SqlCommand, helps_itself) {
+  const Ran ran = run(KEEL_PROGRAM " sql --help");
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_NE(ran.out.find("--migrations DIR"), std::string::npos);
+}
+
+// keel_sql() of cmake/KeelSql.cmake, in a project that has nothing else of Keel.
+class SqlProject : public SqlCommand {
+ protected:
+  SqlProject() {
+    folder_.write("CMakeLists.txt",
+                  "cmake_minimum_required(VERSION 3.25)\n"
+                  "project(shop LANGUAGES CXX)\n"
+                  "enable_testing()\n"
+                  "add_executable(keel::keel IMPORTED)\n"
+                  "set_target_properties(keel::keel PROPERTIES IMPORTED_LOCATION " KEEL_PROGRAM
+                  ")\n"
+                  "include(" KEEL_SQL_CMAKE
+                  ")\n"
+                  "add_library(shop STATIC shop.cc)\n"
+                  "keel_sql(shop MIGRATIONS migrations)\n");
+  }
+  void statement(const std::string& sql) {
+    folder_.write("shop.cc",
+                  "struct Session { void execute(const char*) {} };\n"
+                  "void clear(Session& session) { session.execute(\"" +
+                      sql + "\"); }\n");
+  }
+  Ran build() { return run("cmake --build " + folder_ / "build"); }
+};
+
+TEST_F(SqlProject, with_a_mistake_does_not_build) {
+  statement("delete from user");
+  ASSERT_EQ(run("cmake -S " + folder_.path() + " -B " + folder_ / "build").code, 0);
+
+  const Ran wrong = build();
+  EXPECT_NE(wrong.code, 0);
+  EXPECT_NE(wrong.out.find("shop.cc:2:61: error: no such table: user; did you mean users?"), std::string::npos)
+      << wrong.out;
+  EXPECT_EQ(wrong.out.find("shop.cc.o"), std::string::npos)
+      << "what has a mistake is not compiled before: " << wrong.out;
+
+  statement("delete from users");
+  const Ran right = build();
+  EXPECT_EQ(right.code, 0) << right.out;
+  EXPECT_NE(right.out.find("1 statement checked"), std::string::npos) << right.out;
+  EXPECT_EQ(build().out.find("checked with"), std::string::npos) << "nothing has changed";
+  const Ran test = run("ctest --test-dir " + folder_ / "build");
+  EXPECT_EQ(test.code, 0) << test.out;
+  EXPECT_NE(test.out.find("shop_sql"), std::string::npos) << test.out;
+
+  folder_.write("migrations/0002_drop.sql", "alter table users rename to people;\n");
+  const Ran migrated = build();
+  EXPECT_NE(migrated.code, 0) << "a new migration is a change too";
+  EXPECT_NE(migrated.out.find("no such table: users; the tables are people"), std::string::npos) << migrated.out;
+}
+
+}  // namespace
+}  // namespace keel::sql::sql_command_test
