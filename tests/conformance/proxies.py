@@ -1,4 +1,5 @@
-"""The proxies of docs/proxies.md in front of our server: what a client makes up does not pass them.
+"""The proxies of docs/proxies.md in front of our server: what a client makes up does not pass them, and a body that
+waits for 100 (Continue) does, also to a handler that streams its response while it reads.
 
 The client is 127.0.0.2, the proxies are 127.0.0.1, which the server trusts.
 """
@@ -25,6 +26,8 @@ FIELDS = {
     "traceparent": "00-f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0-f0f0f0f0f0f0f0f0-01",
     "X-Request-Deadline-Ms": "60066",
 }
+BODY = b"".join(b"%07d\n" % line for line in range(4000))
+CONTINUED_TIMES = 20
 NGINX_WITHOUT_FIELDS = """
 upstream service { server 127.0.0.1:8080; }
 server { listen 80; location / { proxy_pass http://service; } }
@@ -79,3 +82,52 @@ def complaints_about(name, block, port):
     config, command = in_its_place(name, block, port)
     with differential.other(name, config, command) as proxy:
         return complaints(pairs(ask(proxy, "/origin")), pairs(ask(proxy, "/echo")))
+
+
+def read_until(one, received, end):
+    while end not in received:
+        some = one.recv(65536)
+        if not some:
+            raise ConnectionError(f"the connection ended behind {received[-100:]!r}")
+        received += some
+    return received
+
+
+def send_when_told(port):
+    """What is wrong with the response to a PUT whose body is sent behind 100 (Continue); None when it is BODY."""
+    with socket.create_connection(("127.0.0.1", port), timeout=ANSWER_SECONDS) as one:
+        one.sendall(f"PUT /stream HTTP/1.1\r\nHost: {HOST}\r\nConnection: close\r\nExpect: 100-continue\r\n"
+                    f"Content-Length: {len(BODY)}\r\n\r\n".encode())
+        try:
+            received = read_until(one, b"", b"\r\n\r\n")
+            if received.startswith(b"HTTP/1.1 100 "):
+                received = received.partition(b"\r\n\r\n")[2]
+            one.sendall(BODY)
+            received = read_until(one, received, b"\r\n\r\n")
+            while some := one.recv(65536):
+                received += some
+        except (OSError, ConnectionError) as error:
+            return str(error) or type(error).__name__
+    head, _, body = received.partition(b"\r\n\r\n")
+    if not head.startswith(b"HTTP/1.1 200 "):
+        return head.decode(errors="replace")[:200]
+    if b"transfer-encoding: chunked" in head.lower():
+        body = dechunked(body)
+    return None if body == BODY else f"{len(body)} of {len(BODY)} bytes"
+
+
+def dechunked(bytes_):
+    whole = b""
+    while True:
+        size, _, bytes_ = bytes_.partition(b"\r\n")
+        if not size or int(size, 16) == 0:
+            return whole
+        whole += bytes_[:int(size, 16)]
+        bytes_ = bytes_[int(size, 16) + 2:]
+
+
+def continued(name, block, port):
+    """Of CONTINUED_TIMES requests through this proxy: what went wrong with each that did."""
+    config, command = in_its_place(name, block, port)
+    with differential.other(name, config, command) as proxy:
+        return [wrong for _ in range(CONTINUED_TIMES) if (wrong := send_when_told(proxy)) is not None]

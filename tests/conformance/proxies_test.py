@@ -49,6 +49,10 @@ class ProxiesTest(unittest.TestCase):
                             ("id", "forged-id")]:
             self.assertEqual(proxies.complaints(GOOD | {name: value}, {}), [f"{name} is {value}"])
 
+    def test_chunks_become_the_body(self):
+        self.assertEqual(proxies.dechunked(b"3\r\nabc\r\nA\r\n0123456789\r\n0\r\n\r\n"), b"abc0123456789")
+        self.assertEqual(proxies.dechunked(b""), b"")
+
     def test_a_block_gets_the_ports_of_the_test(self):
         for name, language in [("nginx", "nginx"), ("HAProxy", "haproxy")]:
             config, _ = proxies.in_its_place(name, proxies.blocks(language)[0], 4321)

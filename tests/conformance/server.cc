@@ -8,6 +8,7 @@
 //     /cookie               the cookies of the request, a line name=value for each
 //     /json                 200 when the body is JSON, else 400
 //     /static/x             a file of 4,000 bytes; /static/big one of 8 MiB: tags, conditions, ranges
+//     /stream               the body of the request, streamed while it comes
 //     /upload               the parts of a multipart form as JSON: [{"name","filename","content_type","bytes"}]
 //     POST /items {"key":k} 201 once it is committed; GET /items/{k} 200 or 404
 //     /reflect?v=…          the decoded v in the response field X-Reflect
@@ -37,6 +38,8 @@
 #include "keel/data/json.h"
 #include "keel/db/sqlite/database.h"
 #include "keel/http/message/fields.h"
+#include "keel/http/server/body_reader.h"
+#include "keel/http/server/body_writer.h"
 #include "keel/http/server/cookie.h"
 #include "keel/http/server/multipart.h"
 #include "keel/http/server/problem.h"
@@ -65,6 +68,17 @@ void route_all(http::Router& router, std::string_view pattern, F handler) {
 
 Result<http::Response> echo_body(http::Request& request) {
   return http::Response::text(http::Status::Ok, request.body(), "application/octet-stream");
+}
+
+Task<> copy_body(http::BodyWriter& out) {
+  while (true) {
+    const Chunk piece = co_await out.read_body();
+    if (piece.empty()) co_return;
+    co_await out.write(piece);
+  }
+}
+http::Response stream_body(http::Request&) {
+  return http::Response::stream(http::Status::Ok, "application/octet-stream", &copy_body);
 }
 
 Result<http::Response> echo_head(http::Request& request) {
@@ -374,6 +388,7 @@ Result<int> run(const Options& options) {
   route_all(router, "/json", check_json);
   route_all(router, "/upload", take_upload);
   route_all(router, "/reflect", reflect);
+  router.put("/stream", stream_body, {.streams_body = true});
   files.mount(router, "/static");
   router.post("/items", items, &Items::add).get("/items/{key}", items, &Items::find);
   router.get("/metrics", [&exporter](http::Request& request) {

@@ -200,6 +200,20 @@ def behind_proxies(build, engine, _port):
     return score, not told and len(control) >= len(proxies.FIELDS), "0 complaints"
 
 
+def continued_behind_proxies(build, _engine, port):
+    """A body that waits for 100 (Continue) reaches a handler that streams its response while it reads."""
+    try:
+        wrong = {
+            name: proxies.continued(name, proxies.blocks(language)[0], port)
+            for name, language in [("nginx", "nginx"), ("HAProxy", "haproxy")]
+        }
+    except differential.NotThere as error:
+        raise Failed(str(error)) from None
+    whole = ", ".join(f"{name} {proxies.CONTINUED_TIMES - len(those)}" for name, those in wrong.items())
+    told = "".join(f"; {name}: {those[0]}" for name, those in wrong.items() if those)
+    return f"of {proxies.CONTINUED_TIMES} each: {whole}{told}", not any(wrong.values()), "all of them whole"
+
+
 def memcheck(build, _engine, _port):
     """Nothing that was not written is sent: files and streams of the simulation, whose disk gives less than is asked
     for. valgrind knows neither io_uring nor openat2(2)."""
@@ -261,6 +275,7 @@ SUITES = {
     "own vectors, JSONTestSuite, fuzz seeds": own_tests,
     "differential": others,
     "behind nginx and HAProxy": behind_proxies,
+    "100 Continue behind nginx and HAProxy": continued_behind_proxies,
     "valgrind": memcheck,
     "promtool": promtool,
     "prometheus_client": prometheus_client,
