@@ -77,8 +77,8 @@ Task<> copy_body(http::BodyWriter& out) {
     co_await out.write(piece);
   }
 }
-http::Response stream_body(http::Request&) {
-  return http::Response::stream(http::Status::Ok, "application/octet-stream", &copy_body);
+Task<http::Response> stream_body(http::Request&) {
+  co_return http::Response::stream(http::Status::Ok, "application/octet-stream", &copy_body);
 }
 
 Result<http::Response> echo_head(http::Request& request) {

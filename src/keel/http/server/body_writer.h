@@ -9,7 +9,8 @@
 //
 // A write is complete when its bytes are queued; it waits while 32 KiB are, so that a body of any length takes no more
 // than that and what is being sent. Each write sends at once when nothing else is on its way: gather small pieces. The
-// head leaves with what is written until the task first waits.
+// head leaves with what is written until the task first waits. Where the client waits for 100 (Continue), it hears that
+// first, and the head waits for the body that then comes, or for the first piece that is written.
 //
 // Where middleware transforms the body on its way (body_transform.h), as compression.h does, what is written is changed
 // in pieces of up to 64 KiB as there is room for them.

@@ -180,6 +180,7 @@ class BodyWriting : public Servers {
       return Response::stream(Status::Ok, "text/plain", &write_a_little).header("X", "a\r\nb");
     });
     router_.post("/stream/duplex", &duplex, {.body_bytes_max = 64u << 20, .streams_body = true});
+    router_.post("/stream/wait", &streamed_later<&write_and_wait>, {.streams_body = true});
     router_.post("/stream/echo", [](Request& request) {
       return Response::stream(Status::Ok, "text/plain", &repeat, std::string(request.body()));
     });
@@ -487,17 +488,29 @@ TEST_P(BodyWriting, ends_with_its_trailers_where_it_is_sent_in_chunks) {
   EXPECT_TRUE(cut.wire().ends_with("5\r\nhello\r\n")) << "what has failed has no end";
 }
 
-TEST_P(BodyWriting, says_continue_before_its_head) {
+TEST_P(BodyWriting, says_continue_and_its_head_when_the_body_comes) {
   start();
   Peer& one = peer();
   one.send("POST /stream/duplex HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n");
-  const std::string begin = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 ";
+  const std::string begin = "HTTP/1.1 100 Continue\r\n\r\n";
   ASSERT_TRUE(until([&] { return one.wire().size() >= begin.size(); }));
-  EXPECT_TRUE(one.wire().starts_with(begin)) << one.wire();
+  pass(50_ms);
+  EXPECT_EQ(one.wire(), begin) << "a proxy that finds the head there too may lose the body";
   one.send("hello" + get("/n/3"));
   ASSERT_TRUE(has_replies(one, 2)) << one.wire();
   EXPECT_EQ(one.all()[0].body, "hello");
   EXPECT_EQ(one.all()[1].body, "n=3");
+}
+
+TEST_P(BodyWriting, begins_behind_continue_though_the_body_that_nobody_reads_does_not_come) {
+  start();
+  goes_on = false;
+  Peer& one = peer();
+  one.send("POST /stream/wait HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n");
+  ASSERT_TRUE(until([&] { return one.wire().find("first") != std::string::npos; })) << one.wire();
+  EXPECT_TRUE(one.wire().starts_with("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 ")) << one.wire();
+  goes_on = true;
+  ASSERT_TRUE(until([&] { return one.wire().find("last") != std::string::npos; })) << one.wire();
 }
 
 TEST_P(BodyWriting, is_not_begun_when_another_body_takes_its_place) {

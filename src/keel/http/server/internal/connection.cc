@@ -325,6 +325,7 @@ std::string_view Connection::begin_reading(const BodyDecoder& decoder, std::stri
 }
 
 void Connection::body_arrived() {
+  exchange_->hold_head(false);
   if (exchange_->arrived(transport_.hold())) return wake_reader();
   if (exchange_->reader().has_used_all()) transport_.release();
   settle();
@@ -363,8 +364,10 @@ void Connection::discard(std::string_view bytes) {
 
 void Connection::flush() {
   while (!out_.is_sending() && !out_.is_empty() && phase_ != Phase::Ending) {
-    if (exchange_ != nullptr) [[unlikely]]
+    if (exchange_ != nullptr) [[unlikely]] {
+      if (exchange_->holds_head()) return;
       exchange_->let_go();
+    }
     if (!out_.begin(transport_, worker_.loop().now())) return worker_.hand_over();
     finish_send();
   }

@@ -54,11 +54,13 @@ void Connection::body_wanted() {
 
 void Connection::write_head(Response& response) {
   PendingExchange& exchange = *exchange_;
-  // What writes the answer's body may read the request's, and behind the answer's head it is too late for this. It
-  // leaves by itself: where both come together a proxy may lose the body that the client then sends (HAProxy 2.6).
+  // What writes the answer's body may read the request's, and behind the answer's head it is too late for this. The
+  // head follows when the body has begun to come, or has a part of its own behind it: a proxy that finds both at once
+  // may lose the body that the client then sends (HAProxy 2.6).
   if (response.is_streamed() && exchange.take_awaits_continue()) {
     out_.waiting().append(continue_head);
     flush();
+    exchange_->hold_head(true);
   }
   if (exchange.reads_body()) {
     // Whatever the client announced, the rest of the body may be on its way.
@@ -80,6 +82,7 @@ bool Connection::take_back() noexcept {
 }
 
 bool Connection::write_body(std::string_view& rest) noexcept {
+  exchange_->hold_head(false);
   guarded([&] {
     while (phase_ == Phase::Busy && !rest.empty()) {
       const std::size_t room = queue_bytes_max - std::min(queue_bytes_max, out_.size());
@@ -103,6 +106,7 @@ bool Connection::write_body(std::string_view& rest) noexcept {
 // What is left of the request's body is thrown away, and the next request can come.
 void Connection::end_exchange() {
   if (phase_ == Phase::Ending) return free_exchange();
+  exchange_->hold_head(false);
   PendingExchange& exchange = *exchange_;
   if (!exchange.is_streaming()) {
     if (exchange.is_measured()) follow_send(exchange);

@@ -29,6 +29,9 @@ class ConnectionCarrier final : private Carrier, public PendingExchange {
   void keep_head(std::size_t at) noexcept { head_at_ = at; }
   void let_go() noexcept { head_at_.reset(); }
   std::optional<std::size_t> kept_head() const noexcept { return head_at_; }
+  // The head waits for more than that: for the body that 100 (Continue) has asked for, or for a part of its own.
+  void hold_head(bool holds) noexcept { holds_head_ = holds; }
+  bool holds_head() const noexcept { return holds_head_; }
 
  private:
   ConnectionCarrier(Connection& connection, const Exchange& begun, std::string_view head_bytes)
@@ -46,6 +49,7 @@ class ConnectionCarrier final : private Carrier, public PendingExchange {
 
   Connection& connection_;
   std::optional<std::size_t> head_at_;
+  bool holds_head_ = false;
 };
 
 }  // namespace keel::http
