@@ -254,7 +254,7 @@ WORLD_BUGS = [
         seen="servers whose only bound for bodies is one for all",
         file="src/keel/http/server/internal/server_worker.cc",
         old="const bool is_only = client.bodies <= (held != 0 ? 1u : 0u);",
-        new="const bool is_only = true;",
+        new="const bool is_only = client.bodies <= (held != 0 ? 1u : 0u) || is_bounded;",
         test="http_server_clients_test"),
     Bug(name="responses that nobody reads keep others out",
         seen="CVE-2019-9517 and slow readers of HTTP/1.1",
