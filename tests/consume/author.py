@@ -52,9 +52,10 @@ def ask(port, method, path, body=None):
 class Running:
     """A process and the lines that it says."""
 
-    def __init__(self, command, folder, environment=None):
+    def __init__(self, command, folder, environment=None, before=None):
         self.process = subprocess.Popen(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                        preexec_fn=before)
         self.lines = []
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()

@@ -2,8 +2,11 @@
 keel dev while it is changed. Prints what each step took."""
 
 import argparse
+import ctypes
 import os
+import shutil
 import signal
+import subprocess
 import sys
 import unittest
 
@@ -18,6 +21,28 @@ def is_alive(pid):
         return True
     except ProcessLookupError:
         return False
+
+
+def deny_io_uring():
+    """Lets io_uring_setup() fail with EPERM from here on, as the usual seccomp profiles of containers do."""
+    io_uring_setup, eperm = 425, 1  # The same number on every architecture.
+
+    class Instruction(ctypes.Structure):
+        _fields_ = [("code", ctypes.c_uint16), ("if_true", ctypes.c_uint8), ("if_false", ctypes.c_uint8),
+                    ("value", ctypes.c_uint32)]
+
+    class Program(ctypes.Structure):
+        _fields_ = [("count", ctypes.c_uint16), ("instructions", ctypes.POINTER(Instruction))]
+
+    instructions = (Instruction * 4)((0x20, 0, 0, 0),  # The number of the call,
+                                     (0x15, 0, 1, io_uring_setup),
+                                     (0x06, 0, 0, 0x00050000 | eperm),  # SECCOMP_RET_ERRNO
+                                     (0x06, 0, 0, 0x7FFF0000))  # SECCOMP_RET_ALLOW
+    libc = ctypes.CDLL(None, use_errno=True)
+    no_new_privileges, set_seccomp, filter_mode = 38, 22, 2
+    program = Program(len(instructions), instructions)
+    if libc.prctl(no_new_privileges, 1, 0, 0, 0) or libc.prctl(set_seccomp, filter_mode, ctypes.byref(program), 0, 0):
+        os._exit(125)
 
 
 class TheServiceOfKeelNew(unittest.TestCase):
@@ -52,6 +77,37 @@ class TheServiceOfKeelNew(unittest.TestCase):
         said = self.project.run([self.project.path("build/dev/shop"), "--config", "deploy/service.yaml",
                                  "--check-config"])
         self.assertIn("the configuration is good", said)
+
+    def root_of_container(self):
+        if subprocess.run(["unshare", "-Ur", "true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
+            self.skipTest("user namespaces are not permitted here")
+        root = self.project.path("build/rootfs")
+        shutil.rmtree(root, ignore_errors=True)
+        self.project.run(["deploy/rootfs", "build/dev/shop", "build/rootfs"])
+        return root
+
+    def serves_in_a_user_namespace(self, root, before=None):
+        environment = {"KEEL_NETWORK__HTTP__PORT": "0", "KEEL_MONITORING__METRICS__EXPORT_PORT": "0"}
+        service = author.Running(["unshare", "-Ur", shutil.which("chroot"), root, "/usr/local/bin/shop", "--config",
+                                  "/etc/shop/service.yaml"], "/", environment, before)
+        self.addCleanup(lambda: service.process.poll() is None and service.process.kill())
+        port = int(service.says(r"^  service  http://127\.0\.0\.1:(\d+)")[0][1])
+        engine = service.says(r"^  engine   (.*)")[0][1]
+        note = author.add_note(port, "buy tea")
+        self.assertEqual(author.ask(port, "GET", f"/notes/{note}")[0], 200)
+        self.assertEqual(service.end(signal.SIGTERM), 0, service.text())
+        return engine
+
+    def test_runs_from_a_root_file_system_that_has_its_libraries_and_nothing_else(self):
+        root = self.root_of_container()
+        self.serves_in_a_user_namespace(root)
+        programs = [os.path.join(at, name) for at, _, names in os.walk(root) for name in names
+                    if "/bin/" in os.path.join(at, name)]
+        self.assertEqual(programs, [os.path.join(root, "usr/local/bin/shop")])
+
+    def test_runs_from_it_where_io_uring_is_forbidden(self):
+        engine = self.serves_in_a_user_namespace(self.root_of_container(), deny_io_uring)
+        self.assertRegex(engine, r"^epoll, .*io_uring")
 
     def test_is_built_and_handed_over_by_keel_dev_when_a_file_is_saved(self):
         source = self.project.read("src/notes.cc")

@@ -64,7 +64,7 @@ TEST_F(NewCommand, writes_a_whole_service_in_which_nothing_has_the_templates_nam
   EXPECT_NE(ran.out.find("cd tea_shop && keel dev"), std::string::npos) << ran.out;
   EXPECT_EQ(files("tea_shop"),
             (std::set<std::string>{".clang-format", ".gitignore", "CMakeLists.txt", "CMakePresets.json",
-                                   "Containerfile", "README.md", "db/migrations/0001_notes.sql", "deploy/service.yaml",
+                                   "Containerfile", "README.md", "db/migrations/0001_notes.sql", "deploy/rootfs", "deploy/service.yaml",
                                    "deploy/tea_shop.service", "keel.yaml", "service.yaml", "src/main.cc",
                                    "src/notes.cc", "src/notes.h", "src/service.h", "tests/notes_test.cc"}));
   for (const std::string& file : files("tea_shop")) {

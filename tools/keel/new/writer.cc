@@ -14,7 +14,8 @@ Result<> write_file(const std::string& path, const std::string& text) {
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
   if (error) return Error::from_errno(path.c_str(), error.value());
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  const mode_t mode = text.starts_with("#!") ? 0777 : 0666;
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   if (fd < 0) return Error::from_errno(path.c_str(), errno);
   std::size_t written = 0;
   while (written < text.size()) {

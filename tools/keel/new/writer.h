@@ -17,7 +17,7 @@
 
 namespace keel::create {
 
-// How many files were written. The folder above `folder` exists.
+// How many files were written; what begins with "#!" may be executed. The folder above `folder` exists.
 Result<std::size_t> write_service(std::span<const File> files, const Names& names, const std::string& folder);
 
 }  // namespace keel::create

@@ -32,6 +32,19 @@ TEST_F(WriterTest, writes_every_file_under_the_services_name) {
   EXPECT_EQ(read(folder_ / "shop/src/deep/tea_shop.h"), "class TeaShop;\n");
 }
 
+TEST_F(WriterTest, lets_scripts_be_executed) {
+  const File two[] = {{"script", "#!/bin/sh\n"}, {"text", "text\n"}};
+
+  ASSERT_TRUE(write_service(two, names_, folder_ / "shop"));
+
+  const auto may_run = [&](const char* name) {
+    return (std::filesystem::status(folder_ / name).permissions() & std::filesystem::perms::owner_exec) !=
+           std::filesystem::perms::none;
+  };
+  EXPECT_TRUE(may_run("shop/script"));
+  EXPECT_FALSE(may_run("shop/text"));
+}
+
 TEST_F(WriterTest, touches_nothing_that_is_there) {
   folder_.write("file", "mine");
   std::filesystem::create_directory(folder_ / "empty");
