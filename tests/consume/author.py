@@ -84,6 +84,14 @@ class Running:
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.text()}") from None
 
+    def kill(self):
+        """Whatever is left of it."""
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self.reader.join(5)
+        self.process.stdout.close()
+
     def end(self, number=signal.SIGTERM, seconds=30):
         self.process.send_signal(number)
         code = self.process.wait(seconds)

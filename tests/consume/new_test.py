@@ -65,11 +65,13 @@ class TheServiceOfKeelNew(unittest.TestCase):
 
     def test_serves_and_keeps_what_it_acknowledged(self):
         service, port = self.project.serve()
+        self.addCleanup(service.kill)
         note = author.add_note(port, "buy tea")
         self.assertEqual(author.ask(port, "GET", f"/notes/{note}"), (200, '{"id":%d,"text":"buy tea"}' % note))
         self.assertEqual(service.end(signal.SIGTERM), 0, service.text())
 
         service, port = self.project.serve()
+        self.addCleanup(service.kill)
         self.assertEqual(author.ask(port, "GET", f"/notes/{note}")[0], 200)
         self.assertEqual(service.end(signal.SIGTERM), 0, service.text())
 
@@ -90,7 +92,7 @@ class TheServiceOfKeelNew(unittest.TestCase):
         environment = {"KEEL_NETWORK__HTTP__PORT": "0", "KEEL_MONITORING__METRICS__EXPORT_PORT": "0"}
         service = author.Running(["unshare", "-Ur", shutil.which("chroot"), root, "/usr/local/bin/shop", "--config",
                                   "/etc/shop/service.yaml"], "/", environment, before)
-        self.addCleanup(lambda: service.process.poll() is None and service.process.kill())
+        self.addCleanup(service.kill)
         port = int(service.says(r"^  service  http://127\.0\.0\.1:(\d+)")[0][1])
         engine = service.says(r"^  engine   (.*)")[0][1]
         note = author.add_note(port, "buy tea")
@@ -111,8 +113,10 @@ class TheServiceOfKeelNew(unittest.TestCase):
 
     def test_is_built_and_handed_over_by_keel_dev_when_a_file_is_saved(self):
         source = self.project.read("src/notes.cc")
+        for name in ("src/notes.cc", "service.yaml"):
+            self.addCleanup(self.project.write, name, self.project.read(name))
         dev, port = self.project.dev()
-        self.addCleanup(lambda: dev.process.poll() is None and dev.process.kill())
+        self.addCleanup(dev.kill)
         self.assertEqual(author.ask(port, "GET", "/notes/999")[0], 404)
 
         # A mistake: its line is shown, and what ran goes on.
@@ -149,6 +153,7 @@ class TheServiceOfKeelNew(unittest.TestCase):
 
     def test_leaves_no_process_behind_when_keel_dev_is_killed(self):
         dev, _ = self.project.dev()
+        self.addCleanup(dev.kill)
         service = int(dev.says(r"^keel dev: process (\d+) is serving")[0][1])
         self.assertTrue(is_alive(service))
         dev.end(signal.SIGKILL)

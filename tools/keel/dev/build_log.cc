@@ -26,8 +26,11 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 // "notes.cc:12:3: error: …", "notes.cc:12: fatal error: …".
 bool is_compilers(std::string_view line) {
   for (const std::string_view kind : {": error: ", ": fatal error: "}) {
-    const std::size_t at = line.find(kind);
-    if (at != std::string_view::npos && at > 0 && is_digit(line[at - 1])) return true;
+    std::size_t at = line.find(kind);
+    if (at == std::string_view::npos) continue;
+    const std::size_t end = at;
+    while (at > 0 && is_digit(line[at - 1])) --at;
+    if (at < end && at > 1 && line[at - 1] == ':') return true;  // "collect2: error: " is none.
   }
   return false;
 }

@@ -14,7 +14,7 @@ namespace {
 
 Result<int> open_log(const std::string& path, int flags) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND | flags, 0666);
-  if (fd < 0) return Error::from_errno(path.c_str(), errno);
+  if (fd < 0) return Error::from_errno("open", errno).because(path);
   return fd;
 }
 

@@ -139,7 +139,7 @@ Result<Child> Child::start(const Launch& launch) {
   if (got != sizeof error) return Child(pid, launch.has_descendants);
   while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
   }
-  return Error::from_errno(launch.words.front().c_str(), error).because("cannot start it");
+  return Error::from_errno("exec", error).because("cannot start " + launch.words.front());
 }
 
 Child::Child(Child&& other) noexcept

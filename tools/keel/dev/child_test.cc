@@ -64,7 +64,7 @@ TEST(Child, says_which_program_cannot_be_started) {
 
     ASSERT_FALSE(child);
     EXPECT_EQ(child.error().code(), Code::NotFound);
-    EXPECT_NE(child.error().describe().find("cannot start it: there/is/none"), std::string::npos)
+    EXPECT_NE(child.error().describe().find("cannot start there/is/none"), std::string::npos)
         << child.error().describe();
   }
 }
@@ -73,11 +73,11 @@ TEST(Child, has_the_folder_environment_and_output_that_it_is_given) {
   db::testing::Folder folder;
   folder.write("here", "");
   Output output;
-  ::setenv("KEEL_DEV_CHILD", "inherited", 1);
+  ::setenv("DEV_CHILD", "inherited", 1);
 
-  Launch launch = shell("ls; echo $KEEL_DEV_CHILD; echo error >&2; cat");
+  Launch launch = shell("ls; echo $DEV_CHILD; echo error >&2; cat");
   launch.folder = folder.path();
-  launch.environment = {"KEEL_DEV_CHILD=given"};
+  launch.environment = {"DEV_CHILD=given"};
   launch.output = output.fd();
   EXPECT_EQ(Child::start(launch).value().wait(), 0) << "its standard input has nothing";
 
@@ -121,7 +121,7 @@ void leaves_nothing_behind(bool has_descendants) {
   if (owner == 0) {
     Launch launch =
         shell("sh -c 'echo $$; trap \"echo drained; exit\" TERM; sleep 100 & wait' & echo; wait", has_descendants);
-    if (!has_descendants) launch = shell("echo $$; trap \"echo drained; kill $!; exit\" TERM; sleep 100 & wait");
+    if (!has_descendants) launch = shell("echo $$; trap 'kill $!; echo drained; exit' TERM; sleep 100 & wait");
     launch.output = output.fd();
     auto child = Child::start(launch);
     ::pause();

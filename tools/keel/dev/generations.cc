@@ -23,7 +23,7 @@ Result<Generations> Generations::make() {
   std::error_code error;
   const auto temporary = std::filesystem::temp_directory_path(error);
   std::string folder = (error ? "/tmp" : temporary.string()) + "/keel-dev-XXXXXX";
-  if (::mkdtemp(folder.data()) == nullptr) return Error::from_errno(folder.c_str(), errno);
+  if (::mkdtemp(folder.data()) == nullptr) return Error::from_errno("mkdir", errno).because(folder);
   auto socket = NotifySocket::make(folder + "/notify");
   if (socket) return Generations(std::move(folder), *std::move(socket));
   std::filesystem::remove_all(folder, error);

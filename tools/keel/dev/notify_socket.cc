@@ -29,7 +29,7 @@ Result<NotifySocket> NotifySocket::make(std::string path) {
   const int on = 1;
   if (::setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) return Error::from_errno("SO_PASSCRED", errno);
   if (::bind(fd, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) {
-    return Error::from_errno(made.path_.c_str(), errno);
+    return Error::from_errno("bind", errno).because(made.path_);
   }
   return made;
 }

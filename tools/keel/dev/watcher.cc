@@ -58,7 +58,7 @@ Result<> Watcher::watch(const std::string& path, std::vector<std::string>& found
     return Error::text(Code::ResourceExhausted, at + ": this user watches too many folders: raise the sysctl "
                                                      "fs.inotify.max_user_watches, or ignore more of them");
   }
-  if (id < 0 && path.empty()) return Error::from_errno(at.c_str(), errno);
+  if (id < 0 && path.empty()) return Error::from_errno("inotify_add_watch", errno).because(at);
   if (id < 0) return {};  // Gone again, or nobody's business.
   folders_[id] = path;
 

@@ -62,11 +62,12 @@ TEST_F(NewCommand, writes_a_whole_service_in_which_nothing_has_the_templates_nam
 
   EXPECT_EQ(ran.code, 0) << ran.out;
   EXPECT_NE(ran.out.find("cd tea_shop && keel dev"), std::string::npos) << ran.out;
-  EXPECT_EQ(files("tea_shop"),
-            (std::set<std::string>{".clang-format", ".gitignore", "CMakeLists.txt", "CMakePresets.json",
-                                   "Containerfile", "README.md", "db/migrations/0001_notes.sql", "deploy/rootfs", "deploy/service.yaml",
-                                   "deploy/tea_shop.service", "keel.yaml", "service.yaml", "src/main.cc",
-                                   "src/notes.cc", "src/notes.h", "src/service.h", "tests/notes_test.cc"}));
+  EXPECT_EQ(
+      files("tea_shop"),
+      (std::set<std::string>{".clang-format", ".gitignore", "CMakeLists.txt", "CMakePresets.json", "Containerfile",
+                             "README.md", "db/migrations/0001_notes.sql", "deploy/rootfs", "deploy/service.yaml",
+                             "deploy/tea_shop.service", "keel.yaml", "service.yaml", "src/main.cc", "src/notes.cc",
+                             "src/notes.h", "src/service.h", "tests/notes_test.cc"}));
   for (const std::string& file : files("tea_shop")) {
     const std::string text = read(folder_ / "tea_shop/" + file);
     EXPECT_EQ(text.find("service_name"), std::string::npos) << file;

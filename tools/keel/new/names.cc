@@ -8,9 +8,9 @@ namespace keel::create {
 namespace {
 
 // Words of C++, what the template calls otherwise, and targets that CMake has itself.
-constexpr std::string_view taken[] = {"all",
-                                      "alignas",
+constexpr std::string_view taken[] = {"alignas",
                                       "alignof",
+                                      "all",
                                       "and",
                                       "and_eq",
                                       "asm",
@@ -114,6 +114,8 @@ constexpr std::string_view taken[] = {"all",
                                       "while",
                                       "xor",
                                       "xor_eq"};
+
+static_assert(std::ranges::is_sorted(taken));
 
 bool is_small_letter(char c) { return c >= 'a' && c <= 'z'; }
 bool is_letter(char c) { return is_small_letter(c) || (c >= 'A' && c <= 'Z'); }

@@ -13,10 +13,10 @@ namespace {
 Result<> write_file(const std::string& path, const std::string& text) {
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
-  if (error) return Error::from_errno(path.c_str(), error.value());
+  if (error) return Error::from_errno("mkdir", error.value()).because(path);
   const mode_t mode = text.starts_with("#!") ? 0777 : 0666;
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-  if (fd < 0) return Error::from_errno(path.c_str(), errno);
+  if (fd < 0) return Error::from_errno("open", errno).because(path);
   std::size_t written = 0;
   while (written < text.size()) {
     const ssize_t size = ::write(fd, text.data() + written, text.size() - written);
@@ -26,7 +26,7 @@ Result<> write_file(const std::string& path, const std::string& text) {
   }
   const int write_error = written < text.size() ? errno : 0;
   if (::close(fd) != 0 || write_error != 0) {
-    return Error::from_errno(path.c_str(), write_error != 0 ? write_error : errno);
+    return Error::from_errno("write", write_error != 0 ? write_error : errno).because(path);
   }
   return {};
 }
@@ -47,7 +47,7 @@ Result<std::size_t> write_service(std::span<const File> files, const Names& name
                                                   " is there already: nothing was written; choose another name, "
                                                   "or another folder with --dir");
     }
-    return Error::from_errno(folder.c_str(), errno);
+    return Error::from_errno("mkdir", errno).because(folder);
   }
   auto written = write_all(files, names, folder);
   if (written) return files.size();
