@@ -4,7 +4,7 @@ MAKEFLAGS += --no-print-directory
 jobs := $(shell nproc 2>/dev/null || echo 2)
 sources := git ls-files --cached --others --exclude-standard -- '*.h' '*.cc' '*.c'
 
-.PHONY: help run test bench bench-gate conformance abuse mutation fuzz check bare test-cost format format-check budget clean
+.PHONY: help run test bench bench-gate conformance abuse mutation fuzz dev-check check bare test-cost format format-check budget clean
 
 help:
 	@echo 'make run      build the full-stack example and serve it on http://127.0.0.1:8080'
@@ -15,6 +15,7 @@ help:
 	@echo 'make abuse    clients that mean no good, on both engines: what good ones notice of them (as root: half an hour)'
 	@echo 'make mutation  bugs, put in one by one: the tests find each (half an hour)'
 	@echo 'make fuzz     ten million inputs for each fuzzer, and an hour of the whole server in the simulation: hours'
+	@echo 'make dev-check  keel new, and 20 rebuilds of keel dev under load: how long, and what clients notice (minutes)'
 	@echo 'make check    what a change must pass: formatting and the tests, which include layers and tidy'
 	@echo 'make bare     make run and make test in a bare Debian 12 and a bare Debian 13, and how long they take (as root)'
 	@echo 'make test-cost  CPU time of make test from nothing, without the compiler cache (CONTRIBUTING.md has its budget)'
@@ -73,6 +74,12 @@ fuzz:
 	@cmake --build --preset clang -j$(jobs) --target fuzzers
 	@scripts/fuzz --seconds 3600 http_server_fuzz
 	@scripts/fuzz --runs 10000000 $$(sed -e 's|.*/||' -e '/http_server_fuzz/d' build/clang/fuzzers.txt)
+
+dev-check:
+	@scripts/setup build test
+	@[ -e build/release/build.ninja ] || cmake --preset release -DKEEL_TESTS=OFF
+	@cmake --install build/release --prefix build/dev-check/prefix >/dev/null
+	@tests/consume/dev_check.py --prefix build/dev-check/prefix --scratch build/dev-check/services
 
 check: format-check test
 

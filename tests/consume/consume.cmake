@@ -1,4 +1,5 @@
-# Configures, builds and runs tests/consume/project in SCRATCH; WAY is package or subdirectory. Of a package also
+# Configures, builds and runs tests/consume/project in SCRATCH; WAY is package or subdirectory. Of a package, which is
+# installed at PREFIX (install.cmake), also
 # tests/consume/headers, which includes all that is installed; testing, which tests with the helpers for it; telemetry,
 # config, net and core, which use modules without what stands above them, and have none of the libraries that only this
 # needs.
@@ -11,11 +12,10 @@ file(REMOVE_RECURSE ${SCRATCH})
 set(options -D KEEL_WAY=${WAY} -G ${GENERATOR} -D CMAKE_CXX_COMPILER=${COMPILER} -D CMAKE_CXX_FLAGS=${FLAGS}
   -D CMAKE_COMPILE_WARNING_AS_ERROR=ON)
 if(WAY STREQUAL "package")
-  run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${SCRATCH}/prefix)
-  if(NOT EXISTS ${SCRATCH}/prefix/share/doc/keel/keel.spdx.json)
+  if(NOT EXISTS ${PREFIX}/share/doc/keel/keel.spdx.json)
     message(FATAL_ERROR "the package does not say what it is made of")
   endif()
-  list(APPEND options -D CMAKE_PREFIX_PATH=${SCRATCH}/prefix)
+  list(APPEND options -D CMAKE_PREFIX_PATH=${PREFIX})
 else()
   list(APPEND options -D KEEL_SOURCE=${SOURCE} -D CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CURRENT_LIST_DIR}/reuse)
   set(ENV{KEEL_REUSE} ${BUILD})

@@ -5,7 +5,9 @@
 #include <string_view>
 #include <vector>
 
+#include "dev/command.h"
 #include "load/command.h"
+#include "new/command.h"
 #include "sql/command.h"
 
 namespace {
@@ -20,6 +22,8 @@ int help(const std::vector<std::string>& arguments);
 int version(const std::vector<std::string>& arguments);
 
 constexpr Command commands[] = {
+    {"new", "writes a service that builds, serves and passes its tests", &keel::create::run_command},
+    {"dev", "builds and serves the service of this folder, again whenever a file is saved", &keel::dev::run_command},
     {"load", "loads an HTTP server: closed loop, open loop, checks of every answer", &keel::load::run_command},
     {"sql", "checks the SQL of C++ sources against the migrations", &keel::sql::run_command},
     {"help", "this list; keel COMMAND --help says more", &help},

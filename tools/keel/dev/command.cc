@@ -1,0 +1,94 @@
+#include "dev/command.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "dev/session.h"
+
+namespace keel::dev {
+namespace {
+
+constexpr int was_wrong = 2;
+
+constexpr std::string_view help =
+    R"(keel dev [--preset NAME] [--target NAME] [-- ARGUMENT...]
+
+Builds the service of this folder, starts it, and builds it again whenever a file is saved. A new program
+takes over the listening sockets of the one that runs, which answers what it has accepted and ends: the
+port never closes. When the build fails, or the new program ends before it is ready, the one that runs
+goes on, and the first error is shown.
+
+  --preset NAME   the preset of CMakePresets.json; dev unless given
+  --target NAME   the program, a target of CMake
+  ARGUMENT...     of the program, behind those of keel.yaml
+
+keel.yaml, beside CMakeLists.txt, has the same for everybody who works on the service:
+
+  dev:
+    target: shop
+    arguments: [--config, service.yaml]
+    preset: dev
+    build: build/dev                  # build/PRESET unless given
+    restart_on: ["*.yaml", "*.sql"]   # read when the program starts: it starts again with the same program
+    ignore: ["/data"]                 # what the service writes itself
+
+Ctrl-C drains the service and ends both, the second one ends it at once. SIGQUIT (Ctrl-\) is passed on.
+
+Ends with the exit code of the service, or 2 when the folder, keel.yaml or an option cannot be used.
+)";
+
+int refuse(const Error& error) {
+  std::fprintf(stderr, "keel dev: %s\n", error.describe().c_str());
+  return was_wrong;
+}
+
+struct Options {
+  std::string preset;
+  std::string target;
+  std::vector<std::string> arguments;
+};
+
+Result<Options> parse(const std::vector<std::string>& arguments) {
+  Options options;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    if (argument == "--") {
+      options.arguments.assign(arguments.begin() + static_cast<std::ptrdiff_t>(i) + 1, arguments.end());
+      break;
+    }
+    std::string* const value = argument == "--preset"   ? &options.preset
+                               : argument == "--target" ? &options.target
+                                                        : nullptr;
+    if (value == nullptr) {
+      return Error::text(Code::InvalidArgument,
+                         argument + ": there is no such option; the program's own stand behind --");
+    }
+    if (i + 1 == arguments.size()) return Error::text(Code::InvalidArgument, argument + ": needs a value");
+    *value = arguments[++i];
+  }
+  return options;
+}
+
+Result<int> run(const std::vector<std::string>& arguments) {
+  KEEL_TRY(Options options, parse(arguments));
+  KEEL_TRY(Project project, Project::read(std::filesystem::current_path().string(), options.preset, options.target));
+  KEEL_TRY(const auto session, Session::make(std::move(project), std::move(options.arguments)));
+  return session->run();
+}
+
+}  // namespace
+
+int run_command(const std::vector<std::string>& arguments) {
+  for (const std::string& argument : arguments) {
+    if (argument == "--") break;
+    if (argument != "--help" && argument != "-h") continue;
+    std::fputs(std::string(help).c_str(), stdout);
+    return 0;
+  }
+  const auto code = run(arguments);
+  return code ? *code : refuse(code.error());
+}
+
+}  // namespace keel::dev

@@ -1,0 +1,85 @@
+// dev/generations.h — the processes of a service, one after the other: the one that serves, its successor, and those
+// that drain.
+//
+//   KEEL_TRY(auto processes, Generations::make());
+//   KEEL_TRY_VOID(processes.start({.words = {"build/dev/shop"}}, now));
+//   …SIGCHLD, or fd() is readable…
+//   for (const Event& event : processes.events(now)) …
+//
+// A successor is started beside the process that serves, takes over its listening sockets (network.handover.path of
+// keel::app, which this sets in the environment) and says when it is ready (NOTIFY_SOCKET); only then the other one
+// drains and ends. When a successor ends before that, or takes longer than start_timeout, the other one goes on.
+//
+// Errors:  start(): a program that cannot be started. make(): no folder for sockets in TMPDIR.
+// Threads: one.  Ownership: the folder of the sockets, which ends with it.
+
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dev/child.h"
+#include "dev/notify_socket.h"
+#include "keel/base/result.h"
+#include "keel/base/time.h"
+
+namespace keel::dev {
+
+class Generations {
+ public:
+  static constexpr Duration start_timeout = 60_s;
+
+  struct Event {
+    enum class Kind {
+      Ready,     // It serves; `status` is what it says of itself, `follows` whether another one served before.
+      NotReady,  // It ended before it was ready, with `code`.
+      TooSlow,   // It was not ready within start_timeout, and was killed.
+      Ended,     // The one that served has ended, with `code`.
+    };
+    Kind kind;
+    pid_t process = 0;
+    int code = 0;
+    Duration took = {};
+    bool follows = false;
+    std::string status = {};
+  };
+
+  static Result<Generations> make();
+  Generations(Generations&&) noexcept;
+  ~Generations();
+
+  // Readable when a process has said something.
+  int fd() const noexcept { return socket_.fd(); }
+  // Starts a process that is to serve, and kills one that is not ready yet. Environment and output are added to.
+  Result<> start(Launch launch, Instant now);
+  std::vector<Event> events(Instant now);
+  // When events() has to be looked at, whatever is said.
+  std::optional<Instant> deadline() const noexcept;
+
+  // The process that serves; 0: none.
+  pid_t serving() const noexcept { return serving_ ? serving_->pid() : 0; }
+  bool is_starting() const noexcept { return successor_.has_value(); }
+  // Those that serve, begin or drain.
+  std::size_t count() const noexcept { return leaving_.size() + (serving_ ? 1 : 0) + (successor_ ? 1 : 0); }
+  bool is_empty() const noexcept { return count() == 0; }
+  // To all of them.
+  void signal(int number) const noexcept;
+
+ private:
+  struct Starting {
+    Child child;
+    Instant began;
+  };
+  Generations(std::string folder, NotifySocket socket) : folder_(std::move(folder)), socket_(std::move(socket)) {}
+  void hear(Instant now, std::vector<Event>& events);
+
+  std::string folder_;
+  NotifySocket socket_;
+  std::optional<Child> serving_;
+  std::optional<Starting> successor_;
+  std::vector<Child> leaving_;
+};
+
+}  // namespace keel::dev

@@ -1,0 +1,59 @@
+// dev/project.h — a CMake project that `keel dev` builds and starts: what keel.yaml says of it, and what CMake does.
+//
+// Errors:  InvalidArgument, NotFound: keel.yaml, a target that there is not; each says what to write.
+// Threads: one.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "dev/builder.h"
+#include "keel/base/result.h"
+#include "keel/config/config.h"
+
+namespace keel::dev {
+
+// The section `dev` of keel.yaml.
+struct DevSettings {
+  std::string preset = "dev";
+  std::string target;
+  std::string build;
+  std::vector<std::string> arguments;
+  std::vector<std::string> restart_on = {"*.yaml", "*.yml", "*.sql"};
+  std::vector<std::string> ignore = {"/data"};
+
+  void fields(config::Schema& v);
+};
+
+class Project {
+ public:
+  // Of the folder's keel.yaml, where there is one. A preset or target that is given is taken instead.
+  static Result<Project> read(std::string folder, const std::string& preset, const std::string& target);
+
+  const std::string& folder() const noexcept { return folder_; }
+  const DevSettings& settings() const noexcept { return settings_; }
+  // Relative to the folder.
+  const std::string& build() const noexcept { return settings_.build; }
+  std::string log() const { return build() + "/keel-dev.log"; }
+  // What does not count as a change: build folders, what editors write beside a file, and `ignore`.
+  std::vector<std::string> ignored() const;
+  // Whether the service has to start again though its program is the same, when this file changes.
+  bool restarts_on(const std::string& file) const;
+  // Whether CMake has to be run again before the build: it has not been, or what the presets say has changed.
+  bool has_to_configure(const std::string& changed_file) const;
+  bool is_configured() const;
+
+  // The commands that build the target.
+  std::vector<BuildStep> steps(bool configure) const;
+  // The path of the target's program, once it is configured.
+  Result<std::string> program() const;
+
+ private:
+  Project(std::string folder, DevSettings settings) : folder_(std::move(folder)), settings_(std::move(settings)) {}
+
+  std::string folder_;
+  DevSettings settings_;
+};
+
+}  // namespace keel::dev

@@ -1,0 +1,69 @@
+// dev/session.h — `keel dev` while it runs: what is saved gets built, what is built gets to serve.
+//
+// Threads: one, whose signals it takes.
+
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "dev/builder.h"
+#include "dev/changes.h"
+#include "dev/generations.h"
+#include "dev/project.h"
+#include "dev/watcher.h"
+#include "keel/base/result.h"
+#include "keel/base/time.h"
+
+namespace keel::dev {
+
+class Session {
+ public:
+  // `arguments` are the program's, behind those of the project.
+  static Result<std::unique_ptr<Session>> make(Project project, std::vector<std::string> arguments);
+  ~Session();
+
+  // Until SIGINT, SIGTERM or SIGHUP: the exit code of the service, or 0 when none ran.
+  Result<int> run();
+
+ private:
+  // Which file of which size a program is: another one is another program.
+  struct Identity {
+    unsigned long inode = 0;
+    long long size = 0;
+    long long changed_ns = 0;
+    bool operator==(const Identity&) const = default;
+  };
+  static Identity identify(const std::string& path);
+
+  Session(Project project, std::vector<std::string> arguments, Generations generations,
+          std::unique_ptr<Watcher> watcher);
+  Result<> wait();
+  Result<> take_signals();
+  Result<> build(const std::set<std::string>& changed);
+  Result<> take_build(const Built& built);
+  Result<> start_program();
+  void tell_failure(const Built& built) const;
+  void tell(const Generations::Event& event);
+  void stop();
+  std::string who_serves() const;
+
+  const Project project_;
+  const std::vector<std::string> arguments_;
+  Generations generations_;
+  std::unique_ptr<Watcher> watcher_;
+  Builder builder_;
+  Changes changes_;
+  int signals_ = -1;
+  Instant saved_;            // Of what is built or started now.
+  bool has_served_ = false;  // The first start is told with its time since the beginning.
+  bool has_to_start_ = true;
+  Identity started_;
+  int stops_asked_ = 0;
+  int code_ = 0;
+};
+
+}  // namespace keel::dev

@@ -1,0 +1,20 @@
+// new/files.h — the files of new/template/, which are part of the program.
+//
+// Threads: any.
+
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace keel::create {
+
+struct File {
+  std::string_view path;
+  std::string_view text;
+};
+
+// Those of the template, sorted by path.
+std::span<const File> files();
+
+}  // namespace keel::create

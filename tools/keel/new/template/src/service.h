@@ -1,0 +1,19 @@
+// The service: its parts, what they need, and the routes of all of them.
+
+#pragma once
+
+#include <keel/app/app.h>
+
+#include "notes.h"
+
+class ServiceName {
+ public:
+  explicit ServiceName(keel::app::App& app) : notes_(app.database()) {
+    notes_.mount(router_);
+    app.serve(router_);
+  }
+
+ private:
+  Notes notes_;
+  keel::http::Router router_;
+};
