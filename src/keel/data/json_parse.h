@@ -46,7 +46,7 @@ namespace keel::json {
 template <class T>
 bool read(T& value, std::string_view text, Arena& arena, Violations& wrong, ReaderOptions options = {}) {
   value = T();
-  return internal::read_text(text, arena, options.depth_max, &internal::read_field<T>, &value, wrong);
+  return internal::read_text(text, arena, options, &internal::read_field<T>, &value, wrong);
 }
 
 // The value, or InvalidArgument with all that is wrong (Violations::error).
@@ -54,7 +54,7 @@ template <class T>
 Result<T> parse(std::string_view text, Arena& arena, ReaderOptions options = {}) {
   T value{};
   Violations wrong;
-  if (!internal::read_text(text, arena, options.depth_max, &internal::read_field<T>, &value, wrong))
+  if (!internal::read_text(text, arena, options, &internal::read_field<T>, &value, wrong))
     return wrong.error();
   return value;
 }
