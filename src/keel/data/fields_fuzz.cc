@@ -64,9 +64,9 @@ struct Node {
   std::vector<Shape> shapes;
   std::map<std::string, std::vector<std::uint16_t>> lists;
   json::Value any;
-  static constexpr std::string_view optional_fields[] = {"large",  "flag",  "real",   "text",         "view",  "status",
-                                                         "map",    "nodes", "single", "signed_large", "bytes", "two",
-                                                         "shapes", "lists", "any"};
+  static constexpr std::string_view optional_fields[] = {"large",  "flag", "real",   "text",   "view",
+                                                         "status", "map",  "nodes",  "single", "signed_large",
+                                                         "bytes",  "two",  "shapes", "lists",  "any"};
 
   bool operator==(const Node& other) const {
     return std::memcmp(&real, &other.real, sizeof real) == 0 && small == other.small && large == other.large &&

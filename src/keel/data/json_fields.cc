@@ -30,7 +30,8 @@ void append_name(std::string& pointer, std::string_view name) {
   }
 }
 
-// A violation of `field` of the object just left, or of an element of it; of the object or list itself when it is empty.
+// A violation of `field` of the object just left, or of an element of it; of the object or list itself when it is
+// empty.
 void add_violation(Reader& in, std::string_view field, std::string_view words, Violations& wrong,
                    const Check::Element& element = {}) {
   in.fail("", "");  // At its end; the path ends in a '/'.

@@ -31,8 +31,8 @@ struct Problem {
 
 struct ReaderOptions {
   int depth_max = 128;  // Open objects and arrays, 1 to 128; deeper is a Syntax problem.
-  // A longer text is a Syntax problem before any of it is read. It bounds what is made of the text: a Value (json_value.h)
-  // takes up to sixteen times as much.
+  // A longer text is a Syntax problem before any of it is read. It bounds what is made of the text: a Value
+  // (json_value.h) takes up to sixteen times as much.
   std::size_t bytes_max = std::size_t{256} << 20;
 };
 
@@ -107,8 +107,8 @@ class Reader {
     int depth_;
   };
   Mark mark();
-  // Goes back to it; what it is in has not ended. False after a problem, and when more would be read again than 1 MiB and
-  // eight times the text, which is a Syntax problem: no text makes the time more than linear.
+  // Goes back to it; what it is in has not ended. False after a problem, and when more would be read again than 1 MiB
+  // and eight times the text, which is a Syntax problem: no text makes the time more than linear.
   bool rewind(const Mark& mark);
 
   // For a caller that reports every problem. After a Value problem: forgets it, passes over what is left of the value
@@ -151,7 +151,7 @@ class Reader {
   const char* begin_;
   const char* end_;
   const char* at_;
-  const char* value_;  // Where the value that is due, or was taken last, begins.
+  const char* value_;      // Where the value that is due, or was taken last, begins.
   std::size_t again_ = 0;  // Bytes that rewind() has given back.
   Arena& arena_;
   int depth_ = 0;

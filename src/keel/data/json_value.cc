@@ -187,7 +187,8 @@ void Value::grow(Type type) {
   Block* const old = block();
   const bool is_object = type == Type::Object;
   if (old != nullptr && old->size < old->capacity) return;
-  Block* const made = Block::make(is_object, std::max<std::size_t>(4, old == nullptr ? 0 : std::size_t{2} * old->capacity));
+  Block* const made =
+      Block::make(is_object, std::max<std::size_t>(4, old == nullptr ? 0 : std::size_t{2} * old->capacity));
   if (old != nullptr) {
     std::memcpy(static_cast<void*>(made->values()), old->values(), old->value_count() * sizeof(Value));
     made->size = old->size;
@@ -256,9 +257,7 @@ std::optional<std::string_view> Value::string() const noexcept {
   return text();
 }
 
-std::size_t Value::size() const noexcept {
-  return type() > Type::Long && block() != nullptr ? block()->size : 0;
-}
+std::size_t Value::size() const noexcept { return type() > Type::Long && block() != nullptr ? block()->size : 0; }
 
 std::span<const Value> Value::elements() const noexcept {
   if (type() != Type::Array || block() == nullptr) return {};

@@ -1,5 +1,5 @@
-// A Value is read of exactly the texts that the Reader takes and that give no member twice; it is read back equal from what
-// is written of it, and is the same when it is put together member by member.
+// A Value is read of exactly the texts that the Reader takes and that give no member twice; it is read back equal from
+// what is written of it, and is the same when it is put together member by member.
 
 #include <cstdlib>
 #include <set>
@@ -68,7 +68,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Violations wrong;
   if (json::read(value, text, arena, wrong) != is_taken) std::abort();
   if (!is_taken) {
-    // What is no JSON is malformed, unless a number before it was out of range, behind which no more is looked for twice.
+    // What is no JSON is malformed, unless a number before it was out of range, behind which no more is looked for
+    // twice.
     if (in.failed() && in.problem().cause == json::Problem::Cause::Syntax && !wrong.is_malformed()) std::abort();
     return 0;
   }

@@ -52,8 +52,9 @@ TEST(JsonValue, is_looked_into_by_pointer) {
   EXPECT_EQ(event.at(""), &event);
   EXPECT_EQ(event.at("/order/lines/0/quantity")->int64(), 2);
   EXPECT_EQ(event.at("/a~1b/~0")->string(), "x");
-  for (const std::string_view none : {"order", "/", "/orders", "/order/lines/2", "/order/lines/-1", "/order/lines/00",
-                                      "/order/lines/", "/order/lines/99999999999999999999", "/paid/x", "/order/lines/0/"}) {
+  for (const std::string_view none :
+       {"order", "/", "/orders", "/order/lines/2", "/order/lines/-1", "/order/lines/00", "/order/lines/",
+        "/order/lines/99999999999999999999", "/paid/x", "/order/lines/0/"}) {
     EXPECT_EQ(event.at(none), nullptr) << none;
   }
   EXPECT_EQ(parse(R"({"":{"":1}})").at("//")->int64(), 1);

@@ -63,8 +63,7 @@ const RE2* find_equal(std::string_view text) noexcept {
     }
     expression = made.release();
   }
-  slot.store(new Compiled{pattern.text(), expression, slot.load(std::memory_order_relaxed)},
-             std::memory_order_release);
+  slot.store(new Compiled{pattern.text(), expression, slot.load(std::memory_order_relaxed)}, std::memory_order_release);
   return *expression;
 }
 

@@ -40,9 +40,7 @@ TEST(Pattern, counts_characters_of_utf_8_and_takes_null_bytes) {
 
 TEST(Pattern, is_a_Bug_that_names_it_and_its_place_when_it_is_no_regular_expression) {
   constexpr unsigned line = __LINE__ + 2;
-  const auto use = [] {
-    return Pattern("[A-").matches("x");
-  };
+  const auto use = [] { return Pattern("[A-").matches("x"); };
   for (int i = 0; i < 2; ++i) {  // Every time, not only the first.
     try {
       use();
@@ -70,7 +68,7 @@ TEST(Pattern, takes_linear_time_where_backtracking_takes_forever) {
     }
     return least / CLOCKS_PER_SEC;
   };
-  cpu(1000);  // Compiled.
+  cpu(1000);                       // Compiled.
   EXPECT_LT(cpu(1'000'000), 0.5);  // 30 would be too many for one that backtracks.
 }
 

@@ -19,8 +19,9 @@
 //   };
 //
 // json::parse and json::read (json_parse.h) call rules() of a struct once all of it is read, nested structs first. What
-// does not hold is a Violation with the pointer of the field or of the element. A field that is absent, empty (std::optional, Patch) or wrong
-// already is not judged; nor is the struct as a whole when one of its fields is wrong or missing.
+// does not hold is a Violation with the pointer of the field or of the element. A field that is absent, empty
+// (std::optional, Patch) or wrong already is not judged; nor is the struct as a whole when one of its fields is wrong
+// or missing.
 //
 // Errors: checking what is not a field of the struct is a Bug (base/bug.h), once it does not hold.
 // Cost:   the comparisons; a length is counted in characters (code points) where the bytes do not decide.
@@ -243,8 +244,9 @@ template <class List>
 class [[nodiscard("say what each element has to be like: check.each(field).length(1, 40)")]] CheckedElements {
   static constexpr bool is_text = std::convertible_to<const List&, std::string_view>;
   static constexpr bool is_map = requires { typename List::mapped_type; };
-  static_assert(!is_text && requires(const List& list) { list.begin(); },
-                "each() is for lists and maps; for one value it is check(field)");
+  static_assert(
+      !is_text && requires(const List& list) { list.begin(); },
+      "each() is for lists and maps; for one value it is check(field)");
 
  public:
   CheckedElements(Check& check, const void* field, const List* list) noexcept

@@ -53,10 +53,10 @@ std::string error_of(std::string_view text) {
 }
 
 TEST(Tag, chooses_the_alternative_of_a_variant_wherever_it_stands) {
-  for (const std::string_view text : {R"({"by":{"type":"card","number":"4111","cvc":7}})",
-                                      R"({"by":{"number":"4111","type":"card","cvc":7}})",
-                                      R"({"by":{"cvc":7,"number":"4111","type":"card"}})",
-                                      R"({ "by" : { "cvc" : 7 , "number" : "4111" , "t\u0079pe" : "c\u0061rd" } })"}) {
+  for (const std::string_view text :
+       {R"({"by":{"type":"card","number":"4111","cvc":7}})", R"({"by":{"number":"4111","type":"card","cvc":7}})",
+        R"({"by":{"cvc":7,"number":"4111","type":"card"}})",
+        R"({ "by" : { "cvc" : 7 , "number" : "4111" , "t\u0079pe" : "c\u0061rd" } })"}) {
     const Payment payment = json::parse<Payment>(text).value();
     EXPECT_EQ(std::get<Card>(payment.by).number, "4111") << text;
     EXPECT_EQ(std::get<Card>(payment.by).cvc, 7);
@@ -86,7 +86,8 @@ TEST(Tag, that_is_missing_unknown_or_no_string_is_a_violation) {
             "/by/type must be one of card, in/cash; /others: expected an array");
   EXPECT_EQ(error_of<Payment>(R"({"by":{"type":[1],"number":"4111"},"instead":{"type":null}})"),
             "/by/type: expected a string; /instead/type: expected a string");
-  EXPECT_EQ(error_of<Payment>(R"({"by":"card","instead":[]})"), "/by: expected an object; /instead: expected an object");
+  EXPECT_EQ(error_of<Payment>(R"({"by":"card","instead":[]})"),
+            "/by: expected an object; /instead: expected an object");
   EXPECT_EQ(error_of<Payment>("{}"), "/by is required");
   EXPECT_EQ(error_of<std::vector<By>>(R"([{"type":"card","number":"4111"},{"type":"Card"}])"),
             "/1/type must be one of card, in/cash");

@@ -239,10 +239,10 @@ void read_object(Reader& in, const ReadTable& table, void* const* fields, const 
                  std::string_view tag = {});
 
 struct VariantTable {
-  std::string_view key;                // Of the tag, with quotes and colon.
-  std::string_view name;               // Without.
+  std::string_view key;                  // Of the tag, with quotes and colon.
+  std::string_view name;                 // Without.
   const std::string_view* alternatives;  // The values of the tag.
-  const ReadField* read;               // An alternative, into the variant.
+  const ReadField* read;                 // An alternative, into the variant.
   std::size_t count;
 };
 void read_variant(Reader& in, const VariantTable& table, void* variant, Violations& wrong);
