@@ -78,6 +78,8 @@ Reader::Reader(std::string_view text, Arena& arena, ReaderOptions options)
       arena_(arena),
       depth_max_(options.depth_max) {
   KEEL_EXPECT(depth_max_ >= 1 && depth_max_ <= depth_limit, "depth_max of a JSON reader is between 1 and 128");
+  if (text.size() > options.bytes_max) [[unlikely]]
+    refuse(Problem::Cause::Syntax, "the text is longer than allowed", begin_);
 }
 
 void Reader::refuse(Problem::Cause cause, const char* message, const char* where) noexcept {
@@ -93,6 +95,33 @@ void Reader::fail(const char* message, const char* member) noexcept {
   if (state_ == State::Failed) return;
   member_ = member;
   refuse(Problem::Cause::Value, message, member != nullptr ? at_ : value_);
+}
+
+void Reader::fail_malformed(const char* message) noexcept { refuse(Problem::Cause::Syntax, message, value_); }
+
+Reader::Mark Reader::mark() {
+  Mark mark;
+  value_due();
+  mark.at_ = at_;
+  mark.level_ = depth_ > 0 ? level_[depth_ - 1] : 0;
+  mark.depth_ = depth_;
+  return mark;
+}
+
+bool Reader::rewind(const Mark& mark) {
+  if (failed()) return false;
+  const auto bytes = static_cast<std::size_t>(at_ - mark.at_);
+  if (bytes > (std::size_t{1} << 20) + 8 * static_cast<std::size_t>(end_ - begin_) - again_) {
+    refuse(Problem::Cause::Syntax, "objects of several kinds are nested too deeply: the tag of each has to be first",
+           at_);
+    return false;
+  }
+  again_ += bytes;
+  at_ = value_ = mark.at_;
+  depth_ = mark.depth_;
+  if (depth_ > 0) level_[depth_ - 1] = mark.level_;
+  state_ = State::Value;
+  return true;
 }
 
 bool Reader::resume(int depth) {
