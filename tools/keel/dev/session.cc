@@ -129,11 +129,10 @@ Result<> Session::take_signals() {
 
 void Session::stop() {
   ++stops_asked_;
-  if (stops_asked_ == 1) {
-    builder_.cancel();
-    if (generations_.serving() != 0) say("stops: the service drains; another Ctrl-C ends it at once");
-  }
+  if (stops_asked_ == 1 && generations_.serving() != 0)
+    say("stops: the service drains; another Ctrl-C ends it at once");
   generations_.signal(stops_asked_ <= 2 ? SIGTERM : SIGKILL);
+  builder_.cancel();
 }
 
 Result<> Session::build(const std::set<std::string>& changed) {

@@ -45,7 +45,9 @@ class Command {
     // Before the run: a file that cannot be made is not found out at its end.
     if (!options_.json.empty() && !is_quiet()) {
       json_.reset(std::fopen(options_.json.c_str(), "we"));
-      if (json_ == nullptr) return refuse(Error::from_errno(("--json " + options_.json).c_str(), errno), was_wrong);
+      if (json_ == nullptr) {
+        return refuse(Error::from_errno("open", errno).because("--json " + options_.json), was_wrong);
+      }
     }
     Interrupts interrupts;
     const auto ran = options_.steps.empty() ? once(*mix, interrupts) : steps(*mix, interrupts);
