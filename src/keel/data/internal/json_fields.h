@@ -215,14 +215,7 @@ void read_object(Reader& in, const ReadTable& table, void* const* fields, const 
 // The whole text: `read` of `value`, then nothing behind it. True when nothing is wrong.
 bool read_text(std::string_view text, Arena& arena, int depth_max, ReadField read, void* value, Violations& wrong);
 
-struct TakeAddresses {
-  void** to;
-  template <class... T>
-  void operator()(T&... field) const noexcept {
-    void** at = to;
-    ((*at++ = const_cast<void*>(static_cast<const void*>(std::addressof(field)))), ...);
-  }
-};
+using keel::internal::TakeAddresses;
 
 template <class T>
 void read_value(Reader& in, T& value, Violations& wrong);
