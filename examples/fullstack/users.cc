@@ -33,11 +33,6 @@ struct User {
   std::string_view email;
   std::optional<std::int64_t> age;
   std::string_view created_at;
-
-  // Of `select id, name, email, age, created_at`.
-  static User of(const db::Row& row) {
-    return {row.integer(0), row.text(1), row.text(2), row.get<std::optional<std::int64_t>>(3), row.text(4)};
-  }
 };
 
 void write_json(json::Writer& out, const User& user) {
@@ -144,8 +139,9 @@ Task<http::Response> Users::list(http::Request& request) {
   out.key("items").begin_array();
   auto add = [&](const db::Row& row) {
     if (++rows > limit) return;  // One more was asked for, to know whether there is a next page.
-    last = row.integer(0);
-    write_json(out, User::of(row));
+    const auto user = row.as<User>();
+    last = user.id;
+    write_json(out, user);
   };
   co_await session_.query("select id, name, email, age, created_at from users where id > $1 order by id limit $2", add,
                           after.value_or(0), limit + 1);
@@ -160,21 +156,22 @@ Task<http::Response> Users::create(http::Request& request) {
   Draft draft;
   if (auto problem = read_draft(request, draft)) co_return *std::move(problem);
   const Timestamp now;
-  const db::Written written =
-      co_await on_error(Code::AlreadyExists, taken(),
-                        session_.execute("insert into users (name, email, age, created_at) values ($1, $2, $3, $4)",
-                                         draft.name, draft.email, draft.age, now.view()));
-  const std::int64_t id = written.last_insert_id;
+  User user{0, draft.name, draft.email, draft.age, now.view()};
+  const db::Written written = co_await on_error(
+      Code::AlreadyExists, taken(),
+      session_.execute("insert into users (name, email, age, created_at) values ($name, $email, $age, $created_at)",
+                       user));
+  user.id = written.last_insert_id;
   char location[48] = "/api/users/";
-  char* const end = std::to_chars(location + 11, location + sizeof location, id).ptr;
-  co_return http::Response::json(http::Status::Created, User{id, draft.name, draft.email, draft.age, now.view()})
+  char* const end = std::to_chars(location + 11, location + sizeof location, user.id).ptr;
+  co_return http::Response::json(http::Status::Created, user)
       .header("Location", {location, static_cast<std::size_t>(end - location)});
 }
 
 Task<http::Response> Users::find(http::Request& request) {
   const auto id = co_await request.path_param<std::int64_t>("id");
   http::Response response(http::Status::NotFound);
-  auto answer = [&](const db::Row& row) { response = http::Response::json(http::Status::Ok, User::of(row)); };
+  auto answer = [&](const db::Row& row) { response = http::Response::json(http::Status::Ok, row.as<User>()); };
   const std::size_t found =
       co_await session_.query("select id, name, email, age, created_at from users where id = $1", answer, id);
   if (found == 0) co_return no_such_user();
@@ -186,7 +183,7 @@ Task<http::Response> Users::replace(http::Request& request) {
   Draft draft;
   if (auto problem = read_draft(request, draft)) co_return *std::move(problem);
   http::Response response(http::Status::Ok);
-  auto answer = [&](const db::Row& row) { response = http::Response::json(http::Status::Ok, User::of(row)); };
+  auto answer = [&](const db::Row& row) { response = http::Response::json(http::Status::Ok, row.as<User>()); };
   const std::size_t written = co_await on_error(
       Code::AlreadyExists, taken(),
       session_.query(

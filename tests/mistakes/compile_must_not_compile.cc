@@ -30,6 +30,13 @@ void write_json(json::Writer& out, const User& user) { out.integer(user.id); }
 struct Point {
   int x;
 };
+class Circle {
+ public:
+  explicit Circle(int radius) : radius_(radius) {}
+
+ private:
+  int radius_;
+};
 struct Points {
   Response find(const Request& request) const;
   Task<Response> load(const Request& request);
@@ -159,7 +166,7 @@ Task<> reads(db::Session& session) {
   co_await session.query("select name from users", [](const db::Row&) -> Task<> { co_await work(); });
 }
 #elif CASE == 25
-Task<> reads(db::Session& session) { const auto point = co_await session.query_one<Point>("select x from points"); }
+Task<> reads(db::Session& session) { const auto circle = co_await session.query_one<Circle>("select r from circles"); }
 #elif CASE == 26
 Task<> reads(db::Session& session) {
   const auto name = co_await session.query_one<std::string_view>("select name from users");

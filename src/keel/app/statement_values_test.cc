@@ -21,10 +21,6 @@ struct Visit {
   Uuid id;
   Timestamp at;
   std::optional<Timestamp> left;
-
-  static Visit from_row(const db::Row& row) {
-    return {row.get<Uuid>(0), row.get<Timestamp>(1), row.get<std::optional<Timestamp>>(2)};
-  }
 };
 
 class StatementValues : public ::testing::Test {
@@ -33,7 +29,7 @@ class StatementValues : public ::testing::Test {
     run(database_->execute("create table visits (id text primary key, at text not null, left text) strict"));
   }
   Task<> add(Uuid id, Timestamp at, std::optional<Timestamp> left) {
-    co_await database_->execute("insert into visits (id, at, left) values ($1, $2, $3)", id, at, left);
+    co_await database_->execute("insert into visits (id, at, left) values ($id, $at, $left)", Visit{id, at, left});
   }
   Task<Visit> find(Uuid id) {
     co_return co_await database_->query_one<Visit>("select id, at, left from visits where id = $1", id);

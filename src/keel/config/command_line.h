@@ -39,7 +39,7 @@ void show_warnings(std::string_view name, const Origins& origins);
 // line. --help, --print-config and --check-config end the process: with 0, with 1 where the text cannot be written, and
 // with 2 for a mistake; Origins::warnings() go to standard error. Without them, a mistake ends it as exit_refused()
 // does, and the warnings are the caller's to say (app::App logs them).
-template <HasFields T>
+template <Section T>
 Reloadable<T> load_or_exit(std::string_view name, int argc, char** argv, std::string file = {}) {
   const auto args = internal::words(argc, argv);
   const Action asked = action(args);

@@ -129,17 +129,41 @@ class Loader {
   // The rules between fields alone.
   Result<> check(const Origins& origins) {
     origins_ = origins;
+    judge(subject_.schema.root(), {});
     Checks checks(*this);
     subject_.check(subject_.value, checks);
     return verdict();
   }
 
   void refuse(std::string_view path, std::string_view text) {
-    problem(origins_.is_set(path) ? origins_.of(path) : "", path, text);
+    // A section has no place of its own.
+    const auto entry = std::ranges::find(origins_.entries_, path, &Origins::Entry::path);
+    problem(entry != origins_.entries_.end() ? std::string_view(entry->where) : "", path, text);
   }
 
  private:
   enum class Style { File, Variable, Flag };
+
+  struct Judged {
+    Loader& loader;
+    const std::string& path;
+    static void tell(void* judged, std::string_view field, std::string_view words) {
+      const auto& [loader, path] = *static_cast<Judged*>(judged);
+      loader.refuse(field.empty() ? path : join(path, field), words);
+    }
+  };
+  // The rules() of plain structs, those within `f` first.
+  void judge(const Field& f, const std::string& path) {
+    for (const Field& child : f.children) judge(child, join(path, child.key));
+    if (f.kind == Kind::List || f.kind == Kind::Map) {
+      for (std::size_t i = 0; i < static_cast<std::size_t>(f.get(f.at)); ++i) {
+        const Field element = element_of(f, i);
+        judge(element, join(path, f.kind == Kind::Map ? element.key : std::to_string(i)));
+      }
+    }
+    Judged judged{*this, path};
+    if (f.rules != nullptr) f.rules(f.at, Judged::tell, &judged);
+  }
 
   Result<> verdict() const {
     if (problems_.empty()) return {};

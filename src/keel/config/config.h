@@ -17,9 +17,13 @@
 //   };
 //   Result<StoreConfig> config = config::load<StoreConfig>({.file = "service.yaml", .args = args});
 //
-// Field types: bool, integers, double, std::string, enums and optional enums (with config::names), Duration, ByteSize,
-// integers that count bytes (config::Bytes), Secret, structs with fields(), std::vector of any of these, and std::map
-// of such structs by a name that the configuration chooses. Keys are snake_case, without dots and double underscores.
+// A plain struct needs no fields(): its fields are the keys (schema.h). What its rules() say is asked once everything
+// is read, of nested structs first; what does not hold is an error with file and line:
+// "service.yaml:7: store.connections_max: must be from 1 to 1024". A default that does not hold is one, too.
+//
+// Field types: bool, integers, double, std::string, enums and optional enums, Duration, ByteSize, integers that count
+// bytes (config::Bytes), Secret, structs with fields() and plain ones, std::vector of any of these, and std::map of
+// such structs by a name that the configuration chooses. Keys are snake_case, without dots and double underscores.
 //
 // Order:  defaults, then the file, then the environment, then the command line; the later one wins. A list that is
 //         given replaces the whole list that was there.
@@ -101,30 +105,30 @@ void check(const void* value, Checks& checks) {
 }  // namespace internal
 
 // T with its defaults, changed by `sources` in their order.
-template <HasFields T>
+template <Section T>
 Result<T> load(const Sources& sources) {
   Result<T> loaded{T{}};
   Schema schema;
-  loaded->fields(schema);
+  internal::list_fields(schema, *loaded);
   KEEL_TRY_VOID(internal::load({schema, &*loaded, &internal::check<T>}, sources));
   return loaded;
 }
 
 // The effective configuration as YAML, a comment with its origin behind each value; what --print-config prints.
 // Secrets are ***, or the file that they come from; everything else loads again.
-template <HasFields T>
+template <Section T>
 std::string describe(T value, const Origins& origins) {
   Schema schema;
-  value.fields(schema);
+  internal::list_fields(schema, value);
   return internal::describe(schema, origins);
 }
 
 // What --help says about every key: how to write it, what it is for, its range and its default.
-template <HasFields T>
+template <Section T>
 std::string help(std::string_view env_prefix = "KEEL_") {
   T value{};
   Schema schema;
-  value.fields(schema);
+  internal::list_fields(schema, value);
   return internal::help(schema, env_prefix);
 }
 

@@ -116,7 +116,7 @@ class [[nodiscard]] Applier {
   std::uint64_t id_ = 0;
 };
 
-template <HasFields T>
+template <Section T>
 class Reloadable {
  public:
   static Result<Reloadable> load(const Sources& sources) {
@@ -154,7 +154,7 @@ class Reloadable {
       .make = []() -> void* { return new T{}; },
       .clone = [](const void* from) -> void* { return new T(*static_cast<const T*>(from)); },
       .destroy = [](void* value) { delete static_cast<T*>(value); },
-      .fields = [](void* value, Schema& schema) { static_cast<T*>(value)->fields(schema); },
+      .fields = [](void* value, Schema& schema) { internal::list_fields(schema, *static_cast<T*>(value)); },
       .check = &internal::check<T>};
 
   std::unique_ptr<Versions> versions_;

@@ -28,6 +28,20 @@ Field& Schema::top() {
   return *at;
 }
 
+internal::Words::Words(const keel::internal::EnumNames& names, bool has_none) {
+  std::vector<std::int64_t> values;
+  for (std::size_t i = 0; i < names.count; ++i) {
+    if (names.name(i).empty()) continue;
+    texts.emplace_back(names.name(i));
+    values.push_back(static_cast<std::int64_t>(i));
+  }
+  if (has_none) {
+    texts.emplace_back("none");
+    values.push_back(std::numeric_limits<std::int64_t>::min());
+  }
+  for (std::size_t i = 0; i < texts.size(); ++i) list.push_back({texts[i].c_str(), values[i]});
+}
+
 Field& field(Schema& v, std::string_view key, bool& value, const char* help) {
   return v.add({.kind = Kind::Bool, .key = key, .help = help, .at = &value});
 }

@@ -6,7 +6,18 @@
 //     config::renamed(v, "pool_size", "store.connections_max");
 //   }
 //
-// config.h says which types a field may have and how each is written.
+// A plain struct (data/fields.h) lists nothing: its fields are the keys, as they are declared, and its rules() say what
+// they have to be like (data/rules.h). Every key is optional: its default is what the struct's initialiser says.
+//
+//   struct StoreConfig {
+//     std::string path = "store.db";
+//     unsigned connections_max = 16;
+//     Duration acquire_timeout = 1_s;
+//     void rules(keel::Check& check) const { check(connections_max).range(1, 1024); }
+//   };
+//
+// config.h says which types a field may have and how each is written. fields() is for what a plain struct does not say:
+// help sentences, what may be reloaded, and keys of an earlier version.
 //
 // Threads: values.  Lifetime: a Schema refers to the value that it was made of.  Cost: start-up and reloads only.
 
@@ -25,6 +36,9 @@
 
 #include "keel/base/time.h"
 #include "keel/config/secret.h"
+#include "keel/data/enum_names.h"
+#include "keel/data/fields.h"
+#include "keel/data/rules.h"
 
 namespace keel::config {
 
@@ -59,7 +73,8 @@ struct Name {
   const char* text;
   std::int64_t value;
 };
-// The words of an enum, for field(); of an optional one, also that for none. Make it a constant of namespace scope:
+// The words of an enum, for field(); of an optional one, also that for none. Make it a constant of namespace scope. An
+// enum without has the names of its values (data/enum_names.h), and "none".
 //   inline constexpr auto colour_names = config::names<Colour>({{"red", Colour::Red}, {"blue", Colour::Blue}});
 template <class E>
 struct Word {
@@ -103,6 +118,13 @@ constexpr Names<E, N> names(const Word<E> (&words)[N]) {
 class Schema;
 template <class T>
 concept HasFields = requires(T& value, Schema& schema) { value.fields(schema); };
+// Whose fields are the keys without a word of its own.
+template <class T>
+concept PlainSection =
+    !HasFields<T> && std::is_class_v<T> && !std::is_same_v<T, ByteSize> &&
+    (std::is_aggregate_v<T> || keel::internal::HasFieldList<T> || keel::internal::HasFieldListOutside<T>);
+template <class T>
+concept Section = HasFields<T> || PlainSection<T>;
 
 // One field without its type: where the value is and how to read and write it. Made by field() only.
 struct Field {
@@ -121,6 +143,7 @@ struct Field {
   void (*element)(Schema&, void* list, std::size_t index) = nullptr;  // List, Map
   std::size_t (*place)(void* map, std::string_view name) = nullptr;   // Map: of that element, which is made.
   void (*copy)(void* to, const void* from) = nullptr;                 // List, Map
+  void (*rules)(const void* section, Check::Tell tell, void* context) = nullptr;  // Section, `at` it
   std::span<const Name> names = {};
   std::vector<Field> children = {};
   bool is_reloadable = false;
@@ -144,6 +167,12 @@ class Schema {
   void open(std::string_view key, const char* help);
   Field& close();
   const std::vector<Field>& fields() const { return root_.children; }
+  const Field& root() const { return root_; }
+  // Of the section that is open.
+  void set_rules(void* section, void (*rules)(const void*, Check::Tell, void*)) {
+    top().at = section;
+    top().rules = rules;
+  }
   // `key` was in the section that is open.
   void add_former(std::string_view key, std::string successor, std::string advice);
   const std::vector<FormerKey>& former_keys() const { return former_keys_; }
@@ -180,6 +209,76 @@ Field& add_integer(Schema& v, std::string_view key, T& value, const char* help, 
                 .high = clamp(max),
                 .get = [](const void* at) { return static_cast<std::int64_t>(*static_cast<const T*>(at)); },
                 .set = [](void* at, std::int64_t number) { *static_cast<T*>(at) = static_cast<T>(number); }});
+}
+
+// The words of an enum that has them from its own names.
+struct Words {
+  Words(const keel::internal::EnumNames& names, bool has_none);
+  Words(const Words&) = delete;
+  std::vector<std::string> texts;
+  std::vector<Name> list;
+};
+template <class E>
+Words words_of() {
+  if constexpr (std::is_enum_v<E>) {
+    return Words(keel::internal::EnumTable<E>::names, false);
+  } else {
+    return Words(keel::internal::EnumTable<typename E::value_type>::names, true);
+  }
+}
+
+// Whether `name` can be a variable of the environment and come back.
+constexpr bool is_key(std::string_view name) {
+  if (name.empty() || name[0] < 'a' || name[0] > 'z' || name.find("__") != name.npos) return false;
+  for (const char c : name) {
+    if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_')) return false;
+  }
+  return true;
+}
+template <class T>
+consteval bool are_keys() {
+  for (const std::string_view name : Fields<T>::names) {
+    if (!is_key(name)) return false;
+  }
+  return true;
+}
+
+template <class T>
+void list_field(Schema& v, std::string_view key, T& value) {
+  if constexpr (requires { field(v, key, value, ""); }) {
+    field(v, key, value, "");
+  } else {
+    static_assert(
+        !std::is_same_v<T, T>,
+        "a key of a configuration is a bool, an integer, a double, std::string, an enum, keel::Duration, "
+        "config::ByteSize, config::Secret, a struct of these, or a std::vector or a std::map by name of such");
+  }
+}
+template <class T>
+void judge_section(const void* section, Check::Tell tell, void* context) {
+  const T& value = *static_cast<const T*>(section);
+  void* at[Fields<T>::count + 1];
+  Fields<T>::visit(value, keel::internal::TakeAddresses{at});
+  Check check(at, Fields<T>::names, ~std::uint64_t{0}, true, tell, context);
+  value.rules(check);
+}
+// The keys of a section that is open, or of the whole configuration.
+template <class T>
+void list_fields(Schema& v, T& section) {
+  if constexpr (HasFields<T>) {
+    section.fields(v);
+  } else {
+    static_assert(are_keys<T>(),
+                  "a key of a configuration has small letters, digits and single underscores: call the field "
+                  "connections_max instead of connectionsMax");
+    Fields<T>::visit(section, [&v](auto&... each) {
+      const std::string_view* name = Fields<T>::names.data();
+      (list_field(v, *name++, each), ...);
+    });
+    if constexpr (requires(const T& value, Check& check) { value.rules(check); }) {
+      v.set_rules(&section, &judge_section<T>);
+    }
+  }
 }
 }  // namespace internal
 
@@ -223,10 +322,22 @@ Field& field(Schema& v, std::string_view key, E& value, const char* help, const 
                 .set = [](void* at, std::int64_t number) { internal::set_number(*static_cast<E*>(at), number); },
                 .names = words.list});
 }
-template <HasFields T>
+template <class E>
+  requires internal::is_enum<E>
+Field& field(Schema& v, std::string_view key, E& value, const char* help) {
+  static const internal::Words words = internal::words_of<E>();
+  return v.add({.kind = Field::Kind::Enum,
+                .key = key,
+                .help = help,
+                .at = &value,
+                .get = [](const void* at) { return internal::number_of(*static_cast<const E*>(at)); },
+                .set = [](void* at, std::int64_t number) { internal::set_number(*static_cast<E*>(at), number); },
+                .names = words.list});
+}
+template <Section T>
 Field& field(Schema& v, std::string_view key, T& section, const char* help) {
   v.open(key, help);
-  section.fields(v);
+  internal::list_fields(v, section);
   return v.close();
 }
 template <class T>
@@ -243,13 +354,13 @@ Field& field(Schema& v, std::string_view key, std::vector<T>& list, const char* 
        .get = [](const void* at) { return static_cast<std::int64_t>(static_cast<const List*>(at)->size()); },
        .set = [](void* at, std::int64_t size) { static_cast<List*>(at)->resize(static_cast<std::size_t>(size)); },
        .element = [](Schema& schema, void* at,
-                     std::size_t index) { field(schema, "", (*static_cast<List*>(at))[index], ""); },
+                     std::size_t index) { internal::list_field(schema, "", (*static_cast<List*>(at))[index]); },
        .copy = [](void* to, const void* from) { *static_cast<List*>(to) = *static_cast<const List*>(from); }});
 }
 
 // Sections with names of the configuration's choice: a std::map<std::string, T>.
 template <class Map>
-  requires HasFields<typename Map::mapped_type>
+  requires Section<typename Map::mapped_type>
 Field& field(Schema& v, std::string_view key, Map& sections, const char* help) {
   return v.add({.kind = Field::Kind::Map,
                 .key = key,

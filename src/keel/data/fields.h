@@ -38,6 +38,7 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
+#include <memory>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
@@ -138,6 +139,16 @@ struct Fields : std::conditional_t<internal::HasFieldList<T> || internal::HasFie
                                    internal::ListedFields<T>, internal::PlainFields<T>> {};
 
 namespace internal {
+
+// For Fields::visit: writes the address of each field to `to`.
+struct TakeAddresses {
+  void** to;
+  template <class... T>
+  void operator()(T&... field) const noexcept {
+    void** at = to;
+    ((*at++ = const_cast<void*>(static_cast<const void*>(std::addressof(field)))), ...);
+  }
+};
 
 template <class T>
 using FieldTypes = decltype(Fields<T>::visit(std::declval<T&>(), ListTypes()));

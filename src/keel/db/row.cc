@@ -1,5 +1,6 @@
 #include "keel/db/row.h"
 
+#include <bit>
 #include <utility>
 
 #include "keel/base/bug.h"
@@ -43,12 +44,61 @@ double Row::real_of(int column, const Value& value) const {
   return converted;
 }
 
-void Row::is_beyond(int column, Place place) const {
+std::string Row::names() const {
   std::string names;
   for (int i = 0; i < columns_; ++i) names.append(i == 0 ? "" : ", ").append(name_of(i));
+  return names;
+}
+
+void Row::is_beyond(int column, Place place) const {
   throw_bug("column " + std::to_string(column) + " is read of a row with " + std::to_string(columns_) +
-                (columns_ == 1 ? " column (" : " columns (") + names + "), counted from 0",
+                (columns_ == 1 ? " column (" : " columns (") + names() + "), counted from 0",
             place);
+}
+
+void Row::read(const internal::FieldTable& table, void* const* fields) const {
+  const std::uint16_t* const columns = rows_.found_for_ == &table ? rows_.found_.data() : find_columns(table);
+  for (std::size_t i = 0; i < table.count; ++i) {
+    if (table.read[i] != nullptr) [[likely]]
+      table.read[i](*this, columns[i], fields[i]);
+  }
+}
+
+const std::uint16_t* Row::find_columns(const internal::FieldTable& table) const {
+  rows_.found_for_ = nullptr;
+  std::uint64_t missing = 0;
+  for (std::size_t i = 0; i < table.count; ++i) missing |= std::uint64_t{table.read[i] != nullptr} << i;
+  const std::uint64_t wanted = missing;
+  const char* at = rows_.names_.data();
+  std::size_t expected =
+      0;  // The field that the column is likely to be: columns often come in the order of the fields.
+  for (int column = 0; column < columns_; ++column) {
+    std::string_view name = "?";
+    if (!rows_.names_.empty()) {
+      name = at;
+      at += name.size() + 1;
+    }
+    std::size_t i = expected;
+    for (std::size_t looked_at = 0; looked_at < table.count; ++looked_at, i = i + 1 < table.count ? i + 1 : 0) {
+      const std::uint64_t bit = std::uint64_t{1} << i;
+      if (table.names[i] != name || (wanted & bit) == 0) continue;
+      if ((missing & bit) == 0) {
+        fail_reading(std::string(table.type) + ": two columns are called '" + std::string(name) +
+                     "' as its field is; give one another name, as in `b.id as b_id`");
+      }
+      missing &= ~bit;
+      rows_.found_[i] = static_cast<std::uint16_t>(column);
+      expected = i + 1 < table.count ? i + 1 : 0;
+      break;
+    }
+  }
+  if (missing != 0) {
+    const std::string_view name = table.names[static_cast<std::size_t>(std::countr_zero(missing))];
+    fail_reading(std::string(table.type) + ": no column '" + std::string(name) +
+                 "' for the field of that name; the columns are " + names());
+  }
+  rows_.found_for_ = &table;
+  return rows_.found_.data();
 }
 
 void Row::is_not(int column, std::string_view wanted) const {
@@ -81,11 +131,24 @@ void Row::is_no(int column, std::string_view expected) const {
   fail_reading("column '" + std::string(name_of(column)) + "': " + std::string(expected));
 }
 
+void Row::is_none_of(int column, const keel::internal::EnumNames& names) const {
+  std::string expected = "expected ";
+  bool is_first = true;
+  for (std::size_t value = 0; value < names.count; ++value) {
+    const std::string_view name = names.name(value);
+    if (name.empty()) continue;
+    expected.append(is_first ? "" : ", ").append(name);
+    is_first = false;
+  }
+  is_no(column, expected);
+}
+
 void Rows::clear() noexcept {
   data_.clear();
   names_.clear();
   count_ = 0;
   columns_ = 0;
+  found_for_ = nullptr;
 }
 
 Result<> Rows::for_each(FunctionRef<void(const Row&)> f) {

@@ -10,11 +10,31 @@
 // as …". Integers and reals are converted where nothing is lost. kind() and is_null() tell what is there. Columns are
 // counted from 0; one beyond the last is a Bug (base/bug.h).
 //
+// A struct is filled by the names of the columns:
+//
+//   struct Order {
+//     std::int64_t id;
+//     std::string customer;
+//     Timestamp created_at;
+//     State state = State::Open;                // an enum: the name of a value (data/enum_names.h)
+//     std::optional<std::string> note;          // may be NULL
+//     std::vector<Line> lines;                  // a list or a map: no column; a query of its own fills it
+//   };
+//   auto orders = co_await session.query_many<Order>("select id, customer, … from orders where state = $1", state);
+//
+// data/fields.h says which structs. A column is called as the field is declared, whatever name_case says of JSON. The
+// order of the columns does not matter, nor do columns that the struct does not have. A field without a column fails
+// the query with Internal at the first row, one in optional_fields too: "Order: no column 'note' for the field of that
+// name; the columns are id, customer, …". So does one that two columns are called like. An expression gets its name by
+// `as`: select count(*) as total.
+//
 // Lifetime: a Row and its views are valid during the call that received it.
-// Threads:  a value.  Cost: access is a load; capturing a row is one copy into a buffer from the thread's pool.
+// Threads:  a value.  Cost: access is a load; capturing a row is one copy into a buffer from the thread's pool. The
+//           columns of a struct are looked for once in a result, unless rows of it are read as several structs in turn.
 
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <cstdint>
 #include <cstring>
@@ -24,15 +44,37 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "keel/base/buffer.h"
 #include "keel/base/error.h"
 #include "keel/base/function.h"
 #include "keel/base/result.h"
 #include "keel/base/type_name.h"
+#include "keel/data/enum_names.h"
+#include "keel/data/fields.h"
 #include "keel/db/value.h"
 
 namespace keel::db {
+
+class Row;
+
+namespace internal {
+
+using ReadField = void (*)(const Row& row, int column, void* field);
+
+// The fields of a struct.
+struct FieldTable {
+  std::string_view type;
+  const std::string_view* names;
+  const ReadField* read;  // Null: no column.
+  std::size_t count;
+};
+inline constexpr std::size_t fields_max = 64;
+
+}  // namespace internal
 
 class Row {
  public:
@@ -73,9 +115,15 @@ class Row {
   // Typed: row.get<std::string>(1), row.get<std::optional<std::int64_t>>(2).
   template <class T>
   T get(int column, Place place = Place::current()) const;
-  // Used by get(): the query fails.
+  // A struct, by the names of the columns: row.as<Order>(). Its views live as long as the row's.
+  template <class T>
+  T as() const;
+  // Used by get() and as(): the query fails.
   [[noreturn]] void does_not_fit(int column, std::string_view type) const;
   [[noreturn]] void is_no(int column, std::string_view expected) const;
+  [[noreturn]] void is_none_of(int column, const keel::internal::EnumNames& names) const;
+  // Fills the `fields` of a struct, which are given by their addresses.
+  void read(const internal::FieldTable& table, void* const* fields) const;
 
  private:
   friend class NewRow;
@@ -92,6 +140,8 @@ class Row {
   double real_of(int column, const Value& value) const;
   [[noreturn, gnu::cold]] void is_beyond(int column, Place place) const;
   [[noreturn, gnu::cold]] void is_not(int column, std::string_view wanted) const;
+  const std::uint16_t* find_columns(const internal::FieldTable& table) const;
+  std::string names() const;
   const char* name_of(int column) const noexcept;
   static constexpr std::size_t record_head = 8;
 
@@ -121,6 +171,7 @@ class Rows {
   void set_names(std::string_view names) {
     names_.clear();
     names_.append(names);
+    found_for_ = nullptr;
   }
 
  private:
@@ -130,6 +181,8 @@ class Rows {
   Buffer names_;  // Each ended by a zero byte.
   std::size_t count_ = 0;
   int columns_ = 0;
+  const internal::FieldTable* found_for_ = nullptr;  // Whose columns these are.
+  std::array<std::uint16_t, internal::fields_max> found_ = {};
 };
 
 // For back ends: a row that is added to `rows`, with as many columns as those before it. append() copies a value for
@@ -166,78 +219,11 @@ class NewRow {
   std::size_t cell_;         // Where the next Value is, in data_.
 };
 
-namespace internal {
+// What a row is read as: a type with `static T from_row(const db::Row&)`, or with a free `T read_row(const db::Row&,
+// T*)` found by its argument; a plain value for results of one column; or a struct, by the names of the columns.
 template <class T>
-struct Get;
-template <std::integral T>
-struct Get<T> {
-  static T from(const Row& row, int column, Row::Place place) {
-    const std::int64_t value = row.integer(column, place);
-    const T fitted = static_cast<T>(value);
-    if (static_cast<std::int64_t>(fitted) == value && (std::signed_integral<T> || value >= 0)) [[likely]]
-      return fitted;
-    row.does_not_fit(column, type_name<T>());
-  }
-};
-template <>
-struct Get<bool> {
-  static bool from(const Row& row, int column, Row::Place place) { return row.boolean(column, place); }
-};
-template <std::floating_point T>
-struct Get<T> {
-  static T from(const Row& row, int column, Row::Place place) { return static_cast<T>(row.real(column, place)); }
-};
-template <>
-struct Get<std::string_view> {
-  static std::string_view from(const Row& row, int column, Row::Place place) { return row.text(column, place); }
-};
-template <>
-struct Get<std::string> {
-  static std::string from(const Row& row, int column, Row::Place place) { return std::string(row.text(column, place)); }
-};
-template <TextValue T>
-struct Get<T> {
-  static T from(const Row& row, int column, Row::Place place) {
-    Result<T> value = T::parse(row.text(column, place));
-    if (value) [[likely]]
-      return *std::move(value);
-    row.is_no(column, T::expected);
-  }
-};
-template <class T>
-struct Get<std::optional<T>> {
-  static std::optional<T> from(const Row& row, int column, Row::Place place) {
-    if (row.is_null(column, place)) return std::nullopt;
-    return Get<T>::from(row, column, place);
-  }
-};
-}  // namespace internal
-
-template <class T>
-T Row::get(int column, Place place) const {
-  return internal::Get<T>::from(*this, column, place);
-}
-
-// A type that a row can be read as: `static T from_row(const db::Row&)`, a free `T read_row(const db::Row&, T*)` found
-// by its argument, or a plain value for results of one column.
-template <class T>
-T read_as(const Row& row) {
-  if constexpr (requires {
-                  { T::from_row(row) } -> std::same_as<T>;
-                }) {
-    return T::from_row(row);
-  } else if constexpr (requires {
-                         { read_row(row, static_cast<T*>(nullptr)) } -> std::same_as<T>;
-                       }) {
-    return read_row(row, static_cast<T*>(nullptr));
-  } else {
-    static_assert(!std::same_as<T, std::string_view>, "a row's text does not outlive the row: use std::string");
-    static_assert(
-        requires { sizeof(internal::Get<T>); },
-        "what a row is read as has `static T from_row(const db::Row&)` or a free `T read_row(const db::Row&, "
-        "T*)`; without, it is bool, an integer, a double, std::string or std::optional of these");
-    return row.get<T>(0);
-  }
-}
+T read_as(const Row& row);
 
 }  // namespace keel::db
+
+#include "keel/db/internal/row_inl.h"

@@ -6,7 +6,10 @@
 #include <cstdio>
 #include <initializer_list>
 #include <limits>
+#include <optional>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "keel/base/bug.h"
@@ -195,6 +198,224 @@ TEST(Row, is_read_as_a_type_in_three_ways) {
   EXPECT_TRUE(rows_of({{1, "alice"}}).for_each(user));
   EXPECT_TRUE(rows_of({{1.5, 2.5}}).for_each(point));
   EXPECT_TRUE(rows_of({{"alice"}}).for_each(plain));
+}
+
+enum class State { Open, Paid };
+
+struct Line {
+  int quantity = 0;
+};
+struct Order {
+  std::int64_t id = 0;
+  std::string customer;
+  Version version;
+  std::optional<std::string> note;
+  State state = State::Open;
+  std::optional<State> next;
+  std::vector<std::byte> picture;
+  double price = 0;
+  bool is_paid = false;
+  std::uint8_t count = 0;
+  std::vector<Line> lines = {{7}};
+};
+
+// The message with which reading the rows as a T fails, or how many of them were read.
+template <class T>
+std::string read_all(Rows& rows, std::vector<T>& read) {
+  auto take = [&](const Row& row) { read.push_back(read_as<T>(row)); };
+  const Result<> result = rows.for_each(take);
+  if (result) return std::to_string(read.size());
+  EXPECT_EQ(result.error().code(), keel::Code::Internal);
+  EXPECT_TRUE(result.error().is_from_environment());
+  return std::string(result.error().message());
+}
+Rows named(std::string_view names, std::initializer_list<std::initializer_list<Value>> values) {
+  Rows rows = rows_of(values);
+  rows.set_names(names);
+  return rows;
+}
+
+TEST(Row, fills_a_struct_by_the_names_of_its_columns) {
+  const std::array<std::byte, 2> picture = {std::byte{0}, std::byte{255}};
+  constexpr std::string_view names("id\0customer\0version\0note\0state\0next\0picture\0price\0is_paid\0count\0", 65);
+  Rows rows =
+      named(names, {{1, "ann", "1.2", nullptr, "Paid", "Open", std::span<const std::byte>(picture), 2.5, 1, 255},
+                    {2, "bob", "3.4", "hi", "Open", nullptr, std::span<const std::byte>(), 3, false, 0}});
+  std::vector<Order> read;
+
+  EXPECT_EQ(read_all(rows, read), "2");
+
+  EXPECT_EQ(read[0].id, 1);
+  EXPECT_EQ(read[0].customer, "ann");
+  EXPECT_EQ(read[0].version, (Version{1, 2}));
+  EXPECT_EQ(read[0].note, std::nullopt);
+  EXPECT_EQ(read[0].state, State::Paid);
+  EXPECT_EQ(read[0].next, State::Open);
+  EXPECT_EQ(read[0].picture, std::vector<std::byte>(picture.begin(), picture.end()));
+  EXPECT_EQ(read[0].price, 2.5);
+  EXPECT_TRUE(read[0].is_paid);
+  EXPECT_EQ(read[0].count, 255);
+  EXPECT_EQ(read[0].lines.at(0).quantity, 7) << "no column is called so: it stays as it was";
+  EXPECT_EQ(read[1].note, "hi");
+  EXPECT_EQ(read[1].next, std::nullopt);
+  EXPECT_TRUE(read[1].picture.empty());
+  EXPECT_EQ(read[1].price, 3);
+}
+
+struct Account {
+  std::int64_t id = 0;
+  std::string created_at;
+  [[maybe_unused]] static constexpr auto name_case = Case::Camel;
+};
+
+TEST(Row, fills_a_struct_whatever_the_order_of_the_columns_and_with_columns_it_does_not_have) {
+  const auto read_from = [](std::string_view names, std::initializer_list<Value> values) {
+    Rows rows = named(names, {values, values});
+    std::vector<Account> read;
+    EXPECT_EQ(read_all(rows, read), "2") << names;
+    for (const Account& account : read) {
+      EXPECT_EQ(account.id, 1) << names;
+      EXPECT_EQ(account.created_at, "now") << names;
+    }
+  };
+
+  read_from({"id\0created_at\0", 14}, {1, "now"});
+  read_from({"created_at\0id\0", 14}, {"now", 1});
+  read_from({"x\0created_at\0y\0id\0z\0", 20}, {nullptr, "now", "y", 1, 0.5});
+  read_from({"id\0x\0x\0created_at\0", 18}, {1, 2, 3, "now"});
+}
+
+class Listed {
+  int number_ = 0;
+  std::string text_;
+
+ public:
+  static constexpr auto fields = keel::fields("number", &Listed::number_, "text", &Listed::text_);
+  std::string shown() const { return std::to_string(number_) + text_; }
+};
+
+TEST(Row, fills_a_class_that_lists_its_fields) {
+  Rows rows = named({"text\0number\0", 12}, {{"a", 1}});
+  std::vector<Listed> read;
+
+  EXPECT_EQ(read_all(rows, read), "1");
+  EXPECT_EQ(read[0].shown(), "1a");
+}
+
+struct Lenient {
+  std::int64_t id = 5;
+  [[maybe_unused]] static constexpr bool optional_fields = true;
+};
+
+TEST(Row, fails_for_a_field_without_a_column_and_names_both) {
+  Rows rows = named({"id\0created\0", 11}, {{1, "now"}});
+  Rows misspelt = named({"createdAt\0Id\0", 13}, {{"now", 1}});
+  Rows unnamed = named({}, {{1, "now"}});
+  std::vector<Account> read;
+  std::vector<Lenient> lenient;
+  const std::string type(type_name<Account>());
+
+  EXPECT_EQ(read_all(rows, read),
+            type + ": no column 'created_at' for the field of that name; the columns are id, created");
+  EXPECT_EQ(read_all(misspelt, read),
+            type + ": no column 'id' for the field of that name; the columns are createdAt, Id");
+  EXPECT_EQ(read_all(unnamed, read), type + ": no column 'id' for the field of that name; the columns are ?, ?");
+  EXPECT_TRUE(read.empty());
+  EXPECT_EQ(read_all(misspelt, lenient), std::string(type_name<Lenient>()) +
+                                             ": no column 'id' for the field of that name; the columns are createdAt, "
+                                             "Id")
+      << "a client may leave it out, and a statement may not";
+}
+
+TEST(Row, fails_for_two_columns_that_are_called_as_a_field) {
+  Rows rows = named({"id\0created_at\0id\0", 17}, {{1, "now", 2}});
+  std::vector<Account> read;
+
+  EXPECT_EQ(read_all(rows, read), std::string(type_name<Account>()) +
+                                      ": two columns are called 'id' as its field is; give one another name, as in "
+                                      "`b.id as b_id`");
+}
+
+TEST(Row, names_the_column_of_a_field_that_its_value_is_not_for) {
+  struct Small {
+    std::int8_t number = 0;
+    State state = State::Open;
+  };
+  for (const auto& [number, state, message] :
+       {std::tuple<Value, Value, std::string_view>{128, "Open", "column 'number': 128 does not fit signed char"},
+        {nullptr, "Open", "column 'number' is NULL, read as an integer: read it as a std::optional, or ask is_null()"},
+        {1, "open", "column 'state': expected Open, Paid"},
+        {1, 1, "column 'state' is an integer, read as text"}}) {
+    Rows rows = named({"number\0state\0", 13}, {{number, state}});
+    std::vector<Small> read;
+    EXPECT_EQ(read_all(rows, read), message);
+    EXPECT_TRUE(read.empty());
+  }
+}
+
+TEST(Row, is_read_as_several_structs_in_turn) {
+  Rows rows = named({"id\0created_at\0number\0text\0", 26}, {{1, "now", 2, "b"}, {3, "then", 4, "d"}});
+  std::string seen;
+  auto take = [&](const Row& row) { seen += row.as<Account>().created_at + row.as<Listed>().shown() + ' '; };
+
+  EXPECT_TRUE(rows.for_each(take));
+
+  EXPECT_EQ(seen, "now2b then4d ");
+}
+
+TEST(Row, finds_the_columns_anew_in_another_result) {
+  Rows rows = named({"id\0created_at\0", 14}, {{1, "now"}});
+  std::vector<Account> read;
+  EXPECT_EQ(read_all(rows, read), "1");
+
+  rows.clear();
+  NewRow row(rows, 2);
+  row.append("then");
+  row.append(2);
+  row.end();
+  rows.set_names({"created_at\0id\0", 14});
+
+  EXPECT_EQ(read_all(rows, read), "2");
+  EXPECT_EQ(read[1].id, 2);
+  EXPECT_EQ(read[1].created_at, "then");
+}
+
+TEST(Row, gives_views_within_its_call) {
+  struct View {
+    std::string_view customer;
+    std::optional<std::string_view> note;
+    std::span<const std::byte> picture;
+  };
+  const std::array<std::byte, 1> picture = {std::byte{9}};
+  Rows rows = named({"customer\0note\0picture\0", 22}, {{"ann", nullptr, std::span<const std::byte>(picture)}});
+  auto take = [&](const Row& row) {
+    const View view = row.as<View>();
+    EXPECT_EQ(view.customer.data(), row.text(0).data()) << "no copy";
+    EXPECT_EQ(view.note, std::nullopt);
+    EXPECT_EQ(view.picture[0], std::byte{9});
+  };
+
+  EXPECT_TRUE(rows.for_each(take));
+}
+
+TEST(Row, fills_a_struct_of_as_many_fields_as_there_may_be) {
+  struct Wide {
+    int f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21, f22, f23,
+        f24, f25, f26, f27, f28, f29, f30, f31, f32, f33, f34, f35, f36, f37, f38, f39;
+  };
+  std::string names;
+  for (int i = 39; i >= 0; --i) names.append("f" + std::to_string(i)).push_back('\0');
+  Rows rows;
+  NewRow row(rows, 40);
+  for (int i = 39; i >= 0; --i) row.append(i);
+  row.end();
+  rows.set_names(names);
+  std::vector<Wide> read;
+
+  EXPECT_EQ(read_all(rows, read), "1");
+  EXPECT_EQ(read[0].f0, 0);
+  EXPECT_EQ(read[0].f17, 17);
+  EXPECT_EQ(read[0].f39, 39);
 }
 
 TEST(Rows, give_their_memory_back_when_it_is_more_than_is_kept) {

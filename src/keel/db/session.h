@@ -12,6 +12,12 @@
 //     co_await transaction.commit();                 // destroyed without it: rolled back
 //   }
 //
+// Rows are read as structs by the names of the columns (row.h), and a struct that is the only argument gives its fields
+// by theirs (sql.h):
+//
+//   const auto orders = co_await session.query_many<Order>("select id, customer from orders where state = $1", state);
+//   co_await session.execute("insert into lines (sku, quantity) values ($sku, $quantity)", line);
+//
 // A part of a transaction that may fail without the rest:
 //
 //   db::Savepoint point = co_await transaction.savepoint();
@@ -33,8 +39,9 @@
 //            above. on_error() (task/on_error.h) makes a 409 of a unique key in one line.
 // Bugs:      a statement of a Transaction that was moved from (base/bug.h).
 // Ownership: arguments are copied before the call returns; row callbacks are borrowed until the task completes. A
-//            callback that captures by value what has a destructor is named on the line before: inside the awaiting
-//            expression GCC 12 destroys the captures twice (task/compiler_test.cc), so it does not compile there.
+//            callback that captures by value what has a destructor, and a struct of arguments that has one, is named
+//            on the line before: inside the awaiting expression GCC 12 destroys it twice (task/compiler_test.cc), so it
+//            does not compile there.
 // Lifetime:  a session outlives its tasks and transactions.
 // Threads:   any thread; tasks on executors.
 // Cancel:    stop token and deadline are the awaiting task's. A write that waits is taken back and did not happen; one
@@ -59,6 +66,20 @@ class Savepoint;
 class Session;
 class Transaction;
 
+namespace internal {
+// GCC 12 destroys an aggregate that an awaiting expression makes twice (task/compiler_test.cc).
+template <class T>
+concept MadeInCall =
+    !std::is_reference_v<T> && StructArgument<std::remove_const_t<T>> && !std::is_trivially_destructible_v<T>;
+template <class T>
+[[noreturn]] void refuse_made_in_call() {
+  static_assert(!MadeInCall<T>,
+                "a struct whose fields are arguments is named on the line before: const Line line{...}; "
+                "co_await session.execute(sql, line)");
+  __builtin_unreachable();
+}
+}  // namespace internal
+
 struct Written {
   std::int64_t changes = 0;         // Rows inserted, updated or deleted by the statement itself.
   std::int64_t last_insert_id = 0;  // 0 when it inserted nothing.
@@ -69,17 +90,39 @@ class Queries {
  public:
   // Calls `on_row`, void(const Row&), with each row, and gives the number of rows.
   template <class F, class... A>
-  Task<std::size_t> query(SqlFor<sizeof...(A)> sql, F&& on_row, const A&... arguments);
+  Task<std::size_t> query(SqlOf<A...> sql, F&& on_row, const A&... arguments);
   // The first row, mapped by read_as<T> (row.h). NotFound when there is none: to a client "not found", 404.
   template <class T, class... A>
-  Task<T> query_one(SqlFor<sizeof...(A)> sql, const A&... arguments);
+  Task<T> query_one(SqlOf<A...> sql, const A&... arguments);
   template <class T, class... A>
-  Task<std::optional<T>> query_optional(SqlFor<sizeof...(A)> sql, const A&... arguments);
+  Task<std::optional<T>> query_optional(SqlOf<A...> sql, const A&... arguments);
   template <class T, class... A>
-  Task<std::vector<T>> query_many(SqlFor<sizeof...(A)> sql, const A&... arguments);
+  Task<std::vector<T>> query_many(SqlOf<A...> sql, const A&... arguments);
   // Runs the statement and drops its rows.
   template <class... A>
-  Task<Written> execute(SqlFor<sizeof...(A)> sql, const A&... arguments);
+  Task<Written> execute(SqlOf<A...> sql, const A&... arguments);
+
+  // For the compiler's message about a struct that is made in the call.
+  template <class F, internal::MadeInCall A>
+  Task<std::size_t> query(const auto&, F&&, A&&) {
+    internal::refuse_made_in_call<A>();
+  }
+  template <class T, internal::MadeInCall A>
+  Task<T> query_one(const auto&, A&&) {
+    internal::refuse_made_in_call<A>();
+  }
+  template <class T, internal::MadeInCall A>
+  Task<std::optional<T>> query_optional(const auto&, A&&) {
+    internal::refuse_made_in_call<A>();
+  }
+  template <class T, internal::MadeInCall A>
+  Task<std::vector<T>> query_many(const auto&, A&&) {
+    internal::refuse_made_in_call<A>();
+  }
+  template <internal::MadeInCall A>
+  Task<Written> execute(const auto&, A&&) {
+    internal::refuse_made_in_call<A>();
+  }
 
  protected:
   // `transaction` is 0, or the number of the one that the statements belong to.
@@ -91,12 +134,8 @@ class Queries {
  private:
   friend class Transaction;
   template <class... A>
-  static Arguments pack(const A&... arguments) {
-    static_assert((StatementArgument<A> && ...),
-                  "an argument of a statement is a bool, an integer that fits 64 bits with its sign, a double, text, "
-                  "std::span<const std::byte>, a type that is written as text (keel/base/text_value.h), nullptr or "
-                  "std::optional of these");
-    return with_values([](std::span<const Value> values) { return Arguments(values); }, arguments...);
+  static Arguments pack(const SqlOf<A...>& sql, const A&... arguments) {
+    return with_arguments(sql, [](std::span<const Value> values) { return Arguments(values); }, arguments...);
   }
   Session& session(std::source_location place) const {
     if (session_ == nullptr) [[unlikely]]
@@ -207,7 +246,7 @@ inline Task<> Savepoint::release() { return session_->release(transaction_, numb
 inline void Savepoint::roll_back() noexcept { session_->roll_back_to(transaction_, number_); }
 
 template <class F, class... A>
-Task<std::size_t> Queries::query(SqlFor<sizeof...(A)> sql, F&& on_row, const A&... arguments) {
+Task<std::size_t> Queries::query(SqlOf<A...> sql, F&& on_row, const A&... arguments) {
   static_assert(std::is_invocable_r_v<void, F&, const Row&>,
                 "query() calls its second argument with each row, as void(const db::Row&)");
   static_assert(
@@ -216,26 +255,26 @@ Task<std::size_t> Queries::query(SqlFor<sizeof...(A)> sql, F&& on_row, const A&.
   static_assert(std::is_lvalue_reference_v<F> || std::is_trivially_destructible_v<F>,
                 "a row callback that captures by value is named on the line before: auto on_row = [...] { ... }; "
                 "co_await session.query(sql, on_row)");
-  return session(sql.place()).query_rows(sql, pack(arguments...), on_row, transaction_);
+  return session(sql.place()).query_rows(sql, pack(sql, arguments...), on_row, transaction_);
 }
 template <class T, class... A>
-Task<T> Queries::query_one(SqlFor<sizeof...(A)> sql, const A&... arguments) {
+Task<T> Queries::query_one(SqlOf<A...> sql, const A&... arguments) {
   session(sql.place());
-  return one<T>(sql, pack(arguments...));
+  return one<T>(sql, pack(sql, arguments...));
 }
 template <class T, class... A>
-Task<std::optional<T>> Queries::query_optional(SqlFor<sizeof...(A)> sql, const A&... arguments) {
+Task<std::optional<T>> Queries::query_optional(SqlOf<A...> sql, const A&... arguments) {
   session(sql.place());
-  return optional<T>(sql, pack(arguments...));
+  return optional<T>(sql, pack(sql, arguments...));
 }
 template <class T, class... A>
-Task<std::vector<T>> Queries::query_many(SqlFor<sizeof...(A)> sql, const A&... arguments) {
+Task<std::vector<T>> Queries::query_many(SqlOf<A...> sql, const A&... arguments) {
   session(sql.place());
-  return many<T>(sql, pack(arguments...));
+  return many<T>(sql, pack(sql, arguments...));
 }
 template <class... A>
-Task<Written> Queries::execute(SqlFor<sizeof...(A)> sql, const A&... arguments) {
-  return session(sql.place()).execute_values(sql, pack(arguments...), transaction_);
+Task<Written> Queries::execute(SqlOf<A...> sql, const A&... arguments) {
+  return session(sql.place()).execute_values(sql, pack(sql, arguments...), transaction_);
 }
 
 template <class T>
@@ -260,7 +299,14 @@ Task<std::optional<T>> Queries::optional(Sql sql, Arguments arguments) {
 template <class T>
 Task<std::vector<T>> Queries::many(Sql sql, Arguments arguments) {
   std::vector<T> found;
-  auto keep = [&found](const Row& row) { found.push_back(read_as<T>(row)); };
+  auto keep = [&found](const Row& row) {
+    if constexpr (internal::ReadByFields<T>) {
+      internal::require_no_views<T>();
+      internal::read_fields(row, found.emplace_back());
+    } else {
+      found.push_back(read_as<T>(row));
+    }
+  };
   co_await session_->query_rows(sql, std::move(arguments), keep, transaction_);
   co_return std::move(found);
 }

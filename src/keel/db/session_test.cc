@@ -35,6 +35,7 @@ class Notebook final : public Session {
       row.append(text);
       row.end();
     }
+    found.set_names({"id\0name\0", 8});
     co_await found.for_each(on_row);
     co_return found.count();
   }
@@ -85,7 +86,15 @@ class Notebook final : public Session {
 struct Named {
   std::int64_t id;
   std::string name;
-  static Named from_row(const Row& row) { return {row.integer(0), std::string(row.text(1))}; }
+};
+struct Placed {
+  std::int64_t id;
+  std::string name;
+  static Placed from_row(const Row& row) { return {-row.integer(0), std::string(row.text(1))}; }
+};
+struct Other {
+  std::int64_t id;
+  std::string title;
 };
 
 class Sessions : public ::testing::Test {
@@ -118,6 +127,54 @@ TEST_F(Sessions, typed_calls_map_rows) {
   EXPECT_EQ(loop.run(session.query_one<Named>("select 1"))->name, "row 1");
   EXPECT_EQ(loop.run(session.query_optional<Named>("select 1")).value()->id, 1);
   EXPECT_EQ(loop.run(session.query_many<Named>("select 1"))->at(2).name, "row 3");
+  EXPECT_EQ(loop.run(session.query_many<Placed>("select 1"))->at(2).id, -3);
+  EXPECT_EQ(loop.run(session.query_many<std::int64_t>("select 1")).value(), std::vector<std::int64_t>({1, 2, 3}));
+}
+
+TEST_F(Sessions, a_struct_with_a_field_that_the_rows_do_not_have_fails_the_call) {
+  session.rows = 2;
+
+  for (const Error& error : {loop.run(session.query_one<Other>("select 1")).error().clone(),
+                             loop.run(session.query_optional<Other>("select 1")).error().clone(),
+                             loop.run(session.query_many<Other>("select 1")).error().clone()}) {
+    EXPECT_EQ(error.code(), Code::Internal);
+    EXPECT_TRUE(error.message().ends_with(": no column 'title' for the field of that name; the columns are id, name"))
+        << error.message();
+  }
+}
+
+struct Wanted {
+  std::string name;
+  std::optional<int> limit;
+  std::vector<std::string> tags;
+};
+
+Task<> ask_by_name(Queries& queries) {
+  const Wanted wanted{.name = "carol", .limit = 3, .tags = {}};
+  auto ignore = [](const Row&) {};
+  co_await queries.query("select $limit, $name, $limit", ignore, wanted);
+  (void)co_await queries.query_one<Named>("select $name", wanted);
+  const Wanted other{.name = "dan", .limit = {}, .tags = {}};
+  (void)co_await queries.query_optional<Named>("select $name", other);
+  (void)co_await queries.query_many<Named>("select $limit", other);
+  co_await queries.execute("delete from t where name = $name", wanted);
+}
+Task<> ask_by_name_inside(Session& session) {
+  Transaction transaction = co_await session.begin();
+  co_await ask_by_name(transaction);
+}
+
+TEST_F(Sessions, typed_calls_give_a_back_end_the_fields_of_a_struct_that_the_text_names) {
+  session.rows = 1;
+
+  ASSERT_TRUE(loop.run(ask_by_name(session)));
+
+  EXPECT_EQ(session.notes,
+            Notes({"0: select $limit, $name, $limit, 3, carol", "0: select $name, carol", "0: select $name, dan",
+                   "0: select $limit, null", "0: delete from t where name = $name, carol"}));
+  session.notes.clear();
+  ASSERT_TRUE(loop.run(ask_by_name_inside(session)));
+  EXPECT_EQ(session.notes.at(1), "1: select $limit, $name, $limit, 3, carol");
 }
 
 Task<> commits(Session& session) {

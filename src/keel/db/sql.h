@@ -1,4 +1,4 @@
-// keel/db/sql.h — SQL text that is known when the program is compiled.
+// keel/db/sql.h — SQL text that is known when the program is compiled, and its arguments.
 //
 // Sql is made from a string literal and from nothing else, so text made from input can never become SQL. `$1`, `$2`, …
 // are the placeholders on every database; literals, quoted names and comments are left alone. SqlFor<N> is an Sql with
@@ -6,8 +6,17 @@
 //
 //   database.query_one<User>("select id, name from users where id = $1", id);
 //
+// One struct as the only argument gives its fields by their names (data/fields.h). NamedSql<T> is an Sql whose
+// parameters are fields of a T: a name that is none does not compile, nor does a number beside names. Fields that the
+// text does not name may have any type; the others have one that a statement takes (value.h).
+//
+//   session.execute("insert into lines (sku, quantity) values ($sku, $quantity)", line);
+//
 // An Sql knows the place in the source where its literal became one: the call, in the example above. An error of the
 // statement names both.
+//
+// For back ends: parameters with names are numbered from 1 in the order in which each comes first, and their values
+// arrive in that order. for_each_placeholder() finds them, for a database that has numbers only.
 //
 // Lifetime: the text lives as long as the process, so its address is its name in statement caches.
 // Threads:  values.  Cost: counted by the compiler.
@@ -17,18 +26,29 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <source_location>
+#include <span>
 #include <string_view>
 #include <type_traits>
 
 #include "keel/base/ascii.h"
+#include "keel/data/fields.h"
+#include "keel/db/value.h"
 
 namespace keel::db {
 
 inline constexpr int parameters_max = 99;
 
-// Calls f(offset, number) for each `$number` in `text` that is a placeholder; `offset` is that of the `$`.
-// `$name` and `$0` give number 0.
+struct Placeholder {
+  std::size_t offset;     // Of its `$`.
+  std::string_view name;  // What stands behind that: "1", "sku".
+  int number;             // 0: it is no number from 1.
+
+  constexpr bool is_named() const noexcept { return !name.empty() && !ascii::is_digit(name[0]); }
+};
+
+// Calls f(const Placeholder&) for each in `text`.
 template <class F>
 constexpr void for_each_placeholder(std::string_view text, F&& f) {
   const auto is_name = [](char c) {
@@ -58,7 +78,7 @@ constexpr void for_each_placeholder(std::string_view text, F&& f) {
       }
       if (at < text.size() && is_name(text[at])) number = 0;
       while (at < text.size() && is_name(text[at])) ++at;
-      f(start, number);
+      f(Placeholder{start, text.substr(start + 1, at - start - 1), number});
     } else if (is_name(c)) {
       while (at < text.size() && is_name(text[at])) ++at;  // `a$1` is a name.
     } else {
@@ -73,7 +93,8 @@ constexpr int count_parameters(std::string_view text) {
   bool seen[parameters_max + 1] = {};
   int highest = 0;
   bool good = true;
-  for_each_placeholder(text, [&](std::size_t, int number) {
+  for_each_placeholder(text, [&](const Placeholder& placeholder) {
+    const int number = placeholder.number;
     if (number < 1 || number > parameters_max) {
       good = false;
       return;
@@ -85,10 +106,75 @@ constexpr int count_parameters(std::string_view text) {
   return good ? highest : -1;
 }
 
+// How many different names its parameters have. -1 when a placeholder is no name, or there are more than
+// parameters_max.
+constexpr int count_names(std::string_view text) {
+  std::string_view seen[parameters_max];
+  int count = 0;
+  for_each_placeholder(text, [&](const Placeholder& placeholder) {
+    for (int i = 0; i < count; ++i) {
+      if (seen[i] == placeholder.name) return;
+    }
+    if (count < 0 || count == parameters_max || !placeholder.is_named()) {
+      count = -1;
+    } else {
+      seen[count++] = placeholder.name;
+    }
+  });
+  return count;
+}
+
 namespace internal {
 // Not constexpr on purpose: the compiler names them when they would be called.
 void sql_parameters_are_numbered_from_1_without_gaps();
 void sql_has_another_number_of_parameters_than_arguments_were_given();
+void sql_has_parameters_with_names_and_its_only_argument_is_no_struct_with_these_fields();
+void sql_has_parameters_with_names_beside_parameters_with_numbers();
+void sql_has_no_parameters_with_the_names_of_fields_of_the_struct_that_is_its_argument();
+void sql_has_a_parameter_whose_name_is_no_field_of_the_struct();
+void sql_has_a_parameter_whose_field_is_nothing_that_a_column_holds();
+
+// Text that count_parameters() does not count.
+constexpr void refuse_parameters(std::string_view text) {
+  bool has_names = false;
+  bool has_others = false;
+  for_each_placeholder(
+      text, [&](const Placeholder& placeholder) { (placeholder.is_named() ? has_names : has_others) = true; });
+  if (has_names && has_others) sql_has_parameters_with_names_beside_parameters_with_numbers();
+  if (has_names) sql_has_parameters_with_names_and_its_only_argument_is_no_struct_with_these_fields();
+  if (!has_names) sql_parameters_are_numbered_from_1_without_gaps();
+}
+
+// The field of each parameter of `text`, in the order of the parameters; gives their number.
+constexpr int find_named_fields(std::string_view text, std::span<const std::string_view> names,
+                                const bool* are_arguments, std::uint8_t* fields) {
+  int count = 0;
+  bool has_numbers = false;
+  for_each_placeholder(text, [&](const Placeholder& placeholder) {
+    if (!placeholder.is_named()) {
+      has_numbers = true;
+      return;
+    }
+    std::size_t field = 0;
+    while (field < names.size() && names[field] != placeholder.name) ++field;
+    if (field == names.size()) return sql_has_a_parameter_whose_name_is_no_field_of_the_struct();
+    if (!are_arguments[field]) return sql_has_a_parameter_whose_field_is_nothing_that_a_column_holds();
+    for (int i = 0; i < count; ++i) {
+      if (fields[i] == field) return;
+    }
+    fields[count++] = static_cast<std::uint8_t>(field);
+  });
+  if (count == 0) sql_has_no_parameters_with_the_names_of_fields_of_the_struct_that_is_its_argument();
+  if (has_numbers) sql_has_parameters_with_names_beside_parameters_with_numbers();
+  return count;
+}
+
+template <class List>
+struct AreArguments;
+template <class... Field>
+struct AreArguments<keel::internal::TypeList<Field...>> {
+  static constexpr bool list[] = {StatementArgument<std::remove_const_t<Field>>..., false};
+};
 
 template <class T>
 struct NotLiteral {
@@ -105,8 +191,10 @@ concept Text = !std::is_array_v<T> && std::is_convertible_v<const T&, std::strin
 // The place of a call, as a default argument of a consteval constructor in an awaited expression: GCC 14 takes no
 // object there, and Clang gives the bare pointer to std::source_location alone.
 #ifdef __clang__
+#define KEEL_PLACE std::source_location
 #define KEEL_CALLER std::source_location place = std::source_location::current()
 #else
+#define KEEL_PLACE const void*  // All that a std::source_location holds.
 #define KEEL_CALLER const void* place = __builtin_source_location()
 #endif
 
@@ -115,22 +203,25 @@ class Sql {
   template <std::size_t Size>
   consteval Sql(const char (&literal)[Size], KEEL_CALLER)
       : text_(literal), size_(Size - 1), parameters_(count_parameters({literal, Size - 1})), place_(place) {
-    if (parameters_ < 0) internal::sql_parameters_are_numbered_from_1_without_gaps();
+    if (parameters_ < 0) internal::refuse_parameters({literal, Size - 1});
   }
 
   constexpr std::string_view text() const noexcept { return {text_, size_}; }
   constexpr int parameters() const noexcept { return parameters_; }
   std::source_location place() const noexcept { return std::bit_cast<std::source_location>(place_); }
 
+ protected:
+  consteval Sql(std::string_view literal, int parameters, KEEL_PLACE place)
+      : text_(literal.data()),
+        size_(static_cast<std::uint32_t>(literal.size())),
+        parameters_(parameters),
+        place_(place) {}
+
  private:
   const char* text_;
   std::uint32_t size_;
   std::int32_t parameters_;
-#ifdef __clang__
-  std::source_location place_;
-#else
-  const void* place_;  // All that a std::source_location holds.
-#endif
+  KEEL_PLACE place_;
 };
 
 template <std::size_t Arguments>
@@ -148,6 +239,93 @@ class SqlFor : public Sql {
   SqlFor(const T& text);
 };
 
+// A struct whose fields are the arguments, by name.
+template <class T>
+concept StructArgument =
+    std::is_class_v<T> && !StatementArgument<T> &&
+    (std::is_aggregate_v<T> || keel::internal::HasFieldList<T> || keel::internal::HasFieldListOutside<T>);
+
+template <class T>
+class NamedSql : public Sql {
+ public:
+  template <std::size_t Size>
+  consteval NamedSql(const char (&literal)[Size], KEEL_CALLER) : NamedSql(std::string_view(literal, Size - 1), place) {}
+  // For the compiler's message about text that is made at run time.
+  template <internal::Text Made>
+    requires internal::NotLiteral<Made>::is_allowed
+  NamedSql(const Made& text);
+
+  // Of each parameter: the place of its field in Fields<T>.
+  std::span<const std::uint8_t> fields() const noexcept {
+    return {parameters_.field, static_cast<std::size_t>(parameters())};
+  }
+  bool takes(std::size_t field) const noexcept { return (parameters_.taken >> field & 1) != 0; }
+
+ private:
+  struct Parameters {
+    std::uint8_t field[Fields<T>::count + 1] = {};
+    int count = 0;
+    std::uint64_t taken = 0;  // A bit for each field.
+  };
+  static consteval Parameters find(std::string_view literal) {
+    Parameters found;
+    found.count = internal::find_named_fields(literal, Fields<T>::names,
+                                              internal::AreArguments<keel::internal::FieldTypes<T>>::list, found.field);
+    for (int i = 0; i < found.count; ++i) found.taken |= std::uint64_t{1} << found.field[i];
+    return found;
+  }
+  consteval NamedSql(std::string_view literal, KEEL_PLACE place) : NamedSql(literal, find(literal), place) {}
+  consteval NamedSql(std::string_view literal, Parameters found, KEEL_PLACE place)
+      : Sql(literal, found.count, place), parameters_(found) {}
+
+  Parameters parameters_;
+};
+
 #undef KEEL_CALLER
+#undef KEEL_PLACE
+
+namespace internal {
+template <class... A>
+struct SqlType {
+  using Type = SqlFor<sizeof...(A)>;
+};
+template <StructArgument A>
+struct SqlType<A> {
+  using Type = NamedSql<A>;
+};
+
+inline std::nullptr_t as_sql_or_null(const auto&) noexcept { return nullptr; }
+template <StatementArgument T>
+decltype(auto) as_sql_or_null(const T& field) {
+  return as_sql(field);
+}
+}  // namespace internal
+
+// The Sql for these arguments.
+template <class... A>
+using SqlOf = typename internal::SqlType<A...>::Type;
+
+// Calls f with the arguments as Values in the order of the parameters, which are valid during the call.
+template <class F, class... A>
+decltype(auto) with_arguments(const SqlFor<sizeof...(A)>&, F&& f, const A&... arguments) {
+  static_assert((StatementArgument<A> && ...),
+                "an argument of a statement is a bool, an integer that fits 64 bits with its sign, a double, text, "
+                "std::span<const std::byte>, an enum, a type that is written as text (keel/base/text_value.h), nullptr "
+                "or std::optional of these; or one struct is the only argument, and its fields go in by name: $sku");
+  return with_values(f, arguments...);
+}
+template <class F, class T>
+decltype(auto) with_arguments(const NamedSql<T>& sql, F&& f, const T& fields) {
+  const auto call = [&](std::initializer_list<Value> values) -> decltype(auto) {
+    Value ordered[Fields<T>::count];
+    std::size_t count = 0;
+    for (const std::uint8_t field : sql.fields()) ordered[count++] = values.begin()[field];
+    return f(std::span<const Value>(ordered, count));
+  };
+  return Fields<T>::visit(fields, [&](const auto&... field) -> decltype(auto) {
+    std::size_t i = 0;
+    return call({(sql.takes(i++) ? Value(internal::as_sql_or_null(field)) : Value())...});
+  });
+}
 
 }  // namespace keel::db

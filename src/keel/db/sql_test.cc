@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
+#include <vector>
+
+#include "keel/base/bug.h"
 
 namespace keel::db::sql_test {
 namespace {
@@ -25,13 +29,93 @@ static_assert(count_parameters("/*/ $1 */ $1") == 1, "the star of the opening do
 static_assert(Sql("select $1, $2").parameters() == 2);
 static_assert(SqlFor<2>("select $1, $2").text() == "select $1, $2");
 
+static_assert(count_names("select 1") == 0);
+static_assert(count_names("insert into t values ($a, $b_2, $a) -- $c") == 2, "a name may come again");
+static_assert(count_names("select $a, $1") == -1);
+static_assert(count_names("select $1, $a") == -1);
+static_assert(count_names("select $, $a") == -1);
+static_assert(count_names("select $1a") == -1);
+static_assert(count_names("select a$b, '$c', $d from t") == 1);
+
+enum class State { Open, Paid };
+struct Tag {
+  static constexpr const char* expected = "expected a tag";
+  static Result<Tag> parse(std::string_view) { return Tag(); }
+  std::string text() const { return "a text that does not lie within its string: " + std::to_string(number); }
+  int number = 7;
+};
+struct Line {
+  std::string sku;
+  int quantity = 1;
+  std::optional<double> weight = {};
+  std::vector<int> not_an_argument = {};
+  State state = State::Paid;
+  Tag tag = {};
+  std::vector<std::byte> picture = {std::byte{1}, std::byte{2}};
+};
+
+static_assert(NamedSql<Line>("select $quantity, $sku, $quantity").parameters() == 2);
+static_assert(NamedSql<Line>("select $sku").text() == "select $sku");
+static_assert(std::is_same_v<SqlOf<Line>, NamedSql<Line>>);
+static_assert(std::is_same_v<SqlOf<Line, int>, SqlFor<2>>, "a struct is the only argument");
+static_assert(std::is_same_v<SqlOf<Tag>, SqlFor<1>>, "it is written as text");
+static_assert(std::is_same_v<SqlOf<std::string>, SqlFor<1>>);
+static_assert(std::is_same_v<SqlOf<>, SqlFor<0>>);
+
 TEST(Sql, places_are_those_of_the_dollar_signs) {
   std::string found;
-  for_each_placeholder("a = $1 and b = $12", [&](std::size_t at, int number) {
-    found += std::to_string(at) + ":" + std::to_string(number) + " ";
+  for_each_placeholder("a = $1 and b = $12 or $name = $1x", [&](const Placeholder& placeholder) {
+    found += std::to_string(placeholder.offset) + ":" + std::string(placeholder.name) + "=" +
+             std::to_string(placeholder.number) + " ";
   });
 
-  EXPECT_EQ(found, "4:1 15:12 ");
+  EXPECT_EQ(found, "4:1=1 15:12=12 22:name=0 30:1x=0 ");
+}
+
+std::string text_of(std::span<const Value> values) {
+  std::string text;
+  for (const Value& value : values) {
+    switch (value.kind) {
+      case ValueKind::Null:
+        text += "null";
+        break;
+      case ValueKind::Integer:
+        text += std::to_string(value.integer);
+        break;
+      case ValueKind::Real:
+        text += std::to_string(value.real);
+        break;
+      case ValueKind::Text:
+        text.append("'").append(value.bytes, value.size).append("'");
+        break;
+      case ValueKind::Blob:
+        text += "x" + std::to_string(value.size);
+    }
+    text += ' ';
+  }
+  return text;
+}
+
+TEST(NamedSql, gives_the_fields_of_a_struct_in_the_order_in_which_the_text_names_them) {
+  const Line line{.sku = "AB-1", .quantity = 3};
+
+  EXPECT_EQ(with_arguments(NamedSql<Line>("$quantity $sku $weight $quantity"), text_of, line), "3 'AB-1' null ");
+  EXPECT_EQ(with_arguments(NamedSql<Line>("$picture $state $tag"), text_of, line),
+            "x2 'Paid' 'a text that does not lie within its string: 7' ");
+}
+
+TEST(NamedSql, does_not_look_at_the_fields_that_the_text_does_not_name) {
+  const Line nameless{.sku = "AB-1", .state = static_cast<State>(9)};
+
+  EXPECT_EQ(with_arguments(NamedSql<Line>("$sku"), text_of, nameless), "'AB-1' ");
+  EXPECT_THROW(with_arguments(NamedSql<Line>("$state"), text_of, nameless), Bug);
+}
+
+TEST(SqlFor, takes_enums_by_their_names) {
+  const std::optional<State> none;
+
+  EXPECT_EQ(with_arguments(SqlFor<3>("$1 $2 $3"), text_of, State::Open, none, std::optional(State::Paid)),
+            "'Open' null 'Paid' ");
 }
 
 }  // namespace

@@ -2,7 +2,10 @@
 
 #include <cstring>
 #include <new>
+#include <source_location>
+#include <string>
 
+#include "keel/base/bug.h"
 #include "keel/base/pool.h"
 
 namespace keel::db {
@@ -11,6 +14,13 @@ namespace {
 bool has_bytes(const Value& value) noexcept { return value.kind == ValueKind::Text || value.kind == ValueKind::Blob; }
 
 }  // namespace
+
+void internal::throw_nameless(std::int64_t value) {
+  throw_bug("the value " + std::to_string(value) +
+                " of an enum is an argument of a statement and has no name: values from 0 to 127 have one "
+                "(enum_names.h)",
+            std::source_location::current());
+}
 
 Arguments::Arguments(std::span<const Value> values) {
   if (values.empty()) return;

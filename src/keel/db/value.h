@@ -5,7 +5,9 @@
 //
 // bool becomes 0 or 1; integers are signed 64-bit (an unsigned 64-bit value above that range does not compile); an
 // empty std::optional and nullptr are NULL. An argument of a type that is written as text (base/text_value.h), such as
-// Uuid, is that text; the text of a Timestamp is the one whose order is that of the times (data/timestamp.h).
+// Uuid, is that text; the text of a Timestamp is the one whose order is that of the times (data/timestamp.h). An enum
+// is the name of its value (data/enum_names.h); one without a name is a Bug (base/bug.h). std::vector<std::byte> is a
+// blob.
 //
 // Threads: values; Arguments may be moved to another thread.  Cost: Arguments is one pool block, no heap.
 
@@ -22,6 +24,7 @@
 #include <utility>
 
 #include "keel/base/text_value.h"
+#include "keel/data/enum_names.h"
 
 namespace keel::db {
 
@@ -82,9 +85,18 @@ class Arguments {
 };
 
 namespace internal {
+[[noreturn, gnu::cold]] void throw_nameless(std::int64_t value);
+
 template <class T>
 const T& as_sql(const T& value) noexcept {
   return value;
+}
+template <class T>
+  requires std::is_enum_v<T>
+std::string_view as_sql(const T& value) {
+  const std::string_view name = enum_name(value);
+  if (name.empty()) throw_nameless(static_cast<std::int64_t>(value));
+  return name;
 }
 template <TextValue T>
 auto as_sql(const T& value) {
@@ -94,7 +106,8 @@ auto as_sql(const T& value) {
     return value.text();
   }
 }
-template <TextValue T>
+template <class T>
+  requires(TextValue<T> || std::is_enum_v<T>)
 auto as_sql(const std::optional<T>& value) {
   using Text = decltype(as_sql(*value));
   return value ? std::optional<Text>(as_sql(*value)) : std::optional<Text>();

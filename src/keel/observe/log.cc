@@ -66,4 +66,38 @@ Logger::Logger(Name component) {
   component_ = &c.find(component.view());
 }
 
+void Logger::record(Level level, Message message, const internal::Encoded& fields) const {
+  write(level, message, static_cast<std::uint32_t>(fields.bytes.size()), fields.count, [&](char*& at) {
+    if (fields.count != 0) std::memcpy(at, fields.bytes.data(), fields.bytes.size());
+  });
+}
+
+namespace internal {
+namespace {
+
+std::uint64_t key_of(std::string_view name, Kind kind) noexcept {
+  return reinterpret_cast<std::uintptr_t>(name.data()) << 16 | name.size() << 8 | static_cast<std::uint64_t>(kind);
+}
+
+}  // namespace
+
+void Encoded::add(std::string_view name, Kind kind, std::uint64_t word) {
+  const std::uint64_t words[] = {key_of(name, kind), word};
+  std::memcpy(bytes.reserve(sizeof words), words, sizeof words);
+  bytes.commit(sizeof words);
+  ++count;
+}
+
+void Encoded::add(std::string_view name, std::string_view text) {
+  const std::uint32_t size =
+      text.size() < string_bytes_max ? static_cast<std::uint32_t>(text.size()) : string_bytes_max;
+  add(name, Kind::String, size);
+  if (size == 0) return;
+  const std::uint32_t padded = rounded(size);
+  std::memcpy(bytes.reserve(padded), text.data(), size);
+  bytes.commit(padded);
+}
+
+}  // namespace internal
+
 }  // namespace keel::log

@@ -4,6 +4,12 @@
 //   log.info("listening", log::field("address", text), log::field("workers", count));
 //   log::Logger request_log = log.with(log::field("request", id));   // these fields come with every line
 //   request_log.error("query failed", error, log::field("statement", "find_user"));
+//   log.info("order created", order);                                // a struct: id=7 customer=ann state=Open
+//
+// A struct (data/fields.h) gives its fields by their names: bool, numbers, text, Duration, enums by the name of their
+// value (one without a name as its number), types that are written as text (base/text_value.h), and std::optional of
+// these, which is left out where it is empty. A struct with a list, another struct or a config::Secret within does not
+// compile, so that nothing is logged that nobody has thought of; a password that is a std::string is one that you see.
 //
 // Recording copies the fields in binary into the thread's ring (observe/log_ring.h) and does nothing else: no text is
 // made, nothing is allocated, no system call. A LogWriter (app/log_writer.h) turns records into lines later.
@@ -13,7 +19,8 @@
 //            A string is kept up to string_bytes_max; a record larger than half its ring is dropped and counted.
 // Threads:   any; one Logger may be used by several at once (with() included).
 // Cost:      disabled level: one relaxed load. Three to five fields: 5 ns plus the clock (20 ns outside a worker, which
-//            knows the time). With KEEL_BARE=1 nothing is recorded and nothing evaluated but the arguments.
+//            knows the time). With KEEL_BARE=1 nothing is recorded and nothing evaluated but the arguments. A struct is
+//            encoded in a block of the thread's pool first, and copied from there.
 
 #pragma once
 
@@ -21,6 +28,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <source_location>
 #include <string_view>
 #include <type_traits>
@@ -30,7 +38,10 @@
 #include "keel/base/check.h"
 #include "keel/base/error.h"
 #include "keel/base/host.h"
+#include "keel/base/text_value.h"
 #include "keel/base/time.h"
+#include "keel/data/enum_names.h"
+#include "keel/data/fields.h"
 #include "keel/observe/internal/log_layout.h"
 #include "keel/observe/log_ring.h"
 #include "keel/observe/span.h"
@@ -46,20 +57,32 @@ inline constexpr bool is_recorded = true;
 inline constexpr std::uint32_t string_bytes_max = 8192;
 inline constexpr int context_fields_max = 64;
 
+namespace internal {
+constexpr bool has_name_characters(std::string_view text) {
+  for (const char c : text) {
+    if (!(ascii::is_alphanumeric(c) || c == '_' || c == '.' || c == '-')) return false;
+  }
+  return true;
+}
+constexpr bool is_taken(std::string_view name) {
+  for (std::string_view taken : {"time", "level", "component", "message", "trace", "source"}) {
+    if (taken == name) return true;
+  }
+  return false;
+}
+constexpr bool is_name(std::string_view text) {
+  return !text.empty() && text.size() < 64 && has_name_characters(text) && !is_taken(text);
+}
+}  // namespace internal
+
 // A field or component name: a literal of [A-Za-z0-9_.-], none of the names that every line has.
 class Name {
  public:
   template <std::size_t N>
   consteval Name(const char (&text)[N]) : text_(text), size_(N - 1) {
     if (N < 2 || N > 64) throw "a name has 1 to 63 characters";
-    for (std::size_t i = 0; i + 1 < N; ++i) {
-      const char c = text[i];
-      const bool fits = ascii::is_alphanumeric(c) || c == '_' || c == '.' || c == '-';
-      if (!fits) throw "a name consists of letters, digits, '_', '.' and '-'";
-    }
-    for (std::string_view taken : {"time", "level", "component", "message", "trace", "source"}) {
-      if (taken == std::string_view(text, N - 1)) throw "every line has this field already";
-    }
+    if (!internal::has_name_characters({text, N - 1})) throw "a name consists of letters, digits, '_', '.' and '-'";
+    if (internal::is_taken({text, N - 1})) throw "every line has this field already";
   }
   constexpr const char* data() const { return text_; }
   constexpr std::uint32_t size() const { return size_; }
@@ -124,6 +147,77 @@ auto field(Name name, const T& value) noexcept {
   }
 }
 
+namespace internal {
+
+template <class T>
+inline constexpr bool is_field = std::is_same_v<T, Error>;
+template <class T>
+inline constexpr bool is_field<Field<T>> = true;
+template <class T>
+concept LoggedStruct =
+    !is_field<T> && std::is_class_v<T> && !std::is_convertible_v<const T&, std::string_view> &&
+    (std::is_aggregate_v<T> || keel::internal::HasFieldList<T> || keel::internal::HasFieldListOutside<T>);
+
+// Fields on their way into a record or a Logger, as log_layout.h says.
+struct Encoded {
+  void add(std::string_view name, Kind kind, std::uint64_t word);
+  void add(std::string_view name, std::string_view text);
+
+  Buffer bytes;
+  std::uint32_t count = 0;
+};
+
+template <class T>
+inline constexpr bool is_optional = false;
+template <class T>
+inline constexpr bool is_optional<std::optional<T>> = true;
+
+template <class T>
+void add_field(Encoded& to, std::string_view name, const T& value) {
+  static_assert(
+      !requires { value.reveal(); }, "a secret is not logged: log the other fields one by one, by log::field()");
+  if constexpr (std::is_same_v<T, bool>) {
+    to.add(name, Kind::Bool, value);
+  } else if constexpr (std::is_same_v<T, Duration>) {
+    to.add(name, Kind::Duration, static_cast<std::uint64_t>(value.count_ns()));
+  } else if constexpr (std::is_floating_point_v<T>) {
+    to.add(name, Kind::Double, std::bit_cast<std::uint64_t>(static_cast<double>(value)));
+  } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, char>) {
+    to.add(name, std::is_signed_v<T> ? Kind::Int : Kind::Uint, static_cast<std::uint64_t>(value));
+  } else if constexpr (std::is_enum_v<T>) {
+    if (const std::string_view text = enum_name(value); !text.empty()) {
+      to.add(name, text);
+    } else {
+      add_field(to, name, static_cast<std::underlying_type_t<T>>(value));
+    }
+  } else if constexpr (TextValue<T>) {
+    to.add(name, std::string_view(value.text()));
+  } else if constexpr (std::is_convertible_v<const T&, std::string_view>) {
+    to.add(name, std::string_view(value));
+  } else if constexpr (is_optional<T>) {
+    if (value) add_field(to, name, *value);
+  } else {
+    static_assert(
+        requires { value.reveal(); },
+        "a struct that is logged has bool, numbers, text, Duration, enums, types that are written as text "
+        "(keel/base/text_value.h) and std::optional of these: log its fields one by one, by log::field()");
+  }
+}
+template <class T>
+consteval std::size_t count_of() {
+  if constexpr (LoggedStruct<T>) return Fields<T>::count;
+  return 1;
+}
+template <class T>
+consteval bool are_log_names() {
+  for (const std::string_view name : Fields<T>::names) {
+    if (!is_name(name)) return false;
+  }
+  return true;
+}
+
+}  // namespace internal
+
 // A component and its level; one for each name, for as long as the process lives.
 class Component {
  public:
@@ -170,6 +264,24 @@ class Logger {
     return child;
   }
 
+  // The same with structs among them.
+  template <class... F>
+    requires(!(internal::is_field<F> && ...))
+  Logger with(const F&... fields) const {
+    Logger child(component_);
+    if constexpr (is_recorded) {
+      internal::Encoded all;
+      all.bytes.append(context_.view());
+      all.count = context_fields_;
+      (add(all, fields), ...);
+      if (all.count > context_fields_max) [[unlikely]]
+        throw_bug("a Logger is given more than 64 fields by with()", std::source_location::current());
+      child.context_ = std::move(all.bytes);
+      child.context_fields_ = static_cast<std::uint8_t>(all.count);
+    }
+    return child;
+  }
+
   bool is_on(Level level) const noexcept { return is_recorded && level >= component_->level(); }
 
   template <class... F>
@@ -198,10 +310,18 @@ class Logger {
   }
 
   // A level known only when it runs: log.log(log_level(error.code()), "request failed", error).
-  // Each of `fields` is a field(), or an Error, which is the field "error".
+  // Each of `fields` is a field(), an Error, which is the field "error", or a struct.
   template <class... F>
   void log(Level level, Message message, const F&... fields) const {
-    if (is_on(level)) record(level, message, as_field(fields)...);
+    if (!is_on(level)) return;
+    if constexpr ((internal::is_field<F> && ...)) {
+      record(level, message, as_field(fields)...);
+    } else {
+      static_assert((0 + ... + internal::count_of<F>()) <= 128, "a record has at most 128 fields of its own");
+      internal::Encoded all;
+      (add(all, fields), ...);
+      record(level, message, all);
+    }
   }
 
  private:
@@ -213,15 +333,45 @@ class Logger {
   }
   static Field<const Error*> as_field(const Error& e) noexcept { return {"error", &e}; }
 
+  template <class T>
+  static void add(internal::Encoded& to, const T& value) {
+    if constexpr (internal::is_field<T>) {
+      const auto& one = as_field(value);
+      const std::uint32_t bytes = bytes_of(one);
+      char* at = to.bytes.reserve(bytes);
+      encode(at, one);
+      to.bytes.commit(bytes);
+      ++to.count;
+    } else if constexpr (internal::LoggedStruct<T>) {
+      static_assert(internal::are_log_names<T>(),
+                    "a field of a struct that is logged is not called time, level, component, message, trace or "
+                    "source, as every line has these, and has a name of ASCII letters and digits: log it by "
+                    "log::field(\"name\", value)");
+      Fields<T>::visit(value, [&to](const auto&... each) {
+        const std::string_view* name = Fields<T>::names.data();
+        (internal::add_field(to, *name++, each), ...);
+      });
+    } else {
+      static_assert(internal::LoggedStruct<T>,
+                    "what is logged is log::field(\"name\", value), an Error, or a struct whose fields are values");
+    }
+  }
+  void record(Level level, Message message, const internal::Encoded& fields) const;
+
   template <class... T>
   void record(Level level, Message message, const Field<T>&... fields) const {
     static_assert(sizeof...(fields) <= 32, "a record has at most 32 fields of its own");
+    write(level, message, (0u + ... + bytes_of(fields)), sizeof...(fields),
+          [&](char*& at) { (encode(at, fields), ...); });
+  }
+  template <class Encode>
+  [[gnu::always_inline]] void write(Level level, Message message, std::uint32_t own_bytes, std::size_t own_fields,
+                                    Encode&& encode_own) const {
     const Span* const span = current_span();
     const TraceId trace = span != nullptr ? span->trace : TraceId();
     const std::uint32_t context_bytes = static_cast<std::uint32_t>(context_.size());
     const std::uint32_t bytes = static_cast<std::uint32_t>(sizeof(internal::RecordHeader)) +
-                                (trace ? static_cast<std::uint32_t>(sizeof(TraceId)) : 0u) + context_bytes +
-                                (0u + ... + bytes_of(fields));
+                                (trace ? static_cast<std::uint32_t>(sizeof(TraceId)) : 0u) + context_bytes + own_bytes;
     internal::RingBody* const own = internal::current_ring;
     internal::RingBody& ring = own != nullptr ? *own : internal::acquire_shared();
     if (char* at = ring.reserve(bytes, level)) {
@@ -229,7 +379,7 @@ class Logger {
           bytes,
           static_cast<std::uint16_t>(message.view().size()),
           static_cast<std::uint8_t>(static_cast<std::uint8_t>(level) | (trace ? internal::has_trace : 0)),
-          static_cast<std::uint8_t>(context_fields_ + sizeof...(fields)),
+          static_cast<std::uint8_t>(context_fields_ + own_fields),
           Host::current().wall_ns(),
           component_,
           message.view().data(),
@@ -243,7 +393,7 @@ class Logger {
         std::memcpy(at, context_.data(), context_bytes);
         at += context_bytes;
       }
-      (encode(at, fields), ...);
+      encode_own(at);
       ring.commit(bytes);
     }
     if (own == nullptr) {

@@ -3,8 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <cstring>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "keel/base/bug.h"
 #include "keel/base/testing/allocation_count.h"
 #include "keel/observe/log_record.h"
 
@@ -64,6 +68,108 @@ TEST(Logger, keeps_every_kind_of_field) {
                 "info test.kinds: all yes=true int=-5 long=1099511627776 unsigned=7 byte=200 double=1.500000 "
                 "text='hello' string='owned' empty='' took=15000000ns cause=NotFound/2/open",
                 "warn test.kinds: failed error=NotFound/2/open"}));
+}
+
+enum class State { Open, Paid };
+struct Sku {
+  static constexpr const char* expected = "expected a SKU";
+  static Result<Sku> parse(std::string_view) { return Sku(); }
+  ShortText<7> text() const {
+    ShortText<7> text;
+    std::memcpy(text.data(), "AB-1234", 7);
+    text.resize(7);
+    return text;
+  }
+};
+struct Order {
+  std::int64_t id = 7;
+  std::string customer = "ann";
+  std::optional<std::string> note;
+  std::optional<int> count = -3;
+  State state = State::Paid;
+  State unknown = static_cast<State>(9);
+  Sku sku;
+  Duration took = 15_ms;
+  double price = 1.5;
+  float weight = 0.5f;
+  bool is_paid = true;
+  std::uint8_t lines = 200;
+  std::string_view empty;
+};
+struct Place {
+  std::string city = "Graz";
+};
+class Hidden {
+  int number_ = 3;
+
+ public:
+  static constexpr auto fields = keel::fields("number", &Hidden::number_);
+};
+
+TEST(Logger, gives_the_fields_of_a_struct_by_their_names) {
+  if (!is_recorded) GTEST_SKIP() << "compiled out";
+  Reader reader(false);
+  Ring ring;
+  const Logger log("test.structs");
+  Order order;
+
+  log.info("created", order);
+  log.info("among others", field("first", 1), Place(), Hidden(), Error::from_errno("open", ENOENT), field("last", "x"));
+  order.note = std::string(string_bytes_max + 10, 'n');
+  order.customer = "";
+  log.info("long", order);
+
+  const auto lines = drain(reader);
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(lines[0],
+            "info test.structs: created id=7 customer='ann' count=-3 state='Paid' unknown=9 sku='AB-1234' "
+            "took=15000000ns price=1.500000 weight=0.500000 is_paid=true lines=200 empty=''");
+  EXPECT_EQ(lines[1], "info test.structs: among others first=1 city='Graz' number=3 error=NotFound/2/open last='x'");
+  EXPECT_TRUE(lines[2].starts_with("info test.structs: long id=7 customer='' note='" +
+                                   std::string(string_bytes_max, 'n') + "' count=-3"))
+      << "its text is kept up to the bound";
+}
+
+TEST(Logger, with_takes_structs_and_adds_their_fields_to_every_line) {
+  if (!is_recorded) GTEST_SKIP() << "compiled out";
+  Reader reader(false);
+  Ring ring;
+  const Logger log("test.structs");
+  const Logger request = log.with(field("request", 42)).with(Place(), field("user", "ann"));
+
+  request.info("one", Hidden());
+  request.info("two");
+
+  EXPECT_EQ(drain(reader), (std::vector<std::string>{
+                               "info test.structs: one request=42 city='Graz' user='ann' number=3",
+                               "info test.structs: two request=42 city='Graz' user='ann'",
+                           }));
+}
+
+TEST(Logger, with_of_structs_has_the_bound_of_all_fields) {
+  if (!is_recorded) GTEST_SKIP() << "compiled out";
+  struct Twenty {
+    int a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, b0, b1, b2, b3, b4, b5, b6, b7, b8, b9;
+  };
+  const Logger log("test.structs");
+
+  const Logger much = log.with(Twenty{}, Twenty{}, Twenty{});
+  EXPECT_THROW((void)much.with(Twenty{}), Bug);
+}
+
+TEST(Logger, records_a_struct_without_the_heap) {
+  if (!is_recorded) GTEST_SKIP() << "compiled out";
+  Reader reader(false);
+  Ring ring;
+  const Logger log("test.structs");
+  const Order order;
+  log.info("warm", order);
+  const std::size_t before = keel::internal::allocations();
+
+  for (int i = 0; i < 100; ++i) log.info("created", order);
+  log.debug("not recorded", order);
+
+  EXPECT_EQ(keel::internal::allocations() - before, 0u);
 }
 
 TEST(Logger, with_adds_its_fields_to_every_line) {

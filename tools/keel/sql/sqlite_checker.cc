@@ -86,7 +86,7 @@ class SqliteChecker final : public Checker {
     if (columns != 1 && statement.call != "execute" && is_plain(statement.read_as)) {
       return Mistake{std::string(statement.call) + '<' + statement.read_as +
                          "> reads one column and the statement gives " + std::to_string(columns) +
-                         ": select one, or read a type with from_row()",
+                         ": select one, or read a struct",
                      std::nullopt};
     }
     return std::nullopt;

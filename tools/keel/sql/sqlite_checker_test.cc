@@ -43,6 +43,17 @@ TEST_F(SqliteCheckerTest, takes_what_would_run) {
   EXPECT_EQ(say("select id from users", "execute"), "good") << "its rows are dropped";
 }
 
+TEST_F(SqliteCheckerTest, takes_parameters_with_names) {
+  EXPECT_EQ(say("insert into users (name, email) values ($name, $email)", "execute"), "good");
+  EXPECT_EQ(say("select id from users where name = $name or email = $name"), "good");
+  EXPECT_EQ(say("select id, nmae from users where name = $name"),
+            "no such column: nmae; did you mean name?:nmae from users where name = $name");
+  EXPECT_TRUE(say("select id from users where id = $1 and name = $name")
+                  .starts_with("placeholders are $1, $2, … without gaps, or all are names"));
+  EXPECT_TRUE(say("select id from users where name = :name and id = $id")
+                  .starts_with("placeholders are $1, $2, … or names, and no others"));
+}
+
 TEST_F(SqliteCheckerTest, names_the_column_that_was_meant) {
   EXPECT_EQ(say("select id, nmae from users"), "no such column: nmae; did you mean name?:nmae from users");
   EXPECT_EQ(say("select u.emial from users u"), "no such column: u.emial; did you mean email?:u.emial from users u");
@@ -72,7 +83,7 @@ TEST_F(SqliteCheckerTest, wants_rows_where_rows_are_read) {
             "query_many() reads rows and the statement gives none: use execute(), or add `returning …` to it");
   EXPECT_EQ(say("select id, name from users", "query_many", "std::optional<std::string>"),
             "query_many<std::optional<std::string>> reads one column and the statement gives 2: select one, or read a "
-            "type with from_row()");
+            "struct");
   EXPECT_EQ(say("select id, name from users", "query_many", "User"), "good");
 }
 
@@ -82,7 +93,8 @@ TEST_F(SqliteCheckerTest, refuses_what_the_service_would_refuse) {
   EXPECT_EQ(say("delete from users; delete from orders", "execute"), "SQL text holds one statement only");
   EXPECT_EQ(say("", "execute"), "SQL text holds a statement");
   EXPECT_EQ(say("-- nothing", "execute"), "SQL text holds a statement");
-  EXPECT_TRUE(say("select id from users where id = ?1").starts_with("placeholders are $1, $2, … and no others"));
+  EXPECT_TRUE(
+      say("select id from users where id = ?1").starts_with("placeholders are $1, $2, … or names, and no others"));
   EXPECT_EQ(say(std::string("select 1\0 x", 11)),
             "the statement has a NUL byte, behind which SQLite does not read:" + std::string("\0 x", 3));
 }

@@ -76,29 +76,32 @@ class Printer {
   std::string text_;
 };
 
+// The help sentence behind a blank; nothing when there is none.
+std::string spaced(std::string_view help) { return help.empty() ? "" : fmt::format(" {}", help); }
+
 void help_section(std::span<const Field> fields, const std::string& path, bool reloadable, std::string& text) {
   for (const Field& f : fields) {
     const std::string name = f.key.empty() ? path : join(path, f.key);
     const bool is_reloadable = reloadable || f.is_reloadable;
     const char* const reloads = is_reloadable ? "; reloadable" : "";
     if (f.kind == Kind::Section) {
-      if (!f.key.empty()) text += fmt::format("\n{}: {}\n", name, f.help);
+      if (!f.key.empty()) text += fmt::format("\n{}:{}\n", name, spaced(f.help));
       help_section(f.children, name, is_reloadable, text);
       continue;
     }
     if (f.kind == Kind::List) {
-      text +=
-          fmt::format("  --{}=[...]\n      {} (a list, as YAML; N below is a place in it{})\n", name, f.help, reloads);
+      text += fmt::format("  --{}=[...]\n     {} (a list, as YAML; N below is a place in it{})\n", name, spaced(f.help),
+                          reloads);
       if (f.get(f.at) == 0) f.set(f.at, 1);
       help_section(element_of(f, 0).children, name + ".N", is_reloadable, text);
       continue;
     }
     if (f.kind == Kind::Map) {
-      text += fmt::format("\n{}: {} (NAME below is one of their names{})\n", name, f.help, reloads);
+      text += fmt::format("\n{}:{} (NAME below is one of their names{})\n", name, spaced(f.help), reloads);
       help_section(element_of(f, f.place(f.at, "NAME")).children, name + ".NAME", is_reloadable, text);
       continue;
     }
-    text += fmt::format("  --{}=VALUE\n      {} ({}{}{})\n", name, f.help, expectation(f),
+    text += fmt::format("  --{}=VALUE\n     {} ({}{}{})\n", name, spaced(f.help), expectation(f),
                         f.kind == Kind::Secret ? "" : fmt::format("; default {}", value_text(f)), reloads);
     if (f.kind == Kind::Secret && !f.key.empty()) {
       text += fmt::format("  --{}_file=VALUE\n      the file that holds it, instead\n", name);

@@ -261,14 +261,7 @@ void read_byte_array(Reader& in, std::byte* to, std::size_t size, Violations& wr
 bool read_text(std::string_view text, Arena& arena, ReaderOptions options, ReadField read, void* value,
                Violations& wrong);
 
-struct TakeAddresses {
-  void** to;
-  template <class... T>
-  void operator()(T&... field) const noexcept {
-    void** at = to;
-    ((*at++ = const_cast<void*>(static_cast<const void*>(std::addressof(field)))), ...);
-  }
-};
+using keel::internal::TakeAddresses;
 
 template <class T>
 void read_value(Reader& in, T& value, Violations& wrong);

@@ -196,17 +196,17 @@ Result<Statement> Connection::prepare(std::string_view text) {
 }
 
 Result<Statement> Connection::prepare_control(std::string_view text) {
-  // `$1` would be a name for SQLite, and names are numbered as they come; `?1` is a number.
+  // `$1` would be a name for SQLite, and names are numbered as they come; `?1` is a number. Names stay what they are.
   std::string numbered(text);
-  int highest = 0;
-  bool good = true;
-  for_each_placeholder(text, [&](std::size_t offset, int number) {
-    numbered[offset] = '?';
-    highest = std::max(highest, number);
-    good = good && number > 0;
-  });
-  if (!good || count_parameters(text) < 0) {
-    return Error::text(Code::InvalidArgument, "placeholders are $1, $2, … without gaps: " + std::string(text));
+  int parameters = count_parameters(text);
+  if (parameters >= 0) {
+    for_each_placeholder(text, [&](const Placeholder& placeholder) { numbered[placeholder.offset] = '?'; });
+  } else {
+    parameters = count_names(text);
+  }
+  if (parameters < 0) {
+    return Error::text(Code::InvalidArgument,
+                       "placeholders are $1, $2, … without gaps, or all are names: " + std::string(text));
   }
   sqlite3_stmt* prepared = nullptr;
   const char* tail = nullptr;
@@ -217,8 +217,9 @@ Result<Statement> Connection::prepare_control(std::string_view text) {
   Statement statement(prepared);
   const std::string_view rest(tail, static_cast<std::size_t>(numbered.data() + numbered.size() - tail));
   if (skip_blank(rest) != rest.size()) return fail(Code::InvalidArgument, "SQL text holds one statement only");
-  if (statement.parameters() != highest) {
-    return Error::text(Code::InvalidArgument, "placeholders are $1, $2, … and no others: " + std::string(text));
+  if (statement.parameters() != parameters) {
+    return Error::text(Code::InvalidArgument,
+                       "placeholders are $1, $2, … or names, and no others: " + std::string(text));
   }
   return statement;
 }

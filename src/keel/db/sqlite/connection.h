@@ -58,8 +58,9 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // Prepares one statement with placeholders $1, $2, …. InvalidArgument: more than one, none at all, or one that would
-  // change transactions, settings or files behind Database's back (begin, savepoint, pragma, attach, vacuum, …).
+  // Prepares one statement with placeholders $1, $2, … or $name. InvalidArgument: more than one, none at all, or one
+  // that would change transactions, settings or files behind Database's back (begin, savepoint, pragma, attach, vacuum,
+  // …).
   Result<Statement> prepare(std::string_view text);
   // The same without that restriction: for Keel's own transaction control.
   Result<Statement> prepare_control(std::string_view text);
@@ -67,15 +68,16 @@ class Connection {
 
   // Runs a cached statement.
   template <class... A>
-  Result<> run(SqlFor<sizeof...(A)> sql, const A&... arguments) {
-    return with_values([&](std::span<const Value> values) { return run_values(sql, values, nullptr); }, arguments...);
+  Result<> run(SqlOf<A...> sql, const A&... arguments) {
+    return with_arguments(
+        sql, [&](std::span<const Value> values) { return run_values(sql, values, nullptr); }, arguments...);
   }
   // Runs it and then calls `on_row` with each row. Gives their number.
   template <class... A>
-  Result<std::size_t> query(SqlFor<sizeof...(A)> sql, FunctionRef<void(const Row&)> on_row, const A&... arguments) {
+  Result<std::size_t> query(SqlOf<A...> sql, FunctionRef<void(const Row&)> on_row, const A&... arguments) {
     Rows rows;
-    KEEL_TRY_VOID(
-        with_values([&](std::span<const Value> values) { return run_values(sql, values, &rows); }, arguments...));
+    KEEL_TRY_VOID(with_arguments(
+        sql, [&](std::span<const Value> values) { return run_values(sql, values, &rows); }, arguments...));
     KEEL_TRY_VOID(rows.for_each(on_row));
     return rows.count();
   }

@@ -178,15 +178,32 @@ TEST_F(SqliteConnection, constraint_errors_say_what_to_do_next) {
 }
 
 TEST_F(SqliteConnection, wrong_text_is_an_invalid_argument) {
-  for (const char* text :
-       {"selec 1", "select nothing from t", "", "  -- only a comment", "select 1; select 2", "select $2",
-        "select $name", "select ?1", "select :name", "begin", "BEGIN immediate", "/* x */ commit",
-        "pragma user_version", "attach 'x' as y", "vacuum", "savepoint x", "rollback;", "end"}) {
+  for (const char* text : {"selec 1",
+                           "select nothing from t",
+                           "",
+                           "  -- only a comment",
+                           "select 1; select 2",
+                           "select $2",
+                           "select $name, $1",
+                           "select $1a",
+                           "select $",
+                           "select ?1",
+                           "select :name",
+                           "begin",
+                           "BEGIN immediate",
+                           "/* x */ commit",
+                           "pragma user_version",
+                           "attach 'x' as y",
+                           "vacuum",
+                           "savepoint x",
+                           "rollback;",
+                           "end"}) {
     auto statement = connection->prepare(text);
     ASSERT_FALSE(statement.has_value()) << text;
     EXPECT_EQ(statement.error().code(), Code::InvalidArgument) << text;
   }
   EXPECT_TRUE(connection->prepare("select 1 ; -- the end\n ").has_value());
+  EXPECT_EQ(connection->prepare("select $name, $other, $name").value().parameters(), 2);
   EXPECT_TRUE(connection->prepare("/* first */ select 1").has_value());
 }
 

@@ -93,9 +93,9 @@ class Database final : public db::Database {
   // A read at once, for handlers that are not tasks. Only on the thread that asks: Unavailable when it takes more than
   // the loop's budget (await query() instead), InvalidArgument when the statement writes.
   template <class... A>
-  Result<std::size_t> read_now(SqlFor<sizeof...(A)> sql, FunctionRef<void(const Row&)> on_row, const A&... arguments) {
-    return with_values([&](std::span<const Value> values) { return read_values_now(sql, values, on_row); },
-                       arguments...);
+  Result<std::size_t> read_now(SqlOf<A...> sql, FunctionRef<void(const Row&)> on_row, const A&... arguments) {
+    return with_arguments(
+        sql, [&](std::span<const Value> values) { return read_values_now(sql, values, on_row); }, arguments...);
   }
 
   // Several statements as one write: `body` runs on the writer's thread under one savepoint, and what it did is

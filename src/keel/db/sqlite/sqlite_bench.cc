@@ -1,8 +1,10 @@
 // Rows per second by commit group (durable: synchronous=FULL, on the file system of the temporary folder), and a point
-// select alone and inside the shared snapshot of a turn. items_per_second are rows.
+// select alone and inside the shared snapshot of a turn. Rows read as structs by the names of the columns, and by their
+// index for comparison. items_per_second are rows.
 
 #include <benchmark/benchmark.h>
 
+#include <optional>
 #include <string>
 
 #include "keel/db/sqlite/database.h"
@@ -107,6 +109,46 @@ void point_select_awaited(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * reads);
 }
 BENCHMARK(point_select_awaited)->Arg(64);
+
+struct ByName {
+  std::int64_t id;
+  std::string name;
+  std::string email;
+  std::optional<std::int64_t> age;
+};
+struct ByIndex {
+  std::int64_t id;
+  std::string name;
+  std::string email;
+  std::optional<std::int64_t> age;
+  static ByIndex from_row(const Row& row) {
+    return {row.integer(0), std::string(row.text(1)), std::string(row.text(2)),
+            row.get<std::optional<std::int64_t>>(3)};
+  }
+};
+
+template <class T>
+Task<std::size_t> select_structs(Database& database, std::int64_t first, std::int64_t rows) {
+  const auto found = co_await database.query_many<T>(
+      "select id, name, email, age from users where id > $1 order by id limit $2", first, rows);
+  co_return found.size();
+}
+
+template <class T>
+void select_as(benchmark::State& state) {
+  Fixture fixture;
+  fixture.fill(table_rows);
+  const std::int64_t rows = state.range(0);
+  std::int64_t i = 0;
+  for (auto _ : state) {
+    const auto found = fixture.loop.run(select_structs<T>(*fixture.database, (i++ * 7919) % (table_rows - rows), rows));
+    if (found.value_or(0) != static_cast<std::size_t>(rows)) state.SkipWithError("select failed");
+    fixture.loop.loop.turn(Instant());
+  }
+  state.SetItemsProcessed(state.iterations() * rows);
+}
+BENCHMARK(select_as<ByIndex>)->Arg(1)->Arg(100);
+BENCHMARK(select_as<ByName>)->Arg(1)->Arg(100);
 
 }  // namespace
 }  // namespace keel::db::sqlite

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,6 +56,70 @@ TEST_F(SqliteTransaction, has_all_typed_calls_and_sees_its_own_changes) {
   run(ask_inside(*database));
 
   EXPECT_EQ(stored(), Names());
+}
+
+enum class State { Open, Paid };
+struct Purchase {
+  std::int64_t id = 0;
+  std::string customer;
+  std::optional<double> weight;
+  State state = State::Open;
+  std::vector<std::byte> picture;
+  std::vector<std::string> lines;
+  bool operator==(const Purchase&) const = default;
+};
+
+Task<Purchase> store_and_find(Database& database, Purchase purchase) {
+  Transaction transaction = co_await database.begin();
+  const Written written = co_await transaction.execute(
+      "insert into purchases (state, customer, weight, picture) values ($state, $customer, $weight, $picture)",
+      purchase);
+  purchase.id = written.last_insert_id;
+  auto found = co_await transaction.query_one<Purchase>(
+      "select picture, weight, 'more' as more, state, customer, id from purchases where id = $id and state = $state "
+      "and "
+      "$id > 0",
+      purchase);
+  EXPECT_EQ(found, purchase);
+  co_await transaction.commit();
+  co_return found;
+}
+
+TEST_F(SqliteTransaction, takes_and_gives_structs_by_the_names_of_their_fields) {
+  run(
+      database->execute("create table purchases (id integer primary key, customer text not null, weight real,"
+                        " state text not null, picture blob not null) strict"));
+
+  const auto first = loop.run(store_and_find(*database, {.id = 0,
+                                                         .customer = "ann",
+                                                         .weight = 0.5,
+                                                         .state = State::Paid,
+                                                         .picture = {std::byte{0}, std::byte{255}},
+                                                         .lines = {}}));
+  const auto second = loop.run(store_and_find(*database, Purchase{}));
+
+  ASSERT_TRUE(first) << first.error().describe();
+  ASSERT_TRUE(second) << second.error().describe();
+  EXPECT_EQ(loop.run(database->query_many<Purchase>("select * from purchases order by id")).value(),
+            std::vector<Purchase>({*first, *second}));
+  EXPECT_EQ(loop.run(database->query_one<std::string>("select state from purchases where id = 1")).value(), "Paid");
+}
+
+TEST_F(SqliteTransaction, names_statement_and_place_of_a_struct_that_the_columns_do_not_fill) {
+  run(database->execute("create table purchases (id integer primary key, customer text not null)"));
+  run(database->execute("insert into purchases (customer) values ('ann')"));
+
+  const auto found = loop.run(database->query_many<Purchase>("select id, customer, 1 as state from purchases"));
+  const unsigned line = __LINE__ - 1;
+
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().code(), Code::Internal);
+  EXPECT_NE(
+      found.error().message().find(": no column 'weight' for the field of that name; the columns are id, customer"),
+      std::string::npos)
+      << found.error().message();
+  EXPECT_EQ(found.error().statement(), "select id, customer, 1 as state from purchases");
+  EXPECT_EQ(found.error().place().line(), line);
 }
 
 // Savepoints.
