@@ -13,8 +13,9 @@
 //
 // What is read:
 //
-//   struct                          object; fields.h says which, and how a struct says that it is strict or spelled
-//   otherwise bool, integers, float, double   what does not fit is a violation; 1.0 is no integer std::string string
+//   struct                          object (fields.h)
+//   bool, integers, float, double   what does not fit is a violation; 1.0 is no integer
+//   std::string                     string
 //   std::string_view                the same: a view into the text, or into the arena where the text has escapes
 //   Uuid, Timestamp, TextValue      string (base/text_value.h)
 //   enum                            string, its name (enum_names.h)

@@ -39,7 +39,7 @@ TEST(Pattern, counts_characters_of_utf_8_and_takes_null_bytes) {
 }
 
 TEST(Pattern, is_a_Bug_that_names_it_and_its_place_when_it_is_no_regular_expression) {
-  constexpr unsigned line = __LINE__ + 2;
+  constexpr unsigned line = __LINE__ + 1;
   const auto use = [] { return Pattern("[A-").matches("x"); };
   for (int i = 0; i < 2; ++i) {  // Every time, not only the first.
     try {
