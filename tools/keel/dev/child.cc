@@ -15,7 +15,7 @@ namespace keel::dev {
 namespace {
 
 constexpr int not_started = 127;
-constexpr unsigned patience_seconds = 5;  // Of a build that is asked to end.
+constexpr int times_asked = 5;  // How often, once a second, a build is asked to end; then it is killed.
 
 int code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
 
@@ -87,21 +87,21 @@ void end_with(pid_t parent, const Prepared& prepared) {
   ::close(prepared.failed);
 
   int code = not_started;
-  bool is_ending = false;
+  int asked = 0;
   while (true) {
     int status = 0;
     pid_t ended = 0;
     while ((ended = ::waitpid(-1, &status, WNOHANG)) > 0) {
       if (ended == command) code = code_of(status);
     }
-    if (ended < 0) ::_exit(is_ending && code == 0 ? 128 + SIGTERM : code);
+    if (ended < 0) ::_exit(asked > 0 && code == 0 ? 128 + SIGTERM : code);
     int number = 0;
     ::sigwait(&awaited, &number);
-    if (number == SIGALRM) ::kill(0, SIGKILL);
-    if (number == SIGCHLD || is_ending) continue;  // The group's signal comes back to its leader.
-    is_ending = true;
-    ::kill(0, SIGTERM);
-    ::alarm(patience_seconds);
+    if (number == SIGCHLD || (number != SIGALRM && asked > 0))
+      continue;  // The group's signal comes back to its leader.
+    // Asked again: what was between fork and exec has not heard the first time.
+    ::kill(0, asked++ < times_asked ? SIGTERM : SIGKILL);
+    ::alarm(1);
   }
 }
 

@@ -103,7 +103,7 @@ TEST(Child, passes_a_signal_on_to_all_that_it_started_and_waits_for_it) {
   Output output;
   // As ninja does when cmake has gone: the grandchild loses its parent, and cleans up.
   Launch launch =
-      shell("sh -c 'trap \"sleep 0.2; echo cleaned up; exit\" TERM; echo begun; sleep 100 & wait' & wait", true);
+      shell("sh -c 'trap \"sleep 0.2; echo cleaned up; exit\" TERM; sleep 100 & echo begun; wait' & wait", true);
   launch.output = output.fd();
   Child child = Child::start(launch).value();
   ASSERT_TRUE(comes_true([&] { return output.text() == "begun\n"; }));

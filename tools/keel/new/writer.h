@@ -1,8 +1,8 @@
 // new/writer.h — the files of a new service, all of them or none.
 //
-// Errors:  AlreadyExists, when there is something where the folder is to be, which stays as it is; the system's, with
+// Errors:  AlreadyExists, when there is something where the folder is to be: that stays as it is. The system's, with
 // the
-//          path, and what had been written is gone again.
+//          path: what had been written is gone again.
 // Threads: one.
 
 #pragma once
