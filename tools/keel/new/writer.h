@@ -1,8 +1,7 @@
 // new/writer.h — the files of a new service, all of them or none.
 //
-// Errors:  AlreadyExists, when there is something where the folder is to be: that stays as it is. The system's, with
-// the
-//          path: what had been written is gone again.
+// Errors:  AlreadyExists, when there is something where the folder is to be: that stays as it is. Those of the system,
+//          with the path: what had been written is gone again.
 // Threads: one.
 
 #pragma once
