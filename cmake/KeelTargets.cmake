@@ -1,7 +1,8 @@
-# keel_module(NAME [DEPENDS target...] [SOURCES file...])
+# keel_module(NAME [DEPENDS target...] [APART file...] [SOURCES file...])
 #   one library per module: keel_NAME, alias keel::NAME; it is installed with the headers of its folder. Without sources
 #   it is headers only, or a name for the modules that it depends on. The module a_b lies in src/keel/a/b; the helpers
-#   for tests of the module a, which programs that use Keel test with too, are the module a_testing.
+#   for tests of the module a, which programs that use Keel test with too, are the module a_testing. With
+#   KEEL_UNITE_LIBRARY several sources are compiled as one, those that are also APART by themselves.
 # keel_program(NAME)  the executable NAME is installed.
 # keel_test(NAME [ALONE] [APART] [OWN_PROGRAM] [LABELS label...] [LIBS target...] [OPTIONS option...] [TIMEOUT seconds]
 #   [COST seconds] SOURCES file...)
@@ -38,7 +39,7 @@ function(keel_options target)
 endfunction()
 
 function(keel_module name)
-  cmake_parse_arguments(arg "" "" "DEPENDS;SOURCES" ${ARGN})
+  cmake_parse_arguments(arg "" "" "APART;DEPENDS;SOURCES" ${ARGN})
   set(target keel_${name})
   if(arg_SOURCES)
     set(scope PUBLIC)
@@ -48,6 +49,7 @@ function(keel_module name)
       keel_harden(${target} ${name})
     endif()
     keel_precompile_library(${target})
+    keel_unite_library(${target} ${arg_APART})
   else()
     set(scope INTERFACE)
     add_library(${target} INTERFACE)
@@ -73,6 +75,9 @@ function(keel_test name)
   endif()
   if(arg_OWN_PROGRAM OR arg_OPTIONS OR "${arg_SOURCES}" MATCHES "_fuzz\\.cc")
     add_executable(${name} ${arg_SOURCES})
+    if(KEEL_UNITE_TESTS)
+      keel_unite(${name})
+    endif()
     keel_test_options(${name} "${arg_OPTIONS}" ${arg_LIBS} GTest::gtest_main)
     set(command ${name})
   else()
@@ -104,11 +109,15 @@ function(keel_test name)
     RUN_SERIAL ${arg_ALONE})
 endfunction()
 
-# GCC collects garbage from 128 MiB on: several test files that are one need 700, and a tenth of the time for it.
+# GCC collects garbage from 128 MiB on: several files that are one need 700, and a tenth of the time for it.
+function(keel_collect_garbage_late target)
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=524288>)
+endfunction()
+
 function(keel_compile_as_test target)
   keel_language(${target})
-  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=524288>
-    ${KEEL_TEST_OPTIONS})
+  keel_collect_garbage_late(${target})
+  target_compile_options(${target} PRIVATE ${KEEL_TEST_OPTIONS})
 endfunction()
 
 # What every program of tests is compiled and linked with; `options` of its own for the compiler, or "".
@@ -121,28 +130,46 @@ function(keel_test_options target options)
   target_compile_options(${target} PRIVATE ${options})
 endfunction()
 
-# The program of all tests of a folder, once all of them are known. What its files share is most of what each takes to
-# compile: several are compiled as one, which is why each has a namespace of its own.
-function(keel_test_program program)
-  get_directory_property(sources KEEL_TEST_SOURCES)
-  get_directory_property(libs KEEL_TEST_LIBS)
-  list(REMOVE_DUPLICATES libs)
-  set(bytes_max 100000)  # Of files that are one: several are compiled beside each other, and again when one of theirs changes.
+# Sources of a target are compiled as one, in groups of 100 KB: the headers that they share are most of what each takes to
+# compile. Groups are compiled beside each other, and again when one of theirs changes. The sources of a group see what
+# the others have in unnamed namespaces: such a name is unique in its module, and a test file has a namespace of its own.
+function(keel_unite target)
+  get_target_property(sources ${target} SOURCES)
   set(group 1)
   set(bytes 0)
   foreach(source IN LISTS sources)
     file(SIZE ${CMAKE_CURRENT_SOURCE_DIR}/${source} size)
     math(EXPR bytes "${bytes} + ${size}")
-    if(bytes GREATER bytes_max)
+    if(bytes GREATER 100000)
       math(EXPR group "${group} + 1")
       set(bytes ${size})
     endif()
-    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${program}_${group})
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${target}_${group})
   endforeach()
-  add_executable(${program} ${sources})
-  set_target_properties(${program} PROPERTIES UNITY_BUILD ${KEEL_UNITE_TESTS} UNITY_BUILD_MODE GROUP)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   # GCC takes what a united file has in an unnamed namespace for part of a header.
-  target_compile_options(${program} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+endfunction()
+
+# A library of ours, except the sources APART. Not where benchmarks are built: these measure the library as others compile
+# it, and a name that two sources have is seen here, not there.
+function(keel_unite_library target)
+  if(KEEL_UNITE_LIBRARY AND NOT KEEL_BENCH)
+    keel_unite(${target})
+    keel_collect_garbage_late(${target})
+    set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
+endfunction()
+
+# The program of all tests of a folder, once all of them are known.
+function(keel_test_program program)
+  get_directory_property(sources KEEL_TEST_SOURCES)
+  get_directory_property(libs KEEL_TEST_LIBS)
+  list(REMOVE_DUPLICATES libs)
+  add_executable(${program} ${sources})
+  if(KEEL_UNITE_TESTS)
+    keel_unite(${program})
+  endif()
   target_compile_definitions(${program} PRIVATE KEEL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_include_directories(${program} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   keel_test_options(${program} "" ${libs} keel_test_main)
@@ -215,7 +242,7 @@ function(keel_must_not_compile name source)
   set(compile ${CMAKE_CXX_COMPILER} -std=c++23 -Werror=unused-result -I${PROJECT_SOURCE_DIR}/src)
   set(includes "")
   list(LENGTH ARGN cases)
-  if(KEEL_PRECOMPILE AND cases GREATER 8)  # Worth it from there on.
+  if(KEEL_PRECOMPILE AND cases GREATER 4)  # Worth it from there on.
     set(header ${CMAKE_CURRENT_BINARY_DIR}/${name}.h)
     file(STRINGS ${source} lines REGEX "^#include")
     list(JOIN lines "\n" lines)

@@ -11,7 +11,7 @@
 namespace keel::app {
 namespace {
 
-const log::Logger& logger() {
+const log::Logger& pools_logger() {
   static const log::Logger log("app.pools");
   return log;
 }
@@ -23,8 +23,8 @@ void warn_of_unusable(const PoolSettings& pool) {
   if (sched_getaffinity(0, sizeof usable, &usable) != 0) return;
   for (const int cpu : pool.affinity) {
     if (CPU_ISSET(cpu, &usable)) continue;
-    logger().warn("a thread of a pool is not pinned: the process may not use the CPU", log::field("pool", pool.name),
-                  log::field("cpu", cpu));
+    pools_logger().warn("a thread of a pool is not pinned: the process may not use the CPU",
+                        log::field("pool", pool.name), log::field("cpu", cpu));
   }
 }
 
@@ -128,8 +128,8 @@ void Pools::start(Pool& pool) {
 void Pools::stop(Pool& pool) noexcept {
   const std::size_t discarded = pool.threads->stop(settings_.common.stop_timeout / 2);
   if (discarded == 0) return;
-  logger().warn("jobs of a pool were discarded: they had not begun in time", log::field("pool", pool.name),
-                log::field("jobs", discarded));
+  pools_logger().warn("jobs of a pool were discarded: they had not begun in time", log::field("pool", pool.name),
+                      log::field("jobs", discarded));
 }
 
 }  // namespace keel::app

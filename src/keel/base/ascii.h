@@ -1,6 +1,6 @@
-// keel/base/ascii.h — letters and digits of ASCII, whatever the locale says.
+// keel/base/ascii.h — letters, digits and blanks of ASCII, whatever the locale says.
 //
-// A byte from 0x80 up is neither a letter nor a digit, and keeps its case.
+// A byte from 0x80 up is neither a letter nor a digit nor a blank, and keeps its case.
 //
 // Threads: functions of their argument.  Cost: a comparison or two; no table.
 
@@ -17,6 +17,7 @@ constexpr bool is_upper(char c) noexcept { return static_cast<unsigned char>(c -
 constexpr bool is_lower(char c) noexcept { return static_cast<unsigned char>(c - 'a') < 26; }
 constexpr bool is_letter(char c) noexcept { return static_cast<unsigned char>((c | 0x20) - 'a') < 26; }
 constexpr bool is_alphanumeric(char c) noexcept { return is_letter(c) || is_digit(c); }
+constexpr bool is_blank(char c) noexcept { return c == ' ' || c == '\t'; }
 
 constexpr char to_lower(char c) noexcept { return is_upper(c) ? static_cast<char>(c | 0x20) : c; }
 constexpr char to_upper(char c) noexcept { return is_lower(c) ? static_cast<char>(c & ~0x20) : c; }

@@ -27,6 +27,7 @@ TEST(Ascii, knows_each_class_for_each_byte) {
     EXPECT_EQ(is_lower(c), is_one_of_lowers) << int(c);
     EXPECT_EQ(is_letter(c), is_one_of_uppers || is_one_of_lowers) << int(c);
     EXPECT_EQ(is_alphanumeric(c), is_one_of_digits || is_one_of_uppers || is_one_of_lowers) << int(c);
+    EXPECT_EQ(is_blank(c), c == ' ' || c == '\t') << int(c);
   });
 }
 

@@ -14,7 +14,7 @@
 namespace keel::io {
 namespace {
 
-constexpr std::size_t read_bytes_max = 64 * 1024;
+constexpr std::size_t datagram_bytes_max = 64 * 1024;
 constexpr unsigned sends_max = 64;
 // Of one message that the kernel cuts up: UDP_MAX_SEGMENTS of Linux before 6.9, and what an IP packet may carry.
 constexpr std::size_t segments_max = 64;
@@ -69,20 +69,20 @@ struct DatagramBatch::Place {
 };
 
 DatagramBatch::DatagramBatch() : places_(std::make_unique<Place[]>(datagrams_read_max)) {
-  void* memory = mmap(nullptr, datagrams_read_max * read_bytes_max, PROT_READ | PROT_WRITE,
+  void* memory = mmap(nullptr, datagrams_read_max * datagram_bytes_max, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
   // What peers send is not for a core dump.
-  madvise(memory, datagrams_read_max * read_bytes_max, MADV_DONTDUMP);
+  madvise(memory, datagrams_read_max * datagram_bytes_max, MADV_DONTDUMP);
   memory_ = static_cast<char*>(memory);
 }
-DatagramBatch::~DatagramBatch() { munmap(memory_, datagrams_read_max * read_bytes_max); }
+DatagramBatch::~DatagramBatch() { munmap(memory_, datagrams_read_max * datagram_bytes_max); }
 
 int DatagramBatch::read(const ReceiveDatagrams& op) noexcept {
   for (int i = 0; i < datagrams_read_max; ++i) {
     Place& place = places_[static_cast<std::size_t>(i)];
-    const std::size_t room = op.join ? read_bytes_max : op.bytes_max;
-    place.bytes = {memory_ + static_cast<std::size_t>(i) * read_bytes_max, room};
+    const std::size_t room = op.join ? datagram_bytes_max : op.bytes_max;
+    place.bytes = {memory_ + static_cast<std::size_t>(i) * datagram_bytes_max, room};
     msghdr& message = messages_[i].msg_hdr;
     message = {};
     message.msg_name = &place.from;

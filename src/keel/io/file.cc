@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t read_step_bytes = 64 * 1024;
 
-io::Engine& engine_here() {
+io::Engine& engine_of_files() {
   io::Loop* loop = io::Loop::current();
   KEEL_CHECK(loop != nullptr, "files are used on a worker");
   return loop->engine();
@@ -116,10 +116,10 @@ Result<std::uint64_t> File::Size::take() noexcept {
 }
 
 File::Open File::open(std::string path, Mode mode, std::uint32_t permissions) {
-  return Open(engine_here(), std::move(path), flags_of(mode), permissions);
+  return Open(engine_of_files(), std::move(path), flags_of(mode), permissions);
 }
 File::Open File::open_folder(std::string path) {
-  return Open(engine_here(), std::move(path), O_RDONLY | O_DIRECTORY, 0);
+  return Open(engine_of_files(), std::move(path), O_RDONLY | O_DIRECTORY, 0);
 }
 File::Open File::open_beneath(std::string path, Links links) noexcept {
   return Open(*engine_, fd_, std::move(path), O_RDONLY | (links == Links::Refused ? O_NOFOLLOW : 0));
@@ -141,7 +141,7 @@ namespace {
 class Statusing : public FileLeaf<io::Status> {
  public:
   using Value = FileStatus;
-  explicit Statusing(const std::string& of) noexcept : FileLeaf(engine_here(), -1) { path = of.c_str(); }
+  explicit Statusing(const std::string& of) noexcept : FileLeaf(engine_of_files(), -1) { path = of.c_str(); }
   Result<FileStatus> take() noexcept {
     if (result < 0) return Error::from_errno("statx", -result).because(path);
     return FileStatus{size, modified_ns, mode};
@@ -151,7 +151,7 @@ class Statusing : public FileLeaf<io::Status> {
 class Renaming : public FileLeaf<io::Rename> {
  public:
   using Value = void;
-  Renaming(const std::string& old_name, const std::string& new_name) noexcept : FileLeaf(engine_here(), -1) {
+  Renaming(const std::string& old_name, const std::string& new_name) noexcept : FileLeaf(engine_of_files(), -1) {
     from = old_name.c_str();
     to = new_name.c_str();
   }
@@ -165,7 +165,7 @@ class Removing : public FileLeaf<io::Remove> {
  public:
   using Value = void;
   explicit Removing(const std::string& of, WhenStopped when_stopped = WhenStopped::IsRefused) noexcept
-      : FileLeaf(engine_here(), -1, when_stopped) {
+      : FileLeaf(engine_of_files(), -1, when_stopped) {
     path = of.c_str();
   }
   Result<> take() noexcept {

@@ -21,7 +21,7 @@ namespace {
 using Statx = struct statx;
 
 constexpr std::size_t threads_max = 4;
-constexpr std::size_t read_bytes_max = std::size_t{1} << 30;
+constexpr std::size_t file_read_bytes_max = std::size_t{1} << 30;
 
 template <class F>
 auto uninterrupted(F call) noexcept {
@@ -69,7 +69,7 @@ int carry_out(FileOp& op) noexcept {
     }
     case Kind::ReadAt: {
       auto& read = static_cast<ReadAt&>(op);
-      const std::size_t size = std::min(read.size, read_bytes_max);
+      const std::size_t size = std::min(read.size, file_read_bytes_max);
       return answer(uninterrupted([&] { return pread(op.fd, read.data, size, static_cast<off_t>(read.offset)); }));
     }
     case Kind::WriteAt:

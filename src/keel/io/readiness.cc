@@ -8,7 +8,7 @@
 namespace keel {
 namespace {
 
-io::Engine& engine_here() {
+io::Engine& engine_that_waits() {
   io::Loop* loop = io::Loop::current();
   KEEL_CHECK(loop != nullptr, "descriptors are waited for on a worker");
   return loop->engine();
@@ -22,7 +22,7 @@ ReadyLeaf::ReadyLeaf(int descriptor, short wanted) noexcept
         self.engine_.cancel(self);
       }),
       io::Ready([](io::Op& op) noexcept { static_cast<ReadyLeaf&>(static_cast<io::Ready&>(op)).wake(); }),
-      engine_(engine_here()) {
+      engine_(engine_that_waits()) {
   fd = descriptor;
   events = wanted;
 }

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t whole_send_max = 64 * 1024;
 // In one operation of the kernel's: it is carried out while we wait, for as long as the peer keeps up.
-constexpr std::size_t send_bytes_max = turn_share;
+constexpr std::size_t ring_send_bytes_max = turn_share;
 constexpr std::uint64_t wake_key = 2;
 constexpr std::uint64_t timeout_key = 3;
 constexpr std::uint64_t message_key = 4;  // From another worker.
@@ -267,15 +267,15 @@ void UringEngine::arm_send(Send& op) noexcept {
   // The kernel sends a small one to its end by itself; of a large one we hear how far it has come, and send the rest.
   const int flags = MSG_NOSIGNAL | (left <= whole_send_max ? MSG_WAITALL : 0);
   if (op.part_count == 1) {
-    io_uring_prep_send(sqe, op.fd, op.parts->iov_base, std::min(left, send_bytes_max), flags);
-  } else if (op.parts->iov_len > send_bytes_max) {
-    io_uring_prep_send(sqe, op.fd, op.parts->iov_base, send_bytes_max, flags | MSG_MORE);
+    io_uring_prep_send(sqe, op.fd, op.parts->iov_base, std::min(left, ring_send_bytes_max), flags);
+  } else if (op.parts->iov_len > ring_send_bytes_max) {
+    io_uring_prep_send(sqe, op.fd, op.parts->iov_base, ring_send_bytes_max, flags | MSG_MORE);
   } else {
     // The entry's own: since Linux 5.5 the kernel has read it when it takes the entry.
     msghdr& message = messages_[sqe - ring_.sq.sqes];
     message = {};
     message.msg_iov = op.parts;
-    message.msg_iovlen = left <= send_bytes_max ? op.part_count : parts_within(op, send_bytes_max);
+    message.msg_iovlen = left <= ring_send_bytes_max ? op.part_count : parts_within(op, ring_send_bytes_max);
     const int more = message.msg_iovlen == op.part_count ? 0 : MSG_MORE;
     io_uring_prep_sendmsg(sqe, op.fd, &message, static_cast<unsigned>(flags | more));
   }

@@ -12,7 +12,7 @@ namespace {
 
 // When so many wait no more are taken from the kernel; what it has read already still comes.
 constexpr std::size_t waiting_few = 16;
-constexpr std::size_t waiting_max = waiting_few + io::datagrams_read_max;
+constexpr std::size_t arrivals_max = waiting_few + io::datagrams_read_max;
 
 }  // namespace
 
@@ -49,8 +49,8 @@ struct DatagramSocket::State {
     if (taker != nullptr) std::exchange(taker, nullptr)->wake();
   }
   void keep() noexcept {
-    KEEL_CHECK(count < waiting_max, "an engine that is paused brings only what it has read");
-    Arrival& arrival = arrivals[(first + count++) % waiting_max];
+    KEEL_CHECK(count < arrivals_max, "an engine that is paused brings only what it has read");
+    Arrival& arrival = arrivals[(first + count++) % arrivals_max];
     if (receive.result > 0) {
       arrival.held = engine.hold(receive);
       arrival.left = {arrival.held.data, arrival.held.size};
@@ -64,7 +64,7 @@ struct DatagramSocket::State {
   void drop() noexcept {
     if (front().held.data != nullptr) engine.release(std::exchange(front().held, {}));
     front().left = {};
-    first = (first + 1) % waiting_max;
+    first = (first + 1) % arrivals_max;
     --count;
   }
   void sent() noexcept {
@@ -89,7 +89,7 @@ struct DatagramSocket::State {
   std::size_t count = 0;
   int error = 0;  // Told once, after what came before it.
   bool orphaned = false;
-  Arrival arrivals[waiting_max] = {};
+  Arrival arrivals[arrivals_max] = {};
 };
 
 Result<DatagramSocket> DatagramSocket::open(const io::DatagramOptions& options) {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr Duration retry_pause = 50_ms;
 // Connections taken from the kernel and not from us yet.
-constexpr std::size_t waiting_max = 256;
+constexpr std::size_t accepted_waiting_max = 256;
 
 }  // namespace
 
@@ -27,7 +27,7 @@ struct Listener::State {
   void listen() noexcept {
     if (accept.pending || retry.is_running() || failed()) return;
     int fd = accept.shared ? -1 : 0;
-    while (fd >= 0 && waiting.size() < waiting_max) {
+    while (fd >= 0 && waiting.size() < accepted_waiting_max) {
       fd = engine.try_accept(accept.fd);
       if (fd >= 0) waiting.push_back(fd);
     }
@@ -42,7 +42,7 @@ struct Listener::State {
     const int result = accept.result;
     if (result >= 0) {
       waiting.push_back(result);
-      if (waiting.size() >= waiting_max) engine.cancel(accept);
+      if (waiting.size() >= accepted_waiting_max) engine.cancel(accept);
     } else if (orphaned) {
       free();
       return;

@@ -11,7 +11,7 @@
 namespace keel::app::internal {
 namespace {
 
-const log::Logger& logger() {
+const log::Logger& background_logger() {
   static const log::Logger log("app.background");
   return log;
 }
@@ -22,8 +22,8 @@ Task<> start_within(BackgroundWork& work, Duration limit) { co_await with_timeou
 Task<> stop_all(BackgroundWork& work, Duration time) {
   const Result<> stopped = co_await attempt(with_timeout(time / 2, work.stop()));
   if (stopped) co_return;
-  logger().warn("background work has not ended yet, though it was asked to", log::field("work", work.running()),
-                log::field("waited", time / 2));
+  background_logger().warn("background work has not ended yet, though it was asked to",
+                           log::field("work", work.running()), log::field("waited", time / 2));
   co_await work.stop();
 }
 

@@ -11,7 +11,7 @@
 namespace keel::app::internal {
 namespace {
 
-const log::Logger& logger() {
+const log::Logger& reloads_logger() {
   static const log::Logger log("app");
   return log;
 }
@@ -20,11 +20,11 @@ double seconds_now() { return static_cast<double>(Host::system().wall_ns()) * 1e
 
 void log_change(const config::Change& change) {
   if (change.is_applied) {
-    logger().info("setting changed", log::field("key", change.path), log::field("before", change.before),
-                  log::field("now", change.after), log::field("origin", change.origin));
+    reloads_logger().info("setting changed", log::field("key", change.path), log::field("before", change.before),
+                          log::field("now", change.after), log::field("origin", change.origin));
   } else {
-    logger().warn("setting needs a restart", log::field("key", change.path), log::field("now", change.before),
-                  log::field("after_restart", change.after), log::field("origin", change.origin));
+    reloads_logger().warn("setting needs a restart", log::field("key", change.path), log::field("now", change.before),
+                          log::field("after_restart", change.after), log::field("origin", change.origin));
   }
 }
 
@@ -32,8 +32,8 @@ void log_change(const config::Change& change) {
 void log_problems(const std::string& problems) {
   for (std::size_t begin = 0; begin <= problems.size();) {
     const std::size_t end = std::min(problems.find('\n', begin), problems.size());
-    logger().error("configuration not reloaded, nothing has changed",
-                   log::field("problem", std::string_view(problems).substr(begin, end - begin)));
+    reloads_logger().error("configuration not reloaded, nothing has changed",
+                           log::field("problem", std::string_view(problems).substr(begin, end - begin)));
     begin = end + 1;
   }
 }
@@ -61,14 +61,14 @@ void Reloads::reload(Logging& logging, Checkup& checkup) {
   if (now < before) log::set_level(now);
   if (changes) {
     for (const config::Change& change : *changes) log_change(change);
-    logger().info("configuration reloaded", log::field("different", changes->size()));
+    reloads_logger().info("configuration reloaded", log::field("different", changes->size()));
     if (!changes->empty()) checkup.update();
   } else {
     log_problems(changes.error().describe());
   }
   if (now > before) log::set_level(now);
   if (auto opened = logging.writer()->reopen(); !opened) {
-    logger().error("log files were not opened again", opened.error());
+    reloads_logger().error("log files were not opened again", opened.error());
   }
   count(changes.is_ok());
 }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view key = "network.handover.path";
 
-const log::Logger& logger() {
+const log::Logger& succession_logger() {
   static const log::Logger log("app");
   return log;
 }
@@ -55,9 +55,10 @@ http::Listening Succession::after_stop(bool is_kept) const noexcept {
 void Succession::relieve() {
   if (predecessor_) {
     const bool told = predecessor_->leave();
-    logger().info("the listening sockets of a running process were taken over",
-                  log::field("process", static_cast<std::int64_t>(predecessor_->process())),
-                  log::field("sockets", predecessor_->listeners().entries().size()), log::field("it_leaves", told));
+    succession_logger().info("the listening sockets of a running process were taken over",
+                             log::field("process", static_cast<std::int64_t>(predecessor_->process())),
+                             log::field("sockets", predecessor_->listeners().entries().size()),
+                             log::field("it_leaves", told));
     predecessor_.reset();
   }
   activated_.clear();
@@ -74,7 +75,7 @@ void Succession::publish(std::span<const Shared> servers) {
   }
   if (ready) ready = handover_->publish(std::move(ours));
   // The predecessor has gone; this one can serve without being relieved itself.
-  if (!ready) logger().error("no successor can take over", ready.error());
+  if (!ready) succession_logger().error("no successor can take over", ready.error());
 }
 
 Handover::State Succession::end() {

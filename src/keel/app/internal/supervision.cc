@@ -7,7 +7,7 @@
 namespace keel::app::internal {
 namespace {
 
-const log::Logger& logger() {
+const log::Logger& supervision_logger() {
   static const log::Logger log("app");
   return log;
 }
@@ -23,12 +23,12 @@ void Supervision::connect() {
   if (auto notify = Notify::from_environment()) {
     notify_ = *std::move(notify);
   } else {
-    logger().warn("the supervisor will not be told anything", notify.error());
+    supervision_logger().warn("the supervisor will not be told anything", notify.error());
   }
 }
 
 void Supervision::tell(const Result<>& sent) {
-  if (!sent) logger().warn("the supervisor was not told", sent.error());
+  if (!sent) supervision_logger().warn("the supervisor was not told", sent.error());
 }
 
 void Supervision::beat() {

@@ -36,10 +36,10 @@ struct Record {
 };
 
 // A file of the VFS below.
-class File : public internal::VfsFile {
+class TracedFile : public internal::VfsFile {
  public:
   // `room` holds what that VFS has opened.
-  explicit File(std::unique_ptr<std::byte[]> room) noexcept : room_(std::move(room)) {}
+  explicit TracedFile(std::unique_ptr<std::byte[]> room) noexcept : room_(std::move(room)) {}
 
   int close() override { return io().xClose(below()); }
   int read(void* to, int size, sqlite3_int64 at) override { return io().xRead(below(), to, size, at); }
@@ -66,15 +66,16 @@ class File : public internal::VfsFile {
   std::unique_ptr<std::byte[]> room_;
 };
 
-class Wal final : public File {
+class TracedWal final : public TracedFile {
  public:
-  Wal(std::unique_ptr<std::byte[]> room, Record& record) noexcept : File(std::move(room)), record_(record) {}
+  TracedWal(std::unique_ptr<std::byte[]> room, Record& record) noexcept
+      : TracedFile(std::move(room)), record_(record) {}
 
   int write(const void* from, int size, sqlite3_int64 at) override {
     if (const int error = record_.write_error.load(); error != SQLITE_OK) return error;
     record_.add(Record::What::Write, 0, std::string(static_cast<const char*>(from), static_cast<std::size_t>(size)));
     ++record_.writes;
-    return File::write(from, size, at);
+    return TracedFile::write(from, size, at);
   }
 
   int sync(int flags) override {
@@ -84,7 +85,7 @@ class Wal final : public File {
     if (nth == 1) return SQLITE_IOERR_FSYNC;
     const std::uint64_t number = ++record_.syncs_begun;
     record_.add(Record::What::SyncBegin, number);
-    const int code = File::sync(flags);
+    const int code = TracedFile::sync(flags);
     if (code == SQLITE_OK) {
       record_.add(Record::What::SyncEnd, number);
       ++record_.syncs;
@@ -122,9 +123,9 @@ struct TraceVfs::State final : internal::Vfs {
       return code;
     }
     if ((flags & SQLITE_OPEN_WAL) != 0) {
-      file = std::make_unique<Wal>(std::move(room), record);
+      file = std::make_unique<TracedWal>(std::move(room), record);
     } else {
-      file = std::make_unique<File>(std::move(room));
+      file = std::make_unique<TracedFile>(std::move(room));
     }
     return SQLITE_OK;
   }

@@ -9,7 +9,8 @@
 namespace keel::http {
 namespace {
 
-constexpr bool is_blank(char c) { return c == ' ' || c == '\t'; }
+using ascii::is_blank;
+
 constexpr bool is_control(char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f; }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t method_bytes_max = 32;
 
-constexpr bool is_blank(char c) { return c == ' ' || c == '\t'; }
+using ascii::is_blank;
 
 struct Authority {
   std::string_view host;

@@ -26,7 +26,7 @@ constexpr Duration idle_min = 1_s;
 // To find those that have been idle longest all are looked at, some cache lines of each: so many are found at once, and
 // this is how often that is done in vain.
 constexpr std::uint32_t found_max = 64;
-constexpr Duration look_pause = 100_ms;
+constexpr Duration accept_pause = 100_ms;
 
 constexpr Degradation::Lines exhaustion_lines = {.begins = "cannot accept, trying again",
                                                  .goes_on = "still cannot accept, trying again",
@@ -150,7 +150,7 @@ bool Acceptor::make_room() {
     std::push_heap(found, found + count, longer);
   });
   if (count == 0) {
-    worker_.loop().start_timer(room_, std::max(next, now + look_pause));
+    worker_.loop().start_timer(room_, std::max(next, now + accept_pause));
     return false;
   }
   made_room_ = true;

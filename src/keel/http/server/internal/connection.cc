@@ -26,8 +26,8 @@ constexpr std::size_t ahead_bytes_max = 16 * 1024;
 // What the kernel is left with of a connection that ends in peace, at most. More is waited for.
 constexpr std::uint64_t left_bytes_max = 64 * 1024;
 // While it is waited for, how often it is looked at, and when the server drains.
-constexpr Duration look_pause = 1_s;
-constexpr Duration look_pause_in_drain = 100_ms;
+constexpr Duration peer_look_pause = 1_s;
+constexpr Duration peer_look_pause_in_drain = 100_ms;
 
 // Of a head that is not whole, or not one: whether its answer has no content.
 bool asks_for_head(std::string_view text) noexcept {
@@ -501,7 +501,7 @@ inline Instant Connection::deadline() const noexcept {
     case Phase::Upgrading:
       return at;
     case Phase::Lingering:
-      return std::min(began_ + (peer_done_ || peer_closes_ ? look_pause_in_drain : limits.linger_timeout),
+      return std::min(began_ + (peer_done_ || peer_closes_ ? peer_look_pause_in_drain : limits.linger_timeout),
                       out_.began() + (worker_.is_draining() ? std::min(linger_in_drain, limits.linger_time_max)
                                                             : limits.linger_time_max));
     case Phase::Ending:
@@ -561,7 +561,7 @@ bool Connection::waits_for_reader(Instant now) {
   if (!is_idle() && phase_ != Phase::Lingering) return false;
   const bool drains = worker_.is_draining();
   const auto look = out_.next_look(transport_, worker_.limits(), is_idle() && !drains ? 0 : left_bytes_max,
-                                   drains ? look_pause_in_drain : look_pause, now);
+                                   drains ? peer_look_pause_in_drain : peer_look_pause, now);
   if (look) worker_.loop().start_timer(timer_, *look);
   return look.has_value();
 }

@@ -9,7 +9,7 @@
 namespace keel::http {
 namespace {
 
-constexpr Duration look_pause = 1_s;
+constexpr Duration memory_look_pause = 1_s;
 
 std::uint64_t bytes_of(std::uint16_t units) noexcept { return std::uint64_t{units} * Held::unit; }
 
@@ -23,7 +23,7 @@ void HeldMemory::change(const Held& before, const Held& after) noexcept {
   counts.received_bytes.subtract(bytes_of(before.received));
   if (after.responses > before.responses && !timer_.is_running() &&
       counts.response_bytes.get() >= counts.response_bytes_max.get() / 2) {
-    worker_.loop().start_timer(timer_, worker_.loop().now() + look_pause);
+    worker_.loop().start_timer(timer_, worker_.loop().now() + memory_look_pause);
   }
   // Not now: this is inside of a connection.
   if (after.received > before.received && !relief_.is_running() &&
@@ -57,7 +57,7 @@ void HeldMemory::look() {
     if (connection.held().responses != 0) seen_.push_back({&connection, connection.bytes_taken()});
   });
   std::ranges::sort(seen_, {}, &Seen::connection);
-  worker_.loop().start_timer(timer_, worker_.loop().now() + look_pause);
+  worker_.loop().start_timer(timer_, worker_.loop().now() + memory_look_pause);
   if (has_rejected_) end_slowest(before);
 }
 

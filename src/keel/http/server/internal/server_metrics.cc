@@ -40,7 +40,7 @@ constexpr std::string_view resets_help =
     "Connections reset because too much memory was held: for responses, of received bytes";
 
 // In the order in which they are exposed.
-constexpr Row table[] = {
+constexpr Row metrics_table[] = {
     {&Stats::connections, &Cells::connections, Kind::Gauge, "http_connections", "Connections open now"},
     {&Stats::connections, &Cells::connections, Kind::Workers, "http_worker_connections",
      "Connections open now on one worker"},
@@ -95,7 +95,7 @@ constexpr Row table[] = {
 
 consteval std::size_t figures() {
   std::size_t count = 0;
-  for (const Row& row : table) count += row.kind != Kind::Workers ? 1 : 0;
+  for (const Row& row : metrics_table) count += row.kind != Kind::Workers ? 1 : 0;
   return count;
 }
 static_assert(figures() * sizeof(std::uint64_t) == sizeof(Stats), "each figure of a server has its row");
@@ -105,7 +105,7 @@ static_assert(figures() * sizeof(std::uint64_t) == sizeof(Stats), "each figure o
 Server::Stats sum_of(const std::vector<std::unique_ptr<ServerWorker>>& workers) noexcept {
   Stats sum;
   for (const auto& worker : workers) {
-    for (const Row& row : table) {
+    for (const Row& row : metrics_table) {
       if (row.kind != Kind::Workers) sum.*row.sum += (worker->counts.*row.cell).get();
     }
   }
@@ -145,7 +145,7 @@ ServerMetrics::ServerMetrics(metrics::Registry& registry, std::string_view serve
 }
 
 void ServerMetrics::expose(metrics::Registry& registry, const Server& server) {
-  for (const Row& row : table) {
+  for (const Row& row : metrics_table) {
     if (row.kind == Kind::None) continue;
     if (row.kind == Kind::Workers) {
       for (std::size_t worker = 0; worker < server.connections_by_worker().size(); ++worker) {
