@@ -8,6 +8,19 @@ if(NOT TARGET yaml-cpp::yaml-cpp)  # The name since 0.8.
 endif()
 find_package(SQLite3 3.40 REQUIRED)
 find_package(ZLIB REQUIRED)
+# One item for the linker, which names the library in a program only where something of it is used.
+pkg_check_modules(re2 REQUIRED re2)
+find_library(keel_re2_library re2 HINTS ${re2_LIBRARY_DIRS} REQUIRED)
+mark_as_advanced(keel_re2_library)
+file(REAL_PATH ${keel_re2_library} keel_re2_version)  # Debian 12's pkg-config says 0.0.0.
+string(REGEX REPLACE "^.*\\.so\\.|^.*/" "" keel_re2_version ${keel_re2_version})
+set(keel_re2_flags ${re2_LDFLAGS})
+list(FILTER keel_re2_flags INCLUDE REGEX "^-[lL]")
+list(JOIN keel_re2_flags "," keel_re2_flags)
+add_library(keel_re2 INTERFACE)
+add_library(keel::re2 ALIAS keel_re2)
+set_target_properties(keel_re2 PROPERTIES EXPORT_NAME re2)
+target_link_libraries(keel_re2 INTERFACE "-Wl,--push-state,--as-needed,${keel_re2_flags},--pop-state")
 # Content codings beside gzip, where their libraries are.
 pkg_check_modules(libbrotlienc QUIET IMPORTED_TARGET libbrotlienc)
 pkg_check_modules(libzstd QUIET IMPORTED_TARGET libzstd)

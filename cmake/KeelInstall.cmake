@@ -15,7 +15,7 @@ install(CODE "execute_process(
     --target keel_installed
   COMMAND_ERROR_IS_FATAL ANY)")
 
-install(TARGETS ${modules} keel_harden EXPORT keel ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS ${modules} keel_harden keel_re2 EXPORT keel ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(programs)
   install(TARGETS ${programs} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()

@@ -2,8 +2,11 @@
 
 #include <map>
 #include <string>
+#include <variant>
+#include <vector>
 
 #include "keel/data/json_parse.h"
+#include "keel/data/json_value.h"
 #include "keel/data/json_write.h"
 
 struct Line {
@@ -62,12 +65,52 @@ struct Judged {
   }
 };
 
+struct Card {
+  int number;
+  static constexpr keel::Tag tag = {"type", "card"};
+};
+struct Cash {
+  int cents;
+  static constexpr keel::Tag tag = {"type", "cash"};
+};
+struct Coins {
+  int cents;
+  static constexpr keel::Tag tag = {"type", "cash"};
+};
+struct Kind {
+  int number;
+  static constexpr keel::Tag tag = {"kind", "kind"};
+};
+struct Clash {
+  int type;
+  static constexpr keel::Tag tag = {"type", "clash"};
+};
+template <class... T>
+struct Either {
+  std::variant<T...> value;
+};
+struct Listed {
+  std::vector<std::string> names;
+  void rules(keel::Check& check) const {
+    check.each(names).length(1, 2);
+#if CASE == 22
+    check.each(names.front()).length(1, 2);
+#elif CASE == 23
+    check(names).matches("[a-z]+");
+#elif CASE == 24
+    check(names.front()).matches(names.front());
+#endif
+  }
+};
+
 void use() {
   (void)keel::json::parse<Line>("{}");
   keel::Arena arena;
   (void)keel::json::parse<Viewed>("{}", arena);
   (void)keel::json::write(Fixed());
   (void)keel::json::parse<Judged>("{}");
+  (void)keel::json::parse<Listed>("{}");
+  (void)keel::json::write(keel::json::parse<Either<Card, Cash>>("{}").value());
 #if CASE == 1
   (void)keel::json::write(Closed(1));
 #elif CASE == 2
@@ -99,5 +142,23 @@ void use() {
   (void)keel::json::parse<Judged>("{}");
 #elif CASE == 15
   (void)keel::json::write(Wide());
+#elif CASE == 16
+  (void)keel::json::parse<Either<Card, Line>>("{}");
+#elif CASE == 17
+  (void)keel::json::write(Either<Card, int>());
+#elif CASE == 18
+  (void)keel::json::parse<Either<Card, Kind>>("{}");
+#elif CASE == 19
+  (void)keel::json::parse<Either<Cash, Coins>>("{}");
+#elif CASE == 20
+  (void)keel::json::write(Either<Card, Clash>());
+#elif CASE == 21
+  (void)keel::json::write(std::byte());
+#elif CASE == 22 || CASE == 23 || CASE == 24
+  (void)keel::json::parse<Listed>("{}");
+#elif CASE == 25
+  (void)keel::json::Value().get<Line>("/line");
+#elif CASE == 26
+  (void)keel::json::Value('x');
 #endif
 }

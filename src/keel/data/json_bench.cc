@@ -11,6 +11,14 @@
 #include "keel/data/json_parse.h"
 #include "keel/data/json_write.h"
 
+#if __has_include(<simdjson.h>)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+#include <simdjson.h>
+#pragma GCC diagnostic pop
+#define KEEL_HAS_SIMDJSON 1
+#endif
+
 namespace keel {
 namespace {
 
@@ -156,6 +164,134 @@ void read_the_struct_by_hand(benchmark::State& state) {
   }
 }
 BENCHMARK(read_the_struct_by_hand);
+
+struct Row {
+  std::int64_t id;
+  std::string_view name;
+  std::string_view email;
+  double balance;
+  bool active;
+  std::string_view joined;
+  std::string_view note;
+};
+struct Page {
+  std::int64_t total;
+  std::int64_t offset;
+  std::vector<Row> rows;
+};
+struct Series {
+  std::string_view name;
+  std::vector<double> values;
+};
+
+std::string page_text() {
+  std::string text = R"({"total":4711,"offset":40,"rows":[)";
+  for (int i = 0; i < 20; ++i) {
+    const std::string id = std::to_string(100'000 + i * 977);
+    text +=
+        R"({"id":)" + id + R"(,"name":"Customer Number )" + id + R"(","email":"customer)" + id +
+        R"(@example.org","balance":)" + std::to_string(i * 13) + ".25,\"active\":" + (i % 3 == 0 ? "false" : "true") +
+        R"(,"joined":"2026-11-24T12:00:37Z","note":"pays late, but pays: \"always\", says the dunning letter of May"},)";
+  }
+  text.back() = ']';
+  return text + "}";
+}
+std::string series_text() {
+  std::string text = R"({"name":"temperature","values":[)";
+  for (int i = 0; i < 128; ++i) text += json::write(i * 0.7853981633974483 / 3) + ",";
+  text.back() = ']';
+  return text + "}";
+}
+
+template <class T>
+void read_a(benchmark::State& state, const std::string& text) {
+  Arena arena;
+  T value;
+  for (auto _ : state) {
+    arena.rewind();
+    Violations wrong;
+    if (!json::read(value, text, arena, wrong)) state.SkipWithError("refused");
+    benchmark::DoNotOptimize(value);
+  }
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(text.size()));
+}
+void read_a_page_of_4_KiB(benchmark::State& state) { read_a<Page>(state, page_text()); }
+void read_128_numbers(benchmark::State& state) { read_a<Series>(state, series_text()); }
+BENCHMARK(read_a_page_of_4_KiB);
+BENCHMARK(read_128_numbers);
+
+#ifdef KEEL_HAS_SIMDJSON
+// By hand, as its manual has it: fields are asked for in the order of the text.
+namespace ondemand = simdjson::ondemand;
+
+bool fill(ondemand::document& in, User& user) {
+  const auto address = [&](ondemand::object object) {
+    return object["city"].get_string().get(user.address.city) == simdjson::SUCCESS &&
+           object["country"].get_string().get(user.address.country) == simdjson::SUCCESS;
+  };
+  ondemand::object inner;
+  ondemand::array tags;
+  if (in["id"].get_int64().get(user.id) || in["name"].get_string().get(user.name) ||
+      in["email"].get_string().get(user.email) || in["age"].get_int64().get(user.age) ||
+      in["active"].get_bool().get(user.active) || in["score"].get_double().get(user.score) ||
+      in["address"].get_object().get(inner) || !address(inner) || in["tags"].get_array().get(tags)) {
+    return false;
+  }
+  std::size_t i = 0;
+  for (auto tag : tags) {
+    if (i == user.tags.size() || tag.get_string().get(user.tags[i++])) return false;
+  }
+  return i == user.tags.size();
+}
+
+bool fill(ondemand::document& in, Page& page) {
+  ondemand::array rows;
+  if (in["total"].get_int64().get(page.total) || in["offset"].get_int64().get(page.offset) ||
+      in["rows"].get_array().get(rows)) {
+    return false;
+  }
+  for (auto element : rows) {
+    ondemand::object object;
+    Row& row = page.rows.emplace_back();
+    if (element.get_object().get(object) || object["id"].get_int64().get(row.id) ||
+        object["name"].get_string().get(row.name) || object["email"].get_string().get(row.email) ||
+        object["balance"].get_double().get(row.balance) || object["active"].get_bool().get(row.active) ||
+        object["joined"].get_string().get(row.joined) || object["note"].get_string().get(row.note)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool fill(ondemand::document& in, Series& series) {
+  ondemand::array values;
+  if (in["name"].get_string().get(series.name) || in["values"].get_array().get(values)) return false;
+  for (auto element : values) {
+    if (element.get_double().get(series.values.emplace_back())) return false;
+  }
+  return true;
+}
+
+template <class T>
+void fill_a(benchmark::State& state, const std::string& text) {
+  const simdjson::padded_string padded(text);
+  ondemand::parser parser;
+  T value;
+  for (auto _ : state) {
+    value = T();
+    ondemand::document document;
+    if (parser.iterate(padded).get(document) || !fill(document, value)) state.SkipWithError("refused");
+    benchmark::DoNotOptimize(value);
+  }
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(text.size()));
+}
+void simdjson_a_struct_of_206_bytes(benchmark::State& state) { fill_a<User>(state, std::string(user_text)); }
+void simdjson_a_page_of_4_KiB(benchmark::State& state) { fill_a<Page>(state, page_text()); }
+void simdjson_128_numbers(benchmark::State& state) { fill_a<Series>(state, series_text()); }
+BENCHMARK(simdjson_a_struct_of_206_bytes);
+BENCHMARK(simdjson_a_page_of_4_KiB);
+BENCHMARK(simdjson_128_numbers);
+#endif
 
 void write_a_struct(benchmark::State& state) {
   Arena arena;

@@ -2,12 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "keel/data/json_parse.h"
+#include "keel/data/json_value.h"
 #include "keel/data/json_write.h"
 #include "keel/data/timestamp.h"
 #include "keel/data/uuid.h"
@@ -79,8 +83,6 @@ TEST(JsonDoc, reads_a_class_that_lists_its_fields) {
   EXPECT_EQ(json::parse<Account>(R"({"id":1,"owner":"Ada"})").value().owner(), "Ada");
 }
 
-bool is_room(std::string_view room) { return room.size() == 3 && room[0] == 'B'; }
-
 struct Booking {
   std::string room;
   int guests;
@@ -90,9 +92,10 @@ struct Booking {
   Timestamp to;
 
   void rules(Check& check) const {
-    check(room).satisfies(is_room, "must be a room such as B12");
+    check(room).matches("[A-Z][0-9]{2}", "must be a room such as B12");
     check(guests).range(1, 8);
     check(names).count(1, 8);
+    check.each(names).length(1, 80);
     check(note).length_at_most(500);
     check.that(from < to, "from must be before to");
   }
@@ -113,6 +116,68 @@ TEST(JsonDoc, reports_all_that_is_wrong) {
   }
 
   EXPECT_EQ(pointers, (std::vector<std::string>{"/names", "/room", "/guests"}));
+}
+
+struct Card {
+  std::string number;
+
+  static constexpr Tag tag = {"type", "card"};
+};
+struct Transfer {
+  std::string iban;
+
+  static constexpr Tag tag = {"type", "transfer"};
+};
+struct Payment {
+  std::int64_t cents;
+  std::variant<Card, Transfer> by;
+};
+
+Result<> pay(std::string& charged) {
+  const auto charge = [&](const Card& card, std::int64_t cents) { charged = card.number + std::to_string(cents); };
+  KEEL_TRY(Payment payment, json::parse<Payment>(R"({"cents":5,"by":{"type":"card","number":"4111"}})"));
+  if (const Card* card = std::get_if<Card>(&payment.by)) charge(*card, payment.cents);
+  return {};
+}
+
+TEST(JsonDoc, reads_one_of_several_kinds) {
+  std::string charged;
+  EXPECT_TRUE(pay(charged));
+  EXPECT_EQ(charged, "41115");
+  EXPECT_EQ(json::parse<Payment>(R"({"cents":5,"by":{"type":"x"}})").error().message(),
+            "/by/type must be one of card, transfer");
+}
+
+struct Upload {
+  std::string name;
+  std::vector<std::byte> content;
+  std::array<std::byte, 4> checksum;
+};
+
+TEST(JsonDoc, reads_and_writes_bytes) {
+  const std::string_view text = R"({"name":"a","content":"Zm9v","checksum":"AQID/w=="})";
+  EXPECT_EQ(json::write(json::parse<Upload>(text).value()), text);
+}
+
+Result<std::string> look_into(std::string_view text, std::string& used) {
+  const auto use = [&](std::optional<std::string_view> tag) { used += *tag; };
+  KEEL_TRY(json::Value event, json::parse<json::Value>(text));
+  KEEL_TRY(auto id, event.get<std::int64_t>("/order/id"));  // "/order/id is missing", "/order/id: expected a number"
+  if (const json::Value* tags = event.find("tags")) {
+    for (const json::Value& tag : tags->elements()) use(tag.string());  // std::optional<std::string_view>
+  }
+  event["seen"] = true;
+  json::Value reply = json::Value::object({{"id", id}, {"tags", json::Value::array({"a", "b"})}});
+  return json::write(event) + json::write(reply);
+}
+
+TEST(JsonDoc, reads_what_has_no_struct) {
+  std::string used;
+  EXPECT_EQ(look_into(R"({"order":{"id":7},"tags":["x","y"]})", used).value(),
+            R"({"order":{"id":7},"tags":["x","y"],"seen":true}{"id":7,"tags":["a","b"]})");
+  EXPECT_EQ(used, "xy");
+  EXPECT_EQ(look_into("{}", used).error().message(), "/order/id is missing");
+  EXPECT_FALSE(json::parse<json::Value>("[[1]]", {.depth_max = 1, .bytes_max = 65'536}).is_ok());
 }
 
 struct ProfileChange {

@@ -8,6 +8,7 @@
 
 #include "keel/base/buffer.h"
 #include "keel/base/bug.h"
+#include "keel/data/base64.h"
 
 namespace keel::json::internal {
 namespace {
@@ -19,27 +20,50 @@ Violation violation_of(const Reader& in, std::string_view words) {
   return {std::string(path.view()), std::string(words), problem.line, problem.column};
 }
 
-// A violation of `field` of the object just left, of the object or list itself when it is empty.
-void add_violation(Reader& in, std::string_view field, std::string_view words, Violations& wrong) {
-  in.fail("", "");  // At its end; the path ends in a '/'.
-  Violation one = violation_of(in, words);
-  for (const char c : field) {
+void append_name(std::string& pointer, std::string_view name) {
+  for (const char c : name) {
     if (c == '~' || c == '/') {
-      one.pointer += c == '~' ? "~0" : "~1";
+      pointer += c == '~' ? "~0" : "~1";
     } else {
-      one.pointer += c;
+      pointer += c;
     }
   }
+}
+
+// A violation of `field` of the object just left, or of an element of it; of the object or list itself when it is
+// empty.
+void add_violation(Reader& in, std::string_view field, std::string_view words, Violations& wrong,
+                   const Check::Element& element = {}) {
+  in.fail("", "");  // At its end; the path ends in a '/'.
+  Violation one = violation_of(in, words);
+  append_name(one.pointer, field);
   if (field.empty()) one.pointer.pop_back();
+  switch (element.kind) {
+    case Check::Element::Kind::None:
+      break;
+    case Check::Element::Kind::Index:
+      one.pointer += "/" + std::to_string(element.index);
+      break;
+    case Check::Element::Kind::Key:
+      one.pointer += '/';
+      append_name(one.pointer, element.key);
+  }
   if (wrong.add(std::move(one))) in.resume(in.depth());
+}
+
+// A violation of the value taken last, after which reading goes on in the `depth` outermost containers.
+void refuse_value(Reader& in, std::string_view words, Violations& wrong, int depth) {
+  in.fail("");
+  if (wrong.add(violation_of(in, words))) in.resume(depth);
 }
 
 struct Judge {
   Reader& in;
   Violations& wrong;
-  static void tell(void* judge, std::string_view field, std::string_view words) {
-    auto& [in, wrong] = *static_cast<Judge*>(judge);
-    if (!in.failed()) add_violation(in, field, words, wrong);
+  const Check* check = nullptr;
+  static void tell(void* context, std::string_view field, std::string_view words) {
+    const Judge& judge = *static_cast<const Judge*>(context);
+    if (!judge.in.failed()) add_violation(judge.in, field, words, judge.wrong, judge.check->element());
   }
 };
 
@@ -68,7 +92,7 @@ bool collect(Reader& in, int depth, Violations& wrong) {
 
 void refuse_second(Reader& in, Violations& wrong) {
   in.peek();  // It is about the value that is due.
-  in.fail("is given twice");
+  in.fail_malformed("is given twice");
   wrong.set_malformed(violation_of(in, "is given twice"));
 }
 
@@ -86,24 +110,78 @@ void wrong_enum_name(Reader& in, const keel::internal::EnumNames& names, Violati
     is_first = false;
     words += name;
   }
-  in.fail("");
-  if (wrong.add(violation_of(in, words))) in.resume(in.depth());
+  refuse_value(in, words, wrong, in.depth());
 }
 
-void read_object(Reader& in, const ReadTable& table, void* const* fields, const void* object, Violations& wrong) {
+std::size_t decoded_size(std::string_view text) noexcept { return base64::decoded_size(text); }
+
+std::size_t decode_bytes(Reader& in, std::string_view text, std::byte* to, std::size_t size, Violations& wrong) {
+  if (in.failed()) return 0;
+  const Result<std::size_t> bytes = base64::decode(text, {to, size}, base64::Form::Standard);
+  if (bytes) return *bytes;
+  std::string words = "expected base64";
+  const std::string_view said = bytes.error().message();
+  if (const std::size_t colon = said.find(": "); colon != said.npos) words.append(", ").append(said.substr(colon + 2));
+  refuse_value(in, words, wrong, in.depth());
+  return 0;
+}
+
+void read_byte_array(Reader& in, std::byte* to, std::size_t size, Violations& wrong) {
+  const std::string_view text = in.string();
+  if (in.failed()) return;
+  const std::size_t violations = wrong.size();
+  const bool may_fit = base64::decoded_size(text) == size;
+  if (may_fit && decode_bytes(in, text, to, size, wrong) == size) return;
+  if (wrong.size() != violations || in.failed()) return;
+  refuse_value(in, "must have " + std::to_string(size) + (size == 1 ? " byte" : " bytes") + " in base64", wrong,
+               in.depth());
+}
+
+void read_variant(Reader& in, const VariantTable& table, void* variant, Violations& wrong) {
+  const Reader::Mark mark = in.mark();
+  const int depth = in.depth();
+  if (!in.begin_object()) return;
+  while (const auto key = in.next_key(table.key)) {
+    if (*key != table.name) {
+      in.skip();
+      continue;
+    }
+    const std::string_view value = in.string();
+    if (in.failed()) return;
+    for (std::size_t i = 0; i < table.count; ++i) {
+      if (table.alternatives[i] != value) continue;
+      if (in.rewind(mark)) table.read[i](in, variant, wrong);
+      return;
+    }
+    std::string words = "must be one of ";
+    for (std::size_t i = 0; i < table.count; ++i) {
+      if (i != 0) words += ", ";
+      words += table.alternatives[i];
+    }
+    return refuse_value(in, words, wrong, depth);
+  }
+  if (!in.failed()) add_violation(in, table.name, "is required", wrong);
+}
+
+void read_object(Reader& in, const ReadTable& table, void* const* fields, const void* object, Violations& wrong,
+                 std::string_view tag) {
   if (!in.begin_object()) return;
   const int depth = in.depth();
   const std::size_t violations = wrong.size();
   std::uint64_t seen = 0;
   std::uint64_t good = 0;
+  bool is_tagged = false;
   std::size_t expected = 0;  // The one behind the last; the key behind the last name is empty, and never likely.
   while (const auto key = in.next_key(table.keys[expected])) {
     std::size_t i = expected;
     if (key->data() != table.names[i].data()) {
       i = find(table, *key);
       if (i == table.count) {
+        const bool is_tag = !tag.empty() && *key == tag;
+        if (is_tag && is_tagged) return refuse_second(in, wrong);
+        is_tagged = is_tagged || is_tag;
         in.skip();
-        if (table.is_strict) in.fail("is not a field of this object");
+        if (table.is_strict && !is_tag) in.fail("is not a field of this object");
         if (in.failed() && !collect(in, depth, wrong)) return;
         continue;
       }
@@ -128,12 +206,14 @@ void read_object(Reader& in, const ReadTable& table, void* const* fields, const 
   if (table.rules == nullptr || in.failed()) return;
   Judge judge{in, wrong};
   Check check(fields, {table.names, table.count}, good, wrong.size() == violations, Judge::tell, &judge);
+  judge.check = &check;
   table.rules(object, check);
 }
 
-bool read_text(std::string_view text, Arena& arena, int depth_max, ReadField read, void* value, Violations& wrong) {
+bool read_text(std::string_view text, Arena& arena, ReaderOptions options, ReadField read, void* value,
+               Violations& wrong) {
   wrong.clear();
-  Reader in(text, arena, {.depth_max = depth_max});
+  Reader in(text, arena, options);
   read(in, value, wrong);
   if (in.failed()) collect(in, 0, wrong);
   if (!in.failed() && !in.finish()) collect(in, 0, wrong);
@@ -148,8 +228,9 @@ void read_float(Reader& in, float& value) {
   if (end.ec != std::errc() || !std::isfinite(value)) in.fail("number out of range");
 }
 
-void write_object(Writer& out, const WriteTable& table, void* const* fields) {
+void write_object(Writer& out, const WriteTable& table, void* const* fields, Tag tag) {
   out.begin_object();
+  if (!tag.name.empty()) out.key(tag.name).string(tag.value);
   for (std::size_t i = 0; i < table.count; ++i) {
     if (table.is_absent != nullptr && table.is_absent[i] != nullptr && table.is_absent[i](fields[i])) continue;
     out.quoted_key(table.keys[i]);
@@ -165,6 +246,11 @@ void write_float(Writer& out, float value) {
   }
   char digits[32];
   out.raw({digits, std::to_chars(digits, digits + sizeof digits, value).ptr});
+}
+
+void throw_valueless() {
+  throw_bug("a std::variant is written that has no value: an assignment to it has thrown",
+            std::source_location::current());
 }
 
 void throw_nameless(std::int64_t value) {

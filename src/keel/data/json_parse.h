@@ -12,14 +12,22 @@
 //   KEEL_TRY(Order order, json::parse<Order>(text));
 //
 // What is read:
-//   struct                      object; fields.h says which structs, and how one says that it is strict or spelled
-//   otherwise bool, integers, float, double   what does not fit is a violation; 1.0 is no integer std::string,
-//   std::string_view   a view into the text, or into the arena where the text has escapes Uuid, Timestamp, TextValue
-//   string (base/text_value.h) enum                        string, its name (enum_names.h) std::optional<T> null or
-//   absent: empty Patch<T>                    absent, null, or a T (patch.h) std::vector, deque, list    array;
-//   std::array: array of that many std::map, unordered_map     object; the keys are strings your own void
-//   read_json(json::Reader& in, Money& money) beside the type reads one value;
-//                               void write_json(json::Writer& out, const Money& money) writes it (json_write.h)
+//
+//   struct                          object (fields.h)
+//   bool, integers, float, double   what does not fit is a violation; 1.0 is no integer
+//   std::string                     string
+//   std::string_view                the same: a view into the text, or into the arena where the text has escapes
+//   Uuid, Timestamp, TextValue      string (base/text_value.h)
+//   enum                            string, its name (enum_names.h)
+//   std::vector<std::byte>          string, bytes in base64; std::array<std::byte, n>: that many
+//   std::optional<T>                null or absent: empty
+//   Patch<T>                        absent, null, or a T (patch.h)
+//   std::vector, deque, list        array; std::array: array of that many
+//   std::map, unordered_map         object; the keys are strings
+//   std::variant of structs         object with a tag, which says which of them it is (tag.h)
+//   json::Value                     anything (json_value.h)
+//   your own                        void read_json(json::Reader& in, Money& money) beside the type reads one value;
+//                                   void write_json(json::Writer& out, const Money& money) writes it (json_write.h)
 //
 // Fields that the struct does not have are passed over, unless it is strict. A field is required unless it is optional
 // (fields.h). A field or a key of a map given twice makes the text malformed. rules() of a struct is called once it is
@@ -46,7 +54,7 @@ namespace keel::json {
 template <class T>
 bool read(T& value, std::string_view text, Arena& arena, Violations& wrong, ReaderOptions options = {}) {
   value = T();
-  return internal::read_text(text, arena, options.depth_max, &internal::read_field<T>, &value, wrong);
+  return internal::read_text(text, arena, options, &internal::read_field<T>, &value, wrong);
 }
 
 // The value, or InvalidArgument with all that is wrong (Violations::error).
@@ -54,8 +62,7 @@ template <class T>
 Result<T> parse(std::string_view text, Arena& arena, ReaderOptions options = {}) {
   T value{};
   Violations wrong;
-  if (!internal::read_text(text, arena, options.depth_max, &internal::read_field<T>, &value, wrong))
-    return wrong.error();
+  if (!internal::read_text(text, arena, options, &internal::read_field<T>, &value, wrong)) return wrong.error();
   return value;
 }
 template <class T>

@@ -19,6 +19,21 @@ using internal::put;
 bool is_high_surrogate(unsigned unit) noexcept { return (unit & 0xFC00) == 0xD800; }
 bool is_low_surrogate(unsigned unit) noexcept { return (unit & 0xFC00) == 0xDC00; }
 
+// Not by memcmp, which is a call: most keys are short.
+bool begins_with(const char* at, std::string_view key) noexcept {
+  const auto equal = [at, &key]<class Word>(Word, std::size_t offset) {
+    Word a = 0;
+    Word b = 0;
+    std::memcpy(&a, at + offset, sizeof a);
+    std::memcpy(&b, key.data() + offset, sizeof b);
+    return a == b;
+  };
+  const std::size_t size = key.size();
+  if (size >= 8 && size <= 16) return equal(std::uint64_t(), 0) && equal(std::uint64_t(), size - 8);
+  if (size >= 4 && size < 8) return equal(std::uint32_t(), 0) && equal(std::uint32_t(), size - 4);
+  return std::memcmp(at, key.data(), size) == 0;
+}
+
 // `raw` was checked by scan_string. The result is never longer than `raw`.
 char* unescape_to(std::string_view raw, char* to) noexcept {
   const char* at = raw.data();
@@ -78,6 +93,8 @@ Reader::Reader(std::string_view text, Arena& arena, ReaderOptions options)
       arena_(arena),
       depth_max_(options.depth_max) {
   KEEL_EXPECT(depth_max_ >= 1 && depth_max_ <= depth_limit, "depth_max of a JSON reader is between 1 and 128");
+  if (text.size() > options.bytes_max) [[unlikely]]
+    refuse(Problem::Cause::Syntax, "the text is longer than allowed", begin_);
 }
 
 void Reader::refuse(Problem::Cause cause, const char* message, const char* where) noexcept {
@@ -95,28 +112,14 @@ void Reader::fail(const char* message, const char* member) noexcept {
   refuse(Problem::Cause::Value, message, member != nullptr ? at_ : value_);
 }
 
-bool Reader::resume(int depth) {
-  if (state_ != State::Failed || cause_ == Problem::Cause::Syntax) return false;
-  state_ = state_before_;
-  member_ = nullptr;
-  std::string_view raw;
-  bool escaped = false;
-  for (;;) {
-    if (state_ == State::Value) skip();
-    if (failed() || depth_ <= depth) return !failed();
-    if ((level_[depth_ - 1] & 1) != 0) {
-      next_element();
-    } else {
-      member(raw, escaped);
-    }
-  }
-}
+void Reader::fail_malformed(const char* message) noexcept { refuse(Problem::Cause::Syntax, message, value_); }
 
 void Reader::skip_space() noexcept {
   while (at_ != end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t')) ++at_;
 }
 
-bool Reader::value_due() {
+// Inlined into each of its callers below, as the next two are: they are most of what reading takes.
+[[gnu::always_inline]] inline bool Reader::value_due() {
   if (state_ != State::Value) [[unlikely]] {
     KEEL_EXPECT(
         state_ == State::Failed,
@@ -174,7 +177,7 @@ bool Reader::begin_object() { return begin('{', "expected an object"); }
 bool Reader::begin_array() { return begin('[', "expected an array"); }
 
 // True when another member or element must follow; false when the container has ended, or at a problem.
-bool Reader::after_value(char closing, const char* expected) {
+[[gnu::always_inline]] inline bool Reader::after_value(char closing, const char* expected) {
   if (state_ == State::Failed) return false;
   if (state_ == State::Value) [[unlikely]]
     value_is_left();
@@ -212,10 +215,9 @@ void Reader::value_is_left() const {
             std::source_location::current());
 }
 
-bool Reader::member(std::string_view& raw, bool& escaped, std::string_view likely) {
+[[gnu::always_inline]] inline bool Reader::member(std::string_view& raw, bool& escaped, std::string_view likely) {
   if (!after_value('}', "expected ',' or '}'")) return false;
-  if (!likely.empty() && static_cast<std::size_t>(end_ - at_) >= likely.size() &&
-      std::memcmp(at_, likely.data(), likely.size()) == 0) {
+  if (!likely.empty() && static_cast<std::size_t>(end_ - at_) >= likely.size() && begins_with(at_, likely)) {
     level_[depth_ - 1] = static_cast<std::uint64_t>(at_ + 1 - begin_) << 1;
     raw = likely.substr(1, likely.size() - 3);
     at_ += likely.size();
@@ -254,6 +256,48 @@ bool Reader::next_element() {
   level_[depth_ - 1] += 2;
   state_ = State::Value;
   return true;
+}
+
+Reader::Mark Reader::mark() {
+  Mark mark;
+  value_due();
+  mark.at_ = at_;
+  mark.level_ = depth_ > 0 ? level_[depth_ - 1] : 0;
+  mark.depth_ = depth_;
+  return mark;
+}
+
+bool Reader::rewind(const Mark& mark) {
+  if (failed()) return false;
+  const auto bytes = static_cast<std::size_t>(at_ - mark.at_);
+  if (bytes > (std::size_t{1} << 20) + 8 * static_cast<std::size_t>(end_ - begin_) - again_) {
+    refuse(Problem::Cause::Syntax, "objects of several kinds are nested too deeply: the tag of each has to be first",
+           at_);
+    return false;
+  }
+  again_ += bytes;
+  at_ = value_ = mark.at_;
+  depth_ = mark.depth_;
+  if (depth_ > 0) level_[depth_ - 1] = mark.level_;
+  state_ = State::Value;
+  return true;
+}
+
+bool Reader::resume(int depth) {
+  if (state_ != State::Failed || cause_ == Problem::Cause::Syntax) return false;
+  state_ = state_before_;
+  member_ = nullptr;
+  std::string_view raw;
+  bool escaped = false;
+  for (;;) {
+    if (state_ == State::Value) skip();
+    if (failed() || depth_ <= depth) return !failed();
+    if ((level_[depth_ - 1] & 1) != 0) {
+      next_element();
+    } else {
+      member(raw, escaped);
+    }
+  }
 }
 
 bool Reader::scan_string(std::string_view& raw, bool& escaped) noexcept {

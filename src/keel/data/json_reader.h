@@ -31,6 +31,9 @@ struct Problem {
 
 struct ReaderOptions {
   int depth_max = 128;  // Open objects and arrays, 1 to 128; deeper is a Syntax problem.
+  // A longer text is a Syntax problem before any of it is read. It bounds what is made of the text: a Value
+  // (json_value.h) takes up to sixteen times as much.
+  std::size_t bytes_max = std::size_t{256} << 20;
 };
 
 // Reads one JSON text by cursor. The caller asks for what it expects. The first problem sticks: from then on every
@@ -93,6 +96,21 @@ class Reader {
   // object just left: fail("is required", "name"). Both are literals. Ignored after an earlier problem.
   void fail(const char* message, const char* member = nullptr) noexcept;
 
+  // The same for what makes the text malformed, such as a member given twice: a Syntax problem.
+  void fail_malformed(const char* message) noexcept;
+
+  // Where a value is due that is read twice.
+  class Mark {
+    friend class Reader;
+    const char* at_;
+    std::uint64_t level_;
+    int depth_;
+  };
+  Mark mark();
+  // Goes back to it; what it is in has not ended. False after a problem, and when more would be read again than 1 MiB
+  // and eight times the text, which is a Syntax problem: no text makes the time more than linear.
+  bool rewind(const Mark& mark);
+
   // For a caller that reports every problem. After a Value problem: forgets it, passes over what is left of the value
   // that it is about and of the containers within the `depth` outermost ones, and goes on there. False after a Syntax
   // problem, which stays, or when one is met.
@@ -133,7 +151,8 @@ class Reader {
   const char* begin_;
   const char* end_;
   const char* at_;
-  const char* value_;  // Where the value that is due, or was taken last, begins.
+  const char* value_;      // Where the value that is due, or was taken last, begins.
+  std::size_t again_ = 0;  // Bytes that rewind() has given back.
   Arena& arena_;
   int depth_ = 0;
   int depth_max_;

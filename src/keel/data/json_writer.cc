@@ -6,6 +6,7 @@
 
 #include "keel/base/ascii.h"
 #include "keel/base/bug.h"
+#include "keel/data/base64.h"
 #include "keel/data/internal/json_text.h"
 #include "keel/data/utf8.h"
 
@@ -126,6 +127,15 @@ void Writer::quote_slow(std::string_view text, std::size_t clean) {
     clean = plain_run(at, static_cast<std::size_t>(end - at));
   }
   out_.push_back('"');
+}
+
+Writer& Writer::base64(std::span<const std::byte> bytes) {
+  char* to = open(keel::base64::encoded_size(bytes.size(), keel::base64::Form::Standard) + 2);
+  *to++ = '"';
+  to = keel::base64::encode(to, bytes, keel::base64::Form::Standard);
+  *to++ = '"';
+  close(to);
+  return *this;
 }
 
 Writer& Writer::integer(std::int64_t value) {

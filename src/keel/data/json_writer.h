@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "keel/base/buffer.h"
@@ -28,6 +29,8 @@ class Writer {
   // A key with its quotes and colon, "\"id\":", known to be well-formed. Copied as it is.
   Writer& quoted_key(std::string_view key);
   Writer& string(std::string_view text);
+  // A string that has them as base64, with + and / and padded (base64.h).
+  Writer& base64(std::span<const std::byte> bytes);
   Writer& integer(std::int64_t value);
   Writer& unsigned_integer(std::uint64_t value);
   // The shortest text that reads back as the same double. JSON has no NaN and no infinity: they are written as null.

@@ -3,21 +3,25 @@
 //   struct Line {
 //     std::string sku;
 //     int quantity = 0;
+//     std::vector<std::string> names;
 //     std::optional<std::string> note;
 //     Timestamp from;
 //     Timestamp to;
 //
 //     void rules(keel::Check& check) const {
-//       check(sku).length(1, 40).satisfies(is_sku, "must be a SKU such as AB-1234");
+//       check(sku).matches("[A-Z]{2}-[0-9]+");                  // the whole text (pattern.h)
 //       check(quantity).range(1, 100);
+//       check(names).count(1, 8);
+//       check.each(names).length(1, 80);                        // each element of a list, or value of a map
 //       check(note).length_at_most(500);                        // when there is one
 //       check.that(from <= to, "from must not be after to");    // the struct as a whole
 //     }
 //   };
 //
 // json::parse and json::read (json_parse.h) call rules() of a struct once all of it is read, nested structs first. What
-// does not hold is a Violation with the field's pointer. A field that is absent, empty (std::optional, Patch) or wrong
-// already is not judged; nor is the struct as a whole when one of its fields is wrong or missing.
+// does not hold is a Violation with the pointer of the field or of the element. A field that is absent, empty
+// (std::optional, Patch) or wrong already is not judged; nor is the struct as a whole when one of its fields is wrong
+// or missing.
 //
 // Errors: checking what is not a field of the struct is a Bug (base/bug.h), once it does not hold.
 // Cost:   the comparisons; a length is counted in characters (code points) where the bytes do not decide.
@@ -32,6 +36,8 @@
 #include <span>
 #include <string_view>
 #include <type_traits>
+
+#include "keel/data/pattern.h"
 
 namespace keel {
 namespace internal {
@@ -68,15 +74,29 @@ const auto* judged(const T& field) noexcept {
 
 template <class T>
 class CheckedField;
+template <class List>
+class CheckedElements;
 
 class Check {
  public:
+  // What a rule is about within a field: nothing, the element at an index, or the value of a key.
+  struct Element {
+    enum class Kind : std::uint8_t { None, Index, Key } kind = Kind::None;
+    std::size_t index = 0;
+    std::string_view key;
+  };
+
   // A field of the struct; then what it has to be like.
   template <class T>
   auto operator()(const T& field) noexcept {
     bool is_null = false;
     if constexpr (requires { field.is_null(); }) is_null = field.is_null();
     return CheckedField(*this, &field, internal::judged(field), is_null);
+  }
+  // A field that is a list or a map of scalars: what each element has to be like. Structs have rules() of their own.
+  template <class T>
+  auto each(const T& field) noexcept {
+    return CheckedElements(*this, &field, internal::judged(field));
   }
   // `words` go on from the pointer of the struct, or of the whole text: "from must not be after to".
   void that(bool holds, std::string_view words) {
@@ -85,17 +105,20 @@ class Check {
   }
 
   // For whoever reads a struct: its fields' addresses and names, a bit for each that is to be judged, whether all are
-  // well; and who is told, with the field's name ("" for the struct) and the words.
+  // well; and who is told, with the field's name ("" for the struct) and the words; element() says which one it is.
   using Tell = void (*)(void* context, std::string_view field, std::string_view words);
   Check(const void* const* fields, std::span<const std::string_view> names, std::uint64_t judged, bool is_whole,
         Tell tell, void* context) noexcept
       : fields_(fields), names_(names), judged_(judged), is_whole_(is_whole), tell_(tell), context_(context) {}
   Check(const Check&) = delete;
   Check& operator=(const Check&) = delete;
+  const Element& element() const noexcept { return element_; }
 
  private:
   template <class T>
   friend class CheckedField;
+  template <class List>
+  friend class CheckedElements;
 
   [[gnu::cold]] void violated(const void* field, std::string_view words);
   [[gnu::cold]] void out_of_range(const void* field, const internal::Bound* least, const internal::Bound* most);
@@ -103,6 +126,7 @@ class Check {
   [[gnu::cold]] void wrong_count(const void* field, std::size_t least, std::size_t most, const char* of_what);
   [[gnu::cold]] void none_of(const void* field, std::span<const std::string_view> words);
   [[gnu::cold]] void none_of(const void* field, std::span<const internal::Bound> numbers);
+  void judge_pattern(const void* field, const std::string_view* text, const Pattern& pattern, std::string_view words);
 
   const void* const* fields_;
   std::span<const std::string_view> names_;
@@ -110,6 +134,7 @@ class Check {
   bool is_whole_;
   Tell tell_;
   void* context_;
+  Element element_;
 };
 
 // What Check gives for a field; each may follow another.
@@ -181,6 +206,19 @@ class [[nodiscard("say what the field has to be like: check(field).length(1, 40)
     return *this;
   }
 
+  // The whole text (pattern.h): matches("[A-Z]{2}-[0-9]+"). `words` go on from the field's name: "must be a SKU such as
+  // AB-1234"; without them it is "must match" and the pattern.
+  const CheckedField& matches(Pattern pattern, std::string_view words = {}) const {
+    static_assert(is_text, "matches() is for text; of other types say what holds: check(field).satisfies(…)");
+    if (value_ == nullptr) {
+      check_.judge_pattern(field_, nullptr, pattern, words);
+    } else {
+      const std::string_view text = *value_;
+      check_.judge_pattern(field_, &text, pattern, words);
+    }
+    return *this;
+  }
+
   // Of a Patch: absent, or a value.
   const CheckedField& not_null() const {
     if (is_null_) check_.violated(field_, "must not be null");
@@ -199,6 +237,76 @@ class [[nodiscard("say what the field has to be like: check(field).length(1, 40)
   const void* field_;
   const T* value_;
   bool is_null_;
+};
+
+// What Check::each() gives: the same of each element.
+template <class List>
+class [[nodiscard("say what each element has to be like: check.each(field).length(1, 40)")]] CheckedElements {
+  static constexpr bool is_text = std::convertible_to<const List&, std::string_view>;
+  static constexpr bool is_map = requires { typename List::mapped_type; };
+  static_assert(
+      !is_text && requires(const List& list) { list.begin(); },
+      "each() is for lists and maps; for one value it is check(field)");
+
+ public:
+  CheckedElements(Check& check, const void* field, const List* list) noexcept
+      : check_(check), field_(field), list_(list) {}
+
+  const CheckedElements& length(std::size_t least, std::size_t most) const {
+    return judge([&](const auto& element) { element.length(least, most); });
+  }
+  const CheckedElements& length_at_least(std::size_t least) const {
+    return judge([&](const auto& element) { element.length_at_least(least); });
+  }
+  const CheckedElements& length_at_most(std::size_t most) const {
+    return judge([&](const auto& element) { element.length_at_most(most); });
+  }
+  template <class Bound>
+  const CheckedElements& range(const Bound& least, const Bound& most) const {
+    return judge([&](const auto& element) { element.range(least, most); });
+  }
+  template <class Bound>
+  const CheckedElements& at_least(const Bound& least) const {
+    return judge([&](const auto& element) { element.at_least(least); });
+  }
+  template <class Bound>
+  const CheckedElements& at_most(const Bound& most) const {
+    return judge([&](const auto& element) { element.at_most(most); });
+  }
+  template <class... Choices>
+  const CheckedElements& one_of(const Choices&... choices) const {
+    return judge([&](const auto& element) { element.one_of(choices...); });
+  }
+  const CheckedElements& matches(Pattern pattern, std::string_view words = {}) const {
+    return judge([&](const auto& element) { element.matches(pattern, words); });
+  }
+  template <class F>
+  const CheckedElements& satisfies(F&& holds, std::string_view words) const {
+    return judge([&](const auto& element) { element.satisfies(holds, words); });
+  }
+
+ private:
+  template <class F>
+  const CheckedElements& judge(F rule) const {
+    if (list_ == nullptr) return *this;
+    std::size_t index = 0;
+    for (const auto& one : *list_) {
+      if constexpr (is_map) {
+        check_.element_ = {Check::Element::Kind::Key, index, one.first};
+        rule(CheckedField(check_, field_, internal::judged(one.second), false));
+      } else {
+        check_.element_ = {Check::Element::Kind::Index, index, {}};
+        rule(CheckedField(check_, field_, internal::judged(one), false));
+      }
+      ++index;
+    }
+    check_.element_ = {};
+    return *this;
+  }
+
+  Check& check_;
+  const void* field_;
+  const List* list_;
 };
 
 }  // namespace keel

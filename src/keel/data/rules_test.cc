@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <limits>
 #include <map>
 #include <optional>
@@ -116,6 +117,66 @@ TEST(Rules, do_not_judge_what_was_wrong_before) {
 TEST(Rules, throw_a_Bug_for_what_is_no_field_of_the_struct) {
   const int other = 1;
   EXPECT_THROW(said(1, [&](Check& check, const int&) { check(other).at_least(10); }), Bug);
+}
+
+TEST(Rules, match_a_pattern) {
+  const auto sku = [](Check& check, const auto& f) { check(f).matches("[A-Z]{3}-[0-9]+"); };
+  EXPECT_EQ(said(std::string("ABC-17"), sku), "");
+  EXPECT_EQ(said(std::string_view("ABC-17 "), sku), "f: must match [A-Z]{3}-[0-9]+;");
+  EXPECT_EQ(said(std::optional<std::string>("x"), sku), "f: must match [A-Z]{3}-[0-9]+;");
+  EXPECT_EQ(said(std::optional<std::string>(), sku), "");
+  EXPECT_EQ(said(Patch<std::string>::of("x"),
+                 [](Check& check, const auto& f) { check(f).matches("y+", "must be a SKU such as AB-1"); }),
+            "f: must be a SKU such as AB-1;");
+  // What is no regular expression is found also where nothing has been sent.
+  EXPECT_THROW(said(std::optional<std::string>(), [](Check& check, const auto& f) { check(f).matches("(a"); }), Bug);
+}
+
+TEST(Rules, are_for_each_element_of_a_list_or_a_map) {
+  const auto length = [](Check& check, const auto& f) { check.each(f).length(1, 2); };
+  EXPECT_EQ(said(std::vector<std::string>{"a", "", "bb", "ccc"}, length),
+            "f: must have 1 to 2 characters;f: must have 1 to 2 characters;");
+  EXPECT_EQ(said(std::vector<std::optional<std::string>>{"abc", std::nullopt}, length),
+            "f: must have 1 to 2 characters;");
+  EXPECT_EQ(said(std::optional<std::vector<std::string>>(), length), "");
+  EXPECT_EQ(said(Patch<std::vector<std::string>>::of({""}), length), "f: must have 1 to 2 characters;");
+  EXPECT_EQ(said(std::map<std::string, std::string>{{"k", "abc"}, {"l", "a"}}, length),
+            "f: must have 1 to 2 characters;");
+  EXPECT_EQ(said(std::vector<int>{0, 1, 5, 6}, [](Check& check, const auto& f) { check.each(f).range(1, 5); }),
+            "f: must be from 1 to 5;f: must be from 1 to 5;");
+  EXPECT_EQ(said(std::array<double, 2>{0.5, 2}, [](Check& check, const auto& f) { check.each(f).at_most(1); }),
+            "f: must be at most 1;");
+  EXPECT_EQ(said(std::vector<bool>{true, false},
+                 [](Check& check, const auto& f) {
+                   check.each(f).satisfies([](bool value) { return value; }, "must be true");
+                 }),
+            "f: must be true;");
+  EXPECT_EQ(said(std::vector<std::string>{"x"},
+                 [](Check& check, const auto& f) {
+                   check.each(f).one_of("a", "b").matches("[ab]").length_at_least(2).length_at_most(0);
+                 }),
+            "f: must be one of a, b;f: must match [ab];f: must have at least 2 characters;f: must have 0 characters;");
+  EXPECT_EQ(said(std::vector<int>{1}, [](Check& check, const auto& f) { check.each(f).at_least(2); }),
+            "f: must be at least 2;");
+}
+
+struct Person {
+  std::vector<std::string> names;
+  std::map<std::string, int> marks;
+
+  void rules(Check& check) const {
+    check(names).count(1, 4);
+    check.each(names).length(1, 3);
+    check.each(marks).range(1, 6);
+  }
+};
+
+TEST(Rules, of_elements_name_the_element) {
+  EXPECT_EQ(json::parse<Person>(R"({"names":["a","","b","four"],"marks":{"a":0,"b/c":7,"d":6}})").error().message(),
+            "/names/1 must have 1 to 3 characters; /names/3 must have 1 to 3 characters; /marks/a must be from 1 to 6; "
+            "/marks/b~1c must be from 1 to 6");
+  EXPECT_EQ(json::parse<Person>(R"({"names":["",3],"marks":{}})").error().message(), "/names/1: expected a string");
+  EXPECT_TRUE(json::parse<Person>(R"({"names":["a"],"marks":{}})").is_ok());
 }
 
 struct Line {

@@ -25,6 +25,7 @@
 #include "keel/data/json_writer.h"
 #include "keel/data/patch.h"
 #include "keel/data/rules.h"
+#include "keel/data/tag.h"
 #include "keel/data/violations.h"
 
 namespace keel::json::internal {
@@ -74,12 +75,39 @@ consteval bool is_map_key_text() {
   return true;
 }
 
+// Bytes are a string in base64.
+template <class T>
+inline constexpr bool is_byte_array = false;
+template <std::size_t n>
+inline constexpr bool is_byte_array<std::array<std::byte, n>> = true;
+template <class T>
+concept ByteList = List<T> && requires(T& bytes) {
+  { bytes.data() } -> std::same_as<std::byte*>;
+};
+
+// std::variant, whose header need not be included to see that something is none.
+template <class T>
+concept Variant = requires(const T& value) {
+  { value.valueless_by_exception() } -> std::same_as<bool>;
+  value.index();
+};
+template <class T>
+struct AlternativesOf;
+template <template <class...> class V, class... T>
+struct AlternativesOf<V<T...>> {
+  using List = keel::internal::TypeList<T...>;
+};
+template <class T>
+using Alternatives = typename AlternativesOf<T>::List;
+
 // The same sentence wherever a type has no form. Fields says what is wrong with a class.
 template <class T>
 consteval void require_form() {
   static_assert(!std::is_pointer_v<T> && !std::is_array_v<T> && !CharacterType<T> && !std::is_null_pointer_v<T>,
                 "a pointer, a C array and a single character have no form in JSON: make it a std::string, a "
                 "std::optional, a std::vector or a std::array");
+  static_assert(!std::same_as<T, std::byte>,
+                "a single std::byte has no form in JSON: bytes are a std::vector<std::byte>, a string in base64");
   static_assert(is_map_key_text<T>(), "the key of a map is a std::string in JSON: another one has no form");
 }
 
@@ -98,6 +126,8 @@ consteval bool holds_views() {
     return false;
   } else if constexpr (is_patch<T>) {
     return holds_views<typename T::Value, Outer...>();
+  } else if constexpr (Variant<T>) {
+    return any_holds_views<T, Outer...>(Alternatives<T>());
   } else if constexpr (Map<T>) {
     return holds_views<std::remove_const_t<typename T::key_type>, Outer...>() ||
            holds_views<typename T::mapped_type, Outer...>();
@@ -204,8 +234,23 @@ struct ReadTable {
   bool is_strict;
 };
 
-// `fields` are the addresses of the fields of `object`.
-void read_object(Reader& in, const ReadTable& table, void* const* fields, const void* object, Violations& wrong);
+// `fields` are the addresses of the fields of `object`. A member `tag` has been read.
+void read_object(Reader& in, const ReadTable& table, void* const* fields, const void* object, Violations& wrong,
+                 std::string_view tag = {});
+
+struct VariantTable {
+  std::string_view key;                  // Of the tag, with quotes and colon.
+  std::string_view name;                 // Without.
+  const std::string_view* alternatives;  // The values of the tag.
+  const ReadField* read;                 // An alternative, into the variant.
+  std::size_t count;
+};
+void read_variant(Reader& in, const VariantTable& table, void* variant, Violations& wrong);
+
+// How many bytes `text` stands for in base64, or more where it is none; those, as far as `size` reaches.
+std::size_t decoded_size(std::string_view text) noexcept;
+std::size_t decode_bytes(Reader& in, std::string_view text, std::byte* to, std::size_t size, Violations& wrong);
+void read_byte_array(Reader& in, std::byte* to, std::size_t size, Violations& wrong);
 // Makes a violation of the Reader's problem. True when reading goes on, in the `depth` outermost containers.
 [[gnu::cold]] bool collect(Reader& in, int depth, Violations& wrong);
 // For a key whose value is due.
@@ -213,7 +258,8 @@ void read_object(Reader& in, const ReadTable& table, void* const* fields, const 
 [[gnu::cold]] void wrong_element_count(Reader& in, std::size_t count, Violations& wrong);
 [[gnu::cold]] void wrong_enum_name(Reader& in, const keel::internal::EnumNames& names, Violations& wrong);
 // The whole text: `read` of `value`, then nothing behind it. True when nothing is wrong.
-bool read_text(std::string_view text, Arena& arena, int depth_max, ReadField read, void* value, Violations& wrong);
+bool read_text(std::string_view text, Arena& arena, ReaderOptions options, ReadField read, void* value,
+               Violations& wrong);
 
 using keel::internal::TakeAddresses;
 
@@ -256,6 +302,72 @@ struct Readers<T, keel::internal::TypeList<Field...>> {
                                       static_cast<std::uint8_t>(sizeof...(Field)),
                                       static_cast<std::uint8_t>(Names<T>::slot_bits),
                                       keel::internal::is_strict<T>()};
+};
+
+// What the tags of the alternatives of a variant have to be, once for reading and writing.
+template <class T>
+consteval bool has_tag() {
+  return !tag_of<T>.name.empty() && !tag_of<T>.value.empty();
+}
+template <class... T>
+consteval bool are_tags_of_one_name() {
+  const std::string_view names[] = {tag_of<T>.name...};
+  return ((tag_of<T>.name == names[0]) && ...);
+}
+template <class... T>
+consteval bool are_tags_different() {
+  const std::string_view values[] = {tag_of<T>.value...};
+  std::size_t equal = 0;
+  for (const std::string_view one : values) ((equal += tag_of<T>.value == one ? 1 : 0), ...);
+  return equal == sizeof...(T);
+}
+template <class T>
+consteval bool is_tag_a_field() {
+  for (std::size_t i = 0; i < Fields<T>::count; ++i) {
+    if (Names<T>::names[i] == tag_of<T>.name) return true;
+  }
+  return false;
+}
+template <class... T>
+consteval void require_tags() {
+  static_assert((has_tag<T>() && ...),
+                "each alternative of a std::variant says by what it is known in JSON: write into each struct static "
+                "constexpr keel::Tag tag = {\"type\", \"card\"};");
+  if constexpr ((has_tag<T>() && ...)) {
+    static_assert(are_tags_of_one_name<T...>(), "the tags of the alternatives of a std::variant have the same name");
+    static_assert(are_tags_different<T...>(), "two alternatives of a std::variant have the same tag");
+    static_assert(!(is_tag_a_field<T>() || ...), "the tag of an alternative has the name of one of its fields");
+  }
+}
+
+template <class T, class Variant, std::size_t index>
+void read_alternative(Reader& in, void* variant, Violations& wrong) {
+  T& value = static_cast<Variant*>(variant)->template emplace<index>();
+  void* fields[Fields<T>::count + 1];
+  fields[Fields<T>::count] = nullptr;
+  Fields<T>::visit(value, TakeAddresses{fields});
+  read_object(in, Readers<T, keel::internal::FieldTypes<T>>::table, fields, &value, wrong, tag_of<T>.name);
+}
+
+template <class Variant, class List>
+struct VariantReaders;
+template <class Variant, class First, class... Rest>
+struct VariantReaders<Variant, keel::internal::TypeList<First, Rest...>> {
+  static constexpr auto key = [] {
+    require_tags<First, Rest...>();
+    std::array<char, tag_of<First>.name.size() + 3> made{'"'};
+    for (std::size_t i = 0; i < made.size() - 3; ++i) made[i + 1] = tag_of<First>.name[i];
+    made[made.size() - 2] = '"';
+    made[made.size() - 1] = ':';
+    return made;
+  }();
+  static constexpr std::string_view alternatives[] = {tag_of<First>.value, tag_of<Rest>.value...};
+  static constexpr auto read = []<std::size_t... I>(std::index_sequence<I...>) {
+    return std::array<ReadField, sizeof...(I) + 1>{&read_alternative<First, Variant, 0>,
+                                                   &read_alternative<Rest, Variant, I + 1>...};
+  }(std::make_index_sequence<sizeof...(Rest)>());
+  static constexpr VariantTable table = {
+      {key.data(), key.size()}, tag_of<First>.name, alternatives, read.data(), read.size()};
 };
 
 template <Integer T>
@@ -315,6 +427,14 @@ void read_value(Reader& in, T& value, Violations& wrong) {
     } else {
       read_value(in, value.emplace(), wrong);
     }
+  } else if constexpr (Variant<T>) {
+    read_variant(in, VariantReaders<T, Alternatives<T>>::table, &value, wrong);
+  } else if constexpr (is_byte_array<T>) {
+    read_byte_array(in, value.data(), value.size(), wrong);
+  } else if constexpr (ByteList<T>) {
+    const std::string_view text = in.string();
+    value.resize(decoded_size(text));
+    value.resize(decode_bytes(in, text, value.data(), value.size(), wrong));
   } else if constexpr (is_std_array<T>) {
     std::size_t count = 0;
     if (!in.begin_array()) return;
@@ -353,6 +473,7 @@ void read_value(Reader& in, T& value, Violations& wrong) {
     }
   } else {
     void* fields[Fields<T>::count + 1];
+    fields[Fields<T>::count] = nullptr;
     Fields<T>::visit(value, TakeAddresses{fields});
     read_object(in, Readers<T, keel::internal::FieldTypes<T>>::table, fields, &value, wrong);
   }
@@ -369,7 +490,8 @@ struct WriteTable {
   std::size_t count;
 };
 
-void write_object(Writer& out, const WriteTable& table, void* const* fields);
+void write_object(Writer& out, const WriteTable& table, void* const* fields, Tag tag = {});
+[[noreturn, gnu::cold]] void throw_valueless();
 void write_float(Writer& out, float value);
 [[noreturn, gnu::cold]] void throw_nameless(std::int64_t value);
 
@@ -401,6 +523,16 @@ struct Writers<T, keel::internal::TypeList<Field...>> {
                                        (is_patch<std::remove_const_t<Field>> || ...) ? is_absent : nullptr,
                                        sizeof...(Field)};
 };
+
+template <class Variant>
+using WriteAlternative = void (*)(Writer& out, const Variant& variant);
+template <class T, class Variant>
+void write_alternative(Writer& out, const Variant& variant) {
+  void* fields[Fields<T>::count + 1];
+  fields[Fields<T>::count] = nullptr;
+  Fields<T>::visit(get<T>(variant), TakeAddresses{fields});
+  write_object(out, Writers<T, keel::internal::FieldTypes<T>>::table, fields, tag_of<T>);
+}
 
 template <class T>
 void write_value(Writer& out, const T& value) {
@@ -440,12 +572,22 @@ void write_value(Writer& out, const T& value) {
       write_value(out, element);
     }
     out.end_object();
+  } else if constexpr (Variant<T>) {
+    if (value.valueless_by_exception()) throw_valueless();
+    [&]<class... A>(keel::internal::TypeList<A...>) {
+      require_tags<A...>();
+      static constexpr WriteAlternative<T> write[] = {&write_alternative<A, T>...};
+      write[value.index()](out, value);
+    }(Alternatives<T>());
+  } else if constexpr (is_byte_array<T> || ByteList<T>) {
+    out.base64(value);
   } else if constexpr (List<T> || is_std_array<T>) {
     out.begin_array();
     for (const auto& element : value) write_value<typename T::value_type>(out, element);
     out.end_array();
   } else {
     void* fields[Fields<T>::count + 1];
+    fields[Fields<T>::count] = nullptr;
     Fields<T>::visit(value, TakeAddresses{fields});
     write_object(out, Writers<T, keel::internal::FieldTypes<T>>::table, fields);
   }

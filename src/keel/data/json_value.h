@@ -1,0 +1,231 @@
+// keel/data/json_value.h — a JSON document for which there is no struct.
+//
+//   KEEL_TRY(json::Value event, json::parse<json::Value>(text));           // json_parse.h
+//   KEEL_TRY(auto id, event.get<std::int64_t>("/order/lines/0/id"));       // "/order/lines/0/id is missing"
+//   if (const json::Value* tags = event.find("tags")) {
+//     for (const json::Value& tag : tags->elements()) use(tag.string());   // std::optional<std::string_view>
+//   }
+//   event["seen"] = true;
+//   json::Value reply = json::Value::object({{"id", id}, {"tags", json::Value::array({"a", "b"})}});
+//   std::string text = json::write(reply);                                 // json_write.h
+//
+// A field of a struct may be a Value: it is then read and written like any other, whatever it has in it.
+//
+// Numbers: whole ones without fraction and exponent are exact from -2^63 to 2^64 - 1, all others are the nearest
+// double.
+//          Equality is that of the numbers: Value(1) == Value(1.0).
+// Objects: members stay in their order, which equality does not ask for. A text that gives a member twice is malformed.
+// Errors:  reading is as strict as json::Reader (json_reader.h), whose depth_max and bytes_max bound it. get() says
+// what
+//          is not as asked for (InvalidArgument), with its pointer; the others give null or std::nullopt. A change of
+//          what is neither null nor of that kind is a Bug (base/bug.h), as are a string, list or object of 2^32 or
+//          more, and copying, comparing or writing what is nested more than 128 deep. Destruction takes any depth.
+// Lifetime: a std::string_view, span or pointer is valid until the Value is changed, moved or destroyed.
+// Threads: a value.
+// Cost:    16 bytes for a value, with a string of at most 14 bytes; a longer string, a list and an object take one
+//          allocation each. A member is looked for one by one among 16, else by binary search; adding one to an
+//          object of n moves up to 4 n bytes.
+
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <initializer_list>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+#include "keel/base/result.h"
+#include "keel/data/json_reader.h"
+#include "keel/data/json_writer.h"
+
+namespace keel::json {
+
+class Value {
+ public:
+  struct Entry;
+  struct Member;
+  class Members;
+
+  Value() noexcept : Value(nullptr) {}
+  Value(std::nullptr_t) noexcept { set(Type::Null, std::uint64_t{0}); }
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  Value(T value) noexcept {
+    if constexpr (std::same_as<T, bool>) {
+      set(Type::Boolean, std::uint64_t{value});
+    } else if constexpr (std::floating_point<T>) {
+      set(Type::Real, static_cast<double>(value));
+    } else {
+      static_assert(std::integral<T> && !std::same_as<T, char>, "a single character is no JSON value: write a string");
+      if constexpr (std::is_signed_v<T>) {
+        set(Type::Signed, std::int64_t{value});
+      } else if (value <= std::uint64_t{std::numeric_limits<std::int64_t>::max()}) {
+        set(Type::Signed, static_cast<std::int64_t>(value));
+      } else {
+        set(Type::Unsigned, std::uint64_t{value});
+      }
+    }
+  }
+  template <class T>
+    requires(std::convertible_to<const T&, std::string_view> && !std::convertible_to<const T&, std::nullptr_t>)
+  Value(const T& text) : Value() {
+    set_string(text);
+  }
+  static Value array(std::initializer_list<Value> elements = {});
+  static Value object(std::initializer_list<Entry> members = {});
+
+  Value(const Value& other);
+  Value(Value&& other) noexcept {
+    std::memcpy(bytes_, other.bytes_, sizeof bytes_);
+    other.set(Type::Null, std::uint64_t{0});
+  }
+  Value& operator=(const Value& other) { return *this = Value(other); }
+  Value& operator=(Value&& other) noexcept;
+  ~Value() {
+    if (type() >= Type::Long) release();
+  }
+
+  Kind kind() const noexcept;
+  bool is_null() const noexcept { return type() == Type::Null; }
+
+  // What it is, when it is of that kind; an integer when the number is whole and fits.
+  std::optional<bool> boolean() const noexcept;
+  std::optional<std::int64_t> int64() const noexcept;
+  std::optional<std::uint64_t> uint64() const noexcept;
+  std::optional<double> number() const noexcept;  // Of any number, the nearest.
+  std::optional<std::string_view> string() const noexcept;
+
+  // Elements of a list, or members of an object; else 0.
+  std::size_t size() const noexcept;
+  bool empty() const noexcept { return size() == 0; }
+  // Of a list; empty when it is none.
+  std::span<const Value> elements() const noexcept;
+  std::span<Value> elements() noexcept;
+  // Of an object, as {key, value}; empty when it is none: for (const auto& [key, value] : document.members()).
+  Members members() const noexcept;
+
+  // Null when this is no object, or has no such member.
+  const Value* find(std::string_view key) const noexcept;
+  Value* find(std::string_view key) noexcept;
+  // By JSON Pointer (RFC 6901): "" is this, "/lines/0/sku" a member of an element of a member. Null when there is none.
+  const Value* at(std::string_view pointer) const;
+
+  // The same as a T: bool, an integer, double, std::string_view, std::string. InvalidArgument says what is not so:
+  // "/lines/0/sku is missing", "/lines/0/sku: expected a string", "/quantity: number out of range".
+  template <class T>
+  Result<T> get(std::string_view pointer = {}) const {
+    if constexpr (std::same_as<T, bool>) {
+      return get_boolean(pointer);
+    } else if constexpr (std::same_as<T, double>) {
+      return get_number(pointer);
+    } else if constexpr (std::integral<T> && std::is_signed_v<T> && !std::same_as<T, char>) {
+      KEEL_TRY(const std::int64_t number,
+               get_int64(pointer, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
+      return static_cast<T>(number);
+    } else if constexpr (std::integral<T> && !std::same_as<T, char>) {
+      KEEL_TRY(const std::uint64_t number, get_uint64(pointer, std::numeric_limits<T>::max()));
+      return static_cast<T>(number);
+    } else {
+      static_assert(std::constructible_from<T, std::string_view>,
+                    "get() of a json::Value gives a bool, an integer, a double or a string; for a struct it is "
+                    "json::parse<T>(json::write(value))");
+      KEEL_TRY(const std::string_view text, get_string(pointer));
+      return T(text);
+    }
+  }
+
+  // The member of an object, which is null and the last one where there was none. A null becomes an object first.
+  Value& operator[](std::string_view key);
+  // Appends to a list; gives what has been appended. A null becomes a list first.
+  Value& push_back(Value element);
+  // False when there was none.
+  bool erase(std::string_view key);
+
+  friend bool operator==(const Value& a, const Value& b) { return are_equal(a, b, 0); }
+  friend void read_json(Reader& in, Value& value) { value.read(in); }
+  friend void write_json(Writer& out, const Value& value) { value.write(out, 0); }
+
+ private:
+  enum class Type : std::uint8_t { Null, Boolean, Signed, Unsigned, Real, Short, Long, Array, Object };
+  struct Block;
+  struct Builder;
+
+  Type type() const noexcept { return static_cast<Type>(bytes_[0]); }
+  template <class T>
+  T payload() const noexcept {
+    T value;
+    std::memcpy(&value, bytes_ + 8, sizeof value);
+    return value;
+  }
+  template <class T>
+  void set(Type type, T payload) noexcept {
+    static_assert(sizeof payload == 8);
+    std::memset(bytes_, 0, 8);
+    bytes_[0] = static_cast<unsigned char>(type);
+    std::memcpy(bytes_ + 8, &payload, 8);
+  }
+  Block* block() const noexcept { return payload<Block*>(); }
+  void set_string(std::string_view text);
+  std::string_view text() const noexcept;  // Of a string.
+  void release() noexcept;
+  void grow(Type type);
+  void read(Reader& in);
+  void write(Writer& out, int depth) const;
+  Value copy(int depth) const;
+  static bool are_equal(const Value& a, const Value& b, int depth);
+  Result<const Value*> expect(std::string_view pointer) const;
+  Result<bool> get_boolean(std::string_view pointer) const;
+  Result<double> get_number(std::string_view pointer) const;
+  Result<std::int64_t> get_int64(std::string_view pointer, std::int64_t least, std::int64_t most) const;
+  Result<std::uint64_t> get_uint64(std::string_view pointer, std::uint64_t most) const;
+  Result<std::string_view> get_string(std::string_view pointer) const;
+
+  // Type; size of a short string, or at 4 that of a long one; at 2 a short string, or at 8 a number or pointer. Bytes
+  // that are not used are 0.
+  alignas(8) unsigned char bytes_[16];
+};
+
+struct Value::Entry {
+  std::string_view key;
+  Value value;
+};
+
+struct Value::Member {
+  std::string_view key;
+  const Value& value;
+};
+
+class Value::Members {
+ public:
+  class Iterator {
+   public:
+    Member operator*() const noexcept { return {at_[0].text(), at_[1]}; }
+    Iterator& operator++() noexcept {
+      at_ += 2;
+      return *this;
+    }
+    friend bool operator==(Iterator, Iterator) = default;
+
+   private:
+    friend class Members;
+    explicit Iterator(const Value* at) noexcept : at_(at) {}
+    const Value* at_;
+  };
+
+  Iterator begin() const noexcept { return Iterator(first_); }
+  Iterator end() const noexcept { return Iterator(first_ + 2 * size_); }
+  std::size_t size() const noexcept { return size_; }
+
+ private:
+  friend class Value;
+  Members(const Value* first, std::size_t size) noexcept : first_(first), size_(size) {}
+  const Value* first_;  // Key, value, key, value.
+  std::size_t size_;
+};
+
+}  // namespace keel::json

@@ -1,0 +1,79 @@
+#include "keel/data/pattern.h"
+
+#include <re2/re2.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "keel/base/bug.h"
+
+namespace keel {
+namespace {
+
+// One for each literal, in the lists of a hash table that only grows: there are as many as the program has literals.
+struct Compiled {
+  std::string_view text;
+  const RE2* expression;
+  const Compiled* next;
+};
+constexpr std::size_t slot_count = 256;
+constinit std::atomic<const Compiled*> slots[slot_count];
+constinit std::mutex compiling;
+
+std::atomic<const Compiled*>& slot_of(std::string_view text) noexcept {
+  return slots[(reinterpret_cast<std::uintptr_t>(text.data()) * 0x9E3779B97F4A7C15u) >> 56];
+}
+
+// By the address of the literal.
+const RE2* find(const std::atomic<const Compiled*>& slot, std::string_view text) noexcept {
+  for (const Compiled* one = slot.load(std::memory_order_acquire); one != nullptr; one = one->next) {
+    if (one->text.data() == text.data() && one->text == text) return one->expression;
+  }
+  return nullptr;
+}
+
+// The same text in another literal.
+const RE2* find_equal(std::string_view text) noexcept {
+  for (const auto& slot : slots) {
+    for (const Compiled* one = slot.load(std::memory_order_acquire); one != nullptr; one = one->next) {
+      if (one->text == text) return one->expression;
+    }
+  }
+  return nullptr;
+}
+
+[[gnu::cold, gnu::noinline]] const RE2& compile(const Pattern& pattern) {
+  const std::lock_guard lock(compiling);
+  auto& slot = slot_of(pattern.text());
+  const RE2* expression = find(slot, pattern.text());
+  if (expression != nullptr) return *expression;
+  expression = find_equal(pattern.text());
+  if (expression == nullptr) {
+    RE2::Options options;
+    options.set_log_errors(false);
+    options.set_never_capture(true);
+    auto made = std::make_unique<RE2>(pattern.text(), options);
+    if (!made->ok()) {
+      throw_bug("the pattern \"" + std::string(pattern.text()) + "\" at " + pattern.file() + ":" +
+                    std::to_string(pattern.line()) + " is no regular expression: " + made->error(),
+                std::source_location::current());
+    }
+    expression = made.release();
+  }
+  slot.store(new Compiled{pattern.text(), expression, slot.load(std::memory_order_relaxed)}, std::memory_order_release);
+  return *expression;
+}
+
+}  // namespace
+
+bool Pattern::matches(std::string_view text) const {
+  const RE2* expression = find(slot_of(text_), text_);
+  if (expression == nullptr) [[unlikely]]
+    expression = &compile(*this);
+  return RE2::FullMatch(text, *expression);
+}
+
+}  // namespace keel

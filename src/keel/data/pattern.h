@@ -1,0 +1,43 @@
+// keel/data/pattern.h — regular expressions that a text matches as a whole.
+//
+//   check(sku).matches("[A-Z]{3}-[0-9]+");               // in rules() (rules.h)
+//   constexpr Pattern sku_pattern = "[A-Z]{3}-[0-9]+";   // one name for it where several need it
+//   if (!sku_pattern.matches(text)) …
+//
+// The syntax is RE2's (https://github.com/google/re2/wiki/Syntax), without back references and look-around. `.` and
+// character classes are characters of UTF-8, not bytes. Time is linear in the text, whatever the pattern and the text:
+// no client can choose a text for which matching takes long.
+//
+// Errors:  a pattern that is no regular expression is a Bug (base/bug.h) at its first use, with the pattern and its
+// place. Threads: any. A pattern is compiled once in the process, at its first use, and is kept to the end of the
+// process. Cost:    matches() takes some 100 ns and the time for the text, without the heap; a compiled pattern takes
+// some
+//          kilobytes, at most 8 MB. A program that has no pattern does not load RE2's library.
+
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace keel {
+
+class Pattern {
+ public:
+  // Of a literal: no pattern is made of what a client sends.
+  template <std::size_t size>
+  consteval Pattern(const char (&text)[size], const char* file = __builtin_FILE(), unsigned line = __builtin_LINE())
+      : text_(text, size - 1), file_(file), line_(line) {}
+
+  bool matches(std::string_view text) const;
+
+  constexpr std::string_view text() const noexcept { return text_; }
+  constexpr const char* file() const noexcept { return file_; }
+  constexpr unsigned line() const noexcept { return line_; }
+
+ private:
+  std::string_view text_;
+  const char* file_;
+  unsigned line_;
+};
+
+}  // namespace keel
