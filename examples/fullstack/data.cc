@@ -1,10 +1,7 @@
 #include "data.h"
 
-#include <optional>
-
-#include "keel/data/json.h"
-#include "keel/http/server/problem.h"
-#include "keel/observe/span.h"
+#include "keel/data/json_write.h"
+#include "keel/http/server/input.h"
 
 using namespace keel;
 
@@ -13,27 +10,19 @@ namespace {
 struct Created {
   std::int64_t id;
 };
-void write_json(json::Writer& out, const Created& created) {
-  out.begin_object();
-  out.key("id").integer(created.id);
-  out.end_object();
-}
 
-// What is wrong with the body, if anything is.
-std::optional<http::Response> refuse_unless_object(http::Request& request) {
-  const StageTimer timer(http::stage::validate);
-  json::Reader in(request.body(), request.arena());
+// Any object, which is kept as it is.
+struct Anything {};
+void read_json(json::Reader& in, Anything&) {
   const bool is_object = in.peek() == json::Kind::Object;
   in.skip();
   if (!is_object) in.fail("expected an object");
-  if (!in.finish()) return http::problem(in);
-  return std::nullopt;
 }
 
 }  // namespace
 
 Task<http::Response> Data::create(http::Request& request) {
-  if (auto problem = refuse_unless_object(request)) co_return *std::move(problem);
+  co_await request.json<Anything>();
   const db::Written written = co_await session_.execute("insert into data (body) values ($1)", request.body());
   co_return http::Response::json(http::Status::Created, Created{written.last_insert_id});
 }

@@ -1,13 +1,27 @@
 #include "greeting.h"
 
-#include <algorithm>
+#include <string_view>
+#include <vector>
 
-#include "keel/http/server/problem.h"
+#include "keel/data/json_write.h"
+#include "keel/http/server/input.h"
 #include "keel/task/timing.h"
 
 namespace greeting {
 
 using namespace keel;
+
+namespace {
+
+struct Guests {
+  std::vector<std::string_view> names;
+  void rules(Check& check) const { check(names).count(1, 100); }
+};
+struct Greetings {
+  std::vector<std::string> greetings;
+};
+
+}  // namespace
 
 void Greeter::mount(http::Router& router) {
   router.get("/hello/{name}", *this, &Greeter::hello).post("/hello", *this, &Greeter::hello_all);
@@ -20,16 +34,11 @@ Result<http::Response> Greeter::hello(http::Request& request) {
   return http::Response::text(http::Status::Ok, greeting_ + ", " + std::string(name) + "!");
 }
 
-// A name in each line.
-http::Response Greeter::hello_all(http::Request& request) {
-  std::string text;
-  for (std::string_view rest = request.body(); !rest.empty();) {
-    const std::string_view name = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(name.size() + 1, rest.size()));
-    text += greeting_ + ", " + std::string(name) + "!\n";
-  }
-  if (text.empty()) return http::refuse(http::Status::UnprocessableContent, "the body has a name in each line");
-  return http::Response::text(http::Status::Ok, text);
+Result<http::Response> Greeter::hello_all(http::Request& request) {
+  KEEL_TRY(const auto guests, request.json<Guests>());
+  Greetings all;
+  for (const std::string_view name : guests.names) all.greetings.push_back(greeting_ + ", " + std::string(name) + "!");
+  return http::Response::json(all);
 }
 
 Task<http::Response> Greeter::later(http::Request& request) {

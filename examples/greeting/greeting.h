@@ -17,7 +17,7 @@ class Greeter {
 
  private:
   keel::Result<keel::http::Response> hello(keel::http::Request& request);
-  keel::http::Response hello_all(keel::http::Request& request);
+  keel::Result<keel::http::Response> hello_all(keel::http::Request& request);
   keel::Task<keel::http::Response> later(keel::http::Request& request);
 
   const std::string greeting_;

@@ -32,8 +32,12 @@ TEST_F(GreeterTest, greets_by_name) {
 TEST_F(GreeterTest, greets_many_at_once) {
   http::TestServer server(router_);
 
-  EXPECT_EQ(server.post("/hello", "Ada\nGrace", "text/plain").body(), "Hello, Ada!\nHello, Grace!\n");
-  EXPECT_EQ(server.post("/hello", "", "text/plain").status(), 422);
+  const http::TestResponse response = server.post("/hello", R"({"names":["Ada","Grace"]})");
+
+  EXPECT_EQ(response.status(), 200);
+  EXPECT_EQ(response.body(), R"({"greetings":["Hello, Ada!","Hello, Grace!"]})");
+  EXPECT_EQ(server.post("/hello", R"({"names":[]})").status(), 422);
+  EXPECT_EQ(server.post("/hello", "Ada").status(), 400);
 }
 
 TEST_F(GreeterTest, answers_later_when_asked_to) {

@@ -2,6 +2,7 @@
 //
 //   greeting --network.http.port=8080
 //   curl http://127.0.0.1:8080/hello/Ada
+//   curl http://127.0.0.1:8080/hello --json '{"names": ["Ada", "Grace"]}'
 
 #include "greeting.h"
 #include "keel/app/app.h"

@@ -4,36 +4,53 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "client.h"
+#include "keel/data/json_write.h"
 #include "keel/db/sqlite/database.h"
 #include "keel/http/middleware/compression.h"
 #include "keel/http/middleware/cors.h"
 #include "keel/http/middleware/rate_limit.h"
 #include "keel/http/middleware/security_headers.h"
+#include "keel/http/server/input.h"
 #include "keel/http/server/server.h"
 #include "keel/io/runtime.h"
 #include "keel/observe/log_ring.h"
 #include "keel/observe/metric_cells.h"
+#include "keel/task/timing.h"
 #include "keel/telemetry/log_writer.h"
 #include "service.h"
 #include "users.h"
 
 namespace e2e {
 
-struct Message {
-  std::string_view message;
-};
-static void write_json(keel::json::Writer& out, const Message& message) {
-  out.begin_object();
-  out.key("message").string(message.message);
-  out.end_object();
-}
-
 namespace {
 
 using namespace keel;
+
+struct Message {
+  std::string_view message;
+};
+struct Line {
+  std::string_view sku;
+  int quantity;
+  void rules(Check& check) const { check(quantity).range(1, 100); }
+};
+struct Order {
+  std::string_view customer;
+  std::optional<std::string_view> note;
+  std::array<Line, 3> lines;
+  void rules(Check& check) const { check(customer).length(1, 100); }
+};
+struct Page {
+  int limit = 20;
+  std::optional<std::string_view> after;
+  static constexpr bool optional_fields = true;
+};
 
 class Allocations : public ::testing::TestWithParam<std::string> {};
 
@@ -68,7 +85,20 @@ TEST_P(Allocations, are_none_per_request_in_steady_state) {
     http::Router router;
     users.mount(router);
     router.get("/plaintext", [](http::Request&) { return http::Response::text(http::Status::Ok, "Hello, World!"); });
-    router.get("/json", [](http::Request&) { return http::Response::json(http::Status::Ok, Message{"Hello"}); });
+    router.get("/json", [](http::Request&) { return http::Response::json(Message{"Hello"}); });
+    router.get("/page", [](http::Request& request) -> Result<http::Response> {
+      KEEL_TRY(const auto page, request.query<Page>());
+      return http::Response::json(page);
+    });
+    router.post("/order", [](http::Request& request) -> Result<http::Response> {
+      KEEL_TRY(const auto order, request.json<Order>());
+      return http::Response::json(http::Status::Created, order);
+    });
+    router.post("/order-later", [](http::Request& request) -> Task<http::Response> {
+      const auto order = co_await request.json<Order>();
+      co_await sleep_for(Duration());
+      co_return http::Response::json(http::Status::Created, order);
+    });
     std::string text;
     while (text.size() < 4000) text += "the same again and again, ";
     const auto long_text = [&text](http::Request&) { return http::Response::text(http::Status::Ok, text); };
@@ -98,6 +128,7 @@ TEST_P(Allocations, are_none_per_request_in_steady_state) {
     };
     for (const auto& [target, status] : std::map<std::string, int>{{"/plaintext", 200},
                                                                    {"/json", 200},
+                                                                   {"/page?limit=7&after=%41", 200},
                                                                    {"/api/users/7", 200},
                                                                    {"/api/users/999", 404},
                                                                    {"/api/users", 200}}) {
@@ -105,6 +136,15 @@ TEST_P(Allocations, are_none_per_request_in_steady_state) {
       ask(wire, status, 300);
       const std::size_t before = count();
       ask(wire, status, 1000);
+      EXPECT_EQ(count() - before, 0u) << target;
+    }
+    const std::string order = R"({"customer":"Ad\u0061","note":null,"lines":[{"sku":"A-1","quantity":1},)"
+                              R"({"quantity":2,"sku":"A-2"},{"sku":"A-3","quantity":3}]})";
+    for (const std::string target : {"/order", "/order-later"}) {
+      const std::string wire = request("POST", target, order);
+      ask(wire, 201, 300);
+      const std::size_t before = count();
+      ask(wire, 201, 1000);
       EXPECT_EQ(count() - before, 0u) << target;
     }
     for (const std::string_view coding : http::ContentCoder::codings()) {

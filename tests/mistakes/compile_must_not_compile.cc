@@ -37,6 +37,13 @@ class Circle {
  private:
   int radius_;
 };
+class Closed {
+ public:
+  explicit Closed(int value) : value_(value) {}
+
+ private:
+  int value_;
+};
 struct Points {
   Response find(const Request& request) const;
   Task<Response> load(const Request& request);
@@ -174,7 +181,7 @@ Task<> reads(db::Session& session) {
 #elif CASE == 27
 Task<> binds(db::Session& session) { co_await session.execute("insert into points (x) values ($1)", Point{1}); }
 #elif CASE == 28
-Response answers(Request&) { return Response::json(http::Status::Ok, Point{1}); }
+Response answers(Request&) { return Response::json(Closed(1)); }
 #elif CASE == 29
 Task<Response> asks(Request& request) {
   const auto point = co_await request.path_param<Point>("id");

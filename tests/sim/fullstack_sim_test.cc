@@ -145,7 +145,9 @@ class Customer {
     }
     sent = Sent::Maybe;
     std::string wire = method + " " + target + " HTTP/1.1\r\nHost: sim\r\n";
-    if (!body.empty()) wire += "Content-Length: " + std::to_string(body.size()) + "\r\n";
+    if (!body.empty()) {
+      wire += "Content-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n";
+    }
     wire += "\r\n" + body;
     Result<Answer> answer = co_await attempt(with_timeout(5_s, converse(*stream_, wire)));
     if (!answer || answer->closes) stream_.reset();

@@ -162,6 +162,7 @@ struct Error::Text {
     std::source_location places[places_max];
     int place_count = 0;
     std::unique_ptr<const Stack> stack;
+    std::unique_ptr<const Details> details;
   } kept = {};
 };
 
@@ -280,6 +281,12 @@ Error Error::clone() const noexcept {
     std::copy(std::begin(from.places), std::end(from.places), to.places);
     to.place_count = from.place_count;
     if (from.stack != nullptr) to.stack.reset(new (std::nothrow) Stack(*from.stack));
+    if (from.details != nullptr) {
+      try {
+        to.details.reset(from.details->clone());
+      } catch (const std::bad_alloc&) {  // As a stack that there is no memory for.
+      }
+    }
   }
   return std::move(copy.with_origin_of(*this));
 }
@@ -329,6 +336,16 @@ std::string Error::describe_places() const {
 }
 
 const Stack* Error::stack() const noexcept { return is_owned() ? owned().kept.stack.get() : nullptr; }
+
+Error::Details::~Details() = default;
+
+Error&& Error::with(const Details* details) && noexcept {
+  std::unique_ptr<const Details> owned_details(details);
+  if (Text* const own = own_text(); own != nullptr) own->kept.details = std::move(owned_details);
+  return std::move(*this);
+}
+
+const Error::Details* Error::details() const noexcept { return is_owned() ? owned().kept.details.get() : nullptr; }
 
 void Error::free_text(void* text) noexcept { Text::free(static_cast<Text*>(text)); }
 

@@ -142,6 +142,20 @@ class [[nodiscard]] Error {
   // Of a Bug, where it was thrown; else null.
   const Stack* stack() const noexcept;
 
+  // What an Error has beside its message, for whoever handles it: each thing that is wrong with a request, for example
+  // (http/server/rejection.h). It stays with the Error, whatever becomes of its code and message.
+  class Details {
+   public:
+    virtual ~Details();
+    // Another one, owned by the caller.
+    virtual const Details* clone() const = 0;
+  };
+  // `details` becomes the Error's; without memory it is deleted. One allocation, unless the message has its block
+  // already.
+  Error&& with(const Details* details) && noexcept;
+  // What with() was given, or null.
+  const Details* details() const noexcept;
+
  private:
   struct Text;
   static constexpr std::uint64_t environment_bit = 0x20;

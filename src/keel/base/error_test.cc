@@ -217,6 +217,39 @@ TEST(Error, remembers_the_statement_and_the_places_it_has_passed) {
   EXPECT_EQ(copy.statement(), "insert into t");
 }
 
+struct Doubts : Error::Details {
+  explicit Doubts(int how_many) : count(how_many) { ++alive; }
+  Doubts(const Doubts& other) : Error::Details(other), count(other.count) { ++alive; }
+  ~Doubts() override { --alive; }
+  const Details* clone() const override { return new Doubts(*this); }
+  int count;
+  static inline int alive = 0;
+};
+
+TEST(Error, keeps_its_details_whatever_becomes_of_it) {
+  const auto count = [](const Error& error) {
+    const auto* const doubts = dynamic_cast<const Doubts*>(error.details());
+    return doubts != nullptr ? doubts->count : 0;
+  };
+  {
+    Error error = Error(Code::InvalidArgument, "a literal").with(new Doubts(7));
+    EXPECT_EQ(error.message(), "a literal");
+    EXPECT_EQ(count(error), 7);
+
+    error = std::move(error).because("reading").because(std::string(300, 'x')).as(Code::Conflict);
+    EXPECT_EQ(count(error), 7);
+    EXPECT_EQ(Doubts::alive, 1);
+
+    const Error copy = error.clone();
+    error = Error(Code::NotFound, "another");
+    EXPECT_EQ(error.details(), nullptr);
+    EXPECT_EQ(count(copy), 7);
+    EXPECT_EQ(Doubts::alive, 1);
+  }
+  EXPECT_EQ(Doubts::alive, 0);
+  EXPECT_EQ(Error::text(Code::NotFound, "nothing beside it").details(), nullptr);
+}
+
 TEST(Error, remembers_four_places_and_an_await_of_a_statement_on_its_line_as_one) {
   Error error = Error::from_errno("open", ENOENT);
   const auto here = std::source_location::current();

@@ -20,6 +20,11 @@
 #include "keel/data/json_indent.h"
 
 namespace keel::json {
+namespace internal {
+// json_writer.h declares write() for those who include no more.
+template <class T>
+struct CanWrite {};
+}  // namespace internal
 
 // One value, where one is due: out.key("order"), then write(out, order).
 template <class T>

@@ -57,4 +57,29 @@ class Writer {
   Place place_ = Place::First;
 };
 
+// json_write.h, for those who write what they are given and include no more than this.
+template <class T>
+void write(Writer& out, const T& value);
+
+namespace internal {
+
+template <class T>
+struct CanWrite;  // There once json_write.h is.
+template <class T>
+concept CanBeWritten = requires { sizeof(CanWrite<T>); };
+
+// By the write_json() beside its type, or by its fields.
+template <class T>
+void write_given(Writer& out, const T& value) {
+  if constexpr (requires { write_json(out, value); }) {
+    write_json(out, value);
+  } else if constexpr (CanBeWritten<T>) {
+    json::write(out, value);
+  } else {
+    static_assert(CanBeWritten<T>,
+                  "a struct is written as JSON with keel/data/json_write.h, which keel/http.h includes");
+  }
+}
+
+}  // namespace internal
 }  // namespace keel::json

@@ -5,18 +5,38 @@
 #include "keel/base/bug.h"
 
 namespace keel {
+namespace {
+
+// At the beginning of a character.
+void shorten(std::string& pointer) {
+  constexpr std::string_view ellipsis = "…";
+  if (pointer.size() <= Violations::pointer_bytes_max) return;
+  std::size_t size = Violations::pointer_bytes_max - ellipsis.size();
+  while (size > 0 && (static_cast<unsigned char>(pointer[size]) & 0xC0) == 0x80) --size;
+  pointer.resize(size);
+  pointer += ellipsis;
+  pointer.shrink_to_fit();
+}
+
+}  // namespace
 
 bool Violations::add(Violation violation) {
   if (list_.size() == count_max) {
     has_more_ = true;
     return false;
   }
+  shorten(violation.pointer);
   list_.push_back(std::move(violation));
   return true;
 }
 
+bool Violations::add(std::string_view pointer, std::string_view message) {
+  return add(Violation{std::string(pointer), std::string(message), 0, 0});
+}
+
 void Violations::set_malformed(Violation violation) {
   list_.clear();
+  shorten(violation.pointer);
   list_.push_back(std::move(violation));
   is_malformed_ = true;
   has_more_ = false;

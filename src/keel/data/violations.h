@@ -24,17 +24,20 @@
 namespace keel {
 
 struct Violation {
-  std::string pointer;  // JSON Pointer (RFC 6901): "/lines/0/quantity"; "" is the whole text.
+  // JSON Pointer (RFC 6901): "/lines/0/quantity"; "" is the whole text. Of a query or a form (text_fields.h) the name.
+  std::string pointer;
   std::string message;  // "must be from 1 to 100", "is required", "expected a string".
-  // From 1; the column counts bytes. Those of the value, or of the end of its object for a field that is missing or not
-  // as rules() say, and of its end for an array with another number of elements.
-  std::size_t line;
-  std::size_t column;
+  // From 1, and 0 for what stood in no JSON; the column counts bytes. Those of the value, or of the end of its object
+  // for a field that is missing or not as rules() say, and of its end for an array with another number of elements.
+  std::size_t line = 0;
+  std::size_t column = 0;
 };
 
 class Violations {
  public:
   static constexpr std::size_t count_max = 32;
+  // A pointer has names that somebody has sent: what is longer is shortened, and ends in "…".
+  static constexpr std::size_t pointer_bytes_max = 256;
 
   bool empty() const noexcept { return list_.empty(); }
   std::size_t size() const noexcept { return list_.size(); }
@@ -46,6 +49,7 @@ class Violations {
 
   // False when there is no room for it, which has_more() tells from here on.
   bool add(Violation violation);
+  bool add(std::string_view pointer, std::string_view message);
   // Takes the place of all others.
   void set_malformed(Violation violation);
   void clear() noexcept;

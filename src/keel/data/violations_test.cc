@@ -30,6 +30,18 @@ TEST(Violations, are_bounded_in_number) {
   EXPECT_TRUE(wrong.error().message().ends_with("; and more"));
 }
 
+TEST(Violations, are_bounded_in_length) {
+  Violations wrong;
+  wrong.add({"/" + std::string(255, 'a'), "is required", 1, 1});
+  EXPECT_EQ(wrong[0].pointer, "/" + std::string(255, 'a'));
+  wrong.add({"/" + std::string(256, 'a'), "is required", 1, 1});
+  EXPECT_EQ(wrong[1].pointer, "/" + std::string(252, 'a') + "…");
+  wrong.add({"/" + std::string(251, 'a') + "éé" + std::string(1'000'000, 'b'), "is required", 1, 1});
+  EXPECT_EQ(wrong[2].pointer, "/" + std::string(251, 'a') + "…") << "between characters";
+  wrong.set_malformed({std::string(1'000'000, 'a'), "expected ':'", 3, 4});
+  EXPECT_EQ(wrong[0].pointer.size(), Violations::pointer_bytes_max);
+}
+
 TEST(Violations, give_way_to_a_text_that_is_malformed) {
   Violations wrong;
   wrong.add({"/sku", "is required", 1, 2});

@@ -72,10 +72,16 @@ struct ReturnedFromTask {
   static constexpr bool is_allowed = true;
 };
 
+// What a Task<T> has beside, in the expression that made it: verbs that the module of T gives it, as
+// client.get(url).json<Rate>() (http/client/client.h).
+template <class T>
+struct TaskVerbs {};
+
 }  // namespace internal
 
 template <class T = void>
-class [[nodiscard("a task does nothing until it is awaited: co_await it, or give it to scope.spawn()")]] Task {
+class [[nodiscard("a task does nothing until it is awaited: co_await it, or give it to scope.spawn()")]] Task
+    : public internal::TaskVerbs<T> {
   static_assert(!std::is_reference_v<T>, "a task yields a value; return a pointer for something that lives elsewhere");
 
  public:

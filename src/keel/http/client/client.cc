@@ -158,6 +158,19 @@ std::optional<std::string_view> ClientResponse::header(std::string_view name) co
   return std::nullopt;
 }
 
+Result<> ClientResponse::read_json(ReadJson read, void* value) const {
+  if (const int status = number(status_); status / 100 != 2) {
+    const std::string_view phrase = reason(status_);
+    std::string text = "answered " + std::to_string(status);
+    if (!phrase.empty()) text += ' ' + std::string(phrase);
+    return Error::text(Code::Upstream, text).because(told(url_)).from_environment();
+  }
+  Arena arena;
+  Violations wrong;
+  if (read(value, body(), arena, wrong)) return {};
+  return wrong.error().as(Code::Upstream).because("the body is not as expected").because(told(url_)).from_environment();
+}
+
 Task<Chunk> ClientStream::read() {
   Result<Chunk> chunk = co_await attempt(exchange_.read(read_timeout_));
   if (!chunk && is_of_environment(chunk.error())) co_return std::move(chunk).error().from_environment();

@@ -9,6 +9,9 @@
 //   if (user.status() != http::Status::Ok) …                       // any status is an answer, not an error
 //   use(user.body());
 //
+//   Rate rate = co_await client.get("http://rates.internal/eur").json<Rate>();      // a plain struct; 2xx, or an error
+//   Receipt receipt = co_await client.post("/charges", charge).json<Receipt>();     // and one as the body
+//
 //   http::ClientRequest request(http::Method::Post, "http://orders.internal/orders");
 //   request.json(order).header("Authorization", token).timeout(2_s);
 //   http::ClientResponse made = co_await client.send(std::move(request));
@@ -37,6 +40,10 @@
 //            what is left goes along as X-Request-Deadline-Ms, a whole number of milliseconds.
 // Trace      traceparent (W3C), when the calling task works for a request, or ClientRequest::trace says so.
 //
+// JSON       json<T>() wants a status of 2xx and a body that is read as a T (data/json_parse.h), which owns its text.
+//            Otherwise it is Upstream, from the environment: the message has the URL and the status, or everything that
+//            is wrong with the body.
+//
 // Errors:    InvalidArgument: the request. Unsupported: https (there is no TLS), ws and wss. Unavailable: no
 //            connection, a broken one, or the circuit is open. DeadlineExceeded: a time-out, the message says which.
 //            Upstream: no such host, an answer that cannot be understood, a body above body_bytes_max, too many
@@ -52,13 +59,17 @@
 
 #pragma once
 
+#include <concepts>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "keel/base/arena.h"
 #include "keel/base/buffer.h"
 #include "keel/base/time.h"
+#include "keel/data/json_parse.h"
+#include "keel/data/json_write.h"
 #include "keel/http/client/client_exchange.h"
 #include "keel/http/client/client_pool.h"
 #include "keel/http/client/client_request.h"
@@ -67,6 +78,7 @@
 #include "keel/observe/log.h"
 #include "keel/observe/metric.h"
 #include "keel/task/task.h"
+#include "keel/task/timing.h"
 
 namespace keel::http {
 
@@ -104,15 +116,45 @@ class ClientResponse {
   // Who has answered, after redirects.
   const std::string& url() const noexcept { return url_; }
 
+  // The body of a 2xx as a T; Upstream for another status and another body. An error's body, or one whose status says
+  // what it is, is read by json::parse<T>(body()).
+  template <class T>
+  Result<T> json() const {
+    static_assert(!keel::json::internal::holds_views<T>(),
+                  "what is read from a response owns its text: make the std::string_view of the struct a std::string");
+    static_assert(std::default_initializable<T>,
+                  "what is read as a struct is made before it is filled: it has a default constructor");
+    T value{};
+    KEEL_TRY_VOID(
+        read_json([](void* to, std::string_view text, Arena& arena,
+                     Violations& wrong) { return keel::json::read(*static_cast<T*>(to), text, arena, wrong); },
+                  &value));
+    return value;
+  }
+
  private:
   friend class Client;
   friend class ClientStream;
+  using ReadJson = bool (*)(void* value, std::string_view text, Arena& arena, Violations& wrong);
+  Result<> read_json(ReadJson read, void* value) const;
+
   Status status_ = Status::Ok;
   Buffer head_;
   Buffer body_;
   Trailers trailers_;
   std::string url_;
 };
+
+}  // namespace keel::http
+
+// co_await client.get(url).json<Rate>(): a Task<Rate>.
+template <>
+struct keel::internal::TaskVerbs<keel::http::ClientResponse> {
+  template <class T>
+  Task<T> json() &&;
+};
+
+namespace keel::http {
 
 // An answer whose body is read piece by piece. It holds a connection until read() has given the empty chunk; destroyed
 // before, it closes it. Ends before its client. Movable while nobody reads.
@@ -155,11 +197,27 @@ class Client {
   Task<ClientResponse> post(std::string_view url, std::string_view body, std::string_view content_type) {
     return send(ClientRequest(Method::Post, url).body(body, content_type));
   }
+  // `value` as JSON.
+  template <class T>
+    requires(!std::convertible_to<const T&, std::string_view>)
+  Task<ClientResponse> post(std::string_view url, const T& value) {
+    return send(ClientRequest(Method::Post, url).json(value));
+  }
   Task<ClientResponse> put(std::string_view url, std::string_view body, std::string_view content_type) {
     return send(ClientRequest(Method::Put, url).body(body, content_type));
   }
+  template <class T>
+    requires(!std::convertible_to<const T&, std::string_view>)
+  Task<ClientResponse> put(std::string_view url, const T& value) {
+    return send(ClientRequest(Method::Put, url).json(value));
+  }
   Task<ClientResponse> patch(std::string_view url, std::string_view body, std::string_view content_type) {
     return send(ClientRequest(Method::Patch, url).body(body, content_type));
+  }
+  template <class T>
+    requires(!std::convertible_to<const T&, std::string_view>)
+  Task<ClientResponse> patch(std::string_view url, const T& value) {
+    return send(ClientRequest(Method::Patch, url).json(value));
   }
   // The answer's head; its body is the caller's to read, at his pace, whatever the status is. The time-out ends with
   // the head.
@@ -205,4 +263,16 @@ class Client {
   std::unique_ptr<Metrics> metrics_;
 };
 
+namespace internal {
+template <class T>
+Task<T> read_json(keel::internal::HeldTask<ClientResponse> call) {
+  const ClientResponse response = co_await call.release();
+  co_return response.json<T>();
+}
+}  // namespace internal
 }  // namespace keel::http
+
+template <class T>
+keel::Task<T> keel::internal::TaskVerbs<keel::http::ClientResponse>::json() && {
+  return http::internal::read_json<T>(HeldTask<http::ClientResponse>(static_cast<Task<http::ClientResponse>&&>(*this)));
+}

@@ -2,12 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "keel/exec/thread_pool.h"
 #include "keel/http/client/client.h"
+#include "keel/http/server/input.h"
 #include "keel/http/server/router.h"
 #include "keel/http/testing/test_server.h"
 #include "keel/net/listener.h"
@@ -19,10 +22,29 @@
 namespace keel::client_doc_test {
 namespace {
 
+struct User {
+  std::string name;
+  std::optional<std::string> email;
+};
+struct Charge {
+  std::string order;
+  std::int64_t cents;
+};
+struct Receipt {
+  std::string id;
+};
+
+Task<Receipt> charge(http::Client& client, std::string user, std::int64_t cents) {
+  const User payer = co_await client.get("http://users.internal/users/" + user).json<User>();
+  const Charge charge{.order = "for " + payer.name, .cents = cents};
+  co_return co_await client.post("http://payments.internal/charges", charge).json<Receipt>();
+}
+
 Task<std::string> name_of(http::Client& client, int id) {
-  http::ClientResponse user = co_await client.get("http://users.internal/users/" + std::to_string(id));
-  if (user.status() != http::Status::Ok) co_return fail(Code::NotFound, "the users service does not know this one");
-  co_return std::string(user.body());
+  const http::ClientResponse response = co_await client.get("http://users.internal/users/" + std::to_string(id));
+  if (response.status() == http::Status::NotFound) co_return fail(Code::NotFound, "there is no such user");
+  const User user = co_await response.json<User>();
+  co_return user.name;
 }
 
 Task<> copy_rows(http::Client& client, Stream& out) {
@@ -49,7 +71,11 @@ class Backend {
     router.get("/users/{id}", [](http::Request& request) -> Result<http::Response> {
       KEEL_TRY(const int id, request.path_param<int>("id"));
       if (id != 7) return fail(Code::NotFound, "nobody");
-      return http::Response::text(http::Status::Ok, "Ada");
+      return http::Response::json(User{.name = "Ada", .email = {}});
+    });
+    router.post("/charges", [](http::Request& request) -> Result<http::Response> {
+      KEEL_TRY(const auto charge, request.json<Charge>());
+      return http::Response::json(http::Status::Created, Receipt{charge.order + ", " + std::to_string(charge.cents)});
     });
     router.get("/rows", [](http::Request&) { return http::Response::text(http::Status::Ok, million); });
   }
@@ -69,6 +95,12 @@ class ClientDoc : public ::testing::Test {
     http::Client client(resolver);
     const Result<std::string> name = co_await attempt(name_of(client, id));
     co_return name ? *name : name.error().describe();
+  }
+  static Task<std::string> pay(ClientDoc& test, std::string user) {
+    Resolver resolver(test.server_.simulation().pool(), {}, test.lookup());
+    http::Client client(resolver);
+    const Result<Receipt> receipt = co_await attempt(charge(client, std::move(user), 350));
+    co_return receipt ? receipt->id : receipt.error().describe();
   }
   static Task<std::string> refuse_inside(ClientDoc& test) {
     Resolver resolver(test.server_.simulation().pool(), {}, test.lookup());
@@ -101,7 +133,9 @@ class ClientDoc : public ::testing::Test {
 
 TEST_F(ClientDoc, asks_as_it_says) {
   EXPECT_EQ(server_.run(ask(*this, 7)).value(), "Ada");
-  EXPECT_TRUE(server_.run(ask(*this, 8)).value().contains("the users service does not know this one"));
+  EXPECT_TRUE(server_.run(ask(*this, 8)).value().contains("there is no such user"));
+  EXPECT_EQ(server_.run(pay(*this, "7")).value(), "for Ada, 350");
+  EXPECT_EQ(server_.run(pay(*this, "8")).value(), "http://users.internal/users/8: answered 404 Not Found");
 }
 
 TEST_F(ClientDoc, delivers_to_no_server_inside) {

@@ -82,12 +82,13 @@ class ClientRequest {
   ClientRequest&& body(std::string_view bytes, std::string_view content_type) && {
     return std::move(body(bytes, content_type));
   }
-  // Calls write_json(json::Writer&, value), found beside T's definition.
+  // The body: `value` as JSON (data/json_write.h), a plain struct, a list, a map, what has a write_json() beside its
+  // type.
   template <class T>
   ClientRequest& json(const T& value) & {
     body({}, "application/json");
     json::Writer writer(body_);
-    write_json(writer, value);
+    json::internal::write_given(writer, value);
     return *this;
   }
   template <class T>

@@ -9,7 +9,8 @@
 //   }
 //   KEEL_TRY_VOID(reader.finish());                                   // the body was whole
 //
-// A body that is in memory as a whole: `for (const FormPart& part : *read_form(request))`.
+// A body that is in memory as a whole: a struct by request.form<Upload>() (input.h), whose files are FormParts, or all
+// parts by `for (const FormPart& part : *read_form(request))`.
 //
 // Refused with 400: a line "--boundary" that goes on with anything but a line end or "--"; a head of a part with CR or
 // LF alone, a folded line, another control byte, without Content-Disposition: form-data and its name, or with one of
@@ -38,6 +39,10 @@
 #include "keel/http/message/status.h"
 #include "keel/http/server/request.h"
 
+namespace keel {
+struct NamedText;
+}
+
 namespace keel::http {
 
 struct MultipartLimits {
@@ -53,8 +58,11 @@ struct FormPart {
   std::string_view name;
   std::optional<std::string_view> filename;  // Also when it is empty: no file was chosen.
   std::string_view content_type;             // As sent; "text/plain" when it was not (RFC 7578 §4.4).
-  std::string_view body;                     // Only from read_form().
+  std::string_view body;                     // Only from read_form() and Request::form().
 };
+
+// For request.form<T>(), where a FormPart is a field (data/text_fields.h).
+const char* read_text(const NamedText& in, FormPart& part);
 
 enum class MultipartState : std::uint8_t {
   Need,     // All bytes are used; finish() says whether that was the end.

@@ -1,8 +1,9 @@
 #include "keel/http/server/problem.h"
 
-#include <charconv>
+#include <string>
 
 #include "keel/data/json.h"
+#include "keel/http/server/rejection.h"
 #include "keel/http/server/request.h"
 #include "keel/observe/failure.h"
 #include "keel/observe/log.h"
@@ -20,12 +21,6 @@ void begin_problem(json::Writer& out, Status status, std::string_view detail) {
   if (!detail.empty()) out.key("detail").string(detail);
 }
 
-void append_number(Buffer& out, std::size_t number) {
-  char digits[20];
-  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, number);
-  out.append({digits, static_cast<std::size_t>(end - digits)});
-}
-
 // What comes from the environment is the server's fault, whatever its code says to the one who called.
 Status status_of(const Error& error) noexcept {
   const auto status = static_cast<Status>(http_status(error.code()));
@@ -33,6 +28,51 @@ Status status_of(const Error& error) noexcept {
   return status == Status::BadGateway || status == Status::ServiceUnavailable || status == Status::GatewayTimeout
              ? status
              : Status::InternalServerError;
+}
+
+// How a document names the place of a violation, and what it says as a whole.
+struct Words {
+  const char* place;
+  const char* detail;
+};
+Words words_of(Rejection::What what) noexcept {
+  switch (what) {
+    case Rejection::What::Query:
+      return {"parameter", "the query is well-formed and not acceptable"};
+    case Rejection::What::Form:
+      return {"field", "the form is well-formed and not acceptable"};
+    default:
+      return {"pointer", "the body is well-formed and not acceptable"};
+  }
+}
+
+Response list(Status status, Rejection::What what, const Violations& violations) {
+  const auto [place, detail] = words_of(what);
+  Buffer body;
+  json::Writer out(body);
+  std::string all = detail;
+  if (violations.has_more()) all += "; only the first errors are listed";
+  begin_problem(out, status, all);
+  out.key("errors").begin_array();
+  for (const Violation& one : violations) {
+    out.begin_object();
+    out.key(place).string(one.pointer);
+    out.key("detail").string(one.message);
+    out.end_object();
+  }
+  out.end_array();
+  out.end_object();
+  return Response::body(status, std::move(body), problem_type);
+}
+
+// `message` is that of the error which has carried it.
+Response response_of(const Rejection& rejection, std::string_view message) {
+  if (rejection.violations().empty() || rejection.violations().is_malformed()) {
+    Response response = refuse(rejection.status(), message);
+    if (!rejection.accept_field().empty()) response.header(rejection.accept_field(), rejection.accepted());
+    return response;
+  }
+  return list(rejection.status(), rejection.what(), rejection.violations());
 }
 
 }  // namespace
@@ -48,6 +88,7 @@ Response refuse(Status status, std::string_view detail) {
 }
 
 Response problem(const Error& error) {
+  if (const Rejection* const rejection = Rejection::of(error)) return response_of(*rejection, error.message());
   const Status status = status_of(error);
   if (status == Status::InternalServerError) return refuse(status, "something went wrong here; it has been logged");
   switch (error.code()) {
@@ -72,41 +113,24 @@ Response problem(const Request& request, const Error& error) {
 }
 
 Invalid& Invalid::field(std::string_view pointer, std::string_view detail) {
-  json::Writer out(errors_);
-  errors_.push_back(count_++ == 0 ? '[' : ',');
-  out.begin_object();
-  out.key("pointer").string(pointer);
-  out.key("detail").string(detail);
-  out.end_object();
+  violations_.add(pointer, detail);
   return *this;
 }
 
-Response Invalid::response() && {
-  Buffer body;
-  json::Writer out(body);
-  begin_problem(out, Status::UnprocessableContent, "the body is well-formed and not acceptable");
-  errors_.push_back(']');
-  out.key("errors").raw(errors_.view());
-  out.end_object();
-  return Response::body(Status::UnprocessableContent, std::move(body), problem_type);
-}
+Response Invalid::response() && { return list(Status::UnprocessableContent, Rejection::What::Body, violations_); }
 
 Response problem(const json::Reader& reader) {
   const json::Problem what = reader.problem();
-  if (what.cause == json::Problem::Cause::Value) {
-    Buffer path;
-    reader.append_path(path);
-    Invalid invalid;
-    invalid.field(path.view(), what.message);
-    return std::move(invalid).response();
+  Buffer path;
+  reader.append_path(path);
+  Violation one{std::string(path.view()), what.message, what.line, what.column};
+  Violations violations;
+  if (what.cause == json::Problem::Cause::Syntax) {
+    violations.set_malformed(std::move(one));
+    return refuse(Status::BadRequest, violations.error().message());
   }
-  Buffer detail;
-  detail.append(what.message);
-  detail.append(" at line ");
-  append_number(detail, what.line);
-  detail.append(" column ");
-  append_number(detail, what.column);
-  return refuse(Status::BadRequest, detail.view());
+  violations.add(std::move(one));
+  return list(Status::UnprocessableContent, Rejection::What::Body, violations);
 }
 
 }  // namespace keel::http

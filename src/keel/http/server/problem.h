@@ -3,10 +3,16 @@
 //   {"type":"about:blank","title":"Not Found","status":404,"detail":"no such user"}
 //
 // The one place where an Error becomes a response. An error of the application, `fail(Code::NotFound, "no such user")`,
-// has the status of its code, and the client reads its message. An error from the environment (base/error.h: files,
-// databases, other servers, the system) is the server's, whatever its code: 502, 503 or 504 where that is its status,
-// else 500. on_error() (task/on_error.h) turns one that the client has caused into one of the application. A bug is a
-// 500.
+// has the status of its code, and the client reads its message. That of Request::json(), query() and form() has the
+// status of its Rejection (rejection.h), and lists everything that is wrong:
+//
+//   {"type":"about:blank","title":"Unprocessable Content","status":422,
+//    "detail":"the body is well-formed and not acceptable",
+//    "errors":[{"pointer":"/sku","detail":"is required"},{"pointer":"/lines/0/quantity","detail":"…"}]}
+//
+// An error from the environment (base/error.h: files, databases, other servers, the system) is the server's, whatever
+// its code: 502, 503 or 504 where that is its status, else 500. on_error() (task/on_error.h) turns one that the client
+// has caused into one of the application. A bug is a 500.
 // The text of what is the server's own affair (those, and Internal, DataLoss, Upstream, Unavailable, ResourceExhausted,
 // DeadlineExceeded of the application) names hosts, files and queries: it is logged, and the body has a sentence for
 // its code. A handler that has something to say to the client with a 503 or 504 says it by refuse().
@@ -16,6 +22,7 @@
 #include <string_view>
 
 #include "keel/base/error.h"
+#include "keel/data/violations.h"
 #include "keel/http/server/response.h"
 #include "keel/task/on_error.h"
 
@@ -38,21 +45,24 @@ Response problem(const Request& request, const Error& error);
 // `refuse(Status::Unauthorized, text).header("WWW-Authenticate", "Bearer")`; an Error has no such field.
 Response refuse(Status status, std::string_view detail);
 
-// 422 that names the member: "errors":[{"pointer":"/email","detail":"must not be empty"}].
+// What a handler finds out itself about a body that was read, in the document above:
+//
+//   http::Invalid invalid;
+//   if (!is_known(line.sku)) invalid.field("/lines/0/sku", "is no product of ours");
+//   if (!invalid.empty()) co_return std::move(invalid).response();
 class Invalid {
  public:
-  // `pointer` is a JSON Pointer (RFC 6901) into the body, "/email".
+  // `pointer` is a JSON Pointer (RFC 6901) into the body, "/email". At most Violations::count_max are listed.
   Invalid& field(std::string_view pointer, std::string_view detail);
-  bool empty() const noexcept { return count_ == 0; }
+  bool empty() const noexcept { return violations_.empty(); }
   Response response() &&;
 
  private:
-  Buffer errors_;
-  int count_ = 0;
+  Violations violations_;
 };
 
-// What is wrong with a JSON body: 400 with line and column when it is not JSON, 422 naming the member when it is JSON
-// and not what was asked for.
+// What is wrong with JSON that is read by hand, in the same documents: 400 with line and column when it is not JSON,
+// 422 naming the member when it is JSON and not what was asked for.
 Response problem(const json::Reader& reader);
 
 }  // namespace keel::http

@@ -70,6 +70,7 @@ Task<std::string_view> Request::whole_body(std::source_location place) {
       co_await collector_->keep(part);
     }
   }
+  is_before_body_ = false;
   co_return body_;
 }
 

@@ -7,6 +7,8 @@
 // Lifetime: the Request and every view from it live until the response has been made (until the Task has ended).
 // Threads:  the worker that received it.
 // Cost:     accessors are loads; path_param and query_param decode on demand, into the arena when there is an escape.
+//
+// json(), query() and form() fill plain structs (input.h, which keel/http.h includes, has the code).
 
 #pragma once
 
@@ -32,10 +34,22 @@
 #include "keel/observe/span.h"
 #include "keel/task/task.h"
 
+namespace keel {
+class Violations;
+struct NamedText;
+}  // namespace keel
+
 namespace keel::http {
 
 class BodyCollector;
 class Response;
+
+namespace internal {
+template <class T>
+struct Input;  // input.h
+template <class T>
+concept HasInput = requires { sizeof(Input<T>); };
+}  // namespace internal
 
 // Not copied: everything in it ends with the answer.
 class Request {
@@ -101,6 +115,24 @@ class Request {
   template <class T>
   Result<std::optional<T>> query_param(std::string_view name);
 
+  // What the client has sent, as a plain struct (data/fields.h); views in it live as the request does. `co_await` it,
+  // or KEEL_TRY: an error is the response that says everything that is wrong (input.h, rejection.h). The body as JSON:
+  // 415 for another Content-Type, 400 for what is no JSON, 422 with every violation.
+  template <class T>
+  Result<T> json(std::source_location place = std::source_location::current()) {
+    if constexpr (is_readable<T>()) return internal::Input<T>::json(*this, place);
+  }
+  // The query: 400 with every violation.
+  template <class T>
+  Result<T> query() {
+    if constexpr (is_readable<T>()) return internal::Input<T>::query(*this);
+  }
+  // The body as a form, urlencoded or multipart: 415 for another Content-Type, 422 with every violation.
+  template <class T>
+  Result<T> form(std::source_location place = std::source_location::current()) {
+    if constexpr (is_readable<T>()) return internal::Input<T>::form(*this, place);
+  }
+
   // Keeps a value for whoever handles this request later: for a handler what a middleware has found out. One of each
   // type, or of each type for each `by` (an address that stands for who keeps it); the last one set is what get()
   // finds.
@@ -157,6 +189,8 @@ class Request {
   friend class Next;
   friend class LentValue;
   friend class TestRequest;  // internal/request_test.h
+  template <class T>
+  friend struct internal::Input;
   friend Response problem(const Request& request, const Error& error);
   struct Note {
     const void* type;
@@ -175,6 +209,19 @@ class Request {
   static Result<T> convert(std::string_view text, std::string_view name);
   static Error bad_parameter(std::string_view name, std::string_view expected);
   void reject_early_read(const char* call, std::source_location place) const;
+  void require_whole_body(const char* call, std::source_location place) const;
+  template <class T>
+  static consteval bool is_readable() {
+    static_assert(internal::HasInput<T>,
+                  "json(), query() and form() of a Request need keel/http/server/input.h, which keel/http.h includes");
+    return internal::HasInput<T>;
+  }
+  // For input.h; `value` is what `read` fills.
+  using ReadJson = bool (*)(void* value, std::string_view text, Arena& arena, Violations& wrong);
+  using ReadTexts = bool (*)(void* value, const NamedText* texts, std::size_t count, Violations& wrong);
+  Result<> read_json(ReadJson read, void* value, std::source_location place);
+  Result<> read_query(ReadTexts read, void* value);
+  Result<> read_form(ReadTexts read, void* value, std::source_location place);
   const Origin& origin();
   // Ended with a bug.
   void count_bug() const noexcept;

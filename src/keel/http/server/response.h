@@ -80,19 +80,21 @@ class Response {
   static Response upgrade(std::string_view protocol, O& object, Call talk, Args&&... args) {
     return make_upgrade(protocol, internal::keep_member_call<Stream>(object, talk, std::forward<Args>(args)...));
   }
-  // Calls write_json(json::Writer&, value), found beside T's definition.
+  // `value` as JSON (data/json_write.h): a plain struct, a list, a map, a std::optional, what has a write_json() beside
+  // its type. 200, unless another status is given.
   template <class T>
   static Response json(Status status, const T& value) {
     const StageTimer timer(stage::serialize);
     Response response(status);
     response.content_type_ = "application/json";
     json::Writer writer(response.body_);
-    static_assert(
-        requires { write_json(writer, value); },
-        "what is written as JSON has a free function `void write_json(json::Writer&, const T&)` in the namespace "
-        "of its type");
-    write_json(writer, value);
+    json::internal::write_given(writer, value);
     return response;
+  }
+  template <class T>
+  static Response json(const T& value) {
+    static_assert(!std::is_same_v<T, Status>, "a response of JSON has a value: Response::json(status, value)");
+    return json(Status::Ok, value);
   }
 
   // Adds a field. A name that is not a token or a value with a control character is a bug of the caller or an attack

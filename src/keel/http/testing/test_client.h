@@ -22,6 +22,7 @@
 
 #include "keel/base/function.h"
 #include "keel/base/time.h"
+#include "keel/data/json_parse.h"
 #include "keel/http/client/client.h"
 #include "keel/io/loop.h"
 #include "keel/task/start.h"
@@ -51,6 +52,11 @@ class TestResponse {
   // 200, 404, …; 0 when there was no answer.
   int status() const noexcept { return answer_ ? static_cast<int>(answer_->status()) : 0; }
   std::string_view body() const noexcept { return answer_ ? answer_->body() : std::string_view(); }
+  // The body as a T (data/json_parse.h), whatever the status is.
+  template <class T>
+  Result<T> json() const {
+    return keel::json::parse<T>(body());
+  }
   // The value of the first field of that name (any case), or nullopt.
   std::optional<std::string_view> header(std::string_view name) const noexcept {
     if (!answer_) return std::nullopt;

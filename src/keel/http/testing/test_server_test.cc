@@ -26,6 +26,11 @@ Task<Response> slow(Request& request) {
   co_return Response::text(Status::Ok, "at last");
 }
 
+struct Greeting {
+  std::string word;
+  int times;
+};
+
 class TestServers : public ::testing::Test {
  protected:
   TestServers() {
@@ -34,6 +39,16 @@ class TestServers : public ::testing::Test {
   }
   Router router_;
 };
+
+TEST_F(TestServers, give_the_struct_that_they_have_answered_with) {
+  TestServer server(router_);
+
+  const TestResponse response = server.send(ClientRequest(Method::Post, "/echo").json(Greeting{"Hello", 7}));
+
+  EXPECT_EQ(response.json<Greeting>().value().word, "Hello");
+  EXPECT_EQ(response.json<Greeting>().value().times, 7);
+  EXPECT_EQ(server.get("/hello").json<Greeting>().error().code(), Code::InvalidArgument);
+}
 
 TEST_F(TestServers, answer_as_a_server_does) {
   TestServer server(router_);

@@ -43,12 +43,14 @@ static_assert(sizeof(Connection) <= 440);
 void Connection::begin(ServerWorker& worker, int fd) {
   void* memory = nullptr;
   std::optional<std::uint32_t> client;
+  std::uint32_t entered = 0;
   try {
     client = worker.enter(fd);
+    entered = client.value_or(0);
     if (client) memory = pool_allocate(sizeof(Connection));
   } catch (const std::bad_alloc&) {
     worker.out_of_memory().meet(log::field("for", "a connection"));
-    worker.leave(client.value_or(0));
+    worker.leave(entered);
     return worker.engine().close(fd);
   }
   if (!client) {

@@ -1,0 +1,109 @@
+#include "keel/data/text_fields.h"
+
+#include <bit>
+#include <cmath>
+
+#include "keel/data/utf8.h"
+
+namespace keel::internal {
+namespace {
+
+std::size_t find(const TextTable& table, std::string_view name) noexcept {
+  const std::size_t mask = (std::size_t{1} << table.slot_bits) - 1;
+  for (std::size_t slot = json::internal::name_slot(name, table.slot_bits); table.slots[slot] != 0;
+       slot = (slot + 1) & mask) {
+    const std::size_t i = table.slots[slot] - 1u;
+    if (table.names[i] == name) return i;
+  }
+  return table.count;
+}
+
+template <class T>
+bool read_finite(std::string_view text, T& value, std::string& words) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool is_whole = end == text.data() + text.size();
+  // Read are "nan" and "inf" too, which pass every check of a range that is not written with care.
+  if (is_whole && error == std::errc() && std::isfinite(value)) return true;
+  words = is_whole && error == std::errc::result_out_of_range ? "number out of range" : "expected a number";
+  return false;
+}
+
+}  // namespace
+
+bool read_string(const NamedText& in, std::string_view& value, std::string& words) {
+  if (in.is_file) {
+    words = "expected a text, not a file";
+  } else if (!utf8::is_valid(in.text)) {
+    words = "is not UTF-8";
+  } else {
+    value = in.text;
+  }
+  return words.empty();
+}
+
+bool read_boolean(std::string_view text, bool& value, std::string& words) {
+  value = text == "true" || text == "1" || text == "on";
+  if (value || text == "false" || text == "0" || text == "off") return true;
+  words = "expected true or false";
+  return false;
+}
+
+bool read_floating(std::string_view text, double& value, std::string& words) { return read_finite(text, value, words); }
+bool read_floating(std::string_view text, float& value, std::string& words) { return read_finite(text, value, words); }
+
+void wrong_integer(std::errc error, std::string& words) {
+  words = error == std::errc::result_out_of_range ? "number out of range" : "expected an integer";
+}
+
+void wrong_name(const EnumNames& names, std::string& words) {
+  words = "must be one of ";
+  bool is_first = true;
+  for (std::size_t value = 0; value < names.count; ++value) {
+    const std::string_view name = names.name(value);
+    if (name.empty()) continue;
+    if (!is_first) words += ", ";
+    is_first = false;
+    words += name;
+  }
+}
+
+bool read_texts(std::span<const NamedText> texts, const TextTable& table, void* const* fields, const void* object,
+                Violations& wrong) {
+  wrong.clear();
+  std::uint64_t seen = 0;
+  std::uint64_t bad = 0;
+  std::string words;
+  for (const NamedText& in : texts) {
+    const std::size_t i = find(table, in.name);
+    if (i == table.count) {
+      if (table.is_strict) wrong.add(in.name, "is not known here");
+      continue;
+    }
+    const std::uint64_t bit = std::uint64_t{1} << i;
+    if (in.text.empty() && !in.is_file && (table.takes_empty & bit) == 0) continue;
+    if ((seen & ~table.lists & bit) != 0) {
+      if ((bad & bit) == 0) wrong.add(in.name, "is given twice");
+      bad |= bit;
+      continue;
+    }
+    seen |= bit;
+    words.clear();
+    if (!table.read[i](in, fields[i], words)) {
+      wrong.add(in.name, words);
+      bad |= bit;
+    }
+  }
+  for (std::uint64_t missing = table.required & ~seen; missing != 0; missing &= missing - 1) {
+    wrong.add(table.names[std::countr_zero(missing)], "is required");
+  }
+  if (table.rules != nullptr) {
+    const auto tell = [](void* context, std::string_view field, std::string_view said) {
+      static_cast<Violations*>(context)->add(field, said);
+    };
+    Check check(fields, {table.names, table.count}, (seen | table.lists) & ~bad, wrong.empty(), tell, &wrong);
+    table.rules(object, check);
+  }
+  return wrong.empty();
+}
+
+}  // namespace keel::internal

@@ -1,0 +1,77 @@
+// keel/http/server/input.h — what a client has sent, as structs: Request::json(), query() and form().
+//
+//   struct NewOrder {
+//     std::string_view customer;                                   // a view into the body: lives as the request does
+//     std::vector<Line> lines;
+//     void rules(keel::Check& check) const { check(lines).count(1, 100); }
+//   };
+//   const auto order = co_await request.json<NewOrder>();
+//   const auto filter = co_await request.query<Filter>();
+//   const auto upload = co_await request.form<Upload>();           // http::FormPart is a file (multipart.h)
+//
+// json   the body: Content-Type is application/json or ends in +json; data/json_parse.h says what is read.
+// query  what is behind the '?'; data/text_fields.h says what is read.
+// form   the body: application/x-www-form-urlencoded or multipart/form-data that was put together; as a query, and a
+//        field that is an http::FormPart is a file.
+//
+// Result:   a T, or one error with all that is wrong (rejection.h), to which the response is a problem document.
+//           json   415: another Content-Type, or none, for a page of another site can send a body without one and is
+//                  not asked first (CORS); 400: no JSON, or a member twice, with line and column; 422: every violation,
+//                  with its JSON Pointer
+//           query  400: every violation, with its parameter
+//           form   415: another Content-Type, or none; 422: every violation, with its field
+//           A broken escape, more than 256 pairs, a multipart body that is malformed or above MultipartLimits: 400.
+// Errors:   json and form on a route that streams its body, and in a middleware before the body has come, are a Bug
+//           (base/bug.h).
+// Lifetime: std::string_view fields and FormParts live as the request does.
+// Cost:     of json nothing beside json::read(): no heap for a T of views. Of a query and a form an array in the
+//           request's arena.
+
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <source_location>
+#include <span>
+#include <string_view>
+
+#include "keel/base/arena.h"
+#include "keel/base/result.h"
+#include "keel/data/json_parse.h"
+#include "keel/data/text_fields.h"
+#include "keel/http/server/multipart.h"
+#include "keel/http/server/rejection.h"
+#include "keel/http/server/request.h"
+
+namespace keel::http::internal {
+
+template <class T>
+struct Input {
+  static_assert(std::default_initializable<T>,
+                "what is read as a struct is made before it is filled: it has a default constructor");
+
+  static bool read_json(void* value, std::string_view text, Arena& arena, Violations& wrong) {
+    return keel::json::read(*static_cast<T*>(value), text, arena, wrong);
+  }
+  static bool read_texts(void* value, const NamedText* texts, std::size_t count, Violations& wrong) {
+    return keel::read_texts(*static_cast<T*>(value), {texts, count}, wrong);
+  }
+
+  static Result<T> json(Request& request, std::source_location place) {
+    T value{};
+    KEEL_TRY_VOID(request.read_json(&read_json, &value, place));
+    return value;
+  }
+  static Result<T> query(Request& request) {
+    T value{};
+    KEEL_TRY_VOID(request.read_query(&read_texts, &value));
+    return value;
+  }
+  static Result<T> form(Request& request, std::source_location place) {
+    T value{};
+    KEEL_TRY_VOID(request.read_form(&read_texts, &value, place));
+    return value;
+  }
+};
+
+}  // namespace keel::http::internal
