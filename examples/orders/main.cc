@@ -1,3 +1,35 @@
-#include "orders.h"
+// A shop: products with pictures, and orders that take them out of stock, are paid for at another server, or expire.
+//
+//   export KEEL_SHOP__ADMIN_TOKEN=secret
+//   build/release/examples/orders/orders --config examples/orders/service.yaml
+//
+// For everybody:
+//
+//   curl -i localhost:8080/products
+//   curl -i localhost:8080/products/tea
+//   curl -i localhost:8080/pictures/tea.png
+//   curl -i localhost:8080/orders --json '{"customer":"ada","lines":[{"sku":"tea","quantity":2}]}'
+//        201 with the order and its Location; 409 when a product has less in stock than is ordered
+//   curl -i 'localhost:8080/orders?customer=ada&state=open&after=0&limit=20'
+//        {"orders":[…],"next":17}: the next page is that with after=17; null on the last one
+//   curl -i localhost:8080/orders/1
+//   curl -i -X POST localhost:8080/orders/1/payment
+//        the order, with 200 when it is paid, 202 when the payment goes on without this request, else 409
+//   curl -i -X POST localhost:8080/orders/1/cancel
+//        the order, with 200 when it is cancelled by this, else 409
+//
+// For the administrator, with the token; without it 401:
+//
+//   alias admin="curl -i -H 'Authorization: Bearer secret'"
+//   admin -X PUT localhost:8080/admin/products --json '{"sku":"tea","name":"Green tea","price_cents":500,"stock":50}'
+//        adds the product, or replaces the one with this SKU
+//   admin -T tea.png -H 'Content-Type: image/png' localhost:8080/admin/products/tea/picture
+//   admin localhost:8080/admin/orders.ndjson
+//        all orders, one a line
+//
+// What is wrong with a request is in the response, all of it at once (application/problem+json).
 
-int main(int argc, char** argv) { return keel::app::run<Orders>("orders", argc, argv); }
+#include "settings.h"
+#include "shop.h"
+
+int main(int argc, char** argv) { return keel::app::run<Shop, Settings>("orders", argc, argv); }

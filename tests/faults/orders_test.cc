@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <random>
@@ -28,20 +29,26 @@ using namespace e2e;
 constexpr int customers = 16;
 constexpr std::int64_t stock = 50;
 
-// What a customer knows. An order that got no answer may be there or not.
+// What is known of customers. An order that got no answer may be there or not.
 struct Ledger {
   std::mutex mutex;
-  std::map<std::int64_t, std::int64_t> acknowledged;  // The price by the order's number; no two have one price.
-  std::map<int, int> statuses;                        // How often each; 0: no answer.
+  std::map<std::int64_t, std::string> acknowledged;  // The customer by the order's number; no two are called the same.
+  std::map<int, int> statuses;                       // How often each; 0: no answer.
 };
 
-std::string tea_for(std::int64_t cents) { return R"({"item":"tea","cents":)" + std::to_string(cents) + "}"; }
+constexpr char json[] = "Content-Type: application/json\r\n";
+constexpr char admin[] = "Content-Type: application/json\r\nAuthorization: Bearer secret\r\n";
+
+std::string tea_for(const std::string& customer) {
+  return R"({"customer":")" + customer + R"(","lines":[{"sku":"tea","quantity":1},{"sku":"cup","quantity":2}]})";
+}
 
 // Orders until the connection ends, or `count` times.
-void keep_ordering(const Address& address, std::int64_t cents, int count, Ledger& ledger, std::atomic<int>& answers) {
+void keep_ordering(const Address& address, std::int64_t number, int count, Ledger& ledger, std::atomic<int>& answers) {
   Connection connection(address);
   for (int i = 0; i < count; ++i) {
-    connection.send(request("POST", "/orders", tea_for(cents + i)));
+    const std::string customer = "customer " + std::to_string(number + i);
+    connection.send(request("POST", "/orders", tea_for(customer), json));
     const auto reply = connection.receive();
     const std::lock_guard lock(ledger.mutex);
     ++ledger.statuses[reply ? reply->status : 0];
@@ -53,52 +60,55 @@ void keep_ordering(const Address& address, std::int64_t cents, int count, Ledger
       ADD_FAILURE() << reply->body;
       return;
     }
-    ledger.acknowledged[std::stoll(order->at("id"))] = cents + i;
+    ledger.acknowledged[std::stoll(order->at("id"))] = customer;
   }
 }
 
 // Everybody orders at once, each on a connection of its own.
-std::vector<std::thread> order_at_once(const Service& service, std::int64_t first_cents, int count, Ledger& ledger,
+std::vector<std::thread> order_at_once(const Service& service, std::int64_t first, int count, Ledger& ledger,
                                        std::atomic<int>& answers) {
   std::vector<std::thread> threads;
   for (int i = 0; i < customers; ++i) {
-    threads.emplace_back(keep_ordering, service.address(), first_cents + i * 1000, count, std::ref(ledger),
+    threads.emplace_back(keep_ordering, service.address(), first + i * 1000, count, std::ref(ledger),
                          std::ref(answers));
   }
   return threads;
 }
 
-// What is wrong with the rows, seen by another process than the service.
+// What is wrong with the rows, seen by another process than the service: each order has a tea and two cups.
 std::vector<std::string> problems_of_orders(const std::string& path, std::int64_t in_stock_before,
-                                            const std::map<std::int64_t, std::int64_t>& acknowledged) {
+                                            const std::map<std::int64_t, std::string>& acknowledged) {
   std::vector<std::string> problems;
   auto opened = db::sqlite::Connection::open({.path = path});
   if (!opened) return {opened.error().describe()};
-  std::map<std::int64_t, std::int64_t> rows;
-  std::map<std::int64_t, int> prices;
-  std::int64_t in_stock = -1;
+  std::map<std::int64_t, std::string> rows;
+  std::map<std::string, int> customers;
   auto sound = [&](const db::Row& row) {
     if (row.text(0) != "ok") problems.emplace_back(row.text(0));
   };
   auto order = [&](const db::Row& row) {
-    rows[row.integer(0)] = row.integer(2);
-    if (row.text(1) != "tea") problems.push_back("a torn order: " + std::to_string(row.integer(0)));
-    if (++prices[row.integer(2)] == 2) problems.push_back("an order is there twice: " + std::to_string(row.integer(2)));
+    const std::string customer(row.text(1));
+    rows[row.integer(0)] = customer;
+    if (row.text(2) != "cup 2, tea 1") problems.push_back("a torn order: " + std::to_string(row.integer(0)));
+    if (++customers[customer] == 2) problems.push_back("an order is there twice: " + customer);
   };
-  auto count = [&](const db::Row& row) { in_stock = row.integer(0); };
+  auto stock = [&](const db::Row& row) {
+    const auto sold = static_cast<std::int64_t>(rows.size()) * row.integer(2);
+    if (row.integer(1) + sold == in_stock_before * row.integer(2)) return;
+    problems.push_back(std::string(row.text(0)) + ": " + std::to_string(row.integer(1)) + " in stock and " +
+                       std::to_string(sold) + " sold are not what there was");
+  };
   const auto check = [&](const auto& result) {
     if (!result) problems.push_back(result.error().describe());
   };
   check((*opened)->query("select * from pragma_integrity_check", sound));
-  check((*opened)->query("select id, item, cents from orders", order));
-  check((*opened)->query("select count from stock where item = 'tea'", count));
-  const auto sold = static_cast<std::int64_t>(rows.size());
-  if (in_stock + sold != in_stock_before) {
-    problems.push_back(std::to_string(in_stock) + " in stock and " + std::to_string(sold) + " sold are not " +
-                       std::to_string(in_stock_before));
-  }
-  for (const auto& [id, cents] : acknowledged) {
-    if (!rows.contains(id) || rows[id] != cents)
+  check(
+      (*opened)->query("select id, customer, (select group_concat(sku || ' ' || quantity, ', ')"
+                       " from (select sku, quantity from lines where order_id = orders.id order by sku)) from orders",
+                       order));
+  check((*opened)->query("select sku, stock, case sku when 'cup' then 2 else 1 end from products", stock));
+  for (const auto& [id, customer] : acknowledged) {
+    if (!rows.contains(id) || rows[id] != customer)
       problems.push_back("an acknowledged order is lost: " + std::to_string(id));
   }
   return problems;
@@ -117,17 +127,24 @@ class OrdersProgram : public ::testing::TestWithParam<std::string> {
                                       "--network.http.port=0",
                                       "--monitoring.metrics.export_port=0",
                                       "--network.workers=2",
+                                      "--shop.admin_token=secret",
+                                      "--shop.pictures=" + database.substr(0, database.rfind('/')) + "/pictures",
                                       "--network.clients.payments.base_url=http://127.0.0.1:1",
                                       "--logging.sinks=[{type: file, path: '" + log() + "'}]"};
     flags.insert(flags.end(), more.begin(), more.end());
     return Service(std::move(flags), Program(KEEL_FAULTS_ORDERS));
   }
   std::string log() const { return folder_ / "service.log"; }
+  // So many teas, and two cups for each.
   static void put_in_stock(const Service& service, std::int64_t count) {
-    ASSERT_EQ(call(service.address(), "PUT", "/stock/tea", R"({"count":)" + std::to_string(count) + "}").status, 204);
+    for (const auto& [sku, stock] : {std::pair("tea", count), std::pair("cup", 2 * count)}) {
+      const std::string product =
+          R"({"sku":")" + std::string(sku) + R"(","name":"A","price_cents":100,"stock":)" + std::to_string(stock) + "}";
+      ASSERT_EQ(call(service.address(), "PUT", "/admin/products", product, admin).status, 200);
+    }
   }
-  static Reply order(const Service& service, std::int64_t cents) {
-    return call(service.address(), "POST", "/orders", tea_for(cents));
+  static Reply order(const Service& service, const std::string& customer) {
+    return call(service.address(), "POST", "/orders", tea_for(customer), json);
   }
 
   Folder folder_;
@@ -151,12 +168,13 @@ TEST_P(OrdersProgram, sells_50_of_50_to_160_orders_at_once) {
 
   // The check is able to fail.
   auto connection = db::sqlite::Connection::open({.path = folder_ / "app.db"}).value();
+  ASSERT_TRUE(connection->run("delete from lines where order_id = 1"));
   ASSERT_TRUE(connection->run("delete from orders where id = 1"));
-  EXPECT_EQ(problems_of_orders(folder_ / "app.db", stock, ledger.acknowledged).size(), 2u);
+  EXPECT_EQ(problems_of_orders(folder_ / "app.db", stock, ledger.acknowledged).size(), 3u);
 }
 
 TEST_P(OrdersProgram, loses_nothing_acknowledged_and_none_of_its_stock_when_it_is_killed) {
-  constexpr std::int64_t plenty = 1'000'000;
+  constexpr std::int64_t plenty = 400'000;
   const auto seed = static_cast<unsigned>(Host::system().random());
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
@@ -182,10 +200,10 @@ TEST_P(OrdersProgram, loses_nothing_acknowledged_and_none_of_its_stock_when_it_i
   EXPECT_EQ(ledger.statuses[0], customers * kills) << "every kill met an order of every customer";
   Service service = start(folder_ / "app.db");
   ASSERT_TRUE(service.is_ready()) << service.errors();
-  const auto& [id, cents] = *ledger.acknowledged.rbegin();
+  const auto& [id, customer] = *ledger.acknowledged.rbegin();
   const auto kept = members(call(service.address(), "GET", "/orders/" + std::to_string(id)).body);
   ASSERT_TRUE(kept.has_value());
-  EXPECT_EQ(kept->at("cents"), std::to_string(cents));
+  EXPECT_EQ(kept->at("customer"), customer);
   EXPECT_EQ(service.stop(), 0) << service.errors();
 }
 
@@ -195,11 +213,12 @@ TEST_P(OrdersProgram, refuses_orders_while_its_disk_is_full_and_takes_them_again
   Service service = start(disk / "app.db");
   ASSERT_TRUE(service.is_ready()) << service.errors();
   put_in_stock(service, stock);
-  std::map<std::int64_t, std::int64_t> acknowledged;
-  std::int64_t cents = 100;
+  std::map<std::int64_t, std::string> acknowledged;
+  int number = 0;
   const auto try_one = [&] {
-    Reply reply = order(service, ++cents);
-    if (reply.status == 201) acknowledged[std::stoll(members(reply.body).value().at("id"))] = cents;
+    const std::string customer = "customer " + std::to_string(++number);
+    Reply reply = order(service, customer);
+    if (reply.status == 201) acknowledged[std::stoll(members(reply.body).value().at("id"))] = customer;
     return reply;
   };
   ASSERT_EQ(try_one().status, 201);
@@ -209,12 +228,14 @@ TEST_P(OrdersProgram, refuses_orders_while_its_disk_is_full_and_takes_them_again
   disk.fill();
   for (int i = 0; i < 5; ++i) EXPECT_EQ(why_not_a_503(try_one()), "");
   EXPECT_EQ(call(service.address(), "GET", "/orders/1").status, 200);
-  const Reply receipt = call(service.address(), "PUT", "/orders/1/receipt", std::string(100'000, 'r'));
-  EXPECT_EQ(why_not_a_503(receipt), "");
+  const Reply picture = call(service.address(), "PUT", "/admin/products/tea/picture", std::string(100'000, 'p'),
+                             "Content-Type: image/png\r\nAuthorization: Bearer secret\r\n");
+  EXPECT_EQ(why_not_a_503(picture), "");
 
   disk.empty();
   EXPECT_TRUE(eventually([&] { return try_one().status == 201; }, 5_s)) << "without a restart";
-  EXPECT_EQ(call(service.address(), "GET", "/orders/1/receipt").status, 404) << "nobody sees half of one";
+  EXPECT_EQ(call(service.address(), "GET", "/pictures/tea.png").status, 404) << "nobody sees half of one";
+  EXPECT_TRUE(std::filesystem::is_empty(disk / "pictures")) << "what there was of the picture is gone";
   EXPECT_EQ(service.stop(), 0) << service.errors();
   EXPECT_EQ(problems_of_orders(disk / "app.db", stock, acknowledged), std::vector<std::string>());
   const std::string lines = read_file(log());
@@ -230,16 +251,16 @@ TEST_P(OrdersProgram, refuses_orders_in_time_while_another_process_holds_the_loc
   ASSERT_TRUE(other->prepare_control("begin immediate").value().run());
 
   const Instant began = Host::system().now();
-  EXPECT_EQ(why_not_a_503(order(service, 100)), "");
+  EXPECT_EQ(why_not_a_503(order(service, "ada")), "");
   EXPECT_GE(Host::system().now() - began, 250_ms) << "it waited for the lock";
-  EXPECT_EQ(call(service.address(), "GET", "/stock/tea").body, R"({"item":"tea","count":50})");
+  EXPECT_EQ(members(call(service.address(), "GET", "/products/tea").body).value().at("stock"), "50");
 
   ASSERT_TRUE(other->prepare_control("rollback").value().run());
-  const Reply made = order(service, 101);
+  const Reply made = order(service, "ben");
   EXPECT_EQ(made.status, 201) << made.body;
   other.reset();
   EXPECT_EQ(service.stop(), 0) << service.errors();
-  EXPECT_EQ(problems_of_orders(folder_ / "app.db", stock, {{1, 101}}), std::vector<std::string>());
+  EXPECT_EQ(problems_of_orders(folder_ / "app.db", stock, {{1, "ben"}}), std::vector<std::string>());
   const std::string lines = read_file(log());
   EXPECT_NE(lines.find("database is locked"), std::string::npos) << lines;
 }

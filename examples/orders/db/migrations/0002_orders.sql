@@ -1,0 +1,20 @@
+create table orders (
+  id         integer primary key,
+  customer   text not null,
+  state      text not null default 'open'
+             check (state in ('open', 'paying', 'paid', 'declined', 'cancelled', 'expired')),
+  created_at text not null
+) strict;
+create index orders_by_state on orders (state, created_at);
+
+create table lines (
+  id          integer primary key,
+  order_id    integer not null references orders (id),
+  sku         text not null references products (sku),
+  quantity    integer not null check (quantity > 0),
+  price_cents integer not null  -- of one, when the order was placed
+) strict;
+create index lines_by_order on lines (order_id);
+
+create view orders_with_total as
+select *, (select sum(quantity * price_cents) from lines where order_id = orders.id) as total_cents from orders;
