@@ -8,7 +8,7 @@ set(keel_dependencies
   "yaml-cpp::yaml-cpp|yaml-cpp|${yaml-cpp_VERSION}|MIT|https://github.com/jbeder/yaml-cpp"
   "SQLite::SQLite3|SQLite|${SQLite3_VERSION}|blessing|https://sqlite.org"
   "ZLIB::ZLIB|zlib|${ZLIB_VERSION_STRING}|Zlib|https://zlib.net"
-  "keel::re2|RE2|${keel_re2_version}|BSD-3-Clause|https://github.com/google/re2"
+  "keel_re2|RE2|${keel_re2_version}|BSD-3-Clause|https://github.com/google/re2"
   "PkgConfig::libbrotlienc|brotli|${libbrotlienc_VERSION}|MIT|https://github.com/google/brotli"
   "PkgConfig::libzstd|zstd|${libzstd_VERSION}|BSD-3-Clause OR GPL-2.0-only|https://github.com/facebook/zstd"
   "PkgConfig::liburing|liburing|${liburing_VERSION}|LGPL-2.1-or-later OR MIT|https://github.com/axboe/liburing"

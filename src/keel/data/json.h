@@ -9,8 +9,8 @@
 //                                                      }
 //                                                      KEEL_TRY_VOID(in.finish());
 //
-// Plain structs need neither: json_parse.h and json_write.h read and write them whole, as they do documents that have no
-// struct (json_value.h).
+// Plain structs need neither: json_parse.h and json_write.h read and write them whole. A document that has no struct is
+// a Value (json_value.h).
 //
 // Neither recurses nor touches the heap; there is no tree of values. Generated readers and writers have this shape.
 

@@ -8,11 +8,10 @@
 // character classes are characters of UTF-8, not bytes. Time is linear in the text, whatever the pattern and the text:
 // no client can choose a text for which matching takes long.
 //
-// Errors:  a pattern that is no regular expression is a Bug (base/bug.h) at its first use, with the pattern and its
-// place. Threads: any. A pattern is compiled once in the process, at its first use, and is kept to the end of the
-// process. Cost:    matches() takes some 100 ns and the time for the text, without the heap; a compiled pattern takes
-// some
-//          kilobytes, at most 8 MB. A program that has no pattern does not load RE2's library.
+// Errors:  a pattern that is no regular expression is a Bug (base/bug.h) at its first use, with its text and its place.
+// Threads: any. A pattern is compiled once in the process, at its first use, and kept until the process ends.
+// Cost:    matches() takes some 100 ns and the time for the text, without the heap. A compiled pattern takes some
+//          kilobytes, at most 8 MB. A program without patterns does not load RE2's library.
 
 #pragma once
 

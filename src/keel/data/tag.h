@@ -15,13 +15,11 @@
 //   inline constexpr keel::Tag keel::tag_of<Cash> = {"type", "cash"};
 //
 // Every alternative is a struct with a tag; all of a variant have the same name and different values. The tag is
-// written first, and read wherever it stands in its object. A struct that is no alternative is read and written without
-// it.
+// written first, and read wherever it stands in its object. A struct that is no alternative has none in JSON.
 //
 // Errors: no tag, one that is no string, and a value that no alternative has, are violations (violations.h).
-// Cost:   of a tag that stands first, that of another field. What stands before a tag is read twice; a text of which
-// more
-//         than 1 MiB and eight times its size would be read again is malformed.
+// Cost:   of a tag that stands first, that of another field. What stands before a tag is read twice. A text of which
+//         more than 1 MiB and eight times its size would be read again is malformed.
 
 #pragma once
 

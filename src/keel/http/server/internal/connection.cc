@@ -42,23 +42,24 @@ static_assert(sizeof(Connection) <= 440);
 
 void Connection::begin(ServerWorker& worker, int fd) {
   void* memory = nullptr;
-  std::optional<std::uint32_t> client;
-  std::uint32_t entered = 0;
+  std::uint32_t client = 0;
+  bool is_let_in = false;
   try {
-    client = worker.enter(fd);
-    entered = client.value_or(0);
-    if (client) memory = pool_allocate(sizeof(Connection));
+    const std::optional<std::uint32_t> entered = worker.enter(fd);
+    is_let_in = entered.has_value();
+    client = entered.value_or(0);
+    if (is_let_in) memory = pool_allocate(sizeof(Connection));
   } catch (const std::bad_alloc&) {
     worker.out_of_memory().meet(log::field("for", "a connection"));
-    worker.leave(entered);
+    worker.leave(client);
     return worker.engine().close(fd);
   }
-  if (!client) {
+  if (!is_let_in) {
     // A client that closes in peace would hold what the kernel has of the connection.
     static_cast<void>(worker.engine().set_options(fd, {.reset_on_close = true}));
     return worker.engine().close(fd);
   }
-  auto* connection = new (memory) Connection(worker, {.engine = &worker.engine(), .fd = fd}, *client);
+  auto* connection = new (memory) Connection(worker, {.engine = &worker.engine(), .fd = fd}, client);
   worker.add(*connection);
   connection->transport_.receive();
   connection->watch();
