@@ -52,7 +52,7 @@ Task<http::Response> Products::put_picture(http::Request& request) {
   const auto product = co_await read(sku);
   const std::string part = settings_.pictures + "/." + std::to_string(Host::current().random());
   Result<> received = co_await attempt(receive(request, part));
-  if (!received) co_await attempt(remove_file(part));
+  if (!received) (void)co_await attempt(remove_file(part));
   co_await std::move(received);
   co_await rename_file(part, settings_.pictures + "/" + product.sku + ".png");
   co_await sync_folder(settings_.pictures);
