@@ -38,7 +38,6 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
-#include <memory>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
@@ -146,7 +145,7 @@ struct TakeAddresses {
   template <class... T>
   void operator()(T&... field) const noexcept {
     void** at = to;
-    ((*at++ = const_cast<void*>(static_cast<const void*>(std::addressof(field)))), ...);
+    ((*at++ = const_cast<void*>(static_cast<const void*>(__builtin_addressof(field)))), ...);
   }
 };
 

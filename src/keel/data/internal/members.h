@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cstddef>
-#include <memory>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -221,7 +220,7 @@ extern const Specimen<T> specimen;
 template <class T>
 consteval auto member_addresses() {
   return with_members<member_count<T>>(specimen<T>.value, [](auto&... member) {
-    return std::array<const void*, sizeof...(member)>{std::addressof(member)...};
+    return std::array<const void*, sizeof...(member)>{__builtin_addressof(member)...};
   });
 }
 #pragma GCC diagnostic pop
