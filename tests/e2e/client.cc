@@ -31,7 +31,7 @@ std::string Reply::field(std::string_view name) const {
 std::string request(std::string_view method, std::string_view target, std::string_view body, std::string_view fields) {
   std::string text;
   text.append(method).append(" ").append(target).append(" HTTP/1.1\r\nHost: localhost\r\n").append(fields);
-  if (!body.empty()) text.append("Content-Type: application/json\r\n");
+  if (!body.empty() && fields.find("Content-Type:") == fields.npos) text.append("Content-Type: application/json\r\n");
   if (!body.empty() || method == "POST" || method == "PUT") {
     text.append("Content-Length: ").append(std::to_string(body.size())).append("\r\n");
   }

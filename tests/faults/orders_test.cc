@@ -82,7 +82,7 @@ std::vector<std::string> problems_of_orders(const std::string& path, std::int64_
   auto opened = db::sqlite::Connection::open({.path = path});
   if (!opened) return {opened.error().describe()};
   std::map<std::int64_t, std::string> rows;
-  std::map<std::string, int> customers;
+  std::map<std::string, int> orders_of;
   auto sound = [&](const db::Row& row) {
     if (row.text(0) != "ok") problems.emplace_back(row.text(0));
   };
@@ -90,9 +90,9 @@ std::vector<std::string> problems_of_orders(const std::string& path, std::int64_
     const std::string customer(row.text(1));
     rows[row.integer(0)] = customer;
     if (row.text(2) != "cup 2, tea 1") problems.push_back("a torn order: " + std::to_string(row.integer(0)));
-    if (++customers[customer] == 2) problems.push_back("an order is there twice: " + customer);
+    if (++orders_of[customer] == 2) problems.push_back("an order is there twice: " + customer);
   };
-  auto stock = [&](const db::Row& row) {
+  auto product = [&](const db::Row& row) {
     const auto sold = static_cast<std::int64_t>(rows.size()) * row.integer(2);
     if (row.integer(1) + sold == in_stock_before * row.integer(2)) return;
     problems.push_back(std::string(row.text(0)) + ": " + std::to_string(row.integer(1)) + " in stock and " +
@@ -106,7 +106,7 @@ std::vector<std::string> problems_of_orders(const std::string& path, std::int64_
       (*opened)->query("select id, customer, (select group_concat(sku || ' ' || quantity, ', ')"
                        " from (select sku, quantity from lines where order_id = orders.id order by sku)) from orders",
                        order));
-  check((*opened)->query("select sku, stock, case sku when 'cup' then 2 else 1 end from products", stock));
+  check((*opened)->query("select sku, stock, case sku when 'cup' then 2 else 1 end from products", product));
   for (const auto& [id, customer] : acknowledged) {
     if (!rows.contains(id) || rows[id] != customer)
       problems.push_back("an acknowledged order is lost: " + std::to_string(id));
@@ -137,9 +137,9 @@ class OrdersProgram : public ::testing::TestWithParam<std::string> {
   std::string log() const { return folder_ / "service.log"; }
   // So many teas, and two cups for each.
   static void put_in_stock(const Service& service, std::int64_t count) {
-    for (const auto& [sku, stock] : {std::pair("tea", count), std::pair("cup", 2 * count)}) {
+    for (const auto& [sku, left] : {std::pair("tea", count), std::pair("cup", 2 * count)}) {
       const std::string product =
-          R"({"sku":")" + std::string(sku) + R"(","name":"A","price_cents":100,"stock":)" + std::to_string(stock) + "}";
+          R"({"sku":")" + std::string(sku) + R"(","name":"A","price_cents":100,"stock":)" + std::to_string(left) + "}";
       ASSERT_EQ(call(service.address(), "PUT", "/admin/products", product, admin).status, 200);
     }
   }
