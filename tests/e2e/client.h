@@ -29,8 +29,8 @@ struct Reply {
   bool closes() const { return field("Connection") == "close"; }
 };
 
-// A whole request. Content-Length is there when there is a body, or a method that should have one; Content-Type, of JSON
-// unless `fields` has one, when there is a body.
+// A whole request. Content-Length is there when there is a body, or a method that should have one; Content-Type, of
+// JSON unless `fields` has one, when there is a body.
 std::string request(std::string_view method, std::string_view target, std::string_view body = {},
                     std::string_view fields = {});
 
