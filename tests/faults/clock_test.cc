@@ -46,7 +46,7 @@ TEST_P(Clock, that_jumps_makes_nothing_time_out_and_dates_follow) {
   Connection head(service.address());
   head.send("GET /health HTTP/1.1\r\nHost: te");
   Connection body(service.address());
-  body.send("POST /api/data HTTP/1.1\r\nHost: test\r\nContent-Length: 4\r\n\r\n{ ");
+  body.send("POST /api/data HTTP/1.1\r\nHost: test\r\nContent-Type: application/json\r\nContent-Length: 4\r\n\r\n{ ");
   std::atomic<bool> ends = false;
   std::atomic<int> wrong = 0;
   std::atomic<int> right = 0;

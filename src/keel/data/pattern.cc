@@ -9,6 +9,7 @@
 #include <string>
 
 #include "keel/base/bug.h"
+#include "keel/data/rules.h"
 
 namespace keel {
 namespace {
@@ -74,6 +75,19 @@ bool Pattern::matches(std::string_view text) const {
   if (expression == nullptr) [[unlikely]]
     expression = &compile(*this);
   return RE2::FullMatch(text, *expression);
+}
+
+// Here, so that rules without a pattern need no re2.
+// Without a text as well: a pattern that is none is a mistake whatever is sent.
+void Check::judge_pattern(const void* field, const std::string_view* text, const Pattern& pattern,
+                          std::string_view words) {
+  const bool is_right = pattern.matches(text != nullptr ? *text : std::string_view());
+  if (text == nullptr || is_right) return;
+  if (words.empty()) {
+    violated(field, "must match " + std::string(pattern.text()));
+  } else {
+    violated(field, words);
+  }
 }
 
 }  // namespace keel

@@ -98,16 +98,4 @@ void Check::none_of(const void* field, std::span<const internal::Bound> numbers)
   violated(field, text);
 }
 
-// Without a text as well: a pattern that is none is a mistake whatever is sent.
-void Check::judge_pattern(const void* field, const std::string_view* text, const Pattern& pattern,
-                          std::string_view words) {
-  const bool is_right = pattern.matches(text != nullptr ? *text : std::string_view());
-  if (text == nullptr || is_right) return;
-  if (words.empty()) {
-    violated(field, "must match " + std::string(pattern.text()));
-  } else {
-    violated(field, words);
-  }
-}
-
 }  // namespace keel

@@ -135,7 +135,7 @@ void sql_has_a_parameter_whose_name_is_no_field_of_the_struct();
 void sql_has_a_parameter_whose_field_is_nothing_that_a_column_holds();
 
 // Text that count_parameters() does not count.
-constexpr void refuse_parameters(std::string_view text) {
+consteval void refuse_parameters(std::string_view text) {
   bool has_names = false;
   bool has_others = false;
   for_each_placeholder(
@@ -146,10 +146,12 @@ constexpr void refuse_parameters(std::string_view text) {
 }
 
 // The field of each parameter of `text`, in the order of the parameters; gives their number.
-constexpr int find_named_fields(std::string_view text, std::span<const std::string_view> names,
+consteval int find_named_fields(std::string_view text, std::span<const std::string_view> names,
                                 const bool* are_arguments, std::uint8_t* fields) {
   int count = 0;
   bool has_numbers = false;
+  bool has_other_name = false;
+  bool has_other_type = false;
   for_each_placeholder(text, [&](const Placeholder& placeholder) {
     if (!placeholder.is_named()) {
       has_numbers = true;
@@ -157,13 +159,18 @@ constexpr int find_named_fields(std::string_view text, std::span<const std::stri
     }
     std::size_t field = 0;
     while (field < names.size() && names[field] != placeholder.name) ++field;
-    if (field == names.size()) return sql_has_a_parameter_whose_name_is_no_field_of_the_struct();
-    if (!are_arguments[field]) return sql_has_a_parameter_whose_field_is_nothing_that_a_column_holds();
+    if (field == names.size()) {
+      has_other_name = true;
+      return;
+    }
+    if (!are_arguments[field]) has_other_type = true;
     for (int i = 0; i < count; ++i) {
       if (fields[i] == field) return;
     }
     fields[count++] = static_cast<std::uint8_t>(field);
   });
+  if (has_other_name) sql_has_a_parameter_whose_name_is_no_field_of_the_struct();
+  if (has_other_type) sql_has_a_parameter_whose_field_is_nothing_that_a_column_holds();
   if (count == 0) sql_has_no_parameters_with_the_names_of_fields_of_the_struct_that_is_its_argument();
   if (has_numbers) sql_has_parameters_with_names_beside_parameters_with_numbers();
   return count;

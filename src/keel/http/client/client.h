@@ -199,24 +199,27 @@ class Client {
   }
   // `value` as JSON.
   template <class T>
-    requires(!std::convertible_to<const T&, std::string_view>)
-  Task<ClientResponse> post(std::string_view url, const T& value) {
+    requires(!std::convertible_to<const std::remove_reference_t<T>&, std::string_view>)
+  Task<ClientResponse> post(std::string_view url, T&& value) {
+    internal::refuse_made_in_call<T>();
     return send(ClientRequest(Method::Post, url).json(value));
   }
   Task<ClientResponse> put(std::string_view url, std::string_view body, std::string_view content_type) {
     return send(ClientRequest(Method::Put, url).body(body, content_type));
   }
   template <class T>
-    requires(!std::convertible_to<const T&, std::string_view>)
-  Task<ClientResponse> put(std::string_view url, const T& value) {
+    requires(!std::convertible_to<const std::remove_reference_t<T>&, std::string_view>)
+  Task<ClientResponse> put(std::string_view url, T&& value) {
+    internal::refuse_made_in_call<T>();
     return send(ClientRequest(Method::Put, url).json(value));
   }
   Task<ClientResponse> patch(std::string_view url, std::string_view body, std::string_view content_type) {
     return send(ClientRequest(Method::Patch, url).body(body, content_type));
   }
   template <class T>
-    requires(!std::convertible_to<const T&, std::string_view>)
-  Task<ClientResponse> patch(std::string_view url, const T& value) {
+    requires(!std::convertible_to<const std::remove_reference_t<T>&, std::string_view>)
+  Task<ClientResponse> patch(std::string_view url, T&& value) {
+    internal::refuse_made_in_call<T>();
     return send(ClientRequest(Method::Patch, url).json(value));
   }
   // The answer's head; its body is the caller's to read, at his pace, whatever the status is. The time-out ends with

@@ -57,9 +57,10 @@ TEST_P(ClientsOfJson, send_a_struct_as_the_body) {
   const std::string wanted =
       "\r\nContent-Type: application/json\r\nContent-Length: 25\r\n\r\n{\"order\":\"A\",\"cents\":350}";
 
-  EXPECT_EQ(run(client().post(raw().url("/"), Charge{"A", 350}).json<std::vector<int>>()).value(), (std::vector{1, 2}));
-  EXPECT_TRUE(run(client().put(raw().url("/"), Charge{"A", 350})));
-  EXPECT_TRUE(run(client().patch(raw().url("/"), Charge{"A", 350})));
+  const Charge charge{"A", 350};
+  EXPECT_EQ(run(client().post(raw().url("/"), charge).json<std::vector<int>>()).value(), (std::vector{1, 2}));
+  EXPECT_TRUE(run(client().put(raw().url("/"), charge)));
+  EXPECT_TRUE(run(client().patch(raw().url("/"), charge)));
   EXPECT_TRUE(run(client().send(ClientRequest(Method::Post, raw().url("/")).json(Charge{"A", 350}))));
 
   ASSERT_EQ(raw().requests.size(), 4u);

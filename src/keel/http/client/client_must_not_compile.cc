@@ -35,6 +35,8 @@ Task<double> ask(http::Client& client) {
   const auto closed = co_await client.get("http://rates.internal/eur").json<std::vector<Closed> >();
 #elif CASE == 4
   co_await client.post("http://rates.internal/", Closed(1));
+#elif CASE == 5
+  co_await client.post("http://rates.internal/", Rate{"EUR", 1});
 #endif
   co_return rate.rate + other.rate;
 }

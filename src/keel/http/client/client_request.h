@@ -28,6 +28,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "keel/base/buffer.h"
@@ -40,6 +41,16 @@
 #include "keel/task/task.h"
 
 namespace keel::http {
+
+namespace internal {
+// GCC 12 destroys an aggregate that an awaiting expression makes twice (task/compiler_test.cc).
+template <class T>
+void refuse_made_in_call() noexcept {
+  static_assert(std::is_reference_v<T> || !std::is_aggregate_v<T> || std::is_trivially_destructible_v<T>,
+                "a struct that is sent is named on the line before: const Charge charge{...}; "
+                "co_await client.post(url, charge)");
+}
+}  // namespace internal
 
 // Where a streamed body is written to. Lives while the function runs that got it.
 class ClientBodyWriter {

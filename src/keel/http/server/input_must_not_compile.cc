@@ -5,11 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#if CASE != 1 && CASE != 2
 #include "keel/http.h"
-#else
-#include "keel/http/server/router.h"
-#endif
 
 using namespace keel;
 using http::Request;
@@ -55,43 +51,36 @@ Task<Response> create(Request& request) {
 }
 #elif CASE == 1
 Task<Response> create(Request& request) {
-  const auto order = co_await request.json<Order>();
-  co_return Response(http::Status::Ok);
-}
-#elif CASE == 2
-Response answer(Request&) { return Response::json(Order{}); }
-#elif CASE == 3
-Task<Response> create(Request& request) {
   const auto closed = co_await request.json<Closed>();
   co_return Response(http::Status::Ok);
 }
-#elif CASE == 4
+#elif CASE == 2
 Task<Response> create(Request& request) {
   const auto pointing = co_await request.json<Pointing>();
   co_return Response(http::Status::Ok);
 }
-#elif CASE == 5
+#elif CASE == 3
 Result<Response> list(Request& request) {
   KEEL_TRY(const auto order, request.query<Order>());
   return Response(http::Status::Ok);
 }
-#elif CASE == 6
+#elif CASE == 4
 Result<Response> list(Request& request) {
   KEEL_TRY(const auto mapped, request.form<Mapped>());
   return Response(http::Status::Ok);
 }
-#elif CASE == 7
+#elif CASE == 5
 Result<Response> list(Request& request) {
   KEEL_TRY(const auto pointing, request.query<Pointing>());
   return Response(http::Status::Ok);
 }
-#elif CASE == 8
+#elif CASE == 6
 Response answer(Request&) { return Response::json(Holding{Closed(1)}); }
-#elif CASE == 9
+#elif CASE == 7
 Response answer(Request&) { return Response::json(Pointing()); }
-#elif CASE == 10
+#elif CASE == 8
 Response answer(Request&) { return Response::json(http::Status::NoContent); }
-#elif CASE == 11
+#elif CASE == 9
 Task<Response> create(Request& request) {
   const auto hidden = co_await request.json<std::vector<Hidden> >();
   co_return Response(http::Status::Ok);
