@@ -34,6 +34,7 @@ Generations::Generations(Generations&& other) noexcept
     : folder_(std::exchange(other.folder_, {})),
       socket_(std::move(other.socket_)),
       serving_(std::move(other.serving_)),
+      left_(other.left_),
       successor_(std::move(other.successor_)),
       leaving_(std::move(other.leaving_)) {}
 
@@ -58,11 +59,12 @@ void Generations::hear(Instant now, std::vector<Event>& events) {
     events.push_back({.kind = Event::Kind::Ready,
                       .process = message.process,
                       .took = now - successor_->began,
-                      .follows = serving_.has_value(),
+                      .follows = serving_.has_value() || left_ != 0,
                       .status = status_of(message.text)});
     if (serving_) leaving_.push_back(*std::move(serving_));
     serving_.emplace(std::move(successor_->child));
     successor_.reset();
+    left_ = 0;
   }
 }
 
@@ -78,11 +80,16 @@ std::vector<Generations::Event> Generations::events(Instant now) {
                         .code = code.value_or(0),
                         .took = now - successor_->began});
       successor_.reset();
+      if (left_ != 0) events.push_back({.kind = Event::Kind::Ended, .process = std::exchange(left_, 0)});
     }
   }
   if (serving_) {
     if (const std::optional<int> code = serving_->ended()) {
-      events.push_back({.kind = Event::Kind::Ended, .process = serving_->pid(), .code = *code});
+      if (successor_ && *code == 0) {
+        left_ = serving_->pid();  // It gave its sockets away; what becomes of the successor is not known yet.
+      } else {
+        events.push_back({.kind = Event::Kind::Ended, .process = serving_->pid(), .code = *code});
+      }
       serving_.reset();
     }
   }

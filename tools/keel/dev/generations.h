@@ -7,8 +7,8 @@
 //   for (const Event& event : processes.events(now)) …
 //
 // A successor is started beside the process that serves, takes over its listening sockets (network.handover.path of
-// keel::app, which this sets in the environment) and says when it is ready (NOTIFY_SOCKET); only then the other one
-// drains and ends. When a successor ends before that, or takes longer than start_timeout, the other one goes on.
+// keel::app, which this sets in the environment), whereupon the other one drains and ends, and says when it is ready
+// (NOTIFY_SOCKET). When a successor ends before that, or takes longer than start_timeout, the other one goes on.
 //
 // Errors:  start(): a program that cannot be started. make(): no folder for sockets in TMPDIR.
 // Threads: one.  Ownership: the folder of the sockets, which ends with it.
@@ -36,7 +36,7 @@ class Generations {
       Ready,     // It serves; `status` is what it says of itself, `follows` whether another one served before.
       NotReady,  // It ended before it was ready, with `code`.
       TooSlow,   // It was not ready within start_timeout, and was killed.
-      Ended,     // The one that served has ended, with `code`.
+      Ended,     // The one that served has ended, with `code`, and not because a successor took over.
     };
     Kind kind;
     pid_t process = 0;
@@ -78,6 +78,7 @@ class Generations {
   std::string folder_;
   NotifySocket socket_;
   std::optional<Child> serving_;
+  pid_t left_ = 0;  // Has served and ended well, while its successor was not ready yet.
   std::optional<Starting> successor_;
   std::vector<Child> leaving_;
 };

@@ -111,6 +111,41 @@ TEST_F(GenerationsTest, kills_a_successor_that_is_not_ready_in_time) {
   EXPECT_EQ(processes_.serving(), first);
 }
 
+TEST_F(GenerationsTest, says_that_nobody_serves_only_once_the_successor_of_one_that_left_has_failed) {
+  ASSERT_TRUE(processes_.start(greeting(), now()));
+  const pid_t first = next().process;
+  ASSERT_TRUE(processes_.start({.words = {"sleep", "100"}}, now()));
+  ::kill(first, SIGTERM);
+  for (const Instant end = now() + 20_s; processes_.count() == 2 && now() < end; Host::system().sleep(5_ms)) {
+    EXPECT_TRUE(processes_.events(now()).empty());
+  }
+  ASSERT_EQ(processes_.count(), 1u);
+
+  const auto events = processes_.events(now() + Generations::start_timeout);
+
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events[0].kind, Kind::TooSlow);
+  EXPECT_EQ(events[1].kind, Kind::Ended);
+  EXPECT_EQ(events[1].process, first);
+  EXPECT_TRUE(processes_.is_empty());
+}
+
+TEST_F(GenerationsTest, follows_one_that_has_left_before_its_successor_is_ready) {
+  ASSERT_TRUE(processes_.start(greeting(), now()));
+  const pid_t first = next().process;
+  ASSERT_TRUE(processes_.start({.words = {"sleep", "100"}}, now()));
+  ::kill(first, SIGTERM);
+  for (const Instant end = now() + 20_s; processes_.count() == 2 && now() < end; Host::system().sleep(5_ms)) {
+    EXPECT_TRUE(processes_.events(now()).empty());
+  }
+  ASSERT_TRUE(processes_.start(greeting(), now()));
+
+  const auto ready = next();
+
+  EXPECT_EQ(ready.kind, Kind::Ready);
+  EXPECT_TRUE(ready.follows);
+}
+
 TEST_F(GenerationsTest, says_how_the_one_that_serves_has_ended) {
   ASSERT_TRUE(processes_.start(greeting(), now()));
   const pid_t first = next().process;
