@@ -26,7 +26,7 @@ Rows rows_of(std::initializer_list<std::initializer_list<Value>> rows) {
     for (const Value& value : row) added.append(value);
     added.end();
   }
-  filled.set_names(std::string_view("a\0b\0c\0d\0e\0f\0g\0h\0i", 2 * rows.begin()->size()));
+  filled.set_names(std::string_view("a\0b\0c\0d\0e\0f\0g\0h\0i\0j\0k\0l", 2 * rows.begin()->size()));
   return filled;
 }
 
@@ -237,7 +237,7 @@ Rows named(std::string_view names, std::initializer_list<std::initializer_list<V
 
 TEST(Row, fills_a_struct_by_the_names_of_its_columns) {
   const std::array<std::byte, 2> picture = {std::byte{0}, std::byte{255}};
-  constexpr std::string_view names("id\0customer\0version\0note\0state\0next\0picture\0price\0is_paid\0count\0", 65);
+  constexpr std::string_view names("id\0customer\0version\0note\0state\0next\0picture\0price\0is_paid\0count\0", 64);
   Rows rows =
       named(names, {{1, "ann", "1.2", nullptr, "Paid", "Open", std::span<const std::byte>(picture), 2.5, 1, 255},
                     {2, "bob", "3.4", "hi", "Open", nullptr, std::span<const std::byte>(), 3, false, 0}});
