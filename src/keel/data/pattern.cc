@@ -56,7 +56,7 @@ const RE2* find_equal(std::string_view text) noexcept {
     RE2::Options options;
     options.set_log_errors(false);
     options.set_never_capture(true);
-    auto made = std::make_unique<RE2>(pattern.text(), options);
+    auto made = std::make_unique<RE2>(std::string(pattern.text()), options);
     if (!made->ok()) {
       throw_bug("the pattern \"" + std::string(pattern.text()) + "\" at " + pattern.file() + ":" +
                     std::to_string(pattern.line()) + " is no regular expression: " + made->error(),
@@ -74,7 +74,7 @@ bool Pattern::matches(std::string_view text) const {
   const RE2* expression = find(slot_of(text_), text_);
   if (expression == nullptr) [[unlikely]]
     expression = &compile(*this);
-  return RE2::FullMatch(text, *expression);
+  return RE2::FullMatch({text.data(), text.size()}, *expression);  // Debian 13's takes no std::string_view.
 }
 
 // Here, so that rules without a pattern need no re2.
