@@ -156,14 +156,18 @@ void Service::signal(int number) const {
 
 std::optional<int> Service::wait(Duration timeout) {
   if (ended_) return ended_;
+  const Instant end = Host::system().now() + timeout;
   const int handle = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
   pollfd ended{.fd = handle, .events = POLLIN, .revents = 0};
   ::poll(&ended, 1, static_cast<int>(timeout.count_ns() / 1'000'000));
   ::close(handle);
   int status = 0;
-  if (::waitpid(pid_, &status, WNOHANG) == pid_) {
-    ended_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  pid_t waited = ::waitpid(pid_, &status, WNOHANG);
+  // One that is traced has ended for its tracer first, and a moment later for us.
+  for (; waited == 0 && ended.revents != 0 && Host::system().now() < end; waited = ::waitpid(pid_, &status, WNOHANG)) {
+    Host::system().sleep(1_ms);
   }
+  if (waited == pid_) ended_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return ended_;
 }
 
