@@ -98,6 +98,7 @@ TEST_P(Memory, that_is_refused_once_costs_at_most_one_request) {
   std::printf("%d allocations failed: %d requests refused, %d connections closed, %d requests unharmed\n",
               refused + closed + unharmed, refused, closed, unharmed);
   EXPECT_GE(refused, 10);
+  EXPECT_EQ(metric(service.admin(), "log_lines_lost_total"), 0);
   EXPECT_EQ(service.stop(), 0) << service.errors();
   const std::string log = read_file(folder_ / "service.log");
   EXPECT_NE(log.find("out of memory"), std::string::npos);

@@ -50,7 +50,10 @@ bool ends_within_a_line(const std::string& path) {
 // A sink, the lines that wait for it and what became of them.
 class LogWriter::Output {
  public:
-  explicit Output(LogSink sink) : sink_(std::move(sink)), formatter_(sink_.format, sink_.source_level) {}
+  // Has its memory from now on: a batch and a line behind it are formatted when there is no more.
+  Output(LogSink sink, std::size_t batch_bytes) : sink_(std::move(sink)), formatter_(sink_.format, sink_.source_level) {
+    pending_.reserve(batch_bytes * 2);
+  }
   Output(Output&& other) noexcept
       : sink_(std::move(other.sink_)),
         formatter_(other.formatter_),
@@ -87,17 +90,12 @@ class LogWriter::Output {
   }
   bool is_path() const noexcept { return sink_.to == LogSink::To::File; }
 
-  // Returns the number of lines lost, because there was no memory.
+  // Returns the number of lines lost: those before that the sink did not take, and this one, when there is no memory
+  // for it.
   std::uint64_t append(const log::Record& record) {
-    if (record.level() < sink_.level) return 0;
-    const std::size_t before = pending_.size();
-    try {
-      formatter_.append(pending_, record);
-      return 0;
-    } catch (const std::bad_alloc&) {
-      pending_.resize(before);
-      return 1;
-    }
+    if (record.level() < sink_.level || try_append(record)) return 0;
+    const std::uint64_t lost = write_out();
+    return try_append(record) ? lost : lost + 1;
   }
   std::size_t waiting_bytes() const noexcept { return pending_.size(); }
   std::uint64_t waiting_lines() const {
@@ -136,6 +134,17 @@ class LogWriter::Output {
   }
 
  private:
+  // False: there is no memory, and nothing is appended.
+  bool try_append(const log::Record& record) {
+    const std::size_t before = pending_.size();
+    try {
+      formatter_.append(pending_, record);
+      return true;
+    } catch (const std::bad_alloc&) {
+      pending_.resize(before);
+      return false;
+    }
+  }
   // In front of the first line for another file, when at most the rest of a line waits. Returns the number of lines
   // lost.
   std::uint64_t begin_file() {
@@ -260,11 +269,11 @@ struct LogWriter::State {
 
 LogWriter::LogWriter(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
 
-Result<std::vector<LogWriter::Output>> LogWriter::open_all(std::vector<LogSink> sinks) {
+Result<std::vector<LogWriter::Output>> LogWriter::open_all(std::vector<LogSink> sinks, std::size_t batch_bytes) {
   if (sinks.empty()) sinks.emplace_back();
   std::vector<Output> outputs;
   for (LogSink& sink : sinks) {
-    outputs.emplace_back(std::move(sink));
+    outputs.emplace_back(std::move(sink), batch_bytes);
     KEEL_TRY_VOID(outputs.back().open());
   }
   return outputs;
@@ -273,7 +282,7 @@ Result<std::vector<LogWriter::Output>> LogWriter::open_all(std::vector<LogSink> 
 Result<std::unique_ptr<LogWriter>> LogWriter::make(LogWriterOptions options) {
   options.batch_bytes = std::max<std::size_t>(options.batch_bytes, 4096);
   options.flush_interval = std::max(options.flush_interval, Duration::milliseconds(1));
-  KEEL_TRY(std::vector<Output> outputs, open_all(std::move(options.sinks)));
+  KEEL_TRY(std::vector<Output> outputs, open_all(std::move(options.sinks), options.batch_bytes));
   const auto mode = options.mode;
   std::unique_ptr<LogWriter> writer(new LogWriter(std::make_unique<State>(std::move(options))));
   State* const state = writer->state_.get();
@@ -307,7 +316,7 @@ void LogWriter::flush() {
 }
 
 Result<> LogWriter::set_sinks(std::vector<LogSink> sinks) {
-  KEEL_TRY(std::vector<Output> outputs, open_all(std::move(sinks)));
+  KEEL_TRY(std::vector<Output> outputs, open_all(std::move(sinks), state_->options.batch_bytes));
   std::lock_guard lock(state_->mutex);
   state_->turn();
   for (const Output& output : state_->outputs) state_->lose(output.waiting_lines());

@@ -16,6 +16,7 @@
 //           another user (append_file.h).
 // Threads:  flush(), set_sinks(), reopen(), expose() and counts() on any. SIGPIPE must be ignored or blocked.
 // Lifetime: outlives nothing that records; destruction writes what is left and stops.
+// Memory:   two batches a sink, held from the start: lines that fit are not lost when there is no more.
 // Cost:     recording threads pay nothing (Background). The writer looks every flush_interval while there is something,
 //           ten times less often when not, and writes batches.
 // Limits:   no rotation: rename the file and reopen().
@@ -98,7 +99,7 @@ class LogWriter {
  private:
   class Output;
   struct State;
-  static Result<std::vector<Output>> open_all(std::vector<LogSink> sinks);
+  static Result<std::vector<Output>> open_all(std::vector<LogSink> sinks, std::size_t batch_bytes);
   explicit LogWriter(std::unique_ptr<State> state) noexcept;
   std::unique_ptr<State> state_;
 };
