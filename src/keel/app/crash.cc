@@ -59,6 +59,7 @@ struct Installed {
   bool is_ours[signal_count] = {};
   struct sigaction before[signal_count] = {};
   std::terminate_handler terminate_before = nullptr;
+  char core_filter_before[16] = {};  // Empty: it stays as it is.
   std::atomic<bool> is_installed = false;
 };
 constinit Installed installed;
@@ -441,6 +442,29 @@ int find_build_id(dl_phdr_info* program, std::size_t, void* argument) {
   return 1;  // The program comes first; its libraries are not asked.
 }
 
+// proc(5): which mappings a core dump has. Also of signals that nobody handles.
+constexpr char core_filter[] = "/proc/self/coredump_filter";
+constexpr std::string_view headers_alone = "0x10";  // Of ELF files: a debugger finds their build ids there.
+
+bool write_core_filter(std::string_view text) noexcept {
+  const int file = ::open(core_filter, O_WRONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const bool is_written = ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  ::close(file);
+  return is_written;
+}
+
+void leave_memory_out_of_cores() noexcept {
+  const int file = ::open(core_filter, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return;
+  char* const before = installed.core_filter_before;
+  before[0] = '0';  // It reads as hexadecimal digits and is written with their prefix.
+  before[1] = 'x';
+  const ssize_t n = ::read(file, before + 2, sizeof installed.core_filter_before - 3);
+  ::close(file);
+  before[n > 0 && write_core_filter(headers_alone) ? n + 2 : 0] = '\0';
+}
+
 }  // namespace
 
 std::string CrashHandler::build_id() {
@@ -461,6 +485,7 @@ Result<std::unique_ptr<CrashHandler>> CrashHandler::install(const CrashOptions& 
   }
   Text(installed.name) << options.name;
   Text(installed.build) << build_id();
+  if (!options.core_memory) leave_memory_out_of_cores();
   // Once now, so that the unwinder has made what it makes once.
   capture_stack(crash.stack);
   installed.terminate_before = std::set_terminate(on_terminate);
@@ -482,6 +507,8 @@ CrashHandler::~CrashHandler() {
     if (installed.is_ours[i]) sigaction(crash_signals[i], &installed.before[i], nullptr);
   }
   std::set_terminate(installed.terminate_before);
+  if (installed.core_filter_before[0] != '\0') write_core_filter(installed.core_filter_before);
+  installed.core_filter_before[0] = '\0';
   if (installed.file >= 0) ::close(std::exchange(installed.file, -1));
   installed.logs.store(nullptr);
   installed.is_installed.store(false);

@@ -14,7 +14,8 @@
 // request, trace, reason), for at most a second; then
 //   3. the last requests of each worker (observe/flight_recorder.h);
 //   4. the stack with names, made by a copy of the process within some seconds: a damaged heap can stop the copy only.
-// Then the signal takes its default effect: the exit status and the core dump are those of a process without this.
+// Then the signal takes its default effect: the exit status is that of a process without this. A core dump lacks the
+// memory of the process, unless CrashOptions::core_memory says otherwise.
 // A crash in one of these steps goes on with the next. Threads that crash meanwhile wait. What comes from an exception
 // or a request is escaped (base/printable.h).
 //
@@ -47,6 +48,10 @@ struct CrashOptions {
   // Reports are appended here too; opened at once, mode 0640, by telemetry::open_append_file(). Empty: standard error
   // alone.
   std::string file = {};
+  // Whether a core dump has the memory of the process: what clients sent and were sent, and what the application knows.
+  // Without it a core dump has the registers of each thread; the stacks are in the report. By
+  // /proc/self/coredump_filter, which processes that this one starts inherit; where there is none, nothing changes.
+  bool core_memory = false;
 };
 
 class CrashHandler {

@@ -62,6 +62,7 @@ class Crashes : public ::testing::Test {
   struct With {
     bool handler = true;
     std::optional<telemetry::LogSink> first = {};
+    std::optional<bool> core_memory = {};  // None: no core dump.
   };
 
   // Runs `scenario` in a new process and waits for its end. The log's writer sleeps for an hour at a time: what is
@@ -70,11 +71,17 @@ class Crashes : public ::testing::Test {
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
-      const rlimit none{0, 0};
-      setrlimit(RLIMIT_CORE, &none);
+      const rlim_t core_bytes = with.core_memory ? 1 << 30 : 0;
+      const rlimit cores{core_bytes, core_bytes};
+      if (setrlimit(RLIMIT_CORE, &cores) != 0 || ::chdir(folder_.c_str()) != 0) ::_exit(survived);
       std::freopen((folder_ + "/errors").c_str(), "w", stderr);
       World world;
-      if (with.handler) world.handler = CrashHandler::install({.name = "victim", .file = folder_ + "/crash"}).value();
+      if (with.handler) {
+        world.handler =
+            CrashHandler::install(
+                {.name = "victim", .file = folder_ + "/crash", .core_memory = with.core_memory.value_or(false)})
+                .value();
+      }
       telemetry::LogWriterOptions options;
       options.flush_interval = 1_h;
       if (with.first) options.sinks.push_back(std::move(*with.first));
@@ -96,6 +103,13 @@ class Crashes : public ::testing::Test {
   }
   void run(const std::function<void(World&)>& scenario) { run(scenario, {}); }
 
+  // What the process left; empty: it left none.
+  std::string core() const {
+    for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+      if (entry.path().filename().string().starts_with("core")) return read_all(entry.path());
+    }
+    return {};
+  }
   // The part of the report that has the names of the stack.
   std::string names() const {
     const std::size_t at = errors_.find("stack with names:\n");
@@ -147,6 +161,46 @@ TEST_F(Crashes, on_a_worker_are_reported_with_the_stack_and_the_last_log_lines) 
   EXPECT_TRUE(contains(log_, "before the crash")) << log_;
   EXPECT_TRUE(contains(log_, "FATAL crash: crashed signal=SIGSEGV")) << log_;
   EXPECT_EQ(read_all(folder_ + "/crash"), errors_) << "the file has the same";
+}
+
+TEST_F(Crashes, leave_the_memory_of_the_process_out_of_the_core_dump) {
+  SKIP_WHEN_FAULTS_ARE_THE_SANITIZERS();
+  if (const std::string pattern = read_all("/proc/sys/kernel/core_pattern"); !pattern.starts_with("core")) {
+    GTEST_SKIP() << "core dumps go elsewhere: " << pattern;
+  }
+  const std::string begin = "what a client sent: ";  // Whole on the heap alone.
+  const auto holds_a_body = [&](World&) {
+    std::string body = begin;
+    for (int i = 0; i < 1000; ++i) body += "4929";
+    asm volatile("" ::"r"(body.data()) : "memory");
+    write_to_null();
+  };
+
+  run(holds_a_body, {.core_memory = true});
+  ASSERT_TRUE(
+      core().starts_with("\x7f"
+                         "ELF"));
+  EXPECT_TRUE(contains(core(), begin + "49294929")) << "the control";
+  for (const auto& entry : std::filesystem::directory_iterator(folder_)) std::filesystem::remove(entry.path());
+
+  run(holds_a_body, {.core_memory = false});
+  EXPECT_TRUE(
+      core().starts_with("\x7f"
+                         "ELF"));
+  EXPECT_FALSE(contains(core(), begin + "49294929"));
+  EXPECT_LT(core().size(), 1u << 20);
+}
+
+TEST_F(Crashes, leave_the_filter_of_core_dumps_as_it_was_when_the_handler_goes) {
+  const std::string before = read_all("/proc/self/coredump_filter");
+  if (before.empty()) GTEST_SKIP() << "this kernel has none";
+  auto handler = CrashHandler::install({.name = "a guest"}).value();
+  EXPECT_EQ(read_all("/proc/self/coredump_filter"), "00000010\n");
+  handler.reset();
+  EXPECT_EQ(read_all("/proc/self/coredump_filter"), before);
+
+  handler = CrashHandler::install({.name = "a guest", .core_memory = true}).value();
+  EXPECT_EQ(read_all("/proc/self/coredump_filter"), before);
 }
 
 TEST_F(Crashes, tell_the_request_in_progress_and_the_last_ones) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <system_error>
 
+#include "keel/app/crash.h"
 #include "keel/app/internal/database_options.h"
 #include "keel/exec/thread_pool.h"
 #include "keel/http/client/client.h"
@@ -126,6 +127,8 @@ void SinkSettings::fields(config::Schema& v) {
         format_names);
 }
 
+LoggingSettings::LoggingSettings() : core_memory(CrashOptions().core_memory) {}
+
 void LoggingSettings::fields(config::Schema& v) {
   field(v, "enabled", enabled, "whether anything is recorded").reloadable();
   field(v, "async", async, "format and write on a thread of its own; false: before the recording thread goes on");
@@ -137,6 +140,7 @@ void LoggingSettings::fields(config::Schema& v) {
         overflow_names);
   field(v, "sinks", sinks, "where lines go").reloadable();
   field(v, "crash_file", crash_file, "the report of a crash is appended here too; empty: standard error alone");
+  field(v, "core_memory", core_memory, "a core dump has the memory of the process, what clients sent included");
 }
 
 DatabaseSettings::DatabaseSettings() {

@@ -101,6 +101,9 @@ struct LoggingSettings {
   log::RingOptions ring;
   std::vector<SinkSettings> sinks = std::vector<SinkSettings>(1);
   std::string crash_file;  // Empty: standard error alone.
+  bool core_memory;
+  // With the defaults of CrashOptions.
+  LoggingSettings();
   void fields(config::Schema& v);
 };
 
