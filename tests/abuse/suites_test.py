@@ -39,11 +39,15 @@ class Checks(unittest.TestCase):
         seen = dataclasses.replace(GOOD, attack={"open": 0, "ended": 0, "connected": 0})
         self.assertIn("ended", suites.faults(self.suite, seen))
 
-    def test_noise_counts_by_its_median_and_a_bound_by_its_worst(self):
-        rounds = [dataclasses.replace(GOOD, slowdown=slow, rss=rss, probe=probe)
-                  for slow, rss, probe in ((9, 1, 0.1), (1, 7, 0.1), (2, 1, 0.9))]
+    def test_a_slowdown_is_of_the_windows_that_nothing_else_disturbed_and_a_bound_of_the_worst(self):
+        rounds = [dataclasses.replace(GOOD, alone=alone, good=good, rss=rss, probe=probe)
+                  for alone, good, rss, probe in ((0.003, 0.009, 1, 0.1), (0.001, 0.004, 7, 0.1), (0.002, 0.002, 1, 0.9))]
         seen = suites.worst(rounds)
-        self.assertEqual((seen.slowdown, seen.rss, seen.probe), (2, 7, 0.9))
+        self.assertEqual((seen.slowdown, seen.typical, seen.rss, seen.probe), (2, 2, 7, 0.9))
+
+    def test_a_slowdown_in_each_window_is_noticed_whatever_disturbs_those_alone(self):
+        rounds = [dataclasses.replace(GOOD, alone=alone, good=0.004) for alone in (0.001, 0.05, 0.02)]
+        self.assertEqual(list(suites.faults(self.suite, suites.worst(rounds))), ["p99"])
 
     def test_each_suite_has_a_control_that_changes_something_and_a_check_that_exists(self):
         checks = {"cpu", "p99", "served", "/readyz", "memory", "kernel", "ended", "let in", "log"}
