@@ -25,6 +25,11 @@ ROOT = side_file.ROOT
 SOURCES = ROOT / "bench/peers"
 FOLDER = ROOT / "build/lab/peers"
 BUILD_SECONDS = 1800
+# Those that nobody connects to, and what each can do.
+MEASURED_BY_THEMSELVES = {
+    "json_text": [[f"--library={library}", f"--what={what}"] for library in ("sonic-rs", "serde-json")
+                  for what in ("write", "read", "read-shuffled")],
+}
 TOOLCHAINS = {"go": ("go", "version"), "rust": ("cargo", "--version")}
 
 
@@ -133,7 +138,11 @@ def build(name, kind):
     maker = build_go if kind == "go" else build_rust
     versions |= maker(name, target / name, FOLDER / f"peer_{name}.log")
     try:
-        prove(str(program(name)), name.endswith("_users"))
+        if name in MEASURED_BY_THEMSELVES:
+            for arguments in MEASURED_BY_THEMSELVES[name]:
+                prove_measure(str(program(name)), arguments)
+        else:
+            prove(str(program(name)), name.endswith("_users"))
     except (proof.Wrong, sides.Invalid, OSError) as problem:
         program(name).unlink(missing_ok=True)
         raise Skipped(f"built, but answers wrongly: {problem}") from None
@@ -147,6 +156,13 @@ def prove(path, users=False, arguments=()):
     FOLDER.mkdir(parents=True, exist_ok=True)
     with sides.running(side, Work("bytes", "proof"), FOLDER) as server:
         (proof.prove_users if users else proof.prove)(server.port)
+
+
+def prove_measure(path, arguments):
+    """Wrong unless the program, which checks its own work first, measures it."""
+    done = subprocess.run([path, *arguments], capture_output=True, text=True, timeout=60)
+    if done.returncode != 0 or '"ns"' not in done.stdout:
+        raise proof.Wrong(f"{' '.join(arguments)}: exit code {done.returncode}: {done.stderr.strip()[:200]}")
 
 
 def read_notes():

@@ -1,5 +1,5 @@
 /// The port of `--port=N`, the only option; anything else ends the process with a sentence.
-#[allow(dead_code)] // Of the two functions, a peer needs one.
+#[allow(dead_code)] // Of these functions, a peer needs one.
 pub fn port() -> u16 {
     let [port] = values(["--port="]);
     port.parse().unwrap_or_else(|_| refuse(&["--port="]))
@@ -11,6 +11,13 @@ pub fn port_and_database() -> (u16, String) {
     let names = ["--port=", "--database="];
     let [port, database] = values(names);
     (port.parse().unwrap_or_else(|_| refuse(&names)), database)
+}
+
+/// The library of `--library=NAME` and what it does, `--what=NAME`, in this order.
+#[allow(dead_code)]
+pub fn library_and_what() -> (String, String) {
+    let [library, what] = values(["--library=", "--what="]);
+    (library, what)
 }
 
 fn values<const N: usize>(names: [&str; N]) -> [String; N] {

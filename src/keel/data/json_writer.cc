@@ -15,6 +15,34 @@ namespace keel::json {
 using internal::plain_run;
 using internal::put;
 
+namespace {
+
+// A number of few digits, as those are that people write: 36, 97.25, -1200.5. Null when it is none, and nothing is
+// written. What is written is the shortest text, as std::to_chars writes it: with so few digits in front of the point
+// no other text of as many decimals is the same double, and none with an exponent is shorter.
+char* put_short_number(char* to, double value) noexcept {
+  const double size = std::fabs(value);
+  if (!(size >= 1 && size < 1e9)) return nullptr;
+  std::int64_t scale = 1;
+  for (int decimals = 0; decimals <= 4; ++decimals, scale *= 10) {
+    const double scaled = size * static_cast<double>(scale);
+    const auto digits = static_cast<std::int64_t>(scaled + 0.5);
+    const auto whole = static_cast<double>(digits);
+    if (std::fabs(scaled - whole) > scaled * 1e-15 || whole / static_cast<double>(scale) != size) continue;
+    if (decimals == 0 && digits >= 100'000) return nullptr;  // Zeros at its end may be shorter as an exponent.
+    if (value < 0) *to++ = '-';
+    to = std::to_chars(to, to + 20, digits / scale).ptr;
+    if (decimals == 0) return to;
+    *to++ = '.';
+    std::int64_t fraction = digits % scale;
+    for (int i = decimals - 1; i >= 0; --i, fraction /= 10) to[i] = static_cast<char>('0' + fraction % 10);
+    return to + decimals;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
 char* Writer::open(std::size_t bytes) {
   KEEL_DEXPECT(depth_ > 0 || place_ == Place::First,
                "a second value is written behind a JSON text, which is one value");
@@ -153,7 +181,8 @@ Writer& Writer::unsigned_integer(std::uint64_t value) {
 Writer& Writer::number(double value) {
   if (!std::isfinite(value)) return null();
   char* to = open(32);
-  close(std::to_chars(to, to + 32, value).ptr);
+  char* const end = put_short_number(to, value);
+  close(end != nullptr ? end : std::to_chars(to, to + 32, value).ptr);
   return *this;
 }
 

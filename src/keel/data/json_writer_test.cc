@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <charconv>
 #include <cmath>
 #include <limits>
+#include <random>
 #include <string>
 
 namespace keel::json_writer_test {
@@ -83,6 +86,41 @@ TEST(JsonWriter, writes_the_shortest_double_and_null_for_what_json_lacks) {
     Writer(buffer).number(value);
     EXPECT_EQ(buffer.view(), expected);
   }
+}
+
+std::string written(double value) {
+  Buffer buffer;
+  Writer(buffer).number(value);
+  return view(buffer);
+}
+std::string shortest(double value) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, value).ptr};
+}
+
+TEST(JsonWriter, writes_numbers_of_few_digits_as_the_standard_library_does) {
+  for (int whole = 0; whole < 120'000; ++whole) {
+    for (const double value : {static_cast<double>(whole), -static_cast<double>(whole), whole / 10.0, whole / 100.0,
+                               whole / 1000.0, -whole / 1e4, whole / 1e5}) {
+      ASSERT_EQ(written(value), shortest(value));
+    }
+  }
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 300'000; ++i) {
+    const auto bits = random();
+    const double scale = std::pow(10.0, static_cast<double>(bits % 8));
+    const double decimal = static_cast<double>(random() % 100'000'000'000) / scale;
+    ASSERT_EQ(written(decimal), shortest(decimal));
+    const double near = std::nextafter(decimal, bits & 8 ? 0.0 : 1e300);
+    ASSERT_EQ(written(near), shortest(near));
+    const auto any = std::bit_cast<double>(bits);
+    if (std::isfinite(any)) {
+      ASSERT_EQ(written(any), shortest(any));
+    }
+  }
+  EXPECT_EQ(written(97.25), "97.25");
+  EXPECT_EQ(written(-0.0), "-0");
+  EXPECT_EQ(written(1e5), "1e+05");
 }
 
 TEST(JsonWriter, writes_the_extremes_of_integers) {

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "keel/base/copy.h"
 #include "keel/base/scan.h"
 
 namespace keel::json::internal {
@@ -17,6 +18,24 @@ inline bool is_plain(char c) noexcept {
   return byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\';
 }
 
+// The high bit of each of eight bytes that is not plain; also of some above the first of these.
+inline std::uint64_t not_plain(std::uint64_t bytes) noexcept {
+  constexpr std::uint64_t each_byte = 0x0101010101010101;
+  const std::uint64_t quote = bytes ^ each_byte * '"';
+  const std::uint64_t slash = bytes ^ each_byte * '\\';
+  // A borrow can mark a byte wrongly, but only above one that is marked rightly.
+  return (((quote - each_byte) & ~quote) | ((slash - each_byte) & ~slash) | ((bytes - each_byte * 0x20) & ~bytes) |
+          bytes) &
+         each_byte * 0x80;
+}
+
+template <class Word>
+std::uint64_t word_at(const char* text) noexcept {
+  Word word = 0;
+  std::memcpy(&word, text, sizeof word);
+  return word;
+}
+
 // How many bytes in front stand for themselves in a JSON string: ASCII without quote, backslash and controls.
 inline std::size_t plain_run(const char* text, std::size_t size) noexcept {
 #ifdef __SSE2__
@@ -24,26 +43,33 @@ inline std::size_t plain_run(const char* text, std::size_t size) noexcept {
 #endif
   std::size_t i = 0;
   if constexpr (std::endian::native == std::endian::little) {
-    constexpr std::uint64_t each_byte = 0x0101010101010101;
     for (; size - i >= 8; i += 8) {
-      std::uint64_t bytes = 0;
-      std::memcpy(&bytes, text + i, 8);
-      const std::uint64_t quote = bytes ^ each_byte * '"';
-      const std::uint64_t slash = bytes ^ each_byte * '\\';
-      // A borrow can mark a byte wrongly, but only above one that is marked rightly.
-      const std::uint64_t found = (((quote - each_byte) & ~quote) | ((slash - each_byte) & ~slash) |
-                                   ((bytes - each_byte * 0x20) & ~bytes) | bytes) &
-                                  each_byte * 0x80;
+      const std::uint64_t found = not_plain(word_at<std::uint64_t>(text + i));
       if (found != 0) return i + static_cast<std::size_t>(std::countr_zero(found) >> 3);
+    }
+    // The rest at once, with bytes in front of it that are known or counted twice.
+    if (size >= 8) {
+      if (not_plain(word_at<std::uint64_t>(text + size - 8)) == 0) return size;
+    } else if (size >= 4) {
+      const std::uint64_t both = word_at<std::uint32_t>(text) | word_at<std::uint32_t>(text + size - 4) << 32;
+      if (not_plain(both) == 0) return size;
     }
   }
   while (i < size && is_plain(text[i])) ++i;
   return i;
 }
 
+// Mostly a key, a short string or a number.
 inline char* put(char* to, std::string_view text) noexcept {
-  if (!text.empty()) std::memcpy(to, text.data(), text.size());
-  return to + text.size();
+  const std::size_t size = text.size();
+  if (size >= 8) {
+    copy_short(to, text.data(), size);
+  } else if (size >= 4) {
+    keel::internal::copy_ends<4>(to, text.data(), size);
+  } else {
+    for (std::size_t i = 0; i < size; ++i) to[i] = text[i];
+  }
+  return to + size;
 }
 
 }  // namespace keel::json::internal
