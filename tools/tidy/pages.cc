@@ -1,10 +1,14 @@
-// The code of a page in docs/ that a test runs: NOUN_doc_test.cc begins with "// docs/PAGE.md, compiled and run", and
-// has each block of the page.
+// The code of a page in docs/ that a test runs: NOUN_doc_test.cc begins with "// docs/PAGE.md, compiled and run", with
+// several pages where they have one test, and has each block of the page. In a table whose last column is headed "here"
+// each call is in the test too, where "…" stands for what is left out.
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
+#include <sstream>
 
+#include "markdown.h"
 #include "tree.h"
 
 namespace {
@@ -35,12 +39,44 @@ std::vector<std::string> blocks(std::string_view page) {
   return found;
 }
 
+std::string without_blanks_of(std::string_view text) {
+  std::string made;
+  std::ranges::copy_if(text, std::back_inserter(made), [](char c) { return c != ' ' && c != '\n'; });
+  return made;
+}
+
+bool has_call(std::string_view test_without_blanks, std::string_view call) {
+  constexpr std::string_view left_out = "…";
+  while (true) {
+    const std::size_t end = std::min(call.find(left_out), call.size());
+    if (!test_without_blanks.contains(without_blanks_of(call.substr(0, end)))) return false;
+    if (end == call.size()) return true;
+    call.remove_prefix(end + left_out.size());
+  }
+}
+
+std::vector<std::string> split_lines(std::string_view text) {
+  std::vector<std::string> found;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    found.emplace_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return found;
+}
+
 // What of the page does not stand in the test; a page without code is a mistake too.
 std::vector<std::string> missing(std::string_view page, std::string_view test) {
   const std::string here = without_indent(test);
   std::vector<std::string> of_page = blocks(page);
   if (of_page.empty()) return {"no block of C++"};
   std::erase_if(of_page, [&](const std::string& block) { return here.contains(block); });
+  const std::string text = without_blanks_of(test);
+  for (const std::vector<std::string>& row : table_rows(split_lines(page), "here")) {
+    for (const std::string& call : between_quotes(row.back())) {
+      if (call.contains('(') && !has_call(text, call)) of_page.push_back(call);
+    }
+  }
   return of_page;
 }
 
@@ -52,12 +88,15 @@ TEST(Pages, have_the_code_that_their_test_runs) {
     const std::string first = lines(file).front();
     const std::size_t stop = first.find(end);
     ASSERT_TRUE(first.starts_with("// docs/") && stop != std::string::npos) << file << " does not name its page";
-    const std::string page = first.substr(3, stop - 3);
-    ASSERT_TRUE(exists(page)) << file << ": no " << page;
-    for (const std::string& block : missing(read(page), read(file))) {
-      ADD_FAILURE() << page << ", not in " << file << ":\n" << block;
+    const std::string test = read(file);
+    std::istringstream named(first.substr(3, stop - 3));
+    for (std::string page; std::getline(named >> std::ws, page, ',');) {
+      ASSERT_TRUE(exists(page)) << file << ": no " << page;
+      for (const std::string& block : missing(read(page), test)) {
+        ADD_FAILURE() << page << ", not in " << file << ":\n" << block;
+      }
+      ++pages;
     }
-    ++pages;
   }
   EXPECT_GT(pages, 0);
 }
@@ -67,6 +106,9 @@ TEST(Pages, are_compared_block_by_block) {
   EXPECT_EQ(missing(page, "  int a = 1;\n\n  if (a) b();\n  c();\n"), std::vector<std::string>());
   EXPECT_EQ(missing(page, "int a = 2;\nif (a) b();\nc();\n"), std::vector<std::string>{"int a = 1;\nif (a) b();\n"});
   EXPECT_EQ(missing("```sh\nmake\n```\n", "make\n").size(), 1u);
+  const std::string table = page + "| for | here |\n|---|---|\n| a | `d(1, …)`, a `word` |\n";
+  EXPECT_EQ(missing(table, "int a = 1;\nif (a) b();\nc();\nd(1,\n  2);\n"), std::vector<std::string>());
+  EXPECT_EQ(missing(table, "int a = 1;\nif (a) b();\nc();\nd(2);\n"), std::vector<std::string>{"d(1, …)"});
 }
 
 }  // namespace

@@ -2,42 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <set>
 
+#include "markdown.h"
 #include "tree.h"
 
 namespace {
 
 using namespace tidy;
-
-// The words between back quotes.
-std::vector<std::string> between_quotes(std::string_view text) {
-  std::vector<std::string> found;
-  for (std::size_t at = 0; (at = text.find('`', at)) != std::string_view::npos;) {
-    const std::size_t end = text.find('`', at + 1);
-    if (end == std::string_view::npos) break;
-    found.emplace_back(text.substr(at + 1, end - at - 1));
-    at = end + 1;
-  }
-  return found;
-}
-
-std::string trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(' ');
-  if (first == std::string_view::npos) return {};
-  return std::string(text.substr(first, text.find_last_not_of(' ') - first + 1));
-}
-
-std::vector<std::string> cells(std::string_view row) {
-  std::vector<std::string> found;
-  for (std::size_t at = 1; at < row.size();) {
-    const std::size_t end = std::min(row.find('|', at), row.size());
-    found.push_back(trimmed(row.substr(at, end - at)));
-    at = end + 1;
-  }
-  return found;
-}
 
 // `Suite.name` of all tests of GoogleTest, `abuse: NAME` of the attacks, and the files of tests in Python.
 std::set<std::string> every_test() {
@@ -71,22 +43,12 @@ std::set<std::string> every_test() {
 std::vector<std::string> mistakes(const std::vector<std::string>& page, const std::set<std::string>& tests,
                                   int& promises) {
   std::vector<std::string> wrong;
-  bool is_in_table = false;
-  for (const std::string& line : page) {
-    if (!line.starts_with('|')) {
-      is_in_table = false;
-      continue;
-    }
-    const std::vector<std::string> row = cells(line);
-    if (row.back() == "test") {
-      is_in_table = true;
-    } else if (is_in_table && !line.starts_with("|--")) {
-      ++promises;
-      const std::vector<std::string> named = between_quotes(row.back());
-      if (named.empty()) wrong.push_back("no test of: " + row.front());
-      for (const std::string& name : named) {
-        if (!tests.contains(name)) wrong.push_back("there is no test " + name);
-      }
+  for (const std::vector<std::string>& row : table_rows(page, "test")) {
+    ++promises;
+    const std::vector<std::string> named = between_quotes(row.back());
+    if (named.empty()) wrong.push_back("no test of: " + row.front());
+    for (const std::string& name : named) {
+      if (!tests.contains(name)) wrong.push_back("there is no test " + name);
     }
   }
   return wrong;

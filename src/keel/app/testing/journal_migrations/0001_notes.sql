@@ -1,0 +1,4 @@
+create table notes (
+  id   integer primary key,
+  text text not null
+) strict;

@@ -1,0 +1,68 @@
+// docs/errors.md: each message that it explains is one of the sources.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "graph.h"
+#include "markdown.h"
+#include "tree.h"
+
+namespace {
+
+using namespace tidy;
+
+constexpr std::string_view ellipsis = "…";
+
+// Literals that stand one after the other are one, and quotes in them are quotes. Comments are left out.
+std::string messages_of(const std::vector<std::string>& source) {
+  std::string text;
+  for (const std::string& line : source) {
+    const std::size_t first = line.find_first_not_of(' ');
+    if (first == std::string::npos || line.substr(first).starts_with("//")) continue;
+    const bool continues = line[first] == '"' && text.ends_with('"') && !text.ends_with("\\\"");
+    if (continues) text.pop_back();
+    text += line.substr(continues ? first + 1 : first);
+  }
+  for (std::size_t at = 0; (at = text.find("\\\"", at)) != std::string::npos; ++at) text.erase(at, 1);
+  return text;
+}
+
+// What stands between the parts that differ from case to case.
+std::vector<std::string> fixed_parts(std::string_view message) {
+  std::vector<std::string> found;
+  for (std::size_t at = 0; at <= message.size();) {
+    const std::size_t end = std::min(message.find(ellipsis, at), message.size());
+    if (end != at) found.emplace_back(message.substr(at, end - at));
+    at = end + ellipsis.size();
+  }
+  return found;
+}
+
+TEST(Messages, of_the_page_are_in_the_sources) {
+  std::string text;
+  for (const std::string& file : files()) {
+    if (file.starts_with("src/keel/") && is_source(file) && !is_for_tests(file, includes(file))) {
+      text += messages_of(lines(file)) + '\n';
+    }
+  }
+  int messages = 0;
+  for (const std::vector<std::string>& row : table_rows(lines("docs/errors.md"), "cure")) {
+    const std::vector<std::string> named = between_quotes(row.front());
+    ASSERT_EQ(named.size(), 1u) << row.front();
+    for (const std::string& part : fixed_parts(named.front())) {
+      EXPECT_TRUE(text.contains(part)) << named.front() << ": no message has \"" << part << '"';
+    }
+    ++messages;
+  }
+  EXPECT_GT(messages, 100);
+}
+
+TEST(Messages, are_compared_without_what_differs) {
+  const std::string text =
+      messages_of({"  // \"a comment\"", "  fail(\"no \\\"file\\\" of \"", "       \"this name: {}\");"});
+  EXPECT_EQ(text, "fail(\"no \"file\" of this name: {}\");");
+  EXPECT_EQ(fixed_parts("a … b…"), (std::vector<std::string>{"a ", " b"}));
+}
+
+}  // namespace
