@@ -8,6 +8,7 @@ if(NOT TARGET yaml-cpp::yaml-cpp)  # The name since 0.8.
 endif()
 find_package(SQLite3 3.40 REQUIRED)
 find_package(ZLIB REQUIRED)
+find_package(OpenSSL 3.0 REQUIRED)
 # One item for the linker, which names the library in a program only where something of it is used.
 pkg_check_modules(re2 REQUIRED re2)
 find_library(keel_re2_library re2 HINTS ${re2_LIBRARY_DIRS} REQUIRED)

@@ -8,6 +8,7 @@ set(keel_dependencies
   "yaml-cpp::yaml-cpp|yaml-cpp|${yaml-cpp_VERSION}|MIT|https://github.com/jbeder/yaml-cpp"
   "SQLite::SQLite3|SQLite|${SQLite3_VERSION}|blessing|https://sqlite.org"
   "ZLIB::ZLIB|zlib|${ZLIB_VERSION_STRING}|Zlib|https://zlib.net"
+  "OpenSSL::SSL|OpenSSL|${OPENSSL_VERSION}|Apache-2.0|https://openssl-library.org"
   "keel_re2|RE2|${keel_re2_version}|BSD-3-Clause|https://github.com/google/re2"
   "PkgConfig::libbrotlienc|brotli|${libbrotlienc_VERSION}|MIT|https://github.com/google/brotli"
   "PkgConfig::libzstd|zstd|${libzstd_VERSION}|BSD-3-Clause OR GPL-2.0-only|https://github.com/facebook/zstd"

@@ -171,6 +171,7 @@ io::SocketOptions Stream::options() const { return state_->engine().options(stat
 Address Stream::local_address() const noexcept { return state_->engine().local_address(state_->descriptor()); }
 Address Stream::peer_address() const noexcept { return state_->engine().peer_address(state_->descriptor()); }
 
+const TransportLayer* Stream::layer() const noexcept { return state_->layer(); }
 int Stream::native_handle() const noexcept { return state_->descriptor(); }
 
 Task<> Stream::close_gently(Duration timeout, std::uint64_t bytes_max) {
@@ -371,8 +372,9 @@ struct StreamOutput::Sending final : io::Send {
   StreamOutput& output;
 };
 
-bool StreamOutput::send(iovec* parts, std::size_t count) {
-  if (count == 0) return true;
+bool StreamOutput::send(iovec* parts, std::size_t count) { return count == 0 || begin(parts, count); }
+
+bool StreamOutput::begin(iovec* parts, std::size_t count) {
   KEEL_EXPECT_AT(state_.output == nullptr, second_writer, place());
   Sending* op = nullptr;
   try {
@@ -383,7 +385,8 @@ bool StreamOutput::send(iovec* parts, std::size_t count) {
   }
   op->parts = parts;
   op->part_count = static_cast<std::uint32_t>(count);
-  if (!state_.send(*op)) {
+  const bool is_complete = count == 0 ? state_.establish(*op) : state_.send(*op);
+  if (!is_complete) {
     state_.output = op;
     return false;
   }

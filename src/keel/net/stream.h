@@ -52,6 +52,7 @@
 namespace keel {
 
 struct Endpoint;
+class TransportLayer;
 class File;
 class AddressGuard;
 class Resolver;
@@ -68,6 +69,7 @@ class Stream {
   class Write;
   class WriteParts;
   class SendFile;
+  class Establish;
   static constexpr std::size_t parts_max = 64;
 
   // Connects to `address`. Unavailable when it is refused or cannot be reached, NotFound when nothing is at the path of
@@ -119,6 +121,11 @@ class Stream {
   // DataLoss when the disk fails. What is not in memory is read while the worker waits, for at most 256 KiB before the
   // others get their turn: for files that are in memory, or on disks that answer. In place of a write, one at a time.
   [[nodiscard]] SendFile send_file(File& file, std::uint64_t offset, std::uint64_t bytes) noexcept;
+  // Waits until what is written leaves immediately. Where nothing lies over the stream it does, with a layer after the
+  // handshake, whose failure is the error. In place of a write, one at a time.
+  [[nodiscard]] Establish establish() noexcept;
+  // What lies over it (net/transport.h): null where nothing does. Lives as long as the stream.
+  const TransportLayer* layer() const noexcept;
   // From now until the next read, what comes while nobody reads is noticed: for connections that are kept for later
   // use. Between reads, after all that had come was read; what comes is there for the next read.
   void watch();
@@ -250,7 +257,8 @@ class StreamOutput : public Leaf {
 
  protected:
   explicit StreamOutput(Stream::State& state, Cancel cancelled = &cancel) noexcept : Leaf(cancelled), state_(state) {}
-  bool send(iovec* parts, std::size_t count);  // True: complete, `result_` says how.
+  bool send(iovec* parts, std::size_t count);   // True: complete, `result_` says how.
+  bool begin(iovec* parts, std::size_t count);  // The same, and without parts it establishes.
   std::int32_t result_ = 0;
   Stream::State& state_;
 
@@ -290,5 +298,13 @@ class [[nodiscard]] Stream::SendFile : public StreamOutput, private io::SendFile
   bool start();
   Result<> take() noexcept;
 };
+
+class [[nodiscard]] Stream::Establish : public StreamOutput {
+ public:
+  explicit Establish(State& state) noexcept : StreamOutput(state) {}
+  bool start() { return begin(nullptr, 0); }
+};
+
+inline Stream::Establish Stream::establish() noexcept { return Establish(*state_); }
 
 }  // namespace keel

@@ -233,6 +233,33 @@ Task<> write_until_it_breaks(Stream& stream) {
   while (true) co_await stream.write(some);
 }
 
+Task<> establish(Stream& stream) { co_await stream.establish(); }
+
+TEST_P(Streams, are_established_after_the_handshake_of_their_layer) {
+  Pair streams = pair();
+  EXPECT_EQ(streams.client.layer() != nullptr, is_layered());
+
+  EXPECT_TRUE(run(establish(streams.client)));
+  EXPECT_TRUE(run(establish(streams.client))) << "and again";
+
+  EXPECT_TRUE(!is_layered() || streams.client.layer()->is_established());
+}
+
+TEST_P(Streams, establishing_fails_as_the_handshake_does_and_can_be_cancelled) {
+  if (!is_layered()) GTEST_SKIP() << "nothing is waited for";
+  Listener listener = listen();
+  TestLayers mute("mute", false);
+  Stream client(*mute.make(run(Stream::connect(listener.address())).value().detach(), "server.test"));
+  const Result<> late = run(with_limit(establish(client), 20_ms));
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code(), Code::DeadlineExceeded);
+
+  Stream server(*layers_.make(run(accept_from(listener)).value().detach(), ""));
+  const Result<> failed = run(establish(server));
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().message(), "the test layer does not understand its peer");
+}
+
 TEST_P(Streams, a_broken_connection_is_unavailable) {
   auto [client, server] = pair();
   {

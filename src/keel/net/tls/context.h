@@ -1,0 +1,128 @@
+// keel/net/tls/context.h — what one side of TLS knows before it meets a peer: certificates, keys, whom it trusts.
+//
+//   ServerContext server = co_await ServerContext::make({.certificates = {{.certificate_file = "shop.pem",
+//                                                                          .key_file = "shop.key"}},
+//                                                        .protocols = {"http/1.1"}});
+//   ClientContext client = co_await ClientContext::make({});  // the system's roots
+//
+// Both speak TLS 1.2 and 1.3 as Mozilla's "intermediate" profile has it: AES-GCM and ChaCha20-Poly1305 with X25519,
+// P-256 and P-384. Its DHE suites for RSA are left out: a client can make a server compute those for nothing
+// (CVE-2002-20001), and no client of the profile needs them. Off are 0-RTT (its data can be replayed), renegotiation,
+// compression, and checking no certificate at all, for which there is no option.
+//
+// Errors:    make: NotFound and other codes of the errno for a file that cannot be read; InvalidArgument for what is in
+//            it, with its name: no certificate, a damaged one, one that has expired or is not valid yet, a key that
+//            does not fit, is encrypted or too weak for the profile (security level 2: RSA of 2,048 bits).
+// Ownership: a value; copies share what was loaded. Connections keep what they began with: another context may take its
+//            place while they live. The text of a key is wiped after it was parsed; the key itself is OpenSSL's.
+// Threads:   copies may be used on any, at the same time.
+// Cost:      make: file reads, some milliseconds. A copy is a pointer. With several certificates each handshake
+//            compares the name it is asked for with all of them.
+// Time:      certificates are compared with the calendar of the current Host when a context is made and when a
+//            connection begins. The age of a session that is resumed is by it as well.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "keel/base/result.h"
+#include "keel/base/time.h"
+
+namespace keel::tls {
+
+namespace internal {
+struct Context;
+}
+
+enum class Version : std::uint8_t { Tls12, Tls13 };
+
+// A certificate and its private key, in PEM, each as a file or as text.
+struct KeyPair {
+  // The certificate, and after it those that lead to a root, which need not be there itself.
+  std::string certificate_file = {};
+  std::string certificate_pem = {};
+  // Without a passphrase. PKCS #8, or the older forms of RSA and EC keys.
+  std::string key_file = {};
+  std::string key_pem = {};
+};
+
+// Whom to believe. A file and a text are used together.
+struct Trust {
+  // Certificates of roots, in PEM. None: for a client the system's.
+  std::string file = {};
+  std::string pem = {};
+  // Lists of revoked certificates of their issuers (CRLs), in PEM. When there is one, a peer whose issuer has none is
+  // rejected, and so is every peer when the list is out of date.
+  std::string revoked_file = {};
+  std::string revoked_pem = {};
+};
+
+enum class ClientCertificates : std::uint8_t {
+  Unwanted,
+  Optional,  // A client that has none is let in; one that is not good is not.
+  Required,
+};
+
+struct ServerOptions {
+  // At least one. A client that asks for a name gets those that are for it (exactly, or by a wildcard of one label); if
+  // none is, or it asks for none, the first one. Two for one name may differ in the kind of key.
+  std::vector<KeyPair> certificates = {};
+  // The application protocols (ALPN), the preferred one first. A client that offers none of them is rejected; one that
+  // has no ALPN is let in.
+  std::vector<std::string> protocols = {};
+  ClientCertificates client_certificates = ClientCertificates::Unwanted;
+  // The issuers of clients' certificates: required unless these are unwanted.
+  Trust clients = {};
+  Version version_min = Version::Tls12;
+  Version version_max = Version::Tls13;
+  // Clients may resume a session with a ticket, for 2 h. Its key is the context's own, made at random, and lives as
+  // long.
+  bool tickets = true;
+  // Of one connection, from its beginning. Raising it lets slow peers hold their memory for longer.
+  Duration handshake_timeout = Duration::seconds(10);
+};
+
+struct ClientOptions {
+  // Of servers.
+  Trust trust = {};
+  // What proves who this side is where a server asks for it. Empty: nothing.
+  KeyPair certificate = {};
+  std::vector<std::string> protocols = {};
+  Version version_min = Version::Tls12;
+  Version version_max = Version::Tls13;
+  // How many sessions are kept to be resumed, of all hosts together; the oldest go first. Some 3 KB each.
+  std::size_t sessions_max = 128;
+  Duration handshake_timeout = Duration::seconds(10);
+};
+
+class ServerContext {
+ public:
+  static Result<ServerContext> make(const ServerOptions& options);
+
+  // How many copies and connections have it, this one included.
+  long use_count() const noexcept { return context_.use_count(); }
+
+ private:
+  friend class Records;
+  explicit ServerContext(std::shared_ptr<const internal::Context> context) noexcept : context_(std::move(context)) {}
+  std::shared_ptr<const internal::Context> context_;  // Shared: connections outlive a reload.
+};
+
+class ClientContext {
+ public:
+  static Result<ClientContext> make(const ClientOptions& options);
+
+  long use_count() const noexcept { return context_.use_count(); }
+
+ private:
+  friend class Records;
+  explicit ClientContext(std::shared_ptr<const internal::Context> context) noexcept : context_(std::move(context)) {}
+  std::shared_ptr<const internal::Context> context_;
+};
+
+}  // namespace keel::tls

@@ -1,0 +1,57 @@
+// What contexts share with the connections that were made with them.
+
+#pragma once
+
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "keel/base/error.h"
+#include "keel/net/tls/internal/openssl.h"
+#include "keel/net/tls/internal/pem.h"
+
+namespace keel::tls::internal {
+
+// Sessions that may be resumed, by the host that they are with.
+class Sessions {
+ public:
+  explicit Sessions(std::size_t count_max) noexcept : count_max_(count_max) {}
+
+  void keep(std::string_view host, SessionPointer session);
+  // One of TLS 1.3 is used once (RFC 8446 §C.4). Null: there is none.
+  SessionPointer take(std::string_view host);
+
+ private:
+  struct Kept {
+    std::string host;
+    SessionPointer session;
+  };
+  const std::size_t count_max_;
+  std::mutex mutex_;  // Connections of several workers share a context.
+  std::deque<Kept> kept_;
+};
+
+struct Context {
+  explicit Context(std::size_t sessions_max) noexcept : sessions(sessions_max) {}
+
+  SslContextPointer ssl;
+  bool is_server = false;
+  Duration handshake_timeout;
+  std::vector<Identity> identities;  // Of a server that has several.
+  std::string protocols;             // As the wire has them, RFC 7301 §3.1.
+  mutable Sessions sessions;         // Of a client.
+};
+
+// One connection, as OpenSSL's callbacks find it: the application data of its SSL.
+struct Connection {
+  const Context* context = nullptr;
+  std::string host;              // Whom a client wants.
+  std::optional<Error> refusal;  // Why the peer's certificate was not believed.
+
+  static Connection& of(const SSL* ssl) noexcept { return *static_cast<Connection*>(SSL_get_app_data(ssl)); }
+};
+
+}  // namespace keel::tls::internal

@@ -1,0 +1,365 @@
+#include "keel/net/tls/layer.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "keel/base/host.h"
+#include "keel/io/loop.h"
+
+namespace keel::tls {
+namespace {
+
+constexpr Duration close_timeout = 10_s;
+// What is sealed of one send before others get their turn: as much as the engine sends of a plain one.
+constexpr std::size_t burst_bytes_max = 1 << 20;
+
+}  // namespace
+
+Layer::Layer(io::Engine& engine, int fd, const ServerContext& context) : TransportLayer(engine, fd), records_(context) {
+  receive_.fd = send_.fd = fd;
+}
+
+Layer::Layer(io::Engine& engine, int fd, const ClientContext& context, std::string_view host)
+    : TransportLayer(engine, fd), records_(context, host) {
+  receive_.fd = send_.fd = fd;
+}
+
+Layer::~Layer() = default;
+
+std::string_view Layer::protocol() const noexcept {
+  return records_.is_established() ? records_.protocol() : std::string_view();
+}
+
+void Layer::open() noexcept {
+  if (std::exchange(has_begun_, true)) return;
+  Host::current().start_timer(timer_, Host::current().now() + records_.handshake_timeout());
+  engine().submit(receive_);
+  std::string_view nothing;
+  read_from(nothing);  // A client speaks first.
+  flush();
+  if (failure_ < 0) post();
+}
+
+void Layer::end_receive() noexcept {
+  if (!transport()->is_receiving()) return;
+  ending_ = true;
+  transport()->resume();
+}
+
+void Layer::cancel_receive() noexcept {
+  if (!transport()->is_receiving()) return;
+  cancelling_ = true;
+  post();
+}
+
+bool Layer::send(io::Send& send) noexcept {
+  if (failure_ < 0 || wants_end_) {
+    send.result = failure_ < 0 ? failure_ : -EPIPE;
+    return true;
+  }
+  sending_ = &send;
+  is_taken_ = false;
+  part_ = 0;
+  offset_ = sealed_ = 0;
+  calls_back_ = false;
+  flush();
+  calls_back_ = true;
+  if (sending_ == nullptr) return true;
+  begin(send);
+  return false;
+}
+
+void Layer::cancel(io::Op& send) noexcept {
+  if (&send != sending_) return;
+  send_failure_ = -ECANCELED;
+  // What is on its way is not the handshake's: half of a record is of no use to the peer.
+  sealed_ == 0 || send_.is_idle() ? post() : engine().cancel(send_);
+}
+
+void Layer::shutdown_write() noexcept {
+  wants_end_ = true;
+  flush();
+}
+
+void Layer::shutdown() noexcept {
+  is_shut_down_ = true;
+  engine().shutdown(fd());
+}
+
+bool Layer::has_unread() noexcept { return !in_.empty() || has_ended_ || engine().has_unread(fd()); }
+
+Error Layer::error(const char* doing, std::int32_t outcome) const noexcept {
+  if (outcome == -EPROTO && why_) return why_->clone();
+  return Error::from_errno(doing, -outcome);
+}
+
+// The goodbye has to leave, but a peer that does not take it gets no more than some time.
+void Layer::close() noexcept {
+  is_closed_ = true;
+  stop_timer();
+  wants_end_ = has_begun_;
+  flush();
+  engine().cancel(receive_);
+  if (!send_.is_idle()) Host::current().start_timer(timer_, Host::current().now() + close_timeout);
+  post();  // Somebody may be inside.
+}
+
+// --- what comes in -------------------------------------------------------------------------------------------------
+
+void Layer::start_receiving() noexcept {
+  if (receive_.paused) engine().resume(receive_);
+  post();
+}
+
+void Layer::post() noexcept {
+  if (std::exchange(is_posted_, true)) return;
+  io::Loop::current()->post(job_);
+}
+
+void Layer::posted() noexcept {
+  is_posted_ = false;
+  burst_ = 0;
+  if (is_closed_) return end_if_quiet();
+  if (sending_ != nullptr && send_failure_ < 0 && (sealed_ == 0 || send_.is_idle())) finish_send(send_failure_);
+  if (transport() != nullptr) advance({});
+}
+
+void Layer::received() noexcept {
+  if (is_closed_) return end_if_quiet();
+  burst_ = 0;
+  if (receive_.result > 0) return advance({receive_.data, static_cast<std::size_t>(receive_.result)});
+  has_ended_ = true;
+  if (receive_.result < 0) {
+    if (records_.is_established()) {
+      fail_with(receive_.result);
+    } else {
+      fail_with(records_.ended(-receive_.result).error());
+    }
+  }
+  advance({});
+}
+
+void Layer::late() noexcept {
+  if (is_closed_) {
+    engine().cancel(send_);
+    return;
+  }
+  const auto limit = records_.handshake_timeout();
+  fail_with(Error::text(Code::DeadlineExceeded,
+                        "the TLS handshake has not ended within " + std::to_string(limit.count_ms()) + " ms")
+                .from_environment());
+  advance({});
+}
+
+// With what has just come, behind what has waited.
+void Layer::advance(std::string_view fresh) noexcept {
+  try {
+    if (in_.empty()) {
+      read_from(fresh);
+      if (!fresh.empty() && failure_ == 0) in_.append(fresh);
+    } else {
+      in_.append(fresh);
+      std::string_view all = in_.view();
+      read_from(all);
+      in_.consume(in_.size() - all.size());
+      if (in_.empty()) in_.release();
+    }
+  } catch (const std::bad_alloc&) {
+    fail_with(-ENOMEM);
+  }
+  if (failure_ < 0 || records_.has_peer_finished()) in_.release();
+  if (has_ended_ && is_shut_down_ && !records_.is_established() && out_failure_ == 0) out_failure_ = -EPIPE;
+  if (has_ended_ && in_.empty() && failure_ == 0 && !is_shut_down_ && !is_cut_) {
+    if (const Result<> fine = records_.ended(); !fine) {
+      if (records_.is_established()) {
+        is_cut_ = true;
+        why_.emplace(fine.error().clone());
+      } else {
+        fail_with(fine.error());
+      }
+    }
+  }
+  flush();
+  // The peer's could not be read without room for our answers to it.
+  const bool may_read = is_wanted() || !records_.is_established();
+  if (!in_.empty() && may_read && !cancelling_ && send_.is_idle()) post();
+  end_receiving();
+}
+
+// Goes on with the handshake, and delivers as long as that is wanted.
+void Layer::read_from(std::string_view& wire) noexcept {
+  char plain[Records::plain_bytes_max];
+  while (failure_ == 0 && !cancelling_ && !is_closed_) {
+    const bool is_asked = is_wanted();
+    if (!is_asked && records_.is_established()) return;
+    const Result<std::size_t> got = records_.read(wire, is_asked ? std::span<char>(plain) : std::span<char>());
+    if (records_.is_established() && timer_.is_running()) stop_timer();
+    if (!got) return fail_with(got.error());
+    if (*got == 0) return;
+    deliver({plain, *got});
+  }
+}
+
+// Says so where nothing more will be delivered. The last thing that happens: the transport may be closed from inside.
+void Layer::end_receiving() noexcept {
+  Transport* const to = transport();
+  if (to == nullptr) return;
+  if (to->is_receiving() && cancelling_) {
+    cancelling_ = ending_ = false;
+    return finish(-ECANCELED);
+  }
+  if (is_wanted() && in_.empty()) {
+    if (failure_ < 0) return finish(failure_);
+    if (records_.has_peer_finished()) return finish(0);
+    if (has_ended_) return finish(is_cut_ ? -EPROTO : 0);
+    if (std::exchange(ending_, false)) return finish(-ECANCELED);
+  }
+  const bool may_wait = !is_wanted() && records_.is_established();
+  if (may_wait && receive_.pending && !receive_.paused) engine().pause(receive_);
+}
+
+void Layer::fail_with(std::int32_t failure) noexcept {
+  if (failure_ != 0) return;
+  failure_ = failure;
+  stop_timer();
+}
+
+void Layer::fail_with(const Error& error) noexcept {
+  if (failure_ != 0) return;
+  why_.emplace(error.clone());
+  fail_with(-EPROTO);
+}
+
+// --- what goes out -------------------------------------------------------------------------------------------------
+
+// Seals more of what is to be sent; whether there was any, and room for it.
+bool Layer::seal() noexcept {
+  if (sending_ == nullptr || is_taken_ || !records_.is_established() || failure_ < 0 || send_failure_ < 0) return false;
+  if (burst_ >= burst_bytes_max) {
+    post();
+    return false;
+  }
+  char gathered[Records::plain_bytes_max];
+  std::size_t sealed_now = 0;
+  while (part_ < sending_->part_count && records_.output().size() < Records::output_bytes_max) {
+    // Several short parts leave in one record.
+    std::size_t size = 0;
+    std::uint32_t part = part_;
+    std::size_t offset = offset_;
+    std::string_view bytes;
+    while (part < sending_->part_count && size < sizeof gathered) {
+      const auto* const base = static_cast<const char*>(sending_->parts[part].iov_base);
+      const std::string_view rest(base + offset, sending_->parts[part].iov_len - offset);
+      const std::string_view some = rest.substr(0, sizeof gathered - size);
+      const bool is_last = part + 1 == sending_->part_count;
+      if (size == 0 && (is_last || some.size() == sizeof gathered)) {
+        bytes = some;  // Where it lies.
+      } else if (!some.empty()) {
+        std::memcpy(gathered + size, some.data(), some.size());
+        bytes = {gathered, size + some.size()};
+      }
+      size += some.size();
+      offset += some.size();
+      if (some.size() < rest.size()) break;
+      ++part;
+      offset = 0;
+      if (bytes.data() != gathered && !bytes.empty()) break;
+    }
+    if (!bytes.empty()) {
+      const Result<std::size_t> sealed = records_.write(bytes);
+      if (!sealed) {
+        fail_with(sealed.error());
+        return false;
+      }
+      // There was room for it.
+      if (*sealed != bytes.size()) {
+        fail_with(Error(Code::Internal, "OpenSSL did not seal a record whole"));
+        return false;
+      }
+    }
+    part_ = part;
+    offset_ = offset;
+    sealed_now += size;
+  }
+  sealed_ += sealed_now;
+  burst_ += sealed_now;
+  is_taken_ = part_ == sending_->part_count;
+  return sealed_now != 0;
+}
+
+void Layer::flush() noexcept {
+  while (send_.is_idle() && out_failure_ == 0) {
+    if (records_.output().empty() && !seal()) {
+      const bool may_end = wants_end_ && !has_said_end_ && records_.is_established() && sending_ == nullptr;
+      if (!may_end || failure_ < 0) break;
+      has_said_end_ = true;
+      records_.finish();
+      if (records_.output().empty()) break;
+    }
+    flight_ = std::exchange(records_.output(), Buffer());
+    send_.set(flight_.data(), flight_.size());
+    send_.sent = 0;
+    if (!engine().submit(send_)) return;
+    flight_.release();
+    if (send_.result < 0) out_failure_ = send_.result;
+  }
+  if (!send_.is_idle()) return;
+  if (has_said_end_ && !is_closed_ && !std::exchange(is_shut_, true)) engine().shutdown_write(fd());
+  if (sending_ == nullptr) return;
+  // The last thing that happens: more may be sent from inside.
+  if (send_failure_ < 0 || out_failure_ < 0 || failure_ < 0) {
+    finish_send(send_failure_ < 0 ? send_failure_ : out_failure_ < 0 ? out_failure_ : failure_);
+  } else if (records_.is_established() && (is_taken_ || sending_->part_count == 0)) {
+    finish_send(0);
+  }
+}
+
+void Layer::sent() noexcept {
+  flight_.release();
+  burst_ = 0;
+  if (send_.result < 0) out_failure_ = send_.result;
+  flush();
+  if (is_closed_) return end_if_quiet();
+  if (!in_.empty()) post();
+}
+
+void Layer::finish_send(std::int32_t failure) noexcept {
+  io::Send& send = *std::exchange(sending_, nullptr);
+  send_failure_ = 0;
+  send.sent = sealed_;
+  const std::int32_t result = failure < 0 ? failure : send.total();
+  if (calls_back_) return complete(send, result);
+  send.result = result;
+}
+
+// --- the end -------------------------------------------------------------------------------------------------------
+
+void Layer::stop_timer() noexcept {
+  if (timer_.is_running()) Host::current().stop_timer(timer_);
+}
+
+void Layer::end_if_quiet() noexcept {
+  if (!receive_.is_idle() || !send_.is_idle() || is_posted_) return;
+  stop_timer();
+  engine().close(fd());
+  delete this;
+}
+
+Result<Endpoint> Layers::make(Endpoint plain, std::string_view host) {
+  try {
+    if (const auto* const server = std::get_if<ServerContext>(&context_)) {
+      plain.layer = new Layer(*plain.engine, plain.fd, *server);
+    } else {
+      plain.layer = new Layer(*plain.engine, plain.fd, std::get<ClientContext>(context_), host);
+    }
+    return plain;
+  } catch (const std::bad_alloc&) {
+    return fail(Code::ResourceExhausted, "no memory for TLS");
+  }
+}
+
+}  // namespace keel::tls

@@ -1,0 +1,126 @@
+// keel/net/tls/layer.h — TLS over a transport (net/transport.h), on every engine.
+//
+//   tls::Layers layers(context);                                  // of a server, or of a client
+//   transport.open(*layers.make({&engine, fd}, "shop.example"));  // the handshake begins
+//
+// For streams there are connect(), accept() and Listener (net/tls/stream.h).
+//
+// Errors:    outcome() and a send's result are -EPROTO for what Records (net/tls/records.h) reports, Transport::error()
+//            gives its Error; the same for a handshake that takes longer than its context allows (DeadlineExceeded).
+//            The end of a connection without close_notify is one as well, of the receiving alone. Other errnos are the
+//            engine's.
+// Lifetime:  as of every TransportLayer.
+// Closing:   says close_notify and waits until that has left, for at most 10 s.
+// Memory:    Records', and 64 KiB of a large send at a time. What comes while its transport is paused waits in the
+//            kernel, beyond what had come already.
+// Cost:      beside Records' one copy of what is sent, into records; what is received is decrypted where it is read.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "keel/base/buffer.h"
+#include "keel/base/error.h"
+#include "keel/base/member.h"
+#include "keel/base/wheel.h"
+#include "keel/exec/executor.h"
+#include "keel/io/op.h"
+#include "keel/net/tls/context.h"
+#include "keel/net/tls/records.h"
+#include "keel/net/transport.h"
+
+namespace keel::tls {
+
+class Layer final : public TransportLayer {
+ public:
+  Layer(io::Engine& engine, int fd, const ServerContext& context);
+  Layer(io::Engine& engine, int fd, const ClientContext& context, std::string_view host);
+
+  bool is_established() const noexcept override { return records_.is_established(); }
+  std::string_view protocol() const noexcept override;
+  std::string_view peer_identity() const noexcept override { return records_.peer_identity(); }
+  // More of what the handshake has agreed upon.
+  const Records& records() const noexcept { return records_; }
+
+ private:
+  ~Layer() override;
+
+  void open() noexcept override;
+  void receive() noexcept override { start_receiving(); }
+  void resume() noexcept override { start_receiving(); }
+  void end_receive() noexcept override;
+  void cancel_receive() noexcept override;
+  bool send(io::Send& send) noexcept override;
+  void cancel(io::Op& send) noexcept override;
+  void shutdown_write() noexcept override;
+  void shutdown() noexcept override;
+  bool has_unread() noexcept override;
+  Error error(const char* doing, std::int32_t outcome) const noexcept override;
+  void close() noexcept override;
+
+  void start_receiving() noexcept;
+  void post() noexcept;
+  void posted() noexcept;
+  void received() noexcept;
+  void late() noexcept;
+  void advance(std::string_view fresh) noexcept;
+  void read_from(std::string_view& wire) noexcept;
+  void end_receiving() noexcept;
+  void fail_with(std::int32_t failure) noexcept;
+  void fail_with(const Error& error) noexcept;
+
+  void flush() noexcept;
+  bool seal() noexcept;
+  void sent() noexcept;
+  void finish_send(std::int32_t failure) noexcept;
+  void stop_timer() noexcept;
+  void end_if_quiet() noexcept;
+
+  Records records_;
+  bool has_begun_ = false;
+  bool ending_ = false;        // end_receive()
+  bool cancelling_ = false;    // cancel_receive()
+  bool has_ended_ = false;     // The stream of bytes.
+  bool is_cut_ = false;        // And nothing was said of that.
+  bool wants_end_ = false;     // close_notify is to be said,
+  bool has_said_end_ = false;  // and it was.
+  bool is_shut_ = false;       // After it the kernel was told.
+  bool is_shut_down_ = false;
+  bool is_closed_ = false;
+  bool is_posted_ = false;
+  bool is_taken_ = false;  // What sending_ sends is sealed.
+  bool calls_back_ = true;
+  std::int32_t failure_ = 0;  // Of the layer: nothing can be received or sent.
+  std::int32_t out_failure_ = 0;
+  std::int32_t send_failure_ = 0;
+  std::optional<Error> why_;  // What -EPROTO means.
+  io::Send* sending_ = nullptr;
+  std::uint32_t part_ = 0;    // Of it: the first one that is not sealed,
+  std::size_t offset_ = 0;    // and how much of that one is;
+  std::uint64_t sealed_ = 0;  // how much altogether,
+  std::size_t burst_ = 0;     // and in this turn.
+  Buffer in_;                 // What has come while nobody wanted it.
+  Buffer flight_;
+  Member<io::Receive, Layer, &Layer::received> receive_{*this};
+  Member<io::SendPart, Layer, &Layer::sent> send_{*this};
+  Member<Job, Layer, &Layer::posted> job_{*this};
+  Member<Timer, Layer, &Layer::late> timer_{*this};
+};
+
+// Layers over the connections of one server or client.
+class Layers final : public TransportLayers {
+ public:
+  explicit Layers(ServerContext context) noexcept : context_(std::move(context)) {}
+  explicit Layers(ClientContext context) noexcept : context_(std::move(context)) {}
+  // ResourceExhausted: no memory. `host` is used by a client only.
+  Result<Endpoint> make(Endpoint plain, std::string_view host) override;
+
+ private:
+  const std::variant<ServerContext, ClientContext> context_;
+};
+
+}  // namespace keel::tls

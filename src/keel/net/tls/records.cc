@@ -1,0 +1,348 @@
+#include "keel/net/tls/records.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "keel/base/bug.h"
+#include "keel/base/check.h"
+#include "keel/base/host.h"
+#include "keel/net/tls/internal/context.h"
+
+namespace keel::tls {
+namespace {
+
+using internal::BioPointer;
+using internal::SessionPointer;
+using internal::SslPointer;
+
+// Beyond it nothing is taken from OpenSSL: more than a flight, and what answers one record.
+constexpr std::size_t output_bytes_most = Records::output_bytes_max + 160 * 1024;
+
+Error from_peer(Code code, const std::string& text) { return Error::text(code, text).from_environment(); }
+
+// RFC 8446 §6.
+Error error_of_alert(int alert, bool is_established) {
+  const std::string words = std::string("the alert '") + SSL_alert_desc_string_long(alert) + '\'';
+  switch (alert) {
+    case SSL_AD_PROTOCOL_VERSION:
+      return from_peer(Code::Protocol, "no version of TLS in common: the peer sent " + words);
+    case SSL_AD_HANDSHAKE_FAILURE:
+    case SSL_AD_INSUFFICIENT_SECURITY:
+      return from_peer(Code::Protocol, "no cipher, or what else is needed, in common: the peer sent " + words);
+    case SSL_AD_NO_APPLICATION_PROTOCOL:
+      return from_peer(Code::Protocol, "no application protocol (ALPN) in common: the peer sent " + words);
+    case SSL_AD_BAD_CERTIFICATE:
+    case SSL_AD_UNSUPPORTED_CERTIFICATE:
+    case SSL_AD_CERTIFICATE_REVOKED:
+    case SSL_AD_CERTIFICATE_EXPIRED:
+    case SSL_AD_CERTIFICATE_UNKNOWN:
+    case SSL_AD_UNKNOWN_CA:
+    case SSL_AD_CERTIFICATE_REQUIRED:
+    case SSL_AD_ACCESS_DENIED:
+      return from_peer(Code::Unauthenticated, "the peer does not accept our certificate, or misses one: " + words);
+    default:
+      return from_peer(
+          Code::Protocol,
+          (is_established ? "the peer ended the connection with " : "the peer ended the handshake with ") + words);
+  }
+}
+
+Error error_of(unsigned long code, bool is_established) {
+  const int reason = ERR_GET_REASON(code);
+  if (reason == ERR_R_MALLOC_FAILURE) return Error(Code::ResourceExhausted, "no memory for TLS");
+  if (ERR_GET_LIB(code) == ERR_LIB_SSL) {
+    if (reason >= SSL_AD_REASON_OFFSET) return error_of_alert(reason - SSL_AD_REASON_OFFSET, is_established);
+    switch (reason) {
+      case SSL_R_HTTP_REQUEST:
+      case SSL_R_HTTPS_PROXY_REQUEST:
+        return from_peer(Code::Protocol, "the peer speaks HTTP without TLS");
+      case SSL_R_WRONG_VERSION_NUMBER:
+        return from_peer(Code::Protocol, is_established ? "the peer sent what is not a record of TLS"
+                                                        : "the peer does not speak TLS, or no version of it in common");
+      case SSL_R_UNSUPPORTED_PROTOCOL:
+      case SSL_R_UNKNOWN_SSL_VERSION:
+      case SSL_R_VERSION_TOO_LOW:
+      case SSL_R_NO_PROTOCOLS_AVAILABLE:
+        return from_peer(Code::Protocol, "no version of TLS in common");
+      case SSL_R_NO_SHARED_CIPHER:
+      case SSL_R_NO_CIPHERS_AVAILABLE:
+      case SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM:
+      case SSL_R_NO_SHARED_SIGNATURE_ALGORITHMS:
+        return from_peer(Code::Protocol, "no cipher in common that the certificate's key fits");
+      case SSL_R_NO_SUITABLE_KEY_SHARE:
+      case SSL_R_NO_SUITABLE_GROUPS:
+        return from_peer(Code::Protocol, "no group for the exchange of keys in common");
+      case SSL_R_NO_APPLICATION_PROTOCOL:
+        return from_peer(Code::Protocol, "no application protocol (ALPN) in common");
+      case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
+        return from_peer(Code::Unauthenticated, "the client has no certificate");
+      default:
+        break;
+    }
+  }
+  const char* const words = ERR_reason_error_string(code);
+  return from_peer(Code::Protocol, std::string("the peer broke the protocol of TLS: ") +
+                                       (words != nullptr ? words : "OpenSSL does not say how"));
+}
+
+// Of what failed: the protocol's word for it where there is one, not that of the cipher below.
+unsigned long first_of_protocol() noexcept {
+  const unsigned long first = ERR_peek_error();
+  for (unsigned long code = ERR_get_error(); code != 0; code = ERR_get_error()) {
+    if (ERR_GET_LIB(code) == ERR_LIB_SSL) return code;
+  }
+  return first;
+}
+
+bool is_address(const std::string& host) {
+  const internal::Owner<ASN1_OCTET_STRING, ASN1_OCTET_STRING_free> address(a2i_IPADDRESS(host.c_str()));
+  ERR_clear_error();
+  return address != nullptr;
+}
+
+}  // namespace
+
+struct Records::State {
+  explicit State(std::shared_ptr<const internal::Context> c) : context(std::move(c)) {
+    ERR_clear_error();
+    connection.context = context.get();
+    ssl.reset(SSL_new(context->ssl.get()));
+    BioPointer bio(ssl != nullptr ? BIO_new(&method()) : nullptr);
+    if (bio == nullptr) throw std::bad_alloc();
+    BIO_set_data(bio.get(), this);
+    BIO_set_init(bio.get(), 1);
+    BIO* const owned = bio.release();
+    SSL_set_bio(ssl.get(), owned, owned);
+    SSL_set_app_data(ssl.get(), &connection);
+    X509_VERIFY_PARAM_set_time(SSL_get0_param(ssl.get()), Host::current().wall_ns() / 1'000'000'000);
+    context->is_server ? SSL_set_accept_state(ssl.get()) : SSL_set_connect_state(ssl.get());
+  }
+
+  ~State() {
+    // A session may be resumed also where nobody said goodbye, as long as nothing was wrong with it.
+    if (is_established && !failure) SSL_set_shutdown(ssl.get(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+  }
+
+  // --- the BIO
+
+  static const BIO_METHOD& method() {
+    static const internal::Owner<BIO_METHOD, BIO_meth_free> ours = [] {
+      internal::Owner<BIO_METHOD, BIO_meth_free> made(
+          BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "a connection of Keel"));
+      if (made == nullptr) throw std::bad_alloc();
+      BIO_meth_set_read_ex(made.get(), &take);
+      BIO_meth_set_write_ex(made.get(), &put);
+      BIO_meth_set_ctrl(made.get(), &control);
+      return made;
+    }();
+    return *ours;
+  }
+  static int take(BIO* bio, char* into, std::size_t size, std::size_t* got) noexcept {
+    auto& self = *static_cast<State*>(BIO_get_data(bio));
+    BIO_clear_retry_flags(bio);
+    if (self.wire == nullptr || self.wire->empty()) {
+      BIO_set_retry_read(bio);
+      return 0;
+    }
+    *got = std::min(size, self.wire->size());
+    std::memcpy(into, self.wire->data(), *got);
+    self.wire->remove_prefix(*got);
+    return 1;
+  }
+  static int put(BIO* bio, const char* bytes, std::size_t size, std::size_t* put) noexcept {
+    auto& self = *static_cast<State*>(BIO_get_data(bio));
+    BIO_clear_retry_flags(bio);
+    if (self.out.size() >= output_bytes_most) {
+      BIO_set_retry_write(bio);
+      return 0;
+    }
+    try {
+      self.out.append({bytes, size});
+    } catch (const std::bad_alloc&) {
+      self.is_without_memory = true;
+      return 0;
+    }
+    *put = size;
+    return 1;
+  }
+  static long control(BIO*, int command, long, void*) noexcept { return command == BIO_CTRL_FLUSH ? 1 : 0; }
+
+  // --- what OpenSSL answers
+
+  // Of a call that gave `result`: nothing where more has to come or to leave first.
+  Result<> judge(int result) {
+    switch (SSL_get_error(ssl.get(), result)) {
+      case SSL_ERROR_WANT_READ:
+      case SSL_ERROR_WANT_WRITE:
+        return {};
+      case SSL_ERROR_ZERO_RETURN:
+        has_peer_finished = true;
+        return {};
+      default:
+        break;
+    }
+    if (is_without_memory) {
+      failure.emplace(Code::ResourceExhausted, "no memory for TLS");
+    } else if (connection.refusal) {
+      failure.emplace(*std::move(connection.refusal));
+    } else {
+      failure.emplace(error_of(first_of_protocol(), is_established));
+    }
+    ERR_clear_error();
+    return failure->clone();
+  }
+
+  Result<> shake() {
+    ERR_clear_error();
+    const int result = SSL_do_handshake(ssl.get());
+    if (result != 1) {
+      KEEL_TRY_VOID(judge(result));
+      if (!std::exchange(has_peer_finished, false)) return {};
+      failure.emplace(from_peer(Code::Unavailable, "the TLS handshake was cut: the peer sent close_notify"));
+      return failure->clone();
+    }
+    is_established = true;
+    if (context->is_server) {
+      if (X509* const certificate = SSL_get0_peer_certificate(ssl.get()); certificate != nullptr) {
+        identity = internal::identity_of(certificate);
+      }
+    } else {
+      identity = connection.host;
+    }
+    return {};
+  }
+
+  std::shared_ptr<const internal::Context> context;
+  internal::Connection connection;
+  std::string_view* wire = nullptr;  // During read().
+  Buffer out;
+  std::optional<Error> failure;
+  std::string identity;
+  bool is_established = false;
+  bool has_peer_finished = false;
+  bool has_finished = false;
+  bool is_without_memory = false;
+  SslPointer ssl;  // Goes first: it looks at the others.
+};
+
+Records::Records(const ServerContext& context) : state_(std::make_unique<State>(context.context_)) {}
+
+Records::Records(const ClientContext& context, std::string_view host)
+    : state_(std::make_unique<State>(context.context_)) {
+  KEEL_EXPECT(!host.empty(), "TLS is given no host: whom the peer's certificate has to be for");
+  std::string& name = state_->connection.host;
+  name = host;
+  if (name.size() > 1 && name.back() == '.') name.pop_back();  // Of the DNS, not of certificates.
+  SSL* const ssl = state_->ssl.get();
+  bool is_set = false;
+  if (name.find('\0') != std::string::npos) {
+    // No host's name, and OpenSSL would take a part of it.
+  } else if (is_address(name)) {
+    is_set = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name.c_str()) == 1;
+  } else {
+    SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    is_set = SSL_set1_host(ssl, name.c_str()) == 1 && SSL_set_tlsext_host_name(ssl, name.c_str()) == 1;
+  }
+  if (!is_set) {
+    // Without them any host would do.
+    ERR_clear_error();
+    state_->failure.emplace(Error::text(Code::InvalidArgument, "'" + name.substr(0, 100) + "' is no host for TLS"));
+    return;
+  }
+  const SessionPointer session = state_->context->sessions.take(name);
+  if (session != nullptr) SSL_set_session(ssl, session.get());
+}
+
+Records::~Records() = default;
+
+Result<std::size_t> Records::read(std::string_view& wire, std::span<char> into) {
+  State& state = *state_;
+  if (state.failure) return state.failure->clone();
+  if (state.has_peer_finished) return 0;
+  state.wire = &wire;
+  struct Leaving {
+    State& state;
+    ~Leaving() { state.wire = nullptr; }
+  } leaving{state};
+  if (!state.is_established) {
+    KEEL_TRY_VOID(state.shake());
+    if (!state.is_established) return 0;
+  }
+  if (into.empty() || state.out.size() >= output_bytes_max) return 0;
+  ERR_clear_error();
+  std::size_t got = 0;
+  const int result = SSL_read_ex(state.ssl.get(), into.data(), into.size(), &got);
+  if (result == 1) return got;
+  KEEL_TRY_VOID(state.judge(result));
+  return 0;
+}
+
+Result<std::size_t> Records::write(std::string_view plain) {
+  State& state = *state_;
+  KEEL_EXPECT(state.is_established && !state.has_finished, "TLS is written to between its handshake and finish()");
+  if (state.failure) return state.failure->clone();
+  std::size_t done = 0;
+  while (done < plain.size() && state.out.size() < output_bytes_max) {
+    ERR_clear_error();
+    std::size_t some = 0;
+    const int result = SSL_write_ex(state.ssl.get(), plain.data() + done, plain.size() - done, &some);
+    if (result != 1) {
+      KEEL_TRY_VOID(state.judge(result));
+      break;
+    }
+    done += some;
+  }
+  return done;
+}
+
+void Records::finish() {
+  State& state = *state_;
+  if (!state.is_established || state.failure || std::exchange(state.has_finished, true)) return;
+  ERR_clear_error();
+  SSL_shutdown(state.ssl.get());
+  ERR_clear_error();
+}
+
+Result<> Records::ended(int number) {
+  State& state = *state_;
+  if (state.failure) return state.failure->clone();
+  if (state.has_peer_finished) return {};
+  const std::string how = number != 0 ? std::string(": ") + std::strerror(number) : ": the peer closed the connection";
+  if (state.is_established) {
+    return from_peer(Code::Unavailable,
+                     "the connection was cut before the peer said that it had finished (close_notify)" + how);
+  }
+  state.failure.emplace(from_peer(Code::Unavailable, "the TLS handshake was cut" + how));
+  return state.failure->clone();
+}
+
+Buffer& Records::output() noexcept { return state_->out; }
+bool Records::is_established() const noexcept { return state_->is_established; }
+bool Records::has_peer_finished() const noexcept { return state_->has_peer_finished; }
+
+Version Records::version() const noexcept {
+  return SSL_version(state_->ssl.get()) == TLS1_3_VERSION ? Version::Tls13 : Version::Tls12;
+}
+std::string_view Records::cipher() const noexcept {
+  const char* const name = SSL_get_cipher_name(state_->ssl.get());
+  return name != nullptr ? name : "";
+}
+std::string_view Records::protocol() const noexcept {
+  const unsigned char* name = nullptr;
+  unsigned size = 0;
+  SSL_get0_alpn_selected(state_->ssl.get(), &name, &size);
+  return {reinterpret_cast<const char*>(name), size};
+}
+std::string_view Records::peer_identity() const noexcept { return state_->identity; }
+std::string_view Records::server_name() const noexcept {
+  const char* const name = SSL_get_servername(state_->ssl.get(), TLSEXT_NAMETYPE_host_name);
+  return name != nullptr ? name : "";
+}
+bool Records::is_resumed() const noexcept { return SSL_session_reused(state_->ssl.get()) == 1; }
+Duration Records::handshake_timeout() const noexcept { return state_->context->handshake_timeout; }
+
+}  // namespace keel::tls

@@ -1,0 +1,93 @@
+// keel/net/tls/records.h — one connection's TLS: bytes in, bytes out, no socket.
+//
+//   Records records(context, "shop.example");              // a client; Records(context): a server
+//   std::string_view wire;                                 // what has come from the peer
+//   KEEL_TRY(std::size_t got, records.read(wire, plain));  // the handshake first, then the peer's bytes
+//   records.write("GET / HTTP/1.1\r\n");                   // once it is established
+//   send(records.output());                                // after each of these calls; then clear it
+//
+// OpenSSL does the handshake and the records, on a BIO of our own: it reads from the caller's `wire` and appends to
+// output(). It never sees a descriptor.
+//
+// Errors:    Unauthenticated for a peer that is not believed: another host, expired, not valid yet, self-signed,
+//            unknown issuer, revoked, no certificate. Protocol for no version, cipher or application protocol in
+//            common, an alert of the peer's, and whatever breaks the protocol. Unavailable for a connection that ends
+//            in between (ended()). ResourceExhausted without memory. All are from_environment() and say which in
+//            words. After an error every call gives it again, and output() has the alert for the peer.
+// Ownership: keeps its context. `wire` and what is written are used during the call only.
+// Threads:   one.
+// Memory:    at most one record of the peer's (16 KiB), of the handshake one message (100 KiB: certificates), and of
+//            output() output_bytes_max and one flight more: above that nothing is read or written until it is taken. An
+//            idle connection has some 14 KB.
+// Cost:      some 4 allocations of OpenSSL's for a request and its answer, 1.2 us; a full handshake 250 us.
+// Random:    OpenSSL's own, also in a simulation; testing::SeededRandomness takes it from the seed instead.
+
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "keel/base/buffer.h"
+#include "keel/base/result.h"
+#include "keel/net/tls/context.h"
+
+namespace keel::tls {
+
+class Records {
+ public:
+  static constexpr std::size_t output_bytes_max = 64 * 1024;
+  // What read() may give at once.
+  static constexpr std::size_t plain_bytes_max = 16 * 1024;
+
+  // std::bad_alloc where there is no memory.
+  explicit Records(const ServerContext& context);
+  // `host`: a name, or an IP address, that the peer's certificate has to be for. Not empty (a Bug).
+  Records(const ClientContext& context, std::string_view host);
+  Records(const Records&) = delete;
+  Records& operator=(const Records&) = delete;
+  ~Records();
+
+  // Takes from the front of `wire` and goes on with the handshake; a client begins it with an empty `wire`. Where that
+  // is over it copies what the peer has sent, of one record at a time, and gives how much. 0: `wire` is used up and
+  // more has to come; or the peer has finished (has_peer_finished()); or output() is full; or `into` is empty. With
+  // less room than plain_bytes_max a part of a record waits inside: read() again.
+  Result<std::size_t> read(std::string_view& wire, std::span<char> into);
+  // Seals the front of `plain` and gives how much: less than all where output() is full. Once is_established().
+  Result<std::size_t> write(std::string_view plain);
+  // Tells the peer that nothing more will be written (close_notify). Once; no effect before is_established().
+  void finish();
+  // The bytes of the peer have ended, with `number` (an errno) or 0: fine after has_peer_finished(), else why it is
+  // not. Once it is established write() goes on.
+  Result<> ended(int number = 0);
+
+  // What is to be sent. The caller takes from it.
+  Buffer& output() noexcept;
+
+  bool is_established() const noexcept;
+  // The peer has said that it writes no more; writing to it goes on.
+  bool has_peer_finished() const noexcept;
+
+  // Once it is established:
+  Version version() const noexcept;
+  // "TLS_AES_128_GCM_SHA256". Lives with the process.
+  std::string_view cipher() const noexcept;
+  // What was agreed upon by ALPN; empty: nothing.
+  std::string_view protocol() const noexcept;
+  // Of a server's peer: the first URI, DNS name or mail address of its certificate, in this order of kinds, else its
+  // common name; empty: it has none. Of a client's: the host.
+  std::string_view peer_identity() const noexcept;
+  // Of a server: the host that the client has asked for (SNI); empty: none.
+  std::string_view server_name() const noexcept;
+  // Whether the session is an earlier one.
+  bool is_resumed() const noexcept;
+
+  Duration handshake_timeout() const noexcept;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace keel::tls

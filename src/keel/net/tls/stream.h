@@ -1,0 +1,77 @@
+// keel/net/tls/stream.h — streams and listeners that speak TLS.
+//
+//   Task<std::string> ask(tls::ClientContext context, Resolver& resolver) {
+//     Stream stream = co_await tls::connect(context, resolver, "shop.example", 443);  // the peer has proved who it is
+//     co_await stream.write("hello\n");
+//     co_return std::string(co_await stream.read_until("\n", 1024));
+//   }
+//
+//   tls::Listener listener = co_await tls::Listener::bind(context, *Address::parse("0.0.0.0:8443"));
+//   Scope connections;
+//   while (true) connections.spawn(talk(co_await listener.accept()), OnError::Ignore);
+//
+// They are ordinary streams (net/stream.h), except that send_file() does not work (EOPNOTSUPP), that shutdown_write()
+// says close_notify, and that the end of the peer's bytes without it is an error of the read (Unavailable): what came
+// may be cut.
+//
+// Errors:    of connect: those of Stream::connect; then of the handshake, as Records has them (net/tls/records.h), and
+//            DeadlineExceeded above the context's handshake_timeout. All name the host.
+// Cancel:    the connection is closed.
+// Threads:   the worker they were made on. Contexts are copied.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "keel/net/listener.h"
+#include "keel/net/stream.h"
+#include "keel/net/tls/context.h"
+
+namespace keel {
+class AddressGuard;
+class Resolver;
+}  // namespace keel
+
+namespace keel::tls {
+
+class Records;
+
+// Connects to `address`, and is complete when the server has proved to be `host`.
+Task<Stream> connect(ClientContext context, std::string host, Address address, io::ConnectOptions options = {});
+// To the first address that answers of those that `guard` allows (net/address_guard.h), or of all.
+Task<Stream> connect(ClientContext context, Resolver& resolver, std::string host, std::uint16_t port,
+                     io::ConnectOptions options = {});
+Task<Stream> connect(ClientContext context, Resolver& resolver, std::string host, std::uint16_t port,
+                     const AddressGuard& guard, io::ConnectOptions options = {});
+// Over a stream that is connected, and from which nothing was read.
+Task<Stream> connect(ClientContext context, std::string host, Stream plain);
+
+// The server's side of `plain`, from which nothing was read. It does not wait for the handshake, so that a slow peer
+// holds nobody else up: the first read or write does, or `co_await stream.establish()`, after which connection_of()
+// tells who the peer is.
+Result<Stream> accept(const ServerContext& context, Stream plain);
+
+// What the handshake has agreed upon. Null: `stream` is not of TLS. Lives as long as the stream.
+const Records* connection_of(const Stream& stream) noexcept;
+
+// Errors, memory, cost and cancellation are those of a keel::Listener.
+class Listener {
+ public:
+  static Result<Listener> bind(ServerContext context, const Address& address, const io::ListenOptions& options = {});
+
+  // The next connection, as accept() above makes it.
+  Task<Stream> accept();
+  Address address() const noexcept { return listener_.address(); }
+  // For connections from now on: a certificate that was renewed.
+  void set_context(ServerContext context) noexcept { context_ = std::move(context); }
+
+ private:
+  Listener(ServerContext context, keel::Listener listener) noexcept
+      : context_(std::move(context)), listener_(std::move(listener)) {}
+  ServerContext context_;
+  keel::Listener listener_;
+};
+
+}  // namespace keel::tls
