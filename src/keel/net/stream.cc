@@ -132,6 +132,19 @@ Stream::Stream(const Endpoint& endpoint, std::string_view received) {
   state_->kept = std::move(kept);
 }
 
+Result<Stream> Stream::layered(TransportLayers& layers, std::string_view host, Stream plain) {
+  Endpoint endpoint = plain.detach();
+  Result<Endpoint> made = layers.make(endpoint, host);
+  if (made) endpoint = *made;
+  try {
+    if (made) return Stream(endpoint);
+  } catch (const std::bad_alloc&) {
+    made = fail(Code::ResourceExhausted, "no memory for a stream");
+  }
+  endpoint.close();
+  return std::move(made).error();
+}
+
 Endpoint Stream::detach() noexcept {
   State& state = *std::exchange(state_, nullptr);
   KEEL_CHECK(state.output == nullptr && !state.is_receiving() && !state.has_left() && !state.ended,

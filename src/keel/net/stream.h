@@ -53,6 +53,7 @@ namespace keel {
 
 struct Endpoint;
 class TransportLayer;
+class TransportLayers;
 class File;
 class AddressGuard;
 class Resolver;
@@ -89,6 +90,10 @@ class Stream {
   // Takes over an endpoint (net/transport.h), also one with a layer. `received`, which somebody has read from it
   // already, is copied, and what is read first. std::bad_alloc: the endpoint is not taken over.
   explicit Stream(const Endpoint& endpoint, std::string_view received = {});
+  // `plain`, from which nothing was read, under a layer that `layers` make for a connection to `host`, or of one that
+  // was accepted (empty). Its handshake begins; the first read or write waits for it, or establish(). Where that fails,
+  // or for want of memory, `plain` is closed.
+  static Result<Stream> layered(TransportLayers& layers, std::string_view host, Stream plain);
   Stream(Stream&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
   Stream& operator=(Stream&& other) noexcept {
     if (this != &other) {

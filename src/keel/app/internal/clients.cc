@@ -17,7 +17,7 @@ std::string key_of(std::string_view name) { return "network.clients." + std::str
 Result<> check_base(const std::string& base_url) {
   if (base_url.empty()) return {};
   KEEL_TRY(const http::Url url, http::Url::parse(base_url));
-  return http::ClientPool::speaks(url);
+  return http::ClientPool::speaks(url, false);
 }
 
 }  // namespace

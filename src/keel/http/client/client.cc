@@ -62,9 +62,9 @@ ClientOptions tidied(ClientOptions options) {
 }
 
 // Where a redirect leads.
-Result<Url> target_of(const Url& from, std::string_view location) {
+Result<Url> target_of(const Url& from, std::string_view location, const ClientPool& pool) {
   KEEL_TRY(Url to, from.resolve(location));
-  KEEL_TRY_VOID(ClientPool::speaks(to));
+  KEEL_TRY_VOID(pool.speaks(to));
   return to;
 }
 
@@ -239,7 +239,7 @@ Task<ClientStream> Client::follow(ClientRequest& request, bool whole, Call& call
     co_return fail(Code::InvalidArgument, "a client does not send this method");
   }
   Url url = co_await Url::parse(request.url_);
-  co_await ClientPool::speaks(url);
+  co_await pool_.speaks(url);
   for (int followed = 0;; ++followed) {
     ClientStream answer = co_await repeat(request, url, whole, call);
     const std::optional<std::string_view> location = answer.header("Location");
@@ -247,7 +247,7 @@ Task<ClientStream> Client::follow(ClientRequest& request, bool whole, Call& call
     if (followed == options_.redirects_max) {
       co_return Error::text(Code::Upstream, "more than " + std::to_string(options_.redirects_max) + " redirects");
     }
-    Result<Url> next = target_of(url, *location);
+    Result<Url> next = target_of(url, *location, pool_);
     if (!next) co_return std::move(next).error().as(Code::Upstream).because("following a redirect");
     co_await answer.exchange_.discard(discard_bytes_max, options_.read_timeout);
     redirect(request, answer.status(), next->origin() != url.origin());
@@ -263,7 +263,7 @@ bool Client::is_followed(const ClientRequest& request, const Url& url, const Cli
   if (becomes_get(request.method_, answer.status())) return true;
   if (request.writer_) return false;  // What was streamed cannot be sent again.
   if (request.body_.empty()) return true;
-  const Result<Url> next = target_of(url, *location);
+  const Result<Url> next = target_of(url, *location, pool_);
   return !next || next->origin() == url.origin();  // A target that is none is the error of the call.
 }
 

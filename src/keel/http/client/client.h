@@ -44,11 +44,12 @@
 //            Otherwise it is Upstream, from the environment: the message has the URL and the status, or everything that
 //            is wrong with the body.
 //
-// Errors:    InvalidArgument: the request. Unsupported: https (there is no TLS), ws and wss. Unavailable: no
-//            connection, a broken one, or the circuit is open. DeadlineExceeded: a time-out, the message says which.
-//            Upstream: no such host, an answer that cannot be understood, a body above body_bytes_max, too many
-//            redirects or one to what is no URL with http. PermissionDenied: the guard allows no address of the host.
-//            ResourceExhausted: no place in the pool. Cancelled. The
+// Errors:    InvalidArgument: the request. Unsupported: https without ClientPoolOptions::https, ws and wss.
+//            Unavailable: no connection, a broken one, or the circuit is open. DeadlineExceeded: a time-out, the
+//            message says which. Upstream: no such host, a server of https that does not prove who it is, an answer
+//            that cannot be understood, a body above body_bytes_max, too many redirects or one to what is not spoken.
+//            PermissionDenied: the guard allows no address of the host. ResourceExhausted: no place in the pool.
+//            Cancelled. The
 //            message names method and URL, without its query and user. All but the last two are from the environment
 //            (base/error.h), except what writes a streamed body fails with: a handler that does not catch them is
 //            answered with 500, 503, 504 and, for Upstream, 502, without the message (http/server/problem.h).

@@ -16,6 +16,8 @@
 #include "keel/net/listener.h"
 #include "keel/net/resolver.h"
 #include "keel/net/run.h"
+#include "keel/net/tls/context.h"
+#include "keel/net/tls/layer.h"
 #include "keel/observe/metric.h"
 #include "keel/task/group.h"
 
@@ -145,12 +147,23 @@ TEST_F(ClientDoc, delivers_to_no_server_inside) {
 
 TEST_F(ClientDoc, copies_what_it_reads) { EXPECT_TRUE(server_.run(copy(*this)).value() == million); }
 
+Task<std::string> ask_securely(Resolver& resolver, tls::ClientContext context, std::string url) {
+  tls::Layers https(std::move(context));  // outlives the client
+  http::Client client(resolver, {.pool = {.https = &https}});
+  const http::ClientResponse response = co_await client.get(url);
+  co_return std::string(response.body());
+}
+
 Task<> make_client(metrics::Registry& registry) {
   ThreadPool lookups({.name = "resolver", .threads = 2});  // one for all workers
   Resolver resolver(lookups);                              // one per worker
   http::Client client(resolver, {.name = "users", .timeout = 2_s, .metrics = &registry});
   const Result<http::ClientResponse> answer = co_await attempt(client.get("https://users.internal/"));
   EXPECT_EQ(answer.error().code(), Code::Unsupported) << "no TLS";
+  const tls::ClientOptions options;  // Named: GCC 12.
+  tls::ClientContext context = co_await tls::ClientContext::make(options);
+  const Result<std::string> refused = co_await attempt(ask_securely(resolver, context, "https://127.0.0.1:1/"));
+  EXPECT_EQ(refused.error().code(), Code::Unavailable) << "nobody listens";
 }
 TEST(ClientOfALoop, is_made_as_it_says) {
   metrics::Registry registry;

@@ -5,6 +5,7 @@
 
 #include "keel/base/check.h"
 #include "keel/base/host.h"
+#include "keel/net/transport.h"
 #include "keel/task/timing.h"
 
 namespace keel::http {
@@ -44,14 +45,16 @@ ClientPool::~ClientPool() {
   KEEL_CHECK(open_ == 0, "a client outlives its calls and the streams that it gave");
 }
 
-Result<> ClientPool::speaks(const Url& url) {
+Result<> ClientPool::speaks(const Url& url, bool has_tls) {
   switch (url.scheme()) {
     case Url::Scheme::Http:
       return {};
     case Url::Scheme::Https:
+      if (has_tls) return {};
       return fail(
           Code::Unsupported,
-          "https needs TLS, which this build does not have: use http, or a proxy on this machine that adds TLS");
+          "https needs TLS, which this client was not given (ClientPoolOptions::https): give it, use http, or a "
+          "proxy on this machine that adds TLS");
     case Url::Scheme::Ws:
     case Url::Scheme::Wss:
       break;
@@ -92,6 +95,20 @@ Task<Bulkhead::Place> ClientPool::wait_for_place(Bulkhead& places, const Origin&
   co_return std::move(place);
 }
 
+Task<Stream> ClientPool::connect(const Url& url) {
+  const std::string host(url.host());
+  Stream plain = co_await Stream::connect(resolver_, host, url.port(), guard_, options_.connect);
+  if (url.scheme() != Url::Scheme::Https) co_return std::move(plain);
+  Stream stream = co_await Stream::layered(*options_.https, host, std::move(plain));
+  Result<> established = co_await attempt(stream.establish());
+  if (established) co_return std::move(stream);
+  Error error = std::move(established).error().because("TLS with '" + host + '\'');
+  // Of the caller's client neither is said.
+  const bool is_servers = error.code() == Code::Unauthenticated || error.code() == Code::Protocol;
+  if (is_servers) co_return std::move(error).as(Code::Upstream);
+  co_return std::move(error);
+}
+
 Task<ClientPool::Lease> ClientPool::lend(Origin& origin, const Url& url, Kind kind, bool& has_place) {
   Bulkhead::Place use = co_await wait_for_place(origin.places_, origin);
   Lease lease(*this, origin, std::move(use));
@@ -104,9 +121,7 @@ Task<ClientPool::Lease> ClientPool::lend(Origin& origin, const Url& url, Kind ki
   Bulkhead::Place place = co_await wait_for_place(places_, origin);
   has_place = true;
   const Instant limit = Host::current().now() + options_.connect_timeout;
-  Result<Stream> stream =
-      co_await attempt(with_timeout(options_.connect_timeout, Stream::connect(resolver_, std::string(url.host()),
-                                                                              url.port(), guard_, options_.connect)));
+  Result<Stream> stream = co_await attempt(with_timeout(options_.connect_timeout, connect(url)));
   if (!stream && stream.error().code() == Code::DeadlineExceeded && Host::current().now() >= limit) {
     co_return Error::text(Code::DeadlineExceeded,
                           "connecting to " + origin.name() + " took longer than connect_timeout");

@@ -10,7 +10,8 @@
 // Those used last are lent first, so that what is not needed grows old and is closed.
 //
 // Errors:   ResourceExhausted when no place was free within wait_max, or when there are too many servers; those of
-//           Stream::connect, the address guard and the resolver; DeadlineExceeded after connect_timeout; Cancelled.
+//           Stream::connect, the address guard and the resolver; Upstream for a server of https that does not prove who
+//           it is, or with which no TLS is in common; DeadlineExceeded after connect_timeout; Cancelled.
 // Lifetime: outlives its leases and those who wait (checked).
 // Threads:  one loop.
 // Cancel:   who waits leaves the queue; a connection that is being made is closed.
@@ -39,6 +40,10 @@
 #include "keel/task/retry.h"
 #include "keel/task/task.h"
 
+namespace keel {
+class TransportLayers;
+}
+
 namespace keel::http {
 
 struct ClientPoolOptions {
@@ -46,10 +51,13 @@ struct ClientPoolOptions {
   std::size_t connections_max = 512;            // Open in all; above it an idle one to another server is closed.
   std::size_t origins_max = 1024;               // Servers that are remembered, with breaker and budget of retries.
   Duration wait_max = 5_s;                      // For a place; then ResourceExhausted.
-  Duration connect_timeout = 5_s;               // Looking the name up included.
+  Duration connect_timeout = 5_s;               // Looking the name up, and the handshake of TLS, included.
   Duration idle_timeout = 30_s;                 // Shorter than the servers' own, so that they seldom close first.
   Duration age_max = 10_min;                    // Then a connection is not used again: names move.
   io::ConnectOptions connect = {};
+  // What lies over connections to https: tls::Layers of a client (net/tls/layer.h). Outlives the client. None: https is
+  // Unsupported.
+  TransportLayers* https = nullptr;
 };
 
 class ClientPool {
@@ -144,8 +152,9 @@ class ClientPool {
   ClientPool(const ClientPool&) = delete;
   ClientPool& operator=(const ClientPool&) = delete;
 
-  // Whether a connection can be made to such a URL: with http alone. Unsupported: https, for want of TLS, ws and wss.
-  static Result<> speaks(const Url& url);
+  // Whether a connection can be made to such a URL. Unsupported: https without TLS, ws and wss.
+  static Result<> speaks(const Url& url, bool has_tls);
+  Result<> speaks(const Url& url) const { return speaks(url, options_.https != nullptr); }
   // Of a URL that it speaks. ResourceExhausted: origins_max are in use.
   Result<Origin*> origin(const Url& url);
 
@@ -165,6 +174,7 @@ class ClientPool {
   std::size_t breakers(CircuitBreaker::State state) const noexcept;
 
  private:
+  Task<Stream> connect(const Url& url);
   Task<Bulkhead::Place> wait_for_place(Bulkhead& places, const Origin& origin);
   std::unique_ptr<Connection> take_idle(Origin& origin) noexcept;
   void keep(Origin& origin, std::unique_ptr<Connection> connection) noexcept;

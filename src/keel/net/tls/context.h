@@ -1,9 +1,12 @@
 // keel/net/tls/context.h — what one side of TLS knows before it meets a peer: certificates, keys, whom it trusts.
 //
-//   ServerContext server = co_await ServerContext::make({.certificates = {{.certificate_file = "shop.pem",
-//                                                                          .key_file = "shop.key"}},
-//                                                        .protocols = {"http/1.1"}});
-//   ClientContext client = co_await ClientContext::make({});  // the system's roots
+//   const ServerOptions options = {.certificates = {{.certificate_file = "shop.pem", .key_file = "shop.key"}}};
+//   KEEL_TRY(ServerContext server, ServerContext::make(options));
+//   const ClientOptions defaults;                                 // the system's roots
+//   ClientContext client = co_await ClientContext::make(defaults);
+//
+// In a coroutine the options are named on the line before, as here: GCC 12 destroys those that are made in an awaited
+// expression twice.
 //
 // Both speak TLS 1.2 and 1.3 as Mozilla's "intermediate" profile has it: AES-GCM and ChaCha20-Poly1305 with X25519,
 // P-256 and P-384. Its DHE suites for RSA are left out: a client can make a server compute those for nothing

@@ -1,7 +1,5 @@
 #include "keel/net/tls/stream.h"
 
-#include <new>
-
 #include "keel/base/bug.h"
 #include "keel/net/address_guard.h"
 #include "keel/net/resolver.h"
@@ -9,28 +7,10 @@
 #include "keel/net/transport.h"
 
 namespace keel::tls {
-namespace {
-
-Result<Stream> lay_over(Layers layers, Stream plain, const std::string& host) {
-  const Endpoint endpoint = plain.detach();
-  Result<Endpoint> layered = layers.make(endpoint, host);
-  if (!layered) {
-    endpoint.close();
-    return std::move(layered).error();
-  }
-  try {
-    return Stream(*layered);
-  } catch (const std::bad_alloc&) {
-    layered->close();
-    return fail(Code::ResourceExhausted, "no memory for a stream");
-  }
-}
-
-}  // namespace
-
 Task<Stream> connect(ClientContext context, std::string host, Stream plain) {
   KEEL_EXPECT(!host.empty(), "connect() of TLS is given no host: whom the peer's certificate has to be for");
-  Stream stream = co_await lay_over(Layers(std::move(context)), std::move(plain), host);
+  Layers layers(std::move(context));
+  Stream stream = co_await Stream::layered(layers, host, std::move(plain));
   Result<> established = co_await attempt(stream.establish());
   if (!established) co_return std::move(established).error().because("TLS with '" + host + '\'');
   co_return std::move(stream);
@@ -54,7 +34,8 @@ Task<Stream> connect(ClientContext context, Resolver& resolver, std::string host
 }
 
 Result<Stream> accept(const ServerContext& context, Stream plain) {
-  return lay_over(Layers(context), std::move(plain), {});
+  Layers layers(context);
+  return Stream::layered(layers, {}, std::move(plain));
 }
 
 const Records* connection_of(const Stream& stream) noexcept {

@@ -32,7 +32,9 @@ class RawServer {
     bool in_pieces = false;       // Each byte is sent alone.
   };
 
-  RawServer() : listener_(Listener::bind(Address::parse("127.0.0.1:0").value()).value()) {
+  // `layers` lie over its connections, and outlive it.
+  explicit RawServer(TransportLayers* layers = nullptr)
+      : listener_(Listener::bind(Address::parse("127.0.0.1:0").value()).value()), layers_(layers) {
     serving_.begin(serve(), [](StartCore&) noexcept {});
   }
   ~RawServer() { EXPECT_TRUE(serving_.has_ended()) << "end() comes before"; }
@@ -40,7 +42,8 @@ class RawServer {
   bool has_ended() const { return serving_.has_ended(); }
 
   std::string url(std::string_view target = "/") const {
-    return "http://127.0.0.1:" + std::to_string(listener_.address().port()) + std::string(target);
+    return std::string(layers_ != nullptr ? "https" : "http") +
+           "://127.0.0.1:" + std::to_string(listener_.address().port()) + std::string(target);
   }
   static std::string ok(std::string_view body, std::string_view fields = "") { return answer("200 OK", body, fields); }
   static std::string answer(std::string_view status, std::string_view body = "", std::string_view fields = "") {
@@ -58,6 +61,7 @@ class RawServer {
     while (true) {
       Stream stream = co_await listener_.accept();
       ++connections;
+      if (layers_ != nullptr) stream = *Stream::layered(*layers_, {}, std::move(stream));
       peers.spawn(talk(std::move(stream)), OnError::Ignore);
     }
   }
@@ -92,6 +96,7 @@ class RawServer {
   }
 
   Listener listener_;
+  TransportLayers* const layers_;
   Start<void> serving_;
 };
 
