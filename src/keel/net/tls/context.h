@@ -98,7 +98,7 @@ struct ClientOptions {
   std::vector<std::string> protocols = {};
   Version version_min = Version::Tls12;
   Version version_max = Version::Tls13;
-  // How many sessions are kept to be resumed, of all hosts together; the oldest go first. Some 3 KB each.
+  // How many sessions are kept to be resumed, of all hosts together; the oldest go first.
   std::size_t sessions_max = 128;
   Duration handshake_timeout = Duration::seconds(10);
 };

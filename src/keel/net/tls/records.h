@@ -17,9 +17,9 @@
 // Ownership: keeps its context. `wire` and what is written are used during the call only.
 // Threads:   one.
 // Memory:    at most one record of the peer's (16 KiB), of the handshake one message (100 KiB: certificates), and of
-//            output() output_bytes_max and one flight more: above that nothing is read or written until it is taken. An
-//            idle connection has some 14 KB.
-// Cost:      some 4 allocations of OpenSSL's for a request and its answer, 1.2 us; a full handshake 250 us.
+//            output() output_bytes_max and one flight more: above that nothing is read or written until it is taken.
+//            Besides, what OpenSSL keeps for a connection.
+// Cost:      OpenSSL's, which allocates for handshakes and records.
 // Random:    OpenSSL's own, also in a simulation; testing::SeededRandomness takes it from the seed instead.
 
 #pragma once
