@@ -154,11 +154,19 @@ int verified(int is_good, X509_STORE_CTX* store) noexcept {
   return 0;
 }
 
+#if OPENSSL_VERSION_NUMBER < 0x30400000L
+void set_session_time(SSL_SESSION* session, std::time_t time) noexcept { SSL_SESSION_set_time(session, time); }
+std::time_t session_time(const SSL_SESSION* session) noexcept { return SSL_SESSION_get_time(session); }
+#else
+void set_session_time(SSL_SESSION* session, std::time_t time) noexcept { SSL_SESSION_set_time_ex(session, time); }
+std::time_t session_time(const SSL_SESSION* session) noexcept { return SSL_SESSION_get_time_ex(session); }
+#endif
+
 // OpenSSL knows how old a session is by the system's clock. Here it is by that of the Host: tickets bear its time, and
 // what OpenSSL shall compare with the system's is moved by the difference.
-void date_by_host(SSL_SESSION* session) noexcept { SSL_SESSION_set_time(session, seconds_now()); }
+void date_by_host(SSL_SESSION* session) noexcept { set_session_time(session, seconds_now()); }
 void date_by_system(SSL_SESSION* session) noexcept {
-  SSL_SESSION_set_time(session, std::time(nullptr) - (seconds_now() - SSL_SESSION_get_time(session)));
+  set_session_time(session, std::time(nullptr) - (seconds_now() - session_time(session)));
 }
 
 int keep_session(SSL* ssl, SSL_SESSION* session) noexcept {
