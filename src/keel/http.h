@@ -19,6 +19,7 @@
 #include "keel/http/message/range.h"                // parts of an answer: 206
 #include "keel/http/middleware/authentication.h"    // who is asking
 #include "keel/http/middleware/cors.h"              // who may ask from other sites
+#include "keel/http/middleware/https_redirect.h"    // where it is
 #include "keel/http/middleware/security_headers.h"  // what browsers are told not to do
 #include "keel/http/server/cookie.h"                // cookies of a request, and of an answer
 #include "keel/http/server/input.h"                 // what was sent, as structs

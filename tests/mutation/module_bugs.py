@@ -43,7 +43,7 @@ MODULE_BUGS = [
     Bug(name="a slow reader is closed without a reset",
         seen=UNFOUND,
         file="src/keel/http/server/internal/connection.cc",
-        old="  static_cast<void>(worker_.engine().set_options(transport_.descriptor(), {.reset_on_close = true}));\n",
+        old="  transport_.reset_on_close();\n",
         new="",
         test="http_connection_test"),
     Bug(name="a drain that has no more time leaves unread responses to the kernel",

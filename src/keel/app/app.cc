@@ -312,9 +312,7 @@ void App::relieve_predecessor() {
   }
   systems.succession.relieve();
   std::vector<internal::Succession::Shared> servers;
-  if (http::Server* const server = systems.service.server(); server != nullptr) {
-    servers.push_back({"http", *server, systems.service.is_kept()});
-  }
+  systems.service.share(servers);
   systems.admin.share(servers);
   systems.succession.publish(servers);
 }
@@ -322,9 +320,7 @@ void App::relieve_predecessor() {
 void App::print_ready() const {
   Systems& systems = *systems_;
   std::printf("%s is ready (%.1f ms)\n", name_.c_str(), systems.start.took().count_seconds() * 1e3);
-  if (const http::Server* const server = systems.service.server(); server != nullptr) {
-    std::printf("  service  %s\n", url_of(server->address()).c_str());
-  }
+  for (const std::string& url : systems.service.urls()) std::printf("  service  %s\n", url.c_str());
   if (const http::Server* const server = systems.admin.server(); server != nullptr) {
     std::printf("  admin    %s  %s\n", url_of(server->address()).c_str(), systems.admin.pages().paths().c_str());
   }
@@ -353,6 +349,7 @@ Signal App::serve_until_signal() {
     } else if (signal == Signal::Reload) {
       supervision.tell(supervision.supervisor().reloading());
       systems.reloads.reload(systems.logging, systems.checkup);
+      systems.service.reload_certificates();
       supervision.tell(supervision.supervisor().ready(where));
     } else {
       return signal;
@@ -397,7 +394,7 @@ int App::drain() {
 void App::stop(Stop how) {
   Systems& systems = *systems_;
   if (how == Stop::Abrupt) {
-    if (systems.service.server() != nullptr) systems.service.server()->stop();
+    systems.service.stop();
     systems.admin.stop();
   }
   health_.drain("draining");

@@ -83,10 +83,9 @@ TEST_F(Clients, are_as_the_configuration_says_where_it_says_anything) {
 }
 
 TEST_F(Clients, whose_base_url_is_none_prevent_the_start) {
-  prepare = [&](App& app) { app.client({.name = "payments", .base_url = "https://payments.example"}); };
+  prepare = [&](App& app) { app.client({.name = "payments", .base_url = "ftp://payments.example"}); };
 
-  EXPECT_EXIT(run({}, {}), ::testing::ExitedWithCode(2),
-              "network.clients.payments.base_url 'https://payments.example'");
+  EXPECT_EXIT(run({}, {}), ::testing::ExitedWithCode(2), "network.clients.payments.base_url 'ftp://payments.example'");
 }
 
 TEST_F(Clients, of_one_name_are_made_once) {

@@ -99,14 +99,16 @@ Result<Listeners> Listeners::from_environment() {
                                                     std::to_string(count) + " descriptors (LISTEN_FDS)");
     }
   }
-  const auto is_known = [](const std::string& name) { return name == "http" || name == "admin" || name == "probes"; };
+  const auto is_known = [](const std::string& name) {
+    return name == "http" || name == "https" || name == "admin" || name == "probes";
+  };
   if (std::none_of(names.begin(), names.end(), is_known)) names.assign(static_cast<std::size_t>(count), "http");
   for (int i = 0; i < count; ++i) {
     const std::string& name = names[static_cast<std::size_t>(i)];
     if (!is_known(name)) {
       return Error::text(Code::InvalidArgument, "LISTEN_FDNAMES: '" + name +
                                                     "' is no server of this service: expected " +
-                                                    "http, admin or probes (systemd: FileDescriptorName=)");
+                                                    "http, https, admin or probes (systemd: FileDescriptorName=)");
     }
     if (auto added = listeners.add(name, first_descriptor + i, true); !added) {
       return std::move(added).because("LISTEN_FDS").error();

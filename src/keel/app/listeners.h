@@ -4,7 +4,7 @@
 //   options.inherited = activated.find("http");
 //   …server.start(runtime)…                                            // duplicates them
 //
-// Each is for the server of its name, "http", "admin" or "probes".
+// Each is for the server of its name, "http", "https", "admin" or "probes".
 //
 // Ownership: owns its descriptors and closes them at its end; who wants one for longer duplicates it.
 // Source:    sd_listen_fds(3).
@@ -35,9 +35,9 @@ class Listeners {
 
   // Those that the service manager passed by LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES, which are removed from the
   // environment, so that a child does not take them for its own; the descriptors become close-on-exec. None when
-  // LISTEN_PID is another process. Names are "http", "admin" and "probes"; when none is among them (systemd's default
-  // name is the unit's) all are "http". InvalidArgument names the variable or the descriptor that is not as it should
-  // be. Threads: none but the caller's.
+  // LISTEN_PID is another process. Names are "http", "https", "admin" and "probes"; when none is among them (systemd's
+  // default name is the unit's) all are "http". InvalidArgument names the variable or the descriptor that is not as it
+  // should be. Threads: none but the caller's.
   static Result<Listeners> from_environment();
 
   // Takes `fd` over, also when it is refused: InvalidArgument when it is not a TCP or Unix stream socket that listens.

@@ -10,6 +10,7 @@
 #include "keel/http/client/client.h"
 #include "keel/http/server/forwarded.h"
 #include "keel/http/server/upgrade.h"
+#include "keel/net/tls/context.h"
 
 namespace keel::app {
 namespace {
@@ -53,6 +54,14 @@ constexpr auto forwarded_by_names = config::names<http::ForwardedBy>(
 constexpr auto whom_names = config::names<http::Whom>({{"nobody", http::Whom::Nobody},
                                                        {"trusted_proxies", http::Whom::TrustedProxies},
                                                        {"everybody", http::Whom::Everybody}});
+constexpr auto plain_http_names =
+    config::names<PlainHttp>({{"serve", PlainHttp::Serve}, {"redirect", PlainHttp::Redirect}, {"off", PlainHttp::Off}});
+constexpr auto client_certificates_names =
+    config::names<tls::ClientCertificates>({{"unwanted", tls::ClientCertificates::Unwanted},
+                                            {"optional", tls::ClientCertificates::Optional},
+                                            {"required", tls::ClientCertificates::Required}});
+constexpr auto version_names =
+    config::names<tls::Version>({{"1.2", tls::Version::Tls12}, {"1.3", tls::Version::Tls13}});
 constexpr int cpu_max = 1023;  // Of the set that the system is given.
 
 constexpr config::Range<Duration> time_limit = {1_ms, 24_h};
@@ -315,6 +324,94 @@ Result<std::uint32_t> HttpSettings::listen_mode() const {
   return mode;
 }
 
+void CertificateSettings::fields(config::Schema& v) {
+  field(v, "certificate", certificate, "its file, as network.https.certificate");
+  field(v, "key", key, "the file of its key; empty text: beside the certificate");
+}
+
+HttpsSettings::HttpsSettings() {
+  const tls::ServerOptions defaults;
+  client_certificates = defaults.client_certificates;
+  version_min = defaults.version_min;
+  tickets = defaults.tickets;
+  handshake_timeout = defaults.handshake_timeout;
+  hsts = http::ServerOptions().hsts_max_age;
+}
+
+void HttpsSettings::fields(config::Schema& v) {
+  field(v, "certificate", certificate,
+        "PEM file of the certificate, and after it those that lead to a root; empty text: no https")
+      .reloadable();
+  field(v, "key", key, "PEM file of its private key, without a passphrase; empty text: beside the certificate")
+      .reloadable();
+  field(v, "more", more, "certificates for other names; a client gets the one for the name that it asks for")
+      .reloadable();
+  field(v, "address", address, "address to listen on; empty text: as network.http.address");
+  field(v, "port", port, "port to listen on; 0: any free one");
+  field(v, "plain_http", plain_http,
+        "what network.http does beside https: serve the same; redirect each request to https; off: it does not listen",
+        plain_http_names);
+  field(v, "hsts_sec", hsts,
+        "Strict-Transport-Security of each response: for so long browsers ask this host by https alone; 0: not sent",
+        {Duration(), 24_h * 3660});
+  field(v, "client_certificates", client_certificates, "whether clients prove who they are with a certificate",
+        client_certificates_names)
+      .reloadable();
+  field(v, "client_roots", client_roots, "PEM file of the certificates that issue clients' certificates").reloadable();
+  field(v, "client_revoked", client_revoked, "PEM file of the lists of revoked ones (CRL); empty text: none")
+      .reloadable();
+  field(v, "min_version", version_min, "the lowest version of TLS", version_names).reloadable();
+  field(v, "tickets", tickets, "clients may resume a session, for two hours").reloadable();
+  field(v, "handshake_timeout_sec", handshake_timeout, "for a TLS handshake; then the connection is closed", time_limit)
+      .reloadable();
+}
+
+std::vector<std::string> HttpsSettings::files() const {
+  std::vector<std::string> all;
+  const auto add = [&all](const std::string& file) {
+    if (!file.empty()) all.push_back(file);
+  };
+  add(certificate);
+  add(key);
+  for (const CertificateSettings& one : more) {
+    add(one.certificate);
+    add(one.key);
+  }
+  add(client_roots);
+  add(client_revoked);
+  return all;
+}
+
+void HttpsSettings::check(config::Checks& checks) const {
+  const std::string path = "network.https.";
+  if (!is_on()) {
+    const auto needs_certificate = [&](bool is_set, const char* name) {
+      if (is_set) checks.refuse(path + name, "has no effect: there is no https without network.https.certificate");
+    };
+    needs_certificate(!key.empty(), "key");
+    needs_certificate(!more.empty(), "more");
+    needs_certificate(plain_http != PlainHttp::Serve, "plain_http");
+    needs_certificate(client_certificates != tls::ClientCertificates::Unwanted, "client_certificates");
+    return;
+  }
+  for (std::size_t i = 0; i < more.size(); ++i) {
+    if (more[i].certificate.empty()) {
+      checks.refuse(path + "more." + std::to_string(i) + ".certificate", "is empty: expected the name of a file");
+    }
+  }
+  const bool wants_clients = client_certificates != tls::ClientCertificates::Unwanted;
+  if (wants_clients && client_roots.empty()) {
+    checks.refuse(path + "client_roots", "is empty: expected a file of who issues the clients' certificates");
+  }
+  if (!wants_clients && !client_roots.empty()) {
+    checks.refuse(path + "client_roots", "has no effect: network.https.client_certificates is unwanted");
+  }
+}
+
+Result<Address> NetworkSettings::https_address() const {
+  return address_of(https.address.empty() ? http.address : https.address, https.port);
+}
+
 void HandoverSettings::fields(config::Schema& v) {
   field(v, "path", path,
         "Unix socket by which a process that is started with the same path gets the listening sockets of the running "
@@ -336,7 +433,7 @@ ClientSettings::ClientSettings() {
 
 void ClientSettings::fields(config::Schema& v) {
   field(v, "base_url", base_url,
-        "where the server is: http://host[:port][/path], in front of paths that are asked for");
+        "where the server is: http[s]://host[:port][/path], in front of paths that are asked for");
   field(v, "timeout_sec", timeout, "for a call, redirects and retries included", time_limit);
   field(v, "connect_timeout_sec", connect_timeout, "for a connection, looking up the name included", time_limit);
   field(v, "first_byte_timeout_sec", first_byte_timeout, "from the connection to the head of the response", time_limit);
@@ -347,6 +444,9 @@ void ClientSettings::fields(config::Schema& v) {
   field(v, "max_body", Bytes(body_bytes_max), "the body of a response that is read whole; above it the call fails",
         {ByteSize{0}, ByteSize::mib(1 << 20)});
   field(v, "max_attempts", attempts_max, "of one call, the first included; 1: nothing is tried again", {1, 100});
+  field(v, "roots", roots, "PEM file of the roots of servers' certificates (https); empty text: the system's");
+  field(v, "certificate", certificate, "PEM file of a certificate that proves who this client is; empty text: none");
+  field(v, "key", key, "PEM file of its private key; empty text: beside the certificate");
 }
 
 void NetworkSettings::fields(config::Schema& v) {
@@ -365,6 +465,7 @@ void NetworkSettings::fields(config::Schema& v) {
   field(v, "recv_buffer_kb", Bytes(http.server.listen.receive_buffer_bytes),
         "the kernel's buffer per connection; 0: as the system has it", {ByteSize{0}, ByteSize::mib(64)});
   field(v, "http", http, "the HTTP server");
+  field(v, "https", https, "the same server with TLS");
   field(v, "clients", clients,
         "HTTP clients that the application asks for; what is not said here is as the application has it");
   field(v, "handover", handover, "restart without refusing anybody");
@@ -479,6 +580,17 @@ void Settings::check(config::Checks& checks) const {
   }
   if (const auto address = network.http.listen_address(); !address) {
     checks.refuse("network.http.address", address.error().message());
+  }
+  network.https.check(checks);
+  for (const auto& [name, client] : network.clients) {
+    if (client.certificate.empty() && !client.key.empty()) {
+      checks.refuse("network.clients." + name + ".key", "has no effect without a certificate");
+    }
+  }
+  if (const auto address = network.https_address(); network.https.is_on() && !address) {
+    checks.refuse("network.https.address", address.error().message());
+  } else if (network.https.is_on() && address->is_unix()) {
+    checks.refuse("network.https.address", "expected an IP address: what comes by a Unix socket has left TLS behind");
   }
   if (const auto mode = network.http.listen_mode(); !mode) {
     checks.refuse("network.http.socket_mode", mode.error().message());

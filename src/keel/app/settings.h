@@ -43,6 +43,11 @@ namespace keel::db::sqlite {
 enum class Synchronous : std::uint8_t;  // db/sqlite/connection.h
 }
 
+namespace keel::tls {
+enum class ClientCertificates : std::uint8_t;  // net/tls/context.h
+enum class Version : std::uint8_t;
+}  // namespace keel::tls
+
 namespace keel::app {
 
 struct CommonSettings {
@@ -144,6 +149,40 @@ struct HttpSettings {
   Result<std::uint32_t> listen_mode() const;
 };
 
+// A certificate for other names.
+struct CertificateSettings {
+  std::string certificate;
+  std::string key;
+  void fields(config::Schema& v);
+};
+
+// What becomes of the listener without TLS where there is one with it.
+enum class PlainHttp : std::uint8_t { Serve, Redirect, Off };
+
+// A second listener, with TLS, of the same service; its limits are those of HttpSettings.
+struct HttpsSettings {
+  std::string certificate;  // Empty: no such listener.
+  std::string key;
+  std::vector<CertificateSettings> more;
+  std::string address;        // Empty: that of HttpSettings.
+  std::uint16_t port = 8443;  // 0: any free one
+  PlainHttp plain_http = PlainHttp::Serve;
+  Duration hsts;
+  tls::ClientCertificates client_certificates;
+  std::string client_roots;
+  std::string client_revoked;
+  tls::Version version_min;
+  bool tickets;
+  Duration handshake_timeout;
+  // With the defaults of the server's options and of tls::ServerOptions.
+  HttpsSettings();
+  void fields(config::Schema& v);
+  void check(config::Checks& checks) const;
+  bool is_on() const noexcept { return !certificate.empty(); }
+  // All that are named.
+  std::vector<std::string> files() const;
+};
+
 struct HandoverSettings {
   std::string path;  // Empty: no hand-over.
   void fields(config::Schema& v);
@@ -161,6 +200,9 @@ struct ClientSettings {
   std::size_t connections_per_origin_max;
   std::size_t body_bytes_max;
   int attempts_max;
+  std::string roots;  // Empty: the system's.
+  std::string certificate;
+  std::string key;
   // With the defaults of a client's options.
   ClientSettings();
   void fields(config::Schema& v);
@@ -169,9 +211,12 @@ struct ClientSettings {
 struct NetworkSettings {
   io::RuntimeOptions runtime;
   HttpSettings http;
+  HttpsSettings https;
   std::map<std::string, ClientSettings> clients;
   HandoverSettings handover;
   void fields(config::Schema& v);
+  // As HttpSettings::listen_address(), of the listener with TLS.
+  Result<Address> https_address() const;
 };
 
 struct MetricsSettings {

@@ -175,6 +175,8 @@ TEST(Settings, state_a_default_only_when_no_part_has_it) {
       "DatabaseSettings::migrations = \"db/migrations\"",  // A database by itself has none.
       "HttpSettings::address = \"127.0.0.1\"",             // A server by itself listens nowhere.
       "HttpSettings::port = 8080",
+      "HttpsSettings::plain_http = PlainHttp::Serve",
+      "HttpsSettings::port = 8443",
       "HttpSettings::keep_alive = true",  // False sets requests_per_connection_max.
       "HttpSettings::drain_timeout = 30_s",
       "MetricsSettings::export_address = \"127.0.0.1\"",

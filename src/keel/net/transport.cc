@@ -64,6 +64,15 @@ bool Transport::establish(io::Send& send) noexcept {
   return true;
 }
 
+std::uint64_t Transport::progress(const io::Send& send) const noexcept {
+  return is_layered() ? over().progress() : send.sent;
+}
+
+void Transport::reset_on_close() noexcept {
+  static_cast<void>(engine().set_options(fd, {.reset_on_close = true}));
+  if (is_layered()) over().reset_on_close();
+}
+
 void Transport::shutdown_write() noexcept { is_layered() ? over().shutdown_write() : plain().shutdown_write(fd); }
 void Transport::shutdown() noexcept { is_layered() ? over().shutdown() : plain().shutdown(fd); }
 bool Transport::has_unread() noexcept { return is_layered() ? over().has_unread() : plain().has_unread(fd); }

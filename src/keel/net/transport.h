@@ -115,12 +115,17 @@ class Transport : protected io::Receive {
   bool send(io::Send& send) noexcept;
   // A part of a file, in place of a send.
   bool send(io::SendFile& send) noexcept;
+  // Differs from what it was whenever the kernel has taken more of a pending send, or of what the layer sends before
+  // it: for those who give up a peer that takes nothing.
+  std::uint64_t progress(const io::Send& send) const noexcept;
   // Asks a pending send, of either kind, to end; its done() follows. Then nothing more can be sent.
   void cancel(io::Op& send) noexcept;
   // Complete, as a send is, when what is sent leaves at once: true where nothing has to be agreed upon first, else
   // after the layer's handshake, whose failure is the result. `send` has no parts.
   bool establish(io::Send& send) noexcept;
 
+  // From now on closing resets the connection: what the peer has not taken is thrown away, and no layer says goodbye.
+  void reset_on_close() noexcept;
   // Tells the peer that nothing more will be sent; receiving goes on. Between sends.
   void shutdown_write() noexcept;
   // Ends both directions: a pending send ends with -EPIPE, the receiving with what has come and then 0.
@@ -204,7 +209,9 @@ class TransportLayer {
   virtual void end_receive() noexcept = 0;
   virtual void cancel_receive() noexcept = 0;
   virtual bool send(io::Send& send) noexcept = 0;  // With no parts: establish().
+  virtual std::uint64_t progress() const noexcept = 0;
   virtual void cancel(io::Op& send) noexcept = 0;
+  virtual void reset_on_close() noexcept = 0;  // The engine knows.
   virtual void shutdown_write() noexcept = 0;
   virtual void shutdown() noexcept = 0;
   virtual bool has_unread() noexcept = 0;

@@ -17,7 +17,7 @@ std::string key_of(std::string_view name) { return "network.clients." + std::str
 Result<> check_base(const std::string& base_url) {
   if (base_url.empty()) return {};
   KEEL_TRY(const http::Url url, http::Url::parse(base_url));
-  return http::ClientPool::speaks(url, false);
+  return http::ClientPool::speaks(url, true);
 }
 
 }  // namespace
@@ -41,10 +41,10 @@ const Clients::Entry* Clients::find(std::string_view name) const noexcept {
 }
 
 // What the configuration says wins; what it does not say stays the application's.
-void Clients::configure(http::ClientOptions& options) const {
+Result<std::unique_ptr<tls::Layers>> Clients::configure(http::ClientOptions& options) const {
   const auto& clients = registrar_.settings.network.clients;
   const auto found = clients.find(options.name);
-  if (found == clients.end()) return;
+  if (found == clients.end()) return nullptr;
   const ClientSettings& from = found->second;
   const config::Origins& origins = registrar_.config.origins();
   const auto take = [&](std::string_view key, auto& option, const auto& setting) {
@@ -59,10 +59,30 @@ void Clients::configure(http::ClientOptions& options) const {
   take("max_connections_per_server", options.pool.connections_per_origin_max, from.connections_per_origin_max);
   take("max_body", options.body_bytes_max, from.body_bytes_max);
   take("max_attempts", options.retry.attempts_max, from.attempts_max);
+  if (from.roots.empty() && from.certificate.empty()) return nullptr;
+  const tls::ClientOptions tls_options = {.trust = {.file = from.roots},
+                                          .certificate = {.certificate_file = from.certificate, .key_file = from.key}};
+  KEEL_TRY(tls::ClientContext context, tls::ClientContext::make(tls_options));
+  return std::make_unique<tls::Layers>(std::move(context));
+}
+
+Result<Endpoint> Clients::SystemTrust::make(Endpoint plain, std::string_view host) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!layers_) {
+      KEEL_TRY(tls::ClientContext context, tls::ClientContext::make({}));
+      layers_.emplace(std::move(context));
+    }
+  }
+  return layers_->make(plain, host);
 }
 
 Result<std::string> Clients::add(http::ClientOptions options) {
-  configure(options);
+  Result<std::unique_ptr<tls::Layers>> configured = configure(options);
+  if (!configured) return std::move(configured).error().because(key_of(options.name));
+  std::unique_ptr<tls::Layers> https = *std::move(configured);
+  if (https != nullptr) options.pool.https = https.get();
+  if (options.pool.https == nullptr) options.pool.https = &system_trust_;
   if (auto checked = check_base(options.base_url); !checked) {
     return std::move(checked).error().because(key_of(options.name) + ".base_url '" + options.base_url + "'");
   }
@@ -70,7 +90,7 @@ Result<std::string> Clients::add(http::ClientOptions options) {
   std::string module = "client " + options.name;
   const std::lock_guard lock(mutex_);
   KEEL_CHECK(find(options.name) == nullptr, "an application asks once for a client of each name");
-  Entry& entry = entries_.emplace_back(Entry{std::move(options), nullptr});
+  Entry& entry = entries_.emplace_back(Entry{std::move(options), std::move(https), nullptr});
   registrar_.add({.name = module,
                   .needs = {"workers", "resolver"},
                   .start = [this, &entry]() -> Result<> {

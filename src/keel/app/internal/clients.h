@@ -18,6 +18,7 @@
 #include "keel/exec/thread_pool.h"
 #include "keel/http/client/shared_client.h"
 #include "keel/net/resolver.h"
+#include "keel/net/tls/layer.h"
 
 namespace keel::app::internal {
 
@@ -28,6 +29,7 @@ class Clients {
   Clients& operator=(const Clients&) = delete;
 
   // The module that makes the client. A name that is used already is a bug. InvalidArgument: its base_url is none.
+  // Those of tls::ClientContext::make().
   Result<std::string> add(http::ClientOptions options);
   // A client whose module runs.
   http::SharedClient& get(std::string_view name) const;
@@ -35,12 +37,23 @@ class Clients {
   void warn_of_unknown() const;
 
  private:
+  // TLS with the roots of the system, which are read when somebody asks for https first: some milliseconds.
+  class SystemTrust final : public TransportLayers {
+   public:
+    Result<Endpoint> make(Endpoint plain, std::string_view host) override;
+
+   private:
+    std::mutex mutex_;
+    std::optional<tls::Layers> layers_;
+  };
   struct Entry {
     http::ClientOptions options;
+    std::unique_ptr<tls::Layers> https;  // With what its settings name.
     std::unique_ptr<http::SharedClient> client;
   };
   const Entry* find(std::string_view name) const noexcept;
-  void configure(http::ClientOptions& options) const;
+  // Gives the layers that its settings ask for, or null.
+  Result<std::unique_ptr<tls::Layers>> configure(http::ClientOptions& options) const;
   void start_resolver();
   void stop_resolver();
   void start(Entry& entry);
@@ -50,6 +63,7 @@ class Clients {
   Workers& workers_;
   std::unique_ptr<ThreadPool> lookups_;
   std::vector<std::unique_ptr<Resolver>> resolvers_;  // By worker.
+  SystemTrust system_trust_;
   mutable std::mutex mutex_;
   std::list<Entry> entries_;
 };

@@ -97,10 +97,29 @@ http::ServerOptions server_options(const Settings& settings, const Address& addr
   options.indent_json = settings.container.indent_json;
   options.measured_every = settings.monitoring.enabled ? settings.monitoring.measured_every : 0;
   // Checked with the other settings: a mode, and each of these a network.
-  options.listen.socket_mode = from.http.listen_mode().value();
+  if (address.is_unix()) options.listen.socket_mode = from.http.listen_mode().value();
   for (const std::string& proxy : from.http.trusted_proxies) {
     options.trusted_proxies.push_back(http::Network::parse(proxy).value());
   }
+  return options;
+}
+
+tls::ServerOptions tls_options(const HttpsSettings& from) {
+  tls::ServerOptions options;
+  options.certificates.push_back({.certificate_file = from.certificate, .key_file = from.key});
+  for (const CertificateSettings& more : from.more) {
+    options.certificates.push_back({.certificate_file = more.certificate, .key_file = more.key});
+  }
+  options.client_certificates = from.client_certificates;
+  options.clients = {.file = from.client_roots, .revoked_file = from.client_revoked};
+  options.protocols = {"http/1.1"};
+  options.version_min = from.version_min;
+  options.tickets = from.tickets;
+  options.handshake_timeout = from.handshake_timeout;
+  constexpr std::string_view text = "This port speaks HTTPS: ask with https:// in place of http://\n";
+  options.answer_to_http =
+      "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\nContent-Length: " +
+      std::to_string(text.size()) + "\r\n\r\n" + std::string(text);
   return options;
 }
 

@@ -8,6 +8,7 @@
 #include "keel/app/settings.h"
 #include "keel/http/server/server.h"
 #include "keel/io/runtime.h"
+#include "keel/net/tls/context.h"
 #include "keel/telemetry/log_writer.h"
 
 namespace keel::app::internal {
@@ -19,8 +20,11 @@ std::vector<telemetry::LogSink> sinks_of(const Settings& settings);
 telemetry::LogWriterOptions log_options(const Settings& settings);
 io::RuntimeOptions runtime_options(const Settings& settings);
 http::Limits limits_of(const NetworkSettings& network);
-// Without metrics.
+// Without metrics, and in plain text.
 http::ServerOptions server_options(const Settings& settings, const Address& address);
+
+// Of what is on.
+tls::ServerOptions tls_options(const HttpsSettings& https);
 
 // The folder for `file`, and those above it; with mode 0700 those that were not there.
 Result<> make_folder_of(const std::string& file);

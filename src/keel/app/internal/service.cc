@@ -1,8 +1,11 @@
 #include "keel/app/internal/service.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "keel/app/internal/options.h"
+#include "keel/base/host.h"
+#include "keel/http/middleware/https_redirect.h"
 #include "keel/observe/log.h"
 #include "keel/telemetry/process.h"
 #include "keel/telemetry/stage_times.h"
@@ -14,40 +17,101 @@ Service::Service(const Registrar& registrar, Workers& workers, Succession& succe
       workers_(workers),
       succession_(succession),
       descriptors_max_(telemetry::raise_descriptor_limit()),
+      certificates_(registrar),
       applier_(registrar.on_reload("network", [this](const Settings& now) -> Result<> {
-        if (server_ != nullptr) server_->change(limits_of(now.network), now.network.http.server.access_log);
+        if (secure_.server != nullptr) KEEL_TRY_VOID(certificates_.load(now.network.https).because("network.https"));
+        each(
+            [&](const Part& part) { part.server->change(limits_of(now.network), now.network.http.server.access_log); });
         return {};
       })) {}
 
+void Service::make(Part& part, const http::Router& router, http::ServerOptions options) {
+  options.name = part.name;
+  if (registrar_.settings.monitoring.enabled) options.metrics = &registrar_.metrics;
+  part.server = std::make_unique<http::Server>(router, std::move(options));
+}
+
 Result<> Service::serve(const http::Router& router) {
   const Settings& settings = registrar_.settings;
-  auto address = settings.network.http.listen_address();
-  if (!address) return std::move(address).error().because("network.http.address");
+  const HttpsSettings& https = settings.network.https;
+  if (https.plain_http != PlainHttp::Off) {
+    auto address = settings.network.http.listen_address();
+    if (!address) return std::move(address).error().because("network.http.address");
+    const bool redirects = https.plain_http == PlainHttp::Redirect;
+    if (redirects) redirecting_.use(http::HttpsRedirect({.port = https.port}));
+    make(plain_, redirects ? redirecting_ : router, server_options(settings, *address));
+  }
+  if (!https.is_on()) return {};
+  auto address = settings.network.https_address();
+  if (!address) return std::move(address).error().because("network.https.address");
+  KEEL_TRY_VOID(certificates_.load(https).because("network.https"));
   http::ServerOptions options = server_options(settings, *address);
-  if (settings.monitoring.enabled) options.metrics = &registrar_.metrics;
-  server_ = std::make_unique<http::Server>(router, std::move(options));
+  options.https = &certificates_.layers();
+  options.hsts_max_age = https.hsts;
+  make(secure_, router, std::move(options));
   return {};
 }
 
+http::Server* Service::server() noexcept {
+  const bool serves_plain = registrar_.settings.network.https.plain_http == PlainHttp::Serve;
+  return serves_plain ? plain_.server.get() : secure_.server.get();
+}
+
+std::vector<std::string> Service::urls() const {
+  std::vector<std::string> urls;
+  for (const Part* const part : {&plain_, &secure_}) {
+    if (part->server == nullptr) continue;
+    const Address& address = part->server->address();
+    urls.push_back((address.is_unix() ? "" : std::string(part->name) + "://") + address.to_string());
+  }
+  return urls;
+}
+
 void Service::add_module() {
-  if (server_ == nullptr) return;
+  if (plain_.server == nullptr && secure_.server == nullptr) return;
+  if (secure_.server != nullptr) certificates_.add_module();
   registrar_.add({.name = "http",
                   .needs = registrar_.lifecycle.wanted(),
-                  .start =
-                      [this] {
-                        const auto inherited = succession_.find("http", server_->address());
-                        is_kept_ = inherited.is_kept;
-                        return server_->start(workers_.runtime(), inherited.sockets);
-                      },
-                  .stop =
-                      [this] {
-                        is_drained_ = server_->drain(registrar_.now().network.http.drain_timeout,
-                                                     succession_.after_stop(is_kept_));
-                      }});
+                  .start = [this] { return start(); },
+                  .stop = [this] { drain(); }});
+}
+
+Result<> Service::start() {
+  Result<> result;
+  each([&](Part& part) {
+    if (!result) return;
+    const auto inherited = succession_.find(part.name, part.server->address());
+    part.is_kept = inherited.is_kept;
+    result = part.server->start(workers_.runtime(), inherited.sockets);
+  });
+  return result;
+}
+
+void Service::drain() {
+  const Duration timeout = registrar_.now().network.http.drain_timeout;
+  const Instant until = Host::current().now() + timeout;
+  // All at once: the last one would otherwise take newcomers while the first is waited for.
+  each([&](Part& part) {
+    const http::Listening listening = succession_.after_stop(part.is_kept);
+    part.server->begin_drain(
+        std::min(listening == http::Listening::GoesOn ? Duration(2_s) : Duration(250_ms), timeout / 4), listening);
+  });
+  each([&](Part& part) {
+    const Duration left = std::max(until - Host::current().now(), Duration());
+    is_drained_ &= part.server->drain(left, succession_.after_stop(part.is_kept));
+  });
+}
+
+void Service::share(std::vector<Succession::Shared>& servers) {
+  each([&](Part& part) { servers.push_back({part.name, *part.server, part.is_kept}); });
+}
+
+void Service::stop() {
+  each([](Part& part) { part.server->stop(); });
 }
 
 void Service::check_limits() {
-  if (server_ == nullptr) return;
+  if (server() == nullptr) return;
   static const log::Logger log("app");
   const http::Limits& limits = registrar_.settings.network.http.server.limits;
   const std::uint64_t workers = static_cast<std::uint64_t>(workers_.runtime().workers());
@@ -65,10 +129,10 @@ void Service::check_limits() {
 }
 
 void Service::add_pages(telemetry::AdminPages& pages) {
-  if (server_ == nullptr) return;
+  if (server() == nullptr) return;
   pages.add({.path = "/admin/stages",
-             .json = [this](Buffer& out) { telemetry::write_stage_times_json(out, server_->stage_times()); },
-             .text = [this](Buffer& out) { telemetry::write_stage_times_text(out, server_->stage_times()); }});
+             .json = [this](Buffer& out) { telemetry::write_stage_times_json(out, server()->stage_times()); },
+             .text = [this](Buffer& out) { telemetry::write_stage_times_text(out, server()->stage_times()); }});
 }
 
 }  // namespace keel::app::internal

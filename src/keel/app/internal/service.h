@@ -1,4 +1,8 @@
-// keel/app/internal/service.h — the HTTP server of an App's own router: the module "http".
+// keel/app/internal/service.h — the HTTP servers of an App's own router: the module "http", with TLS also
+// "certificates".
+//
+// One serves in plain text, unless it redirects to the other or network.https.plain_http is off; the other has TLS,
+// where network.https has a certificate.
 //
 // Threads: made, given its router and destroyed on the main thread.
 
@@ -6,10 +10,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
+#include "keel/app/internal/certificates.h"
 #include "keel/app/internal/registrar.h"
 #include "keel/app/internal/succession.h"
 #include "keel/app/internal/workers.h"
+#include "keel/http/server/router.h"
 #include "keel/http/server/server.h"
 #include "keel/telemetry/admin_pages.h"
 
@@ -21,29 +29,52 @@ class Service {
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
-  // There is a server from here on. Errors: network.http.address is none.
+  // There is a server from here on. Errors: network.http.address is none, or a file that network.https names.
   Result<> serve(const http::Router& router);
-  // Null without serve().
-  http::Server* server() noexcept { return server_.get(); }
+  // What serves the router: in plain text if one does. Null without serve().
+  http::Server* server() noexcept;
+  // "http://127.0.0.1:8080", "https://127.0.0.1:8443", "unix:/run/service.sock": of all that listen.
+  std::vector<std::string> urls() const;
 
-  // Adds the module: the last to start, for what it accepts is lost when another cannot start, and the first to stop.
+  // Adds the modules: the last to start, for what it accepts is lost when another cannot start, and the first to stop.
   void add_module();
   // Logs what the settings ask for and the system does not give.
   void check_limits();
-  // Where the sockets came from, for a successor.
-  bool is_kept() const noexcept { return is_kept_; }
+  // Loads certificates anew, where there are some.
+  void reload_certificates() { certificates_.reload(); }
+  // What a successor may have.
+  void share(std::vector<Succession::Shared>& servers);
   // False when requests were cut off at network.http.drain_timeout.
   bool is_drained() const noexcept { return is_drained_; }
+  // Http::Server::stop() of all.
+  void stop();
   // /admin/stages, with a server.
   void add_pages(telemetry::AdminPages& pages);
 
  private:
+  struct Part {
+    const char* name;
+    std::unique_ptr<http::Server> server = nullptr;
+    bool is_kept = false;
+  };
+  void make(Part& part, const http::Router& router, http::ServerOptions options);
+  Result<> start();
+  void drain();
+  template <class F>
+  void each(F f) {
+    for (Part* const part : {&plain_, &secure_}) {
+      if (part->server != nullptr) f(*part);
+    }
+  }
+
   const Registrar& registrar_;
   Workers& workers_;
   Succession& succession_;
   const std::uint64_t descriptors_max_;
-  std::unique_ptr<http::Server> server_;
-  bool is_kept_ = false;
+  Certificates certificates_;
+  http::Router redirecting_;
+  Part plain_{.name = "http"};
+  Part secure_{.name = "https"};
   bool is_drained_ = true;
   config::Applier applier_;
 };

@@ -227,8 +227,8 @@ bool is_trusted(const Address& address, std::span<const Network> trusted) noexce
   return false;
 }
 
-Origin origin_of(const RequestHead& head, const Address& peer, const Trust& trust) noexcept {
-  Origin origin{.client = peer, .scheme = "http", .host = head.host(), .authority = head.authority()};
+Origin origin_of(const RequestHead& head, const Address& peer, const Trust& trust, std::string_view scheme) noexcept {
+  Origin origin{.client = peer, .scheme = scheme, .host = head.host(), .authority = head.authority()};
   const bool is_proxy = is_trusted(peer, trust.proxies);
   const auto believes = [is_proxy](Whom whom) {
     return whom == Whom::Everybody || (whom == Whom::TrustedProxies && is_proxy);
@@ -252,8 +252,8 @@ Origin origin_of(const RequestHead& head, const Address& peer, const Trust& trus
     FromTheRight(head, "x-forwarded-proto").next(told.proto);
     FromTheRight(head, "x-forwarded-host").next(told.host);
   }
-  const std::string_view scheme = scheme_of(told.proto);
-  if (takes_proto && !scheme.empty()) origin.scheme = scheme;
+  const std::string_view proto = scheme_of(told.proto);
+  if (takes_proto && !proto.empty()) origin.scheme = proto;
   const std::string_view host = host_of(told.host);
   if (takes_host && !host.empty()) {
     origin.host = host;

@@ -92,10 +92,13 @@ struct Origin {
 struct Arrival {
   io::Engine* engine = nullptr;
   Trust trust = {};
+  std::string_view scheme = "http";     // Of its connections.
   SingleWriterCounter* bugs = nullptr;  // Requests that met one, of the worker.
 };
 
-Origin origin_of(const RequestHead& head, const Address& peer, const Trust& trust) noexcept;
+// `scheme`: of the connection.
+Origin origin_of(const RequestHead& head, const Address& peer, const Trust& trust,
+                 std::string_view scheme = "http") noexcept;
 
 // What of an address stands for a client: its four bytes, of IPv6 the eight of its /64, which is what one household
 // has, and none of a Unix socket. A view into `address`.

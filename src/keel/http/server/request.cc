@@ -16,6 +16,7 @@
 #include "keel/http/server/internal/body_collector.h"
 #include "keel/http/server/route_options.h"
 #include "keel/io/engine.h"
+#include "keel/net/transport.h"
 
 namespace keel::http {
 
@@ -87,7 +88,8 @@ const Origin& Request::origin() {
   if (origin_ == nullptr) {
     const Trust nobody;
     const Trust& trust = arrival_ != nullptr ? arrival_->trust : nobody;
-    origin_ = new (arena_->allocate(sizeof(Origin))) Origin(origin_of(*head_, peer(), trust));
+    origin_ = new (arena_->allocate(sizeof(Origin)))
+        Origin(origin_of(*head_, peer(), trust, arrival_ != nullptr ? arrival_->scheme : "http"));
   }
   return *origin_;
 }
@@ -97,8 +99,14 @@ bool Request::believes(Whom whom) const noexcept {
   return whom == Whom::Everybody || is_trusted(arrival_->engine->peer_address(fd_), arrival_->trust.proxies);
 }
 
-bool Request::is_believed_about_scheme() const noexcept {
-  return arrival_ != nullptr && believes(arrival_->trust.believed.proto);
+bool Request::is_of_another_scheme() const noexcept {
+  if (head_->form() != TargetForm::Absolute && !head_->target_is_https()) return false;
+  const bool is_https = arrival_ != nullptr && arrival_->scheme == "https";
+  return head_->target_is_https() != is_https && !(arrival_ != nullptr && believes(arrival_->trust.believed.proto));
+}
+
+std::string_view Request::peer_identity() const noexcept {
+  return layer_ != nullptr ? layer_->peer_identity() : std::string_view();
 }
 
 void Request::continue_trace() noexcept {

@@ -35,6 +35,7 @@
 #include "keel/task/task.h"
 
 namespace keel {
+class TransportLayer;
 class Violations;
 struct NamedText;
 }  // namespace keel
@@ -160,13 +161,16 @@ class Request {
   // without a path. Asks the kernel, once for a request.
   const Address& peer();
   // Who asked, by what scheme and for which host, as far as ServerOptions::trusted_proxies and ::believed say that
-  // those who tell it are believed (forwarded.h); otherwise the peer, "http" and the host of the head. The first call
-  // looks.
+  // those who tell it are believed (forwarded.h); otherwise the peer, the connection's scheme ("https" over TLS) and
+  // the host of the head. The first call looks.
   const Address& client_address() { return origin().client; }
   std::string_view scheme() { return origin().scheme; }
   std::string_view host() { return origin().host; }
   // The host with its port, where one was told: "example.com:8443".
   std::string_view authority() { return origin().authority; }
+  // Over TLS with certificates of clients (tls::ServerOptions::client_certificates): the name that the other end of the
+  // connection has proved to have (tls::Records::peer_identity()). Empty: it has proved none.
+  std::string_view peer_identity() const noexcept;
   // Names this request beyond this process: X-Request-Id where one who is believed sent it (a token of at most 128
   // bytes), else the trace in 32 hexadecimal digits. An id and not a secret: clients, proxies and logs see it, so it
   // proves nothing about whoever names it.
@@ -227,7 +231,9 @@ class Request {
   void count_bug() const noexcept;
   // Its peer is one of those.
   bool believes(Whom whom) const noexcept;
-  bool is_believed_about_scheme() const noexcept;
+  // Whether its target is a whole URL and has another scheme than its connection, and its peer is not believed about
+  // that.
+  bool is_of_another_scheme() const noexcept;
   // Takes over the trace that the request names; and by when it needs the answer, if it says so.
   void continue_trace() noexcept;
   std::optional<Instant> deadline_told() const noexcept;
@@ -244,6 +250,7 @@ class Request {
   bool body_given_ = false;      // By read_body().
   bool is_before_body_ = false;  // Middleware runs, which may be called before the body has arrived.
   int fd_ = -1;
+  const TransportLayer* layer_ = nullptr;  // Of its connection; null: plain.
   const Arrival* arrival_ = nullptr;
   const Address* peer_ = nullptr;  // In the arena once they have been asked for:
   const Origin* origin_ = nullptr;

@@ -268,7 +268,7 @@ void Router::set_own(RouteMatch& match, const Handler& handler, const Links& lin
 const RouteMatch& Router::match(Request& request) const {
   const RequestHead& head = *request.head_;
   RouteMatch& match = request.match_;
-  if (head.target_is_https() && !request.is_believed_about_scheme()) [[unlikely]] {
+  if (head.form() != TargetForm::Origin && request.is_of_another_scheme()) [[unlikely]] {
     set_own(match, misdirected_, own_);
     return match;
   }

@@ -42,6 +42,10 @@ namespace keel::metrics {
 class Registry;
 }
 
+namespace keel {
+class TransportLayers;
+}
+
 namespace keel::http {
 
 class ServerWorker;
@@ -124,6 +128,12 @@ struct ServerOptions {
   std::string name = "http";  // In logs, and as the label `server` of metrics.
   io::ListenOptions listen = {};
   metrics::Registry* metrics = nullptr;  // None: no metrics.
+  // What lies over its connections: tls::Layers of a server (net/tls/layer.h), which outlives it. Requests are of
+  // scheme https then. None: plain text.
+  TransportLayers* https = nullptr;
+  // Strict-Transport-Security (RFC 6797) of each response that has none: browsers refuse plain HTTP for so long. Zero:
+  // not sent. With `https` only.
+  Duration hsts_max_age = {};
   // Peers whose word on the client's address is taken, from the fields that they write (forwarded.h).
   std::vector<Network> trusted_proxies = {};
   ForwardedBy forwarded_by = ForwardedBy::XForwarded;
@@ -177,6 +187,7 @@ struct ServerCounts {
   Count requests_too_big{};            // Because of request_bytes_max.
   Count overloaded{};                  // Requests refused because of queue_delay_max.
   Count cut{};                         // Requests whose connection ended before they were answered.
+  Count handshakes_failed{};           // Of TLS.
   Count slow_readers{};                // Connections reset because the peer had not taken what was sent.
   Count bugs{};                        // Requests that ended with a bug of their handler or middleware (base/bug.h).
   Count upgraded{};                    // Of connections: those that have left HTTP (upgrade.h).

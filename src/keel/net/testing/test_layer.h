@@ -79,12 +79,14 @@ class TestLayer final : public TransportLayer {
     begin(send);
     return false;
   }
+  std::uint64_t progress() const noexcept override { return send_.sent; }
   void cancel(io::Op& send) noexcept override {
     if (&send != sending_) return;
     send_failure_ = -ECANCELED;
     send_.is_idle() ? post() : engine().cancel(send_);
   }
 
+  void reset_on_close() noexcept override { is_reset_ = true; }
   void shutdown_write() noexcept override {
     say_end();
     take_and_flush();
@@ -102,8 +104,13 @@ class TestLayer final : public TransportLayer {
   // Its goodbye has to leave: it is waited for, however long the peer takes.
   void close() noexcept override {
     is_closed_ = true;
-    if (has_begun_ && failure_ == 0) say_end();
-    flush();
+    if (is_reset_) {
+      out_.clear();
+      if (!send_.is_idle()) engine().cancel(send_);
+    } else {
+      if (has_begun_ && failure_ == 0) say_end();
+      flush();
+    }
     engine().cancel(receive_);
     post();  // Somebody may be inside.
   }
@@ -283,6 +290,7 @@ class TestLayer final : public TransportLayer {
   bool has_said_end_ = false;
   bool is_shut_ = false;
   bool is_shut_down_ = false;
+  bool is_reset_ = false;
   bool is_closed_ = false;
   bool is_posted_ = false;
   bool is_taken_ = false;  // What sending_ sends is in out_, or on its way.

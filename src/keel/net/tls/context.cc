@@ -6,6 +6,7 @@
 
 #include "keel/base/host.h"
 #include "keel/net/tls/internal/context.h"
+#include "keel/net/tls/internal/ticket_sealer.h"
 
 namespace keel::tls {
 namespace internal {
@@ -271,11 +272,15 @@ Result<ServerContext> ServerContext::make(const ServerOptions& options) {
   KEEL_TRY(auto context, internal::make_context(true, options.version_min, options.version_max, options.protocols, 0));
   SSL_CTX* const ssl = context->ssl.get();
   context->handshake_timeout = options.handshake_timeout;
+  context->answer_to_http = options.answer_to_http;
 
   for (const KeyPair& pair : options.certificates) {
     KEEL_TRY(internal::Identity identity, internal::load_identity(pair, internal::seconds_now()));
     // Also where there are several: what cannot be used is found out here.
     KEEL_TRY_VOID(internal::use(ssl, identity));
+    X509* const certificate = identity.certificate.get();
+    context->certificates.push_back({pair.certificate_file, internal::names_of(certificate, 5),
+                                     internal::seconds_of(X509_get0_notAfter(certificate))});
     context->identities.push_back(std::move(identity));
   }
   if (context->identities.size() > 1) SSL_CTX_set_cert_cb(ssl, &internal::choose_certificates, context.get());
@@ -295,12 +300,17 @@ Result<ServerContext> ServerContext::make(const ServerOptions& options) {
   SSL_CTX_set_session_id_context(ssl, name, sizeof name);
   SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);  // Clients keep them, as tickets.
   SSL_CTX_set_session_ticket_cb(ssl, &internal::ticket_is_made, &internal::ticket_is_read, nullptr);
-  if (!options.tickets) {
+  if (options.tickets) {
+    context->ticket_keys.emplace(options.ticket_keys ? *options.ticket_keys : TicketKeys());
+    internal::TicketSealer::attach(ssl, *context->ticket_keys);
+  } else {
     SSL_CTX_set_options(ssl, SSL_OP_NO_TICKET);
     SSL_CTX_set_num_tickets(ssl, 0);
   }
   return ServerContext(std::move(context));
 }
+
+const std::vector<CertificateFacts>& ServerContext::certificates() const noexcept { return context_->certificates; }
 
 Result<ClientContext> ClientContext::make(const ClientOptions& options) {
   KEEL_TRY(auto context, internal::make_context(false, options.version_min, options.version_max, options.protocols,

@@ -29,12 +29,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "keel/base/result.h"
 #include "keel/base/time.h"
+#include "keel/net/tls/ticket_keys.h"
 
 namespace keel::tls {
 
@@ -49,7 +51,8 @@ struct KeyPair {
   // The certificate, and after it those that lead to a root, which need not be there itself.
   std::string certificate_file = {};
   std::string certificate_pem = {};
-  // Without a passphrase. PKCS #8, or the older forms of RSA and EC keys.
+  // Without a passphrase. PKCS #8, or the older forms of RSA and EC keys. Where there is neither file nor text of it,
+  // it is beside the certificate.
   std::string key_file = {};
   std::string key_pem = {};
 };
@@ -83,11 +86,15 @@ struct ServerOptions {
   Trust clients = {};
   Version version_min = Version::Tls12;
   Version version_max = Version::Tls13;
-  // Clients may resume a session with a ticket, for 2 h. Its key is the context's own, made at random, and lives as
-  // long.
+  // Clients may resume a session with a ticket, for 2 h.
   bool tickets = true;
+  // Of tickets. None: the context's own, so that a context which takes its place resumes none of its sessions.
+  std::optional<TicketKeys> ticket_keys = {};
   // Of one connection, from its beginning. Raising it lets slow peers hold their memory for longer.
   Duration handshake_timeout = Duration::seconds(10);
+  // What a client that speaks HTTP without TLS is told, in clear, before its connection ends: a whole response. Empty:
+  // nothing.
+  std::string answer_to_http = {};
 };
 
 struct ClientOptions {
@@ -103,9 +110,19 @@ struct ClientOptions {
   Duration handshake_timeout = Duration::seconds(10);
 };
 
+// Of a server's certificate, for people and for those who watch over it.
+struct CertificateFacts {
+  std::string file;              // Empty: it was given as a text.
+  std::string names;             // What it is for: DNS names and addresses, some of them.
+  std::int64_t valid_until = 0;  // Seconds since 1970.
+};
+
 class ServerContext {
  public:
   static Result<ServerContext> make(const ServerOptions& options);
+
+  // In the order of ServerOptions::certificates; valid as long as a copy of this.
+  const std::vector<CertificateFacts>& certificates() const noexcept;
 
   // How many copies and connections have it, this one included.
   long use_count() const noexcept { return context_.use_count(); }

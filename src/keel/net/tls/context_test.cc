@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "keel/base/host.h"
 #include "keel/net/tls/records.h"
 #include "keel/net/tls/testing/certificates.h"
 
@@ -51,6 +52,25 @@ TEST_F(Contexts, are_made_from_files_and_from_text) {
   EXPECT_TRUE(ClientContext::make({})) << "the system's roots";
 }
 
+TEST_F(Contexts, take_a_key_that_is_beside_its_certificate) {
+  EXPECT_TRUE(ServerContext::make({.certificates = {{.certificate_pem = pair_.certificate_pem + pair_.key_pem}}}));
+  const std::string both = file(pair_.key_pem + pair_.certificate_pem);
+  EXPECT_TRUE(ServerContext::make({.certificates = {{.certificate_file = both}}}));
+}
+
+TEST_F(Contexts, tell_what_a_server_shows) {
+  const std::string both = file(pair_.certificate_pem + pair_.key_pem);
+  const auto context = ServerContext::make({.certificates = {{.certificate_file = both}, pair_}});
+  ASSERT_TRUE(context) << context.error().describe();
+  ASSERT_EQ(context->certificates().size(), 2u);
+  EXPECT_EQ(context->certificates()[0].file, both);
+  EXPECT_EQ(context->certificates()[1].file, "");
+  EXPECT_EQ(context->certificates()[0].names, context->certificates()[1].names);
+  EXPECT_FALSE(context->certificates()[0].names.empty());
+  const std::int64_t left = context->certificates()[0].valid_until - Host::current().wall_ns() / 1'000'000'000;
+  EXPECT_NEAR(static_cast<double>(left), 90 * 24 * 3600, 60);
+}
+
 TEST_F(Contexts, say_what_is_wrong_with_a_certificate_or_a_key) {
   const std::string certificate = file(pair_.certificate_pem);
   const std::string key = file(pair_.key_pem);
@@ -62,7 +82,8 @@ TEST_F(Contexts, say_what_is_wrong_with_a_certificate_or_a_key) {
   EXPECT_EQ(last_code, Code::NotFound);
   EXPECT_EQ(error_of({.certificate_file = certificate, .key_file = "nowhere.key"}),
             "the key 'nowhere.key': open: No such file or directory");
-  EXPECT_EQ(error_of({.certificate_file = certificate}), "there is neither a file nor a text of the key");
+  EXPECT_EQ(error_of({.certificate_file = certificate}),
+            "the key '" + certificate + "': there is no private key in it (-----BEGIN PRIVATE KEY-----)");
   EXPECT_EQ(error_of({.certificate_file = empty, .key_file = key}),
             "the certificate '" + empty + "': there is no certificate in it (-----BEGIN CERTIFICATE-----)");
   EXPECT_EQ(last_code, Code::InvalidArgument);

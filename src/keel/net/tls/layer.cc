@@ -101,8 +101,12 @@ Error Layer::error(const char* doing, std::int32_t outcome) const noexcept {
 void Layer::close() noexcept {
   is_closed_ = true;
   stop_timer();
-  wants_end_ = has_begun_;
-  flush();
+  wants_end_ = has_begun_ && !is_reset_;
+  if (!is_reset_) {
+    flush();
+  } else if (!send_.is_idle()) {
+    engine().cancel(send_);
+  }
   engine().cancel(receive_);
   if (!send_.is_idle()) Host::current().start_timer(timer_, Host::current().now() + close_timeout);
   post();  // Somebody may be inside.
@@ -144,10 +148,9 @@ void Layer::received() noexcept {
 }
 
 void Layer::late() noexcept {
-  if (is_closed_) {
-    engine().cancel(send_);
-    return;
-  }
+  // What the peer does not take is in the way of a send that waits.
+  if (!send_.is_idle()) engine().cancel(send_);
+  if (is_closed_) return;
   const auto limit = records_.handshake_timeout();
   fail_with(Error::text(Code::DeadlineExceeded,
                         "the TLS handshake has not ended within " + std::to_string(limit.count_ms()) + " ms")
@@ -302,9 +305,8 @@ void Layer::flush() noexcept {
     }
     flight_ = std::exchange(records_.output(), Buffer());
     send_.set(flight_.data(), flight_.size());
-    send_.sent = 0;
     if (!engine().submit(send_)) return;
-    flight_.release();
+    land();
     if (send_.result < 0) out_failure_ = send_.result;
   }
   if (!send_.is_idle()) return;
@@ -318,10 +320,17 @@ void Layer::flush() noexcept {
   }
 }
 
-void Layer::sent() noexcept {
+// The flight is over.
+void Layer::land() noexcept {
   flight_.release();
+  flown_ += std::exchange(send_.sent, 0);
+}
+
+void Layer::sent() noexcept {
+  land();
   burst_ = 0;
   if (send_.result < 0) out_failure_ = send_.result;
+  if (is_closed_ && is_reset_) return end_if_quiet();
   flush();
   if (is_closed_) return end_if_quiet();
   if (!in_.empty()) post();
@@ -350,16 +359,25 @@ void Layer::end_if_quiet() noexcept {
 }
 
 Result<Endpoint> Layers::make(Endpoint plain, std::string_view host) {
+  const auto context = [&] {
+    const std::lock_guard lock(mutex_);
+    return context_;
+  }();
   try {
-    if (const auto* const server = std::get_if<ServerContext>(&context_)) {
+    if (const auto* const server = std::get_if<ServerContext>(&context)) {
       plain.layer = new Layer(*plain.engine, plain.fd, *server);
     } else {
-      plain.layer = new Layer(*plain.engine, plain.fd, std::get<ClientContext>(context_), host);
+      plain.layer = new Layer(*plain.engine, plain.fd, std::get<ClientContext>(context), host);
     }
     return plain;
   } catch (const std::bad_alloc&) {
     return fail(Code::ResourceExhausted, "no memory for TLS");
   }
+}
+
+void Layers::set_context(ServerContext context) {
+  const std::lock_guard lock(mutex_);
+  context_ = std::move(context);
 }
 
 }  // namespace keel::tls

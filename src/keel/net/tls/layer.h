@@ -18,6 +18,7 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -55,7 +56,9 @@ class Layer final : public TransportLayer {
   void end_receive() noexcept override;
   void cancel_receive() noexcept override;
   bool send(io::Send& send) noexcept override;
+  std::uint64_t progress() const noexcept override { return flown_ + send_.sent; }
   void cancel(io::Op& send) noexcept override;
+  void reset_on_close() noexcept override { is_reset_ = true; }
   void shutdown_write() noexcept override;
   void shutdown() noexcept override;
   bool has_unread() noexcept override;
@@ -75,6 +78,7 @@ class Layer final : public TransportLayer {
 
   void flush() noexcept;
   bool seal() noexcept;
+  void land() noexcept;
   void sent() noexcept;
   void finish_send(std::int32_t failure) noexcept;
   void stop_timer() noexcept;
@@ -90,6 +94,7 @@ class Layer final : public TransportLayer {
   bool has_said_end_ = false;  // and it was.
   bool is_shut_ = false;       // After it the kernel was told.
   bool is_shut_down_ = false;
+  bool is_reset_ = false;  // Closing waits for nothing.
   bool is_closed_ = false;
   bool is_posted_ = false;
   bool is_taken_ = false;  // What sending_ sends is sealed.
@@ -103,6 +108,7 @@ class Layer final : public TransportLayer {
   std::size_t offset_ = 0;    // and how much of that one is;
   std::uint64_t sealed_ = 0;  // how much altogether,
   std::size_t burst_ = 0;     // and in this turn.
+  std::uint64_t flown_ = 0;   // Bytes on the wire by the sends of the engine that are over.
   Buffer in_;                 // What has come while nobody wanted it.
   Buffer flight_;
   Member<io::Receive, Layer, &Layer::received> receive_{*this};
@@ -112,15 +118,20 @@ class Layer final : public TransportLayer {
 };
 
 // Layers over the connections of one server or client.
+//
+// Threads: any. It outlives who makes layers with it, not the layers.
 class Layers final : public TransportLayers {
  public:
   explicit Layers(ServerContext context) noexcept : context_(std::move(context)) {}
   explicit Layers(ClientContext context) noexcept : context_(std::move(context)) {}
   // ResourceExhausted: no memory. `host` is used by a client only.
   Result<Endpoint> make(Endpoint plain, std::string_view host) override;
+  // For connections from now on: certificates that were renewed.
+  void set_context(ServerContext context);
 
  private:
-  const std::variant<ServerContext, ClientContext> context_;
+  std::mutex mutex_;
+  std::variant<ServerContext, ClientContext> context_;
 };
 
 }  // namespace keel::tls

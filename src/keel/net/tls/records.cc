@@ -190,7 +190,12 @@ struct Records::State {
     } else if (connection.refusal) {
       failure.emplace(*std::move(connection.refusal));
     } else {
-      failure.emplace(error_of(first_of_protocol(), is_established));
+      const unsigned long code = first_of_protocol();
+      failure.emplace(error_of(code, is_established));
+      if (context->is_server && ERR_GET_LIB(code) == ERR_LIB_SSL && ERR_GET_REASON(code) == SSL_R_HTTP_REQUEST) {
+        out.clear();
+        out.append(context->answer_to_http);
+      }
     }
     ERR_clear_error();
     return failure->clone();

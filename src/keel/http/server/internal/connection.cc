@@ -42,24 +42,22 @@ static_assert(sizeof(Connection) <= 440);
 
 void Connection::begin(ServerWorker& worker, int fd) {
   void* memory = nullptr;
-  std::uint32_t client = 0;
-  bool is_let_in = false;
+  Endpoint endpoint;
+  std::optional<std::uint32_t> client;
   try {
-    const std::optional<std::uint32_t> entered = worker.enter(fd);
-    is_let_in = entered.has_value();
-    client = entered.value_or(0);
-    if (is_let_in) memory = pool_allocate(sizeof(Connection));
+    client = worker.enter(fd);
+    if (client) {
+      memory = pool_allocate(sizeof(Connection));
+      endpoint = worker.endpoint_of(fd);
+    }
   } catch (const std::bad_alloc&) {
     worker.out_of_memory().meet(log::field("for", "a connection"));
-    worker.leave(client);
+    worker.leave(client.value_or(0));
+    if (memory != nullptr) pool_free(memory, sizeof(Connection));
     return worker.engine().close(fd);
   }
-  if (!is_let_in) {
-    // A client that closes in peace would hold what the kernel has of the connection.
-    static_cast<void>(worker.engine().set_options(fd, {.reset_on_close = true}));
-    return worker.engine().close(fd);
-  }
-  auto* connection = new (memory) Connection(worker, {.engine = &worker.engine(), .fd = fd}, client);
+  if (!client) return worker.engine().close(fd);
+  auto* connection = new (memory) Connection(worker, endpoint, *client);
   worker.add(*connection);
   connection->transport_.receive();
   connection->watch();
@@ -99,6 +97,7 @@ void Connection::received() {
     free_if_quiet();
   } else if (result < 0) {
     fail(result);
+    worker_.records().failed(transport_);
     abort();
   } else if (phase_ == Phase::Lingering) {
     linger_or_end();
@@ -226,7 +225,7 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view r
                                            StageClock* clock) {
   const std::string_view rest(received.data() + head_size, received.size() - head_size);
   const std::string_view head_bytes(received.data(), head_size);
-  Exchange exchange(worker_, head, transport_.descriptor(), clock);
+  Exchange exchange(worker_, head, transport_, clock);
   const ScopedSpan span(exchange.span());
   ++requests_;
   if (!head.keep_alive()) peer_closes_ = true;
@@ -533,7 +532,7 @@ void Connection::timed_out() {
     if (now < deadline()) return watch();
   }
   const bool send_is_late = out_.is_late(limits, now);
-  if (send_is_late && out_.extend(now)) return watch();
+  if (send_is_late && out_.extend(transport_, now)) return watch();
   if (!send_is_late && waits_for_reader(now)) return;
   const bool has_no_more = phase_ == Phase::Lingering && (peer_done_ || peer_closes_);
   if (has_no_more && !has_much_to_read()) return abort();
@@ -607,7 +606,7 @@ void Connection::cut() {
 
 void Connection::reset_on_close() noexcept {
   is_lost_ = true;
-  static_cast<void>(worker_.engine().set_options(transport_.descriptor(), {.reset_on_close = true}));
+  transport_.reset_on_close();
 }
 
 void Connection::abort() {

@@ -16,6 +16,7 @@ Exchange::Exchange(const Exchange& begun, RequestHead& head, Arena& arena) : wor
   request_.arena_ = &arena;
   request_.started_ = request.started_;
   request_.fd_ = request.fd_;
+  request_.layer_ = request.layer_;
   request_.arrival_ = request.arrival_;
   request_.span_ = request.span_;
   request_.match_ = request.match_;

@@ -21,6 +21,7 @@
 #include "keel/http/server/response.h"
 #include "keel/http/server/router.h"
 #include "keel/http/server/stage.h"
+#include "keel/net/transport.h"
 #include "keel/observe/flight_recorder.h"
 #include "keel/observe/span.h"
 #include "keel/task/frame.h"
@@ -48,12 +49,13 @@ class HandlerTimer {
 
 class Exchange {
  public:
-  // Of a request whose head, which outlives this, has come on `fd`; its memory is the worker's scratch.
-  Exchange(ServerWorker& worker, RequestHead& head, int fd, StageClock* clock) : worker_(worker) {
+  // Of a request whose head has come on `transport`, which both outlive this; its memory is the worker's scratch.
+  Exchange(ServerWorker& worker, RequestHead& head, const Transport& transport, StageClock* clock) : worker_(worker) {
     request_.head_ = &head;
     request_.arena_ = &worker.scratch();
     request_.started_ = worker.loop().now();
-    request_.fd_ = fd;
+    request_.fd_ = transport.descriptor();
+    request_.layer_ = transport.layer();
     request_.arrival_ = &worker.arrival();
     request_.span_ = {worker.next_trace(), clock};
     if (const Trust& trust = worker.arrival().trust; trust.may_believe(trust.believed.trace)) [[unlikely]]
@@ -166,6 +168,8 @@ inline Result<Response> Exchange::call_at_once() {
     result = refuse(Status::InternalServerError, {});
   }
   if (options.request_ids) result->header("X-Request-Id", request_.id());
+  if (!worker_.strict_transport().empty() && !result->field("Strict-Transport-Security")) [[unlikely]]
+    result->header("Strict-Transport-Security", worker_.strict_transport());
   if (result->status() == Status::ResetContent) [[unlikely]]
     result->drop_content();
   if (options.server_timing && is_measured()) {

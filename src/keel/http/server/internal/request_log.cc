@@ -5,6 +5,7 @@
 #include "keel/http/server/internal/server_metrics.h"
 #include "keel/http/server/stage.h"
 #include "keel/io/engine.h"
+#include "keel/net/transport.h"
 #include "keel/observe/flight_recorder.h"
 
 namespace keel::http {
@@ -88,6 +89,17 @@ void RequestLog::too_many_connections(int fd, std::uint32_t connections_max) {
     log_.info("a client has as many connections as it may, more of them are reset",
               log::field("connections", connections_max), more...);
   });
+}
+
+void RequestLog::failed(const Transport& transport) {
+  const TransportLayer* const layer = transport.layer();
+  if (layer == nullptr || layer->is_established()) return;
+  counts_.handshakes_failed.add();
+  if (!log_.is_on(Level::Debug)) return;
+  const std::string client =
+      options_.log_clients ? client_text(loop_.engine().peer_address(transport.descriptor())) : std::string();
+  const Error error = transport.error("TLS handshake", transport.outcome());
+  say_with(client, {}, [&](const auto&... more) { log_.debug("TLS handshake failed", error, more...); });
 }
 
 void RequestLog::rejected_late(Request& request, std::string_view reason) {

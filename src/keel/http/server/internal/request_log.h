@@ -20,6 +20,10 @@
 #include "keel/io/loop.h"
 #include "keel/observe/log.h"
 
+namespace keel {
+class Transport;
+}
+
 namespace keel::http {
 
 class ServerMetrics;
@@ -49,6 +53,9 @@ class RequestLog {
   void rejected(Status status, std::string_view reason, std::string_view id, int fd);
   // A client has as many connections as it may, and this one on `fd` is closed.
   void too_many_connections(int fd, std::uint32_t connections_max);
+  // A connection has failed, as its outcome() says. In a TLS handshake: that is counted, and a line for debugging, for
+  // whoever looks for open ports causes many.
+  void failed(const Transport& transport);
   // A request was rejected with 503 before anything was done for it.
   void rejected_late(Request& request, std::string_view reason);
   // A request ended with its connection when `bytes` of its head had come,

@@ -11,8 +11,8 @@ bool SendQueue::takes_too_little(Transport& transport, const Limits& limits, Ins
   return (taken_ - before) * 1000 < wanted;
 }
 
-bool SendQueue::extend(Instant now) noexcept {
-  const auto seen = static_cast<std::uint32_t>(sent);
+bool SendQueue::extend(const Transport& transport, Instant now) noexcept {
+  const auto seen = static_cast<std::uint32_t>(transport.progress(*this));
   if (seen == sent_seen_) return false;
   sent_seen_ = seen;
   began_ = now;

@@ -75,7 +75,7 @@ class SendQueue : protected io::Send {
     return pending && now >= began_ + limits.send_timeout;
   }
   // Slowly, but the peer takes what is sent: its time begins again. False: it has taken nothing.
-  bool extend(Instant now) noexcept;
+  bool extend(const Transport& transport, Instant now) noexcept;
   // Between sends: when to ask again whether the peer has acknowledged all but `bytes_max` of what was sent. Nullopt:
   // it has, or it takes too little of it, by the rules for sends. A system call or two.
   std::optional<Instant> next_look(Transport& transport, const Limits& limits, std::uint64_t bytes_max, Duration pause,

@@ -54,6 +54,8 @@ constexpr Row metrics_table[] = {
      "Connections closed to make room for others: idle, or with a head that was not whole"},
     {&Stats::aborted, &Cells::aborted, Kind::Counter, "http_aborted_total",
      "Connections that ended with an answer unsent"},
+    {&Stats::handshakes_failed, &Cells::handshakes_failed, Kind::Counter, "http_tls_handshakes_failed_total",
+     "Connections that ended in their TLS handshake; the log has why, at level debug"},
     {&Stats::slow_readers, &Cells::slow_readers, Kind::Counter, "http_slow_readers_total",
      "Connections reset because their client did not take what was sent"},
     {&Stats::bodies_refused, &Cells::bodies_refused, Kind::Counter, "http_bodies_refused_total",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <span>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "keel/http/server/internal/upgraded.h"
 #include "keel/http/server/problem.h"
 #include "keel/net/address_guard.h"
+#include "keel/net/transport.h"
 
 namespace keel::http {
 namespace {
@@ -29,6 +31,12 @@ SipKey secret_key() {
   return key;
 }
 
+// RFC 6797 §6.1. Only over secure transport (§7.2).
+std::string strict_transport_of(const ServerOptions& options) {
+  if (options.https == nullptr || options.hsts_max_age <= Duration()) return {};
+  return "max-age=" + std::to_string(options.hsts_max_age.count_ms() / 1000);
+}
+
 }  // namespace
 
 ServerWorker::ServerWorker(const Shared& shared, io::Loop& loop, const ListenerPart& listener, const Shares& shares)
@@ -42,9 +50,11 @@ ServerWorker::ServerWorker(const Shared& shared, io::Loop& loop, const ListenerP
       acceptor_(*this, listener, shares.connections),
       shares_(shares),
       held_(*this),
+      strict_transport_(strict_transport_of(shared.options)),
       trace_high_(Host::current().random()),
       arrival_{&engine_,
                {shared.options.trusted_proxies, shared.options.forwarded_by, shared.options.believed},
+               shared.options.https != nullptr ? "https" : "http",
                &counts.bugs},
       delay_(loop, shared.router.routes().size() + 1) {
   share(shares);
@@ -109,6 +119,14 @@ Response ServerWorker::reject(Status status, std::string_view reason, int fd) {
   return response;
 }
 
+Endpoint ServerWorker::endpoint_of(int fd) {
+  const Endpoint plain{.engine = &engine_, .fd = fd};
+  if (options().https == nullptr) return plain;
+  const Result<Endpoint> layered = options().https->make(plain, {});
+  if (!layered) throw std::bad_alloc();
+  return *layered;
+}
+
 std::optional<std::uint32_t> ServerWorker::enter(int fd) {
   const Address peer = engine_.peer_address(fd);
   const std::string_view client = client_of(peer);
@@ -126,6 +144,8 @@ std::optional<std::uint32_t> ServerWorker::enter(int fd) {
   counts.client_connections_refused.add();
   if (!std::exchange(entry.is_told, true)) records_.too_many_connections(fd, shares_.client_connections);
   leave(place);
+  // A client that closes in peace would hold what the kernel has of the connection.
+  static_cast<void>(engine_.set_options(fd, {.reset_on_close = true}));
   return std::nullopt;
 }
 

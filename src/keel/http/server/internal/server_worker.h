@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "keel/base/arena.h"
@@ -27,6 +28,7 @@
 #include "keel/http/server/internal/request_log.h"
 #include "keel/http/server/server.h"
 #include "keel/io/loop.h"
+#include "keel/net/transport.h"
 #include "keel/observe/log.h"
 
 namespace keel::http {
@@ -99,6 +101,9 @@ class ServerWorker {
     return {ok_and_date_, sizeof ok_and_date_};
   }
 
+  // The value of Strict-Transport-Security; empty: there is none.
+  std::string_view strict_transport() const noexcept { return strict_transport_; }
+
   bool is_draining() const noexcept { return draining_; }
   // How long an idle connection has once the server drains.
   Duration drain_grace() const noexcept { return grace_; }
@@ -129,8 +134,10 @@ class ServerWorker {
 
   // --- its clients
 
+  // What a connection on `fd` is carried by: with TLS, where there is some. std::bad_alloc: `fd` is the caller's.
+  Endpoint endpoint_of(int fd);
   // Whoever is at the other end of `fd` has a connection more: its place, 0 where no bound holds for it. Nullopt: it
-  // has as many as it may. std::bad_alloc: nothing has changed.
+  // has as many as it may, and closing `fd` resets this one. std::bad_alloc: nothing has changed.
   std::optional<std::uint32_t> enter(int fd);
   // It has one less.
   void leave(std::uint32_t place) noexcept;
@@ -170,6 +177,7 @@ class ServerWorker {
   bool closed_ = false;
   List<Connection> connections_;
   List<Upgraded> upgraded_;
+  const std::string strict_transport_;
   const std::uint64_t trace_high_;
   const Arrival arrival_;
   QueueDelay delay_;

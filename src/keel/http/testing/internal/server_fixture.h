@@ -16,12 +16,20 @@
 #include "keel/http/server/server.h"
 #include "keel/http/testing/internal/server_testing.h"
 #include "keel/io/testing/loop_test.h"
+#include "keel/net/transport.h"
 
 namespace keel::http::internal {
 
+// What lies over the connections of every server and its peers; null: nothing.
+inline TransportLayers* server_layers = nullptr;
+inline TransportLayers* peer_layers = nullptr;
+// Sets them where all suites are to be asked over a layer, when a test begins.
+inline void (*prepare_layers)() = nullptr;
+
 class Peer {
  public:
-  Peer(io::Loop& loop, const Address& to) : engine_(loop.engine()) {
+  Peer(io::Loop& loop, const Address& to, TransportLayers* layers = peer_layers)
+      : engine_(loop.engine()), layers_(layers) {
     connect_.fd = engine_.open_stream(to.family()).value();
     connect_.address = to;
     if (engine_.submit(connect_)) connected();
@@ -36,17 +44,18 @@ class Peer {
     finishes_ = true;
     pump();
   }
-  void pause() { engine_.pause(receive_); }
-  void resume() { engine_.resume(receive_); }
+  void pause() { transport_.pause(); }
+  void resume() { transport_.resume(); }
   void begin_close() {
     engine_.cancel(connect_);
-    engine_.cancel(receive_);
-    engine_.cancel(send_);
+    if (!transport_.is_open()) return;
+    transport_.cancel_receive();
+    if (send_.pending) transport_.cancel(send_);
   }
-  bool is_quiet() const { return connect_.is_idle() && receive_.is_idle() && send_.is_idle(); }
-  void end_close() { engine_.close(connect_.fd); }
+  bool is_quiet() const { return connect_.is_idle() && !transport_.is_receiving() && send_.is_idle(); }
+  void end_close() { transport_.is_open() ? transport_.close() : engine_.close(connect_.fd); }
   // What is closed after this is reset.
-  void reset_on_close() { EXPECT_TRUE(engine_.set_options(connect_.fd, {.reset_on_close = true})); }
+  void reset_on_close() { transport_.reset_on_close(); }
 
   bool is_connected() const { return is_connected_; }
   bool is_refused() const { return connect_.is_idle() && !is_connected_; }
@@ -63,16 +72,18 @@ class Peer {
   void connected() {
     if (connect_.result < 0) return;
     is_connected_ = true;
-    receive_.fd = send_.fd = connect_.fd;
-    engine_.submit(receive_);
+    Endpoint endpoint{.engine = &engine_, .fd = connect_.fd};
+    if (layers_ != nullptr) endpoint = layers_->make(endpoint, "localhost").value();
+    transport_.open(endpoint);
+    transport_.receive();
     pump();
   }
   void received() {
-    if (receive_.result > 0) {
-      wire_.append(receive_.data, static_cast<std::size_t>(receive_.result));
-    } else if (receive_.result != -ECANCELED) {
+    if (transport_.outcome() > 0) {
+      wire_.append(transport_.bytes());
+    } else if (transport_.outcome() != -ECANCELED) {
       ended_ = true;
-      error_ = -receive_.result;
+      error_ = -transport_.outcome();
     }
   }
   void sent() {
@@ -92,15 +103,16 @@ class Peer {
       flying_ = std::move(queue_.front());
       queue_.pop_front();
       send_.set(flying_.data(), flying_.size());
-      if (!engine_.submit(send_)) return;
+      if (!transport_.send(send_)) return;
       if (send_.result < 0) fail_to_send();
     }
-    if (is_connected_ && send_.is_idle() && std::exchange(finishes_, false)) engine_.shutdown_write(connect_.fd);
+    if (is_connected_ && send_.is_idle() && std::exchange(finishes_, false)) transport_.shutdown_write();
   }
 
   io::Engine& engine_;
+  TransportLayers* const layers_;
   Member<io::Connect, Peer, &Peer::connected> connect_{*this};
-  Member<io::Receive, Peer, &Peer::received> receive_{*this};
+  Member<Transport, Peer, &Peer::received> transport_{*this};
   Member<io::SendPart, Peer, &Peer::sent> send_{*this};
   std::deque<std::string> queue_;
   std::string flying_;
@@ -116,6 +128,7 @@ class Servers : public io::testing::LoopTest {
  protected:
   void SetUp() override {
     LoopTest::SetUp();
+    if (prepare_layers != nullptr && loop_ != nullptr) prepare_layers();
     handlers_running = 0;
     handlers_begun = 0;
     add_routes(router_);
@@ -142,6 +155,7 @@ class Servers : public io::testing::LoopTest {
     // A machine that is busy with something else is no overload, unless the suite says how long is too long.
     if (limits.queue_delay_max == Limits().queue_delay_max) options.limits.queue_delay_max = Duration::forever();
     options.listen = listen;
+    if (options.https == nullptr) options.https = server_layers;
     server_ = std::make_unique<Server>(router_, std::move(options));
     ASSERT_TRUE(server_->start(*loop_));
   }

@@ -40,6 +40,10 @@ struct Context {
   SslContextPointer ssl;
   bool is_server = false;
   Duration handshake_timeout;
+  // Of a server:
+  std::string answer_to_http;
+  std::optional<TicketKeys> ticket_keys;
+  std::vector<CertificateFacts> certificates;
   std::vector<Identity> identities;  // Of a server that has several.
   std::string protocols;             // As the wire has them, RFC 7301 §3.1.
   mutable Sessions sessions;         // Of a client.

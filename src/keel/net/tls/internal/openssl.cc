@@ -61,6 +61,11 @@ std::string date_text(const ASN1_TIME* time) {
   return text;
 }
 
+std::int64_t seconds_of(const ASN1_TIME* time) {
+  std::tm date{};
+  return ASN1_TIME_to_tm(time, &date) == 1 ? static_cast<std::int64_t>(::timegm(&date)) : 0;
+}
+
 std::string name_text(const X509_NAME* name) {
   const BioPointer text(BIO_new(BIO_s_mem()));
   if (text == nullptr || X509_NAME_print_ex(text.get(), name, 0, XN_FLAG_ONELINE & ~ASN1_STRFLGS_ESC_MSB) < 0)

@@ -7,6 +7,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -34,6 +35,9 @@ std::string last_words();
 
 // "2026-11-27", in UTC.
 std::string date_text(const ASN1_TIME* time);
+
+// Since 1970.
+std::int64_t seconds_of(const ASN1_TIME* time);
 
 // "CN = Keel's test authority, O = Keel".
 std::string name_text(const X509_NAME* name);

@@ -110,7 +110,9 @@ bool is_before(const ASN1_TIME* time, std::int64_t now) {
 
 Result<Identity> load_identity(const KeyPair& pair, std::int64_t now) {
   KEEL_TRY(const Text certificate_text, read_text("certificate", pair.certificate_file, pair.certificate_pem));
-  KEEL_TRY(const Text key_text, read_text("key", pair.key_file, pair.key_pem));
+  const bool is_beside = pair.key_file.empty() && pair.key_pem.empty();
+  KEEL_TRY(const Text key_text, read_text("key", is_beside ? pair.certificate_file : pair.key_file,
+                                          is_beside ? pair.certificate_pem : pair.key_pem));
   KEEL_TRY(auto certificates, certificates_in(certificate_text));
   KEEL_TRY(KeyPointer key, key_in(key_text));
 

@@ -1,0 +1,208 @@
+// An App that speaks HTTPS, asked by curl: certificates from files, renewed ones, wrong ones, and of clients.
+
+#include <array>
+#include <cstdio>
+
+#include "keel/app/internal/app_testing.h"
+#include "keel/net/tls/testing/certificates.h"
+
+namespace keel::app::app_https_test {
+namespace {
+
+using tls::testing::Authority;
+
+http::Response who(http::Request& request) {
+  return http::Response::text(http::Status::Ok,
+                              std::string(request.scheme()) + " '" + std::string(request.peer_identity()) + "'");
+}
+
+http::SharedClient* payments = nullptr;
+Task<http::Response> ask_payments(http::Request&) {
+  http::ClientResponse answer = co_await payments->get("/who");
+  co_return http::Response::text(http::Status::Ok, "payments said " + std::string(answer.body()));
+}
+
+class HttpsApps : public Apps {
+ protected:
+  HttpsApps() {
+    write("root.pem", root_.pem());
+    put_certificate(root_);
+    add_routes = [](http::Router& router) { router.get("/who", who); };
+  }
+
+  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  void write(const std::string& name, const std::string& text) const { std::ofstream(path(name)) << text; }
+  // A new one, in one file with its key.
+  void put_certificate(Authority& authority, Duration valid_until = 24_h * 90) const {
+    const tls::KeyPair pair = authority.issue({.addresses = {"127.0.0.1"}, .valid_until = valid_until});
+    write("shop.pem", pair.certificate_pem + pair.key_pem);
+  }
+  int run_https(std::vector<std::string> flags, Function<void()> client) {
+    https_ = free_address();
+    flags.push_back("--network.https.certificate=" + path("shop.pem"));
+    flags.push_back("--network.https.port=" + std::to_string(https_.port()));
+    return run(std::move(flags), std::move(client));
+  }
+  // What curl prints and, behind it, its exit code where that is not 0.
+  std::string curl(const std::string& arguments) const {
+    const std::string command = "curl -sS --max-time 10 " + arguments + " 2>&1";
+    std::FILE* const out = ::popen(command.c_str(), "r");
+    std::string text;
+    std::array<char, 4096> bytes;
+    for (std::size_t got; (got = std::fread(bytes.data(), 1, bytes.size(), out)) > 0;) text.append(bytes.data(), got);
+    const int code = WEXITSTATUS(::pclose(out));
+    return code == 0 ? text : text + " (" + std::to_string(code) + ")";
+  }
+  std::string url(const Address& address, const std::string& scheme) const {
+    return scheme + "://127.0.0.1:" + std::to_string(address.port());
+  }
+  std::string believing(const std::string& root, const std::string& target) const {
+    return curl("--cacert " + path(root) + " " + url(https_, "https") + target);
+  }
+  // Until it says so, or 20 s.
+  template <class Condition>
+  bool waits_for(Condition condition) const {
+    for (int i = 0; i < 400; ++i) {
+      if (condition()) return true;
+      ::usleep(50'000);
+    }
+    return false;
+  }
+
+  Authority root_{"Test Root"};
+  Address https_;
+};
+
+TEST_F(HttpsApps, serve_the_same_with_and_without_tls) {
+  std::string secure, plain, unbelieving, at_the_wrong_port, metrics;
+  const int code = run_https({"--network.https.hsts_sec=3600"}, [&] {
+    secure = believing("root.pem", "/who -D -");
+    plain = curl(url(service_, "http") + "/who");
+    unbelieving = curl(url(https_, "https") + "/who");
+    at_the_wrong_port = curl(url(https_, "http") + "/who");
+    metrics = curl(url(admin_, "http") + "/metrics");
+  });
+  EXPECT_EQ(code, 0) << log();
+  EXPECT_TRUE(secure.starts_with("HTTP/1.1 200 OK\r\n")) << secure;
+  EXPECT_TRUE(secure.ends_with("https ''")) << secure;
+  EXPECT_NE(secure.find("Strict-Transport-Security: max-age=3600\r\n"), std::string::npos) << secure;
+  EXPECT_EQ(plain, "http ''");
+  EXPECT_TRUE(unbelieving.ends_with(" (60)")) << unbelieving;
+  EXPECT_EQ(at_the_wrong_port, "This port speaks HTTPS: ask with https:// in place of http://\n");
+  EXPECT_NE(metrics.find("http_tls_handshakes_failed_total{server=\"https\"} 2\n"), std::string::npos) << metrics;
+  EXPECT_NE(metrics.find("tls_certificate_expiry_timestamp_seconds{certificate=\"" + path("shop.pem") + "\"} "),
+            std::string::npos)
+      << metrics;
+}
+
+TEST_F(HttpsApps, send_those_without_tls_where_it_is) {
+  std::string there, posted;
+  const int code = run_https({"--network.https.plain_http=redirect"}, [&] {
+    there = curl("-w '%{http_code} %{redirect_url}' '" + url(service_, "http") + "/who?a=1'");
+    posted = curl("-L --cacert " + path("root.pem") + " -d text " + url(service_, "http") + "/echo");
+  });
+  EXPECT_EQ(code, 0) << log();
+  EXPECT_EQ(there, "308 " + url(https_, "https") + "/who?a=1");
+  EXPECT_EQ(posted, "text");
+}
+
+TEST_F(HttpsApps, listen_with_tls_alone_where_that_is_asked_for) {
+  std::string secure, plain;
+  const int code = run_https({"--network.https.plain_http=off"}, [&] {
+    secure = believing("root.pem", "/who");
+    plain = curl(url(service_, "http") + "/who");
+  });
+  EXPECT_EQ(code, 0) << log();
+  EXPECT_EQ(secure, "https ''");
+  EXPECT_TRUE(plain.ends_with(" (7)")) << plain;
+}
+
+TEST_F(HttpsApps, use_certificates_that_were_renewed) {
+  Authority other("Another Root");
+  write("other.pem", other.pem());
+  bool is_renewed = false, is_renewed_by_signal = false;
+  const int code = run_https({}, [&] {
+    EXPECT_EQ(believing("root.pem", "/who"), "https ''");
+    put_certificate(other);
+    is_renewed = waits_for([&] { return believing("other.pem", "/who") == "https ''"; });
+    put_certificate(root_);
+    ::kill(::getpid(), SIGHUP);
+    is_renewed_by_signal = waits_for([&] { return believing("root.pem", "/who") == "https ''"; });
+  });
+  EXPECT_EQ(code, 0) << log();
+  EXPECT_TRUE(is_renewed) << log();
+  EXPECT_TRUE(is_renewed_by_signal) << log();
+  EXPECT_EQ(occurrences(log(), "\"certificate loaded\""), 2) << log();
+}
+
+TEST_F(HttpsApps, keep_their_certificates_where_the_new_ones_are_wrong) {
+  std::string metrics;
+  const int code = run_https({}, [&] {
+    write("shop.pem", root_.issue({.addresses = {"127.0.0.1"}}).certificate_pem + root_.issue({}).key_pem);
+    ::kill(::getpid(), SIGHUP);
+    EXPECT_TRUE(waits_for([&] { return occurrences(log(), "certificates not loaded") == 1; })) << log();
+    EXPECT_EQ(believing("root.pem", "/who"), "https ''");
+    ::unlink(path("shop.pem").c_str());
+    ::kill(::getpid(), SIGHUP);
+    EXPECT_TRUE(waits_for([&] { return occurrences(log(), "certificates not loaded") == 2; })) << log();
+    EXPECT_EQ(believing("root.pem", "/who"), "https ''");
+    metrics = curl(url(admin_, "http") + "/metrics");
+  });
+  EXPECT_EQ(code, 0) << log();
+  EXPECT_NE(log().find("the key '" + path("shop.pem") + "': it does not fit"), std::string::npos) << log();
+  EXPECT_NE(log().find("the certificate '" + path("shop.pem") + "': open: No such file"), std::string::npos) << log();
+  EXPECT_NE(metrics.find("tls_certificate_loads_total{result=\"failed\"} 2\n"), std::string::npos) << metrics;
+}
+
+TEST_F(HttpsApps, are_degraded_when_a_certificate_is_about_to_expire) {
+  put_certificate(root_, 24_h * 3);
+  std::string ready;
+  const int code = run_https({}, [&] { ready = curl("-w '%{http_code}' " + url(admin_, "http") + "/readyz"); });
+  EXPECT_EQ(code, 0) << log();
+  EXPECT_NE(ready.find("\"status\":\"degraded\""), std::string::npos) << ready;
+  EXPECT_NE(ready.find("the certificate " + path("shop.pem") + " expires on "), std::string::npos) << ready;
+  EXPECT_TRUE(ready.ends_with("200")) << ready;
+}
+
+TEST_F(HttpsApps, know_their_clients_by_certificates) {
+  const tls::KeyPair ada = root_.issue({.common_name = "ada", .uris = {"spiffe://test/ada"}});
+  write("ada.pem", ada.certificate_pem + ada.key_pem);
+  std::string known, unknown;
+  const int code = run_https(
+      {"--network.https.client_certificates=required", "--network.https.client_roots=" + path("root.pem")}, [&] {
+        known = believing("root.pem", "/who --cert " + path("ada.pem"));
+        unknown = believing("root.pem", "/who");
+      });
+  EXPECT_EQ(code, 0) << log();
+  EXPECT_EQ(known, "https 'spiffe://test/ada'");
+  EXPECT_TRUE(unknown.ends_with(")")) << unknown;
+}
+
+TEST_F(HttpsApps, ask_others_by_https) {
+  prepare = [&](App& app) { payments = &app.client({.name = "payments", .base_url = url(https_, "https")}); };
+  add_routes = [](http::Router& router) { router.get("/who", who).get("/ask", &ask_payments); };
+  std::string answer;
+  const int code = run_https({"--network.clients.payments.roots=" + path("root.pem")},
+                             [&] { answer = curl(url(service_, "http") + "/ask"); });
+  EXPECT_EQ(code, 0) << log();
+  EXPECT_EQ(answer, "payments said https ''");
+}
+
+TEST_F(HttpsApps, believe_no_server_that_the_system_does_not_know) {
+  prepare = [&](App& app) { payments = &app.client({.name = "payments", .base_url = url(https_, "https")}); };
+  add_routes = [](http::Router& router) { router.get("/who", who).get("/ask", &ask_payments); };
+  std::string answer;
+  const int code = run_https({}, [&] { answer = curl("-w '%{http_code}' " + url(service_, "http") + "/ask"); });
+  EXPECT_EQ(code, 0) << log();
+  EXPECT_TRUE(answer.ends_with("502")) << answer;
+  EXPECT_NE(log().find("has an unknown issuer, 'CN = Test Root'"), std::string::npos) << log();
+}
+
+TEST_F(HttpsApps, do_not_start_with_a_file_that_is_wrong) {
+  ::unlink(path("shop.pem").c_str());
+  EXPECT_EXIT(run_https({}, {}), ::testing::ExitedWithCode(2),
+              "network.https: the certificate '.*shop.pem': open: No such file or directory");
+}
+
+}  // namespace
+}  // namespace keel::app::app_https_test

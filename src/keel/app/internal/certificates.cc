@@ -1,0 +1,152 @@
+#include "keel/app/internal/certificates.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "keel/app/internal/options.h"
+#include "keel/data/timestamp.h"
+#include "keel/observe/log.h"
+
+namespace keel::app::internal {
+namespace {
+
+// How often the files are looked at. What is being written is left alone until it has been the same for so long.
+constexpr std::chrono::seconds look_pause{5};
+// Before a certificate expires: whoever renews them does so weeks before.
+constexpr std::int64_t warning_seconds = 7 * 24 * 3600;
+
+const log::Logger& certificates_logger() {
+  static const log::Logger log("app");
+  return log;
+}
+
+std::int64_t calendar_seconds() noexcept { return Host::current().wall_ns() / 1'000'000'000; }
+std::string day_of(std::int64_t seconds) {
+  return std::string(Timestamp::from_unix_seconds(seconds).text()).substr(0, std::string_view("2026-01-31").size());
+}
+std::string name_of(const tls::CertificateFacts& facts) { return facts.file.empty() ? facts.names : facts.file; }
+
+}  // namespace
+
+Certificates::Certificates(const Registrar& registrar)
+    : registrar_(registrar),
+      good_(registrar.metrics.counter("tls_certificate_loads_total", "Times that certificates were loaded",
+                                      {{"result", "ok"}})),
+      bad_(registrar.metrics.counter("tls_certificate_loads_total", "Times that certificates were loaded",
+                                     {{"result", "failed"}})) {}
+
+std::vector<Certificates::Look> Certificates::look_at(const HttpsSettings& https) {
+  std::vector<Look> looks;
+  for (const std::string& file : https.files()) {
+    Look look{.file = file};
+    struct stat status;
+    if (::stat(file.c_str(), &status) == 0) {
+      look.changed_ns = status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
+      look.bytes = status.st_size;
+      look.inode = status.st_ino;
+    }
+    looks.push_back(std::move(look));
+  }
+  return looks;
+}
+
+Result<> Certificates::load(const HttpsSettings& https) {
+  const std::lock_guard lock(mutex_);
+  return load_locked(https);
+}
+
+Result<> Certificates::load_locked(const HttpsSettings& https) {
+  std::vector<Look> looks = look_at(https);
+  tls::ServerOptions options = tls_options(https);
+  // Who is a client no longer resumes no session, either.
+  if (!ticket_keys_ || options.client_certificates != tls::ClientCertificates::Unwanted) ticket_keys_.emplace();
+  options.ticket_keys = ticket_keys_;
+  Result<tls::ServerContext> context = tls::ServerContext::make(options);
+  (context ? good_ : bad_).add();
+  // Also what is wrong is not tried again before it changes.
+  loaded_ = std::move(looks);
+  if (!context) return std::move(context).error();
+  facts_ = context->certificates();
+  expose(*context);
+  layers_ ? layers_->set_context(*std::move(context)) : static_cast<void>(layers_.emplace(*std::move(context)));
+  return {};
+}
+
+void Certificates::expose(const tls::ServerContext& context) {
+  expiries_.clear();
+  for (const tls::CertificateFacts& facts : context.certificates()) {
+    expiries_.push_back(registrar_.metrics.gauge(
+        "tls_certificate_expiry_timestamp_seconds", "Until when a certificate of the server is valid",
+        {{"certificate", name_of(facts)}}, [until = facts.valid_until] { return static_cast<double>(until); }));
+  }
+}
+
+void Certificates::reload() {
+  const std::lock_guard lock(mutex_);
+  if (layers_) reload_locked();
+}
+
+void Certificates::reload_locked() {
+  if (Result<> loaded = load_locked(registrar_.now().network.https); !loaded) {
+    certificates_logger().error("certificates not loaded, those before are still in use", loaded.error());
+    return;
+  }
+  for (const tls::CertificateFacts& facts : facts_) {
+    certificates_logger().info("certificate loaded", log::field("certificate", name_of(facts)),
+                               log::field("for", facts.names), log::field("until", day_of(facts.valid_until)));
+  }
+}
+
+Result<> Certificates::check_time() {
+  const std::lock_guard lock(mutex_);
+  const std::int64_t now = calendar_seconds();
+  for (const tls::CertificateFacts& facts : facts_) {
+    if (now < facts.valid_until - warning_seconds) continue;
+    const char* const verb = now < facts.valid_until ? " expires on " : " has expired, on ";
+    return Error::text(Code::Unavailable, "the certificate " + name_of(facts) + verb + day_of(facts.valid_until));
+  }
+  return {};
+}
+
+void Certificates::add_module() {
+  registrar_.add({.name = "certificates",
+                  .start = [this]() -> Result<> {
+                    start();
+                    return {};
+                  },
+                  .stop = [this] { stop(); }});
+}
+
+void Certificates::start() {
+  check_ = registrar_.health.add({.name = "certificates", .degrades = true}, [this] { return check_time(); });
+  // In a simulation files are as they are.
+  if (!registrar_.platform.is_simulated()) {
+    thread_ = Host::system().start_thread("certificates", [this] { watch(); });
+  }
+}
+
+void Certificates::stop() {
+  check_ = {};
+  {
+    const std::lock_guard lock(mutex_);
+    is_stopping_ = true;
+  }
+  wake_.notify_one();
+  if (thread_ != nullptr) thread_->join();
+  thread_.reset();
+}
+
+void Certificates::watch() {
+  std::unique_lock lock(mutex_);
+  std::vector<Look> before;
+  while (!wake_.wait_for(lock, look_pause, [this] { return is_stopping_; })) {
+    std::vector<Look> now = look_at(registrar_.now().network.https);
+    if (now != loaded_ && now == before) reload_locked();
+    before = std::move(now);
+  }
+}
+
+}  // namespace keel::app::internal

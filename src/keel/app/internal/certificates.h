@@ -1,0 +1,74 @@
+// keel/app/internal/certificates.h — the certificates of an App's HTTPS listener: the module "certificates".
+//
+// Files that change are loaded again, as they are on a reload of the configuration: what is new is checked first, and
+// connections that begin afterwards get it. What is wrong leaves the certificates as they were, and is logged. How long
+// they are valid is a metric, and a check of the health that degrades from a week before they expire.
+//
+// Threads: made and destroyed on the main thread; load() and reload() on any, one at a time; a thread of its own looks
+// at the files, and the layers are used by the workers.
+
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "keel/app/health.h"
+#include "keel/app/internal/registrar.h"
+#include "keel/base/host.h"
+#include "keel/net/tls/layer.h"
+
+namespace keel::app::internal {
+
+class Certificates {
+ public:
+  explicit Certificates(const Registrar& registrar);
+  Certificates(const Certificates&) = delete;
+  Certificates& operator=(const Certificates&) = delete;
+
+  // With what `https` names, which is on. Errors: those of tls::ServerContext::make(), and nothing has changed.
+  Result<> load(const HttpsSettings& https);
+  // Again, and logs what came of it; before load(): no effect.
+  void reload();
+  // After load().
+  TransportLayers& layers() noexcept { return *layers_; }
+  // Adds the module that looks at the files.
+  void add_module();
+
+ private:
+  // What a file was when it was looked at.
+  struct Look {
+    std::string file;
+    std::int64_t changed_ns = 0;  // 0: it is not there.
+    std::int64_t bytes = 0;
+    std::uint64_t inode = 0;
+    bool operator==(const Look&) const = default;
+  };
+  static std::vector<Look> look_at(const HttpsSettings& https);
+  Result<> load_locked(const HttpsSettings& https);
+  void reload_locked();
+  void expose(const tls::ServerContext& context);
+  Result<> check_time();
+  void watch();
+  void start();
+  void stop();
+
+  const Registrar& registrar_;
+  metrics::Counter good_, bad_;
+  std::mutex mutex_;
+  std::optional<tls::Layers> layers_;
+  std::optional<tls::TicketKeys> ticket_keys_;
+  std::vector<tls::CertificateFacts> facts_;
+  std::vector<metrics::GaugeFunction> expiries_;
+  std::vector<Look> loaded_;  // The files, as they were loaded.
+  Health::Check check_;
+  std::condition_variable wake_;
+  bool is_stopping_ = false;
+  std::unique_ptr<Thread> thread_;
+};
+
+}  // namespace keel::app::internal

@@ -1,0 +1,37 @@
+// keel/http/middleware/https_redirect.h — sends whoever asks without TLS to where it is.
+//
+//   http::Router router;
+//   router.use(http::HttpsRedirect());                    // of a listener on port 80, beside one with TLS
+//   http::HttpsRedirect({.port = 8443})
+//
+// Each request, whatever its path, is answered 308 (RFC 9110 §15.4.9) to the same host, path and query by https;
+// clients repeat it there with its method and body. One that is of https already, as Request::scheme() has it, passes.
+// One that names no host (HTTP/1.0) is 400.
+//
+// Threads: one object for all workers.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "keel/http/server/request.h"
+#include "keel/http/server/response.h"
+
+namespace keel::http {
+
+struct HttpsRedirectOptions {
+  std::uint16_t port = 443;
+};
+
+class HttpsRedirect {
+ public:
+  explicit HttpsRedirect(const HttpsRedirectOptions& options = {}) : options_(options) {}
+
+  std::optional<Response> before(Request& request) const;
+
+ private:
+  const HttpsRedirectOptions options_;
+};
+
+}  // namespace keel::http

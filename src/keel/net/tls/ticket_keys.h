@@ -1,0 +1,52 @@
+// keel/net/tls/ticket_keys.h — the keys by which servers seal the sessions that their clients resume (RFC 5077 §4).
+//
+//   tls::TicketKeys keys;
+//   options.ticket_keys = keys;                              // of each context that replaces another
+//   std::string text = keys.save();                          // for a process that replaces this one
+//   KEEL_TRY(tls::TicketKeys same, tls::TicketKeys::load(text));
+//
+// A ticket is sealed (AES-256-CBC, HMAC-SHA-256) with a key that is at most an hour old, and can be opened for two
+// hours more: as long as a session may be resumed. Then the key is wiped, and what was recorded of its connections
+// stays sealed for good (with TLS 1.2; with 1.3 each connection has a key of its own anyway).
+//
+// Errors:    std::bad_alloc without memory, or without randomness. load: InvalidArgument for what save() has not given.
+// Ownership: a value; copies share the keys, and their turn.
+// Threads:   any.
+// Time:      by the calendar of the current Host.
+// Cost:      a lock and some microseconds for each handshake.
+
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "keel/base/result.h"
+#include "keel/base/time.h"
+
+namespace keel::tls {
+
+namespace internal {
+class TicketSealer;
+}
+
+class TicketKeys {
+ public:
+  // How long a key seals, and how long it opens what it has sealed.
+  static constexpr Duration seals_for = Duration::seconds(3600);
+  static constexpr Duration opens_for = Duration::seconds(2 * 3600);
+
+  TicketKeys();
+
+  // A secret: whoever has it can open tickets.
+  std::string save() const;
+  static Result<TicketKeys> load(std::string_view text);
+
+ private:
+  friend class internal::TicketSealer;
+  struct State;
+  explicit TicketKeys(std::shared_ptr<State> state) noexcept;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace keel::tls
