@@ -7,7 +7,7 @@ sources := git ls-files --cached --others --exclude-standard -- '*.h' '*.cc' '*.
 .PHONY: help run test bench bench-gate conformance abuse mutation fuzz dev-check check bare test-cost format format-check budget clean
 
 help:
-	@echo 'make run      build the full-stack example and serve it on http://127.0.0.1:8080'
+	@echo 'make run      build the full-stack example and serve it on http://127.0.0.1:8080 and https://127.0.0.1:8443'
 	@echo 'make test     build everything and run the tests'
 	@echo 'make bench    build the service, the raw loops and Beast, and measure the quick profile (docs/lab.md)'
 	@echo 'make bench-gate  the last commit against its parent, in pairs: fails on a significant regression beyond 5 %'
@@ -28,8 +28,10 @@ help:
 run:
 	@scripts/setup build
 	@[ -e build/release/build.ninja ] || cmake --preset release -DKEEL_TESTS=OFF
-	@cmake --build build/release -j$(jobs) --target fullstack
-	@exec build/release/examples/fullstack/fullstack --config examples/fullstack/service.yaml
+	@find build/release/certs -mtime +300 -delete 2>/dev/null || true  # They are valid for a year.
+	@cmake --build build/release -j$(jobs) --target fullstack development_certificate
+	@exec build/release/examples/fullstack/fullstack --config examples/fullstack/service.yaml \
+	  --network.https.certificate=build/release/certs/service.pem
 
 test:
 	@scripts/setup build test

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cert/command.h"
 #include "dev/command.h"
 #include "load/command.h"
 #include "new/command.h"
@@ -25,6 +26,7 @@ constexpr Command commands[] = {
     {"new", "writes a service that builds, serves and passes its tests", &keel::create::run_command},
     {"dev", "builds and serves the service of this folder, again whenever a file is saved", &keel::dev::run_command},
     {"load", "loads an HTTP server: closed loop, open loop, checks of every answer", &keel::load::run_command},
+    {"cert", "makes a certificate for development", &keel::cert::run_command},
     {"sql", "checks the SQL of C++ sources against the migrations", &keel::sql::run_command},
     {"help", "this list; keel COMMAND --help says more", &help},
     {"version", "the version of this program", &version},

@@ -6,8 +6,11 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <utility>
 
+#include "keel/net/tls/context.h"
+#include "keel/net/tls/layer.h"
 #include "load/options.h"
 #include "load/report.h"
 #include "load/run.h"
@@ -41,6 +44,15 @@ class Command {
     const auto address = reach(options_.url, options_.plan.timeout);
     if (!address) return refuse(address.error(), had_errors);
     options_.plan.address = *address;
+    if (options_.url.is_secure) {
+      const tls::ClientOptions secure = {.trust = {.file = options_.roots},
+                                         .protocols = {"http/1.1"},
+                                         .sessions_max = static_cast<std::size_t>(options_.sessions)};
+      auto context = tls::ClientContext::make(secure);
+      if (!context) return refuse(context.error(), was_wrong);
+      options_.plan.layers = &layers_.emplace(*std::move(context));
+      options_.plan.host = options_.url.host;
+    }
 
     // Before the run: a file that cannot be made is not found out at its end.
     if (!options_.json.empty() && !is_quiet()) {
@@ -124,6 +136,7 @@ class Command {
   };
 
   Options options_;
+  std::optional<tls::Layers> layers_;
   std::unique_ptr<std::FILE, Close> json_;  // Unless it is standard output.
   Report report_;
 };

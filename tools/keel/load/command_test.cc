@@ -12,6 +12,8 @@
 
 #include "keel/http/server/server.h"
 #include "keel/io/runtime.h"
+#include "keel/net/tls/layer.h"
+#include "keel/net/tls/testing/certificates.h"
 
 namespace keel::load::load_command_test {
 namespace {
@@ -69,6 +71,36 @@ TEST_F(CommandTest, a_good_run_ends_with_0_and_a_report) {
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   EXPECT_NE(text.find("\"complete\": true"), std::string::npos) << text;
   std::remove(json.c_str());
+}
+
+TEST_F(CommandTest, asks_a_server_by_https_that_proves_who_it_is) {
+  tls::testing::Authority authority("Test Root");
+  const tls::ServerOptions secure = {.certificates = {authority.issue({.addresses = {"127.0.0.1"}})}};
+  tls::Layers layers(tls::ServerContext::make(secure).value());
+  http::ServerOptions options;
+  options.address = *Address::parse("127.0.0.1:0");
+  options.access_log = false;
+  options.https = &layers;
+  http::Server server(router_, options);
+  ASSERT_TRUE(server.start(*runtime_));
+  const std::string roots = ::testing::TempDir() + "keel_load_" + std::to_string(getpid()) + ".pem";
+  std::ofstream(roots) << authority.pem();
+  const std::string asked = "load https://" + server.address().to_string() +
+                            "/hello --expect-body 'Hello, World!' --duration 200ms --warmup 0s --connections 4";
+
+  const Ran good = run(asked + " --churn 3 --roots " + roots);
+  EXPECT_EQ(good.code, 0) << good.out;
+  EXPECT_NE(good.out.find("errors    none"), std::string::npos) << good.out;
+  EXPECT_GT(server.stats().accepted, 5u);
+  EXPECT_EQ(server.stats().handshakes_failed, 1u) << "before the run it only connects";
+  const Ran unbelieving = run(asked);
+  EXPECT_EQ(unbelieving.code, 1) << unbelieving.out;
+  EXPECT_GT(server.stats().handshakes_failed, 2u);
+  const Ran unreadable = run(asked + " --roots no/such/file");
+  EXPECT_EQ(unreadable.code, 2) << unreadable.out;
+  EXPECT_NE(unreadable.out.find("'no/such/file': open: No such file"), std::string::npos) << unreadable.out;
+  std::remove(roots.c_str());
+  server.stop();
 }
 
 TEST_F(CommandTest, wrong_answers_end_with_1) {

@@ -432,7 +432,7 @@ TEST_P(StallTest, an_open_loop_shows_it_though_connections_are_few) {
   EXPECT_LT(tally.service.percentile(99.8), 10_ms);
 }
 
-// --- Under a layer, as https will be.
+// --- Under a layer, as https is.
 
 class LayeredGenerator : public GeneratorTest {
  protected:

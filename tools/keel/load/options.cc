@@ -144,6 +144,11 @@ class Parser {
       plan.depth = static_cast<int>(depth);
     } else if (name == "--churn") {
       KEEL_TRY(plan.requests_per_connection_max, count(name, value, 1, ~std::uint64_t{0}));
+    } else if (name == "--roots") {
+      options_.roots = value;
+    } else if (name == "--sessions") {
+      KEEL_TRY(const std::uint64_t sessions, count(name, value, 0, connections_max));
+      options_.sessions = static_cast<int>(sessions);
     } else if (name == "--seed") {
       KEEL_TRY(plan.seed, count(name, value, 0, ~std::uint64_t{0}));
     } else if (name == "--engine") {
@@ -238,6 +243,9 @@ class Parser {
       common_.where = "the request";
       options_.requests.push_back(common_);
     }
+    if (!options_.url.is_secure && (!options_.roots.empty() || options_.sessions != 0)) {
+      return fail(Code::InvalidArgument, "--roots and --sessions are for a URL of https");
+    }
     if (rate_ && !options_.steps.empty()) return fail(Code::InvalidArgument, "--rate and --steps: only one of them");
     if (options_.capacity > 0 && options_.steps.empty()) return fail(Code::InvalidArgument, "--capacity needs --steps");
     if (arrivals_ && !rate_ && options_.steps.empty()) {
@@ -274,8 +282,10 @@ Result<Url> parse_url(std::string_view text) {
     url.authority = "localhost";
     return url;
   }
-  if (text.starts_with("https://")) return wrong("URL", text, "http:// (there is no TLS yet)");
-  if (!text.starts_with("http://")) return wrong("URL", text, "http://host:port/path or unix:/path");
+  url.is_secure = text.starts_with("https://");
+  if (!url.is_secure && !text.starts_with("http://")) {
+    return wrong("URL", text, "http[s]://host:port/path or unix:/path");
+  }
   KEEL_TRY(const http::Url parsed, http::Url::parse(text).because("'" + std::string(text) + '\''));
   url.host = parsed.host();
   url.port = parsed.port();
@@ -316,6 +326,8 @@ Where
   --busy-poll T     looks for answers so long before it sleeps (20us where the threads have cores to themselves, else 0)
   --server-pid PID  shows the server's CPU time, and whether it or this client was the bound
   --server-cores N  how many cores it has (those it may run on)
+  --roots FILE      of https: whom to believe, certificates in PEM (the system's)
+  --sessions N      of https: how many are kept to be resumed (0: each new connection shakes hands in full)
   --json FILE       the whole report; - writes it instead of the text
 
 Ends with 0 when all answers were as expected, 1 when not or when there was no server, 2 when the options are wrong,

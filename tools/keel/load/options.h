@@ -16,8 +16,9 @@
 
 namespace keel::load {
 
-// http://host:port/path, or unix:/path/of/a/socket.
+// http://host:port/path, https://host:port/path, or unix:/path/of/a/socket.
 struct Url {
+  bool is_secure = false;
   std::string host;  // A name or an address, without brackets; empty for a Unix socket.
   std::uint16_t port = 80;
   std::string unix_path;
@@ -31,7 +32,9 @@ struct Options {
   Url url;
   std::vector<RequestText> requests;
   std::string csv;
-  Plan plan;  // Without the address.
+  Plan plan;          // Without the address and its layers.
+  std::string roots;  // Of https: a file of certificates; empty: the system's.
+  int sessions = 0;   // Of https: how many are kept to be resumed.
   io::EngineKind engine = io::EngineKind::Auto;
   std::vector<int> cores;
   std::optional<Duration> busy_poll;  // None: as the cores allow.

@@ -50,7 +50,10 @@ TEST(Options, urls_have_hosts_ports_and_paths) {
     EXPECT_EQ(url->target, vector.target);
   }
   EXPECT_EQ(parse_url("unix:/run/app.sock")->unix_path, "/run/app.sock");
-  for (const char* wrong : {"", "127.0.0.1:80", "https://a/", "http://", "http://:80/", "http://a:0/", "http://a:x/",
+  EXPECT_FALSE(parse_url("http://a/")->is_secure);
+  EXPECT_TRUE(parse_url("https://a/")->is_secure);
+  EXPECT_EQ(parse_url("https://a/")->port, 443);
+  for (const char* wrong : {"", "127.0.0.1:80", "https://", "http://", "http://:80/", "http://a:0/", "http://a:x/",
                             "http://a:70000/", "http://[::1/", "http://u@a/", "http://a,b/", "ws://a/", "unix:run"}) {
     EXPECT_FALSE(parse_url(wrong)) << wrong;
   }
@@ -128,8 +131,9 @@ TEST(Options, mistakes_name_the_option_and_what_it_may_be) {
   const std::pair<std::vector<std::string>, const char*> mistakes[] = {
       {{}, "a URL is missing"},
       {{"http://a/", "http://b/"}, "one URL is enough"},
-      {{"ftp://a/"}, "URL: http://host:port/path or unix:/path is expected, not 'ftp://a/'"},
-      {{"https://a/"}, "URL: http:// (there is no TLS yet)"},
+      {{"ftp://a/"}, "URL: http[s]://host:port/path or unix:/path is expected, not 'ftp://a/'"},
+      {{"http://a/", "--roots=root.pem"}, "--roots and --sessions are for a URL of https"},
+      {{"http://a/", "--sessions=5"}, "--roots and --sessions are for a URL of https"},
       {{"http://a/", "--durration=1s"}, "--durration: there is no such option"},
       {{"http://a/", "--duration"}, "--duration: a value is missing"},
       {{"http://a/", "--duration=10"}, "--duration: a time with its unit"},
@@ -169,7 +173,8 @@ TEST(Options, help_names_every_option) {
         "--warmup",          "--depth",         "--churn",       "--timeout",      "--seed",          "--request",
         "--weight",          "--header",        "--body",        "--body-file",    "--expect-status", "--expect-body",
         "--expect-contains", "--expect-length", "--expect-json", "--mix",          "--csv",           "--threads",
-        "--cores",           "--engine",        "--server-pid",  "--server-cores", "--json",          "--busy-poll"}) {
+        "--cores",           "--engine",        "--server-pid",  "--server-cores", "--json",          "--busy-poll",
+        "--roots",           "--sessions"}) {
     EXPECT_NE(help().find(option), std::string_view::npos) << option;
   }
 }

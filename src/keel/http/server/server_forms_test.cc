@@ -147,6 +147,8 @@ Limits small_limits() {
 TEST_P(ServersOfForms, answer_every_form_as_the_standard_says) {
   start(small_limits());
   for (const Vector& vector : vectors()) {
+    const bool is_of_another_scheme = server_layers != nullptr && vector.wire.find("http://") != std::string::npos;
+    if (is_of_another_scheme) continue;  // Misdirected.
     const auto list = ask(vector.with_marker());
     std::vector<int> statuses;
     for (const Reply& reply : list) statuses.push_back(reply.status);

@@ -37,13 +37,9 @@ class ServerStages : public Servers {
     router_.get("/streamed", [](Request&) { return Response::stream(Status::Ok, "text/plain", &write_slowly); });
   }
   void start_measuring(std::uint32_t every, bool server_timing = false) {
-    ServerOptions options;
-    options.address = Address::parse("127.0.0.1:0").value();
-    options.limits.queue_delay_max = Duration::forever();
-    options.measured_every = every;
-    options.server_timing = server_timing;
-    server_ = std::make_unique<Server>(router_, std::move(options));
-    ASSERT_TRUE(server_->start(*loop_));
+    options_.measured_every = every;
+    options_.server_timing = server_timing;
+    start();
   }
   RouteStages of(std::string_view pattern) {
     for (const RouteStages& route : server_->stage_times()) {

@@ -150,6 +150,7 @@ TEST_P(UnreadServers, reset_a_client_that_does_not_read_its_last_response) {
   await_end_of_all();
 
   EXPECT_EQ(server_->stats().slow_readers, 1u);
+  settle();  // A layer closes in the turn after its connection.
   EXPECT_EQ(left_in_kernel(), 0);
   expect_reset(one);
 }
@@ -191,6 +192,7 @@ TEST_P(UnreadServers, end_a_drain_in_peace_for_a_client_that_reads_late) {
 }
 
 TEST_P(UnreadServers, reset_a_client_that_has_not_read_when_a_drain_has_no_more_time) {
+  if (server_layers != nullptr) GTEST_SKIP() << "a server of its own";
   const auto runtime = io::Runtime::over({loop_}, [this](FunctionRef<bool()> done, Duration limit) {
     return until([&] { return done(); }, limit / (is_sim() ? 100 : 1));
   });

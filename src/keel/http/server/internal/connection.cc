@@ -228,7 +228,8 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view r
   Exchange exchange(worker_, head, transport_, clock);
   const ScopedSpan span(exchange.span());
   ++requests_;
-  if (!head.keep_alive()) peer_closes_ = true;
+  // Over TLS it still says goodbye, and would lose our answer to the reset that this causes once we have closed.
+  if (!head.keep_alive() && transport_.layer() == nullptr) peer_closes_ = true;
   exchange.find_route();
   const RouteMatch& match = exchange.match();
   if (match.is_route && worker_.rejects_late(match.index, transport_.descriptor(), requests_ == 1 ? Instant() : began_))

@@ -1,0 +1,144 @@
+#include "cert/command.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "keel/base/result.h"
+#include "keel/io/address.h"
+#include "keel/net/tls/testing/certificates.h"
+
+namespace keel::cert {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int was_written = 0;
+constexpr int was_not_written = 1;
+constexpr int was_wrong = 2;
+constexpr Duration validity = Duration::seconds(365 * 24 * 3600);
+constexpr std::size_t name_bytes_max = 253;
+
+constexpr std::string_view help =
+    R"(keel cert [NAME...] [--dir FOLDER]
+
+Makes a certificate for development, and an authority that has issued it and can issue no other: its key is thrown
+away.
+
+  NAME           hosts that it is for, names and IP addresses; localhost, 127.0.0.1 and ::1 unless given
+  --dir FOLDER   where to write it; certs unless given
+
+  FOLDER/service.pem   the certificate and its key, for the service: network.https.certificate
+  FOLDER/root.pem      the authority, for clients to believe: curl --cacert, keel load --roots
+
+It is valid for a year. What was there is replaced. Ends with 0, with 1 when a file cannot be written, and with 2 for a
+name or an option that cannot be used.
+)";
+
+int refuse(const Error& error, int code) {
+  std::fprintf(stderr, "keel cert: %s\n", error.describe().c_str());
+  return code;
+}
+
+struct Options {
+  std::vector<std::string> names;
+  std::vector<std::string> addresses;
+  std::string folder = "certs";
+};
+
+bool is_host_name(std::string_view text) {
+  if (text.starts_with("*.")) text.remove_prefix(2);
+  const auto may_be = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
+  };
+  const bool has_ends = !text.empty() && text.front() != '.' && text.front() != '-' && text.back() != '.';
+  return has_ends && text.size() <= name_bytes_max && std::ranges::all_of(text, may_be) &&
+         text.find("..") == std::string_view::npos;
+}
+
+Result<Options> parse(const std::vector<std::string>& arguments) {
+  Options options;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    if (argument == "--dir") {
+      if (i + 1 == arguments.size()) return fail(Code::InvalidArgument, "--dir: needs a folder");
+      options.folder = arguments[++i];
+    } else if (argument.starts_with('-')) {
+      return Error::text(Code::InvalidArgument, argument + ": there is no such option; keel cert --help lists them");
+    } else if (Address::ip(argument, 0)) {
+      options.addresses.push_back(argument);
+    } else if (is_host_name(argument)) {
+      options.names.push_back(argument);
+    } else {
+      return Error::text(Code::InvalidArgument, "'" + argument + "': neither the name of a host nor an IP address");
+    }
+  }
+  if (options.names.empty() && options.addresses.empty()) {
+    options.names = {"localhost"};
+    options.addresses = {"127.0.0.1", "::1"};
+  }
+  return options;
+}
+
+// Whole or not at all: a service that runs with the file never sees half of it.
+Result<> write(const fs::path& path, const std::string& text, mode_t mode) {
+  const std::string beside = path.string() + ".new";
+  ::unlink(beside.c_str());
+  const int file = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+  if (file < 0) return Error::from_errno("open", errno).because(beside);
+  const ssize_t put = ::write(file, text.data(), text.size());
+  const int problem = put < 0 ? errno : put != static_cast<ssize_t>(text.size()) ? ENOSPC : 0;
+  ::close(file);
+  if (problem != 0) {
+    ::unlink(beside.c_str());
+    return Error::from_errno("write", problem).because(beside);
+  }
+  if (::rename(beside.c_str(), path.c_str()) != 0) return Error::from_errno("rename", errno).because(path.string());
+  return {};
+}
+
+Result<> make(const Options& options) {
+  std::error_code problem;
+  fs::create_directories(options.folder, problem);
+  if (problem) return Error::from_errno("mkdir", problem.value()).because(options.folder);
+  tls::testing::Authority authority("Keel, for development");
+  const std::string& first = options.names.empty() ? options.addresses.front() : options.names.front();
+  const tls::KeyPair pair = authority.issue(
+      {.common_name = first, .names = options.names, .addresses = options.addresses, .valid_until = validity});
+  const fs::path folder = options.folder;
+  KEEL_TRY_VOID(write(folder / "service.pem", pair.certificate_pem + pair.key_pem, S_IRUSR | S_IWUSR));
+  return write(folder / "root.pem", authority.pem(), S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH);
+}
+
+}  // namespace
+
+int run_command(const std::vector<std::string>& arguments) {
+  for (const std::string& argument : arguments) {
+    if (argument != "--help" && argument != "-h") continue;
+    std::fputs(std::string(help).c_str(), stdout);
+    return was_written;
+  }
+  const auto options = parse(arguments);
+  if (!options) return refuse(options.error(), was_wrong);
+  if (auto made = make(*options); !made) return refuse(made.error(), was_not_written);
+
+  std::string all;
+  for (const auto* const list : {&options->names, &options->addresses}) {
+    for (const std::string& name : *list) all += (all.empty() ? "" : ", ") + name;
+  }
+  const char* const folder = options->folder.c_str();
+  std::printf("keel cert: a certificate for %s, valid for a year\n\n", all.c_str());
+  std::printf("  %s/service.pem   serve with it: network.https.certificate: %s/service.pem\n", folder, folder);
+  std::printf("  %s/root.pem      have clients believe it: curl --cacert %s/root.pem\n", folder, folder);
+  return was_written;
+}
+
+}  // namespace keel::cert

@@ -1,0 +1,13 @@
+// `keel cert`: certificates for development.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace keel::cert {
+
+// The exit code; see its help.
+int run_command(const std::vector<std::string>& arguments);
+
+}  // namespace keel::cert
