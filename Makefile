@@ -4,7 +4,7 @@ MAKEFLAGS += --no-print-directory
 jobs := $(shell nproc 2>/dev/null || echo 2)
 sources := git ls-files --cached --others --exclude-standard -- '*.h' '*.cc' '*.c'
 
-.PHONY: help run test bench bench-gate conformance abuse mutation fuzz dev-check check bare test-cost format format-check budget clean
+.PHONY: help run test bench bench-gate conformance tls-conformance abuse mutation fuzz dev-check check bare test-cost format format-check budget clean
 
 help:
 	@echo 'make run      build the full-stack example and serve it on http://127.0.0.1:8080 and https://127.0.0.1:8443'
@@ -12,6 +12,7 @@ help:
 	@echo 'make bench    build the service, the raw loops and Beast, and measure the quick profile (docs/lab.md)'
 	@echo 'make bench-gate  the last commit against its parent, in pairs: fails on a significant regression beyond 5 %'
 	@echo 'make conformance  suites of others against the conformance server on both engines: a table of scores'
+	@echo 'make tls-conformance  TLS: the server'"'"'s own suites, sslyze, clients of other languages, peers that mean no good (minutes)'
 	@echo 'make abuse    clients that mean no good, on both engines: what good ones notice of them (as root: half an hour)'
 	@echo 'make mutation  bugs, put in one by one: the tests find each (half an hour)'
 	@echo 'make fuzz     ten million inputs for each fuzzer, and an hour of the whole server in the simulation: hours'
@@ -59,6 +60,12 @@ conformance:
 	@cmake --build build/release -j$(jobs) --target conformance_server conformance_test conformance_print_vectors \
 	  http_static_files_test http_compression_stream_test keel
 	@tests/conformance/suites.py
+
+tls-conformance:
+	@scripts/setup build test tls
+	@cmake --preset release -DKEEL_TESTS=ON
+	@cmake --build build/release -j$(jobs) --target fullstack http_server_tests keel
+	@tests/tls/suites.py
 
 abuse:
 	@scripts/setup build test abuse

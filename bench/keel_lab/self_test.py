@@ -2,6 +2,7 @@
 
 import argparse
 import pathlib
+import signal
 import sys
 import unittest
 
@@ -22,6 +23,8 @@ def main(arguments):
     BUILD = options.build.resolve()
     if not (BUILD / "bench/bench_client").exists():
         parser.error(f"no bench/bench_client under {BUILD}: configure with -DKEEL_BENCH=ON and build, or give --build")
+    # Who runs this in the background may have it ignored, and the tests interrupt themselves.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     loader = unittest.TestLoader()
     if options.only:
         loader.testNamePatterns = [f"*{options.only}*"]

@@ -1,0 +1,434 @@
+#!/usr/bin/env python3
+"""TLS of a service as others see it, and what becomes of it when they mean no good: a table of scores.
+
+  make tls-conformance                        builds what is needed, and runs this
+  tests/tls/suites.py [--build build/release] [--only TEXT]
+
+Code 1 when a score is below what is demanded; a client that is not installed is said to be so. Everything happens on
+127.0.0.1, each suite has a time limit, and what was started is ended.
+"""
+
+import argparse
+import contextlib
+import datetime
+import ipaddress
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+REQUIREMENTS = pathlib.Path(__file__).with_name("requirements.txt")
+VENV = ROOT / "build/tls-venv"
+
+RENEWALS = 20
+RESIDENT_MIB_MAX = 96  # After what a peer may do; it begins with some 30.
+
+
+class Failed(Exception):
+    """Why a suite has no score."""
+
+
+# --- Certificates.
+
+
+class Authority:
+    """Issues certificates for this machine."""
+
+    def __init__(self, folder):
+        from cryptography import x509
+        from cryptography.hazmat.primitives.asymmetric import ec
+        from cryptography.x509.oid import NameOID
+        self.folder = folder
+        self.key = ec.generate_private_key(ec.SECP256R1())
+        self.name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Test Root")])
+        certificate = self._sign(self.name, self.key.public_key(), 365, [
+            (x509.BasicConstraints(ca=True, path_length=None), True),
+            (x509.KeyUsage(True, False, False, False, False, True, True, False, False), True),
+            (x509.SubjectKeyIdentifier.from_public_key(self.key.public_key()), False),
+        ])
+        self.root = folder / "root.pem"
+        self.root.write_bytes(certificate)
+
+    def _sign(self, subject, key, days, extensions):
+        from cryptography import x509
+        from cryptography.hazmat.primitives import hashes, serialization
+        now = datetime.datetime.now(datetime.timezone.utc)
+        builder = (x509.CertificateBuilder().subject_name(subject).issuer_name(self.name).public_key(key).serial_number(
+            x509.random_serial_number()).not_valid_before(now - datetime.timedelta(days=10)).not_valid_after(
+                now + datetime.timedelta(days=days)))
+        for extension, is_critical in extensions:
+            builder = builder.add_extension(extension, critical=is_critical)
+        return builder.sign(self.key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+    def issue(self, days=90):
+        """A certificate and its key, each as a text."""
+        from cryptography import x509
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric import ec
+        from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+        key = ec.generate_private_key(ec.SECP256R1())
+        names = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+        certificate = self._sign(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")]), key.public_key(), days, [
+            (x509.SubjectAlternativeName(names), False),
+            (x509.BasicConstraints(ca=False, path_length=None), True),
+            (x509.KeyUsage(True, False, False, False, False, False, False, False, False), True),
+            (x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), False),
+            (x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key()), False),
+        ])
+        private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8,
+                                    serialization.NoEncryption())
+        return certificate, private
+
+
+# --- The service.
+
+
+class Service:
+    """The full-stack example with TLS, in a folder of its own; it must end well."""
+
+    def __init__(self, build, folder):
+        self.folder = folder
+        self.authority = Authority(folder)
+        self.pair = folder / "service.pem"
+        self.pair.write_bytes(b"".join(self.authority.issue()))
+        self.log = folder / "log"
+        environment = {
+            **os.environ,
+            "KEEL_NETWORK__HTTP__PORT": "0",
+            "KEEL_NETWORK__HTTPS__PORT": "0",
+            "KEEL_NETWORK__HTTPS__CERTIFICATE": str(self.pair),
+            "KEEL_MONITORING__METRICS__EXPORT_PORT": "0",
+            "KEEL_NETWORK__HTTP__ACCESS_LOG": "false",
+            "KEEL_DATABASE__PATH": str(folder / "data.db"),
+        }
+        self.process = subprocess.Popen(
+            [build / "examples/fullstack/fullstack", "--config", "examples/fullstack/service.yaml",
+             "--logging.sinks=[{type: console, format: json}]"],
+            cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=open(self.log, "w"), text=True)
+        found = {}
+        for line in self.process.stdout:
+            if match := re.search(r"^  service  (\w+)://127\.0\.0\.1:(\d+)", line):
+                found[match[1]] = int(match[2])
+            if line.startswith("  engine"):
+                break
+        if "https" not in found:
+            raise Failed(f"the service did not start: {self.log.read_text()[-300:]}")
+        self.port = found["https"]
+        self.url = f"https://localhost:{self.port}"
+
+    def connect(self):
+        return socket.create_connection(("127.0.0.1", self.port), timeout=10)
+
+    def context(self):
+        return ssl.create_default_context(cafile=self.authority.root)
+
+    def is_well(self):
+        with self.context().wrap_socket(self.connect(), server_hostname="localhost") as secure:
+            secure.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            return secure.recv(100).startswith(b"HTTP/1.1 200 ")
+
+    def resident_mib(self):
+        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1]) // 1024
+
+    def times_logged(self, text):
+        return self.log.read_text().count(text)
+
+    def end(self):
+        self.process.send_signal(signal.SIGTERM)
+        if self.process.wait(timeout=30) != 0:
+            raise Failed(f"the service ended with {self.process.returncode}: {self.log.read_text()[-300:]}")
+
+
+@contextlib.contextmanager
+def serving(build):
+    with tempfile.TemporaryDirectory(prefix="keel-tls-") as name:
+        service = Service(build, pathlib.Path(name))
+        try:
+            yield service
+            service.end()
+        finally:
+            if service.process.poll() is None:
+                service.process.kill()
+                service.process.wait()
+
+
+def run(command, seconds, **options):
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=seconds, **options)
+    except subprocess.TimeoutExpired:
+        raise Failed(f"{command[0]} took more than {seconds} s") from None
+
+
+# --- The suites: each gives (score, whether it is enough, what is demanded).
+
+
+def own_suites(build, _service):
+    """The suites that ask a whole server on every engine, over TLS."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = pathlib.Path(folder) / "report.json"
+        run([build / "src/keel/http/server/http_server_tests", "--gtest_brief=1", f"--gtest_output=json:{report}"], 1200,
+            env={**os.environ, "KEEL_TESTS_OVER_TLS": "1"}, cwd=folder)
+        if not report.exists():
+            raise Failed("the tests did not end")
+        tests = [test for suite in json.loads(report.read_text())["testsuites"] for test in suite["testsuite"]]
+    failed = [test["name"] for test in tests if "failures" in test]
+    skipped = sum(test["result"] == "SKIPPED" for test in tests)
+    score = f"{len(tests) - len(failed) - skipped} of {len(tests)}, {skipped} skipped"
+    return score + (f", failed: {', '.join(failed[:5])}" if failed else ""), len(tests) > 500 and not failed, "0 failed"
+
+
+def sslyze(_build, service):
+    """Mozilla's intermediate configuration, and what is known to be vulnerable."""
+    done = run([
+        VENV / "bin/sslyze", "--mozilla_config", "intermediate", "--certinfo_ca_file", service.authority.root,
+        f"localhost:{service.port}"
+    ], 300)
+    is_compliant = "OK - Compliant." in done.stdout and done.returncode == 0
+    bad = [line.strip() for line in done.stdout.splitlines() if re.search(r"VULNERABLE|FAILED - Not compl|^ +\* ", line)
+           and "OK - Not" not in line and not line.endswith(":")]
+    return "compliant" if is_compliant else "; ".join(bad)[-200:] or done.stdout[-200:], is_compliant, "compliant"
+
+
+def python_asks(module):
+    return f"""
+import json, sys
+import {module} as client
+url, root = sys.argv[1:]
+get = client.get(url + "/health", verify=root)
+post = client.post(url + "/api/users", json={{"name": "Ada", "email": "{module}@example.com"}}, verify=root)
+print(get.status_code, post.status_code)
+"""
+
+
+NODE_ASKS = """
+const https = require('https'), fs = require('fs');
+const [url, root] = process.argv.slice(1);
+const ask = (path, method, body) => new Promise((resolve, reject) => {
+  const request = https.request(url + path, {method, ca: fs.readFileSync(root), headers: {'content-type': 'application/json'}},
+    (response) => { response.resume(); response.on('end', () => resolve(response.statusCode)); });
+  request.on('error', reject);
+  request.end(body);
+});
+(async () => console.log(await ask('/health', 'GET'),
+  await ask('/api/users', 'POST', '{"name": "Ada", "email": "node@example.com"}')))();
+"""
+
+GO_ASKS = """
+package main
+import ("crypto/tls"; "crypto/x509"; "fmt"; "net/http"; "os"; "strings")
+func main() {
+  pem, _ := os.ReadFile(os.Args[2])
+  roots := x509.NewCertPool()
+  roots.AppendCertsFromPEM(pem)
+  client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
+  get, err := client.Get(os.Args[1] + "/health")
+  if err != nil { panic(err) }
+  post, err := client.Post(os.Args[1] + "/api/users", "application/json",
+    strings.NewReader(`{"name": "Ada", "email": "go@example.com"}`))
+  if err != nil { panic(err) }
+  fmt.Println(get.StatusCode, post.StatusCode)
+}
+"""
+
+
+def clients(_build, service):
+    """Those of other languages ask and post; and none believes a server whose root it does not know."""
+    root, url, python = str(service.authority.root), service.url, str(VENV / "bin/python")
+    curl = ["curl", "-sS", "--max-time", "20", "-o", "/dev/null", "-w", "%{http_code} "]
+    post = ["-H", "content-type: application/json", "-d", '{"name": "Ada", "email": "curl@example.com"}']
+    program = service.folder / "asks.go"
+    program.write_text(GO_ASKS)
+    asking = {
+        "curl": [*curl, "--cacert", root, f"{url}/health", "--next", *curl[1:], "--cacert", root, *post, f"{url}/api/users"],
+        "requests": [python, "-c", python_asks("requests"), url, root],
+        "httpx": [python, "-c", python_asks("httpx"), url, root],
+        "node": ["node", "-e", NODE_ASKS, url, root],
+        "go": ["go", "run", str(program), url, root],
+    }
+    good, bad, missing = [], [], []
+    for name, command in asking.items():
+        if shutil.which(command[0]) is None:
+            missing.append(name)
+            continue
+        done = run(command, 120)
+        (good if done.stdout.split() == ["200", "201"] else bad).append(name)
+        if name in bad:
+            print(f"    {name}: {done.stdout} {done.stderr[-300:]}", file=sys.stderr)
+    refused = run([*curl, f"{url}/health"], 30)
+    if refused.returncode != 60:
+        bad.append(f"curl without the root: {refused.returncode}")
+    score = f"{len(good)} of {len(good) + len(bad)}" + (f", not here: {', '.join(missing)}" if missing else "")
+    return score + (f", failed: {', '.join(bad)}" if bad else ""), not bad and len(good) >= 3, "all that are here"
+
+
+def alert_of(bytes_back):
+    """The description of the alert that came in clear; None: there was none."""
+    return bytes_back[6] if len(bytes_back) >= 7 and bytes_back[0] == 21 else None
+
+
+def answer_to(service, wire, ends=False):
+    """What comes back until the server closes, or 'open' where it does not within its time for a handshake."""
+    with service.connect() as peer:
+        peer.settimeout(15)
+        back = b""
+        try:
+            peer.sendall(wire)
+            if ends:
+                peer.shutdown(socket.SHUT_WR)
+            while part := peer.recv(65536):
+                back += part
+        except ConnectionError:
+            pass
+        except TimeoutError:
+            return "open"
+        return back
+
+
+def client_hello():
+    """One that OpenSSL makes."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    context = ssl.create_default_context()
+    with contextlib.suppress(ssl.SSLWantReadError):
+        context.wrap_bio(incoming, outgoing, server_hostname="localhost").do_handshake()
+    return outgoing.read()
+
+
+def flood(service, send, count):
+    """Sends so many of something once the handshake is over, with tlslite-ng: whether the server ended it."""
+    from tlslite.api import HandshakeSettings, TLSConnection
+    peer = service.connect()
+    connection = TLSConnection(peer)
+    settings = HandshakeSettings()
+    settings.minVersion = settings.maxVersion = (3, 4)
+    connection.handshakeClientCert(settings=settings, serverName="localhost")
+    try:
+        for _ in range(count):
+            send(connection)
+        connection.closeSocket = True
+        connection.read(max=1, min=1)
+    except Exception:  # Whatever tlslite makes of an alert or a reset.
+        return True
+    finally:
+        peer.close()
+    return False
+
+
+def key_update(connection):
+    for _ in connection.send_keyupdate_request(0):
+        pass
+
+
+def empty_record(connection):
+    from tlslite.messages import ApplicationData
+    for _ in connection._sendMsg(ApplicationData().create(bytearray())):
+        pass
+
+
+def misbehaving(_build, service):
+    """Peers that break the protocol: the right alert or the end, and the service goes on."""
+    hello = client_hello()
+    handshake = hello[5:]
+    cases = {
+        "no TLS": (b"\x80\x2e\x01\x00\x02" + bytes(60), {None, 70, 80, 10, 50}),
+        "a record of an unknown type": (b"\x2a\x03\x03\x00\x05hello", {10, 70, 80, None}),
+        "a record that is too long": (b"\x16\x03\x01\xff\xff" + bytes(0xffff), {22, 10, 50, 70}),
+        "a handshake message of 16 MiB": (b"\x16\x03\x01\x40\x00\x01\xff\xff\xff" + bytes(0x3ffc), {47, 50, 10}),
+        "application data first": (b"\x17\x03\x03\x00\x05hello", {10}),
+        "an alert first": (b"\x15\x03\x03\x00\x02\x02\x28", {None, 10}),
+        "no version in common": (hello.replace(b"\x03\x03", b"\x03\x00", 1).replace(b"\x03\x04", b"\x03\x01"), {70, 40, 47}),
+        "a hello whose length lies": (hello[:8] + bytes([hello[8] ^ 3]) + hello[9:], {50, 47, 10, None}),
+        "a hello cut in half": (hello[:len(hello) // 2], {None}),
+        "a hello in records of a byte": (b"".join(b"\x16\x03\x01\x00\x01" + handshake[i:i + 1]
+                                                  for i in range(len(handshake))) + b"\x15\x03\x03\x00\x02\x02\x28", {None}),
+    }
+    bad = []
+    for name, (wire, allowed) in cases.items():
+        back = answer_to(service, wire, ends=name in ("a hello cut in half", "an alert first", "no TLS"))
+        alert = "open" if back == "open" else alert_of(back)
+        if alert not in allowed and not (alert is None and back[:1] == b"\x16"):
+            bad.append(f"{name}: {alert}")
+        if not service.is_well():
+            bad.append(f"{name}: the service does not answer any more")
+    for name, send in {"key updates": key_update, "empty records": empty_record}.items():
+        if not flood(service, send, 20_000):
+            bad.append(f"{name}: 20,000 of them without an end")
+    resident = service.resident_mib()
+    if resident > RESIDENT_MIB_MAX:
+        bad.append(f"{resident} MiB of memory")
+    score = f"{len(cases) + 2 - len(bad)} of {len(cases) + 2}, {resident} MiB"
+    return score + (f", failed: {'; '.join(bad)}" if bad else ""), not bad, "all, the service goes on"
+
+
+def renewals(build, service):
+    """Certificates are renewed under load, two of them wrong: no request fails."""
+    seconds = RENEWALS * 0.5
+    load = subprocess.Popen([
+        build / "tools/keel/keel", "load", f"{service.url}/health", "--roots", service.authority.root, "--connections", "16",
+        "--churn", "50", "--duration", f"{seconds + 2}s", "--warmup", "0s", "--expect-status", "200", "--json", "-"
+    ], stdout=subprocess.PIPE, text=True)
+    time.sleep(0.5)
+    for i in range(RENEWALS):
+        certificate, key = service.authority.issue(days=-1 if i == 7 else 90)
+        if i == 13:
+            key = service.authority.issue()[1]
+        service.pair.write_bytes(certificate + key)
+        service.process.send_signal(signal.SIGHUP)
+        time.sleep(0.5)
+    report = json.loads(load.communicate(timeout=60)[0])
+    errors = sum(report["errors"].values())
+    loaded, kept = service.times_logged('"certificate loaded"'), service.times_logged("certificates not loaded")
+    score = f"{errors} failed of {report['requests']}, {loaded} loaded, {kept} wrong ones left"
+    return score, errors == 0 and kept == 2 and loaded >= RENEWALS - 2 and report["requests"] > 1000, "0 failed, 18 loaded, 2 left"
+
+
+SUITES = {
+    "the server's own suites": own_suites,
+    "sslyze": sslyze,
+    "clients": clients,
+    "misbehaving peers": misbehaving,
+    "renewals under load": renewals,
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
+    parser.add_argument("--only", default="")
+    options = parser.parse_args()
+    if not VENV.exists():
+        subprocess.run([sys.executable, "-m", "venv", VENV], check=True)
+    subprocess.run([VENV / "bin/pip", "install", "--quiet", "--require-hashes", "-r", REQUIREMENTS], check=True)
+    if pathlib.Path(sys.prefix).resolve() != VENV.resolve():
+        os.execv(VENV / "bin/python", [VENV / "bin/python", *sys.argv])
+
+    failed = 0
+    for name, suite in SUITES.items():
+        if options.only not in name:
+            continue
+        began = time.monotonic()
+        try:
+            if suite is own_suites:
+                score, is_enough, demand = suite(options.build.resolve(), None)
+            else:
+                with serving(options.build.resolve()) as service:
+                    score, is_enough, demand = suite(options.build.resolve(), service)
+        except Failed as failure:
+            score, is_enough, demand = str(failure), False, "a score"
+        failed += not is_enough
+        verdict = "ok" if is_enough else f"BELOW {demand}"
+        print(f"{name:26} {score:60} {verdict}   {time.monotonic() - began:.1f} s", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
