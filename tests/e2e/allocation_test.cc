@@ -3,6 +3,8 @@
 #include "keel/base/testing/allocation_count.h"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
 #include <optional>
@@ -19,6 +21,9 @@
 #include "keel/http/server/input.h"
 #include "keel/http/server/server.h"
 #include "keel/io/runtime.h"
+#include "keel/net/tls/layer.h"
+#include "keel/net/tls/records.h"
+#include "keel/net/tls/testing/certificates.h"
 #include "keel/observe/log_ring.h"
 #include "keel/observe/metric_cells.h"
 #include "keel/task/timing.h"
@@ -172,6 +177,111 @@ TEST_P(Allocations, are_none_per_request_in_steady_state) {
   logs->flush();
   EXPECT_EQ(logs->counts().lines_lost, 0u);
   EXPECT_GE(lines(read_file(folder / "service.log")).size(), 6500u) << "and every request was logged";
+}
+
+// A client that speaks TLS over a socket that blocks.
+class SecureConnection {
+ public:
+  SecureConnection(const Address& to, const tls::ClientContext& context)
+      : fd_(::socket(to.family(), SOCK_STREAM | SOCK_CLOEXEC, 0)), records_(context, "127.0.0.1") {
+    is_good_ = ::connect(fd_, to.system(), to.system_size()) == 0;
+    std::string_view nothing;
+    is_good_ = is_good_ && records_.read(nothing, room_);
+    while (is_good_ && !records_.is_established()) receive_some();
+  }
+  ~SecureConnection() {
+    records_.finish();
+    flush();
+    ::close(fd_);
+  }
+  SecureConnection(const SecureConnection&) = delete;
+
+  // Whether a response with a body of so many bytes has come back.
+  bool ask(const std::string& wire, std::size_t body_bytes) {
+    is_good_ = is_good_ && records_.write(wire);
+    text_.clear();
+    std::size_t end = std::string::npos;
+    while (is_good_ && (end == std::string::npos || text_.size() < end + 4 + body_bytes)) {
+      receive_some();
+      end = text_.find("\r\n\r\n");
+    }
+    return is_good_ && text_.starts_with("HTTP/1.1 200 ") && text_.size() == end + 4 + body_bytes;
+  }
+
+ private:
+  void receive_some() {
+    flush();
+    const ssize_t got = ::recv(fd_, wire_, sizeof wire_, 0);
+    is_good_ = got > 0;
+    std::string_view rest(wire_, is_good_ ? static_cast<std::size_t>(got) : 0);
+    while (is_good_) {
+      const Result<std::size_t> plain = records_.read(rest, room_);
+      is_good_ = plain.is_ok();
+      if (!plain || *plain == 0) break;
+      text_.append(room_, *plain);
+    }
+    flush();
+  }
+  void flush() {
+    Buffer& out = records_.output();
+    if (!out.empty()) is_good_ = ::send(fd_, out.data(), out.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(out.size());
+    out.clear();
+  }
+
+  int fd_;
+  tls::Records records_;
+  bool is_good_ = false;
+  std::string text_;
+  char wire_[16 * 1024];
+  char room_[tls::Records::plain_bytes_max];
+};
+
+TEST_P(Allocations, are_none_per_request_and_per_connection_over_tls) {
+  if (!has_engine(GetParam())) GTEST_SKIP() << "this machine has no " << GetParam();
+  if (KEEL_SANITIZED) GTEST_SKIP() << "the sanitizer replaces malloc";
+  auto runtime =
+      io::Runtime::make({.workers = 1, .engine = GetParam() == "uring" ? io::EngineKind::Uring : io::EngineKind::Epoll})
+          .value();
+  ASSERT_TRUE(runtime->start());
+  tls::testing::Authority authority("Test Root");
+  const tls::ServerOptions secure = {.certificates = {authority.issue({.addresses = {"127.0.0.1"}})}};
+  tls::Layers layers(tls::ServerContext::make(secure).value());
+  const tls::ClientOptions believing = {.trust = {.pem = authority.pem()}, .sessions_max = 0};
+  const tls::ClientContext client = tls::ClientContext::make(believing).value();
+  const std::string large(16 * 1024, 'l');
+  http::Router router;
+  router.post("/large", [&large](http::Request&) { return http::Response::text(http::Status::Ok, large); });
+  http::ServerOptions options;
+  options.address = Address::parse("127.0.0.1:0").value();
+  options.access_log = false;
+  options.https = &layers;
+  http::Server server(router, std::move(options));
+  ASSERT_TRUE(server.start(*runtime));
+  const auto count = [&] {
+    std::size_t now = 0;
+    runtime->each([&](io::Loop&) { now = keel::internal::allocations(); });
+    return now;
+  };
+  const std::string wire = request("POST", "/large", std::string(2048, 'b'));
+  {
+    SecureConnection one(server.address(), client);
+    for (int i = 0; i < 100; ++i) ASSERT_TRUE(one.ask(wire, large.size()));
+    const std::size_t before = count();
+    for (int i = 0; i < 500; ++i) ASSERT_TRUE(one.ask(wire, large.size()));
+    EXPECT_EQ(count() - before, 0u) << "by requests";
+  }
+  const auto come_and_go = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      SecureConnection one(server.address(), client);
+      ASSERT_TRUE(one.ask(wire, large.size()));
+    }
+  };
+  come_and_go(100);
+  const std::size_t before = count();
+  come_and_go(200);
+  EXPECT_EQ(count() - before, 0u) << "by whole handshakes";
+  EXPECT_TRUE(server.drain(10_s));
+  runtime->stop();
 }
 
 }  // namespace

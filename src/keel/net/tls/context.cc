@@ -6,6 +6,7 @@
 
 #include "keel/base/host.h"
 #include "keel/net/tls/internal/context.h"
+#include "keel/net/tls/internal/memory.h"
 #include "keel/net/tls/internal/ticket_sealer.h"
 
 namespace keel::tls {
@@ -195,6 +196,7 @@ SSL_TICKET_RETURN ticket_is_read(SSL*, SSL_SESSION* session, const unsigned char
 
 Result<std::shared_ptr<Context>> make_context(bool is_server, Version version_min, Version version_max,
                                               const std::vector<std::string>& protocols, std::size_t sessions_max) {
+  static_cast<void>(uses_pools());  // What sets that is linked then.
   ERR_clear_error();
   auto context = std::make_shared<Context>(sessions_max);
   context->is_server = is_server;

@@ -16,6 +16,20 @@ namespace {
 constexpr Duration close_timeout = 10_s;
 // What is sealed of one send before others get their turn: as much as the engine sends of a plain one.
 constexpr std::size_t burst_bytes_max = 1 << 20;
+// How far into a turn of its loop a handshake is gone on with: one takes some 0.2 ms to compute, and many that come at
+// once are not to keep everybody else waiting. Those that are left wait for the next turn, which has one at least.
+constexpr Duration handshakes_until = 500_us;
+
+bool has_time_for_handshake() noexcept {
+  static thread_local Instant turn;
+  static thread_local bool is_first;
+  io::Loop& loop = *io::Loop::current();
+  if (turn != loop.now()) {
+    turn = loop.now();
+    is_first = true;
+  }
+  return std::exchange(is_first, false) || loop.precise_now() - turn < handshakes_until;
+}
 
 }  // namespace
 
@@ -199,6 +213,7 @@ void Layer::read_from(std::string_view& wire) noexcept {
   while (failure_ == 0 && !cancelling_ && !is_closed_) {
     const bool is_asked = is_wanted();
     if (!is_asked && records_.is_established()) return;
+    if (!records_.is_established() && !has_time_for_handshake()) return post();
     const Result<std::size_t> got = records_.read(wire, is_asked ? std::span<char>(plain) : std::span<char>());
     if (records_.is_established() && timer_.is_running()) stop_timer();
     if (!got) return fail_with(got.error());

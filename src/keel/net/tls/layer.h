@@ -13,10 +13,12 @@
 // Closing:   says close_notify and waits until that has left, for at most 10 s.
 // Memory:    Records', and 64 KiB of a large send at a time. What comes while its transport is paused waits in the
 //            kernel, beyond what had come already.
+// Fairness:  handshakes are computed for half a millisecond in a turn of the loop, or one of them.
 // Cost:      beside Records' one copy of what is sent, into records; what is received is decrypted where it is read.
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -27,6 +29,7 @@
 #include "keel/base/buffer.h"
 #include "keel/base/error.h"
 #include "keel/base/member.h"
+#include "keel/base/pool.h"
 #include "keel/base/wheel.h"
 #include "keel/exec/executor.h"
 #include "keel/io/op.h"
@@ -40,6 +43,9 @@ class Layer final : public TransportLayer {
  public:
   Layer(io::Engine& engine, int fd, const ServerContext& context);
   Layer(io::Engine& engine, int fd, const ClientContext& context, std::string_view host);
+
+  static void* operator new(std::size_t bytes) { return pool_allocate(bytes); }
+  static void operator delete(void* layer, std::size_t bytes) noexcept { pool_free(layer, bytes); }
 
   bool is_established() const noexcept override { return records_.is_established(); }
   std::string_view protocol() const noexcept override;

@@ -10,6 +10,7 @@
 #include "keel/base/bug.h"
 #include "keel/base/check.h"
 #include "keel/base/host.h"
+#include "keel/base/pool.h"
 #include "keel/net/tls/internal/context.h"
 
 namespace keel::tls {
@@ -126,6 +127,9 @@ struct Records::State {
     // A session may be resumed also where nobody said goodbye, as long as nothing was wrong with it.
     if (is_established && !failure) SSL_set_shutdown(ssl.get(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
   }
+
+  static void* operator new(std::size_t bytes) { return pool_allocate(bytes); }
+  static void operator delete(void* state, std::size_t bytes) noexcept { pool_free(state, bytes); }
 
   // --- the BIO
 

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -92,6 +93,30 @@ TEST_P(TlsStreams, carry_what_is_written_both_ways) {
   const auto answer = run(ask(*client_, "server.test", listener_->address(), question));
   ASSERT_TRUE(answer) << answer.error().describe();
   EXPECT_TRUE(*answer == question);
+}
+
+Task<> connect_and_count(ClientContext context, Address to, int& connected) {
+  const Stream stream = co_await connect(std::move(context), "server.test", to);
+  ++connected;
+}
+
+TEST_P(TlsStreams, of_many_that_connect_at_once_some_shake_hands_in_a_turn) {
+  if (is_sim()) GTEST_SKIP() << "a turn takes no time there";
+  constexpr int count = 100;
+  int connected = 0;
+  Start<void> connecting[count];
+  for (Start<void>& one : connecting) {
+    one.begin(connect_and_count(*client_, listener_->address(), connected), [](StartCore&) noexcept {});
+  }
+  int before = 0;
+  int most = 0;
+  EXPECT_TRUE(until([&] {
+    most = std::max(most, connected - before);
+    before = connected;
+    return connected == count;
+  }));
+  EXPECT_LE(most, count / 3) << "in a turn, of handshakes of which each takes longer than a hundredth of a millisecond";
+  EXPECT_TRUE(until([&] { return std::ranges::all_of(connecting, [](auto& one) { return one.has_ended(); }); }));
 }
 
 TEST_P(TlsStreams, a_server_may_be_known_by_its_address) {
