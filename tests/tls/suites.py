@@ -30,6 +30,7 @@ REQUIREMENTS = pathlib.Path(__file__).with_name("requirements.txt")
 VENV = ROOT / "build/tls-venv"
 
 RENEWALS = 20
+RESTARTS = 20
 RESIDENT_MIB_MAX = 96  # After what a peer may do; it begins with some 30.
 
 
@@ -95,9 +96,9 @@ class Authority:
 class Service:
     """The full-stack example with TLS, in a folder of its own; it must end well."""
 
-    def __init__(self, build, folder):
+    def __init__(self, build, folder, predecessor=None, arguments=()):
         self.folder = folder
-        self.authority = Authority(folder)
+        self.authority = predecessor.authority if predecessor else Authority(folder)
         self.pair = folder / "service.pem"
         self.pair.write_bytes(b"".join(self.authority.issue()))
         self.log = folder / "log"
@@ -112,8 +113,8 @@ class Service:
         }
         self.process = subprocess.Popen(
             [build / "examples/fullstack/fullstack", "--config", "examples/fullstack/service.yaml",
-             "--logging.sinks=[{type: console, format: json}]"],
-            cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=open(self.log, "w"), text=True)
+             "--logging.sinks=[{type: console, format: json}]", *arguments],
+            cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=open(self.log, "a"), text=True)
         found = {}
         for line in self.process.stdout:
             if match := re.search(r"^  service  (\w+)://127\.0\.0\.1:(\d+)", line):
@@ -143,8 +144,9 @@ class Service:
     def times_logged(self, text):
         return self.log.read_text().count(text)
 
-    def end(self):
-        self.process.send_signal(signal.SIGTERM)
+    def end(self, is_relieved=False):
+        if not is_relieved:
+            self.process.send_signal(signal.SIGTERM)
         if self.process.wait(timeout=30) != 0:
             raise Failed(f"the service ended with {self.process.returncode}: {self.log.read_text()[-300:]}")
 
@@ -391,12 +393,47 @@ def renewals(build, service):
     return score, errors == 0 and kept == 2 and loaded >= RENEWALS - 2 and report["requests"] > 1000, "0 failed, 18 loaded, 2 left"
 
 
+def handovers(build, _service):
+    """Processes take over from each other under load: no request fails, and no handshake."""
+    with tempfile.TemporaryDirectory(prefix="keel-tls-") as name:
+        folder = pathlib.Path(name)
+        arguments = [f"--network.handover.path={folder}/handover"]
+        service = Service(build, folder, arguments=arguments)
+        started = [service]
+        load = None
+        try:
+            load = subprocess.Popen([
+                build / "tools/keel/keel", "load", f"{service.url}/health", "--roots", service.authority.root,
+                "--connections", "16", "--churn", "50", "--duration", "300s", "--warmup", "0s", "--expect-status", "200",
+                "--json", "-"
+            ], stdout=subprocess.PIPE, text=True)
+            time.sleep(0.5)
+            for _ in range(RESTARTS):
+                successor = Service(build, folder, service, arguments)
+                started.append(successor)
+                service.end(is_relieved=True)
+                service = successor
+            load.send_signal(signal.SIGINT)
+            report = json.loads(load.communicate(timeout=60)[0])
+            service.end()
+        finally:
+            for one in [load, *(one.process for one in started)]:
+                if one is not None and one.poll() is None:
+                    one.kill()
+                    one.wait()
+    # The interrupt leaves some unanswered.
+    errors = {name: count for name, count in report["errors"].items() if count and name != "unanswered"}
+    return (f"{sum(errors.values())} failed of {report['requests']} {errors or ''}", not errors and report["requests"] > 1000,
+            "0 failed")
+
+
 SUITES = {
     "the server's own suites": own_suites,
     "sslyze": sslyze,
     "clients": clients,
     "misbehaving peers": misbehaving,
     "renewals under load": renewals,
+    "restarts under load": handovers,
 }
 
 
@@ -417,7 +454,7 @@ def main():
             continue
         began = time.monotonic()
         try:
-            if suite is own_suites:
+            if suite in (own_suites, handovers):
                 score, is_enough, demand = suite(options.build.resolve(), None)
             else:
                 with serving(options.build.resolve()) as service:
