@@ -106,6 +106,54 @@ TEST_F(HttpsApps, send_those_without_tls_where_it_is) {
   EXPECT_EQ(posted, "text");
 }
 
+TEST_F(HttpsApps, send_them_to_the_port_that_clients_know) {
+  std::string there;
+  const int code = run_https({"--network.https.plain_http=redirect", "--network.https.redirect_port=443"},
+                             [&] { there = curl("-w '%{redirect_url}' " + url(service_, "http") + "/who"); });
+  EXPECT_EQ(code, 0) << log();
+  EXPECT_EQ(there, "https://127.0.0.1/who");
+}
+
+TEST_F(HttpsApps, do_not_start_where_the_port_of_https_is_taken) {
+  const int other = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const Address taken = free_address();
+  ASSERT_EQ(::bind(other, taken.system(), taken.system_size()), 0);
+  ASSERT_EQ(::listen(other, 1), 0);
+  EXPECT_EXIT(
+      run({"--network.https.certificate=" + path("shop.pem"), "--network.https.port=" + std::to_string(taken.port())},
+          {}),
+      ::testing::ExitedWithCode(1), "network.https: .*" + std::to_string(taken.port()));
+  ::close(other);
+}
+
+TEST_F(HttpsApps, refuse_settings_that_make_no_sense) {
+  const auto problem_of = [&](std::vector<std::string> flags) {
+    std::vector<const char*> args;
+    for (const std::string& flag : flags) args.push_back(flag.c_str());
+    const char* const environment[] = {nullptr};
+    const auto loaded = config::load<Settings>({.args = args, .environment = environment});
+    return loaded ? std::string() : loaded.error().describe();
+  };
+  const std::string certificate = "--network.https.certificate=" + path("shop.pem");
+  const auto expect = [&](std::vector<std::string> flags, const std::string& said) {
+    EXPECT_NE(problem_of(flags).find(said), std::string::npos) << flags.back() << ": " << problem_of(flags);
+  };
+  EXPECT_EQ(problem_of({certificate}), "");
+  expect({"--network.https.plain_http=redirect"}, "network.https.plain_http: has no effect");
+  expect({certificate, "--network.https.client_certificates=required"}, "network.https.client_roots: is empty");
+  expect({certificate, "--network.https.client_roots=x"}, "network.https.client_roots: has no effect");
+  expect({certificate, "--network.https.plain_http=redirect", "--network.https.port=0"},
+         "network.https.redirect_port: ");
+  expect({certificate, "--network.https.redirect_port=443"}, "network.https.redirect_port: has no effect");
+  expect({certificate, "--network.https.address=unix:/run/x"}, "network.https.address: expected an IP address");
+  expect({certificate, "--network.https.more=[{key: x}]"}, "network.https.more.0.certificate: is empty");
+  expect({certificate, "--network.https.client_revoked=x"}, "network.https.client_revoked: has no effect");
+  expect({certificate, "--network.https.plain_http=redirect", "--network.http.trusted_proxies=[10.0.0.0/8]"},
+         "network.https.plain_http: what network.http.trusted_proxies bring");
+  expect({"--network.https.hsts_sec=5"}, "network.https.hsts_sec: has no effect");
+  expect({"--network.clients.payments.key=x"}, "network.clients.payments.key: has no effect");
+}
+
 TEST_F(HttpsApps, listen_with_tls_alone_where_that_is_asked_for) {
   std::string secure, plain;
   const int code = run_https({"--network.https.plain_http=off"}, [&] {

@@ -351,6 +351,8 @@ void HttpsSettings::fields(config::Schema& v) {
   field(v, "plain_http", plain_http,
         "what network.http does beside https: serve the same; redirect each request to https; off: it does not listen",
         plain_http_names);
+  field(v, "redirect_port", redirect_port,
+        "the port that these redirects name, where clients reach https by another one; 0: network.https.port");
   field(v, "hsts_sec", hsts,
         "Strict-Transport-Security of each response: for so long browsers ask this host by https alone; 0: not sent",
         {Duration(), 24_h * 3660});
@@ -388,6 +390,10 @@ void HttpsSettings::check(config::Checks& checks) const {
     const auto needs_certificate = [&](bool is_set, const char* name) {
       if (is_set) checks.refuse(path + name, "has no effect: there is no https without network.https.certificate");
     };
+    needs_certificate(hsts != Duration(), "hsts_sec");
+    needs_certificate(!client_roots.empty(), "client_roots");
+    needs_certificate(!client_revoked.empty(), "client_revoked");
+    needs_certificate(redirect_port != 0, "redirect_port");
     needs_certificate(!key.empty(), "key");
     needs_certificate(!more.empty(), "more");
     needs_certificate(plain_http != PlainHttp::Serve, "plain_http");
@@ -399,12 +405,22 @@ void HttpsSettings::check(config::Checks& checks) const {
       checks.refuse(path + "more." + std::to_string(i) + ".certificate", "is empty: expected the name of a file");
     }
   }
+  if (plain_http == PlainHttp::Redirect && redirect_target() == 0) {
+    checks.refuse(path + "redirect_port",
+                  "expected the port that clients reach https by: network.https.port is any free one");
+  }
+  if (plain_http != PlainHttp::Redirect && redirect_port != 0) {
+    checks.refuse(path + "redirect_port", "has no effect: network.https.plain_http is not redirect");
+  }
   const bool wants_clients = client_certificates != tls::ClientCertificates::Unwanted;
   if (wants_clients && client_roots.empty()) {
     checks.refuse(path + "client_roots", "is empty: expected a file of who issues the clients' certificates");
   }
   if (!wants_clients && !client_roots.empty()) {
     checks.refuse(path + "client_roots", "has no effect: network.https.client_certificates is unwanted");
+  }
+  if (!wants_clients && !client_revoked.empty()) {
+    checks.refuse(path + "client_revoked", "has no effect: network.https.client_certificates is unwanted");
   }
 }
 
@@ -586,6 +602,12 @@ void Settings::check(config::Checks& checks) const {
     if (client.certificate.empty() && !client.key.empty()) {
       checks.refuse("network.clients." + name + ".key", "has no effect without a certificate");
     }
+  }
+  if (network.https.plain_http == PlainHttp::Redirect && !network.http.trusted_proxies.empty()) {
+    checks.refuse(
+        "network.https.plain_http",
+        "what network.http.trusted_proxies bring of https would find nothing there: serve, and let the proxies "
+        "redirect");
   }
   if (const auto address = network.https_address(); network.https.is_on() && !address) {
     checks.refuse("network.https.address", address.error().message());

@@ -154,6 +154,7 @@ struct CertificateSettings {
   std::string certificate;
   std::string key;
   void fields(config::Schema& v);
+  bool operator==(const CertificateSettings&) const = default;
 };
 
 // What becomes of the listener without TLS where there is one with it.
@@ -167,6 +168,7 @@ struct HttpsSettings {
   std::string address;        // Empty: that of HttpSettings.
   std::uint16_t port = 8443;  // 0: any free one
   PlainHttp plain_http = PlainHttp::Serve;
+  std::uint16_t redirect_port = 0;  // 0: `port`
   Duration hsts;
   tls::ClientCertificates client_certificates;
   std::string client_roots;
@@ -178,9 +180,12 @@ struct HttpsSettings {
   HttpsSettings();
   void fields(config::Schema& v);
   void check(config::Checks& checks) const;
+  bool operator==(const HttpsSettings&) const = default;
   bool is_on() const noexcept { return !certificate.empty(); }
   // All that are named.
   std::vector<std::string> files() const;
+  // The port that redirects name.
+  std::uint16_t redirect_target() const noexcept { return redirect_port != 0 ? redirect_port : port; }
 };
 
 struct HandoverSettings {

@@ -177,6 +177,7 @@ TEST(Settings, state_a_default_only_when_no_part_has_it) {
       "HttpSettings::port = 8080",
       "HttpsSettings::plain_http = PlainHttp::Serve",
       "HttpsSettings::port = 8443",
+      "HttpsSettings::redirect_port = 0",
       "HttpSettings::keep_alive = true",  // False sets requests_per_connection_max.
       "HttpSettings::drain_timeout = 30_s",
       "MetricsSettings::export_address = \"127.0.0.1\"",

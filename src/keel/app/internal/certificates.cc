@@ -15,6 +15,7 @@ namespace {
 
 // How often the files are looked at. What is being written is left alone until it has been the same for so long.
 constexpr std::chrono::seconds look_pause{5};
+constexpr int looks_of_a_retry = 12;
 // Before a certificate expires: whoever renews them does so weeks before.
 constexpr std::int64_t warning_seconds = 7 * 24 * 3600;
 
@@ -55,20 +56,24 @@ std::vector<Certificates::Look> Certificates::look_at(const HttpsSettings& https
 
 Result<> Certificates::load(const HttpsSettings& https) {
   const std::lock_guard lock(mutex_);
-  return load_locked(https);
+  return settings_ == https ? Result<>() : load_locked(https);
 }
 
 Result<> Certificates::load_locked(const HttpsSettings& https) {
   std::vector<Look> looks = look_at(https);
   tls::ServerOptions options = tls_options(https);
-  // Who is a client no longer resumes no session, either.
-  if (!ticket_keys_ || options.client_certificates != tls::ClientCertificates::Unwanted) ticket_keys_.emplace();
+  // Who was a client, and is none any more, resumes no session either.
+  const auto knows_clients = [](const HttpsSettings& s) {
+    return s.client_certificates != tls::ClientCertificates::Unwanted;
+  };
+  if (!ticket_keys_ || knows_clients(https) || (settings_ && knows_clients(*settings_))) ticket_keys_.emplace();
   options.ticket_keys = ticket_keys_;
   Result<tls::ServerContext> context = tls::ServerContext::make(options);
   (context ? good_ : bad_).add();
-  // Also what is wrong is not tried again before it changes.
-  loaded_ = std::move(looks);
+  looks_ = std::move(looks);
+  is_last_good_ = context.is_ok();
   if (!context) return std::move(context).error();
+  settings_ = https;
   facts_ = context->certificates();
   expose(*context);
   layers_ ? layers_->set_context(*std::move(context)) : static_cast<void>(layers_.emplace(*std::move(context)));
@@ -142,9 +147,11 @@ void Certificates::stop() {
 void Certificates::watch() {
   std::unique_lock lock(mutex_);
   std::vector<Look> before;
-  while (!wake_.wait_for(lock, look_pause, [this] { return is_stopping_; })) {
+  for (int looks = 1; !wake_.wait_for(lock, look_pause, [this] { return is_stopping_; }); ++looks) {
     std::vector<Look> now = look_at(registrar_.now().network.https);
-    if (now != loaded_ && now == before) reload_locked();
+    // What was wrong may be right by now: a certificate that was not valid yet.
+    const bool is_due = now != looks_ || (!is_last_good_ && looks % looks_of_a_retry == 0);
+    if (is_due && now == before) reload_locked();
     before = std::move(now);
   }
 }

@@ -30,7 +30,8 @@ class Certificates {
   Certificates(const Certificates&) = delete;
   Certificates& operator=(const Certificates&) = delete;
 
-  // With what `https` names, which is on. Errors: those of tls::ServerContext::make(), and nothing has changed.
+  // With what `https` names, which is on; no effect where it is what was loaded. Errors: those of
+  // tls::ServerContext::make(), and nothing has changed.
   Result<> load(const HttpsSettings& https);
   // Again, and logs what came of it; before load(): no effect.
   void reload();
@@ -64,7 +65,9 @@ class Certificates {
   std::optional<tls::TicketKeys> ticket_keys_;
   std::vector<tls::CertificateFacts> facts_;
   std::vector<metrics::GaugeFunction> expiries_;
-  std::vector<Look> loaded_;  // The files, as they were loaded.
+  std::optional<HttpsSettings> settings_;  // With which they were loaded,
+  std::vector<Look> looks_;                // and the files as they were when that was tried last,
+  bool is_last_good_ = true;               // with this result.
   Health::Check check_;
   std::condition_variable wake_;
   bool is_stopping_ = false;

@@ -19,7 +19,12 @@ Service::Service(const Registrar& registrar, Workers& workers, Succession& succe
       descriptors_max_(telemetry::raise_descriptor_limit()),
       certificates_(registrar),
       applier_(registrar.on_reload("network", [this](const Settings& now) -> Result<> {
-        if (secure_.server != nullptr) KEEL_TRY_VOID(certificates_.load(now.network.https).because("network.https"));
+        const HttpsSettings& https = now.network.https;
+        if (https.is_on() != (secure_.server != nullptr) && server() != nullptr) {
+          return Error::text(Code::FailedPrecondition,
+                             "network.https.certificate: the listener begins and ends with the process: restart it");
+        }
+        if (https.is_on()) KEEL_TRY_VOID(certificates_.load(https).because("network.https"));
         each(
             [&](const Part& part) { part.server->change(limits_of(now.network), now.network.http.server.access_log); });
         return {};
@@ -38,7 +43,7 @@ Result<> Service::serve(const http::Router& router) {
     auto address = settings.network.http.listen_address();
     if (!address) return std::move(address).error().because("network.http.address");
     const bool redirects = https.plain_http == PlainHttp::Redirect;
-    if (redirects) redirecting_.use(http::HttpsRedirect({.port = https.port}));
+    if (redirects) redirecting_.use(http::HttpsRedirect({.port = https.redirect_target()}));
     make(plain_, redirects ? redirecting_ : router, server_options(settings, *address));
   }
   if (!https.is_on()) return {};
@@ -83,7 +88,9 @@ Result<> Service::start() {
     const auto inherited = succession_.find(part.name, part.server->address());
     part.is_kept = inherited.is_kept;
     result = part.server->start(workers_.runtime(), inherited.sockets);
+    if (&part == &secure_) result = std::move(result).because("network.https");
   });
+  if (!result) stop();  // Of one that has begun, before the workers end.
   return result;
 }
 
@@ -114,10 +121,11 @@ void Service::check_limits() {
   if (server() == nullptr) return;
   static const log::Logger log("app");
   const http::Limits& limits = registrar_.settings.network.http.server.limits;
+  const std::uint64_t listeners = (plain_.server != nullptr ? 1 : 0) + (secure_.server != nullptr ? 1 : 0);
   const std::uint64_t workers = static_cast<std::uint64_t>(workers_.runtime().workers());
   // A worker's engine, listener and database connection; files, admin and what the application opens.
   const std::uint64_t others = 128 + 16 * workers;
-  if (descriptors_max_ < limits.connections_max + others) {
+  if (descriptors_max_ < listeners * limits.connections_max + others) {
     log.warn("there are fewer descriptors than network.http.max_connections needs: accepting will pause without them",
              log::field("limit", descriptors_max_), log::field("max_connections", limits.connections_max),
              log::field("others", others), log::field("remedy", "raise RLIMIT_NOFILE or lower max_connections"));
@@ -131,8 +139,21 @@ void Service::check_limits() {
 void Service::add_pages(telemetry::AdminPages& pages) {
   if (server() == nullptr) return;
   pages.add({.path = "/admin/stages",
-             .json = [this](Buffer& out) { telemetry::write_stage_times_json(out, server()->stage_times()); },
-             .text = [this](Buffer& out) { telemetry::write_stage_times_text(out, server()->stage_times()); }});
+             .json = [this](Buffer& out) { telemetry::write_stage_times_json(out, stage_times()); },
+             .text = [this](Buffer& out) { telemetry::write_stage_times_text(out, stage_times()); }});
+}
+
+// Of all that serve the router, whose routes have one order.
+std::vector<http::RouteStages> Service::stage_times() {
+  std::vector<http::RouteStages> times = server()->stage_times();
+  if (server() == secure_.server.get() || secure_.server == nullptr) return times;
+  const std::vector<http::RouteStages> others = secure_.server->stage_times();
+  for (std::size_t route = 0; route < times.size(); ++route) {
+    times[route].measured += others[route].measured;
+    times[route].written += others[route].written;
+    for (int i = 0; i < http::stage_count; ++i) times[route].of[i] = times[route].of[i] + others[route].of[i];
+  }
+  return times;
 }
 
 }  // namespace keel::app::internal

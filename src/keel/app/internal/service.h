@@ -46,7 +46,7 @@ class Service {
   void share(std::vector<Succession::Shared>& servers);
   // False when requests were cut off at network.http.drain_timeout.
   bool is_drained() const noexcept { return is_drained_; }
-  // Http::Server::stop() of all.
+  // Server::stop() of all.
   void stop();
   // /admin/stages, with a server.
   void add_pages(telemetry::AdminPages& pages);
@@ -60,6 +60,7 @@ class Service {
   void make(Part& part, const http::Router& router, http::ServerOptions options);
   Result<> start();
   void drain();
+  std::vector<http::RouteStages> stage_times();
   template <class F>
   void each(F f) {
     for (Part* const part : {&plain_, &secure_}) {

@@ -13,7 +13,7 @@ std::optional<Response> HttpsRedirect::before(Request& request) const {
   }
   std::string url = "https://" + std::string(request.host());
   if (options_.port != 443) url += ':' + std::to_string(options_.port);
-  url += request.path();
+  if (request.path() != "*") url += request.path();
   if (!request.query().empty()) url += '?' + std::string(request.query());
   return Response(Status::PermanentRedirect).header("Location", url);
 }

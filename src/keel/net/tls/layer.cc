@@ -16,20 +16,35 @@ namespace {
 constexpr Duration close_timeout = 10_s;
 // What is sealed of one send before others get their turn: as much as the engine sends of a plain one.
 constexpr std::size_t burst_bytes_max = 1 << 20;
-// How far into a turn of its loop a handshake is gone on with: one takes some 0.2 ms to compute, and many that come at
-// once are not to keep everybody else waiting. Those that are left wait for the next turn, which has one at least.
-constexpr Duration handshakes_until = 500_us;
+// How long handshakes are computed in a turn of their loop: one takes some 0.2 ms, and many that come at once are not
+// to keep everybody else waiting. Those that are left wait for the next turn. Both that come and that wait have so
+// much, so that those who wait longest go on whoever comes.
+constexpr Duration handshakes_max = 250_us;
 
-bool has_time_for_handshake() noexcept {
-  static thread_local Instant turn;
-  static thread_local bool is_first;
-  io::Loop& loop = *io::Loop::current();
-  if (turn != loop.now()) {
-    turn = loop.now();
-    is_first = true;
+class HandshakeTime {
+ public:
+  static HandshakeTime& now(bool has_waited) noexcept {
+    static thread_local Instant turn;
+    static thread_local HandshakeTime times[2];
+    if (const Instant at = io::Loop::current()->now(); turn != at) {
+      turn = at;
+      times[0].spent_ = times[1].spent_ = Duration();
+    }
+    return times[has_waited ? 1 : 0];
   }
-  return std::exchange(is_first, false) || loop.precise_now() - turn < handshakes_until;
-}
+  bool is_over() const noexcept { return spent_ >= handshakes_max; }
+  template <class F>
+  auto spend(const F& f) noexcept {
+    io::Loop& loop = *io::Loop::current();
+    const Instant began = loop.precise_now();
+    auto result = f();
+    spent_ = spent_ + (loop.precise_now() - began);
+    return result;
+  }
+
+ private:
+  Duration spent_;
+};
 
 }  // namespace
 
@@ -53,7 +68,7 @@ void Layer::open() noexcept {
   Host::current().start_timer(timer_, Host::current().now() + records_.handshake_timeout());
   engine().submit(receive_);
   std::string_view nothing;
-  read_from(nothing);  // A client speaks first.
+  read_from(nothing, false);  // A client speaks first.
   flush();
   if (failure_ < 0) post();
 }
@@ -129,7 +144,7 @@ void Layer::close() noexcept {
 // --- what comes in -------------------------------------------------------------------------------------------------
 
 void Layer::start_receiving() noexcept {
-  if (receive_.paused) engine().resume(receive_);
+  if (receive_.paused && in_.empty()) engine().resume(receive_);
   post();
 }
 
@@ -176,12 +191,12 @@ void Layer::late() noexcept {
 void Layer::advance(std::string_view fresh) noexcept {
   try {
     if (in_.empty()) {
-      read_from(fresh);
+      read_from(fresh, false);
       if (!fresh.empty() && failure_ == 0) in_.append(fresh);
     } else {
       in_.append(fresh);
       std::string_view all = in_.view();
-      read_from(all);
+      read_from(all, true);
       in_.consume(in_.size() - all.size());
       if (in_.empty()) in_.release();
     }
@@ -204,17 +219,24 @@ void Layer::advance(std::string_view fresh) noexcept {
   // The peer's could not be read without room for our answers to it.
   const bool may_read = is_wanted() || !records_.is_established();
   if (!in_.empty() && may_read && !cancelling_ && send_.is_idle()) post();
+  // No more is taken of the peer before that: what it sends has to wait in the kernel.
+  if (!is_closed_ && receive_.pending) {
+    if (!in_.empty() && !receive_.paused) engine().pause(receive_);
+    if (in_.empty() && may_read && receive_.paused && failure_ == 0) engine().resume(receive_);
+  }
   end_receiving();
 }
 
 // Goes on with the handshake, and delivers as long as that is wanted.
-void Layer::read_from(std::string_view& wire) noexcept {
+void Layer::read_from(std::string_view& wire, bool has_waited) noexcept {
   char plain[Records::plain_bytes_max];
   while (failure_ == 0 && !cancelling_ && !is_closed_) {
     const bool is_asked = is_wanted();
     if (!is_asked && records_.is_established()) return;
-    if (!records_.is_established() && !has_time_for_handshake()) return post();
-    const Result<std::size_t> got = records_.read(wire, is_asked ? std::span<char>(plain) : std::span<char>());
+    const auto read = [&] { return records_.read(wire, is_asked ? std::span<char>(plain) : std::span<char>()); };
+    const bool shakes = !records_.is_established() && !wire.empty();
+    if (shakes && HandshakeTime::now(has_waited).is_over()) return post();
+    const Result<std::size_t> got = shakes ? HandshakeTime::now(has_waited).spend(read) : read();
     if (records_.is_established() && timer_.is_running()) stop_timer();
     if (!got) return fail_with(got.error());
     if (*got == 0) return;
@@ -329,7 +351,7 @@ void Layer::flush() noexcept {
   if (sending_ == nullptr) return;
   // The last thing that happens: more may be sent from inside.
   if (send_failure_ < 0 || out_failure_ < 0 || failure_ < 0) {
-    finish_send(send_failure_ < 0 ? send_failure_ : out_failure_ < 0 ? out_failure_ : failure_);
+    finish_send(send_failure_ < 0 ? send_failure_ : failure_ < 0 ? failure_ : out_failure_);
   } else if (records_.is_established() && (is_taken_ || sending_->part_count == 0)) {
     finish_send(0);
   }

@@ -13,7 +13,7 @@
 // Closing:   says close_notify and waits until that has left, for at most 10 s.
 // Memory:    Records', and 64 KiB of a large send at a time. What comes while its transport is paused waits in the
 //            kernel, beyond what had come already.
-// Fairness:  handshakes are computed for half a millisecond in a turn of the loop, or one of them.
+// Fairness:  handshakes are computed for some half a millisecond in a turn of the loop; the others wait for the next.
 // Cost:      beside Records' one copy of what is sent, into records; what is received is decrypted where it is read.
 
 #pragma once
@@ -77,7 +77,7 @@ class Layer final : public TransportLayer {
   void received() noexcept;
   void late() noexcept;
   void advance(std::string_view fresh) noexcept;
-  void read_from(std::string_view& wire) noexcept;
+  void read_from(std::string_view& wire, bool has_waited) noexcept;
   void end_receiving() noexcept;
   void fail_with(std::int32_t failure) noexcept;
   void fail_with(const Error& error) noexcept;

@@ -6,8 +6,8 @@
 //   KEEL_TRY(tls::TicketKeys same, tls::TicketKeys::load(text));
 //
 // A ticket is sealed (AES-256-CBC, HMAC-SHA-256) with a key that is at most an hour old, and can be opened for two
-// hours more: as long as a session may be resumed. Then the key is wiped, and what was recorded of its connections
-// stays sealed for good (with TLS 1.2; with 1.3 each connection has a key of its own anyway).
+// hours more: as long as a session may be resumed. The next handshake behind that wipes the key, and what was recorded
+// of its connections stays sealed for good (with TLS 1.2; with 1.3 each connection has a key of its own anyway).
 //
 // Errors:    std::bad_alloc without memory, or without randomness. load: InvalidArgument for what save() has not given.
 // Ownership: a value; copies share the keys, and their turn.

@@ -52,6 +52,7 @@ Response Exchange::reject_late() {
   worker_.records().rejected_late(request_, too_late);
   Response response = refuse(Status::ServiceUnavailable, too_late);
   if (worker_.options().request_ids) response.header("X-Request-Id", request_.id());
+  if (!worker_.strict_transport().empty()) response.header("Strict-Transport-Security", worker_.strict_transport());
   return response;
 }
 

@@ -105,7 +105,7 @@ inline bool SendQueue::begin(Transport& transport, Instant now) {
   parts = parts_;
   part_count = attached_.empty() ? 1 : 2;
   began_ = rate_began_ = now;
-  sent_seen_ = 0;
+  sent_seen_ = transport.layer() == nullptr ? 0 : static_cast<std::uint32_t>(transport.progress(*this));
   return transport.send(*this);
 }
 

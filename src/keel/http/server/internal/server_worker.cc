@@ -107,6 +107,7 @@ Response ServerWorker::reject(Status status, std::string_view reason, int fd) {
   counts.refused.add();
   Response response = refuse(status, reason);
   if (status == Status::TooManyRequests) response.header("Retry-After", "1");
+  if (!strict_transport_.empty()) response.header("Strict-Transport-Security", strict_transport_);
   char id_text[2 * hex_digits];
   std::string_view id;
   if (options().request_ids) {
