@@ -196,7 +196,8 @@ TEST(Settings, state_a_default_only_when_no_part_has_it) {
     line.resize(std::min(line.find("//"), line.size()));
     std::smatch found;
     if (std::regex_search(line, found, std::regex("^struct (\\w+)"))) within = found[1];
-    if (!std::regex_search(line, found, std::regex("^  \\S.* (\\w+) = (.+);"))) continue;
+    const bool is_a_member = line.find("operator") == std::string::npos;
+    if (!is_a_member || !std::regex_search(line, found, std::regex("^  \\S.* (\\w+) = (.+);"))) continue;
     const std::string value = found[2];
     const bool is_of_a_part = value.find("Options()") != std::string::npos || value.starts_with("Lifecycle::") ||
                               value.find("LogSink()") != std::string::npos;
