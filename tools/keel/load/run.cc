@@ -102,7 +102,7 @@ class Worker {
     generator_ = std::make_unique<Generator>(*loop_, mix_, plan_, index_, begins_);
     progress_.store(&generator_->progress(), std::memory_order_release);
     turn_until_finished(busy_poll);
-    loop_->engine().flush();
+    loop_->finish();  // Also what lies over the connections says goodbye.
     set(State::Finished);
   }
 
