@@ -74,11 +74,12 @@ class HttpsApps : public Apps {
 };
 
 TEST_F(HttpsApps, serve_the_same_with_and_without_tls) {
+  write("other.pem", Authority("Another Root").pem());
   std::string secure, plain, unbelieving, at_the_wrong_port, metrics;
   const int code = run_https({"--network.https.hsts_sec=3600"}, [&] {
     secure = believing("root.pem", "/who -D -");
     plain = curl(url(service_, "http") + "/who");
-    unbelieving = curl(url(https_, "https") + "/who");
+    unbelieving = believing("other.pem", "/who");
     at_the_wrong_port = curl(url(https_, "http") + "/who");
     metrics = curl(url(admin_, "http") + "/metrics");
   });
