@@ -12,7 +12,7 @@ help:
 	@echo 'make bench    build the service, the raw loops and Beast, and measure the quick profile (docs/lab.md)'
 	@echo 'make bench-gate  the last commit against its parent, in pairs: fails on a significant regression beyond 5 %'
 	@echo 'make conformance  suites of others against the conformance server on both engines: a table of scores'
-	@echo 'make tls-conformance  TLS: the server'"'"'s own suites, sslyze, clients of other languages, peers that mean no good (minutes)'
+	@echo 'make tls-conformance  TLS: the server'"'"'s own suites, sslyze, clients and servers of others, peers that mean no good (minutes)'
 	@echo 'make abuse    clients that mean no good, on both engines: what good ones notice of them (as root: half an hour)'
 	@echo 'make mutation  bugs, put in one by one: the tests find each (half an hour)'
 	@echo 'make fuzz     ten million inputs for each fuzzer, and an hour of the whole server in the simulation: hours'
@@ -64,7 +64,7 @@ conformance:
 tls-conformance:
 	@scripts/setup build test tls
 	@cmake --preset release -DKEEL_TESTS=ON
-	@cmake --build build/release -j$(jobs) --target fullstack http_server_tests keel
+	@cmake --build build/release -j$(jobs) --target fullstack fullstack_sim_test http_server_tests keel tls_client
 	@tests/tls/suites.py
 
 abuse:

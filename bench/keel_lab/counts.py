@@ -13,6 +13,7 @@ import os
 import pathlib
 import resource
 import socket
+import ssl
 import subprocess
 import time
 
@@ -67,9 +68,9 @@ def echoed(port):
     return connection
 
 
-def answered(port, path):
-    """A connection that has had one answer."""
-    connection = proof.Connection(port, 5)
+def answered(port, path, context=None):
+    """A connection that has had one answer, over TLS where there is a context for it."""
+    connection = proof.Connection(port, 5, context)
     connection.send(path)
     try:
         connection.answer()
@@ -91,6 +92,8 @@ def permit_descriptors(count):
 def connection_bytes(half, payload):
     """Memory that one more idle connection takes; None for work that has no such connection."""
     work = half.work
+    if work.https:
+        return secure_connection_bytes(half, payload)
     if work.client == "bytes" and not work.churn:
         connect = echoed
     elif work.client == "lockstep" and work.method == "GET":
@@ -101,6 +104,16 @@ def connection_bytes(half, payload):
         sides.prepare(server.port, work)
         permit_descriptors(work.idle + 1000)
         return counters.connection_bytes(lambda: connect(server.port), server.resident_bytes, count=work.idle)
+
+
+def secure_connection_bytes(half, payload):
+    """The same, over TLS."""
+    work = half.work
+    with sides.running(half.side, work, half.build, payload) as server:
+        permit_descriptors(work.idle + 1000)
+        context = ssl.create_default_context(cafile=server.roots)
+        connect = functools.partial(answered, server.https_port, work.path, context)
+        return counters.connection_bytes(connect, server.resident_bytes, count=work.idle)
 
 
 def idle_rss_kb(half, payload):

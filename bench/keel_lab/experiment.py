@@ -170,7 +170,8 @@ def _counts(file, content, names, work):
             name, own = spec["side"], parse_work(file, work | spec.get("work", {}), where)
         else:
             name, own = spec, parse_work(file, work, ("work",))
-        if own is not None and own.client == "load":
+        of_connections = own is not None and own.https and content.get("of") == ["bytes_per_connection"]
+        if own is not None and own.client == "load" and not of_connections:
             file.wrong(where, "operations are counted of the light clients only, not of client: load")
         elif _known(file, name, names, where, "side") and own is not None:
             yield name, own

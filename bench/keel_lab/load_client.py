@@ -15,7 +15,7 @@ import time
 from keel_lab import resources, sides, slow_clients
 from keel_lab.sides import CLIENT_CORE, Invalid
 
-PROGRAM = "tools/keel/keel"
+PROGRAM = sides.KEEL
 PATIENCE = 60  # Seconds beyond the measured time.
 INTERRUPTED_PATIENCE = 5  # For what it has measured when it is interrupted.
 
@@ -29,10 +29,7 @@ class Interrupted(KeyboardInterrupt):
 
 def program(build):
     """The path of keel. Invalid when it is not built."""
-    found = sides.program(PROGRAM, build)
-    if found is None:
-        raise Invalid(f"{build / PROGRAM} is not built: cmake --build ... --target keel")
-    return found
+    return sides.keel(build)
 
 
 def template(text, work):
@@ -54,12 +51,14 @@ def requests(work, folder):
 
 
 def command(keel, server, work, folder, duration, warmup, *more):
-    port = server.admin_port if work.listener == "admin" else server.port
+    port = server.admin_port if work.listener == "admin" else server.https_port if work.https else server.port
+    scheme = "https" if work.https else "http"
     return [
-        keel, "load", f"http://127.0.0.1:{port}", *requests(work, folder), f"--connections={work.connections}",
+        keel, "load", f"{scheme}://127.0.0.1:{port}", *requests(work, folder), f"--connections={work.connections}",
         f"--duration={duration:g}s", f"--warmup={warmup:g}s", f"--cores={CLIENT_CORE}", f"--server-pid={server.pid}",
         f"--json={folder}/report.json", *([f"--rate={work.rate}"] if work.rate else []),
-        *([f"--churn={work.churn}"] if work.churn else []), *more
+        *([f"--churn={work.churn}"] if work.churn else []),
+        *([f"--roots={server.roots}", "--sessions=0"] if work.https else []), *more
     ]
 
 

@@ -94,6 +94,15 @@ class Run(unittest.TestCase):
         self.assertTrue(any("GET /other" in line and "--rate=5" in line for line in self.arguments()))
         self.assertEqual((done["statuses"], done["all_requests"]), ({"200": 140}, 70))
 
+    def test_over_tls_it_believes_the_certificate_of_the_side_and_resumes_nothing(self):
+        with mock.patch.object(sides, "make_certificate") as made:
+            self.run_it("path: /, https: true, beside: {path: /, rate: 5}")
+        folder = made.call_args.args[1]
+        for one in self.arguments():
+            self.assertIn(" https://127.0.0.1:", one)
+            self.assertIn(f"--roots={folder}/root.pem", one)
+            self.assertIn("--sessions=0", one)
+
     def test_the_admin_listener_is_another_port(self):
         self.run_it("path: /metrics, listener: admin, beside: {path: /}")
         ports = {line.split()[1] for line in self.arguments()}

@@ -17,8 +17,11 @@ class Wrong(Exception):
 
 class Connection:
     """Sends requests and reads answers one after the other, as they come on one connection."""
-    def __init__(self, port, seconds=SECONDS):
+    def __init__(self, port, seconds=SECONDS, context=None):
+        """Over TLS where there is an ssl.SSLContext."""
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=seconds)
+        if context:
+            self.socket = context.wrap_socket(self.socket, server_hostname="127.0.0.1")
         self._file = self.socket.makefile("rb")
 
     def __enter__(self):

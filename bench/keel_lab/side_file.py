@@ -9,7 +9,7 @@ from keel_lab.yaml_file import File
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SIDES = ROOT / "bench/sides.yaml"
 PROFILES = ("quick", "full")
-PLACEHOLDERS = ("port", "admin_port", "folder", "build", "root", "engine", "payload")
+PLACEHOLDERS = ("port", "admin_port", "https_port", "folder", "build", "root", "engine", "payload")
 ENGINES = ("uring", "epoll")
 SIDE_KEYS = {"title": str, "needs": (str, list), "serve": list, "files": dict, "ready": str, "environment": dict,
              "profile": set(PROFILES), "engines": list, "under_test": bool, "log": str, "database": str}

@@ -24,6 +24,8 @@ from keel_lab.side_file import ROOT
 SLOWED = {"KEEL_NETWORK__HTTP__QUEUE_DELAY_MAX_SEC": "3600"}
 START_SECONDS_MAX = 10
 STOP_SECONDS_MAX = 5
+CERTIFICATES = "certificates"  # In a side's folder: service.pem and root.pem.
+KEEL = "tools/keel/keel"
 LATE_TRIES = 5
 CORES = sorted(os.sched_getaffinity(0))
 CLIENT_CORE = CORES[0]
@@ -142,6 +144,7 @@ class Server:
     start_ms: float  # From fork to the first answer to an HTTP request.
     allocations: str  # File with the counts of heap allocations, when they are counted.
     admin_port: int = 0
+    https_port: int = 0
     database: str = ""
     log: str = ""
     logged: int | None = None  # After the end: lines of its log that name the path.
@@ -150,6 +153,11 @@ class Server:
     @property
     def pid(self):
         return self.process.pid
+
+    @property
+    def roots(self):
+        """The file of whom to believe that the side is itself, where the work is over TLS."""
+        return f"{self.folder}/{CERTIFICATES}/root.pem"
 
     def lines_of(self, work):
         """Of its log so far, those that name the work's path."""
@@ -167,6 +175,21 @@ class Server:
             if line.startswith("Rss:"):
                 return int(line.split()[1]) * 1024
         raise Invalid("no Rss in smaps_rollup")
+
+
+def keel(build):
+    """The path of keel. Invalid when it is not built."""
+    found = program(KEEL, build)
+    if found is None:
+        raise Invalid(f"{build / KEEL} is not built: cmake --build ... --target keel")
+    return found
+
+
+def make_certificate(build, folder):
+    """service.pem and root.pem, for 127.0.0.1: ECDSA with P-256. Invalid where keel is not built."""
+    done = subprocess.run([keel(build), "cert", "--dir", folder], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Invalid(f"keel cert ended with {ending(done.returncode)}: {done.stderr.strip()[-300:]}")
 
 
 def ending(code):
@@ -236,12 +259,12 @@ def lines_with(path, text):
 @contextlib.contextmanager
 def running(side, work, build, payload=b"", count_allocations=False, prefix=(), start_seconds=START_SECONDS_MAX):
     """A fresh process of `side`, run by `prefix` if any; `payload` is the answer that a raw server repeats."""
-    port, admin_port = free_ports(2)
+    port, admin_port, https_port = free_ports(3)
     # Beside the build, not in /tmp: a database there could lie in memory, and an fsync would cost nothing.
     folder = tempfile.mkdtemp(prefix="lab-", dir=build)
     places = {
-        "port": port, "admin_port": admin_port, "folder": folder, "build": build, "root": ROOT, "engine": side.engine,
-        "payload": f"{folder}/payload"
+        "port": port, "admin_port": admin_port, "https_port": https_port, "folder": folder, "build": build, "root": ROOT,
+        "engine": side.engine, "payload": f"{folder}/payload"
     }
     environment = os.environ | {name: filled(value, places) for name, value in side.environment}
     pathlib.Path(folder, "payload").write_bytes(payload)
@@ -254,6 +277,8 @@ def running(side, work, build, payload=b"", count_allocations=False, prefix=(), 
         allocations = f"{folder}/allocations"
         environment |= {"LD_PRELOAD": str(build / "bench/libbench_alloc_count.so"), "ALLOC_COUNT_FILE": allocations}
     try:
+        if work.https:
+            make_certificate(build, f"{folder}/{CERTIFICATES}")
         with open(f"{folder}/output", "wb") as output:
             begin = time.monotonic()
             try:
@@ -266,7 +291,7 @@ def running(side, work, build, payload=b"", count_allocations=False, prefix=(), 
         server = None
         try:
             wait_for_answer(process, port, ready_path(side, work), start_seconds)
-            server = Server(process, port, folder, (time.monotonic() - begin) * 1000, allocations, places["admin_port"],
+            server = Server(process, port, folder, (time.monotonic() - begin) * 1000, allocations, admin_port, https_port,
                             filled(side.database, places), filled(side.log, places))
             yield server
         except (Invalid, OSError, http.client.HTTPException) as problem:

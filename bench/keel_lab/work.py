@@ -10,7 +10,7 @@ _HTTP = {
 WORK_KEYS = {
     "lockstep": _HTTP | {"depth": int, "idle": int}, "load": _HTTP | {
         "mix": list, "rate": int, "churn": int, "refusal": int, "capacity_connections": int,
-        "listener": {"service", "admin"}, "beside": dict, "slow_clients": int
+        "listener": {"service", "admin"}, "https": bool, "idle": int, "beside": dict, "slow_clients": int
     }, "bytes": {"payload": int, "connections": int, "churn": bool}, "itself": {"arguments": list},
 }
 REQUIRED = {"lockstep": ("path",), "bytes": ("payload",)}
@@ -41,6 +41,7 @@ class Work:
     mix: str = ""  # Of client load: requests as docs/load.md has them, JSON; instead of `path`.
     rate: int = 0  # Requests per second, due at times decided beforehand; 0: as fast as they are answered.
     listener: str = "service"
+    https: bool = False  # Of client load: over TLS, at the side's {https_port}; each connection shakes hands in full.
     beside: "Work | None" = None  # What another keel load does meanwhile.
     slow_clients: int = 0  # So many that send a byte of a request a second meanwhile: slow_clients.py.
     payload: int = 0
@@ -85,7 +86,7 @@ def parse_work(file, spec, where, partial=False):
         right = file.mapping(one, (*where, "mix", number), MIX_KEYS, ("request",)) and right
     beside = spec.get("beside")
     if beside is not None:
-        beside = parse_work(file, {"client": "load", "connections": spec.get("connections", 64)} | beside,
+        beside = parse_work(file, {"client": "load", "connections": spec.get("connections", 64), "https": spec.get("https", False)} | beside,
                             (*where, "beside"))
         right = right if beside else None
     for key in ("connections", "depth", "idle", "capacity_connections"):

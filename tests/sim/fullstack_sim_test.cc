@@ -4,6 +4,7 @@
 //   fullstack_sim_test               1,000 seeds, each run twice
 //   fullstack_sim_test --seed=7      that seed alone, with what everybody asked and was answered
 //   fullstack_sim_test --seeds=20000 more of them
+//   KEEL_TESTS_OVER_TLS=1 fullstack_sim_test   the same over TLS, of which only some seeds are run otherwise
 //
 // One seed is several lives of the service on one disk. In each the power may go in the middle of any change to the
 // disk; then all loops and connections are gone, the disk loses what was not synced, and the service starts again. What
@@ -31,6 +32,10 @@
 #include "keel/io/testing/disk.h"
 #include "keel/io/testing/simulation.h"
 #include "keel/net/stream.h"
+#include "keel/net/tls/layer.h"
+#include "keel/net/tls/stream.h"
+#include "keel/net/tls/testing/certificates.h"
+#include "keel/net/tls/testing/seeded_randomness.h"
 #include "keel/task/scope.h"
 #include "keel/task/timing.h"
 #include "ledger.h"
@@ -42,6 +47,16 @@ namespace {
 
 // Mistakes that a checker worth its name finds.
 enum class Mistake { None, SynchronousOff, SynchronousNormal, DiskLies, AsksTheRealWorld };
+
+enum class Wire { Plain, Tls };
+
+// Both ends of one life of the service. Nothing is resumed: a ticket's age is of the system's clock.
+struct Secure {
+  tls::testing::SeededRandomness randomness;
+  tls::testing::Authority authority{"Root"};
+  tls::Layers server{*tls::ServerContext::make({.certificates = {authority.issue({.names = {"shop.test"}})}})};
+  tls::ClientContext client = *tls::ClientContext::make({.trust = {.pem = authority.pem()}, .sessions_max = 0});
+};
 
 // --- Who asks.
 
@@ -86,8 +101,9 @@ Task<Answer> converse(Stream& stream, const std::string& wire) {
 
 class Customer {
  public:
-  Customer(Ledger& ledger, const Address& to, std::size_t number, std::uint64_t seed)
-      : ledger_(ledger), to_(to), number_(number), dice_(seed) {}
+  // `secure`: over TLS; or null.
+  Customer(Ledger& ledger, const Address& to, const Secure* secure, std::size_t number, std::uint64_t seed)
+      : ledger_(ledger), to_(to), secure_(secure), number_(number), dice_(seed) {}
 
   Task<> live(int requests) {
     co_await sleep_for(dice_.up_to(100_ms));
@@ -131,12 +147,16 @@ class Customer {
     return mine.empty() ? nullptr : mine[dice_.below(mine.size())];
   }
 
+  Task<Stream> connect() {
+    return secure_ != nullptr ? tls::connect(secure_->client, "shop.test", to_) : Stream::connect(to_);
+  }
+
   // What was answered; nothing: `sent` says whether it may happen all the same.
   Task<std::optional<Answer>> ask(std::string method, std::string target, std::string body, Sent& sent) {
     sent = Sent::No;
     const std::string asked = "c" + std::to_string(number_) + " " + method + " " + target + " " + body;
     if (!stream_) {
-      Result<Stream> made = co_await attempt(with_timeout(3_s, Stream::connect(to_)));
+      Result<Stream> made = co_await attempt(with_timeout(3_s, connect()));
       if (!made) {
         ledger_.tell(asked + " -> no connection");
         co_return std::nullopt;
@@ -320,6 +340,7 @@ class Customer {
 
   Ledger& ledger_;
   const Address to_;
+  const Secure* const secure_;
   const std::size_t number_;
   Dice dice_;
   std::optional<Stream> stream_;
@@ -351,9 +372,10 @@ struct Outcome {
 // All lives of the service on one disk.
 class World {
  public:
-  World(std::uint64_t seed, Mistake mistake)
+  World(std::uint64_t seed, Mistake mistake, Wire wire)
       : seed_(seed),
         mistake_(mistake),
+        wire_(wire),
         dice_(seed * 1'000'003),
         disk_(mistake == Mistake::AsksTheRealWorld ? Host::system().random() : seed),
         vfs_(disk_, seed) {}
@@ -469,8 +491,11 @@ class World {
     http::Router router;
     users.mount(router);
     data.mount(router);
+    std::optional<Secure> secure;
+    if (wire_ == Wire::Tls) secure.emplace();
     http::ServerOptions options;
     options.address = Address::parse("10.0.0.1:80").value();
+    options.https = secure ? &secure->server : nullptr;
     options.access_log = false;
     options.listen.reuse_port = true;
     std::vector<io::Loop*> loops;
@@ -486,7 +511,8 @@ class World {
     io::Loop& client_loop = simulation.add_loop();
     std::vector<std::unique_ptr<Customer>> customers;
     for (std::size_t i = 1 + dice_.below(5); i > 0; --i) {
-      customers.push_back(std::make_unique<Customer>(ledger_, options.address, i, dice_.next()));
+      customers.push_back(
+          std::make_unique<Customer>(ledger_, options.address, secure ? &*secure : nullptr, i, dice_.next()));
     }
     Start<void> living;
     {
@@ -526,6 +552,7 @@ class World {
 
   const std::uint64_t seed_;
   const Mistake mistake_;
+  const Wire wire_;
   Dice dice_;
   sim::Disk disk_;
   db::sqlite::SimVfs vfs_;
@@ -534,10 +561,10 @@ class World {
 };
 
 // Runs a seed twice; what is wrong, or nothing.
-std::string check(std::uint64_t seed, Outcome& first, Mistake mistake = Mistake::None) {
-  first = World(seed, mistake).run();
+std::string check(std::uint64_t seed, Outcome& first, Mistake mistake = Mistake::None, Wire wire = Wire::Plain) {
+  first = World(seed, mistake, wire).run();
   if (!first.complaint.empty()) return first.complaint;
-  const Outcome second = World(seed, mistake).run();
+  const Outcome second = World(seed, mistake, wire).run();
   if (first.hash != second.hash || first.trace != second.trace || first.told != second.told) {
     return "two runs of this seed differ";
   }
@@ -545,10 +572,11 @@ std::string check(std::uint64_t seed, Outcome& first, Mistake mistake = Mistake:
 }
 
 TEST(FullstackSimulation, keeps_what_it_acknowledged_over_every_power_loss_and_repeats_each_run) {
+  const Wire wire = std::getenv("KEEL_TESTS_OVER_TLS") != nullptr ? Wire::Tls : Wire::Plain;
   Outcome all;
   for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
     Outcome outcome;
-    const std::string complaint = check(seed, outcome);
+    const std::string complaint = check(seed, outcome, Mistake::None, wire);
     if (seeds.is_one()) std::printf("%s\n%s", outcome.trace.c_str(), outcome.told.c_str());
     ASSERT_EQ(complaint, "") << seeds.replay(seed);
     all.acknowledged += outcome.acknowledged;
@@ -585,6 +613,19 @@ TEST(FullstackSimulation, keeps_what_it_acknowledged_over_every_power_loss_and_r
                                     all.disk.pages_torn, all.disk.sizes_lost, all.disk.names_lost, all.disk.read_errors,
                                     all.disk.write_errors, all.disk.sync_errors, all.disk.full}) {
     EXPECT_GT(count, 0u);
+  }
+}
+
+TEST(FullstackSimulation, keeps_it_over_tls_as_well) {
+  std::uint64_t acknowledged = 0;
+  const std::uint64_t count = std::min<std::uint64_t>(seeds.count, 20);
+  for (std::uint64_t seed = seeds.first; seed < seeds.first + count; ++seed) {
+    Outcome outcome;
+    ASSERT_EQ(check(seed, outcome, Mistake::None, Wire::Tls), "") << "KEEL_TESTS_OVER_TLS=1, " << seeds.replay(seed);
+    acknowledged += outcome.acknowledged;
+  }
+  if (!seeds.is_one()) {
+    EXPECT_GT(acknowledged, count * 5);
   }
 }
 

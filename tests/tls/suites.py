@@ -10,13 +10,10 @@ Code 1 when a score is below what is demanded; a client that is not installed is
 
 import argparse
 import contextlib
-import datetime
-import ipaddress
 import json
 import os
 import pathlib
 import re
-import shutil
 import signal
 import socket
 import ssl
@@ -25,150 +22,15 @@ import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+import clients
+import servers
+from service import ROOT, VENV, Failed, Service, run, serving
+
 REQUIREMENTS = pathlib.Path(__file__).with_name("requirements.txt")
-VENV = ROOT / "build/tls-venv"
 
 RENEWALS = 20
 RESTARTS = 20
 RESIDENT_MIB_MAX = 96  # After what a peer may do; it begins with some 30.
-
-
-class Failed(Exception):
-    """Why a suite has no score."""
-
-
-# --- Certificates.
-
-
-class Authority:
-    """Issues certificates for this machine."""
-
-    def __init__(self, folder):
-        from cryptography import x509
-        from cryptography.hazmat.primitives.asymmetric import ec
-        from cryptography.x509.oid import NameOID
-        self.folder = folder
-        self.key = ec.generate_private_key(ec.SECP256R1())
-        self.name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Test Root")])
-        certificate = self._sign(self.name, self.key.public_key(), 365, [
-            (x509.BasicConstraints(ca=True, path_length=None), True),
-            (x509.KeyUsage(True, False, False, False, False, True, True, False, False), True),
-            (x509.SubjectKeyIdentifier.from_public_key(self.key.public_key()), False),
-        ])
-        self.root = folder / "root.pem"
-        self.root.write_bytes(certificate)
-
-    def _sign(self, subject, key, days, extensions):
-        from cryptography import x509
-        from cryptography.hazmat.primitives import hashes, serialization
-        now = datetime.datetime.now(datetime.timezone.utc)
-        builder = (x509.CertificateBuilder().subject_name(subject).issuer_name(self.name).public_key(key).serial_number(
-            x509.random_serial_number()).not_valid_before(now - datetime.timedelta(days=10)).not_valid_after(
-                now + datetime.timedelta(days=days)))
-        for extension, is_critical in extensions:
-            builder = builder.add_extension(extension, critical=is_critical)
-        return builder.sign(self.key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
-
-    def issue(self, days=90):
-        """A certificate and its key, each as a text."""
-        from cryptography import x509
-        from cryptography.hazmat.primitives import serialization
-        from cryptography.hazmat.primitives.asymmetric import ec
-        from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
-        key = ec.generate_private_key(ec.SECP256R1())
-        names = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
-        certificate = self._sign(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")]), key.public_key(), days, [
-            (x509.SubjectAlternativeName(names), False),
-            (x509.BasicConstraints(ca=False, path_length=None), True),
-            (x509.KeyUsage(True, False, False, False, False, False, False, False, False), True),
-            (x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), False),
-            (x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key()), False),
-        ])
-        private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8,
-                                    serialization.NoEncryption())
-        return certificate, private
-
-
-# --- The service.
-
-
-class Service:
-    """The full-stack example with TLS, in a folder of its own; it must end well."""
-
-    def __init__(self, build, folder, predecessor=None, arguments=()):
-        self.folder = folder
-        self.authority = predecessor.authority if predecessor else Authority(folder)
-        self.pair = folder / "service.pem"
-        self.pair.write_bytes(b"".join(self.authority.issue()))
-        self.log = folder / "log"
-        environment = {
-            **os.environ,
-            "KEEL_NETWORK__HTTP__PORT": "0",
-            "KEEL_NETWORK__HTTPS__PORT": "0",
-            "KEEL_NETWORK__HTTPS__CERTIFICATE": str(self.pair),
-            "KEEL_MONITORING__METRICS__EXPORT_PORT": "0",
-            "KEEL_NETWORK__HTTP__ACCESS_LOG": "false",
-            "KEEL_DATABASE__PATH": str(folder / "data.db"),
-        }
-        self.process = subprocess.Popen(
-            [build / "examples/fullstack/fullstack", "--config", "examples/fullstack/service.yaml",
-             "--logging.sinks=[{type: console, format: json}]", *arguments],
-            cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=open(self.log, "a"), text=True)
-        found = {}
-        for line in self.process.stdout:
-            if match := re.search(r"^  service  (\w+)://127\.0\.0\.1:(\d+)", line):
-                found[match[1]] = int(match[2])
-            if line.startswith("  engine"):
-                break
-        if "https" not in found:
-            raise Failed(f"the service did not start: {self.log.read_text()[-300:]}")
-        self.port = found["https"]
-        self.url = f"https://localhost:{self.port}"
-
-    def connect(self):
-        return socket.create_connection(("127.0.0.1", self.port), timeout=10)
-
-    def context(self):
-        return ssl.create_default_context(cafile=self.authority.root)
-
-    def is_well(self):
-        with self.context().wrap_socket(self.connect(), server_hostname="localhost") as secure:
-            secure.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-            return secure.recv(100).startswith(b"HTTP/1.1 200 ")
-
-    def resident_mib(self):
-        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1]) // 1024
-
-    def times_logged(self, text):
-        return self.log.read_text().count(text)
-
-    def end(self, is_relieved=False):
-        if not is_relieved:
-            self.process.send_signal(signal.SIGTERM)
-        if self.process.wait(timeout=30) != 0:
-            raise Failed(f"the service ended with {self.process.returncode}: {self.log.read_text()[-300:]}")
-
-
-@contextlib.contextmanager
-def serving(build):
-    with tempfile.TemporaryDirectory(prefix="keel-tls-") as name:
-        service = Service(build, pathlib.Path(name))
-        try:
-            yield service
-            service.end()
-        finally:
-            if service.process.poll() is None:
-                service.process.kill()
-                service.process.wait()
-
-
-def run(command, seconds, **options):
-    try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=seconds, **options)
-    except subprocess.TimeoutExpired:
-        raise Failed(f"{command[0]} took more than {seconds} s") from None
 
 
 # --- The suites: each gives (score, whether it is enough, what is demanded).
@@ -189,6 +51,15 @@ def own_suites(build, _service):
     return score + (f", failed: {', '.join(failed[:5])}" if failed else ""), len(tests) > 500 and not failed, "0 failed"
 
 
+def simulation(build, _service):
+    """The full-stack example on a network and a disk that fail, over TLS: each seed twice the same."""
+    done = run([build / "tests/sim/fullstack_sim_test", "--gtest_filter=*keeps_what*"], 1200,
+               env={**os.environ, "KEEL_TESTS_OVER_TLS": "1"})
+    seeds = re.search(r"^(\d+) seeds, ", done.stdout, re.MULTILINE)
+    is_enough = done.returncode == 0 and seeds is not None and int(seeds[1]) >= 1000
+    return f"{seeds[1]} seeds" if seeds else done.stdout[-200:], is_enough, "1,000 seeds, each twice the same"
+
+
 def sslyze(_build, service):
     """Mozilla's intermediate configuration, and what is known to be vulnerable."""
     done = run([
@@ -199,78 +70,6 @@ def sslyze(_build, service):
     bad = [line.strip() for line in done.stdout.splitlines() if re.search(r"VULNERABLE|FAILED - Not compl|^ +\* ", line)
            and "OK - Not" not in line and not line.endswith(":")]
     return "compliant" if is_compliant else "; ".join(bad)[-200:] or done.stdout[-200:], is_compliant, "compliant"
-
-
-def python_asks(module):
-    return f"""
-import json, sys
-import {module} as client
-url, root = sys.argv[1:]
-get = client.get(url + "/health", verify=root)
-post = client.post(url + "/api/users", json={{"name": "Ada", "email": "{module}@example.com"}}, verify=root)
-print(get.status_code, post.status_code)
-"""
-
-
-NODE_ASKS = """
-const https = require('https'), fs = require('fs');
-const [url, root] = process.argv.slice(1);
-const ask = (path, method, body) => new Promise((resolve, reject) => {
-  const request = https.request(url + path, {method, ca: fs.readFileSync(root), headers: {'content-type': 'application/json'}},
-    (response) => { response.resume(); response.on('end', () => resolve(response.statusCode)); });
-  request.on('error', reject);
-  request.end(body);
-});
-(async () => console.log(await ask('/health', 'GET'),
-  await ask('/api/users', 'POST', '{"name": "Ada", "email": "node@example.com"}')))();
-"""
-
-GO_ASKS = """
-package main
-import ("crypto/tls"; "crypto/x509"; "fmt"; "net/http"; "os"; "strings")
-func main() {
-  pem, _ := os.ReadFile(os.Args[2])
-  roots := x509.NewCertPool()
-  roots.AppendCertsFromPEM(pem)
-  client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
-  get, err := client.Get(os.Args[1] + "/health")
-  if err != nil { panic(err) }
-  post, err := client.Post(os.Args[1] + "/api/users", "application/json",
-    strings.NewReader(`{"name": "Ada", "email": "go@example.com"}`))
-  if err != nil { panic(err) }
-  fmt.Println(get.StatusCode, post.StatusCode)
-}
-"""
-
-
-def clients(_build, service):
-    """Those of other languages ask and post; and none believes a server whose root it does not know."""
-    root, url, python = str(service.authority.root), service.url, str(VENV / "bin/python")
-    curl = ["curl", "-sS", "--max-time", "20", "-o", "/dev/null", "-w", "%{http_code} "]
-    post = ["-H", "content-type: application/json", "-d", '{"name": "Ada", "email": "curl@example.com"}']
-    program = service.folder / "asks.go"
-    program.write_text(GO_ASKS)
-    asking = {
-        "curl": [*curl, "--cacert", root, f"{url}/health", "--next", *curl[1:], "--cacert", root, *post, f"{url}/api/users"],
-        "requests": [python, "-c", python_asks("requests"), url, root],
-        "httpx": [python, "-c", python_asks("httpx"), url, root],
-        "node": ["node", "-e", NODE_ASKS, url, root],
-        "go": ["go", "run", str(program), url, root],
-    }
-    good, bad, missing = [], [], []
-    for name, command in asking.items():
-        if shutil.which(command[0]) is None:
-            missing.append(name)
-            continue
-        done = run(command, 120)
-        (good if done.stdout.split() == ["200", "201"] else bad).append(name)
-        if name in bad:
-            print(f"    {name}: {done.stdout} {done.stderr[-300:]}", file=sys.stderr)
-    refused = run([*curl, f"{url}/health"], 30)
-    if refused.returncode != 60:
-        bad.append(f"curl without the root: {refused.returncode}")
-    score = f"{len(good)} of {len(good) + len(bad)}" + (f", not here: {', '.join(missing)}" if missing else "")
-    return score + (f", failed: {', '.join(bad)}" if bad else ""), not bad and len(good) >= 3, "all that are here"
 
 
 def alert_of(bytes_back):
@@ -430,7 +229,9 @@ def handovers(build, _service):
 SUITES = {
     "the server's own suites": own_suites,
     "sslyze": sslyze,
-    "clients": clients,
+    "simulation": simulation,
+    "clients": clients.score,
+    "servers": servers.score,
     "misbehaving peers": misbehaving,
     "renewals under load": renewals,
     "restarts under load": handovers,
@@ -454,7 +255,7 @@ def main():
             continue
         began = time.monotonic()
         try:
-            if suite in (own_suites, handovers):
+            if suite in (own_suites, simulation, servers.score, handovers):
                 score, is_enough, demand = suite(options.build.resolve(), None)
             else:
                 with serving(options.build.resolve()) as service:
