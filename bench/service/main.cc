@@ -84,7 +84,11 @@ int main(int argc, char** argv) {
   std::optional<Jobs> jobs;
   if (config->bench.jobs) jobs.emplace(app);
   http::Router router;
-  router.get("/plaintext", plaintext).get("/json", message).get("/busy", busy).get("/bytes/{size}", bytes).post("/bytes/{size}", bytes);
+  router.get("/plaintext", plaintext)
+      .get("/json", message)
+      .get("/busy", busy)
+      .get("/bytes/{size}", bytes)
+      .post("/bytes/{size}", bytes);
   users.mount(router);
   data.mount(router);
   if (jobs) jobs->mount(router);

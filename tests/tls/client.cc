@@ -23,8 +23,9 @@ Task<> ask(tls::ClientContext context, std::vector<std::string> urls) {
   http::Client client(resolver, {.timeout = 10_s, .pool = {.https = &https}});
   for (const std::string& url : urls) {
     const Result<http::ClientResponse> got = co_await attempt(client.get(url));
-    const std::string said = got ? std::to_string(static_cast<int>(got->status())) + " " + std::to_string(got->body().size())
-                                 : got.error().describe();
+    const std::string said =
+        got ? std::to_string(static_cast<int>(got->status())) + " " + std::to_string(got->body().size())
+            : got.error().describe();
     std::printf("%s\n", said.c_str());
   }
 }
