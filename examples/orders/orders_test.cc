@@ -39,16 +39,16 @@ struct TestShop {
   }
   // What sets a value may be said again: a fault may have taken the response away.
   void put(const Product& product) {
-    for (int status = 0; status != 200;) status = admin.put("/admin/products", json::write(product)).status();
+    for (int status = 0; status != 200;) status = admin.put("/admin/products", product).status();
   }
   http::TestCall begin_order(std::vector<NewLine> lines) {
     http::ClientRequest request(http::Method::Post, "/orders");
     return app.begin(std::move(request.json(NewOrder{"ada", std::move(lines)})));
   }
   int order(std::vector<NewLine> lines) { return begin_order(std::move(lines)).response().status(); }
-  Order order_at(std::string_view path) { return json::parse<Order>(app.get(path).body()).value(); }
-  OrderPage orders_at(std::string_view path) { return json::parse<OrderPage>(app.get(path).body()).value(); }
-  Product product_at(std::string_view path) { return json::parse<Product>(app.get(path).body()).value(); }
+  Order order_at(std::string_view path) { return app.get(path).json<Order>().value(); }
+  OrderPage orders_at(std::string_view path) { return app.get(path).json<OrderPage>().value(); }
+  Product product_at(std::string_view path) { return app.get(path).json<Product>().value(); }
 };
 
 TEST(Shop, takes_all_lines_of_an_order_out_of_stock_or_none) {
@@ -69,7 +69,7 @@ TEST(Shop, lists_orders_in_pages_and_exports_all_of_them) {
   TestShop shop;
   shop.put({"tea", "Green tea", 500, 100});
   for (int i = 0; i < 25; ++i) shop.order({{"tea", 1}});
-  shop.app.post("/orders/3/cancel", "");
+  shop.app.post("/orders/3/cancel");
 
   EXPECT_EQ(shop.orders_at("/orders?customer=ada&state=open&limit=20").next, 21);
   EXPECT_EQ(shop.orders_at("/orders?state=open&after=21").orders.size(), 4u);
@@ -94,11 +94,11 @@ TEST(Shop, charges_once_whatever_the_payments_server_does_and_expires_what_nobod
   shop.put({"tea", "Green tea", 201, 9});
   for (const int quantity : {1, 2, 3, 1}) shop.order({{"tea", quantity}});
 
-  EXPECT_EQ(shop.app.post("/orders/1/payment", "").status(), 200);
-  EXPECT_EQ(shop.app.post("/orders/2/payment", "").status(), 409) << "declined";
+  EXPECT_EQ(shop.app.post("/orders/1/payment").status(), 200);
+  EXPECT_EQ(shop.app.post("/orders/2/payment").status(), 409) << "declined";
   shop.app.peer_down("payments.example");
-  EXPECT_EQ(shop.app.post("/orders/3/payment", "").status(), 202);
-  EXPECT_EQ(shop.app.post("/orders/3/cancel", "").status(), 409);
+  EXPECT_EQ(shop.app.post("/orders/3/payment").status(), 202);
+  EXPECT_EQ(shop.app.post("/orders/3/cancel").status(), 409);
   shop.app.advance(1_h);
   EXPECT_EQ(shop.order_at("/orders/4").state, State::Expired);
   shop.app.peer("payments.example", shop.payments);

@@ -4,9 +4,9 @@
 //   TEST(Orders, are_there_after_a_power_loss) {
 //     app::TestApp<Orders> app({.settings = {"database.migrations=" ORDERS_MIGRATIONS}});
 //
-//     EXPECT_EQ(app.post("/orders", R"({"item":"tea"})").status(), 201);
+//     EXPECT_EQ(app.post("/orders", NewOrder{.item = "tea"}).status(), 201);
 //     app.crash();
-//     EXPECT_EQ(app.get("/orders/1").body(), R"({"id":1,"item":"tea"})");
+//     EXPECT_EQ(app.get("/orders/1").json<Order>()->item, "tea");
 //   }
 //
 // Orders is a class that is made of an App& (app.h: app::run<Orders>). The App is that of production on a simulation
@@ -86,27 +86,13 @@ struct TestAppOptions {
 };
 
 // What a TestApp is, but for the type of its service.
-class AppUnderTest {
+class AppUnderTest : public http::TestRequests<AppUnderTest> {
  public:
   AppUnderTest(const AppUnderTest&) = delete;
   AppUnderTest& operator=(const AppUnderTest&) = delete;
 
-  // Of a client that sends nothing of its own. Each lets time pass until the answer is there.
-  http::TestResponse get(std::string_view path) { return send(http::ClientRequest(http::Method::Get, path)); }
-  http::TestResponse del(std::string_view path) { return send(http::ClientRequest(http::Method::Delete, path)); }
-  http::TestResponse post(std::string_view path, std::string_view body,
-                          std::string_view content_type = "application/json") {
-    return send(http::ClientRequest(http::Method::Post, path).body(body, content_type));
-  }
-  http::TestResponse put(std::string_view path, std::string_view body,
-                         std::string_view content_type = "application/json") {
-    return send(http::ClientRequest(http::Method::Put, path).body(body, content_type));
-  }
-  http::TestResponse patch(std::string_view path, std::string_view body,
-                           std::string_view content_type = "application/json") {
-    return send(http::ClientRequest(http::Method::Patch, path).body(body, content_type));
-  }
-  http::TestResponse send(http::ClientRequest request) { return begin(std::move(request)).response(); }
+  // get(), post() and the like are those of a client that sends nothing of its own (http/testing/test_client.h).
+
   // Begins to send it: time passes in advance() and in the calls above.
   http::TestCall begin(http::ClientRequest request);
   // For a TestClient: of the service, and of its admin listener (/metrics).

@@ -8,6 +8,7 @@
 
 #include "keel/data/json.h"
 #include "keel/exec/thread_pool.h"
+#include "keel/http/server/input.h"
 #include "keel/http/server/problem.h"
 #include "keel/task/resume_on.h"
 #include "keel/task/timing.h"
@@ -69,6 +70,40 @@ TEST(TestApp, runs_a_service_with_its_database_in_a_simulation) {
   EXPECT_EQ(app.post("/notes", "milk").body(), "1");
   EXPECT_EQ(app.get("/notes/1").body(), "milk");
   EXPECT_EQ(app.get("/notes/2").status(), 404);
+}
+
+struct Counted {
+  std::string text;
+  int bytes = 0;
+};
+
+TEST(TestApp, sends_structs_and_reads_them) {
+  class Counting {
+   public:
+    explicit Counting(App& app) {
+      const auto count = [](http::Request& request) -> Result<http::Response> {
+        KEEL_TRY(Counted counted, request.json<Counted>());
+        counted.bytes = static_cast<int>(counted.text.size());
+        return http::Response::json(counted);
+      };
+      const auto empty = [](http::Request& request) {
+        return http::Response::text(http::Status::Ok, std::string(request.header("Content-Type").value_or("no body")));
+      };
+      router_.post("/count", count).put("/count", count).patch("/count", count).post("/empty", empty);
+      app.serve(router_);
+    }
+
+   private:
+    http::Router router_;
+  };
+  TestApp<Counting> app;
+  http::TestClient client(app);
+
+  EXPECT_EQ(app.post("/count", Counted{"tea"}).json<Counted>()->bytes, 3);
+  EXPECT_EQ(app.put("/count", Counted{"milk"}).json<Counted>()->bytes, 4);
+  EXPECT_EQ(client.patch("/count", Counted{"water"}).json<Counted>()->bytes, 5);
+  EXPECT_EQ(app.post("/count", std::vector<int>{1}).status(), 422);
+  EXPECT_EQ(app.post("/empty").body(), "no body");
 }
 
 TEST(TestApp, runs_the_same_service_in_real_time_on_a_temporary_file) {

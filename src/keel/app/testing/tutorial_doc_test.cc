@@ -146,8 +146,8 @@ TEST(Notes, that_are_finished_are_listed_no_more_and_forgotten_a_day_later) {
   TestApp app(journal());
   app.post("/notes", R"({"text":"buy tea"})");
 
-  EXPECT_EQ(app.post("/notes/1/finish", "").status(), 204);
-  EXPECT_EQ(app.post("/notes/1/finish", "").status(), 404);
+  EXPECT_EQ(app.post("/notes/1/finish").status(), 204);
+  EXPECT_EQ(app.post("/notes/1/finish").status(), 404);
   EXPECT_EQ(app.get("/notes").body(), "[]");
   EXPECT_EQ(app.get("/notes/1").status(), 200);
 
@@ -158,7 +158,7 @@ TEST(Notes, that_are_finished_are_listed_no_more_and_forgotten_a_day_later) {
 TEST(Notes, are_counted_when_they_are_finished) {
   TestApp app(journal());
   app.post("/notes", R"({"text":"buy tea"})");
-  app.post("/notes/1/finish", "");
+  app.post("/notes/1/finish");
 
   http::TestClient admin(app.admin());
   EXPECT_NE(admin.get("/metrics").body().find("notes_finished_total 1"), std::string_view::npos);

@@ -3,6 +3,7 @@
 //   http::TestClient ada(server);               // an http::TestServer or an app::TestApp
 //   ada.header("Authorization", "Bearer ada");
 //   EXPECT_EQ(ada.get("/me").status(), 200);
+//   EXPECT_EQ(ada.post("/orders", NewOrder{"tea", 2}).json<Order>()->item, "tea");   // plain structs
 //
 // Errors:    a call that got no answer has status 0 and says why in error(). No answer is asked for again and
 //            redirects are not followed; a kept connection that the server had closed is replaced, as any Client does.
@@ -11,6 +12,7 @@
 
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -45,6 +47,9 @@ struct TestClientOptions {
   std::string host = {};     // What it asks for in Host, a name without a port; empty: "10.0.0.1".
   std::string address = {};  // Where it connects from, an IPv4 address; empty: 10.0.0.1.
 };
+
+template <class T>
+concept IsNoText = !std::convertible_to<const T&, std::string_view>;
 
 // An answer, with everything copied out of it. A value.
 class TestResponse {
@@ -92,7 +97,45 @@ class TestCall {
   std::unique_ptr<Start<ClientResponse>> call_;
 };
 
-class TestClient {
+// What is asked with get(), post() and the like: `Asker` sends it, a TestClient or an app::TestApp. Each lets time pass
+// until the answer is there.
+template <class Asker>
+class TestRequests {
+ public:
+  TestResponse get(std::string_view path) { return send(ClientRequest(Method::Get, path)); }
+  TestResponse del(std::string_view path) { return send(ClientRequest(Method::Delete, path)); }
+  // Without a body.
+  TestResponse post(std::string_view path) { return send(ClientRequest(Method::Post, path)); }
+  TestResponse post(std::string_view path, std::string_view body, std::string_view content_type = "application/json") {
+    return send(ClientRequest(Method::Post, path).body(body, content_type));
+  }
+  TestResponse put(std::string_view path, std::string_view body, std::string_view content_type = "application/json") {
+    return send(ClientRequest(Method::Put, path).body(body, content_type));
+  }
+  TestResponse patch(std::string_view path, std::string_view body, std::string_view content_type = "application/json") {
+    return send(ClientRequest(Method::Patch, path).body(body, content_type));
+  }
+  // `value` as JSON: a plain struct, a list, a map (ClientRequest::json).
+  template <IsNoText T>
+  TestResponse post(std::string_view path, const T& value) {
+    return send(ClientRequest(Method::Post, path).json(value));
+  }
+  template <IsNoText T>
+  TestResponse put(std::string_view path, const T& value) {
+    return send(ClientRequest(Method::Put, path).json(value));
+  }
+  template <IsNoText T>
+  TestResponse patch(std::string_view path, const T& value) {
+    return send(ClientRequest(Method::Patch, path).json(value));
+  }
+  TestResponse send(ClientRequest request) { return static_cast<Asker&>(*this).begin(std::move(request)).response(); }
+
+ protected:
+  TestRequests() = default;
+  ~TestRequests() = default;
+};
+
+class TestClient : public TestRequests<TestClient> {
  public:
   explicit TestClient(const TestTarget& target, const TestClientOptions& options = {});
   // Of a TestServer or an app::TestApp.
@@ -107,20 +150,7 @@ class TestClient {
   // Sent with each request from now on.
   TestClient& header(std::string_view name, std::string_view value) &;
 
-  TestResponse get(std::string_view path) { return send(ClientRequest(Method::Get, path)); }
-  TestResponse del(std::string_view path) { return send(ClientRequest(Method::Delete, path)); }
-  TestResponse post(std::string_view path, std::string_view body, std::string_view content_type = "application/json") {
-    return send(ClientRequest(Method::Post, path).body(body, content_type));
-  }
-  TestResponse put(std::string_view path, std::string_view body, std::string_view content_type = "application/json") {
-    return send(ClientRequest(Method::Put, path).body(body, content_type));
-  }
-  TestResponse patch(std::string_view path, std::string_view body, std::string_view content_type = "application/json") {
-    return send(ClientRequest(Method::Patch, path).body(body, content_type));
-  }
-  // Sends it and lets time pass until the answer is there.
-  TestResponse send(ClientRequest request) { return begin(std::move(request)).response(); }
-  // Begins to send it: time passes in advance() and in the calls above.
+  // Begins to send it: time passes in advance() and in get(), post() and the like.
   TestCall begin(ClientRequest request);
 
  private:

@@ -59,7 +59,7 @@ struct TestServerOptions {
   std::size_t body_bytes_max = 64 << 20;  // Of an answer.
 };
 
-class TestServer {
+class TestServer : public TestRequests<TestServer> {
  public:
   explicit TestServer(const Router& router, TestServerOptions options = {});
   // Drains: requests in progress get the time they need, at most Limits::request_timeout.
@@ -67,19 +67,7 @@ class TestServer {
   TestServer(const TestServer&) = delete;
   TestServer& operator=(const TestServer&) = delete;
 
-  // Of a client that sends nothing of its own.
-  TestResponse get(std::string_view path) { return client_->get(path); }
-  TestResponse del(std::string_view path) { return client_->del(path); }
-  TestResponse post(std::string_view path, std::string_view body, std::string_view content_type = "application/json") {
-    return client_->post(path, body, content_type);
-  }
-  TestResponse put(std::string_view path, std::string_view body, std::string_view content_type = "application/json") {
-    return client_->put(path, body, content_type);
-  }
-  TestResponse patch(std::string_view path, std::string_view body, std::string_view content_type = "application/json") {
-    return client_->patch(path, body, content_type);
-  }
-  TestResponse send(ClientRequest request) { return client_->send(std::move(request)); }
+  // get(), post() and the like are those of a client that sends nothing of its own (test_client.h).
   TestCall begin(ClientRequest request) { return client_->begin(std::move(request)); }
 
   // Lets so much time pass, and everything happen that is due in it.
