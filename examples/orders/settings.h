@@ -6,7 +6,7 @@
 
 struct ShopSettings {
   keel::config::Secret admin_token;                                     // What a request to /admin has to show.
-  keel::Duration unpaid_max = keel::Duration::seconds(30 * 60);         // Then an open order expires.
+  keel::Duration unpaid_max = keel::Duration::minutes(30);              // Then an open order expires.
   std::string pictures = "data/pictures";                               // Their folder, which is made.
   keel::config::ByteSize picture_max = keel::config::ByteSize::mib(8);  // Above it 413.
 

@@ -21,6 +21,8 @@ class Duration {
   static constexpr Duration microseconds(std::int64_t count) { return scaled(count, 1'000); }
   static constexpr Duration milliseconds(std::int64_t count) { return scaled(count, 1'000'000); }
   static constexpr Duration seconds(std::int64_t count) { return scaled(count, 1'000'000'000); }
+  static constexpr Duration minutes(std::int64_t count) { return scaled(count, 60'000'000'000); }
+  static constexpr Duration hours(std::int64_t count) { return scaled(count, 3'600'000'000'000); }
   static constexpr Duration forever() { return Duration(std::numeric_limits<std::int64_t>::max()); }
 
   constexpr std::int64_t count_ns() const { return ns_; }
@@ -87,8 +89,8 @@ constexpr Duration operator""_ns(unsigned long long n) { return Duration::nanose
 constexpr Duration operator""_us(unsigned long long n) { return Duration::microseconds(static_cast<std::int64_t>(n)); }
 constexpr Duration operator""_ms(unsigned long long n) { return Duration::milliseconds(static_cast<std::int64_t>(n)); }
 constexpr Duration operator""_s(unsigned long long n) { return Duration::seconds(static_cast<std::int64_t>(n)); }
-constexpr Duration operator""_min(unsigned long long n) { return Duration::seconds(static_cast<std::int64_t>(n) * 60); }
-constexpr Duration operator""_h(unsigned long long n) { return Duration::seconds(static_cast<std::int64_t>(n) * 3600); }
+constexpr Duration operator""_min(unsigned long long n) { return Duration::minutes(static_cast<std::int64_t>(n)); }
+constexpr Duration operator""_h(unsigned long long n) { return Duration::hours(static_cast<std::int64_t>(n)); }
 }  // namespace literals
 
 }  // namespace keel

@@ -12,6 +12,8 @@ TEST(Duration, converts_between_its_units) {
   EXPECT_EQ(1_ms, 1000_us);
   EXPECT_EQ(1_us, 1000_ns);
   EXPECT_EQ(1_h, 60_min);
+  EXPECT_EQ(Duration::hours(2), Duration::minutes(120));
+  EXPECT_EQ(Duration::minutes(2), Duration::seconds(120));
   EXPECT_EQ((1500_us).count_ms(), 1);
   EXPECT_EQ((1500_us).count_us(), 1500);
   EXPECT_DOUBLE_EQ((1500_ms).count_seconds(), 1.5);
@@ -31,6 +33,7 @@ TEST(Duration, saturates_instead_of_overflowing) {
   EXPECT_EQ(Duration::forever() * 2, Duration::forever());
   EXPECT_EQ(Duration::forever() * -2, least);
   EXPECT_EQ(Duration::seconds(std::numeric_limits<std::int64_t>::max()), Duration::forever());
+  EXPECT_EQ(Duration::hours(std::numeric_limits<std::int64_t>::min()), least);
   EXPECT_EQ(Duration::forever() - least, Duration::forever());
   EXPECT_EQ(0_s - least, Duration::forever());
   EXPECT_EQ(-(1_s) - Duration::forever() - 1_h, least);

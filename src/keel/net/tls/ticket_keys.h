@@ -33,8 +33,8 @@ class TicketSealer;
 class TicketKeys {
  public:
   // How long a key seals, and how long it opens what it has sealed.
-  static constexpr Duration seals_for = Duration::seconds(3600);
-  static constexpr Duration opens_for = Duration::seconds(2 * 3600);
+  static constexpr Duration seals_for = Duration::hours(1);
+  static constexpr Duration opens_for = Duration::hours(2);
 
   TicketKeys();
 

@@ -136,7 +136,7 @@ std::string Authority::revoke(const std::vector<KeyPair>& pairs, Duration valid_
   check(list != nullptr && X509_CRL_set_version(list.get(), X509_CRL_VERSION_2) == 1);
   check(X509_CRL_set_issuer_name(list.get(), X509_get_subject_name(state_->certificate.get())) == 1);
   const std::unique_ptr<ASN1_TIME, Freeing<ASN1_TIME_free>> from(
-      ASN1_TIME_set(nullptr, in(std::min(valid_until, Duration()) - Duration::seconds(3600))));
+      ASN1_TIME_set(nullptr, in(std::min(valid_until, Duration()) - Duration::hours(1))));
   const std::unique_ptr<ASN1_TIME, Freeing<ASN1_TIME_free>> until(ASN1_TIME_set(nullptr, in(valid_until)));
   X509_CRL_set1_lastUpdate(list.get(), from.get());
   X509_CRL_set1_nextUpdate(list.get(), until.get());

@@ -23,11 +23,11 @@ enum class KeyKind : std::uint8_t { P256, Rsa2048, Rsa1024 };
 
 struct CertificateOptions {
   std::string common_name = {};
-  std::vector<std::string> names = {};             // Of hosts; "*.example.test" too.
-  std::vector<std::string> addresses = {};         // "127.0.0.1"
-  std::vector<std::string> uris = {};              // "spiffe://test/shop"
-  Duration valid_from = -Duration::seconds(3600);  // From now.
-  Duration valid_until = Duration::seconds(90 * 24 * 3600);
+  std::vector<std::string> names = {};        // Of hosts; "*.example.test" too.
+  std::vector<std::string> addresses = {};    // "127.0.0.1"
+  std::vector<std::string> uris = {};         // "spiffe://test/shop"
+  Duration valid_from = -Duration::hours(1);  // From now.
+  Duration valid_until = Duration::hours(90 * 24);
   KeyKind key = KeyKind::P256;
 };
 
@@ -42,7 +42,7 @@ class Authority {
   // The certificate, and behind it this authority's where it is no root.
   KeyPair issue(const CertificateOptions& options);
   // A list of the certificates that it has revoked: of those KeyPairs.
-  std::string revoke(const std::vector<KeyPair>& pairs, Duration valid_until = Duration::seconds(24 * 3600));
+  std::string revoke(const std::vector<KeyPair>& pairs, Duration valid_until = Duration::hours(24));
   // Its own certificate.
   std::string pem() const;
 
