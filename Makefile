@@ -4,7 +4,7 @@ MAKEFLAGS += --no-print-directory
 jobs := $(shell nproc 2>/dev/null || echo 2)
 sources := git ls-files --cached --others --exclude-standard -- '*.h' '*.cc' '*.c'
 
-.PHONY: help run test bench bench-gate conformance tls-conformance abuse mutation fuzz dev-check check bare test-cost format format-check budget clean
+.PHONY: help run test bench bench-gate conformance tls-conformance abuse mutation fuzz dev-check check bare test-cost format format-check budget reference clean
 
 help:
 	@echo 'make run      build the full-stack example and serve it on http://127.0.0.1:8080 and https://127.0.0.1:8443'
@@ -22,6 +22,7 @@ help:
 	@echo 'make test-cost  CPU time of make test from nothing, without the compiler cache (CONTRIBUTING.md has its budget)'
 	@echo 'make format   format all C and C++ files'
 	@echo 'make budget   accept the present compile-time cost of the public headers (tools/tidy/budget.txt)'
+	@echo 'make reference  write the tables of configuration keys of docs/configuration.md anew'
 	@echo 'make clean    delete build/'
 	@echo 'Packages that are missing are installed by scripts/setup, which says what and why.'
 
@@ -112,6 +113,12 @@ budget:
 	@cmake --preset release -DKEEL_TESTS=ON
 	@cmake --build build/release -j$(jobs) --target tidy
 	@KEEL_TIDY_UPDATE=1 build/release/tools/tidy/tidy --gtest_brief=1 --gtest_filter='Headers.*'
+
+reference:
+	@scripts/setup build test
+	@cmake --preset release -DKEEL_TESTS=ON
+	@cmake --build build/release -j$(jobs) --target app_tests
+	@KEEL_UPDATE_REFERENCE=1 build/release/src/keel/app/app_tests --gtest_brief=1 --gtest_filter='SettingsPage.*'
 
 clean:
 	@rm -rf build

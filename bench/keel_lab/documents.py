@@ -11,7 +11,7 @@ setting:
 
     waits 250 ms<!-- lab: setting -->
 
-Code is left out.
+Code is left out, and so is what `make` writes at the end of a page, from its comment "Written by".
 """
 
 import argparse
@@ -33,7 +33,7 @@ WORDS = re.compile(
     r"|as (much|many|fast)|per (request|operation|message|connection|second)|of the CPU|CPU time|cheaper)\b",
     re.IGNORECASE,
 )
-LEFT_OUT = re.compile(r"```.*?```|`[^`\n]*`|\]\([^)]*\)|https?://\S+", re.DOTALL)
+LEFT_OUT = re.compile(r"```.*?```|<!-- Written by `make .*\Z|`[^`\n]*`|\]\([^)]*\)|https?://\S+", re.DOTALL)
 SENTENCE_END = re.compile(r"(?<=[.!?;])\s|\n\s*\n|\n(?=\s*(?:[-*|#]|\d+\. ))")
 MARK = re.compile(r"<!-- lab: .*? -->")
 

@@ -76,6 +76,7 @@ class ADocument(unittest.TestCase):
             "On 2026-01-02 with GCC 12.2 and kernel 6.18, RFC 9110.",
             "```\nit takes 12 ms\n```",
             "It takes `12 ms` in the log.",
+            "Text.\n<!-- Written by `make reference`. -->\n| `a` | from 1 ms | what it takes |\n",
             "The interval holds the median with 99.4 %<!-- lab: setting -->.",
             "It waits at most 250 ms<!-- lab: setting -->, which costs nothing.",
             "At least 12 pairs for each comparison, measured in turns.",

@@ -1,0 +1,36 @@
+// keel/config/reference.h — every key of a configuration as tables of Markdown, for a page of documentation.
+//
+//   std::fputs(config::reference<ShopConfig>().c_str(), page);
+//
+// The tables come from the same list of fields as --help (config.h), so they say the same. Each section is a heading of
+// the second level, named by its path, with its help sentence and a table below: the path of each key, what its value
+// may be, its default, its help sentence, and whether a reload changes it. N in a path stands for a place in a list,
+// NAME for a name that the configuration chooses. A Secret has a row for its value and one for its file; its default is
+// not shown. Characters of help sentences that Markdown would read as markup are escaped.
+//
+// Errors: none; an enum whose default has no name throws a Bug.
+// Threads: any, one at a time.  Cost: on request only.
+
+#pragma once
+
+#include <string>
+
+#include "keel/config/schema.h"
+
+namespace keel::config {
+
+namespace internal {
+// Gives each empty list and map of the value that `schema` lists one element, to see the keys of it.
+std::string reference(const Schema& schema);
+}  // namespace internal
+
+// The tables of T, with the defaults of its initialisers. Ends with one line feed; empty for a T without keys.
+template <Section T>
+std::string reference() {
+  T value{};
+  Schema schema;
+  internal::list_fields(schema, value);
+  return internal::reference(schema);
+}
+
+}  // namespace keel::config
