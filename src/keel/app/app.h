@@ -46,8 +46,8 @@
 //           what still stops when the time is up: the process ends without it, and without destructors.
 //           A call at the wrong time, serve() after run() has begun or the first pool() in a handler, throws
 //           std::logic_error with what to do instead.
-// Threads:  all calls on the main thread; database(), pool(), client(), runtime() and settings() also in a module's
-//           start.
+// Threads:  all calls on the main thread; database(), pool(), client() and runtime() also in a module's start,
+//           settings() on any.
 // Lifetime: what handlers refer to is made before run() and outlives it; the router outlives the App's run(), the
 //           configuration the App.
 

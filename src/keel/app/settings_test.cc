@@ -459,13 +459,13 @@ TEST(Settings, load_every_block_that_the_reference_prints) {
 
 TEST(Settings, load_every_block_of_yaml_that_the_pages_print) {
   int blocks = 0;
-  for (const char* const page : {"/docs/operations.md", "/docs/executors.md", "/docs/proxies.md"}) {
+  for (const char* const page : {"/docs/operations.md", "/docs/executors.md", "/docs/proxies.md", "/docs/memory.md"}) {
     for (const std::string& block : yaml_blocks(read(std::string(KEEL_SOURCE_DIR) + page))) {
       EXPECT_TRUE(load(block).settings) << page << '\n' << block;
       ++blocks;
     }
   }
-  EXPECT_EQ(blocks, 6);
+  EXPECT_EQ(blocks, 7);
 }
 
 TEST(Settings, refuse_what_the_service_could_not_start_with) {

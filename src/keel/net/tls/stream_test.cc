@@ -3,12 +3,17 @@
 #include "keel/net/tls/stream.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "keel/base/pool.h"
+#include "keel/base/testing/allocation_count.h"
 #include "keel/exec/thread_pool.h"
 #include "keel/io/testing/loop_test.h"
 #include "keel/net/address_guard.h"
@@ -117,6 +122,33 @@ TEST_P(TlsStreams, of_many_that_connect_at_once_some_shake_hands_in_a_turn) {
   }));
   EXPECT_LE(most, count / 3) << "in a turn, of handshakes of which each takes longer than a hundredth of a millisecond";
   EXPECT_TRUE(until([&] { return std::ranges::all_of(connecting, [](auto& one) { return one.has_ended(); }); }));
+}
+
+Task<> connect_into(ClientContext context, Address to, std::vector<Stream>& streams) {
+  Stream stream = co_await connect(std::move(context), "server.test", to);
+  co_await stream.write("idle");
+  char echoed[4];
+  co_await stream.read_exact(echoed);
+  streams.push_back(std::move(stream));
+}
+
+// Both ends of each connection, OpenSSL's share included: everything that malloc has given to pools and others.
+TEST_P(TlsStreams, an_idle_connection_takes_at_most_32_kib) {
+  if (KEEL_SANITIZED) GTEST_SKIP() << "a sanitizer replaces malloc";
+  if (is_sim()) GTEST_SKIP() << "the simulation allocates freely";
+  constexpr std::size_t count = 100;
+  std::vector<Stream> clients;
+  clients.reserve(count + 1);
+  ASSERT_TRUE(run(connect_into(*client_, listener_->address(), clients)));  // What the first one makes for all.
+  pool_trim();
+  const std::size_t before = mallinfo2().uordblks;
+  for (std::size_t i = 0; i < count; ++i) ASSERT_TRUE(run(connect_into(*client_, listener_->address(), clients)));
+  pool_trim();
+  const std::size_t each = (mallinfo2().uordblks - before) / (2 * count);
+  std::printf("%zu bytes per idle connection with TLS\n", each);
+  RecordProperty("bytes_per_idle_connection", static_cast<int>(each));
+  EXPECT_LE(each, 32u * 1024);
+  EXPECT_GT(each, 4u * 1024) << "is OpenSSL's memory counted?";
 }
 
 TEST_P(TlsStreams, a_server_may_be_known_by_its_address) {

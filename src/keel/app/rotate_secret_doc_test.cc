@@ -1,0 +1,135 @@
+// docs/rotate_secret.md, compiled and run
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "keel/app/internal/app_testing.h"
+#include "keel/base/constant_time.h"
+#include "keel/config/secret.h"
+#include "keel/http/middleware/authentication.h"
+
+namespace keel::app::rotate_secret_doc_test {
+namespace {
+
+struct ClientKey {
+  std::string name;
+  config::Secret key;
+
+  void rules(Check& check) const {
+    check(key).satisfies([](const config::Secret& given) { return !given.empty(); }, "is empty: clients show a key");
+  }
+};
+
+struct NotesConfig : app::Settings {
+  std::vector<ClientKey> clients;
+
+  void fields(config::Schema& v) {
+    Settings::fields(v);
+    config::field(v, "clients", clients, "who may call, each with its key").reloadable();
+  }
+};
+
+class Notes {
+ public:
+  explicit Notes(app::App& app) : app_(app) {
+    http::Group notes = router_.group("/notes");
+    notes.use(http::bearer([this](std::string_view shown) { return owner_of(shown); }, {.realm = "notes"}));
+    notes.get("", *this, &Notes::list);
+    app.serve(router_);
+  }
+
+ private:
+  std::optional<http::KeyOwner> owner_of(std::string_view shown) const {
+    for (const ClientKey& client : app_.settings<NotesConfig>().clients) {
+      if (constant_time_equal(client.key.reveal(), shown)) return http::KeyOwner{client.name};
+    }
+    return {};
+  }
+  http::Response list(http::Request& request) {
+    return http::Response::text(http::Status::Ok, "notes of " + std::string(request.get<http::KeyOwner>()->name));
+  }
+
+  app::App& app_;
+  http::Router router_;
+};
+
+class RotateSecretDoc : public Apps {
+ protected:
+  // The file of a key that only its user can read.
+  std::string key_file(const std::string& name, const std::string& key) const {
+    const std::string path = folder_ + "/" + name;
+    std::ofstream(path) << key << '\n';
+    std::filesystem::permissions(path, std::filesystem::perms::owner_read);
+    return path;
+  }
+  void configure(const std::vector<std::string>& key_files) const {
+    std::ofstream file(folder_ + "/notes.yaml");
+    file << "logging: {sinks: [{type: file, path: '" << folder_ << "/logs/app.log'}]}\nclients:\n";
+    for (const std::string& key : key_files) file << "  - {name: shop, key_file: " << key << "}\n";
+  }
+  int with_key(const std::string& key) const {
+    return status_of(ask(service_, get("/notes", "Authorization: Bearer " + key + "\r\nConnection: close\r\n")));
+  }
+  void reload() const {
+    const auto reloads = [&] {
+      const std::string text = ask(admin_, get("/metrics"));
+      const std::string name = "\nconfig_reloads_total{result=\"ok\"} ";
+      const std::size_t at = text.find(name);
+      return at == std::string::npos ? -1 : std::stoi(text.substr(at + name.size()));
+    };
+    const int before = reloads();
+    ::kill(::getpid(), SIGHUP);
+    for (int i = 0; i < 5000 && reloads() == before; ++i) ::usleep(1000);
+    EXPECT_EQ(reloads(), before + 1);
+  }
+};
+
+TEST_F(RotateSecretDoc, rejects_no_request_while_a_key_is_rotated) {
+  service_ = free_address();
+  admin_ = free_address();
+  const std::string first = key_file("shop-1", "first-key");
+  const std::string second = key_file("shop-2", "second-key");
+  configure({first});
+  const std::string file = folder_ + "/notes.yaml";
+  const std::string port = "--network.http.port=" + std::to_string(service_.port());
+  const std::string admin_port = "--monitoring.metrics.export_port=" + std::to_string(admin_.port());
+  const char* const args[] = {port.c_str(), admin_port.c_str(), "--network.workers=2"};
+  const char* const environment[] = {nullptr};
+  auto config = config::Reloadable<NotesConfig>::load({.file = file, .args = args, .environment = environment}).value();
+  App app("notes", config);
+  const Notes notes(app);
+  std::thread operator_([&] {
+    for (int i = 0; i < 1000 && status_of(ask(admin_, get("/readyz"))) != 200; ++i) ::usleep(1000);
+    EXPECT_EQ(with_key("first-key"), 200);
+    EXPECT_EQ(with_key("second-key"), 401);
+
+    configure({first, second});
+    reload();
+    EXPECT_EQ(with_key("first-key"), 200);
+    EXPECT_EQ(with_key("second-key"), 200);
+
+    configure({second});
+    reload();
+    EXPECT_EQ(with_key("first-key"), 401);
+    EXPECT_EQ(with_key("second-key"), 200);
+    ::kill(::getpid(), SIGTERM);
+  });
+
+  EXPECT_EQ(app.run(), 0);
+  operator_.join();
+  EXPECT_EQ(log().find("-key\""), std::string::npos) << "a secret is in no line";
+  EXPECT_NE(log().find(R"("message":"setting changed","key":"clients)"), std::string::npos) << log();
+}
+
+TEST_F(RotateSecretDoc, does_not_start_with_an_empty_key) {
+  configure({key_file("empty", "")});
+  const std::string file = folder_ + "/notes.yaml";
+  const char* const environment[] = {nullptr};
+  const auto config = config::load<NotesConfig>({.file = file, .environment = environment});
+  ASSERT_FALSE(config);
+}
+
+}  // namespace
+}  // namespace keel::app::rotate_secret_doc_test

@@ -1,0 +1,199 @@
+// docs/streaming.md, docs/slow_route.md, compiled and run
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "keel/app/app.h"
+#include "keel/app/testing/test_app.h"
+#include "keel/data/json.h"
+#include "keel/http.h"
+#include "keel/task/completion.h"
+#include "keel/task/group.h"
+#include "keel/task/timing.h"
+
+#define MIGRATIONS KEEL_SOURCE_DIR "/src/keel/app/testing/accounts_migrations"
+
+namespace keel::app::how_to_doc_test {
+namespace {
+
+struct NewAccount {
+  std::string owner;
+  std::int64_t cents = 0;
+};
+
+struct Account {
+  std::int64_t id = 0;
+  std::string owner;
+  std::int64_t cents = 0;
+};
+
+// What takes long, and waits for nothing.
+std::uint64_t slow_digest(std::int64_t id) {
+  std::uint64_t digest = 1'469'598'103'934'665'603u;
+  for (int round = 0; round < 1000; ++round) digest = (digest ^ static_cast<std::uint64_t>(id)) * 1'099'511'628'211u;
+  return digest;
+}
+
+class Accounts {
+ public:
+  explicit Accounts(app::App& app)
+      : database_(app.database()),
+        digests_(app.pool("digests")),
+        took_(app.metrics().histogram("summary_seconds", "Time of a summary", metrics::latency_seconds)) {
+    router_.post("/accounts", *this, &Accounts::open).get("/accounts.ndjson", *this, &Accounts::dump);
+    router_.get("/accounts.csv", *this, &Accounts::dump_some).get("/events", *this, &Accounts::events);
+    router_.get("/summary", *this, &Accounts::summary).get("/digests/{id}", *this, &Accounts::digest);
+    router_.get("/broken", *this, &Accounts::broken);
+    app.serve(router_);
+  }
+
+ private:
+  Task<http::Response> open(http::Request& request) {
+    const auto wanted = co_await request.json<NewAccount>();
+    co_await database_.execute("insert into accounts (owner, cents) values ($owner, $cents)", wanted);
+    co_return http::Response(http::Status::Created);
+  }
+  http::Response dump(http::Request& request);
+  http::Response dump_some(http::Request& request);
+  Task<> write_all(http::BodyWriter& out);
+  Task<> write_some(http::BodyWriter& out, std::string query) { co_await out.write("of " + query + "\n"); }
+  http::Response events(http::Request&) {
+    return http::Response::stream(http::Status::Ok, "text/event-stream", *this, &Accounts::write_events);
+  }
+  Task<> write_events(http::BodyWriter& out);
+  http::Response broken(http::Request& request) {
+    const bool waits = request.query() == "late";
+    return http::Response::stream(http::Status::Ok, "text/plain", *this, &Accounts::fail_half_way, waits);
+  }
+  Task<> fail_half_way(http::BodyWriter& out, bool waits) {
+    co_await out.write("the first half\n");
+    if (waits) co_await sleep_for(1_s);
+    co_await fail(Code::Unavailable, "there is no second half");
+  }
+  Task<std::int64_t> count_accounts() {
+    co_await sleep_for(100_ms);
+    co_return co_await database_.query_one<std::int64_t>("select count(*) from accounts");
+  }
+  Task<std::int64_t> rate_of(std::string) {
+    co_await sleep_for(100_ms);
+    co_return 940;
+  }
+  Task<http::Response> summary(http::Request&) {
+    const auto timing = took_.time();
+    const auto [count, rate] = co_await all(count_accounts(), rate_of("SEK"));
+    co_return http::Response::text(http::Status::Ok, std::to_string(count) + " accounts, " + std::to_string(rate));
+  }
+  Task<http::Response> digest(http::Request& request);
+
+  db::Session& database_;
+  ThreadPool& digests_;
+  const metrics::Histogram took_;
+  http::Router router_;
+};
+
+http::Response Accounts::dump(http::Request&) {
+  return http::Response::stream(http::Status::Ok, "application/x-ndjson", *this, &Accounts::write_all);
+}
+
+Task<> Accounts::write_all(http::BodyWriter& out) {
+  std::int64_t after = 0;
+  while (true) {
+    const auto page = co_await database_.query_many<Account>(
+        "select id, owner, cents from accounts where id > $1 order by id limit 200", after);
+    if (page.empty()) co_return;
+    std::string lines;
+    for (const Account& account : page) lines += json::write(account) + '\n';
+    co_await out.write(lines);
+    after = page.back().id;
+  }
+}
+
+Task<> Accounts::write_events(http::BodyWriter& out) {
+  while (true) {
+    const auto count = co_await database_.query_one<std::int64_t>("select count(*) from accounts");
+    co_await out.write("data: " + std::to_string(count) + "\n\n");
+    co_await sleep_for(1_s);
+  }
+}
+
+http::Response Accounts::dump_some(http::Request& request) {
+  return http::Response::stream(http::Status::Ok, "text/csv", *this, &Accounts::write_some,
+                                std::string(request.query()));
+}
+
+Task<http::Response> Accounts::digest(http::Request& request) {
+  const auto id = co_await request.path_param<std::int64_t>("id");
+  auto digesting = submit(digests_, [id] { return slow_digest(id); });
+  const std::uint64_t digest = co_await completion(std::move(digesting));
+  co_return http::Response::text(http::Status::Ok, std::to_string(digest));
+}
+
+using TestAccounts = app::TestApp<Accounts>;
+
+app::TestAppOptions with_accounts() {
+  return {.settings = {"database.migrations=" MIGRATIONS, "monitoring.measured_every=1"}};
+}
+
+TEST(Exports, have_every_account_once) {
+  TestAccounts app(with_accounts());
+  for (int i = 0; i < 1000; ++i) {
+    app.post("/accounts", R"({"owner":"owner )" + std::to_string(i) + R"(","cents":1})");
+  }
+
+  const http::TestResponse dump = app.get("/accounts.ndjson");
+
+  EXPECT_EQ(dump.status(), 200);
+  EXPECT_EQ(std::ranges::count(dump.body(), '\n'), 1000);
+}
+
+TEST(Summary, waits_for_both_at_the_same_time) {
+  TestAccounts app(with_accounts());
+  app.get("/summary");
+  const Instant began = app.now();
+
+  EXPECT_EQ(app.get("/summary").body(), "0 accounts, 940");
+
+  EXPECT_LT(app.now() - began, 150_ms);  // each of the two takes 100 ms
+}
+
+TEST(StreamingDoc, gives_the_task_what_it_needs) {
+  TestAccounts app(with_accounts());
+  EXPECT_EQ(app.get("/accounts.csv?year=2026").body(), "of year=2026\n");
+}
+
+TEST(StreamingDoc, has_an_error_of_the_beginning_as_a_response_and_a_later_one_as_none) {
+  TestAccounts app(with_accounts());
+  EXPECT_EQ(app.get("/broken").status(), 503);
+  EXPECT_EQ(app.get("/broken?late").status(), 0) << "the connection has ended before the body";
+  EXPECT_NE(app.log().find("/broken"), std::string::npos);
+}
+
+TEST(StreamingDoc, ends_streams_of_events_when_the_service_drains) {
+  TestAccounts app(with_accounts());
+  const http::TestCall events = app.begin(http::ClientRequest(http::Method::Get, "/events"));
+  app.advance(3_s);
+  app.restart();
+  EXPECT_EQ(app.get("/accounts.ndjson").status(), 200);
+}
+
+// Of the pages that it names, those of the last requests and of live tasks need the system: app_pages_test.cc.
+TEST(SlowRouteDoc, shows_the_stages_of_each_route_and_the_histogram_of_a_part) {
+  TestAccounts app(with_accounts());
+  app.get("/summary");
+
+  http::TestClient admin(app.admin());
+  EXPECT_NE(admin.get("/admin/stages?format=text").body().find("\nGET /summary "), std::string_view::npos);
+  EXPECT_NE(admin.get("/metrics").body().find("\nsummary_seconds_count 1\n"), std::string_view::npos);
+}
+
+TEST(SlowRouteDoc, computes_on_a_pool) {
+  TestAccounts app(with_accounts());
+  EXPECT_EQ(app.get("/digests/7").body(), std::to_string(slow_digest(7)));
+}
+
+}  // namespace
+}  // namespace keel::app::how_to_doc_test
