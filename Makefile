@@ -4,7 +4,7 @@ MAKEFLAGS += --no-print-directory
 jobs := $(shell nproc 2>/dev/null || echo 2)
 sources := git ls-files --cached --others --exclude-standard -- '*.h' '*.cc' '*.c'
 
-.PHONY: help run test bench bench-gate conformance tls-conformance abuse mutation fuzz dev-check check bare test-cost format format-check budget reference clean
+.PHONY: help run test bench bench-gate conformance tls-conformance abuse mutation fuzz dev-check check bare test-cost format format-check budget reference docs clean
 
 help:
 	@echo 'make run      build the full-stack example and serve it on http://127.0.0.1:8080 and https://127.0.0.1:8443'
@@ -23,6 +23,7 @@ help:
 	@echo 'make format   format all C and C++ files'
 	@echo 'make budget   accept the present compile-time cost of the public headers (tools/tidy/budget.txt)'
 	@echo 'make reference  write the tables of configuration keys of docs/configuration.md anew'
+	@echo 'make docs     build the documentation as a site that can be searched without a server; a broken link fails'
 	@echo 'make clean    delete build/'
 	@echo 'Packages that are missing are installed by scripts/setup, which says what and why.'
 
@@ -119,6 +120,10 @@ reference:
 	@cmake --preset release -DKEEL_TESTS=ON
 	@cmake --build build/release -j$(jobs) --target app_tests
 	@KEEL_UPDATE_REFERENCE=1 build/release/src/keel/app/app_tests --gtest_brief=1 --gtest_filter='SettingsPage.*'
+
+docs:
+	@scripts/setup docs
+	@tools/site/build.py
 
 clean:
 	@rm -rf build
