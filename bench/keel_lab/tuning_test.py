@@ -110,9 +110,9 @@ class TheDocument(unittest.TestCase):
             "high-throughput",
             "database-heavy",
             "low-latency",
-            "S1 §2.1",
-            "S1 §2.2",
-            "S1 §2.3",
+            "Reactor per core §2.1",
+            "Reactor per core §2.2",
+            "Reactor per core §2.3",
             "executor tips",
             "event bus tips",
         ):
