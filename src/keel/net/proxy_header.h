@@ -1,0 +1,48 @@
+// keel/net/proxy_header.h — the header of the PROXY protocol, versions 1 and 2: the first bytes of a connection, in
+// which a proxy that forwards bytes says for which client it has connected.
+//
+//   const ProxyHeader header = parse_proxy_header(received);
+//   if (header.state == ProxyHeader::State::Complete) received.remove_prefix(header.size);
+//
+// Everybody can write such a header. Parse it only where the connection comes from an address that is known to be such
+// a proxy, and always there: the next bytes are the client's, who could write a header in front of them that is
+// missing.
+//
+// Version 1 is a line of at most 107 bytes, version 2 is binary and is accepted up to 4 KiB. Of its extensions (TLVs)
+// CRC32C is checked where it is there, and the others are skipped. The addresses that the client had connected to are
+// checked and not reported.
+//
+// Errors:  State::Refused, and `reason` says why, as soon as no further bytes could make it a header.
+// Threads: a function.  Cost: one pass over the header; no allocation.
+// Source:  https://www.haproxy.org/download/3.0/doc/proxy-protocol.txt
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "keel/io/address.h"
+
+namespace keel {
+
+struct ProxyHeader {
+  enum class State : std::uint8_t { Incomplete, Complete, Refused };
+  // Who sends what follows the header.
+  enum class Sender : std::uint8_t {
+    Proxy,    // The proxy itself, as its health checks do (LOCAL of version 2).
+    Client,   // The client that has the address `client`.
+    Unknown,  // A client whose address the proxy does not say: UNKNOWN of version 1; in version 2 a Unix socket, a
+              // datagram or an unspecified family.
+  };
+  State state = State::Incomplete;
+  Sender sender = Sender::Unknown;
+  std::size_t size = 0;     // Complete: of the header.
+  Address client = {};      // Sender::Client: with its port.
+  const char* reason = "";  // Refused: a literal.
+};
+
+// `received` is what has come of the connection so far, from its first byte.
+ProxyHeader parse_proxy_header(std::string_view received) noexcept;
+
+}  // namespace keel
