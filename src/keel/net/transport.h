@@ -228,9 +228,15 @@ class TransportLayer {
 class TransportLayers {
  public:
   virtual ~TransportLayers() = default;
-  // `plain`, just connected to `host` or accepted (`host` is empty), with a layer over it. Where that fails `plain` is
-  // still the caller's.
-  virtual Result<Endpoint> make(Endpoint plain, std::string_view host) = 0;
+  // `plain`, just connected to `host` or accepted (`host` is empty), with a layer over it. The layer takes a copy of
+  // `received`, which somebody has read from `plain` already, as what comes first. Where that fails `plain` is still
+  // the caller's.
+  Result<Endpoint> make(Endpoint plain, std::string_view host, std::string_view received = {}) {
+    return put_over(plain, host, received);
+  }
+
+ private:
+  virtual Result<Endpoint> put_over(Endpoint plain, std::string_view host, std::string_view received) = 0;
 };
 
 inline io::Engine& Transport::engine() const noexcept {

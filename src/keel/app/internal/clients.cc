@@ -66,7 +66,7 @@ Result<std::unique_ptr<tls::Layers>> Clients::configure(http::ClientOptions& opt
   return std::make_unique<tls::Layers>(std::move(context));
 }
 
-Result<Endpoint> Clients::SystemTrust::make(Endpoint plain, std::string_view host) {
+Result<Endpoint> Clients::SystemTrust::put_over(Endpoint plain, std::string_view host, std::string_view received) {
   {
     const std::lock_guard lock(mutex_);
     if (!layers_) {
@@ -74,7 +74,7 @@ Result<Endpoint> Clients::SystemTrust::make(Endpoint plain, std::string_view hos
       layers_.emplace(std::move(context));
     }
   }
-  return layers_->make(plain, host);
+  return layers_->make(plain, host, received);
 }
 
 Result<std::string> Clients::add(http::ClientOptions options) {

@@ -39,10 +39,8 @@ class Clients {
  private:
   // TLS with the roots of the system, which are read when somebody asks for https first: some milliseconds.
   class SystemTrust final : public TransportLayers {
-   public:
-    Result<Endpoint> make(Endpoint plain, std::string_view host) override;
+    Result<Endpoint> put_over(Endpoint plain, std::string_view host, std::string_view received) override;
 
-   private:
     std::mutex mutex_;
     std::optional<tls::Layers> layers_;
   };

@@ -26,9 +26,10 @@ class TestLayer final : public TransportLayer {
  public:
   static constexpr std::size_t record_bytes = 700;
 
-  TestLayer(io::Engine& engine, int fd, std::string_view identity, bool says_hello) noexcept
+  TestLayer(io::Engine& engine, int fd, std::string_view identity, bool says_hello, std::string_view received)
       : TransportLayer(engine, fd), identity_(identity), says_hello_(says_hello) {
     receive_.fd = send_.fd = fd;
+    in_.append(received);
     ++alive;
   }
 
@@ -51,6 +52,7 @@ class TestLayer final : public TransportLayer {
     says_hello_ ? put(Record::Hello, identity_) : out_.append("what?");
     engine().submit(receive_);
     flush();
+    if (!in_.empty()) post();
   }
   void receive() noexcept override { start_receiving(); }
   void resume() noexcept override { start_receiving(); }
@@ -315,12 +317,13 @@ class TestLayers final : public TransportLayers {
  public:
   explicit TestLayers(std::string_view identity, bool says_hello = true) noexcept
       : identity_(identity), says_hello_(says_hello) {}
-  Result<Endpoint> make(Endpoint plain, std::string_view) override {
-    plain.layer = new TestLayer(*plain.engine, plain.fd, identity_, says_hello_);
+
+ private:
+  Result<Endpoint> put_over(Endpoint plain, std::string_view, std::string_view received) override {
+    plain.layer = new TestLayer(*plain.engine, plain.fd, identity_, says_hello_, received);
     return plain;
   }
 
- private:
   const std::string_view identity_;
   const bool says_hello_;
 };

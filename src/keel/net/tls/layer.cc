@@ -48,13 +48,16 @@ class HandshakeTime {
 
 }  // namespace
 
-Layer::Layer(io::Engine& engine, int fd, const ServerContext& context) : TransportLayer(engine, fd), records_(context) {
+Layer::Layer(io::Engine& engine, int fd, const ServerContext& context, std::string_view received)
+    : TransportLayer(engine, fd), records_(context) {
   receive_.fd = send_.fd = fd;
+  in_.append(received);
 }
 
-Layer::Layer(io::Engine& engine, int fd, const ClientContext& context, std::string_view host)
+Layer::Layer(io::Engine& engine, int fd, const ClientContext& context, std::string_view host, std::string_view received)
     : TransportLayer(engine, fd), records_(context, host) {
   receive_.fd = send_.fd = fd;
+  in_.append(received);
 }
 
 Layer::~Layer() = default;
@@ -70,7 +73,7 @@ void Layer::open() noexcept {
   std::string_view nothing;
   read_from(nothing, false);  // A client speaks first.
   flush();
-  if (failure_ < 0) post();
+  if (failure_ < 0 || !in_.empty()) post();
 }
 
 void Layer::end_receive() noexcept {
@@ -395,16 +398,16 @@ void Layer::end_if_quiet() noexcept {
   delete this;
 }
 
-Result<Endpoint> Layers::make(Endpoint plain, std::string_view host) {
+Result<Endpoint> Layers::put_over(Endpoint plain, std::string_view host, std::string_view received) {
   const auto context = [&] {
     const std::lock_guard lock(mutex_);
     return context_;
   }();
   try {
     if (const auto* const server = std::get_if<ServerContext>(&context)) {
-      plain.layer = new Layer(*plain.engine, plain.fd, *server);
+      plain.layer = new Layer(*plain.engine, plain.fd, *server, received);
     } else {
-      plain.layer = new Layer(*plain.engine, plain.fd, std::get<ClientContext>(context), host);
+      plain.layer = new Layer(*plain.engine, plain.fd, std::get<ClientContext>(context), host, received);
     }
     return plain;
   } catch (const std::bad_alloc&) {

@@ -41,8 +41,9 @@ namespace keel::tls {
 
 class Layer final : public TransportLayer {
  public:
-  Layer(io::Engine& engine, int fd, const ServerContext& context);
-  Layer(io::Engine& engine, int fd, const ClientContext& context, std::string_view host);
+  // `received`: what of its bytes has been read already.
+  Layer(io::Engine& engine, int fd, const ServerContext& context, std::string_view received);
+  Layer(io::Engine& engine, int fd, const ClientContext& context, std::string_view host, std::string_view received);
 
   static void* operator new(std::size_t bytes) { return pool_allocate(bytes); }
   static void operator delete(void* layer, std::size_t bytes) noexcept { pool_free(layer, bytes); }
@@ -130,12 +131,12 @@ class Layers final : public TransportLayers {
  public:
   explicit Layers(ServerContext context) noexcept : context_(std::move(context)) {}
   explicit Layers(ClientContext context) noexcept : context_(std::move(context)) {}
-  // ResourceExhausted: no memory. `host` is used by a client only.
-  Result<Endpoint> make(Endpoint plain, std::string_view host) override;
   // For connections from now on: certificates that were renewed.
   void set_context(ServerContext context);
 
  private:
+  // ResourceExhausted: no memory. `host` is used by a client only.
+  Result<Endpoint> put_over(Endpoint plain, std::string_view host, std::string_view received) override;
   std::mutex mutex_;
   std::variant<ServerContext, ClientContext> context_;
 };

@@ -196,6 +196,20 @@ TEST_P(TlsTransports, know_their_peer_after_the_handshake) {
   EXPECT_EQ(layer_of(server_).protocol(), "echo");
 }
 
+TEST_P(TlsTransports, what_was_read_before_a_layer_was_made_is_what_comes_first_in_it) {
+  const auto [near, far] = connect();
+  client_.open(over_client(near));
+  client_.say("behind the handshake");
+  Peer plain;
+  plain.open({&engine(), far});
+  ASSERT_TRUE(until([&] { return plain.text.size() >= 3; }));
+  plain.transport.end_receive();
+  ASSERT_TRUE(until([&] { return !plain.transport.is_receiving(); }));
+
+  server_.open(Layers(*server_context_).make(plain.transport.detach(), "", plain.text).value());
+  ASSERT_TRUE(until([&] { return server_.text == "behind the handshake"; })) << server_.error << client_.error;
+}
+
 TEST_P(TlsTransports, several_parts_leave_with_one_send) {
   establish_both();
   const std::string large = pattern(40'000);
