@@ -20,6 +20,7 @@ FORGED_ADDRESS = "203.0.113.66"
 FIELDS = {
     "X-Forwarded-For": FORGED_ADDRESS,
     "X-Forwarded-Proto": "https",
+    "X-Real-IP": FORGED_ADDRESS,
     "X-Forwarded-Host": f"{FORGED}.example",
     "Forwarded": f'for={FORGED_ADDRESS};proto=https;host="{FORGED}.example"',
     "X-Request-Id": f"{FORGED}-id",

@@ -49,8 +49,9 @@ constexpr auto engine_names = config::names<io::EngineKind>(
 
 constexpr auto when_full_names = config::names<WhenFull>(
     {{"refuse", WhenFull::Refuse}, {"block", WhenFull::Block}, {"run_in_caller", WhenFull::RunInCaller}});
-constexpr auto forwarded_by_names = config::names<http::ForwardedBy>(
-    {{"x_forwarded", http::ForwardedBy::XForwarded}, {"forwarded", http::ForwardedBy::Forwarded}});
+constexpr auto forwarded_by_names = config::names<http::ForwardedBy>({{"x_forwarded", http::ForwardedBy::XForwarded},
+                                                                      {"forwarded", http::ForwardedBy::Forwarded},
+                                                                      {"x_real_ip", http::ForwardedBy::XRealIp}});
 constexpr auto whom_names = config::names<http::Whom>({{"nobody", http::Whom::Nobody},
                                                        {"trusted_proxies", http::Whom::TrustedProxies},
                                                        {"everybody", http::Whom::Everybody}});
@@ -296,8 +297,8 @@ void HttpSettings::fields(config::Schema& v) {
         "networks (10.0.0.0/8, fd00::/8, one address, unix) of proxies, who are believed as the next keys say, and "
         "about the client's address");
   field(v, "forwarded_by", server.forwarded_by,
-        "the fields that those proxies write: X-Forwarded-For and -Proto, or Forwarded; the others are a client's own "
-        "and not looked at",
+        "the field in which those proxies name the client: X-Forwarded-For, Forwarded or X-Real-IP; the others are a "
+        "client's own and not looked at. Scheme and host: X-Forwarded-Proto and -Host, or Forwarded",
         forwarded_by_names);
   field(v, "proto_from", server.believed.proto, "who is believed about http or https", whom_names);
   field(v, "host_from", server.believed.host,

@@ -77,6 +77,12 @@ TEST(Options, of_the_server_are_what_the_settings_say) {
 
 TEST(Options, of_a_unix_listener_have_the_mode_that_is_written_in_octal) {
   for (const char* mode : {"0660", "660"}) {
+TEST(Options, of_the_server_name_the_field_of_the_client) {
+  const http::ServerOptions options =
+      server_options(settings({"--network.http.forwarded_by=x_real_ip"}), Address::parse("127.0.0.1:1").value());
+  EXPECT_EQ(options.forwarded_by, http::ForwardedBy::XRealIp);
+}
+
     const Settings from = settings(
         {"--network.http.address=unix:/run/shop.socket", ("--network.http.socket_mode=" + std::string(mode)).c_str()});
     EXPECT_EQ(server_options(from, from.network.http.listen_address().value()).listen.socket_mode, 0660u) << mode;

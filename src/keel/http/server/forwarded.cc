@@ -138,6 +138,14 @@ class FromTheRight {
   bool in_field_ = false;
 };
 
+// None when there are several: a proxy that adds one to that of a client does not say which is its own.
+std::optional<Address> real_ip(const RequestHead& head) noexcept {
+  std::string_view text, another;
+  FromTheRight values(head, "x-real-ip");
+  if (!values.next(text) || values.next(another)) return std::nullopt;
+  return node(text);
+}
+
 struct Element {
   std::string_view by_for, proto, host;
 };
@@ -197,7 +205,7 @@ Result<Network> Network::parse(std::string_view text) {
 
 bool Network::contains(const Address& address) const noexcept {
   const Bytes bytes = bytes_of(address);
-  if (bytes.family != family_) return false;
+  if (bytes.family != family_ || family_ == AF_UNSPEC) return false;
   const int whole = prefix_ / 8;
   if (std::memcmp(bytes.at, bytes_, static_cast<std::size_t>(whole)) != 0) return false;
   const int bits = prefix_ % 8;
@@ -240,13 +248,17 @@ Origin origin_of(const RequestHead& head, const Address& peer, const Trust& trus
   const bool is_standard = trust.forwarded_by == ForwardedBy::Forwarded;
   Element told;
   std::string_view text;
-  for (FromTheRight hops(head, is_standard ? "forwarded" : "x-forwarded-for"); hops.next(text);) {
-    if (text.empty()) continue;  // RFC 9110 §5.6.1: an empty element of a list.
-    told = is_standard ? forwarded_element(text) : Element{text, {}, {}};
-    if (!is_proxy) break;
-    const std::optional<Address> client = node(told.by_for);
-    origin.client = client.value_or(peer);
-    if (!client || !is_trusted(*client, trust.proxies)) break;
+  if (trust.forwarded_by == ForwardedBy::XRealIp) {
+    if (is_proxy) origin.client = real_ip(head).value_or(peer);
+  } else {
+    for (FromTheRight hops(head, is_standard ? "forwarded" : "x-forwarded-for"); hops.next(text);) {
+      if (text.empty()) continue;  // RFC 9110 §5.6.1: an empty element of a list.
+      told = is_standard ? forwarded_element(text) : Element{text, {}, {}};
+      if (!is_proxy) break;
+      const std::optional<Address> client = node(told.by_for);
+      origin.client = client.value_or(peer);
+      if (!client || !is_trusted(*client, trust.proxies)) break;
+    }
   }
   if (!is_standard) {
     FromTheRight(head, "x-forwarded-proto").next(told.proto);

@@ -1,5 +1,5 @@
-// keel/http/server/forwarded.h — who asked, and for what, when proxies stand between: Forwarded (RFC 7239) and
-// X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host.
+// keel/http/server/forwarded.h — who asked, and for what, when proxies stand between: Forwarded (RFC 7239),
+// X-Forwarded-For, X-Real-IP, X-Forwarded-Proto, X-Forwarded-Host.
 //
 //   const Origin origin = origin_of(head, peer, {.proxies = networks, .forwarded_by = ForwardedBy::XForwarded});
 //
@@ -7,9 +7,10 @@
 // right, as long as the address that sent us an element is in one of the trusted networks. The client is the first
 // address that is not, or the last one there is.
 //
-// A proxy writes Forwarded or the X- fields, and lets pass what a client wrote of the others. Trust::forwarded_by names
-// the family that the proxies write; the other is not looked at. What is not an address (garbage, "unknown", a name
-// that hides one) leaves the peer's own. Scheme and host come from the element that names the client, or from the last
+// A proxy writes one of the three fields that name the client, and lets pass what a client wrote of the others.
+// Trust::forwarded_by says which one the proxies write; none of the others is looked at, whether that one is there or
+// not. What is not an address (garbage, "unknown", a name that hides one) leaves the peer's own, and so does X-Real-IP
+// when there are several. Scheme and host come from the element of Forwarded that names the client, or from the last
 // element of their X- field; what is neither http nor https, or is no host, counts as not there.
 //
 // Threads: functions.  Cost: one pass over these fields; no allocation.
@@ -39,7 +40,7 @@ class Network {
  public:
   // InvalidArgument says what is wrong. Bits behind the prefix are not looked at.
   static Result<Network> parse(std::string_view text);
-  // An IPv4 address that came over an IPv6 socket (::ffff:192.0.2.7) is the IPv4 address.
+  // An IPv4 address that came over an IPv6 socket (::ffff:192.0.2.7) is the IPv4 address. An empty one is nowhere.
   bool contains(const Address& address) const noexcept;
 
  private:
@@ -52,6 +53,7 @@ class Network {
 enum class ForwardedBy : std::uint8_t {
   XForwarded,  // X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host: nginx, HAProxy, Envoy, load balancers.
   Forwarded,   // Forwarded (RFC 7239).
+  XRealIp,     // X-Real-IP, which is one address, X-Forwarded-Proto, X-Forwarded-Host: many configurations of nginx.
 };
 
 // Whose word on something is taken.

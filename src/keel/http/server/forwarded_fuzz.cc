@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Address peer = Address::ip("10.0.0.1", 1).value();
   const Network trusted[] = {Network::parse("10.0.0.0/8").value(), Network::parse("::/0").value()};
 
-  for (const ForwardedBy family : {ForwardedBy::XForwarded, ForwardedBy::Forwarded}) {
+  for (const ForwardedBy family : {ForwardedBy::XForwarded, ForwardedBy::Forwarded, ForwardedBy::XRealIp}) {
     const Trust trust{trusted, family, {.host = Whom::TrustedProxies}};
     const Origin origin = origin_of(head, peer, trust);
     KEEL_CHECK(origin.client == peer || origin.client.family() == AF_INET || origin.client.family() == AF_INET6,

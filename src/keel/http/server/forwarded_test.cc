@@ -80,6 +80,9 @@ class ForwardedFields : public ::testing::Test {
   std::string standard(std::string_view peer, std::string_view fields, const Believed& believed = host_too) const {
     return origin(peer, fields, {proxies, ForwardedBy::Forwarded, believed});
   }
+  std::string real(std::string_view peer, std::string_view fields, const Believed& believed = host_too) const {
+    return origin(peer, fields, {proxies, ForwardedBy::XRealIp, believed});
+  }
   const std::vector<Network> proxies = networks({"10.0.0.0/8", "fd00::/8"});
 };
 
@@ -90,6 +93,7 @@ TEST_F(ForwardedFields, are_not_looked_at_from_a_peer_that_is_not_trusted) {
             "192.0.2.1 http own.example");
   EXPECT_EQ(origin("10.0.0.1", "X-Forwarded-For: 203.0.113.9\r\nX-Forwarded-Proto: https\r\n", {}),
             "10.0.0.1 http own.example");
+  EXPECT_EQ(real("192.0.2.1", "X-Real-IP: 203.0.113.9\r\nX-Forwarded-Proto: https\r\n"), "192.0.2.1 http own.example");
 }
 
 TEST_F(ForwardedFields, name_the_first_address_from_the_right_that_is_not_trusted) {
@@ -113,6 +117,24 @@ TEST_F(ForwardedFields, give_scheme_and_host_by_the_last_element_of_their_fields
         "X-Forwarded-For: 203.0.113.9\r\nX-Forwarded-Proto: ftp, https\r\nX-Forwarded-Host: a, b.example:8443\r\n"),
       "203.0.113.9 https b.example");
   EXPECT_EQ(x("10.0.0.1", "X-Forwarded-Host: [2001:db8::1]:80\r\n"), "10.0.0.1 http [2001:db8::1]");
+}
+
+TEST_F(ForwardedFields, name_the_client_by_x_real_ip_where_the_proxies_write_that) {
+  EXPECT_EQ(real("10.0.0.1", "X-Real-IP: 203.0.113.9\r\n"), "203.0.113.9 http own.example");
+  EXPECT_EQ(real("10.0.0.1", "x-real-ip: 2001:db8::7\r\n"), "[2001:db8::7] http own.example");
+  EXPECT_EQ(real("10.0.0.1", "X-Real-IP: 10.2.2.2\r\n"), "10.2.2.2 http own.example") << "one hop, whoever it is";
+  EXPECT_EQ(real("10.0.0.1", "X-Real-IP: 203.0.113.9\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: b.example\r\n"),
+            "203.0.113.9 https b.example");
+}
+
+TEST_F(ForwardedFields, are_not_looked_at_but_the_one_that_the_proxies_write) {
+  const std::string all = "X-Real-IP: 203.0.113.1\r\nX-Forwarded-For: 203.0.113.2\r\nForwarded: for=203.0.113.3\r\n";
+  EXPECT_EQ(real("10.0.0.1", all), "203.0.113.1 http own.example");
+  EXPECT_EQ(x("10.0.0.1", all), "203.0.113.2 http own.example");
+  EXPECT_EQ(standard("10.0.0.1", all), "203.0.113.3 http own.example");
+  EXPECT_EQ(real("10.0.0.1", "X-Forwarded-For: 1.1.1.1\r\nForwarded: for=1.1.1.1\r\n"), "10.0.0.1 http own.example");
+  EXPECT_EQ(x("10.0.0.1", "X-Real-IP: 1.1.1.1\r\n"), "10.0.0.1 http own.example");
+  EXPECT_EQ(standard("10.0.0.1", "X-Real-IP: 1.1.1.1\r\n"), "10.0.0.1 http own.example");
 }
 
 // A proxy that writes one family lets pass what a client wrote of the other.
@@ -165,6 +187,10 @@ TEST_F(ForwardedFields, that_are_garbage_leave_the_peer) {
                              "Forwarded: for=_hidden\r\n", "Forwarded: for=unknown\r\n", "Forwarded: for=\"\r\n",
                              "Forwarded: by=203.0.113.9\r\n", "Forwarded: ;;;=\"\r\n"}) {
     EXPECT_EQ(standard("10.0.0.1", fields), "10.0.0.1 http own.example") << fields;
+  }
+  for (const char* fields : {"X-Real-IP: \r\n", "X-Real-IP: unknown\r\n", "X-Real-IP: 203.0.113.9, 203.0.113.8\r\n",
+                             "X-Real-IP: 203.0.113.9\r\nX-Real-IP: 203.0.113.9\r\n"}) {
+    EXPECT_EQ(real("10.0.0.1", fields), "10.0.0.1 http own.example") << fields;
   }
 }
 
