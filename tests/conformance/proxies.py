@@ -1,5 +1,6 @@
 """The proxies of docs/proxies.md in front of our server: what a client makes up does not pass them, and a body that
-waits for 100 (Continue) does, also to a handler that streams its response while it reads.
+waits for 100 (Continue) does, also to a handler that streams its response while it reads. A proxy of bytes names the
+client by the PROXY protocol.
 
 The client is 127.0.0.2, the proxies are 127.0.0.1, which the server trusts.
 """
@@ -19,8 +20,8 @@ FORGED = "forged"
 FORGED_ADDRESS = "203.0.113.66"
 FIELDS = {
     "X-Forwarded-For": FORGED_ADDRESS,
-    "X-Forwarded-Proto": "https",
     "X-Real-IP": FORGED_ADDRESS,
+    "X-Forwarded-Proto": "https",
     "X-Forwarded-Host": f"{FORGED}.example",
     "Forwarded": f'for={FORGED_ADDRESS};proto=https;host="{FORGED}.example"',
     "X-Request-Id": f"{FORGED}-id",
@@ -44,10 +45,10 @@ def blocks(language, page=None):
 def in_its_place(name, block, port):
     """A whole configuration with `block` of the page in it, for differential.other(), and its command."""
     whole, command = {one: (config, command) for one, config, command in differential.OTHERS}[name]
-    block = block.replace("127.0.0.1:8080", f"127.0.0.1:{port}").replace("{", "{{").replace("}", "}}")
+    block = re.sub(r"127\.0\.0\.1:8\d+", f"127.0.0.1:{port}", block).replace("{", "{{").replace("}", "}}")
     if name == "nginx":
         return whole.partition("  server {{")[0] + block.replace("listen 80;", "listen 127.0.0.1:{port};") + "}}\n", command
-    return whole.partition("frontend ")[0] + block.replace("bind :80", "bind 127.0.0.1:{port}"), command
+    return whole.partition("frontend ")[0] + re.sub(r"bind :\d+", "bind 127.0.0.1:{port}", block), command
 
 
 def ask(port, path):
@@ -83,6 +84,25 @@ def complaints_about(name, block, port):
     config, command = in_its_place(name, block, port)
     with differential.other(name, config, command) as proxy:
         return complaints(pairs(ask(proxy, "/origin")), pairs(ask(proxy, "/echo")))
+
+
+def complaints_about_header(version, port):
+    """What is wrong with the origin of a request that HAProxy forwards as bytes behind a header of this version
+    (send-proxy, send-proxy-v2). What the client made up is in it."""
+    block = blocks("haproxy")[1].replace(" send-proxy-v2", f" {version}")
+    config, command = in_its_place("HAProxy", block, port)
+    with differential.other("HAProxy", config, command) as proxy:
+        return complaints(pairs(ask(proxy, "/origin")), {})
+
+
+def is_closed_without_header(port):
+    """Whether a request of the proxies' own address that has no header gets nothing."""
+    with socket.create_connection(("127.0.0.1", port), timeout=ANSWER_SECONDS) as one:
+        one.sendall(f"GET /origin HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode())
+        try:
+            return one.recv(1) == b""
+        except ConnectionResetError:
+            return True
 
 
 def read_until(one, received, end):

@@ -13,13 +13,21 @@ class ProxiesTest(unittest.TestCase):
 
     def test_each_proxy_has_one_configuration_that_names_every_field(self):
         for language in ["nginx", "haproxy"]:
-            (block,) = proxies.blocks(language)
+            block = proxies.blocks(language)[0]
             for field in proxies.FIELDS:
                 self.assertIn(field.lower(), block.lower(), language)
 
     def test_the_page_says_of_every_field_what_becomes_of_it(self):
         for field in proxies.FIELDS:
             self.assertIn(f"\n| `{field}` | ", proxies.PAGE.read_text())
+
+    def test_the_second_block_of_haproxy_forwards_bytes_behind_a_header(self):
+        block = proxies.blocks("haproxy")[1]
+        self.assertIn("mode tcp", block)
+        config, _ = proxies.in_its_place("HAProxy", block.replace(" send-proxy-v2", " send-proxy"), 4321)
+        text = config.format(folder="/tmp/x", port=1234)
+        self.assertIn("bind 127.0.0.1:1234", text)
+        self.assertRegex(text, r"server one 127\.0\.0\.1:4321 .*send-proxy\b(?!-v2)")
 
     def test_envoy_removes_what_it_does_not_set(self):
         try:

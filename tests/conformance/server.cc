@@ -298,12 +298,13 @@ struct Options {
   io::EngineKind engine = io::EngineKind::Auto;
   std::string data = "conformance.db";
   std::optional<http::ForwardedBy> forwarded_by = {};
+  bool proxy_protocol = false;
 };
 
 [[noreturn]] void usage() {
   std::fputs(
       "usage: server --port P --describe-port Q [--engine auto|uring|epoll] [--data FILE] "
-      "[--forwarded-by x_forwarded|forwarded]\n",
+      "[--forwarded-by x_forwarded|forwarded|x_real_ip] [--proxy-protocol true]\n",
       stderr);
   std::exit(2);
 }
@@ -331,6 +332,10 @@ Options options_of(int argc, char** argv) {
       options.forwarded_by = http::ForwardedBy::XForwarded;
     } else if (name == "--forwarded-by" && value == "forwarded") {
       options.forwarded_by = http::ForwardedBy::Forwarded;
+    } else if (name == "--forwarded-by" && value == "x_real_ip") {
+      options.forwarded_by = http::ForwardedBy::XRealIp;
+    } else if (name == "--proxy-protocol" && value == "true") {
+      options.proxy_protocol = true;
     } else if (name == "--engine" && value == "auto") {
       options.engine = io::EngineKind::Auto;
     } else if (name == "--engine" && value == "uring") {
@@ -433,6 +438,7 @@ Result<int> run(const Options& options) {
   if (options.forwarded_by) {
     serving.trusted_proxies.push_back(http::Network::parse("127.0.0.1").value());
     serving.forwarded_by = *options.forwarded_by;
+    serving.proxy_protocol = options.proxy_protocol;
   }
   serving.access_log = false;
   serving.metrics = &registry;

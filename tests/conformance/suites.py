@@ -200,6 +200,21 @@ def behind_proxies(build, engine, _port):
     return score, not told and len(control) >= len(proxies.FIELDS), "0 complaints"
 
 
+def behind_proxy_protocol(build, engine, _port):
+    """The PROXY protocol, versions 1 and 2, names the client, and what the client makes up is not believed."""
+    with serving(build, engine, "--forwarded-by", "x_forwarded", "--proxy-protocol", "true") as port:
+        try:
+            wrong = {version: proxies.complaints_about_header(version, port)
+                     for version in ("send-proxy", "send-proxy-v2")}
+        except differential.NotThere as error:
+            raise Failed(str(error)) from None
+        is_closed = proxies.is_closed_without_header(port)
+    told = [f"{version}: {', '.join(those)}" for version, those in wrong.items() if those]
+    if not is_closed:
+        told.append("served without a header")
+    return "; ".join(told) or "0 complaints", not told, "0 complaints"
+
+
 def continued_behind_proxies(build, _engine, port):
     """A body that waits for 100 (Continue) reaches a handler that streams its response while it reads."""
     try:
@@ -275,6 +290,7 @@ SUITES = {
     "own vectors, JSONTestSuite, fuzz seeds": own_tests,
     "differential": others,
     "behind nginx and HAProxy": behind_proxies,
+    "PROXY protocol of HAProxy": behind_proxy_protocol,
     "100 Continue behind nginx and HAProxy": continued_behind_proxies,
     "valgrind": memcheck,
     "promtool": promtool,

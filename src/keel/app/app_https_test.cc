@@ -151,6 +151,10 @@ TEST_F(HttpsApps, refuse_settings_that_make_no_sense) {
   expect({certificate, "--network.https.client_revoked=x"}, "network.https.client_revoked: has no effect");
   expect({certificate, "--network.https.plain_http=redirect", "--network.http.trusted_proxies=[10.0.0.0/8]"},
          "network.https.plain_http: what network.http.trusted_proxies bring");
+  EXPECT_EQ(problem_of({certificate, "--network.https.plain_http=redirect",
+                        "--network.http.trusted_proxies=[10.0.0.0/8]", "--network.http.proxy_protocol=true"}),
+            "")
+      << "proxies of bytes forward the redirect to the client";
   expect({"--network.https.hsts_sec=5"}, "network.https.hsts_sec: has no effect");
   expect({"--network.clients.payments.key=x"}, "network.clients.payments.key: has no effect");
 }

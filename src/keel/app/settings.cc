@@ -296,6 +296,10 @@ void HttpSettings::fields(config::Schema& v) {
   field(v, "trusted_proxies", trusted_proxies,
         "networks (10.0.0.0/8, fd00::/8, one address, unix) of proxies, who are believed as the next keys say, and "
         "about the client's address");
+  field(
+      v, "proxy_protocol", server.proxy_protocol,
+      "each connection from a trusted proxy begins with a PROXY protocol header, version 1 or 2, whose address is then "
+      "its peer's; https as well");
   field(v, "forwarded_by", server.forwarded_by,
         "the field in which those proxies name the client: X-Forwarded-For, Forwarded or X-Real-IP; the others are a "
         "client's own and not looked at. Scheme and host: X-Forwarded-Proto and -Host, or Forwarded",
@@ -595,16 +599,22 @@ void Settings::check(config::Checks& checks) const {
       checks.refuse("logging.sinks." + std::to_string(i) + ".path", "a file sink needs a path");
     }
   }
-  if (const auto address = network.http.listen_address(); !address) {
-    checks.refuse("network.http.address", address.error().message());
-  }
+  const auto check = [&checks](const std::string& path, const auto& result) {
+    if (!result) checks.refuse(path, result.error().message());
+  };
+  check("network.http.address", network.http.listen_address());
   network.https.check(checks);
   for (const auto& [name, client] : network.clients) {
     if (client.certificate.empty() && !client.key.empty()) {
       checks.refuse("network.clients." + name + ".key", "has no effect without a certificate");
     }
   }
-  if (network.https.plain_http == PlainHttp::Redirect && !network.http.trusted_proxies.empty()) {
+  const bool has_proxies = !network.http.trusted_proxies.empty();
+  const bool by_proxy_protocol = network.http.server.proxy_protocol;
+  if (by_proxy_protocol && !has_proxies) {
+    checks.refuse("network.http.proxy_protocol", "has no effect: network.http.trusted_proxies says who speaks it");
+  }
+  if (network.https.plain_http == PlainHttp::Redirect && has_proxies && !by_proxy_protocol) {
     checks.refuse(
         "network.https.plain_http",
         "what network.http.trusted_proxies bring of https would find nothing there: serve, and let the proxies "
@@ -615,9 +625,7 @@ void Settings::check(config::Checks& checks) const {
   } else if (network.https.is_on() && address->is_unix()) {
     checks.refuse("network.https.address", "expected an IP address: what comes by a Unix socket has left TLS behind");
   }
-  if (const auto mode = network.http.listen_mode(); !mode) {
-    checks.refuse("network.http.socket_mode", mode.error().message());
-  }
+  check("network.http.socket_mode", network.http.listen_mode());
   const std::vector<std::string>& origins = network.http.server.upgrade_origins;
   for (std::size_t i = 0; i < origins.size(); ++i) {
     if (origins[i] == "*" || http::is_site(origins[i])) continue;
@@ -625,16 +633,10 @@ void Settings::check(config::Checks& checks) const {
                   "expected scheme://host or scheme://host:port, or '*'");
   }
   for (std::size_t i = 0; i < network.http.trusted_proxies.size(); ++i) {
-    if (const auto proxy = http::Network::parse(network.http.trusted_proxies[i]); !proxy) {
-      checks.refuse("network.http.trusted_proxies." + std::to_string(i), proxy.error().message());
-    }
+    check("network.http.trusted_proxies." + std::to_string(i), http::Network::parse(network.http.trusted_proxies[i]));
   }
-  if (const auto address = monitoring.metrics.listen_address(); !address) {
-    checks.refuse("monitoring.metrics.export_address", address.error().message());
-  }
-  if (const auto address = monitoring.probes.listen_address(); !address && !monitoring.probes.address.empty()) {
-    checks.refuse("monitoring.probes.address", address.error().message());
-  }
+  check("monitoring.metrics.export_address", monitoring.metrics.listen_address());
+  if (!monitoring.probes.address.empty()) check("monitoring.probes.address", monitoring.probes.listen_address());
   const http::Limits& limits = network.http.server.limits;
   if (limits.bodies_bytes_max < limits.body_bytes_max) {
     checks.refuse("network.http.max_body_memory", "is below network.http.max_body: no such body would ever be taken");

@@ -145,6 +145,7 @@ TEST(Settings, have_the_defaults_of_the_options_that_they_become) {
       {"network.http.log_clients", text(server.log_clients)},
       {"network.http.server_timing", text(server.server_timing)},
       {"network.http.request_ids", text(server.request_ids)},
+      {"network.http.proxy_protocol", text(server.proxy_protocol)},
       {"monitoring.measured_every", text(server.measured_every)},
       {"monitoring.metrics.sample_rate", text(metrics::RegistryOptions().sample_rate)},
       {"monitoring.health.check_timeout_sec", text(HealthOptions().timeout)},
@@ -637,6 +638,17 @@ TEST(Settings, refuse_what_contradicts_itself) {
       "--network.http.trusted_proxies: network.http.trusted_proxies.1: network '10.0.0.0/40': the prefix is a number "
       "from 0 to 32\n"
       "--database.path: is empty: expected the name of a file");
+}
+
+TEST(Settings, refuse_the_proxy_protocol_where_nobody_is_trusted_to_speak_it) {
+  const auto problem = [](std::vector<const char*> args) {
+    const char* const none[] = {nullptr};
+    const auto loaded = config::load<Settings>({.args = args, .environment = none});
+    return std::string(loaded ? "" : loaded.error().message());
+  };
+  EXPECT_EQ(problem({"--network.http.proxy_protocol=true"}),
+            "--network.http.proxy_protocol: has no effect: network.http.trusted_proxies says who speaks it");
+  EXPECT_EQ(problem({"--network.http.proxy_protocol=true", "--network.http.trusted_proxies=[unix]"}), "");
 }
 
 TEST(Settings, take_a_socket_mode_with_and_without_quotes) {

@@ -37,6 +37,7 @@ TEST(Options, of_the_server_are_what_the_settings_say) {
                                   "--network.http.request_ids=true",
                                   "--network.http.log_clients=true",
                                   "--network.http.trusted_proxies=[10.0.0.0/8, '::1']",
+                                  "--network.http.proxy_protocol=true",
                                   "--network.http.forwarded_by=forwarded",
                                   "--network.http.proto_from=nobody",
                                   "--network.http.host_from=trusted_proxies",
@@ -62,6 +63,7 @@ TEST(Options, of_the_server_are_what_the_settings_say) {
   EXPECT_TRUE(options.log_clients);
   ASSERT_EQ(options.trusted_proxies.size(), 2u);
   EXPECT_TRUE(options.trusted_proxies[0].contains(Address::parse("10.2.3.4:5").value()));
+  EXPECT_TRUE(options.proxy_protocol);
   EXPECT_EQ(options.forwarded_by, http::ForwardedBy::Forwarded);
   EXPECT_EQ(options.believed.proto, http::Whom::Nobody);
   EXPECT_EQ(options.believed.host, http::Whom::TrustedProxies);
@@ -75,14 +77,14 @@ TEST(Options, of_the_server_are_what_the_settings_say) {
   EXPECT_EQ(options.listen.send_buffer_bytes, 64 * 1024);
 }
 
-TEST(Options, of_a_unix_listener_have_the_mode_that_is_written_in_octal) {
-  for (const char* mode : {"0660", "660"}) {
 TEST(Options, of_the_server_name_the_field_of_the_client) {
   const http::ServerOptions options =
       server_options(settings({"--network.http.forwarded_by=x_real_ip"}), Address::parse("127.0.0.1:1").value());
   EXPECT_EQ(options.forwarded_by, http::ForwardedBy::XRealIp);
 }
 
+TEST(Options, of_a_unix_listener_have_the_mode_that_is_written_in_octal) {
+  for (const char* mode : {"0660", "660"}) {
     const Settings from = settings(
         {"--network.http.address=unix:/run/shop.socket", ("--network.http.socket_mode=" + std::string(mode)).c_str()});
     EXPECT_EQ(server_options(from, from.network.http.listen_address().value()).listen.socket_mode, 0660u) << mode;

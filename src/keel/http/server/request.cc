@@ -96,7 +96,8 @@ const Origin& Request::origin() {
 
 bool Request::believes(Whom whom) const noexcept {
   if (arrival_ == nullptr || !arrival_->trust.may_believe(whom)) return false;
-  return whom == Whom::Everybody || is_trusted(arrival_->engine->peer_address(fd_), arrival_->trust.proxies);
+  return whom == Whom::Everybody ||
+         is_trusted(peer_ != nullptr ? *peer_ : arrival_->engine->peer_address(fd_), arrival_->trust.proxies);
 }
 
 bool Request::is_of_another_scheme() const noexcept {

@@ -157,8 +157,9 @@ class Request {
 
   // Values of other types are kept by whoever lends them: LentValue.
 
-  // The other end of the connection: the client, or the proxy in front of us. Port and all; of a Unix socket's client
-  // without a path. Asks the kernel, once for a request.
+  // The other end of the connection: the client, or the proxy in front of us, or whom that has named
+  // (ServerOptions::proxy_protocol; empty where it named nobody). Port and all; of a Unix socket's client without a
+  // path. Asks the kernel, once for a request.
   const Address& peer();
   // Who asked, by what scheme and for which host, as far as ServerOptions::trusted_proxies and ::believed say that
   // those who tell it are believed (forwarded.h); otherwise the peer, the connection's scheme ("https" over TLS) and
@@ -252,8 +253,8 @@ class Request {
   int fd_ = -1;
   const TransportLayer* layer_ = nullptr;  // Of its connection; null: plain.
   const Arrival* arrival_ = nullptr;
-  const Address* peer_ = nullptr;  // In the arena once they have been asked for:
-  const Origin* origin_ = nullptr;
+  const Address* peer_ = nullptr;   // In the arena once it has been asked for, or the connection's (introduction.h).
+  const Origin* origin_ = nullptr;  // In the arena once it has been asked for.
   std::string_view id_;
 };
 

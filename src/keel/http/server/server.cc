@@ -120,6 +120,10 @@ Result<> Server::listen_on_inherited(io::Loop& loop, const std::vector<int>& inh
 // `part.fd` is inherited; below 0 the address is bound.
 Result<> Server::listen_on(io::Loop& loop, ListenerPart part, int parts) {
   KEEL_TRY_VOID(check(options_.limits));
+  if (options_.proxy_protocol && options_.trusted_proxies.empty()) {
+    return fail(Code::InvalidArgument,
+                "ServerOptions::proxy_protocol: there are no trusted_proxies who would speak it");
+  }
   io::ListenOptions listen = options_.listen;
   listen.inherited = part.fd;
   listen.user_timeout = options_.limits.user_timeout;

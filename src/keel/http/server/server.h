@@ -136,6 +136,11 @@ struct ServerOptions {
   Duration hsts_max_age = {};
   // Peers whose word on the client's address is taken, from the fields that they write (forwarded.h).
   std::vector<Network> trusted_proxies = {};
+  // Each connection of these peers begins with a header of the PROXY protocol (net/proxy_header.h), before TLS: who it
+  // names is the peer of its requests, for everything: the fields that are believed, the limits of one client, logs.
+  // A connection that does not begin so is closed. A client that a proxy does not name has an empty address and is
+  // not believed. Others send no header: theirs would be no request.
+  bool proxy_protocol = false;
   ForwardedBy forwarded_by = ForwardedBy::XForwarded;
   // Whose word is taken on scheme, host and request id, on the trace that the request is a part of (traceparent, W3C
   // Trace Context: the log lines carry it on) and on the time that is left for it (X-Request-Deadline-Ms: a Task
@@ -188,6 +193,7 @@ struct ServerCounts {
   Count overloaded{};                  // Requests refused because of queue_delay_max.
   Count cut{};                         // Requests whose connection ended before they were answered.
   Count handshakes_failed{};           // Of TLS.
+  Count introductions_refused{};       // Connections that did not begin as ServerOptions::proxy_protocol wants it.
   Count slow_readers{};                // Connections reset because the peer had not taken what was sent.
   Count bugs{};                        // Requests that ended with a bug of their handler or middleware (base/bug.h).
   Count upgraded{};                    // Of connections: those that have left HTTP (upgrade.h).
@@ -201,9 +207,10 @@ class Server {
   Server& operator=(const Server&) = delete;
 
   // Listens on every worker of `runtime`. AlreadyExists when somebody else has the address (asked with a socket that
-  // does not share its port), InvalidArgument where limits.head.fields_max is above 128, and the bind error otherwise.
-  // `inherited`: listening sockets to go on with, from a service manager or a predecessor; `address` is not bound then.
-  // Each is accepted from by a worker at least, and each worker accepts from one at least. They stay the caller's.
+  // does not share its port), InvalidArgument where limits.head.fields_max is above 128 or proxy_protocol has no
+  // trusted_proxies, and the bind error otherwise. `inherited`: listening sockets to go on with, from a service manager
+  // or a predecessor; `address` is not bound then. Each is accepted from by a worker at least, and each worker accepts
+  // from one at least. They stay the caller's.
   Result<> start(io::Runtime& runtime, const std::vector<int>& inherited = {});
   // Listens on one worker alone (admin pages).
   Result<> start(io::Runtime& runtime, int worker, const std::vector<int>& inherited = {});

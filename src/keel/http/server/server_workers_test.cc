@@ -492,6 +492,37 @@ TEST_P(Workers, leave_no_descriptor_behind_after_many_starts_and_stops) {
   EXPECT_EQ(open_descriptors(), before);
 }
 
+TEST_P(Workers, allocate_nothing_per_connection_that_a_proxy_introduces) {
+  if (KEEL_SANITIZED) GTEST_SKIP() << "the sanitizer replaces malloc";
+  MAKE_OR_SKIP(runtime, 1);
+  Router router;
+  add_routes(router);
+  ServerOptions introduced = options();
+  introduced.trusted_proxies = {Network::parse("127.0.0.1").value()};
+  introduced.proxy_protocol = true;
+  Server server(router, std::move(introduced));
+  ASSERT_TRUE(server.start(*runtime));
+  const std::string header = "PROXY TCP4 8.8.8.8 192.0.2.1 56789 443\r\n";
+  const auto run = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      Client client(server.address());
+      // Whole, and cut.
+      ASSERT_TRUE(i % 2 == 0 ? client.send(header + get("/plaintext")) : client.send(header.substr(0, 9)));
+      if (i % 2 != 0) {
+        ASSERT_TRUE(client.send(header.substr(9) + get("/plaintext")));
+      }
+      ASSERT_TRUE(client.read(1));
+    }
+  };
+  run(50);
+  std::size_t before = 0;
+  std::size_t after = 0;
+  runtime->each([&](io::Loop&) { before = keel::internal::allocations(); });
+  run(50);
+  runtime->each([&](io::Loop&) { after = keel::internal::allocations(); });
+  EXPECT_EQ(after - before, 0u);
+}
+
 TEST_P(Workers, allocate_nothing_per_request_in_steady_state) {
   if (KEEL_SANITIZED) GTEST_SKIP() << "the sanitizer replaces malloc";
   MAKE_OR_SKIP(runtime, 1);

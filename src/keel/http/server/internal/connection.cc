@@ -37,37 +37,6 @@ bool asks_for_head(std::string_view text) noexcept {
 
 }  // namespace
 
-// With what the heap adds, and the engine has of its descriptor, half a kilobyte at most when it is idle.
-static_assert(sizeof(Connection) <= 440);
-
-void Connection::begin(ServerWorker& worker, int fd) {
-  void* memory = nullptr;
-  Endpoint endpoint;
-  std::optional<std::uint32_t> client;
-  try {
-    client = worker.enter(fd);
-    if (client) {
-      memory = pool_allocate(sizeof(Connection));
-      endpoint = worker.endpoint_of(fd);
-    }
-  } catch (const std::bad_alloc&) {
-    worker.out_of_memory().meet(log::field("for", "a connection"));
-    worker.leave(client.value_or(0));
-    if (memory != nullptr) pool_free(memory, sizeof(Connection));
-    return worker.engine().close(fd);
-  }
-  if (!client) return worker.engine().close(fd);
-  auto* connection = new (memory) Connection(worker, endpoint, *client);
-  worker.add(*connection);
-  connection->transport_.receive();
-  connection->watch();
-}
-
-Connection::Connection(ServerWorker& worker, const Endpoint& endpoint, std::uint32_t client)
-    : worker_(worker), began_(worker.loop().now()), client_(client) {
-  transport_.open(endpoint);
-}
-
 Connection::~Connection() {
   worker_.records().end_write(this, false);
   if (exchange_ != nullptr) free_exchange();
@@ -92,15 +61,18 @@ void Connection::received() {
     return take_by_phase(transport_.bytes());
   }
   if (phase_ == Phase::Upgrading && result == -ECANCELED) return settle();
+  if (phase_ == Phase::Introduced && result == -ECANCELED) return begin_layer();
   peer_done_ = true;
   if (phase_ == Phase::Ending) {
     free_if_quiet();
   } else if (result < 0) {
     fail(result);
-    worker_.records().failed(transport_);
+    worker_.records().failed(transport_, introduction());
     abort();
   } else if (phase_ == Phase::Lingering) {
     linger_or_end();
+  } else if (phase_ == Phase::Introducing || phase_ == Phase::Introduced) {
+    lose_introduction();
   } else {
     lose_request();
     if (is_streaming()) began_ = worker_.loop().now();
@@ -116,7 +88,10 @@ void Connection::take_by_phase(std::string_view bytes) {
       return exchange_->reads_body() ? body_arrived() : take(bytes);
     case Phase::Discarding:
       return discard(bytes);
+    case Phase::Introducing:
+      return introduce(bytes);
     case Phase::Upgrading:
+    case Phase::Introduced:
       return in_.append(bytes);
     case Phase::Lingering:
       began_ = worker_.loop().now();
@@ -225,7 +200,7 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view r
                                            StageClock* clock) {
   const std::string_view rest(received.data() + head_size, received.size() - head_size);
   const std::string_view head_bytes(received.data(), head_size);
-  Exchange exchange(worker_, head, transport_, clock);
+  Exchange exchange(worker_, head, transport_, introduction(), clock);
   const ScopedSpan span(exchange.span());
   ++requests_;
   // Over TLS it still says goodbye, and would lose our answer to the reset that this causes once we have closed.
@@ -296,6 +271,7 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view r
 
 ConnectionCarrier& Connection::hold(const Exchange& exchange, std::string_view head_bytes) {
   exchange_ = ConnectionCarrier::make(*this, exchange, head_bytes);
+  exchange_->set_introduction(introduction());
   phase_ = Phase::Busy;
   return *exchange_;
 }
@@ -411,6 +387,8 @@ inline bool Connection::wants_bytes() const noexcept {
     case Phase::Upgrading:
     case Phase::Lingering:
     case Phase::Ending:
+    case Phase::Introducing:
+    case Phase::Introduced:
       break;
   }
   return false;
@@ -489,15 +467,18 @@ void Connection::linger_or_end() {
 
 // --- time and the end ----------------------------------------------------------------------------------------------
 
+inline Duration Connection::idle_timeout() const noexcept {
+  const Duration limit = worker_.limits().idle_timeout;
+  return worker_.is_draining() ? std::min(worker_.drain_grace(), limit) : limit;
+}
+
 inline Instant Connection::deadline() const noexcept {
   const Limits& limits = worker_.limits();
   const Instant at = out_.deadline(limits);
   switch (phase_) {
     case Phase::Head:
       if (partial_.has_begun()) return std::min(at, began_ + limits.header_timeout);
-      if (out_.is_sending()) return at;
-      return began_ +
-             (worker_.is_draining() ? std::min(worker_.drain_grace(), limits.idle_timeout) : limits.idle_timeout);
+      return out_.is_sending() ? at : began_ + idle_timeout();
     case Phase::Busy:
       // Only what is sent to a peer that has finished shows whether it is still there.
       if (exchange_->is_streaming() && peer_done_ && !out_.is_sending()) return began_ + limits.idle_timeout;
@@ -510,6 +491,11 @@ inline Instant Connection::deadline() const noexcept {
       return std::min(began_ + (peer_done_ || peer_closes_ ? peer_look_pause_in_drain : limits.linger_timeout),
                       out_.began() + (worker_.is_draining() ? std::min(linger_in_drain, limits.linger_time_max)
                                                             : limits.linger_time_max));
+    case Phase::Introducing:
+      if (in_.empty()) return began_ + idle_timeout();
+      [[fallthrough]];
+    case Phase::Introduced:
+      return began_ + limits.header_timeout;
     case Phase::Ending:
       break;  // What was cancelled comes back by itself; a timer would outlive the connection.
   }
@@ -539,6 +525,7 @@ void Connection::timed_out() {
   if (has_no_more && !has_much_to_read()) return abort();
   worker_.counts.timeouts.add();
   if (send_is_late) return cut();
+  if (phase_ == Phase::Introducing && !in_.empty()) return reject_introduction("it did not arrive in time");
   const bool collects = phase_ == Phase::Busy && exchange_->state() == PendingExchange::State::Receiving;
   if (collects || (phase_ == Phase::Head && partial_.has_begun())) {
     const bool head_only = collects ? exchange_->head_only() : asks_for_head(in_.view());
@@ -581,13 +568,15 @@ void Connection::reset_slow_reader() {
 std::optional<Connection::Waiting> Connection::waiting() const noexcept {
   // Not since something came: who sends on would stay.
   if (phase_ == Phase::Lingering) return Waiting{out_.began(), false};
+  if (phase_ == Phase::Introducing) return Waiting{began_, !in_.empty()};
   const bool is_between = phase_ == Phase::Head && !out_.is_sending() && !close_ && !yields_ && out_.is_empty();
   if (!is_between || (!in_.empty() && !partial_.has_begun())) return std::nullopt;
   return Waiting{began_, partial_.has_begun()};
 }
 
 void Connection::begin_drain() {
-  if (phase_ == Phase::Head && !partial_.has_begun()) began_ = worker_.loop().now();
+  const bool waits = phase_ == Phase::Introducing ? in_.empty() : phase_ == Phase::Head && !partial_.has_begun();
+  if (waits) began_ = worker_.loop().now();
   watch();
 }
 
@@ -641,10 +630,15 @@ void Connection::free_if_quiet() {
   }
   transport_.close();
   ServerWorker& worker = worker_;
+  free();
+  worker.ended();
+}
+
+void Connection::free() noexcept {
+  const std::size_t size = size_of(is_introduced_);
   unlink();
   this->~Connection();
-  pool_free(this, sizeof(Connection));
-  worker.ended();
+  pool_free(this, size);
 }
 
 }  // namespace keel::http

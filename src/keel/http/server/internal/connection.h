@@ -13,6 +13,8 @@
 //     ├─ answer with close ─▶ Lingering ─▶ Ending ─▶ freed when no operation is pending
 //     └─ 101 ─▶ Upgrading ─▶ freed, its transport and what had come being an Upgraded's
 //
+// One that a proxy introduces begins before Head (introduction.h).
+//
 // Busy: there is a pending exchange. Discarding: what the handler has not read of the body is thrown away. Upgrading:
 // the 101 leaves, and the receive ends without losing a byte (upgrade.h).
 //
@@ -43,6 +45,7 @@
 #include "keel/http/message/parser.h"
 #include "keel/http/server/internal/answer.h"
 #include "keel/http/server/internal/held_memory.h"
+#include "keel/http/server/internal/introduction.h"
 #include "keel/http/server/internal/partial_head.h"
 #include "keel/http/server/internal/send_queue.h"
 #include "keel/http/server/response.h"
@@ -87,10 +90,16 @@ class Connection final : public Link {
 
  private:
   friend class ConnectionCarrier;
-  enum class Phase : std::uint8_t { Head, Busy, Discarding, Upgrading, Lingering, Ending };
+  enum class Phase : std::uint8_t { Head, Busy, Discarding, Upgrading, Lingering, Ending, Introducing, Introduced };
 
-  Connection(ServerWorker& worker, const Endpoint& endpoint, std::uint32_t client);
+  // `peer`: who introduces it; null: nobody.
+  Connection(ServerWorker& worker, const Endpoint& endpoint, std::uint32_t client, const Address* peer);
   ~Connection();
+  static std::size_t size_of(bool is_introduced) noexcept {
+    return sizeof(Connection) + (is_introduced ? sizeof(Introduction) : 0);
+  }
+  // Ends its life and gives its memory back.
+  void free() noexcept;
   // What the loop calls: std::bad_alloc ends the connection, not the process.
   template <class Step>
   void guarded(const Step& step) noexcept {
@@ -109,6 +118,16 @@ class Connection final : public Link {
   void sent();
   void timed_out();
   void go_on();
+
+  // Before the first head, where a proxy introduces it.
+  Introduction* introduction() noexcept {
+    return is_introduced_ ? std::launder(reinterpret_cast<Introduction*>(this + 1)) : nullptr;
+  }
+  Remote remote() noexcept { return {transport_.descriptor(), introduction()}; }
+  void introduce(std::string_view bytes);
+  void begin_layer();
+  void reject_introduction(const char* reason);
+  void lose_introduction();
 
   // What comes in.
   void take(std::string_view bytes);
@@ -155,6 +174,7 @@ class Connection final : public Link {
   void finish_send();
   void linger_or_end();
   void free_if_quiet();
+  [[gnu::always_inline]] Duration idle_timeout() const noexcept;
   [[gnu::always_inline]] Instant deadline() const noexcept;
   bool waits_for_reader(Instant now);
   void reset_slow_reader();
@@ -189,6 +209,7 @@ class Connection final : public Link {
   bool kept_ready_ : 1 = false;         // in_ may hold a whole request.
   bool is_lost_ : 1 = false;            // What was sent will not be read: it has failed, or will be reset.
   bool gathers_ : 1 = false;            // A task is being begun: what it writes leaves with what is there already.
+  bool is_introduced_ : 1 = false;      // Or is to be: an Introduction lies behind this.
   Held held_;
 };
 

@@ -207,7 +207,7 @@ void Connection::reject_and_close(Status status, std::string_view detail, bool h
   peer_closes_ = false;  // Whatever it announced, the rest of what was rejected may be on its way.
   phase_ = Phase::Head;
   partial_.clear();
-  const Response answer = worker_.reject(status, detail, transport_.descriptor());
+  const Response answer = worker_.reject(status, detail, remote());
   write_answer(out_.waiting(), answer, {.ok_and_date = worker_.ok_and_date(), .head_only = head_only, .close = true});
 }
 
@@ -243,9 +243,7 @@ void Connection::go_on_upgrading() {
   free_exchange();
   const Endpoint endpoint = transport_.detach();
   worker.loop().stop_timer(timer_);
-  unlink();
-  this->~Connection();
-  pool_free(this, sizeof(Connection));
+  free();
   upgraded->begin(worker, endpoint, received.view());
 }
 

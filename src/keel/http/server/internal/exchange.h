@@ -14,6 +14,7 @@
 
 #include "keel/base/result.h"
 #include "keel/http/message/parser.h"
+#include "keel/http/server/internal/introduction.h"
 #include "keel/http/server/internal/server_worker.h"
 #include "keel/http/server/internal/upgraded.h"
 #include "keel/http/server/problem.h"
@@ -50,13 +51,17 @@ class HandlerTimer {
 class Exchange {
  public:
   // Of a request whose head has come on `transport`, which both outlive this; its memory is the worker's scratch.
-  Exchange(ServerWorker& worker, RequestHead& head, const Transport& transport, StageClock* clock) : worker_(worker) {
+  // `introduction`: of the connection; null: nobody has introduced it.
+  Exchange(ServerWorker& worker, RequestHead& head, const Transport& transport, const Introduction* introduction,
+           StageClock* clock)
+      : worker_(worker) {
     request_.head_ = &head;
     request_.arena_ = &worker.scratch();
     request_.started_ = worker.loop().now();
     request_.fd_ = transport.descriptor();
     request_.layer_ = transport.layer();
     request_.arrival_ = &worker.arrival();
+    set_introduction(introduction);
     request_.span_ = {worker.next_trace(), clock};
     if (const Trust& trust = worker.arrival().trust; trust.may_believe(trust.believed.trace)) [[unlikely]]
       request_.continue_trace();
@@ -71,6 +76,11 @@ class Exchange {
   const Span& span() const noexcept { return request_.span_; }
   bool is_measured() const noexcept { return request_.span_.stages != nullptr; }
 
+  // Whom a proxy has named is the request's peer, in place of that of its descriptor.
+  void set_introduction(const Introduction* introduction) noexcept {
+    if (introduction != nullptr) [[unlikely]]
+      request_.peer_ = &introduction->peer;
+  }
   // Finds the handler.
   void find_route() {
     const StageTimer timer(stage::route, request_.span_.stages);

@@ -75,31 +75,34 @@ void RequestLog::log_answered(Request& request, Status status, std::size_t bytes
   });
 }
 
-void RequestLog::rejected(Status status, std::string_view reason, std::string_view id, int fd) {
+std::string RequestLog::client_of(const Remote& remote) const {
+  if (!options_.log_clients) return {};
+  if (remote.introduction != nullptr) return client_text(remote.introduction->peer);
+  return client_text(loop_.engine().peer_address(remote.fd));
+}
+
+void RequestLog::rejected(Status status, std::string_view reason, std::string_view id, const Remote& remote) {
   if (metrics_ != nullptr) metrics_->count_refused(status);
-  const std::string client = options_.log_clients ? client_text(loop_.engine().peer_address(fd)) : std::string();
-  say_with(client, id, [&](const auto&... more) {
+  say_with(client_of(remote), id, [&](const auto&... more) {
     log_.info("request refused", log::field("status", number(status)), log::field("reason", reason), more...);
   });
 }
 
-void RequestLog::too_many_connections(int fd, std::uint32_t connections_max) {
-  const std::string client = options_.log_clients ? client_text(loop_.engine().peer_address(fd)) : std::string();
-  say_with(client, {}, [&](const auto&... more) {
+void RequestLog::too_many_connections(const Address& client, std::uint32_t connections_max) {
+  say_with(options_.log_clients ? client_text(client) : std::string(), {}, [&](const auto&... more) {
     log_.info("a client has as many connections as it may, more of them are reset",
               log::field("connections", connections_max), more...);
   });
 }
 
-void RequestLog::failed(const Transport& transport) {
+void RequestLog::failed(const Transport& transport, const Introduction* introduction) {
   const TransportLayer* const layer = transport.layer();
   if (layer == nullptr || layer->is_established()) return;
   counts_.handshakes_failed.add();
   if (!log_.is_on(Level::Debug)) return;
-  const std::string client =
-      options_.log_clients ? client_text(loop_.engine().peer_address(transport.descriptor())) : std::string();
   const Error error = transport.error("TLS handshake", transport.outcome());
-  say_with(client, {}, [&](const auto&... more) { log_.debug("TLS handshake failed", error, more...); });
+  say_with(client_of({transport.descriptor(), introduction}), {},
+           [&](const auto&... more) { log_.debug("TLS handshake failed", error, more...); });
 }
 
 void RequestLog::rejected_late(Request& request, std::string_view reason) {

@@ -9,11 +9,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "keel/base/single_writer_counter.h"
 #include "keel/base/time.h"
 #include "keel/http/message/status.h"
+#include "keel/http/server/internal/introduction.h"
 #include "keel/http/server/request.h"
 #include "keel/http/server/server.h"
 #include "keel/http/server/stages.h"
@@ -48,14 +50,13 @@ class RequestLog {
 
   // A response has been given to a request of `route`, with a body of `bytes`, or its streamed body is complete.
   void answered(Request& request, std::uint32_t route, Status status, std::size_t bytes, Instant now);
-  // A message was rejected before it was a request. `id`: the X-Request-Id of the response, or empty. `fd`: of the
-  // connection, whose peer is named.
-  void rejected(Status status, std::string_view reason, std::string_view id, int fd);
-  // A client has as many connections as it may, and this one on `fd` is closed.
-  void too_many_connections(int fd, std::uint32_t connections_max);
+  // A message of `remote` was rejected before it was a request. `id`: the X-Request-Id of the response, or empty.
+  void rejected(Status status, std::string_view reason, std::string_view id, const Remote& remote);
+  // A client has as many connections as it may, and one more is closed.
+  void too_many_connections(const Address& client, std::uint32_t connections_max);
   // A connection has failed, as its outcome() says. In a TLS handshake: that is counted, and a line for debugging, for
   // whoever looks for open ports causes many.
-  void failed(const Transport& transport);
+  void failed(const Transport& transport, const Introduction* introduction);
   // A request was rejected with 503 before anything was done for it.
   void rejected_late(Request& request, std::string_view reason);
   // A request ended with its connection when `bytes` of its head had come,
@@ -74,6 +75,8 @@ class RequestLog {
   }
 
  private:
+  // For a line: empty unless clients are logged.
+  std::string client_of(const Remote& remote) const;
   void count_cut(Cut during);
   // say(), with the client and the id of the request as far as they are to be named.
   template <class Say>

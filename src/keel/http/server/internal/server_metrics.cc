@@ -56,6 +56,8 @@ constexpr Row metrics_table[] = {
      "Connections that ended with an answer unsent"},
     {&Stats::handshakes_failed, &Cells::handshakes_failed, Kind::Counter, "http_tls_handshakes_failed_total",
      "Connections that ended in their TLS handshake; the log has why, at level debug"},
+    {&Stats::introductions_refused, &Cells::introductions_refused, Kind::Counter, "http_proxy_headers_refused_total",
+     "Connections of trusted proxies closed because they did not begin with a valid PROXY header"},
     {&Stats::slow_readers, &Cells::slow_readers, Kind::Counter, "http_slow_readers_total",
      "Connections reset because their client did not take what was sent"},
     {&Stats::bodies_refused, &Cells::bodies_refused, Kind::Counter, "http_bodies_refused_total",

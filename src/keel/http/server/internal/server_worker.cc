@@ -24,6 +24,10 @@ constexpr Degradation::Lines memory_lines = {.begins = "no memory, a connection 
 constexpr Degradation::Lines overload_lines = {.begins = "overloaded, refusing what comes too late",
                                                .goes_on = "still overloaded, or again",
                                                .is_over = "no longer overloaded"};
+constexpr Degradation::Lines introduction_lines = {
+    .begins = "a trusted proxy sent no valid PROXY header, its connection is closed",
+    .goes_on = "trusted proxies still send no valid PROXY headers",
+    .is_over = "no trusted proxy sent an invalid PROXY header any more"};
 
 SipKey secret_key() {
   SipKey key;
@@ -47,6 +51,7 @@ ServerWorker::ServerWorker(const Shared& shared, io::Loop& loop, const ListenerP
       records_(loop, shared.options, counts, shared.metrics, shared.router.routes().size() + 1),
       out_of_memory_(loop, records_.log(), memory_lines),
       overload_(loop, records_.log(), overload_lines),
+      introductions_(loop, records_.log(), introduction_lines),
       acceptor_(*this, listener, shares.connections),
       shares_(shares),
       held_(*this),
@@ -90,6 +95,7 @@ void ServerWorker::begin_drain(Duration grace, Listening listening) {
   grace_ = grace;
   out_of_memory_.stop();
   overload_.stop();
+  introductions_.stop();
   acceptor_.begin_drain(grace, listening);
   connections_.for_each([](Connection& connection) { connection.begin_drain(); });
   upgraded_.for_each([](Upgraded& upgraded) { upgraded.stop(); });
@@ -102,7 +108,7 @@ void ServerWorker::abort_all() {
   connections_.for_each([](Connection& connection) { connection.cut(); });
 }
 
-Response ServerWorker::reject(Status status, std::string_view reason, int fd) {
+Response ServerWorker::reject(Status status, std::string_view reason, const Remote& remote) {
   counts.requests.add();
   counts.refused.add();
   Response response = refuse(status, reason);
@@ -116,20 +122,24 @@ Response ServerWorker::reject(Status status, std::string_view reason, int fd) {
     id = {id_text, sizeof id_text};
     response.header("X-Request-Id", id);
   }
-  records_.rejected(status, reason, id, fd);
+  records_.rejected(status, reason, id, remote);
   return response;
 }
 
-Endpoint ServerWorker::endpoint_of(int fd) {
+Endpoint ServerWorker::endpoint_of(int fd, std::string_view received) {
   const Endpoint plain{.engine = &engine_, .fd = fd};
   if (options().https == nullptr) return plain;
-  const Result<Endpoint> layered = options().https->make(plain, {});
+  const Result<Endpoint> layered = options().https->make(plain, {}, received);
   if (!layered) throw std::bad_alloc();
   return *layered;
 }
 
-std::optional<std::uint32_t> ServerWorker::enter(int fd) {
-  const Address peer = engine_.peer_address(fd);
+void ServerWorker::reject_introduction(const Address& proxy, const char* reason) {
+  counts.introductions_refused.add();
+  introductions_.meet(log::field("proxy", proxy.to_string()), log::field("reason", reason));
+}
+
+std::optional<std::uint32_t> ServerWorker::enter(const Address& peer, int fd) {
   const std::string_view client = client_of(peer);
   const bool is_public = public_addresses_only(peer);
   const bool bounds_connections = limits_.client_connections_max != 0 || is_public;
@@ -143,7 +153,7 @@ std::optional<std::uint32_t> ServerWorker::enter(int fd) {
   entry.is_public = is_public;
   if (!bounds_connections || entry.connections <= shares_.client_connections) return place;
   counts.client_connections_refused.add();
-  if (!std::exchange(entry.is_told, true)) records_.too_many_connections(fd, shares_.client_connections);
+  if (!std::exchange(entry.is_told, true)) records_.too_many_connections(peer, shares_.client_connections);
   leave(place);
   // A client that closes in peace would hold what the kernel has of the connection.
   static_cast<void>(engine_.set_options(fd, {.reset_on_close = true}));

@@ -23,6 +23,7 @@
 #include "keel/http/server/internal/client_table.h"
 #include "keel/http/server/internal/degradation.h"
 #include "keel/http/server/internal/held_memory.h"
+#include "keel/http/server/internal/introduction.h"
 #include "keel/http/server/internal/kernel_bytes.h"
 #include "keel/http/server/internal/queue_delay.h"
 #include "keel/http/server/internal/request_log.h"
@@ -119,8 +120,8 @@ class ServerWorker {
   bool rejects_late(std::uint32_t route, int fd, Instant since) noexcept {
     return delay_.may_be_costly(route) && delay_rejects(route, fd, since);
   }
-  // The response to a message on `fd` that is rejected before it is a request; counted and logged.
-  Response reject(Status status, std::string_view reason, int fd);
+  // The response to a message of `remote` that is rejected before it is a request; counted and logged.
+  Response reject(Status status, std::string_view reason, const Remote& remote);
   // After a send has been submitted: what waits for the end of an iteration that lasts leaves now.
   void hand_over() noexcept {
     if (delay_.worked_until() - std::max(handed_over_, loop_.now()) < gathered_max) [[likely]]
@@ -134,11 +135,18 @@ class ServerWorker {
 
   // --- its clients
 
-  // What a connection on `fd` is carried by: with TLS, where there is some. std::bad_alloc: `fd` is the caller's.
-  Endpoint endpoint_of(int fd);
-  // Whoever is at the other end of `fd` has a connection more: its place, 0 where no bound holds for it. Nullopt: it
+  // What a connection on `fd`, from which `received` has been read, is carried by: with TLS, where there is some.
+  // std::bad_alloc: `fd` is the caller's.
+  Endpoint endpoint_of(int fd, std::string_view received);
+  // Whether connections of this peer begin with a header of the PROXY protocol.
+  bool is_introducer(const Address& peer) const noexcept {
+    return options().proxy_protocol && is_trusted(peer, options().trusted_proxies);
+  }
+  // What `proxy` has sent is no such header; counted and logged.
+  void reject_introduction(const Address& proxy, const char* reason);
+  // `peer`, at the other end of `fd`, has a connection more: its place, 0 where no bound holds for it. Nullopt: it
   // has as many as it may, and closing `fd` resets this one. std::bad_alloc: nothing has changed.
-  std::optional<std::uint32_t> enter(int fd);
+  std::optional<std::uint32_t> enter(const Address& peer, int fd);
   // It has one less.
   void leave(std::uint32_t place) noexcept;
 
@@ -168,6 +176,7 @@ class ServerWorker {
   RequestLog records_;
   Degradation out_of_memory_;
   Degradation overload_;
+  Degradation introductions_;
   Acceptor acceptor_;
   Shares shares_;
   HeldMemory held_;
