@@ -436,7 +436,7 @@ Result<int> run(const Options& options) {
   serving.address = address;
   serving.limits = limits();
   if (options.forwarded_by) {
-    serving.trusted_proxies.push_back(http::Network::parse("127.0.0.1").value());
+    serving.trusted_proxies.push_back(Network::parse("127.0.0.1").value());
     serving.forwarded_by = *options.forwarded_by;
     serving.proxy_protocol = options.proxy_protocol;
   }

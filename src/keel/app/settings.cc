@@ -633,7 +633,7 @@ void Settings::check(config::Checks& checks) const {
                   "expected scheme://host or scheme://host:port, or '*'");
   }
   for (std::size_t i = 0; i < network.http.trusted_proxies.size(); ++i) {
-    check("network.http.trusted_proxies." + std::to_string(i), http::Network::parse(network.http.trusted_proxies[i]));
+    check("network.http.trusted_proxies." + std::to_string(i), Network::parse(network.http.trusted_proxies[i]));
   }
   check("monitoring.metrics.export_address", monitoring.metrics.listen_address());
   if (!monitoring.probes.address.empty()) check("monitoring.probes.address", monitoring.probes.listen_address());

@@ -33,6 +33,8 @@ class AddressGuard {
     requires(!std::is_same_v<F, AddressGuard> && std::is_invocable_r_v<bool, F&, const Address&>)
   AddressGuard(F function) : allows_(std::make_shared<const Function<bool(const Address&)>>(std::move(function))) {}
 
+  // Whether there is an address that it might not allow.
+  bool is_set() const noexcept { return allows_ != nullptr; }
   bool allows(const Address& address) const { return allows_ == nullptr || (*allows_)(address); }
 
  private:

@@ -145,6 +145,27 @@ Result<Stream> Stream::layered(TransportLayers& layers, std::string_view host, S
   return std::move(made).error();
 }
 
+Task<> Stream::end_reading() {
+  State& state = *state_;
+  KEEL_EXPECT(state.input == nullptr && state.output == nullptr,
+              "end_reading() of a Stream is called while a task reads from it or writes");
+  if (state.is_receiving() && !state.has_left()) {
+    state.let_go();
+    state.end_receive();
+    // What has come until now, or the end of the receiving.
+    Result<Chunk> last = co_await attempt(receive());
+    if (!last && !state.ended) co_await std::move(last).error();
+    if (last && !last->empty()) co_await fail(Code::Protocol, "the peer sent more than was expected");
+  }
+  if (state.has_left()) co_await fail(Code::Protocol, "the peer sent more than was expected");
+  if (!state.ended) co_return;  // Nothing was read yet.
+  if (state.outcome() != -ECANCELED) {
+    if (state.outcome() < 0) co_await state.error("receive", state.outcome());
+    co_await Error(Code::Unavailable, "the peer has finished").from_environment();
+  }
+  state.ended = false;
+}
+
 Endpoint Stream::detach() noexcept {
   State& state = *std::exchange(state_, nullptr);
   KEEL_CHECK(state.output == nullptr && !state.is_receiving() && !state.has_left() && !state.ended,

@@ -90,9 +90,9 @@ class Stream {
   // Takes over an endpoint (net/transport.h), also one with a layer. `received`, which somebody has read from it
   // already, is copied, and what is read first. std::bad_alloc: the endpoint is not taken over.
   explicit Stream(const Endpoint& endpoint, std::string_view received = {});
-  // `plain`, from which nothing was read, under a layer that `layers` make for a connection to `host`, or of one that
-  // was accepted (empty). Its handshake begins; the first read or write waits for it, or establish(). Where that fails,
-  // or for want of memory, `plain` is closed.
+  // `plain`, from which nothing was read since end_reading(), under a layer that `layers` make for a connection to
+  // `host`, or of one that was accepted (empty). Its handshake begins; the first read or write waits for it, or
+  // establish(). Where that fails, or for want of memory, `plain` is closed.
   static Result<Stream> layered(TransportLayers& layers, std::string_view host, Stream plain);
   Stream(Stream&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
   Stream& operator=(Stream&& other) noexcept {
@@ -143,7 +143,12 @@ class Stream {
   // Ends both directions, and whoever waits on this stream goes on: a write with Unavailable, a read with what has come
   // and then the end. For ending a connection that another task is using.
   void shutdown() noexcept;
-  // Gives the connection away before anything was read or watched for: to be put under a layer.
+  // Ends the reading, so that layered() or detach() may follow on a stream that was read from: after what two peers say
+  // in clear text before they begin another protocol. All that had come was read; nobody reads or writes. Protocol: the
+  // peer has sent more already. Unavailable: it has finished, or the connection is broken. Then, and when it was
+  // cancelled, the stream is to be closed.
+  Task<> end_reading();
+  // Gives the connection away before anything was read or watched for, or after end_reading(): to be put under a layer.
   Endpoint detach() noexcept;
   // At once; the destructor does the same.
   void close() noexcept;

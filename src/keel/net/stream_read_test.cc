@@ -332,5 +332,61 @@ TEST_P(Reads, a_watched_stream_may_be_closed) {
   EXPECT_EQ(*run(rest(client)), "");
 }
 
+// As before STARTTLS, or in a tunnel that a proxy has opened.
+TEST_P(Reads, a_stream_whose_reading_has_ended_may_be_put_under_a_layer) {
+  auto [client, server] = pair();
+  ASSERT_TRUE(run(internal::write(client, "begin\n")));
+  EXPECT_EQ(*run(line(server)), "begin\n");
+  ASSERT_TRUE(run(internal::write(server, "go on\n")));
+  EXPECT_EQ(*run(line(client)), "go on\n");
+
+  ASSERT_TRUE(run(client.end_reading()));
+  const Result<> ended = run(server.end_reading());
+  ASSERT_TRUE(ended) << ended.error().describe();
+  if (is_layered()) return;  // One layer at a time.
+  Stream above = Stream::layered(layers_, "server.test", std::move(client)).value();
+  Stream below = Stream::layered(layers_, "", std::move(server)).value();
+
+  ASSERT_TRUE(run(internal::write(above, "inverted")));
+  EXPECT_EQ(*run(exactly(below, 8)), "inverted");
+  ASSERT_TRUE(run(internal::write(below, "as well")));
+  EXPECT_EQ(*run(exactly(above, 7)), "as well");
+}
+
+TEST_P(Reads, the_reading_of_a_stream_that_was_not_read_ends_at_once) {
+  auto [client, server] = pair();
+  ASSERT_TRUE(run(server.end_reading()));
+  ASSERT_TRUE(run(internal::write(client, "one")));
+  EXPECT_EQ(*run(exactly(server, 3)), "one");
+}
+
+TEST_P(Reads, the_reading_may_go_on_after_it_has_ended) {
+  auto [client, server] = pair();
+  ASSERT_TRUE(run(internal::write(client, "one")));
+  EXPECT_EQ(*run(exactly(server, 3)), "one");
+  ASSERT_TRUE(run(server.end_reading()));
+  ASSERT_TRUE(run(internal::write(client, "two")));
+  EXPECT_EQ(*run(exactly(server, 3)), "two");
+}
+
+TEST_P(Reads, ending_the_reading_tells_of_bytes_that_were_not_read) {
+  auto [client, server] = pair();
+  ASSERT_TRUE(run(internal::write(client, "one\ntwo\n")));
+  EXPECT_EQ(*run(line(server)), "one\n");
+  const Result<> ended = run(server.end_reading());
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error().code(), Code::Protocol);
+}
+
+TEST_P(Reads, ending_the_reading_tells_of_a_peer_that_has_finished) {
+  auto [client, server] = pair();
+  ASSERT_TRUE(run(internal::write(client, "one")));
+  client.shutdown_write();
+  EXPECT_EQ(*run(rest(server)), "one");
+  const Result<> ended = run(server.end_reading());
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error().code(), Code::Unavailable);
+}
+
 }  // namespace
 }  // namespace keel::stream_read_test

@@ -99,7 +99,7 @@ http::ServerOptions server_options(const Settings& settings, const Address& addr
   // Checked with the other settings: a mode, and each of these a network.
   if (address.is_unix()) options.listen.socket_mode = from.http.listen_mode().value();
   for (const std::string& proxy : from.http.trusted_proxies) {
-    options.trusted_proxies.push_back(http::Network::parse(proxy).value());
+    options.trusted_proxies.push_back(Network::parse(proxy).value());
   }
   return options;
 }

@@ -21,9 +21,9 @@
 #include <span>
 #include <string_view>
 
-#include "keel/base/result.h"
 #include "keel/http/message/parser.h"
 #include "keel/io/address.h"
+#include "keel/net/network.h"
 
 namespace keel::io {
 class Engine;
@@ -34,20 +34,6 @@ class SingleWriterCounter;
 }
 
 namespace keel::http {
-
-// A block of addresses: "10.0.0.0/8", "fd00::/8", one address "192.0.2.7", or "unix": every client of a Unix socket.
-class Network {
- public:
-  // InvalidArgument says what is wrong. Bits behind the prefix are not looked at.
-  static Result<Network> parse(std::string_view text);
-  // An IPv4 address that came over an IPv6 socket (::ffff:192.0.2.7) is the IPv4 address. An empty one is nowhere.
-  bool contains(const Address& address) const noexcept;
-
- private:
-  std::uint8_t bytes_[16] = {};
-  int family_ = 0;
-  int prefix_ = 0;
-};
 
 // Which fields the trusted proxies write.
 enum class ForwardedBy : std::uint8_t {

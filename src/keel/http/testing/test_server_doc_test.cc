@@ -110,7 +110,7 @@ TEST_F(TestServerDoc, asks_for_a_host) {
 TEST_F(TestServerDoc, stands_behind_a_proxy) {
   http::TestServerOptions options;
   options.server.limits.body_bytes_max = 64 * 1024;
-  options.server.trusted_proxies = {http::Network::parse("10.2.0.0/16").value()};
+  options.server.trusted_proxies = {Network::parse("10.2.0.0/16").value()};
   options.server.request_ids = true;
   http::TestServer server(router, std::move(options));
   http::TestClient proxy(server, {.address = "10.2.3.4"});
