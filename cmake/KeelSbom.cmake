@@ -23,6 +23,7 @@ function(keel_write_sbom file)
     list(TRANSFORM links REPLACE "^\\$<LINK_ONLY:(.*)>$" "\\1")
     list(APPEND linked ${links})
   endforeach()
+  list(TRANSFORM linked REPLACE "libbrotlidec" "libbrotlienc")  # One package.
   list(REMOVE_DUPLICATES linked)
 
   set(packages "")

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "keel/base/check.h"
+#include "keel/http/message/content_decoder.h"
 
 #if KEEL_BROTLI
 #include <brotli/encode.h>
@@ -21,16 +22,6 @@
 
 namespace keel::http {
 namespace {
-
-constexpr std::string_view all_codings[] = {
-#if KEEL_ZSTD
-    "zstd",
-#endif
-#if KEEL_BROTLI
-    "br",
-#endif
-    "gzip",
-};
 
 constexpr std::size_t content_max = 1u << 30;  // The libraries count in 32 bits.
 constexpr std::size_t idle_max = 4;
@@ -224,7 +215,7 @@ struct ContentCoder::State {
 
   static constexpr std::size_t room_bytes = 4096;  // What is asked of the output at a time.
   const CoderLevels levels;
-  std::string_view coding;  // Of all_codings; empty: no content has begun.
+  std::string_view coding;  // Of codings(); empty: no content has begun.
   z_stream gzip;
   bool has_gzip = false;
 };
@@ -238,7 +229,7 @@ ContentCoder::ContentCoder(const CoderLevels& levels) : state_(new State(levels)
 ContentCoder::ContentCoder(ContentCoder&&) noexcept = default;
 ContentCoder::~ContentCoder() = default;
 
-std::span<const std::string_view> ContentCoder::codings() noexcept { return all_codings; }
+std::span<const std::string_view> ContentCoder::codings() noexcept { return ContentDecoder::codings(); }
 
 bool ContentCoder::encode(std::string_view coding, std::string_view content, Buffer& out) {
   KEEL_CHECK(state_->coding.empty(), "a coder has ended one content before it encodes another");
@@ -258,8 +249,8 @@ bool ContentCoder::encode(std::string_view coding, std::string_view content, Buf
 }
 
 bool ContentCoder::begin(std::string_view coding) {
-  const auto* const known = std::find(std::begin(all_codings), std::end(all_codings), coding);
-  KEEL_CHECK(known != std::end(all_codings), "a content is coded as this build can");
+  const auto known = std::ranges::find(codings(), coding);
+  KEEL_CHECK(known != codings().end(), "a content is coded as this build can");
   state_->coding = *known;
   state_->drop_all_but(coding);
 #if KEEL_ZSTD
