@@ -1,6 +1,10 @@
 // HTTP clients of a whole App: on every worker, in handlers and in background work, named in metrics and configuration.
 
 #include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
 
 #include "keel/app/internal/app_testing.h"
 
@@ -80,6 +84,57 @@ TEST_F(Clients, are_as_the_configuration_says_where_it_says_anything) {
   EXPECT_EQ(answer, std::string(to_string(Code::DeadlineExceeded)));
   EXPECT_NE(page.find("    payments:\n      base_url:"), std::string::npos) << page;
   EXPECT_NE(log().find("\"key\":\"network.clients.other\""), std::string::npos) << log();
+}
+
+// The service is the proxy, too: it takes requests for whatever host.
+TEST_F(Clients, go_through_the_proxy_of_the_configuration_whose_password_is_not_shown) {
+  prepare = [&](App& app) { payments = &app.client({.name = "payments", .base_url = "http://payments.example"}); };
+  add_routes = [](http::Router& router) { router.get("/ask", &ask_payments); };
+  const std::string password = folder_ + "/proxy";
+  chosen = free_address();
+  std::ofstream(password) << "http://user:hidden@127.0.0.1:" << chosen->port() << '\n';
+  std::filesystem::permissions(password, std::filesystem::perms::owner_read);
+  std::string answer, page;
+
+  const int code = run({"--network.clients.payments.proxy_file=" + password,
+                        "--network.clients.payments.no_proxy=[internal, 10.0.0.0/8]",
+                        "--network.clients.payments.decompress=false", "--logging.level=debug"},
+                       [&] {
+                         answer = body_of(ask(service_, get("/ask")));
+                         page = ask(admin_, get("/admin/config"));
+                       });
+
+  EXPECT_EQ(code, 0) << log();
+  EXPECT_EQ(answer, "payments said {\"x\":7}");
+  EXPECT_NE(page.find("proxy_file:"), std::string::npos) << page;
+  EXPECT_EQ(page.find("hidden"), std::string::npos) << page;
+  EXPECT_NE(log().find("a client goes through a proxy"), std::string::npos) << log();
+  EXPECT_NE(log().find("http://127.0.0.1:" + std::to_string(service_.port())), std::string::npos) << log();
+  EXPECT_EQ(log().find("hidden"), std::string::npos) << log();
+}
+
+TEST_F(Clients, take_what_the_configuration_says_of_proxies_and_decoding) {
+  http::ClientOptions effective, other;
+  prepare = [&](App& app) {
+    effective = app.client({.name = "payments", .proxy = "own:1", .no_proxy = {"own"}}).options();
+    other = app.client({.name = "users", .proxy = "own:1", .no_proxy = {"own"}}).options();
+  };
+  EXPECT_EQ(run({"--network.clients.payments.proxy=environment", "--network.clients.payments.no_proxy=[]",
+                 "--network.clients.payments.decompress=false"},
+                [] {}),
+            0);
+  EXPECT_EQ(effective.proxy, "environment");
+  EXPECT_TRUE(effective.no_proxy.empty());
+  EXPECT_FALSE(effective.decompresses);
+  EXPECT_EQ(other.proxy, "own:1") << "the application's";
+  EXPECT_EQ(other.no_proxy, std::vector<std::string>{"own"});
+  EXPECT_TRUE(other.decompresses);
+}
+
+TEST_F(Clients, whose_proxy_is_none_prevent_the_start) {
+  prepare = [&](App& app) { app.client({.name = "payments", .proxy = "socks5://user:hidden@proxy"}); };
+
+  EXPECT_EXIT(run({}, {}), ::testing::ExitedWithCode(2), "network.clients.payments.proxy: a proxy is asked by http");
 }
 
 TEST_F(Clients, whose_base_url_is_none_prevent_the_start) {

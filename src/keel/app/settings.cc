@@ -7,7 +7,6 @@
 #include "keel/app/crash.h"
 #include "keel/app/internal/database_options.h"
 #include "keel/exec/thread_pool.h"
-#include "keel/http/client/client.h"
 #include "keel/http/server/forwarded.h"
 #include "keel/http/server/upgrade.h"
 #include "keel/net/tls/context.h"
@@ -439,37 +438,6 @@ void HandoverSettings::fields(config::Schema& v) {
         "one, which then drains; empty text: no hand-over");
 }
 
-ClientSettings::ClientSettings() {
-  const http::ClientOptions defaults;
-  base_url = defaults.base_url;
-  timeout = defaults.timeout;
-  connect_timeout = defaults.pool.connect_timeout;
-  first_byte_timeout = defaults.first_byte_timeout;
-  read_timeout = defaults.read_timeout;
-  connections_max = defaults.pool.connections_max;
-  connections_per_origin_max = defaults.pool.connections_per_origin_max;
-  body_bytes_max = defaults.body_bytes_max;
-  attempts_max = defaults.retry.attempts_max;
-}
-
-void ClientSettings::fields(config::Schema& v) {
-  field(v, "base_url", base_url,
-        "where the server is: http[s]://host[:port][/path], in front of paths that are asked for");
-  field(v, "timeout_sec", timeout, "for a call, redirects and retries included", time_limit);
-  field(v, "connect_timeout_sec", connect_timeout, "for a connection, looking up the name included", time_limit);
-  field(v, "first_byte_timeout_sec", first_byte_timeout, "from the connection to the head of the response", time_limit);
-  field(v, "read_timeout_sec", read_timeout, "between two pieces of a body", time_limit);
-  field(v, "max_connections", connections_max, "open to all servers, for each worker", {1, 1'000'000});
-  field(v, "max_connections_per_server", connections_per_origin_max,
-        "calls to one server at a time, for each worker; the others wait", {1, 1'000'000});
-  field(v, "max_body", Bytes(body_bytes_max), "the body of a response that is read whole; above it the call fails",
-        {ByteSize{0}, ByteSize::mib(1 << 20)});
-  field(v, "max_attempts", attempts_max, "of one call, the first included; 1: nothing is tried again", {1, 100});
-  field(v, "roots", roots, "PEM file of the roots of servers' certificates (https); empty text: the system's");
-  field(v, "certificate", certificate, "PEM file of a certificate that proves who this client is; empty text: none");
-  field(v, "key", key, "PEM file of its private key; empty text: beside the certificate");
-}
-
 void NetworkSettings::fields(config::Schema& v) {
   field(v, "workers", runtime.workers, "event loops, a thread each; 0: one per core", {0, 1024});
   field(v, "engine", runtime.engine, "how the loops ask the kernel; auto: uring when it passes its probe, else epoll",
@@ -604,11 +572,7 @@ void Settings::check(config::Checks& checks) const {
   };
   check("network.http.address", network.http.listen_address());
   network.https.check(checks);
-  for (const auto& [name, client] : network.clients) {
-    if (client.certificate.empty() && !client.key.empty()) {
-      checks.refuse("network.clients." + name + ".key", "has no effect without a certificate");
-    }
-  }
+  for (const auto& [name, client] : network.clients) client.check("network.clients." + name + '.', checks);
   const bool has_proxies = !network.http.trusted_proxies.empty();
   const bool by_proxy_protocol = network.http.server.proxy_protocol;
   if (by_proxy_protocol && !has_proxies) {

@@ -205,12 +205,17 @@ struct ClientSettings {
   std::size_t connections_per_origin_max;
   std::size_t body_bytes_max;
   int attempts_max;
+  config::Secret proxy;  // As http::ClientOptions has it, with a password perhaps.
+  std::vector<std::string> no_proxy;
+  bool decompresses;
   std::string roots;  // Empty: the system's.
   std::string certificate;
   std::string key;
   // With the defaults of a client's options.
   ClientSettings();
   void fields(config::Schema& v);
+  // `path`: "network.clients.NAME.".
+  void check(const std::string& path, config::Checks& checks) const;
 };
 
 struct NetworkSettings {

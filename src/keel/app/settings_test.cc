@@ -651,6 +651,24 @@ TEST(Settings, refuse_the_proxy_protocol_where_nobody_is_trusted_to_speak_it) {
   EXPECT_EQ(problem({"--network.http.proxy_protocol=true", "--network.http.trusted_proxies=[unix]"}), "");
 }
 
+TEST(Settings, refuse_a_proxy_that_is_none_without_a_word_of_its_password) {
+  const char* const args[] = {"--network.clients.payments.proxy=https://user:hidden@proxy:3128",
+                              "--network.clients.payments.no_proxy=[internal, 10.0.0.0/40]",
+                              "--network.clients.users.proxy=http://user:hidden@proxy:none"};
+  const char* const none[] = {nullptr};
+
+  const auto loaded = config::load<Settings>({.args = args, .environment = none});
+
+  ASSERT_FALSE(loaded.is_ok());
+  const std::string message(loaded.error().message());
+  for (const char* part : {"network.clients.payments.proxy: a proxy is asked by http, and not by https",
+                           "network.clients.payments.no_proxy.1: no_proxy '10.0.0.0/40'",
+                           "network.clients.users.proxy: a proxy is http://[user:password@]host[:port]"}) {
+    EXPECT_NE(message.find(part), std::string::npos) << part << " in " << message;
+  }
+  EXPECT_EQ(message.find("hidden"), std::string::npos) << message;
+}
+
 TEST(Settings, take_a_socket_mode_with_and_without_quotes) {
   for (const char* mode : {"0660", "'0660'", "\"660\""}) {
     const Loaded loaded = load("network:\n  http:\n    address: unix:/run/x\n    socket_mode: " + std::string(mode));

@@ -4,6 +4,7 @@
 
 #include "keel/base/check.h"
 #include "keel/http/client/client_pool.h"
+#include "keel/http/client/proxy.h"
 #include "keel/http/client/url.h"
 #include "keel/observe/log.h"
 
@@ -59,6 +60,9 @@ Result<std::unique_ptr<tls::Layers>> Clients::configure(http::ClientOptions& opt
   take("max_connections_per_server", options.pool.connections_per_origin_max, from.connections_per_origin_max);
   take("max_body", options.body_bytes_max, from.body_bytes_max);
   take("max_attempts", options.retry.attempts_max, from.attempts_max);
+  take("proxy", options.proxy, from.proxy.reveal());
+  take("no_proxy", options.no_proxy, from.no_proxy);
+  take("decompress", options.decompresses, from.decompresses);
   if (from.roots.empty() && from.certificate.empty()) return nullptr;
   const tls::ClientOptions tls_options = {.trust = {.file = from.roots},
                                           .certificate = {.certificate_file = from.certificate, .key_file = from.key}};
@@ -85,6 +89,9 @@ Result<std::string> Clients::add(http::ClientOptions options) {
   if (options.pool.https == nullptr) options.pool.https = &system_trust_;
   if (auto checked = check_base(options.base_url); !checked) {
     return std::move(checked).error().because(key_of(options.name) + ".base_url '" + options.base_url + "'");
+  }
+  if (auto proxies = http::ProxyRules::make(options.proxy, options.no_proxy); !proxies) {
+    return std::move(proxies).error().because(key_of(options.name) + ".proxy");
   }
   if (options.metrics == nullptr && registrar_.settings.monitoring.enabled) options.metrics = &registrar_.metrics;
   std::string module = "client " + options.name;
@@ -140,6 +147,13 @@ void Clients::stop_resolver() {
 }
 
 void Clients::start(Entry& entry) {
+  static const log::Logger log("app");
+  const http::ProxyRules proxies = http::ProxyRules::make(entry.options.proxy, entry.options.no_proxy).value();
+  if (proxies.http() || proxies.https()) {
+    const auto name = [](const std::optional<http::Proxy>& proxy) { return proxy ? proxy->name() : "none"; };
+    log.info("a client goes through a proxy", log::field("client", entry.options.name),
+             log::field("http", name(proxies.http())), log::field("https", name(proxies.https())));
+  }
   auto client = std::make_unique<http::SharedClient>(workers_.runtime().workers(), entry.options);
   workers_.runtime().each([&](io::Loop& loop) { client->attach(*resolvers_[static_cast<std::size_t>(loop.index())]); });
   const std::lock_guard lock(mutex_);

@@ -28,7 +28,8 @@ class Clients {
   Clients(const Clients&) = delete;
   Clients& operator=(const Clients&) = delete;
 
-  // The module that makes the client. A name that is used already is a bug. InvalidArgument: its base_url is none.
+  // The module that makes the client. A name that is used already is a bug. InvalidArgument: its base_url or its proxy
+  // is none.
   // Those of tls::ClientContext::make().
   Result<std::string> add(http::ClientOptions options);
   // A client whose module runs.

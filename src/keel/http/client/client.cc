@@ -6,6 +6,7 @@
 #include "keel/base/check.h"
 #include "keel/base/host.h"
 #include "keel/http/client/retry_rules.h"
+#include "keel/http/client/tunnel.h"
 #include "keel/http/message/fields.h"
 #include "keel/task/timing.h"
 
@@ -59,6 +60,19 @@ bool becomes_get(Method method, Status status) noexcept {
 ClientOptions tidied(ClientOptions options) {
   while (options.base_url.ends_with('/')) options.base_url.pop_back();
   return options;
+}
+
+ProxyRules rules_of(const ClientOptions& options, std::string& problem) {
+  Result<ProxyRules> rules = ProxyRules::make(options.proxy, options.no_proxy);
+  if (rules) return *std::move(rules);
+  problem = "ClientOptions::proxy: " + std::string(rules.error().message());
+  return {};
+}
+
+// An error of an exchange names what stands between.
+Error through(const Proxy* proxy, Error error) {
+  if (proxy == nullptr) return error;
+  return std::move(error).because("through the proxy " + proxy->name());
 }
 
 // Where a redirect leads.
@@ -180,7 +194,8 @@ Task<Chunk> ClientStream::read() {
 Client::Client(Resolver& resolver, ClientOptions options)
     : options_(tidied(std::move(options))),
       log_("http.client"),
-      pool_(resolver, options_.pool, options_.retry, options_.breaker, options_.guard) {
+      pool_(resolver, options_.pool, options_.retry, options_.breaker, options_.guard,
+            rules_of(options_, proxy_problem_)) {
   if (options_.metrics != nullptr) metrics_ = std::make_unique<Metrics>(*options_.metrics, options_, pool_);
 }
 
@@ -238,6 +253,7 @@ Task<ClientStream> Client::follow(ClientRequest& request, bool whole, Call& call
   if (request.method_ == Method::Other || request.method_ == Method::Connect || request.method_ == Method::Trace) {
     co_return fail(Code::InvalidArgument, "a client does not send this method");
   }
+  if (!proxy_problem_.empty()) co_return Error::text(Code::InvalidArgument, proxy_problem_);
   Url url = co_await Url::parse(request.url_);
   co_await pool_.speaks(url);
   for (int followed = 0;; ++followed) {
@@ -343,18 +359,26 @@ Task<ClientStream> Client::once(const ClientRequest& request, const Url& url, Cl
     co_return std::move(lent).error();
   }
   if (metrics_ != nullptr) metrics_->waited.observe(now() - began);
-  ClientStream stream(ClientExchange(*std::move(lent)), options_.read_timeout);
+  ClientStream stream(ClientExchange(*std::move(lent), options_.decompresses ? &decoders_ : nullptr),
+                      options_.read_timeout);
   ClientExchange& exchange = stream.exchange_;
   Result<> asked = co_await attempt(exchange.ask(request, url, {options_.first_byte_timeout, options_.sends_deadline}));
   if (!asked) {
     if (exchange.is_writers_error()) trouble = Trouble::Writer;
     if (exchange.may_have_been_stale() && asked.error().code() == Code::Unavailable) trouble = Trouble::Stale;
-    co_return std::move(asked).error();
+    if (exchange.is_writers_error()) co_return std::move(asked).error();
+    co_return through(exchange.proxy(), std::move(asked).error());
+  }
+  if (exchange.is_forwarded() && exchange.status() == Status::ProxyAuthenticationRequired) {
+    co_return refused_by(*exchange.proxy(), number(exchange.status())).because("the proxy " + exchange.proxy()->name());
   }
   stream.response_.status_ = exchange.status();
   stream.response_.head_ = exchange.take_head();
   stream.response_.url_ = url.text();
-  if (whole && !is_followed(request, url, stream)) co_await read_whole(stream, options_.body_bytes_max, trouble);
+  if (whole && !is_followed(request, url, stream)) {
+    Result<> read = co_await attempt(read_whole(stream, options_.body_bytes_max, trouble));
+    if (!read) co_return through(exchange.proxy(), std::move(read).error());
+  }
   co_return std::move(stream);
 }
 
@@ -364,7 +388,9 @@ Task<> Client::read_whole(ClientStream& stream, std::size_t bytes_max, Trouble& 
     if (chunk.empty()) break;
     if (chunk.size() > bytes_max - stream.response_.body_.size()) {
       trouble = Trouble::TooLarge;
-      co_await Error::text(Code::Upstream, "the body of the answer has more than " + std::to_string(bytes_max) +
+      const std::string_view decoded = stream.exchange_.is_decoding() ? ", decoded," : "";
+      co_await Error::text(Code::Upstream, "the body of the answer" + std::string(decoded) + " has more than " +
+                                               std::to_string(bytes_max) +
                                                " bytes (body_bytes_max): read it with open()");
     }
     stream.response_.body_.append(chunk);

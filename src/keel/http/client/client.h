@@ -36,6 +36,20 @@
 //            response. Secret fields (client_request.h) do not follow a redirect to another origin.
 // Addresses  of a URL that somebody else chooses are checked by ClientOptions::guard before each connection, also those
 //            of redirects and retries. A base_url is checked as well.
+// Proxies    (ClientOptions::proxy, proxy.h). A server with https is reached by a tunnel (CONNECT): the proxy learns
+// its
+//            host and port and no more, and the certificate has to be the server's. Requests with http are the proxy's
+//            to forward. What it says instead of opening a tunnel is an error and never the response, and so is its 407
+//            to a request that it was to forward. Another status there, as its 502 or 504, looks as if the server had
+//            sent it: HTTP has no difference. Its user and password are sent to it alone; a request through it that has
+//            a Proxy-Authorization of its own is InvalidArgument. A client with a guard makes no connection through a
+//            proxy, which would look names up by itself and connect to what it finds: such a call is PermissionDenied,
+//            and nothing is sent. What no_proxy names is asked directly, guarded as ever. Let a proxy for URLs of
+//            strangers have such rules itself, or give their client none.
+// Coding     a body in gzip, br or zstd is decoded while it is read, and Content-Encoding and Content-Length are not in
+//            the head then. body_bytes_max counts decoded bytes. A body that is broken, ends within its coding or is
+//            coded more than once is Upstream. One in another coding, a 206, and the answer to a request that has
+//            Accept-Encoding or Range of its own are given as they came, Content-Encoding included.
 // Deadline   a call takes at most its time-out, and never longer than the deadline it inherits. With sends_deadline
 //            what is left goes along as X-Request-Deadline-Ms, a whole number of milliseconds.
 // Trace      traceparent (W3C), when the calling task works for a request, or ClientRequest::trace says so.
@@ -44,7 +58,8 @@
 //            Otherwise it is Upstream, from the environment: the message has the URL and the status, or everything that
 //            is wrong with the body.
 //
-// Errors:    InvalidArgument: the request. Unsupported: https without ClientPoolOptions::https, ws and wss.
+// Errors:    InvalidArgument: the request, or the proxy of the options. Unsupported: https without
+// ClientPoolOptions::https, ws and wss.
 //            Unavailable: no connection, a broken one, or the circuit is open. DeadlineExceeded: a time-out, the
 //            message says which. Upstream: no such host, a server of https that does not prove who it is, an answer
 //            that cannot be understood, a body above body_bytes_max, too many redirects or one to what is not spoken.
@@ -57,6 +72,8 @@
 // Lifetime:  outlives its calls and the streams it gave (checked); the resolver and the registry outlive it.
 // Cancel:    a call that is stopped closes its connection, leaves every queue, and counts for nothing else.
 // Cost:      one log line at debug per call. A call to a kept connection: a write and a read, and a few allocations.
+//            Decoding adds none, where up to 8 answers are decoded at a time and no window is above 512 KiB
+//            (http/message/content_decoder.h), but 16 KiB of the pool's memory while a body is read.
 
 #pragma once
 
@@ -65,6 +82,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "keel/base/arena.h"
 #include "keel/base/buffer.h"
@@ -84,13 +102,19 @@
 namespace keel::http {
 
 struct ClientOptions {
-  std::string name = "client";           // In logs, and as the label `client` of metrics.
-  std::string base_url = {};             // In front of a URL that begins with '/'; "http://payments.internal/v2".
-  AddressGuard guard = {};               // Where it may connect to; public_addresses_only for URLs of strangers.
+  std::string name = "client";  // In logs, and as the label `client` of metrics.
+  std::string base_url = {};    // In front of a URL that begins with '/'; "http://payments.internal/v2".
+  AddressGuard guard = {};      // Where it may connect to; public_addresses_only for URLs of strangers.
+  // The HTTP proxy it goes through, "http://user:password@proxy.internal:3128" or "environment", and what it asks
+  // directly all the same, names, addresses and networks (proxy.h). Empty: everything.
+  std::string proxy = {};
+  std::vector<std::string> no_proxy = {};
+  // Asks for br, zstd and gzip (those that are built in) and decodes what comes in them.
+  bool decompresses = true;
   Duration timeout = 30_s;               // Of a call, redirects, retries and, for send(), the body included.
   Duration first_byte_timeout = 10_s;    // From the connection to the head of the answer: longer for large uploads.
   Duration read_timeout = 10_s;          // Between two pieces of a body.
-  std::size_t body_bytes_max = 8 << 20;  // Of a body that send() gives.
+  std::size_t body_bytes_max = 8 << 20;  // Of a body that send() gives, decoded.
   int redirects_max = 5;                 // Above it a call fails; 0: none is followed, the 3xx is the answer.
   bool sends_deadline = false;           // X-Request-Deadline-Ms.
   ClientPoolOptions pool = {};
@@ -164,8 +188,9 @@ class ClientStream {
   Status status() const noexcept { return response_.status(); }
   std::optional<std::string_view> header(std::string_view name) const noexcept { return response_.header(name); }
   const std::string& url() const noexcept { return response_.url(); }
-  // The next piece, valid until the next read; empty: that was all. Unavailable when the connection breaks or ends too
-  // early, Upstream when it cannot be understood, DeadlineExceeded after read_timeout; then there is no more.
+  // The next piece, decoded, valid until the next read; empty: that was all. Unavailable when the connection breaks or
+  // ends too early, Upstream when it cannot be understood or decoded, DeadlineExceeded after read_timeout; then there
+  // is no more.
   Task<Chunk> read();
   // As a ClientResponse's, once read() has given the empty chunk.
   std::optional<std::string_view> trailer(std::string_view name) const noexcept {
@@ -262,6 +287,8 @@ class Client {
 
   const ClientOptions options_;
   log::Logger log_;
+  std::string proxy_problem_;  // Empty, or why no call can be made.
+  ContentDecoders decoders_;
   ClientPool pool_;
   Stats stats_;
   std::unique_ptr<Metrics> metrics_;

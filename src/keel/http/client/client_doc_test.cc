@@ -110,6 +110,14 @@ class ClientDoc : public ::testing::Test {
     const Result<> delivered = co_await attempt(deliver(webhooks, "http://hook.example/hook", "{}", "s"));
     co_return delivered ? "delivered" : delivered.error().describe();
   }
+  static Task<std::string> ask_through_proxy(ClientDoc& test) {
+    Resolver resolver(test.server_.simulation().pool(), {}, test.lookup());
+    http::Client abroad(resolver,
+                        {.proxy = "http://user:password@proxy.internal:3128", .no_proxy = {"internal", "10.0.0.0/8"}});
+    const http::ClientResponse directly = co_await abroad.get("http://users.internal/users/7");
+    const Result<http::ClientResponse> through = co_await attempt(abroad.get("http://shop.example/"));
+    co_return through ? "answered" : std::string(directly.body()) + through.error().describe();
+  }
   static Task<> copy_and_finish(http::Client& client, Stream out) { co_await copy_rows(client, out); }
   static Task<std::string> read_all(Stream in) {
     std::string text;
@@ -143,6 +151,12 @@ TEST_F(ClientDoc, asks_as_it_says) {
 TEST_F(ClientDoc, delivers_to_no_server_inside) {
   const std::string error = server_.run(refuse_inside(*this)).value();
   EXPECT_TRUE(error.contains("the address guard does not allow")) << error;
+}
+
+TEST_F(ClientDoc, asks_through_a_proxy_what_is_not_inside) {
+  const std::string said = server_.run(ask_through_proxy(*this)).value();
+  EXPECT_TRUE(said.contains("Ada")) << said;
+  EXPECT_TRUE(said.contains("the proxy http://proxy.internal:3128 is not reached")) << said;
 }
 
 TEST_F(ClientDoc, copies_what_it_reads) { EXPECT_TRUE(server_.run(copy(*this)).value() == million); }

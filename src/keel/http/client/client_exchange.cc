@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <string>
 
 #include "keel/base/host.h"
 #include "keel/http/message/chunk.h"
+#include "keel/http/message/fields.h"
+#include "keel/http/message/response_reader.h"
 #include "keel/http/message/trace_context.h"
 #include "keel/task/scope.h"
 #include "keel/task/timing.h"
@@ -22,6 +25,21 @@ Error misunderstood(const ResponseStep& step) {
   return Error::text(Code::Upstream, "the answer cannot be understood: " + std::string(step.reason));
 }
 
+// The lines of a head that are true of the coded body alone.
+void drop_fields_about_coding(Buffer& head) {
+  std::size_t kept = 0;
+  for (std::size_t at = 0; at < head.size();) {
+    const std::string_view rest = head.view().substr(at);
+    const std::string_view line = rest.substr(0, std::min(rest.find('\n'), rest.size() - 1) + 1);
+    const std::string_view name = line.substr(0, line.find(':'));
+    at += line.size();
+    if (equals_ignore_case(name, "content-encoding") || equals_ignore_case(name, "content-length")) continue;
+    std::memmove(head.data() + kept, line.data(), line.size());
+    kept += line.size();
+  }
+  head.resize(kept);
+}
+
 }  // namespace
 
 struct ClientExchange::Sending {
@@ -35,10 +53,16 @@ Buffer ClientExchange::format_head(const ClientRequest& request, const Url& url,
   Buffer out;
   out.append(to_string(request.method_));
   out.push_back(' ');
-  out.append(url.target());
+  out.append(is_forwarded_ ? url.text() : url.target());  // RFC 9112 §3.2.2.
   out.append(" HTTP/1.1\r\nHost: ");
   out.append(url.authority());
   out.append("\r\n");
+  if (is_forwarded_) out.append(proxy_->authorization());
+  if (decoders_ != nullptr && !request.decodes_itself_) {
+    out.append("Accept-Encoding: ");
+    out.append(ContentDecoder::accepted());
+    out.append("\r\n");
+  }
   out.append(request.fields_.view());
   out.append(request.secret_fields_.view());
   const Span* const span = current_span();
@@ -70,6 +94,9 @@ Buffer ClientExchange::format_head(const ClientRequest& request, const Url& url,
 }
 
 Task<> ClientExchange::ask(const ClientRequest& request, const Url& url, Asking asking) {
+  if (proxy_ != nullptr && request.has_proxy_authorization_) {
+    co_await fail(Code::InvalidArgument, "a request through a proxy has Proxy-Authorization of ClientOptions::proxy");
+  }
   was_used_ = lease_->answers != 0;
   lease_->reader.begin(request.method() == Method::Head);
   const Instant deadline = (co_await this_task()).deadline;
@@ -90,7 +117,10 @@ Task<> ClientExchange::ask(const ClientRequest& request, const Url& url, Asking 
     answered = co_await attempt(with_timeout(asking.first_byte_timeout, read_head()));
   }
   is_sent_ = sending.is_done && sending.result.has_value();
-  if (answered) co_return;
+  if (answered) {
+    co_await begin_decoding(request);
+    co_return;
+  }
   is_writers_error_ = sending.is_writers_error;
   if (is_writers_error_) co_await std::move(sending.result);
   if (answered.error().code() == Code::DeadlineExceeded && Host::current().now() >= limit) {
@@ -148,7 +178,60 @@ Task<> ClientExchange::read_head() {
   }
 }
 
-Task<Chunk> ClientExchange::read(Duration limit) {
+Result<> ClientExchange::begin_decoding(const ClientRequest& request) {
+  if (decoders_ == nullptr || request.decodes_itself_) return {};
+  if (lease_->reader.head().body == ResponseHead::Body::None || status_ == Status::PartialContent) return {};
+  std::string_view name;
+  int codings = 0;
+  Field field;
+  for (std::string_view rest = head_.view(); next_field(rest, field);) {
+    if (!equals_ignore_case(field.name, "content-encoding")) continue;
+    for (std::string_view list = field.value, element; next_element(list, element);) {
+      if (element.empty() || equals_ignore_case(element, "identity")) continue;
+      name = element;
+      ++codings;
+    }
+  }
+  if (codings > 1) return fail(Code::Upstream, "the body of the answer is coded more than once (Content-Encoding)");
+  const std::string_view coding = ContentDecoder::coding_of(name);
+  if (coding.empty()) return {};
+  decoder_ = decoders_->lend();
+  KEEL_TRY_VOID(decoder_->begin(coding));
+  drop_fields_about_coding(head_);
+  return {};
+}
+
+Task<Chunk> ClientExchange::read_decoded(Duration limit) {
+  room_.clear();
+  char* const room = room_.reserve(room_bytes);
+  while (true) {
+    if (has_more_decoded_) {
+      Result<std::size_t> bytes = decoder_->decode(coded_, {room, room_bytes});
+      if (!bytes) co_return undecodable(std::move(bytes).error());
+      if (*bytes != 0) co_return Chunk(room, *bytes);
+    }
+    coded_ = co_await read_coded(limit);
+    has_more_decoded_ = !coded_.empty();
+    if (!has_more_decoded_) break;
+  }
+  Result<> whole = decoder_->end();
+  if (!whole) co_return undecodable(std::move(whole).error());
+  decoder_.reset();
+  co_return Chunk();
+}
+
+// Nothing more of it can be read.
+Error ClientExchange::undecodable(Error error) {
+  lease_.close();
+  is_complete_ = false;
+  has_more_decoded_ = false;
+  coded_ = pending_ = {};
+  decoder_.reset();
+  error = std::move(error).because("the body of the answer cannot be decoded");
+  return error.code() == Code::ResourceExhausted ? std::move(error) : std::move(error).as(Code::Upstream);
+}
+
+Task<Chunk> ClientExchange::read_coded(Duration limit) {
   if (!pending_.empty()) co_return std::exchange(pending_, {});
   const Instant late = Host::current().now() + limit;
   Result<Chunk> piece = co_await attempt(next_piece(limit));
@@ -161,7 +244,7 @@ Task<Chunk> ClientExchange::read(Duration limit) {
 
 Task<> ClientExchange::discard(std::size_t bytes_max, Duration limit) {
   for (std::size_t bytes = 0; bytes <= bytes_max;) {
-    const Result<Chunk> piece = co_await attempt(read(limit));
+    const Result<Chunk> piece = co_await attempt(read_coded(limit));
     if (!piece || piece->empty()) co_return;
     bytes += piece->size();
   }

@@ -10,7 +10,12 @@
 // ends then, and the connection is not used again. One whose answer was read to its end, with nothing behind it, goes
 // back to the pool when read() gives the empty chunk; in all other cases it is closed.
 //
-// Errors:   Unavailable when the connection breaks or ends too early; Upstream for an answer that cannot be understood;
+// A body in gzip, br or zstd is decoded, 16 KiB at a time, and Content-Encoding and Content-Length are taken out of the
+// head; not that of a request that decodes_itself_, or a 206, or one in a coding that is not known. One that is coded
+// more than once is refused: each coding multiplies what a small body may become.
+//
+// Errors:   Unavailable when the connection breaks or ends too early; Upstream for an answer that cannot be understood
+//           or decoded; InvalidArgument for Proxy-Authorization where the client has a proxy;
 //           DeadlineExceeded; what the function that writes the body ended with.
 // Cancel:   the connection is closed.
 // Threads:  one loop.  Lifetime: of the pool's; movable while nobody awaits it.
@@ -24,6 +29,7 @@
 #include "keel/http/client/client_pool.h"
 #include "keel/http/client/client_request.h"
 #include "keel/http/client/url.h"
+#include "keel/http/message/content_decoder.h"
 #include "keel/http/message/status.h"
 #include "keel/http/message/trailers.h"
 #include "keel/task/task.h"
@@ -37,19 +43,26 @@ class ClientExchange {
     bool sends_deadline = false;
   };
 
-  explicit ClientExchange(ClientPool::Lease&& lease) noexcept : lease_(std::move(lease)) {}
+  // `decoders` undo the content codings of the answer, and outlive it; null: the body is as it came.
+  ClientExchange(ClientPool::Lease&& lease, ContentDecoders* decoders) noexcept
+      : lease_(std::move(lease)), decoders_(decoders), proxy_(lease_->proxy), is_forwarded_(lease_->is_forwarded) {}
 
   // Sends the request and reads the answer's head. Arguments live until then.
   Task<> ask(const ClientRequest& request, const Url& url, Asking asking);
-  Task<Chunk> read(Duration limit);
-  // Reads on to the end without looking at it, `limit` for each piece; closes the connection when more than `bytes_max`
-  // is left or it fails. What failed is nobody's error.
+  Task<Chunk> read(Duration limit) { return decoder_ == nullptr ? read_coded(limit) : read_decoded(limit); }
+  // Reads on to the end without looking at it or decoding it, `limit` for each piece; closes the connection when more
+  // than `bytes_max` is left or it fails. What failed is nobody's error.
   Task<> discard(std::size_t bytes_max, Duration limit);
 
   // The connection had brought answers before, and no byte of this one: the server may have closed it unseen.
   bool may_have_been_stale() const noexcept { return was_used_ && lease_ && !lease_->reader.has_begun(); }
   // ask() has failed by what writes the body, which says nothing of the server.
   bool is_writers_error() const noexcept { return is_writers_error_; }
+  // What it goes through; null: nothing.
+  const Proxy* proxy() const noexcept { return proxy_; }
+  // The proxy was sent the request itself, and may have answered in the place of the server.
+  bool is_forwarded() const noexcept { return is_forwarded_; }
+  bool is_decoding() const noexcept { return decoder_ != nullptr; }
   Status status() const noexcept { return status_; }
   Buffer&& take_head() noexcept { return std::move(head_); }
   // Once read() has given the empty chunk.
@@ -58,18 +71,30 @@ class ClientExchange {
 
  private:
   struct Sending;
+  static constexpr std::size_t room_bytes = 16 * 1024;  // Of what is decoded at a time.
   Buffer format_head(const ClientRequest& request, const Url& url, bool sends_deadline, Instant deadline) const;
   Task<> send(const ClientRequest& request, std::string_view head, Sending& sending);
   Task<> send_streamed(const ClientRequest& request, std::string_view head, Sending& sending);
   Task<> read_head();
+  Result<> begin_decoding(const ClientRequest& request);
+  Task<Chunk> read_coded(Duration limit);
+  Task<Chunk> read_decoded(Duration limit);
+  Error undecodable(Error error);
   Task<Chunk> next_piece(Duration limit);
   void end() noexcept;
 
   ClientPool::Lease lease_;
+  ContentDecoders* decoders_;
+  const Proxy* proxy_;
   Buffer head_;
   Trailers trailers_;
   Chunk pending_;  // What came with the head.
+  ContentDecoders::Lease decoder_;
+  Buffer room_;  // What is decoded, until the next read.
+  Chunk coded_;  // What is not decoded yet.
   Status status_ = Status::Ok;
+  bool is_forwarded_;
+  bool has_more_decoded_ = false;
   bool was_used_ = false;
   bool is_writers_error_ = false;
   bool is_sent_ = false;      // The whole request.

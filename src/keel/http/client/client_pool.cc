@@ -5,6 +5,7 @@
 
 #include "keel/base/check.h"
 #include "keel/base/host.h"
+#include "keel/http/client/tunnel.h"
 #include "keel/net/transport.h"
 #include "keel/task/timing.h"
 
@@ -29,12 +30,13 @@ ClientPool::Origin::Origin(std::string name, const ClientPoolOptions& pool, cons
       retry_(retry) {}
 
 ClientPool::ClientPool(Resolver& resolver, const ClientPoolOptions& pool, const RetryOptions& retry,
-                       const CircuitBreakerOptions& breaker, AddressGuard guard)
+                       const CircuitBreakerOptions& breaker, AddressGuard guard, ProxyRules proxies)
     : resolver_(resolver),
       options_(pool),
       retry_(retry),
       breaker_(breaker),
       guard_(std::move(guard)),
+      proxies_(std::move(proxies)),
       places_(bounds(pool.connections_max, pool)) {
   KEEL_CHECK(pool.connections_per_origin_max > 0 && pool.connections_max > 0 && pool.origins_max > 0,
              "a client may have a connection");
@@ -95,9 +97,24 @@ Task<Bulkhead::Place> ClientPool::wait_for_place(Bulkhead& places, const Origin&
   co_return std::move(place);
 }
 
-Task<Stream> ClientPool::connect(const Url& url) {
+Task<Stream> ClientPool::connect_plain(const Url& url, const Proxy* proxy) {
+  const std::string host(proxy == nullptr ? url.host() : proxy->host());
+  if (proxy == nullptr) co_return co_await Stream::connect(resolver_, host, url.port(), guard_, options_.connect);
+  if (guard_.is_set()) {
+    // The proxy looks the name up, and connects to whatever that gives then.
+    co_return Error::text(Code::PermissionDenied, "the client has an address guard, which cannot see where the proxy " +
+                                                      proxy->name() + " connects to")
+        .from_environment();
+  }
+  Result<Stream> reached = co_await attempt(Stream::connect(resolver_, host, proxy->port(), options_.connect));
+  if (!reached) co_return std::move(reached).error().because("the proxy " + proxy->name() + " is not reached");
+  if (!url.is_secure()) co_return std::move(reached);
+  co_return co_await open_tunnel(*std::move(reached), *proxy, url);
+}
+
+Task<Stream> ClientPool::connect(const Url& url, const Proxy* proxy) {
   const std::string host(url.host());
-  Stream plain = co_await Stream::connect(resolver_, host, url.port(), guard_, options_.connect);
+  Stream plain = co_await connect_plain(url, proxy);
   if (url.scheme() != Url::Scheme::Https) co_return std::move(plain);
   Stream stream = co_await Stream::layered(*options_.https, host, std::move(plain));
   Result<> established = co_await attempt(stream.establish());
@@ -120,16 +137,20 @@ Task<ClientPool::Lease> ClientPool::lend(Origin& origin, const Url& url, Kind ki
   if (places_.running() == options_.connections_max) close_oldest_idle();
   Bulkhead::Place place = co_await wait_for_place(places_, origin);
   has_place = true;
+  const Proxy* const proxy = proxies_.of(url);
   const Instant limit = Host::current().now() + options_.connect_timeout;
-  Result<Stream> stream = co_await attempt(with_timeout(options_.connect_timeout, connect(url)));
+  Result<Stream> stream = co_await attempt(with_timeout(options_.connect_timeout, connect(url, proxy)));
   if (!stream && stream.error().code() == Code::DeadlineExceeded && Host::current().now() >= limit) {
+    const std::string through = proxy != nullptr ? " through the proxy " + proxy->name() : std::string();
     co_return Error::text(Code::DeadlineExceeded,
-                          "connecting to " + origin.name() + " took longer than connect_timeout");
+                          "connecting to " + origin.name() + through + " took longer than connect_timeout");
   }
   if (!stream) co_return std::move(stream).error();
   lease.connection_ = std::make_unique<Connection>(*std::move(stream));
   lease->place = std::move(place);
   lease->opened = Host::current().now();
+  lease->proxy = proxy;
+  lease->is_forwarded = proxy != nullptr && !url.is_secure();
   ++open_;
   co_return std::move(lease);
 }

@@ -9,9 +9,13 @@
 // An idle connection is watched: one that the server has closed, or on which it said something unasked, is not lent.
 // Those used last are lent first, so that what is not needed grows old and is closed.
 //
+// A server that is asked through a proxy (proxy.h) has connections of its own through it: a proxy is no server, and its
+// connections are not shared by those behind it.
+//
 // Errors:   ResourceExhausted when no place was free within wait_max, or when there are too many servers; those of
-//           Stream::connect, the address guard and the resolver; Upstream for a server of https that does not prove who
-//           it is, or with which no TLS is in common; DeadlineExceeded after connect_timeout; Cancelled.
+//           Stream::connect, the address guard, the resolver and the proxy (tunnel.h); Upstream for a server of https
+//           that does not prove who it is, or with which no TLS is in common; DeadlineExceeded after connect_timeout;
+//           Cancelled.
 // Lifetime: outlives its leases and those who wait (checked).
 // Threads:  one loop.
 // Cancel:   who waits leaves the queue; a connection that is being made is closed.
@@ -30,6 +34,7 @@
 
 #include "keel/base/member.h"
 #include "keel/base/wheel.h"
+#include "keel/http/client/proxy.h"
 #include "keel/http/client/url.h"
 #include "keel/http/message/response_reader.h"
 #include "keel/net/address_guard.h"
@@ -71,6 +76,10 @@ class ClientPool {
     Instant idle_since;
     std::uint64_t answers = 0;  // Whole ones it has brought.
     Bulkhead::Place place;      // Of connections_max.
+    // The proxy it goes through, and whether the requests themselves are the proxy's to forward (http) or there is a
+    // tunnel (https). Null: none.
+    const Proxy* proxy = nullptr;
+    bool is_forwarded = false;
   };
 
   // A server, as this client knows it.
@@ -145,9 +154,10 @@ class ClientPool {
     std::unique_ptr<Connection> connection_;
   };
 
-  // `resolver` outlives the pool. `guard` is asked before each connection is made.
+  // `resolver` outlives the pool. `guard` is asked before each connection is made; where there is one, no connection
+  // goes through a proxy.
   ClientPool(Resolver& resolver, const ClientPoolOptions& pool, const RetryOptions& retry,
-             const CircuitBreakerOptions& breaker, AddressGuard guard);
+             const CircuitBreakerOptions& breaker, AddressGuard guard, ProxyRules proxies = {});
   ~ClientPool();
   ClientPool(const ClientPool&) = delete;
   ClientPool& operator=(const ClientPool&) = delete;
@@ -174,7 +184,9 @@ class ClientPool {
   std::size_t breakers(CircuitBreaker::State state) const noexcept;
 
  private:
-  Task<Stream> connect(const Url& url);
+  // `proxy`: null, or where it goes through.
+  Task<Stream> connect(const Url& url, const Proxy* proxy);
+  Task<Stream> connect_plain(const Url& url, const Proxy* proxy);
   Task<Bulkhead::Place> wait_for_place(Bulkhead& places, const Origin& origin);
   std::unique_ptr<Connection> take_idle(Origin& origin) noexcept;
   void keep(Origin& origin, std::unique_ptr<Connection> connection) noexcept;
@@ -188,6 +200,7 @@ class ClientPool {
   const RetryOptions retry_;
   const CircuitBreakerOptions breaker_;
   const AddressGuard guard_;
+  const ProxyRules proxies_;
   Bulkhead places_;  // Of connections_max.
   std::map<std::string, std::unique_ptr<Origin>, std::less<>> origins_;
   std::size_t open_ = 0;

@@ -64,6 +64,8 @@ void ClientRequest::add(Buffer& fields, std::string_view name, std::string_view 
   } else if (is_one_of(name, reserved_fields)) {
     problem_ = "a field of the request is one that the client sends itself (http/client/client_request.h)";
   } else {
+    if (equals_ignore_case(name, "proxy-authorization")) has_proxy_authorization_ = true;
+    if (equals_ignore_case(name, "accept-encoding") || equals_ignore_case(name, "range")) decodes_itself_ = true;
     for (const std::string_view part : {name, std::string_view(": "), value, std::string_view("\r\n")}) {
       fields.append(part);
     }

@@ -17,6 +17,9 @@
 // A secret field is sent to the origin of the URL alone: a redirect to another one loses it, for the rest of the call.
 // Authorization, Cookie and Proxy-Authorization are secret however they are added; others by secret_header().
 //
+// A response is decoded where it is compressed (ClientOptions::decompresses). A request with Accept-Encoding or Range
+// is answered as the caller has asked, and the body is given as it came: what is to be stored compressed, or is a part.
+//
 // Errors:   a name that is not a token, a value with a control character, a field that is the client's own (Host,
 //           Content-Type, Content-Length, Transfer-Encoding, Connection, …) and a bad URL are remembered: send() fails
 //           with InvalidArgument and nothing is sent.
@@ -154,6 +157,8 @@ class ClientRequest {
   Method method_;
   bool has_body_ = false;  // Also an empty one.
   bool has_idempotency_key_ = false;
+  bool has_proxy_authorization_ = false;
+  bool decodes_itself_ = false;  // Accept-Encoding or Range is the caller's.
 };
 
 }  // namespace keel::http

@@ -55,6 +55,7 @@ TestClient::TestClient(const TestTarget& target, const TestClientOptions& client
   options.read_timeout = target.timeout;
   options.body_bytes_max = target.body_bytes_max;
   options.redirects_max = 0;
+  options.decompresses = false;
   options.retry.attempts_max = 1;
   options.breaker.failure_ratio = 2;  // A test that asks for errors gets them.
   const io::Loop::Entered entered(*target.loop);

@@ -1,0 +1,70 @@
+// What network.clients.NAME says.
+
+#include <string>
+#include <utility>
+
+#include "keel/app/settings.h"
+#include "keel/http/client/client.h"
+#include "keel/http/client/proxy.h"
+
+namespace keel::app {
+namespace {
+
+using config::Bytes;
+using config::ByteSize;
+using config::field;
+
+constexpr config::Range<Duration> client_time_limit = {1_ms, 24_h};
+
+}  // namespace
+
+ClientSettings::ClientSettings() {
+  const http::ClientOptions defaults;
+  base_url = defaults.base_url;
+  timeout = defaults.timeout;
+  connect_timeout = defaults.pool.connect_timeout;
+  first_byte_timeout = defaults.first_byte_timeout;
+  read_timeout = defaults.read_timeout;
+  connections_max = defaults.pool.connections_max;
+  connections_per_origin_max = defaults.pool.connections_per_origin_max;
+  body_bytes_max = defaults.body_bytes_max;
+  attempts_max = defaults.retry.attempts_max;
+  decompresses = defaults.decompresses;
+}
+
+void ClientSettings::fields(config::Schema& v) {
+  field(v, "base_url", base_url,
+        "where the server is: http[s]://host[:port][/path], in front of paths that are asked for");
+  field(v, "timeout_sec", timeout, "for a call, redirects and retries included", client_time_limit);
+  field(v, "connect_timeout_sec", connect_timeout, "for a connection, looking up the name included", client_time_limit);
+  field(v, "first_byte_timeout_sec", first_byte_timeout, "from the connection to the head of the response",
+        client_time_limit);
+  field(v, "read_timeout_sec", read_timeout, "between two pieces of a body", client_time_limit);
+  field(v, "max_connections", connections_max, "open to all servers, for each worker", {1, 1'000'000});
+  field(v, "max_connections_per_server", connections_per_origin_max,
+        "calls to one server at a time, for each worker; the others wait", {1, 1'000'000});
+  field(v, "max_body", Bytes(body_bytes_max), "the body of a response that is read whole; above it the call fails",
+        {ByteSize{0}, ByteSize::mib(1 << 20)});
+  field(v, "max_attempts", attempts_max, "of one call, the first included; 1: nothing is tried again", {1, 100});
+  field(v, "proxy", proxy,
+        "HTTP proxy it goes through: http://[user:password@]host[:port]; environment: as HTTPS_PROXY, http_proxy and "
+        "NO_PROXY say; empty text: none");
+  field(v, "no_proxy", no_proxy,
+        "what it asks directly all the same: names with those below them, addresses, networks, localhost, or *");
+  field(v, "decompress", decompresses, "ask for responses in br, zstd and gzip, and decode them");
+  field(v, "roots", roots, "PEM file of the roots of servers' certificates (https); empty text: the system's");
+  field(v, "certificate", certificate, "PEM file of a certificate that proves who this client is; empty text: none");
+  field(v, "key", key, "PEM file of its private key; empty text: beside the certificate");
+}
+
+void ClientSettings::check(const std::string& path, config::Checks& checks) const {
+  if (certificate.empty() && !key.empty()) checks.refuse(path + "key", "has no effect without a certificate");
+  const auto through = http::ProxyRules::make(proxy.reveal(), {});
+  if (!through) checks.refuse(path + "proxy", through.error().describe());
+  for (std::size_t i = 0; i < no_proxy.size(); ++i) {
+    const auto directly = http::ProxyRules::make("", {&no_proxy[i], 1});
+    if (!directly) checks.refuse(path + "no_proxy." + std::to_string(i), directly.error().describe());
+  }
+}
+
+}  // namespace keel::app

@@ -1,0 +1,93 @@
+// keel/http/client/proxy.h — through which HTTP proxy a Client asks which server.
+//
+//   Proxy proxy = Proxy::parse("http://user:password@proxy.internal:3128").value();
+//   ProxyRules rules = ProxyRules::make("http://proxy.internal:3128", {{"internal", "10.0.0.0/8"}}).value();
+//   const Proxy* through = rules.of(url);                     // null: directly
+//
+// A proxy is http://[user[:password]@]host[:port]; without "http://" it is one as well, and without a port it is 80.
+// What is special in user and password is escaped (%40 for '@'); they become Proxy-Authorization: Basic (RFC 7617).
+//
+// Instead of a proxy, "environment" is what the environment says when the rules are made, as for curl and others:
+// HTTPS_PROXY or https_proxy for targets with https, http_proxy for those with http, and NO_PROXY or no_proxy, a list
+// with commas, besides the list that is given; the name in lower case wins. HTTP_PROXY is never read: a CGI program has
+// the field Proxy of a request there, so that whoever asks it chose where its own requests go ("httpoxy",
+// CVE-2016-5385). An empty variable is as none.
+//
+// What `no_proxy` names is asked directly:
+//   example.com        the name and those below it; .example.com and *.example.com are the same
+//   192.0.2.7, ::1     an address, where the URL has it as an address: nothing is looked up for this
+//   10.0.0.0/8         the addresses of a network, likewise
+//   localhost          the name, those below it, 127.0.0.0/8 and ::1
+//   *                  everything
+// Each but * may have a port, example.com:8080 or [::1]:8080, and is about that port then.
+//
+// Errors:   InvalidArgument: no such proxy, or a no_proxy that is none of these. Unsupported: a proxy that is asked by
+//           TLS or SOCKS. The message names the variable where it is the environment's, and never has the URL, where a
+//           password may be.
+// Threads:  values; make() with "environment" reads the environment, which nobody changes meanwhile.
+// Cost:     of(): a comparison for each element of no_proxy.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "keel/base/result.h"
+#include "keel/http/client/url.h"
+#include "keel/net/network.h"
+
+namespace keel::http {
+
+class Proxy {
+ public:
+  static Result<Proxy> parse(std::string_view url);
+
+  // "http://proxy.internal:3128": without user and password, for messages.
+  const std::string& name() const noexcept { return name_; }
+  // An IPv6 address without its brackets.
+  const std::string& host() const noexcept { return host_; }
+  std::uint16_t port() const noexcept { return port_; }
+  // The line "Proxy-Authorization: …\r\n"; empty where the URL has no user. A secret.
+  const std::string& authorization() const noexcept { return authorization_; }
+
+ private:
+  std::string name_;
+  std::string host_;
+  std::string authorization_;
+  std::uint16_t port_ = 0;
+};
+
+class ProxyRules {
+ public:
+  // No proxy.
+  ProxyRules() = default;
+  // `proxy` is a URL, "environment" or empty.
+  static Result<ProxyRules> make(std::string_view proxy, std::span<const std::string> no_proxy);
+
+  // Lives as long as the rules. Null: `target` is asked directly.
+  const Proxy* of(const Url& target) const noexcept;
+  const std::optional<Proxy>& http() const noexcept { return http_; }
+  const std::optional<Proxy>& https() const noexcept { return https_; }
+
+ private:
+  struct Exception {
+    enum class Kind : std::uint8_t { Everything, Name, Loopback, Addresses };
+    Kind kind = Kind::Everything;
+    std::uint16_t port = 0;  // 0: any.
+    std::string name;
+    Network network;
+    static Result<Exception> parse(std::string_view text);
+    bool has(const Url& target) const noexcept;
+  };
+  Result<> read_environment();
+
+  std::optional<Proxy> http_;
+  std::optional<Proxy> https_;
+  std::vector<Exception> exceptions_;
+};
+
+}  // namespace keel::http
