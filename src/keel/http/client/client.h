@@ -36,8 +36,7 @@
 //            response. Secret fields (client_request.h) do not follow a redirect to another origin.
 // Addresses  of a URL that somebody else chooses are checked by ClientOptions::guard before each connection, also those
 //            of redirects and retries. A base_url is checked as well.
-// Proxies    (ClientOptions::proxy, proxy.h). A server with https is reached by a tunnel (CONNECT): the proxy learns
-// its
+// Proxies    (ClientOptions::proxy, proxy.h). A server with https is reached by a tunnel (CONNECT): the proxy is told
 //            host and port and no more, and the certificate has to be the server's. Requests with http are the proxy's
 //            to forward. What it says instead of opening a tunnel is an error and never the response, and so is its 407
 //            to a request that it was to forward. Another status there, as its 502 or 504, looks as if the server had
@@ -45,7 +44,7 @@
 //            a Proxy-Authorization of its own is InvalidArgument. A client with a guard makes no connection through a
 //            proxy, which would look names up by itself and connect to what it finds: such a call is PermissionDenied,
 //            and nothing is sent. What no_proxy names is asked directly, guarded as ever. Let a proxy for URLs of
-//            strangers have such rules itself, or give their client none.
+//            strangers reject internal addresses itself, and give that client no guard.
 // Coding     a body in gzip, br or zstd is decoded while it is read, and Content-Encoding and Content-Length are not in
 //            the head then. body_bytes_max counts decoded bytes. A body that is broken, ends within its coding or is
 //            coded more than once is Upstream. One in another coding, a 206, and the answer to a request that has
@@ -59,12 +58,12 @@
 //            is wrong with the body.
 //
 // Errors:    InvalidArgument: the request, or the proxy of the options. Unsupported: https without
-// ClientPoolOptions::https, ws and wss.
-//            Unavailable: no connection, a broken one, or the circuit is open. DeadlineExceeded: a time-out, the
-//            message says which. Upstream: no such host, a server of https that does not prove who it is, an answer
-//            that cannot be understood, a body above body_bytes_max, too many redirects or one to what is not spoken.
-//            PermissionDenied: the guard allows no address of the host. ResourceExhausted: no place in the pool.
-//            Cancelled. The
+//            ClientPoolOptions::https, ws and wss. Unavailable: no connection, a broken one, a proxy that does not
+//            reach the server, or the circuit is open. DeadlineExceeded: a time-out, the message says which. Upstream:
+//            no such host, a server of https that does not prove who it is, a proxy that refuses, an answer that cannot
+//            be understood or decoded, a body above body_bytes_max, too many redirects or one to what is not spoken.
+//            PermissionDenied: the guard allows no address of the host, or would be bypassed by a proxy.
+//            ResourceExhausted: no place in the pool. Cancelled. The
 //            message names method and URL, without its query and user. All but the last two are from the environment
 //            (base/error.h), except what writes a streamed body fails with: a handler that does not catch them is
 //            answered with 500, 503, 504 and, for Upstream, 502, without the message (http/server/problem.h).

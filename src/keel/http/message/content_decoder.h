@@ -20,8 +20,8 @@
 // Errors:  InvalidArgument: the bytes are not of that coding, or end within it, or others follow; zstd that asks for a
 //          window above 8 MiB (RFC 9659). ResourceExhausted: no memory. Then the content ends there.
 // Threads: one at a time.
-// Cost:    a copy of what is decoded into the room. Memory of a content: 41 KB for gzip, up to 9 MB for zstd and 17 MB
-//          for br, as large as the window that its encoder has chosen. It is used again from content to content, up to
+// Cost:    a copy of what is decoded into the room. Memory of a content: 40 KB for gzip, up to 9 MB for zstd and 25 MB
+//          for br, by the window that its encoder has chosen. It is used again from content to content, up to
 //          about 1 MB; where that is enough nothing is taken from the heap.
 
 #pragma once
