@@ -3,7 +3,10 @@
 #include "keel/net/tls/layer.h"
 
 #include <gtest/gtest.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <memory>
@@ -15,6 +18,7 @@
 #include <vector>
 
 #include "keel/base/buffer.h"
+#include "keel/base/host.h"
 #include "keel/base/member.h"
 #include "keel/io/testing/loop_test.h"
 #include "keel/net/tls/testing/certificates.h"
@@ -273,6 +277,102 @@ TEST_P(TlsTransports, a_transport_that_is_paused_slows_its_peer_down) {
   settle();
   EXPECT_TRUE(client_.results.empty());
   EXPECT_FALSE(client_.send.is_idle());
+}
+
+// A client on OpenSSL itself, which does what a layer does not: asks for new keys as often as it likes, and reads
+// nothing.
+class OpensslClient {
+ public:
+  OpensslClient(Peer& plain, const std::string& roots)
+      : plain_(plain), context_(SSL_CTX_new(TLS_client_method())), ssl_(SSL_new(context_)) {
+    SSL_set_bio(ssl_, BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
+    BIO* const pem = BIO_new_mem_buf(roots.data(), static_cast<int>(roots.size()));
+    X509* const root = PEM_read_bio_X509(pem, nullptr, nullptr, nullptr);
+    X509_STORE_add_cert(SSL_CTX_get_cert_store(context_), root);
+    X509_free(root);
+    BIO_free(pem);
+    SSL_set_verify(ssl_, SSL_VERIFY_PEER, nullptr);
+    X509_VERIFY_PARAM_set_time(SSL_get0_param(ssl_), Host::current().wall_ns() / 1'000'000'000);
+    SSL_set_connect_state(ssl_);
+  }
+  OpensslClient(const OpensslClient&) = delete;
+  ~OpensslClient() {
+    SSL_free(ssl_);
+    SSL_CTX_free(context_);
+  }
+
+  // Takes what has come; whether the handshake is over.
+  bool shake() {
+    take();
+    const bool is_done = SSL_do_handshake(ssl_) == 1;
+    give();
+    return is_done;
+  }
+  void write(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const int wrote = SSL_write(ssl_, bytes.data(), static_cast<int>(std::min<std::size_t>(bytes.size(), 1 << 20)));
+      ASSERT_GT(wrote, 0);
+      bytes.remove_prefix(static_cast<std::size_t>(wrote));
+    }
+    give();
+  }
+  void ask_for_new_keys(int times) {
+    for (int i = 0; i < times; ++i) {
+      ASSERT_EQ(SSL_key_update(ssl_, SSL_KEY_UPDATE_REQUESTED), 1);
+      ASSERT_EQ(SSL_do_handshake(ssl_), 1);
+    }
+    give();
+  }
+  // What has come, altogether.
+  const std::string& read() {
+    take();
+    char bytes[16 * 1024];
+    for (int got = 0; (got = SSL_read(ssl_, bytes, sizeof bytes)) > 0;) text_.append(bytes, static_cast<unsigned>(got));
+    return text_;
+  }
+
+ private:
+  void take() {
+    BIO_write(SSL_get_rbio(ssl_), plain_.text.data(), static_cast<int>(plain_.text.size()));
+    plain_.text.clear();
+  }
+  void give() {
+    char* bytes = nullptr;
+    const long size = BIO_get_mem_data(SSL_get_wbio(ssl_), &bytes);
+    if (size > 0) plain_.say({bytes, static_cast<std::size_t>(size)});
+    BIO_reset(SSL_get_wbio(ssl_));
+  }
+
+  Peer& plain_;
+  SSL_CTX* const context_;
+  SSL* const ssl_;
+  std::string text_;
+};
+
+// Each of its requests wants an answer, for which there is no room: what it sends behind them cannot be read yet.
+TEST_P(TlsTransports, a_peer_that_takes_no_answers_is_slowed_down_as_well) {
+  const std::string large = pattern(16 << 20);
+  const auto [near, far] = connect();
+  client_.open({&engine(), near});
+  server_.open(over_server(far));
+  OpensslClient client(client_, authority_->pem());
+  ASSERT_TRUE(until([&] { return client.shake() && layer_of(server_).is_established(); })) << server_.error;
+  client_.transport.pause();
+  server_.say(large);
+  settle();
+  ASSERT_FALSE(server_.send.is_idle());
+
+  client.ask_for_new_keys(5000);
+  client.write(large);
+  is_sim() ? pass(10_s) : settle();
+
+  EXPECT_FALSE(client_.send.is_idle()) << "it waits in the kernel, not in the layer";
+  EXPECT_TRUE(server_.outcomes.empty()) << server_.error;
+
+  client_.transport.resume();
+  ASSERT_TRUE(until([&] { return client.read().size() >= large.size() && server_.text.size() >= large.size(); }));
+  EXPECT_TRUE(client.read() == large);
+  EXPECT_TRUE(server_.text == large);
 }
 
 TEST_P(TlsTransports, the_end_of_the_peers_writing_is_not_the_end_of_ours) {
