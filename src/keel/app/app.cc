@@ -43,7 +43,9 @@ std::string_view name_of(Signal signal) { return signal == Signal::Terminate ? "
 std::string_view name_of(io::EngineKind kind) { return kind == io::EngineKind::Uring ? "uring" : "epoll"; }
 
 // "http://127.0.0.1:8080", "unix:/run/service.sock"
-std::string url_of(const Address& address) { return (address.is_unix() ? "" : "http://") + address.to_string(); }
+std::string url_of(const Address& address, bool is_secure) {
+  return (address.is_unix() ? "" : is_secure ? "https://" : "http://") + address.to_string();
+}
 
 }  // namespace
 
@@ -67,9 +69,10 @@ struct App::Systems {
         clients(registrar, workers),
         background(registrar, workers),
         checkup(registrar, workers, storage),
+        certificates(registrar),
         succession(registrar, *app.supervision_),
-        service(registrar, workers, succession),
-        admin(registrar, workers, succession) {}
+        service(registrar, workers, succession, certificates),
+        admin(registrar, workers, succession, certificates) {}
 
   const Settings& settings;  // Those at the start.
   Lifecycle lifecycle;
@@ -84,6 +87,7 @@ struct App::Systems {
   internal::Clients clients;
   internal::Background background;
   internal::Checkup checkup;
+  internal::Certificates certificates;
   internal::Succession succession;
   internal::Service service;
   internal::AdminServer admin;
@@ -301,6 +305,7 @@ void App::add_listeners() {
     if (auto added = systems.admin.add_module(); !added) refuse(added.error());
   }
   systems.background.add_module();
+  systems.certificates.add_module();
   systems.service.add_module();
 }
 
@@ -322,10 +327,11 @@ void App::print_ready() const {
   std::printf("%s is ready (%.1f ms)\n", name_.c_str(), systems.start.took().count_seconds() * 1e3);
   for (const std::string& url : systems.service.urls()) std::printf("  service  %s\n", url.c_str());
   if (const http::Server* const server = systems.admin.server(); server != nullptr) {
-    std::printf("  admin    %s  %s\n", url_of(server->address()).c_str(), systems.admin.pages().paths().c_str());
+    std::printf("  admin    %s  %s\n", url_of(server->address(), systems.settings.monitoring.metrics.https).c_str(),
+                systems.admin.pages().paths().c_str());
   }
   if (const http::Server* const server = systems.admin.probes(); server != nullptr) {
-    std::printf("  probes   %s\n", url_of(server->address()).c_str());
+    std::printf("  probes   %s\n", url_of(server->address(), systems.settings.monitoring.probes.https).c_str());
   }
   const io::Runtime& runtime = systems.workers.runtime();
   std::printf("  engine   %s, %d workers: %s\n", name_of(runtime.engine().kind).data(), runtime.workers(),
@@ -349,7 +355,7 @@ Signal App::serve_until_signal() {
     } else if (signal == Signal::Reload) {
       supervision.tell(supervision.supervisor().reloading());
       systems.reloads.reload(systems.logging, systems.checkup);
-      systems.service.reload_certificates();
+      systems.certificates.reload();
       supervision.tell(supervision.supervisor().ready(where));
     } else {
       return signal;

@@ -155,6 +155,13 @@ TEST_F(HttpsApps, refuse_settings_that_make_no_sense) {
                         "--network.http.trusted_proxies=[10.0.0.0/8]", "--network.http.proxy_protocol=true"}),
             "")
       << "proxies of bytes forward the redirect to the client";
+  expect({"--monitoring.metrics.https=true"}, "monitoring.metrics.https: needs a certificate");
+  expect({certificate, "--monitoring.metrics.client_roots=x"}, "monitoring.metrics.client_roots: has no effect");
+  expect({certificate, "--monitoring.metrics.https=true", "--monitoring.metrics.client_revoked=x"},
+         "monitoring.metrics.client_revoked: has no effect");
+  expect({certificate, "--monitoring.metrics.https=true", "--monitoring.metrics.export_address=unix:/run/x"},
+         "monitoring.metrics.export_address: expected an IP address");
+  expect({certificate, "--monitoring.probes.https=true"}, "monitoring.probes.https: has no effect");
   expect({"--network.https.hsts_sec=5"}, "network.https.hsts_sec: has no effect");
   expect({"--network.clients.payments.key=x"}, "network.clients.payments.key: has no effect");
 }
@@ -229,6 +236,57 @@ TEST_F(HttpsApps, know_their_clients_by_certificates) {
   EXPECT_EQ(code, 0) << log();
   EXPECT_EQ(known, "https 'spiffe://test/ada'");
   EXPECT_TRUE(unknown.ends_with(")")) << unknown;
+}
+
+TEST_F(HttpsApps, have_tls_for_operators_where_that_is_asked_for) {
+  const Address probes = free_address();
+  std::string metrics, plain, ready;
+  const int code =
+      run_https({"--monitoring.metrics.https=true", "--monitoring.probes.address=127.0.0.1",
+                 "--monitoring.probes.port=" + std::to_string(probes.port()), "--monitoring.probes.https=true"},
+                [&] {
+                  const std::string believing_root = "--cacert " + path("root.pem") + " ";
+                  metrics = curl(believing_root + url(admin_, "https") + "/metrics");
+                  plain = curl(url(admin_, "http") + "/metrics");
+                  ready = curl(believing_root + "-w '%{http_code}' " + url(probes, "https") + "/readyz");
+                });
+  EXPECT_EQ(code, 0) << log();
+  EXPECT_NE(metrics.find("http_requests_total"), std::string::npos) << metrics;
+  EXPECT_EQ(plain, "This port speaks HTTPS: ask with https:// in place of http://\n");
+  EXPECT_TRUE(ready.ends_with("200")) << ready;
+}
+
+TEST_F(HttpsApps, answer_those_operators_who_have_a_certificate) {
+  Authority operators("Operators");
+  write("operators.pem", operators.pem());
+  const tls::KeyPair ada = operators.issue({.common_name = "ada"});
+  write("ada.pem", ada.certificate_pem + ada.key_pem);
+  const tls::KeyPair bob = root_.issue({.common_name = "bob"});
+  write("bob.pem", bob.certificate_pem + bob.key_pem);
+  Authority other("Another Root");
+  write("other.pem", other.pem());
+  std::string known, unknown, without, service;
+  bool is_renewed = false;
+  const int code =
+      run_https({"--monitoring.metrics.https=true", "--monitoring.metrics.client_roots=" + path("operators.pem")}, [&] {
+        const auto ask = [&](const std::string& root, const std::string& arguments) {
+          return curl("-o /dev/null -w '%{http_code}' --cacert " + path(root) + " " + arguments + " " +
+                      url(admin_, "https") + "/metrics");
+        };
+        known = ask("root.pem", "--cert " + path("ada.pem"));
+        unknown = ask("root.pem", "--cert " + path("bob.pem"));
+        without = ask("root.pem", "");
+        service = believing("root.pem", "/who");
+        put_certificate(other);
+        ::kill(::getpid(), SIGHUP);
+        is_renewed = waits_for([&] { return ask("other.pem", "--cert " + path("ada.pem")) == "200"; });
+      });
+  EXPECT_EQ(code, 0) << log();
+  EXPECT_EQ(known, "200");
+  EXPECT_FALSE(unknown.ends_with("200")) << unknown;
+  EXPECT_FALSE(without.ends_with("200")) << without;
+  EXPECT_EQ(service, "https ''");
+  EXPECT_TRUE(is_renewed) << log();
 }
 
 TEST_F(HttpsApps, ask_others_by_https) {

@@ -6,10 +6,10 @@
 
 #include "keel/app/crash.h"
 #include "keel/app/internal/database_options.h"
+#include "keel/app/internal/https_rules.h"
 #include "keel/exec/thread_pool.h"
 #include "keel/http/server/forwarded.h"
 #include "keel/http/server/upgrade.h"
-#include "keel/net/tls/context.h"
 
 namespace keel::app {
 namespace {
@@ -54,14 +54,6 @@ constexpr auto forwarded_by_names = config::names<http::ForwardedBy>({{"x_forwar
 constexpr auto whom_names = config::names<http::Whom>({{"nobody", http::Whom::Nobody},
                                                        {"trusted_proxies", http::Whom::TrustedProxies},
                                                        {"everybody", http::Whom::Everybody}});
-constexpr auto plain_http_names =
-    config::names<PlainHttp>({{"serve", PlainHttp::Serve}, {"redirect", PlainHttp::Redirect}, {"off", PlainHttp::Off}});
-constexpr auto client_certificates_names =
-    config::names<tls::ClientCertificates>({{"unwanted", tls::ClientCertificates::Unwanted},
-                                            {"optional", tls::ClientCertificates::Optional},
-                                            {"required", tls::ClientCertificates::Required}});
-constexpr auto version_names =
-    config::names<tls::Version>({{"1.2", tls::Version::Tls12}, {"1.3", tls::Version::Tls13}});
 constexpr int cpu_max = 1023;  // Of the set that the system is given.
 
 constexpr config::Range<Duration> time_limit = {1_ms, 24_h};
@@ -328,106 +320,6 @@ Result<std::uint32_t> HttpSettings::listen_mode() const {
   return mode;
 }
 
-void CertificateSettings::fields(config::Schema& v) {
-  field(v, "certificate", certificate, "its file, as network.https.certificate");
-  field(v, "key", key, "the file of its key; empty text: beside the certificate");
-}
-
-HttpsSettings::HttpsSettings() {
-  const tls::ServerOptions defaults;
-  client_certificates = defaults.client_certificates;
-  version_min = defaults.version_min;
-  tickets = defaults.tickets;
-  handshake_timeout = defaults.handshake_timeout;
-  hsts = http::ServerOptions().hsts_max_age;
-}
-
-void HttpsSettings::fields(config::Schema& v) {
-  field(v, "certificate", certificate,
-        "PEM file of the certificate, and after it those that lead to a root; empty text: no https")
-      .reloadable();
-  field(v, "key", key, "PEM file of its private key, without a passphrase; empty text: beside the certificate")
-      .reloadable();
-  field(v, "more", more, "certificates for other names; a client gets the one for the name that it asks for")
-      .reloadable();
-  field(v, "address", address, "address to listen on; empty text: as network.http.address");
-  field(v, "port", port, "port to listen on; 0: any free one");
-  field(v, "plain_http", plain_http,
-        "what network.http does beside https: serve the same; redirect each request to https; off: it does not listen",
-        plain_http_names);
-  field(v, "redirect_port", redirect_port,
-        "the port that these redirects name, where clients reach https by another one; 0: network.https.port");
-  field(v, "hsts_sec", hsts,
-        "Strict-Transport-Security of each response: for so long browsers ask this host by https alone; 0: not sent",
-        {Duration(), 24_h * 3660});
-  field(v, "client_certificates", client_certificates, "whether clients prove who they are with a certificate",
-        client_certificates_names)
-      .reloadable();
-  field(v, "client_roots", client_roots, "PEM file of the certificates that issue clients' certificates").reloadable();
-  field(v, "client_revoked", client_revoked, "PEM file of the lists of revoked ones (CRL); empty text: none")
-      .reloadable();
-  field(v, "min_version", version_min, "the lowest version of TLS", version_names).reloadable();
-  field(v, "tickets", tickets, "clients may resume a session, for two hours").reloadable();
-  field(v, "handshake_timeout_sec", handshake_timeout, "for a TLS handshake; then the connection is closed", time_limit)
-      .reloadable();
-}
-
-std::vector<std::string> HttpsSettings::files() const {
-  std::vector<std::string> all;
-  const auto add = [&all](const std::string& file) {
-    if (!file.empty()) all.push_back(file);
-  };
-  add(certificate);
-  add(key);
-  for (const CertificateSettings& one : more) {
-    add(one.certificate);
-    add(one.key);
-  }
-  add(client_roots);
-  add(client_revoked);
-  return all;
-}
-
-void HttpsSettings::check(config::Checks& checks) const {
-  const std::string path = "network.https.";
-  if (!is_on()) {
-    const auto needs_certificate = [&](bool is_set, const char* name) {
-      if (is_set) checks.refuse(path + name, "has no effect: there is no https without network.https.certificate");
-    };
-    needs_certificate(hsts != Duration(), "hsts_sec");
-    needs_certificate(!client_roots.empty(), "client_roots");
-    needs_certificate(!client_revoked.empty(), "client_revoked");
-    needs_certificate(redirect_port != 0, "redirect_port");
-    needs_certificate(!key.empty(), "key");
-    needs_certificate(!more.empty(), "more");
-    needs_certificate(plain_http != PlainHttp::Serve, "plain_http");
-    needs_certificate(client_certificates != tls::ClientCertificates::Unwanted, "client_certificates");
-    return;
-  }
-  for (std::size_t i = 0; i < more.size(); ++i) {
-    if (more[i].certificate.empty()) {
-      checks.refuse(path + "more." + std::to_string(i) + ".certificate", "is empty: expected the name of a file");
-    }
-  }
-  if (plain_http == PlainHttp::Redirect && redirect_target() == 0) {
-    checks.refuse(path + "redirect_port",
-                  "expected the port that clients reach https by: network.https.port is any free one");
-  }
-  if (plain_http != PlainHttp::Redirect && redirect_port != 0) {
-    checks.refuse(path + "redirect_port", "has no effect: network.https.plain_http is not redirect");
-  }
-  const bool wants_clients = client_certificates != tls::ClientCertificates::Unwanted;
-  if (wants_clients && client_roots.empty()) {
-    checks.refuse(path + "client_roots", "is empty: expected a file of who issues the clients' certificates");
-  }
-  if (!wants_clients && !client_roots.empty()) {
-    checks.refuse(path + "client_roots", "has no effect: network.https.client_certificates is unwanted");
-  }
-  if (!wants_clients && !client_revoked.empty()) {
-    checks.refuse(path + "client_revoked", "has no effect: network.https.client_certificates is unwanted");
-  }
-}
-
 Result<Address> NetworkSettings::https_address() const {
   return address_of(https.address.empty() ? http.address : https.address, https.port);
 }
@@ -467,6 +359,11 @@ void MetricsSettings::fields(config::Schema& v) {
   field(v, "export_names", export_names,
         "names that the admin listener and that of the probes are asked by, beside IP addresses and localhost; by "
         "another one 421");
+  field(v, "https", https, "the admin listener speaks https alone, with the certificate of network.https");
+  field(v, "client_roots", client_roots,
+        "PEM file of the certificates that issue those of its clients, without which nobody is answered; empty text: "
+        "everybody is");
+  field(v, "client_revoked", client_revoked, "PEM file of the lists of revoked ones (CRL); empty text: none");
   field(v, "sample_rate", registry.sample_rate, "share of histogram observations that are recorded; counters are exact",
         {1e-6, 1});
 }
@@ -478,6 +375,7 @@ void ProbesSettings::fields(config::Schema& v) {
         "address of another listener, or unix:/path, that has metrics and health alone, for probes from outside; empty "
         "text: none");
   field(v, "port", port, "its port; 0: any free one");
+  field(v, "https", https, "it speaks https alone, with the certificate of network.https");
 }
 
 Result<Address> ProbesSettings::listen_address() const { return address_of(address, port); }
@@ -601,6 +499,7 @@ void Settings::check(config::Checks& checks) const {
   }
   check("monitoring.metrics.export_address", monitoring.metrics.listen_address());
   if (!monitoring.probes.address.empty()) check("monitoring.probes.address", monitoring.probes.listen_address());
+  internal::check_admin_https(*this, checks);
   const http::Limits& limits = network.http.server.limits;
   if (limits.bodies_bytes_max < limits.body_bytes_max) {
     checks.refuse("network.http.max_body_memory", "is below network.http.max_body: no such body would ever be taken");

@@ -1,7 +1,8 @@
 // keel/app/settings.h — the configuration every Keel service has: threads, logs, database, network, monitoring.
 //
 // Defaults suit a small service: loopback address, bounded everything, durable writes. Each field's help sentence,
-// range and unit is in settings.cc, and what --help prints. An application adds its own sections by deriving:
+// range and unit is in settings.cc or settings_https.cc, and what --help prints. An application adds its own sections
+// by deriving:
 //
 //   struct ShopConfig : app::Settings {
 //     StoreConfig store;
@@ -14,7 +15,7 @@
 //
 // A section whose values become the options of a part holds these options, or begins with their defaults: a default is
 // stated where the part is, and here only when no part has it. The configuration's keys are those of fields(), which
-// settings.cc maps to members, one line each.
+// these map to members, one line each.
 //
 // Threads: values.  Cost: start-up only.
 
@@ -233,6 +234,9 @@ struct MetricsSettings {
   std::string export_address = "127.0.0.1";
   std::uint16_t export_port = 9090;  // 0: any free one
   std::vector<std::string> export_names;
+  bool https = false;
+  std::string client_roots;  // Empty: clients need no certificate.
+  std::string client_revoked;
   metrics::RegistryOptions registry;
   void fields(config::Schema& v);
   // As HttpSettings has it.
@@ -243,6 +247,7 @@ struct MetricsSettings {
 struct ProbesSettings {
   std::string address;        // Empty: none.
   std::uint16_t port = 9091;  // 0: any free one
+  bool https = false;
   void fields(config::Schema& v);
   Result<Address> listen_address() const;
 };

@@ -20,7 +20,8 @@ http::Limits limits_of_probes() {
 
 }  // namespace
 
-Result<> AdminServer::make(Part& part, Result<Address> address, telemetry::AdminPages::Which pages) {
+Result<> AdminServer::make(Part& part, Result<Address> address, telemetry::AdminPages::Which pages,
+                           TransportLayers* https) {
   if (!address) return std::move(address).error().because(part.keys);
   part.address = *address;
   part.router.use(guard_);
@@ -31,15 +32,24 @@ Result<> AdminServer::make(Part& part, Result<Address> address, telemetry::Admin
   options.access_log = false;
   options.limits = limits_of_probes();
   options.metrics = &registrar_.metrics;
+  options.https = https;
   part.server = std::make_unique<http::Server>(part.router, std::move(options));
   return {};
 }
 
 Result<> AdminServer::add_module() {
   const MonitoringSettings& from = registrar_.settings.monitoring;
-  KEEL_TRY_VOID(make(all_, from.metrics.listen_address(), telemetry::AdminPages::Which::All));
+  if (from.metrics.https || from.probes.https) {
+    KEEL_TRY_VOID(certificates_.load(registrar_.settings.network.https).because("network.https"));
+  }
+  const auto layers = [this](bool is_secure, Certificates::Listener of) {
+    return is_secure ? &certificates_.layers(of) : nullptr;
+  };
+  KEEL_TRY_VOID(make(all_, from.metrics.listen_address(), telemetry::AdminPages::Which::All,
+                     layers(from.metrics.https, Certificates::Admin)));
   if (!from.probes.address.empty()) {
-    KEEL_TRY_VOID(make(probes_, from.probes.listen_address(), telemetry::AdminPages::Which::ForProbes));
+    KEEL_TRY_VOID(make(probes_, from.probes.listen_address(), telemetry::AdminPages::Which::ForProbes,
+                       layers(from.probes.https, Certificates::Probes)));
   }
   std::vector<std::string> needs = {"workers", "monitoring"};
   if (succession_.has_module()) needs.push_back("handover");

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "keel/app/internal/admin_guard.h"
+#include "keel/app/internal/certificates.h"
 #include "keel/app/internal/registrar.h"
 #include "keel/app/internal/succession.h"
 #include "keel/app/internal/workers.h"
@@ -22,14 +23,15 @@ namespace keel::app::internal {
 
 class AdminServer {
  public:
-  AdminServer(const Registrar& registrar, Workers& workers, Succession& succession)
-      : registrar_(registrar), workers_(workers), succession_(succession) {}
+  AdminServer(const Registrar& registrar, Workers& workers, Succession& succession, Certificates& certificates)
+      : registrar_(registrar), workers_(workers), succession_(succession), certificates_(certificates) {}
   AdminServer(const AdminServer&) = delete;
   AdminServer& operator=(const AdminServer&) = delete;
 
   // What it will show; pages are added before add_module().
   telemetry::AdminPages& pages() noexcept { return pages_; }
-  // Adds the module. Errors: monitoring.metrics.export_address or monitoring.probes.address is none.
+  // Adds the module. Errors: monitoring.metrics.export_address or monitoring.probes.address is none; with TLS, those of
+  // the certificates.
   Result<> add_module();
   // Null before add_module(); the second one also without monitoring.probes.address.
   http::Server* server() noexcept { return all_.server.get(); }
@@ -52,7 +54,7 @@ class AdminServer {
     std::unique_ptr<http::Server> server = nullptr;
     bool is_kept = false;
   };
-  Result<> make(Part& part, Result<Address> address, telemetry::AdminPages::Which pages);
+  Result<> make(Part& part, Result<Address> address, telemetry::AdminPages::Which pages, TransportLayers* https);
   Result<> start(Part& part, const Succession::Inherited& inherited);
   template <class F>
   void each(F f) {
@@ -64,6 +66,7 @@ class AdminServer {
   const Registrar& registrar_;
   Workers& workers_;
   Succession& succession_;
+  Certificates& certificates_;
   telemetry::AdminPages pages_;
   const AdminGuard guard_{registrar_.settings.monitoring.metrics.export_names};
   Part all_{.name = "admin", .keys = "admin listener (monitoring.metrics)"};

@@ -144,7 +144,8 @@ class Apps : public testing::Test {
     std::thread other([&] {
       if (told != nullptr) service_ = said_address();
       // Readiness is the last thing to come.
-      const bool has_admin = told == nullptr && (*config)->monitoring.enabled;
+      const MonitoringSettings& monitoring = (*config)->monitoring;
+      const bool has_admin = told == nullptr && monitoring.enabled && !monitoring.metrics.https;
       const std::string probe = get(has_admin ? "/readyz" : "/");
       for (int i = 0; i < 1000 && status_of(ask(has_admin ? admin_ : service_, probe)) != 200; ++i) ::usleep(1000);
       client();

@@ -28,6 +28,28 @@ std::int64_t calendar_seconds() noexcept { return Host::current().wall_ns() / 1'
 std::string day_of(std::int64_t seconds) {
   return std::string(Timestamp::from_unix_seconds(seconds).text()).substr(0, std::string_view("2026-01-31").size());
 }
+// By Certificates::Listener; none where nobody listens with it.
+using Contexts = std::array<std::optional<tls::ServerContext>, 3>;
+Result<Contexts> contexts_of(tls::ServerOptions options, const MonitoringSettings& monitoring) {
+  Contexts contexts;
+  KEEL_TRY(contexts[Certificates::Service], tls::ServerContext::make(options));
+  options.ticket_keys.reset();
+  options.client_certificates = tls::ClientCertificates::Unwanted;
+  options.clients = {};
+  if (monitoring.probes.https) {
+    KEEL_TRY(contexts[Certificates::Probes], tls::ServerContext::make(options));
+  }
+  if (!monitoring.metrics.https) return contexts;
+  if (!monitoring.metrics.client_roots.empty()) {
+    options.client_certificates = tls::ClientCertificates::Required;
+    options.clients = {.file = monitoring.metrics.client_roots, .revoked_file = monitoring.metrics.client_revoked};
+  }
+  auto made = tls::ServerContext::make(options);
+  if (!made) return std::move(made).error().because("monitoring.metrics");
+  contexts[Certificates::Admin] = *std::move(made);
+  return contexts;
+}
+
 std::string name_of(const tls::CertificateFacts& facts) { return facts.file.empty() ? facts.names : facts.file; }
 
 }  // namespace
@@ -39,9 +61,14 @@ Certificates::Certificates(const Registrar& registrar)
       bad_(registrar.metrics.counter("tls_certificate_loads_total", "Times that certificates were loaded",
                                      {{"result", "failed"}})) {}
 
-std::vector<Certificates::Look> Certificates::look_at(const HttpsSettings& https) {
+std::vector<Certificates::Look> Certificates::look_at(const HttpsSettings& https) const {
   std::vector<Look> looks;
-  for (const std::string& file : https.files()) {
+  std::vector<std::string> files = https.files();
+  const MetricsSettings& admin = registrar_.settings.monitoring.metrics;
+  for (const std::string& file : {admin.client_roots, admin.client_revoked}) {
+    if (!file.empty()) files.push_back(file);
+  }
+  for (const std::string& file : files) {
     Look look{.file = file};
     struct stat status;
     if (::stat(file.c_str(), &status) == 0) {
@@ -68,21 +95,26 @@ Result<> Certificates::load_locked(const HttpsSettings& https) {
   };
   if (!ticket_keys_ || knows_clients(https) || (settings_ && knows_clients(*settings_))) ticket_keys_.emplace();
   options.ticket_keys = ticket_keys_;
-  Result<tls::ServerContext> context = tls::ServerContext::make(options);
-  (context ? good_ : bad_).add();
+  Result<Contexts> contexts = contexts_of(options, registrar_.settings.monitoring);
+  (contexts ? good_ : bad_).add();
   looks_ = std::move(looks);
-  is_last_good_ = context.is_ok();
-  if (!context) return std::move(context).error();
+  is_last_good_ = contexts.is_ok();
+  if (!contexts) return std::move(contexts).error();
   settings_ = https;
-  facts_ = context->certificates();
-  expose(*context);
-  layers_ ? layers_->set_context(*std::move(context)) : static_cast<void>(layers_.emplace(*std::move(context)));
+  facts_ = (*contexts)[Service]->certificates();
+  expose();
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    std::optional<tls::ServerContext>& context = (*contexts)[i];
+    if (!context) continue;
+    layers_[i] ? layers_[i]->set_context(*std::move(context))
+               : static_cast<void>(layers_[i].emplace(*std::move(context)));
+  }
   return {};
 }
 
-void Certificates::expose(const tls::ServerContext& context) {
+void Certificates::expose() {
   expiries_.clear();
-  for (const tls::CertificateFacts& facts : context.certificates()) {
+  for (const tls::CertificateFacts& facts : facts_) {
     expiries_.push_back(registrar_.metrics.gauge(
         "tls_certificate_expiry_timestamp_seconds", "Until when a certificate of the server is valid",
         {{"certificate", name_of(facts)}}, [until = facts.valid_until] { return static_cast<double>(until); }));
@@ -91,7 +123,7 @@ void Certificates::expose(const tls::ServerContext& context) {
 
 void Certificates::reload() {
   const std::lock_guard lock(mutex_);
-  if (layers_) reload_locked();
+  if (settings_) reload_locked();
 }
 
 void Certificates::reload_locked() {
@@ -117,6 +149,7 @@ Result<> Certificates::check_time() {
 }
 
 void Certificates::add_module() {
+  if (!settings_) return;
   registrar_.add({.name = "certificates",
                   .start = [this]() -> Result<> {
                     start();

@@ -1,4 +1,7 @@
-// keel/app/internal/certificates.h — the certificates of an App's HTTPS listener: the module "certificates".
+// keel/app/internal/certificates.h — the certificates of an App's listeners that have TLS: the module "certificates".
+//
+// All have those that network.https names. Whose certificates they want of clients is each one's own; so are the keys
+// of its tickets, for a session of one is none of another.
 //
 // Files that change are loaded again, as they are on a reload of the configuration: what is new is checked first, and
 // connections that begin afterwards get it. What is wrong leaves the certificates as they were, and is logged. How long
@@ -9,12 +12,14 @@
 
 #pragma once
 
+#include <array>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "keel/app/health.h"
@@ -30,14 +35,16 @@ class Certificates {
   Certificates(const Certificates&) = delete;
   Certificates& operator=(const Certificates&) = delete;
 
+  enum Listener : std::uint8_t { Service, Admin, Probes };
+
   // With what `https` names, which is on; no effect where it is what was loaded. Errors: those of
   // tls::ServerContext::make(), and nothing has changed.
   Result<> load(const HttpsSettings& https);
   // Again, and logs what came of it; before load(): no effect.
   void reload();
-  // After load().
-  TransportLayers& layers() noexcept { return *layers_; }
-  // Adds the module that looks at the files.
+  // After load(); of those for operators, where monitoring says that they have TLS.
+  TransportLayers& layers(Listener of) noexcept { return *layers_[of]; }
+  // Adds the module that looks at the files, after load().
   void add_module();
 
  private:
@@ -49,10 +56,10 @@ class Certificates {
     std::uint64_t inode = 0;
     bool operator==(const Look&) const = default;
   };
-  static std::vector<Look> look_at(const HttpsSettings& https);
+  std::vector<Look> look_at(const HttpsSettings& https) const;
   Result<> load_locked(const HttpsSettings& https);
   void reload_locked();
-  void expose(const tls::ServerContext& context);
+  void expose();
   Result<> check_time();
   void watch();
   void start();
@@ -61,7 +68,7 @@ class Certificates {
   const Registrar& registrar_;
   metrics::Counter good_, bad_;
   std::mutex mutex_;
-  std::optional<tls::Layers> layers_;
+  std::array<std::optional<tls::Layers>, 3> layers_;  // By Listener.
   std::optional<tls::TicketKeys> ticket_keys_;
   std::vector<tls::CertificateFacts> facts_;
   std::vector<metrics::GaugeFunction> expiries_;

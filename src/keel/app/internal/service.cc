@@ -12,12 +12,12 @@
 
 namespace keel::app::internal {
 
-Service::Service(const Registrar& registrar, Workers& workers, Succession& succession)
+Service::Service(const Registrar& registrar, Workers& workers, Succession& succession, Certificates& certificates)
     : registrar_(registrar),
       workers_(workers),
       succession_(succession),
       descriptors_max_(telemetry::raise_descriptor_limit()),
-      certificates_(registrar),
+      certificates_(certificates),
       applier_(registrar.on_reload("network", [this](const Settings& now) -> Result<> {
         const HttpsSettings& https = now.network.https;
         if (https.is_on() != (secure_.server != nullptr) && server() != nullptr) {
@@ -51,7 +51,7 @@ Result<> Service::serve(const http::Router& router) {
   if (!address) return std::move(address).error().because("network.https.address");
   KEEL_TRY_VOID(certificates_.load(https).because("network.https"));
   http::ServerOptions options = server_options(settings, *address);
-  options.https = &certificates_.layers();
+  options.https = &certificates_.layers(Certificates::Service);
   options.hsts_max_age = https.hsts;
   make(secure_, router, std::move(options));
   return {};
@@ -74,7 +74,6 @@ std::vector<std::string> Service::urls() const {
 
 void Service::add_module() {
   if (plain_.server == nullptr && secure_.server == nullptr) return;
-  if (secure_.server != nullptr) certificates_.add_module();
   registrar_.add({.name = "http",
                   .needs = registrar_.lifecycle.wanted(),
                   .start = [this] { return start(); },

@@ -1,5 +1,4 @@
-// keel/app/internal/service.h — the HTTP servers of an App's own router: the module "http", with TLS also
-// "certificates".
+// keel/app/internal/service.h — the HTTP servers of an App's own router: the module "http".
 //
 // One serves in plain text, unless it redirects to the other or network.https.plain_http is off; the other has TLS,
 // where network.https has a certificate.
@@ -25,7 +24,7 @@ namespace keel::app::internal {
 
 class Service {
  public:
-  Service(const Registrar& registrar, Workers& workers, Succession& succession);
+  Service(const Registrar& registrar, Workers& workers, Succession& succession, Certificates& certificates);
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
@@ -40,8 +39,6 @@ class Service {
   void add_module();
   // Logs what the settings ask for and the system does not give.
   void check_limits();
-  // Loads certificates anew, where there are some.
-  void reload_certificates() { certificates_.reload(); }
   // What a successor may have.
   void share(std::vector<Succession::Shared>& servers);
   // False when requests were cut off at network.http.drain_timeout.
@@ -72,7 +69,7 @@ class Service {
   Workers& workers_;
   Succession& succession_;
   const std::uint64_t descriptors_max_;
-  Certificates certificates_;
+  Certificates& certificates_;
   http::Router redirecting_;
   Part plain_{.name = "http"};
   Part secure_{.name = "https"};

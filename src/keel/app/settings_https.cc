@@ -1,0 +1,152 @@
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "keel/app/internal/https_rules.h"
+#include "keel/app/settings.h"
+#include "keel/http/server/server.h"
+#include "keel/net/tls/context.h"
+
+namespace keel::app {
+namespace {
+
+using config::field;
+
+constexpr auto plain_http_names =
+    config::names<PlainHttp>({{"serve", PlainHttp::Serve}, {"redirect", PlainHttp::Redirect}, {"off", PlainHttp::Off}});
+constexpr auto client_certificates_names =
+    config::names<tls::ClientCertificates>({{"unwanted", tls::ClientCertificates::Unwanted},
+                                            {"optional", tls::ClientCertificates::Optional},
+                                            {"required", tls::ClientCertificates::Required}});
+constexpr auto version_names =
+    config::names<tls::Version>({{"1.2", tls::Version::Tls12}, {"1.3", tls::Version::Tls13}});
+constexpr config::Range<Duration> handshake_limit = {1_ms, 24_h};
+
+}  // namespace
+
+void CertificateSettings::fields(config::Schema& v) {
+  field(v, "certificate", certificate, "its file, as network.https.certificate");
+  field(v, "key", key, "the file of its key; empty text: beside the certificate");
+}
+
+HttpsSettings::HttpsSettings() {
+  const tls::ServerOptions defaults;
+  client_certificates = defaults.client_certificates;
+  version_min = defaults.version_min;
+  tickets = defaults.tickets;
+  handshake_timeout = defaults.handshake_timeout;
+  hsts = http::ServerOptions().hsts_max_age;
+}
+
+void HttpsSettings::fields(config::Schema& v) {
+  field(v, "certificate", certificate,
+        "PEM file of the certificate, and after it those that lead to a root; empty text: no https")
+      .reloadable();
+  field(v, "key", key, "PEM file of its private key, without a passphrase; empty text: beside the certificate")
+      .reloadable();
+  field(v, "more", more, "certificates for other names; a client gets the one for the name that it asks for")
+      .reloadable();
+  field(v, "address", address, "address to listen on; empty text: as network.http.address");
+  field(v, "port", port, "port to listen on; 0: any free one");
+  field(v, "plain_http", plain_http,
+        "what network.http does beside https: serve the same; redirect each request to https; off: it does not listen",
+        plain_http_names);
+  field(v, "redirect_port", redirect_port,
+        "the port that these redirects name, where clients reach https by another one; 0: network.https.port");
+  field(v, "hsts_sec", hsts,
+        "Strict-Transport-Security of each response: for so long browsers ask this host by https alone; 0: not sent",
+        {Duration(), 24_h * 3660});
+  field(v, "client_certificates", client_certificates, "whether clients prove who they are with a certificate",
+        client_certificates_names)
+      .reloadable();
+  field(v, "client_roots", client_roots, "PEM file of the certificates that issue clients' certificates").reloadable();
+  field(v, "client_revoked", client_revoked, "PEM file of the lists of revoked ones (CRL); empty text: none")
+      .reloadable();
+  field(v, "min_version", version_min, "the lowest version of TLS", version_names).reloadable();
+  field(v, "tickets", tickets, "clients may resume a session, for two hours").reloadable();
+  field(v, "handshake_timeout_sec", handshake_timeout, "for a TLS handshake; then the connection is closed",
+        handshake_limit)
+      .reloadable();
+}
+
+std::vector<std::string> HttpsSettings::files() const {
+  std::vector<std::string> all;
+  const auto add = [&all](const std::string& file) {
+    if (!file.empty()) all.push_back(file);
+  };
+  add(certificate);
+  add(key);
+  for (const CertificateSettings& one : more) {
+    add(one.certificate);
+    add(one.key);
+  }
+  add(client_roots);
+  add(client_revoked);
+  return all;
+}
+
+void HttpsSettings::check(config::Checks& checks) const {
+  const std::string path = "network.https.";
+  if (!is_on()) {
+    const auto needs_certificate = [&](bool is_set, const char* name) {
+      if (is_set) checks.refuse(path + name, "has no effect: there is no https without network.https.certificate");
+    };
+    needs_certificate(hsts != Duration(), "hsts_sec");
+    needs_certificate(!client_roots.empty(), "client_roots");
+    needs_certificate(!client_revoked.empty(), "client_revoked");
+    needs_certificate(redirect_port != 0, "redirect_port");
+    needs_certificate(!key.empty(), "key");
+    needs_certificate(!more.empty(), "more");
+    needs_certificate(plain_http != PlainHttp::Serve, "plain_http");
+    needs_certificate(client_certificates != tls::ClientCertificates::Unwanted, "client_certificates");
+    return;
+  }
+  for (std::size_t i = 0; i < more.size(); ++i) {
+    if (more[i].certificate.empty()) {
+      checks.refuse(path + "more." + std::to_string(i) + ".certificate", "is empty: expected the name of a file");
+    }
+  }
+  if (plain_http == PlainHttp::Redirect && redirect_target() == 0) {
+    checks.refuse(path + "redirect_port",
+                  "expected the port that clients reach https by: network.https.port is any free one");
+  }
+  if (plain_http != PlainHttp::Redirect && redirect_port != 0) {
+    checks.refuse(path + "redirect_port", "has no effect: network.https.plain_http is not redirect");
+  }
+  const bool wants_clients = client_certificates != tls::ClientCertificates::Unwanted;
+  if (wants_clients && client_roots.empty()) {
+    checks.refuse(path + "client_roots", "is empty: expected a file of who issues the clients' certificates");
+  }
+  if (!wants_clients && !client_roots.empty()) {
+    checks.refuse(path + "client_roots", "has no effect: network.https.client_certificates is unwanted");
+  }
+  if (!wants_clients && !client_revoked.empty()) {
+    checks.refuse(path + "client_revoked", "has no effect: network.https.client_certificates is unwanted");
+  }
+}
+
+void internal::check_admin_https(const Settings& settings, config::Checks& checks) {
+  const MetricsSettings& metrics = settings.monitoring.metrics;
+  const ProbesSettings& probes = settings.monitoring.probes;
+  const auto check = [&](const std::string& path, bool is_on, const Result<Address>& address, const char* key) {
+    if (!is_on) return;
+    if (!settings.network.https.is_on()) {
+      checks.refuse(path + "https", "needs a certificate: that of network.https.certificate, which is empty");
+    } else if (address && address->is_unix()) {
+      checks.refuse(path + key, "expected an IP address: what comes by a Unix socket needs no TLS");
+    }
+  };
+  check("monitoring.metrics.", metrics.https, metrics.listen_address(), "export_address");
+  check("monitoring.probes.", probes.https, probes.listen_address(), "address");
+  if (probes.https && probes.address.empty()) {
+    checks.refuse("monitoring.probes.https", "has no effect: monitoring.probes.address is empty");
+  }
+  const auto needs = [&](bool is_set, const char* name, bool is_met, const std::string& other) {
+    if (is_set && !is_met) checks.refuse("monitoring.metrics." + std::string(name), "has no effect without " + other);
+  };
+  needs(!metrics.client_roots.empty(), "client_roots", metrics.https, "monitoring.metrics.https");
+  needs(!metrics.client_revoked.empty(), "client_revoked", !metrics.client_roots.empty(),
+        "monitoring.metrics.client_roots");
+}
+
+}  // namespace keel::app
