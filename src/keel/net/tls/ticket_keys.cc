@@ -130,7 +130,8 @@ int TicketSealer::call(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIP
   const bool is_ready = EVP_CipherInit_ex(cipher, EVP_aes_256_cbc(), nullptr, key->cipher, iv, seals) == 1 &&
                         EVP_MAC_CTX_set_params(mac, parameters) == 1;
   if (!is_ready) return -1;
-  return is_current ? 1 : 2;
+  // A client uses a ticket of TLS 1.3 once (RFC 8446 §C.4): without another it would soon have none.
+  return is_current && SSL_version(ssl) != TLS1_3_VERSION ? 1 : 2;
 }
 
 }  // namespace internal

@@ -101,6 +101,12 @@ TEST_P(Tickets, are_sealed_with_a_new_key_each_hour) {
   EXPECT_EQ(keys.save().size(), with_one) << "the old keys are gone";
 }
 
+TEST_P(Tickets, do_not_run_out) {
+  const ServerContext one = server(TicketKeys());
+  EXPECT_FALSE(resumes(one));
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(resumes(one)) << i;
+}
+
 TEST(TicketKeys, say_when_a_text_holds_none) {
   const std::string text = TicketKeys().save();
   EXPECT_TRUE(TicketKeys::load(text));
