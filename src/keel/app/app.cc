@@ -70,7 +70,7 @@ struct App::Systems {
         background(registrar, workers),
         checkup(registrar, workers, storage),
         certificates(registrar),
-        succession(registrar, *app.supervision_),
+        succession(registrar, *app.supervision_, certificates),
         service(registrar, workers, succession, certificates),
         admin(registrar, workers, succession, certificates) {}
 

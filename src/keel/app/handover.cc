@@ -32,6 +32,7 @@ constexpr Duration answer_timeout = 5_s;
 constexpr Duration greeting_timeout = 1_s;
 constexpr std::size_t message_bytes_max = 512;
 constexpr int listeners_max = 4096;
+constexpr std::size_t secret_bytes_max = 16 * 1024;  // A pipe holds it.
 
 // A descriptor that closes itself.
 class Descriptor {
@@ -156,6 +157,37 @@ int number_behind(std::string_view text, std::string_view word) noexcept {
   return error == std::errc() && end == text.data() + text.size() ? number : -1;
 }
 
+void wipe(std::string& secret) noexcept {
+  ::explicit_bzero(secret.data(), secret.size());
+  secret.clear();
+}
+
+// The end of a pipe that has it; none without descriptors. Nothing of it is left anywhere when that is closed.
+Descriptor pipe_with(const std::string& secret) noexcept {
+  int ends[2];
+  if (secret.empty() || secret.size() > secret_bytes_max || ::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return {};
+  Descriptor reads(ends[0]);
+  const Descriptor writes(ends[1]);
+  if (::write(writes.get(), secret.data(), secret.size()) != static_cast<ssize_t>(secret.size())) return {};
+  return reads;
+}
+
+// All that is in the pipe; it was written before it came.
+std::string secret_in(const Descriptor& pipe) {
+  std::string secret(secret_bytes_max, '\0');  // Once: one that grows leaves copies.
+  std::size_t size = 0;
+  struct stat status;
+  if (::fstat(pipe.get(), &status) == 0 && S_ISFIFO(status.st_mode)) {
+    ::fcntl(pipe.get(), F_SETFL, O_NONBLOCK);
+    for (ssize_t got = 0; size < secret.size(); size += static_cast<std::size_t>(got)) {
+      got = ::read(pipe.get(), secret.data() + size, secret.size() - size);
+      if (got <= 0) break;
+    }
+  }
+  secret.resize(size);
+  return secret;
+}
+
 }  // namespace
 
 // --- The running process.
@@ -175,6 +207,7 @@ struct Handover::Server {
   std::string prepared;  // Where the socket is until it is published.
   std::string service;
   Listeners listeners;
+  Function<std::string()> secret;
   Function<void()> taken;
   log::Logger log{"app.handover"};
   Descriptor socket;
@@ -220,10 +253,11 @@ Result<std::unique_ptr<Handover>> Handover::make(std::string path, std::string s
   return std::unique_ptr<Handover>(new Handover(std::move(server)));
 }
 
-Result<> Handover::publish(Listeners listeners) {
+Result<> Handover::publish(Listeners listeners, Function<std::string()> secret) {
   Server& server = *server_;
   KEEL_CHECK(!server.published && !server.ended, "a hand-over is published once");
   server.listeners = std::move(listeners);
+  server.secret = std::move(secret);
   if (::rename(server.prepared.c_str(), server.path.c_str()) != 0) {
     const int number = errno;
     return Error::from_errno("rename", number).because("'" + server.path + "'");
@@ -306,7 +340,10 @@ void Handover::Server::greet(Descriptor connection) {
 }
 
 bool Handover::Server::give(int connection) {
-  if (!send_message(connection, "listeners " + std::to_string(listeners.entries().size()))) return false;
+  std::string text = secret ? secret() : std::string();
+  const Descriptor pipe = pipe_with(text);
+  wipe(text);
+  if (!send_message(connection, "listeners " + std::to_string(listeners.entries().size()), pipe.get())) return false;
   for (const Listeners::Entry& entry : listeners.entries()) {
     if (!send_message(connection, (entry.kept ? "kept " : "listener ") + entry.name, entry.fd)) return false;
   }
@@ -331,9 +368,12 @@ void Handover::Server::hear_successor() {
 // --- The starting process.
 
 Predecessor::Predecessor(Predecessor&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), process_(other.process_), listeners_(std::move(other.listeners_)) {}
+    : fd_(std::exchange(other.fd_, -1)), process_(other.process_), listeners_(std::move(other.listeners_)) {
+  secret_.swap(other.secret_);
+}
 
 Predecessor::~Predecessor() {
+  wipe(secret_);
   if (fd_ >= 0) ::close(fd_);
 }
 
@@ -377,6 +417,7 @@ Result<std::optional<Predecessor>> Predecessor::find(const std::string& path, co
     if (expected < 0) {
       expected = number_behind(message.text, "listeners ");
       if (expected < 0 || expected > listeners_max) return strange(message.text);
+      if (message.descriptor.is_open()) found.secret_ = secret_in(message.descriptor);
       continue;
     }
     const bool kept = message.text.starts_with("kept ");

@@ -8,6 +8,7 @@
 //   successor                                         predecessor
 //     Predecessor::find() ── "keel-handover 1 NAME" ──▶
 //                         ◀── "listeners N", then N times "listener http" with a descriptor ──
+//                             (with "listeners N" there is a pipe with the secret, where there is one)
 //     …serves…
 //     leave()             ── "ready" ─────────────────▶ taken(): stop accepting, drain, exit
 //                         ◀── "taken" ──
@@ -49,8 +50,9 @@ class Handover {
   Handover(const Handover&) = delete;
   Handover& operator=(const Handover&) = delete;
 
-  // From now on successors find us at the path, and whoever was found there before no longer is. They get `listeners`.
-  Result<> publish(Listeners listeners);
+  // From now on successors find us at the path, and whoever was found there before no longer is. They get `listeners`,
+  // and what `secret` gives, which is asked on the thread for each of them: at most 16 KiB, empty: nothing.
+  Result<> publish(Listeners listeners, Function<std::string()> secret = {});
   // No successor is served any more, and our descriptors of the listening sockets are closed. The path is removed
   // unless it is a successor's. Idempotent.
   State end() noexcept;
@@ -75,6 +77,8 @@ class Predecessor {
   ~Predecessor();  // Without leave(): it goes on.
 
   const Listeners& listeners() const noexcept { return listeners_; }
+  // What publish() was given for us; empty: nothing. Wiped at the end.
+  const std::string& secret() const noexcept { return secret_; }
   pid_t process() const noexcept { return process_; }
 
   // Says that we are ready: it drains and ends. True when it says that it does, within 5 s; false when it has ended or
@@ -86,6 +90,7 @@ class Predecessor {
   int fd_;
   pid_t process_;
   Listeners listeners_;
+  std::string secret_;
 };
 
 }  // namespace keel::app

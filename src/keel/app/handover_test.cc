@@ -153,6 +153,38 @@ TEST_F(Handovers, give_a_successor_every_socket_and_end_when_it_is_ready) {
   ::close(client);
 }
 
+TEST_F(Handovers, give_each_successor_the_secret_of_the_moment) {
+  std::atomic<int> asked = 0;
+  auto running = Handover::make(path_, "shop", [] {}).value();
+  ASSERT_TRUE(running->publish({}, [&asked] { return std::string(10'000, 'x') + std::to_string(++asked); }));
+  for (int i = 1; i <= 2; ++i) {
+    const auto found = Predecessor::find(path_, "shop");
+    ASSERT_TRUE(found && found->has_value());
+    EXPECT_EQ((*found)->secret(), std::string(10'000, 'x') + std::to_string(i));
+  }
+}
+
+TEST_F(Handovers, give_no_secret_that_is_empty_or_too_long) {
+  for (const std::size_t size : {std::size_t{0}, std::size_t{16} * 1024 + 1, std::size_t{1} << 20}) {
+    auto running = Handover::make(path_, "shop", [] {}).value();
+    ASSERT_TRUE(running->publish({}, [size] { return std::string(size, 'x'); }));
+    const auto found = Predecessor::find(path_, "shop");
+    ASSERT_TRUE(found && found->has_value());
+    EXPECT_EQ((*found)->secret(), "") << size;
+  }
+}
+
+// A process of an earlier version.
+TEST_F(Handovers, do_without_a_secret_where_the_running_process_has_none_to_give) {
+  std::thread running = impostor({"listeners 0"}, true);
+  {
+    const auto found = Predecessor::find(path_, "shop");
+    ASSERT_TRUE(found && found->has_value());
+    EXPECT_EQ((*found)->secret(), "");
+  }
+  running.join();
+}
+
 TEST_F(Handovers, go_on_when_the_successor_ends_before_it_is_ready) {
   std::atomic<int> taken = 0;
   auto running = run(taken);

@@ -121,6 +121,27 @@ void Certificates::expose() {
   }
 }
 
+// Whoever was a client of another process has to show a certificate to this one.
+bool Certificates::shares_tickets() const {
+  return settings_ && settings_->tickets && settings_->client_certificates == tls::ClientCertificates::Unwanted;
+}
+
+std::string Certificates::save_tickets() {
+  const std::lock_guard lock(mutex_);
+  return shares_tickets() ? ticket_keys_->save() : std::string();
+}
+
+void Certificates::adopt_tickets(std::string_view saved) {
+  const std::lock_guard lock(mutex_);
+  if (saved.empty() || !shares_tickets()) return;
+  const auto keys = tls::TicketKeys::load(saved);
+  if (!keys) {
+    certificates_logger().warn("sessions of the process before are not resumed", log::field("why", keys.error()));
+    return;
+  }
+  ticket_keys_->adopt(*keys);
+}
+
 void Certificates::reload() {
   const std::lock_guard lock(mutex_);
   if (settings_) reload_locked();

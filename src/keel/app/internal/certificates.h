@@ -44,6 +44,11 @@ class Certificates {
   void reload();
   // After load(); of those for operators, where monitoring says that they have TLS.
   TransportLayers& layers(Listener of) noexcept { return *layers_[of]; }
+  // The keys of the service's tickets for a successor: a secret; empty: it gets none, for clients have certificates, or
+  // there are no tickets.
+  std::string save_tickets();
+  // Of a predecessor, whose sessions are resumed then, unless clients have certificates. Before the service listens.
+  void adopt_tickets(std::string_view saved);
   // Adds the module that looks at the files, after load().
   void add_module();
 
@@ -57,6 +62,7 @@ class Certificates {
     bool operator==(const Look&) const = default;
   };
   std::vector<Look> look_at(const HttpsSettings& https) const;
+  bool shares_tickets() const;
   Result<> load_locked(const HttpsSettings& https);
   void reload_locked();
   void expose();

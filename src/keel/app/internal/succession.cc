@@ -31,7 +31,10 @@ Result<> Succession::start() {
   const std::string& path = registrar_.settings.network.handover.path;
   auto found = Predecessor::find(path, registrar_.name);
   if (!found) return std::move(found).error().because(key);
-  if (found->has_value()) predecessor_.emplace(**std::move(found));
+  if (found->has_value()) {
+    predecessor_.emplace(**std::move(found));
+    certificates_.adopt_tickets(predecessor_->secret());
+  }
   auto made = Handover::make(path, registrar_.name, [this] { supervision_.request_stop(); });
   if (!made) return std::move(made).error().because(key);
   handover_ = *std::move(made);
@@ -73,7 +76,7 @@ void Succession::publish(std::span<const Shared> servers) {
       if (auto added = ours.add(shared.name, fd, shared.is_kept); !added) ready = std::move(added);
     }
   }
-  if (ready) ready = handover_->publish(std::move(ours));
+  if (ready) ready = handover_->publish(std::move(ours), [this] { return certificates_.save_tickets(); });
   // The predecessor has gone; this one can serve without being relieved itself.
   if (!ready) succession_logger().error("no successor can take over", ready.error());
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "keel/app/handover.h"
+#include "keel/app/internal/certificates.h"
 #include "keel/app/internal/registrar.h"
 #include "keel/app/internal/supervision.h"
 #include "keel/app/listeners.h"
@@ -33,7 +34,8 @@ class Succession {
     bool is_kept;
   };
 
-  Succession(const Registrar& registrar, Supervision& supervision) : registrar_(registrar), supervision_(supervision) {}
+  Succession(const Registrar& registrar, Supervision& supervision, Certificates& certificates)
+      : registrar_(registrar), supervision_(supervision), certificates_(certificates) {}
   Succession(const Succession&) = delete;
   Succession& operator=(const Succession&) = delete;
 
@@ -64,7 +66,8 @@ class Succession {
 
   const Registrar& registrar_;
   Supervision& supervision_;
-  Listeners activated_;  // By the service manager.
+  Certificates& certificates_;  // Whose tickets go along.
+  Listeners activated_;         // By the service manager.
   std::optional<Predecessor> predecessor_;
   std::unique_ptr<Handover> handover_;
   Handover::State handed_ = Handover::State::Kept;

@@ -88,6 +88,17 @@ Result<TicketKeys> TicketKeys::load(std::string_view text) {
   return TicketKeys(std::move(state));
 }
 
+void TicketKeys::adopt(const TicketKeys& others) {
+  if (state_ == others.state_) return;
+  std::deque<Key> keys;
+  {
+    const std::lock_guard lock(others.state_->mutex);
+    keys = others.state_->keys;
+  }
+  const std::lock_guard lock(state_->mutex);
+  state_->keys.swap(keys);
+}
+
 namespace internal {
 
 void TicketSealer::attach(SSL_CTX* context, const TicketKeys& keys) noexcept {

@@ -3,7 +3,8 @@
 //   tls::TicketKeys keys;
 //   options.ticket_keys = keys;                              // of each context that replaces another
 //   std::string text = keys.save();                          // for a process that replaces this one
-//   KEEL_TRY(tls::TicketKeys same, tls::TicketKeys::load(text));
+//   KEEL_TRY(const tls::TicketKeys same, tls::TicketKeys::load(text));
+//   keys.adopt(same);                                        // of contexts that are there already
 //
 // A ticket is sealed (AES-256-CBC, HMAC-SHA-256) with a key that is at most an hour old, and can be opened for two
 // hours more: as long as a session may be resumed. The next handshake behind that wipes the key, and what was recorded
@@ -41,6 +42,8 @@ class TicketKeys {
   // A secret: whoever has it can open tickets.
   std::string save() const;
   static Result<TicketKeys> load(std::string_view text);
+  // Those of `others`, as they are now, in place of its own: of all contexts that have it, from the next handshake on.
+  void adopt(const TicketKeys& others);
 
  private:
   friend class internal::TicketSealer;

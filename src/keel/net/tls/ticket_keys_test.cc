@@ -82,6 +82,16 @@ TEST_P(Tickets, are_good_for_another_process_that_was_given_the_keys) {
   EXPECT_TRUE(resumes(server(*same)));
 }
 
+TEST_P(Tickets, are_good_for_a_context_that_was_there_before_its_keys_came) {
+  const TicketKeys keys;
+  EXPECT_FALSE(resumes(server(keys)));
+  const TicketKeys others;
+  const ServerContext successor = server(others);
+  TicketKeys(others).adopt(keys);
+  EXPECT_TRUE(resumes(successor));
+  EXPECT_EQ(others.save(), keys.save());
+}
+
 TEST_P(Tickets, are_sealed_with_a_new_key_each_hour) {
   const TicketKeys keys;
   const ServerContext one = server(keys);
