@@ -162,6 +162,7 @@ TEST_F(HttpsApps, refuse_settings_that_make_no_sense) {
   expect({certificate, "--monitoring.metrics.https=true", "--monitoring.metrics.export_address=unix:/run/x"},
          "monitoring.metrics.export_address: expected an IP address");
   expect({certificate, "--monitoring.probes.https=true"}, "monitoring.probes.https: has no effect");
+  expect({"--network.https.ocsp_response=x"}, "network.https.ocsp_response: has no effect");
   expect({"--network.https.hsts_sec=5"}, "network.https.hsts_sec: has no effect");
   expect({"--network.clients.payments.key=x"}, "network.clients.payments.key: has no effect");
 }
@@ -212,6 +213,41 @@ TEST_F(HttpsApps, keep_their_certificates_where_the_new_ones_are_wrong) {
   EXPECT_NE(log().find("the key '" + path("shop.pem") + "': it does not fit"), std::string::npos) << log();
   EXPECT_NE(log().find("the certificate '" + path("shop.pem") + "': open: No such file"), std::string::npos) << log();
   EXPECT_NE(metrics.find("tls_certificate_loads_total{result=\"failed\"} 2\n"), std::string::npos) << metrics;
+}
+
+TEST_F(HttpsApps, give_clients_that_ask_the_ocsp_response_of_a_file) {
+  const tls::KeyPair pair = root_.issue({.addresses = {"127.0.0.1"}});
+  // curl looks for the issuer in what it is sent.
+  write("shop.pem", pair.certificate_pem + root_.pem() + pair.key_pem);
+  write("shop.der", root_.ocsp_response(pair));
+  std::string given, metrics, left_out, ready;
+  bool is_renewed = false;
+  const std::vector<std::string> flags = {"--network.https.ocsp_response=" + path("shop.der"),
+                                          "--monitoring.health.check_interval_sec=0.1"};
+  const int code = run_https(flags, [&] {
+    given = believing("root.pem", "/who --cert-status");
+    metrics = curl(url(admin_, "http") + "/metrics");
+    write("shop.der", "damaged");
+    ::kill(::getpid(), SIGHUP);
+    EXPECT_TRUE(waits_for([&] { return occurrences(log(), "OCSP response not loaded") == 1; })) << log();
+    left_out = believing("root.pem", "/who --cert-status");
+    EXPECT_EQ(believing("root.pem", "/who"), "https ''");
+    EXPECT_TRUE(waits_for([&] {
+      ready = curl("-w '%{http_code}' " + url(admin_, "http") + "/readyz");
+      return ready.find("it is no OCSP response in DER") != std::string::npos;
+    })) << ready;
+    write("shop.der", root_.ocsp_response(pair));
+    ::kill(::getpid(), SIGHUP);
+    is_renewed = waits_for([&] { return believing("root.pem", "/who --cert-status") == "https ''"; });
+  });
+  EXPECT_EQ(code, 0) << log();
+  EXPECT_EQ(given, "https ''");
+  EXPECT_NE(metrics.find("tls_ocsp_response_expiry_timestamp_seconds{certificate=\"" + path("shop.pem") + "\"} "),
+            std::string::npos)
+      << metrics;
+  EXPECT_TRUE(left_out.ends_with(" (91)")) << left_out;
+  EXPECT_TRUE(ready.ends_with("200")) << ready;
+  EXPECT_TRUE(is_renewed) << log();
 }
 
 TEST_F(HttpsApps, are_degraded_when_a_certificate_is_about_to_expire) {

@@ -154,6 +154,7 @@ struct HttpSettings {
 struct CertificateSettings {
   std::string certificate;
   std::string key;
+  std::string ocsp_response;
   void fields(config::Schema& v);
   bool operator==(const CertificateSettings&) const = default;
 };
@@ -165,6 +166,7 @@ enum class PlainHttp : std::uint8_t { Serve, Redirect, Off };
 struct HttpsSettings {
   std::string certificate;  // Empty: no such listener.
   std::string key;
+  std::string ocsp_response;  // Empty: none.
   std::vector<CertificateSettings> more;
   std::string address;        // Empty: that of HttpSettings.
   std::uint16_t port = 8443;  // 0: any free one

@@ -27,6 +27,7 @@ constexpr config::Range<Duration> handshake_limit = {1_ms, 24_h};
 void CertificateSettings::fields(config::Schema& v) {
   field(v, "certificate", certificate, "its file, as network.https.certificate");
   field(v, "key", key, "the file of its key; empty text: beside the certificate");
+  field(v, "ocsp_response", ocsp_response, "its file, as network.https.ocsp_response");
 }
 
 HttpsSettings::HttpsSettings() {
@@ -43,6 +44,9 @@ void HttpsSettings::fields(config::Schema& v) {
         "PEM file of the certificate, and after it those that lead to a root; empty text: no https")
       .reloadable();
   field(v, "key", key, "PEM file of its private key, without a passphrase; empty text: beside the certificate")
+      .reloadable();
+  field(v, "ocsp_response", ocsp_response,
+        "DER file of the OCSP response for it, for clients that ask; looked at as the certificate is; empty text: none")
       .reloadable();
   field(v, "more", more, "certificates for other names; a client gets the one for the name that it asks for")
       .reloadable();
@@ -76,9 +80,11 @@ std::vector<std::string> HttpsSettings::files() const {
   };
   add(certificate);
   add(key);
+  add(ocsp_response);
   for (const CertificateSettings& one : more) {
     add(one.certificate);
     add(one.key);
+    add(one.ocsp_response);
   }
   add(client_roots);
   add(client_revoked);
@@ -96,6 +102,7 @@ void HttpsSettings::check(config::Checks& checks) const {
     needs_certificate(!client_revoked.empty(), "client_revoked");
     needs_certificate(redirect_port != 0, "redirect_port");
     needs_certificate(!key.empty(), "key");
+    needs_certificate(!ocsp_response.empty(), "ocsp_response");
     needs_certificate(!more.empty(), "more");
     needs_certificate(plain_http != PlainHttp::Serve, "plain_http");
     needs_certificate(client_certificates != tls::ClientCertificates::Unwanted, "client_certificates");

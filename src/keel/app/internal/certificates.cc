@@ -103,6 +103,11 @@ Result<> Certificates::load_locked(const HttpsSettings& https) {
   settings_ = https;
   facts_ = (*contexts)[Service]->certificates();
   expose();
+  for (const tls::CertificateFacts& facts : facts_) {
+    if (facts.ocsp_problem.empty()) continue;
+    certificates_logger().error("OCSP response not loaded, clients get none", log::field("certificate", name_of(facts)),
+                                log::field("why", facts.ocsp_problem));
+  }
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     std::optional<tls::ServerContext>& context = (*contexts)[i];
     if (!context) continue;
@@ -118,6 +123,10 @@ void Certificates::expose() {
     expiries_.push_back(registrar_.metrics.gauge(
         "tls_certificate_expiry_timestamp_seconds", "Until when a certificate of the server is valid",
         {{"certificate", name_of(facts)}}, [until = facts.valid_until] { return static_cast<double>(until); }));
+    if (facts.ocsp_until == 0) continue;
+    expiries_.push_back(registrar_.metrics.gauge(
+        "tls_ocsp_response_expiry_timestamp_seconds", "Until when clients get the OCSP response of a certificate",
+        {{"certificate", name_of(facts)}}, [until = facts.ocsp_until] { return static_cast<double>(until); }));
   }
 }
 
@@ -162,6 +171,11 @@ Result<> Certificates::check_time() {
   const std::lock_guard lock(mutex_);
   const std::int64_t now = calendar_seconds();
   for (const tls::CertificateFacts& facts : facts_) {
+    if (!facts.ocsp_problem.empty()) return Error::text(Code::Unavailable, facts.ocsp_problem);
+    if (facts.ocsp_until != 0 && now >= facts.ocsp_until) {
+      return Error::text(Code::Unavailable, "the OCSP response for the certificate " + name_of(facts) +
+                                                " was valid until " + day_of(facts.ocsp_until) + ": clients get none");
+    }
     if (now < facts.valid_until - warning_seconds) continue;
     const char* const verb = now < facts.valid_until ? " expires on " : " has expired, on ";
     return Error::text(Code::Unavailable, "the certificate " + name_of(facts) + verb + day_of(facts.valid_until));

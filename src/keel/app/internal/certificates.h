@@ -5,7 +5,8 @@
 //
 // Files that change are loaded again, as they are on a reload of the configuration: what is new is checked first, and
 // connections that begin afterwards get it. What is wrong leaves the certificates as they were, and is logged. How long
-// they are valid is a metric, and a check of the health that degrades from a week before they expire.
+// they are valid is a metric, and a check of the health that degrades from a week before they expire. So it is with
+// their OCSP responses, but that one that is wrong is left out, and degrades at its end.
 //
 // Threads: made and destroyed on the main thread; load() and reload() on any, one at a time; a thread of its own looks
 // at the files, and the layers are used by the workers.

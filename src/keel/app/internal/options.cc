@@ -106,9 +106,11 @@ http::ServerOptions server_options(const Settings& settings, const Address& addr
 
 tls::ServerOptions tls_options(const HttpsSettings& from) {
   tls::ServerOptions options;
-  options.certificates.push_back({.certificate_file = from.certificate, .key_file = from.key});
+  options.certificates.push_back(
+      {.certificate_file = from.certificate, .key_file = from.key, .ocsp_file = from.ocsp_response});
   for (const CertificateSettings& more : from.more) {
-    options.certificates.push_back({.certificate_file = more.certificate, .key_file = more.key});
+    options.certificates.push_back(
+        {.certificate_file = more.certificate, .key_file = more.key, .ocsp_file = more.ocsp_response});
   }
   options.client_certificates = from.client_certificates;
   options.clients = {.file = from.client_roots, .revoked_file = from.client_revoked};

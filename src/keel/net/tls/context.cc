@@ -87,6 +87,21 @@ int choose_certificates(SSL* ssl, void* data) noexcept {
   return 1;
 }
 
+// Gives a client that asks the OCSP response of the certificate that it gets.
+int give_staple(SSL* ssl, void* data) noexcept {
+  const X509* const chosen = SSL_get_certificate(ssl);
+  for (const Identity& identity : static_cast<const Context*>(data)->identities) {
+    const Staple& staple = identity.staple;
+    if (chosen == nullptr || X509_cmp(identity.certificate.get(), chosen) != 0) continue;
+    if (staple.der.empty() || seconds_now() >= staple.until) return SSL_TLSEXT_ERR_NOACK;
+    void* const copy = OPENSSL_memdup(staple.der.data(), staple.der.size());
+    if (copy == nullptr) return SSL_TLSEXT_ERR_NOACK;
+    SSL_set_tlsext_status_ocsp_resp(ssl, copy, static_cast<long>(staple.der.size()));
+    return SSL_TLSEXT_ERR_OK;
+  }
+  return SSL_TLSEXT_ERR_NOACK;
+}
+
 // The first of ours that the client offers.
 int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* chosen_size, const unsigned char* offered,
                     unsigned offered_size, void* data) noexcept {
@@ -282,10 +297,13 @@ Result<ServerContext> ServerContext::make(const ServerOptions& options) {
     KEEL_TRY_VOID(internal::use(ssl, identity));
     X509* const certificate = identity.certificate.get();
     context->certificates.push_back({pair.certificate_file, internal::names_of(certificate, 5),
-                                     internal::seconds_of(X509_get0_notAfter(certificate))});
+                                     internal::seconds_of(X509_get0_notAfter(certificate)), identity.staple.until,
+                                     identity.staple_problem});
     context->identities.push_back(std::move(identity));
   }
   if (context->identities.size() > 1) SSL_CTX_set_cert_cb(ssl, &internal::choose_certificates, context.get());
+  SSL_CTX_set_tlsext_status_cb(ssl, &internal::give_staple);
+  SSL_CTX_set_tlsext_status_arg(ssl, context.get());
   if (!context->protocols.empty()) SSL_CTX_set_alpn_select_cb(ssl, &internal::choose_protocol, context.get());
 
   if (options.client_certificates != ClientCertificates::Unwanted) {

@@ -55,6 +55,10 @@ struct KeyPair {
   // it is beside the certificate.
   std::string key_file = {};
   std::string key_pem = {};
+  // Of a server: the response of its issuer's responder that says it is not revoked (OCSP, RFC 6960), in DER. A client
+  // that asks gets it (stapling, RFC 6066 §8), as long as it is valid. Neither: it gets none.
+  std::string ocsp_file = {};
+  std::string ocsp_der = {};
 };
 
 // Whom to believe. A file and a text are used together.
@@ -115,6 +119,8 @@ struct CertificateFacts {
   std::string file;              // Empty: it was given as a text.
   std::string names;             // What it is for: DNS names and addresses, some of them.
   std::int64_t valid_until = 0;  // Seconds since 1970.
+  std::int64_t ocsp_until = 0;   // Until when clients get its OCSP response; 0: there is none,
+  std::string ocsp_problem;  // because of this, where one was named: it is damaged, of another certificate, too old.
 };
 
 class ServerContext {

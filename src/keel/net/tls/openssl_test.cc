@@ -102,6 +102,25 @@ TEST_P(OpensslPrograms, s_client_is_served_and_may_ask_for_new_keys) {
   }
 }
 
+TEST_P(OpensslPrograms, s_client_that_asks_gets_the_ocsp_response) {
+  KeyPair pair = pair_;
+  pair.ocsp_der = authority_.ocsp_response(pair);
+  for (const std::string version : {"-tls1_2", "-tls1_3"}) {
+    Listener listener =
+        Listener::bind(ServerContext::make({.certificates = {pair}}).value(), Address::parse("127.0.0.1:0").value())
+            .value();
+    Version agreed = Version::Tls12;
+    Start<std::string> serving;
+    serving.begin(echo_once(listener, agreed), [](StartCore&) noexcept {});
+    const std::string output =
+        output_of("(sleep 0.3; echo hello; sleep 0.3) | timeout 20 openssl s_client -status -connect " +
+                  listener.address().to_string() + " -CAfile " + file(authority_.pem()) + ' ' + version + " 2>&1");
+    ASSERT_TRUE(until([&] { return serving.has_ended(); })) << output;
+    EXPECT_NE(output.find("OCSP Response Status: successful"), std::string::npos) << output;
+    EXPECT_NE(output.find("Cert Status: good"), std::string::npos) << output;
+  }
+}
+
 Task<Code> serve_one(Listener& listener) {
   Stream peer = co_await listener.accept();
   const Result<Chunk> got = co_await attempt(peer.receive());

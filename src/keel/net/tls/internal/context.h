@@ -44,9 +44,9 @@ struct Context {
   std::string answer_to_http;
   std::optional<TicketKeys> ticket_keys;
   std::vector<CertificateFacts> certificates;
-  std::vector<Identity> identities;  // Of a server that has several.
-  std::string protocols;             // As the wire has them, RFC 7301 §3.1.
-  mutable Sessions sessions;         // Of a client.
+  std::vector<Identity> identities;
+  std::string protocols;      // As the wire has them, RFC 7301 §3.1.
+  mutable Sessions sessions;  // Of a client.
 };
 
 // One connection, as OpenSSL's callbacks find it: the application data of its SSL.

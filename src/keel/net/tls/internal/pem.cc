@@ -108,6 +108,11 @@ bool is_before(const ASN1_TIME* time, std::int64_t now) {
 
 }  // namespace
 
+Result<std::string> read_whole(const char* kind, const std::string& file, const std::string& bytes) {
+  KEEL_TRY(const Text text, read_text(kind, file, bytes));
+  return std::string(text.bytes.data(), text.bytes.size());
+}
+
 Result<Identity> load_identity(const KeyPair& pair, std::int64_t now) {
   KEEL_TRY(const Text certificate_text, read_text("certificate", pair.certificate_file, pair.certificate_pem));
   const bool is_beside = pair.key_file.empty() && pair.key_pem.empty();
@@ -135,6 +140,11 @@ Result<Identity> load_identity(const KeyPair& pair, std::int64_t now) {
   for (std::size_t i = 1; i < certificates.size(); ++i) identity.chain.push_back(std::move(certificates[i]));
   identity.key = std::move(key);
   identity.name = certificate_text.name;
+  if (!pair.ocsp_file.empty() || !pair.ocsp_der.empty()) {
+    auto staple = load_staple(pair.ocsp_file, pair.ocsp_der, identity.certificate.get(), identity.chain, now);
+    if (!staple) identity.staple_problem = staple.error().describe();
+    if (staple) identity.staple = *std::move(staple);
+  }
   return identity;
 }
 

@@ -8,6 +8,7 @@
 
 #include "keel/base/result.h"
 #include "keel/net/tls/context.h"
+#include "keel/net/tls/internal/ocsp.h"
 #include "keel/net/tls/internal/openssl.h"
 
 namespace keel::tls::internal {
@@ -18,9 +19,14 @@ struct Identity {
   std::vector<CertificatePointer> chain;
   KeyPointer key;
   std::string name;  // Of its file, for messages.
+  Staple staple;
+  std::string staple_problem;  // Why there is none, though it was named.
 };
 
-// `now`: seconds since 1970.
+// All that is in `file`, or `bytes` where there are some; what it is, for messages: "OCSP response".
+Result<std::string> read_whole(const char* kind, const std::string& file, const std::string& bytes);
+
+// `now`: seconds since 1970. An OCSP response that cannot be used is no error.
 Result<Identity> load_identity(const KeyPair& pair, std::int64_t now);
 
 struct Anchors {

@@ -1,6 +1,7 @@
 #include "keel/net/tls/testing/certificates.h"
 
 #include <openssl/evp.h>
+#include <openssl/ocsp.h>
 #include <openssl/pem.h>
 #include <openssl/rsa.h>
 #include <openssl/x509v3.h>
@@ -149,6 +150,34 @@ std::string Authority::revoke(const std::vector<KeyPair>& pairs, Duration valid_
   }
   check(X509_CRL_sign(list.get(), state_->key.get(), EVP_sha256()) > 0);
   return pem_text([&](BIO* text) { return PEM_write_bio_X509_CRL(text, list.get()); });
+}
+
+std::string Authority::ocsp_response(const KeyPair& pair, const OcspOptions& options) {
+  const std::unique_ptr<OCSP_BASICRESP, Freeing<OCSP_BASICRESP_free>> basic(OCSP_BASICRESP_new());
+  const Certificate certificate = certificate_of(pair.certificate_pem);
+  const std::unique_ptr<OCSP_CERTID, Freeing<OCSP_CERTID_free>> id(
+      OCSP_cert_to_id(EVP_sha1(), certificate.get(), state_->certificate.get()));
+  check(basic != nullptr && id != nullptr);
+  const auto time = [](Duration from_now) {
+    return std::unique_ptr<ASN1_TIME, Freeing<ASN1_TIME_free>>(ASN1_GENERALIZEDTIME_set(nullptr, in(from_now)));
+  };
+  const auto from = time(options.valid_from);
+  const auto until = time(options.valid_until);
+  const bool is_revoked = options.status == OcspStatus::Revoked;
+  const int status = is_revoked                              ? V_OCSP_CERTSTATUS_REVOKED
+                     : options.status == OcspStatus::Unknown ? V_OCSP_CERTSTATUS_UNKNOWN
+                                                             : V_OCSP_CERTSTATUS_GOOD;
+  check(OCSP_basic_add1_status(basic.get(), id.get(), status, 0, is_revoked ? from.get() : nullptr, from.get(),
+                               options.says_until ? until.get() : nullptr) != nullptr);
+  check(OCSP_basic_sign(basic.get(), state_->certificate.get(), state_->key.get(), EVP_sha256(), nullptr, 0) == 1);
+  const std::unique_ptr<OCSP_RESPONSE, Freeing<OCSP_RESPONSE_free>> response(
+      OCSP_response_create(OCSP_RESPONSE_STATUS_SUCCESSFUL, basic.get()));
+  unsigned char* bytes = nullptr;
+  const int size = i2d_OCSP_RESPONSE(response.get(), &bytes);
+  check(size > 0);
+  std::string der(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size));
+  OPENSSL_free(bytes);
+  return der;
 }
 
 std::string Authority::pem() const { return pem_of(state_->certificate.get()); }

@@ -31,6 +31,15 @@ struct CertificateOptions {
   KeyKind key = KeyKind::P256;
 };
 
+enum class OcspStatus : std::uint8_t { Good, Revoked, Unknown };
+
+struct OcspOptions {
+  OcspStatus status = OcspStatus::Good;
+  Duration valid_from = -Duration::hours(1);  // From now.
+  Duration valid_until = Duration::hours(24);
+  bool says_until = true;
+};
+
 class Authority {
  public:
   explicit Authority(const std::string& name);
@@ -43,6 +52,8 @@ class Authority {
   KeyPair issue(const CertificateOptions& options);
   // A list of the certificates that it has revoked: of those KeyPairs.
   std::string revoke(const std::vector<KeyPair>& pairs, Duration valid_until = Duration::hours(24));
+  // What its responder says of the certificate of `pair`, in DER.
+  std::string ocsp_response(const KeyPair& pair, const OcspOptions& options = {});
   // Its own certificate.
   std::string pem() const;
 
