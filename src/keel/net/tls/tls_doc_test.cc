@@ -12,6 +12,7 @@
 #include "keel/io/testing/loop_test.h"
 #include "keel/net.h"
 #include "keel/net/resolver.h"
+#include "keel/net/tls/blocking_stream.h"
 #include "keel/net/tls/records.h"
 #include "keel/net/tls/stream.h"
 #include "keel/net/tls/testing/certificates.h"
@@ -32,6 +33,12 @@ Result<tls::ClientContext> client_context() {
       .trust = {.file = "authority.pem", .revoked_file = "revoked.pem"},
       .certificate = {.certificate_file = "billing.pem", .key_file = "billing.key"},
   });
+}
+
+std::string ask_and_wait(const tls::ClientContext& context) {
+  auto stream = tls::BlockingStream::connect(context, "shop.example", 443, 5_s);
+  if (!stream || !stream->write("hello\n", 1_s)) return "";
+  return std::string(stream->read_until("\n", 1024, 1_s).value_or(""));
 }
 
 Result<tls::ServerContext> server_context() {
@@ -177,8 +184,10 @@ TEST_P(TlsPage, tests_with_certificates_of_its_own) {
   ASSERT_TRUE(until([&] { return serving.has_ended(); }));
 }
 
-// The shop's name leads nowhere here: it is compiled, and what it calls is tested in stream_test.cc.
+// The shop's name leads nowhere here: they are compiled, and what they call is tested in stream_test.cc and
+// blocking_stream_test.cc.
 [[maybe_unused]] constexpr auto asks = &ask;
+[[maybe_unused]] constexpr auto asks_and_waits = &ask_and_wait;
 
 }  // namespace
 }  // namespace keel::tls_doc_test

@@ -1,0 +1,88 @@
+// keel/net/tls/blocking_stream.h — a stream that speaks TLS, for programs without a loop (net/blocking/stream.h).
+//
+//   KEEL_TRY(auto stream, tls::BlockingStream::connect(context, "shop.example", 443, 5_s));  // it has proved who it is
+//   KEEL_TRY_VOID(stream.write("hello\n", 1_s));
+//   KEEL_TRY(blocking::Chunk line, stream.read_until("\n", 1024, 1_s));
+//
+// Its calls are those of a blocking::Stream, except that it sends no files and that the end of the peer's bytes without
+// close_notify is an error of the read (Unavailable): what came may be cut.
+//
+// Errors:    of connect: those of blocking::Stream::connect; then of the handshake, as Records has them
+//            (net/tls/records.h), and DeadlineExceeded above the context's handshake_timeout. All name the host. Of the
+//            others: those of a blocking::Stream, and Protocol for a peer that breaks TLS.
+// Ownership: owns its descriptor, buffers and context; movable. Destroying it says close_notify where that needs no
+//            waiting, and closes as a blocking::Stream does.
+// Threads:   one at a time. Not on a worker of a loop, which is a bug.
+// Memory:    as Records, and what has come and was not read.
+// Cost:      that of Records; a copy of what comes, and one of what is in it.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "keel/base/buffer.h"
+#include "keel/base/result.h"
+#include "keel/base/time.h"
+#include "keel/io/socket_options.h"
+#include "keel/net/blocking/stream.h"
+#include "keel/net/tls/context.h"
+
+namespace keel::tls {
+
+class Records;
+
+class BlockingStream {
+ public:
+  // To the first address of `host` that answers, which then proves to be it; both within `timeout`.
+  static Result<BlockingStream> connect(const ClientContext& context, const std::string& host, std::uint16_t port,
+                                        Duration timeout = Duration::forever(), const io::ConnectOptions& options = {});
+  // Over a stream that is connected, and from which nothing was read.
+  static Result<BlockingStream> connect(const ClientContext& context, const std::string& host, blocking::Stream plain,
+                                        Duration timeout = Duration::forever());
+  // The server's side of one, complete with the handshake.
+  static Result<BlockingStream> accept(const ServerContext& context, blocking::Stream plain,
+                                       Duration timeout = Duration::forever());
+  BlockingStream(BlockingStream&& other) noexcept;
+  BlockingStream& operator=(BlockingStream&& other) noexcept;
+  ~BlockingStream();
+
+  // The next bytes, at most 16 KiB, or what read_until() gathered. Empty: the peer has finished writing.
+  Result<blocking::Chunk> receive(Duration timeout = Duration::forever());
+  // Copies at most `into.size()` bytes; returns how many, 0 at the end.
+  Result<std::size_t> read(std::span<char> into, Duration timeout = Duration::forever());
+  // What comes up to and with the first `delimiter`. Empty: the peer has finished and nothing was left. OutOfRange when
+  // the first `max` bytes do not hold it whole; Unavailable when the peer finishes without it.
+  Result<blocking::Chunk> read_until(std::string_view delimiter, std::size_t max,
+                                     Duration timeout = Duration::forever());
+  // Sends all of it, or fails; then it is unknown how much the peer has got.
+  Result<> write(std::string_view bytes, Duration timeout = Duration::forever());
+  // Tells the peer that nothing more will come (a write behind it is a Bug); reading goes on.
+  Result<> shutdown_write(Duration timeout = Duration::forever());
+  void close() noexcept;
+
+  // What the handshake has agreed upon. Lives as long as the stream.
+  const Records& connection() const noexcept { return *records_; }
+  // For what is asked of the socket. Reading and writing are the stream's.
+  const blocking::Stream& plain() const noexcept { return plain_; }
+
+ private:
+  BlockingStream(blocking::Stream plain, std::unique_ptr<Records> records) noexcept;
+  Result<> shake(Duration timeout);
+  Result<bool> fill(Instant deadline);
+  Result<> flush(Instant deadline);
+  Result<> receive_more(Instant deadline);
+  std::string_view left() const noexcept { return in_.view().substr(taken_); }
+
+  blocking::Stream plain_;
+  std::unique_ptr<Records> records_;
+  Buffer wire_;  // What has come, and was not read by TLS.
+  Buffer in_;    // What it has read; the first `taken_` bytes are gone.
+  std::size_t taken_ = 0;
+};
+
+}  // namespace keel::tls
