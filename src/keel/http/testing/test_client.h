@@ -5,8 +5,7 @@
 //   EXPECT_EQ(ada.get("/me").status(), 200);
 //   EXPECT_EQ(ada.post("/orders", NewOrder{"tea", 2}).json<Order>()->item, "tea");   // plain structs
 //
-// Codings:   none is asked for, and none is decoded: what a service sends to a client that has Accept-Encoding is what a
-//            test reads that says so.
+// Codings:   none is asked for, and none is decoded: a test that sends Accept-Encoding reads the body as it comes.
 // Errors:    a call that got no answer has status 0 and says why in error(). No answer is asked for again and
 //            redirects are not followed; a kept connection that the server had closed is replaced, as any Client does.
 // Ownership: what is asked outlives its clients, and these their calls.
