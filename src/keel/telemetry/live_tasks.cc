@@ -64,7 +64,7 @@ struct LiveTasks::Question : Job {
   std::atomic<bool> is_answered = true;
 };
 
-LiveTasks::LiveTasks(io::Runtime& runtime) {
+LiveTasks::LiveTasks(io::Runtime& runtime, bool have_threads) : have_threads_(have_threads) {
   for (int i = 0; i < runtime.workers(); ++i) questions_.push_back(std::make_unique<Question>(runtime.loop(i)));
 }
 
@@ -74,7 +74,11 @@ std::vector<LiveTasks::Answer> LiveTasks::ask() {
   const std::lock_guard lock(mutex_);
   for (const auto& question : questions_) {
     if (!question->is_answered.exchange(false, std::memory_order_acquire)) continue;
-    question->loop.post(*question);
+    if (have_threads_) {
+      question->loop.post(*question);
+    } else {
+      question->run(*question);
+    }
   }
   std::vector<Answer> answers(questions_.size());
   const Instant until = Host::system().now() + answer_patience;

@@ -38,7 +38,8 @@ class LiveTasks {
   static constexpr std::size_t shown_max = 1000;
   static constexpr std::size_t logged_max = 100;
 
-  explicit LiveTasks(io::Runtime& runtime);
+  // Without threads (Runtime::over) all loops are of the calling thread, and nobody is waited for.
+  explicit LiveTasks(io::Runtime& runtime, bool have_threads = true);
   ~LiveTasks();
   LiveTasks(const LiveTasks&) = delete;
   LiveTasks& operator=(const LiveTasks&) = delete;
@@ -53,6 +54,7 @@ class LiveTasks {
   struct Answer;
   std::vector<Answer> ask();
 
+  const bool have_threads_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Question>> questions_;  // One for each worker.
 };

@@ -52,7 +52,7 @@ Result<> Workers::start() {
     KEEL_TRY_VOID(runtime_->start());
     runtime_->each(&equip);
   }
-  tasks_.emplace(*runtime_);
+  tasks_.emplace(*runtime_, !registrar_.platform.is_simulated());
   checks_ = check_workers(registrar_.health, *runtime_, registrar_.settings.monitoring.health.worker_timeout);
   return {};
 }
@@ -73,7 +73,7 @@ void Workers::add_pages(telemetry::AdminPages& pages) {
   pages.add({.path = "/admin/tasks",
              .json = [this](Buffer& out) { tasks_->write_json(out); },
              .text = [this](Buffer& out) { tasks_->write_text(out); },
-             .waits = true});
+             .waits = !registrar_.platform.is_simulated()});
 }
 
 }  // namespace keel::app::internal

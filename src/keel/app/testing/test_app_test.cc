@@ -204,6 +204,19 @@ class Checked {
   std::vector<Health::Check> checks_;
 };
 
+TEST(TestApp, shows_the_tasks_of_its_workers) {
+  TestApp<Notes> app(with_notes());
+  http::TestCall call = app.begin({http::Method::Get, "/slow"});
+  app.advance(5_s);
+
+  const std::string text(http::TestClient(app.admin()).get("/admin/tasks?format=text").body());
+
+  EXPECT_TRUE(text.starts_with("worker 0: ")) << text;
+  EXPECT_NE(text.find("worker 1: "), std::string::npos) << text;
+  EXPECT_NE(text.find("slow (test_app_test.cc:"), std::string::npos) << text;
+  call.stop();
+}
+
 TEST(TestApp, is_ready_when_its_health_checks_have_passed) {
   TestApp<Checked> app(with_notes());
   http::TestClient admin(app.admin());
