@@ -1,0 +1,60 @@
+// openapi/diff_schemas.h — the part of diff() that compares schemas.
+
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "openapi/diff.h"
+
+namespace keel::openapi {
+
+struct View;  // What a schema says with its references and `allOf`.
+
+class SchemaDiff {
+ public:
+  enum class Direction : std::uint8_t { Request, Response };
+
+  SchemaDiff(const Document& before, const Document& after, std::vector<Change>& changes)
+      : before_(before), after_(after), changes_(changes) {}
+
+  // Notes that the two are to be compared. Null: there is no schema, so that anything is allowed.
+  void compare(const Node* before, const Node* after, Direction direction);
+  // Compares what has been noted, and what that leads to.
+  void run();
+
+ private:
+  struct Pair {
+    const Node* before;
+    const Node* after;
+    Direction direction;
+  };
+
+  void compare(const Pair& pair);
+  void compare_types(const View& before, const View& after);
+  void compare_enums(const View& before, const View& after);
+  void compare_bounds(const View& before, const View& after);
+  void compare_texts(const View& before, const View& after);
+  void compare_properties(const View& before, const View& after);
+  void compare_items(const View& before, const View& after);
+  void compare_alternatives(const View& before, const View& after, std::string_view name);
+  void compare_rest(const View& before, const View& after);
+
+  // What the new schema no longer takes, or takes beyond the old.
+  void narrowed(std::string_view what, std::string text, const Node* old_place, const Node* new_place);
+  void widened(std::string_view what, std::string text, const Node* old_place, const Node* new_place);
+  void note(Change::Severity severity, std::string_view what, std::string text, const Node* old_place,
+            const Node* new_place);
+
+  const Document& before_;
+  const Document& after_;
+  std::vector<Change>& changes_;
+  std::set<std::tuple<const Node*, const Node*, Direction>> seen_;
+  std::vector<Pair> waiting_;
+  Pair current_{};
+};
+
+}  // namespace keel::openapi

@@ -1,0 +1,91 @@
+// openapi/document.h — an OpenAPI document of one or several files, with its references resolved.
+//
+//   Problems problems;
+//   const auto document = Document::load("shop.yaml", read_file, problems);   // null when a file cannot be read
+//   const Node* pet = document->resolve(schema);                              // what {$ref: …} stands for
+//
+// Versions:   OpenAPI 3.0 and 3.1. A 3.2 document is loaded as 3.1, so that each new field is an error with its name.
+// References: "#/components/schemas/Pet", "other.yaml", "other.yaml#/Pet", relative to the file or to the `$id` around
+//             them; "#name" is an `$anchor`, and a URI the `$id` of a schema in these files. Circular ones are followed
+//             as others are. Nothing is fetched: a remote reference is an error. All files are read by load().
+// Bounds:     1,000 files, 64 MiB together, and those of source.h. Each reference is resolved once.
+// Errors:     in Problems. A reference that leads nowhere is one of them; resolve() then gives null.
+
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "keel/base/result.h"
+#include "openapi/node.h"
+#include "openapi/problems.h"
+
+namespace keel::openapi {
+
+enum class Version : std::uint8_t { V30, V31 };
+
+// The text of a file, or why there is none.
+using ReadFile = std::function<Result<std::string>(const std::string& path)>;
+// Of the file system: regular files of at most 32 MiB.
+Result<std::string> read_regular_file(const std::string& path);
+
+class Document {
+ public:
+  static std::unique_ptr<Document> load(const std::string& path, const ReadFile& read, Problems& problems);
+
+  Version version() const noexcept { return version_; }
+  // "3.1.0", as it is written.
+  std::string_view version_text() const noexcept { return version_text_; }
+  bool is_32() const noexcept { return version_text_.starts_with("3.2"); }
+  const Node& root() const noexcept { return *root_; }
+  Node& root() noexcept { return *root_; }
+  Store& store() noexcept { return store_; }
+  std::size_t files() const noexcept { return files_.size(); }
+  std::size_t nodes() const noexcept { return store_.size(); }
+
+  // What a `$ref` of the node leads to, one step on; null when it has none, or one that leads nowhere.
+  Node* target(const Node& node) const noexcept;
+  // The node itself when it has no `$ref`; else where the last one leads. Null when one leads nowhere, or in a circle.
+  Node* resolve(Node& node) const noexcept;
+  const Node* resolve(const Node& node) const noexcept { return resolve(const_cast<Node&>(node)); }
+  // Of a member; null when there is none.
+  const Node* resolve(const Node& node, std::string_view name) const noexcept {
+    const Node* const child = node.find(name);
+    return child == nullptr ? nullptr : resolve(*child);
+  }
+  // Where a reference that stands in `node` leads; null and `why` when it leads nowhere.
+  Node* look_up(const Node& node, std::string_view reference, std::string* why = nullptr) const;
+
+ private:
+  struct Reference {
+    Node* node;  // That has the `$ref`.
+    const std::string* base;
+    std::string_view text;
+  };
+
+  Document() = default;
+  Node* read(const std::string& path, const ReadFile& read_file, Problems& problems);
+  void resolve_all(Problems& problems);
+  void index(Node& node, bool are_names, const std::string* base);
+  std::string base_of(const Node& node) const;
+  Node* look_up(const std::string& base, std::string_view reference, std::string* why) const;
+  Node* by_fragment(Node& root, std::string_view fragment, std::string* why) const;
+
+  Store store_;
+  Node* root_ = nullptr;
+  Version version_ = Version::V31;
+  std::string_view version_text_;
+  std::size_t bytes_ = 0;
+  bool has_ids_ = false;
+  std::unordered_map<std::string, Node*> files_;    // By path; null when it cannot be read.
+  std::unordered_map<std::string, Node*> ids_;      // By absolute URI, or path.
+  std::unordered_map<std::string, Node*> anchors_;  // By base, '#' and name.
+  std::unordered_map<const Node*, Node*> targets_;  // By the node that has the `$ref`.
+  std::vector<Reference> references_;               // Of the files that have been read.
+};
+
+}  // namespace keel::openapi

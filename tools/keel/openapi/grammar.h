@@ -1,0 +1,90 @@
+// openapi/grammar.h — which fields the objects of OpenAPI 3.0 and 3.1 have, and what stands in them.
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "openapi/document.h"
+
+namespace keel::openapi {
+
+// What an object is, by its place in the document.
+enum class Role : std::uint8_t {
+  OpenApi,
+  Info,
+  Contact,
+  License,
+  Server,
+  ServerVariable,
+  Components,
+  Paths,
+  PathItem,
+  Operation,
+  ExternalDocs,
+  Parameter,
+  RequestBody,
+  MediaType,
+  Encoding,
+  Responses,
+  Response,
+  Callback,
+  Example,
+  Link,
+  Header,
+  Tag,
+  Schema,
+  Discriminator,
+  Xml,
+  SecurityScheme,
+  Flows,
+  Flow,
+  SecurityRequirement,
+  None
+};
+
+// "a response", "a schema", …
+std::string_view to_string(Role role) noexcept;
+// Whether {$ref: …} may stand in its place.
+bool may_be_reference(Role role) noexcept;
+
+// What stands in a field.
+enum class Form : std::uint8_t {
+  Text,
+  Flag,
+  Number,
+  Count,
+  Any,
+  AnyList,
+  Texts,
+  TextMap,
+  TextsMap,
+  One,
+  List,
+  Map,
+  Types,         // The name of a type; in 3.1 a list of them, too.
+  SchemaOrFlag,  // `additionalProperties` of 3.0.
+  NumberOrFlag,  // `exclusiveMinimum`: a flag in 3.0, a number in 3.1.
+};
+
+struct Field {
+  enum Flags : std::uint8_t { Plain = 0, Required = 1, Only30 = 2, Only31 = 4, Unsupported = 8 };
+
+  std::string_view name;
+  Form form;
+  Role role = Role::None;  // Of One, List and Map.
+  std::uint8_t flags = Plain;
+
+  bool is_in(Version version) const noexcept { return (flags & (version == Version::V30 ? Only31 : Only30)) == 0; }
+};
+
+// All fields of an object; those of maps with keys of the author's choice (paths, responses, …) are not fields.
+std::span<const Field> fields_of(Role role) noexcept;
+const Field* find_field(Role role, std::string_view name) noexcept;
+
+// The keywords of JSON Schema 2020-12 and of OpenAPI that Keel rejects, wherever they stand.
+std::vector<std::string_view> unsupported_keywords();
+
+}  // namespace keel::openapi

@@ -1,0 +1,24 @@
+// openapi/lint.h — everything that is wrong with a document, or that Keel cannot serve, and what is legal but
+// suspicious.
+//
+// Nothing is changed but schemas, which are normalised (structure.h). Problems are in no order yet.
+
+#pragma once
+
+#include <vector>
+
+#include "openapi/document.h"
+#include "openapi/problems.h"
+#include "openapi/structure.h"
+
+namespace keel::openapi {
+
+void lint(Document& document, Problems& problems);
+
+// The parts of lint(), after check_structure().
+void check_schemas(const Document& document, const std::vector<Object>& objects, Problems& problems);
+void check_content(const Document& document, const std::vector<Object>& objects, Problems& problems);
+void check_operations(const Document& document, const std::vector<Object>& objects, Problems& problems);
+void check_security(const Document& document, const std::vector<Object>& objects, Problems& problems);
+
+}  // namespace keel::openapi

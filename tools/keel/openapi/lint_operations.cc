@@ -1,0 +1,239 @@
+// The part of lint() that is about paths, operations and their parameters.
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "openapi/lint.h"
+#include "openapi/paths.h"
+
+namespace keel::openapi {
+namespace {
+
+constexpr std::size_t compared_paths_max = 3000;
+
+std::vector<std::string_view> segments_of(std::string_view path) {
+  std::vector<std::string_view> segments;
+  while (!path.empty()) {
+    path.remove_prefix(1);
+    segments.push_back(path.substr(0, path.find('/')));
+    path.remove_prefix(segments.back().size());
+  }
+  return segments;
+}
+bool is_parameter(std::string_view segment) { return segment.starts_with('{'); }
+
+class OperationCheck {
+ public:
+  OperationCheck(const Document& document, Problems& problems) : document_(document), problems_(problems) {}
+
+  void check_paths(const Node& paths) {
+    std::map<std::string, const Node*> shapes;
+    std::vector<const Node*> good;
+    for (const Node* const item : paths.children) {
+      if (!item->key.starts_with('/')) continue;
+      if (!check_path(*item)) continue;
+      const auto [known, is_new] = shapes.emplace(shape_of(item->key), item);
+      if (is_new) {
+        good.push_back(item);
+      } else if (known->second->key != item->key) {  // The same key twice has been said.
+        problems_.error(*item, "the path " + quoted(item->key) + " matches the same requests as " +
+                                   quoted(known->second->key) + " in line " + std::to_string(known->second->line));
+      }
+    }
+    if (good.size() <= compared_paths_max) check_ambiguous(good);
+  }
+
+  // `path`: its template; null for webhooks and callbacks, whose address is another.
+  void check_item(const Node& item, const std::string_view* path) {
+    const Node* const to = document_.resolve(item);
+    if (to == nullptr || !to->is(Kind::Map)) return;
+    const Node* const common = to->find("parameters", Kind::List);
+    if (common != nullptr) check_twice(*common);
+    for (const std::string_view method : methods) {
+      const Node* const operation = to->find(method, Kind::Map);
+      if (operation == nullptr) continue;
+      const Node* const own = operation->find("parameters", Kind::List);
+      if (own != nullptr) check_twice(*own);
+      if (path != nullptr) check_parameters(*operation, *path, common, own);
+    }
+  }
+
+  void check_operation(const Node& operation) {
+    if (const Node* const id = operation.find("operationId", Kind::String)) {
+      const auto [known, is_new] = ids_.emplace(id->text, id);
+      if (!is_new)
+        problems_.error(*id, "the operationId " + quoted(id->text) + " is taken: " + place_of(*known->second));
+    } else {
+      problems_.warning(operation, "the operation has no operationId: nothing can call it by a name");
+    }
+    const Node* const body = operation.find("requestBody");
+    if (body != nullptr &&
+        (operation.key == "get" || operation.key == "head" || operation.key == "delete" || operation.key == "trace")) {
+      problems_.warning(*body, "a request body has no meaning in " + std::string(operation.key) + " (RFC 9110 §9.3)");
+    }
+    const Node* const responses = operation.find("responses", Kind::Map);
+    if (responses != nullptr && !responses->children.empty() &&
+        std::none_of(responses->children.begin(), responses->children.end(), [](const Node* one) {
+          return one->key == "default" || one->key.starts_with('1') || one->key.starts_with('2') ||
+                 one->key.starts_with('3');
+        })) {
+      problems_.warning(*responses, "there is no response for success");
+    }
+  }
+
+  void check_tags(const Node& operation) {
+    const Node* const declared = document_.root().find("tags", Kind::List);
+    const Node* const tags = operation.find("tags", Kind::List);
+    if (declared == nullptr || tags == nullptr) return;
+    std::vector<std::string_view> names;
+    for (const Node* const one : declared->children) names.push_back(one->string("name"));
+    for (const Node* const tag : tags->children) {
+      if (!tag->is(Kind::String) || std::find(names.begin(), names.end(), tag->text) != names.end()) continue;
+      problems_.warning(
+          *tag, "the tag " + quoted(tag->text) + " is not in 'tags' of the document" + suggestion(tag->text, names));
+    }
+  }
+
+  // After all operations.
+  void check_link(const Node& link) {
+    const Node* const id = link.find("operationId", Kind::String);
+    const Node* const reference = link.find("operationRef", Kind::String);
+    if ((id == nullptr) == (reference == nullptr)) {
+      problems_.error(
+          link, std::string("a link needs 'operationId' or 'operationRef'") + (id == nullptr ? "" : ", not both"));
+    }
+    if (id != nullptr && !ids_.contains(id->text)) {
+      std::vector<std::string_view> names;
+      for (const auto& [name, node] : ids_) names.push_back(name);
+      std::sort(names.begin(), names.end());
+      problems_.error(*id, "there is no operation " + quoted(id->text) + suggestion(id->text, names));
+    }
+    std::string why;
+    if (reference != nullptr && reference->text.starts_with('#') &&
+        document_.look_up(*reference, reference->text, &why) == nullptr && !why.empty()) {
+      problems_.error(*reference, why);
+    }
+  }
+
+ private:
+  bool check_path(const Node& item) {
+    const Template parsed = parse_template(item.key);
+    if (!parsed.problem.empty()) {
+      problems_.error(item, "the path " + quoted(item.key) + ' ' + parsed.problem);
+      return false;
+    }
+    if (item.key.find_first_of("?#") != std::string_view::npos) {
+      problems_.error(item, "the path " + quoted(item.key) +
+                                " has a '?' or '#': parameters of the query are declared with in: query");
+      return false;
+    }
+    for (const std::string_view segment : segments_of(item.key)) {
+      const std::size_t open = segment.find('{');
+      if (open == segment.npos || (open == 0 && segment.find('}') + 1 == segment.size())) continue;
+      problems_.error(item, "the path " + quoted(item.key) +
+                                " cannot be routed: a parameter has to be a whole segment, and " + quoted(segment) +
+                                " is more");
+      return false;
+    }
+    return true;
+  }
+  void check_ambiguous(const std::vector<const Node*>& items) {
+    std::map<std::size_t, std::vector<std::pair<const Node*, std::vector<std::string_view>>>> by_size;
+    for (const Node* const item : items) {
+      auto segments = segments_of(item->key);
+      auto& group = by_size[segments.size()];
+      for (const auto& [other, theirs] : group) {
+        bool is_narrower = false;
+        bool is_wider = false;
+        bool is_apart = false;
+        for (std::size_t i = 0; i < segments.size() && !is_apart; ++i) {
+          const bool is_mine = is_parameter(segments[i]);
+          const bool is_theirs = is_parameter(theirs[i]);
+          is_wider = is_wider || (is_mine && !is_theirs);
+          is_narrower = is_narrower || (!is_mine && is_theirs);
+          is_apart = !is_mine && !is_theirs && segments[i] != theirs[i];
+        }
+        if (!is_apart && is_narrower && is_wider) {
+          problems_.warning(*item, "some paths match " + quoted(item->key) + " and " + quoted(other->key) +
+                                       " in line " + std::to_string(other->line) +
+                                       ": the first that has text where the other has a parameter is taken");
+        }
+      }
+      group.emplace_back(item, std::move(segments));
+    }
+  }
+
+  static std::pair<std::string_view, std::string_view> key_of(const Node& parameter) {
+    return {parameter.string("in"), parameter.string("name")};
+  }
+  void check_twice(const Node& list) {
+    std::map<std::pair<std::string_view, std::string_view>, const Node*> seen;
+    for (const Node* const one : list.children) {
+      const Node* const parameter = document_.resolve(*one);
+      if (parameter == nullptr || key_of(*parameter).second.empty()) continue;
+      const auto [known, is_new] = seen.emplace(key_of(*parameter), one);
+      if (!is_new) {
+        problems_.error(*one, "the " + std::string(key_of(*parameter).first) + " parameter " +
+                                  quoted(key_of(*parameter).second) + " is declared twice: first in line " +
+                                  std::to_string(known->second->line));
+      }
+    }
+  }
+  void check_parameters(const Node& operation, std::string_view path, const Node* common, const Node* own) {
+    const std::vector<std::string_view> names = parse_template(path).names;
+    std::unordered_set<std::string_view> declared;
+    for (const Node* const list : {common, own}) {
+      if (list == nullptr) continue;
+      for (const Node* const one : list->children) {
+        const Node* const parameter = document_.resolve(*one);
+        if (parameter == nullptr || parameter->string("in") != "path") continue;
+        const std::string_view name = parameter->string("name");
+        declared.insert(name);
+        if (std::find(names.begin(), names.end(), name) == names.end()) {
+          problems_.error(*one, "the path parameter " + quoted(name) + " is not in the path " + quoted(path) +
+                                    suggestion(name, names));
+        }
+      }
+    }
+    for (const std::string_view name : names) {
+      if (declared.contains(name)) continue;
+      problems_.error(operation, "the parameter " + quoted(name) + " of the path " + quoted(path) +
+                                     " is not declared: expected one with in: path");
+    }
+  }
+
+  const Document& document_;
+  Problems& problems_;
+  std::unordered_map<std::string_view, const Node*> ids_;
+};
+
+}  // namespace
+
+void check_operations(const Document& document, const std::vector<Object>& objects, Problems& problems) {
+  OperationCheck check(document, problems);
+  if (const Node* const paths = document.root().find("paths", Kind::Map)) {
+    check.check_paths(*paths);
+    for (const Node* const item : paths->children) {
+      if (item->key.starts_with('/')) check.check_item(*item, &item->key);
+    }
+  }
+  std::vector<const Node*> operations;
+  for (const auto& [node, role] : objects) {
+    if (role == Role::Operation) operations.push_back(node);
+    const bool is_of_paths = node->parent != nullptr && node->parent->key == "paths";
+    if (role == Role::PathItem && !is_of_paths) check.check_item(*node, nullptr);
+  }
+  for (const Node* const operation : operations) {
+    check.check_operation(*operation);
+    check.check_tags(*operation);
+  }
+  for (const auto& [node, role] : objects) {
+    if (role == Role::Link) check.check_link(*node);
+  }
+}
+
+}  // namespace keel::openapi

@@ -1,0 +1,86 @@
+// openapi/node.h — a value of an OpenAPI document that knows where it was written.
+//
+// Lifetime: nodes and what they view live as long as their Store.
+// Threads:  values.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace keel::openapi {
+
+enum class Kind : std::uint8_t { Null, Boolean, Number, String, List, Map };
+
+// "an object", "a string", …
+std::string_view to_string(Kind kind) noexcept;
+
+struct Node {
+  Kind kind = Kind::Null;
+  std::uint32_t line = 0;    // From 1: of its key inside a map, else of its own beginning.
+  std::uint32_t column = 0;  // From 1, in characters.
+  const std::string* file = nullptr;
+  Node* parent = nullptr;       // Null: the root of its file.
+  std::string_view key;         // Inside a map.
+  std::string_view text;        // Of a scalar: what a string says, a number as it was written, "true" or "false".
+  std::vector<Node*> children;  // Of a list or a map, in the order written.
+
+  // Of a large map, made by find(). Who changes the children forgets it.
+  mutable std::shared_ptr<const std::unordered_map<std::string_view, Node*>> index;
+
+  bool is(Kind wanted) const noexcept { return kind == wanted; }
+  bool is_true() const noexcept { return kind == Kind::Boolean && text == "true"; }
+  // The member of a map; null when there is none.
+  const Node* find(std::string_view name) const noexcept;
+  Node* find(std::string_view name) noexcept { return const_cast<Node*>(static_cast<const Node*>(this)->find(name)); }
+  // The member, when it is of that kind.
+  const Node* find(std::string_view name, Kind wanted) const noexcept;
+  // The text of a member that is a string; else "".
+  std::string_view string(std::string_view name) const noexcept;
+  // Of a number, the nearest double.
+  std::optional<double> number() const noexcept;
+  // Of a number that is whole, 5.0 too, and below 2^53.
+  std::optional<std::int64_t> whole() const noexcept;
+};
+
+// The JSON Pointer of a node in its file, as the fragment of a URI: "#/paths/~1pets/get".
+std::string pointer_of(const Node& node);
+// "pets.yaml:7:3".
+std::string place_of(const Node& node);
+// As JSON, cut after about 60 bytes.
+std::string shown(const Node& node);
+// Equal as JSON values: 1 equals 1.0, and the order of members does not count.
+bool are_equal(const Node& a, const Node& b);
+
+// Owns the nodes and texts of a document.
+class Store {
+ public:
+  Store() = default;
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+
+  Node& make(Kind kind) {
+    Node& node = nodes_.emplace_back();
+    node.kind = kind;
+    return node;
+  }
+  // A node in the place of another, for what is normalised.
+  Node& make_at(const Node& place, Kind kind, std::string_view text = {});
+  std::string_view keep(std::string text) { return texts_.emplace_back(std::move(text)); }
+  const std::string& name(std::string text) { return texts_.emplace_back(std::move(text)); }
+  std::size_t size() const noexcept { return nodes_.size(); }
+
+ private:
+  std::deque<Node> nodes_;
+  std::deque<std::string> texts_;
+};
+
+}  // namespace keel::openapi
