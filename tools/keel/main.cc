@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/command.h"
 #include "cert/command.h"
 #include "dev/command.h"
 #include "load/command.h"
@@ -28,6 +29,7 @@ constexpr Command commands[] = {
     {"load", "loads an HTTP server: closed loop, open loop, checks of every answer", &keel::load::run_command},
     {"cert", "makes a certificate for development", &keel::cert::run_command},
     {"sql", "checks the SQL of C++ sources against the migrations", &keel::sql::run_command},
+    {"api", "says what is wrong with an OpenAPI document, and what a change of it breaks", &keel::api::run_command},
     {"help", "this list; keel COMMAND --help says more", &help},
     {"version", "the version of this program", &version},
 };

@@ -1,0 +1,170 @@
+#include "api/command.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "keel/base/result.h"
+#include "openapi/diff.h"
+#include "openapi/document.h"
+#include "openapi/lint.h"
+
+namespace keel::api {
+namespace {
+
+using openapi::Change;
+using openapi::Document;
+using openapi::Problem;
+using openapi::Problems;
+
+constexpr int is_good = 0;
+constexpr int is_bad = 1;
+constexpr int was_wrong = 2;
+
+constexpr std::string_view help_before =
+    R"(keel api lint [--no-warnings] FILE...
+keel api diff [--fail-on LEVEL] OLD NEW
+
+lint says everything that is wrong with OpenAPI documents, or that Keel cannot serve, and what is legal
+but suspicious: one line for each, with file, line, column, and JSON pointer.
+
+  --no-warnings      only errors
+
+diff says what clients of OLD notice of NEW: one line for each change, with its place. A change is
+breaking when a request that OLD allows may fail, or a response may have what OLD rules out;
+non-breaking when neither can be; unclassified when that depends on what clients do.
+
+  --fail-on LEVEL    breaking (the default): ends with 1 when a change is breaking; unclassified: also
+                     when one is unclassified; any: when there is a change; none: never
+
+A FILE is OpenAPI 3.0 or 3.1, in YAML or JSON. Files that it refers to are read, relative to it; nothing
+is fetched from a network.
+
+Ends with 0 when lint finds no error, or diff nothing that --fail-on names; with 1 when it does; with 2
+when a document cannot be read or the command line is wrong.
+
+These keywords of a schema are not supported, and are errors:
+ )";
+
+struct Options {
+  std::string command;
+  bool has_warnings = true;
+  std::string fail_on = "breaking";
+  std::vector<std::string> files;
+};
+
+Result<Options> parse(const std::vector<std::string>& arguments) {
+  const auto refuse = [](std::string text) { return Error::text(Code::InvalidArgument, text); };
+  if (arguments.empty() || (arguments[0] != "lint" && arguments[0] != "diff")) {
+    return refuse("expected: keel api lint FILE..., or keel api diff OLD NEW; keel api --help says more");
+  }
+  Options options{.command = arguments[0], .files = {}};
+  const bool is_lint = options.command == "lint";
+  for (std::size_t i = 1; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    if (is_lint && argument == "--no-warnings") {
+      options.has_warnings = false;
+    } else if (!is_lint && argument == "--fail-on") {
+      if (i + 1 == arguments.size()) return refuse("--fail-on: needs a value");
+      options.fail_on = arguments[++i];
+      if (options.fail_on != "breaking" && options.fail_on != "unclassified" && options.fail_on != "any" &&
+          options.fail_on != "none") {
+        return refuse("--fail-on " + options.fail_on + ": expected breaking, unclassified, any or none");
+      }
+    } else if (argument.starts_with('-')) {
+      return refuse(argument + ": there is no such option; keel api --help lists them");
+    } else {
+      options.files.push_back(argument);
+    }
+  }
+  if (is_lint && options.files.empty()) return refuse("no FILE is named: expected OpenAPI documents");
+  if (!is_lint && options.files.size() != 2) {
+    return refuse("expected two documents, OLD and NEW, instead of " + std::to_string(options.files.size()));
+  }
+  return options;
+}
+
+std::string counted(std::size_t count, std::string_view noun) {
+  return std::to_string(count) + ' ' + std::string(noun) + (count == 1 ? "" : "s");
+}
+
+int refuse(const Error& error) {
+  std::fprintf(stderr, "keel api: %s\n", error.describe().c_str());
+  return was_wrong;
+}
+
+void print(const Problems& problems, bool has_warnings) {
+  for (const Problem& problem : problems.sorted()) {
+    if (problem.severity == Problem::Severity::Error || has_warnings) {
+      std::fprintf(stderr, "%s\n", problem.describe().c_str());
+    }
+  }
+  const std::size_t all = problems.errors() + problems.warnings();
+  if (all > Problems::count_max) std::fprintf(stderr, "keel api: %zu more are not shown\n", all - Problems::count_max);
+}
+
+int lint(const Options& options) {
+  Problems problems;
+  bool are_read = true;
+  for (const std::string& file : options.files) {
+    const std::unique_ptr<Document> document = Document::load(file, openapi::read_regular_file, problems);
+    if (document == nullptr) {
+      are_read = false;
+    } else {
+      openapi::lint(*document, problems);
+    }
+  }
+  print(problems, options.has_warnings);
+  std::printf("keel api: %s checked: %s, %s\n", counted(options.files.size(), "document").c_str(),
+              counted(problems.errors(), "error").c_str(), counted(problems.warnings(), "warning").c_str());
+  return !are_read ? was_wrong : problems.errors() == 0 ? is_good : is_bad;
+}
+
+int diff(const Options& options) {
+  Problems problems;
+  const auto before = Document::load(options.files[0], openapi::read_regular_file, problems);
+  const auto after = Document::load(options.files[1], openapi::read_regular_file, problems);
+  if (before == nullptr || after == nullptr || problems.errors() != 0) {
+    print(problems, false);
+    std::fprintf(stderr, "keel api: the documents cannot be compared until they can be read\n");
+    return was_wrong;
+  }
+  const std::vector<Change> changes = openapi::diff(*before, *after);
+  std::size_t breaking = 0;
+  std::size_t unclassified = 0;
+  for (const Change& change : changes) {
+    breaking += change.severity == Change::Severity::Breaking;
+    unclassified += change.severity == Change::Severity::Unclassified;
+    std::printf("%s\n", change.describe().c_str());
+  }
+  std::printf("keel api: %s: %zu breaking, %zu unclassified, %zu non-breaking\n",
+              counted(changes.size(), "change").c_str(), breaking, unclassified,
+              changes.size() - breaking - unclassified);
+  const std::size_t failing = options.fail_on == "breaking"       ? breaking
+                              : options.fail_on == "unclassified" ? breaking + unclassified
+                              : options.fail_on == "any"          ? changes.size()
+                                                                  : 0;
+  return failing == 0 ? is_good : is_bad;
+}
+
+}  // namespace
+
+int run_command(const std::vector<std::string>& arguments) {
+  if (std::find_if(arguments.begin(), arguments.end(), [](const std::string& argument) {
+        return argument == "--help" || argument == "-h";
+      }) != arguments.end()) {
+    std::string help(help_before);
+    for (const std::string_view name : openapi::unsupported_keywords()) help += ' ' + std::string(name);
+    std::printf("%s\n", help.c_str());
+    return is_good;
+  }
+  const auto options = parse(arguments);
+  if (!options) return refuse(options.error());
+  return options->command == "lint" ? lint(*options) : diff(*options);
+}
+
+}  // namespace keel::api

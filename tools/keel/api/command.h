@@ -1,0 +1,13 @@
+// `keel api`: what is wrong with an OpenAPI document, and what a change of it breaks.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace keel::api {
+
+// The exit code; see its help.
+int run_command(const std::vector<std::string>& arguments);
+
+}  // namespace keel::api

@@ -1,0 +1,177 @@
+// The program as its users meet it: exit codes, what it says, and where.
+
+#include "api/command.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+#include "keel/db/testing/folder.h"
+
+namespace keel::api::api_command_test {
+namespace {
+
+struct Ran {
+  int code = -1;
+  std::string out;  // Both streams.
+};
+
+Ran run(const std::string& command) {
+  Ran ran;
+  std::FILE* pipe = popen((command + " 2>&1").c_str(), "r");
+  if (pipe == nullptr) return ran;
+  char part[4096];
+  while (const std::size_t size = std::fread(part, 1, sizeof part, pipe)) ran.out.append(part, size);
+  const int status = pclose(pipe);
+  if (WIFEXITED(status)) ran.code = WEXITSTATUS(status);
+  return ran;
+}
+
+class ApiCommand : public ::testing::Test {
+ protected:
+  Ran keel(const std::string& arguments) {
+    return run("cd " + folder_.path() + " && " KEEL_PROGRAM " api " + arguments);
+  }
+  // A document whose one operation has this parameter and these responses.
+  void write(const std::string& name, const std::string& parameter,
+             const std::string& responses = "'200': {description: fine}") {
+    folder_.write(name,
+                  "openapi: 3.1.0\n"
+                  "info: {title: Shop, version: '1'}\n"
+                  "paths:\n"
+                  "  /pets:\n"
+                  "    get:\n"
+                  "      operationId: pets\n"
+                  "      parameters:\n"
+                  "      - " +
+                      parameter +
+                      "\n"
+                      "      responses: {" +
+                      responses + "}\n");
+  }
+
+  db::testing::Folder folder_;
+};
+
+TEST_F(ApiCommand, a_good_document_ends_with_0) {
+  write("shop.yaml", "{name: limit, in: query, schema: {type: integer}}");
+
+  const Ran ran = keel("lint shop.yaml");
+
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_EQ(ran.out, "keel api: 1 document checked: 0 errors, 0 warnings\n");
+}
+
+TEST_F(ApiCommand, mistakes_of_all_documents_end_with_1) {
+  write("a.yaml", "{name: limit, in: qurey, schema: {type: integer, minLength: 1}}");
+  write("b.yaml", "{name: limit, in: query, schema: {type: strng}}");
+
+  const Ran ran = keel("lint a.yaml b.yaml");
+
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_EQ(
+      ran.out,
+      "a.yaml:8:23: error: 'in' is \"qurey\": expected path, query, header or cookie "
+      "(#/paths/~1pets/get/parameters/0/in)\n"
+      "a.yaml:8:58: warning: 'minLength' has no effect: the type is \"integer\", not string "
+      "(#/paths/~1pets/get/parameters/0/schema/minLength)\n"
+      "b.yaml:8:43: error: \"strng\" is no type: expected array, boolean, integer, null, number, object or string; did "
+      "you mean 'string'? (#/paths/~1pets/get/parameters/0/schema/type)\n"
+      "keel api: 2 documents checked: 2 errors, 1 warning\n");
+}
+
+TEST_F(ApiCommand, warnings_alone_end_with_0_and_can_be_left_out) {
+  write("a.yaml", "{name: limit, in: query, schema: {type: integer, minLength: 1}}");
+
+  const Ran ran = keel("lint --no-warnings a.yaml");
+
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_EQ(ran.out, "keel api: 1 document checked: 0 errors, 1 warning\n");
+}
+
+TEST_F(ApiCommand, a_document_that_cannot_be_read_ends_with_2) {
+  folder_.write("a.yaml", "openapi: [");
+
+  EXPECT_EQ(keel("lint a.yaml").code, 2);
+  const Ran ran = keel("lint none.yaml");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_EQ(ran.out,
+            "none.yaml: error: cannot be read: open: No such file or directory\n"
+            "keel api: 1 document checked: 1 error, 0 warnings\n");
+}
+
+TEST_F(ApiCommand, a_breaking_change_ends_with_1) {
+  write("old.yaml", "{name: limit, in: query, schema: {type: integer}}");
+  write("new.yaml", "{name: limit, in: query, schema: {type: integer, maximum: 50}}",
+        "'200': {description: fine}, '404': {description: none}");
+
+  const Ran ran = keel("diff old.yaml new.yaml");
+
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_EQ(ran.out,
+            "new.yaml:8:58: breaking: in requests, maximum is 50 now (#/paths/~1pets/get/parameters/0/schema/maximum), "
+            "before "
+            "old.yaml:8:34 [request-maximum-decreased]\n"
+            "new.yaml:9:47: non-breaking: there is a new response 404 (#/paths/~1pets/get/responses/404), before "
+            "old.yaml:9:7 "
+            "[response-status-added]\n"
+            "keel api: 2 changes: 1 breaking, 0 unclassified, 1 non-breaking\n");
+  EXPECT_EQ(keel("diff --fail-on none old.yaml new.yaml").code, 0);
+}
+
+TEST_F(ApiCommand, fail_on_says_what_ends_with_1) {
+  write("old.yaml", "{name: limit, in: query, schema: {type: integer, default: 1}}");
+  write("new.yaml", "{name: limit, in: query, schema: {type: integer, default: 2}}");
+  write("more.yaml", "{name: limit, in: query, schema: {type: [integer, 'null'], default: 1}}");
+
+  EXPECT_EQ(keel("diff old.yaml old.yaml").out, "keel api: 0 changes: 0 breaking, 0 unclassified, 0 non-breaking\n");
+  EXPECT_EQ(keel("diff --fail-on any old.yaml old.yaml").code, 0);
+  EXPECT_EQ(keel("diff old.yaml new.yaml").code, 0);
+  EXPECT_EQ(keel("diff --fail-on unclassified old.yaml new.yaml").code, 1);
+  EXPECT_EQ(keel("diff --fail-on unclassified old.yaml more.yaml").code, 0);
+  EXPECT_EQ(keel("diff --fail-on any old.yaml more.yaml").code, 1);
+}
+
+TEST_F(ApiCommand, documents_that_cannot_be_read_are_not_compared) {
+  write("old.yaml", "{$ref: '#/nowhere'}");
+  write("new.yaml", "{name: limit, in: query, schema: {}}");
+
+  const Ran ran = keel("diff old.yaml new.yaml");
+
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_EQ(ran.out,
+            "old.yaml:8:10: error: '#/nowhere' leads nowhere: 'nowhere' is not in # "
+            "(#/paths/~1pets/get/parameters/0/$ref)\n"
+            "keel api: the documents cannot be compared until they can be read\n");
+}
+
+TEST_F(ApiCommand, wrong_use_ends_with_2_and_one_line) {
+  const auto expect = [&](const std::string& arguments, std::string_view line) {
+    const Ran ran = keel(arguments);
+    EXPECT_EQ(ran.code, 2) << arguments;
+    EXPECT_TRUE(ran.out.starts_with(line)) << ran.out;
+    EXPECT_EQ(ran.out.find('\n'), ran.out.size() - 1) << ran.out;
+  };
+  expect("", "keel api: expected: keel api lint FILE...");
+  expect("lnit a.yaml", "keel api: expected: keel api lint FILE...");
+  expect("lint", "keel api: no FILE is named");
+  expect("lint --frob a.yaml", "keel api: --frob: there is no such option");
+  expect("lint --fail-on any a.yaml", "keel api: --fail-on: there is no such option");
+  expect("diff a.yaml", "keel api: expected two documents, OLD and NEW, instead of 1");
+  expect("diff --fail-on", "keel api: --fail-on: needs a value");
+  expect("diff --fail-on all a b", "keel api: --fail-on all: expected breaking, unclassified, any or none");
+}
+
+TEST_F(ApiCommand, helps_itself_with_the_unsupported_keywords) {
+  const Ran ran = keel("--help");
+
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_NE(ran.out.find("keel api lint [--no-warnings] FILE..."), std::string::npos);
+  EXPECT_NE(ran.out.find(" $dynamicRef "), std::string::npos);
+}
+
+}  // namespace
+}  // namespace keel::api::api_command_test
