@@ -10,7 +10,7 @@ import unittest
 
 PROGRAM = REPOSITORY = ""
 # Which the example does without: compression, and patterns.
-WHERE_USED = {"libz", "libbrotlienc", "libbrotlicommon", "libzstd", "libre2"}
+WHERE_USED = {"libz", "libbrotlienc", "libbrotlidec", "libbrotlicommon", "libzstd", "libre2"}
 # The system's own: in every image, and of no package that the Containerfile names.
 # Whom clients of https believe.
 ROOTS = {"ca-certificates"}

@@ -468,7 +468,7 @@ TEST(Settings, load_every_block_of_yaml_that_the_pages_print) {
       ++blocks;
     }
   }
-  EXPECT_EQ(blocks, 7);
+  EXPECT_EQ(blocks, 8);
 }
 
 TEST(Settings, refuse_what_the_service_could_not_start_with) {
