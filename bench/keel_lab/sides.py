@@ -263,8 +263,8 @@ def running(side, work, build, payload=b"", count_allocations=False, prefix=(), 
     # Beside the build, not in /tmp: a database there could lie in memory, and an fsync would cost nothing.
     folder = tempfile.mkdtemp(prefix="lab-", dir=build)
     places = {
-        "port": port, "admin_port": admin_port, "https_port": https_port, "folder": folder, "build": build, "root": ROOT,
-        "engine": side.engine, "payload": f"{folder}/payload"
+        "port": port, "admin_port": admin_port, "https_port": https_port, "folder": folder, "build": build,
+        "root": ROOT, "engine": side.engine, "payload": f"{folder}/payload"
     }
     environment = os.environ | {name: filled(value, places) for name, value in side.environment}
     pathlib.Path(folder, "payload").write_bytes(payload)
@@ -291,8 +291,8 @@ def running(side, work, build, payload=b"", count_allocations=False, prefix=(), 
         server = None
         try:
             wait_for_answer(process, port, ready_path(side, work), start_seconds)
-            server = Server(process, port, folder, (time.monotonic() - begin) * 1000, allocations, admin_port, https_port,
-                            filled(side.database, places), filled(side.log, places))
+            server = Server(process, port, folder, (time.monotonic() - begin) * 1000, allocations, admin_port,
+                            https_port, filled(side.database, places), filled(side.log, places))
             yield server
         except (Invalid, OSError, http.client.HTTPException) as problem:
             time.sleep(0.05)  # One that crashed may still be ending.

@@ -86,8 +86,8 @@ def parse_work(file, spec, where, partial=False):
         right = file.mapping(one, (*where, "mix", number), MIX_KEYS, ("request",)) and right
     beside = spec.get("beside")
     if beside is not None:
-        beside = parse_work(file, {"client": "load", "connections": spec.get("connections", 64), "https": spec.get("https", False)} | beside,
-                            (*where, "beside"))
+        shared = {"connections": spec.get("connections", 64), "https": spec.get("https", False)}
+        beside = parse_work(file, {"client": "load"} | shared | beside, (*where, "beside"))
         right = right if beside else None
     for key in ("connections", "depth", "idle", "capacity_connections"):
         if spec.get(key, 1) < 1:

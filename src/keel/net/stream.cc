@@ -134,10 +134,13 @@ Stream::Stream(const Endpoint& endpoint, std::string_view received) {
 
 Result<Stream> Stream::layered(TransportLayers& layers, std::string_view host, Stream plain) {
   Endpoint endpoint = plain.detach();
-  Result<Endpoint> made = layers.make(endpoint, host);
-  if (made) endpoint = *made;
+  Result<Endpoint> made = endpoint;
   try {
-    if (made) return Stream(endpoint);
+    made = layers.make(endpoint, host);
+    if (made) {
+      endpoint = *made;
+      return Stream(endpoint);
+    }
   } catch (const std::bad_alloc&) {
     made = fail(Code::ResourceExhausted, "no memory for a stream");
   }

@@ -72,7 +72,8 @@ std::vector<Certificates::Look> Certificates::look_at(const HttpsSettings& https
     Look look{.file = file};
     struct stat status;
     if (::stat(file.c_str(), &status) == 0) {
-      look.changed_ns = status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
+      // Also by chmod and chown, which may make it readable.
+      look.changed_ns = status.st_ctim.tv_sec * 1'000'000'000 + status.st_ctim.tv_nsec;
       look.bytes = status.st_size;
       look.inode = status.st_ino;
     }
@@ -93,14 +94,15 @@ Result<> Certificates::load_locked(const HttpsSettings& https) {
   const auto knows_clients = [](const HttpsSettings& s) {
     return s.client_certificates != tls::ClientCertificates::Unwanted;
   };
-  if (!ticket_keys_ || knows_clients(https) || (settings_ && knows_clients(*settings_))) ticket_keys_.emplace();
-  options.ticket_keys = ticket_keys_;
+  const bool begins_anew = !ticket_keys_ || knows_clients(https) || (settings_ && knows_clients(*settings_));
+  options.ticket_keys = begins_anew ? tls::TicketKeys() : *ticket_keys_;
   Result<Contexts> contexts = contexts_of(options, registrar_.settings.monitoring);
   (contexts ? good_ : bad_).add();
   looks_ = std::move(looks);
   is_last_good_ = contexts.is_ok();
   if (!contexts) return std::move(contexts).error();
   settings_ = https;
+  ticket_keys_ = options.ticket_keys;
   facts_ = (*contexts)[Service]->certificates();
   expose();
   for (const tls::CertificateFacts& facts : facts_) {
@@ -171,14 +173,16 @@ Result<> Certificates::check_time() {
   const std::lock_guard lock(mutex_);
   const std::int64_t now = calendar_seconds();
   for (const tls::CertificateFacts& facts : facts_) {
+    if (now < facts.valid_until - warning_seconds) continue;
+    const char* const verb = now < facts.valid_until ? " expires on " : " has expired, on ";
+    return Error::text(Code::Unavailable, "the certificate " + name_of(facts) + verb + day_of(facts.valid_until));
+  }
+  for (const tls::CertificateFacts& facts : facts_) {
     if (!facts.ocsp_problem.empty()) return Error::text(Code::Unavailable, facts.ocsp_problem);
     if (facts.ocsp_until != 0 && now >= facts.ocsp_until) {
       return Error::text(Code::Unavailable, "the OCSP response for the certificate " + name_of(facts) +
                                                 " was valid until " + day_of(facts.ocsp_until) + ": clients get none");
     }
-    if (now < facts.valid_until - warning_seconds) continue;
-    const char* const verb = now < facts.valid_until ? " expires on " : " has expired, on ";
-    return Error::text(Code::Unavailable, "the certificate " + name_of(facts) + verb + day_of(facts.valid_until));
   }
   return {};
 }

@@ -292,7 +292,10 @@ void Client::redirect(ClientRequest& request, Status status, bool to_another) {
     drop_fields_about_content(request.fields_);
     drop_fields_about_content(request.secret_fields_);
   }
-  if (to_another) request.secret_fields_.clear();
+  if (to_another) {
+    request.secret_fields_.clear();
+    request.has_proxy_authorization_ = false;
+  }
 }
 
 Task<ClientStream> Client::repeat(const ClientRequest& request, const Url& url, bool whole, Call& call) {

@@ -1,6 +1,7 @@
 #include "keel/net/tls/blocking_stream.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -27,7 +28,8 @@ BlockingStream::BlockingStream(BlockingStream&& other) noexcept
       records_(std::move(other.records_)),
       wire_(std::move(other.wire_)),
       in_(std::move(other.in_)),
-      taken_(std::exchange(other.taken_, 0)) {}
+      taken_(std::exchange(other.taken_, 0)),
+      is_cut_(other.is_cut_) {}
 
 BlockingStream& BlockingStream::operator=(BlockingStream&& other) noexcept {
   if (this == &other) return *this;
@@ -37,6 +39,7 @@ BlockingStream& BlockingStream::operator=(BlockingStream&& other) noexcept {
   wire_ = std::move(other.wire_);
   in_ = std::move(other.in_);
   taken_ = std::exchange(other.taken_, 0);
+  is_cut_ = other.is_cut_;
   return *this;
 }
 
@@ -98,24 +101,31 @@ Result<> BlockingStream::receive_more(Instant deadline) {
 Result<> BlockingStream::flush(Instant deadline) {
   if (records_->output().empty()) return {};
   const Buffer out = std::exchange(records_->output(), Buffer());
-  return plain_.write(out.view(), until(deadline));
+  if (is_cut_) return Error(Code::Unavailable, "a write before has failed").from_environment();
+  Result<> sent = plain_.write(out.view(), until(deadline));
+  is_cut_ = !sent;
+  return sent;
+}
+
+Result<> BlockingStream::check_open() const {
+  return records_ != nullptr ? Result<>() : Result<>(Error::from_errno("TLS", EBADF));
 }
 
 // Reads one record more; false: the peer has finished.
 Result<bool> BlockingStream::fill(Instant deadline) {
+  KEEL_TRY_VOID(check_open());
   char plain[Records::plain_bytes_max];
   while (true) {
     std::string_view wire = wire_.view();
     const Result<std::size_t> got = records_->read(wire, plain);
     wire_.consume(wire_.size() - wire.size());
     if (wire_.empty()) wire_.release();
-    // The alert may not leave any more.
-    if (auto flushed = flush(deadline); !flushed && got) return std::move(flushed).error();
+    if (got) in_.append({plain, *got});
+    // What it says may not leave any more: what has come is there all the same.
+    Result<> flushed = flush(deadline);
     if (!got) return got.error().clone();
-    if (*got != 0) {
-      in_.append({plain, *got});
-      return true;
-    }
+    if (*got != 0) return true;
+    if (!flushed) return std::move(flushed).error();
     if (records_->has_peer_finished()) return false;
     KEEL_TRY_VOID(receive_more(deadline));
   }
@@ -147,9 +157,12 @@ Result<std::size_t> BlockingStream::read(std::span<char> into, Duration timeout)
 Result<blocking::Chunk> BlockingStream::read_until(std::string_view delimiter, std::size_t max, Duration timeout) {
   const Instant deadline = after(timeout);
   in_.consume(std::exchange(taken_, 0));
+  std::size_t searched = 0;
   while (true) {
     const std::string_view have = in_.view().substr(0, std::min(in_.size(), max));
-    if (const std::size_t at = have.find(delimiter); at != std::string_view::npos) {
+    const std::size_t from = searched - std::min(searched, delimiter.size() - 1);
+    searched = have.size();
+    if (const std::size_t at = have.find(delimiter, from); at != std::string_view::npos) {
       taken_ = at + delimiter.size();
       return have.substr(0, taken_);
     }
@@ -164,6 +177,7 @@ Result<blocking::Chunk> BlockingStream::read_until(std::string_view delimiter, s
 }
 
 Result<> BlockingStream::write(std::string_view bytes, Duration timeout) {
+  KEEL_TRY_VOID(check_open());
   const Instant deadline = after(timeout);
   while (!bytes.empty()) {
     KEEL_TRY(const std::size_t sealed, records_->write(bytes));
@@ -174,6 +188,7 @@ Result<> BlockingStream::write(std::string_view bytes, Duration timeout) {
 }
 
 Result<> BlockingStream::shutdown_write(Duration timeout) {
+  KEEL_TRY_VOID(check_open());
   records_->finish();
   KEEL_TRY_VOID(flush(after(timeout)));
   plain_.shutdown_write();

@@ -65,7 +65,7 @@ class BlockingStream {
   Result<> shutdown_write(Duration timeout = Duration::forever());
   void close() noexcept;
 
-  // What the handshake has agreed upon. Lives as long as the stream.
+  // What the handshake has agreed upon. Lives until the stream is closed.
   const Records& connection() const noexcept { return *records_; }
   // For what is asked of the socket. Reading and writing are the stream's.
   const blocking::Stream& plain() const noexcept { return plain_; }
@@ -76,6 +76,7 @@ class BlockingStream {
   Result<bool> fill(Instant deadline);
   Result<> flush(Instant deadline);
   Result<> receive_more(Instant deadline);
+  Result<> check_open() const;
   std::string_view left() const noexcept { return in_.view().substr(taken_); }
 
   blocking::Stream plain_;
@@ -83,6 +84,7 @@ class BlockingStream {
   Buffer wire_;  // What has come, and was not read by TLS.
   Buffer in_;    // What it has read; the first `taken_` bytes are gone.
   std::size_t taken_ = 0;
+  bool is_cut_ = false;  // Part of what was written has not left: nothing behind it would be understood.
 };
 
 }  // namespace keel::tls

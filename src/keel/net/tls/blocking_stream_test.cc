@@ -102,6 +102,9 @@ TEST_P(BlockingStreams, are_read_by_lines_and_by_pieces) {
   EXPECT_EQ(rest, "threemore");
   EXPECT_EQ(moved.receive(10_s).value(), "");
   moved.close();
+  EXPECT_EQ(moved.write("late", 10_s).error().describe(), "TLS: Bad file descriptor");
+  EXPECT_FALSE(moved.receive(10_s));
+  EXPECT_FALSE(client.read(piece, 10_s)) << "what was moved from";
   server.join();
 }
 

@@ -197,14 +197,29 @@ int keep_session(SSL* ssl, SSL_SESSION* session) noexcept {
   return 1;
 }
 
+// A session that is resumed gets a new ticket, and the certificates are not looked at again: each ticket has the time
+// when they were.
 int ticket_is_made(SSL* ssl, void*) noexcept {
-  date_by_host(SSL_get_session(ssl));
-  return 1;
+  SSL_SESSION* const session = SSL_get_session(ssl);
+  date_by_host(session);
+  if (SSL_session_reused(ssl) == 1) return 1;
+  const std::int64_t now = seconds_now();
+  return SSL_SESSION_set1_ticket_appdata(session, &now, sizeof now);
+}
+
+bool is_recent(SSL_SESSION* session) noexcept {
+  void* data = nullptr;
+  std::size_t size = 0;
+  std::int64_t began = 0;
+  if (SSL_SESSION_get0_ticket_appdata(session, &data, &size) != 1 || size != sizeof began) return false;
+  std::memcpy(&began, data, sizeof began);
+  return seconds_now() - began < TicketKeys::opens_for.count_ms() / 1000;
 }
 
 SSL_TICKET_RETURN ticket_is_read(SSL*, SSL_SESSION* session, const unsigned char*, std::size_t,
                                  SSL_TICKET_STATUS status, void*) noexcept {
   if (status != SSL_TICKET_SUCCESS && status != SSL_TICKET_SUCCESS_RENEW) return SSL_TICKET_RETURN_IGNORE_RENEW;
+  if (!is_recent(session)) return SSL_TICKET_RETURN_IGNORE_RENEW;
   date_by_system(session);
   return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
 }

@@ -68,7 +68,9 @@ TicketKeys::TicketKeys(std::shared_ptr<State> state) noexcept : state_(std::move
 
 std::string TicketKeys::save() const {
   const std::lock_guard lock(state_->mutex);
-  std::string text(saved_head);
+  std::string text;
+  text.reserve(saved_head.size() + state_->keys.size() * sizeof(Key));  // One that grows leaves copies of keys behind.
+  text = saved_head;
   for (const Key& key : state_->keys) text.append(reinterpret_cast<const char*>(&key), sizeof key);
   return text;
 }

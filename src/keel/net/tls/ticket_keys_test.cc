@@ -117,6 +117,18 @@ TEST_P(Tickets, do_not_run_out) {
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(resumes(one)) << i;
 }
 
+TEST_P(Tickets, are_good_for_two_hours_from_the_whole_handshake_on_however_often_it_is_resumed) {
+  const ServerContext one = server(TicketKeys());
+  EXPECT_FALSE(resumes(one));
+  for (const int minutes : {30, 60, 90, 119}) {
+    const Ahead later(Duration::minutes(minutes));
+    EXPECT_TRUE(resumes(one)) << minutes;
+  }
+  const Ahead later(Duration::minutes(121));
+  EXPECT_FALSE(resumes(one));
+  EXPECT_TRUE(resumes(one));
+}
+
 TEST(TicketKeys, say_when_a_text_holds_none) {
   const std::string text = TicketKeys().save();
   EXPECT_TRUE(TicketKeys::load(text));
