@@ -213,7 +213,7 @@ bool is_recent(SSL_SESSION* session) noexcept {
   std::int64_t began = 0;
   if (SSL_SESSION_get0_ticket_appdata(session, &data, &size) != 1 || size != sizeof began) return false;
   std::memcpy(&began, data, sizeof began);
-  return seconds_now() - began < TicketKeys::opens_for.count_ms() / 1000;
+  return seconds_now() - began <= TicketKeys::opens_for.count_ms() / 1000;
 }
 
 SSL_TICKET_RETURN ticket_is_read(SSL*, SSL_SESSION* session, const unsigned char*, std::size_t,
