@@ -354,7 +354,7 @@ Signal App::serve_until_signal() {
       systems.workers.report();
     } else if (signal == Signal::Reload) {
       supervision.tell(supervision.supervisor().reloading());
-      systems.reloads.reload(systems.logging, systems.checkup);
+      systems.reloads.reload(systems.logging, systems.checkup, systems.workers.runtime());
       systems.certificates.reload();
       supervision.tell(supervision.supervisor().ready(where));
     } else {

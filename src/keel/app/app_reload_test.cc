@@ -49,6 +49,7 @@ class Reloads : public Apps {
         });
     http::Router router;
     router.get("/", hello).post("/echo", echo).get("/slow", &slow);
+    mount_(app, router);
     app.serve(router);
     std::thread other([&] {
       for (int i = 0; i < 1000 && status_of(ask(admin_, get("/readyz"))) != 200; ++i) ::usleep(1000);
@@ -57,6 +58,7 @@ class Reloads : public Apps {
     });
     const int code = app.run();
     other.join();
+    after_();
     return code;
   }
   void write(const std::string& text) const { std::ofstream(file_) << text; }
@@ -92,6 +94,8 @@ class Reloads : public Apps {
 
   std::string file_;
   std::atomic<unsigned> shelves_ = 3;
+  Function<void(App&, http::Router&)> mount_ = [](App&, http::Router&) {};
+  Function<void()> after_ = [] {};  // The App has ended, and its configuration has not.
 };
 
 TEST_F(Reloads, apply_what_may_change_and_say_each_change) {
@@ -319,6 +323,41 @@ TEST_F(Reloads, under_load_fail_no_request) {
   EXPECT_EQ(code, 0);
   EXPECT_EQ(failed, 0);
   EXPECT_GT(answered, 0);
+}
+
+TEST_F(Reloads, overwrite_a_replaced_secret_after_each_worker_has_ended_what_it_was_running) {
+  std::atomic<bool> is_reading = false, may_end = false;
+  std::string_view shown;
+  std::string kept;
+  mount_ = [&](App& app, http::Router& router) {
+    router.get("/read", [&](http::Request&) {
+      shown = app.settings<ShopSettings>().password.reveal();
+      is_reading = true;
+      while (!may_end) ::usleep(100);
+      kept = shown;
+      return http::Response::text(http::Status::Ok, "read");
+    });
+    router.get("/now", [&](http::Request&) {
+      return http::Response::text(http::Status::Ok, std::string(app.settings<ShopSettings>().password.reveal()));
+    });
+  };
+  after_ = [&] {
+    EXPECT_EQ(kept, "first-hush") << "whole until the handler had ended";
+    EXPECT_NE(shown, "first-hush") << "overwritten since";
+  };
+
+  const int code = run_file("password: first-hush\n" + sinks(), [&] {
+    std::thread reader([&] { EXPECT_EQ(status_of(ask(service_, get("/read"))), 200); });
+    while (!is_reading) ::usleep(100);
+    write("password: second-hush\n" + sinks());
+    ::kill(::getpid(), SIGHUP);
+    EXPECT_EQ(told(R"("message":"configuration reloaded")"), 1) << "the reload does not wait for the worker";
+    ::usleep(20'000);  // Enough for a worker that has nothing to do.
+    may_end = true;
+    reader.join();
+    EXPECT_NE(ask(service_, get("/now")).find("second-hush"), std::string::npos);
+  });
+  EXPECT_EQ(code, 0);
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ struct Versions::Kept {
 };
 
 Versions::Versions(const Type& type, void* value, Origins origins) : type_(type) {
-  versions_.push_back(std::make_unique<Version>(Version{value, std::move(origins), {}}));
+  versions_.push_back(std::make_unique<Version>(Version{value, std::move(origins), {}, {}}));
   now_ = versions_.back().get();
 }
 
@@ -104,6 +104,7 @@ Result<std::unique_ptr<Versions>> Versions::load(const Type& type, const Sources
   Version& first = *versions->versions_.front();
   Schema schema = versions->schema_of(first.value);
   KEEL_TRY_VOID(internal::load({schema, first.value, type.check}, versions->sources_->sources(&first.origins)));
+  first.secrets = versions->secrets_of(first.value);
   return versions;
 }
 
@@ -126,7 +127,7 @@ void Versions::remove(std::uint64_t id) noexcept {
   std::erase_if(entries_, [id](const Entry& entry) { return entry.id == id; });
 }
 
-Result<std::vector<Change>> Versions::reload() {
+Result<std::vector<Change>> Versions::reload(AfterReaders after_readers) {
   if (sources_ == nullptr) return std::vector<Change>();
   const Version& before = *now_.load(std::memory_order_acquire);
   const auto destroy = [this](void* value) { type_.destroy(value); };
@@ -154,24 +155,40 @@ Result<std::vector<Change>> Versions::reload() {
                       .because("together with values that need a restart"));
   }
   KEEL_TRY_VOID(apply(changes, value.get(), before.value));
-  versions_.push_back(std::make_unique<Version>(Version{value.release(), std::move(origins), std::move(waiting)}));
+  std::vector<Secret*> secrets = secrets_of(value.get());
+  versions_.push_back(
+      std::make_unique<Version>(Version{value.release(), std::move(origins), std::move(waiting), std::move(secrets)}));
   now_.store(versions_.back().get(), std::memory_order_release);
-  forget_replaced_secrets();
+  forget_replaced_secrets(after_readers);
   return changes;
 }
 
-void Versions::forget_replaced_secrets() {
-  std::vector<std::string_view> in_force;
-  each_secret(schema_of(versions_.back()->value).fields(), {}, [&](const Field& f, const std::string&) {
-    in_force.push_back(static_cast<const Secret*>(f.at)->reveal());
+std::vector<Secret*> Versions::secrets_of(void* value) const {
+  std::vector<Secret*> secrets;
+  each_secret(schema_of(value).fields(), {}, [&](const Field& f, const std::string&) {
+    auto* const secret = static_cast<Secret*>(f.at);
+    if (!secret->empty()) secrets.push_back(secret);
   });
+  return secrets;
+}
+
+void Versions::forget_replaced_secrets(AfterReaders after_readers) {
+  std::vector<std::string_view> in_force;
+  for (const Secret* secret : versions_.back()->secrets) in_force.push_back(secret->reveal());
   std::sort(in_force.begin(), in_force.end());
+  std::vector<Secret*> replaced;
   for (const auto& version : versions_) {
-    each_secret(schema_of(version->value).fields(), {}, [&](const Field& f, const std::string&) {
-      auto& secret = *static_cast<Secret*>(f.at);
-      if (!std::binary_search(in_force.begin(), in_force.end(), secret.reveal())) secret.spoil();
+    std::erase_if(version->secrets, [&](Secret* secret) {
+      if (std::binary_search(in_force.begin(), in_force.end(), secret->reveal())) return false;
+      replaced_.push_back(std::make_unique<Secret>(secret->take()));
+      replaced.push_back(replaced_.back().get());
+      return true;
     });
   }
+  if (replaced.empty()) return;
+  after_readers([replaced = std::move(replaced)] {
+    for (Secret* secret : replaced) secret->spoil();
+  });
 }
 
 Result<> Versions::apply(const std::vector<Change>& changes, const void* now, const void* before) {

@@ -14,14 +14,19 @@
 // undone its own part; what is easy to undo is registered first.
 //
 // Values never change in place: a reload makes a new value, and the old ones live as long as the Reloadable. So a
-// reference from *config is always whole, and shows what was in force when it was taken; *config is what is now. But a
-// Secret that a reload replaces is overwritten with random bytes in the old values, once the appliers have run: read a
-// secret from *config each time, and copy it where it is needed across an await.
+// reference from *config is always whole, and shows what was in force when it was taken; *config is what is now. A
+// Secret is the exception. Once the appliers have run, a Secret that the reload has replaced reveals random bytes in
+// the old values, and what it revealed before is overwritten when no thread can still be reading it: by reload()
+// itself, which is right where no other thread reads secrets, or by what the caller of reload() provides. In an App
+// that is when each worker has ended what it was running: what reveal() gave on a worker is whole until the next
+// co_await. So read a secret from *config each time, and copy it where it is needed across an await or on another
+// thread.
 //
 // Errors:   load(): as config::load(). reload(): the same, or that of the applier that failed.
 // Threads:  *config, config->, origins() and describe() on any; everything else on one. Appliers run on that one.
 // Lifetime: Sources::environment, where it is given, outlives this; the rest is copied. An Applier must not outlive it.
-// Cost:     *config is one atomic load. A reload that changes something keeps one more value in memory.
+// Cost:     *config is one atomic load. A reload that changes something keeps one more value in memory, and for each
+//           secret that it replaces the page that had it.
 
 #pragma once
 
@@ -58,6 +63,9 @@ class Versions {
     void (*check)(const void*, Checks&);
   };
   using Apply = Function<Result<>(const void* now, const void* before)>;
+  // Called by a reload that has replaced secrets. It calls `overwrite`, on any thread and before the Versions end, once
+  // no thread reads what a secret revealed before the reload; or it drops it, and the end of the Versions overwrites.
+  using AfterReaders = FunctionRef<void(Function<void()> overwrite)>;
 
   static Result<std::unique_ptr<Versions>> load(const Type& type, const Sources& sources);
   // Takes `value` over. It came from nowhere: reload() finds no change.
@@ -68,7 +76,7 @@ class Versions {
   const void* value() const noexcept { return now_.load(std::memory_order_acquire)->value; }
   const Origins& origins() const noexcept { return now_.load(std::memory_order_acquire)->origins; }
   std::string describe() const;
-  Result<std::vector<Change>> reload();
+  Result<std::vector<Change>> reload(AfterReaders after_readers);
   std::uint64_t add(std::string_view path, Apply apply);
   void remove(std::uint64_t id) noexcept;
 
@@ -76,7 +84,8 @@ class Versions {
   struct Version {
     void* value;
     Origins origins;
-    std::vector<Change> waiting;  // For a restart.
+    std::vector<Change> waiting;   // For a restart.
+    std::vector<Secret*> secrets;  // In `value`: those that still have their text.
   };
   struct Entry {
     std::uint64_t id;
@@ -86,11 +95,13 @@ class Versions {
   struct Kept;  // Sources that own their text.
   Schema schema_of(void* value) const;
   Result<> apply(const std::vector<Change>& changes, const void* now, const void* before);
-  void forget_replaced_secrets();
+  std::vector<Secret*> secrets_of(void* value) const;
+  void forget_replaced_secrets(AfterReaders after_readers);
 
   const Type& type_;
   std::unique_ptr<Kept> sources_;
   std::vector<std::unique_ptr<Version>> versions_;
+  std::vector<std::unique_ptr<Secret>> replaced_;  // Kept, so that a view that was kept too long reads nothing else.
   std::atomic<const Version*> now_;
   std::vector<Entry> entries_;
   std::uint64_t last_id_ = 0;
@@ -134,7 +145,11 @@ class Reloadable {
   std::string describe() const { return versions_->describe(); }
 
   // What was different, applied or not; empty when nothing was.
-  Result<std::vector<Change>> reload() { return versions_->reload(); }
+  Result<std::vector<Change>> reload() {
+    return reload([](Function<void()> overwrite) { overwrite(); });
+  }
+  // For a program whose other threads read secrets.
+  Result<std::vector<Change>> reload(Versions::AfterReaders after_readers) { return versions_->reload(after_readers); }
 
   // Calls `apply(now, before)`, which returns Result<>, when a reload changes `path` or anything below it; "" is all.
   // A path that does not exist is a bug.

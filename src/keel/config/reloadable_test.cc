@@ -368,6 +368,43 @@ TEST_F(ReloadableShop, is_read_by_other_threads_during_reloads) {
   EXPECT_EQ(torn, 0);
 }
 
+// Each reader tells when it has ended what it was reading, as a worker does that comes round.
+TEST_F(ReloadableShop, overwrites_a_replaced_secret_beside_threads_that_read_it) {
+  auto config = load("store: {password: even}\n");
+  const Shop& first = *config;
+  std::atomic<bool> done = false;
+  std::atomic<int> torn = 0;
+  std::atomic<int> rounds[2] = {0, 0};
+  std::vector<std::thread> readers;
+  for (std::atomic<int>& round : rounds) {
+    readers.emplace_back([&] {
+      while (!done) {
+        const std::string_view password = config->store.password.reveal();
+        const std::string_view before = first.store.password.reveal();
+        const std::string copies[] = {std::string(password), std::string(before)};
+        std::this_thread::yield();
+        if (copies[0] != password || copies[1] != before) ++torn;
+        round.fetch_add(1, std::memory_order_release);
+      }
+    });
+  }
+  for (int i = 0; i < 50; ++i) {
+    write(i % 2 == 0 ? "store: {password: odd!}\n" : "store: {password: even}\n");
+    const auto changes = config.reload([&](Function<void()> overwrite) {
+      for (const std::atomic<int>& round : rounds) {
+        const int then = round.load(std::memory_order_acquire);
+        // It began the first of these before the reload's end, perhaps.
+        while (round.load(std::memory_order_acquire) < then + 2) std::this_thread::yield();
+      }
+      overwrite();
+    });
+    EXPECT_EQ(changes.value().size(), 1u);
+  }
+  done = true;
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_EQ(torn, 0) << "what was revealed changes only after the reader has gone on";
+}
+
 TEST(ReloadableDeathTest, refuses_a_path_that_does_not_exist) {
   ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   Reloadable<Shop> config{Shop()};

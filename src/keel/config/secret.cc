@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <new>
 #include <span>
@@ -111,12 +110,17 @@ Result<Secret> Secret::from_file(const std::string& path) {
   return secret;
 }
 
+Secret Secret::take() {
+  Secret other;
+  other.map(size_);
+  other.spoil();
+  // The size, which another thread may be reading, stays.
+  other.text_ = __atomic_exchange_n(&text_, other.text_, __ATOMIC_ACQ_REL);
+  return other;
+}
+
 void Secret::spoil() noexcept {
-  std::byte random[64];
-  for (std::size_t at = 0; at < size_; ++at) {
-    if (at % sizeof random == 0) Host::current().secret(random);
-    std::atomic_ref(text_[at]).store(static_cast<char>(random[at % sizeof random]), std::memory_order_relaxed);
-  }
+  if (size_ != 0) Host::current().secret(std::as_writable_bytes(std::span(text_, size_)));
 }
 
 }  // namespace keel::config

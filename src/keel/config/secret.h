@@ -10,7 +10,8 @@
 // Ownership: the text is copied; what the caller gave and what reveal() was copied to are the caller's to wipe.
 // Lifetime:  reveal() and file() until the Secret changes or ends. A Secret inside a configuration that a reload
 //            replaces: reloadable.h.
-// Threads:   a value.  Cost: a mapping of at least a page for each one that is not empty.
+// Threads:   a value; reveal() may run while another thread calls take().
+// Cost:      a mapping of at least a page for each one that is not empty.
 
 #pragma once
 
@@ -49,7 +50,7 @@ class Secret {
 
   bool empty() const noexcept { return size_ == 0; }
   // The text itself, for the call that needs it.
-  std::string_view reveal() const noexcept { return {text_, size_}; }
+  std::string_view reveal() const noexcept { return {__atomic_load_n(&text_, __ATOMIC_ACQUIRE), size_}; }
   // What the configuration names as the file that it was read from; empty: it was given itself.
   const std::string& file() const noexcept { return file_; }
 
@@ -57,14 +58,17 @@ class Secret {
   static Secret unread(std::string_view file);
   Result<> read(const std::string& path);
 
-  // Overwrites the text in its place with random bytes: whoever still compares with it finds nothing equal to it. May
-  // run while another thread reads the text, which then sees a mixture.
+  // Takes the text out and puts random bytes of the same size in its place. Another thread may call reveal() meanwhile:
+  // it gets the text or the random bytes. What it got stays valid as long as the result of this call.
+  Secret take();
+  // Overwrites the text in its place with random bytes. No other thread may be reading it.
   void spoil() noexcept;
 
  private:
   static std::size_t mapped_bytes(std::size_t size) noexcept;
   void map(std::size_t size);
 
+  // take() changes it beside reveal(), by atomic builtins: <atomic> would be a fifth of this header.
   char* text_ = nullptr;
   std::size_t size_ = 0;
   std::string file_;

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "keel/base/function.h"
 #include "keel/base/sanitizers.h"
 #include "keel/config/config.h"
 #include "keel/config/reloadable.h"
@@ -265,6 +266,50 @@ TEST_F(Secrets, that_a_reload_has_replaced_are_in_no_configuration_before) {
   EXPECT_EQ(config->password.reveal(), "second");
 }
 
+TEST_F(Secrets, that_a_reload_has_replaced_are_whole_for_those_who_still_read_them) {
+  const std::string file = write("shop.yaml", "password: first\nkeys: [{key: first-key}]\n");
+  const char* const none[] = {nullptr};
+  auto config = Reloadable<Shop>::load({.file = file, .environment = none}).value();
+  const Shop& before = *config;
+  const std::string_view password = before.password.reveal();
+  const std::string_view key = before.keys.at(0).key.reveal();
+  std::vector<Function<void()>> readers;
+  const auto later = [&](Function<void()> overwrite) { readers.push_back(std::move(overwrite)); };
+
+  write("shop.yaml", "password: second\nkeys: [{key: second-key}]\n");
+  ASSERT_TRUE(config.reload(later).is_ok());
+
+  EXPECT_EQ(password, "first");
+  EXPECT_EQ(key, "first-key");
+  EXPECT_NE(before.password.reveal(), "first") << "which begins to read sees it no more";
+  EXPECT_EQ(before.password.reveal().size(), 5u);
+
+  write("shop.yaml", "password: second\nkeys: [{key: second-key}, {key: added}]\n");
+  ASSERT_TRUE(config.reload(later).is_ok());
+  ASSERT_EQ(readers.size(), 1u) << "a reload that replaces no secret waits for nobody";
+
+  readers[0]();
+  EXPECT_NE(password, "first");
+  EXPECT_NE(key, "first-key");
+  EXPECT_EQ(config->password.reveal(), "second");
+}
+
+TEST_F(Secrets, that_nobody_has_overwritten_end_with_the_configuration) {
+  if (KEEL_SANITIZED) GTEST_SKIP() << "the sanitizer keeps memory that was freed";
+  const std::string marker = inverted("another-secret-of-this-test-and-no-other");
+  write_plain(path("password"), marker);
+  const char* const none[] = {nullptr};
+  {
+    auto config = Reloadable<Shop>::load(
+                      {.file = write("shop.yaml", "password_file: " + path("password") + "\n"), .environment = none})
+                      .value();
+    write_plain(path("password"), "next-hush\n");
+    ASSERT_TRUE(config.reload([](const Function<void()>&) {}).is_ok());
+    EXPECT_EQ(copies_in_memory(marker), 1);
+  }
+  EXPECT_EQ(copies_in_memory(marker), 0);
+}
+
 TEST_F(Secrets, leave_nothing_in_memory) {
   if (KEEL_SANITIZED) GTEST_SKIP() << "the sanitizer keeps memory that was freed";
   const std::string marker = inverted("a-secret-of-this-test-and-no-other");
@@ -303,6 +348,21 @@ TEST(Secret, lies_in_pages_that_no_core_dump_has) {
     }
   }
   EXPECT_NE(flags.find(" dd"), std::string::npos) << flags;  // proc(5): do not include area into core dump
+}
+
+TEST(Secret, is_taken_out_and_leaves_as_many_random_bytes) {
+  Secret secret("a-secret-of-some-length");
+  const std::string_view shown = secret.reveal();
+
+  const Secret taken = secret.take();
+
+  EXPECT_EQ(taken.reveal().data(), shown.data());
+  EXPECT_EQ(shown, "a-secret-of-some-length");
+  EXPECT_EQ(secret.reveal().size(), shown.size());
+  EXPECT_NE(secret.reveal(), shown);
+  Secret none;
+  EXPECT_TRUE(none.take().empty());
+  EXPECT_TRUE(none.empty());
 }
 
 TEST(Secret, is_copied_moved_and_replaced_as_text_is) {

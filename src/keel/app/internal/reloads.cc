@@ -53,9 +53,10 @@ Reloads::Reloads(const Registrar& registrar)
   last_good_at_.set(seconds_now());
 }
 
-void Reloads::reload(Logging& logging, Checkup& checkup) {
+void Reloads::reload(Logging& logging, Checkup& checkup, io::Runtime& runtime) {
   const Level before = recorded_level(registrar_.now());
-  const auto changes = registrar_.config.reload();
+  const auto changes =
+      registrar_.config.reload([&](Function<void()> overwrite) { rounds_.begin(runtime, std::move(overwrite)); });
   // The lines about a reload are recorded at the more talkative of the old and the new level.
   const Level now = recorded_level(registrar_.now());
   if (now < before) log::set_level(now);

@@ -7,6 +7,7 @@
 #include "keel/app/internal/checkup.h"
 #include "keel/app/internal/logging.h"
 #include "keel/app/internal/registrar.h"
+#include "keel/app/internal/rounds.h"
 #include "keel/observe/metric.h"
 #include "keel/telemetry/admin_pages.h"
 
@@ -16,8 +17,9 @@ class Reloads {
  public:
   explicit Reloads(const Registrar& registrar);
 
-  // Loads and applies it, logs each difference or each mistake, and opens log files again by their path.
-  void reload(Logging& logging, Checkup& checkup);
+  // Loads and applies it, logs each difference or each mistake, and opens log files again by their path. Secrets that
+  // it has replaced are overwritten later, once every worker of `runtime` has ended what it was running.
+  void reload(Logging& logging, Checkup& checkup, io::Runtime& runtime);
   // /admin/config.
   void add_pages(telemetry::AdminPages& pages);
 
@@ -25,6 +27,7 @@ class Reloads {
   void count(bool is_good);
 
   const Registrar& registrar_;
+  Rounds rounds_;
   metrics::Counter good_, bad_;
   metrics::Gauge last_good_, last_good_at_;
 };
