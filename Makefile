@@ -4,7 +4,7 @@ MAKEFLAGS += --no-print-directory
 jobs := $(shell nproc 2>/dev/null || echo 2)
 sources := git ls-files --cached --others --exclude-standard -- '*.h' '*.cc' '*.c'
 
-.PHONY: help run test bench bench-gate conformance tls-conformance abuse mutation fuzz dev-check check bare test-cost format format-check budget reference docs clean
+.PHONY: help run test bench bench-gate conformance tls-conformance abuse mutation fuzz asan dev-check check bare test-cost format format-check budget reference docs clean
 
 help:
 	@echo 'make run      build the full-stack example and serve it on http://127.0.0.1:8080 and https://127.0.0.1:8443'
@@ -16,6 +16,7 @@ help:
 	@echo 'make abuse    clients that mean no good, on both engines: what good ones notice of them (as root: half an hour)'
 	@echo 'make mutation  bugs, put in one by one: the tests find each (half an hour)'
 	@echo 'make fuzz     ten million inputs for each fuzzer, and an hour of the whole server in the simulation: hours'
+	@echo 'make asan     the tests that cross threads under GCC'"'"'s AddressSanitizer; Clang'"'"'s has all of them in .ci/run (minutes)'
 	@echo 'make dev-check  keel new, and 20 rebuilds of keel dev under load: how long, and what clients notice (minutes)'
 	@echo 'make check    what a change must pass: formatting and the tests, which include layers and tidy'
 	@echo 'make bare     make run and make test in a bare Debian 12 and a bare Debian 13, and how long they take (as root)'
@@ -86,6 +87,12 @@ fuzz:
 	@scripts/fuzz --seconds 3600 http_server_fuzz
 	@scripts/fuzz --runs 10000000 $$(sed -e 's|.*/||' -e '/http_server_fuzz/d' build/clang/fuzzers.txt)
 
+asan:
+	@scripts/setup build test dev
+	@cmake --preset asan
+	@cmake --build --preset asan -j$(jobs)
+	@ctest --preset asan -j$(jobs)
+
 dev-check:
 	@scripts/setup build test
 	@[ -e build/release/build.ninja ] || cmake --preset release -DKEEL_TESTS=OFF
@@ -103,11 +110,11 @@ test-cost:
 
 format:
 	@scripts/setup dev
-	@$(sources) | xargs clang-format-19 -i
+	@$(sources) | xargs -n 60 -P $(jobs) clang-format-19 -i
 
 format-check:
 	@scripts/setup dev
-	@$(sources) | xargs clang-format-19 --dry-run -Werror
+	@$(sources) | xargs -n 60 -P $(jobs) clang-format-19 --dry-run -Werror
 
 budget:
 	@scripts/setup build test

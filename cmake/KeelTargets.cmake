@@ -10,7 +10,8 @@
 #   runs beside it, which measures real delays. All tests of a folder are one program, in which several files are compiled
 #   as one (keel_test_program); a file that is APART is compiled by itself. OWN_PROGRAM: the executable NAME, with what other
 #   commands add to it; so is what has fuzzers among its files or OPTIONS of its own for the compiler, with which it does
-#   without the precompiled header. Everything links keel::base_testing.
+#   without the precompiled header. Everything links keel::base_testing. The target `test_programs` builds what the tests
+#   run, and nothing else.
 # keel_fuzzer(NAME SOURCES file... [LIBS target...])  one libFuzzer executable; Clang only.
 # keel_bench(NAME SOURCES file... [LIBS target...])   one Google Benchmark executable.
 # keel_list_fuzzers()  target `fuzzers` builds all of them; their paths are in fuzzers.txt in the build folder.
@@ -79,6 +80,7 @@ function(keel_test name)
       keel_unite(${name})
     endif()
     keel_test_options(${name} "${arg_OPTIONS}" ${arg_LIBS} GTest::gtest_main)
+    keel_add_test_program(${name})
     set(command ${name})
   else()
     cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE folder)
@@ -118,6 +120,13 @@ function(keel_compile_as_test target)
   keel_language(${target})
   keel_collect_garbage_late(${target})
   target_compile_options(${target} PRIVATE ${KEEL_TEST_OPTIONS})
+endfunction()
+
+function(keel_add_test_program target)
+  if(NOT TARGET test_programs)
+    add_custom_target(test_programs)
+  endif()
+  add_dependencies(test_programs ${target})
 endfunction()
 
 # What every program of tests is compiled and linked with; `options` of its own for the compiler, or "".
@@ -173,6 +182,7 @@ function(keel_test_program program)
   target_compile_definitions(${program} PRIVATE KEEL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_include_directories(${program} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   keel_test_options(${program} "" ${libs} keel_test_main)
+  keel_add_test_program(${program})
 endfunction()
 
 # A test of a program in Python, where there is Python; it runs nothing of ours, so a sanitizer changes nothing about it.
