@@ -4,7 +4,7 @@ MAKEFLAGS += --no-print-directory
 jobs := $(shell nproc 2>/dev/null || echo 2)
 sources := git ls-files --cached --others --exclude-standard -- '*.h' '*.cc' '*.c'
 
-.PHONY: help run test bench bench-gate conformance tls-conformance abuse mutation fuzz asan dev-check check bare test-cost format format-check budget reference docs clean
+.PHONY: help run test bench bench-gate conformance tls-conformance abuse mutation fuzz asan dev-check check bare test-cost format format-check budget reference docs contract-conformance clean
 
 help:
 	@echo 'make run      build the full-stack example and serve it on http://127.0.0.1:8080 and https://127.0.0.1:8443'
@@ -13,6 +13,7 @@ help:
 	@echo 'make bench-gate  the last commit against its parent, in pairs: fails on a significant regression beyond 5 %'
 	@echo 'make conformance  suites of others against the conformance server on both engines: a table of scores'
 	@echo 'make tls-conformance  TLS: the server'"'"'s own suites, sslyze, clients and servers of others, peers that mean no good (minutes)'
+	@echo 'make contract-conformance  contracts: what oasdiff says of changes of a document, and what `keel api diff` does (minutes, once)'
 	@echo 'make abuse    clients that mean no good, on both engines: what good ones notice of them (as root: half an hour)'
 	@echo 'make mutation  bugs, put in one by one: the tests find each (half an hour)'
 	@echo 'make fuzz     ten million inputs for each fuzzer, and an hour of the whole server in the simulation: hours'
@@ -69,6 +70,12 @@ tls-conformance:
 	@cmake --preset release -DKEEL_TESTS=ON
 	@cmake --build build/release -j$(jobs) --target fullstack fullstack_sim_test http_server_tests keel tls_client
 	@tests/tls/suites.py
+
+contract-conformance:
+	@scripts/setup build test contract
+	@cmake --preset release -DKEEL_TESTS=ON
+	@cmake --build build/release -j$(jobs) --target contract_diff_test
+	@tests/contract/suites.py
 
 abuse:
 	@scripts/setup build test abuse

@@ -108,6 +108,7 @@ class Comparison {
     for (const auto& [shape, item] : new_paths) {
       if (!old_paths.contains(shape)) compare_items(nullptr, item);
     }
+    compare_webhooks();
     schemas_.run();
     return std::move(changes_);
   }
@@ -190,6 +191,55 @@ class Comparison {
     }
   }
 
+  // The service sends their requests, so that what is true of responses is true of these. Their parameters, their
+  // statuses and their security are not compared: a document says them of the client.
+  void compare_webhooks() {
+    const Node* const old_hooks = before_.document.root().find("webhooks", Kind::Map);
+    const Node* const new_hooks = after_.document.root().find("webhooks", Kind::Map);
+    for (const Node* const hook : old_hooks == nullptr ? std::vector<Node*>() : old_hooks->children) {
+      const Node* const was = before_.document.resolve(*hook);
+      const Node* const is = after_.member(new_hooks, hook->key);
+      for (const std::string_view method : methods) {
+        const Node* const old_one = was == nullptr ? nullptr : was->find(method, Kind::Map);
+        const Node* const new_one = is == nullptr ? nullptr : is->find(method, Kind::Map);
+        if (old_one != nullptr && new_one == nullptr) {
+          note(Severity::Breaking, "webhook-removed", "the webhook " + quoted(hook->key) + " is gone", old_one, is);
+        } else if (old_one == nullptr && new_one != nullptr) {
+          note(Severity::NonBreaking, "webhook-added", "the webhook " + quoted(hook->key) + " has another method", was,
+               new_one);
+        } else if (old_one != nullptr) {
+          compare_webhook(*old_one, *new_one);
+        }
+      }
+    }
+    for (const Node* const hook : new_hooks == nullptr ? std::vector<Node*>() : new_hooks->children) {
+      if (hook->key.starts_with("x-") || (old_hooks != nullptr && old_hooks->find(hook->key) != nullptr)) continue;
+      note(Severity::NonBreaking, "webhook-added", "there is a new webhook " + quoted(hook->key), old_hooks, hook);
+    }
+  }
+
+  void compare_webhook(const Node& old_hook, const Node& new_hook) {
+    const Node* const was = before_.member(&old_hook, "requestBody");
+    const Node* const is = after_.member(&new_hook, "requestBody");
+    if (was != nullptr && is == nullptr) {
+      note(Severity::Breaking, "webhook-body-removed", "the webhook has no body any more", was, &new_hook);
+    } else if (was == nullptr && is != nullptr) {
+      note(Severity::NonBreaking, "webhook-body-added", "the webhook has a body now", &old_hook, is);
+    } else if (was != nullptr) {
+      if (is_flag(was, "required") && !is_flag(is, "required"))
+        note(Severity::Breaking, "webhook-body-became-optional", "the body is optional now", was, is);
+      compare_content(*was, *is, Direction::WebhookRequest);
+    }
+    const Node* const old_responses = old_hook.find("responses", Kind::Map);
+    const Node* const new_responses = new_hook.find("responses", Kind::Map);
+    for (const Node* const one : old_responses == nullptr ? std::vector<Node*>() : old_responses->children) {
+      const Node* const old_response = before_.document.resolve(*one);
+      const Node* const new_response = after_.member(new_responses, one->key);
+      if (old_response != nullptr && new_response != nullptr)
+        compare_content(*old_response, *new_response, Direction::WebhookResponse);
+    }
+  }
+
   struct Operation {
     const Node& node;
     const Node& item;
@@ -247,7 +297,7 @@ class Comparison {
            name + (is_required ? " is required now" : " is optional now"), place_in(was, "required"),
            place_in(is, "required"));
     }
-    compare_written(was, is, name, Direction::Request);
+    compare_written(was, is, name, Direction::Parameter);
   }
 
   // What parameters and headers have in common: how a value is written, and its schema.
@@ -278,14 +328,16 @@ class Comparison {
                                           : " has content instead of a schema now"),
            place_in(was, "content"), place_in(is, "content"));
     } else if (old_content != nullptr) {
-      compare_content(was, is, direction);
+      compare_content(was, is, direction == Direction::Parameter ? Direction::Request : Direction::Response);
     } else {
       schemas_.compare(was.find("schema"), is.find("schema"), direction);
     }
   }
 
   void compare_content(const Node& was, const Node& is, Direction direction) {
-    const std::string prefix = direction == Direction::Request ? "request-" : "response-";
+    const std::string prefix = direction == Direction::Request    ? "request-"
+                               : direction == Direction::Response ? "response-"
+                                                                  : "webhook-";
     const auto types = [](const Node& owner) {
       Named all;
       if (const Node* const content = owner.find("content", Kind::Map)) {
@@ -387,7 +439,7 @@ class Comparison {
              header, now->second);
       }
       if (seen_.emplace(header, now->second).second)
-        compare_written(*header, *now->second, "the header " + quoted(name), Direction::Response);
+        compare_written(*header, *now->second, "the header " + quoted(name), Direction::Header);
     }
     for (const auto& [name, header] : new_headers) {
       if (!old_headers.contains(name)) {

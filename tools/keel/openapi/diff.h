@@ -4,7 +4,8 @@
 //
 // A client sends what the old document allows, and reads what it promises. Breaking: what it sends may be rejected now
 // (a request is narrowed), or it may get what it does not know (a response is widened). Non-breaking: neither.
-// Unclassified: that depends on the client, or cannot be said of the two schemas.
+// Unclassified: that depends on the client, or cannot be said of the two schemas. A webhook is the other way round: its
+// request is received, and its response sent.
 //
 // A change of a schema that several operations use is one change for requests and one for responses, at the place of
 // that schema. Descriptions, examples, tags and extensions are no changes.

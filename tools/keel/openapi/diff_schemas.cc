@@ -44,6 +44,11 @@ unsigned types_of(const Node& type) {
   return types;
 }
 
+// As text, every number and boolean is a string as well.
+unsigned types_of_text(unsigned types, bool is_text) {
+  return is_text && (types & String) != 0 ? types | Integer | Fraction | Boolean : types;
+}
+
 std::string names_of(unsigned types) {
   if (types == All) return "any type";
   std::string names;
@@ -59,6 +64,21 @@ std::string names_of(unsigned types) {
   add(Object, "object");
   add(Null, "null");
   return names.empty() ? "none" : names;
+}
+
+bool rules_nothing_out(const Node& keyword) {
+  if (keyword.key == "not") return keyword.is(Kind::Boolean) && !keyword.is_true();
+  if (keyword.key == "contains" || keyword.key == "if") return false;
+  return keyword.is_true() || (!keyword.is(Kind::Boolean) && keyword.children.empty());
+}
+
+// Of two `if`.
+bool are_same_conditions(const Node& a, const Node& b) {
+  return std::ranges::all_of(std::array<std::string_view, 3>{"if", "then", "else"}, [&](std::string_view name) {
+    const Node* const old_one = a.parent->find(name);
+    const Node* const new_one = b.parent->find(name);
+    return (old_one == nullptr) == (new_one == nullptr) && (old_one == nullptr || are_equal(*old_one, *new_one));
+  });
 }
 
 }  // namespace
@@ -88,6 +108,17 @@ struct View {
       if (const Node* const found = part->find(name)) return found;
     }
     return nullptr;
+  }
+  // All of that name that rule anything out.
+  std::vector<const Node*> all(std::string_view name) const {
+    std::vector<const Node*> found;
+    for (const Node* const part : parts) {
+      const Node* const one = part->find(name);
+      if (one == nullptr || rules_nothing_out(*one)) continue;
+      if (name == "if" && part->find("then") == nullptr && part->find("else") == nullptr) continue;
+      found.push_back(one);
+    }
+    return found;
   }
   bool is_true(std::string_view name) const {
     const Node* const found = find(name);
@@ -181,28 +212,39 @@ void SchemaDiff::run() {
 
 void SchemaDiff::note(Change::Severity severity, std::string_view what, std::string text, const Node* old_place,
                       const Node* new_place) {
-  const bool is_request = current_.direction == Direction::Request;
+  struct Words {
+    std::string_view rule;
+    std::string_view text;
+  };
+  constexpr std::array<Words, 6> words = {{{"request-", "in requests, "},
+                                           {"request-", "in requests, "},
+                                           {"response-", "in responses, "},
+                                           {"response-", "in responses, "},
+                                           {"webhook-request-", "in requests of a webhook, "},
+                                           {"webhook-response-", "in responses to a webhook, "}}};
+  const auto [rule, begin] = words[static_cast<std::size_t>(current_.direction)];
   changes_.push_back({.severity = severity,
-                      .rule = (is_request ? "request-" : "response-") + std::string(what),
-                      .text = (is_request ? "in requests, " : "in responses, ") + std::move(text),
+                      .rule = std::string(rule) + std::string(what),
+                      .text = std::string(begin) + std::move(text),
                       .old_place = old_place,
                       .new_place = new_place});
 }
 void SchemaDiff::narrowed(std::string_view what, std::string text, const Node* old_place, const Node* new_place) {
-  note(current_.direction == Direction::Request ? Change::Severity::Breaking : Change::Severity::NonBreaking, what,
-       std::move(text), old_place, new_place);
+  note(is_sent_by_client() ? Change::Severity::Breaking : Change::Severity::NonBreaking, what, std::move(text),
+       old_place, new_place);
 }
 void SchemaDiff::widened(std::string_view what, std::string text, const Node* old_place, const Node* new_place) {
-  note(current_.direction == Direction::Response ? Change::Severity::Breaking : Change::Severity::NonBreaking, what,
-       std::move(text), old_place, new_place);
+  note(!is_sent_by_client() ? Change::Severity::Breaking : Change::Severity::NonBreaking, what, std::move(text),
+       old_place, new_place);
 }
 
 void SchemaDiff::compare(const Pair& pair) {
   const View before(before_, pair.before);
   const View after(after_, pair.after);
   compare_types(before, after);
-  if ((before.types() & after.types()) == 0 && before.types() != 0 && after.types() != 0)
-    return;  // Nothing else counts.
+  const unsigned old_types = types_of_text(before.types(), is_text());
+  const unsigned new_types = types_of_text(after.types(), is_text());
+  if ((old_types & new_types) == 0 && old_types != 0 && new_types != 0) return;  // Nothing else counts.
   compare_enums(before, after);
   compare_bounds(before, after);
   compare_texts(before, after);
@@ -220,8 +262,8 @@ void SchemaDiff::compare_types(const View& before, const View& after) {
   const Node* const old_place = before.place("type");
   const Node* const new_place = after.place("type");
   const std::string text = "the type was " + names_of(old_types) + " and is " + names_of(new_types) + " now";
-  const bool is_narrowed = (old_types & ~new_types) != 0;
-  const bool is_widened = (new_types & ~old_types) != 0;
+  const bool is_narrowed = (old_types & ~types_of_text(new_types, is_text())) != 0;
+  const bool is_widened = (new_types & ~types_of_text(old_types, is_text())) != 0;
   if (is_narrowed && is_widened) return note(Change::Severity::Breaking, "type-changed", text, old_place, new_place);
   if (is_narrowed) return narrowed("type-narrowed", text, old_place, new_place);
   widened("type-widened", text, old_place, new_place);
@@ -374,7 +416,7 @@ void SchemaDiff::compare_texts(const View& before, const View& after) {
 }
 
 void SchemaDiff::compare_properties(const View& before, const View& after) {
-  const bool is_request = current_.direction == Direction::Request;
+  const bool is_request = is_sent_by_client();
   const auto is_left_out = [&](const Document& document, const Node* property) {
     return View(document, property).is_true(is_request ? "readOnly" : "writeOnly");
   };
@@ -520,10 +562,38 @@ void SchemaDiff::compare_alternatives(const View& before, const View& after, std
 }
 
 void SchemaDiff::compare_rest(const View& before, const View& after) {
-  for (const std::string_view name :
-       {"not", "if", "then", "else", "contains", "prefixItems", "propertyNames", "patternProperties",
-        "dependentRequired", "dependentSchemas", "unevaluatedProperties", "contentEncoding", "contentMediaType",
-        "discriminator"}) {
+  // Each is an assertion of its own, wherever in an allOf: one more rules out more.
+  for (const std::string_view name : {"not", "if", "contains", "prefixItems", "propertyNames", "patternProperties",
+                                      "dependentRequired", "dependentSchemas", "unevaluatedProperties"}) {
+    std::vector<const Node*> old_ones = before.all(name);
+    std::vector<const Node*> new_ones = after.all(name);
+    std::erase_if(old_ones, [&](const Node* one) {
+      const auto same = std::ranges::find_if(new_ones, [&](const Node* other) {
+        return name == "if" ? are_same_conditions(*one, *other) : are_equal(*one, *other);
+      });
+      if (same == new_ones.end()) return false;
+      new_ones.erase(same);
+      return true;
+    });
+    if (old_ones.empty() && new_ones.empty()) continue;
+    // What these name is no longer up to additionalProperties or items, which may have ruled it out.
+    const bool may_allow_more =
+        (name == "patternProperties" && (before.is_closed() || after.is_closed())) ||
+        (name == "prefixItems" && (before.find("items") != nullptr || after.find("items") != nullptr));
+    const std::string rule = std::string(name) + "-changed";
+    if (old_ones.empty() && !may_allow_more) {
+      narrowed(rule, std::string(name) + " is new", before.schema, new_ones[0]);
+    } else if (new_ones.empty() && !may_allow_more) {
+      widened(rule, std::string(name) + " is gone", old_ones[0], after.schema);
+    } else {
+      note(Change::Severity::Unclassified, rule,
+           std::string(name) + (old_ones.empty()   ? " is new"
+                                : new_ones.empty() ? " is gone"
+                                                   : " has changed"),
+           old_ones.empty() ? before.schema : old_ones[0], new_ones.empty() ? after.schema : new_ones[0]);
+    }
+  }
+  for (const std::string_view name : {"contentEncoding", "contentMediaType", "discriminator"}) {
     const Node* const old_one = before.find(name);
     const Node* const new_one = after.find(name);
     if (old_one == nullptr && new_one == nullptr) continue;
@@ -534,7 +604,7 @@ void SchemaDiff::compare_rest(const View& before, const View& after) {
                                                    : " has changed"),
          before.place(name), after.place(name));
   }
-  if (current_.direction != Direction::Request) return;
+  if (!is_sent_by_client()) return;
   const Node* const old_default = before.find("default");
   const Node* const new_default = after.find("default");
   if (old_default == nullptr && new_default == nullptr) return;

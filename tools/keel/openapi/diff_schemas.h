@@ -16,7 +16,9 @@ struct View;  // What a schema says with its references and `allOf`.
 
 class SchemaDiff {
  public:
-  enum class Direction : std::uint8_t { Request, Response };
+  // A parameter is sent, and a header received, as text. A webhook's request is what a client receives, and its
+  // response what the client sends.
+  enum class Direction : std::uint8_t { Request, Parameter, Response, Header, WebhookRequest, WebhookResponse };
 
   SchemaDiff(const Document& before, const Document& after, std::vector<Change>& changes)
       : before_(before), after_(after), changes_(changes) {}
@@ -43,6 +45,14 @@ class SchemaDiff {
   void compare_alternatives(const View& before, const View& after, std::string_view name);
   void compare_rest(const View& before, const View& after);
 
+  // Otherwise the client receives it.
+  bool is_sent_by_client() const noexcept {
+    return current_.direction == Direction::Request || current_.direction == Direction::Parameter ||
+           current_.direction == Direction::WebhookResponse;
+  }
+  bool is_text() const noexcept {
+    return current_.direction == Direction::Parameter || current_.direction == Direction::Header;
+  }
   // What the new schema no longer takes, or takes beyond the old.
   void narrowed(std::string_view what, std::string text, const Node* old_place, const Node* new_place);
   void widened(std::string_view what, std::string text, const Node* old_place, const Node* new_place);

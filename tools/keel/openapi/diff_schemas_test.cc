@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "openapi/testing.h"
@@ -216,6 +217,60 @@ TEST(DiffSchemas, a_schema_that_becomes_one_of_several_widens) {
                    "new.yaml:7:47: non-breaking: in requests, there are alternatives now: oneOf "
                    "(#/paths/~1pets/post/requestBody/content/application~1json/schema/oneOf), before old.yaml:7:38 "
                    "[request-oneOf-added]"}));
+}
+
+// Each change as its severity and rule: "breaking request-not-changed".
+Lines rules_of(const std::string& before, const std::string& after) {
+  Lines lines;
+  for (const std::string& line : diff_of(before, after)) {
+    const std::size_t begin = line.find(": ") + 2;
+    const std::size_t rule = line.rfind('[') + 1;
+    lines.push_back(line.substr(begin, line.find(':', begin) - begin) + ' ' +
+                    line.substr(rule, line.rfind(']') - rule));
+  }
+  return lines;
+}
+
+TEST(DiffSchemas, a_new_assertion_breaks_requests_and_one_that_is_gone_breaks_responses) {
+  for (const auto& [keyword, schema] : std::vector<std::pair<std::string, std::string>>{
+           {"not", "{not: {type: string}}"},
+           {"if", "{if: {required: [a]}, then: {required: [b]}}"},
+           {"if", "{if: {required: [a]}, else: false}"},
+           {"contains", "{contains: {const: 1}}"},
+           {"prefixItems", "{prefixItems: [{type: string}]}"},
+           {"propertyNames", "{propertyNames: {maxLength: 8}}"},
+           {"patternProperties", "{patternProperties: {'^x-': {type: string}}}"},
+           {"dependentRequired", "{dependentRequired: {a: [b]}}"},
+           {"dependentSchemas", "{dependentSchemas: {a: {required: [b]}}}"},
+           {"unevaluatedProperties", "{unevaluatedProperties: false}"}}) {
+    EXPECT_EQ(rules_of(bodies("{}"), bodies(schema)),
+              (Lines{"breaking request-" + keyword + "-changed", "non-breaking response-" + keyword + "-changed"}))
+        << schema;
+    EXPECT_EQ(rules_of(bodies(schema), bodies("{}")),
+              (Lines{"breaking response-" + keyword + "-changed", "non-breaking request-" + keyword + "-changed"}))
+        << schema;
+    EXPECT_EQ(rules_of(bodies(schema), bodies("{allOf: [{}, " + schema + "]}")), Lines()) << schema;
+  }
+}
+
+TEST(DiffSchemas, an_assertion_that_rules_nothing_out_is_no_change) {
+  for (const std::string schema : {"{not: false}", "{if: {required: [a]}}", "{propertyNames: true}",
+                                   "{patternProperties: {}}", "{unevaluatedProperties: true}"}) {
+    EXPECT_EQ(rules_of(bodies("{}"), bodies(schema)), Lines()) << schema;
+  }
+}
+
+TEST(DiffSchemas, another_condition_is_unclassified) {
+  EXPECT_EQ(rules_of(bodies("{if: {required: [a]}, then: {required: [b]}}"),
+                     bodies("{if: {required: [a]}, then: {required: [c]}}")),
+            (Lines{"unclassified request-if-changed", "unclassified response-if-changed"}));
+}
+
+TEST(DiffSchemas, patterns_of_a_closed_object_and_first_items_before_others_are_unclassified) {
+  EXPECT_EQ(rules_of(bodies("{additionalProperties: false}", "{items: {type: string}}"),
+                     bodies("{additionalProperties: false, patternProperties: {'^x-': {type: string}}}",
+                            "{items: {type: string}, prefixItems: [{type: integer}]}")),
+            (Lines{"unclassified request-patternProperties-changed", "unclassified response-prefixItems-changed"}));
 }
 
 TEST(DiffSchemas, what_is_not_understood_is_unclassified) {

@@ -82,7 +82,7 @@ TEST(Diff, the_name_of_a_parameter_of_the_path_does_not_matter) {
               "  /pets/{pet}: {get: {parameters: [{name: pet, in: path, required: true, schema: {type: integer}}], "
               "responses: {default: {description: a}}}}\n"),
       (Lines{"new.yaml:4:83: breaking: in requests, the type was string and is integer now "
-             "(#/paths/~1pets~1{pet}/get/parameters/0/schema/type), before old.yaml:4:81 [request-type-changed]"}));
+             "(#/paths/~1pets~1{pet}/get/parameters/0/schema/type), before old.yaml:4:81 [request-type-narrowed]"}));
 }
 
 TEST(Diff, a_new_parameter_breaks_when_it_is_required) {
@@ -426,6 +426,52 @@ TEST(Diff, names_of_operations_and_servers_are_unclassified) {
                    "new.yaml:3:12: non-breaking: there is a new server '/v2' (#/servers/0/url) [server-added]",
                    "new.yaml:5:33: non-breaking: the operation is deprecated now (#/paths/~1pets/get/deprecated), "
                    "before old.yaml:5:11 [operation-deprecated]"}));
+}
+
+std::string with_parameter(const std::string& type, const std::string& header_type) {
+  return "openapi: 3.1.0\ninfo: {title: Shop, version: '1'}\npaths:\n  /pets:\n    get:\n"
+         "      parameters: [{name: a, in: query, schema: {type: " +
+         type + "}}]\n      responses: {'200': {description: a, headers: {X-A: {schema: {type: " + header_type +
+         "}}}}}\n";
+}
+
+TEST(Diff, every_number_in_a_parameter_or_a_header_is_text_as_well) {
+  EXPECT_EQ(diff_of(with_parameter("integer", "string"), with_parameter("string", "integer")),
+            (Lines{"new.yaml:6:50: non-breaking: in requests, the type was integer and is string now "
+                   "(#/paths/~1pets/get/parameters/0/schema/type), before old.yaml:6:50 [request-type-widened]",
+                   "new.yaml:7:68: non-breaking: in responses, the type was string and is integer now "
+                   "(#/paths/~1pets/get/responses/200/headers/X-A/schema/type), before old.yaml:7:68 "
+                   "[response-type-narrowed]"}));
+  EXPECT_EQ(diff_of(with_parameter("string", "integer"), with_parameter("boolean", "string")),
+            (Lines{"new.yaml:6:50: breaking: in requests, the type was string and is boolean now "
+                   "(#/paths/~1pets/get/parameters/0/schema/type), before old.yaml:6:50 [request-type-narrowed]",
+                   "new.yaml:7:68: breaking: in responses, the type was integer and is string now "
+                   "(#/paths/~1pets/get/responses/200/headers/X-A/schema/type), before old.yaml:7:68 "
+                   "[response-type-widened]"}));
+}
+
+std::string with_webhook(const std::string& name, const std::string& body, const std::string& response) {
+  return "openapi: 3.1.0\ninfo: {title: Shop, version: '1'}\nwebhooks:\n  " + name +
+         ":\n    post:\n      requestBody: {content: {application/json: {schema: " + body +
+         "}}}\n      responses: {'200': {description: a, content: {application/json: {schema: " + response + "}}}}\n";
+}
+
+TEST(Diff, a_webhook_that_is_gone_breaks_and_a_new_one_does_not) {
+  EXPECT_EQ(diff_of(with_webhook("low", "{}", "{}"), with_webhook("out", "{}", "{}")),
+            (Lines{"old.yaml:5:5: breaking: the webhook 'low' is gone (#/webhooks/low/post) [webhook-removed]",
+                   "new.yaml:4:3: non-breaking: there is a new webhook 'out' (#/webhooks/out), before old.yaml:3:1 "
+                   "[webhook-added]"}));
+}
+
+TEST(Diff, the_request_of_a_webhook_is_received_and_its_response_sent) {
+  EXPECT_EQ(
+      diff_of(with_webhook("low", "{maximum: 5}", "{maximum: 5}"), with_webhook("low", "{maximum: 6}", "{maximum: 6}")),
+      (Lines{"new.yaml:6:59: breaking: in requests of a webhook, maximum was 5 and is 6 now "
+             "(#/webhooks/low/post/requestBody/content/application~1json/schema/maximum), before old.yaml:6:59 "
+             "[webhook-request-maximum-increased]",
+             "new.yaml:7:81: non-breaking: in responses to a webhook, maximum was 5 and is 6 now "
+             "(#/webhooks/low/post/responses/200/content/application~1json/schema/maximum), before "
+             "old.yaml:7:81 [webhook-response-maximum-increased]"}));
 }
 
 }  // namespace

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""What the programs of others say of contracts: a table of scores.
+
+  make contract-conformance                        builds what is needed, and runs this
+  tests/contract/suites.py [--build build/release] [--only TEXT]
+
+Code 1 when a score is below what is demanded.
+"""
+
+import argparse
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import mutations
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+TOOLS = ROOT / "build/contract-tools"
+DIFF = pathlib.Path(__file__).with_name("diff")
+
+OASDIFF = "github.com/oasdiff/oasdiff@v1.36.0"  # A Go module; some minutes to build, once.
+OPTIONS = ["--flatten-allof", "--flatten-params", "--fail-on", "ERR"]
+
+
+class Failed(Exception):
+    """Why a suite has no score."""
+
+
+def oasdiff():
+    """The program, which is built when it is missing or of another version."""
+    folder = TOOLS / OASDIFF.replace("/", "_")
+    program = folder / "oasdiff"
+    if not program.exists():
+        if shutil.which("go") is None:
+            raise Failed("needs Go (1.21 or later, which fetches the version that oasdiff wants)")
+        folder.mkdir(parents=True, exist_ok=True)
+        done = subprocess.run(["go", "install", OASDIFF], env={**os.environ, "GOBIN": str(folder)}, text=True,
+                              capture_output=True, timeout=1800, check=False)
+        if done.returncode != 0:
+            raise Failed(f"go install: {done.stderr.strip()[-300:]}")
+    return program
+
+
+def verdicts(_build):
+    """Whether oasdiff still says of each change of diff/mutations.txt what stands there."""
+    program = oasdiff()
+    before = (DIFF / "shop.yaml").read_text()
+    all_of_them = mutations.read((DIFF / "mutations.txt").read_text(), before)
+    wrong = []
+    with tempfile.TemporaryDirectory() as name:
+        old, new = pathlib.Path(name) / "old.yaml", pathlib.Path(name) / "new.yaml"
+        old.write_text(before)
+        for mutation in all_of_them:
+            new.write_text(mutation.document)
+            for way, files in (("forward", (old, new)), ("back", (new, old))):
+                done = subprocess.run([program, "breaking", *OPTIONS, *files], text=True, capture_output=True,
+                                      timeout=60, check=False)
+                if done.returncode not in (0, 1):
+                    raise Failed(f"{mutation.name}, {way}: {done.stderr.strip()[-300:]}")
+                verdict = "breaking" if done.returncode == 1 else "compatible"
+                if verdict != mutation.verdicts[way]:
+                    wrong.append(f"{mutation.name}: {way} {verdict}")
+    count = 2 * len(all_of_them)
+    return "; ".join([f"{count - len(wrong)} of {count}", *wrong]), not wrong, f"{count} of {count}"
+
+
+def own_verdicts(build):
+    """Whether `keel api diff` agrees, unless a reason is given there."""
+    done = subprocess.run([build / "tests/contract/contract_diff_test"], text=True, capture_output=True, timeout=120,
+                          check=False)
+    score = next((line for line in done.stdout.splitlines() if line.endswith("verdicts are equal")), done.stdout[-300:])
+    return score, done.returncode == 0, "95 %, the others with a reason"
+
+
+SUITES = [
+    ("oasdiff 1.36.0: the verdicts that are kept", verdicts),
+    ("keel api diff: the verdicts of oasdiff", own_verdicts),
+]
+
+
+def main():
+    """Runs the suites, and prints their table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
+    parser.add_argument("--only", default="", help="suites whose name has this text")
+    options = parser.parse_args()
+    is_good = True
+    for name, suite in SUITES:
+        if options.only not in name:
+            continue
+        try:
+            score, is_enough, demanded = suite(options.build.resolve())
+        except (Failed, subprocess.TimeoutExpired) as error:
+            score, is_enough, demanded = str(error), False, "a score"
+        is_good = is_good and is_enough
+        print(f"{'ok  ' if is_enough else 'FAIL'}  {name}: {score} (demanded: {demanded})", flush=True)
+    return 0 if is_good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
