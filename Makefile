@@ -13,7 +13,7 @@ help:
 	@echo 'make bench-gate  the last commit against its parent, in pairs: fails on a significant regression beyond 5 %'
 	@echo 'make conformance  suites of others against the conformance server on both engines: a table of scores'
 	@echo 'make tls-conformance  TLS: the server'"'"'s own suites, sslyze, clients and servers of others, peers that mean no good (minutes)'
-	@echo 'make contract-conformance  contracts: what oasdiff says of changes of a document, and what `keel api diff` does (minutes, once)'
+	@echo 'make contract-conformance  contracts: what oasdiff and `keel api diff` say of changes of a document, and `keel api init` of examples'
 	@echo 'make abuse    clients that mean no good, on both engines: what good ones notice of them (as root: half an hour)'
 	@echo 'make mutation  bugs, put in one by one: the tests find each (half an hour)'
 	@echo 'make fuzz     ten million inputs for each fuzzer, and an hour of the whole server in the simulation: hours'
@@ -74,7 +74,8 @@ tls-conformance:
 contract-conformance:
 	@scripts/setup build test contract
 	@cmake --preset release -DKEEL_TESTS=ON
-	@cmake --build build/release -j$(jobs) --target contract_diff_test
+	@cmake --build build/release -j$(jobs) --target contract_diff_test contract_record_fullstack \
+	  contract_record_orders keel
 	@tests/contract/suites.py
 
 abuse:

@@ -75,9 +75,41 @@ def own_verdicts(build):
     return score, done.returncode == 0, "95 %, the others with a reason"
 
 
+def contract_of(build, example):
+    """What `keel api init` writes of an example whose tests have recorded what they ask: `keel api lint` finds nothing."""
+    with tempfile.TemporaryDirectory() as name:
+        records, document = pathlib.Path(name) / "records", pathlib.Path(name) / "api.yaml"
+        done = subprocess.run([build / f"tests/contract/contract_record_{example}", "--gtest_brief=1"], text=True,
+                              env={**os.environ, "KEEL_RECORD_CONTRACT": str(records)}, capture_output=True,
+                              timeout=300, check=False)
+        if done.returncode != 0:
+            raise Failed(f"its tests: {done.stdout[-300:]}")
+        keel = build / "tools/keel/keel"
+        for command in (["init", "--records", records, "--out", document, "--title", example], ["lint", document]):
+            done = subprocess.run([keel, "api", *command], text=True, capture_output=True, timeout=60, check=False)
+            if done.returncode != 0:
+                raise Failed((done.stderr or done.stdout)[-300:])
+        text = document.read_text()
+        untested = text.count("No test has called this operation")
+        score = f"{text.count('operationId:')} operations, {untested} of them untested, {done.stdout.strip()}"
+        return score, "0 errors, 0 warnings" in done.stdout, "0 errors, 0 warnings"
+
+
+def fullstack(build):
+    """The example with a database."""
+    return contract_of(build, "fullstack")
+
+
+def orders(build):
+    """The example with background work and another server."""
+    return contract_of(build, "orders")
+
+
 SUITES = [
     ("oasdiff 1.36.0: the verdicts that are kept", verdicts),
     ("keel api diff: the verdicts of oasdiff", own_verdicts),
+    ("keel api init: examples/fullstack", fullstack),
+    ("keel api init: examples/orders", orders),
 ]
 
 

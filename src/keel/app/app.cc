@@ -187,6 +187,7 @@ void App::background(std::string name, BackgroundWork::Work work, BackgroundOpti
 
 void App::serve(const http::Router& router) {
   comes_before_run("serve()");
+  if (http::Recorder::active != nullptr) http::Recorder::active->serves(router);
   if (auto made = systems_->service.serve(router); !made) refuse(made.error());
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "api/init_command.h"
 #include "keel/base/result.h"
 #include "openapi/diff.h"
 #include "openapi/document.h"
@@ -28,6 +29,7 @@ constexpr int was_wrong = 2;
 constexpr std::string_view help_before =
     R"(keel api lint [--no-warnings] FILE...
 keel api diff [--fail-on LEVEL] OLD NEW
+keel api init [--out FILE] [--title TITLE] [--records FOLDER]
 
 lint says everything that is wrong with OpenAPI documents, or that Keel cannot serve, and what is legal
 but suspicious: one line for each, with file, line, column, and JSON pointer.
@@ -41,11 +43,18 @@ non-breaking when neither can be; unclassified when that depends on what clients
   --fail-on LEVEL    breaking (the default): ends with 1 when a change is breaking; unclassified: also
                      when one is unclassified; any: when there is a change; none: never
 
-A FILE is OpenAPI 3.0 or 3.1, in YAML or JSON. Files that it refers to are read, relative to it; nothing
+init writes the document of a service that has none, from what its tests ask of it: it builds the service
+of this folder with its tests in build/contract, runs them with ctest, and writes what they recorded.
+
+  --out FILE         the document, which is not there yet: api.yaml (the default)
+  --title TITLE      of the document; by default the name of this folder
+  --records FOLDER   builds and runs nothing: reads what tests have recorded there
+
+A FILE that is read is OpenAPI 3.0 or 3.1, in YAML or JSON. Files that it refers to are read, relative to it; nothing
 is fetched from a network.
 
-Ends with 0 when lint finds no error, or diff nothing that --fail-on names; with 1 when it does; with 2
-when a document cannot be read or the command line is wrong.
+Ends with 0 when lint finds no error, or diff nothing that --fail-on names; with 1 when it does, or when
+a build or a test of init fails; with 2 when a document cannot be read or the command line is wrong.
 
 These keywords of a schema are not supported, and are errors:
  )";
@@ -60,7 +69,8 @@ struct Options {
 Result<Options> parse(const std::vector<std::string>& arguments) {
   const auto refuse = [](std::string text) { return Error::text(Code::InvalidArgument, text); };
   if (arguments.empty() || (arguments[0] != "lint" && arguments[0] != "diff")) {
-    return refuse("expected: keel api lint FILE..., or keel api diff OLD NEW; keel api --help says more");
+    return refuse(
+        "expected: keel api lint FILE..., keel api diff OLD NEW, or keel api init; keel api --help says more");
   }
   Options options{.command = arguments[0], .files = {}};
   const bool is_lint = options.command == "lint";
@@ -162,6 +172,7 @@ int run_command(const std::vector<std::string>& arguments) {
     std::printf("%s\n", help.c_str());
     return is_good;
   }
+  if (!arguments.empty() && arguments[0] == "init") return run_init({arguments.begin() + 1, arguments.end()});
   const auto options = parse(arguments);
   if (!options) return refuse(options.error());
   return options->command == "lint" ? lint(*options) : diff(*options);

@@ -148,6 +148,52 @@ TEST_F(ApiCommand, documents_that_cannot_be_read_are_not_compared) {
             "keel api: the documents cannot be compared until they can be read\n");
 }
 
+// A record of one operation, as a test writes it.
+constexpr const char* record =
+    R"({"operations":[{"path":"/pets","method":"GET","handler":"list","asks":[],"types":[],)"
+    R"("responses":[{"status":200,"content":{"application/json":{"type":"string"}},"fields":[]}]}],"components":{}})";
+
+TEST_F(ApiCommand, init_writes_a_good_document_of_what_was_recorded) {
+  folder_.write("1.json", record);
+
+  const Ran ran = keel("init --records . --title Pets");
+
+  EXPECT_EQ(ran.code, 0) << ran.out;
+  EXPECT_EQ(ran.out, "keel api: api.yaml is written; `keel api lint api.yaml` looks it over\n");
+  EXPECT_EQ(keel("lint api.yaml").out, "keel api: 1 document checked: 0 errors, 0 warnings\n");
+  const Ran again = keel("init --records .");
+  EXPECT_EQ(again.code, 2);
+  EXPECT_TRUE(again.out.starts_with("keel api: api.yaml: is there already, and leads")) << again.out;
+}
+
+TEST_F(ApiCommand, init_builds_a_service_for_recording_and_runs_its_tests) {
+  folder_.write("record.json", record);
+  folder_.write("CMakeLists.txt",
+                "cmake_minimum_required(VERSION 3.25)\n"
+                "project(pets NONE)\n"
+                "enable_testing()\n"
+                "if(\"$ENV{CXXFLAGS}\" MATCHES \"-DKEEL_RECORD_CONTRACT\")\n"
+                "  add_test(NAME pets_test COMMAND sh -c \"mkdir -p $KEEL_RECORD_CONTRACT && cp "
+                "${CMAKE_SOURCE_DIR}/record.json $KEEL_RECORD_CONTRACT/1.json\")\n"
+                "endif()\n");
+
+  const Ran ran = keel("init --out pets.yaml");
+
+  EXPECT_EQ(ran.code, 0) << ran.out;
+  EXPECT_NE(run("cat " + folder_.path() + "/pets.yaml").out.find("operationId: list_pets"), std::string::npos);
+}
+
+TEST_F(ApiCommand, init_ends_with_1_when_a_test_fails) {
+  folder_.write("CMakeLists.txt",
+                "cmake_minimum_required(VERSION 3.25)\nproject(pets NONE)\nenable_testing()\n"
+                "add_test(NAME pets_test COMMAND false)\n");
+
+  const Ran ran = keel("init");
+
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_NE(ran.out.find("keel api: running the tests has failed: "), std::string::npos) << ran.out;
+}
+
 TEST_F(ApiCommand, wrong_use_ends_with_2_and_one_line) {
   const auto expect = [&](const std::string& arguments, std::string_view line) {
     const Ran ran = keel(arguments);
@@ -162,6 +208,10 @@ TEST_F(ApiCommand, wrong_use_ends_with_2_and_one_line) {
   expect("lint --fail-on any a.yaml", "keel api: --fail-on: there is no such option");
   expect("diff a.yaml", "keel api: expected two documents, OLD and NEW, instead of 1");
   expect("diff --fail-on", "keel api: --fail-on: needs a value");
+  expect("init api.yaml", "keel api: api.yaml: there is no such option");
+  expect("init --out", "keel api: --out: needs a value");
+  expect("init", "keel api: there is no CMakeLists.txt here");
+  expect("init --records .", "keel api: .: no test has recorded anything");
   expect("diff --fail-on all a b", "keel api: --fail-on all: expected breaking, unclassified, any or none");
 }
 

@@ -13,6 +13,7 @@
 #include "keel/db/testing/folder.h"
 #include "keel/db/testing/sim_vfs.h"
 #include "keel/http/server/server.h"
+#include "keel/http/testing/contract_recorder.h"
 #include "keel/io/engine.h"
 #include "keel/net/resolver.h"
 
@@ -151,6 +152,7 @@ struct AppUnderTest::State {
 
 AppUnderTest::State::State(internal::Composition& made, TestAppOptions&& given)
     : composition(made), options(std::move(given)) {
+  http::ContractRecorder::begin();
   if (one_lives) misuse("another one lives in this process: end it first; the other servers of a test are its peers");
   if (options.real_time) {
     stand_on_system();
@@ -171,6 +173,7 @@ AppUnderTest::State::State(internal::Composition& made, TestAppOptions&& given)
 
 AppUnderTest::State::~State() {
   if (app != nullptr) take_down(/*crashed=*/false);
+  http::ContractRecorder::end();
   client.reset();
   for (auto& [name, peer] : peers) {
     if (peer.server != nullptr) peer.server->stop();

@@ -40,6 +40,7 @@
 #include "keel/data/json_parse.h"
 #include "keel/data/text_fields.h"
 #include "keel/http/server/multipart.h"
+#include "keel/http/server/recording.h"
 #include "keel/http/server/rejection.h"
 #include "keel/http/server/request.h"
 
@@ -58,16 +59,19 @@ struct Input {
   }
 
   static Result<T> json(Request& request, std::source_location place) {
+    KEEL_RECORD_ASKED(request, Body, {}, describe_value<T>, place.function_name());
     T value{};
     KEEL_TRY_VOID(request.read_json(&read_json, &value, place));
     return value;
   }
   static Result<T> query(Request& request) {
+    KEEL_RECORD_ASKED(request, Query, {}, describe_fields<T>, nullptr);
     T value{};
     KEEL_TRY_VOID(request.read_query(&read_texts, &value));
     return value;
   }
   static Result<T> form(Request& request, std::source_location place) {
+    KEEL_RECORD_ASKED(request, Form, {}, describe_fields<T>, place.function_name());
     T value{};
     KEEL_TRY_VOID(request.read_form(&read_texts, &value, place));
     return value;

@@ -29,6 +29,7 @@
 #include "keel/http/message/parser.h"
 #include "keel/http/server/body_reader.h"
 #include "keel/http/server/forwarded.h"
+#include "keel/http/server/recording.h"
 #include "keel/http/server/route_match.h"
 #include "keel/io/address.h"
 #include "keel/observe/span.h"
@@ -307,12 +308,14 @@ Result<T> Request::convert(std::string_view text, std::string_view name) {
 
 template <class T>
 Result<T> Request::path_param(std::string_view name, std::source_location place) {
+  KEEL_RECORD_ASKED(*this, PathParameter, name, describe_value<T>, place.function_name());
   KEEL_TRY(std::string_view text, path_text(name, place));
   return convert<T>(text, name);
 }
 
 template <class T>
 Result<std::optional<T>> Request::query_param(std::string_view name) {
+  KEEL_RECORD_ASKED(*this, QueryParameter, name, describe_value<T>, nullptr);
   KEEL_TRY(std::optional<std::string_view> text, query_text(name));
   if (!text) return std::optional<T>();
   KEEL_TRY(T value, convert<T>(*text, name));

@@ -28,6 +28,7 @@
 #include "keel/http/message/status.h"
 #include "keel/http/server/body_writer.h"
 #include "keel/http/server/internal/kept_call.h"
+#include "keel/http/server/recording.h"
 #include "keel/http/server/stage.h"
 #include "keel/http/server/upgrade.h"
 #include "keel/observe/span.h"
@@ -87,6 +88,7 @@ class Response {
     const StageTimer timer(stage::serialize);
     Response response(status);
     response.content_type_ = "application/json";
+    KEEL_RECORD_TYPE(response.content_type_, describe_value<T>);
     json::Writer writer(response.body_);
     json::internal::write_given(writer, value);
     return response;

@@ -169,6 +169,8 @@ inline Result<Response> Exchange::call_at_once() {
   if (options.indent_json) [[unlikely]]
     indent_json(*result);
   if (match().passed != 0) Middleware::after(request_, *result);
+  if (Recorder::active != nullptr) [[unlikely]]
+    Recorder::active->responds(request_, *result);
   const int status_number = number(result->status());
   if (!result->is_valid() || (status_number < 200 && !result->is_upgrade()) || status_number > 599) {
     // After an interim status the client would take the next answer for this one; above 599 there is no status line.

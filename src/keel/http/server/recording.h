@@ -1,0 +1,85 @@
+// keel/http/server/recording.h — what handlers ask of requests, and what they respond with, as `keel api init` finds it
+// out while the tests of a service run.
+//
+// Where KEEL_RECORD_CONTRACT is defined, json(), query(), form(), path_param() and query_param() of a Request, and
+// Response::json(), tell the recorder which type they are for. All sources of a program are compiled with it, or none.
+// Without it they contain nothing of this, and a server tells the recorder of its responses alone.
+//
+// Threads: `active` is set before servers start; it is called by all workers.
+// Cost:    without a recorder, a load and a branch for each response.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#ifdef KEEL_RECORD_CONTRACT
+#include "keel/data/json_schema.h"
+#endif
+
+namespace keel::json {
+class Schemas;
+}
+
+namespace keel::http {
+
+class Request;
+class Response;
+class Router;
+
+class Recorder {
+ public:
+  enum class Part : std::uint8_t { Body, Query, Form, PathParameter, QueryParameter };
+  // Adds a type to `schemas`, and gives its schema as JSON: of a query and a form, the list of their fields.
+  using Describe = std::string (*)(json::Schemas& schemas);
+
+  // Who is told; null: nobody. Outlives the servers, and their responses.
+  static inline Recorder* active = nullptr;
+
+  // A handler has asked for a part of the request; `name`: of a parameter; `function`: of the handler, as the compiler
+  // writes it, or null.
+  virtual void asks(const Request& request, Part part, std::string_view name, Describe type, const char* function) = 0;
+  // "application/json" at an address that stands for that type from now on.
+  virtual std::string_view content_type_of(Describe type) = 0;
+  // The response to a request as it is sent, but for what the server adds.
+  virtual void responds(const Request& request, const Response& response) = 0;
+  // A service has these routes, which are all that counts.
+  virtual void serves(const Router& router) = 0;
+
+ protected:
+  ~Recorder() = default;
+};
+
+#ifdef KEEL_RECORD_CONTRACT
+namespace internal {
+
+template <class T>
+std::string describe_value(json::Schemas& schemas) {
+  return schemas.add<T>();
+}
+template <class T>
+std::string describe_fields(json::Schemas& schemas) {
+  std::string list;
+  for (const json::Schemas::Field& field : schemas.fields<T>()) {
+    list += (list.empty() ? "{\"name\":" : ",{\"name\":") + json::write(field.name) +
+            ",\"required\":" + (field.is_required ? "true" : "false") + ",\"schema\":" + field.schema + '}';
+  }
+  return '[' + list + ']';
+}
+
+}  // namespace internal
+
+#define KEEL_RECORD_ASKED(request, part, name, describe, function)                        \
+  if (::keel::http::Recorder::active != nullptr)                                          \
+  ::keel::http::Recorder::active->asks(request, ::keel::http::Recorder::Part::part, name, \
+                                       &::keel::http::internal::describe, function)
+#define KEEL_RECORD_TYPE(content_type, describe) \
+  if (::keel::http::Recorder::active != nullptr) \
+  content_type = ::keel::http::Recorder::active->content_type_of(&::keel::http::internal::describe)
+#else
+#define KEEL_RECORD_ASKED(request, part, name, describe, function) static_cast<void>(0)
+#define KEEL_RECORD_TYPE(content_type, describe) static_cast<void>(0)
+#endif
+
+}  // namespace keel::http

@@ -1,0 +1,69 @@
+// keel/http/testing/contract_recorder.h — what a service has been asked and has responded, for `keel api init`.
+//
+//   KEEL_RECORD_CONTRACT=records ctest …         // each test program writes records/<process>.json
+//
+// A TestApp (app/testing/test_app.h) has one where the environment names a folder so. For each route of the service it
+// keeps the types that its handler has asked for, and the statuses, types and a few fields of its responses below 500.
+// Types are known where the sources were compiled with KEEL_RECORD_CONTRACT (http/server/recording.h).
+//
+// Threads: any.
+
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "keel/base/result.h"
+#include "keel/data/json_schema.h"
+#include "keel/http/message/method.h"
+#include "keel/http/server/recording.h"
+
+namespace keel::http {
+
+class ContractRecorder final : public Recorder {
+ public:
+  // What has been seen so far, as JSON: {"operations":[…],"components":{…}}, in the order of their names.
+  std::string text() const;
+  // Writes it to a file of this process in `folder`, which is made.
+  Result<> save(const std::string& folder) const;
+
+  // Where KEEL_RECORD_CONTRACT is in the environment: makes one for the rest of the process, active, unless it is
+  // there.
+  static void begin();
+  // Writes what that one has seen so far, where there is one.
+  static void end();
+
+  void asks(const Request& request, Part part, std::string_view name, Describe type, const char* function) override;
+  std::string_view content_type_of(Describe type) override;
+  void responds(const Request& request, const Response& response) override;
+  void serves(const Router& router) override;
+
+ private:
+  struct Operation {
+    std::string handler;  // Its name, without what it is in; empty: not known.
+    std::map<std::pair<std::string, std::string>, std::string> asked;  // By part and name: the schema.
+    std::set<std::string> request_types;                               // Content-Type, without parameters.
+    struct Response {
+      std::map<std::string, std::string> schemas;  // By content type, "" for none; "" where the type is not known.
+      std::set<std::string> fields;
+    };
+    std::map<int, Response> responses;
+  };
+
+  // Null: it is no route of the service.
+  Operation* operation_of(const Request& request);
+
+  mutable std::mutex mutex_;
+  json::Schemas schemas_;
+  std::map<std::pair<std::string, std::string>, Operation> operations_;  // By path and method.
+  std::set<std::pair<const char*, Method>> routes_;
+  std::map<Describe, std::unique_ptr<std::string>> content_types_;
+  std::map<const char*, Describe> types_;  // By where the content type is.
+};
+
+}  // namespace keel::http

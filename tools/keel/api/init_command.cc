@@ -1,0 +1,113 @@
+#include "api/init_command.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "api/init.h"
+#include "keel/base/result.h"
+
+namespace keel::api {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* build_folder = "build/contract";
+constexpr const char* record_folder = "build/contract/records";
+
+struct Step {
+  const char* what;
+  const char* command;
+};
+// Of the user's own project, as at a shell.
+constexpr Step steps[] = {
+    {"configuring", "CXXFLAGS=\"${CXXFLAGS-} -DKEEL_RECORD_CONTRACT\" cmake -S . -B build/contract"},
+    {"building", "cmake --build build/contract --parallel"},
+    {"running the tests", "KEEL_RECORD_CONTRACT=\"$PWD/build/contract/records\" ctest --test-dir build/contract"},
+};
+
+struct Options {
+  std::string out = "api.yaml";
+  std::string title;
+  std::string records;
+};
+
+Result<Options> parse(const std::vector<std::string>& arguments) {
+  const auto refuse = [](const std::string& text) { return Error::text(Code::InvalidArgument, text); };
+  Options options;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    std::string* const value = argument == "--out"       ? &options.out
+                               : argument == "--title"   ? &options.title
+                               : argument == "--records" ? &options.records
+                                                         : nullptr;
+    if (value == nullptr) return refuse(argument + ": there is no such option; keel api --help lists them");
+    if (i + 1 == arguments.size()) return refuse(argument + ": needs a value");
+    *value = arguments[++i];
+  }
+  if (fs::exists(options.out))
+    return refuse(options.out + ": is there already, and leads; name another file by --out to compare them");
+  if (options.records.empty() && !fs::exists("CMakeLists.txt"))
+    return refuse("there is no CMakeLists.txt here: run it in the folder of a service, or name --records");
+  return options;
+}
+
+Result<std::vector<Record>> read_records(const std::string& folder) {
+  std::vector<Record> records;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    if (entry.path().extension() != ".json") continue;
+    std::ifstream file(entry.path(), std::ios::binary);
+    records.push_back({.file = entry.path().string(), .text = {std::istreambuf_iterator<char>(file), {}}});
+  }
+  if (records.empty()) {
+    return Error::text(Code::NotFound, folder +
+                                           ": no test has recorded anything: tests of a service by a TestApp do, " +
+                                           "where its sources are compiled with -DKEEL_RECORD_CONTRACT");
+  }
+  return records;
+}
+
+int refuse(const Error& error) {
+  std::fprintf(stderr, "keel api: %s\n", error.describe().c_str());
+  return 2;
+}
+
+}  // namespace
+
+int run_init(const std::vector<std::string>& arguments) {
+  Result<Options> options = parse(arguments);
+  if (!options) return refuse(options.error());
+  if (options->title.empty()) options->title = fs::current_path().filename().string();
+  if (options->records.empty()) {
+    options->records = record_folder;
+    fs::remove_all(record_folder);
+    for (const auto& [what, command] : steps) {
+      std::fprintf(stderr, "keel api: %s in %s\n", what, build_folder);
+      if (std::system(command) != 0) {
+        std::fprintf(stderr, "keel api: %s has failed: %s\n", what, command);
+        return 1;
+      }
+    }
+  }
+  Result<std::vector<Record>> records = read_records(options->records);
+  if (!records) return refuse(records.error());
+  const Result<std::string> document = write_contract(*std::move(records), options->title);
+  if (!document) return refuse(document.error());
+  std::ofstream file(options->out, std::ios::binary);
+  file << *document;
+  file.close();
+  if (!file) return refuse(Error::text(Code::Internal, options->out + ": cannot be written"));
+  std::printf("keel api: %s is written; `keel api lint %s` looks it over\n", options->out.c_str(),
+              options->out.c_str());
+  return 0;
+}
+
+}  // namespace keel::api
