@@ -9,6 +9,7 @@
 #include "keel/base/buffer.h"
 #include "keel/base/bug.h"
 #include "keel/data/base64.h"
+#include "keel/data/internal/json_cursor.h"
 
 namespace keel::json::internal {
 namespace {
@@ -74,6 +75,15 @@ std::size_t find(const ReadTable& table, std::string_view name) noexcept {
     if (table.names[i] == name) return i;
   }
   return table.count;
+}
+
+[[gnu::always_inline]] inline bool is_element_due(Cursor& at, Reader& in) {
+  if (at.element()) return true;
+  if (at.has_left()) return false;
+  at.give_back();
+  const bool is_due = in.next_element();
+  at.go_on_at_value();
+  return is_due;
 }
 
 }  // namespace
@@ -165,16 +175,27 @@ void read_variant(Reader& in, const VariantTable& table, void* variant, Violatio
 
 void read_object(Reader& in, const ReadTable& table, void* const* fields, const void* object, Violations& wrong,
                  std::string_view tag) {
-  if (!in.begin_object()) return;
+  Cursor at(in);
+  if (!at.begin('{')) {
+    if (!in.begin_object()) return;
+    at.enter();
+  }
   const int depth = in.depth();
   const std::size_t violations = wrong.size();
   std::uint64_t seen = 0;
   std::uint64_t good = 0;
   bool is_tagged = false;
-  std::size_t expected = 0;  // The one behind the last; the key behind the last name is empty, and never likely.
-  while (const auto key = in.next_key(table.keys[expected])) {
-    std::size_t i = expected;
-    if (key->data() != table.names[i].data()) {
+  static constexpr Form others[64] = {};
+  const Form* const forms = table.forms != nullptr ? table.forms : others;
+  std::size_t expected = 0;  // The one behind the last, and the first behind all.
+  for (;;) {
+    std::size_t i = at.member(table, expected);
+    if (i == table.count) {
+      if (at.has_left()) break;
+      at.give_back();
+      const auto key = in.next_key();
+      if (!key) break;
+      at.go_on_at_value();
       i = find(table, *key);
       if (i == table.count) {
         const bool is_tag = !tag.empty() && *key == tag;
@@ -183,12 +204,22 @@ void read_object(Reader& in, const ReadTable& table, void* const* fields, const 
         in.skip();
         if (table.is_strict && !is_tag) in.fail("is not a field of this object");
         if (in.failed() && !collect(in, depth, wrong)) return;
+        at.go_on();
         continue;
       }
     }
     const std::uint64_t bit = std::uint64_t{1} << i;
-    if ((seen & bit) != 0) return refuse_second(in, wrong);
+    if ((seen & bit) != 0) {
+      at.give_back_value();
+      return refuse_second(in, wrong);
+    }
     seen |= bit;
+    expected = i + 1 == table.count ? 0 : i + 1;
+    if (at.value(forms[i], fields[i])) {
+      good |= bit;
+      continue;
+    }
+    at.give_back_value();
     const std::size_t before = wrong.size();
     table.read[i](in, fields[i], wrong);
     if (in.failed()) {
@@ -196,7 +227,7 @@ void read_object(Reader& in, const ReadTable& table, void* const* fields, const 
     } else if (wrong.size() == before) {
       good |= bit;
     }
-    expected = i + 1;
+    at.go_on();
   }
   if (in.failed()) return;
   std::uint64_t missing = table.required & ~seen;
@@ -208,6 +239,46 @@ void read_object(Reader& in, const ReadTable& table, void* const* fields, const 
   Check check(fields, {table.names, table.count}, good, wrong.size() == violations, Judge::tell, &judge);
   judge.check = &check;
   table.rules(object, check);
+}
+
+void read_list(Reader& in, const ListTable& table, void* list, Violations& wrong) {
+  Cursor at(in);
+  if (!at.begin('[')) {
+    if (!in.begin_array()) return;
+    at.enter();
+  }
+  const int depth = in.depth();
+  while (is_element_due(at, in)) {
+    void* const element = table.add(list);
+    if (at.value(table.form, element)) continue;
+    at.give_back_value();
+    table.read(in, element, wrong);
+    if (in.failed() && !collect(in, depth, wrong)) return;
+    at.go_on();
+  }
+}
+
+void read_array(Reader& in, const ArrayTable& table, void* first, Violations& wrong) {
+  Cursor at(in);
+  if (!at.begin('[')) {
+    if (!in.begin_array()) return;
+    at.enter();
+  }
+  const int depth = in.depth();
+  std::size_t count = 0;
+  for (; is_element_due(at, in); ++count) {
+    void* const element = static_cast<std::byte*>(first) + count * table.stride;
+    if (count < table.count && at.value(table.form, element)) continue;
+    at.give_back_value();
+    if (count < table.count) {
+      table.read(in, element, wrong);
+    } else {
+      in.skip();
+    }
+    if (in.failed() && !collect(in, depth, wrong)) return;
+    at.go_on();
+  }
+  if (count != table.count && !in.failed()) wrong_element_count(in, table.count, wrong);
 }
 
 bool read_text(std::string_view text, Arena& arena, ReaderOptions options, ReadField read, void* value,

@@ -7,6 +7,7 @@
 
 #include "keel/base/ascii.h"
 #include "keel/base/bug.h"
+#include "keel/data/internal/json_scan.h"
 #include "keel/data/internal/json_text.h"
 #include "keel/data/utf8.h"
 
@@ -18,21 +19,6 @@ using internal::put;
 
 bool is_high_surrogate(unsigned unit) noexcept { return (unit & 0xFC00) == 0xD800; }
 bool is_low_surrogate(unsigned unit) noexcept { return (unit & 0xFC00) == 0xDC00; }
-
-// Not by memcmp, which is a call: most keys are short.
-bool begins_with(const char* at, std::string_view key) noexcept {
-  const auto equal = [at, &key]<class Word>(Word, std::size_t offset) {
-    Word a = 0;
-    Word b = 0;
-    std::memcpy(&a, at + offset, sizeof a);
-    std::memcpy(&b, key.data() + offset, sizeof b);
-    return a == b;
-  };
-  const std::size_t size = key.size();
-  if (size >= 8 && size <= 16) return equal(std::uint64_t(), 0) && equal(std::uint64_t(), size - 8);
-  if (size >= 4 && size < 8) return equal(std::uint32_t(), 0) && equal(std::uint32_t(), size - 4);
-  return std::memcmp(at, key.data(), size) == 0;
-}
 
 // `raw` was checked by scan_string. The result is never longer than `raw`.
 char* unescape_to(std::string_view raw, char* to) noexcept {
@@ -114,8 +100,10 @@ void Reader::fail(const char* message, const char* member) noexcept {
 
 void Reader::fail_malformed(const char* message) noexcept { refuse(Problem::Cause::Syntax, message, value_); }
 
-void Reader::skip_space() noexcept {
-  while (at_ != end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t')) ++at_;
+// Most texts have none.
+[[gnu::always_inline]] inline void Reader::skip_space() noexcept {
+  if (at_ != end_ && static_cast<std::uint8_t>(*at_) <= 0x20) [[unlikely]]
+    at_ = internal::behind_space(at_, end_);
 }
 
 // Inlined into each of its callers below, as the next two are: they are most of what reading takes.
@@ -217,7 +205,7 @@ void Reader::value_is_left() const {
 
 [[gnu::always_inline]] inline bool Reader::member(std::string_view& raw, bool& escaped, std::string_view likely) {
   if (!after_value('}', "expected ',' or '}'")) return false;
-  if (!likely.empty() && static_cast<std::size_t>(end_ - at_) >= likely.size() && begins_with(at_, likely)) {
+  if (internal::begins_with(at_, end_, likely)) {
     level_[depth_ - 1] = static_cast<std::uint64_t>(at_ + 1 - begin_) << 1;
     raw = likely.substr(1, likely.size() - 3);
     at_ += likely.size();
@@ -382,6 +370,11 @@ std::string_view Reader::unescape(std::string_view raw) {
 
 std::string_view Reader::string() {
   if (!value_due()) return {};
+  std::string_view text;
+  if (internal::take_string(at_, end_, text)) {
+    state_ = State::Next;
+    return text;
+  }
   if (at_ == end_ || *at_ != '"') {
     mismatch("expected a string");
     return {};
@@ -440,16 +433,27 @@ bool Reader::number_due(std::string_view& raw, bool& whole) {
 }
 
 std::int64_t Reader::int64() {
+  if (!value_due()) return 0;
+  std::int64_t value = 0;
+  if (internal::take_integer(at_, end_, value)) {
+    state_ = State::Next;
+    return value;
+  }
   std::string_view raw;
   bool whole = false;
   if (!number_due(raw, whole)) return 0;
-  std::int64_t value = 0;
   if (whole && std::from_chars(raw.data(), raw.data() + raw.size(), value).ec == std::errc()) return value;
   fail(whole ? "number out of range" : "expected an integer");
   return 0;
 }
 
 std::uint64_t Reader::uint64() {
+  if (!value_due()) return 0;
+  std::int64_t small = 0;
+  if (at_ != end_ && *at_ != '-' && internal::take_integer(at_, end_, small)) {
+    state_ = State::Next;
+    return static_cast<std::uint64_t>(small);
+  }
   std::string_view raw;
   bool whole = false;
   if (!number_due(raw, whole)) return 0;
@@ -461,10 +465,15 @@ std::uint64_t Reader::uint64() {
 }
 
 double Reader::number() {
+  if (!value_due()) return 0;
+  double value = 0;
+  if (internal::take_double(at_, end_, value)) {
+    state_ = State::Next;
+    return value;
+  }
   std::string_view raw;
   bool whole = false;
   if (!number_due(raw, whole)) return 0;
-  double value = 0;
   const auto end = std::from_chars(raw.data(), raw.data() + raw.size(), value);
   if (end.ec == std::errc() && std::isfinite(value)) return value;
   fail("number out of range");

@@ -13,6 +13,9 @@
 #include "keel/base/text_value.h"
 
 namespace keel::json {
+namespace internal {
+class Cursor;
+}
 
 enum class Kind : std::uint8_t { Object, Array, String, Number, Boolean, Null, None };
 
@@ -129,6 +132,7 @@ class Reader {
   Error error() const;
 
  private:
+  friend class internal::Cursor;
   static constexpr int depth_limit = 128;
   enum class State : std::uint8_t { First, Value, Next, Failed };  // Container just begun; value due; value taken.
 

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <array>
-#include <bit>
 #include <charconv>
 #include <concepts>
 #include <cstddef>
@@ -21,6 +20,7 @@
 #include "keel/base/text_value.h"
 #include "keel/data/enum_names.h"
 #include "keel/data/fields.h"
+#include "keel/data/internal/json_names.h"
 #include "keel/data/json_reader.h"
 #include "keel/data/json_writer.h"
 #include "keel/data/patch.h"
@@ -62,6 +62,8 @@ concept List = requires(T& list) {
   list.emplace_back();
   list.clear();
 } && !std::convertible_to<const T&, std::string_view>;
+template <class T>
+concept BoolList = List<T> && std::same_as<typename T::value_type, bool>;  // std::vector's has no addresses.
 template <class T>
 concept Map = requires(T& map) {
   typename T::key_type;
@@ -140,87 +142,33 @@ consteval bool holds_views() {
   }
 }
 
-// The names of a struct as JSON has them.
-
-// Writes "\"name\":" of each behind the other; ends[i] is where that of name i ends.
-constexpr void quote_names(const std::string_view* names, std::size_t count, Case to_case, char* to,
-                           std::uint16_t* ends) {
-  char* const begin = to;
-  for (std::size_t i = 0; i < count; ++i) {
-    *to++ = '"';
-    to += change_case(names[i], to_case, to);
-    *to++ = '"';
-    *to++ = ':';
-    ends[i] = static_cast<std::uint16_t>(to - begin);
-  }
-}
-constexpr std::uint32_t name_slot(std::string_view name, int bits) noexcept {
-  if (name.empty()) return 0;
-  const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(name[i])); };
-  const std::uint32_t word = byte(0) | byte(name.size() - 1) << 8 | byte(name.size() / 2) << 16 |
-                             static_cast<std::uint32_t>(name.size()) << 24;
-  return (word * 0x9E3779B1u) >> (32 - bits);
-}
-consteval bool are_names_plain(const std::string_view* names, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) {
-    for (const char c : names[i]) {
-      if (c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20) return false;
-    }
-    for (std::size_t j = 0; j < i; ++j) {
-      if (names[i] == names[j]) return false;
-    }
-  }
-  return true;
-}
-
-template <class T>
-struct Names {
-  static constexpr std::size_t count = Fields<T>::count;
-  static constexpr int slot_bits = std::bit_width(count * 4 + 3);
-  static constexpr std::size_t bytes = [] {
-    std::size_t size = 1;
-    for (const std::string_view name : Fields<T>::names) size += 2 * name.size() + 3;
-    return size;
-  }();
-  static constexpr std::array<char, bytes> text = [] {
-    std::array<char, bytes> made{};
-    std::uint16_t ends[count + 1] = {};
-    quote_names(Fields<T>::names.data(), count, name_case<T>, made.data(), ends);
-    return made;
-  }();
-  static constexpr std::array<std::string_view, count + 1> keys = [] {
-    std::array<std::string_view, count + 1> made{};
-    std::array<char, bytes> again{};
-    std::uint16_t ends[count + 1] = {};
-    quote_names(Fields<T>::names.data(), count, name_case<T>, again.data(), ends);
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::size_t begin = i == 0 ? 0 : ends[i - 1];
-      made[i] = {text.data() + begin, ends[i] - begin};
-    }
-    return made;
-  }();
-  static constexpr std::array<std::string_view, count + 1> names = [] {
-    std::array<std::string_view, count + 1> made{};
-    for (std::size_t i = 0; i < count; ++i) made[i] = keys[i].substr(1, keys[i].size() - 3);
-    return made;
-  }();
-  static constexpr std::array<std::uint8_t, std::size_t{1} << slot_bits> slots = [] {
-    std::array<std::uint8_t, std::size_t{1} << slot_bits> made{};
-    for (std::size_t i = 0; i < count; ++i) {
-      std::uint32_t slot = name_slot(names[i], slot_bits);
-      while (made[slot] != 0) slot = (slot + 1) & (made.size() - 1);
-      made[slot] = static_cast<std::uint8_t>(i + 1);
-    }
-    return made;
-  }();
-  static_assert(are_names_plain(names.data(), count),
-                "two fields of a struct have the same name in JSON, or a name has a quote, a backslash or a control "
-                "character");
-};
-
 // Reading.
 
 using ReadField = void (*)(Reader& in, void* field, Violations& wrong);
+
+// The types that are read without a call where the text has their common form.
+enum class Form : std::uint8_t { Other, View, String, Boolean, Int32, Uint32, Int64, Uint64, Double };
+
+template <class T>
+consteval Form form_of() {
+  if constexpr (ReadsItself<T> || TextValue<T>) {
+    return Form::Other;
+  } else if constexpr (std::same_as<T, std::string_view>) {
+    return Form::View;
+  } else if constexpr (std::same_as<T, std::string>) {
+    return Form::String;
+  } else if constexpr (std::same_as<T, bool>) {
+    return Form::Boolean;
+  } else if constexpr (Integer<T> && sizeof(T) == 4) {
+    return std::is_signed_v<T> ? Form::Int32 : Form::Uint32;
+  } else if constexpr (Integer<T> && sizeof(T) == 8) {
+    return std::is_signed_v<T> ? Form::Int64 : Form::Uint64;
+  } else if constexpr (std::same_as<T, double>) {
+    return Form::Double;
+  } else {
+    return Form::Other;
+  }
+}
 
 struct ReadTable {
   const std::string_view* keys;   // With quotes and colon.
@@ -232,11 +180,29 @@ struct ReadTable {
   std::uint8_t count;
   std::uint8_t slot_bits;
   bool is_strict;
+  const Form* forms = nullptr;  // Of each field; null: all are Other.
 };
 
 // `fields` are the addresses of the fields of `object`. A member `tag` has been read.
 void read_object(Reader& in, const ReadTable& table, void* const* fields, const void* object, Violations& wrong,
                  std::string_view tag = {});
+
+// A list of any length.
+struct ListTable {
+  void* (*add)(void* list);  // A new element at its end.
+  ReadField read;
+  Form form;
+};
+void read_list(Reader& in, const ListTable& table, void* list, Violations& wrong);
+
+// An array of `count` elements, each `stride` bytes.
+struct ArrayTable {
+  ReadField read;
+  std::size_t count;
+  std::size_t stride;
+  Form form;
+};
+void read_array(Reader& in, const ArrayTable& table, void* first, Violations& wrong);
 
 struct VariantTable {
   std::string_view key;                  // Of the tag, with quotes and colon.
@@ -286,6 +252,7 @@ struct Readers<T, keel::internal::TypeList<Field...>> {
   }();
   static constexpr std::uint64_t all = sizeof...(Field) == 64 ? ~0ull : (1ull << sizeof...(Field) % 64) - 1;
   static constexpr ReadField read[] = {&read_field<Field>..., nullptr};
+  static constexpr Form forms[] = {form_of<Field>()..., Form::Other};
   static constexpr auto rules = [] {
     void (*function)(const void*, Check&) = nullptr;
     if constexpr (requires(const T& object, Check& check) { object.rules(check); }) {
@@ -301,7 +268,8 @@ struct Readers<T, keel::internal::TypeList<Field...>> {
                                       all & ~may_be_absent,
                                       static_cast<std::uint8_t>(sizeof...(Field)),
                                       static_cast<std::uint8_t>(Names<T>::slot_bits),
-                                      keel::internal::is_strict<T>()};
+                                      keel::internal::is_strict<T>(),
+                                      forms};
 };
 
 // What the tags of the alternatives of a variant have to be, once for reading and writing.
@@ -436,19 +404,10 @@ void read_value(Reader& in, T& value, Violations& wrong) {
     value.resize(decoded_size(text));
     value.resize(decode_bytes(in, text, value.data(), value.size(), wrong));
   } else if constexpr (is_std_array<T>) {
-    std::size_t count = 0;
-    if (!in.begin_array()) return;
-    const int depth = in.depth();
-    while (in.next_element()) {
-      if (count < value.size()) {
-        read_value(in, value[count], wrong);
-      } else {
-        in.skip();
-      }
-      ++count;
-      if (in.failed() && !collect(in, depth, wrong)) return;
-    }
-    if (count != value.size() && !in.failed()) wrong_element_count(in, value.size(), wrong);
+    using Element = typename T::value_type;
+    static constexpr ArrayTable table = {&read_field<Element>, std::tuple_size_v<T>, sizeof(Element),
+                                         form_of<Element>()};
+    read_array(in, table, value.data(), wrong);
   } else if constexpr (Map<T>) {
     value.clear();
     if (!in.begin_object()) return;
@@ -459,18 +418,21 @@ void read_value(Reader& in, T& value, Violations& wrong) {
       read_value(in, at->second, wrong);
       if (in.failed() && !collect(in, depth, wrong)) return;
     }
-  } else if constexpr (List<T>) {
+  } else if constexpr (BoolList<T>) {
     value.clear();
     if (!in.begin_array()) return;
     const int depth = in.depth();
     while (in.next_element()) {
-      if constexpr (std::same_as<typename T::value_type, bool>) {
-        value.push_back(in.boolean());
-      } else {
-        read_value(in, value.emplace_back(), wrong);
-      }
+      value.push_back(in.boolean());
       if (in.failed() && !collect(in, depth, wrong)) return;
     }
+  } else if constexpr (List<T>) {
+    using Element = typename T::value_type;
+    value.clear();
+    static constexpr ListTable table = {
+        [](void* list) -> void* { return __builtin_addressof(static_cast<T*>(list)->emplace_back()); },
+        &read_field<Element>, form_of<Element>()};
+    read_list(in, table, &value, wrong);
   } else {
     void* fields[Fields<T>::count + 1];
     fields[Fields<T>::count] = nullptr;

@@ -1,0 +1,248 @@
+// The common forms of a JSON value, read from the text alone. Each function takes what it is for, or nothing at all
+// where the text is anything else, such as an escape, a number of many digits, or an error: the Reader then looks at it
+// again from its first byte, and is the only one to say what is wrong.
+
+#pragma once
+
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <system_error>
+
+#include "keel/data/internal/json_text.h"
+#include "keel/data/utf8.h"
+
+namespace keel::json::internal {
+
+inline bool is_space(char c) noexcept { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+
+inline const char* behind_space(const char* at, const char* end) noexcept {
+  while (at != end && is_space(*at)) ++at;
+  return at;
+}
+
+// Whether the text begins with `key` and goes on; false when it is empty. Not by memcmp, which is a call: most keys are
+// short.
+[[gnu::always_inline]] inline bool begins_with(const char* at, const char* end, std::string_view key) noexcept {
+  const std::size_t size = key.size();
+  if (size - 1 >= static_cast<std::size_t>(end - at)) return false;
+  const auto equal = [at, &key]<class Word>(Word, std::size_t offset) {
+    return word_at<Word>(at + offset) == word_at<Word>(key.data() + offset);
+  };
+  if (size >= 8) {
+    std::size_t offset = 0;
+    for (; size - offset > 8; offset += 8) {
+      if (!equal(std::uint64_t(), offset)) return false;
+    }
+    return equal(std::uint64_t(), size - 8);
+  }
+  if (size >= 4) return equal(std::uint32_t(), 0) && equal(std::uint32_t(), size - 4);
+  for (std::size_t i = 0; i < size; ++i) {
+    if (at[i] != key[i]) return false;
+  }
+  return true;
+}
+
+// The closing quote, where `at` is in a string without escapes at a byte that is not ASCII; else null.
+[[gnu::noinline]] inline const char* string_end_behind(const char* at, const char* end) noexcept {
+  while (at != end && *at != '"') {
+    if (static_cast<std::uint8_t>(*at) < 0x80) return nullptr;
+    do {
+      const int length = utf8::sequence_length(at, end);
+      if (length == 0) return nullptr;
+      at += length;
+    } while (at != end && static_cast<std::uint8_t>(*at) >= 0x80);
+    at += plain_run(at, static_cast<std::size_t>(end - at));
+  }
+  return at != end ? at : nullptr;
+}
+
+// The first byte that does not stand for itself.
+[[gnu::noinline]] inline const char* string_behind(const char* at, const char* end) noexcept {
+  return at + plain_run(at, static_cast<std::size_t>(end - at));
+}
+
+// A string without escapes.
+[[gnu::always_inline]] inline bool take_string(const char*& at, const char* end, std::string_view& value) noexcept {
+  if (at == end || *at != '"') return false;
+  const char* const first = at + 1;
+  const char* quote = end;
+#ifdef __SSE2__
+  if (end - first >= 16) {
+    const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(first));
+    const auto hits = static_cast<unsigned>(_mm_movemask_epi8(scan::JsonStop::mask(block)));
+    quote = hits != 0 ? first + std::countr_zero(hits) : string_behind(first, end);
+  } else {
+    quote = string_behind(first, end);
+  }
+#else
+  quote = string_behind(first, end);
+#endif
+  if (quote == end || *quote != '"') [[unlikely]] {
+    quote = string_end_behind(quote, end);
+    if (quote == nullptr) return false;
+  }
+  value = {first, quote};
+  at = quote + 1;
+  return true;
+}
+
+[[gnu::always_inline]] inline bool take_boolean(const char*& at, const char* end, bool& value) noexcept {
+  if (end - at >= 4 && word_at<std::uint32_t>(at) == word_at<std::uint32_t>("true")) {
+    at += 4;
+    value = true;
+    return true;
+  }
+  if (end - at >= 5 && *at == 'f' && word_at<std::uint32_t>(at + 1) == word_at<std::uint32_t>("alse")) {
+    at += 5;
+    value = false;
+    return true;
+  }
+  return false;
+}
+
+// How many of eight bytes in front are digits.
+inline unsigned digits_in_front(std::uint64_t bytes) noexcept {
+  constexpr std::uint64_t high_halves = 0xF0F0F0F0F0F0F0F0;
+  // A carry out of a byte marks only bytes above one that is no digit itself.
+  const std::uint64_t wrong =
+      ((bytes & high_halves) | ((bytes + 0x0606060606060606) & high_halves) >> 4) ^ 0x3333333333333333;
+  return wrong == 0 ? 8 : static_cast<unsigned>(std::countr_zero(wrong)) >> 3;
+}
+
+// The number that the first `count` of eight bytes are, 1 to 8 digits.
+inline std::uint64_t value_of_digits(std::uint64_t bytes, unsigned count) noexcept {
+  bytes <<= 64 - 8 * count;
+  bytes = (bytes & 0x0F0F0F0F0F0F0F0F) * 2561 >> 8;
+  bytes = (bytes & 0x00FF00FF00FF00FF) * 6553601 >> 16;
+  return (bytes & 0x0000FFFF0000FFFF) * 42949672960001 >> 32;
+}
+
+inline constexpr std::uint64_t powers_of_ten[] = {1,
+                                                  10,
+                                                  100,
+                                                  1'000,
+                                                  10'000,
+                                                  100'000,
+                                                  1'000'000,
+                                                  10'000'000,
+                                                  100'000'000,
+                                                  1'000'000'000,
+                                                  10'000'000'000,
+                                                  100'000'000'000,
+                                                  1'000'000'000'000,
+                                                  10'000'000'000'000,
+                                                  100'000'000'000'000,
+                                                  1'000'000'000'000'000};
+
+// The digits at `at`, at most `most` of them (up to 18), appended to `value`; how many.
+[[gnu::always_inline]] inline unsigned take_digits(const char*& at, const char* end, unsigned most,
+                                                   std::uint64_t& value) noexcept {
+  unsigned count = 0;
+  if constexpr (std::endian::native == std::endian::little) {
+    while (most - count >= 8 && end - at >= 8) {
+      const auto bytes = word_at<std::uint64_t>(at);
+      const unsigned more = digits_in_front(bytes);
+      if (more == 0) return count;
+      value = value * powers_of_ten[more] + value_of_digits(bytes, more);
+      at += more;
+      count += more;
+      if (more < 8) return count;
+    }
+  }
+  for (; count < most && at != end && *at >= '0' && *at <= '9'; ++at, ++count) {
+    value = value * 10 + static_cast<std::uint64_t>(*at - '0');
+  }
+  return count;
+}
+
+// Behind a number: anything else may be the rest of it.
+[[gnu::always_inline]] inline bool ends_value(const char* at, const char* end) noexcept {
+  return at == end || *at == ',' || *at == '}' || *at == ']' || is_space(*at);
+}
+
+// A whole number of up to 18 digits, which no 64 bits are too few for.
+[[gnu::always_inline]] inline bool take_integer(const char*& at, const char* end, std::int64_t& value) noexcept {
+  const char* to = at;
+  const bool is_negative = to != end && *to == '-';
+  if (is_negative) ++to;
+  const char* const first = to;
+  std::uint64_t digits = 0;
+  const unsigned count = take_digits(to, end, 18, digits);
+  if (count == 0 || (*first == '0' && count > 1) || !ends_value(to, end)) return false;
+  value = is_negative ? -static_cast<std::int64_t>(digits) : static_cast<std::int64_t>(digits);
+  at = to;
+  return true;
+}
+
+// Any number whose grammar has been looked at up to its exponent: from_chars takes a whole one, or leaves its 'e'.
+[[gnu::noinline]] inline bool take_long_double(const char*& at, const char* end, double& value) noexcept {
+  double number = 0;
+  const auto [behind, error] = std::from_chars(at, end, number);
+  if (error != std::errc() || !std::isfinite(number) || !ends_value(behind, end)) return false;
+  value = number;
+  at = behind;
+  return true;
+}
+
+// A number that is finite as a double. One of few digits is the quotient of two doubles that are exact, and so rounded
+// correctly (W. Clinger, "How to Read Floating Point Numbers Accurately", 1990).
+[[gnu::always_inline]] inline bool take_double(const char*& at, const char* end, double& value) noexcept {
+  static constexpr double powers[] = {1,   1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                      1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+  constexpr unsigned exact = 15;  // The number of so many digits is less than 2^53.
+  const char* to = at;
+  const bool is_negative = to != end && *to == '-';
+  if (is_negative) ++to;
+  const char* const first = to;
+  std::uint64_t digits = 0;
+  unsigned decimals = 0;
+  std::uint64_t block = 0;
+  unsigned count = 8;
+  if (std::endian::native == std::endian::little && end - to >= 24) {
+    block = word_at<std::uint64_t>(to);
+    count = digits_in_front(block);
+  }
+  if (count < 8) {
+    // In blocks of eight bytes: that there are too many digits is known before one is multiplied.
+    if (count == 0 || (*first == '0' && count > 1)) return false;
+    to += count;
+    if (*to != '.') {
+      digits = value_of_digits(block, count);
+    } else {
+      const auto second = word_at<std::uint64_t>(to + 1);
+      decimals = digits_in_front(second);
+      if (decimals == 0) return false;
+      if (decimals == 8) {
+        const auto third = word_at<std::uint64_t>(to + 9);
+        const unsigned more = digits_in_front(third);
+        if (count + 8 + more > exact) return take_long_double(at, end, value);
+        digits = value_of_digits(block, count) * powers_of_ten[8] + value_of_digits(second, 8);
+        if (more != 0) digits = digits * powers_of_ten[more] + value_of_digits(third, more);
+        decimals += more;
+      } else {
+        digits = value_of_digits(block, count) * powers_of_ten[decimals] + value_of_digits(second, decimals);
+      }
+      to += 1 + decimals;
+    }
+  } else {
+    count = take_digits(to, end, exact, digits);
+    if (count == 0 || count == exact || (*first == '0' && count > 1)) return false;
+    if (to != end && *to == '.') {
+      decimals = take_digits(++to, end, exact + 1 - count, digits);
+      if (decimals == 0) return false;
+      if (count + decimals > exact) return take_long_double(at, end, value);
+    }
+  }
+  if (!ends_value(to, end)) return take_long_double(at, end, value);
+  const double size = static_cast<double>(digits) / powers[decimals];
+  value = is_negative ? -size : size;
+  at = to;
+  return true;
+}
+
+}  // namespace keel::json::internal
