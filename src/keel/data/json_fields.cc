@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstddef>
 #include <cstring>
 #include <span>
 #include <string>
@@ -10,6 +11,7 @@
 #include "keel/base/bug.h"
 #include "keel/data/base64.h"
 #include "keel/data/internal/json_cursor.h"
+#include "keel/data/internal/json_pen.h"
 
 namespace keel::json::internal {
 namespace {
@@ -300,14 +302,35 @@ void read_float(Reader& in, float& value) {
 }
 
 void write_object(Writer& out, const WriteTable& table, void* const* fields, Tag tag) {
-  out.begin_object();
-  if (!tag.name.empty()) out.key(tag.name).string(tag.value);
+  Pen pen(out);
+  pen.begin('{');
+  if (!tag.name.empty()) {
+    pen.give_back_first();
+    out.key(tag.name).string(tag.value);
+    pen.go_on();
+  }
   for (std::size_t i = 0; i < table.count; ++i) {
     if (table.is_absent != nullptr && table.is_absent[i] != nullptr && table.is_absent[i](fields[i])) continue;
-    out.quoted_key(table.keys[i]);
+    pen.key(table.keys[i]);
+    if (pen.value(table.forms != nullptr ? table.forms[i] : Form::Other, fields[i])) continue;
+    pen.give_back_value();
     table.write[i](out, fields[i]);
+    pen.go_on();
   }
-  out.end_object();
+  pen.end('}');
+}
+
+void write_elements(Writer& out, const ElementTable& table, const void* first, std::size_t count) {
+  Pen pen(out);
+  pen.begin('[');
+  for (const auto* at = static_cast<const std::byte*>(first); count > 0; --count, at += table.stride) {
+    pen.element();
+    if (pen.value(table.form, at)) continue;
+    pen.give_back_value();
+    table.write(out, at);
+    pen.go_on();
+  }
+  pen.end(']');
 }
 
 void write_float(Writer& out, float value) {

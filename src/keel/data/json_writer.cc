@@ -17,31 +17,35 @@ using internal::put;
 
 namespace {
 
-// A number of few digits, as those are that people write: 36, 97.25, -1200.5. Null when it is none, and nothing is
-// written. What is written is the shortest text, as std::to_chars writes it: with so few digits in front of the point
-// no other text of as many decimals is the same double, and none with an exponent is shorter.
+// A number of up to four decimals, as those are that people write: 36, 97.25, -1200.5. Null when it is none, and
+// nothing is written. What is written is the shortest text, as std::to_chars writes it: of so few digits no other text
+// is the same double, and none with an exponent is shorter.
 char* put_short_number(char* to, double value) noexcept {
   const double size = std::fabs(value);
-  if (!(size >= 1 && size < 1e9)) return nullptr;
-  std::int64_t scale = 1;
-  for (int decimals = 0; decimals <= 4; ++decimals, scale *= 10) {
-    const double scaled = size * static_cast<double>(scale);
-    const auto digits = static_cast<std::int64_t>(scaled + 0.5);
-    const auto whole = static_cast<double>(digits);
-    if (std::fabs(scaled - whole) > scaled * 1e-15 || whole / static_cast<double>(scale) != size) continue;
-    if (decimals == 0 && digits >= 100'000) return nullptr;  // Zeros at its end may be shorter as an exponent.
-    if (value < 0) *to++ = '-';
-    to = std::to_chars(to, to + 20, digits / scale).ptr;
-    if (decimals == 0) return to;
-    *to++ = '.';
-    std::int64_t fraction = digits % scale;
-    for (int i = decimals - 1; i >= 0; --i, fraction /= 10) to[i] = static_cast<char>('0' + fraction % 10);
-    return to + decimals;
-  }
-  return nullptr;
+  if (!(size >= 0.01 && size < 1e9)) return nullptr;
+  const auto scaled = static_cast<std::int64_t>(size * 1e4 + 0.5);
+  if (static_cast<double>(scaled) / 1e4 != size) return nullptr;
+  const std::int64_t whole = scaled / 10'000;
+  auto fraction = static_cast<unsigned>(scaled % 10'000);
+  if (fraction == 0 && whole >= 100'000) return nullptr;  // Zeros at its end may be shorter as an exponent.
+  *to = '-';
+  to += value < 0 ? 1 : 0;
+  to = std::to_chars(to, to + 20, whole).ptr;
+  if (fraction == 0) return to;
+  *to++ = '.';
+  int digits = 4;
+  for (; fraction % 10 == 0; --digits) fraction /= 10;
+  for (int i = digits - 1; i >= 0; --i, fraction /= 10) to[i] = static_cast<char>('0' + fraction % 10);
+  return to + digits;
 }
 
 }  // namespace
+
+char* internal::put_number(char* to, double value) noexcept {
+  if (!std::isfinite(value)) return put(to, "null");
+  char* const end = put_short_number(to, value);
+  return end != nullptr ? end : std::to_chars(to, to + 32, value).ptr;
+}
 
 char* Writer::open(std::size_t bytes) {
   KEEL_DEXPECT(depth_ > 0 || place_ == Place::First,
@@ -179,10 +183,7 @@ Writer& Writer::unsigned_integer(std::uint64_t value) {
 }
 
 Writer& Writer::number(double value) {
-  if (!std::isfinite(value)) return null();
-  char* to = open(32);
-  char* const end = put_short_number(to, value);
-  close(end != nullptr ? end : std::to_chars(to, to + 32, value).ptr);
+  close(internal::put_number(open(32), value));
   return *this;
 }
 

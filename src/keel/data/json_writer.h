@@ -10,6 +10,9 @@
 #include "keel/base/buffer.h"
 
 namespace keel::json {
+namespace internal {
+class Pen;
+}
 
 // Appends one JSON text. Strings that are not UTF-8 are written with U+FFFD in place of what is wrong; what is
 // written is always UTF-8. There are no blanks; json_indent.h puts them in for people. Calls must alternate as the
@@ -44,6 +47,7 @@ class Writer {
   bool is_complete() const noexcept { return depth_ == 0 && place_ == Place::Next; }
 
  private:
+  friend class internal::Pen;
   enum class Place : std::uint8_t { First, Next, Value };  // First in a container; after something; after a key.
   Writer& begin(char bracket);
   Writer& end(char bracket);

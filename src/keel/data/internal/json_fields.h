@@ -65,6 +65,10 @@ concept List = requires(T& list) {
 template <class T>
 concept BoolList = List<T> && std::same_as<typename T::value_type, bool>;  // std::vector's has no addresses.
 template <class T>
+concept Contiguous = (List<T> || is_std_array<T>) && requires(const T& list) {
+  { list.data() } -> std::same_as<const typename T::value_type*>;
+};
+template <class T>
 concept Map = requires(T& map) {
   typename T::key_type;
   typename T::mapped_type;
@@ -146,12 +150,12 @@ consteval bool holds_views() {
 
 using ReadField = void (*)(Reader& in, void* field, Violations& wrong);
 
-// The types that are read without a call where the text has their common form.
+// The types that are read and written without a call where their text has its common form.
 enum class Form : std::uint8_t { Other, View, String, Boolean, Int32, Uint32, Int64, Uint64, Double };
 
 template <class T>
 consteval Form form_of() {
-  if constexpr (ReadsItself<T> || TextValue<T>) {
+  if constexpr (ReadsItself<T> || WritesItself<T> || TextValue<T>) {
     return Form::Other;
   } else if constexpr (std::same_as<T, std::string_view>) {
     return Form::View;
@@ -450,9 +454,18 @@ struct WriteTable {
   const WriteField* write;
   bool (*const* is_absent)(const void* field);  // Null where none can be; else null or a function for each field.
   std::size_t count;
+  const Form* forms = nullptr;  // Of each field; null: all are Other.
 };
 
 void write_object(Writer& out, const WriteTable& table, void* const* fields, Tag tag = {});
+
+// `count` elements behind each other, each `stride` bytes.
+struct ElementTable {
+  WriteField write;
+  std::size_t stride;
+  Form form;
+};
+void write_elements(Writer& out, const ElementTable& table, const void* first, std::size_t count);
 [[noreturn, gnu::cold]] void throw_valueless();
 void write_float(Writer& out, float value);
 [[noreturn, gnu::cold]] void throw_nameless(std::int64_t value);
@@ -481,9 +494,10 @@ template <class T, class... Field>
 struct Writers<T, keel::internal::TypeList<Field...>> {
   static constexpr WriteField write[] = {&write_field<std::remove_const_t<Field>>..., nullptr};
   static constexpr bool (*is_absent[])(const void*) = {absence<std::remove_const_t<Field>>()..., nullptr};
+  static constexpr Form forms[] = {form_of<std::remove_const_t<Field>>()..., Form::Other};
   static constexpr WriteTable table = {Names<T>::keys.data(), write,
                                        (is_patch<std::remove_const_t<Field>> || ...) ? is_absent : nullptr,
-                                       sizeof...(Field)};
+                                       sizeof...(Field), forms};
 };
 
 template <class Variant>
@@ -543,6 +557,10 @@ void write_value(Writer& out, const T& value) {
     }(Alternatives<T>());
   } else if constexpr (is_byte_array<T> || ByteList<T>) {
     out.base64(value);
+  } else if constexpr (Contiguous<T>) {
+    using Element = std::remove_cv_t<typename T::value_type>;
+    static constexpr ElementTable table = {&write_field<Element>, sizeof(Element), form_of<Element>()};
+    write_elements(out, table, value.data(), value.size());
   } else if constexpr (List<T> || is_std_array<T>) {
     out.begin_array();
     for (const auto& element : value) write_value<typename T::value_type>(out, element);

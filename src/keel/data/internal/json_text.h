@@ -72,4 +72,28 @@ inline char* put(char* to, std::string_view text) noexcept {
   return to + size;
 }
 
+// Copies a string, if all of it stands for itself; else what is at `to` afterwards is of no use.
+[[gnu::always_inline]] inline bool copy_plain(char* to, const char* text, std::size_t size) noexcept {
+#ifdef __SSE2__
+  if (size >= 16) {
+    const auto copy_block = [to, text](std::size_t offset) {
+      const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text + offset));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to + offset), block);
+      return _mm_movemask_epi8(scan::JsonStop::mask(block)) == 0;
+    };
+    std::size_t offset = 0;
+    for (; size - offset > 16; offset += 16) {
+      if (!copy_block(offset)) return false;
+    }
+    return copy_block(size - 16);
+  }
+#endif
+  if (plain_run(text, size) != size) return false;
+  put(to, {text, size});
+  return true;
+}
+
+// A double as Writer::number() writes it; at most 32 bytes.
+char* put_number(char* to, double value) noexcept;
+
 }  // namespace keel::json::internal
