@@ -3,6 +3,8 @@
 
 #include <benchmark/benchmark.h>
 
+#include <array>
+#include <charconv>
 #include <string>
 #include <vector>
 
@@ -115,6 +117,36 @@ void read_a_struct_shuffled(benchmark::State& state) { read_user(state, shuffled
 BENCHMARK(read_a_struct_of_206_bytes);
 BENCHMARK(read_a_struct_shuffled);
 
+// The same with what each field has to be like.
+struct Judged {
+  std::int64_t id;
+  std::string_view name;
+  std::string_view email;
+  std::int64_t age;
+  bool active;
+  double score;
+  Address address;
+  std::array<std::string_view, 3> tags;
+  void rules(Check& check) const {
+    check(id).at_least(1);
+    check(name).length(1, 100);
+    check(email).length(3, 200);
+    check(age).range(0, 150);
+    check(score).range(0.0, 100.0);
+    check.each(tags).length(1, 40);
+  }
+};
+void read_a_struct_with_rules(benchmark::State& state) {
+  Arena arena;
+  Judged user;
+  Violations wrong;
+  for (auto _ : state) {
+    if (!json::read(user, user_text, arena, wrong)) state.SkipWithError("refused");
+    benchmark::DoNotOptimize(user);
+  }
+}
+BENCHMARK(read_a_struct_with_rules);
+
 void read_the_struct_by_hand(benchmark::State& state) {
   Arena arena;
   for (auto _ : state) {
@@ -219,6 +251,50 @@ void read_a_page_of_4_KiB(benchmark::State& state) { read_a<Page>(state, page_te
 void read_128_numbers(benchmark::State& state) { read_a<Series>(state, series_text()); }
 BENCHMARK(read_a_page_of_4_KiB);
 BENCHMARK(read_128_numbers);
+
+// What the standard library alone takes for the numbers of the series.
+void from_chars_of_128_numbers(benchmark::State& state) {
+  const std::string text = series_text();
+  std::vector<double> values;
+  for (auto _ : state) {
+    values.clear();
+    const char* at = text.data() + text.find('[');
+    while (*at != ']') at = std::from_chars(at + 1, text.data() + text.size(), values.emplace_back()).ptr;
+    benchmark::DoNotOptimize(values.data());
+    benchmark::ClobberMemory();
+  }
+}
+void to_chars_of_128_numbers(benchmark::State& state) {
+  Arena arena;
+  const auto series = json::parse<Series>(series_text(), arena).value();
+  std::string text(8192, ' ');
+  for (auto _ : state) {
+    char* to = text.data();
+    for (const double value : series.values) {
+      to = std::to_chars(to, to + 32, value).ptr;
+      *to++ = ',';
+    }
+    benchmark::ClobberMemory();
+  }
+}
+template <class T>
+void write_a(benchmark::State& state, const std::string& text) {
+  Arena arena;
+  const T value = json::parse<T>(text, arena).value();
+  Buffer buffer;
+  for (auto _ : state) {
+    buffer.clear();
+    json::write(buffer, value);
+    benchmark::ClobberMemory();
+  }
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(text.size()));
+}
+void write_a_page_of_4_KiB(benchmark::State& state) { write_a<Page>(state, page_text()); }
+void write_128_numbers(benchmark::State& state) { write_a<Series>(state, series_text()); }
+BENCHMARK(from_chars_of_128_numbers);
+BENCHMARK(to_chars_of_128_numbers);
+BENCHMARK(write_a_page_of_4_KiB);
+BENCHMARK(write_128_numbers);
 
 #ifdef KEEL_HAS_SIMDJSON
 // By hand, as its manual has it: fields are asked for in the order of the text.

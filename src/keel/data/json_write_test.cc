@@ -80,6 +80,49 @@ TEST(JsonWrite, has_null_for_what_is_no_number) {
   EXPECT_EQ(json::write(std::numeric_limits<double>::quiet_NaN()), "null");
 }
 
+struct Common {
+  std::string_view view;
+  std::string text;
+  bool flag;
+  std::int32_t number;
+  std::uint32_t count;
+  std::int64_t large;
+  std::uint64_t larger;
+  double real;
+  std::vector<std::string> texts;
+};
+
+TEST(JsonWrite, writes_what_a_Writer_writes_call_by_call) {
+  for (const std::string_view inside : {"", "é", "\n", "\"", "\\", "\x01", "\xFF", "\xED\xA0\x80"}) {
+    for (std::size_t size = 0; size < 70; ++size) {
+      for (const std::size_t front : {std::size_t{0}, size / 2, size}) {
+        const std::string text = std::string(front, 'x') + std::string(inside) + std::string(size - front, 'y');
+        const auto n = static_cast<std::int32_t>(size);
+        const Common common{text,
+                            text,
+                            size % 2 == 0,
+                            -n,
+                            static_cast<std::uint32_t>(n),
+                            n,
+                            ~std::uint64_t{0},
+                            n / 4.,
+                            {text, "", text}};
+        Buffer expected;
+        json::Writer out(expected);
+        out.begin_object().key("view").string(text).key("text").string(text).key("flag").boolean(size % 2 == 0);
+        out.key("number").integer(-n).key("count").integer(n).key("large").integer(n);
+        out.key("larger").unsigned_integer(~std::uint64_t{0}).key("real").number(n / 4.).key("texts");
+        out.begin_array().string(text).string("").string(text).end_array().end_object();
+        // Into a buffer that grows, from each number of bytes that it already has.
+        Buffer buffer;
+        buffer.append(std::string(size * 7, ' '));
+        json::write(buffer, common);
+        ASSERT_EQ(buffer.view().substr(size * 7), expected.view());
+      }
+    }
+  }
+}
+
 TEST(JsonWrite, throws_a_Bug_for_an_enum_without_a_name) { EXPECT_THROW(json::write(static_cast<Status>(7)), Bug); }
 
 TEST(JsonWrite, writes_what_is_read_back_equal_at_the_edges) {
