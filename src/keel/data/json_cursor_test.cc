@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
+#include <random>
 #include <string>
 
 namespace keel::json_cursor_test {
@@ -138,6 +140,24 @@ TEST(JsonCursor, agrees_with_a_reader_alone_about_numbers_at_the_edges_of_their_
         ASSERT_EQ(difference(first), "") << shown(first);
       }
     }
+  }
+}
+
+TEST(JsonCursor, rounds_doubles_of_any_number_of_digits_as_the_standard_library_does) {
+  std::mt19937_64 random(1);
+  for (int round = 0; round < 2'000; ++round) {
+    // The middle between two doubles, what is just above it, and any digits.
+    std::string text = R"({"a":1,"numbers":[4503599627370496.5,4503599627370497.5,9007199254740993.0,)"
+                       R"(2251799813685248.25,2251799813685248.75,2251799813685248.251,9007199254740992.999)";
+    for (int i = 0; i < 50; ++i) {
+      std::string digits = std::to_string(random());
+      digits.resize(std::min<std::size_t>(digits.size(), 1 + random() % 21));
+      const std::size_t point = 1 + random() % digits.size();
+      if (point < digits.size()) digits.insert(point, 1, '.');
+      if (random() % 4 == 0) digits = "0." + std::string(random() % 5, '0') + digits.substr(0, digits.find('.'));
+      text += (random() % 2 == 0 ? ",-" : ",") + digits;
+    }
+    ASSERT_EQ(difference(text + "]}"), "") << shown(text);
   }
 }
 

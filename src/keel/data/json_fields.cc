@@ -185,14 +185,14 @@ void read_object(Reader& in, const ReadTable& table, void* const* fields, const 
   const int depth = in.depth();
   const std::size_t violations = wrong.size();
   std::uint64_t seen = 0;
-  std::uint64_t good = 0;
+  std::uint64_t wrong_ones = 0;
   bool is_tagged = false;
   static constexpr Form others[64] = {};
   const Form* const forms = table.forms != nullptr ? table.forms : others;
-  std::size_t expected = 0;  // The one behind the last, and the first behind all.
+  std::size_t expected = 0;  // The one behind the last; the key behind the last name is empty, and never there.
   for (;;) {
-    std::size_t i = at.member(table, expected);
-    if (i == table.count) {
+    std::size_t i = expected;
+    if (!at.member(table, i)) [[unlikely]] {
       if (at.has_left()) break;
       at.give_back();
       const auto key = in.next_key();
@@ -216,19 +216,13 @@ void read_object(Reader& in, const ReadTable& table, void* const* fields, const 
       return refuse_second(in, wrong);
     }
     seen |= bit;
-    expected = i + 1 == table.count ? 0 : i + 1;
-    if (at.value(forms[i], fields[i])) {
-      good |= bit;
-      continue;
-    }
+    expected = i + 1;
+    if (at.value(forms[i], fields[i])) continue;
     at.give_back_value();
     const std::size_t before = wrong.size();
     table.read[i](in, fields[i], wrong);
-    if (in.failed()) {
-      if (!collect(in, depth, wrong)) return;
-    } else if (wrong.size() == before) {
-      good |= bit;
-    }
+    if (in.failed() && !collect(in, depth, wrong)) return;
+    if (wrong.size() != before) wrong_ones |= bit;
     at.go_on();
   }
   if (in.failed()) return;
@@ -238,7 +232,7 @@ void read_object(Reader& in, const ReadTable& table, void* const* fields, const 
   }
   if (table.rules == nullptr || in.failed()) return;
   Judge judge{in, wrong};
-  Check check(fields, {table.names, table.count}, good, wrong.size() == violations, Judge::tell, &judge);
+  Check check(fields, {table.names, table.count}, seen & ~wrong_ones, wrong.size() == violations, Judge::tell, &judge);
   judge.check = &check;
   table.rules(object, check);
 }

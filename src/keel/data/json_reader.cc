@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <cmath>
-#include <cstring>
 #include <system_error>
 
 #include "keel/base/ascii.h"
@@ -15,7 +14,6 @@ namespace keel::json {
 namespace {
 
 using internal::plain_run;
-using internal::put;
 
 bool is_high_surrogate(unsigned unit) noexcept { return (unit & 0xFC00) == 0xD800; }
 bool is_low_surrogate(unsigned unit) noexcept { return (unit & 0xFC00) == 0xDC00; }
@@ -29,10 +27,7 @@ char* unescape_to(std::string_view raw, char* to) noexcept {
     return value(0) << 12 | value(1) << 8 | value(2) << 4 | value(3);
   };
   while (at != end) {
-    const auto* slash = static_cast<const char*>(std::memchr(at, '\\', static_cast<std::size_t>(end - at)));
-    if (slash == nullptr) slash = end;
-    to = put(to, {at, slash});
-    at = slash;
+    at = internal::copy_to_slash(at, end, to);
     if (at == end) break;
     const char letter = at[1];
     at += 2;

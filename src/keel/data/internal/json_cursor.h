@@ -33,22 +33,21 @@ class Cursor {
     return true;
   }
 
-  // The field whose key is next, and its value due; else the number of fields: the object has ended, which is then
-  // left, or the Reader has to look.
-  [[gnu::always_inline]] std::size_t member(const ReadTable& table, std::size_t expected) {
+  // The field whose key is next, and its value due: `i`, which is the expected one before. False when the object has
+  // ended, which is then left, and when the Reader has to look.
+  [[gnu::always_inline]] bool member(const ReadTable& table, std::size_t& i) {
     const char* at = at_;
-    if (!separate(at, '}')) return table.count;
-    std::size_t i = expected;
+    if (!separate(at, '}')) return false;
     if (!begins_with(at, end_, table.keys[i])) {
       const char* const key = behind_space(at, end_);
       if (key == at || !begins_with(key, end_, table.keys[i])) i = find(table, key);
-      if (i == table.count) return i;
+      if (i == table.count) return false;
       at = key;
     }
     is_first_ = false;
-    *level_ = static_cast<std::uint64_t>(at + 1 - in_.begin_) << 1;
+    key_ = at;
     at_ = at + table.keys[i].size();
-    return i;
+    return true;
   }
 
   // An element is due; else the list has ended, which is then left, or the Reader has to look.
@@ -63,9 +62,47 @@ class Cursor {
 
   // The value that is due; false where the Reader has to.
   [[gnu::always_inline]] bool value(Form form, void* to) {
-    if (at_ != end_ && static_cast<std::uint8_t>(*at_) <= 0x20) [[unlikely]]
-      at_ = behind_space(at_, end_);
     in_.value_ = at_;
+    if (take(form, to)) return true;
+    if (at_ == end_ || static_cast<std::uint8_t>(*at_) > 0x20) return false;
+    in_.value_ = at_ = behind_space(at_, end_);
+    const char* const behind = take_apart(*this, form, to);
+    if (behind == nullptr) return false;
+    at_ = behind;
+    return true;
+  }
+
+  bool has_left() const noexcept { return has_left_; }
+  // Before a key or an element, which next_key() and next_element() then look for.
+  void give_back() noexcept { give_back(is_first_ ? Reader::State::First : Reader::State::Next); }
+  // Before a value.
+  void give_back_value() noexcept { give_back(Reader::State::Value); }
+  // Behind a value, which the Reader has taken.
+  void go_on() {
+    if (in_.state_ == Reader::State::Value) [[unlikely]]
+      in_.value_is_left();
+    at_ = in_.at_;
+  }
+  // Behind a key, or where an element begins.
+  void go_on_at_value() noexcept {
+    at_ = in_.at_;
+    key_ = nullptr;  // The Reader has it.
+    is_first_ = false;
+  }
+  // In the container that the Reader has begun.
+  void enter() noexcept {
+    at_ = in_.at_;
+    level_ = &in_.level_[in_.depth_ - 1];
+  }
+
+ private:
+  void give_back(Reader::State state) noexcept {
+    in_.at_ = at_;
+    in_.state_ = state;
+    if (key_ != nullptr) *level_ = static_cast<std::uint64_t>(key_ + 1 - in_.begin_) << 1;
+  }
+  // The value at this very byte.
+  [[gnu::always_inline]] bool take(Form form, void* to) {
     const char* at = at_;
     switch (form) {
       case Form::Other:
@@ -108,34 +145,11 @@ class Cursor {
     at_ = at;
     return true;
   }
-
-  bool has_left() const noexcept { return has_left_; }
-  // Before a key or an element, which next_key() and next_element() then look for.
-  void give_back() noexcept { give_back(is_first_ ? Reader::State::First : Reader::State::Next); }
-  // Before a value.
-  void give_back_value() noexcept { give_back(Reader::State::Value); }
-  // Behind a value, which the Reader has taken.
-  void go_on() {
-    if (in_.state_ == Reader::State::Value) [[unlikely]]
-      in_.value_is_left();
-    at_ = in_.at_;
-  }
-  // Behind a key, or where an element begins.
-  void go_on_at_value() noexcept {
-    at_ = in_.at_;
-    is_first_ = false;
-  }
-  // In the container that the Reader has begun.
-  void enter() noexcept {
-    at_ = in_.at_;
-    level_ = &in_.level_[in_.depth_ - 1];
+  // Of a copy, so that the other one stays in registers; null when the Reader has to.
+  [[gnu::noinline]] static const char* take_apart(Cursor at, Form form, void* to) {
+    return at.take(form, to) ? at.at_ : nullptr;
   }
 
- private:
-  void give_back(Reader::State state) noexcept {
-    in_.at_ = at_;
-    in_.state_ = state;
-  }
   // Behind the comma, if there is to be one; false at the end, and where neither is.
   [[gnu::always_inline]] bool separate(const char*& at, char closing) {
     if (at == end_) return false;
@@ -193,6 +207,7 @@ class Cursor {
   Reader& in_;
   const char* at_;
   const char* const end_;
+  const char* key_ = nullptr;       // Of the member read last, unless the Reader has found it.
   std::uint64_t* level_ = nullptr;  // Of this container.
   bool is_first_ = true;
   bool has_left_ = false;

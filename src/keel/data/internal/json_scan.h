@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <array>
 #include <bit>
 #include <charconv>
 #include <cmath>
@@ -47,48 +48,58 @@ inline const char* behind_space(const char* at, const char* end) noexcept {
   return true;
 }
 
-// The closing quote, where `at` is in a string without escapes at a byte that is not ASCII; else null.
-[[gnu::noinline]] inline const char* string_end_behind(const char* at, const char* end) noexcept {
-  while (at != end && *at != '"') {
+// The closing quote of a string without escapes, in which `at` is; else null.
+[[gnu::noinline]] inline const char* string_end(const char* at, const char* end) noexcept {
+  for (;;) {
+    at += plain_run(at, static_cast<std::size_t>(end - at));
+    if (at == end) return nullptr;
+    if (*at == '"') return at;
     if (static_cast<std::uint8_t>(*at) < 0x80) return nullptr;
     do {
       const int length = utf8::sequence_length(at, end);
       if (length == 0) return nullptr;
       at += length;
     } while (at != end && static_cast<std::uint8_t>(*at) >= 0x80);
-    at += plain_run(at, static_cast<std::size_t>(end - at));
   }
-  return at != end ? at : nullptr;
-}
-
-// The first byte that does not stand for itself.
-[[gnu::noinline]] inline const char* string_behind(const char* at, const char* end) noexcept {
-  return at + plain_run(at, static_cast<std::size_t>(end - at));
 }
 
 // A string without escapes.
 [[gnu::always_inline]] inline bool take_string(const char*& at, const char* end, std::string_view& value) noexcept {
   if (at == end || *at != '"') return false;
   const char* const first = at + 1;
-  const char* quote = end;
 #ifdef __SSE2__
   if (end - first >= 16) {
     const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(first));
     const auto hits = static_cast<unsigned>(_mm_movemask_epi8(scan::JsonStop::mask(block)));
-    quote = hits != 0 ? first + std::countr_zero(hits) : string_behind(first, end);
-  } else {
-    quote = string_behind(first, end);
+    const char* const quote = first + std::countr_zero(hits);
+    if (hits != 0 && *quote == '"') {
+      value = {first, quote};
+      at = quote + 1;
+      return true;
+    }
   }
-#else
-  quote = string_behind(first, end);
 #endif
-  if (quote == end || *quote != '"') [[unlikely]] {
-    quote = string_end_behind(quote, end);
-    if (quote == nullptr) return false;
-  }
+  const char* const quote = string_end(first, end);
+  if (quote == nullptr) return false;
   value = {first, quote};
   at = quote + 1;
   return true;
+}
+
+// Copies what is in front of the next backslash, and returns where that is, or `end`. `to` has room for all of it.
+inline const char* copy_to_slash(const char* at, const char* end, char*& to) noexcept {
+#ifdef __SSE2__
+  for (; end - at >= 16; at += 16, to += 16) {
+    const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), block);
+    const auto hits = static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi8(block, _mm_set1_epi8('\\'))));
+    if (hits == 0) continue;
+    to += std::countr_zero(hits);
+    return at + std::countr_zero(hits);
+  }
+#endif
+  while (at != end && *at != '\\') *to++ = *at++;
+  return at;
 }
 
 [[gnu::always_inline]] inline bool take_boolean(const char*& at, const char* end, bool& value) noexcept {
@@ -122,24 +133,13 @@ inline std::uint64_t value_of_digits(std::uint64_t bytes, unsigned count) noexce
   return (bytes & 0x0000FFFF0000FFFF) * 42949672960001 >> 32;
 }
 
-inline constexpr std::uint64_t powers_of_ten[] = {1,
-                                                  10,
-                                                  100,
-                                                  1'000,
-                                                  10'000,
-                                                  100'000,
-                                                  1'000'000,
-                                                  10'000'000,
-                                                  100'000'000,
-                                                  1'000'000'000,
-                                                  10'000'000'000,
-                                                  100'000'000'000,
-                                                  1'000'000'000'000,
-                                                  10'000'000'000'000,
-                                                  100'000'000'000'000,
-                                                  1'000'000'000'000'000};
+inline constexpr auto powers_of_ten = [] {
+  std::array<std::uint64_t, 20> made{1};
+  for (std::size_t i = 1; i < made.size(); ++i) made[i] = made[i - 1] * 10;
+  return made;
+}();
 
-// The digits at `at`, at most `most` of them (up to 18), appended to `value`; how many.
+// The digits at `at`, at most `most` of them (up to 19), appended to `value`; how many.
 [[gnu::always_inline]] inline unsigned take_digits(const char*& at, const char* end, unsigned most,
                                                    std::uint64_t& value) noexcept {
   unsigned count = 0;
@@ -189,57 +189,55 @@ inline constexpr std::uint64_t powers_of_ten[] = {1,
   return true;
 }
 
-// A number that is finite as a double. One of few digits is the quotient of two doubles that are exact, and so rounded
-// correctly (W. Clinger, "How to Read Floating Point Numbers Accurately", 1990).
+// digits / 10^decimals, for up to 18 decimals, rounded correctly: the quotient has 63 bits or more, of which a double
+// takes 53, and the last one says whether something is left over.
+inline double quotient(std::uint64_t digits, unsigned decimals) noexcept {
+  const int up = std::countl_zero(digits);
+  const int divisor_up = std::countl_zero(powers_of_ten[decimals]);
+  const std::uint64_t dividend = digits << up;
+  const std::uint64_t divisor = powers_of_ten[decimals] << divisor_up;
+  std::uint64_t high = dividend >> 1;
+  std::uint64_t low = dividend << 63;
+#ifdef __x86_64__
+  // Of 128 bits by 64, as the processor has it: the quotient fits, since high < divisor.
+  asm("divq %2" : "+d"(high), "+a"(low) : "r"(divisor) : "cc");
+  low |= high != 0 ? 1 : 0;
+#else
+  __extension__ using Wide = unsigned __int128;
+  const auto whole = static_cast<Wide>(high) << 64 | low;
+  high = static_cast<std::uint64_t>(whole % divisor);
+  low = static_cast<std::uint64_t>(whole / divisor) | (high != 0 ? 1 : 0);
+#endif
+  // The power of two is exact.
+  const auto exponent = static_cast<std::uint64_t>(1023 - 63 + divisor_up - up);
+  return static_cast<double>(low) * std::bit_cast<double>(exponent << 52);
+}
+
+// A number that is finite as a double, of up to 19 digits without an exponent; from_chars reads the others. Of few
+// digits it is the quotient of two doubles that are exact, and so rounded correctly (W. Clinger, "How to Read Floating
+// Point Numbers Accurately", 1990).
 [[gnu::always_inline]] inline bool take_double(const char*& at, const char* end, double& value) noexcept {
-  static constexpr double powers[] = {1,   1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                      1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
-  constexpr unsigned exact = 15;  // The number of so many digits is less than 2^53.
+  static constexpr double powers[] = {1,    1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8, 1e9,
+                                      1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18};
+  constexpr unsigned most = 19;  // Digits, which 64 bits have room for.
   const char* to = at;
   const bool is_negative = to != end && *to == '-';
   if (is_negative) ++to;
   const char* const first = to;
   std::uint64_t digits = 0;
+  const unsigned count = take_digits(to, end, most, digits);
+  if (count == 0 || (*first == '0' && count > 1)) return false;
   unsigned decimals = 0;
-  std::uint64_t block = 0;
-  unsigned count = 8;
-  if (std::endian::native == std::endian::little && end - to >= 24) {
-    block = word_at<std::uint64_t>(to);
-    count = digits_in_front(block);
-  }
-  if (count < 8) {
-    // In blocks of eight bytes: that there are too many digits is known before one is multiplied.
-    if (count == 0 || (*first == '0' && count > 1)) return false;
-    to += count;
-    if (*to != '.') {
-      digits = value_of_digits(block, count);
-    } else {
-      const auto second = word_at<std::uint64_t>(to + 1);
-      decimals = digits_in_front(second);
-      if (decimals == 0) return false;
-      if (decimals == 8) {
-        const auto third = word_at<std::uint64_t>(to + 9);
-        const unsigned more = digits_in_front(third);
-        if (count + 8 + more > exact) return take_long_double(at, end, value);
-        digits = value_of_digits(block, count) * powers_of_ten[8] + value_of_digits(second, 8);
-        if (more != 0) digits = digits * powers_of_ten[more] + value_of_digits(third, more);
-        decimals += more;
-      } else {
-        digits = value_of_digits(block, count) * powers_of_ten[decimals] + value_of_digits(second, decimals);
-      }
-      to += 1 + decimals;
-    }
-  } else {
-    count = take_digits(to, end, exact, digits);
-    if (count == 0 || count == exact || (*first == '0' && count > 1)) return false;
-    if (to != end && *to == '.') {
-      decimals = take_digits(++to, end, exact + 1 - count, digits);
-      if (decimals == 0) return false;
-      if (count + decimals > exact) return take_long_double(at, end, value);
-    }
+  if (to != end && *to == '.') {
+    ++to;
+    decimals = take_digits(to, end, most - count, digits);
+    if (decimals == 0) return false;
+  } else if (count == most) {
+    return false;
   }
   if (!ends_value(to, end)) return take_long_double(at, end, value);
-  const double size = static_cast<double>(digits) / powers[decimals];
+  double size = static_cast<double>(digits);
+  if (decimals != 0) size = digits < 1ull << 53 ? size / powers[decimals] : quotient(digits, decimals);
   value = is_negative ? -size : size;
   at = to;
   return true;
