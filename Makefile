@@ -4,7 +4,7 @@ MAKEFLAGS += --no-print-directory
 jobs := $(shell nproc 2>/dev/null || echo 2)
 sources := git ls-files --cached --others --exclude-standard -- '*.h' '*.cc' '*.c'
 
-.PHONY: help run test bench bench-gate conformance tls-conformance abuse mutation fuzz asan dev-check check bare test-cost format format-check budget reference docs contract-conformance clean
+.PHONY: help run test bench bench-gate conformance tls-conformance abuse mutation fuzz asan dev-check check bare test-cost format format-check budget reference docs contract-conformance contract-docs-page clean
 
 help:
 	@echo 'make run      build the full-stack example and serve it on http://127.0.0.1:8080 and https://127.0.0.1:8443'
@@ -14,6 +14,7 @@ help:
 	@echo 'make conformance  suites of others against the conformance server on both engines: a table of scores'
 	@echo 'make tls-conformance  TLS: the server'"'"'s own suites, sslyze, clients and servers of others, peers that mean no good (minutes)'
 	@echo 'make contract-conformance  contracts: what oasdiff and `keel api diff` say of changes of a document, and `keel api init` of examples'
+	@echo 'make contract-docs-page  the page at /docs in Chromium: other hosts, accessibility, keyboard, hostile documents (minutes)'
 	@echo 'make abuse    clients that mean no good, on both engines: what good ones notice of them (as root: half an hour)'
 	@echo 'make mutation  bugs, put in one by one: the tests find each (half an hour)'
 	@echo 'make fuzz     ten million inputs for each fuzzer, and an hour of the whole server in the simulation: hours'
@@ -77,6 +78,11 @@ contract-conformance:
 	@cmake --build build/release -j$(jobs) --target contract_diff_test contract_record_fullstack \
 	  contract_record_orders keel
 	@tests/contract/suites.py
+contract-docs-page:
+	@scripts/setup build test contract
+	@cmake --preset release -DKEEL_TESTS=ON
+	@cmake --build build/release -j$(jobs) --target docs_page_service
+	@tests/contract/docs_page_test.py
 
 abuse:
 	@scripts/setup build test abuse

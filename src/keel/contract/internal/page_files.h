@@ -1,0 +1,20 @@
+// keel/contract/internal/page_files.h — the files of the page, which embed.cmake makes a source of.
+
+#pragma once
+
+#include <string_view>
+
+namespace keel::contract::internal {
+
+struct PageFile {
+  std::string_view name;  // With a hash of the content: "page.0123456789abcdef.js".
+  std::string_view text;
+  std::string_view gzip;
+};
+
+// With {{script}}, {{style}} and {{document}} where the addresses stand.
+std::string_view page_html() noexcept;
+const PageFile& page_script() noexcept;
+const PageFile& page_style() noexcept;
+
+}  // namespace keel::contract::internal
