@@ -1,0 +1,47 @@
+// keel/contract/formats.h — the formats of JSON Schema and OpenAPI that a text is checked for.
+//
+//   if (!is_valid(Format::Email, text)) say(expected(Format::Email));    // "must be an email address such as …"
+//
+// A format that is not here is an annotation: it checks nothing (docs/contract.md has the list).
+//
+// Threads: functions.  Cost: linear in the text, no heap; `regex` compiles nothing.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace keel::contract {
+
+enum class Format : std::uint8_t {
+  Date,                 // RFC 3339 §5.6 full-date
+  Time,                 // RFC 3339 §5.6 full-time, with its offset
+  DateTime,             // RFC 3339 §5.6
+  Duration,             // RFC 3339 appendix A: P1DT12H
+  Email,                // RFC 5321 §4.1.2 Mailbox
+  IdnEmail,             // RFC 6531 §3.3: the same with UTF-8
+  Hostname,             // RFC 1123 §2.1, and A-labels of RFC 5890 that are well-formed
+  Ipv4,                 // RFC 2673 §3.2 dotted-quad, without leading zeros
+  Ipv6,                 // RFC 4291 §2.2
+  Uri,                  // RFC 3986 §3: absolute, with a scheme
+  UriReference,         // RFC 3986 §4.1
+  Iri,                  // RFC 3987 §2.2
+  IriReference,         // RFC 3987 §2.2
+  UriTemplate,          // RFC 6570 §2
+  Uuid,                 // RFC 9562 §4
+  JsonPointer,          // RFC 6901 §5
+  RelativeJsonPointer,  // draft-bhutton-relative-json-pointer-00
+  Regex,                // ECMA-262, with the flag u
+  Byte,                 // RFC 4648 §4, base64 with padding
+};
+
+// The format of this name, as documents write it ("date-time"); nullopt for one that is only an annotation.
+std::optional<Format> format_of(std::string_view name) noexcept;
+
+bool is_valid(Format format, std::string_view text) noexcept;
+
+// The message for a text that is not valid; a literal.
+const char* expected(Format format) noexcept;
+
+}  // namespace keel::contract

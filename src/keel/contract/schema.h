@@ -1,0 +1,175 @@
+// keel/contract/schema.h — JSON Schema 2020-12 as constant tables, and whether a value is as they say.
+//
+//   extern const Schema pet;                                             // `keel gen api` writes it
+//   Violations wrong;
+//   if (!check(value, pet, wrong)) …                                      // /name must have 1 to 80 characters
+//
+// Keywords:  all of JSON Schema 2020-12 but those that docs/contract.md lists. A Schema that is left as it is made takes
+//            every value.
+// Numbers:   compared exactly as json::Value has them. A multiple is one in decimal: 0.3 is a multiple of 0.1. A number
+//            with a fraction, an exponent or more than 64 bits is taken as the shortest decimal that is its double.
+// Text:      lengths are in code points. A pattern is looked for anywhere in the text, by RE2 (data/pattern.h).
+// Violations: in the order of the text, at most Violations::count_max. For anyOf and oneOf those of the one alternative
+//            that the value is meant for, when its types, constants and enumerations tell; else a single one.
+// Bounds:    work_max and what the value is large; 512 schemas within one another. What takes more is not checked to
+//            its end: it is a violation, and false.
+// Lifetime:  tables are constants; they outlive what uses them, and may refer to one another in circles.
+// Threads:   any.
+// Cost:      no heap for a value that is as its schema says, but for a list of more than 30 elements with is_unique, and
+//            for the bookkeeping of unevaluated… of more than 2,000 elements. At most 200 KB of stack.
+
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+#include "keel/contract/formats.h"
+#include "keel/data/json_value.h"
+#include "keel/data/pattern.h"
+#include "keel/data/violations.h"
+
+namespace keel::contract {
+
+struct Schema;
+using Schemas = std::span<const Schema* const>;
+
+// A number of a schema.
+struct Number {
+  enum class Kind : std::uint8_t { Signed, Unsigned, Real };
+
+  constexpr Number() = default;
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  constexpr Number(T value) noexcept
+      : kind(std::floating_point<T> ? Kind::Real
+             : std::signed_integral<T> ? Kind::Signed
+                                       : Kind::Unsigned),
+        whole(std::floating_point<T> ? 0 : static_cast<std::uint64_t>(value)),
+        real(std::floating_point<T> ? static_cast<double>(value) : 0) {}
+
+  Kind kind = Kind::Signed;
+  std::uint64_t whole = 0;  // In two's complement for Signed.
+  double real = 0;
+};
+
+struct Limit {
+  enum class Kind : std::uint8_t { None, Inclusive, Exclusive };
+
+  Kind kind = Kind::None;
+  Number number;
+};
+
+struct NumberRules {
+  Limit least;
+  Limit most;
+  Number multiple_of;  // 0: of anything.
+};
+
+struct TextRules {
+  std::size_t length_min = 0;
+  std::size_t length_max = SIZE_MAX;
+  const Pattern* pattern = nullptr;
+  const Format* format = nullptr;
+};
+
+struct ListRules {
+  std::size_t count_min = 0;
+  std::size_t count_max = SIZE_MAX;
+  bool is_unique = false;
+  Schemas prefix;                 // A null one takes anything, as everywhere below.
+  const Schema* items = nullptr;  // Of the elements after the prefix.
+  const Schema* contains = nullptr;
+  std::size_t contains_min = 1;
+  std::size_t contains_max = SIZE_MAX;
+  const Schema* unevaluated = nullptr;
+};
+
+struct Property {
+  std::string_view name;
+  const Schema* schema = nullptr;
+};
+
+struct PatternProperty {
+  const Pattern* pattern;
+  const Schema* schema = nullptr;
+};
+
+// What a member of this name asks of its object.
+struct Dependency {
+  std::string_view name;
+  std::span<const std::string_view> required;
+  const Schema* schema = nullptr;
+};
+
+struct ObjectRules {
+  std::size_t count_min = 0;
+  std::size_t count_max = SIZE_MAX;
+  std::span<const Property> properties;  // By their names, in the order of operator<.
+  std::span<const std::string_view> required;
+  std::span<const PatternProperty> patterns;
+  const Schema* additional = nullptr;
+  const Schema* names = nullptr;
+  std::span<const Dependency> dependencies;
+  const Schema* unevaluated = nullptr;
+};
+
+struct Combination {
+  Schemas all_of;  // And the target of a $ref.
+  Schemas any_of;
+  Schemas one_of;
+  const Schema* none_of = nullptr;  // `not`
+  const Schema* condition = nullptr;
+  const Schema* then = nullptr;
+  const Schema* otherwise = nullptr;
+};
+
+// A value of `const` or `enum`.
+struct Constant {
+  json::Kind kind = json::Kind::Null;
+  bool boolean = false;
+  Number number;
+  std::string_view text;
+  const Constant* elements = nullptr;  // Of a list, or the values of an object.
+  const std::string_view* names = nullptr;
+  std::size_t size = 0;
+};
+
+struct Schema {
+  static constexpr std::uint8_t null_bit = 1;
+  static constexpr std::uint8_t boolean_bit = 2;
+  static constexpr std::uint8_t integer_bit = 4;
+  static constexpr std::uint8_t number_bit = 8;  // Of those that are no integers.
+  static constexpr std::uint8_t string_bit = 16;
+  static constexpr std::uint8_t list_bit = 32;
+  static constexpr std::uint8_t object_bit = 64;
+  static constexpr std::uint8_t all_types = 127;
+
+  std::uint8_t types = all_types;  // 0: no value is valid.
+  bool has_values = false;         // One of `values`.
+  std::span<const Constant> values;
+  const NumberRules* number = nullptr;
+  const TextRules* text = nullptr;
+  const ListRules* list = nullptr;
+  const ObjectRules* object = nullptr;
+  const Combination* combination = nullptr;
+};
+
+// Work that every check may do; a larger value may do `work_per_value` more for each of its values and for each 64 bytes
+// of its texts. A schema evaluated with a value, a member and 64 bytes looked at are one each.
+inline constexpr std::size_t work_max = 50'000;
+inline constexpr std::size_t work_per_value = 256;
+
+// Whether the value is valid; false has added a violation, unless there was no room.
+bool check(const json::Value& value, const Schema& schema, Violations& wrong);
+
+// The same for the value that is due in `in`, which is due again afterwards: what reads it then may take it as valid.
+// Violations have the pointer and the place that they have in the whole text. When the text is malformed, or there is no
+// room for a violation, `in` has failed.
+// Cost: the value is read twice, and once into a json::Value, which has allocations of its own.
+bool check_ahead(json::Reader& in, const Schema& schema, Violations& wrong);
+
+}  // namespace keel::contract
