@@ -204,6 +204,7 @@ class Value::Members {
   class Iterator {
    public:
     Member operator*() const noexcept { return {at_[0].text(), at_[1]}; }
+    const Value& name() const noexcept { return at_[0]; }  // The key as a value.
     Iterator& operator++() noexcept {
       at_ += 2;
       return *this;

@@ -288,5 +288,11 @@ TEST(JsonValue, is_a_field_of_a_struct) {
             "is given twice at line 1 column 23 (/payload/a)");
 }
 
+TEST(JsonValue, the_key_of_a_member_is_a_value_as_well) {
+  const Value value = Value::object({{"a key of more than fourteen bytes", 1}});
+
+  EXPECT_EQ(value.members().begin().name(), Value("a key of more than fourteen bytes"));
+}
+
 }  // namespace
 }  // namespace keel::json_value_test

@@ -68,13 +68,20 @@ const RE2* find_equal(std::string_view text) noexcept {
   return *expression;
 }
 
+const RE2& expression_of(const Pattern& pattern) {
+  const RE2* const expression = find(slot_of(pattern.text()), pattern.text());
+  return expression != nullptr ? *expression : compile(pattern);
+}
+
 }  // namespace
 
+// Debian 13's RE2 takes no std::string_view.
 bool Pattern::matches(std::string_view text) const {
-  const RE2* expression = find(slot_of(text_), text_);
-  if (expression == nullptr) [[unlikely]]
-    expression = &compile(*this);
-  return RE2::FullMatch({text.data(), text.size()}, *expression);  // Debian 13's takes no std::string_view.
+  return RE2::FullMatch({text.data(), text.size()}, expression_of(*this));
+}
+
+bool Pattern::is_in(std::string_view text) const {
+  return RE2::PartialMatch({text.data(), text.size()}, expression_of(*this));
 }
 
 // Here, so that rules without a pattern need no re2.

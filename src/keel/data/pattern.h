@@ -1,4 +1,4 @@
-// keel/data/pattern.h — regular expressions that a text matches as a whole.
+// keel/data/pattern.h — regular expressions that a text matches, as a whole or somewhere.
 //
 //   check(sku).matches("[A-Z]{3}-[0-9]+");               // in rules() (rules.h)
 //   constexpr Pattern sku_pattern = "[A-Z]{3}-[0-9]+";   // one name for it where several need it
@@ -10,7 +10,7 @@
 //
 // Errors:  a pattern that is no regular expression is a Bug (base/bug.h) at its first use, with its text and its place.
 // Threads: any. A pattern is compiled once in the process, at its first use, and kept until the process ends.
-// Cost:    matches() takes some 100 ns and the time for the text, without the heap. A compiled pattern takes some
+// Cost:    either takes some 100 ns and the time for the text, without the heap. A compiled pattern takes some
 //          kilobytes, at most 8 MB. A program without patterns does not load RE2's library.
 
 #pragma once
@@ -27,7 +27,10 @@ class Pattern {
   consteval Pattern(const char (&text)[size], const char* file = __builtin_FILE(), unsigned line = __builtin_LINE())
       : text_(text, size - 1), file_(file), line_(line) {}
 
+  // The whole text.
   bool matches(std::string_view text) const;
+  // Some part of it, as `pattern` of JSON Schema says.
+  bool is_in(std::string_view text) const;
 
   constexpr std::string_view text() const noexcept { return text_; }
   constexpr const char* file() const noexcept { return file_; }

@@ -80,6 +80,16 @@ TEST(Pattern, is_compiled_once_and_then_needs_no_heap) {
   EXPECT_EQ(internal::allocations(), before);
 }
 
+TEST(Pattern, is_looked_for_in_a_text) {
+  constexpr Pattern code = "[A-Z]{2}[0-9]";
+
+  EXPECT_TRUE(code.is_in("the code AB1 is taken"));
+  EXPECT_TRUE(code.is_in("AB1"));
+  EXPECT_FALSE(code.is_in("AB-1"));
+  EXPECT_FALSE(code.matches("the code AB1 is taken"));
+  EXPECT_TRUE(Pattern("").is_in(""));
+}
+
 TEST(Pattern, is_used_by_several_threads) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
