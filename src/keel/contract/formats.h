@@ -1,6 +1,6 @@
 // keel/contract/formats.h — the formats of JSON Schema and OpenAPI that a text is checked for.
 //
-//   if (!is_valid(Format::Email, text)) say(expected(Format::Email));    // "must be an email address such as …"
+//   if (!is_valid(Format::Email, text)) say(expected(Format::Email));    // "expected an email address such as …"
 //
 // A format that is not here is an annotation: it checks nothing (docs/contract.md has the list).
 //
@@ -9,12 +9,12 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string_view>
 
 namespace keel::contract {
 
 enum class Format : std::uint8_t {
+  None,                 // An annotation: every text is valid.
   Date,                 // RFC 3339 §5.6 full-date
   Time,                 // RFC 3339 §5.6 full-time, with its offset
   DateTime,             // RFC 3339 §5.6
@@ -36,8 +36,8 @@ enum class Format : std::uint8_t {
   Byte,                 // RFC 4648 §4, base64 with padding
 };
 
-// The format of this name, as documents write it ("date-time"); nullopt for one that is only an annotation.
-std::optional<Format> format_of(std::string_view name) noexcept;
+// The format of this name, as documents write it ("date-time").
+Format format_of(std::string_view name) noexcept;
 
 bool is_valid(Format format, std::string_view text) noexcept;
 

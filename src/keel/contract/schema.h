@@ -1,22 +1,22 @@
 // keel/contract/schema.h — JSON Schema 2020-12 as constant tables, and whether a value is as they say.
 //
-//   extern const Schema pet;                                             // `keel gen api` writes it
-//   Violations wrong;
-//   if (!check(value, pet, wrong)) …                                      // /name must have 1 to 80 characters
+//   extern const Schema pet;                     // A constant that a generator writes
+//   (tools/keel/gen/schema_tables.h). Violations wrong; if (!check(value, pet, wrong)) …             // "/name must
+//   have 1 to 80 characters"
 //
-// Keywords:  all of JSON Schema 2020-12 but those that docs/contract.md lists. A Schema that is left as it is made takes
-//            every value.
-// Numbers:   compared exactly as json::Value has them. A multiple is one in decimal: 0.3 is a multiple of 0.1. A number
-//            with a fraction, an exponent or more than 64 bits is taken as the shortest decimal that is its double.
-// Text:      lengths are in code points. A pattern is looked for anywhere in the text, by RE2 (data/pattern.h).
-// Violations: in the order of the text, at most Violations::count_max. For anyOf and oneOf those of the one alternative
-//            that the value is meant for, when its types, constants and enumerations tell; else a single one.
-// Bounds:    work_max and what the value is large; 512 schemas within one another. What takes more is not checked to
-//            its end: it is a violation, and false.
-// Lifetime:  tables are constants; they outlive what uses them, and may refer to one another in circles.
-// Threads:   any.
-// Cost:      no heap for a value that is as its schema says, but for a list of more than 30 elements with is_unique, and
-//            for the bookkeeping of unevaluated… of more than 2,000 elements. At most 200 KB of stack.
+// Keywords:   All of JSON Schema 2020-12 but those that docs/contract.md lists. A default Schema accepts every value.
+// Numbers:    Compared exactly as json::Value has them. A multiple is one in decimal: 0.3 is a multiple of 0.1. A
+//             fraction, an exponent or more than 64 bits make a number the shortest decimal that is its double.
+// Text:       Lengths are in code points. A pattern is searched for anywhere in the text, by RE2 (data/pattern.h).
+// Violations: At most Violations::count_max, those of members and elements in the order of the text. For anyOf and
+//             oneOf they are those of the one alternative that the value is meant for, when its types, constants,
+//             enumerations and required members tell; else a single one.
+// Bounds:     work_max and work_per_value, and 512 schemas within one another. A value that would take more is not
+//             checked to its end: check() adds a violation and returns false.
+// Lifetime:   Tables are constants. They outlive what uses them, and may refer to one another in circles.
+// Threads:    Any.
+// Cost:       No heap for a valid value, except for a list of more than 31 elements with is_unique, and for the
+//             bookkeeping of unevaluated… of more than some 4,000 elements. At most half a megabyte of stack.
 
 #pragma once
 
@@ -45,7 +45,7 @@ struct Number {
   template <class T>
     requires std::is_arithmetic_v<T>
   constexpr Number(T value) noexcept
-      : kind(std::floating_point<T> ? Kind::Real
+      : kind(std::floating_point<T>    ? Kind::Real
              : std::signed_integral<T> ? Kind::Signed
                                        : Kind::Unsigned),
         whole(std::floating_point<T> ? 0 : static_cast<std::uint64_t>(value)),
@@ -60,28 +60,29 @@ struct Limit {
   enum class Kind : std::uint8_t { None, Inclusive, Exclusive };
 
   Kind kind = Kind::None;
-  Number number;
+  Number number = {};
 };
 
 struct NumberRules {
-  Limit least;
-  Limit most;
-  Number multiple_of;  // 0: of anything.
+  Limit least = {};
+  Limit most = {};
+  Number multiple_of = {};  // 0: of anything.
 };
 
 struct TextRules {
   std::size_t length_min = 0;
   std::size_t length_max = SIZE_MAX;
   const Pattern* pattern = nullptr;
-  const Format* format = nullptr;
+  std::string_view pattern_text = {};  // As the document has it, for the message.
+  Format format = Format::None;
 };
 
 struct ListRules {
   std::size_t count_min = 0;
   std::size_t count_max = SIZE_MAX;
   bool is_unique = false;
-  Schemas prefix;                 // A null one takes anything, as everywhere below.
-  const Schema* items = nullptr;  // Of the elements after the prefix.
+  Schemas prefix = {};            // A null one takes anything.
+  const Schema* items = nullptr;  // Of the elements after the prefix; null, as below: the keyword is not there.
   const Schema* contains = nullptr;
   std::size_t contains_min = 1;
   std::size_t contains_max = SIZE_MAX;
@@ -90,37 +91,37 @@ struct ListRules {
 
 struct Property {
   std::string_view name;
-  const Schema* schema = nullptr;
+  const Schema* schema = nullptr;  // Null: of anything.
 };
 
 struct PatternProperty {
   const Pattern* pattern;
-  const Schema* schema = nullptr;
+  const Schema* schema = nullptr;  // Null: of anything.
 };
 
 // What a member of this name asks of its object.
 struct Dependency {
   std::string_view name;
-  std::span<const std::string_view> required;
+  std::span<const std::string_view> required = {};
   const Schema* schema = nullptr;
 };
 
 struct ObjectRules {
   std::size_t count_min = 0;
   std::size_t count_max = SIZE_MAX;
-  std::span<const Property> properties;  // By their names, in the order of operator<.
-  std::span<const std::string_view> required;
-  std::span<const PatternProperty> patterns;
+  std::span<const Property> properties = {};  // By their names, in the order of operator<.
+  std::span<const std::string_view> required = {};
+  std::span<const PatternProperty> patterns = {};
   const Schema* additional = nullptr;
   const Schema* names = nullptr;
-  std::span<const Dependency> dependencies;
+  std::span<const Dependency> dependencies = {};
   const Schema* unevaluated = nullptr;
 };
 
 struct Combination {
-  Schemas all_of;  // And the target of a $ref.
-  Schemas any_of;
-  Schemas one_of;
+  Schemas all_of = {};  // And the target of a $ref.
+  Schemas any_of = {};
+  Schemas one_of = {};
   const Schema* none_of = nullptr;  // `not`
   const Schema* condition = nullptr;
   const Schema* then = nullptr;
@@ -131,8 +132,8 @@ struct Combination {
 struct Constant {
   json::Kind kind = json::Kind::Null;
   bool boolean = false;
-  Number number;
-  std::string_view text;
+  Number number = {};
+  std::string_view text = {};
   const Constant* elements = nullptr;  // Of a list, or the values of an object.
   const std::string_view* names = nullptr;
   std::size_t size = 0;
@@ -150,7 +151,7 @@ struct Schema {
 
   std::uint8_t types = all_types;  // 0: no value is valid.
   bool has_values = false;         // One of `values`.
-  std::span<const Constant> values;
+  std::span<const Constant> values = {};
   const NumberRules* number = nullptr;
   const TextRules* text = nullptr;
   const ListRules* list = nullptr;
@@ -158,8 +159,12 @@ struct Schema {
   const Combination* combination = nullptr;
 };
 
-// Work that every check may do; a larger value may do `work_per_value` more for each of its values and for each 64 bytes
-// of its texts. A schema evaluated with a value, a member and 64 bytes looked at are one each.
+// What `true` and {} say, and `false`.
+inline constexpr Schema anything{};
+inline constexpr Schema nothing{.types = 0};
+
+// Work that every check may do; a larger value may do `work_per_value` more for each of its values and for each 64
+// bytes of its texts. A schema evaluated with a value, a member and 64 bytes looked at are one each.
 inline constexpr std::size_t work_max = 50'000;
 inline constexpr std::size_t work_per_value = 256;
 
@@ -167,9 +172,9 @@ inline constexpr std::size_t work_per_value = 256;
 bool check(const json::Value& value, const Schema& schema, Violations& wrong);
 
 // The same for the value that is due in `in`, which is due again afterwards: what reads it then may take it as valid.
-// Violations have the pointer and the place that they have in the whole text. When the text is malformed, or there is no
-// room for a violation, `in` has failed.
-// Cost: the value is read twice, and once into a json::Value, which has allocations of its own.
+// Violations have the pointer and the place that they have in the whole text. When the text is malformed, or there is
+// no room for a violation, `in` has failed. Cost: the value is read twice, and once into a json::Value, which has
+// allocations of its own.
 bool check_ahead(json::Reader& in, const Schema& schema, Violations& wrong);
 
 }  // namespace keel::contract

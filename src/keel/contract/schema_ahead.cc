@@ -1,0 +1,96 @@
+#include <charconv>
+#include <string>
+#include <utility>
+
+#include "keel/base/arena.h"
+#include "keel/base/buffer.h"
+#include "keel/contract/schema.h"
+
+namespace keel::contract {
+namespace {
+
+std::string unescaped(std::string_view token) {
+  std::string key;
+  for (std::size_t i = 0; i < token.size(); ++i) {
+    const bool is_escape = token[i] == '~' && i + 1 < token.size();
+    key += is_escape ? (token[++i] == '1' ? '/' : '~') : token[i];
+  }
+  return key;
+}
+
+// Goes to the next element or member of that name; false when there is none, and the container has been left.
+bool enter(json::Reader& in, std::string_view token) {
+  if (in.peek() == json::Kind::Array) {
+    std::size_t index = 0;
+    std::from_chars(token.data(), token.data() + token.size(), index);
+    in.begin_array();
+    for (std::size_t i = 0; in.next_element(); ++i) {
+      if (i == index) return true;
+      in.skip();
+    }
+    return false;
+  }
+  const std::string key = unescaped(token);
+  in.begin_object();
+  while (const auto name = in.next_key()) {
+    if (*name == key) return true;
+    in.skip();
+  }
+  return false;
+}
+
+// Where the value of that pointer is in the text of a value; the end of its object when there is none.
+json::Problem place_of(std::string_view text, std::string_view pointer) {
+  Arena arena;
+  json::Reader in(text, arena);
+  bool is_there = true;
+  while (!pointer.empty() && is_there) {
+    pointer.remove_prefix(1);
+    const std::string_view token = pointer.substr(0, pointer.find('/'));
+    pointer.remove_prefix(token.size());
+    is_there = enter(in, token);
+  }
+  if (is_there) in.peek();
+  in.fail("", is_there ? nullptr : "");
+  return in.problem();
+}
+
+}  // namespace
+
+bool check_ahead(json::Reader& in, const Schema& schema, Violations& wrong) {
+  if (in.failed()) return false;
+  const json::Reader::Mark mark = in.mark();
+  const int depth = in.depth();
+  json::Value value;
+  read_json(in, value);
+  if (in.failed()) return false;
+  Violations found;
+  if (check(value, schema, found)) return in.rewind(mark);
+
+  if (!in.rewind(mark)) return false;
+  in.peek();
+  in.fail("");
+  const json::Problem base = in.problem();
+  Buffer path;
+  in.append_path(path);
+  in.resume(depth);
+  if (!in.rewind(mark)) return false;
+  const std::string_view text = in.skip();
+  if (!in.rewind(mark)) return false;
+  bool has_room = true;
+  for (const Violation& one : found) {
+    const json::Problem place = place_of(text, one.pointer);
+    Violation moved{std::string(path.view()) + one.pointer, one.message, base.line + place.line - 1, place.column};
+    if (place.line == 1) moved.column += base.column - 1;
+    has_room = wrong.add(std::move(moved));
+    if (!has_room) break;
+  }
+  if (has_room && found.has_more()) has_room = wrong.add({});  // There is none: it tells has_more().
+  if (!has_room) {
+    in.peek();
+    in.fail("");
+  }
+  return false;
+}
+
+}  // namespace keel::contract
