@@ -7,6 +7,8 @@
 #include <cmath>
 #include <utility>
 
+#include "keel/contract/regex.h"
+
 namespace keel::openapi {
 namespace {
 
@@ -52,17 +54,6 @@ std::string join(const Node& types) {
   return all;
 }
 
-bool has_look_around(std::string_view pattern) {
-  for (const std::string_view sign : {"(?=", "(?!", "(?<=", "(?<!"}) {
-    for (std::size_t at = pattern.find(sign); at != pattern.npos; at = pattern.find(sign, at + 1)) {
-      std::size_t escapes = 0;
-      while (escapes < at && pattern[at - escapes - 1] == '\\') ++escapes;
-      if (escapes % 2 == 0) return true;
-    }
-  }
-  return false;
-}
-
 }  // namespace
 
 struct Regex::Compiled {
@@ -73,9 +64,10 @@ Regex::Regex(std::string_view pattern) {
   RE2::Options options;
   options.set_log_errors(false);
   options.set_never_capture(true);
-  compiled_.reset(new Compiled{RE2(std::string(pattern), options)});
+  const contract::Regex translated(pattern);
+  compiled_.reset(new Compiled{RE2(translated.re2, options)});
   if (compiled_->expression.ok()) return;
-  problem_ = has_look_around(pattern) ? "uses look-around, which needs more than linear time: RE2 does not have it"
+  problem_ = translated.has_look_around ? "uses look-around, which needs more than linear time: RE2 does not have it"
              : compiled_->expression.error_code() == RE2::ErrorBadEscape
                  ? "uses " + compiled_->expression.error_arg() + ", which RE2 does not have"
                  : "is no regular expression of RE2: " + compiled_->expression.error();

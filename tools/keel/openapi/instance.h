@@ -16,7 +16,7 @@
 
 namespace keel::openapi {
 
-// A regular expression of RE2 for a pattern of JSON Schema, or why there is none.
+// A regular expression of RE2 for a pattern of JSON Schema (keel/contract/regex.h), or why there is none.
 class Regex {
  public:
   explicit Regex(std::string_view pattern);

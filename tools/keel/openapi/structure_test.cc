@@ -46,8 +46,7 @@ TEST(Structure, an_example_is_one_of_examples) {
 TEST(Structure, the_unsupported_keywords_are_a_list) {
   EXPECT_EQ(unsupported_keywords(),
             (std::vector<std::string_view>{"$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor",
-                                           "$vocabulary", "definitions", "dependencies", "additionalItems",
-                                           "unevaluatedItems"}));
+                                           "$vocabulary", "definitions", "dependencies", "additionalItems"}));
 }
 
 TEST(Structure, a_field_that_is_unknown_is_an_error_with_the_nearest_one) {
@@ -132,9 +131,9 @@ TEST(Structure, a_keyword_that_is_not_supported_is_an_error) {
               "components:\n"
               "  schemas:\n"
               "    Pet:\n"
-              "      {$dynamicRef: '#a', unevaluatedItems: false}\n"),
+              "      {$dynamicRef: '#a', additionalItems: false}\n"),
       (Lines{"api.yaml:6:8: error: '$dynamicRef' is not supported (#/components/schemas/Pet/$dynamicRef)",
-             "api.yaml:6:27: error: 'unevaluatedItems' is not supported (#/components/schemas/Pet/unevaluatedItems)"}));
+             "api.yaml:6:27: error: 'additionalItems' is not supported (#/components/schemas/Pet/additionalItems)"}));
 }
 
 TEST(Structure, a_keyword_that_is_unknown_is_an_error) {

@@ -1,0 +1,21 @@
+// gen/schema_suite.h — for a test: the schemas of JSON-Schema-Test-Suite as tables (schema_suite.cc).
+
+#pragma once
+
+#include <cstddef>
+
+#include "keel/contract/schema.h"
+
+namespace keel::gen {
+
+struct SuiteSchema {
+  const char* file;                // "optional/format/date.json"
+  const contract::Schema* schema;  // Null when there is none, which the generator has said:
+  const char* why;
+};
+
+// Of all files, in their order.
+extern const SuiteSchema suite_schemas[];
+extern const std::size_t suite_schemas_count;
+
+}  // namespace keel::gen

@@ -1,0 +1,62 @@
+// gen/schema_tables.h — schemas as the constants of keel/contract/schema.h.
+//
+//   SchemaTables tables(document, problems);
+//   out << "keel::contract::check_ahead(in, " << tables.name_of(schema) << ", wrong)";
+//   header << tables.declarations();                                   // extern const keel::contract::Schema …;
+//   for (const auto& [name, text] : tables.each()) parts.of(name) += text;
+//
+// Each schema is a constant, of which the initializer refers to others: nothing runs before main(). Names come from the
+// schema's JSON pointer, and texts are in their order, so that they do not depend on the order of the calls.
+//
+// Errors:   in Problems: a keyword that docs/contract.md lists, a schema that refers to itself without a step into the
+//           value, a pattern that RE2 does not have, a number that no double can hold.
+// Lifetime: the document outlives it.
+
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "openapi/document.h"
+#include "openapi/problems.h"
+
+namespace keel::gen {
+
+// A literal of C++: "\"a\\\\b\"", of any bytes.
+std::string string_literal(std::string_view text);
+
+class SchemaTables {
+ public:
+  SchemaTables(const openapi::Document& document, openapi::Problems& problems)
+      : document_(document), problems_(problems) {}
+
+  // The constant of a normalised schema (structure.h); it and all that it refers to are then in the output.
+  std::string name_of(const openapi::Node& schema);
+
+  // For a namespace of the user.
+  std::string declarations() const;
+  std::string definitions() const;
+  // The definitions by the names of their constants.
+  const std::map<std::string, std::string>& each() const noexcept { return texts_; }
+
+ private:
+  class Emitter;
+
+  const openapi::Node* target_of(const openapi::Node& schema);
+  std::string constant_of(const openapi::Node& schema);
+  void find_circle(const openapi::Node& schema);
+
+  const openapi::Document& document_;
+  openapi::Problems& problems_;
+  std::unordered_map<const openapi::Node*, std::string> names_;
+  std::unordered_set<std::string> taken_;
+  std::unordered_map<const openapi::Node*, bool> walked_;  // True: and left again.
+  std::vector<const openapi::Node*> pending_;
+  std::map<std::string, std::string> texts_;
+};
+
+}  // namespace keel::gen
