@@ -9,6 +9,11 @@
 // Values from 0 to 127 of an enum class, or of an enum that says its underlying type, are seen; of two names with one
 // value, the first. For others give read_json() and write_json() (json_parse.h).
 //
+// An enum whose values have other names outside says them beside it, those of the values 0, 1, … in their order:
+//
+//   inline constexpr std::string_view unit_names[] = {"kg", "m/s", "°C"};
+//   constexpr const auto& enum_names(Unit) { return unit_names; }
+//
 // Cost: enum_name is an index, enum_value a comparison for each name. At compile time one function for an enum.
 
 #pragma once
@@ -92,6 +97,8 @@ consteval EnumNameScratch enum_names_of() {
   }(std::make_index_sequence<enum_values_max>());
 }
 template <class E>
+concept SaysItsNames = requires { std::string_view(enum_names(E{})[0]); };
+template <class E>
 struct EnumTable {
   static_assert(std::is_enum_v<E>, "only an enum has names of values");
   static_assert(
@@ -109,6 +116,27 @@ struct EnumTable {
     return std::array<std::uint16_t, sizeof...(I)>{scratch.end[I]...};
   }(std::make_index_sequence<scratch.count == 0 ? 1 : scratch.count>());
   static constexpr EnumNames names{text.data(), end.data(), scratch.count};
+};
+
+template <SaysItsNames E>
+struct EnumTable<E> {
+  static constexpr const auto& list = enum_names(E{});
+  static constexpr std::size_t count = std::size(list);
+  static constexpr auto end = [] {
+    std::array<std::uint16_t, count> made{};
+    std::size_t size = 0;
+    for (std::size_t i = 0; i < count; ++i) made[i] = static_cast<std::uint16_t>(size += list[i].size());
+    return made;
+  }();
+  static constexpr auto text = [] {
+    std::array<char, end.back() + 1> made{};
+    char* to = made.data();
+    for (const std::string_view name : list) {
+      for (const char c : name) *to++ = c;
+    }
+    return made;
+  }();
+  static constexpr EnumNames names{text.data(), end.data(), count};
 };
 
 std::optional<std::size_t> find_name(const EnumNames& names, std::string_view name) noexcept;

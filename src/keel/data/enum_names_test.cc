@@ -27,6 +27,17 @@ namespace {
 enum class Status { Open, InTransit, Paid = 127 };
 enum Plain : unsigned char { red, dark_green };
 
+enum class Unit { Kilogram, Speed, Empty };
+inline constexpr std::string_view unit_names[] = {"kg", "m/s", ""};
+constexpr const auto& enum_names(Unit) { return unit_names; }
+
+TEST(EnumNames, are_those_that_the_enum_says_beside_it) {
+  EXPECT_EQ(enum_name(Unit::Kilogram), "kg");
+  EXPECT_EQ(enum_name(Unit::Speed), "m/s");
+  EXPECT_EQ(enum_value<Unit>("m/s"), Unit::Speed);
+  EXPECT_EQ(enum_value<Unit>("Speed"), std::nullopt);
+}
+
 TEST(EnumNames, has_the_names_of_values_from_0_to_127) {
   EXPECT_EQ(enum_name(Status::Open), "Open");
   EXPECT_EQ(enum_name(Status::InTransit), "InTransit");

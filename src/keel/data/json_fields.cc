@@ -108,6 +108,10 @@ void refuse_second(Reader& in, Violations& wrong) {
   wrong.set_malformed(violation_of(in, "is given twice"));
 }
 
+void refuse_left(Reader& in, std::string_view member, std::string_view words, Violations& wrong) {
+  add_violation(in, member, words, wrong);
+}
+
 void wrong_element_count(Reader& in, std::size_t count, Violations& wrong) {
   add_violation(in, {}, "must have " + std::to_string(count) + (count == 1 ? " element" : " elements"), wrong);
 }

@@ -63,7 +63,16 @@ void integer_edges(std::string_view least, std::string_view below, std::string_v
   takes<T>("100", 100);
   refuses<T>({below, above, "99999999999999999999999999999999", "-99999999999999999999999999999999"},
              "number out of range");
-  refuses<T>({"1.0", "1e0", "0.0", "1E2", "-0.0", "1e-1"}, "expected an integer");
+  takes<T>("1.0", 1, "1");
+  takes<T>("1E2", 100, "100");
+  takes<T>("0.010e+2", 1, "1");
+  takes<T>("100e-2", 1, "1");
+  takes<T>("120.00000000000000000000000000000000", 120, "120");
+  takes<T>("0.000e999999999999999999", 0, "0");
+  takes<T>("-0.0", 0, "0");
+  refuses<T>({"1.5", "1e-1", "0.10", "1.000000000000000000000000000000000001", "1e-999999999999999999"},
+             "expected an integer");
+  refuses<T>({"1e30", "1e999999999999999999", "123456789012345678901234567890.0"}, "number out of range");
   refuses<T>({"\"1\"", "true", "null", "[1]"}, "expected a number");
   if constexpr (std::is_signed_v<T>) {
     takes<T>("-1", -1);

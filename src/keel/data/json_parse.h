@@ -14,7 +14,7 @@
 // What is read:
 //
 //   struct                          object (fields.h)
-//   bool, integers, float, double   what does not fit is a violation; 1.0 is no integer
+//   bool, integers, float, double   what does not fit is a violation; 1.0 is an integer, 1.5 none
 //   std::string                     string
 //   std::string_view                the same: a view into the text, or into the arena where the text has escapes
 //   Uuid, Timestamp, TextValue      string (base/text_value.h)
@@ -27,7 +27,8 @@
 //   std::variant of structs         object with a tag, which says which of them it is (tag.h)
 //   json::Value                     anything (json_value.h)
 //   your own                        void read_json(json::Reader& in, Money& money) beside the type reads one value;
-//                                   void write_json(json::Writer& out, const Money& money) writes it (json_write.h)
+//                                   void write_json(json::Writer& out, const Money& money) writes it (json_write.h);
+//                                   read_json(in, money, wrong) has a keel::Violations& as well, for all that is wrong
 //
 // Fields that the struct does not have are passed over, unless it is strict. A field is required unless it is optional
 // (fields.h). A field or a key of a map given twice makes the text malformed. rules() of a struct is called once it is

@@ -8,6 +8,7 @@
 #include "keel/base/bug.h"
 #include "keel/data/internal/json_scan.h"
 #include "keel/data/internal/json_text.h"
+#include "keel/data/internal/whole_number.h"
 #include "keel/data/utf8.h"
 
 namespace keel::json {
@@ -437,8 +438,13 @@ std::int64_t Reader::int64() {
   std::string_view raw;
   bool whole = false;
   if (!number_due(raw, whole)) return 0;
-  if (whole && std::from_chars(raw.data(), raw.data() + raw.size(), value).ec == std::errc()) return value;
-  fail(whole ? "number out of range" : "expected an integer");
+  char room[internal::whole_room];
+  if (!whole && !(whole = internal::to_whole(raw, room))) {
+    fail("expected an integer");
+    return 0;
+  }
+  if (std::from_chars(raw.data(), raw.data() + raw.size(), value).ec == std::errc()) return value;
+  fail("number out of range");
   return 0;
 }
 
@@ -452,10 +458,15 @@ std::uint64_t Reader::uint64() {
   std::string_view raw;
   bool whole = false;
   if (!number_due(raw, whole)) return 0;
+  char room[internal::whole_room];
   std::uint64_t value = 0;
-  if (whole && raw == "-0") return 0;
-  if (whole && std::from_chars(raw.data(), raw.data() + raw.size(), value).ec == std::errc()) return value;
-  fail(whole ? "number out of range" : "expected an integer");
+  if (!whole && !(whole = internal::to_whole(raw, room))) {
+    fail("expected an integer");
+    return 0;
+  }
+  if (raw == "-0") return 0;
+  if (std::from_chars(raw.data(), raw.data() + raw.size(), value).ec == std::errc()) return value;
+  fail("number out of range");
   return 0;
 }
 

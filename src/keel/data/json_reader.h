@@ -70,7 +70,7 @@ class Reader {
   bool next_element();
 
   std::string_view string();
-  // Exact. Fractions and exponents are refused even where the value is whole (1.0, 1e3); so is what does not fit.
+  // Exact: 16, and as JSON Schema has it 16.0 and 1.6e1 too; 16.5 is no integer. What does not fit is refused.
   std::int64_t int64();
   std::uint64_t uint64();
   // Correctly rounded. Numbers that a finite double cannot approximate (1e999, 1e-999) are refused.

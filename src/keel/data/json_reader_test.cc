@@ -294,8 +294,11 @@ TEST(JsonReader, reads_integers_exactly_and_refuses_what_does_not_fit) {
   EXPECT_EQ(int64("9223372036854775808"), "number out of range");
   EXPECT_EQ(int64("-9223372036854775809"), "number out of range");
   EXPECT_EQ(int64("-0"), "0");
-  EXPECT_EQ(int64("1.0"), "expected an integer");
-  EXPECT_EQ(int64("1e2"), "expected an integer");
+  EXPECT_EQ(int64("-9223372036854775808.0"), "-9223372036854775808");
+  EXPECT_EQ(int64("922337203685477580.8e1"), "number out of range");
+  EXPECT_EQ(int64("1e2"), "100");
+  EXPECT_EQ(int64("1.5"), "expected an integer");
+  EXPECT_EQ(uint64("1844674407370955161.5e1"), "18446744073709551615");
   EXPECT_EQ(uint64("18446744073709551615"), "18446744073709551615");
   EXPECT_EQ(uint64("18446744073709551616"), "number out of range");
   EXPECT_EQ(uint64("-1"), "number out of range");

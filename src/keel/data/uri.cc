@@ -18,14 +18,14 @@ bool has_encoding(std::string_view text, Plus plus) noexcept {
 }
 
 // Where `from` decoded to `to` ends (they may be the same bytes), or null.
-char* decode(std::string_view from, char* to, Plus plus) noexcept {
+char* decode(std::string_view from, char* to, Plus plus, Nul nul = Nul::Refused) noexcept {
   for (std::size_t i = 0; i < from.size(); ++i) {
     char c = from[i];
     if (c == '%') {
       if (from.size() - i < 3) return nullptr;
       const int high = ascii::hex_value(from[i + 1]);
       const int low = ascii::hex_value(from[i + 2]);
-      if (high < 0 || low < 0 || (high == 0 && low == 0)) return nullptr;
+      if (high < 0 || low < 0 || (high == 0 && low == 0 && nul == Nul::Refused)) return nullptr;
       c = static_cast<char>(high << 4 | low);
       i += 2;
     } else if (c == '+' && plus == Plus::Space) {
@@ -38,10 +38,10 @@ char* decode(std::string_view from, char* to, Plus plus) noexcept {
 
 }  // namespace
 
-Result<std::string_view> percent_decode(std::string_view text, Arena& arena, Plus plus) {
+Result<std::string_view> percent_decode(std::string_view text, Arena& arena, Plus plus, Nul nul) {
   if (!has_encoding(text, plus)) return text;
   auto* to = static_cast<char*>(arena.allocate(text.size(), 1));
-  const char* end = decode(text, to, plus);
+  const char* end = decode(text, to, plus, nul);
   if (end == nullptr) return fail(Code::InvalidArgument, bad_escape);
   const auto size = static_cast<std::size_t>(end - to);
   arena.extend(to, text.size(), size);  // Gives the rest back.

@@ -25,9 +25,11 @@
 namespace keel::uri {
 
 enum class Plus : bool { Literal, Space };  // In a path '+' is itself; in a query it is a space.
+enum class Nul : bool { Refused, Taken };   // "%00": taken by those who give a string with its length on.
 
 // Decodes once. "a%2Fb" becomes "a/b": split a path into segments first.
-Result<std::string_view> percent_decode(std::string_view text, Arena& arena, Plus plus = Plus::Literal);
+Result<std::string_view> percent_decode(std::string_view text, Arena& arena, Plus plus = Plus::Literal,
+                                        Nul nul = Nul::Refused);
 // The same over the bytes themselves; returns the new size, which is not larger. On failure the bytes are unspecified.
 Result<std::size_t> percent_decode_in_place(char* text, std::size_t size, Plus plus = Plus::Literal);
 // Appends `text` with everything escaped but the unreserved characters: letters, digits, '-', '.', '_', '~'.

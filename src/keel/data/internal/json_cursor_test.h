@@ -3,10 +3,12 @@
 
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -167,11 +169,34 @@ class ByReaderAlone {
     if (raw.find('\\') == raw.npos) return raw.substr(1, raw.size() - 2);
     return in_.rewind(mark) ? in_.string() : std::string_view();
   }
+  // The digits with the point where the exponent moves it to; nothing when there are some behind it.
+  static std::optional<std::string> moved_point(std::string_view text) {
+    const std::size_t e = std::min(text.find_first_of("eE"), text.size());
+    std::string digits(text.substr(0, e));
+    const bool is_negative = digits[0] == '-';
+    if (is_negative) digits.erase(0, 1);
+    double exponent = e == text.size() ? 0 : std::strtod(std::string(text.substr(e + 1)).c_str(), nullptr);
+    if (const std::size_t point = digits.find('.'); point != digits.npos) {
+      exponent -= static_cast<double>(digits.size() - point - 1);
+      digits.erase(point, 1);
+    }
+    if (digits.find_first_not_of('0') == digits.npos) return is_negative ? "-0" : "0";
+    while (digits.ends_with('0')) {
+      digits.pop_back();
+      ++exponent;
+    }
+    if (exponent < 0) return std::nullopt;
+    digits.append(static_cast<std::size_t>(std::min(exponent, 50.0)), '0');
+    digits.erase(0, digits.find_first_not_of('0'));
+    return is_negative ? '-' + digits : digits;
+  }
   template <class T>
   void whole_number(T& value) {
-    const std::string_view digits = in_.number_text();
+    const std::string_view text = in_.number_text();
     if (in_.failed()) return;
-    if (digits.find_first_of(".eE") != digits.npos) return in_.fail("expected an integer");
+    const std::optional<std::string> digits_of = moved_point(text);
+    if (!digits_of) return in_.fail("expected an integer");
+    const std::string_view digits = *digits_of;
     T number = 0;
     if (std::is_unsigned_v<T> && digits == "-0") return;
     const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), number);

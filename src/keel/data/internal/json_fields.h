@@ -33,7 +33,15 @@ namespace keel::json::internal {
 // What a type is in JSON.
 
 template <class T>
-concept ReadsItself = requires(Reader& in, T& value) { read_json(in, value); };
+concept ReadsAndCollects = requires(Reader& in, T& value, Violations& wrong) { read_json(in, value, wrong); };
+// What `keel gen api` writes: member functions, which are looked for among those of one type.
+template <class T>
+concept ReadsByMember = requires(Reader& in, T& value, Violations& wrong) { value.read_json(in, wrong); };
+template <class T>
+concept WritesByMember = requires(Writer& out, const T& value) { value.write_json(out); };
+template <class T>
+concept ReadsItself =
+    ReadsByMember<T> || ReadsAndCollects<T> || requires(Reader& in, T& value) { read_json(in, value); };
 template <class T>
 concept WritesItself = requires(Writer& out, const T& value) { write_json(out, value); };
 
@@ -225,6 +233,8 @@ void read_byte_array(Reader& in, std::byte* to, std::size_t size, Violations& wr
 [[gnu::cold]] bool collect(Reader& in, int depth, Violations& wrong);
 // For a key whose value is due.
 [[gnu::cold]] void refuse_second(Reader& in, Violations& wrong);
+// For a member of the object that was left just now; for it itself, or for an array, when `member` is empty.
+[[gnu::cold]] void refuse_left(Reader& in, std::string_view member, std::string_view words, Violations& wrong);
 [[gnu::cold]] void wrong_element_count(Reader& in, std::size_t count, Violations& wrong);
 [[gnu::cold]] void wrong_enum_name(Reader& in, const keel::internal::EnumNames& names, Violations& wrong);
 // The whole text: `read` of `value`, then nothing behind it. True when nothing is wrong.
@@ -366,7 +376,11 @@ void read_float(Reader& in, float& value);
 template <class T>
 void read_value(Reader& in, T& value, Violations& wrong) {
   require_form<T>();
-  if constexpr (ReadsItself<T>) {
+  if constexpr (ReadsByMember<T>) {
+    value.read_json(in, wrong);
+  } else if constexpr (ReadsAndCollects<T>) {
+    read_json(in, value, wrong);
+  } else if constexpr (ReadsItself<T>) {
     read_json(in, value);
   } else if constexpr (TextValue<T>) {
     value = in.value<T>();
@@ -513,7 +527,9 @@ void write_alternative(Writer& out, const Variant& variant) {
 template <class T>
 void write_value(Writer& out, const T& value) {
   require_form<T>();
-  if constexpr (WritesItself<T>) {
+  if constexpr (WritesByMember<T>) {
+    value.write_json(out);
+  } else if constexpr (WritesItself<T>) {
     write_json(out, value);
   } else if constexpr (TextValue<T>) {
     out.string(value.text());

@@ -218,9 +218,9 @@ std::vector<WrongBody> wrong_bodies() {
        not_expected(R"({"pointer":"/lines/0/sku","detail":"must have 1 to 8 characters"})"
                     R"(,{"pointer":"/lines/0/quantity","detail":"must be from 1 to 100"})"
                     R"(,{"pointer":"/lines/1/quantity","detail":"must be from 1 to 100"})")},
-      {R"({"customer":"Ada","lines":[{"sku":"A","quantity":1.0}]})",
+      {R"({"customer":"Ada","lines":[{"sku":"A","quantity":1.5}]})",
        not_expected(R"({"pointer":"/lines/0/quantity","detail":"expected an integer"})")},
-      {R"({"customer":"Ada","lines":[{"sku":"A","quantity":1e2}]})",
+      {R"({"customer":"Ada","lines":[{"sku":"A","quantity":1e-2}]})",
        not_expected(R"({"pointer":"/lines/0/quantity","detail":"expected an integer"})")},
       {R"({"customer":"Ada","lines":[{"sku":"A","quantity":2147483648}]})",
        not_expected(R"({"pointer":"/lines/0/quantity","detail":"number out of range"})")},

@@ -1,0 +1,61 @@
+// A number of JSON that is whole, however it is written. Tested by json_numbers_test.cc.
+
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace keel::json::internal {
+
+inline constexpr std::size_t whole_room = 32;
+
+// A number with a fraction or an exponent as the integer that it is, in `room`: 16.0 is "16", 1e3 "1000". False: it is
+// none. What has more digits than any integer keeps some of them, which are too many as well.
+inline bool to_whole(std::string_view& raw, char (&room)[whole_room]) noexcept {
+  constexpr long digits_max = 24;
+  char* to = room;
+  const char* at = raw.data();
+  const char* const end = at + raw.size();
+  if (*at == '-') *to++ = *at++;
+  long before = 0;  // Digits in front of the point, and those behind it that count.
+  long digits = 0;
+  long significant = 0;  // Up to the last that is not 0.
+  bool is_behind = false;
+  char* const first = to;
+  for (; at != end && *at != 'e' && *at != 'E'; ++at) {
+    if (*at == '.') {
+      is_behind = true;
+      continue;
+    }
+    if (!is_behind) ++before;
+    if (digits == 0 && *at == '0') {  // In front: it only moves the point.
+      --before;
+      continue;
+    }
+    ++digits;
+    if (*at != '0') significant = digits;
+    if (digits <= digits_max) *to++ = *at;
+  }
+  if (significant == 0) {
+    *first = '0';
+    raw = {room, static_cast<std::size_t>(first + 1 - room)};
+    return true;
+  }
+  long exponent = 0;
+  if (at != end) {
+    const bool is_negative = *++at == '-';
+    if (*at == '-' || *at == '+') ++at;
+    for (; at != end; ++at) {
+      if (exponent < 1'000'000'000) exponent = exponent * 10 + (*at - '0');
+    }
+    if (is_negative) exponent = -exponent;
+  }
+  const long size = before + exponent;  // Of the integer.
+  if (size < significant) return false;
+  const long written = size < digits_max ? size : digits_max;
+  for (long i = digits; i < written; ++i) first[i] = '0';
+  raw = {room, static_cast<std::size_t>(first + written - room)};
+  return true;
+}
+
+}  // namespace keel::json::internal
