@@ -15,6 +15,7 @@ bool is_idempotent(Method method) noexcept {
     case Method::Delete:
     case Method::Options:
     case Method::Trace:
+    case Method::Query:
       return true;
     case Method::Post:
     case Method::Patch:

@@ -6,7 +6,8 @@ namespace keel::http::retry_rules_test {
 namespace {
 
 TEST(RetryRules, only_what_may_be_done_twice_is_idempotent) {
-  for (const Method method : {Method::Get, Method::Head, Method::Put, Method::Delete, Method::Options, Method::Trace}) {
+  for (const Method method :
+       {Method::Get, Method::Head, Method::Put, Method::Delete, Method::Options, Method::Trace, Method::Query}) {
     EXPECT_TRUE(is_idempotent(method)) << to_string(method);
   }
   for (const Method method : {Method::Post, Method::Patch, Method::Connect, Method::Other}) {

@@ -3,8 +3,8 @@
 namespace keel::http {
 namespace {
 
-constexpr std::string_view names[method_count] = {"GET",   "HEAD",    "POST",  "PUT",     "DELETE",
-                                                  "PATCH", "OPTIONS", "TRACE", "CONNECT", ""};
+constexpr std::string_view names[method_count] = {"GET",     "HEAD",  "POST",    "PUT",   "DELETE", "PATCH",
+                                                  "OPTIONS", "TRACE", "CONNECT", "QUERY", ""};
 
 Method if_same(std::string_view text, Method method) noexcept {
   return text == names[static_cast<int>(method)] ? method : Method::Other;
@@ -19,7 +19,7 @@ Method parse_method(std::string_view text) noexcept {
     case 4:
       return if_same(text, text[0] == 'P' ? Method::Post : Method::Head);
     case 5:
-      return if_same(text, text[0] == 'P' ? Method::Patch : Method::Trace);
+      return if_same(text, text[0] == 'P' ? Method::Patch : text[0] == 'T' ? Method::Trace : Method::Query);
     case 6:
       return if_same(text, Method::Delete);
     case 7:

@@ -1,6 +1,7 @@
 // keel/http/message/method.h — request methods.
 //
-// The methods of RFC 9110 §9 and PATCH (RFC 5789). Anything else that is a token is Other: the text says which.
+// The methods of RFC 9110 §9, PATCH (RFC 5789) and QUERY (draft-ietf-httpbis-safe-method-w-body). Anything else that is
+// a token is Other: the text says which.
 //
 // Cost: a switch on the length and one or two comparisons of words.
 
@@ -11,8 +12,8 @@
 
 namespace keel::http {
 
-enum class Method : std::uint8_t { Get, Head, Post, Put, Delete, Patch, Options, Trace, Connect, Other };
-inline constexpr int method_count = 10;
+enum class Method : std::uint8_t { Get, Head, Post, Put, Delete, Patch, Options, Trace, Connect, Query, Other };
+inline constexpr int method_count = 11;
 
 // Methods are case-sensitive: "get" is Other.
 Method parse_method(std::string_view text) noexcept;

@@ -41,6 +41,10 @@ Words words_of(Rejection::What what) noexcept {
       return {"parameter", "the query is well-formed and not acceptable"};
     case Rejection::What::Form:
       return {"field", "the form is well-formed and not acceptable"};
+    case Rejection::What::Parameters:
+      return {"parameter", "the parameters cannot be read"};
+    case Rejection::What::ParameterValues:
+      return {"parameter", "the parameters are well-formed and not acceptable"};
     default:
       return {"pointer", "the body is well-formed and not acceptable"};
   }

@@ -25,7 +25,8 @@ const Rejection* Rejection::of(const Error& error) noexcept {
 
 Status Rejection::status() const noexcept {
   if (what_ == What::ContentType) return Status::UnsupportedMediaType;
-  return what_ == What::Query || violations_.is_malformed() ? Status::BadRequest : Status::UnprocessableContent;
+  return what_ == What::Query || what_ == What::Parameters || violations_.is_malformed() ? Status::BadRequest
+                                                                                         : Status::UnprocessableContent;
 }
 
 const Error::Details* Rejection::clone() const { return new Rejection(*this); }

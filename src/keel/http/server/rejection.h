@@ -28,9 +28,13 @@ namespace keel::http {
 class Rejection final : public Error::Details {
  public:
   enum class What : std::uint8_t {
-    Body,         // 422, and 400 for what is no JSON; "errors" have a "pointer".
-    Query,        // 400; a "parameter".
-    Form,         // 422; a "field".
+    Body,   // 422, and 400 for what is no JSON; "errors" have a "pointer".
+    Query,  // 400; a "parameter".
+    Form,   // 422; a "field".
+    // Of a contract (contract/input.h): 400 for what cannot be read, 422 for what is not as a schema says; both a
+    // "parameter".
+    Parameters,
+    ParameterValues,
     ContentType,  // 415: none is listed, the message says what is expected.
   };
 

@@ -158,13 +158,17 @@ void Request::count_bug() const noexcept {
   if (arrival_ != nullptr && arrival_->bugs != nullptr) arrival_->bugs->add();
 }
 
-Result<std::string_view> Request::path_text(std::string_view name, std::source_location place) {
+std::string_view Request::raw_path_param(std::string_view name, std::source_location place) const {
   const auto raw = match_.params.find(name);
   KEEL_EXPECT_AT(raw.has_value(),
                  "path_param(\"" + std::string(name) + "\"): the route \"" + std::string(route()) +
                      "\" has no parameter of this name",
                  place);
-  return uri::percent_decode(*raw, *arena_);
+  return *raw;
+}
+
+Result<std::string_view> Request::path_text(std::string_view name, std::source_location place) {
+  return uri::percent_decode(raw_path_param(name, place), *arena_);
 }
 
 Result<std::optional<std::string_view>> Request::query_text(std::string_view name) {

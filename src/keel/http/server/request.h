@@ -39,6 +39,9 @@ namespace keel {
 class TransportLayer;
 class Violations;
 struct NamedText;
+namespace contract {
+class Input;
+}
 }  // namespace keel
 
 namespace keel::http {
@@ -112,6 +115,9 @@ class Request {
   // read from text (base/text_value.h), such as Uuid and Timestamp.
   template <class T>
   Result<T> path_param(std::string_view name, std::source_location place = std::source_location::current());
+  // The value of `{name}` as it was sent, percent-escapes not decoded; as path_param() of a name that is not there.
+  std::string_view raw_path_param(std::string_view name,
+                                  std::source_location place = std::source_location::current()) const;
   // The decoded value of the first `name=` in the query, nullopt when it is not there; InvalidArgument (400) when it
   // is there and not a T, or its escapes are broken.
   template <class T>
@@ -195,6 +201,7 @@ class Request {
   friend class Next;
   friend class LentValue;
   friend class TestRequest;  // internal/request_test.h
+  friend class contract::Input;
   template <class T>
   friend struct internal::Input;
   friend Response problem(const Request& request, const Error& error);
