@@ -4,7 +4,8 @@
 // in one pool block; it is what a statement owns while it waits for its turn.
 //
 // bool becomes 0 or 1; integers are signed 64-bit (an unsigned 64-bit value above that range does not compile); an
-// empty std::optional and nullptr are NULL. An argument of a type that is written as text (base/text_value.h), such as
+// empty std::optional, a Patch without a value and nullptr are NULL. An argument of a type that is written as text
+// (base/text_value.h), such as
 // Uuid, is that text; the text of a Timestamp is the one whose order is that of the times (data/timestamp.h). An enum
 // is the name of its value (data/enum_names.h); one without a name is a Bug (base/bug.h). std::vector<std::byte> is a
 // blob.
@@ -25,6 +26,7 @@
 
 #include "keel/base/text_value.h"
 #include "keel/data/enum_names.h"
+#include "keel/data/patch.h"
 
 namespace keel::db {
 
@@ -111,6 +113,12 @@ template <class T>
 auto as_sql(const std::optional<T>& value) {
   using Text = decltype(as_sql(*value));
   return value ? std::optional<Text>(as_sql(*value)) : std::optional<Text>();
+}
+// Absent or null is NULL: a statement that has to tell them apart is given is_absent() as well.
+template <class T>
+auto as_sql(const Patch<T>& value) {
+  using Text = std::remove_cvref_t<decltype(as_sql(*value))>;
+  return value.has_value() ? std::optional<Text>(as_sql(*value)) : std::optional<Text>();
 }
 }  // namespace internal
 
