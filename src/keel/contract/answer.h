@@ -1,0 +1,59 @@
+// keel/contract/answer.h — what an operation of a contract may answer: for generated code.
+//
+// Each operation has a class of its own, which has one way to be made for each response that the contract declares, and
+// no other. What it is made of is written as JSON at once.
+
+#pragma once
+
+#include <concepts>
+#include <string_view>
+#include <utility>
+
+#include "keel/base/bug.h"
+#include "keel/data/json_write.h"
+#include "keel/http/server/problem.h"
+#include "keel/http/server/response.h"
+
+namespace keel::contract {
+
+class Answer {
+ public:
+  http::Status status() const noexcept { return response_.status(); }
+  http::Response response() && noexcept { return std::move(response_); }
+
+ protected:
+  explicit Answer(http::Response&& response) noexcept : response_(std::move(response)) {}
+
+  template <class T>
+  static http::Response json(http::Status status, const T& value, std::string_view content_type) {
+    http::Response response = http::Response::json(status, value);
+    if (content_type != "application/json") response.header("Content-Type", content_type);
+    return response;
+  }
+  // Of a response for several statuses, `least` to `most`: another one is a bug of the handler.
+  static http::Status within(http::Status status, int least, int most) {
+    KEEL_EXPECT(static_cast<int>(status) >= least && static_cast<int>(status) <= most,
+                "the contract has no response of this status for this operation");
+    return status;
+  }
+
+  // A field of the response. What is empty, and may be, is left out.
+  template <class T>
+  static void set_header(http::Response& response, std::string_view name, const T& value) {
+    if constexpr (requires { value.has_value(); }) {
+      if (value.has_value()) set_header(response, name, *value);
+    } else if constexpr (std::convertible_to<const T&, std::string_view>) {
+      response.header(name, value);
+    } else {
+      set_header_json(response, name, json::write(value));
+    }
+  }
+
+  http::Response response_;
+
+ private:
+  // As OpenAPI's style `simple`: a list's elements behind commas, a string without its quotes.
+  static void set_header_json(http::Response& response, std::string_view name, std::string_view json);
+};
+
+}  // namespace keel::contract

@@ -1,0 +1,499 @@
+#include "keel/contract/input.h"
+
+#include <algorithm>
+
+#include "keel/base/ascii.h"
+#include "keel/data/json_writer.h"
+#include "keel/data/uri.h"
+#include "keel/data/utf8.h"
+#include "keel/http/message/fields.h"
+#include "keel/http/server/cookie.h"
+
+namespace keel::contract {
+namespace {
+
+constexpr const char* not_utf8 = "expected UTF-8";
+constexpr const char* too_many = "has more than 256 members";
+constexpr const char* broken_escape = "has a '%' without two hexadecimal digits behind it";
+
+bool is_list(Form form) noexcept {
+  return form == Form::TextList || form == Form::BareList || form == Form::EitherList || form == Form::FileList;
+}
+Form element_of(Form form) noexcept {
+  return form == Form::TextList     ? Form::Text
+         : form == Form::BareList   ? Form::Bare
+         : form == Form::EitherList ? Form::Either
+         : form == Form::FileList   ? Form::File
+                                    : form;
+}
+
+// RFC 8259 §6.
+bool is_number(std::string_view text) noexcept {
+  const auto digits = [&] {
+    std::size_t count = 0;
+    while (count < text.size() && ascii::is_digit(text[count])) ++count;
+    text.remove_prefix(count);
+    return count;
+  };
+  if (text.starts_with('-')) text.remove_prefix(1);
+  const bool is_zero = text.starts_with('0');
+  const std::size_t whole = digits();
+  if (whole == 0 || (is_zero && whole > 1)) return false;
+  if (text.starts_with('.')) {
+    text.remove_prefix(1);
+    if (digits() == 0) return false;
+  }
+  if (text.starts_with('e') || text.starts_with('E')) {
+    text.remove_prefix(1);
+    if (text.starts_with('+') || text.starts_with('-')) text.remove_prefix(1);
+    if (digits() == 0) return false;
+  }
+  return text.empty();
+}
+bool is_bare(std::string_view text) noexcept {
+  return text == "true" || text == "false" || text == "null" || is_number(text);
+}
+
+std::string_view keep(http::Request& request, const Buffer& text) {
+  const std::span<char> kept = request.arena().array<char>(text.size());
+  std::copy_n(text.data(), text.size(), kept.data());
+  return {kept.data(), kept.size()};
+}
+
+// Calls f(part) for each part of a text that is not empty.
+template <class F>
+void split(std::string_view text, std::string_view separator, F f) {
+  while (!text.empty()) {
+    const std::size_t at = text.find(separator);
+    f(text.substr(0, at));
+    if (at == std::string_view::npos) return;
+    text.remove_prefix(at + separator.size());
+    if (text.empty()) f(text);
+  }
+}
+
+// The pairs of a query, not decoded.
+template <class F>
+void each_raw_pair(std::string_view query, F f) {
+  split(query, "&", [&](std::string_view pair) {
+    if (pair.empty()) return;
+    const std::size_t at = pair.find('=');
+    f(pair.substr(0, at), at == std::string_view::npos ? std::string_view() : pair.substr(at + 1));
+  });
+}
+
+bool decodes_to(std::string_view raw, std::string_view name, Arena& arena) {
+  if (raw.find_first_of("%+") == std::string_view::npos) return raw == name;
+  const auto decoded = uri::percent_decode(raw, arena, uri::Plus::Space);
+  return decoded && *decoded == name;
+}
+
+// "/2/color" becomes "[2][color]".
+std::string part_of(std::string_view pointer) {
+  std::string part;
+  split(pointer.substr(std::min<std::size_t>(1, pointer.size())), "/", [&](std::string_view token) {
+    part += '[';
+    for (std::size_t i = 0; i < token.size(); ++i) {
+      const bool is_escaped = token[i] == '~' && i + 1 < token.size();
+      part += !is_escaped ? token[i] : token[++i] == '0' ? '~' : '/';
+    }
+    part += ']';
+  });
+  return part;
+}
+
+std::string_view media_type(const http::Request& request) noexcept {
+  const std::string_view type = request.header(http::Known::ContentType).value_or(std::string_view());
+  return http::trim_blanks(type.substr(0, type.find(';')));
+}
+
+// Writes JSON; remembers what could not be what it stands for.
+class Texts {
+ public:
+  Texts() : out_(text_) {}
+
+  json::Writer& out() noexcept { return out_; }
+  const Buffer& text() const noexcept { return text_; }
+  bool has_misfits() const noexcept { return has_misfits_; }
+  const char* problem() const noexcept { return problem_; }
+
+  void write(Form form, std::string_view text) {
+    if (form == Form::File) {
+      out_.base64(std::as_bytes(std::span(text)));
+      return;
+    }
+    if ((form == Form::Bare || form == Form::Either) && is_bare(text)) {
+      out_.raw(text);
+      return;
+    }
+    if (form == Form::Json) {
+      Arena arena;
+      json::Reader reader(text, arena);
+      reader.skip();
+      if (reader.finish()) {
+        out_.raw(text);
+        return;
+      }
+    }
+    has_misfits_ = has_misfits_ || form == Form::Bare || form == Form::Json;
+    if (!utf8::is_valid(text)) problem_ = not_utf8;
+    out_.string(text);
+  }
+
+ private:
+  Buffer text_;
+  json::Writer out_;
+  bool has_misfits_ = false;
+  const char* problem_ = nullptr;
+};
+
+struct Pair {
+  std::string_view name;
+  std::string_view text;
+};
+
+// The members of an object, lists put together. What comes twice and is no list is given to `twice`.
+template <class F>
+void write_members(Texts& texts, std::span<const Pair> pairs, std::span<const Field> fields, Form others, F twice) {
+  texts.out().begin_object();
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const std::string_view name = pairs[i].name;
+    const auto is_same = [&](const Pair& pair) { return pair.name == name; };
+    if (std::any_of(pairs.begin(), pairs.begin() + static_cast<std::ptrdiff_t>(i), is_same)) continue;
+    const auto known = std::ranges::find(fields, name, &Field::name);
+    const Form form = known != fields.end() ? known->form : others;
+    if (is_list(form)) {
+      texts.out().key(name).begin_array();
+      for (const Pair& pair : pairs.subspan(i)) {
+        if (is_same(pair)) texts.write(element_of(form), pair.text);
+      }
+      texts.out().end_array();
+      continue;
+    }
+    if (std::any_of(pairs.begin() + static_cast<std::ptrdiff_t>(i) + 1, pairs.end(), is_same)) twice(name);
+    // A page sends every input, filled in or not.
+    if (form == Form::Bare && pairs[i].text.empty()) continue;
+    texts.out().key(name);
+    texts.write(form, pairs[i].text);
+  }
+  texts.out().end_object();
+}
+
+}  // namespace
+
+void Input::refuse(const Parameter& parameter, std::string_view words, std::string_view part) {
+  unreadable_.add(std::string(parameter.name).append(part), words);
+}
+void Input::reject(const Parameter& parameter, std::string_view words, std::string_view part) {
+  wrong_.add(std::string(parameter.name).append(part), words);
+}
+
+std::optional<std::string_view> Input::find_raw(const Parameter& parameter) {
+  std::optional<std::string_view> found;
+  switch (parameter.place) {
+    case Place::Path: {
+      found = request_.raw_path_param(parameter.in_route);
+      const bool has_dot = parameter.style == Style::Label;
+      const bool has_semicolon = parameter.style == Style::Matrix;
+      if (has_dot || has_semicolon) {
+        if (!found->starts_with(has_dot ? '.' : ';')) {
+          refuse(parameter, has_dot ? "expected a '.' in front" : "expected a ';' in front");
+          return std::nullopt;
+        }
+        found->remove_prefix(1);
+      }
+      break;
+    }
+    case Place::Query: {
+      bool is_twice = false;
+      each_raw_pair(request_.query(), [&](std::string_view name, std::string_view raw) {
+        if (!decodes_to(name, parameter.name, request_.arena())) return;
+        is_twice = is_twice || found.has_value();
+        if (!found) found = raw;
+      });
+      if (is_twice) {
+        refuse(parameter, "is there more than once");
+        return std::nullopt;
+      }
+      break;
+    }
+    case Place::Header:
+      found = request_.header_list(parameter.name);
+      break;
+    case Place::Cookie:
+      found = http::find_cookie(request_, parameter.name);
+      break;
+  }
+  if (!found && parameter.is_required) refuse(parameter, "is required");
+  return found;
+}
+
+std::optional<std::string_view> Input::decode(const Parameter& parameter, std::string_view raw) {
+  if (parameter.place == Place::Header) return raw;
+  const auto plus = parameter.place == Place::Query ? uri::Plus::Space : uri::Plus::Literal;
+  const auto decoded = uri::percent_decode(raw, request_.arena(), plus, uri::Nul::Taken);
+  if (decoded) return *decoded;
+  refuse(parameter, broken_escape);
+  return std::nullopt;
+}
+
+bool Input::take_text(const Parameter& parameter, std::string_view text) {
+  if (utf8::is_valid(text)) return true;
+  refuse(parameter, not_utf8);
+  return false;
+}
+
+std::optional<std::string_view> Input::find(const Parameter& parameter) {
+  auto raw = find_raw(parameter);
+  if (raw && parameter.style == Style::Matrix) {
+    const std::size_t at = raw->find('=');
+    if (raw->substr(0, at) != parameter.name) {
+      refuse(parameter, "expected its name and a '=' in front");
+      return std::nullopt;
+    }
+    raw = at == std::string_view::npos ? std::string_view() : raw->substr(at + 1);
+  }
+  return raw ? decode(parameter, *raw) : raw;
+}
+
+std::optional<std::string_view> Input::find_list(const Parameter& parameter, Form element) {
+  Texts texts;
+  texts.out().begin_array();
+  const auto add = [&](std::string_view raw) {
+    if (parameter.place == Place::Header) raw = http::trim_blanks(raw);
+    if (const auto text = decode(parameter, raw)) texts.write(element, *text);
+  };
+  if (parameter.place == Place::Query && parameter.style == Style::Form && parameter.explodes) {
+    bool is_there = false;
+    each_raw_pair(request_.query(), [&](std::string_view name, std::string_view raw) {
+      if (!decodes_to(name, parameter.name, request_.arena())) return;
+      is_there = true;
+      add(raw);
+    });
+    if (!is_there) {
+      if (parameter.is_required) refuse(parameter, "is required");
+      return std::nullopt;
+    }
+  } else {
+    auto raw = find_raw(parameter);
+    if (!raw) return std::nullopt;
+    if (parameter.style == Style::Matrix) {
+      // ";tags=a;tags=b" or ";tags=a,b".
+      const std::string head = std::string(parameter.name) + '=';
+      bool is_good = true;
+      split(*raw, parameter.explodes ? ";" : "\n", [&](std::string_view part) {
+        is_good = is_good && part.starts_with(head);
+        if (!is_good) return;
+        part.remove_prefix(head.size());
+        if (parameter.explodes) {
+          add(part);
+        } else {
+          split(part, ",", add);
+        }
+      });
+      if (!is_good) {
+        refuse(parameter, "expected its name and a '=' in front");
+        return std::nullopt;
+      }
+    } else if (parameter.style == Style::SpaceDelimited) {
+      std::string spaced(*raw);
+      for (std::size_t at = 0; (at = spaced.find("%20", at)) != std::string::npos;) spaced.replace(at, 3, "+");
+      Buffer kept;
+      kept.append(spaced);
+      split(keep(request_, kept), "+", add);
+    } else if (parameter.style == Style::PipeDelimited) {
+      std::string piped(*raw);
+      for (std::size_t at = 0; (at = piped.find('%', at)) != std::string::npos; ++at) {
+        const std::string_view escape = std::string_view(piped).substr(at, 3);
+        if (escape == "%7C" || escape == "%7c") piped.replace(at, 3, "|");
+      }
+      Buffer kept;
+      kept.append(piped);
+      split(keep(request_, kept), "|", add);
+    } else {
+      split(*raw, parameter.style == Style::Label && parameter.explodes ? "." : ",", add);
+    }
+  }
+  texts.out().end_array();
+  if (texts.problem() != nullptr) {
+    refuse(parameter, texts.problem());
+    return std::nullopt;
+  }
+  misfits_ = texts.has_misfits();
+  return keep(request_, texts.text());
+}
+
+std::optional<std::string_view> Input::find_object(const Parameter& parameter, std::span<const Field> fields,
+                                                   Form others) {
+  const std::span<Pair> pairs = request_.arena().array<Pair>(pairs_max);
+  std::size_t count = 0;
+  bool is_good = true;
+  const auto add = [&](std::string_view raw_name, std::string_view raw_text) {
+    const auto name = decode(parameter, raw_name);
+    const auto text = decode(parameter, raw_text);
+    if (!name || !text) {
+      is_good = false;
+    } else if (count == pairs.size()) {
+      refuse(parameter, too_many);
+      is_good = false;
+    } else {
+      pairs[count++] = {*name, *text};
+    }
+  };
+  if (parameter.style == Style::DeepObject) {
+    const std::string head = std::string(parameter.name) + '[';
+    each_raw_pair(request_.query(), [&](std::string_view raw_name, std::string_view raw) {
+      const auto name = uri::percent_decode(raw_name, request_.arena(), uri::Plus::Space);
+      if (!is_good || !name || !name->starts_with(head) || !name->ends_with(']')) return;
+      const std::string_view member = name->substr(head.size(), name->size() - head.size() - 1);
+      const auto text = decode(parameter, raw);
+      is_good = text.has_value() && count != pairs.size();
+      if (count == pairs.size()) refuse(parameter, too_many);
+      if (is_good) pairs[count++] = {member, *text};
+    });
+  } else if (parameter.place == Place::Query && parameter.explodes) {
+    each_raw_pair(request_.query(), [&](std::string_view raw_name, std::string_view raw) {
+      const bool is_known = std::ranges::any_of(
+          fields, [&](const Field& field) { return decodes_to(raw_name, field.name, request_.arena()); });
+      if (is_good && is_known) add(raw_name, raw);
+    });
+  } else if (const auto raw = find_raw(parameter)) {
+    std::string_view text = *raw;
+    if (parameter.style == Style::Matrix && !parameter.explodes) {
+      const std::string head = std::string(parameter.name) + '=';
+      if (!text.starts_with(head)) {
+        refuse(parameter, "expected its name and a '=' in front");
+        return std::nullopt;
+      }
+      text.remove_prefix(head.size());
+    }
+    const std::string_view separator = !parameter.explodes                ? ","
+                                       : parameter.style == Style::Matrix ? ";"
+                                       : parameter.style == Style::Label  ? "."
+                                                                          : ",";
+    std::optional<std::string_view> name;
+    split(text, separator, [&](std::string_view part) {
+      if (parameter.explodes) {
+        const std::size_t at = part.find('=');
+        if (at == std::string_view::npos) {
+          is_good = false;
+        } else {
+          add(part.substr(0, at), part.substr(at + 1));
+        }
+      } else if (!name) {
+        name = part;
+      } else {
+        add(*name, part);
+        name.reset();
+      }
+    });
+    if (!is_good || name) {
+      refuse(parameter,
+             parameter.explodes ? "expected pairs: name=value,name=value" : "expected pairs: name,value,name,value");
+      return std::nullopt;
+    }
+  } else {
+    return std::nullopt;
+  }
+  if (!is_good) return std::nullopt;
+  if (count == 0) {
+    if (parameter.is_required) refuse(parameter, "is required");
+    return std::nullopt;
+  }
+  Texts texts;
+  write_members(texts, pairs.first(count), fields, others, [&](std::string_view name) {
+    refuse(parameter, "is there more than once", '[' + std::string(name) + ']');
+    is_good = false;
+  });
+  if (texts.problem() != nullptr) refuse(parameter, texts.problem());
+  if (!is_good || texts.problem() != nullptr) return std::nullopt;
+  misfits_ = texts.has_misfits();
+  return keep(request_, texts.text());
+}
+
+void Input::read_text(const Parameter& parameter, Form form, std::string_view text, ReadField read, void* value) {
+  Texts texts;
+  texts.write(form, text);
+  if (texts.problem() != nullptr) return refuse(parameter, texts.problem());
+  misfits_ = texts.has_misfits();
+  read_json(parameter, keep(request_, texts.text()), read, value);
+}
+
+void Input::read_json(const Parameter& parameter, std::string_view json, ReadField read, void* value) {
+  Violations wrong;
+  if (json::internal::read_text(json, request_.arena(), {}, read, value, wrong)) return;
+  for (const Violation& one : wrong) {
+    if (misfits_ || wrong.is_malformed()) {
+      refuse(parameter, one.message, part_of(one.pointer));
+    } else {
+      reject(parameter, one.message, part_of(one.pointer));
+    }
+  }
+}
+
+Result<> Input::finish() {
+  if (unreadable_.empty() && wrong_.empty()) [[likely]]
+    return {};
+  if (unreadable_.empty()) return http::Rejection::error(http::Rejection::What::ParameterValues, std::move(wrong_));
+  for (const Violation& one : wrong_) unreadable_.add(one.pointer, one.message);
+  return http::Rejection::error(http::Rejection::What::Parameters, std::move(unreadable_));
+}
+
+bool Input::is_body(std::string_view wanted) const noexcept {
+  const std::string_view type = media_type(request_);
+  if (wanted.ends_with("/*")) {
+    wanted.remove_suffix(1);
+    return type.size() > wanted.size() && http::equals_ignore_case(type.substr(0, wanted.size()), wanted);
+  }
+  return wanted == "*/*" || http::equals_ignore_case(type, wanted);
+}
+
+Result<> Input::read_body(bool (*read)(void*, std::string_view, Arena&, Violations&), void* value) {
+  return request_.read_json(read, value, std::source_location::current());
+}
+
+Result<> Input::read_form(std::span<const Field> fields, Form others, ReadField read, void* value) {
+  const std::span<Pair> pairs = request_.arena().array<Pair>(pairs_max);
+  std::size_t count = 0;
+  if (is_body("multipart/form-data")) {
+    KEEL_TRY(const std::span<const http::FormPart> parts, http::read_form(request_));
+    for (const http::FormPart& part : parts) {
+      // A page sends an input of files from which none was chosen.
+      if (part.filename && part.filename->empty() && part.body.empty()) continue;
+      if (count == pairs.size()) return fail(Code::InvalidArgument, "the form has more than 256 fields");
+      pairs[count++] = {part.name, part.body};
+    }
+  } else {
+    uri::QueryPairs all(request_.body(), request_.arena());
+    while (const auto pair = all.next()) pairs[count++] = {pair->key, pair->value};
+    KEEL_TRY_VOID(all.finish());
+  }
+  Texts texts;
+  Violations wrong;
+  write_members(texts, pairs.first(count), fields, others,
+                [&](std::string_view name) { wrong.add(name, "is there more than once"); });
+  if (texts.problem() != nullptr) wrong.add("", texts.problem());
+  if (wrong.empty()) {
+    Violations read_wrong;
+    if (json::internal::read_text(keep(request_, texts.text()), request_.arena(), {}, read, value, read_wrong))
+      return {};
+    for (const Violation& one : read_wrong) {
+      const std::string part = part_of(one.pointer);  // "[name][2]" is "name[2]".
+      const std::size_t end = part.find(']');
+      wrong.add(part.empty() ? part : part.substr(1, end - 1) + part.substr(end + 1), one.message);
+    }
+  }
+  return http::Rejection::error(http::Rejection::What::Form, std::move(wrong));
+}
+
+Result<std::string_view> Input::read_text_body() {
+  const std::string_view text = request_.body();
+  if (!utf8::is_valid(text)) {
+    Violations wrong;
+    wrong.set_malformed({"", not_utf8});
+    return http::Rejection::error(http::Rejection::What::Body, std::move(wrong));
+  }
+  return text;
+}
+
+}  // namespace keel::contract

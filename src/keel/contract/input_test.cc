@@ -1,0 +1,289 @@
+// Parameters in all styles and places, and bodies, as generated code reads them.
+
+#include "keel/contract/input.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "keel/data/uuid.h"
+#include "keel/http/testing/test_server.h"
+
+namespace input_test {
+
+using namespace keel;
+using contract::Form;
+using contract::Parameter;
+using contract::Place;
+using contract::Style;
+
+// What is generated for {type: array, items: {type: integer}, maxItems: 3} and the like.
+void read_integers(json::Reader& in, std::vector<int>& value, Violations& wrong) {
+  json::internal::read_field<std::vector<int>>(in, &value, wrong);
+}
+void read_texts(json::Reader& in, std::vector<std::string>& value, Violations& wrong) {
+  json::internal::read_field<std::vector<std::string>>(in, &value, wrong);
+}
+struct Color {
+  int r = 0;
+  int g = 0;
+  std::vector<std::string> tags;
+  std::optional<std::string> name;
+  static constexpr std::string_view optional_fields[] = {"tags"};
+  void rules(Check& check) const { check(r).at_most(255); }
+};
+void read_color(json::Reader& in, Color& value, Violations& wrong) {
+  json::internal::read_field<Color>(in, &value, wrong);
+}
+constexpr contract::Field color_fields[] = {
+    {"r", Form::Bare}, {"g", Form::Bare}, {"tags", Form::TextList}, {"name", Form::Text}};
+
+const char* check_limit(const int& value) { return value >= 1 && value <= 100 ? nullptr : "must be from 1 to 100"; }
+
+// Serves one route, whose handler is `read`: what it gives is the response.
+using Read = Result<std::string> (*)(contract::Input& in);
+http::TestResponse ask(Read read, std::string_view pattern, http::ClientRequest request) {
+  http::Router router;
+  http::Handler handler;
+  handler.at_once = [read](http::Request& given) -> Result<http::Response> {
+    contract::Input in(given);
+    KEEL_TRY(const std::string text, read(in));
+    return http::Response::text(http::Status::Ok, text);
+  };
+  router.add(request.method(), pattern, std::move(handler));
+  http::TestServer server(router);
+  return server.begin(std::move(request)).response();
+}
+std::string get(Read read, std::string_view target, std::string_view pattern = "/items") {
+  const auto reply = ask(read, pattern, http::ClientRequest(http::Method::Get, target));
+  return std::to_string(reply.status()) + ' ' + std::string(reply.body());
+}
+
+std::string numbers(const std::optional<std::vector<int>>& list) {
+  if (!list) return "none";
+  std::string text = "[";
+  for (const int one : *list) text += (text.size() == 1 ? "" : ",") + std::to_string(one);
+  return text + ']';
+}
+std::string texts(const std::optional<std::vector<std::string>>& list) {
+  if (!list) return "none";
+  std::string text = "[";
+  for (const std::string& one : *list) text += (text.size() == 1 ? "" : "|") + one;
+  return text + ']';
+}
+
+TEST(ContractInput, reads_a_plain_value_and_tells_what_cannot_be_read_from_what_is_not_as_its_schema_says) {
+  const Read read = [](contract::Input& in) -> Result<std::string> {
+    static constexpr Parameter limit = {.name = "limit", .place = Place::Query};
+    std::optional<int> value;
+    in.value(limit, value, &check_limit);
+    KEEL_TRY_VOID(in.finish());
+    return value ? std::to_string(*value) : "none";
+  };
+  EXPECT_EQ(get(read, "/items"), "200 none");
+  EXPECT_EQ(get(read, "/items?other=1&limit=20"), "200 20");
+  EXPECT_EQ(get(read, "/items?%6cimit=2%30"), "200 20");
+  EXPECT_EQ(get(read, "/items?limit=0"), R"(422 {"type":"about:blank","title":"Unprocessable Content","status":422,)"
+                                         R"("detail":"the parameters are well-formed and not acceptable",)"
+                                         R"("errors":[{"parameter":"limit","detail":"must be from 1 to 100"}]})");
+  EXPECT_EQ(get(read, "/items?limit=x"),
+            R"(400 {"type":"about:blank","title":"Bad Request","status":400,"detail":"the parameters cannot be read",)"
+            R"("errors":[{"parameter":"limit","detail":"expected an integer"}]})");
+  for (const char* const bad : {"", "1.0", "+1", "1%20", "0x1", "1&limit=2", "%zz", "1%00"}) {
+    EXPECT_TRUE(get(read, std::string("/items?limit=") + bad).starts_with("400 ")) << bad;
+  }
+  EXPECT_TRUE(get(read, "/items?limit=99999999999").starts_with("422 ")) << "an integer, and out of range";
+}
+
+TEST(ContractInput, takes_a_value_from_a_path_a_header_and_a_cookie) {
+  const Read read = [](contract::Input& in) -> Result<std::string> {
+    static constexpr Parameter id = {
+        .name = "item-id", .place = Place::Path, .style = Style::Simple, .is_required = true, .in_route = "id"};
+    static constexpr Parameter tenant = {
+        .name = "X-Tenant", .place = Place::Header, .style = Style::Simple, .is_required = true};
+    static constexpr Parameter theme = {.name = "theme", .place = Place::Cookie};
+    Uuid uuid;
+    std::string name;
+    std::string color = "light";
+    in.value(id, uuid);
+    in.value(tenant, name);
+    in.value(theme, color);
+    KEEL_TRY_VOID(in.finish());
+    return std::string(uuid.text()) + ' ' + name + ' ' + color;
+  };
+  const std::string path = "/items/0192f7a8-0000-7000-8000-000000000001";
+  http::ClientRequest request(http::Method::Get, path);
+  request.header("x-tenant", "acme").header("Cookie", "a=b; theme=dark%21");
+  EXPECT_EQ(ask(read, "/items/{id}", std::move(request)).body(), path.substr(7) + " acme dark!");
+  EXPECT_EQ(
+      get(read, "/items/7", "/items/{id}"),
+      R"(400 {"type":"about:blank","title":"Bad Request","status":400,"detail":"the parameters cannot be read",)"
+      R"("errors":[{"parameter":"item-id","detail":"expected a UUID such as 0192f7a8-3c1b-7d2e-9f00-6b1c2d3e4f50"},)"
+      R"({"parameter":"X-Tenant","detail":"is required"}]})");
+}
+
+// The tables of OpenAPI 3.1.1 §4.8.12.6.
+TEST(ContractInput, reads_lists_in_every_style) {
+  static Parameter list;
+  const Read read = [](contract::Input& in) -> Result<std::string> {
+    std::optional<std::vector<int>> value;
+    in.list<&read_integers>(list, Form::Bare, value);
+    KEEL_TRY_VOID(in.finish());
+    return numbers(value);
+  };
+  list = {.name = "n", .place = Place::Query, .style = Style::Form, .explodes = true};
+  EXPECT_EQ(get(read, "/items?n=1&m=7&n=2"), "200 [1,2]");
+  EXPECT_EQ(get(read, "/items"), "200 none");
+  list = {.name = "n", .place = Place::Query, .style = Style::Form, .explodes = false};
+  EXPECT_EQ(get(read, "/items?n=1,2,3"), "200 [1,2,3]");
+  EXPECT_EQ(get(read, "/items?n="), "200 []");
+  EXPECT_TRUE(get(read, "/items?n=1&n=2").starts_with("400 "));
+  list = {.name = "n", .place = Place::Query, .style = Style::SpaceDelimited, .explodes = false};
+  EXPECT_EQ(get(read, "/items?n=1%202+3"), "200 [1,2,3]");
+  list = {.name = "n", .place = Place::Query, .style = Style::PipeDelimited, .explodes = false};
+  EXPECT_EQ(get(read, "/items?n=1%7C2%7c3"), "200 [1,2,3]");
+  list = {.name = "n", .place = Place::Path, .style = Style::Simple, .is_required = true, .in_route = "n"};
+  EXPECT_EQ(get(read, "/items/1,2", "/items/{n}"), "200 [1,2]");
+  list.style = Style::Label;
+  EXPECT_EQ(get(read, "/items/.1.2", "/items/{n}"), "200 [1,2]");
+  list.explodes = false;
+  EXPECT_EQ(get(read, "/items/.1,2", "/items/{n}"), "200 [1,2]");
+  EXPECT_TRUE(get(read, "/items/1,2", "/items/{n}").starts_with("400 "));
+  list.style = Style::Matrix;
+  EXPECT_EQ(get(read, "/items/;n=1,2", "/items/{n}"), "200 [1,2]");
+  list.explodes = true;
+  EXPECT_EQ(get(read, "/items/;n=1;n=2", "/items/{n}"), "200 [1,2]");
+  EXPECT_TRUE(get(read, "/items/;m=1", "/items/{n}").starts_with("400 "));
+  list = {.name = "X-N", .place = Place::Header, .style = Style::Simple};
+  http::ClientRequest request(http::Method::Get, "/items");
+  request.header("X-N", "1, 2").header("X-N", "3");
+  EXPECT_EQ(ask(read, "/items", std::move(request)).body(), "[1,2,3]");
+}
+
+TEST(ContractInput, names_the_element_that_is_wrong) {
+  const Read read = [](contract::Input& in) -> Result<std::string> {
+    static constexpr Parameter list = {.name = "n", .place = Place::Query, .is_required = true};
+    std::vector<int> value;
+    in.list<&read_integers>(list, Form::Bare, value);
+    KEEL_TRY_VOID(in.finish());
+    return numbers(value);
+  };
+  EXPECT_EQ(get(read, "/items?n=1&n=x&n=3"),
+            R"(400 {"type":"about:blank","title":"Bad Request","status":400,"detail":"the parameters cannot be read",)"
+            R"("errors":[{"parameter":"n[1]","detail":"expected a number"}]})");
+  EXPECT_TRUE(get(read, "/items").starts_with("400 "));
+}
+
+TEST(ContractInput, splits_a_list_before_it_decodes) {
+  const Read read = [](contract::Input& in) -> Result<std::string> {
+    static constexpr Parameter list = {.name = "t", .place = Place::Query, .explodes = false};
+    std::optional<std::vector<std::string>> value;
+    in.list<&read_texts>(list, Form::Text, value);
+    KEEL_TRY_VOID(in.finish());
+    return texts(value);
+  };
+  EXPECT_EQ(get(read, "/items?t=a%2Cb,c+d,1,,%22"), "200 [a,b|c d|1||\"]");
+  EXPECT_TRUE(get(read, "/items?t=%ff").starts_with("400 ")) << "no UTF-8";
+}
+
+TEST(ContractInput, reads_objects_in_every_style) {
+  static Parameter object;
+  const Read read = [](contract::Input& in) -> Result<std::string> {
+    std::optional<Color> value;
+    in.object<&read_color>(object, color_fields, Form::Either, value);
+    KEEL_TRY_VOID(in.finish());
+    if (!value) return "none";
+    return std::to_string(value->r) + ' ' + std::to_string(value->g) + ' ' + texts(value->tags) + ' ' +
+           value->name.value_or("-");
+  };
+  object = {.name = "c", .place = Place::Query, .style = Style::DeepObject};
+  EXPECT_EQ(get(read, "/items?c[r]=1&c[g]=2&c[tags]=a&c[tags]=b&d[r]=9"), "200 1 2 [a|b] -");
+  EXPECT_EQ(get(read, "/items?c%5Br%5D=1&c%5Bg%5D=2&c[name]=7"), "200 1 2 [] 7") << "a text may look like a number";
+  EXPECT_EQ(get(read, "/items?d[r]=9"), "200 none");
+  EXPECT_EQ(get(read, "/items?c[r]=1&c[g]=2&c[g]=3").substr(0, 4), "400 ");
+  EXPECT_EQ(get(read, "/items?c[r]=256&c[g]=2"),
+            R"(422 {"type":"about:blank","title":"Unprocessable Content","status":422,)"
+            R"("detail":"the parameters are well-formed and not acceptable",)"
+            R"("errors":[{"parameter":"c[r]","detail":"must be at most 255"}]})");
+  object.style = Style::Form;
+  EXPECT_EQ(get(read, "/items?r=1&page=7&g=2"), "200 1 2 [] -");
+  object.explodes = false;
+  EXPECT_EQ(get(read, "/items?c=r,1,g,2"), "200 1 2 [] -");
+  EXPECT_EQ(get(read, "/items?c=r,1,g").substr(0, 4), "400 ");
+  object = {.name = "c", .place = Place::Path, .style = Style::Simple, .explodes = false, .in_route = "c"};
+  EXPECT_EQ(get(read, "/items/r,1,g,2", "/items/{c}"), "200 1 2 [] -");
+  object.explodes = true;
+  EXPECT_EQ(get(read, "/items/r=1,g=2", "/items/{c}"), "200 1 2 [] -");
+  object.style = Style::Matrix;
+  EXPECT_EQ(get(read, "/items/;r=1;g=2", "/items/{c}"), "200 1 2 [] -");
+  object.style = Style::Label;
+  EXPECT_EQ(get(read, "/items/.r=1.g=2", "/items/{c}"), "200 1 2 [] -");
+}
+
+TEST(ContractInput, reads_json_in_a_parameter) {
+  const Read read = [](contract::Input& in) -> Result<std::string> {
+    static constexpr Parameter filter = {.name = "f", .place = Place::Query};
+    std::optional<Color> value;
+    in.text<&read_color>(filter, Form::Json, value);
+    KEEL_TRY_VOID(in.finish());
+    return value ? std::to_string(value->g) : "none";
+  };
+  EXPECT_EQ(get(read, "/items?f=%7B%22r%22:1,%22g%22:2%7D"), "200 2");
+  EXPECT_EQ(get(read, "/items?f=%7B%22r%22:1").substr(0, 4), "400 ");
+  EXPECT_EQ(get(read, "/items?f=%7B%22r%22:1%7D"),
+            R"(422 {"type":"about:blank","title":"Unprocessable Content","status":422,)"
+            R"("detail":"the parameters are well-formed and not acceptable",)"
+            R"("errors":[{"parameter":"f[g]","detail":"is required"}]})");
+}
+
+http::ClientRequest post(std::string_view type, std::string_view body) {
+  http::ClientRequest request(http::Method::Post, "/items");
+  request.body(body, type);
+  return request;
+}
+
+TEST(ContractInput, reads_a_body_of_json_a_form_or_text) {
+  const Read read = [](contract::Input& in) -> Result<std::string> {
+    std::optional<Color> value;
+    if (in.is_body("application/x-www-form-urlencoded") || in.is_body("multipart/*")) {
+      KEEL_TRY_VOID(in.form<&read_color>(color_fields, Form::Either, value, false));
+    } else {
+      KEEL_TRY_VOID(in.json<&read_color>(value, false));
+    }
+    return value ? std::to_string(value->r) + ' ' + texts(value->tags) : "none";
+  };
+  EXPECT_EQ(ask(read, "/items", post("application/json", R"({"r":1,"g":2,"tags":["a"]})")).body(), "1 [a]");
+  EXPECT_EQ(ask(read, "/items", post("application/json", "")).body(), "none");
+  EXPECT_EQ(ask(read, "/items", post("application/json", R"({"r":1})")).status(), 422);
+  EXPECT_EQ(ask(read, "/items", post("application/json", R"({"r":1)")).status(), 400);
+  EXPECT_EQ(ask(read, "/items", post("image/png", "x")).status(), 415);
+  constexpr std::string_view urlencoded = "application/x-www-form-urlencoded";
+  EXPECT_EQ(ask(read, "/items", post(urlencoded, "r=1&tags=a&g=2&tags=b")).body(), "1 [a|b]");
+  const auto wrong = ask(read, "/items", post(urlencoded, "r=256&g=2"));
+  EXPECT_EQ(wrong.status(), 422);
+  EXPECT_NE(wrong.body().find(R"("errors":[{"field":"r","detail":"must be at most 255"}])"), std::string::npos)
+      << wrong.body();
+  EXPECT_EQ(ask(read, "/items",
+                post("multipart/form-data; boundary=b",
+                     "--b\r\nContent-Disposition: form-data; name=\"r\"\r\n\r\n5\r\n"
+                     "--b\r\nContent-Disposition: form-data; name=\"g\"\r\n\r\n6\r\n--b--\r\n"))
+                .body(),
+            "5 []");
+}
+
+TEST(ContractInput, reads_no_more_than_its_bounds) {
+  const Read read = [](contract::Input& in) -> Result<std::string> {
+    static constexpr Parameter object = {.name = "c", .place = Place::Query, .style = Style::DeepObject};
+    std::optional<Color> value;
+    in.object<&read_color>(object, color_fields, Form::Either, value);
+    KEEL_TRY_VOID(in.finish());
+    return "good";
+  };
+  std::string target = "/items?c[r]=1";
+  for (int i = 0; i < 300; ++i) target += "&c[x" + std::to_string(i) + "]=1";
+  EXPECT_EQ(get(read, target).substr(0, 4), "400 ");
+}
+
+}  // namespace input_test
