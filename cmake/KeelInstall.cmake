@@ -53,4 +53,4 @@ configure_package_config_file(cmake/keel-config.cmake.in keel-config.cmake INSTA
   PATH_VARS CMAKE_INSTALL_BINDIR)
 write_basic_package_version_file(keel-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/keel-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/keel-config-version.cmake
-  cmake/KeelSql.cmake DESTINATION ${package})
+  cmake/KeelApi.cmake cmake/KeelSql.cmake DESTINATION ${package})

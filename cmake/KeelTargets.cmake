@@ -244,12 +244,16 @@ endfunction()
 
 # What must not compile: `source` compiles with CASE=0, and with CASE=1, 2, … the compiler's first error is what stands
 # here, as a regular expression, for each, and leads to a line of the case (must_not_compile.cmake); a dropped
-# [[nodiscard]] is a mistake. A sanitizer changes nothing about it: once for each compiler is enough.
+# [[nodiscard]] is a mistake. A sanitizer changes nothing about it: once for each compiler is enough. Headers are also found
+# in the folders of the variable KEEL_MUST_NOT_COMPILE_INCLUDES.
 function(keel_must_not_compile name source)
   if(NOT KEEL_TESTS OR (CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_FLAGS MATCHES "-fsanitize"))
     return()
   endif()
   set(compile ${CMAKE_CXX_COMPILER} -std=c++23 -Werror=unused-result -I${PROJECT_SOURCE_DIR}/src)
+  foreach(folder IN LISTS KEEL_MUST_NOT_COMPILE_INCLUDES)
+    list(APPEND compile -I${folder})
+  endforeach()
   set(includes "")
   list(LENGTH ARGN cases)
   if(KEEL_PRECOMPILE AND cases GREATER 4)  # Worth it from there on.

@@ -8,6 +8,7 @@
 #include "api/command.h"
 #include "cert/command.h"
 #include "dev/command.h"
+#include "gen/command.h"
 #include "load/command.h"
 #include "new/command.h"
 #include "sql/command.h"
@@ -30,6 +31,7 @@ constexpr Command commands[] = {
     {"cert", "makes a certificate for development", &keel::cert::run_command},
     {"sql", "checks the SQL of C++ sources against the migrations", &keel::sql::run_command},
     {"api", "says what is wrong with an OpenAPI document, and what a change of it breaks", &keel::api::run_command},
+    {"gen", "writes the C++ of an OpenAPI document: structs, handlers, routes", &keel::gen::run_command},
     {"help", "this list; keel COMMAND --help says more", &help},
     {"version", "the version of this program", &version},
 };

@@ -563,8 +563,9 @@ void SchemaDiff::compare_alternatives(const View& before, const View& after, std
 
 void SchemaDiff::compare_rest(const View& before, const View& after) {
   // Each is an assertion of its own, wherever in an allOf: one more rules out more.
-  for (const std::string_view name : {"not", "if", "contains", "prefixItems", "propertyNames", "patternProperties",
-                                      "dependentRequired", "dependentSchemas", "unevaluatedItems", "unevaluatedProperties"}) {
+  for (const std::string_view name :
+       {"not", "if", "contains", "prefixItems", "propertyNames", "patternProperties", "dependentRequired",
+        "dependentSchemas", "unevaluatedItems", "unevaluatedProperties"}) {
     std::vector<const Node*> old_ones = before.all(name);
     std::vector<const Node*> new_ones = after.all(name);
     std::erase_if(old_ones, [&](const Node* one) {

@@ -1,0 +1,194 @@
+#include "gen/alternatives.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <set>
+
+namespace keel::gen {
+namespace {
+
+using openapi::Document;
+using openapi::Kind;
+using openapi::Node;
+using openapi::Problems;
+
+Kinds meant(const Document& document, const Node& schema, int depth) {
+  const Facets facets = facets_of(document, core_of(document, schema));
+  Kinds kinds = facets.meant();
+  constexpr int depth_max = 16;
+  if (depth > depth_max) return kinds;
+  for (const Node* const source : facets.sources) {
+    for (const std::string_view list : {"oneOf", "anyOf"}) {
+      const Node* const all = source->find(list, Kind::List);
+      if (all == nullptr) continue;
+      Kinds together = 0;
+      for (const Node* const one : all->children) together |= meant(document, *one, depth + 1);
+      kinds &= together;
+    }
+  }
+  return kinds;
+}
+
+// Booleans, numbers, strings, lists, objects.
+constexpr std::array<Kinds, 5> groups = {boolean_kind, integer_kind | number_kind, string_kind, list_kind, object_kind};
+constexpr std::array<std::string_view, 5> group_names = {"booleans", "numbers", "strings", "arrays", "objects"};
+
+class Chooser {
+ public:
+  Chooser(const Document& document, const std::vector<const Node*>& alternatives, const Node* discriminator,
+          Problems& problems)
+      : document_(document), alternatives_(alternatives), discriminator_(discriminator), problems_(problems) {}
+
+  std::optional<Choice> run() {
+    std::vector<int> objects;
+    for (std::size_t i = 0; i < alternatives_.size(); ++i) {
+      const Kinds kinds = kinds_meant(document_, *alternatives_[i]);
+      for (std::size_t group = 0; group < groups.size(); ++group) {
+        if ((kinds & groups[group]) == 0) continue;
+        if (groups[group] == object_kind) {
+          objects.push_back(static_cast<int>(i));
+          continue;
+        }
+        int& taken = choice_.by_kind[group];
+        if (taken != -1) return conflict(taken, static_cast<int>(i), group_names[group]);
+        taken = static_cast<int>(i);
+      }
+    }
+    if (objects.empty()) return choice_;
+    choice_.by_kind[4] = objects[0];
+    if (discriminator_ != nullptr) return by_discriminator();
+    if (objects.size() == 1) return choice_;
+    for (const int i : objects) facets_[i] = facets_of(document_, core_of(document_, *alternatives_[at(i)]));
+    if (by_value(objects)) return choice_;
+    return by_name(objects);
+  }
+
+ private:
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+  std::optional<Choice> conflict(int first, int second, std::string_view what) {
+    const Node& a = *alternatives_[at(first)];
+    const Node& b = *alternatives_[at(second)];
+    const std::string cure =
+        what == "objects" ? ": give them a discriminator, a required property with different constants, or each a "
+                            "required property that the other does not have"
+                          : ", which have no property to tell them apart: make one schema of them, or objects with a "
+                            "discriminator";
+    problems_.error(b, "this alternative and the one at " + place_of(a) + " (" + pointer_of(a) +
+                           ") cannot be told apart: both are " + std::string(what) + cure);
+    return std::nullopt;
+  }
+
+  std::optional<Choice> by_discriminator() {
+    choice_.way = Choice::Way::Value;
+    choice_.property = std::string(discriminator_->string("propertyName"));
+    std::map<std::string, int> cases;
+    std::set<int> mapped;
+    if (const Node* const mapping = discriminator_->find("mapping", Kind::Map)) {
+      for (const Node* const one : mapping->children) {
+        const int i = alternative_of(*one);
+        if (i < 0) {
+          problems_.error(*one, "the mapping of " + openapi::quoted(one->key) + " is none of the alternatives");
+          return std::nullopt;
+        }
+        cases.emplace(std::string(one->key), i);
+        mapped.insert(i);
+      }
+    }
+    for (std::size_t i = 0; i < alternatives_.size(); ++i) {
+      if (mapped.contains(static_cast<int>(i))) continue;
+      const Node* const target = document_.target(*alternatives_[i]);
+      const Node& named = target != nullptr ? *target : *alternatives_[i];
+      const auto [taken, is_new] = cases.emplace(std::string(named.key), static_cast<int>(i));
+      if (!is_new) return conflict(taken->second, static_cast<int>(i), "objects");
+    }
+    choice_.cases.assign(cases.begin(), cases.end());
+    return choice_;
+  }
+  int alternative_of(const Node& mapped) const {
+    const Node* const schemas = [&]() -> const Node* {
+      const Node* const components = document_.root().find("components");
+      return components == nullptr ? nullptr : components->find("schemas");
+    }();
+    const Node* target = schemas == nullptr ? nullptr : schemas->find(mapped.text);
+    if (target == nullptr) target = document_.look_up(mapped, mapped.text);
+    for (std::size_t i = 0; target != nullptr && i < alternatives_.size(); ++i) {
+      if (document_.target(*alternatives_[i]) == target || alternatives_[i] == target) return static_cast<int>(i);
+    }
+    return -1;
+  }
+
+  // A property that all require, whose constants say which one it is.
+  bool by_value(const std::vector<int>& objects) {
+    for (const auto& [name, nodes] : facets_[objects[0]].properties) {
+      std::map<std::string, int> cases;
+      bool is_good = true;
+      for (const int i : objects) {
+        const Facets& facets = facets_[i];
+        const auto property = facets.properties.find(name);
+        is_good = is_good && property != facets.properties.end() && facets.required.contains(name);
+        if (!is_good) break;
+        std::optional<std::vector<std::string>> values;
+        for (const Node* const node : property->second) {
+          const Facets of = facets_of(document_, *node);
+          if (!of.values) continue;
+          values.emplace();
+          for (const Node* const value : *of.values) {
+            if (!value->is(Kind::String)) is_good = false;
+            values->emplace_back(value->text);
+          }
+        }
+        is_good = is_good && values.has_value();
+        if (!is_good) break;
+        for (const std::string& value : *values) is_good = is_good && cases.emplace(value, i).second;
+      }
+      if (!is_good) continue;
+      choice_.way = Choice::Way::Value;
+      choice_.property = std::string(name);
+      choice_.cases.assign(cases.begin(), cases.end());
+      return true;
+    }
+    return false;
+  }
+
+  // Required properties that only one of them has; one of them may do without.
+  std::optional<Choice> by_name(const std::vector<int>& objects) {
+    choice_.way = Choice::Way::Name;
+    for (const int i : objects) {
+      std::string_view found;
+      for (const std::string_view name : facets_[i].required) {
+        const bool is_own = std::none_of(objects.begin(), objects.end(), [&](int other) {
+          return other != i && facets_[other].properties.contains(name);
+        });
+        if (is_own && found.empty()) found = name;
+      }
+      if (!found.empty()) {
+        choice_.cases.emplace_back(std::string(found), i);
+      } else if (choice_.otherwise != -1) {
+        return conflict(choice_.otherwise, i, "objects");
+      } else {
+        choice_.otherwise = i;
+      }
+    }
+    return choice_;
+  }
+
+  const Document& document_;
+  const std::vector<const Node*>& alternatives_;
+  const Node* discriminator_;
+  Problems& problems_;
+  Choice choice_;
+  std::map<int, Facets> facets_;
+};
+
+}  // namespace
+
+std::optional<Choice> choose(const Document& document, const std::vector<const Node*>& alternatives,
+                             const Node* discriminator, Problems& problems) {
+  return Chooser(document, alternatives, discriminator, problems).run();
+}
+
+Kinds kinds_meant(const Document& document, const Node& schema) { return meant(document, schema, 0); }
+
+}  // namespace keel::gen

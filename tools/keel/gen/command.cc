@@ -1,0 +1,206 @@
+#include "gen/command.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+#include "gen/names.h"
+#include "gen/output.h"
+#include "keel/base/ascii.h"
+#include "keel/base/result.h"
+#include "openapi/document.h"
+
+namespace keel::gen {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int is_good = 0;
+constexpr int is_bad = 1;
+constexpr int was_wrong = 2;
+
+constexpr std::string_view help_text =
+    R"(keel gen api DOCUMENT --out FOLDER [--namespace NAME] [--parts N] [--operations ID,...] [--check]
+
+Writes the C++ of an OpenAPI document: structs that are read, checked and written as it says, a handler
+for the operations of each tag, and mount(), which adds all routes, /openapi.json and /docs to a router.
+CMake's keel_api(TARGET DOCUMENT) calls it.
+
+  --out FOLDER         where the files go: FOLDER/NAME/types.h, a header for each tag, api.h, part_1.cc, …
+                       Only those that change are written; generated ones that are left over are removed.
+  --namespace NAME     of the code (default: api); of shop::api the last part is the folder
+  --parts N            the number of sources, which compile side by side (default: 4)
+  --operations ID,...  only these operations, by operationId; -ID,... is all but these
+  --check              writes nothing; ends with 1 when a file is not as it would be written
+
+DOCUMENT is OpenAPI 3.0 or 3.1, in YAML or JSON; files that it refers to are read. What is wrong with it, or
+cannot be generated, is printed with file, line and column. keel api lint says the same, and warnings.
+
+Ends with 0 when the files are there, with 1 when the document has errors, with 2 when a file cannot be
+read or written, or the command line is wrong.
+)";
+
+struct Arguments {
+  std::string document;
+  std::string out;
+  bool is_check = false;
+  Options options;
+};
+
+// Names with '::' between them, none of which is a keyword.
+bool is_namespace(std::string_view names) {
+  while (true) {
+    const std::size_t end = std::min(names.find("::"), names.size());
+    const std::string_view name = names.substr(0, end);
+    const auto is_of_name = [](char c) { return ascii::is_alphanumeric(c) || c == '_'; };
+    if (name.empty() || ascii::is_digit(name[0]) || !std::ranges::all_of(name, is_of_name)) return false;
+    if (snake_of(name) == std::string(name) + '_') return false;
+    if (end == names.size()) return true;
+    names.remove_prefix(end + 2);
+  }
+}
+
+Result<Arguments> parse(const std::vector<std::string>& arguments) {
+  const auto refuse = [](std::string text) { return Error::text(Code::InvalidArgument, text); };
+  if (arguments.empty() || arguments[0] != "api") {
+    return refuse("expected: keel gen api DOCUMENT --out FOLDER; keel gen --help says more");
+  }
+  Arguments parsed;
+  for (std::size_t i = 1; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    if (argument == "--check") {
+      parsed.is_check = true;
+      continue;
+    }
+    if (!argument.starts_with('-')) {
+      if (!parsed.document.empty()) return refuse("one DOCUMENT is expected, and " + argument + " is another");
+      parsed.document = argument;
+      continue;
+    }
+    if (argument != "--out" && argument != "--namespace" && argument != "--parts" && argument != "--operations") {
+      return refuse(argument + ": there is no such option; keel gen --help lists them");
+    }
+    if (i + 1 == arguments.size()) return refuse(argument + ": needs a value");
+    const std::string& value = arguments[++i];
+    if (argument == "--out") {
+      parsed.out = value;
+    } else if (argument == "--namespace") {
+      if (!is_namespace(value)) return refuse("--namespace " + value + ": expected names with '::' between them");
+      parsed.options.space = value;
+    } else if (argument == "--parts") {
+      const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), parsed.options.parts);
+      if (error != std::errc() || end != value.data() + value.size() || parsed.options.parts < 1 ||
+          parsed.options.parts > 1000) {
+        return refuse("--parts " + value + ": expected a number from 1 to 1000");
+      }
+    } else {
+      for (std::string_view rest = value; !rest.empty();) {
+        const std::size_t at = std::min(rest.find(','), rest.size());
+        if (at != 0) parsed.options.operations.emplace_back(rest.substr(0, at));
+        rest.remove_prefix(std::min(at + 1, rest.size()));
+      }
+    }
+  }
+  if (parsed.document.empty()) return refuse("no DOCUMENT is named: expected an OpenAPI document");
+  if (parsed.out.empty()) return refuse("--out FOLDER is missing: where the files go");
+  parsed.options.source = fs::path(parsed.document).filename().string();
+  return parsed;
+}
+
+std::optional<std::string> read_file(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return std::nullopt;  // A folder can be opened, and not read.
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return std::nullopt;
+  return std::string(std::istreambuf_iterator<char>(in), {});
+}
+
+// Generated by an earlier run, and by none of this one.
+std::vector<fs::path> left_over(const fs::path& folder, const std::vector<File>& files) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (std::ranges::find(files, name, &File::name) != files.end()) continue;
+    const auto text = read_file(entry.path());
+    if (text && text->substr(0, 400).find("Generated by `keel gen api`") != std::string::npos)
+      found.push_back(entry.path());
+  }
+  return found;
+}
+
+int write(const Arguments& arguments, const std::vector<File>& files) {
+  const std::string& space = arguments.options.space;
+  const fs::path folder = fs::path(arguments.out) / space.substr(space.rfind(':') + 1);
+  const std::vector<fs::path> old = left_over(folder, files);
+  if (arguments.is_check) {
+    int result = is_good;
+    for (const File& file : files) {
+      if (read_file(folder / file.name) == file.text) continue;
+      std::fprintf(stderr, "keel gen: %s is not as %s says\n", (folder / file.name).c_str(),
+                   arguments.document.c_str());
+      result = is_bad;
+    }
+    for (const fs::path& path : old) {
+      std::fprintf(stderr, "keel gen: %s is left over\n", path.c_str());
+      result = is_bad;
+    }
+    return result;
+  }
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) {
+    std::fprintf(stderr, "keel gen: %s: %s\n", folder.c_str(), error.message().c_str());
+    return was_wrong;
+  }
+  for (const File& file : files) {
+    const fs::path path = folder / file.name;
+    if (read_file(path) == file.text) continue;
+    const fs::path unfinished = path.string() + ".tmp";
+    std::ofstream out(unfinished, std::ios::binary);
+    out << file.text;
+    out.close();
+    if (out) fs::rename(unfinished, path, error);
+    if (!out || error) {
+      std::fprintf(stderr, "keel gen: %s cannot be written\n", path.c_str());
+      return was_wrong;
+    }
+  }
+  for (const fs::path& path : old) fs::remove(path, error);
+  return is_good;
+}
+
+}  // namespace
+
+int run_command(const std::vector<std::string>& arguments) {
+  if (std::ranges::any_of(arguments, [](const std::string& one) { return one == "--help" || one == "-h"; })) {
+    std::printf("%s", std::string(help_text).c_str());
+    return is_good;
+  }
+  const auto parsed = parse(arguments);
+  if (!parsed) {
+    std::fprintf(stderr, "keel gen: %s\n", parsed.error().describe().c_str());
+    return was_wrong;
+  }
+  openapi::Problems problems;
+  const auto document = openapi::Document::load(parsed->document, openapi::read_regular_file, problems);
+  std::vector<File> files;
+  if (document != nullptr) files = generate(*document, parsed->options, problems);
+  for (const openapi::Problem& problem : problems.sorted()) {
+    if (problem.severity == openapi::Problem::Severity::Error) {
+      std::fprintf(stderr, "%s\n", problem.describe().c_str());
+    }
+  }
+  if (document == nullptr) return was_wrong;
+  if (problems.errors() != 0) return is_bad;
+  return write(*parsed, files);
+}
+
+}  // namespace keel::gen

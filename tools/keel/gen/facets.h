@@ -1,0 +1,61 @@
+// gen/facets.h — what a schema says once its `$ref` and `allOf` are merged.
+//
+// Lifetime: views of the document.
+
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "openapi/document.h"
+
+namespace keel::gen {
+
+// The types of JSON, a bit each.
+using Kinds = std::uint8_t;
+inline constexpr Kinds null_kind = 1;
+inline constexpr Kinds boolean_kind = 2;
+inline constexpr Kinds integer_kind = 4;
+inline constexpr Kinds number_kind = 8;  // One that is no integer.
+inline constexpr Kinds string_kind = 16;
+inline constexpr Kinds list_kind = 32;
+inline constexpr Kinds object_kind = 64;
+inline constexpr Kinds any_kind = 127;
+
+struct Facets {
+  using Nodes = std::vector<const openapi::Node*>;
+
+  Nodes sources;           // Every schema that a value has to fit, `oneOf` and the like within them left aside.
+  Kinds kinds = any_kind;  // As `type` says.
+  bool is_never = false;   // Nothing fits.
+  std::map<std::string_view, Nodes> properties;
+  std::set<std::string_view> required;
+  std::optional<Nodes> values;  // Of `enum` and `const`.
+
+  // The first of the sources that has it.
+  const openapi::Node* find(std::string_view keyword) const noexcept;
+  bool has_any(std::span<const std::string_view> keywords) const noexcept;
+  bool has_any(std::initializer_list<std::string_view> keywords) const noexcept {
+    return has_any(std::span(keywords.begin(), keywords.size()));
+  }
+  // The kinds of values that it is meant for: of its values, or of the keywords, where `type` says nothing.
+  Kinds meant() const noexcept;
+};
+
+Facets facets_of(const openapi::Document& document, const openapi::Node& schema);
+
+// The schema that says the same without what adds nothing to it: a `$ref`, or an `allOf` of one schema, with nothing
+// but a description beside it.
+const openapi::Node& core_of(const openapi::Document& document, const openapi::Node& schema);
+// Whether it has no keyword that a value could break, `$ref` and `allOf` included.
+bool says_nothing(const openapi::Node& schema) noexcept;
+// What the values of an enum or a const are.
+Kinds kind_of(const openapi::Node& value) noexcept;
+
+}  // namespace keel::gen

@@ -1,0 +1,79 @@
+// What Types keeps of each type, for the sources of this folder that map schemas and that write C++.
+
+#pragma once
+
+#include <deque>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "gen/alternatives.h"
+#include "gen/facets.h"
+#include "gen/types.h"
+
+namespace keel::gen {
+
+struct Made : Type {
+  std::string word;  // In the names of functions: "list_of_product".
+  std::string name;  // Of a struct, a variant or an enum.
+  const openapi::Node* schema = nullptr;
+  std::string ahead;  // The name of the Schema that a value is checked for before it is read; or "".
+
+  std::vector<std::string> enumerators;
+  std::vector<std::string_view> wire_names;
+
+  bool is_strict = false;            // No member beside those of the struct.
+  const Made* additional = nullptr;  // The type of the other members, which are kept.
+  std::string additional_name;
+
+  std::vector<const Made*> alternatives;
+  Choice choice;
+};
+
+inline const Made& made(const Type& type) { return static_cast<const Made&>(type); }
+
+struct Function {
+  std::string declaration;
+  std::string definition;
+};
+
+struct Types::State {
+  State(openapi::Document& of, openapi::Problems& to, Names& in) : document(of), problems(to), names(in) {}
+
+  openapi::Document& document;
+  openapi::Problems& problems;
+  Names& names;
+  NameSchema name_schema;
+
+  std::deque<Made> types;
+  std::unordered_map<const openapi::Node*, const Made*> by_schema;
+  std::unordered_set<const openapi::Node*> failed;
+  std::map<std::string, const Made*> by_form;  // Of types without a name, by what they are.
+  std::map<std::string, Made*> named;
+  std::unordered_map<const openapi::Node*, std::string> component_names;
+  std::map<std::vector<const openapi::Node*>, const openapi::Node*> merged;
+  std::map<std::string, Function> functions;  // Of the namespace `internal`.
+
+  // Decides which members are boxed, and the initialisers of discriminators. Once all types are known (order.cc).
+  void prepare();
+  // The named types, each behind those that it needs complete.
+  std::vector<const Made*> ordered() const;
+
+  std::string literal_of(const Type& type, const openapi::Node& value);
+};
+
+// "std::optional<std::string>".
+std::string spelling_of(const Member& member);
+// The type in a nullable one, else the type itself.
+inline const Made& value_type(const Type& type) { return made(type.is_nullable ? *type.inner : type); }
+// What a type has in it that has a name, and whether by way of a list or a map.
+struct Content {
+  const Made* type;
+  bool is_indirect;
+};
+Content content_of(const Type& type) noexcept;
+
+}  // namespace keel::gen

@@ -1,0 +1,648 @@
+#include "gen/operations.h"
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "gen/statuses.h"
+#include "keel/contract/security.h"
+#include "keel/http/message/fields.h"
+#include "openapi/paths.h"
+
+namespace keel::gen {
+namespace {
+
+using openapi::Document;
+using openapi::Kind;
+using openapi::Node;
+using openapi::Problems;
+using openapi::quoted;
+
+std::string lower(std::string_view text) {
+  std::string lowered(text);
+  std::ranges::transform(lowered, lowered.begin(), [](unsigned char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
+  return lowered;
+}
+// Without its parameters, in small letters.
+std::string media_type_of(std::string_view text) {
+  text = text.substr(0, text.find(';'));
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  return lower(text);
+}
+bool is_json(std::string_view media_type) {
+  const std::string type = media_type_of(media_type);
+  return type == "application/json" || type.ends_with("+json");
+}
+bool is_form(std::string_view media_type) {
+  const std::string type = media_type_of(media_type);
+  return type == "application/x-www-form-urlencoded" || type == "multipart/form-data";
+}
+bool is_xml(std::string_view media_type) {
+  const std::string type = media_type_of(media_type);
+  return type == "application/xml" || type == "text/xml" || type.ends_with("+xml");
+}
+
+std::string optional_of(const Type& type) {
+  return type.is_nullable ? type.spelling : "std::optional<" + type.spelling + '>';
+}
+
+class Reading {
+ public:
+  Reading(Document& document, Types& types, Names& names, Problems& problems)
+      : document_(document), types_(types), names_(names), problems_(problems) {}
+
+  Contract read() {
+    collect();
+    name_path_parameters();
+    read_schemes();
+    for (Found& one : found_) read_operation(one);
+    for (Scheme& scheme : contract_.schemes) scheme.node = schemes_.at(std::string(scheme.wire));
+    read_base();
+    return std::move(contract_);
+  }
+
+ private:
+  struct Found {
+    const Node* item;
+    const Node* operation;
+    std::string_view path;
+    std::string name;
+    std::string_view tag;
+  };
+
+  // The operations by tag and path, which does not depend on the order in which the document has them.
+  void collect() {
+    const Node* const paths = document_.root().find("paths", Kind::Map);
+    if (paths != nullptr) {
+      for (const Node* const written : paths->children) {
+        const Node* const item = document_.resolve(*written);
+        if (item == nullptr || !written->key.starts_with('/')) continue;
+        for (const std::string_view method : openapi::methods) {
+          const Node* const operation = item->find(method, Kind::Map);
+          if (operation == nullptr) continue;
+          if (const std::string why = unroutable(written->key); !why.empty()) {
+            problems_.error(*written, "the path " + quoted(written->key) + " cannot be routed: " + why);
+            break;
+          }
+          if (method == "trace") {
+            problems_.error(*operation, "an operation of the method trace is not served");
+            continue;
+          }
+          const Node* const tags = operation->find("tags", Kind::List);
+          const std::string_view tag =
+              tags == nullptr || tags->children.empty() ? std::string_view() : tags->children[0]->text;
+          found_.push_back({item, operation, written->key, {}, tag});
+        }
+      }
+    }
+    std::ranges::sort(found_, [](const Found& a, const Found& b) {
+      return std::tie(a.tag, a.path, a.operation->key) < std::tie(b.tag, b.path, b.operation->key);
+    });
+    std::vector<std::string> ids;
+    for (const Found& one : found_) {
+      std::string id(one.operation->string("operationId"));
+      if (id.empty()) id = std::string(one.operation->key) + ' ' + std::string(one.path);
+      ids.push_back(std::move(id));
+    }
+    const std::vector<std::string_view> views(ids.begin(), ids.end());
+    static constexpr std::string_view taken[] = {"add_routes", "other"};
+    const std::vector<std::string> names = distinct(views, &snake_of, taken);
+    for (std::size_t i = 0; i < found_.size(); ++i) found_[i].name = names[i];
+  }
+
+  // Why the router would not take a path, or "".
+  static std::string unroutable(std::string_view path) {
+    for (std::string_view rest = path; !rest.empty();) {
+      rest.remove_prefix(1);
+      const std::string_view segment = rest.substr(0, rest.find('/'));
+      rest.remove_prefix(segment.size());
+      if (segment.starts_with('{')) continue;
+      if (segment == "." || segment == "..") return "clients take out its dots before they send it";
+      for (const char c : segment) {
+        const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+        if (!is_plain && std::string_view("-._~!$&'()*+,;=:@").find(c) == std::string_view::npos) {
+          return "it has a character that is escaped in a URL";
+        }
+      }
+    }
+    return "";
+  }
+
+  // The router wants one name for the parameter at one place, whatever comes behind it.
+  void name_path_parameters() {
+    std::vector<std::string_view> paths;
+    for (const Found& one : found_) paths.push_back(one.path);
+    std::ranges::sort(paths);
+    for (const std::string_view path : paths) pattern_of(path, nullptr);
+  }
+  // Gives the name in the pattern for each parameter of the path.
+  std::string pattern_of(std::string_view path, std::unordered_map<std::string_view, std::string>* names) {
+    std::string pattern;
+    std::string shape;
+    std::set<std::string> used;
+    while (!path.empty()) {
+      path.remove_prefix(1);
+      const std::string_view segment = path.substr(0, path.find('/'));
+      path.remove_prefix(segment.size());
+      pattern += '/';
+      shape += '/';
+      if (!segment.starts_with('{')) {
+        pattern += segment;
+        shape += segment;
+        continue;
+      }
+      const std::string_view wire = segment.substr(1, segment.size() - 2);
+      shape += "{}";
+      auto [known, is_new] = pattern_names_.emplace(shape, snake_of(wire));
+      if (is_new) {
+        while (used.contains(known->second)) known->second += '_';
+      }
+      used.insert(known->second);
+      pattern += '{' + known->second + '}';
+      if (names != nullptr) names->emplace(wire, known->second);
+    }
+    return pattern;
+  }
+
+  Tag& tag_of(std::string_view name) {
+    if (!contract_.tags.empty() && contract_.tags.back().name == name) return contract_.tags.back();
+    Tag& tag = contract_.tags.emplace_back();
+    tag.name = name;
+    const std::string_view called = name.empty() ? "operations" : name;
+    tag.file = snake_of(called);
+    const auto is_taken = [&](const std::string& file) {
+      // Headers of the generated code, and what mount() calls its own.
+      constexpr std::string_view own[] = {"types",  "api",     "schemas", "security",
+                                          "routes", "options", "all",     "document"};
+      return std::ranges::find(own, file) != std::end(own) ||
+             std::any_of(contract_.tags.begin(), contract_.tags.end() - 1,
+                         [&](const Tag& other) { return other.file == file; });
+    };
+    while (is_taken(tag.file)) tag.file += '_';
+    tag.handler = names_.type(pascal_of(called) + "Handler");
+    if (const Node* const declared = document_.root().find("tags", Kind::List)) {
+      for (const Node* const one : declared->children) {
+        if (one->string("name") == name) tag.description = one->string("description");
+      }
+    }
+    return tag;
+  }
+
+  void read_operation(Found& found) {
+    Operation operation;
+    operation.node = found.operation;
+    operation.id = found.operation->string("operationId");
+    operation.method = found.operation->key;
+    operation.path = found.path;
+    operation.name = found.name;
+    // A name with a number behind it has the same number in its types.
+    const bool is_as_written = !operation.id.empty() && snake_of(operation.id) == found.name;
+    operation.title = pascal_of(is_as_written ? operation.id : found.name);
+    operation.request = names_.type(operation.title + "Request");
+    operation.response = names_.type(operation.title + "Response");
+    std::unordered_map<std::string_view, std::string> in_route;
+    operation.pattern = pattern_of(found.path, &in_route);
+    read_parameters(found, operation, in_route);
+    read_body(operation);
+    read_responses(operation);
+    read_security(operation);
+    tag_of(found.tag).operations.push_back(std::move(operation));
+  }
+
+  void read_parameters(const Found& found, Operation& operation,
+                       const std::unordered_map<std::string_view, std::string>& in_route) {
+    // Those of the operation take the place of those of its path.
+    std::map<std::pair<std::string, std::string>, const Node*> all;
+    for (const Node* const owner : {found.item, found.operation}) {
+      const Node* const list = owner->find("parameters", Kind::List);
+      if (list == nullptr) continue;
+      for (const Node* const one : list->children) {
+        const Node* const parameter = document_.resolve(*one);
+        if (parameter == nullptr) continue;
+        const std::string place(parameter->string("in"));
+        std::string name(parameter->string("name"));
+        // These three are not parameters (OpenAPI 3.1.1 §4.8.12.1).
+        const std::string small = lower(name);
+        if (place == "header" && (small == "accept" || small == "content-type" || small == "authorization")) continue;
+        all[{place == "path" ? "0" : place, place == "header" ? small : name}] = parameter;
+      }
+    }
+    std::vector<std::string_view> wires;
+    for (const auto& [key, node] : all) {
+      Parameter parameter;
+      parameter.node = node;
+      parameter.wire = node->string("name");
+      const std::string_view place = node->string("in");
+      parameter.place = place == "path" ? "Path" : place == "query" ? "Query" : place == "header" ? "Header" : "Cookie";
+      const std::string_view style = node->string("style");
+      parameter.style = style.empty() ? (place == "query" || place == "cookie" ? "Form" : "Simple") : pascal_of(style);
+      const Node* const explode = node->find("explode");
+      parameter.explodes = explode != nullptr ? explode->is_true() : parameter.style == "Form";
+      const Node* const required = node->find("required");
+      parameter.is_required = place == "path" || (required != nullptr && required->is_true());
+      if (const auto known = in_route.find(parameter.wire); place == "path" && known != in_route.end()) {
+        parameter.in_route = known->second;
+      }
+      const std::string suggested = operation.title + pascal_of(parameter.wire);
+      const Node* schema = node->find("schema");
+      if (const Node* const content = node->find("content", Kind::Map);
+          content != nullptr && !content->children.empty()) {
+        const Node* const media = content->children[0];
+        parameter.is_json = is_json(media->key);
+        if (!parameter.is_json) {
+          problems_.error(*media, "a parameter of the media type " + quoted(media->key) + " cannot be read: only JSON");
+          continue;
+        }
+        schema = media->find("schema");
+      }
+      if (schema == nullptr) {
+        problems_.error(*node, "the parameter has no schema");
+        continue;
+      }
+      parameter.type = types_.type_of(*schema, suggested);
+      if (parameter.type == nullptr) continue;
+      if (!parameter.is_json && !is_serialisable(*parameter.type, *node, parameter.place)) continue;
+      const Type& plain = parameter.type->inner != nullptr ? *parameter.type->inner : *parameter.type;
+      if (!parameter.is_json && place == "query" && parameter.style == "Form" && parameter.explodes &&
+          plain.shape == Shape::Map) {
+        problems_.error(
+            *node,
+            "an object with any members takes every parameter of the query: give it the style deepObject, or "
+            "explode: false");
+        continue;
+      }
+      if (!parameter.is_required) {
+        const Node* const resolved = document_.resolve(*schema);
+        const Node* value = schema->find("default");
+        if (value == nullptr && resolved != nullptr) value = resolved->find("default");
+        if (value != nullptr && !value->is(Kind::Null)) {
+          const Type& type = *parameter.type;
+          parameter.initialiser = types_.literal_of(type.inner != nullptr ? *type.inner : type, *value);
+        }
+      }
+      wires.push_back(parameter.wire);
+      operation.parameters.push_back(std::move(parameter));
+    }
+    static constexpr std::string_view taken[] = {"body"};
+    // One name may come in several places.
+    std::vector<std::string> keys;
+    for (const Parameter& one : operation.parameters) {
+      const bool is_repeated = std::ranges::count(wires, one.wire) > 1;
+      keys.push_back(is_repeated && one.place != "Path" ? std::string(one.wire) + ' ' + one.place
+                                                        : std::string(one.wire));
+    }
+    const std::vector<std::string_view> views(keys.begin(), keys.end());
+    const std::vector<std::string> chosen = distinct(views, &snake_of, taken);
+    for (std::size_t i = 0; i < chosen.size(); ++i) operation.parameters[i].name = chosen[i];
+  }
+
+  static bool is_plain(const Type& type) {
+    return type.shape != Shape::List && type.shape != Shape::Map && type.shape != Shape::Struct;
+  }
+  bool is_serialisable(const Type& type, const Node& node, const std::string& place) {
+    const Type& inner = type.inner != nullptr ? *type.inner : type;
+    bool is_good = true;
+    if (inner.shape == Shape::List) {
+      is_good = inner.element != nullptr && is_plain(*inner.element);
+    } else if (inner.shape == Shape::Map) {
+      is_good = inner.element != nullptr && is_plain(*inner.element);
+    } else if (inner.shape == Shape::Struct) {
+      is_good = std::ranges::all_of(inner.members, [&](const Member& member) {
+        const Type& type_of_member = *member.type;
+        return is_plain(type_of_member) || (type_of_member.shape == Shape::List && type_of_member.element != nullptr &&
+                                            is_plain(*type_of_member.element));
+      });
+    }
+    if (!is_good) {
+      problems_.error(node, "a parameter in the " + lower(place) +
+                                " has no form for what is nested this deeply: give it a 'content' of application/json");
+    }
+    return is_good;
+  }
+
+  void read_body(Operation& operation) {
+    const Node* const node = document_.resolve(*operation.node, "requestBody");
+    if (node == nullptr) return;
+    Body& body = operation.body;
+    body.node = node;
+    const Node* const required = node->find("required");
+    body.is_required = required != nullptr && required->is_true();
+    const Node* const content = node->find("content", Kind::Map);
+    if (content == nullptr) return;
+    const bool has_other =
+        std::ranges::any_of(content->children, [](const Node* media) { return !is_xml(media->key); });
+    // By name; JSON first, which is the one that is meant where a type is not known.
+    std::vector<const Node*> media_types(content->children.begin(), content->children.end());
+    std::ranges::sort(media_types, [](const Node* a, const Node* b) {
+      return std::pair(!is_json(a->key), a->key) < std::pair(!is_json(b->key), b->key);
+    });
+    bool has_streamed = false;
+    for (const Node* const media : media_types) {
+      if (is_xml(media->key) && has_other) continue;  // lint() warns of it.
+      const Node* const schema = media->find("schema");
+      Body::Kind kind = Body::Kind::Streamed;
+      const Type* type = nullptr;
+      if (schema != nullptr && (is_json(media->key) || is_form(media->key))) {
+        kind = is_json(media->key) ? Body::Kind::Json : Body::Kind::Form;
+        type = types_.type_of(*schema, operation.title + "Body");
+        if (type == nullptr) continue;
+        if (kind == Body::Kind::Form && type->shape != Shape::Struct && type->shape != Shape::Map) {
+          problems_.error(*media, "the schema of a form has to be an object");
+          continue;
+        }
+      } else if (media_type_of(media->key).starts_with("text/")) {
+        kind = Body::Kind::Text;
+        const Type* const text = schema == nullptr ? nullptr : types_.type_of(*schema, operation.title + "Body");
+        if (text != nullptr && (text->shape != Shape::String || text->is_nullable || !text->check.empty())) {
+          problems_.error(*media,
+                          "the schema of " + quoted(media->key) + " is not checked: it has to be {type: string}");
+          continue;
+        }
+      }
+      has_streamed = has_streamed || kind == Body::Kind::Streamed;
+      if (!body.contents.empty() && kind != Body::Kind::Streamed && type != body.type) {
+        problems_.error(*media, "the schema of " + quoted(media->key) + " is another than that of " +
+                                    quoted(body.contents[0].media_type) + ": one operation has one type of a body");
+        continue;
+      }
+      body.type = type;
+      body.contents.push_back({kind, media->key});
+    }
+    if (has_streamed &&
+        std::ranges::any_of(body.contents, [](const Body::Content& one) { return one.kind != Body::Kind::Streamed; })) {
+      problems_.error(*node,
+                      "a body that is streamed beside one that is read whole: give each an operation of its own");
+    }
+  }
+
+  void read_responses(Operation& operation) {
+    const Node* const responses = operation.node->find("responses", Kind::Map);
+    if (responses == nullptr) return;
+    std::vector<const Node*> written;
+    for (const Node* const one : responses->children) {
+      if (!one->key.starts_with("x-")) written.push_back(one);
+    }
+    std::ranges::sort(written, {}, &Node::key);  // "default" comes last.
+    for (const Node* const one : written) {
+      const Node* const node = document_.resolve(*one);
+      if (node == nullptr || one->key.starts_with('1')) continue;
+      Response response;
+      response.node = node;
+      response.status = one->key;
+      response.name = name_of_status(one->key);
+      if (one->key == "default") {
+        response.least = 200;
+        response.most = 599;
+      } else if (one->key.ends_with("XX")) {
+        response.least = (one->key[0] - '0') * 100;
+        response.most = response.least + 99;
+      } else {
+        response.least = response.most = std::atoi(std::string(one->key).c_str());
+      }
+      read_headers(operation, response);
+      read_contents(operation, response);
+      operation.responses.push_back(std::move(response));
+    }
+  }
+
+  void read_headers(const Operation& operation, Response& response) {
+    const Node* const headers = response.node->find("headers", Kind::Map);
+    if (headers == nullptr) return;
+    std::vector<const Node*> written(headers->children.begin(), headers->children.end());
+    std::ranges::sort(written, {}, &Node::key);
+    std::vector<std::string_view> wires;
+    for (const Node* const one : written) {
+      if (lower(one->key) == "content-type") continue;  // OpenAPI 3.1.1 §4.8.17.
+      const Node* const node = document_.resolve(*one);
+      if (node == nullptr) continue;
+      const Node* const schema = node->find("schema");
+      if (schema == nullptr) {
+        problems_.error(*node, "a header of a response is declared by a 'schema'");
+        continue;
+      }
+      const Type* const type = types_.type_of(*schema, operation.title + pascal_of(one->key));
+      if (type == nullptr) continue;
+      const Type& inner = type->inner != nullptr ? *type->inner : *type;
+      if (!is_plain(inner) && (inner.shape != Shape::List || inner.element == nullptr || !is_plain(*inner.element))) {
+        problems_.error(*node, "a header of a response is a plain value, or a list of some");
+        continue;
+      }
+      const Node* const required = node->find("required");
+      response.headers.push_back({{}, one->key, type, required != nullptr && required->is_true(), node});
+      wires.push_back(one->key);
+    }
+    const std::vector<std::string> chosen = distinct(wires, &snake_of);
+    for (std::size_t i = 0; i < chosen.size(); ++i) response.headers[i].name = chosen[i];
+    if (!response.headers.empty()) {
+      response.headers_name = names_.type(operation.title + pascal_of(response.name) + "Headers");
+    }
+  }
+
+  void read_contents(const Operation& operation, Response& response) {
+    const Node* const content = response.node->find("content", Kind::Map);
+    if (content == nullptr) return;
+    std::vector<const Node*> media_types(content->children.begin(), content->children.end());
+    std::ranges::sort(media_types, [](const Node* a, const Node* b) {
+      return std::pair(media_type_of(a->key) != "application/json", std::pair(!is_json(a->key), a->key)) <
+             std::pair(media_type_of(b->key) != "application/json", std::pair(!is_json(b->key), b->key));
+    });
+    const bool has_other = std::ranges::any_of(media_types, [](const Node* media) { return !is_xml(media->key); });
+    for (const Node* const media : media_types) {
+      if (is_xml(media->key) && has_other) continue;
+      Response::Content one;
+      one.media_type = media->key;
+      one.name = response.name;
+      if (!response.contents.empty()) {
+        std::string_view subtype = std::string_view(media->key).substr(media->key.find('/') + 1);
+        subtype = subtype.substr(0, subtype.find(';'));
+        one.name += '_' + snake_of(subtype == "*" ? "any" : subtype);
+      }
+      // "text/csv" and "application/csv" are two functions, and each may have one that ends in "_stream".
+      const std::string name = one.name;
+      const auto is_taken = [&](const Response::Content& other) {
+        return other.name == one.name || other.name + "_stream" == one.name || one.name + "_stream" == other.name;
+      };
+      for (int number = 2; std::ranges::any_of(response.contents, is_taken); ++number) {
+        one.name = name + '_' + std::to_string(number);
+      }
+      const Node* const schema = media->find("schema");
+      if (is_json(media->key) && schema != nullptr) {
+        one.type = types_.type_of(*schema, operation.title + pascal_of(response.name));
+        if (one.type == nullptr) continue;
+        one.is_problem = media_type_of(media->key) == "application/problem+json" && is_problem(*one.type);
+      } else {
+        one.is_text =
+            media_type_of(media->key).starts_with("text/") && media_type_of(media->key) != "text/event-stream";
+      }
+      response.contents.push_back(std::move(one));
+    }
+  }
+
+  // Whether RFC 9457's own members are enough for it.
+  static bool is_problem(const Type& type) {
+    constexpr std::string_view own[] = {"type", "title", "status", "detail"};
+    if (type.shape == Shape::Any) return true;
+    return type.shape == Shape::Struct && std::ranges::all_of(type.members, [&](const Member& member) {
+             const bool is_needed = member.presence == Presence::Required || member.presence == Presence::Nullable;
+             return !is_needed || std::ranges::find(own, member.json) != std::end(own);
+           });
+  }
+
+  void read_schemes() {
+    const Node* const components = document_.root().find("components", Kind::Map);
+    const Node* const schemes = components == nullptr ? nullptr : components->find("securitySchemes", Kind::Map);
+    if (schemes == nullptr) return;
+    for (const Node* const written : schemes->children) {
+      if (const Node* const node = document_.resolve(*written)) schemes_.emplace(written->key, node);
+    }
+  }
+
+  void read_security(Operation& operation) {
+    const Node* security = operation.node->find("security", Kind::List);
+    if (security == nullptr) security = document_.root().find("security", Kind::List);
+    if (security == nullptr) return;
+    // An empty alternative is fulfilled by every request: the others are tried before it, wherever it stands.
+    bool is_optional = false;
+    for (const Node* const written : security->children) {
+      is_optional = is_optional || (written->is(Kind::Map) && written->children.empty());
+      if (!written->is(Kind::Map) || written->children.empty()) continue;
+      if (written->children.size() > contract::credentials_max) {
+        problems_.error(*written, "an alternative of a security has at most " +
+                                      std::to_string(contract::credentials_max) + " schemes, and this one has " +
+                                      std::to_string(written->children.size()));
+        continue;
+      }
+      auto& alternative = operation.security.alternatives.emplace_back();
+      std::vector<const Node*> needed(written->children.begin(), written->children.end());
+      std::ranges::sort(needed, {}, &Node::key);
+      for (const Node* const one : needed) {
+        const std::size_t scheme = scheme_of(*one);
+        if (scheme == SIZE_MAX) continue;
+        Security::Requirement requirement{scheme, {}};
+        for (const Node* const scope : one->children) requirement.scopes.push_back(scope->text);
+        alternative.push_back(std::move(requirement));
+      }
+    }
+    if (is_optional && !operation.security.alternatives.empty()) operation.security.alternatives.emplace_back();
+  }
+
+  std::size_t scheme_of(const Node& requirement) {
+    for (std::size_t i = 0; i < contract_.schemes.size(); ++i) {
+      if (contract_.schemes[i].wire == requirement.key) return i;
+    }
+    const auto known = schemes_.find(std::string(requirement.key));
+    if (known == schemes_.end()) return SIZE_MAX;  // lint() says it.
+    const Node& node = *known->second;
+    Scheme scheme;
+    scheme.wire = requirement.key;
+    scheme.node = &node;
+    const std::string_view type = node.string("type");
+    const std::string small = lower(node.string("scheme"));
+    if (type == "apiKey") {
+      const std::string_view place = node.string("in");
+      scheme.kind = place == "header" ? "HeaderKey" : place == "query" ? "QueryKey" : "CookieKey";
+      scheme.field = node.string("name");
+      if (place != "query" && !http::is_token(scheme.field)) {
+        problems_.error(node, quoted(scheme.field) + " cannot be the name of a " + std::string(place) +
+                                  ": it has other characters than letters, digits and !#$%&'*+-.^_`|~");
+        return SIZE_MAX;
+      }
+    } else if (type == "http" && small == "basic") {
+      scheme.kind = "Basic";
+    } else if (type == "http" && small != "bearer") {
+      problems_.error(node, "the HTTP authentication scheme " + quoted(node.string("scheme")) +
+                                " is not supported: basic and bearer are");
+      return SIZE_MAX;
+    } else {
+      scheme.kind = type == "mutualTLS" ? "Certificate" : "Bearer";
+    }
+    std::vector<std::string_view> wires;
+    for (const auto& [wire, one] : schemes_) wires.push_back(wire);
+    static constexpr std::string_view taken[] = {"schemes", "verifiers", "verify"};
+    const std::vector<std::string> chosen = distinct(wires, &snake_of, taken);
+    for (std::size_t i = 0; i < wires.size(); ++i) {
+      if (wires[i] == scheme.wire) scheme.name = chosen[i];
+    }
+    contract_.schemes.push_back(std::move(scheme));
+    return contract_.schemes.size() - 1;
+  }
+
+  // What stands behind the host in the URL of the first server, variables at their defaults.
+  void read_base() {
+    const Node* const servers = document_.root().find("servers", Kind::List);
+    if (servers == nullptr || servers->children.empty()) return;
+    std::string url(servers->children[0]->string("url"));
+    if (const Node* const variables = servers->children[0]->find("variables", Kind::Map)) {
+      for (const Node* const variable : variables->children) {
+        const std::string written = '{' + std::string(variable->key) + '}';
+        const std::size_t at = url.find(written);
+        if (at != std::string::npos) url.replace(at, written.size(), variable->string("default"));
+      }
+    }
+    if (const std::size_t scheme = url.find("://"); scheme != std::string::npos) {
+      const std::size_t path = url.find('/', scheme + 3);
+      url = path == std::string::npos ? "" : url.substr(path);
+    }
+    url = url.substr(0, url.find_first_of("?#"));
+    if (url.starts_with("//")) url = url.substr(std::min(url.find('/', 2), url.size()));
+    while (url.ends_with('/')) url.pop_back();
+    if (url.starts_with('/') && url.find_first_of("{}") == std::string::npos) contract_.base = url;
+  }
+
+  Document& document_;
+  Types& types_;
+  Names& names_;
+  Problems& problems_;
+  std::vector<Found> found_;
+  std::map<std::string, std::string> pattern_names_;  // By what stands in front, parameters as "{}".
+  std::map<std::string, const Node*> schemes_;
+  Contract contract_;
+};
+
+}  // namespace
+
+std::string_view form_of(const Type& type) {
+  const Type& inner = type.inner != nullptr ? *type.inner : type;
+  switch (inner.shape) {
+    case Shape::Boolean:
+    case Shape::Integer:
+    case Shape::Number:
+      return "Bare";
+    case Shape::String:
+    case Shape::Enum:
+    case Shape::Text:
+    case Shape::Bytes:
+      return "Text";  // Also of one that may be null: no text stands for null.
+    case Shape::File:
+      return "File";
+    case Shape::List: {
+      if (inner.element == nullptr) return "Json";
+      const std::string_view element = form_of(*inner.element);
+      return element == "Bare"     ? "BareList"
+             : element == "Text"   ? "TextList"
+             : element == "Either" ? "EitherList"
+             : element == "File"   ? "FileList"
+                                   : "Json";
+    }
+    case Shape::Variant:
+    case Shape::Any:
+      return "Either";
+    default:
+      return "Json";
+  }
+}
+
+std::string Parameter::spelling() const {
+  return is_required || !initialiser.empty() ? type->spelling : optional_of(*type);
+}
+std::string Body::spelling() const {
+  if (type == nullptr) return is_required ? "std::string_view" : "std::optional<std::string_view>";
+  return is_required ? type->spelling : optional_of(*type);
+}
+
+Contract read_contract(openapi::Document& document, Types& types, Names& names, openapi::Problems& problems) {
+  return Reading(document, types, names, problems).read();
+}
+
+}  // namespace keel::gen

@@ -1,0 +1,132 @@
+// gen/operations.h — the operations of a contract, as C++ will have them.
+//
+// Errors:   in Problems: what lint() does not know to be impossible here.
+// Lifetime: views live as long as the document.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gen/names.h"
+#include "gen/types.h"
+#include "openapi/document.h"
+#include "openapi/problems.h"
+
+namespace keel::gen {
+
+// What a text of it stands for in JSON: contract::Form.
+std::string_view form_of(const Type& type);
+
+struct Parameter {
+  std::string name;       // In C++.
+  std::string_view wire;  // As it is sent.
+  std::string place;      // "Path", "Query", "Header", "Cookie".
+  std::string style;      // "Form", …
+  bool explodes = false;
+  bool is_required = false;
+  bool is_json = false;  // It has a `content`.
+  std::string in_route;  // Of a path: its name in the pattern.
+  const Type* type = nullptr;
+  std::string initialiser;  // Of one with a default.
+  const openapi::Node* node = nullptr;
+
+  // "std::optional<std::int64_t>".
+  std::string spelling() const;
+};
+
+struct Body {
+  enum class Kind : std::uint8_t { None, Json, Form, Text, Streamed };
+  struct Content {
+    Kind kind;
+    std::string_view media_type;
+  };
+  std::vector<Content> contents;
+  const Type* type = nullptr;  // Null: it is streamed, or there is none.
+  bool is_required = false;
+  const openapi::Node* node = nullptr;
+
+  bool is_streamed() const noexcept { return !contents.empty() && contents[0].kind == Kind::Streamed; }
+  std::string spelling() const;
+};
+
+struct Header {
+  std::string name;
+  std::string_view wire;
+  const Type* type = nullptr;
+  bool is_required = false;
+  const openapi::Node* node = nullptr;
+};
+
+struct Response {
+  struct Content {
+    std::string name;  // Of the function: "ok", "not_found", "ok_csv".
+    std::string_view media_type;
+    const Type* type = nullptr;  // Of JSON.
+    bool is_text = false;
+    bool is_problem = false;  // A detail is enough for it.
+  };
+  std::string name;    // "ok".
+  std::string status;  // "200", "4XX", "default".
+  int least = 0;       // The statuses that it is for.
+  int most = 0;
+  std::vector<Content> contents;
+  std::vector<Header> headers;
+  std::string headers_name;  // Of their struct.
+  const openapi::Node* node = nullptr;
+
+  bool is_one() const noexcept { return least == most; }
+};
+
+struct Security {
+  struct Requirement {
+    std::size_t scheme;
+    std::vector<std::string_view> scopes;
+  };
+  std::vector<std::vector<Requirement>> alternatives;  // None: it is for everybody.
+};
+
+struct Operation {
+  std::string name;      // "get_product".
+  std::string title;     // "GetProduct".
+  std::string request;   // "GetProductRequest".
+  std::string response;  // "GetProductResponse".
+  std::string_view id;   // As in the contract; may be empty.
+  std::string_view method;
+  std::string_view path;
+  std::string pattern;  // The router's.
+  std::vector<Parameter> parameters;
+  Body body;
+  std::vector<Response> responses;
+  Security security;
+  const openapi::Node* node = nullptr;
+};
+
+struct Tag {
+  std::string file;     // "products".
+  std::string handler;  // "ProductsHandler".
+  std::string_view name;
+  std::string description;
+  std::vector<Operation> operations;
+};
+
+struct Scheme {
+  std::string name;        // Of the function: "bearer_auth".
+  std::string_view wire;   // In the contract.
+  std::string kind;        // contract::Scheme::Kind.
+  std::string_view field;  // Of an API key.
+  const openapi::Node* node = nullptr;
+};
+
+struct Contract {
+  std::vector<Tag> tags;
+  std::vector<Scheme> schemes;  // Those that are used.
+  std::string base;             // The path of the first server: "/v1", or "".
+};
+
+Contract read_contract(openapi::Document& document, Types& types, Names& names, openapi::Problems& problems);
+
+}  // namespace keel::gen

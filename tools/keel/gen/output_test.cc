@@ -1,0 +1,264 @@
+// The files that are generated: which there are, what is selected, and that nothing but the contract decides about
+// them.
+
+#include "gen/output.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "openapi/testing.h"
+
+namespace keel::gen::output_test {
+namespace {
+
+using namespace keel::openapi::testing;
+using openapi::Document;
+using openapi::Kind;
+using openapi::Node;
+using openapi::Problems;
+
+struct Output {
+  std::vector<File> files;
+  Lines problems;
+
+  std::string text(std::string_view name) const {
+    for (const File& file : files) {
+      if (file.name == name) return file.text;
+    }
+    return "(no such file)";
+  }
+  bool has(std::string_view name, std::string_view part) const { return text(name).find(part) != std::string::npos; }
+  Lines names() const {
+    Lines names;
+    for (const File& file : files) names.push_back(file.name);
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+};
+
+// Puts the keys of every map into another order.
+void shuffle(Node& node, std::mt19937& random) {
+  if (node.is(Kind::Map)) std::shuffle(node.children.begin(), node.children.end(), random);
+  node.index.reset();
+  for (Node* const child : node.children) shuffle(*child, random);
+}
+Output output_of(const std::string& text, const Options& options = {}, unsigned seed = 0) {
+  const Files files = {{"api.yaml", text}};
+  Problems problems;
+  const auto document = Document::load("api.yaml", reader_of(files), problems);
+  std::mt19937 random(seed);
+  if (seed != 0) shuffle(document->root(), random);
+  Output output;
+  if (document != nullptr) output.files = generate(*document, options, problems);
+  for (const openapi::Problem& one : problems.sorted()) {
+    if (one.severity == openapi::Problem::Severity::Error) output.problems.push_back(one.describe());
+  }
+  return output;
+}
+// Without the document itself, which keeps the order of its author.
+std::string without_document(const std::string& text) {
+  const std::size_t begin = text.find("constexpr keel::contract::Document document{");
+  if (begin == std::string::npos) return text;
+  return text.substr(0, begin) + text.substr(text.find("}  // namespace", begin));
+}
+
+const std::string head = "openapi: 3.1.0\ninfo: {title: Shop, version: '1'}\n";
+const std::string fine = "responses: {'204': {description: fine}}";
+
+// Something of all that an operation can have.
+const std::string shop = head + R"(
+servers: [{url: 'https://{host}/v1', variables: {host: {default: example.com}}}]
+security: [{token: []}]
+tags: [{name: orders, description: What is ordered.}, {name: products}]
+paths:
+  /products/{id}:
+    parameters:
+      - {name: id, in: path, required: true, schema: {type: integer}}
+      - {name: color, in: query, style: deepObject, explode: true, schema: {type: object, properties: {r: {type: integer}, g: {type: integer}}}}
+    get:
+      operationId: getProduct
+      tags: [products]
+      parameters: [{name: tags, in: query, schema: {type: array, items: {type: string, pattern: '^a+$'}}}]
+      responses:
+        '200':
+          description: The product.
+          headers: {ETag: {schema: {type: string}}, X-Count: {required: true, schema: {type: integer}}}
+          content:
+            application/json: {schema: {type: object, properties: {name: {type: string}, size: {enum: [s, m]}}}}
+            text/csv: {}
+        4XX: {description: Wrong., content: {application/problem+json: {schema: {$ref: '#/components/schemas/Problem'}}}}
+        default: {description: Else.}
+    delete: {operationId: deleteProduct, tags: [products], security: [], responses: {'204': {description: Gone.}}}
+  /orders:
+    post:
+      operationId: order
+      tags: [orders]
+      security: [{key: [], basic: []}, {oauth: [b, a]}, {}]
+      requestBody:
+        required: true
+        content:
+          application/json: {schema: {$ref: '#/components/schemas/Order'}}
+          application/x-www-form-urlencoded: {schema: {$ref: '#/components/schemas/Order'}}
+      responses: {'201': {description: Made., content: {application/json: {schema: {$ref: '#/components/schemas/Order'}}}}}
+  /upload:
+    put: {operationId: upload, requestBody: {content: {image/png: {}}}, responses: {'204': {description: Kept.}}}
+components:
+  schemas:
+    Order: {type: object, required: [item], properties: {item: {type: string, minLength: 1}, count: {type: integer, default: 1}}, dependentRequired: {count: [item]}}
+    Problem: {type: object, properties: {detail: {type: string}, status: {type: integer}}}
+  securitySchemes:
+    token: {type: http, scheme: bearer}
+    basic: {type: http, scheme: basic}
+    key: {type: apiKey, in: header, name: X-Key}
+    oauth: {type: oauth2, flows: {clientCredentials: {tokenUrl: 'https://example.com/', scopes: {a: x, b: y}}}}
+)";
+
+TEST(Output, has_a_header_for_each_tag_and_as_many_parts_as_are_asked_for) {
+  const Output output = output_of(shop, {.parts = 2});
+
+  EXPECT_EQ(output.problems, Lines());
+  EXPECT_EQ(output.names(), (Lines{"api.h", "operations.h", "orders.h", "part_1.cc", "part_2.cc", "products.h",
+                                   "schemas.h", "security.h", "types.h"}));
+  EXPECT_EQ(output_of(head + "paths: {}\n", {.parts = 1}).names(), (Lines{"api.h", "part_1.cc", "types.h"}));
+}
+
+TEST(Output, is_the_same_bytes_whatever_the_order_of_keys) {
+  const Output output = output_of(shop);
+
+  for (unsigned seed = 1; seed <= 10; ++seed) {
+    const Output shuffled = output_of(shop, {}, seed);
+    ASSERT_EQ(shuffled.problems, Lines()) << "seed " << seed;
+    ASSERT_EQ(shuffled.names(), output.names()) << "seed " << seed;
+    for (const File& file : output.files) {
+      ASSERT_EQ(without_document(shuffled.text(file.name)), without_document(file.text))
+          << file.name << ", seed " << seed;
+    }
+  }
+}
+
+TEST(Output, is_in_the_namespace_and_folder_that_are_named) {
+  const Output output = output_of(shop, {.space = "shop::v1"});
+
+  EXPECT_TRUE(output.has("api.h", "namespace shop::v1 {"));
+  EXPECT_TRUE(output.has("api.h", "#include \"v1/orders.h\"\n"));
+  EXPECT_FALSE(output.has("api.h", "\"api/"));
+}
+
+TEST(Output, has_only_the_operations_that_are_selected) {
+  const Output some = output_of(shop, {.operations = {"order", "upload"}});
+  EXPECT_EQ(some.problems, Lines());
+  EXPECT_TRUE(some.has("orders.h", " order("));
+  EXPECT_EQ(some.text("products.h"), "(no such file)");
+  EXPECT_TRUE(some.has("operations.h", " upload("));
+
+  const Output rest = output_of(shop, {.operations = {"-order", "-upload"}});
+  EXPECT_EQ(rest.problems, Lines());
+  EXPECT_EQ(rest.text("orders.h"), "(no such file)");
+  EXPECT_TRUE(rest.has("products.h", " get_product("));
+  EXPECT_TRUE(rest.has("products.h", " delete_product("));
+}
+
+TEST(Output, rejects_operations_that_the_document_does_not_have) {
+  EXPECT_EQ(output_of(shop, {.operations = {"ordr"}}).problems,
+            Lines{"api.yaml:1:1: error: there is no operation 'ordr' (#)"});
+  EXPECT_EQ(output_of(shop, {.operations = {"-ordr"}}).problems,
+            Lines{"api.yaml:1:1: error: there is no operation 'ordr' (#)"});
+  EXPECT_EQ(output_of(shop, {.operations = {"order", "-upload"}}).problems,
+            Lines{"api.yaml:1:1: error: operations are named, or left out with a '-' in front, not both (#)"});
+}
+
+TEST(Output, has_no_security_where_every_request_may_pass) {
+  const Output output = output_of(head + "paths:\n  /a:\n    get: {operationId: a, security: [{}], " + fine + "}\n");
+
+  EXPECT_EQ(output.problems, Lines());
+  EXPECT_EQ(output.text("security.h"), "(no such file)");
+  EXPECT_FALSE(output.has("operations.h", "Security"));
+}
+
+TEST(Output, names_what_mount_takes_apart_from_its_own_names) {
+  const Output output = output_of(head + "paths:\n  /a:\n    get: {operationId: a, tags: [routes], " + fine +
+                                  "}\n    put: {operationId: b, tags: [options], " + fine +
+                                  "}\ncomponents: {schemas: {MountOptions: {type: object, properties: {a: {type: "
+                                  "string}}}}}\n");
+
+  EXPECT_EQ(output.problems, Lines());
+  EXPECT_TRUE(output.has("api.h",
+                         "void mount(keel::contract::Routes routes, OptionsHandler& options_, RoutesHandler& "
+                         "routes_,\n           const MountOptions2& options = {});"))
+      << output.text("api.h");
+}
+
+TEST(Output, asks_for_the_media_type_of_a_body_without_its_parameters) {
+  const Output output =
+      output_of(head +
+                    "paths:\n  /a:\n    post:\n      operationId: a\n      requestBody:\n        content:\n"
+                    "          application/json: {schema: &s {$ref: "
+                    "'#/components/schemas/A'}}\n"
+                    "          'application/x-www-form-urlencoded; charset=utf-8': {schema: *s}\n      " +
+                    fine + "\ncomponents: {schemas: {A: {type: object, properties: {a: {type: string}}}}}\n",
+                {.parts = 1});
+
+  EXPECT_EQ(output.problems, Lines());
+  EXPECT_TRUE(output.has("part_1.cc", "if (in.is_body(\"application/x-www-form-urlencoded\")) {"));
+}
+
+TEST(Output, rejects_a_text_with_the_character_0) {
+  EXPECT_EQ(output_of(head + "tags: [{name: t, description: \"a\\0b\"}]\npaths: {}\n").problems,
+            Lines{"api.yaml:3:18: error: a text with the character U+0000 is not supported (#/tags/0/description)"});
+}
+
+// A line of C++ that is not a comment where it has to be one would have the word in it.
+TEST(Output, a_description_can_end_neither_a_comment_nor_a_line) {
+  const std::string attacks[] = {
+      R"("*/ INJECTED /*")",
+      R"("ends with \\")",
+      R"("ends with \\ \\ \\")",
+      R"("a\nINJECTED")",
+      R"("a\r\nINJECTED")",
+      R"("a\rINJECTED")",
+      R"("a\u000bINJECTED\u000c b")",
+      R"("a \\\n INJECTED")",
+      R"("a ??/\n INJECTED")",
+      R"("\u0001INJECTED\u007f")",
+      R"("\\")",
+      R"("a\u2028INJECTED\u0085INJECTED")",
+  };
+  for (const std::string& attack : attacks) {
+    const std::string about = "description: " + attack;
+    const Output output = output_of(
+        head + "tags: [{name: t, " + about +
+        "}]\npaths:\n  /a:\n    post:\n      operationId: a\n      tags: [t]\n      " + about +
+        "\n      parameters: [{name: q, in: query, " + about +
+        ", schema: {type: string}}]\n      security: [{k: []}]\n      requestBody: {required: true, " + about +
+        ", content: {application/json: {schema: {$ref: '#/components/schemas/A'}}}}\n      responses: {'200': {" +
+        about + ", headers: {X-A: {" + about +
+        ", schema: {type: string}}}}}\ncomponents:\n  schemas: {A: {type: object, " + about +
+        ", properties: {a: {type: string, " + about +
+        "}}}}\n  securitySchemes: {k: {type: apiKey, in: header, "
+        "name: X-Key, " +
+        about + "}}\n");
+    EXPECT_EQ(output.problems, Lines()) << attack;
+    EXPECT_FALSE(output.files.empty());
+    for (const File& file : output.files) {
+      const std::string code = without_document(file.text);
+      for (std::size_t at = 0; at < code.size();) {
+        const std::size_t end = std::min(code.find('\n', at), code.size());
+        const std::string_view line = std::string_view(code).substr(at, end - at);
+        at = end + 1;
+        const std::size_t comment = line.find("//");
+        const std::size_t word = line.find("INJECTED");
+        EXPECT_TRUE(word == line.npos || comment < word) << attack << ' ' << file.name << ": " << line;
+        for (const char c : line) ASSERT_GE(static_cast<unsigned char>(c), 0x20) << attack << ' ' << file.name;
+        const std::size_t last = line.find_last_not_of(' ');
+        EXPECT_FALSE(last != line.npos && line[last] == '\\') << attack << ' ' << file.name << ": " << line;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace keel::gen::output_test

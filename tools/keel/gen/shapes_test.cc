@@ -1,0 +1,236 @@
+// What is generated from testdata/shapes.yaml: it compiles, reads, checks and writes.
+
+#include "shapes/types.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "keel/data/json_parse.h"
+#include "keel/data/json_write.h"
+
+namespace keel::gen::shapes_test {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+template <class T>
+Lines wrong_with(std::string_view text) {
+  T value;
+  Arena arena;
+  Violations wrong;
+  json::read(value, text, arena, wrong);
+  Lines lines;
+  for (const Violation& one : wrong) lines.push_back(one.pointer + ' ' + one.message);
+  return lines;
+}
+template <class T>
+T read(std::string_view text) {
+  const auto value = json::parse<T>(text);
+  EXPECT_TRUE(value) << text << ": " << value.error().message();
+  return value ? *value : T();
+}
+// What is read is written as `text`, and read back equal.
+template <class T>
+void goes_round(std::string_view text) {
+  const T value = read<T>(text);
+  EXPECT_EQ(json::write(value), text);
+  EXPECT_EQ(read<T>(json::write(value)), value);
+}
+
+const std::string product = R"("price":1.5,"category":"in-stock","created":"2026-11-24T12:00:37Z")";
+
+TEST(Shapes, a_product_is_read_and_written) {
+  const auto value =
+      read<shapes::Product>(R"({"name":"Book",)" + product + R"(,"tags":["a"],"class":"x","note":null})");
+
+  EXPECT_EQ(value.name, "Book");
+  EXPECT_EQ(value.id, 0);  // readOnly: it need not come.
+  EXPECT_EQ(value.amount, 20);
+  EXPECT_EQ(value.category, shapes::Category::InStock);
+  EXPECT_EQ(value.class_, "x");
+  EXPECT_TRUE(value.note.is_null());
+  EXPECT_EQ(json::write(value), R"({"amount":20,"category":"in-stock","class":"x","created":"2026-11-24T12:00:37Z",)"
+                                R"("id":0,"name":"Book","note":null,"price":1.5,"tags":["a"]})");
+  EXPECT_EQ(read<shapes::Product>(json::write(value)), value);
+}
+
+TEST(Shapes, every_violation_of_a_product_is_told) {
+  EXPECT_EQ(
+      wrong_with<shapes::Product>(
+          R"({"name":"","price":0,"category":"toys","created":"today","amount":101,"tags":["a","a"],"sku":"x",)"
+          R"("size":{"height":0.25},"note":"12345678901"})"),
+      (Lines{"/name must have 1 to 200 characters", "/price must be more than 0",
+             "/category must be one of books, in-stock, +1, -1, 200",
+             "/created expected a time such as 2026-11-24T12:00:37.250Z (RFC 3339)", "/amount must be from 1 to 100",
+             "/tags must not have two equal elements", "/sku must match ^[A-Z]{2}-[0-9]+$",
+             "/size/height must be at least 0.5", "/size/width is required", "/note must have at most 10 characters"}));
+  EXPECT_EQ(wrong_with<shapes::Product>(R"({"tags":["a","b","c","d"]})"),
+            (Lines{"/tags must have at most 3 elements", "/category is required", "/created is required",
+                   "/name is required", "/price is required"}));
+  EXPECT_EQ(wrong_with<shapes::Product>(R"({"name":"a","tags":["","b"],)" + product + '}'),
+            (Lines{"/tags/0 must have at least 1 character"}));
+  EXPECT_EQ(wrong_with<shapes::Product>(R"({"name":"a","name":"b",)" + product + '}'), (Lines{"/name is given twice"}));
+}
+
+TEST(Shapes, optional_is_not_null_and_a_patch_is_three_things) {
+  const auto value =
+      read<shapes::Nullability>(R"({"required":1,"required_null":null,"patch":null,"list_of_null":[null,true]})");
+
+  EXPECT_EQ(value.required_null, std::nullopt);
+  EXPECT_EQ(value.optional, std::nullopt);
+  EXPECT_TRUE(value.patch.is_null());
+  EXPECT_TRUE(value.by_any_of.is_absent());
+  EXPECT_EQ(value.list_of_null->at(1), true);
+  EXPECT_EQ(json::write(value),
+            R"({"default_null":null,"list_of_null":[null,true],"patch":null,"required":1,"required_null":null})");
+  EXPECT_EQ(wrong_with<shapes::Nullability>(R"({"required":null,"optional":null})"),
+            (Lines{"/required expected a number", "/optional expected a number", "/required_null is required"}));
+  goes_round<shapes::Nullability>(
+      R"({"by_any_of":"books","default_null":"x","optional":2,"patch":3,"required":1,"required_null":4})");
+}
+
+TEST(Shapes, a_default_stays_when_nothing_comes) {
+  const auto value = read<shapes::Defaults>("{}");
+
+  EXPECT_EQ(value, shapes::Defaults());
+  EXPECT_EQ(value.text, "a \"quoted\" text");
+  EXPECT_EQ(value.number, 1);
+  EXPECT_TRUE(value.flag);
+  EXPECT_EQ(value.category, shapes::Category::InStock);
+  EXPECT_EQ(value.list, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(value.map.at("a"), 1);
+  EXPECT_EQ(json::write(value.any), R"({"a":[1,null]})");
+  EXPECT_EQ(value.id.text(), "0192f7a8-3c1b-7d2e-9f00-6b1c2d3e4f50");
+  EXPECT_EQ(value.nested.y, 2);
+  EXPECT_EQ(read<shapes::Defaults>(R"({"list":[],"flag":false})").list, std::vector<std::string>());
+}
+
+TEST(Shapes, write_only_must_come_and_need_not_go) {
+  EXPECT_EQ(wrong_with<shapes::Account>(R"({"login":"ann"})"), (Lines{"/password is required"}));
+  EXPECT_EQ(wrong_with<shapes::Account>(R"({"login":"ann","password":"short"})"),
+            (Lines{"/password must have at least 8 characters"}));
+  EXPECT_EQ(json::write(shapes::Account{.login = "ann"}), R"({"login":"ann"})");
+}
+
+TEST(Shapes, a_discriminator_chooses_and_its_value_is_kept) {
+  const auto puppy = read<shapes::Pet>(R"({"name":"Rex","kind":"puppy"})");
+
+  ASSERT_TRUE(std::holds_alternative<shapes::Dog>(puppy));
+  EXPECT_EQ(std::get<shapes::Dog>(puppy).kind, "puppy");
+  EXPECT_EQ(json::write(puppy), R"({"kind":"puppy","name":"Rex"})");
+  const shapes::Pet cat = shapes::Cat{.lives = 9, .name = "Tom"};
+  EXPECT_EQ(json::write(cat), R"({"kind":"cat","lives":9,"name":"Tom"})");
+  EXPECT_EQ(read<shapes::Pet>(json::write(cat)), cat);
+  EXPECT_EQ(wrong_with<shapes::Pet>(R"({"kind":"cow","name":"x"})"), (Lines{"/kind must be one of cat, dog, puppy"}));
+  EXPECT_EQ(wrong_with<shapes::Pet>(R"({"name":"x"})"), (Lines{"/kind is required"}));
+  EXPECT_EQ(wrong_with<shapes::Pet>(R"({"kind":"cat"})"), (Lines{"/lives is required", "/name is required"}));
+  EXPECT_EQ(wrong_with<shapes::Pet>("[]"), (Lines{" expected an object"}));
+}
+
+TEST(Shapes, alternatives_are_chosen_by_what_only_one_requires) {
+  EXPECT_TRUE(std::holds_alternative<shapes::Card>(read<shapes::Payment>(R"({"card_number":"1"})")));
+  EXPECT_TRUE(std::holds_alternative<shapes::Transfer>(read<shapes::Payment>(R"({"x":1,"iban":"1"})")));
+  EXPECT_EQ(read<shapes::Payment>(R"({"coins":3})").index(), 2u);
+  EXPECT_EQ(wrong_with<shapes::Payment>(R"({"iban":1})"), (Lines{"/iban expected a string"}));
+  EXPECT_EQ(wrong_with<shapes::Shape>(R"({"name":"x"})"), (Lines{" must have radius or side"}));
+  goes_round<shapes::Shape>(R"({"name":"x","side":2})");
+}
+
+TEST(Shapes, alternatives_are_chosen_by_constants) {
+  EXPECT_EQ(read<shapes::Event>(R"({"type":"merged","at":1})").index(), 1u);
+  EXPECT_EQ(read<shapes::Event>(R"({"by":"ann","type":"opened"})").index(), 0u);
+  EXPECT_EQ(wrong_with<shapes::Event>(R"({"type":"lost"})"), (Lines{"/type must be one of closed, merged, opened"}));
+  EXPECT_EQ(json::write(shapes::Event(shapes::EventOpened{})), R"({"type":"opened"})");
+}
+
+TEST(Shapes, alternatives_are_chosen_by_kind) {
+  EXPECT_EQ(std::get<std::string>(*read<shapes::HoldsMixed>(R"({"mixed":"a"})").mixed), "a");
+  EXPECT_EQ(std::get<std::int64_t>(*read<shapes::HoldsMixed>(R"({"mixed":1})").mixed), 1);
+  EXPECT_EQ(read<shapes::HoldsMixed>(R"({"mixed":null})").mixed, std::nullopt);
+  EXPECT_EQ(wrong_with<shapes::HoldsMixed>(R"({"mixed":true})"),
+            (Lines{"/mixed expected a number, a string, an array or an object"}));
+  EXPECT_EQ(wrong_with<shapes::HoldsMixed>(R"({"mixed":{"x":1}})"), (Lines{"/mixed/y is required"}));
+  goes_round<shapes::HoldsMixed>(R"({"mixed":["a","b"]})");
+  goes_round<shapes::HoldsMixed>(R"({"mixed":{"x":1,"y":2}})");
+}
+
+TEST(Shapes, a_type_may_contain_itself) {
+  goes_round<shapes::Tree>(
+      R"({"by_name":{"a":{"value":1}},"children":[{"value":2}],"other":null,"parent":{"value":3},"value":4})");
+  EXPECT_EQ(wrong_with<shapes::Tree>(R"({"value":1,"parent":{"value":1,"children":[{}]}})"),
+            (Lines{"/parent/children/0/value is required"}));
+  EXPECT_EQ(wrong_with<shapes::Tree>(R"({"value":1,"parent":null})"), (Lines{"/parent expected an object"}));
+  goes_round<shapes::Expression>(R"({"left":1.5,"right":{"left":2,"right":3}})");
+  goes_round<shapes::JsonLike>(R"({"a":["x",{"b":"y"}]})");
+  const auto tree = read<shapes::Tree>(R"({"value":1,"parent":{"value":2}})");
+  EXPECT_EQ(tree.parent->value, 2);
+}
+
+TEST(Shapes, other_members_are_rejected_passed_over_or_kept) {
+  EXPECT_EQ(wrong_with<shapes::Closed>(R"({"a":1,"b":2})"), (Lines{"/b is not a field of this object"}));
+  EXPECT_EQ(wrong_with<shapes::Empty>(R"({"b":2})"), (Lines{"/b is not a field of this object"}));
+  EXPECT_EQ(wrong_with<shapes::Point>(R"({"x":1,"y":2,"z":3})"), Lines());
+  const auto open = read<shapes::Open>(R"({"first":"aa","id":1,"second":"bb"})");
+  EXPECT_EQ(open.additional.at("second"), "bb");
+  EXPECT_EQ(json::write(open), R"({"id":1,"first":"aa","second":"bb"})");
+  EXPECT_EQ(wrong_with<shapes::Open>(R"({"first":"a"})"),
+            (Lines{"/first must have at least 2 characters", "/id is required"}));
+  EXPECT_EQ(wrong_with<shapes::HoldsMap>(R"({"counts":{}})"), (Lines{"/counts must have at least 1 element"}));
+  EXPECT_EQ(wrong_with<shapes::HoldsMap>(R"({"counts":{"a":6,"b":1,"c":7}})"),
+            (Lines{"/counts/a must be at most 5", "/counts/c must be at most 5"}));
+}
+
+TEST(Shapes, odd_names_are_those_of_the_document) {
+  const std::string text =
+      R"({"":1,"$ref-like":2,"2nd":3,"URLPath":4,"a\"b\\":5,"größe":6,"new":7,"petType":8,"pet_type":9})";
+  const auto value = read<shapes::OddNames>(text);
+
+  EXPECT_EQ(value.a_b, 5);
+  EXPECT_EQ(value.gr_u00f6_u00dfe, 6);
+  EXPECT_EQ(value.new_, 7);
+  EXPECT_EQ(value.pet_type_2, 8);
+  EXPECT_EQ(value.pet_type, 9);
+  goes_round<shapes::OddNames>(text);
+  EXPECT_EQ(wrong_with<shapes::OddNames>(R"({"a\"b\\":"x"})"), (Lines{"/a\"b\\ expected a number"}));
+}
+
+TEST(Shapes, numbers_and_bytes_are_as_their_keywords_say) {
+  goes_round<shapes::Numbers>(
+      R"({"big":-9223372036854775808,"bytes":"AAEC","decimal":0.3,"fixed":7,"float":0.1,"multiple":10,"one_of":2,"small":9,"unsigned":18446744073709551615})");
+  EXPECT_EQ(
+      wrong_with<shapes::Numbers>(R"({"big":9223372036854775807,"decimal":0.35,"fixed":8,"multiple":7,"one_of":4,)"
+                                  R"("small":10,"unsigned":-1})"),
+      (Lines{"/big must be at most 9223372036854775806", "/decimal must be a multiple of 0.1", "/fixed must be 7",
+             "/multiple must be a multiple of 5", "/one_of must be one of 1, 2, 3", "/small must be at most 9",
+             "/unsigned number out of range"}));
+  EXPECT_EQ(wrong_with<shapes::Numbers>(R"({"decimal":-2,"small":3000000000})"),
+            (Lines{"/decimal must be from -1.5 to 1e3", "/small number out of range"}));
+}
+
+TEST(Shapes, schemas_of_an_all_of_become_one_struct) {
+  goes_round<shapes::Bases>(R"({"id":1,"kind":"a","name":"b"})");
+  EXPECT_EQ(wrong_with<shapes::Bases>(R"({"id":10})"), (Lines{"/id must be from 1 to 9", "/name is required"}));
+}
+
+TEST(Shapes, names_that_meet_get_numbers) {
+  EXPECT_EQ(read<shapes::OddName2>(R"({"y":1})").y, 1);
+  EXPECT_EQ(read<shapes::OddName22>(R"({"x":1})").x, 1);
+}
+
+TEST(Shapes, what_is_cut_anywhere_is_malformed_and_never_crashes) {
+  const std::string text = R"({"by_name":{"a":{"value":1}},"children":[{"value":2}],"other":null,"value":4})";
+  for (std::size_t size = 0; size < text.size(); ++size) {
+    shapes::Tree value;
+    Arena arena;
+    Violations wrong;
+    ASSERT_FALSE(json::read(value, std::string_view(text).substr(0, size), arena, wrong));
+    ASSERT_TRUE(wrong.is_malformed()) << size;
+  }
+}
+
+}  // namespace
+}  // namespace keel::gen::shapes_test

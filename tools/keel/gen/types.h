@@ -1,0 +1,117 @@
+// gen/types.h — the C++ types of the schemas of a document.
+//
+//   Names names;
+//   Types types(document, problems, names);                          // after lint() has found no error
+//   const Type* body = types.type_of(*schema, "CreateProductBody");  // null after a problem
+//   out << types.header();                                           // inside the namespace
+//   types.definitions(parts);
+//
+// Deterministic: the order of the keys in the document does not matter, that of the calls of type_of() does where two
+// schemas without a name would get the same one.
+//
+// Lifetime: the document, the problems and the names outlive it; a Type lives as long as its Types.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gen/names.h"
+#include "gen/parts.h"
+#include "openapi/document.h"
+#include "openapi/problems.h"
+
+namespace keel::gen {
+
+enum class Shape : std::uint8_t {
+  Boolean,
+  Integer,
+  Number,
+  String,
+  Enum,   // keel::enum_value<T>(text) and keel::enum_name(value) speak of it as the document does
+  Text,   // keel::Uuid, keel::Timestamp: a keel::TextValue
+  Bytes,  // std::vector<std::byte>, a string in base64
+  File,   // std::vector<std::byte>, in a form as they are, in JSON a string in base64
+  List,
+  Map,
+  Struct,
+  Variant,
+  Any,  // keel::json::Value
+};
+
+// How a property becomes a member.
+enum class Presence : std::uint8_t {
+  Required,  // T
+  Optional,  // std::optional<T>, which is left out while it is empty
+  Nullable,  // std::optional<T>, which is null while it is empty
+  Patch,     // keel::Patch<T>: absent, null or a T
+  Default,   // T with an initialiser, which stays when the property is absent
+};
+
+struct Type;
+
+struct Member {
+  std::string name;  // C++
+  std::string json;
+  const Type* type = nullptr;  // Of the schema: of a Nullable one the std::optional, of a Patch the T in it.
+  Presence presence = Presence::Required;
+  std::string initialiser;  // Of a Default: "20".
+  const openapi::Node* schema = nullptr;
+  bool must_come = false;  // Whether it is a violation when it is absent from what is read.
+  bool is_boxed = false;   // A keel::Box<T> in place of the T or the std::optional<T>: the type contains itself.
+};
+
+struct Type {
+  Shape shape = Shape::Any;
+  std::string spelling;  // In the namespace: "std::vector<Product>".
+  // "", or the name of a `const char* f(const T&)`: null, or why the value is not right, as a literal. It looks at the
+  // value itself, not at its elements. Of a nullable type: of the T in the std::optional.
+  std::string check;
+  std::string read;      // The name of a `void f(keel::json::Reader&, T&, keel::Violations&)`, which checks as well.
+  std::string write;     // The name of a `void f(keel::json::Writer&, const T&)`.
+  std::string parse;     // Of an Enum: the name of a `bool f(std::string_view, T&)`. to_string(value) is the other way.
+  std::string expected;  // Of an Enum: "must be one of books, games".
+  const Type* element = nullptr;  // Of a List or a Map.
+  const Type* inner = nullptr;    // When is_nullable: the type in the std::optional, which has the same shape.
+  std::vector<Member> members;    // Of a Struct.
+  bool is_nullable = false;       // The spelling is then std::optional<…>.
+};
+
+// The name of the constant keel::contract::Schema for a schema that is checked while it is read ahead.
+using NameSchema = std::function<std::string(const openapi::Node& schema)>;
+
+class Types {
+ public:
+  Types(openapi::Document& document, openapi::Problems& problems, Names& names);
+  ~Types();
+  Types(const Types&) = delete;
+  Types& operator=(const Types&) = delete;
+
+  // Who makes the tables of the schemas that a reader alone cannot check. Called before type_of().
+  void set_name_schema(NameSchema name_schema);
+
+  // For a schema anywhere; `suggested` names an inline one in PascalCase ("CreateProductBody"). Null after a problem.
+  const Type* type_of(const openapi::Node& schema, std::string_view suggested);
+  // The initialiser for a default value of that type ("20", "Category::Books", "{}"); "" after a problem.
+  std::string literal_of(const Type& type, const openapi::Node& value);
+
+  // The parts of the output, after all type_of() calls; nothing after a problem.
+  std::string header() const;            // The structs and declarations of types.h, inside the namespace.
+  void definitions(Parts& parts) const;  // Into the parts, inside the namespace.
+
+  // What types.h and the parts include for them, a line each.
+  static std::string header_includes();
+  static std::string source_includes();
+
+  // For the sources of this folder (made.h).
+  struct State;
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace keel::gen

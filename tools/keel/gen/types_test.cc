@@ -1,0 +1,178 @@
+#include "gen/types.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "openapi/testing.h"
+
+namespace keel::gen::types_test {
+namespace {
+
+using namespace keel::openapi::testing;
+using openapi::Document;
+using openapi::Kind;
+using openapi::Node;
+using openapi::Problems;
+
+struct Output {
+  std::string header;
+  std::vector<std::string> parts;
+  Lines problems;
+
+  friend bool operator==(const Output&, const Output&) = default;
+};
+
+// With the keys of every map in another order.
+void shuffle(Node& node, std::mt19937& random) {
+  if (node.is(Kind::Map)) std::shuffle(node.children.begin(), node.children.end(), random);
+  node.index.reset();
+  for (Node* const child : node.children) shuffle(*child, random);
+}
+
+Output output_of(const std::string& text, unsigned seed = 0) {
+  const Files files = {{"api.yaml", text}};
+  Problems problems;
+  const auto document = Document::load("api.yaml", reader_of(files), problems);
+  std::mt19937 random(seed);
+  if (seed != 0) shuffle(document->root(), random);
+  lint(*document, problems);
+  Output output;
+  if (problems.errors() == 0) {
+    Names names;
+    Types types(*document, problems, names);
+    std::vector<const Node*> schemas;
+    for (const Node* const one : std::as_const(*document).root().find("components")->find("schemas")->children) {
+      schemas.push_back(one);
+    }
+    std::sort(schemas.begin(), schemas.end(), [](const Node* a, const Node* b) { return a->key < b->key; });
+    for (const Node* const one : schemas) types.type_of(*one, pascal_of(one->key));
+    Parts parts(3);
+    output.header = types.header();
+    types.definitions(parts);
+    output.parts = parts.texts();
+  }
+  output.problems = described(problems);
+  return output;
+}
+const std::string head = "openapi: 3.1.0\ninfo: {title: Shop, version: '1'}\npaths: {}\ncomponents:\n  schemas:\n";
+std::string shapes() {
+  std::ifstream in(KEEL_SOURCE_DIR "/tools/keel/gen/testdata/shapes.yaml");
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+bool has(const Output& output, std::string_view text) {
+  return output.header.find(text) != std::string::npos ||
+         std::any_of(output.parts.begin(), output.parts.end(),
+                     [&](const std::string& part) { return part.find(text) != std::string::npos; });
+}
+
+TEST(Types, are_the_same_bytes_whatever_the_order_of_keys) {
+  const std::string text = shapes();
+  const Output output = output_of(text);
+
+  EXPECT_EQ(output.problems, Lines());
+  EXPECT_GT(output.header.size(), 1000u);
+  for (unsigned seed = 1; seed < 20; ++seed) ASSERT_EQ(output_of(text, seed), output) << "seed " << seed;
+}
+
+TEST(Types, alternatives_that_cannot_be_told_apart_are_an_error_with_both_places) {
+  EXPECT_EQ(output_of(head + "    A: {type: object, properties: {x: {type: string}}}\n"
+                             "    B: {type: object, properties: {x: {type: integer}}}\n"
+                             "    C:\n"
+                             "      oneOf:\n"
+                             "        - $ref: '#/components/schemas/A'\n"
+                             "        - $ref: '#/components/schemas/B'\n")
+                .problems,
+            (Lines{"api.yaml:11:11: error: this alternative and the one at api.yaml:10:11 "
+                   "(#/components/schemas/C/oneOf/0) cannot be told apart: both are objects: give them a "
+                   "discriminator, a required property with different constants, or each a required property that the "
+                   "other does not have (#/components/schemas/C/oneOf/1)"}));
+  EXPECT_EQ(output_of(head + "    C:\n"
+                             "      oneOf:\n"
+                             "        - {type: array, items: {type: string}}\n"
+                             "        - {type: array, items: {type: integer}}\n")
+                .problems,
+            (Lines{"api.yaml:9:11: error: this alternative and the one at api.yaml:8:11 "
+                   "(#/components/schemas/C/oneOf/0) cannot be told apart: both are arrays, which have no property to "
+                   "tell them apart: make one schema of them, or objects with a discriminator "
+                   "(#/components/schemas/C/oneOf/1)"}));
+}
+
+TEST(Types, an_any_of_that_cannot_be_told_apart_is_any_value_that_fits) {
+  const Output output = output_of(head +
+                                  "    A: {type: object, properties: {x: {type: string}}}\n"
+                                  "    B: {type: object, properties: {x: {type: integer}}}\n"
+                                  "    C:\n"
+                                  "      type: object\n"
+                                  "      properties:\n"
+                                  "        c: {anyOf: [{$ref: '#/components/schemas/A'}, {$ref: "
+                                  "'#/components/schemas/B'}]}\n");
+
+  EXPECT_EQ(output.problems, Lines());
+  EXPECT_TRUE(has(output, "std::optional<keel::json::Value> c{};"));
+  EXPECT_TRUE(has(output, "keel::contract::check_ahead(in, "));
+}
+
+TEST(Types, a_file_has_no_length_in_characters) {
+  EXPECT_EQ(output_of(head + "    A: {type: string, format: binary}\n").problems, Lines());
+  EXPECT_EQ(
+      output_of(head + "    A: {type: string, format: binary, maxLength: 9}\n").problems,
+      (Lines{"api.yaml:6:5: error: a string of format binary is bytes: 'pattern', 'minLength' and 'maxLength' are of "
+             "characters (#/components/schemas/A)"}));
+}
+
+TEST(Types, a_circular_all_of_and_a_pattern_with_look_around_are_errors_before) {
+  const Lines circular = output_of(head +
+                                   "    A: {allOf: [{$ref: '#/components/schemas/B'}]}\n"
+                                   "    B: {allOf: [{$ref: '#/components/schemas/A'}]}\n")
+                             .problems;
+  ASSERT_EQ(circular.size(), 1u);
+  EXPECT_TRUE(circular[0].starts_with("api.yaml:7:18: error: circular allOf")) << circular[0];
+  const Lines pattern = output_of(head + "    A: {type: string, pattern: '(?!x)a'}\n").problems;
+  ASSERT_EQ(pattern.size(), 1u);
+  EXPECT_TRUE(pattern[0].find("uses look-around") != std::string::npos) << pattern[0];
+}
+
+TEST(Types, a_default_that_has_no_form_in_cpp_is_an_error) {
+  EXPECT_EQ(
+      output_of(head + "    A: {type: object, properties: {x: {type: string, format: uuid, default: no}}}\n"
+                       "    B: {type: object, properties: {x: {type: integer, format: int32, default: 3000000000}}}\n")
+          .problems,
+      (Lines{"api.yaml:6:68: error: the default \"no\" cannot be written as a keel::Uuid of C++ "
+             "(#/components/schemas/A/properties/x/default)",
+             "api.yaml:7:70: error: the default 3000000000 cannot be written as a std::int32_t of C++ "
+             "(#/components/schemas/B/properties/x/default)"}));
+}
+
+TEST(Types, what_a_reader_cannot_say_is_checked_ahead) {
+  const Output output = output_of(head +
+                                  "    A:\n"
+                                  "      type: object\n"
+                                  "      properties: {a: {type: string}, b: {type: string}}\n"
+                                  "      dependentRequired: {a: [b]}\n");
+
+  EXPECT_TRUE(has(output, "  if (!keel::contract::check_ahead(in_, schema_"));
+}
+
+TEST(Types, a_comment_is_the_first_paragraph_of_the_description) {
+  const Output output = output_of(shapes());
+
+  EXPECT_TRUE(has(output, "// A thing that is sold.\nstruct Product {\n"));
+  EXPECT_TRUE(has(output, "  // What it is called.\n  std::string name;\n"));
+  EXPECT_FALSE(has(output, "second paragraph"));
+}
+
+TEST(Types, a_struct_of_more_than_40_members_says_its_fields) {
+  std::string text = head + "    A:\n      type: object\n      properties:\n";
+  for (int i = 0; i < 45; ++i) text += "        p" + std::to_string(i) + ": {type: integer}\n";
+
+  EXPECT_TRUE(has(output_of(text), "static constexpr auto fields = keel::fields(\n      \"p0\", &A::p0,\n"));
+}
+
+}  // namespace
+}  // namespace keel::gen::types_test
