@@ -15,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 
+import documents
+import fuzzing
 import mutations
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -25,22 +27,18 @@ OASDIFF = "github.com/oasdiff/oasdiff@v1.36.0"  # A Go module; some minutes to b
 OPTIONS = ["--flatten-allof", "--flatten-params", "--fail-on", "ERR"]
 
 
-class Failed(Exception):
-    """Why a suite has no score."""
-
-
 def oasdiff():
     """The program, which is built when it is missing or of another version."""
     folder = TOOLS / OASDIFF.replace("/", "_")
     program = folder / "oasdiff"
     if not program.exists():
         if shutil.which("go") is None:
-            raise Failed("needs Go (1.21 or later, which fetches the version that oasdiff wants)")
+            raise fuzzing.Failed("needs Go (1.21 or later, which fetches the version that oasdiff wants)")
         folder.mkdir(parents=True, exist_ok=True)
         done = subprocess.run(["go", "install", OASDIFF], env={**os.environ, "GOBIN": str(folder)}, text=True,
                               capture_output=True, timeout=1800, check=False)
         if done.returncode != 0:
-            raise Failed(f"go install: {done.stderr.strip()[-300:]}")
+            raise fuzzing.Failed(f"go install: {done.stderr.strip()[-300:]}")
     return program
 
 
@@ -59,7 +57,7 @@ def verdicts(_build):
                 done = subprocess.run([program, "breaking", *OPTIONS, *files], text=True, capture_output=True,
                                       timeout=60, check=False)
                 if done.returncode not in (0, 1):
-                    raise Failed(f"{mutation.name}, {way}: {done.stderr.strip()[-300:]}")
+                    raise fuzzing.Failed(f"{mutation.name}, {way}: {done.stderr.strip()[-300:]}")
                 verdict = "breaking" if done.returncode == 1 else "compatible"
                 if verdict != mutation.verdicts[way]:
                     wrong.append(f"{mutation.name}: {way} {verdict}")
@@ -83,12 +81,12 @@ def contract_of(build, example):
                               env={**os.environ, "KEEL_RECORD_CONTRACT": str(records)}, capture_output=True,
                               timeout=300, check=False)
         if done.returncode != 0:
-            raise Failed(f"its tests: {done.stdout[-300:]}")
+            raise fuzzing.Failed(f"its tests: {done.stdout[-300:]}")
         keel = build / "tools/keel/keel"
         for command in (["init", "--records", records, "--out", document, "--title", example], ["lint", document]):
             done = subprocess.run([keel, "api", *command], text=True, capture_output=True, timeout=60, check=False)
             if done.returncode != 0:
-                raise Failed((done.stderr or done.stdout)[-300:])
+                raise fuzzing.Failed((done.stderr or done.stdout)[-300:])
         text = document.read_text()
         untested = text.count("No test has called this operation")
         score = f"{text.count('operationId:')} operations, {untested} of them untested, {done.stdout.strip()}"
@@ -105,11 +103,57 @@ def orders(build):
     return contract_of(build, "orders")
 
 
+CONFIG = ROOT / "examples/products/service.yaml"
+# What each bug of planted.cc is: how schemathesis calls the failure.
+PLANTED = {
+    "status": "Undocumented status code",
+    "type": "Response violates schema",
+    "edge": "Server error",
+}
+PHASES = {"Examples", "Coverage", "Fuzzing", "Stateful"}
+
+
+def products(build):
+    """The example from its contract: whatever is sent, it answers as the contract says."""
+    fuzzing.install()
+    count, found, left_out = 0, set(), set()
+    for seed in range(1, 6):
+        with fuzzing.served(build / "examples/products/products", CONFIG) as url:
+            failures, phases, requests = fuzzing.run(url, seed, 200)
+        count += requests
+        found |= {f"seed {seed}: {one}" for one in failures}
+        left_out |= PHASES - phases
+    score = "; ".join([f"{len(found)} failures in {count} requests", *sorted(found)])
+    if left_out:
+        score += f"; not run: {', '.join(sorted(left_out))}"
+    return score, not found and not left_out, "0 failures, 5 seeds, 200 examples an operation, all phases"
+
+
+def planted(build):
+    """The same with a bug in it: schemathesis finds that, and without it nothing."""
+    fuzzing.install()
+    wrong = []
+    for bug, failure in (("", ""), *PLANTED.items()):
+        with fuzzing.served(build / "tests/contract/contract_planted", CONFIG, bug) as url:
+            failures, _, _ = fuzzing.run(url, 1, 50)
+        if failure not in failures if bug else failures:
+            wrong.append(f"{bug or 'none'}: {', '.join(failures) or 'nothing is found'}")
+    return "; ".join([f"{4 - len(wrong)} of 4", *wrong]), not wrong, "each of 3 is found, and nothing without one"
+
+
+def real_documents(build):
+    """Contracts of others: their code is made, and the compiler has nothing to say of it."""
+    return documents.compile_all(build, ROOT)
+
+
 SUITES = [
     ("oasdiff 1.36.0: the verdicts that are kept", verdicts),
     ("keel api diff: the verdicts of oasdiff", own_verdicts),
     ("keel api init: examples/fullstack", fullstack),
     ("keel api init: examples/orders", orders),
+    ("schemathesis 4.32.5: examples/products", products),
+    ("schemathesis 4.32.5: bugs that are put in", planted),
+    ("keel gen api: documents of others", real_documents),
 ]
 
 
@@ -125,7 +169,7 @@ def main():
             continue
         try:
             score, is_enough, demanded = suite(options.build.resolve())
-        except (Failed, subprocess.TimeoutExpired) as error:
+        except (fuzzing.Failed, subprocess.TimeoutExpired) as error:
             score, is_enough, demanded = str(error), False, "a score"
         is_good = is_good and is_enough
         print(f"{'ok  ' if is_enough else 'FAIL'}  {name}: {score} (demanded: {demanded})", flush=True)
