@@ -102,7 +102,7 @@ class Running:
 class Project:
     """A service that keel new has written."""
 
-    def __init__(self, prefix, scratch, compiler, name="shop"):
+    def __init__(self, prefix, scratch, compiler, *options, name="shop"):
         self.keel = os.path.join(prefix, "bin", "keel")
         self.name = name
         self.folder = os.path.join(scratch, name)
@@ -110,7 +110,7 @@ class Project:
         self.environment.update(CXX=compiler, PATH=os.path.dirname(self.keel) + ":" + os.environ["PATH"])
         shutil.rmtree(scratch, ignore_errors=True)
         os.makedirs(scratch)
-        self.run([self.keel, "new", name], scratch)
+        self.run([self.keel, "new", name, *options], scratch)
 
     def run(self, command, folder=None):
         done = subprocess.run(command, cwd=folder or self.folder, env=self.environment, stdout=subprocess.PIPE,

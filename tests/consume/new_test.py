@@ -160,6 +160,23 @@ class TheServiceOfKeelNew(unittest.TestCase):
         author.wait_for(lambda: not is_alive(service), "the end of the service")
 
 
+class TheServiceOfKeelNewWithAContract(unittest.TestCase):
+    def test_builds_passes_its_tests_and_serves_its_document(self):
+        project = author.Project(OPTIONS.prefix, OPTIONS.scratch + "-contract", OPTIONS.compiler, "--contract")
+        clock = author.Clock()
+        project.run(["cmake", "--preset", "dev", "-D", f"CMAKE_PREFIX_PATH={OPTIONS.prefix}"])
+        project.run(["cmake", "--build", "--preset", "dev", "-j1"])
+        print("with a contract, built in", clock)
+        self.assertIn("100% tests passed", project.run(["ctest", "--preset", "dev"]))
+        service, port = project.serve()
+        self.addCleanup(service.kill)
+        note = author.add_note(port, "buy tea")
+        self.assertEqual(author.ask(port, "GET", f"/notes/{note}"), (200, '{"id":%d,"text":"buy tea"}' % note))
+        self.assertIn('"operationId":"listNotes"', author.ask(port, "GET", "/openapi.json")[1])
+        self.assertEqual(author.ask(port, "GET", "/docs")[0], 200)
+        self.assertEqual(service.end(signal.SIGTERM), 0, service.text())
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     for option in ("prefix", "scratch", "compiler"):

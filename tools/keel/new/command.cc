@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "new/files.h"
 #include "new/names.h"
@@ -16,13 +17,14 @@ constexpr int was_not_written = 1;
 constexpr int was_wrong = 2;
 
 constexpr std::string_view help =
-    R"(keel new NAME [--dir FOLDER]
+    R"(keel new NAME [--contract] [--dir FOLDER]
 
 Writes a service that keeps notes in SQLite: routes, a migration, tests in a simulation, presets of CMake,
 configuration, a unit of systemd and a Containerfile. It builds and passes its tests as it is; keel dev in
 its folder serves it.
 
   NAME           small letters, digits and '_', as tea_shop: the program and its CMake targets are called so
+  --contract     begins with an OpenAPI document, api.yaml, from which the routes, structs and checks come
   --dir FOLDER   where to write it; ./NAME unless given. It must not exist.
 
 Ends with 0, with 1 when the folder exists or cannot be written, and with 2 for a name or an option that
@@ -37,6 +39,7 @@ int refuse(const Error& error, int code) {
 struct Options {
   std::string name;
   std::string folder;
+  bool has_contract = false;
 };
 
 Result<Options> parse(const std::vector<std::string>& arguments) {
@@ -47,6 +50,8 @@ Result<Options> parse(const std::vector<std::string>& arguments) {
     if (argument == "--dir") {
       if (i + 1 == arguments.size()) return fail_with("--dir: needs a folder");
       options.folder = arguments[++i];
+    } else if (argument == "--contract") {
+      options.has_contract = true;
     } else if (argument.starts_with('-')) {
       return fail_with(argument + ": there is no such option; keel new --help lists them");
     } else if (!options.name.empty()) {
@@ -73,7 +78,14 @@ int run_command(const std::vector<std::string>& arguments) {
   if (!names) return refuse(names.error(), was_wrong);
   const std::string folder = options->folder.empty() ? names->name() : options->folder;
 
-  const auto written = write_service(files(), *names, folder);
+  std::vector<File> chosen(files().begin(), files().end());
+  if (options->has_contract) {
+    for (const File& file : contract_files()) {
+      std::erase_if(chosen, [&](const File& other) { return other.path == file.path; });
+      chosen.push_back(file);
+    }
+  }
+  const auto written = write_service(chosen, *names, folder);
   if (!written) return refuse(written.error(), was_not_written);
 
   std::printf("keel new: %zu files in %s\n\n  cd %s && keel dev\n\n", *written, folder.c_str(), folder.c_str());

@@ -79,6 +79,21 @@ TEST_F(NewCommand, writes_a_whole_service_in_which_nothing_has_the_templates_nam
             "argc, argv); }\n");
 }
 
+TEST_F(NewCommand, begins_with_a_contract_when_it_is_asked_for_one) {
+  const Ran ran = run("--contract tea_shop");
+
+  EXPECT_EQ(ran.code, 0) << ran.out;
+  EXPECT_TRUE(files("tea_shop").contains("api.yaml"));
+  EXPECT_EQ(files("tea_shop").size(), 18u);
+  EXPECT_NE(read(folder_ / "tea_shop/CMakeLists.txt").find("keel_api(tea_shop_service api.yaml)"), std::string::npos);
+  EXPECT_NE(read(folder_ / "tea_shop/src/notes.h").find("api::NotesHandler"), std::string::npos);
+  for (const std::string& file : files("tea_shop")) {
+    const std::string text = read(folder_ / "tea_shop/" + file);
+    EXPECT_EQ(text.find("service_name"), std::string::npos) << file;
+    EXPECT_EQ(text.find("ServiceName"), std::string::npos) << file;
+  }
+}
+
 TEST_F(NewCommand, has_every_file_of_the_template_byte_for_byte) {
   std::size_t count = 0;
   const fs::path top = KEEL_NEW_TEMPLATE;

@@ -1,4 +1,4 @@
-// new/files.h — the files of new/template/, which are part of the program.
+// new/files.h — the files of new/template/ and new/contract/, which are part of the program.
 //
 // Threads: any.
 
@@ -16,5 +16,7 @@ struct File {
 
 // Those of the template, sorted by path.
 std::span<const File> files();
+// Those that a service with a contract has in their place, or beside them.
+std::span<const File> contract_files();
 
 }  // namespace keel::create

@@ -1,0 +1,20 @@
+// The service: its parts, what they need, and the routes of all of them.
+
+#pragma once
+
+#include <keel/app/app.h>
+
+#include "api/api.h"
+#include "notes.h"
+
+class ServiceName {
+ public:
+  explicit ServiceName(keel::app::App& app) : notes_(app.database()) {
+    api::mount(router_, notes_);
+    app.serve(router_);
+  }
+
+ private:
+  Notes notes_;
+  keel::http::Router router_;
+};
