@@ -113,8 +113,8 @@ WORLD_BUGS = [
     Bug(name="a path is decoded twice",
         seen="CVE-2021-42013",
         file="src/keel/http/server/request.cc",
-        old="return uri::percent_decode(*raw, *arena_);",
-        new="KEEL_TRY(const std::string_view once, uri::percent_decode(*raw, *arena_));\n"
+        old="return uri::percent_decode(raw_path_param(name, place), *arena_);",
+        new="KEEL_TRY(const std::string_view once, uri::percent_decode(raw_path_param(name, place), *arena_));\n"
         "  return uri::percent_decode(once, *arena_);",
         test="http_request_test"),
     Bug(name="the first of two hosts counts",
