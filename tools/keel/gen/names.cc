@@ -118,8 +118,8 @@ std::vector<std::string> distinct(std::span<const std::string_view> names, std::
   for (const std::string_view name : taken) used.emplace(name);
   for (const auto& [made, group] : rivals) used.insert(made);
   for (auto& [made, group] : rivals) {
-    std::sort(group.begin(), group.end(), [&made = made](std::string_view a, std::string_view b) {
-      if ((a == made) != (b == made)) return a == made;
+    std::sort(group.begin(), group.end(), [&wanted = made](std::string_view a, std::string_view b) {
+      if ((a == wanted) != (b == wanted)) return a == wanted;
       const auto has_sign = [](std::string_view name) { return name.starts_with('-') || name.starts_with('+'); };
       return std::pair(has_sign(a), a) < std::pair(has_sign(b), b);
     });

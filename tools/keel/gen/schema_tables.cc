@@ -373,9 +373,9 @@ class SchemaTables::Emitter {
     fields.add("count_max", count("maxItems"));
     const Node* const unique = schema_.find("uniqueItems");
     if (unique != nullptr && unique->is_true()) fields.add("is_unique", "true");
-    if (const Node* const prefix = schema_.find("prefixItems", Kind::List)) {
+    if (const Node* const first = schema_.find("prefixItems", Kind::List)) {
       std::vector<std::string> all;
-      for (const Node* const one : prefix->children) all.push_back(schema_or_null(*one));
+      for (const Node* const one : first->children) all.push_back(schema_or_null(*one));
       fields.add("prefix", schemas("prefix", all));
     }
     fields.add("items", schema("items"));
