@@ -28,11 +28,11 @@ api::GetProductResponse answered(const api::Product& product) {
 }
 #elif CASE == 1
 // It does not have an operation of the contract.
-class Missing final : public Handler {};
+class Missing : public Handler {};
 Missing missing;
 #elif CASE == 2
 // The contract does not have its operation any more.
-class Removed final : public Handler {
+class Removed : public Handler {
   Task<api::GetProductResponse> find_product(http::Request&, const api::GetProductRequest&) override;
 };
 #elif CASE == 3
