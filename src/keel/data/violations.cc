@@ -53,7 +53,8 @@ Error Violations::error() const {
   std::string text;
   if (is_malformed_) {
     const Violation& one = list_.front();
-    text = one.message + " at line " + std::to_string(one.line) + " column " + std::to_string(one.column);
+    text = one.message;
+    if (one.line != 0) text += " at line " + std::to_string(one.line) + " column " + std::to_string(one.column);
     if (!one.pointer.empty()) text += " (" + one.pointer + ")";
     return Error::text(Code::InvalidArgument, text);
   }

@@ -27,8 +27,9 @@ struct Violation {
   // JSON Pointer (RFC 6901): "/lines/0/quantity"; "" is the whole text. Of a query or a form (text_fields.h) the name.
   std::string pointer;
   std::string message;  // "must be from 1 to 100", "is required", "expected a string".
-  // From 1, and 0 for what stood in no JSON; the column counts bytes. Those of the value, or of the end of its object
-  // for a field that is missing or not as rules() say, and of its end for an array with another number of elements.
+  // From 1, and 0 for what stood in no JSON (the message of a malformed CBOR says at which byte); the column counts
+  // bytes. Those of the value, or of the end of its object for a field that is missing or not as rules() say, and of
+  // its end for an array with another number of elements.
   std::size_t line = 0;
   std::size_t column = 0;
 };

@@ -1,0 +1,634 @@
+#include "keel/data/binary_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+
+#include "keel/base/bug.h"
+#include "keel/base/check.h"
+#include "keel/base/copy.h"
+#include "keel/data/internal/binary_heads.h"
+#include "keel/data/utf8.h"
+
+namespace keel::binary {
+namespace {
+
+using internal::Head;
+using internal::Token;
+
+// Of CBOR: how to show or convert what follows, which changes nothing about what it is.
+bool is_hint(std::uint64_t tag) noexcept {
+  return (tag >= 21 && tag <= 23) || (tag >= 32 && tag <= 36) || tag == 55799;
+}
+
+constexpr std::uint64_t tag_bignum = 2;
+constexpr std::uint64_t tag_negative_bignum = 3;
+
+Kind kind_of(Token token) noexcept {
+  switch (token) {
+    case Token::Unsigned:
+    case Token::Negative:
+    case Token::Real:
+      return Kind::Number;
+    case Token::Bytes:
+      return Kind::Bytes;
+    case Token::Text:
+      return Kind::String;
+    case Token::Array:
+      return Kind::Array;
+    case Token::Map:
+      return Kind::Object;
+    case Token::Boolean:
+      return Kind::Boolean;
+    case Token::Null:
+      return Kind::Null;
+    case Token::Break:
+      return Kind::None;
+    default:
+      return Kind::Other;
+  }
+}
+
+constexpr const char* truncated = "unexpected end of the bytes";
+constexpr const char* no_head = "a byte that begins no value";
+constexpr const char* too_many = "a count says more than there is";
+constexpr const char* too_long = "a length says more than there is";
+
+void append_name(Buffer& out, std::string_view name) {
+  for (const char c : name) {
+    if (c == '~' || c == '/') {
+      out.append(c == '~' ? "~0" : "~1");
+    } else {
+      out.push_back(c);
+    }
+  }
+}
+
+template <class Format>
+const char* why_no_head(const char* at, const char* end) noexcept {
+  // More bytes would have made one of it, or none would.
+  char room[10] = {};
+  const auto left = static_cast<std::size_t>(end - at);
+  std::memcpy(room, at, left < sizeof room ? left : sizeof room);
+  Head head;
+  return left < sizeof room && Format::take(room, room + sizeof room, head) != nullptr ? truncated : no_head;
+}
+
+}  // namespace
+
+template <class Format>
+Reader<Format>::Reader(std::string_view bytes, Arena& arena, ReaderOptions options)
+    : begin_(bytes.data()),
+      end_(bytes.data() + bytes.size()),
+      at_(begin_),
+      value_(begin_),
+      arena_(arena),
+      depth_max_(options.depth_max) {
+  KEEL_EXPECT(options.depth_max >= 1 && options.depth_max <= depth_limit, "depth_max of a Reader is from 1 to 64");
+  if (bytes.size() > options.bytes_max) malformed("the bytes are more than bytes_max allows");
+}
+
+template <class Format>
+void Reader<Format>::refuse(Problem::Cause cause, const char* message, const char* where) noexcept {
+  if (failed()) return;
+  cause_ = cause;
+  message_ = message;
+  where_ = where;
+}
+
+template <class Format>
+void Reader<Format>::fail(const char* message) noexcept {
+  refuse(Problem::Cause::Value, message, value_);
+}
+template <class Format>
+void Reader<Format>::fail_malformed(const char* message) noexcept {
+  refuse(Problem::Cause::Syntax, message, value_);
+}
+
+// Moves to the value, behind hints.
+template <class Format>
+bool Reader<Format>::is_due() {
+  if (failed()) [[unlikely]]
+    return false;
+  value_ = at_;
+  for (;;) {
+    if (at_ == end_) [[unlikely]] {
+      malformed(begin_ == end_ ? "there are no bytes" : truncated);
+      return false;
+    }
+    if constexpr (!Format::has_indefinite) return true;
+    if (static_cast<std::uint8_t>(*at_) >> 5 != 6) [[likely]]
+      return true;
+    Head head;
+    const char* const behind = Format::take(at_, end_, head);
+    if (behind == nullptr || !is_hint(head.number)) return true;
+    at_ = behind;
+  }
+}
+
+template <class Format>
+Kind Reader<Format>::peek() {
+  if (!is_due()) return Kind::None;
+  Head head;
+  if (Format::take(at_, end_, head) == nullptr) {
+    malformed(why_no_head<Format>(at_, end_));
+    return Kind::None;
+  }
+  if (head.token == Token::Tag && (head.number == tag_bignum || head.number == tag_negative_bignum))
+    return Kind::Number;
+  return kind_of(head.token);
+}
+
+template <class Format>
+bool Reader<Format>::begin(bool is_object) {
+  if (!is_due()) return false;
+  Head head;
+  const char* const behind = Format::take(at_, end_, head);
+  if (behind == nullptr) {
+    malformed(why_no_head<Format>(at_, end_));
+    return false;
+  }
+  if (head.token != (is_object ? Token::Map : Token::Array)) {
+    mismatch(is_object ? "expected an object" : "expected an array");
+    return false;
+  }
+  if (depth_ == depth_max_) {
+    malformed("nested too deeply");
+    return false;
+  }
+  const auto left = static_cast<std::uint64_t>(end_ - behind);
+  if (head.number != unknown && head.number > (is_object ? left / 2 : left)) {
+    malformed(too_many);
+    return false;
+  }
+  at_ = behind;
+  due_ = nullptr;
+  level_[depth_++] = {head.number, is_object ? 1u : 0u};
+  return true;
+}
+template <class Format>
+bool Reader<Format>::begin_object() {
+  return begin(true);
+}
+template <class Format>
+bool Reader<Format>::begin_array() {
+  return begin(false);
+}
+
+// To the next key or element; false at the end, which is left, and after a problem.
+template <class Format>
+bool Reader<Format>::step(bool is_object) {
+  if (failed()) [[unlikely]]
+    return false;
+  if (depth_ == 0 || (level_[depth_ - 1].place & 1) != (is_object ? 1u : 0u) || at_ == due_) [[unlikely]] {
+    throw_bug(at_ == due_ ? "the value of a key or an element was neither read nor skipped"
+                          : "a key or an element is asked for where no such container is open",
+              std::source_location::current());
+  }
+  Level& level = level_[depth_ - 1];
+  bool has_ended = level.left == 0;
+  if (level.left == unknown) {
+    if (at_ == end_) {
+      malformed(truncated);
+      return false;
+    }
+    has_ended = *at_ == '\xFF';
+    if (has_ended) ++at_;
+  } else if (!has_ended) {
+    --level.left;
+  }
+  if (!has_ended) return true;
+  --depth_;
+  due_ = nullptr;
+  return false;
+}
+
+template <class Format>
+bool Reader<Format>::take_key(std::string_view& key) {
+  Head head;
+  if (at_ == end_) {
+    malformed(truncated);
+    return false;
+  }
+  const char* const behind = Format::take(at_, end_, head);
+  if (behind == nullptr) {
+    malformed(why_no_head<Format>(at_, end_));
+    return false;
+  }
+  if (head.token != Token::Text) {
+    if (head.token == Token::Break) {
+      malformed("a break where a key is due");
+    } else {
+      level_[depth_ - 1].place = 1;
+      value_ = at_;
+      mismatch("has a key that is no text");
+      --depth_;  // It is about the object.
+    }
+    return false;
+  }
+  level_[depth_ - 1].place = static_cast<std::uint64_t>(at_ - begin_ + 1) << 1 | 1;
+  at_ = behind;
+  if (!take_text(head.number, true, key)) return false;
+  due_ = at_;
+  return true;
+}
+
+template <class Format>
+std::optional<std::string_view> Reader<Format>::next_key() {
+  std::string_view key;
+  if (!step(true) || !take_key(key)) return std::nullopt;
+  return key;
+}
+
+template <class Format>
+bool Reader<Format>::next_element() {
+  if (!step(false)) return false;
+  level_[depth_ - 1].place += 2;
+  due_ = at_;
+  return true;
+}
+
+// The head of the next piece of a string; false at its end.
+template <class Format>
+bool Reader<Format>::next_piece(bool is_text, std::uint64_t& size) {
+  Head head;
+  const char* const behind = at_ == end_ ? nullptr : Format::take(at_, end_, head);
+  if (behind == nullptr) {
+    malformed(at_ == end_ ? truncated : why_no_head<Format>(at_, end_));
+    return false;
+  }
+  if (head.token == Token::Break) {
+    at_ = behind;
+    return false;
+  }
+  if (head.token != (is_text ? Token::Text : Token::Bytes) || head.number == unknown) {
+    malformed("a piece of a string that is of another kind");
+    return false;
+  }
+  at_ = behind;
+  size = head.number;
+  return true;
+}
+
+// Of a text or bytes whose head was taken; `size` unknown: in pieces, which end with a break.
+template <class Format>
+bool Reader<Format>::take_text(std::uint64_t size, bool is_text, std::string_view& to) {
+  if (size != unknown) [[likely]] {
+    if (size > static_cast<std::uint64_t>(end_ - at_)) {
+      malformed(too_long);
+      return false;
+    }
+    to = {at_, static_cast<std::size_t>(size)};
+    if (is_text && !utf8::is_valid(to)) {
+      malformed("a text that is no UTF-8");
+      return false;
+    }
+    at_ += size;
+    return true;
+  }
+  std::size_t all = 0;
+  const char* const first = at_;
+  while (next_piece(is_text, size)) {
+    std::string_view piece;
+    if (!take_text(size, is_text, piece)) return false;
+    all += piece.size();
+  }
+  if (failed()) return false;
+  auto* const text = static_cast<char*>(arena_.allocate(all, 1));
+  char* end = text;
+  for (const char* at = first;;) {
+    Head head;
+    at = Format::take(at, end_, head);
+    if (head.token == Token::Break) break;
+    copy_short(end, at, static_cast<std::size_t>(head.number));
+    end += head.number;
+    at += head.number;
+  }
+  to = {text, all};
+  return true;
+}
+
+// Its head, when such a string is due.
+template <class Format>
+bool Reader<Format>::take_string(bool is_text, std::uint64_t& size) {
+  Head head;
+  const char* const behind = Format::take(at_, end_, head);
+  if (behind == nullptr) {
+    malformed(why_no_head<Format>(at_, end_));
+    return false;
+  }
+  if (head.token != (is_text ? Token::Text : Token::Bytes)) {
+    mismatch(is_text ? "expected a string" : "expected bytes");
+    return false;
+  }
+  at_ = behind;
+  size = head.number;
+  return true;
+}
+
+template <class Format>
+std::string_view Reader<Format>::string() {
+  if (!is_due()) return {};
+  std::uint64_t size = 0;
+  std::string_view text;
+  return take_string(true, size) && take_text(size, true, text) ? text : std::string_view();
+}
+
+template <class Format>
+std::span<const std::byte> Reader<Format>::bytes() {
+  if (!is_due()) return {};
+  std::uint64_t size = 0;
+  std::string_view bytes;
+  if (!take_string(false, size) || !take_text(size, false, bytes)) return {};
+  return {reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()};
+}
+
+// -1 - magnitude when it is negative. False after a problem.
+template <class Format>
+bool Reader<Format>::integer(bool& is_negative, std::uint64_t& magnitude) {
+  if (!is_due()) return false;
+  Head head;
+  const char* behind = Format::take(at_, end_, head);
+  if (behind == nullptr) {
+    malformed(why_no_head<Format>(at_, end_));
+    return false;
+  }
+  is_negative = head.token == Token::Negative;
+  magnitude = head.number;
+  if (head.token == Token::Unsigned || head.token == Token::Negative) [[likely]] {
+    at_ = behind;
+    return true;
+  }
+  if (head.token == Token::Real) {
+    const auto number = std::bit_cast<double>(head.number);
+    at_ = behind;
+    if (number != std::trunc(number) || std::isinf(number)) {  // NaN is not equal to itself.
+      mismatch("expected an integer");
+      return false;
+    }
+    is_negative = number < 0;
+    if (number >= 0x1p64 || number < -0x1p64) {
+      mismatch("number out of range");
+      return false;
+    }
+    magnitude = is_negative ? static_cast<std::uint64_t>(-(number + 1)) : static_cast<std::uint64_t>(number);
+    if (is_negative && number + 1 == number) magnitude = static_cast<std::uint64_t>(-number) - 1;
+    return true;
+  }
+  if (head.token == Token::Tag && (head.number == tag_bignum || head.number == tag_negative_bignum)) {
+    is_negative = head.number == tag_negative_bignum;
+    const char* const tag = at_;
+    at_ = behind;
+    const std::span<const std::byte> digits = bytes();
+    value_ = tag;
+    if (failed()) {
+      if (cause_ == Problem::Cause::Value) message_ = "expected an integer";
+      return false;
+    }
+    magnitude = 0;
+    for (const std::byte digit : digits) {
+      if (magnitude >> 56 != 0) {
+        mismatch("number out of range");
+        return false;
+      }
+      magnitude = magnitude << 8 | static_cast<std::uint64_t>(digit);
+    }
+    return true;
+  }
+  mismatch("expected a number");
+  return false;
+}
+
+template <class Format>
+std::int64_t Reader<Format>::int64() {
+  bool is_negative = false;
+  std::uint64_t magnitude = 0;
+  if (!integer(is_negative, magnitude)) return 0;
+  if (magnitude > std::uint64_t{std::numeric_limits<std::int64_t>::max()}) {
+    mismatch("number out of range");
+    return 0;
+  }
+  return is_negative ? -1 - static_cast<std::int64_t>(magnitude) : static_cast<std::int64_t>(magnitude);
+}
+
+template <class Format>
+std::uint64_t Reader<Format>::uint64() {
+  bool is_negative = false;
+  std::uint64_t magnitude = 0;
+  if (!integer(is_negative, magnitude)) return 0;
+  if (is_negative) {
+    mismatch("number out of range");
+    return 0;
+  }
+  return magnitude;
+}
+
+template <class Format>
+double Reader<Format>::number() {
+  if (!is_due()) return 0;
+  Head head;
+  const char* const behind = Format::take(at_, end_, head);
+  if (behind != nullptr && head.token == Token::Real) {
+    at_ = behind;
+    return std::bit_cast<double>(head.number);
+  }
+  bool is_negative = false;
+  std::uint64_t magnitude = 0;
+  if (!integer(is_negative, magnitude)) return 0;
+  return is_negative ? -1.0 - static_cast<double>(magnitude) : static_cast<double>(magnitude);
+}
+
+template <class Format>
+NumberKind Reader<Format>::number_kind() {
+  if (!is_due()) return NumberKind::Unsigned;
+  Head head;
+  Format::take(at_, end_, head);
+  if (head.token == Token::Real) return NumberKind::Real;
+  const bool is_negative =
+      head.token == Token::Tag ? head.number == tag_negative_bignum : head.token == Token::Negative;
+  return is_negative ? NumberKind::Negative : NumberKind::Unsigned;
+}
+
+template <class Format>
+bool Reader<Format>::boolean() {
+  if (!is_due()) return false;
+  Head head;
+  const char* const behind = Format::take(at_, end_, head);
+  if (behind == nullptr) {
+    malformed(why_no_head<Format>(at_, end_));
+    return false;
+  }
+  if (head.token != Token::Boolean) {
+    mismatch("expected true or false");
+    return false;
+  }
+  at_ = behind;
+  return head.number != 0;
+}
+
+template <class Format>
+bool Reader<Format>::try_null() {
+  if (peek() != Kind::Null) return false;
+  ++at_;
+  return true;
+}
+template <class Format>
+void Reader<Format>::null() {
+  if (!try_null() && !failed()) mismatch("expected null");
+}
+
+template <class Format>
+std::optional<std::uint64_t> Reader<Format>::try_tag() {
+  if (!is_due()) return std::nullopt;
+  Head head;
+  const char* const behind = Format::take(at_, end_, head);
+  if (behind == nullptr) malformed(why_no_head<Format>(at_, end_));
+  if (behind == nullptr || head.token != Token::Tag) return std::nullopt;
+  at_ = behind;
+  return head.number;
+}
+
+// An item of a container has been passed over, and with it those that it was the last of. True when depth_ is `outer`.
+template <class Format>
+bool Reader<Format>::complete(int outer) noexcept {
+  for (; depth_ != outer; --depth_) {
+    Level& level = level_[depth_ - 1];
+    if (level.left == unknown) {
+      level.place ^= 2;
+      return false;
+    }
+    if (--level.left != 0) return false;
+  }
+  return true;
+}
+
+// All but what it contains. `is_open`: it is a container, and its items are due.
+template <class Format>
+bool Reader<Format>::skip_head(int outer, bool& is_open) {
+  is_open = false;
+  Head head;
+  bool is_tagged = false;
+  do {
+    const char* const behind = at_ == end_ ? nullptr : Format::take(at_, end_, head);
+    if (behind == nullptr) {
+      malformed(begin_ == end_ ? "there are no bytes" : at_ == end_ ? truncated : why_no_head<Format>(at_, end_));
+      return false;
+    }
+    if (head.token == Token::Break) {
+      // Of a map only in front of a key.
+      if (is_tagged || depth_ == outer || level_[depth_ - 1].left != unknown || (level_[depth_ - 1].place & 3) == 3) {
+        malformed("a break where a value is due");
+        return false;
+      }
+      --depth_;
+    }
+    is_tagged = head.token == Token::Tag;
+    at_ = behind;
+  } while (is_tagged);
+  const auto left = static_cast<std::uint64_t>(end_ - at_);
+  switch (head.token) {
+    case Token::Text:
+    case Token::Bytes:
+      return skip_string(head.number, head.token == Token::Text);
+    case Token::Extension:
+      if (head.number > left) malformed(too_long);
+      if (!failed()) at_ += head.number;
+      return !failed();
+    case Token::Array:
+    case Token::Map: {
+      const bool is_map = head.token == Token::Map;
+      if (head.number != unknown && head.number > (is_map ? left / 2 : left)) malformed(too_many);
+      if (depth_ == depth_max_) malformed("nested too deeply");
+      if (failed()) return false;
+      is_open = head.number != 0;
+      if (is_open) {
+        level_[depth_++] = {head.number == unknown ? unknown : head.number * (is_map ? 2 : 1), is_map ? 1u : 0u};
+      }
+      return true;
+    }
+    default:
+      return true;
+  }
+}
+
+template <class Format>
+bool Reader<Format>::skip_string(std::uint64_t size, bool is_text) {
+  std::string_view piece;
+  if (size != unknown) return take_text(size, is_text, piece);
+  while (next_piece(is_text, size)) {
+    if (!take_text(size, is_text, piece)) return false;
+  }
+  return !failed();
+}
+
+template <class Format>
+std::string_view Reader<Format>::skip() {
+  if (failed()) return {};
+  const char* const begin = at_;
+  value_ = at_;
+  const int outer = depth_;
+  bool is_open = false;
+  do {
+    if (!skip_head(outer, is_open)) {
+      depth_ = outer;
+      return {};
+    }
+  } while (is_open || !complete(outer));
+  due_ = nullptr;
+  return {begin, static_cast<std::size_t>(at_ - begin)};
+}
+
+template <class Format>
+Result<> Reader<Format>::finish() {
+  if (!failed() && at_ != end_) malformed("unexpected bytes behind the value");
+  if (failed()) return error();
+  return {};
+}
+
+template <class Format>
+Problem Reader<Format>::problem() const {
+  KEEL_EXPECT(failed(), "problem() and error() are asked of a Reader that has not failed");
+  return {cause_, message_, static_cast<std::size_t>(where_ - begin_)};
+}
+
+template <class Format>
+void Reader<Format>::append_path(Buffer& out) const {
+  for (int i = 0; i < depth_; ++i) {
+    const std::uint64_t place = level_[i].place;
+    if ((place & 1) == 0) {
+      if (place == 0) continue;  // Before its first element.
+      out.push_back('/');
+      out.append(std::to_string(place / 2 - 1));
+      continue;
+    }
+    if (place == 1) continue;
+    out.push_back('/');
+    const char* const key = begin_ + (place >> 1) - 1;
+    Head head;
+    const char* const text = Format::take(key, end_, head);
+    if (head.number == unknown) {
+      out.append("…");
+    } else {
+      append_name(out, {text, std::min<std::size_t>(head.number, static_cast<std::size_t>(end_ - text))});
+    }
+  }
+}
+
+template <class Format>
+Error Reader<Format>::error() const {
+  const Problem what = problem();
+  Buffer path;
+  append_path(path);
+  std::string text = what.message + (" at byte " + std::to_string(what.offset));
+  if (!path.empty()) text.append(" (").append(path.view()).append(")");
+  return Error::text(Code::InvalidArgument, text);
+}
+
+template class Reader<Cbor>;
+template class Reader<MessagePack>;
+
+}  // namespace keel::binary

@@ -1,0 +1,34 @@
+// keel/data/binary_value.h — a document of CBOR or MessagePack for which there is no struct.
+//
+//   KEEL_TRY(json::Value event, cbor::parse<json::Value>(bytes));
+//   std::string text = json::write(event);
+//   std::string packed = message_pack::write(event);
+//
+// As JSON sees it (RFC 8949 §6.1): bytes are a string in base64url without padding, NaN and the infinities are null, a
+// tag is passed over and its value kept. Numbers and texts are the same in all three. Keys are written in the order of
+// cbor.h.
+//
+// Errors: a bignum beyond 64 bits, an extension of MessagePack and a simple value without a meaning are Value problems.
+
+#pragma once
+
+#include <concepts>
+
+#include "keel/data/binary_reader.h"
+#include "keel/data/binary_writer.h"
+#include "keel/data/json_value.h"
+
+namespace keel::binary {
+
+template <class Format>
+void read_binary(Reader<Format>& in, json::Value& value);
+// Not of what converts to a Value.
+template <class Format, std::same_as<json::Value> Value>
+void write_binary(Writer<Format>& out, const Value& value);
+
+extern template void read_binary(Reader<Cbor>& in, json::Value& value);
+extern template void read_binary(Reader<MessagePack>& in, json::Value& value);
+extern template void write_binary(Writer<Cbor>& out, const json::Value& value);
+extern template void write_binary(Writer<MessagePack>& out, const json::Value& value);
+
+}  // namespace keel::binary

@@ -1,0 +1,63 @@
+// keel/data/binary_writer.h — writes one value of CBOR (RFC 8949) or MessagePack, piece by piece.
+//
+//   void write_binary(auto& out, const Money& money) {       // for cbor::Writer and message_pack::Writer
+//     out.begin_array(2);
+//     out.integer(money.cents);
+//     out.string(money.currency);
+//   }
+//
+// Structs need none of this: cbor.h and message_pack.h write them whole. A container says first how many elements or
+// members follow, and each of them is then one value, a member's behind its key.
+//
+// Result:  numbers, lengths and counts in their shortest form; of a double in CBOR the shortest that is the same.
+//          MessagePack keeps double and float apart.
+// Errors:  a text or bytes of 4 GiB or more is a Bug in MessagePack (base/bug.h). Texts are taken to be UTF-8.
+// Threads: one at a time.
+// Cost:    no heap but to grow the buffer.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "keel/base/buffer.h"
+#include "keel/data/binary_reader.h"
+#include "keel/data/timestamp.h"
+#include "keel/data/uuid.h"
+
+namespace keel::binary {
+
+template <class Format>
+class Writer {
+ public:
+  explicit Writer(Buffer& out) noexcept : out_(out) {}
+
+  Writer& begin_object(std::size_t members);
+  Writer& begin_array(std::size_t elements);
+  Writer& key(std::string_view name) { return string(name); }
+  Writer& string(std::string_view text);
+  Writer& bytes(std::span<const std::byte> bytes);
+  Writer& integer(std::int64_t value);
+  Writer& unsigned_integer(std::uint64_t value);
+  Writer& number(double value);
+  Writer& single(float value);
+  Writer& boolean(bool value);
+  Writer& null();
+  // CBOR: tag 1 where it is whole seconds, else tag 0, which is exact; MessagePack: the extension -1.
+  Writer& timestamp(Timestamp time);
+  // CBOR: tag 37; MessagePack: 16 bytes.
+  Writer& uuid(const Uuid& id);
+  // `value` is one value, written by somebody who knows that it is well-formed. Copied as it is.
+  Writer& raw(std::string_view value);
+
+ private:
+  friend class internal::Access<Format>;
+  Buffer& out_;
+};
+
+extern template class Writer<Cbor>;
+extern template class Writer<MessagePack>;
+
+}  // namespace keel::binary

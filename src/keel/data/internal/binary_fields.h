@@ -1,0 +1,506 @@
+// How a type is read from CBOR and MessagePack and written as them by its Fields. As of JSON (json_fields.h, which says
+// what each type is): what is the same for all structs is compiled once (binary_fields.cc) and goes by a table for
+// each.
+
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "keel/data/binary_reader.h"
+#include "keel/data/binary_writer.h"
+#include "keel/data/enum_names.h"
+#include "keel/data/fields.h"
+#include "keel/data/internal/binary_heads.h"
+#include "keel/data/internal/json_fields.h"
+#include "keel/data/rules.h"
+#include "keel/data/tag.h"
+#include "keel/data/violations.h"
+
+namespace keel::binary::internal {
+
+using json::internal::Form;
+
+template <class T, class Format>
+concept ReadsItself = requires(Reader<Format>& in, T& value) { read_binary(in, value); };
+template <class T, class Format>
+concept WritesItself = requires(Writer<Format>& out, const T& value) { write_binary(out, value); };
+
+template <class T>
+consteval void require_form() {
+  static_assert(
+      !std::is_pointer_v<T> && !std::is_array_v<T> && !json::internal::CharacterType<T> && !std::is_null_pointer_v<T>,
+      "a pointer, a C array and a single character have no form in CBOR and MessagePack: make it a "
+      "std::string, a std::optional, a std::vector or a std::array");
+  static_assert(!std::same_as<T, std::byte>,
+                "a single std::byte has no form in CBOR and MessagePack: bytes are a std::vector<std::byte>");
+  static_assert(json::internal::is_map_key_text<T>(),
+                "the key of a map is a std::string in CBOR and MessagePack: another one has no form");
+}
+
+template <class T, class Format>
+consteval Form form_of() {
+  if constexpr (ReadsItself<T, Format> || WritesItself<T, Format>) return Form::Other;
+  return json::internal::form_of<T>();
+}
+
+consteval bool are_names_short(const std::string_view* names, std::size_t count, std::size_t bytes_max) {
+  for (std::size_t i = 0; i < count; ++i) {
+    if (names[i].size() > bytes_max) return false;
+  }
+  return true;
+}
+// Of all keys with their heads, or a few more.
+consteval std::size_t key_bytes(const std::string_view* names, std::size_t count) {
+  std::size_t bytes = 1;
+  for (std::size_t i = 0; i < count; ++i) bytes += names[i].size() + 2;
+  return bytes;
+}
+
+// The keys of a struct with their heads, and the order in which they are written: shorter ones first, those of one
+// length by their bytes (RFC 8949 §4.2.1).
+template <class T, class Format>
+struct Keys {
+  using Names = json::internal::Names<T>;
+  static constexpr std::size_t count = Names::count;
+  static_assert(are_names_short(Names::names.data(), count, Format::name_bytes_max),
+                "the name of a field has at most 255 bytes in CBOR and MessagePack");
+  static constexpr std::size_t bytes = key_bytes(Names::names.data(), count);
+  static constexpr std::array<char, bytes> text = [] {
+    std::array<char, bytes> made{};
+    char* to = made.data();
+    for (std::size_t i = 0; i < count; ++i) {
+      to += Format::put_name(Names::names[i].size(), to);
+      for (const char c : Names::names[i]) *to++ = c;
+    }
+    return made;
+  }();
+  // The last is empty, and never there.
+  static constexpr std::array<std::string_view, count + 1> keys = [] {
+    std::array<std::string_view, count + 1> made{};
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      char head[2] = {};
+      const std::size_t size = Format::put_name(Names::names[i].size(), head) + Names::names[i].size();
+      made[i] = {text.data() + begin, size};
+      begin += size;
+    }
+    return made;
+  }();
+  static constexpr std::array<std::uint8_t, count + 1> sequence = [] {
+    std::array<std::uint8_t, count + 1> made{};
+    for (std::size_t i = 0; i < count; ++i) made[i] = static_cast<std::uint8_t>(i);
+    std::sort(made.begin(), made.end() - 1, [](std::uint8_t a, std::uint8_t b) {
+      const std::string_view one = Names::names[a];
+      const std::string_view other = Names::names[b];
+      return one.size() != other.size() ? one.size() < other.size() : one < other;
+    });
+    return made;
+  }();
+  // Which field follows one in that order; of `count` the first.
+  static constexpr std::array<std::uint8_t, count + 1> next = [] {
+    std::array<std::uint8_t, count + 1> made{};
+    std::size_t before = count;
+    for (std::size_t i = 0; i < count; ++i) {
+      made[before] = sequence[i];
+      before = sequence[i];
+    }
+    made[before] = static_cast<std::uint8_t>(count);
+    return made;
+  }();
+};
+
+template <class Format>
+using ReadField = void (*)(Reader<Format>& in, void* field, Violations& wrong);
+template <class Format>
+using WriteField = void (*)(Writer<Format>& out, const void* field);
+
+template <class Format>
+struct ReadTable {
+  const std::string_view* keys;
+  const std::string_view* names;
+  const std::uint8_t* next;
+  const std::uint8_t* slots;
+  const ReadField<Format>* read;
+  const Form* forms;
+  void (*rules)(const void* object, Check& check);  // Or null.
+  std::uint64_t required;                           // A bit for each field.
+  std::uint8_t count;
+  std::uint8_t slot_bits;
+  bool is_strict;
+};
+template <class Format>
+struct ListTable {
+  void* (*add)(void* list);  // A new element at its end.
+  ReadField<Format> read;
+  Form form;
+};
+template <class Format>
+struct ArrayTable {
+  ReadField<Format> read;
+  std::size_t count;
+  std::size_t stride;
+  Form form;
+};
+template <class Format>
+struct MapTable {
+  void* (*add)(void* map, std::string_view key);  // Null when it has that key.
+  ReadField<Format> read;
+};
+template <class Format>
+struct VariantTable {
+  std::string_view name;                 // Of the tag.
+  const std::string_view* alternatives;  // Its values.
+  const ReadField<Format>* read;         // An alternative, into the variant.
+  std::size_t count;
+};
+template <class Format>
+struct WriteTable {
+  const std::string_view* keys;
+  const std::string_view* names;
+  const std::uint8_t* sequence;
+  const WriteField<Format>* write;
+  const Form* forms;
+  bool (*const* is_absent)(const void* field);  // Null where none can be; else null or a function for each field.
+  std::size_t count;
+};
+template <class Format>
+struct ElementTable {
+  WriteField<Format> write;
+  std::size_t stride;
+  Form form;
+};
+
+// What reads and writes by tables; a friend of Reader and Writer.
+template <class Format>
+class Access {
+ public:
+  using In = Reader<Format>;
+  using Out = Writer<Format>;
+
+  // `fields` are the addresses of the fields of `object`. A member `tag` is known.
+  static void read_object(In& in, const ReadTable<Format>& table, void* const* fields, const void* object,
+                          Violations& wrong, std::string_view tag = {});
+  static void read_list(In& in, const ListTable<Format>& table, void* list, Violations& wrong);
+  static void read_array(In& in, const ArrayTable<Format>& table, void* first, Violations& wrong);
+  static void read_map(In& in, const MapTable<Format>& table, void* map, Violations& wrong);
+  static void read_variant(In& in, const VariantTable<Format>& table, void* variant, Violations& wrong);
+  static void read_byte_array(In& in, std::byte* to, std::size_t size, Violations& wrong);
+  static void read_float(In& in, float& value);
+  static void wrong_enum_name(In& in, const keel::internal::EnumNames& names, Violations& wrong);
+  // The whole: `read` of `value`, then nothing behind it. True when nothing is wrong.
+  static bool read_whole(std::string_view bytes, Arena& arena, ReaderOptions options, ReadField<Format> read,
+                         void* value, Violations& wrong);
+
+  static void write_object(Out& out, const WriteTable<Format>& table, void* const* fields, Tag tag = {});
+  static void write_elements(Out& out, const ElementTable<Format>& table, const void* first, std::size_t count);
+
+ private:
+  using Level = typename Reader<Format>::Level;
+  static bool collect(In& in, const char* begin, int depth, Violations& wrong);
+  static void refuse(In& in, const char* begin, int depth, std::string_view words, Violations& wrong);
+  static void add_violation(In& in, std::string_view field, std::string_view words, Violations& wrong,
+                            const Check::Element& element = {});
+  static Violation violation_of(const In& in, std::string_view words);
+  static std::string path_of(const In& in);
+  static bool begin(In& in, bool is_object);
+  static bool is_next(In& in, std::uint64_t& left);
+  struct Judge;
+};
+extern template class Access<Cbor>;
+extern template class Access<MessagePack>;
+
+template <class Format, class T>
+void read_value(Reader<Format>& in, T& value, Violations& wrong);
+template <class Format, class T>
+void read_field(Reader<Format>& in, void* field, Violations& wrong) {
+  read_value(in, *static_cast<T*>(field), wrong);
+}
+
+using keel::internal::TakeAddresses;
+
+template <class Format, class T, class List>
+struct Readers;
+template <class Format, class T, class... Field>
+struct Readers<Format, T, keel::internal::TypeList<Field...>> {
+  static_assert((!std::is_const_v<Field> && ...), "a const field cannot be read: leave the const out");
+  static_assert(keel::internal::are_optional_fields_known<T>(),
+                "optional_fields names what is not a field of its struct");
+  static constexpr std::uint64_t may_be_absent = [] {
+    std::uint64_t bits = keel::internal::optional_bits<T>();
+    std::uint64_t bit = 1;
+    ((bits |= json::internal::is_optional<Field> || json::internal::is_patch<Field> ? bit : 0, bit <<= 1), ...);
+    return bits;
+  }();
+  static constexpr std::uint64_t all = sizeof...(Field) == 64 ? ~0ull : (1ull << sizeof...(Field) % 64) - 1;
+  static constexpr ReadField<Format> read[] = {&read_field<Format, Field>..., nullptr};
+  static constexpr Form forms[] = {form_of<Field, Format>()..., Form::Other};
+  static constexpr auto rules = [] {
+    void (*function)(const void*, Check&) = nullptr;
+    if constexpr (requires(const T& object, Check& check) { object.rules(check); }) {
+      function = [](const void* object, Check& check) { static_cast<const T*>(object)->rules(check); };
+    }
+    return function;
+  }();
+  using Names = json::internal::Names<T>;
+  static constexpr ReadTable<Format> table = {Keys<T, Format>::keys.data(),
+                                              Names::names.data(),
+                                              Keys<T, Format>::next.data(),
+                                              Names::slots.data(),
+                                              read,
+                                              forms,
+                                              rules,
+                                              all & ~may_be_absent,
+                                              static_cast<std::uint8_t>(sizeof...(Field)),
+                                              static_cast<std::uint8_t>(Names::slot_bits),
+                                              keel::internal::is_strict<T>()};
+};
+
+template <class Format, class T>
+void read_struct(Reader<Format>& in, T& value, Violations& wrong, std::string_view tag = {}) {
+  void* fields[Fields<T>::count + 1];
+  fields[Fields<T>::count] = nullptr;
+  Fields<T>::visit(value, TakeAddresses{fields});
+  Access<Format>::read_object(in, Readers<Format, T, keel::internal::FieldTypes<T>>::table, fields, &value, wrong, tag);
+}
+template <class Format, class T, class Variant, std::size_t index>
+void read_alternative(Reader<Format>& in, void* variant, Violations& wrong) {
+  read_struct(in, static_cast<Variant*>(variant)->template emplace<index>(), wrong, tag_of<T>.name);
+}
+template <class Format, class Variant, class List>
+struct VariantReaders;
+template <class Format, class Variant, class... T>
+struct VariantReaders<Format, Variant, keel::internal::TypeList<T...>> {
+  static constexpr std::string_view alternatives[] = {tag_of<T>.value...};
+  static constexpr auto read = []<std::size_t... I>(std::index_sequence<I...>) {
+    json::internal::require_tags<T...>();
+    return std::array<ReadField<Format>, sizeof...(I)>{&read_alternative<Format, T, Variant, I>...};
+  }(std::index_sequence_for<T...>());
+  static constexpr std::string_view name = [] {
+    const std::string_view names[] = {tag_of<T>.name...};
+    return names[0];
+  }();
+  static constexpr VariantTable<Format> table = {name, alternatives, read.data(), read.size()};
+};
+
+template <class Format, class T>
+void read_value(Reader<Format>& in, T& value, Violations& wrong) {
+  require_form<T>();
+  using Core = Access<Format>;
+  if constexpr (ReadsItself<T, Format>) {
+    read_binary(in, value);
+  } else if constexpr (std::same_as<T, Timestamp>) {
+    value = in.timestamp();
+  } else if constexpr (std::same_as<T, Uuid>) {
+    value = in.uuid();
+  } else if constexpr (TextValue<T>) {
+    value = in.template value<T>();
+  } else if constexpr (std::same_as<T, bool>) {
+    value = in.boolean();
+  } else if constexpr (json::internal::Integer<T>) {
+    const auto number = [&in] {
+      if constexpr (std::is_signed_v<T>) return in.int64();
+      if constexpr (!std::is_signed_v<T>) return in.uint64();
+    }();
+    if (number < std::numeric_limits<T>::min() || number > std::numeric_limits<T>::max()) {
+      in.fail("number out of range");
+    } else {
+      value = static_cast<T>(number);
+    }
+  } else if constexpr (std::same_as<T, float>) {
+    Core::read_float(in, value);
+  } else if constexpr (std::floating_point<T>) {
+    value = static_cast<T>(in.number());
+  } else if constexpr (std::is_enum_v<T>) {
+    const auto found = enum_value<T>(in.string());
+    if (found) {
+      value = *found;
+    } else if (!in.failed()) {
+      Core::wrong_enum_name(in, keel::internal::EnumTable<T>::names, wrong);
+    }
+  } else if constexpr (std::same_as<T, std::string> || std::same_as<T, std::string_view>) {
+    value = in.string();
+  } else if constexpr (json::internal::is_optional<T>) {
+    if (in.try_null()) {
+      value.reset();
+    } else {
+      read_value(in, value.emplace(), wrong);
+    }
+  } else if constexpr (json::internal::is_patch<T>) {
+    if (in.try_null()) {
+      value.set_null();
+    } else {
+      read_value(in, value.emplace(), wrong);
+    }
+  } else if constexpr (json::internal::Variant<T>) {
+    Core::read_variant(in, VariantReaders<Format, T, json::internal::Alternatives<T>>::table, &value, wrong);
+  } else if constexpr (json::internal::is_byte_array<T>) {
+    Core::read_byte_array(in, value.data(), value.size(), wrong);
+  } else if constexpr (json::internal::ByteList<T>) {
+    const std::span<const std::byte> bytes = in.bytes();
+    value.assign(bytes.begin(), bytes.end());
+  } else if constexpr (json::internal::is_std_array<T>) {
+    using Element = typename T::value_type;
+    static constexpr ArrayTable<Format> table = {&read_field<Format, Element>, std::tuple_size_v<T>, sizeof(Element),
+                                                 form_of<Element, Format>()};
+    Core::read_array(in, table, value.data(), wrong);
+  } else if constexpr (json::internal::Map<T>) {
+    using Element = typename T::mapped_type;
+    value.clear();
+    static constexpr MapTable<Format> table = {[](void* map, std::string_view key) -> void* {
+                                                 const auto [at, is_new] =
+                                                     static_cast<T*>(map)->try_emplace(typename T::key_type(key));
+                                                 return is_new ? __builtin_addressof(at->second) : nullptr;
+                                               },
+                                               &read_field<Format, Element>};
+    Core::read_map(in, table, &value, wrong);
+  } else if constexpr (json::internal::BoolList<T>) {
+    std::vector<unsigned char> flags;  // std::vector<bool> has no addresses.
+    static constexpr ListTable<Format> table = {
+        [](void* list) -> void* { return &static_cast<std::vector<unsigned char>*>(list)->emplace_back(); },
+        [](Reader<Format>& reader, void* flag, Violations&) {
+          *static_cast<unsigned char*>(flag) = reader.boolean() ? 1 : 0;
+        },
+        Form::Other};
+    Core::read_list(in, table, &flags, wrong);
+    value.assign(flags.begin(), flags.end());
+  } else if constexpr (json::internal::List<T>) {
+    using Element = typename T::value_type;
+    value.clear();
+    static constexpr ListTable<Format> table = {
+        [](void* list) -> void* { return __builtin_addressof(static_cast<T*>(list)->emplace_back()); },
+        &read_field<Format, Element>, form_of<Element, Format>()};
+    Core::read_list(in, table, &value, wrong);
+  } else {
+    read_struct(in, value, wrong);
+  }
+}
+
+// Writing.
+
+template <class Format, class T>
+void write_value(Writer<Format>& out, const T& value);
+template <class Format, class T>
+void write_field(Writer<Format>& out, const void* field) {
+  write_value(out, *static_cast<const T*>(field));
+}
+
+template <class Format, class T, class List>
+struct Writers;
+template <class Format, class T, class... Field>
+struct Writers<Format, T, keel::internal::TypeList<Field...>> {
+  static constexpr WriteField<Format> write[] = {&write_field<Format, std::remove_const_t<Field>>..., nullptr};
+  static constexpr bool (*is_absent[])(const void*) = {json::internal::absence<std::remove_const_t<Field>>()...,
+                                                       nullptr};
+  static constexpr Form forms[] = {form_of<std::remove_const_t<Field>, Format>()..., Form::Other};
+  static constexpr WriteTable<Format> table = {
+      Keys<T, Format>::keys.data(),
+      json::internal::Names<T>::names.data(),
+      Keys<T, Format>::sequence.data(),
+      write,
+      forms,
+      (json::internal::is_patch<std::remove_const_t<Field>> || ...) ? is_absent : nullptr,
+      sizeof...(Field)};
+};
+
+template <class Format, class T>
+void write_struct(Writer<Format>& out, const T& value, Tag tag = {}) {
+  void* fields[Fields<T>::count + 1];
+  fields[Fields<T>::count] = nullptr;
+  Fields<T>::visit(value, TakeAddresses{fields});
+  Access<Format>::write_object(out, Writers<Format, T, keel::internal::FieldTypes<T>>::table, fields, tag);
+}
+template <class Format, class Variant>
+using WriteAlternative = void (*)(Writer<Format>& out, const Variant& variant);
+template <class Format, class T, class Variant>
+void write_alternative(Writer<Format>& out, const Variant& variant) {
+  write_struct(out, get<T>(variant), tag_of<T>);
+}
+
+template <class Format, class T>
+void write_map(Writer<Format>& out, const T& map) {
+  using Entry = const typename T::value_type*;
+  std::vector<Entry> entries;
+  entries.reserve(map.size());
+  for (const auto& entry : map) entries.push_back(&entry);
+  std::sort(entries.begin(), entries.end(), [](Entry a, Entry b) {
+    const std::string_view one = a->first;
+    const std::string_view other = b->first;
+    return one.size() != other.size() ? one.size() < other.size() : one < other;
+  });
+  out.begin_object(entries.size());
+  for (const Entry entry : entries) {
+    out.key(entry->first);
+    write_value(out, entry->second);
+  }
+}
+
+template <class Format, class T>
+void write_value(Writer<Format>& out, const T& value) {
+  require_form<T>();
+  if constexpr (WritesItself<T, Format>) {
+    write_binary(out, value);
+  } else if constexpr (std::same_as<T, Timestamp>) {
+    out.timestamp(value);
+  } else if constexpr (std::same_as<T, Uuid>) {
+    out.uuid(value);
+  } else if constexpr (TextValue<T>) {
+    out.string(value.text());
+  } else if constexpr (std::same_as<T, bool>) {
+    out.boolean(value);
+  } else if constexpr (json::internal::Integer<T>) {
+    if constexpr (std::is_signed_v<T>) {
+      out.integer(value);
+    } else {
+      out.unsigned_integer(value);
+    }
+  } else if constexpr (std::same_as<T, float>) {
+    out.single(value);
+  } else if constexpr (std::floating_point<T>) {
+    out.number(static_cast<double>(value));
+  } else if constexpr (std::is_enum_v<T>) {
+    const std::string_view name = enum_name(value);
+    if (name.empty()) json::internal::throw_nameless(static_cast<std::int64_t>(value));
+    out.string(name);
+  } else if constexpr (std::convertible_to<const T&, std::string_view>) {
+    out.string(value);
+  } else if constexpr (json::internal::is_optional<T> || json::internal::is_patch<T>) {
+    if (value.has_value()) {
+      write_value(out, *value);
+    } else {
+      out.null();
+    }
+  } else if constexpr (json::internal::Map<T>) {
+    write_map(out, value);
+  } else if constexpr (json::internal::Variant<T>) {
+    if (value.valueless_by_exception()) json::internal::throw_valueless();
+    [&]<class... A>(keel::internal::TypeList<A...>) {
+      json::internal::require_tags<A...>();
+      static constexpr WriteAlternative<Format, T> write[] = {&write_alternative<Format, A, T>...};
+      write[value.index()](out, value);
+    }(json::internal::Alternatives<T>());
+  } else if constexpr (json::internal::is_byte_array<T> || json::internal::ByteList<T>) {
+    out.bytes(value);
+  } else if constexpr (json::internal::Contiguous<T>) {
+    using Element = std::remove_cv_t<typename T::value_type>;
+    static constexpr ElementTable<Format> table = {&write_field<Format, Element>, sizeof(Element),
+                                                   form_of<Element, Format>()};
+    Access<Format>::write_elements(out, table, value.data(), value.size());
+  } else if constexpr (json::internal::List<T> || json::internal::is_std_array<T>) {
+    out.begin_array(static_cast<std::size_t>(std::distance(value.begin(), value.end())));
+    for (const auto& element : value) write_value<Format, typename T::value_type>(out, element);
+  } else {
+    write_struct(out, value);
+  }
+}
+
+}  // namespace keel::binary::internal

@@ -1,0 +1,65 @@
+// keel/data/message_pack.h — structs as MessagePack and back, without a line for each field.
+//
+//   std::string bytes = message_pack::write(reading);         // or message_pack::write(buffer, reading)
+//   KEEL_TRY(Reading reading, message_pack::parse<Reading>(bytes));
+//
+// All that cbor.h says of CBOR, with the forms of MessagePack: std::vector<std::byte> is bin, Timestamp the extension
+// -1, Uuid a bin of 16 bytes; a double keeps its 8 bytes and a float its 4. Other extensions have no meaning here: a
+// field that is one is a violation, and one that the struct does not have is passed over.
+//
+// Source: the MessagePack specification (github.com/msgpack/msgpack/blob/master/spec.md).
+
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "keel/base/arena.h"
+#include "keel/base/buffer.h"
+#include "keel/base/result.h"
+#include "keel/data/internal/binary_fields.h"
+
+namespace keel::message_pack {
+
+using Reader = binary::Reader<binary::MessagePack>;
+using Writer = binary::Writer<binary::MessagePack>;
+using binary::ReaderOptions;
+
+// As cbor::read, parse and write.
+template <class T>
+bool read(T& value, std::string_view bytes, Arena& arena, Violations& wrong, ReaderOptions options = {}) {
+  value = T();
+  return binary::internal::Access<binary::MessagePack>::read_whole(
+      bytes, arena, options, &binary::internal::read_field<binary::MessagePack, T>, &value, wrong);
+}
+template <class T>
+Result<T> parse(std::string_view bytes, Arena& arena, ReaderOptions options = {}) {
+  T value{};
+  Violations wrong;
+  if (!read(value, bytes, arena, wrong, options)) return wrong.error();
+  return value;
+}
+template <class T>
+Result<T> parse(std::string_view bytes, ReaderOptions options = {}) {
+  static_assert(!json::internal::holds_views<T>(),
+                "a struct with a std::string_view is read with an arena that lives as long: parse<T>(bytes, arena)");
+  Arena arena;
+  return parse<T>(bytes, arena, options);
+}
+template <class T>
+void write(Writer& out, const T& value) {
+  binary::internal::write_value(out, value);
+}
+template <class T>
+void write(Buffer& out, const T& value) {
+  Writer writer(out);
+  binary::internal::write_value(writer, value);
+}
+template <class T>
+std::string write(const T& value) {
+  Buffer out;
+  message_pack::write(out, value);
+  return std::string(out.view());
+}
+
+}  // namespace keel::message_pack
