@@ -147,7 +147,7 @@ class Loader {
   struct Judged {
     Loader& loader;
     const std::string& path;
-    static void tell(void* judged, std::string_view field, std::string_view words) {
+    static void tell(void* judged, std::string_view field, std::string_view words, std::string_view) {
       const auto& [loader, path] = *static_cast<Judged*>(judged);
       loader.refuse(field.empty() ? path : join(path, field), words);
     }

@@ -141,7 +141,10 @@ bool Access<Format>::collect(In& in, const char* begin, int depth, Violations& w
     }
     return false;
   }
-  if (wrong.has_more() || !wrong.add(violation_of(in, problem.message))) return false;
+  if (wrong.has_more()) return false;
+  Violation one = violation_of(in, problem.message);
+  one.keyword = problem.keyword;
+  if (!wrong.add(std::move(one))) return false;
   in.message_ = nullptr;
   in.at_ = begin;
   in.depth_ = depth;
@@ -152,8 +155,9 @@ bool Access<Format>::collect(In& in, const char* begin, int depth, Violations& w
 // A violation of the value that began at `begin`, which has been taken.
 template <class Format>
 void Access<Format>::add_violation(In& in, std::string_view field, std::string_view words, Violations& wrong,
-                                   const Check::Element& element) {
+                                   const Check::Element& element, std::string_view keyword) {
   Violation one = violation_of(in, words);
+  one.keyword = keyword;
   if (!field.empty()) {
     one.pointer += '/';
     append_name(one.pointer, field);
@@ -176,9 +180,9 @@ struct Access<Format>::Judge {
   In& in;
   Violations& wrong;
   const Check* check = nullptr;
-  static void tell(void* context, std::string_view field, std::string_view words) {
+  static void tell(void* context, std::string_view field, std::string_view words, std::string_view keyword) {
     const Judge& judge = *static_cast<const Judge*>(context);
-    if (!judge.in.failed()) add_violation(judge.in, field, words, judge.wrong, judge.check->element());
+    if (!judge.in.failed()) add_violation(judge.in, field, words, judge.wrong, judge.check->element(), keyword);
   }
 };
 
@@ -259,7 +263,9 @@ void Access<Format>::read_object(In& in, const ReadTable<Format>& table, void* c
         }
         is_tagged = is_tagged || is_tag;
         in.skip();
-        if (table.is_strict && !is_tag) in.fail("is not a field of this object");
+        if (table.is_strict && !is_tag) {
+          in.refuse(Problem::Cause::Value, "is not a field of this object", at, "additionalProperties");
+        }
         if (in.failed() && !collect(in, at, depth, wrong)) return;
         at = in.at_;
         continue;
@@ -291,7 +297,7 @@ void Access<Format>::read_object(In& in, const ReadTable<Format>& table, void* c
   in.depth_ = depth - 1;
   in.due_ = nullptr;
   for (std::uint64_t missing = table.required & ~seen; missing != 0 && !in.failed(); missing &= missing - 1) {
-    add_violation(in, table.names[std::countr_zero(missing)], "is required", wrong);
+    add_violation(in, table.names[std::countr_zero(missing)], "is required", wrong, {}, "required");
   }
   if (table.rules == nullptr || in.failed()) return;
   Judge judge{in, wrong};
@@ -349,7 +355,7 @@ void Access<Format>::read_array(In& in, const ArrayTable<Format>& table, void* f
   in.due_ = nullptr;
   if (count == table.count) return;
   add_violation(in, {}, "must have " + std::to_string(table.count) + (table.count == 1 ? " element" : " elements"),
-                wrong);
+                wrong, {}, count < table.count ? "minItems" : "maxItems");
 }
 
 template <class Format>
@@ -378,7 +384,9 @@ void Access<Format>::read_map(In& in, const MapTable<Format>& table, void* map, 
 // A violation of the whole value that begins at `begin`, which is passed over.
 template <class Format>
 void Access<Format>::refuse(In& in, const char* begin, int depth, std::string_view words, Violations& wrong) {
-  if (!wrong.add(violation_of(in, words))) return in.fail("");
+  Violation one = violation_of(in, words);
+  one.keyword = "enum";
+  if (!wrong.add(std::move(one))) return in.fail("");
   in.at_ = begin;
   in.depth_ = depth;
   in.skip();
@@ -409,7 +417,7 @@ void Access<Format>::read_variant(In& in, const VariantTable<Format>& table, voi
     }
     return refuse(in, begin, depth, words, wrong);
   }
-  if (!in.failed()) add_violation(in, table.name, "is required", wrong);
+  if (!in.failed()) add_violation(in, table.name, "is required", wrong, {}, "required");
 }
 
 template <class Format>
@@ -420,14 +428,14 @@ void Access<Format>::read_byte_array(In& in, std::byte* to, std::size_t size, Vi
     if (size != 0) std::memcpy(to, bytes.data(), size);
     return;
   }
-  add_violation(in, {}, "must have " + std::to_string(size) + (size == 1 ? " byte" : " bytes"), wrong);
+  add_violation(in, {}, "must have " + std::to_string(size) + (size == 1 ? " byte" : " bytes"), wrong, {}, "format");
 }
 
 template <class Format>
 void Access<Format>::read_float(In& in, float& value) {
   const double number = in.number();
   const auto single = static_cast<float>(number);
-  if (std::isinf(single) && !std::isinf(number)) return in.fail("number out of range");
+  if (std::isinf(single) && !std::isinf(number)) return in.mismatch("number out of range", "format");
   value = single;
 }
 
@@ -442,7 +450,7 @@ void Access<Format>::wrong_enum_name(In& in, const keel::internal::EnumNames& na
     is_first = false;
     words += name;
   }
-  add_violation(in, {}, words, wrong);
+  add_violation(in, {}, words, wrong, {}, "enum");
 }
 
 template <class Format>

@@ -93,11 +93,13 @@ Reader<Format>::Reader(std::string_view bytes, Arena& arena, ReaderOptions optio
 }
 
 template <class Format>
-void Reader<Format>::refuse(Problem::Cause cause, const char* message, const char* where) noexcept {
+void Reader<Format>::refuse(Problem::Cause cause, const char* message, const char* where,
+                            const char* keyword) noexcept {
   if (failed()) return;
   cause_ = cause;
   message_ = message;
   where_ = where;
+  keyword_ = keyword;
 }
 
 template <class Format>
@@ -225,7 +227,7 @@ bool Reader<Format>::take_key(std::string_view& key) {
     } else {
       level_[depth_ - 1].place = 1;
       value_ = at_;
-      mismatch("has a key that is no text");
+      mismatch("has a key that is no text", "propertyNames");
       --depth_;  // It is about the object.
     }
     return false;
@@ -372,7 +374,7 @@ bool Reader<Format>::integer(bool& is_negative, std::uint64_t& magnitude) {
     }
     is_negative = number < 0;
     if (number >= 0x1p64 || number < -0x1p64) {
-      mismatch("number out of range");
+      mismatch("number out of range", "format");
       return false;
     }
     magnitude = is_negative ? static_cast<std::uint64_t>(-(number + 1)) : static_cast<std::uint64_t>(number);
@@ -392,7 +394,7 @@ bool Reader<Format>::integer(bool& is_negative, std::uint64_t& magnitude) {
     magnitude = 0;
     for (const std::byte digit : digits) {
       if (magnitude >> 56 != 0) {
-        mismatch("number out of range");
+        mismatch("number out of range", "format");
         return false;
       }
       magnitude = magnitude << 8 | static_cast<std::uint64_t>(digit);
@@ -409,7 +411,7 @@ std::int64_t Reader<Format>::int64() {
   std::uint64_t magnitude = 0;
   if (!integer(is_negative, magnitude)) return 0;
   if (magnitude > std::uint64_t{std::numeric_limits<std::int64_t>::max()}) {
-    mismatch("number out of range");
+    mismatch("number out of range", "format");
     return 0;
   }
   return is_negative ? -1 - static_cast<std::int64_t>(magnitude) : static_cast<std::int64_t>(magnitude);
@@ -421,7 +423,7 @@ std::uint64_t Reader<Format>::uint64() {
   std::uint64_t magnitude = 0;
   if (!integer(is_negative, magnitude)) return 0;
   if (is_negative) {
-    mismatch("number out of range");
+    mismatch("number out of range", "format");
     return 0;
   }
   return magnitude;
@@ -592,7 +594,7 @@ Result<> Reader<Format>::finish() {
 template <class Format>
 Problem Reader<Format>::problem() const {
   KEEL_EXPECT(failed(), "problem() and error() are asked of a Reader that has not failed");
-  return {cause_, message_, static_cast<std::size_t>(where_ - begin_)};
+  return {cause_, message_, static_cast<std::size_t>(where_ - begin_), keyword_};
 }
 
 template <class Format>

@@ -49,6 +49,8 @@ struct Problem {
   Cause cause;
   const char* message;  // A literal: "expected a string".
   std::size_t offset;   // In bytes, from 0.
+  // Of JSON Schema, which the value breaks: "type", "format"; "" where there is none (violations.h).
+  const char* keyword = "";
 };
 
 struct ReaderOptions {
@@ -163,9 +165,11 @@ class Reader {
   bool skip_head(int outer, bool& is_open);
   bool skip_string(std::uint64_t size, bool is_text);
   bool integer(bool& is_negative, std::uint64_t& magnitude);
-  void mismatch(const char* expected) noexcept { refuse(Problem::Cause::Value, expected, value_); }
+  void mismatch(const char* expected, const char* keyword = "type") noexcept {
+    refuse(Problem::Cause::Value, expected, value_, keyword);
+  }
   void malformed(const char* message) noexcept { refuse(Problem::Cause::Syntax, message, at_); }
-  void refuse(Problem::Cause cause, const char* message, const char* where) noexcept;
+  void refuse(Problem::Cause cause, const char* message, const char* where, const char* keyword = "") noexcept;
 
   const char* begin_;
   const char* end_;
@@ -178,6 +182,7 @@ class Reader {
   Problem::Cause cause_ = Problem::Cause::Syntax;
   const char* message_ = nullptr;
   const char* where_ = nullptr;
+  const char* keyword_ = "";
   Level level_[depth_limit];
 };
 

@@ -38,7 +38,7 @@ Timestamp Reader<Format>::seconds(const char* begin) {
   if (kind != Kind::Number ||
       (is_real && !(floor >= static_cast<double>(first) && floor <= static_cast<double>(last))) || whole < first ||
       whole > last) {
-    mismatch(kind == Kind::Number ? "number out of range" : Timestamp::expected);
+    mismatch(kind == Kind::Number ? "number out of range" : Timestamp::expected, "format");
     return {};
   }
   if (!is_real) return Timestamp::from_unix_seconds(whole);
@@ -65,11 +65,11 @@ Timestamp Reader<Format>::extension_time(std::uint64_t size, const char* behind)
     ns = internal::big_endian<std::uint32_t>(behind);
     seconds = static_cast<std::int64_t>(internal::big_endian<std::uint64_t>(behind + 4));
   } else {
-    mismatch(Timestamp::expected);
+    mismatch(Timestamp::expected, "format");
     return {};
   }
   if (ns > 999'999'999 || seconds < Timestamp::first().unix_seconds() || seconds > Timestamp::last().unix_seconds()) {
-    mismatch("number out of range");
+    mismatch("number out of range", "format");
     return {};
   }
   at_ = behind + size;
@@ -96,7 +96,7 @@ Timestamp Reader<Format>::timestamp() {
   if (failed()) return {};
   const Result<Timestamp> time = Timestamp::parse(text);
   if (time) return *time;
-  mismatch(Timestamp::expected);
+  mismatch(Timestamp::expected, "format");
   return {};
 }
 
@@ -121,7 +121,7 @@ Uuid Reader<Format>::uuid() {
       return Uuid(id);
     }
   }
-  mismatch(Uuid::expected);
+  mismatch(Uuid::expected, "format");
   return {};
 }
 

@@ -379,6 +379,17 @@ TEST(Cbor, tells_all_that_is_wrong) {
         << wrong.note << ": " << line.error().message() << "\ninstead of " << wrong.why;
     EXPECT_EQ(line.error().code(), Code::InvalidArgument);
   }
+  const auto keyword = [](const char* bytes) {
+    Arena arena;
+    Violations all;
+    Line line;
+    cbor::read(line, unhex(bytes), arena, all);
+    return all.empty() ? "none" : all[0].keyword;
+  };
+  EXPECT_EQ(keyword("a163736b7563412d31"), "required");
+  EXPECT_EQ(keyword("a263736b7507687175616e7469747907"), "type");
+  EXPECT_EQ(keyword("a263736b7563412d31687175616e746974791b0000000100000000"), "format");
+  EXPECT_EQ(keyword("a263736b7563412d31687175616e7469747900"), "minimum");
   Order order = an_order();
   order.lines[1].quantity = 101;
   std::string bytes = cbor::write(order);

@@ -16,11 +16,11 @@
 namespace keel::json::internal {
 namespace {
 
-Violation violation_of(const Reader& in, std::string_view words) {
+Violation violation_of(const Reader& in, std::string_view words, std::string_view keyword) {
   const Problem problem = in.problem();
   Buffer path;
   in.append_path(path);
-  return {std::string(path.view()), std::string(words), problem.line, problem.column};
+  return {std::string(path.view()), std::string(words), problem.line, problem.column, keyword};
 }
 
 void append_name(std::string& pointer, std::string_view name) {
@@ -35,10 +35,10 @@ void append_name(std::string& pointer, std::string_view name) {
 
 // A violation of `field` of the object just left, or of an element of it; of the object or list itself when it is
 // empty.
-void add_violation(Reader& in, std::string_view field, std::string_view words, Violations& wrong,
-                   const Check::Element& element = {}) {
+void add_violation(Reader& in, std::string_view field, std::string_view words, std::string_view keyword,
+                   Violations& wrong, const Check::Element& element = {}) {
   in.fail("", "");  // At its end; the path ends in a '/'.
-  Violation one = violation_of(in, words);
+  Violation one = violation_of(in, words, keyword);
   append_name(one.pointer, field);
   if (field.empty()) one.pointer.pop_back();
   switch (element.kind) {
@@ -55,18 +55,18 @@ void add_violation(Reader& in, std::string_view field, std::string_view words, V
 }
 
 // A violation of the value taken last, after which reading goes on in the `depth` outermost containers.
-void refuse_value(Reader& in, std::string_view words, Violations& wrong, int depth) {
+void refuse_value(Reader& in, std::string_view words, std::string_view keyword, Violations& wrong, int depth) {
   in.fail("");
-  if (wrong.add(violation_of(in, words))) in.resume(depth);
+  if (wrong.add(violation_of(in, words, keyword))) in.resume(depth);
 }
 
 struct Judge {
   Reader& in;
   Violations& wrong;
   const Check* check = nullptr;
-  static void tell(void* context, std::string_view field, std::string_view words) {
+  static void tell(void* context, std::string_view field, std::string_view words, std::string_view keyword) {
     const Judge& judge = *static_cast<const Judge*>(context);
-    if (!judge.in.failed()) add_violation(judge.in, field, words, judge.wrong, judge.check->element());
+    if (!judge.in.failed()) add_violation(judge.in, field, words, keyword, judge.wrong, judge.check->element());
   }
 };
 
@@ -93,7 +93,7 @@ std::size_t find(const ReadTable& table, std::string_view name) noexcept {
 bool collect(Reader& in, int depth, Violations& wrong) {
   if (wrong.is_malformed() || wrong.has_more()) return false;
   const Problem problem = in.problem();
-  Violation one = violation_of(in, problem.message);
+  Violation one = violation_of(in, problem.message, problem.keyword);
   if (problem.cause == Problem::Cause::Syntax) {
     wrong.set_malformed(std::move(one));
     return false;
@@ -105,15 +105,16 @@ bool collect(Reader& in, int depth, Violations& wrong) {
 void refuse_second(Reader& in, Violations& wrong) {
   in.peek();  // It is about the value that is due.
   in.fail_malformed("is given twice");
-  wrong.set_malformed(violation_of(in, "is given twice"));
+  wrong.set_malformed(violation_of(in, "is given twice", {}));
 }
 
-void refuse_left(Reader& in, std::string_view member, std::string_view words, Violations& wrong) {
-  add_violation(in, member, words, wrong);
+void refuse_left(Reader& in, std::string_view member, Complaint why, Violations& wrong) {
+  add_violation(in, member, why.message, why.keyword, wrong);
 }
 
-void wrong_element_count(Reader& in, std::size_t count, Violations& wrong) {
-  add_violation(in, {}, "must have " + std::to_string(count) + (count == 1 ? " element" : " elements"), wrong);
+void wrong_element_count(Reader& in, std::size_t given, std::size_t count, Violations& wrong) {
+  add_violation(in, {}, "must have " + std::to_string(count) + (count == 1 ? " element" : " elements"),
+                given < count ? "minItems" : "maxItems", wrong);
 }
 
 void wrong_enum_name(Reader& in, const keel::internal::EnumNames& names, Violations& wrong) {
@@ -126,7 +127,7 @@ void wrong_enum_name(Reader& in, const keel::internal::EnumNames& names, Violati
     is_first = false;
     words += name;
   }
-  refuse_value(in, words, wrong, in.depth());
+  refuse_value(in, words, "enum", wrong, in.depth());
 }
 
 std::size_t decoded_size(std::string_view text) noexcept { return base64::decoded_size(text); }
@@ -138,7 +139,7 @@ std::size_t decode_bytes(Reader& in, std::string_view text, std::byte* to, std::
   std::string words = "expected base64";
   const std::string_view said = bytes.error().message();
   if (const std::size_t colon = said.find(": "); colon != said.npos) words.append(", ").append(said.substr(colon + 2));
-  refuse_value(in, words, wrong, in.depth());
+  refuse_value(in, words, "format", wrong, in.depth());
   return 0;
 }
 
@@ -149,8 +150,8 @@ void read_byte_array(Reader& in, std::byte* to, std::size_t size, Violations& wr
   const bool may_fit = base64::decoded_size(text) == size;
   if (may_fit && decode_bytes(in, text, to, size, wrong) == size) return;
   if (wrong.size() != violations || in.failed()) return;
-  refuse_value(in, "must have " + std::to_string(size) + (size == 1 ? " byte" : " bytes") + " in base64", wrong,
-               in.depth());
+  refuse_value(in, "must have " + std::to_string(size) + (size == 1 ? " byte" : " bytes") + " in base64", "format",
+               wrong, in.depth());
 }
 
 void read_variant(Reader& in, const VariantTable& table, void* variant, Violations& wrong) {
@@ -174,9 +175,9 @@ void read_variant(Reader& in, const VariantTable& table, void* variant, Violatio
       if (i != 0) words += ", ";
       words += table.alternatives[i];
     }
-    return refuse_value(in, words, wrong, depth);
+    return refuse_value(in, words, "enum", wrong, depth);
   }
-  if (!in.failed()) add_violation(in, table.name, "is required", wrong);
+  if (!in.failed()) add_violation(in, table.name, "is required", "required", wrong);
 }
 
 void read_object(Reader& in, const ReadTable& table, void* const* fields, const void* object, Violations& wrong,
@@ -208,7 +209,7 @@ void read_object(Reader& in, const ReadTable& table, void* const* fields, const 
         if (is_tag && is_tagged) return refuse_second(in, wrong);
         is_tagged = is_tagged || is_tag;
         in.skip();
-        if (table.is_strict && !is_tag) in.fail("is not a field of this object");
+        if (table.is_strict && !is_tag) in.fail("is not a field of this object", nullptr, "additionalProperties");
         if (in.failed() && !collect(in, depth, wrong)) return;
         at.go_on();
         continue;
@@ -232,7 +233,7 @@ void read_object(Reader& in, const ReadTable& table, void* const* fields, const 
   if (in.failed()) return;
   std::uint64_t missing = table.required & ~seen;
   for (; missing != 0 && !in.failed(); missing &= missing - 1) {
-    add_violation(in, table.names[std::countr_zero(missing)], "is required", wrong);
+    add_violation(in, table.names[std::countr_zero(missing)], "is required", "required", wrong);
   }
   if (table.rules == nullptr || in.failed()) return;
   Judge judge{in, wrong};
@@ -278,7 +279,7 @@ void read_array(Reader& in, const ArrayTable& table, void* first, Violations& wr
     if (in.failed() && !collect(in, depth, wrong)) return;
     at.go_on();
   }
-  if (count != table.count && !in.failed()) wrong_element_count(in, table.count, wrong);
+  if (count != table.count && !in.failed()) wrong_element_count(in, count, table.count, wrong);
 }
 
 bool read_text(std::string_view text, Arena& arena, ReaderOptions options, ReadField read, void* value,
@@ -296,7 +297,7 @@ void read_float(Reader& in, float& value) {
   const std::string_view text = in.number_text();
   if (in.failed()) return;
   const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (end.ec != std::errc() || !std::isfinite(value)) in.fail("number out of range");
+  if (end.ec != std::errc() || !std::isfinite(value)) in.fail("number out of range", nullptr, "format");
 }
 
 void write_object(Writer& out, const WriteTable& table, void* const* fields, Tag tag) {

@@ -79,19 +79,20 @@ Reader::Reader(std::string_view text, Arena& arena, ReaderOptions options)
     refuse(Problem::Cause::Syntax, "the text is longer than allowed", begin_);
 }
 
-void Reader::refuse(Problem::Cause cause, const char* message, const char* where) noexcept {
+void Reader::refuse(Problem::Cause cause, const char* message, const char* where, const char* keyword) noexcept {
   if (state_ == State::Failed) return;
   state_before_ = state_;
   state_ = State::Failed;
   cause_ = cause;
   message_ = message;
   where_ = where;
+  keyword_ = keyword;
 }
 
-void Reader::fail(const char* message, const char* member) noexcept {
+void Reader::fail(const char* message, const char* member, const char* keyword) noexcept {
   if (state_ == State::Failed) return;
   member_ = member;
-  refuse(Problem::Cause::Value, message, member != nullptr ? at_ : value_);
+  refuse(Problem::Cause::Value, message, member != nullptr ? at_ : value_, keyword);
 }
 
 void Reader::fail_malformed(const char* message) noexcept { refuse(Problem::Cause::Syntax, message, value_); }
@@ -138,7 +139,7 @@ Kind Reader::peek() {
 void Reader::mismatch(const char* expected) {
   const char* const where = value_;
   skip();
-  refuse(Problem::Cause::Value, expected, where);
+  refuse(Problem::Cause::Value, expected, where, "type");
 }
 
 bool Reader::begin(char bracket, const char* expected) {
@@ -440,11 +441,11 @@ std::int64_t Reader::int64() {
   if (!number_due(raw, whole)) return 0;
   char room[internal::whole_room];
   if (!whole && !(whole = internal::to_whole(raw, room))) {
-    fail("expected an integer");
+    fail("expected an integer", nullptr, "type");
     return 0;
   }
   if (std::from_chars(raw.data(), raw.data() + raw.size(), value).ec == std::errc()) return value;
-  fail("number out of range");
+  fail("number out of range", nullptr, "format");
   return 0;
 }
 
@@ -461,12 +462,12 @@ std::uint64_t Reader::uint64() {
   char room[internal::whole_room];
   std::uint64_t value = 0;
   if (!whole && !(whole = internal::to_whole(raw, room))) {
-    fail("expected an integer");
+    fail("expected an integer", nullptr, "type");
     return 0;
   }
   if (raw == "-0") return 0;
   if (std::from_chars(raw.data(), raw.data() + raw.size(), value).ec == std::errc()) return value;
-  fail("number out of range");
+  fail("number out of range", nullptr, raw[0] == '-' ? "minimum" : "format");
   return 0;
 }
 
@@ -482,7 +483,7 @@ double Reader::number() {
   if (!number_due(raw, whole)) return 0;
   const auto end = std::from_chars(raw.data(), raw.data() + raw.size(), value);
   if (end.ec == std::errc() && std::isfinite(value)) return value;
-  fail("number out of range");
+  fail("number out of range", nullptr, "format");
   return 0;
 }
 
@@ -579,7 +580,7 @@ Problem Reader::problem() const {
       line_begin = at + 1;
     }
   }
-  return {cause_, message_, offset, line, static_cast<std::size_t>(where_ - line_begin) + 1};
+  return {cause_, message_, offset, line, static_cast<std::size_t>(where_ - line_begin) + 1, keyword_};
 }
 
 void Reader::append_path(Buffer& out) const {

@@ -30,6 +30,7 @@ struct Problem {
   std::size_t offset;
   std::size_t line;
   std::size_t column;
+  const char* keyword = "";  // Of JSON Schema, a literal, or "": violations.h.
 };
 
 struct ReaderOptions {
@@ -86,7 +87,7 @@ class Reader {
     if (failed()) return T();
     Result<T> parsed = T::parse(text);
     if (parsed) return *std::move(parsed);
-    fail(T::expected);
+    fail(T::expected, nullptr, "format");
     return T();
   }
   void null();
@@ -96,8 +97,9 @@ class Reader {
   std::string_view skip();
 
   // The caller's own verdict on the value taken last: fail("must not be negative"); with `member`, on a member of the
-  // object just left: fail("is required", "name"). Both are literals. Ignored after an earlier problem.
-  void fail(const char* message, const char* member = nullptr) noexcept;
+  // object just left: fail("is required", "name", "required"). `keyword` is that of JSON Schema, where there is one.
+  // All are literals. Ignored after an earlier problem.
+  void fail(const char* message, const char* member = nullptr, const char* keyword = "") noexcept;
 
   // The same for what makes the text malformed, such as a member given twice: a Syntax problem.
   void fail_malformed(const char* message) noexcept;
@@ -150,7 +152,7 @@ class Reader {
   std::string_view unescape(std::string_view raw);
   void skip_space() noexcept;
   void mismatch(const char* expected);
-  void refuse(Problem::Cause cause, const char* message, const char* where) noexcept;
+  void refuse(Problem::Cause cause, const char* message, const char* where, const char* keyword = "") noexcept;
 
   const char* begin_;
   const char* end_;
@@ -164,6 +166,7 @@ class Reader {
   State state_before_ = State::Value;  // The problem.
   Problem::Cause cause_ = Problem::Cause::Syntax;
   const char* message_ = nullptr;
+  const char* keyword_ = "";
   const char* member_ = nullptr;
   const char* where_ = nullptr;
   // Of each open container: the offset behind the current key's opening quote (0: none yet), or the number of

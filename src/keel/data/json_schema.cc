@@ -92,7 +92,7 @@ Schemas::Keywords Schemas::integer(bool is_signed, int bits) {
   return schema;
 }
 
-void Schemas::tell(void* context, std::string_view field, std::string_view words) {
+void Schemas::tell(void* context, std::string_view field, std::string_view words, std::string_view) {
   const internal::Told& told = *static_cast<internal::Told*>(context);
   Rules& rules = (*static_cast<RulesByName*>(told.rules))[std::string(field)];
   const bool is_of_element = told.check->element().kind != Check::Element::Kind::None;

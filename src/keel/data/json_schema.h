@@ -87,7 +87,7 @@ class Schemas {
   static Keywords text(std::string_view type);
   static Keywords integer(bool is_signed, int bits);
   static void apply(Keywords& schema, const std::vector<std::string>& words, std::string_view type);
-  static void tell(void* context, std::string_view field, std::string_view words);
+  static void tell(void* context, std::string_view field, std::string_view words, std::string_view keyword);
   static void describe(Keywords& schema, const Rules& rules);
   // False when it is there, or being made.
   bool begin(const std::string& name) { return components_.emplace(name, "{}").second; }

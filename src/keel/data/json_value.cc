@@ -525,7 +525,7 @@ struct Value::Builder {
     }
     double real = 0;
     if (std::from_chars(text.data(), end, real).ec != std::errc() || !std::isfinite(real)) {
-      in.fail("number out of range");
+      in.fail("number out of range", nullptr, "format");
       return;
     }
     to = Value(real);

@@ -4,7 +4,12 @@
 #include <cstdlib>
 #include <string>
 
+#include "keel/data/internal/json_cursor.h"
+#include "keel/data/internal/json_pen.h"
 #include "keel/data/internal/object_table.h"
+#include "keel/data/json_value.h"
+#include "keel/data/timestamp.h"
+#include "keel/data/uuid.h"
 
 namespace keel::json::internal {
 namespace {
@@ -24,9 +29,250 @@ bool are_all_different(std::vector<T> list) {
   return std::adjacent_find(list.begin(), list.end()) == list.end();
 }
 
+constexpr Presence how = 3;  // The bits without `required`.
+
+Form form_of(Held held) noexcept {
+  switch (held) {
+    case Held::Boolean:
+      return Form::Boolean;
+    case Held::Int32:
+      return Form::Int32;
+    case Held::Uint32:
+      return Form::Uint32;
+    case Held::Int64:
+      return Form::Int64;
+    case Held::Uint64:
+      return Form::Uint64;
+    case Held::Double:
+      return Form::Double;
+    case Held::String:
+      return Form::String;
+    default:
+      return Form::Other;
+  }
+}
+
+// Calls f(static_cast<T*>(nullptr)) for the T that is held.
+template <class F>
+[[gnu::always_inline]] inline auto with_type(Held held, F f) {
+  switch (held) {
+    case Held::Boolean:
+      return f(static_cast<bool*>(nullptr));
+    case Held::Int32:
+      return f(static_cast<std::int32_t*>(nullptr));
+    case Held::Uint32:
+      return f(static_cast<std::uint32_t*>(nullptr));
+    case Held::Int64:
+      return f(static_cast<std::int64_t*>(nullptr));
+    case Held::Uint64:
+      return f(static_cast<std::uint64_t*>(nullptr));
+    case Held::Double:
+      return f(static_cast<double*>(nullptr));
+    case Held::Float:
+      return f(static_cast<float*>(nullptr));
+    case Held::Uuid:
+      return f(static_cast<Uuid*>(nullptr));
+    case Held::Timestamp:
+      return f(static_cast<Timestamp*>(nullptr));
+    case Held::Bytes:
+      return f(static_cast<std::vector<std::byte>*>(nullptr));
+    case Held::Strings:
+      return f(static_cast<std::vector<std::string>*>(nullptr));
+    case Held::Value:
+      return f(static_cast<Value*>(nullptr));
+    default:
+      return f(static_cast<std::string*>(nullptr));
+  }
+}
+
+// Room for a value in what may be without one.
+void* engage(Held held, Presence presence, void* member) {
+  return with_type(held, [&]<class T>(T*) -> void* {
+    if ((presence & how) == of::patch) return &static_cast<Patch<T>*>(member)->emplace();
+    return &static_cast<std::optional<T>*>(member)->emplace();
+  });
+}
+void set_null(Held held, Presence presence, void* member) {
+  with_type(held, [&]<class T>(T*) {
+    if ((presence & how) == of::patch) {
+      static_cast<Patch<T>*>(member)->set_null();
+    } else {
+      static_cast<std::optional<T>*>(member)->reset();
+    }
+  });
+}
+struct Found {
+  const void* value;  // Null: there is none,
+  bool is_absent;     // and nothing is written.
+};
+Found value_in(Held held, Presence presence, const void* member) {
+  return with_type(held, [&]<class T>(T*) -> Found {
+    if ((presence & how) == of::patch) {
+      const Patch<T>& value = *static_cast<const Patch<T>*>(member);
+      return {value.has_value() ? &*value : nullptr, value.is_absent()};
+    }
+    const std::optional<T>& value = *static_cast<const std::optional<T>*>(member);
+    return {value ? &*value : nullptr, !value && (presence & how) == of::optional};
+  });
+}
+
+void read_held(Reader& in, Held held, void* value, Violations& wrong) {
+  with_type(held, [&]<class T>(T*) { read_value(in, *static_cast<T*>(value), wrong); });
+}
+void write_held(Writer& out, Held held, const void* value) {
+  with_type(held, [&]<class T>(T*) { write_value(out, *static_cast<const T*>(value)); });
+}
+
+// Of what is below (or else above) its limits.
+const char* keyword_of(Held held, bool is_below) noexcept {
+  if (held == Held::String) return is_below ? "minLength" : "maxLength";
+  if (held == Held::Strings || held == Held::Bytes) return is_below ? "minItems" : "maxItems";
+  return is_below ? "minimum" : "maximum";
+}
+// Nothing when the value is as it should be.
+Complaint complaint_of(const of::Limits& limits, Held held, const void* value) noexcept {
+  const auto least = static_cast<std::size_t>(limits.least);
+  const auto most = static_cast<std::size_t>(limits.most);
+  return with_type(held, [&]<class T>(T*) -> Complaint {
+    const T& given = *static_cast<const T*>(value);
+    bool is_below = false;
+    bool is_above = false;
+    if constexpr (std::same_as<T, std::string>) {
+      if (has_length(given, least, most)) return {};
+      is_below = !has_length(given, least, SIZE_MAX);
+      is_above = !is_below;
+    } else if constexpr (Integer<T>) {
+      is_below = limits.least != of::no_least && std::cmp_less(given, limits.least);
+      is_above = limits.most != of::no_most && std::cmp_greater(given, limits.most);
+    } else if constexpr (std::floating_point<T>) {
+      is_below = limits.least != of::no_least && !(given >= static_cast<T>(limits.least));
+      is_above = limits.most != of::no_most && !(given <= static_cast<T>(limits.most));
+    } else if constexpr (requires { given.size(); }) {
+      is_below = given.size() < least;
+      is_above = given.size() > most;
+    }
+    return is_below || is_above ? Complaint{limits.message, keyword_of(held, is_below)} : Complaint();
+  });
+}
+[[gnu::cold]] void tell(Reader& in, Held held, Complaint why, Violations& wrong) {
+  if (held == Held::Strings) {
+    refuse_left(in, {}, why, wrong);
+  } else {
+    in.fail(why.message, nullptr, why.keyword);
+  }
+}
+
+// By the Reader: what a Cursor does not know.
+void read_slowly(Reader& in, const ObjectMember& member, void* at, Violations& wrong) {
+  if (member.held == Held::Other) return member.read(in, at, wrong);
+  const Presence presence = member.presence & how;
+  if (presence >= of::nullable && in.try_null()) return set_null(member.held, member.presence, at);
+  void* const value = presence == of::present ? at : engage(member.held, member.presence, at);
+  read_held(in, member.held, value, wrong);
+  if (in.failed() || member.limits == nullptr) return;
+  if (const Complaint why = complaint_of(*member.limits, member.held, value)) tell(in, member.held, why, wrong);
+}
+
+std::size_t find_narrow(const ReadTable& table, std::string_view name) noexcept {
+  const std::size_t mask = (std::size_t{1} << table.slot_bits) - 1;
+  for (std::size_t slot = name_slot(name, table.slot_bits); table.slots[slot] != 0; slot = (slot + 1) & mask) {
+    const std::size_t i = table.slots[slot] - 1u;
+    if (table.names[i] == name) return i;
+  }
+  return table.count;
+}
+
+void write_all(Pen& pen, Writer& out, const ObjectMember* members, std::size_t count, const void* object) {
+  for (const ObjectMember* member = members; member != members + count; ++member) {
+    const void* value = static_cast<const std::byte*>(object) + member->offset;
+    if (member->held == Held::Other) {
+      pen.give_back_member();
+      member->write(out, member->key, value);
+      pen.go_on_at_member();
+      continue;
+    }
+    if ((member->presence & how) != of::present) {
+      const Found found = value_in(member->held, member->presence, value);
+      if (found.is_absent) continue;
+      value = found.value;
+    }
+    pen.key(member->key);
+    if (value != nullptr && pen.value(form_of(member->held), value)) continue;
+    pen.give_back_value();
+    if (value != nullptr) {
+      write_held(out, member->held, value);
+    } else {
+      out.null();
+    }
+    pen.go_on();
+  }
+}
+
 }  // namespace
 
-void read_wide_object(Reader& in, const WideTable& table, void* const* fields, Violations& wrong) {
+void read_object(Reader& in, const ObjectTable& table, void* object, Violations& wrong) {
+  const ReadTable& names = table.names;
+  Cursor at(in);
+  if (!at.begin('{')) {
+    if (!in.begin_object()) return;
+    at.enter();
+  }
+  const int depth = in.depth();
+  std::uint64_t seen = 0;
+  std::size_t expected = 0;  // The one behind the last; the key behind the last name is empty, and never there.
+  for (;;) {
+    std::size_t i = expected;
+    if (!at.member(names, i)) [[unlikely]] {
+      if (at.has_left()) break;
+      at.give_back();
+      const auto key = in.next_key();
+      if (!key) break;
+      at.go_on_at_value();
+      i = find_narrow(names, *key);
+      if (i == names.count) {
+        in.skip();
+        if (names.is_strict) in.fail("is not a field of this object", nullptr, "additionalProperties");
+        if (in.failed() && !collect(in, depth, wrong)) return;
+        at.go_on();
+        continue;
+      }
+    }
+    const std::uint64_t bit = std::uint64_t{1} << i;
+    if ((seen & bit) != 0) {
+      at.give_back_value();
+      return refuse_second(in, wrong);
+    }
+    seen |= bit;
+    expected = i + 1;
+    const ObjectMember& member = table.members[i];
+    void* const to = static_cast<std::byte*>(object) + member.offset;
+    const Form form = form_of(member.held);
+    if (form != Form::Other && (member.presence & how) <= of::optional) {
+      void* const value = (member.presence & how) == of::present ? to : engage(member.held, member.presence, to);
+      if (at.value(form, value)) {
+        if (member.limits == nullptr) continue;
+        const Complaint why = complaint_of(*member.limits, member.held, value);
+        if (!why) continue;
+        at.give_back();
+        tell(in, member.held, why, wrong);
+        if (in.failed() && !collect(in, depth, wrong)) return;
+        at.go_on();
+        continue;
+      }
+    }
+    at.give_back_value();
+    read_slowly(in, member, to, wrong);
+    if (in.failed() && !collect(in, depth, wrong)) return;
+    at.go_on();
+  }
+  if (in.failed()) return;
+  std::uint64_t missing = names.required & ~seen;
+  for (; missing != 0 && !in.failed(); missing &= missing - 1) {
+    refuse_left(in, names.names[std::countr_zero(missing)], {"is required", "required"}, wrong);
+  }
+}
+
+void read_object(Reader& in, const WideTable& table, void* object, Violations& wrong) {
   if (!in.begin_object()) return;
   const int depth = in.depth();
   std::uint64_t seen[wide_max / 64] = {};
@@ -35,25 +281,51 @@ void read_wide_object(Reader& in, const WideTable& table, void* const* fields, V
     std::size_t i = expected;
     if (key->data() != table.names[i].data() || i == table.count) i = find_wide(table, *key);
     if (i == table.count) {
-      if (table.read_other != nullptr) {
-        if (!table.read_other(in, fields[table.count], *key, wrong)) return refuse_second(in, wrong);
+      if (table.others != nullptr) {
+        void* const map = static_cast<std::byte*>(object) + table.others->offset;
+        if (!table.others->read(in, map, *key, wrong)) return refuse_second(in, wrong);
       } else {
         in.skip();
-        if (table.is_strict) in.fail("is not a field of this object");
+        if (table.is_strict) in.fail("is not a field of this object", nullptr, "additionalProperties");
       }
     } else {
       const std::uint64_t bit = std::uint64_t{1} << i % 64;
       if ((seen[i / 64] & bit) != 0) return refuse_second(in, wrong);
       seen[i / 64] |= bit;
-      table.read[i](in, fields[i], wrong);
+      const ObjectMember& member = table.members[i];
+      read_slowly(in, member, static_cast<std::byte*>(object) + member.offset, wrong);
       expected = i + 1;
     }
     if (in.failed() && !collect(in, depth, wrong)) return;
   }
   for (std::size_t i = 0; i < table.count && !in.failed(); ++i) {
-    if (table.is_required[i] && (seen[i / 64] >> i % 64 & 1) == 0)
-      refuse_left(in, table.names[i], "is required", wrong);
+    if ((table.members[i].presence & of::required) != 0 && (seen[i / 64] >> i % 64 & 1) == 0)
+      refuse_left(in, table.names[i], {"is required", "required"}, wrong);
   }
+}
+
+void write_object(Writer& out, const ObjectTable& table, const void* object) {
+  Pen pen(out);
+  pen.begin('{');
+  write_all(pen, out, table.members, table.names.count, object);
+  pen.end('}');
+}
+
+void write_object(Writer& out, const WideTable& table, const void* object) {
+  Pen pen(out);
+  pen.begin('{');
+  write_all(pen, out, table.members, table.count, object);
+  if (table.others != nullptr) {
+    pen.give_back_member();
+    table.others->write(out, static_cast<const std::byte*>(object) + table.others->offset);
+    pen.go_on_at_member();
+  }
+  pen.end('}');
+}
+
+void read_elements(Reader& in, void* list, void* (*add)(void* list), ReadField read, Violations& wrong) {
+  const ListTable table = {add, read, Form::Other};
+  read_list(in, table, list, wrong);
 }
 
 void read_empty_object(Reader& in, bool is_strict, Violations& wrong) {
@@ -69,6 +341,10 @@ bool has_length(std::string_view text, std::size_t least, std::size_t most) noex
   std::size_t characters = 0;
   for (const char c : text) characters += (static_cast<unsigned char>(c) & 0xC0) != 0x80 ? 1 : 0;
   return characters >= least && characters <= most;
+}
+
+const char* length_keyword(std::string_view text, std::size_t most) noexcept {
+  return has_length(text, 0, most) ? "minLength" : "maxLength";
 }
 
 bool is_multiple(double number, double of) noexcept {
@@ -102,14 +378,14 @@ int choose_by_value(Reader& in, std::string_view name, std::span<const std::stri
     if (in.failed()) return -1;
     const auto found = std::find(values.begin(), values.end(), value);
     if (found != values.end()) return in.rewind(mark) ? static_cast<int>(found - values.begin()) : -1;
-    in.fail(expected);
+    in.fail(expected, nullptr, "enum");
     return -1;
   }
-  if (!in.failed()) refuse_left(in, name, "is required", wrong);
+  if (!in.failed()) refuse_left(in, name, {"is required", "required"}, wrong);
   return -1;
 }
 
-int choose_by_name(Reader& in, std::span<const std::string_view> names, int otherwise, const char* expected,
+int choose_by_name(Reader& in, std::span<const std::string_view> names, int otherwise, Complaint expected,
                    Violations& wrong) {
   const Reader::Mark mark = in.mark();
   if (!in.begin_object()) return -1;
@@ -125,9 +401,21 @@ int choose_by_name(Reader& in, std::span<const std::string_view> names, int othe
   return -1;
 }
 
+bool has_several(Reader& in, std::span<const std::string_view> names) {
+  if (in.failed() || in.peek() != Kind::Object) return false;
+  const Reader::Mark mark = in.mark();
+  if (!in.begin_object()) return false;
+  std::size_t found = 0;
+  while (const auto key = in.next_key()) {
+    found += std::find(names.begin(), names.end(), *key) != names.end() ? 1 : 0;
+    in.skip();
+  }
+  return !in.failed() && in.rewind(mark) && found > 1;
+}
+
 void refuse_kind(Reader& in, const char* expected) {
   in.skip();
-  in.fail(expected);
+  in.fail(expected, nullptr, "type");
 }
 
 }  // namespace keel::json::internal

@@ -4,10 +4,17 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
+
+#include "keel/data/json_value.h"
+#include "keel/data/timestamp.h"
+#include "keel/data/uuid.h"
 
 namespace keel::object_table_test {
 namespace {
@@ -38,23 +45,22 @@ constexpr WideKeys wide_keys = [] {
   }
   return keys;
 }();
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"
 consteval auto wide_members() {
   ObjectMember members[70] = {};
-  for (int i = 0; i < 70; ++i) {
-    members[i] = {std::string_view(wide_keys.text[i]), read_member<std::int64_t, read_value<std::int64_t>>,
-                  i % 69 == 0};
+  for (std::size_t i = 0; i < 70; ++i) {
+    members[i] = {std::string_view(wide_keys.text[i]), offsetof(Wide, members) + sizeof(std::int64_t) * i, of::int64,
+                  i % 69 == 0 ? of::required : of::present};
   }
   return WideMembers<70>(members);
 }
 constexpr WideMembers<70> members_of_wide = wide_members();
-constexpr WideTable table_of_wide =
-    members_of_wide.wide_table(false, read_other<std::int64_t, read_value<std::int64_t>>);
-void Wide::read_json(json::Reader& in, Violations& wrong) {
-  void* fields[71];
-  for (int i = 0; i < 70; ++i) fields[i] = &members[i];
-  fields[70] = &others;
-  read_wide_object(in, table_of_wide, fields, wrong);
-}
+constexpr of::Others others_of_wide = {offsetof(Wide, others), read_other<std::int64_t, read_value<std::int64_t>>,
+                                       write_others<std::int64_t, write_value<std::int64_t>>};
+#pragma GCC diagnostic pop
+constexpr WideTable table_of_wide = members_of_wide.wide_table(false, &others_of_wide);
+void Wide::read_json(json::Reader& in, Violations& wrong) { read_object(in, table_of_wide, this, wrong); }
 
 std::vector<std::string> wrong_of(Wide& value, std::string_view text) {
   Arena arena;
@@ -83,6 +89,141 @@ TEST(ObjectTable, tells_all_that_is_wrong_with_a_wide_object) {
             (Lines{"/m1 expected a number", "/x expected a number", "/m0 is required", "/m69 is required"}));
   EXPECT_EQ(wrong_of(value, R"({"m1": 1, "m1": 1})"), (Lines{"/m1 is given twice"}));
   EXPECT_EQ(wrong_of(value, R"({"x": 1, "x": 1})"), (Lines{"/x is given twice"}));
+}
+
+TEST(ObjectTable, writes_more_than_64_members_and_the_others) {
+  Wide value;
+  value.members[69] = 7;
+  value.others["x"] = -1;
+  Buffer text;
+  json::Writer out(text);
+  write_object(out, table_of_wide, &value);
+
+  EXPECT_TRUE(out.is_complete());
+  EXPECT_TRUE(text.view().starts_with(R"({"m0":0,"m1":0,)")) << text.view();
+  EXPECT_TRUE(text.view().ends_with(R"(,"m69":7,"x":-1})")) << text.view();
+}
+
+// One of everything that the library reads and writes itself, in each way of being there.
+template <class T>
+struct Each {
+  T present{};
+  std::optional<T> optional;
+  std::optional<T> nullable;
+  Patch<T> patch;
+
+  friend bool operator==(const Each&, const Each&) = default;
+};
+template <class T, Held held>
+constexpr Members<4> members_of_each = Members<4>({{"\"a\":", offsetof(Each<T>, present), held, of::required},
+                                                   {"\"b\":", offsetof(Each<T>, optional), held, of::optional},
+                                                   {"\"c\":", offsetof(Each<T>, nullable), held, of::nullable},
+                                                   {"\"d\":", offsetof(Each<T>, patch), held, of::patch}});
+template <class T, Held held>
+constexpr ObjectTable table_of_each = members_of_each<T, held>.table(true);
+
+template <class T, Held held>
+void check_each(const std::string& text, const std::string& broken, std::string_view message) {
+  const auto read = [](json::Reader& in, void* to, Violations& wrong) {
+    read_object(in, table_of_each<T, held>, to, wrong);
+  };
+  const auto written = [](const Each<T>& value) {
+    Buffer to;
+    json::Writer out(to);
+    write_object(out, table_of_each<T, held>, &value);
+    return std::string(to.view());
+  };
+  const std::string all[] = {
+      R"({"a":)" + text + R"(,"b":)" + text + R"(,"c":)" + text + R"(,"d":)" + text + '}',
+      R"({"a":)" + text + R"(,"c":null,"d":null})",
+      R"({"a":)" + text + R"(,"c":null})",
+  };
+  for (const std::string& one : all) {
+    for (const bool is_spaced : {false, true}) {
+      std::string given = one;
+      for (std::size_t at = 0; is_spaced && (at = given.find(':', at)) != given.npos; at += 2) given.insert(at, 1, ' ');
+      if (is_spaced && text.find(':') != text.npos) continue;
+      Arena arena;
+      Violations wrong;
+      Each<T> value;
+      EXPECT_TRUE(read_text(given, arena, {}, read, &value, wrong)) << given;
+      EXPECT_EQ(written(value), one);
+    }
+  }
+  if (broken.empty()) return;
+  Arena arena;
+  Violations wrong;
+  Each<T> value;
+  const std::string bad = R"({"a":)" + broken + R"(,"b":)" + broken + R"(,"c":)" + broken + R"(,"d":)" + broken + '}';
+  EXPECT_FALSE(read_text(bad, arena, {}, read, &value, wrong));
+  std::string found;
+  for (const Violation& one : wrong) found += one.pointer + ' ' + one.message + '\n';
+  std::string expected;
+  for (const char* const member : {"/a ", "/b ", "/c ", "/d "}) expected += member + std::string(message) + '\n';
+  EXPECT_EQ(found, expected);
+}
+
+TEST(ObjectTable, reads_and_writes_what_is_plain_and_may_be_absent_or_null) {
+  check_each<bool, of::boolean>("true", "1", "expected true or false");
+  check_each<std::int32_t, of::int32>("-5", "\"\"", "expected a number");
+  check_each<std::int32_t, of::int32>("2147483647", "2147483648", "number out of range");
+  check_each<std::uint32_t, of::uint32>("4294967295", "4294967296", "number out of range");
+  check_each<std::int64_t, of::int64>("-9223372036854775808", "[]", "expected a number");
+  check_each<std::uint64_t, of::uint64>("18446744073709551615", "-1", "number out of range");
+  check_each<double, of::number>("0.5", "true", "expected a number");
+  check_each<float, of::small_number>("0.5", "1e99", "number out of range");
+  check_each<std::string, of::string>(R"("a\nb")", "1", "expected a string");
+  check_each<std::string, of::string>(R"("")", "{}", "expected a string");
+  check_each<Uuid, of::uuid>(R"("00000000-0000-0000-0000-000000000001")", R"("1")", Uuid::expected);
+  check_each<Timestamp, of::timestamp>(R"("2026-01-02T03:04:05Z")", R"("1")", Timestamp::expected);
+  check_each<std::vector<std::byte>, of::bytes>(R"("AAE=")", "1", "expected a string");
+  check_each<std::vector<std::string>, of::strings>(R"(["a",""])", "1", "expected an array");
+  check_each<json::Value, of::any>(R"([1,"a",{}])", "", "");
+}
+
+constexpr of::Limits from_2_to_3 = {2, 3, "must be 2 or 3"};
+constexpr of::Limits at_least_2 = {2, of::no_most, "must be at least 2"};
+template <class T, Held held, const of::Limits& limits, Presence presence>
+std::string limited(std::string_view text) {
+  static constexpr ObjectMember member[] = {{"\"a\":", 0, held, presence, &limits}};
+  static constexpr Members<1> members(member);
+  static constexpr ObjectTable table = members.table(false);
+  std::conditional_t<presence == of::patch, Patch<T>, std::conditional_t<presence == of::present, T, std::optional<T>>>
+      value{};
+  Arena arena;
+  Violations wrong;
+  const auto read = [](json::Reader& in, void* to, Violations& found) { read_object(in, table, to, found); };
+  read_text(std::string(R"({"a":)").append(text).append("}"), arena, {}, read, &value, wrong);
+  std::string found;
+  for (const Violation& one : wrong) found += one.pointer + ' ' + one.message;
+  return found;
+}
+template <class T, Held held, const of::Limits& limits>
+std::string limited_in_each(std::string_view text) {
+  const std::string found = limited<T, held, limits, of::present>(text);
+  EXPECT_EQ((limited<T, held, limits, of::optional>(text)), found);
+  EXPECT_EQ((limited<T, held, limits, of::nullable>(text)), found);
+  EXPECT_EQ((limited<T, held, limits, of::patch>(text)), found);
+  EXPECT_EQ((limited<T, held, limits, of::present>(" " + std::string(text))), found);
+  return found;
+}
+
+TEST(ObjectTable, tells_what_is_outside_its_limits) {
+  EXPECT_EQ((limited_in_each<std::int64_t, of::int64, from_2_to_3>("1")), "/a must be 2 or 3");
+  EXPECT_EQ((limited_in_each<std::int64_t, of::int64, from_2_to_3>("2")), "");
+  EXPECT_EQ((limited_in_each<std::int32_t, of::int32, from_2_to_3>("3")), "");
+  EXPECT_EQ((limited_in_each<std::int32_t, of::int32, from_2_to_3>("4")), "/a must be 2 or 3");
+  EXPECT_EQ((limited_in_each<std::uint64_t, of::uint64, at_least_2>("18446744073709551615")), "");
+  EXPECT_EQ((limited_in_each<std::uint64_t, of::uint64, from_2_to_3>("18446744073709551615")), "/a must be 2 or 3");
+  EXPECT_EQ((limited_in_each<std::uint32_t, of::uint32, at_least_2>("1")), "/a must be at least 2");
+  EXPECT_EQ((limited_in_each<double, of::number, from_2_to_3>("3.5")), "/a must be 2 or 3");
+  EXPECT_EQ((limited_in_each<double, of::number, at_least_2>("1e300")), "");
+  EXPECT_EQ((limited_in_each<float, of::small_number, at_least_2>("1.5")), "/a must be at least 2");
+  EXPECT_EQ((limited_in_each<std::string, of::string, from_2_to_3>(R"("äöü")")), "");
+  EXPECT_EQ((limited_in_each<std::string, of::string, from_2_to_3>(R"("a")")), "/a must be 2 or 3");
+  EXPECT_EQ((limited_in_each<std::string, of::string, at_least_2>(R"("\u0041")")), "/a must be at least 2");
+  EXPECT_EQ((limited_in_each<std::vector<std::string>, of::strings, from_2_to_3>(R"(["a"])")), "/a must be 2 or 3");
+  EXPECT_EQ((limited_in_each<std::vector<std::string>, of::strings, from_2_to_3>(R"(["a", ""])")), "");
 }
 
 TEST(ObjectTable, counts_characters_and_not_bytes) {

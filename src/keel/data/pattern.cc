@@ -91,9 +91,9 @@ void Check::judge_pattern(const void* field, const std::string_view* text, const
   const bool is_right = pattern.matches(text != nullptr ? *text : std::string_view());
   if (text == nullptr || is_right) return;
   if (words.empty()) {
-    violated(field, "must match " + std::string(pattern.text()));
+    violated(field, "must match " + std::string(pattern.text()), "pattern");
   } else {
-    violated(field, words);
+    violated(field, words, "pattern");
   }
 }
 

@@ -27,6 +27,10 @@ class Pattern {
   consteval Pattern(const char (&text)[size], const char* file = __builtin_FILE(), unsigned line = __builtin_LINE())
       : text_(text, size - 1), file_(file), line_(line) {}
 
+  // Of a text that, as what it is compiled to, lives until the process ends: for tools that read schemas, and nothing
+  // that a client sends. That it is a regular expression has been looked at.
+  static Pattern of_lasting(std::string_view text) noexcept { return Pattern(text); }
+
   // The whole text.
   bool matches(std::string_view text) const;
   // Some part of it, as `pattern` of JSON Schema says.
@@ -37,6 +41,8 @@ class Pattern {
   constexpr unsigned line() const noexcept { return line_; }
 
  private:
+  explicit Pattern(std::string_view text) noexcept : text_(text), file_("a schema"), line_(0) {}
+
   std::string_view text_;
   const char* file_;
   unsigned line_;

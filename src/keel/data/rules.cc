@@ -26,17 +26,17 @@ void append(std::string& text, const internal::Bound& bound) {
 
 }  // namespace
 
-void Check::violated(const void* field, std::string_view words) {
+void Check::violated(const void* field, std::string_view words, std::string_view keyword) {
   for (std::size_t i = 0; i < names_.size(); ++i) {
     if (fields_[i] != field) continue;
-    if ((judged_ >> i & 1) != 0) tell_(context_, names_[i], words);
+    if ((judged_ >> i & 1) != 0) tell_(context_, names_[i], words, keyword);
     return;
   }
   throw_bug("rules() checks what is not a field of its struct: a nested struct has rules() of its own",
             std::source_location::current());
 }
 
-void Check::out_of_range(const void* field, const internal::Bound* least, const internal::Bound* most) {
+void Check::out_of_range(const void* field, const internal::Bound* least, const internal::Bound* most, bool is_above) {
   std::string words = "must be ";
   if (least != nullptr && most != nullptr) {
     words += "from ";
@@ -50,7 +50,7 @@ void Check::out_of_range(const void* field, const internal::Bound* least, const 
     words += "at most ";
     append(words, *most);
   }
-  violated(field, words);
+  violated(field, words, is_above ? "maximum" : "minimum");
 }
 
 // A character is one to four bytes of UTF-8: most lengths are right whatever the text is made of.
@@ -58,10 +58,13 @@ void Check::judge_length(const void* field, std::string_view text, std::size_t l
   if (text.size() <= most && (text.size() + 3) / 4 >= least) return;
   std::size_t characters = 0;
   for (const char c : text) characters += (static_cast<unsigned char>(c) & 0xC0) != 0x80 ? 1 : 0;
-  if (characters < least || characters > most) wrong_count(field, least, most, "character");
+  if (characters < least || characters > most) {
+    wrong_count(field, least, most, "character", characters < least ? "minLength" : "maxLength");
+  }
 }
 
-void Check::wrong_count(const void* field, std::size_t least, std::size_t most, const char* of_what) {
+void Check::wrong_count(const void* field, std::size_t least, std::size_t most, const char* of_what,
+                        std::string_view keyword) {
   std::string words = "must have ";
   std::size_t last = most;
   if (most == SIZE_MAX) {
@@ -77,7 +80,7 @@ void Check::wrong_count(const void* field, std::size_t least, std::size_t most, 
   words += ' ';
   words += of_what;
   if (last != 1) words += 's';
-  violated(field, words);
+  violated(field, words, keyword);
 }
 
 void Check::none_of(const void* field, std::span<const std::string_view> words) {
@@ -86,7 +89,7 @@ void Check::none_of(const void* field, std::span<const std::string_view> words) 
     if (i != 0) text += ", ";
     text += words[i];
   }
-  violated(field, text);
+  violated(field, text, "enum");
 }
 
 void Check::none_of(const void* field, std::span<const internal::Bound> numbers) {
@@ -95,7 +98,7 @@ void Check::none_of(const void* field, std::span<const internal::Bound> numbers)
     if (i != 0) text += ", ";
     append(text, numbers[i]);
   }
-  violated(field, text);
+  violated(field, text, "enum");
 }
 
 }  // namespace keel

@@ -50,10 +50,19 @@ struct Bound {
              : std::is_signed_v<T>       ? Kind::Signed
                                          : Kind::Unsigned),
         real(static_cast<double>(value)),
-        whole(static_cast<std::uint64_t>(value)) {}
+        whole(whole_of(value)) {}
   enum class Kind : std::uint8_t { Signed, Unsigned, Real } kind;
   double real;
-  std::uint64_t whole;
+  std::uint64_t whole;  // 0 of a Real.
+
+  template <class T>
+  static constexpr std::uint64_t whole_of(T value) noexcept {
+    if constexpr (std::is_floating_point_v<T>) {
+      return 0;
+    } else {
+      return static_cast<std::uint64_t>(value);
+    }
+  }
 };
 
 // How the value within an optional or a Patch is looked at; null when there is none.
@@ -101,12 +110,13 @@ class Check {
   // `words` go on from the pointer of the struct, or of the whole text: "from must not be after to".
   void that(bool holds, std::string_view words) {
     if (!holds && is_whole_) [[unlikely]]
-      tell_(context_, {}, words);
+      tell_(context_, {}, words, {});
   }
 
   // For whoever reads a struct: its fields' addresses and names, a bit for each that is to be judged, whether all are
-  // well; and who is told, with the field's name ("" for the struct) and the words; element() says which one it is.
-  using Tell = void (*)(void* context, std::string_view field, std::string_view words);
+  // well; and who is told, with the field's name ("" for the struct), the words, and the keyword of JSON Schema or "";
+  // element() says which one it is.
+  using Tell = void (*)(void* context, std::string_view field, std::string_view words, std::string_view keyword);
   Check(const void* const* fields, std::span<const std::string_view> names, std::uint64_t judged, bool is_whole,
         Tell tell, void* context) noexcept
       : fields_(fields), names_(names), judged_(judged), is_whole_(is_whole), tell_(tell), context_(context) {}
@@ -120,10 +130,13 @@ class Check {
   template <class List>
   friend class CheckedElements;
 
-  [[gnu::cold]] void violated(const void* field, std::string_view words);
-  [[gnu::cold]] void out_of_range(const void* field, const internal::Bound* least, const internal::Bound* most);
+  // `keyword` is that of JSON Schema; each is a literal.
+  [[gnu::cold]] void violated(const void* field, std::string_view words, std::string_view keyword = {});
+  [[gnu::cold]] void out_of_range(const void* field, const internal::Bound* least, const internal::Bound* most,
+                                  bool is_above);
   void judge_length(const void* field, std::string_view text, std::size_t least, std::size_t most);
-  [[gnu::cold]] void wrong_count(const void* field, std::size_t least, std::size_t most, const char* of_what);
+  [[gnu::cold]] void wrong_count(const void* field, std::size_t least, std::size_t most, const char* of_what,
+                                 std::string_view keyword);
   [[gnu::cold]] void none_of(const void* field, std::span<const std::string_view> words);
   [[gnu::cold]] void none_of(const void* field, std::span<const internal::Bound> numbers);
   void judge_pattern(const void* field, const std::string_view* text, const Pattern& pattern, std::string_view words);
@@ -142,6 +155,7 @@ template <class T>
 class [[nodiscard("say what the field has to be like: check(field).length(1, 40)")]] CheckedField {
   static constexpr bool is_text = std::convertible_to<const T&, std::string_view>;
   static constexpr bool is_number = std::is_arithmetic_v<T> && !std::same_as<T, bool>;
+  static constexpr bool is_map = requires { typename T::mapped_type; };
   static constexpr std::size_t no_limit = SIZE_MAX;
 
  public:
@@ -162,7 +176,9 @@ class [[nodiscard("say what the field has to be like: check(field).length(1, 40)
     static_assert(
         !is_text && requires(const T& list) { list.size(); }, "count() is for lists and maps; for text it is length()");
     if (value_ != nullptr && (value_->size() < least || value_->size() > most))
-      check_.wrong_count(field_, least, most, "element");
+      check_.wrong_count(field_, least, most, "element",
+                         is_map ? (value_->size() < least ? "minProperties" : "maxProperties")
+                                : (value_->size() < least ? "minItems" : "maxItems"));
     return *this;
   }
   const CheckedField& count_at_least(std::size_t least) const { return count(least, no_limit); }
@@ -173,20 +189,20 @@ class [[nodiscard("say what the field has to be like: check(field).length(1, 40)
     static_assert(is_number, "range() is for numbers; of other types say what holds: check.that(from < to, \"…\")");
     if (value_ != nullptr && !(*value_ >= least && *value_ <= most)) {
       const internal::Bound bounds[] = {least, most};
-      check_.out_of_range(field_, &bounds[0], &bounds[1]);
+      check_.out_of_range(field_, &bounds[0], &bounds[1], *value_ > most);
     }
     return *this;
   }
   const CheckedField& at_least(std::type_identity_t<T> least) const {
     static_assert(is_number, "at_least() is for numbers; of other types say what holds: check.that(from < to, \"…\")");
     const internal::Bound bound = least;
-    if (value_ != nullptr && !(*value_ >= least)) check_.out_of_range(field_, &bound, nullptr);
+    if (value_ != nullptr && !(*value_ >= least)) check_.out_of_range(field_, &bound, nullptr, false);
     return *this;
   }
   const CheckedField& at_most(std::type_identity_t<T> most) const {
     static_assert(is_number, "at_most() is for numbers; of other types say what holds: check.that(from < to, \"…\")");
     const internal::Bound bound = most;
-    if (value_ != nullptr && !(*value_ <= most)) check_.out_of_range(field_, nullptr, &bound);
+    if (value_ != nullptr && !(*value_ <= most)) check_.out_of_range(field_, nullptr, &bound, true);
     return *this;
   }
 
@@ -221,7 +237,7 @@ class [[nodiscard("say what the field has to be like: check(field).length(1, 40)
 
   // Of a Patch: absent, or a value.
   const CheckedField& not_null() const {
-    if (is_null_) check_.violated(field_, "must not be null");
+    if (is_null_) check_.violated(field_, "must not be null", "type");
     return *this;
   }
 

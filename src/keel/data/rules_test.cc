@@ -11,6 +11,7 @@
 
 #include "keel/base/bug.h"
 #include "keel/data/json_parse.h"
+#include "keel/data/patch.h"
 
 namespace keel::rules_test {
 namespace {
@@ -23,13 +24,52 @@ std::string said(const T& field, Rules rules, std::uint64_t judged = 1, bool is_
   std::string all;
   Check check(
       fields, names, judged, is_whole,
-      [](void* context, std::string_view name, std::string_view words) {
+      [](void* context, std::string_view name, std::string_view words, std::string_view) {
         auto& text = *static_cast<std::string*>(context);
         text.append(name).append(": ").append(words).append(";");
       },
       &all);
   rules(check, field);
   return all;
+}
+
+struct Judged {
+  int number = 0;
+  std::string text;
+  std::vector<int> list;
+  std::map<std::string, int> map;
+  std::optional<std::string> word;
+  Patch<int> patch;
+  static constexpr std::string_view optional_fields[] = {"number", "text", "list", "map"};
+
+  void rules(Check& check) const {
+    check(number).range(1, 9);
+    check(text).length(2, 3);
+    check(list).count(1, 2);
+    check.each(list).at_most(5);
+    check(map).count(1, 2);
+    check(word).matches("[a-z]+");
+    check(patch).not_null().one_of(1, 2).satisfies([](int value) { return value != 1; }, "is odd");
+    check.that(number != 4, "number must not be 4");
+  }
+};
+
+TEST(Rules, name_the_keyword_that_is_broken) {
+  const auto keywords = [](std::string_view text) {
+    Judged judged;
+    Arena arena;
+    Violations wrong;
+    json::read(judged, text, arena, wrong);
+    std::string all;
+    for (const Violation& one : wrong) all.append(one.pointer).append(" ").append(one.keyword).append(";");
+    return all;
+  };
+  EXPECT_EQ(keywords(R"({"number":0,"text":"a","list":[],"map":{},"word":"1","patch":null})"),
+            "/number minimum;/text minLength;/list minItems;/map minProperties;/word pattern;/patch type;");
+  EXPECT_EQ(keywords(R"({"number":10,"text":"abcd","list":[1,6,1],"map":{"a":1,"b":1,"c":1},"patch":3})"),
+            "/number maximum;/text maxLength;/list maxItems;/list/1 maximum;/map maxProperties;/patch enum;");
+  EXPECT_EQ(keywords(R"({"patch":1})"), "/patch ;") << "no keyword says what satisfies() says";
+  EXPECT_EQ(keywords(R"({"number":4})"), " ;");
 }
 
 TEST(Rules, bound_the_characters_of_a_text) {

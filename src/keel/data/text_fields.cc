@@ -19,44 +19,35 @@ std::size_t find(const TextTable& table, std::string_view name) noexcept {
 }
 
 template <class T>
-bool read_finite(std::string_view text, T& value, std::string& words) {
+bool read_finite(std::string_view text, T& value, TextFault& fault) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool is_whole = end == text.data() + text.size();
   // Read are "nan" and "inf" too, which pass every check of a range that is not written with care.
   if (is_whole && error == std::errc() && std::isfinite(value)) return true;
-  words = is_whole && error == std::errc::result_out_of_range ? "number out of range" : "expected a number";
-  return false;
+  if (is_whole && error == std::errc::result_out_of_range) return fault.set("number out of range", "format");
+  return fault.set("expected a number", "type");
 }
 
 }  // namespace
 
-bool read_string(const NamedText& in, std::string_view& value, std::string& words) {
-  if (in.is_file) {
-    words = "expected a text, not a file";
-  } else if (!utf8::is_valid(in.text)) {
-    words = "is not UTF-8";
-  } else {
-    value = in.text;
-  }
-  return words.empty();
+bool read_string(const NamedText& in, std::string_view& value, TextFault& fault) {
+  if (in.is_file) return fault.set("expected a text, not a file", "type");
+  if (!utf8::is_valid(in.text)) return fault.set("is not UTF-8", {});
+  value = in.text;
+  return true;
 }
 
-bool read_boolean(std::string_view text, bool& value, std::string& words) {
+bool read_boolean(std::string_view text, bool& value, TextFault& fault) {
   value = text == "true" || text == "1" || text == "on";
   if (value || text == "false" || text == "0" || text == "off") return true;
-  words = "expected true or false";
-  return false;
+  return fault.set("expected true or false", "type");
 }
 
-bool read_floating(std::string_view text, double& value, std::string& words) { return read_finite(text, value, words); }
-bool read_floating(std::string_view text, float& value, std::string& words) { return read_finite(text, value, words); }
+bool read_floating(std::string_view text, double& value, TextFault& fault) { return read_finite(text, value, fault); }
+bool read_floating(std::string_view text, float& value, TextFault& fault) { return read_finite(text, value, fault); }
 
-void wrong_integer(std::errc error, std::string& words) {
-  words = error == std::errc::result_out_of_range ? "number out of range" : "expected an integer";
-}
-
-void wrong_name(const EnumNames& names, std::string& words) {
-  words = "must be one of ";
+void wrong_name(const EnumNames& names, TextFault& fault) {
+  std::string words = "must be one of ";
   bool is_first = true;
   for (std::size_t value = 0; value < names.count; ++value) {
     const std::string_view name = names.name(value);
@@ -65,6 +56,7 @@ void wrong_name(const EnumNames& names, std::string& words) {
     is_first = false;
     words += name;
   }
+  fault.set(words, "enum");
 }
 
 bool read_texts(std::span<const NamedText> texts, const TextTable& table, void* const* fields, const void* object,
@@ -72,11 +64,11 @@ bool read_texts(std::span<const NamedText> texts, const TextTable& table, void* 
   wrong.clear();
   std::uint64_t seen = 0;
   std::uint64_t bad = 0;
-  std::string words;
+  TextFault fault;
   for (const NamedText& in : texts) {
     const std::size_t i = find(table, in.name);
     if (i == table.count) {
-      if (table.is_strict) wrong.add(in.name, "is not known here");
+      if (table.is_strict) wrong.add(in.name, "is not known here", "additionalProperties");
       continue;
     }
     const std::uint64_t bit = std::uint64_t{1} << i;
@@ -87,18 +79,17 @@ bool read_texts(std::span<const NamedText> texts, const TextTable& table, void* 
       continue;
     }
     seen |= bit;
-    words.clear();
-    if (!table.read[i](in, fields[i], words)) {
-      wrong.add(in.name, words);
+    if (!table.read[i](in, fields[i], fault)) {
+      wrong.add(in.name, fault.words, fault.keyword);
       bad |= bit;
     }
   }
   for (std::uint64_t missing = table.required & ~seen; missing != 0; missing &= missing - 1) {
-    wrong.add(table.names[std::countr_zero(missing)], "is required");
+    wrong.add(table.names[std::countr_zero(missing)], "is required", "required");
   }
   if (table.rules != nullptr) {
-    const auto tell = [](void* context, std::string_view field, std::string_view said) {
-      static_cast<Violations*>(context)->add(field, said);
+    const auto tell = [](void* context, std::string_view field, std::string_view said, std::string_view keyword) {
+      static_cast<Violations*>(context)->add(field, said, keyword);
     };
     Check check(fields, {table.names, table.count}, (seen | table.lists) & ~bad, wrong.empty(), tell, &wrong);
     table.rules(object, check);

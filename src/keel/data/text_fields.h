@@ -61,8 +61,18 @@ concept ReadsText = requires(const NamedText& in, T& value) {
   { read_text(in, value) } -> std::same_as<const char*>;
 };
 
-// Puts the text into the field. False when it is none of its type, and why in `words`.
-using ReadText = bool (*)(const NamedText& in, void* field, std::string& words);
+// Why a text is none of its type.
+struct TextFault {
+  std::string words;
+  std::string_view keyword = {};
+  [[gnu::cold]] bool set(std::string_view why, std::string_view of) {
+    words = why;
+    keyword = of;
+    return false;
+  }
+};
+// Puts the text into the field. False when it is none of its type.
+using ReadText = bool (*)(const NamedText& in, void* field, TextFault& fault);
 
 struct TextTable {
   const std::string_view* names;
@@ -80,30 +90,28 @@ struct TextTable {
 bool read_texts(std::span<const NamedText> texts, const TextTable& table, void* const* fields, const void* object,
                 Violations& wrong);
 
-bool read_string(const NamedText& in, std::string_view& value, std::string& words);
-bool read_boolean(std::string_view text, bool& value, std::string& words);
-bool read_floating(std::string_view text, double& value, std::string& words);
-bool read_floating(std::string_view text, float& value, std::string& words);
-// What is said of from_chars().
-[[gnu::cold]] void wrong_integer(std::errc error, std::string& words);
-[[gnu::cold]] void wrong_name(const EnumNames& names, std::string& words);
+bool read_string(const NamedText& in, std::string_view& value, TextFault& fault);
+bool read_boolean(std::string_view text, bool& value, TextFault& fault);
+bool read_floating(std::string_view text, double& value, TextFault& fault);
+bool read_floating(std::string_view text, float& value, TextFault& fault);
+[[gnu::cold]] void wrong_name(const EnumNames& names, TextFault& fault);
 
 template <class T>
 concept TextList = json::internal::List<T> && !ReadsText<T> && !TextValue<T>;
 
 template <class T>
-bool read_one_text(const NamedText& in, T& value, std::string& words) {
+bool read_one_text(const NamedText& in, T& value, TextFault& fault) {
   if constexpr (json::internal::is_optional<T>) {
-    if (read_one_text(in, value.emplace(), words)) return true;
+    if (read_one_text(in, value.emplace(), fault)) return true;
     value.reset();
     return false;
   } else if constexpr (ReadsText<T>) {
     const char* const problem = read_text(in, value);
-    if (problem != nullptr) words = problem;
+    if (problem != nullptr) fault.set(problem, {});
     return problem == nullptr;
   } else if constexpr (std::same_as<T, std::string> || std::same_as<T, std::string_view>) {
     std::string_view text;
-    if (!read_string(in, text, words)) return false;
+    if (!read_string(in, text, fault)) return false;
     value = text;
     return true;
   } else if constexpr (TextValue<T>) {
@@ -111,24 +119,25 @@ bool read_one_text(const NamedText& in, T& value, std::string& words) {
     if (parsed) {
       value = *std::move(parsed);
     } else {
-      words = T::expected;
+      fault.set(T::expected, "format");
     }
     return parsed.has_value();
   } else if constexpr (std::same_as<T, bool>) {
-    return read_boolean(in.text, value, words);
+    return read_boolean(in.text, value, fault);
   } else if constexpr (json::internal::Integer<T>) {
     const auto [end, error] = std::from_chars(in.text.data(), in.text.data() + in.text.size(), value);
     if (error == std::errc() && end == in.text.data() + in.text.size()) return true;
-    wrong_integer(end == in.text.data() + in.text.size() ? error : std::errc::invalid_argument, words);
-    return false;
+    const bool is_beyond = end == in.text.data() + in.text.size() && error == std::errc::result_out_of_range;
+    if (is_beyond) return fault.set("number out of range", json::internal::range_keyword<T>(in.text.starts_with('-')));
+    return fault.set("expected an integer", "type");
   } else if constexpr (std::same_as<T, float> || std::same_as<T, double>) {
-    return read_floating(in.text, value, words);
+    return read_floating(in.text, value, fault);
   } else if constexpr (std::is_enum_v<T>) {
     const auto found = enum_value<T>(in.text);
     if (found) {
       value = *found;
     } else {
-      wrong_name(EnumTable<T>::names, words);
+      wrong_name(EnumTable<T>::names, fault);
     }
     return found.has_value();
   } else {
@@ -140,18 +149,18 @@ bool read_one_text(const NamedText& in, T& value, std::string& words) {
 }
 
 template <class T>
-bool read_text_field(const NamedText& in, void* field, std::string& words) {
+bool read_text_field(const NamedText& in, void* field, TextFault& fault) {
   if constexpr (TextList<T>) {
     if constexpr (std::same_as<typename T::value_type, bool>) {
       bool value = false;
-      const bool is_good = read_one_text(in, value, words);
+      const bool is_good = read_one_text(in, value, fault);
       static_cast<T*>(field)->push_back(value);
       return is_good;
     } else {
-      return read_one_text(in, static_cast<T*>(field)->emplace_back(), words);
+      return read_one_text(in, static_cast<T*>(field)->emplace_back(), fault);
     }
   } else {
-    return read_one_text(in, *static_cast<T*>(field), words);
+    return read_one_text(in, *static_cast<T*>(field), fault);
   }
 }
 

@@ -26,6 +26,16 @@ std::string problems(T& value, const std::vector<NamedText>& texts) {
   return all;
 }
 
+// The same with keywords.
+template <class T>
+std::string keywords(T& value, const std::vector<NamedText>& texts) {
+  Violations wrong;
+  read_texts(value, texts, wrong);
+  std::string all;
+  for (const Violation& one : wrong) all += (all.empty() ? "" : "; ") + one.pointer + ": " + std::string(one.keyword);
+  return all;
+}
+
 enum class State { Open, InTransit, Paid };
 
 struct Everything {
@@ -229,6 +239,34 @@ TEST(TextFields, of_your_own_types_are_read_by_their_function) {
   EXPECT_EQ(upload.more.size(), 2u);
   EXPECT_EQ(problems(upload, {{"title", "t", &bytes, true}, {"picture", "x"}}),
             "title: expected a text, not a file; picture: expected a picture");
+}
+
+struct Bounded {
+  int count = 0;
+  std::uint8_t small = 0;
+  static constexpr bool strict_fields = true;
+  static constexpr std::string_view optional_fields[] = {"small"};
+  void rules(Check& check) const { check(count).at_least(1); }
+};
+
+TEST(TextFields, name_the_keyword_that_is_broken) {
+  Bounded bounded;
+  EXPECT_EQ(keywords(bounded, {{"other", "1"}}), "other: additionalProperties; count: required");
+  EXPECT_EQ(keywords(bounded, {{"count", "x"}}), "count: type");
+  EXPECT_EQ(keywords(bounded, {{"count", "99999999999"}, {"small", "256"}}), "count: format; small: maximum");
+  EXPECT_EQ(keywords(bounded, {{"count", "0"}}), "count: minimum");
+  Everything all;
+  EXPECT_EQ(keywords(all, {{"flag", "x"},
+                           {"small", "-129"},
+                           {"large", "1"},
+                           {"real", "1e999"},
+                           {"single", "x"},
+                           {"state", "Lost"},
+                           {"text", "\xff"},
+                           {"view", "v"},
+                           {"id", "7"},
+                           {"numbers", "x"}}),
+            "flag: type; small: minimum; real: format; single: type; state: enum; text: ; id: format; numbers: type");
 }
 
 }  // namespace

@@ -81,9 +81,9 @@ std::optional<QueryPairs::Pair> QueryPairs::next() {
       break;
     }
     const std::size_t equals = part.find('=');
-    auto key = percent_decode(part.substr(0, equals), arena_, Plus::Space);
+    auto key = percent_decode(part.substr(0, equals), arena_, Plus::Space, nul_);
     auto value = percent_decode(equals == std::string_view::npos ? std::string_view() : part.substr(equals + 1), arena_,
-                                Plus::Space);
+                                Plus::Space, nul_);
     if (!key || !value) {
       problem_ = bad_escape;
       break;

@@ -44,8 +44,8 @@ class QueryPairs {
   };
 
   // More than `pairs_max` pairs are refused, which bounds the work that a request can ask for.
-  QueryPairs(std::string_view query, Arena& arena, int pairs_max = 256) noexcept
-      : rest_(query), arena_(arena), left_(pairs_max) {}
+  QueryPairs(std::string_view query, Arena& arena, int pairs_max = 256, Nul nul = Nul::Refused) noexcept
+      : rest_(query), arena_(arena), left_(pairs_max), nul_(nul) {}
 
   // The next pair; nullopt at the end and at the first error, which sticks.
   std::optional<Pair> next();
@@ -56,6 +56,7 @@ class QueryPairs {
   std::string_view rest_;
   Arena& arena_;
   int left_;
+  Nul nul_;
   const char* problem_ = nullptr;
 };
 

@@ -30,8 +30,8 @@ bool Violations::add(Violation violation) {
   return true;
 }
 
-bool Violations::add(std::string_view pointer, std::string_view message) {
-  return add(Violation{std::string(pointer), std::string(message), 0, 0});
+bool Violations::add(std::string_view pointer, std::string_view message, std::string_view keyword) {
+  return add(Violation{std::string(pointer), std::string(message), 0, 0, keyword});
 }
 
 void Violations::set_malformed(Violation violation) {

@@ -32,6 +32,17 @@ struct Violation {
   // its end for an array with another number of elements.
   std::size_t line = 0;
   std::size_t column = 0;
+  // The keyword of JSON Schema that the value breaks, a literal: "required", "minimum", "type", "additionalProperties".
+  // Empty where there is none: of Check::that() and satisfies(), and of what is no value.
+  std::string_view keyword = {};
+};
+
+// What one check of a value says: nothing, which is false, or why the value is not right. Both are literals.
+struct Complaint {
+  const char* message = nullptr;
+  const char* keyword = "";  // As of a Violation.
+
+  constexpr explicit operator bool() const noexcept { return message != nullptr; }
 };
 
 class Violations {
@@ -50,7 +61,7 @@ class Violations {
 
   // False when there is no room for it, which has_more() tells from here on.
   bool add(Violation violation);
-  bool add(std::string_view pointer, std::string_view message);
+  bool add(std::string_view pointer, std::string_view message, std::string_view keyword = {});
   // Takes the place of all others.
   void set_malformed(Violation violation);
   void clear() noexcept;

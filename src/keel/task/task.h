@@ -353,6 +353,37 @@ class ThisTaskAwait {
   Frame& self_;
 };
 
+class PromiseCore;
+namespace internal {
+
+// A task whose value has a type that the awaiting code does not name: whoever made it takes that from its promise.
+class AnyTask {
+ public:
+  template <class T>
+  explicit AnyTask(Task<T>&& task) noexcept : promise_(&task.release()) {}
+  AnyTask(const AnyTask&) = delete;
+  AnyTask& operator=(const AnyTask&) = delete;
+  ~AnyTask();
+  PromiseCore& promise() const noexcept { return *promise_; }
+
+ private:
+  PromiseCore* promise_;
+};
+class AnyTaskAwait {
+ public:
+  AnyTaskAwait(Frame& self, PromiseCore& child) noexcept : self_(self), child_(child) {}
+  bool await_ready() noexcept;
+  bool await_suspend(std::coroutine_handle<>) noexcept;
+  void await_resume() const noexcept {}
+
+ private:
+  Frame& self_;
+  PromiseCore& child_;
+  bool ended_ = false;
+};
+
+}  // namespace internal
+
 class PromiseCore : public Frame {
  public:
   struct Final {
@@ -413,6 +444,10 @@ class PromiseCore : public Frame {
     set_place(place);
     return {*this, std::move(error)};
   }
+  internal::AnyTaskAwait await_transform(internal::AnyTask& task, Place place = KEEL_PLACE_OF_AWAIT) noexcept {
+    set_place(place);
+    return {*this, task.promise()};
+  }
   ThisTaskAwait await_transform(ThisTask) noexcept { return ThisTaskAwait(*this); }
 
   // What is written by mistake. With a place too, or GCC takes neither overload for the better one.
@@ -435,6 +470,20 @@ class PromiseCore : public Frame {
     return internal::NotAwaited();
   }
 };
+
+inline internal::AnyTask::~AnyTask() { promise_->destroy(); }
+inline bool internal::AnyTaskAwait::await_ready() noexcept {
+  ended_ = child_.start_for(self_, false);
+  return ended_ && child_.has_value();
+}
+inline bool internal::AnyTaskAwait::await_suspend(std::coroutine_handle<>) noexcept {
+  if (!ended_) {
+    if (self_.suspends()) return true;
+    if (child_.has_value()) return false;
+  }
+  self_.fail(std::move(child_.error()));
+  return true;
+}
 
 template <class T>
 class Promise final : public PromiseCore {

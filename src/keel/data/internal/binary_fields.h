@@ -196,6 +196,7 @@ class Access {
   static void read_variant(In& in, const VariantTable<Format>& table, void* variant, Violations& wrong);
   static void read_byte_array(In& in, std::byte* to, std::size_t size, Violations& wrong);
   static void read_float(In& in, float& value);
+  static void refuse_range(In& in) { in.mismatch("number out of range", "format"); }
   static void wrong_enum_name(In& in, const keel::internal::EnumNames& names, Violations& wrong);
   // The whole: `read` of `value`, then nothing behind it. True when nothing is wrong.
   static bool read_whole(std::string_view bytes, Arena& arena, ReaderOptions options, ReadField<Format> read,
@@ -209,7 +210,7 @@ class Access {
   static bool collect(In& in, const char* begin, int depth, Violations& wrong);
   static void refuse(In& in, const char* begin, int depth, std::string_view words, Violations& wrong);
   static void add_violation(In& in, std::string_view field, std::string_view words, Violations& wrong,
-                            const Check::Element& element = {});
+                            const Check::Element& element = {}, std::string_view keyword = {});
   static Violation violation_of(const In& in, std::string_view words);
   static std::string path_of(const In& in);
   static bool begin(In& in, bool is_object);
@@ -312,7 +313,7 @@ void read_value(Reader<Format>& in, T& value, Violations& wrong) {
       if constexpr (!std::is_signed_v<T>) return in.uint64();
     }();
     if (number < std::numeric_limits<T>::min() || number > std::numeric_limits<T>::max()) {
-      in.fail("number out of range");
+      Core::refuse_range(in);
     } else {
       value = static_cast<T>(number);
     }

@@ -106,7 +106,7 @@ class ByReaderAlone {
           }
           ++count;
         });
-        if (!in_.failed() && count != 2) json::internal::wrong_element_count(in_, 2, wrong_);
+        if (!in_.failed() && count != 2) json::internal::wrong_element_count(in_, count, 2, wrong_);
         return;
       }
       case 12:
@@ -136,7 +136,7 @@ class ByReaderAlone {
       while (i < names.size() && names[i] != *key) ++i;
       if (i == names.size()) {
         in_.skip();
-        if (is_strict) in_.fail("is not a field of this object");
+        if (is_strict) in_.fail("is not a field of this object", nullptr, "additionalProperties");
       } else {
         if ((seen >> i & 1) != 0) return json::internal::refuse_second(in_, wrong_);
         seen |= std::uint64_t{1} << i;

@@ -4,16 +4,13 @@
 #pragma once
 
 #include <array>
-#include <charconv>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <type_traits>
 #include <utility>
 
@@ -234,8 +231,8 @@ void read_byte_array(Reader& in, std::byte* to, std::size_t size, Violations& wr
 // For a key whose value is due.
 [[gnu::cold]] void refuse_second(Reader& in, Violations& wrong);
 // For a member of the object that was left just now; for it itself, or for an array, when `member` is empty.
-[[gnu::cold]] void refuse_left(Reader& in, std::string_view member, std::string_view words, Violations& wrong);
-[[gnu::cold]] void wrong_element_count(Reader& in, std::size_t count, Violations& wrong);
+[[gnu::cold]] void refuse_left(Reader& in, std::string_view member, Complaint why, Violations& wrong);
+[[gnu::cold]] void wrong_element_count(Reader& in, std::size_t given, std::size_t count, Violations& wrong);
 [[gnu::cold]] void wrong_enum_name(Reader& in, const keel::internal::EnumNames& names, Violations& wrong);
 // The whole text: `read` of `value`, then nothing behind it. True when nothing is wrong.
 bool read_text(std::string_view text, Arena& arena, ReaderOptions options, ReadField read, void* value,
@@ -352,19 +349,25 @@ struct VariantReaders<Variant, keel::internal::TypeList<First, Rest...>> {
       {key.data(), key.size()}, tag_of<First>.name, alternatives, read.data(), read.size()};
 };
 
+// As json_schema.h describes a T: int32 and int64 are formats.
+template <Integer T>
+constexpr const char* range_keyword(bool is_below) noexcept {
+  if (std::is_signed_v<T> && sizeof(T) >= 4) return "format";
+  return is_below ? "minimum" : "maximum";
+}
 template <Integer T>
 void read_integer(Reader& in, T& value) {
   if constexpr (std::is_signed_v<T>) {
     const std::int64_t number = in.int64();
     if (number < std::numeric_limits<T>::min() || number > std::numeric_limits<T>::max()) {
-      in.fail("number out of range");
+      in.fail("number out of range", nullptr, range_keyword<T>(number < 0));
     } else {
       value = static_cast<T>(number);
     }
   } else {
     const std::uint64_t number = in.uint64();
     if (number > std::numeric_limits<T>::max()) {
-      in.fail("number out of range");
+      in.fail("number out of range", nullptr, range_keyword<T>(false));
     } else {
       value = static_cast<T>(number);
     }

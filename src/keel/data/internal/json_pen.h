@@ -74,6 +74,12 @@ class Pen {
     give_back(Writer::Place::First);
     is_first_ = false;
   }
+  // Where a member begins, which the Writer writes, or leaves out.
+  void give_back_member() noexcept { give_back(is_first_ ? Writer::Place::First : Writer::Place::Next); }
+  void go_on_at_member() noexcept {
+    is_first_ = out_.place_ == Writer::Place::First;
+    take();
+  }
   // Behind a key, or where an element begins.
   void give_back_value() noexcept { give_back(Writer::Place::Value); }
   void go_on() {

@@ -23,25 +23,97 @@
 
 namespace keel::json::internal {
 
+// How a member is written that is none of the plain ones: key and value, or nothing where it is absent.
+using WriteMember = void (*)(Writer& out, std::string_view key, const void* member);
+
+// What a member is, or holds. These are read and written by code that is compiled once.
+enum class Held : std::uint8_t {
+  Other,  // By its ReadField and WriteMember.
+  Boolean,
+  Int32,
+  Uint32,
+  Int64,
+  Uint64,
+  Double,
+  Float,
+  String,
+  Uuid,
+  Timestamp,
+  Bytes,
+  Strings,
+  Value
+};
+using Presence = std::uint8_t;
+
+// In the words of a source.
+namespace of {
+
+inline constexpr Held other = Held::Other;
+inline constexpr Held boolean = Held::Boolean;
+inline constexpr Held int32 = Held::Int32;
+inline constexpr Held uint32 = Held::Uint32;
+inline constexpr Held int64 = Held::Int64;
+inline constexpr Held uint64 = Held::Uint64;
+inline constexpr Held number = Held::Double;
+inline constexpr Held small_number = Held::Float;
+inline constexpr Held string = Held::String;
+inline constexpr Held uuid = Held::Uuid;
+inline constexpr Held timestamp = Held::Timestamp;
+inline constexpr Held bytes = Held::Bytes;
+inline constexpr Held strings = Held::Strings;
+inline constexpr Held any = Held::Value;
+
+// How a member holds that, and whether it has to come.
+inline constexpr Presence present = 0;   // A T;
+inline constexpr Presence optional = 1;  // a std::optional<T>, which is left out while it is empty,
+inline constexpr Presence nullable = 2;  // or null;
+inline constexpr Presence patch = 3;     // a Patch<T>.
+inline constexpr Presence required = 4;  // With one of these.
+
+// From `least` to `most`: an integer or a number, the characters of a string, the elements of a list.
+struct Limits {
+  std::int64_t least;
+  std::int64_t most;
+  const char* message;
+};
+inline constexpr std::int64_t no_least = INT64_MIN;
+inline constexpr std::int64_t no_most = INT64_MAX;
+
+// Where members go that a table does not have.
+struct Others {
+  std::size_t offset;  // Of the map.
+  // Reads the value of another member into the map; false when it has that key.
+  bool (*read)(Reader& in, void* map, std::string_view key, Violations& wrong);
+  void (*write)(Writer& out, const void* map);
+};
+
+}  // namespace of
+
 // A member of an object, as a source has it.
 struct ObjectMember {
   std::string_view key;  // As the Writer has it, "\"id\":".
-  ReadField read;
-  bool is_required = false;
+  std::size_t offset;
+  Held held;
+  Presence presence = of::present;
+  const of::Limits* limits = nullptr;  // Of what is not Other.
+  ReadField read = nullptr;
+  WriteMember write = nullptr;
   std::string_view name = {};  // When the key has escapes: without them.
 };
-inline constexpr bool required = true;
 
+// Of at most 64 members; the names are found as those of a struct are.
+struct ObjectTable {
+  ReadTable names;
+  const ObjectMember* members;
+};
 // Of any number of members up to wide_max; what is none of them may go into a map.
 inline constexpr std::size_t wide_max = 1024;
 struct WideTable {
   const std::string_view* keys;
   const std::string_view* names;
   const std::uint16_t* slots;
-  const ReadField* read;
-  const bool* is_required;
-  // Reads the value of another member into the map, which is the field behind the last; false when it has that key.
-  bool (*read_other)(Reader& in, void* map, std::string_view key, Violations& wrong);  // Or null: they are passed over.
+  const ObjectMember* members;
+  const of::Others* others;  // Or null: they are passed over.
   std::uint16_t count;
   std::uint16_t slot_bits;
   bool is_strict;
@@ -50,42 +122,35 @@ struct WideTable {
 template <std::size_t count, class Slot>
 class ObjectMembers {
  public:
-  consteval explicit ObjectMembers(const ObjectMember (&members)[count]) {
+  consteval ObjectMembers() = default;
+  consteval explicit ObjectMembers(const ObjectMember (&members)[count == 0 ? 1 : count]) {
     for (std::size_t i = 0; i < count; ++i) {
       const ObjectMember& member = members[i];
+      members_[i] = member;
       // A key with escapes is never likely: it is found by its name.
       const bool is_plain = member.name.data() == nullptr;
       keys_[i] = is_plain ? member.key : std::string_view();
       names_[i] = is_plain ? member.key.substr(1, member.key.size() - 3) : member.name;
-      read_[i] = member.read;
-      is_required_[i] = member.is_required;
-      if (member.is_required && i < 64) required_ |= std::uint64_t{1} << i;
+      if ((member.presence & of::required) != 0 && i < 64) required_ |= std::uint64_t{1} << i;
       std::uint32_t slot = name_slot(names_[i], slot_bits);
       while (slots_[slot] != 0) slot = (slot + 1) & (slots_.size() - 1);
       slots_[slot] = static_cast<Slot>(i + 1);
     }
   }
 
-  consteval ReadTable table(bool is_strict) const {
+  consteval ObjectTable table(bool is_strict) const {
     static_assert(sizeof(Slot) == 1 && count <= 64);
-    return {keys_.data(),
-            names_.data(),
-            slots_.data(),
-            read_.data(),
-            nullptr,
-            required_,
-            static_cast<std::uint8_t>(count),
-            static_cast<std::uint8_t>(slot_bits),
-            is_strict};
+    return {{keys_.data(), names_.data(), slots_.data(), nullptr, nullptr, required_, static_cast<std::uint8_t>(count),
+             static_cast<std::uint8_t>(slot_bits), is_strict},
+            members_.data()};
   }
-  consteval WideTable wide_table(bool is_strict, decltype(WideTable::read_other) read_other = nullptr) const {
+  consteval WideTable wide_table(bool is_strict, const of::Others* others = nullptr) const {
     static_assert(sizeof(Slot) == 2 && count <= wide_max);
     return {keys_.data(),
             names_.data(),
             slots_.data(),
-            read_.data(),
-            is_required_.data(),
-            read_other,
+            members_.data(),
+            others,
             static_cast<std::uint16_t>(count),
             static_cast<std::uint16_t>(slot_bits),
             is_strict};
@@ -97,8 +162,7 @@ class ObjectMembers {
   std::array<std::string_view, count + 1> keys_;
   std::array<std::string_view, count + 1> names_;
   std::array<Slot, std::size_t{1} << slot_bits> slots_{};
-  std::array<ReadField, count + 1> read_{};
-  std::array<bool, count + 1> is_required_{};
+  std::array<ObjectMember, count> members_{};
   std::uint64_t required_ = 0;
 };
 // Of at most 64 members, whose other members are not kept.
@@ -107,7 +171,10 @@ using Members = ObjectMembers<count, std::uint8_t>;
 template <std::size_t count>
 using WideMembers = ObjectMembers<count, std::uint16_t>;
 
-void read_wide_object(Reader& in, const WideTable& table, void* const* fields, Violations& wrong);
+void read_object(Reader& in, const ObjectTable& table, void* object, Violations& wrong);
+void read_object(Reader& in, const WideTable& table, void* object, Violations& wrong);
+void write_object(Writer& out, const ObjectTable& table, const void* object);
+void write_object(Writer& out, const WideTable& table, const void* object);
 // Of one without members.
 void read_empty_object(Reader& in, bool is_strict, Violations& wrong);
 
@@ -128,19 +195,27 @@ void read_nullable(Reader& in, std::optional<T>& value, Violations& wrong) {
   }
 }
 template <class T, Read<T> read>
+void read_member(Reader& in, void* member, Violations& wrong);
+// Out of line and small: most of it is what moves the elements to more room.
+template <class T>
+[[gnu::noinline, gnu::cold]] void* add_element(void* list) {
+  return __builtin_addressof(static_cast<std::vector<T>*>(list)->emplace_back());
+}
+void read_elements(Reader& in, void* list, void* (*add)(void* list), ReadField read, Violations& wrong);
+template <class T, Read<T> read>
 void read_list(Reader& in, std::vector<T>& list, Violations& wrong) {
   list.clear();
-  if (!in.begin_array()) return;
-  const int depth = in.depth();
-  while (in.next_element()) {
-    if constexpr (std::same_as<T, bool>) {
+  if constexpr (std::same_as<T, bool>) {
+    if (!in.begin_array()) return;
+    const int depth = in.depth();
+    while (in.next_element()) {
       bool element = false;
       read(in, element, wrong);
       list.push_back(element);
-    } else {
-      read(in, list.emplace_back(), wrong);
+      if (in.failed() && !collect(in, depth, wrong)) return;
     }
-    if (in.failed() && !collect(in, depth, wrong)) return;
+  } else {
+    read_elements(in, &list, &add_element<T>, &read_member<T, read>, wrong);
   }
 }
 template <class T, Read<T> read>
@@ -218,8 +293,25 @@ void write_nullable(Writer& out, const std::optional<T>& value) {
     out.null();
   }
 }
+// For the tables, as the readers: a T, which may be a std::optional that is null; a std::optional that is absent; a
+// Patch; a Box that is not null, one that is absent, and one that may be null; a Patch<Box<T>>.
 template <class T, Write<T> write>
-void write_patch(Writer& out, const Patch<T>& value) {
+void write_member(Writer& out, std::string_view key, const void* member) {
+  out.quoted_key(key);
+  write(out, *static_cast<const T*>(member));
+}
+template <class T, Write<T> write>
+void write_optional(Writer& out, std::string_view key, const void* member) {
+  const auto& value = *static_cast<const std::optional<T>*>(member);
+  if (!value) return;
+  out.quoted_key(key);
+  write(out, *value);
+}
+template <class T, Write<T> write>
+void write_patch(Writer& out, std::string_view key, const void* member) {
+  const auto& value = *static_cast<const Patch<T>*>(member);
+  if (value.is_absent()) return;
+  out.quoted_key(key);
   if (value.has_value()) {
     write(out, *value);
   } else {
@@ -227,7 +319,18 @@ void write_patch(Writer& out, const Patch<T>& value) {
   }
 }
 template <class T, Write<T> write>
-void write_nullable_box(Writer& out, const Box<T>& value) {
+void write_box(Writer& out, std::string_view key, const void* member) {
+  out.quoted_key(key);
+  write(out, **static_cast<const Box<T>*>(member));
+}
+template <class T, Write<T> write>
+void write_optional_box(Writer& out, std::string_view key, const void* member) {
+  if (*static_cast<const Box<T>*>(member)) write_box<T, write>(out, key, member);
+}
+template <class T, Write<T> write>
+void write_nullable_box(Writer& out, std::string_view key, const void* member) {
+  const auto& value = *static_cast<const Box<T>*>(member);
+  out.quoted_key(key);
   if (value) {
     write(out, *value);
   } else {
@@ -235,7 +338,10 @@ void write_nullable_box(Writer& out, const Box<T>& value) {
   }
 }
 template <class T, Write<T> write>
-void write_patch_box(Writer& out, const Patch<Box<T>>& value) {
+void write_patch_box(Writer& out, std::string_view key, const void* member) {
+  const auto& value = *static_cast<const Patch<Box<T>>*>(member);
+  if (value.is_absent()) return;
+  out.quoted_key(key);
   if (value.has_value()) {
     write(out, **value);
   } else {
@@ -256,21 +362,27 @@ void write_members(Writer& out, const std::map<std::string, T>& map) {
   }
 }
 template <class T, Write<T> write>
+void write_others(Writer& out, const void* map) {
+  write_members<T, write>(out, *static_cast<const std::map<std::string, T>*>(map));
+}
+template <class T, Write<T> write>
 void write_map(Writer& out, const std::map<std::string, T>& map) {
   out.begin_object();
   write_members<T, write>(out, map);
   out.end_object();
 }
 
-// Null, or why a value is not right.
-inline void judge(Reader& in, const char* why) noexcept {
-  if (why != nullptr) in.fail(why);
+// Nothing, or why a value is not right.
+inline void judge(Reader& in, Complaint why) noexcept {
+  if (why) in.fail(why.message, nullptr, why.keyword);
 }
-inline void judge_container(Reader& in, const char* why, Violations& wrong) {
-  if (why != nullptr && !in.failed()) refuse_left(in, {}, why, wrong);
+inline void judge_container(Reader& in, Complaint why, Violations& wrong) {
+  if (why && !in.failed()) refuse_left(in, {}, why, wrong);
 }
 // In characters.
 bool has_length(std::string_view text, std::size_t least, std::size_t most) noexcept;
+// Of a text without that length: whether it is too long, "maxLength", or too short.
+[[gnu::cold]] const char* length_keyword(std::string_view text, std::size_t most) noexcept;
 // In decimal: 0.3 is a multiple of 0.1.
 bool is_multiple(double number, double of) noexcept;
 // Whether no two elements are equal.
@@ -296,8 +408,10 @@ bool are_different(const std::vector<E>& list) noexcept {
 int choose_by_value(Reader& in, std::string_view name, std::span<const std::string_view> values, const char* expected,
                     Violations& wrong);
 // With an `otherwise` that is not -1 it is that when it has none of them.
-int choose_by_name(Reader& in, std::span<const std::string_view> names, int otherwise, const char* expected,
+int choose_by_name(Reader& in, std::span<const std::string_view> names, int otherwise, Complaint expected,
                    Violations& wrong);
+// Whether an object is due that has members with several of the names. It is due again then.
+bool has_several(Reader& in, std::span<const std::string_view> names);
 // For the value that is due, which is of none of the kinds that it may have.
 [[gnu::cold]] void refuse_kind(Reader& in, const char* expected);
 

@@ -186,6 +186,7 @@ class ClientStream {
  public:
   Status status() const noexcept { return response_.status(); }
   std::optional<std::string_view> header(std::string_view name) const noexcept { return response_.header(name); }
+  std::string_view head() const noexcept { return response_.head(); }
   const std::string& url() const noexcept { return response_.url(); }
   // The next piece, decoded, valid until the next read; empty: that was all. Unavailable when the connection breaks or
   // ends too early, Upstream when it cannot be understood or decoded, DeadlineExceeded after read_timeout; then there

@@ -400,8 +400,8 @@ TEST(HttpDoc, reads_and_answers_as_it_says) {
   EXPECT_EQ(server.post("/orders", wrong).body(),
             R"({"type":"about:blank","title":"Unprocessable Content","status":422,)"
             R"("detail":"the body is well-formed and not acceptable",)"
-            R"("errors":[{"pointer":"/lines/0/quantity","detail":"must be from 1 to 100"},)"
-            R"({"pointer":"/customer","detail":"is required"}]})")
+            R"("errors":[{"pointer":"/lines/0/quantity","keyword":"minimum","detail":"must be from 1 to 100"},)"
+            R"({"pointer":"/customer","keyword":"required","detail":"is required"}]})")
       << "the document of the page";
   EXPECT_EQ(server.post("/orders", good, "text/plain").status(), 415);
   EXPECT_EQ(server.post("/orders/explained", wrong).body(),
@@ -415,7 +415,8 @@ TEST(HttpDoc, reads_and_answers_as_it_says) {
             R"({"state":"open","tag":["new","gift"],"sort":"Newest","limit":50})");
   http::TestResponse limit = server.get("/orders?limit=0");
   EXPECT_EQ(limit.status(), 400);
-  EXPECT_TRUE(limit.body().contains(R"("errors":[{"parameter":"limit","detail":"must be from 1 to 100"}])"));
+  EXPECT_TRUE(limit.body().contains(
+      R"("errors":[{"parameter":"limit","keyword":"minimum","detail":"must be from 1 to 100"}])"));
 
   const char* const multipart = "multipart/form-data; boundary=b";
   const std::string picture =
@@ -426,7 +427,8 @@ TEST(HttpDoc, reads_and_answers_as_it_says) {
       "a.png: 3");
   http::TestResponse untitled = server.post("/files", picture + "--", multipart);
   EXPECT_EQ(untitled.status(), 422);
-  EXPECT_TRUE(untitled.body().contains(R"("errors":[{"field":"title","detail":"is required"}])")) << untitled.body();
+  EXPECT_TRUE(untitled.body().contains(R"("errors":[{"field":"title","keyword":"required","detail":"is required"}])"))
+      << untitled.body();
   EXPECT_EQ(server.post("/files", "{}").status(), 415);
   EXPECT_EQ(server.put("/uploads/film", std::string(3'000'000, 'f')).body(), "3000000") << "above Limits";
 

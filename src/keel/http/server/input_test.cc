@@ -186,80 +186,83 @@ std::vector<WrongBody> wrong_bodies() {
       {R"({"customer":"Ada","labels":{"a":1,"a":2},"lines":[]})",
        not_json(R"(is given twice at line 1 column 39 (/labels/a))")},
       {R"({"customer":1,"lines":[})", not_json(R"(expected a value at line 1 column 24 (/lines/0))")},
-      {R"([])", not_expected(R"({"pointer":"","detail":"expected an object"})")},
-      {R"(null)", not_expected(R"({"pointer":"","detail":"expected an object"})")},
-      {R"("Ada")", not_expected(R"({"pointer":"","detail":"expected an object"})")},
-      {R"({})", not_expected(R"({"pointer":"/customer","detail":"is required"})"
-                             R"(,{"pointer":"/lines","detail":"is required"})")},
-      {R"({"customer":null,"lines":null})", not_expected(R"({"pointer":"/customer","detail":"expected a string"})"
-                                                         R"(,{"pointer":"/lines","detail":"expected an array"})")},
-      {R"({"customer":7,"lines":{}})", not_expected(R"({"pointer":"/customer","detail":"expected a string"})"
-                                                    R"(,{"pointer":"/lines","detail":"expected an array"})")},
+      {R"([])", not_expected(R"({"pointer":"","keyword":"type","detail":"expected an object"})")},
+      {R"(null)", not_expected(R"({"pointer":"","keyword":"type","detail":"expected an object"})")},
+      {R"("Ada")", not_expected(R"({"pointer":"","keyword":"type","detail":"expected an object"})")},
+      {R"({})", not_expected(R"({"pointer":"/customer","keyword":"required","detail":"is required"})"
+                             R"(,{"pointer":"/lines","keyword":"required","detail":"is required"})")},
+      {R"({"customer":null,"lines":null})",
+       not_expected(R"({"pointer":"/customer","keyword":"type","detail":"expected a string"})"
+                    R"(,{"pointer":"/lines","keyword":"type","detail":"expected an array"})")},
+      {R"({"customer":7,"lines":{}})",
+       not_expected(R"({"pointer":"/customer","keyword":"type","detail":"expected a string"})"
+                    R"(,{"pointer":"/lines","keyword":"type","detail":"expected an array"})")},
       {R"({"customer":"Ada","lines":[]})",
-       not_expected(R"({"pointer":"/lines","detail":"must have 1 to 3 elements"})")},
+       not_expected(R"({"pointer":"/lines","keyword":"minItems","detail":"must have 1 to 3 elements"})")},
       {R"({"customer":"Ada","lines":[{},{},{},{}]})",
-       not_expected(R"({"pointer":"/lines/0/sku","detail":"is required"})"
-                    R"(,{"pointer":"/lines/0/quantity","detail":"is required"})"
-                    R"(,{"pointer":"/lines/1/sku","detail":"is required"})"
-                    R"(,{"pointer":"/lines/1/quantity","detail":"is required"})"
-                    R"(,{"pointer":"/lines/2/sku","detail":"is required"})"
-                    R"(,{"pointer":"/lines/2/quantity","detail":"is required"})"
-                    R"(,{"pointer":"/lines/3/sku","detail":"is required"})"
-                    R"(,{"pointer":"/lines/3/quantity","detail":"is required"})")},
+       not_expected(R"({"pointer":"/lines/0/sku","keyword":"required","detail":"is required"})"
+                    R"(,{"pointer":"/lines/0/quantity","keyword":"required","detail":"is required"})"
+                    R"(,{"pointer":"/lines/1/sku","keyword":"required","detail":"is required"})"
+                    R"(,{"pointer":"/lines/1/quantity","keyword":"required","detail":"is required"})"
+                    R"(,{"pointer":"/lines/2/sku","keyword":"required","detail":"is required"})"
+                    R"(,{"pointer":"/lines/2/quantity","keyword":"required","detail":"is required"})"
+                    R"(,{"pointer":"/lines/3/sku","keyword":"required","detail":"is required"})"
+                    R"(,{"pointer":"/lines/3/quantity","keyword":"required","detail":"is required"})")},
       {R"({"customer":"Ada","lines":[1,"2",[3],null]})",
-       not_expected(R"({"pointer":"/lines/0","detail":"expected an object"})"
-                    R"(,{"pointer":"/lines/1","detail":"expected an object"})"
-                    R"(,{"pointer":"/lines/2","detail":"expected an object"})"
-                    R"(,{"pointer":"/lines/3","detail":"expected an object"})")},
+       not_expected(R"({"pointer":"/lines/0","keyword":"type","detail":"expected an object"})"
+                    R"(,{"pointer":"/lines/1","keyword":"type","detail":"expected an object"})"
+                    R"(,{"pointer":"/lines/2","keyword":"type","detail":"expected an object"})"
+                    R"(,{"pointer":"/lines/3","keyword":"type","detail":"expected an object"})")},
       {R"({"customer":"Ada","lines":[{"sku":"","quantity":0}]})",
-       not_expected(R"({"pointer":"/lines/0/sku","detail":"must have 1 to 8 characters"})"
-                    R"(,{"pointer":"/lines/0/quantity","detail":"must be from 1 to 100"})")},
+       not_expected(R"({"pointer":"/lines/0/sku","keyword":"minLength","detail":"must have 1 to 8 characters"})"
+                    R"(,{"pointer":"/lines/0/quantity","keyword":"minimum","detail":"must be from 1 to 100"})")},
       {R"({"customer":"Ada","lines":[{"sku":"123456789","quantity":101},{"sku":"A","quantity":-1}]})",
-       not_expected(R"({"pointer":"/lines/0/sku","detail":"must have 1 to 8 characters"})"
-                    R"(,{"pointer":"/lines/0/quantity","detail":"must be from 1 to 100"})"
-                    R"(,{"pointer":"/lines/1/quantity","detail":"must be from 1 to 100"})")},
+       not_expected(R"({"pointer":"/lines/0/sku","keyword":"maxLength","detail":"must have 1 to 8 characters"})"
+                    R"(,{"pointer":"/lines/0/quantity","keyword":"maximum","detail":"must be from 1 to 100"})"
+                    R"(,{"pointer":"/lines/1/quantity","keyword":"minimum","detail":"must be from 1 to 100"})")},
       {R"({"customer":"Ada","lines":[{"sku":"A","quantity":1.5}]})",
-       not_expected(R"({"pointer":"/lines/0/quantity","detail":"expected an integer"})")},
+       not_expected(R"({"pointer":"/lines/0/quantity","keyword":"type","detail":"expected an integer"})")},
       {R"({"customer":"Ada","lines":[{"sku":"A","quantity":1e-2}]})",
-       not_expected(R"({"pointer":"/lines/0/quantity","detail":"expected an integer"})")},
+       not_expected(R"({"pointer":"/lines/0/quantity","keyword":"type","detail":"expected an integer"})")},
       {R"({"customer":"Ada","lines":[{"sku":"A","quantity":2147483648}]})",
-       not_expected(R"({"pointer":"/lines/0/quantity","detail":"number out of range"})")},
+       not_expected(R"({"pointer":"/lines/0/quantity","keyword":"format","detail":"number out of range"})")},
       {R"({"customer":"Ada","lines":[{"sku":"A","quantity":99999999999999999999}]})",
-       not_expected(R"({"pointer":"/lines/0/quantity","detail":"number out of range"})")},
+       not_expected(R"({"pointer":"/lines/0/quantity","keyword":"format","detail":"number out of range"})")},
       {R"({"customer":"Ada","lines":[{"sku":"A","quantity":"1"}]})",
-       not_expected(R"({"pointer":"/lines/0/quantity","detail":"expected a number"})")},
+       not_expected(R"({"pointer":"/lines/0/quantity","keyword":"type","detail":"expected a number"})")},
       {R"({"customer":"Ada","lines":[{"sku":"A","quantity":1,"price":"free"}]})",
-       not_expected(R"({"pointer":"/lines/0/price","detail":"expected a number"})")},
+       not_expected(R"({"pointer":"/lines/0/price","keyword":"type","detail":"expected a number"})")},
       {R"({"customer":"Ada","lines":[{"sku":"A","quantity":1,"price":1e999}]})",
-       not_expected(R"({"pointer":"/lines/0/price","detail":"number out of range"})")},
+       not_expected(R"({"pointer":"/lines/0/price","keyword":"format","detail":"number out of range"})")},
       {R"({"customer":"Ada","id":"7","lines":[{"sku":"A","quantity":1}]})",
-       not_expected(R"({"pointer":"/id","detail":"expected a UUID such as 0192f7a8-3c1b-7d2e-9f00-6b1c2d3e4f50"})")},
+       not_expected(
+           R"({"pointer":"/id","keyword":"format","detail":"expected a UUID such as 0192f7a8-3c1b-7d2e-9f00-6b1c2d3e4f50"})")},
       {R"({"customer":"Ada","id":7,"lines":[{"sku":"A","quantity":1}]})",
-       not_expected(R"({"pointer":"/id","detail":"expected a string"})")},
+       not_expected(R"({"pointer":"/id","keyword":"type","detail":"expected a string"})")},
       {R"({"customer":"Ada","priority":"high","lines":[{"sku":"A","quantity":1}]})",
-       not_expected(R"({"pointer":"/priority","detail":"must be one of Low, High"})")},
+       not_expected(R"({"pointer":"/priority","keyword":"enum","detail":"must be one of Low, High"})")},
       {R"({"customer":"Ada","priority":1,"lines":[{"sku":"A","quantity":1}]})",
-       not_expected(R"({"pointer":"/priority","detail":"expected a string"})")},
+       not_expected(R"({"pointer":"/priority","keyword":"type","detail":"expected a string"})")},
       {R"({"customer":"Ada","is_gift":"true","lines":[{"sku":"A","quantity":1}]})",
-       not_expected(R"({"pointer":"/is_gift","detail":"expected true or false"})")},
+       not_expected(R"({"pointer":"/is_gift","keyword":"type","detail":"expected true or false"})")},
       {R"({"customer":"Ada","is_gift":true,"lines":[{"sku":"A","quantity":1}]})",
        not_expected(R"({"pointer":"","detail":"a gift has priority High"})")},
       {R"({"customer":"Ada","labels":{"a":256,"b/~":-1,"c":"x"},"lines":[{"sku":"A","quantity":1}]})",
-       not_expected(R"({"pointer":"/labels/a","detail":"number out of range"})"
-                    R"(,{"pointer":"/labels/b~1~0","detail":"number out of range"})"
-                    R"(,{"pointer":"/labels/c","detail":"expected a number"})")},
+       not_expected(R"({"pointer":"/labels/a","keyword":"maximum","detail":"number out of range"})"
+                    R"(,{"pointer":"/labels/b~1~0","keyword":"minimum","detail":"number out of range"})"
+                    R"(,{"pointer":"/labels/c","keyword":"type","detail":"expected a number"})")},
       {R"({"lines":[{"quantity":"x"},7],"labels":[],"id":{},"priority":null,"is_gift":0})",
-       not_expected(R"({"pointer":"/lines/0/quantity","detail":"expected a number"})"
-                    R"(,{"pointer":"/lines/0/sku","detail":"is required"})"
-                    R"(,{"pointer":"/lines/1","detail":"expected an object"})"
-                    R"(,{"pointer":"/labels","detail":"expected an object"})"
-                    R"(,{"pointer":"/id","detail":"expected a string"})"
-                    R"(,{"pointer":"/priority","detail":"expected a string"})"
-                    R"(,{"pointer":"/is_gift","detail":"expected true or false"})"
-                    R"(,{"pointer":"/customer","detail":"is required"})")},
+       not_expected(R"({"pointer":"/lines/0/quantity","keyword":"type","detail":"expected a number"})"
+                    R"(,{"pointer":"/lines/0/sku","keyword":"required","detail":"is required"})"
+                    R"(,{"pointer":"/lines/1","keyword":"type","detail":"expected an object"})"
+                    R"(,{"pointer":"/labels","keyword":"type","detail":"expected an object"})"
+                    R"(,{"pointer":"/id","keyword":"type","detail":"expected a string"})"
+                    R"(,{"pointer":"/priority","keyword":"type","detail":"expected a string"})"
+                    R"(,{"pointer":"/is_gift","keyword":"type","detail":"expected true or false"})"
+                    R"(,{"pointer":"/customer","keyword":"required","detail":"is required"})")},
       {R"({"customer":"Ada","lines":[{"sku":"A","quantity":1},{"quantity":500}],"unknown":{"deep":[1,2]}})",
-       not_expected(R"({"pointer":"/lines/1/sku","detail":"is required"})"
-                    R"(,{"pointer":"/lines/1/quantity","detail":"must be from 1 to 100"})")},
+       not_expected(R"({"pointer":"/lines/1/sku","keyword":"required","detail":"is required"})"
+                    R"(,{"pointer":"/lines/1/quantity","keyword":"maximum","detail":"must be from 1 to 100"})")},
   };
 }
 
@@ -297,7 +300,8 @@ TEST_P(Inputs, of_json_that_is_wrong_are_told_up_to_a_bound) {
   EXPECT_NE(
       reply.body.find(R"("detail":"the body is well-formed and not acceptable; only the first errors are listed")"),
       std::string::npos);
-  EXPECT_NE(reply.body.find(R"({"pointer":"/lines/31","detail":"expected an object"}]})"), std::string::npos)
+  EXPECT_NE(reply.body.find(R"({"pointer":"/lines/31","keyword":"type","detail":"expected an object"}]})"),
+            std::string::npos)
       << reply.body;
 
   // Names that a client has made up do not multiply in the response.
@@ -400,7 +404,7 @@ TEST_P(Inputs, that_are_wrong_are_told_however_the_error_comes_to_the_server) {
   router_.group("/around").use(around).use(Marks()).post("/orders", create).post("/orders-later", &create_later);
   router_.group("/before").use(reads_before_the_handler).post("/orders", create);
   start();
-  const std::string document = not_expected(R"({"pointer":"/lines","detail":"is required"})");
+  const std::string document = not_expected(R"({"pointer":"/lines","keyword":"required","detail":"is required"})");
   for (const std::string_view path :
        {"/orders", "/orders-later", "/within", "/explains", "/around/orders", "/around/orders-later"}) {
     const Reply reply = ask_json(path, R"({"customer":"Ada"})");
@@ -409,8 +413,9 @@ TEST_P(Inputs, that_are_wrong_are_told_however_the_error_comes_to_the_server) {
     EXPECT_EQ(reply.field("X-Passed"), path.starts_with("/around") ? "422" : "") << path;
   }
   EXPECT_EQ(ask_json("/before/orders", R"({"customer":"Ada"})").body,
-            not_expected(R"({"pointer":"/customer","detail":"is not a field of this object"})"
-                         R"(,{"pointer":"/name","detail":"is required"})"));
+            not_expected(
+                R"({"pointer":"/customer","keyword":"additionalProperties","detail":"is not a field of this object"})"
+                R"(,{"pointer":"/name","keyword":"required","detail":"is required"})"));
 }
 
 TEST_P(Inputs, that_are_wrong_are_there_for_a_handler_that_looks) {
@@ -481,9 +486,10 @@ TEST_P(Inputs, of_a_query_that_is_wrong_are_told_all_that_is) {
            std::string(errors) + "]}";
   };
   const std::pair<std::string_view, std::string> wrong[] = {
-      {"limit=0", document(R"({"parameter":"limit","detail":"must be from 1 to 100"})")},
-      {"limit=x&priority=low", document(R"({"parameter":"limit","detail":"expected an integer"},)"
-                                        R"({"parameter":"priority","detail":"must be one of Low, High"})")},
+      {"limit=0", document(R"({"parameter":"limit","keyword":"minimum","detail":"must be from 1 to 100"})")},
+      {"limit=x&priority=low",
+       document(R"({"parameter":"limit","keyword":"type","detail":"expected an integer"},)"
+                R"({"parameter":"priority","keyword":"enum","detail":"must be one of Low, High"})")},
       {"limit=1&limit=2", document(R"({"parameter":"limit","detail":"is given twice"})")},
       {"tag=%ff", document(R"({"parameter":"tag","detail":"is not UTF-8"})")},
       {"tag=%f", not_json("'%' is not followed by two hexadecimal digits, or stands for NUL")},
@@ -551,21 +557,22 @@ TEST_P(Inputs, of_a_form_that_is_wrong_are_told_all_that_is) {
     std::string expected;
   } const wrong[] = {
       {form_type, "",
-       document(R"({"field":"title","detail":"is required"},{"field":"picture","detail":"is required"})")},
+       document(
+           R"({"field":"title","keyword":"required","detail":"is required"},{"field":"picture","keyword":"required","detail":"is required"})")},
       {form_type, "title=12345678901&picture=x&year=MM",
        document(R"({"field":"picture","detail":"expected a file: send the form as multipart/form-data"},)"
-                R"({"field":"year","detail":"expected an integer"},)"
-                R"({"field":"title","detail":"must have 1 to 10 characters"})")},
+                R"({"field":"year","keyword":"type","detail":"expected an integer"},)"
+                R"({"field":"title","keyword":"maxLength","detail":"must have 1 to 10 characters"})")},
       {form_type, "title=%", not_json("'%' is not followed by two hexadecimal digits, or stands for NUL")},
       {parts_type,
        part("name=title; filename=t", "text/plain", "Cats") + part("name=picture; filename=p", "image/gif", "GIF") +
            "--b--\r\n",
-       document(R"({"field":"title","detail":"expected a text, not a file"},)"
+       document(R"({"field":"title","keyword":"type","detail":"expected a text, not a file"},)"
                 R"({"field":"picture","detail":"must be a PNG"})")},
       {parts_type,
        part("name=title", "", "Cats") + part("name=picture; filename=\"\"", "application/octet-stream", "") +
            "--b--\r\n",
-       document(R"({"field":"picture","detail":"is required"})")},
+       document(R"({"field":"picture","keyword":"required","detail":"is required"})")},
       {parts_type, part("name=title", "", "Cats"), not_json("multipart: the body ends before its last boundary")},
       {"application/json", "{}", unsupported},
       {"text/plain", "title=a", unsupported},

@@ -61,6 +61,7 @@ Response list(Status status, Rejection::What what, const Violations& violations)
   for (const Violation& one : violations) {
     out.begin_object();
     out.key(place).string(one.pointer);
+    if (!one.keyword.empty()) out.key("keyword").string(one.keyword);
     out.key("detail").string(one.message);
     out.end_object();
   }
@@ -116,8 +117,8 @@ Response problem(const Request& request, const Error& error) {
   return problem(error);
 }
 
-Invalid& Invalid::field(std::string_view pointer, std::string_view detail) {
-  violations_.add(pointer, detail);
+Invalid& Invalid::field(std::string_view pointer, std::string_view detail, std::string_view keyword) {
+  violations_.add(pointer, detail, keyword);
   return *this;
 }
 
@@ -127,7 +128,7 @@ Response problem(const json::Reader& reader) {
   const json::Problem what = reader.problem();
   Buffer path;
   reader.append_path(path);
-  Violation one{std::string(path.view()), what.message, what.line, what.column};
+  Violation one{std::string(path.view()), what.message, what.line, what.column, what.keyword};
   Violations violations;
   if (what.cause == json::Problem::Cause::Syntax) {
     violations.set_malformed(std::move(one));

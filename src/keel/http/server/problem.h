@@ -8,7 +8,11 @@
 //
 //   {"type":"about:blank","title":"Unprocessable Content","status":422,
 //    "detail":"the body is well-formed and not acceptable",
-//    "errors":[{"pointer":"/sku","detail":"is required"},{"pointer":"/lines/0/quantity","detail":"…"}]}
+//    "errors":[{"pointer":"/sku","keyword":"required","detail":"is required"},
+//              {"pointer":"/lines/0/quantity","keyword":"minimum","detail":"must be from 1 to 100"}]}
+//
+// "keyword" is that of JSON Schema which the value breaks (data/violations.h); an entry without one speaks of something
+// that no keyword says. Of a query "pointer" is "parameter", of a form "field".
 //
 // An error from the environment (base/error.h: files, databases, other servers, the system) is the server's, whatever
 // its code: 502, 503 or 504 where that is its status, else 500. on_error() (task/on_error.h) turns one that the client
@@ -52,8 +56,9 @@ Response refuse(Status status, std::string_view detail);
 //   if (!invalid.empty()) co_return std::move(invalid).response();
 class Invalid {
  public:
-  // `pointer` is a JSON Pointer (RFC 6901) into the body, "/email". At most Violations::count_max are listed.
-  Invalid& field(std::string_view pointer, std::string_view detail);
+  // `pointer` is a JSON Pointer (RFC 6901) into the body, "/email"; `keyword` a literal, that of JSON Schema, where
+  // there is one. At most Violations::count_max are listed.
+  Invalid& field(std::string_view pointer, std::string_view detail, std::string_view keyword = {});
   bool empty() const noexcept { return violations_.empty(); }
   Response response() &&;
 

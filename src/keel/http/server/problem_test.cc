@@ -66,13 +66,13 @@ TEST(Problem, of_a_refusal_may_have_any_status_and_no_detail) {
 TEST(Problem, names_the_members_that_are_not_acceptable) {
   Invalid invalid;
   EXPECT_TRUE(invalid.empty());
-  invalid.field("/email", "must not be empty").field("/age", "must be positive");
+  invalid.field("/email", "must not be empty", "minLength").field("/age", "must be positive");
   EXPECT_FALSE(invalid.empty());
   const Response response = std::move(invalid).response();
   EXPECT_EQ(response.status(), Status::UnprocessableContent);
   EXPECT_NE(
-      response.content().find(
-          R"("errors":[{"pointer":"/email","detail":"must not be empty"},{"pointer":"/age","detail":"must be positive"}])"),
+      response.content().find(R"("errors":[{"pointer":"/email","keyword":"minLength","detail":"must not be empty"},)"
+                              R"({"pointer":"/age","detail":"must be positive"}])"),
       std::string_view::npos)
       << response.content();
 }
@@ -102,7 +102,8 @@ TEST(Problem, of_text_that_is_not_json_is_400_with_its_place) {
 TEST(Problem, of_json_of_another_shape_is_422_with_the_member) {
   const Response response = of_json(R"({"name":"x","age":"old"})");
   EXPECT_EQ(response.status(), Status::UnprocessableContent);
-  EXPECT_NE(response.content().find(R"("pointer":"/age")"), std::string_view::npos) << response.content();
+  EXPECT_NE(response.content().find(R"("pointer":"/age","keyword":"type")"), std::string_view::npos)
+      << response.content();
 }
 
 }  // namespace

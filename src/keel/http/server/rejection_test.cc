@@ -11,8 +11,8 @@ namespace {
 
 Violations two() {
   Violations wrong;
-  wrong.add("/sku", "is required");
-  wrong.add("/lines/0/quantity", "must be from 1 to 100");
+  wrong.add("/sku", "is required", "required");
+  wrong.add("/lines/0/quantity", "must be from 1 to 100", "minimum");
   return wrong;
 }
 Violations malformed() {
@@ -55,8 +55,8 @@ TEST(Rejection, stays_with_its_error_until_somebody_says_that_it_is_another) {
   EXPECT_EQ(
       problem(copy).content(),
       R"({"type":"about:blank","title":"Bad Request","status":400,"detail":"the query is well-formed and not acceptable",)"
-      R"("errors":[{"parameter":"/sku","detail":"is required"},)"
-      R"({"parameter":"/lines/0/quantity","detail":"must be from 1 to 100"}]})");
+      R"("errors":[{"parameter":"/sku","keyword":"required","detail":"is required"},)"
+      R"({"parameter":"/lines/0/quantity","keyword":"minimum","detail":"must be from 1 to 100"}]})");
 }
 
 TEST(Rejection, of_a_type_says_what_is_accepted) {
