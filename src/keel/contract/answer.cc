@@ -6,11 +6,43 @@
 #include "keel/data/json_reader.h"
 
 namespace keel::contract {
+namespace {
+
+void append_element(std::string& list, std::string_view text) {
+  const bool has_blanks =
+      !text.empty() && (text.front() == ' ' || text.front() == '\t' || text.back() == ' ' || text.back() == '\t');
+  if (!text.empty() && !has_blanks && text.find(',') == std::string_view::npos && text.front() != '"') {
+    list += text;
+    return;
+  }
+  list += '"';
+  for (const char c : text) {
+    if (c == '"' || c == '\\') list += '\\';
+    list += c;
+  }
+  list += '"';
+}
+
+struct Written {
+  const void* value;
+  void (*write)(json::Writer& out, const void* value);
+};
+void write_json(json::Writer& out, const Written& value) { value.write(out, value.value); }
+
+}  // namespace
+
+http::Response Answer::json_of(http::Status status, const void* value,
+                               void (*write)(json::Writer& out, const void* value), std::string_view content_type) {
+  http::Response response = http::Response::json(status, Written{value, write});
+  if (content_type != "application/json") response.header("Content-Type", content_type);
+  return response;
+}
 
 void Answer::set_header_json(http::Response& response, std::string_view name, std::string_view json) {
   Arena arena;
   json::Reader in(json, arena);
-  const auto text = [&] { return in.peek() == json::Kind::String ? in.string() : in.skip(); };
+  const auto is_text = [&] { return in.peek() == json::Kind::String; };
+  const auto text = [&] { return is_text() ? in.string() : in.skip(); };
   if (in.peek() != json::Kind::Array) {
     response.header(name, text());
     return;
@@ -19,7 +51,11 @@ void Answer::set_header_json(http::Response& response, std::string_view name, st
   in.begin_array();
   for (bool is_first = true; in.next_element(); is_first = false) {
     if (!is_first) list += ',';
-    list += text();
+    if (is_text()) {
+      append_element(list, in.string());
+    } else {
+      list += in.skip();
+    }
   }
   response.header(name, list);
 }

@@ -26,7 +26,7 @@ struct Thing {
 class Answer : public contract::Answer {
  public:
   static Answer ok(const Thing& thing, std::string_view type = "application/json") {
-    return Answer(json(Status::Ok, thing, type));
+    return Answer(json<Thing, keel::json::write<Thing>>(Status::Ok, thing, type));
   }
   static Answer client_error(Status status) { return Answer(http::Response(within(status, 400, 499))); }
   template <class T>
@@ -62,10 +62,11 @@ TEST(Answer, writes_plain_values_into_a_header) {
   EXPECT_EQ(field(*Uuid::parse("0f8fad5b-d9cb-469f-a165-70867728950e")), "0f8fad5b-d9cb-469f-a165-70867728950e");
 }
 
-TEST(Answer, writes_a_list_into_a_header_with_commas_and_without_quotes) {
+TEST(Answer, writes_a_list_into_a_header_with_commas_and_quotes_what_is_not_itself_without_them) {
   EXPECT_EQ(field(std::vector<std::string>{"a", "b \"c\"", "d"}), "a,b \"c\",d");
+  EXPECT_EQ(field(std::vector<std::string>{"a,b", "\"c\\", " d"}), "\"a,b\",\"\\\"c\\\\\",\" d\"");
   EXPECT_EQ(field(std::vector<std::int64_t>{1, -2, 3}), "1,-2,3");
-  EXPECT_EQ(field(std::vector<std::string>{"", "a"}), ",a");
+  EXPECT_EQ(field(std::vector<std::string>{"", "a"}), "\"\",a");
   EXPECT_EQ(field(std::vector<std::string>{}), "");
 }
 
@@ -76,18 +77,20 @@ TEST(Answer, leaves_out_a_header_that_is_absent) {
   EXPECT_EQ(field(std::optional<std::string>("")), "");
 }
 
+struct Asked {};
 struct Handler {
   Status status = Status::NotFound;
   std::string header;
+
+  Task<Answer> answer(http::Request&, const Asked&) {
+    if (!header.empty()) co_return Answer::with_header(header);
+    co_return Answer::client_error(status);
+  }
 };
-Task<http::Response> answer(Handler& handler, http::Request&) {
-  if (!handler.header.empty()) co_return Answer::with_header(handler.header).response();
-  co_return Answer::client_error(handler.status).response();
-}
 int served_with(Handler handler) {
   http::Router router;
   const contract::Routes routes(router);
-  routes.add(http::Method::Get, "/a", handler, &answer);
+  routes.serve<&Handler::answer>(http::Method::Get, "/a", handler);
   http::TestServer server(router);
   return server.get("/a").status();
 }

@@ -1,57 +1,50 @@
 #include "keel/contract/input.h"
 
 #include <algorithm>
+#include <charconv>
 
-#include "keel/base/ascii.h"
+#include "keel/contract/internal/texts.h"
+#include "keel/data/json_reader.h"
 #include "keel/data/json_writer.h"
 #include "keel/data/uri.h"
 #include "keel/data/utf8.h"
 #include "keel/http/message/fields.h"
+#include "keel/http/message/negotiate.h"
 #include "keel/http/server/cookie.h"
 
 namespace keel::contract {
 namespace {
 
-constexpr const char* not_utf8 = "expected UTF-8";
+using internal::element_of;
+using internal::is_list;
+using internal::is_number;
+using internal::not_utf8;
+using internal::Texts;
+
+constexpr Complaint missing = {"is required", "required"};
 constexpr const char* too_many = "has more than 256 members";
 constexpr const char* broken_escape = "has a '%' without two hexadecimal digits behind it";
 
-bool is_list(Form form) noexcept {
-  return form == Form::TextList || form == Form::BareList || form == Form::EitherList || form == Form::FileList;
+// As JSON is read: 16, 16.0 and 1.6e1 are one integer.
+template <class T, class Read>
+Complaint read_whole(std::string_view text, T& value, Read read) {
+  if (!is_number(text)) return {"expected an integer", "type"};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc() && end == text.data() + text.size()) [[likely]]
+    return {};
+  Arena arena;
+  json::Reader in(text, arena);
+  value = read(in);
+  if (!in.failed()) return {};
+  const json::Problem problem = in.problem();
+  return {problem.message, problem.keyword};
 }
-Form element_of(Form form) noexcept {
-  return form == Form::TextList     ? Form::Text
-         : form == Form::BareList   ? Form::Bare
-         : form == Form::EitherList ? Form::Either
-         : form == Form::FileList   ? Form::File
-                                    : form;
-}
-
-// RFC 8259 §6.
-bool is_number(std::string_view text) noexcept {
-  const auto digits = [&] {
-    std::size_t count = 0;
-    while (count < text.size() && ascii::is_digit(text[count])) ++count;
-    text.remove_prefix(count);
-    return count;
-  };
-  if (text.starts_with('-')) text.remove_prefix(1);
-  const bool is_zero = text.starts_with('0');
-  const std::size_t whole = digits();
-  if (whole == 0 || (is_zero && whole > 1)) return false;
-  if (text.starts_with('.')) {
-    text.remove_prefix(1);
-    if (digits() == 0) return false;
-  }
-  if (text.starts_with('e') || text.starts_with('E')) {
-    text.remove_prefix(1);
-    if (text.starts_with('+') || text.starts_with('-')) text.remove_prefix(1);
-    if (digits() == 0) return false;
-  }
-  return text.empty();
-}
-bool is_bare(std::string_view text) noexcept {
-  return text == "true" || text == "false" || text == "null" || is_number(text);
+template <class T>
+Complaint read_real(std::string_view text, T& value) {
+  if (!is_number(text)) return {"expected a number", "type"};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || value - value != 0) return {"number out of range", "format"};
+  return {};
 }
 
 std::string_view keep(http::Request& request, const Buffer& text) {
@@ -70,6 +63,38 @@ void split(std::string_view text, std::string_view separator, F f) {
     text.remove_prefix(at + separator.size());
     if (text.empty()) f(text);
   }
+}
+
+// Calls f(part, is_quoted) for each element of a list in a field, where a quoted-string may have commas (RFC 9110
+// §5.6.4); without blanks around it.
+template <class F>
+void split_header(std::string_view text, F f) {
+  for (bool is_last = text.empty(); !is_last;) {
+    text = http::trim_blanks(text);
+    std::size_t end = 0;
+    bool is_quoted = text.starts_with('"');
+    if (is_quoted) {
+      for (end = 1; end < text.size() && text[end] != '"'; ++end) end += text[end] == '\\' ? 1 : 0;
+      const std::string_view rest = end < text.size() ? http::trim_blanks(text.substr(end + 1)) : "-";
+      is_quoted = rest.empty() || rest.starts_with(',');
+      end = is_quoted ? text.size() - rest.size() : 0;
+    }
+    if (!is_quoted) end = std::min(text.find(','), text.size());
+    f(http::trim_blanks(text.substr(0, end)), is_quoted);
+    is_last = end == text.size();
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+std::string_view unquoted(std::string_view text, Arena& arena) {
+  text = text.substr(1, text.size() - 2);
+  if (text.find('\\') == std::string_view::npos) return text;
+  const std::span<char> kept = arena.array<char>(text.size());
+  std::size_t size = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\\' && i + 1 < text.size()) ++i;
+    kept[size++] = text[i];
+  }
+  return {kept.data(), size};
 }
 
 // The pairs of a query, not decoded.
@@ -101,51 +126,6 @@ std::string part_of(std::string_view pointer) {
   });
   return part;
 }
-
-std::string_view media_type(const http::Request& request) noexcept {
-  const std::string_view type = request.header(http::Known::ContentType).value_or(std::string_view());
-  return http::trim_blanks(type.substr(0, type.find(';')));
-}
-
-// Writes JSON; remembers what could not be what it stands for.
-class Texts {
- public:
-  Texts() : out_(text_) {}
-
-  json::Writer& out() noexcept { return out_; }
-  const Buffer& text() const noexcept { return text_; }
-  bool has_misfits() const noexcept { return has_misfits_; }
-  const char* problem() const noexcept { return problem_; }
-
-  void write(Form form, std::string_view text) {
-    if (form == Form::File) {
-      out_.base64(std::as_bytes(std::span(text)));
-      return;
-    }
-    if ((form == Form::Bare || form == Form::Either) && is_bare(text)) {
-      out_.raw(text);
-      return;
-    }
-    if (form == Form::Json) {
-      Arena arena;
-      json::Reader reader(text, arena);
-      reader.skip();
-      if (reader.finish()) {
-        out_.raw(text);
-        return;
-      }
-    }
-    has_misfits_ = has_misfits_ || form == Form::Bare || form == Form::Json;
-    if (!utf8::is_valid(text)) problem_ = not_utf8;
-    out_.string(text);
-  }
-
- private:
-  Buffer text_;
-  json::Writer out_;
-  bool has_misfits_ = false;
-  const char* problem_ = nullptr;
-};
 
 struct Pair {
   std::string_view name;
@@ -181,12 +161,28 @@ void write_members(Texts& texts, std::span<const Pair> pairs, std::span<const Fi
 
 }  // namespace
 
-void Input::refuse(const Parameter& parameter, std::string_view words, std::string_view part) {
-  unreadable_.add(std::string(parameter.name).append(part), words);
+void Input::refuse(const Parameter& parameter, Complaint why, std::string_view part) {
+  unreadable_.add(std::string(parameter.name).append(part), why.message, why.keyword);
 }
-void Input::reject(const Parameter& parameter, std::string_view words, std::string_view part) {
-  wrong_.add(std::string(parameter.name).append(part), words);
+void Input::reject(const Parameter& parameter, Complaint why, std::string_view part) {
+  wrong_.add(std::string(parameter.name).append(part), why.message, why.keyword);
 }
+
+void Input::refuse_number(const Parameter& parameter, Complaint why) {
+  if (why.keyword == std::string_view("type")) {
+    refuse(parameter, why);
+  } else {
+    reject(parameter, why);
+  }
+}
+Complaint Input::read_integer(std::string_view text, std::int64_t& value) {
+  return read_whole(text, value, [](json::Reader& in) { return in.int64(); });
+}
+Complaint Input::read_integer(std::string_view text, std::uint64_t& value) {
+  return read_whole(text, value, [](json::Reader& in) { return in.uint64(); });
+}
+Complaint Input::read_number(std::string_view text, double& value) { return read_real(text, value); }
+Complaint Input::read_number(std::string_view text, float& value) { return read_real(text, value); }
 
 std::optional<std::string_view> Input::find_raw(const Parameter& parameter) {
   std::optional<std::string_view> found;
@@ -197,7 +193,7 @@ std::optional<std::string_view> Input::find_raw(const Parameter& parameter) {
       const bool has_semicolon = parameter.style == Style::Matrix;
       if (has_dot || has_semicolon) {
         if (!found->starts_with(has_dot ? '.' : ';')) {
-          refuse(parameter, has_dot ? "expected a '.' in front" : "expected a ';' in front");
+          refuse(parameter, {has_dot ? "expected a '.' in front" : "expected a ';' in front"});
           return std::nullopt;
         }
         found->remove_prefix(1);
@@ -212,7 +208,7 @@ std::optional<std::string_view> Input::find_raw(const Parameter& parameter) {
         if (!found) found = raw;
       });
       if (is_twice) {
-        refuse(parameter, "is there more than once");
+        refuse(parameter, {"is there more than once"});
         return std::nullopt;
       }
       break;
@@ -224,7 +220,7 @@ std::optional<std::string_view> Input::find_raw(const Parameter& parameter) {
       found = http::find_cookie(request_, parameter.name);
       break;
   }
-  if (!found && parameter.is_required) refuse(parameter, "is required");
+  if (!found && parameter.is_required) refuse(parameter, missing);
   return found;
 }
 
@@ -233,13 +229,13 @@ std::optional<std::string_view> Input::decode(const Parameter& parameter, std::s
   const auto plus = parameter.place == Place::Query ? uri::Plus::Space : uri::Plus::Literal;
   const auto decoded = uri::percent_decode(raw, request_.arena(), plus, uri::Nul::Taken);
   if (decoded) return *decoded;
-  refuse(parameter, broken_escape);
+  refuse(parameter, {broken_escape});
   return std::nullopt;
 }
 
 bool Input::take_text(const Parameter& parameter, std::string_view text) {
   if (utf8::is_valid(text)) return true;
-  refuse(parameter, not_utf8);
+  refuse(parameter, {not_utf8});
   return false;
 }
 
@@ -248,7 +244,7 @@ std::optional<std::string_view> Input::find(const Parameter& parameter) {
   if (raw && parameter.style == Style::Matrix) {
     const std::size_t at = raw->find('=');
     if (raw->substr(0, at) != parameter.name) {
-      refuse(parameter, "expected its name and a '=' in front");
+      refuse(parameter, {"expected its name and a '=' in front"});
       return std::nullopt;
     }
     raw = at == std::string_view::npos ? std::string_view() : raw->substr(at + 1);
@@ -260,7 +256,6 @@ std::optional<std::string_view> Input::find_list(const Parameter& parameter, For
   Texts texts;
   texts.out().begin_array();
   const auto add = [&](std::string_view raw) {
-    if (parameter.place == Place::Header) raw = http::trim_blanks(raw);
     if (const auto text = decode(parameter, raw)) texts.write(element, *text);
   };
   if (parameter.place == Place::Query && parameter.style == Style::Form && parameter.explodes) {
@@ -271,7 +266,7 @@ std::optional<std::string_view> Input::find_list(const Parameter& parameter, For
       add(raw);
     });
     if (!is_there) {
-      if (parameter.is_required) refuse(parameter, "is required");
+      if (parameter.is_required) refuse(parameter, missing);
       return std::nullopt;
     }
   } else {
@@ -292,9 +287,13 @@ std::optional<std::string_view> Input::find_list(const Parameter& parameter, For
         }
       });
       if (!is_good) {
-        refuse(parameter, "expected its name and a '=' in front");
+        refuse(parameter, {"expected its name and a '=' in front"});
         return std::nullopt;
       }
+    } else if (parameter.place == Place::Header) {
+      split_header(*raw, [&](std::string_view part, bool is_quoted) {
+        texts.write(element, is_quoted ? unquoted(part, request_.arena()) : part);
+      });
     } else if (parameter.style == Style::SpaceDelimited) {
       std::string spaced(*raw);
       for (std::size_t at = 0; (at = spaced.find("%20", at)) != std::string::npos;) spaced.replace(at, 3, "+");
@@ -316,7 +315,7 @@ std::optional<std::string_view> Input::find_list(const Parameter& parameter, For
   }
   texts.out().end_array();
   if (texts.problem() != nullptr) {
-    refuse(parameter, texts.problem());
+    refuse(parameter, {texts.problem()});
     return std::nullopt;
   }
   misfits_ = texts.has_misfits();
@@ -334,7 +333,7 @@ std::optional<std::string_view> Input::find_object(const Parameter& parameter, s
     if (!name || !text) {
       is_good = false;
     } else if (count == pairs.size()) {
-      refuse(parameter, too_many);
+      refuse(parameter, {too_many});
       is_good = false;
     } else {
       pairs[count++] = {*name, *text};
@@ -348,7 +347,7 @@ std::optional<std::string_view> Input::find_object(const Parameter& parameter, s
       const std::string_view member = name->substr(head.size(), name->size() - head.size() - 1);
       const auto text = decode(parameter, raw);
       is_good = text.has_value() && count != pairs.size();
-      if (count == pairs.size()) refuse(parameter, too_many);
+      if (count == pairs.size()) refuse(parameter, {too_many});
       if (is_good) pairs[count++] = {member, *text};
     });
   } else if (parameter.place == Place::Query && parameter.explodes) {
@@ -362,7 +361,7 @@ std::optional<std::string_view> Input::find_object(const Parameter& parameter, s
     if (parameter.style == Style::Matrix && !parameter.explodes) {
       const std::string head = std::string(parameter.name) + '=';
       if (!text.starts_with(head)) {
-        refuse(parameter, "expected its name and a '=' in front");
+        refuse(parameter, {"expected its name and a '=' in front"});
         return std::nullopt;
       }
       text.remove_prefix(head.size());
@@ -389,7 +388,7 @@ std::optional<std::string_view> Input::find_object(const Parameter& parameter, s
     });
     if (!is_good || name) {
       refuse(parameter,
-             parameter.explodes ? "expected pairs: name=value,name=value" : "expected pairs: name,value,name,value");
+             {parameter.explodes ? "expected pairs: name=value,name=value" : "expected pairs: name,value,name,value"});
       return std::nullopt;
     }
   } else {
@@ -397,15 +396,15 @@ std::optional<std::string_view> Input::find_object(const Parameter& parameter, s
   }
   if (!is_good) return std::nullopt;
   if (count == 0) {
-    if (parameter.is_required) refuse(parameter, "is required");
+    if (parameter.is_required) refuse(parameter, missing);
     return std::nullopt;
   }
   Texts texts;
   write_members(texts, pairs.first(count), fields, others, [&](std::string_view name) {
-    refuse(parameter, "is there more than once", '[' + std::string(name) + ']');
+    refuse(parameter, {"is there more than once"}, '[' + std::string(name) + ']');
     is_good = false;
   });
-  if (texts.problem() != nullptr) refuse(parameter, texts.problem());
+  if (texts.problem() != nullptr) refuse(parameter, {texts.problem()});
   if (!is_good || texts.problem() != nullptr) return std::nullopt;
   misfits_ = texts.has_misfits();
   return keep(request_, texts.text());
@@ -414,7 +413,7 @@ std::optional<std::string_view> Input::find_object(const Parameter& parameter, s
 void Input::read_text(const Parameter& parameter, Form form, std::string_view text, ReadField read, void* value) {
   Texts texts;
   texts.write(form, text);
-  if (texts.problem() != nullptr) return refuse(parameter, texts.problem());
+  if (texts.problem() != nullptr) return refuse(parameter, {texts.problem()});
   misfits_ = texts.has_misfits();
   read_json(parameter, keep(request_, texts.text()), read, value);
 }
@@ -423,11 +422,9 @@ void Input::read_json(const Parameter& parameter, std::string_view json, ReadFie
   Violations wrong;
   if (json::internal::read_text(json, request_.arena(), {}, read, value, wrong)) return;
   for (const Violation& one : wrong) {
-    if (misfits_ || wrong.is_malformed()) {
-      refuse(parameter, one.message, part_of(one.pointer));
-    } else {
-      reject(parameter, one.message, part_of(one.pointer));
-    }
+    // What is of another type cannot be read as its own.
+    Violations& to = misfits_ || wrong.is_malformed() || one.keyword == "type" ? unreadable_ : wrong_;
+    to.add(std::string(parameter.name) + part_of(one.pointer), one.message, one.keyword);
   }
 }
 
@@ -435,17 +432,19 @@ Result<> Input::finish() {
   if (unreadable_.empty() && wrong_.empty()) [[likely]]
     return {};
   if (unreadable_.empty()) return http::Rejection::error(http::Rejection::What::ParameterValues, std::move(wrong_));
-  for (const Violation& one : wrong_) unreadable_.add(one.pointer, one.message);
+  for (const Violation& one : wrong_) unreadable_.add(one.pointer, one.message, one.keyword);
   return http::Rejection::error(http::Rejection::What::Parameters, std::move(unreadable_));
 }
 
-bool Input::is_body(std::string_view wanted) const noexcept {
-  const std::string_view type = media_type(request_);
-  if (wanted.ends_with("/*")) {
-    wanted.remove_suffix(1);
-    return type.size() > wanted.size() && http::equals_ignore_case(type.substr(0, wanted.size()), wanted);
+bool Input::is_body(std::string_view media_type) const noexcept {
+  return http::is_of_media_range(request_.header(http::Known::ContentType).value_or(std::string_view()), media_type);
+}
+
+Result<> Input::streamed_body() const {
+  if (request_.head().body() == http::BodyKind::None && !request_.header("Content-Type")) {
+    return fail(Code::InvalidArgument, "this needs a body");
   }
-  return wanted == "*/*" || http::equals_ignore_case(type, wanted);
+  return {};
 }
 
 Result<> Input::read_body(bool (*read)(void*, std::string_view, Arena&, Violations&), void* value) {
@@ -464,7 +463,7 @@ Result<> Input::read_form(std::span<const Field> fields, Form others, ReadField 
       pairs[count++] = {part.name, part.body};
     }
   } else {
-    uri::QueryPairs all(request_.body(), request_.arena());
+    uri::QueryPairs all(request_.body(), request_.arena(), pairs_max, uri::Nul::Taken);
     while (const auto pair = all.next()) pairs[count++] = {pair->key, pair->value};
     KEEL_TRY_VOID(all.finish());
   }
@@ -480,7 +479,7 @@ Result<> Input::read_form(std::span<const Field> fields, Form others, ReadField 
     for (const Violation& one : read_wrong) {
       const std::string part = part_of(one.pointer);  // "[name][2]" is "name[2]".
       const std::size_t end = part.find(']');
-      wrong.add(part.empty() ? part : part.substr(1, end - 1) + part.substr(end + 1), one.message);
+      wrong.add(part.empty() ? part : part.substr(1, end - 1) + part.substr(end + 1), one.message, one.keyword);
     }
   }
   return http::Rejection::error(http::Rejection::What::Form, std::move(wrong));

@@ -9,6 +9,8 @@
 //
 // Parameters are serialised as OpenAPI's `style` and `explode` say (3.1.1 §4.8.12). Plain values are read as they are.
 // Others become the JSON that they stand for, and are read, and checked, as JSON is. So do the fields of a form.
+// Numbers are written as in JSON, alone as in a list: 16, 16.0 and 1.6e1 are one integer, 016 and +16 are none. An
+// element of a list in a header may be a quoted-string, which may have commas.
 //
 // Result:   finish(): of all that is wrong, one error. 400 when a parameter is missing or cannot be read; 422 when one
 //           is of its type, and not as its schema says. "errors" have a "parameter": its name, and behind it which
@@ -16,10 +18,12 @@
 //           form() (http/server/input.h).
 // Errors:   a name that the route does not have is a Bug (base/bug.h).
 // Lifetime: of the request; views in what was read live as long as it.
+// Threads:  the worker of the request.
 // Cost:     of a plain value what it costs to find and to read it. Of others an array in the request's arena.
 
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -29,86 +33,14 @@
 #include <utility>
 
 #include "keel/base/result.h"
+#include "keel/contract/parameter.h"
 #include "keel/data/json_parse.h"
+#include "keel/data/violations.h"
 #include "keel/http/server/input.h"
 #include "keel/http/server/rejection.h"
 #include "keel/http/server/request.h"
 
 namespace keel::contract {
-
-enum class Place : std::uint8_t { Path, Query, Header, Cookie };
-enum class Style : std::uint8_t { Simple, Label, Matrix, Form, SpaceDelimited, PipeDelimited, DeepObject };
-
-struct Parameter {
-  std::string_view name;
-  Place place;
-  Style style = Style::Form;
-  bool explodes = true;
-  bool is_required = false;
-  std::string_view in_route = {};  // Of Place::Path: its name in the route's pattern.
-};
-
-// What a text stands for in JSON.
-enum class Form : std::uint8_t {
-  Text,      // A string.
-  Bare,      // A number, true or false; "null" too where it may be null.
-  Either,    // What it looks like: a number, true, false, null, or else a string.
-  File,      // Bytes: a string in base64.
-  TextList,  // Lists of these.
-  BareList,
-  EitherList,
-  FileList,
-  Json,  // It is JSON.
-};
-// A field of a form, or of an object in a parameter.
-struct Field {
-  std::string_view name;
-  Form form;
-};
-
-// Of read_json() that for a T, as an argument of the templates here.
-template <class T>
-constexpr auto reader(void (*read)(json::Reader&, T&, Violations&)) noexcept {
-  return read;
-}
-
-namespace internal {
-
-// Where a T goes that is read: into itself, or into what may be absent.
-template <class T, class To>
-T& room_in(To& to) {
-  if constexpr (std::same_as<T, To>) {
-    return to;
-  } else {
-    return to.emplace();
-  }
-}
-template <class To>
-struct PlainOf {
-  using Type = To;
-};
-template <class T>
-struct PlainOf<std::optional<T>> {
-  using Type = T;
-};
-
-template <auto read>
-struct ReadBy;
-template <class T, void (*read)(json::Reader&, T&, Violations&)>
-struct ReadBy<read> {
-  template <class To>
-  static void* room(To& to) {
-    return &room_in<T>(to);
-  }
-  static void field(json::Reader& in, void* value, Violations& wrong) { read(in, *static_cast<T*>(value), wrong); }
-  static bool body(void* value, std::string_view text, Arena& arena, Violations& wrong) {
-    return json::internal::read_text(text, arena, {}, &field, value, wrong);
-  }
-};
-
-using ReadField = void (*)(json::Reader& in, void* value, Violations& wrong);
-
-}  // namespace internal
 
 class Input {
  public:
@@ -116,9 +48,9 @@ class Input {
   Input(const Input&) = delete;
   Input& operator=(const Input&) = delete;
 
-  // A text, a bool, a number, or what has a parse(); `check` tells why it is not as its schema says, or null.
+  // A text, a bool, a number, or what has a parse(); `check` tells why it is not as its schema says.
   template <class To, class T>
-  void value(const Parameter& parameter, To& to, const char* (*check)(const T&)) {
+  void value(const Parameter& parameter, To& to, Complaint (*check)(const T&)) {
     read_value<T>(parameter, to, check);
   }
   template <class To>
@@ -163,6 +95,9 @@ class Input {
     internal::room_in<typename internal::PlainOf<To>::Type>(to) = text;
     return {};
   }
+  // That a body which its handler reads has been sent: 400 when the request has neither content nor a Content-Type. A
+  // body of no bytes that has a type, an empty file, is one.
+  Result<> streamed_body() const;
   // Whether the body is of this media type: "application/json", "text/*".
   bool is_body(std::string_view media_type) const noexcept;
 
@@ -170,33 +105,41 @@ class Input {
   using ReadField = internal::ReadField;
 
   template <class T, class To>
-  void read_value(const Parameter& parameter, To& to, const char* (*check)(const T&)) {
+  void read_value(const Parameter& parameter, To& to, Complaint (*check)(const T&)) {
     const auto given = find(parameter);
     if (!given) return;
     T& room = internal::room_in<T>(to);
     if constexpr (std::same_as<T, bool>) {
-      if (*given != "true" && *given != "false") return refuse(parameter, "expected true or false");
+      if (*given != "true" && *given != "false") return refuse(parameter, {"expected true or false", "type"});
       room = *given == "true";
     } else if constexpr (TextValue<T>) {
       Result<T> parsed = T::parse(*given);
-      if (!parsed) return refuse(parameter, T::expected);
+      if (!parsed) return refuse(parameter, {T::expected, "format"});
       room = *std::move(parsed);
-    } else if constexpr (std::integral<T> || std::floating_point<T>) {
-      const auto [end, error] = std::from_chars(given->data(), given->data() + given->size(), room);
-      if (error == std::errc::result_out_of_range && std::integral<T>) return reject(parameter, out_of_range);
-      bool is_good = error == std::errc() && end == given->data() + given->size();
-      if constexpr (std::floating_point<T>) is_good = is_good && room - room == 0;
-      if (!is_good) return refuse(parameter, std::floating_point<T> ? "expected a number" : "expected an integer");
+    } else if constexpr (std::integral<T>) {
+      std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t> wide = 0;
+      Complaint why = read_integer(*given, wide);
+      if (!why && !std::in_range<T>(wide)) why = {"number out of range", "format"};
+      if (why) return refuse_number(parameter, why);
+      room = static_cast<T>(wide);
+    } else if constexpr (std::floating_point<T>) {
+      if (const Complaint why = read_number(*given, room)) return refuse_number(parameter, why);
     } else {
       if (!take_text(parameter, *given)) return;
       room = *given;
     }
     if (check != nullptr) {
-      if (const char* const why = check(room)) reject(parameter, why);
+      if (const Complaint why = check(room)) reject(parameter, why);
     }
   }
 
-  static constexpr const char* out_of_range = "is out of range";
+  // As JSON has numbers, in lists and alone: no leading zero, no '+'.
+  static Complaint read_integer(std::string_view text, std::int64_t& value);
+  static Complaint read_integer(std::string_view text, std::uint64_t& value);
+  static Complaint read_number(std::string_view text, double& value);
+  static Complaint read_number(std::string_view text, float& value);
+  // 422 for one that is out of range, else 400.
+  [[gnu::cold]] void refuse_number(const Parameter& parameter, Complaint why);
   std::optional<std::string_view> find(const Parameter& parameter);
   std::optional<std::string_view> find_list(const Parameter& parameter, Form element);
   std::optional<std::string_view> find_object(const Parameter& parameter, std::span<const Field> fields, Form others);
@@ -210,8 +153,8 @@ class Input {
   Result<> read_form(std::span<const Field> fields, Form others, ReadField read, void* value);
   Result<std::string_view> read_text_body();
   // It cannot be read, 400; it is not as its schema says, 422.
-  [[gnu::cold]] void refuse(const Parameter& parameter, std::string_view words, std::string_view part = {});
-  [[gnu::cold]] void reject(const Parameter& parameter, std::string_view words, std::string_view part = {});
+  [[gnu::cold]] void refuse(const Parameter& parameter, Complaint why, std::string_view part = {});
+  [[gnu::cold]] void reject(const Parameter& parameter, Complaint why, std::string_view part = {});
 
   static constexpr std::size_t pairs_max = 256;
 

@@ -144,17 +144,17 @@ class Run {
     return false;
   }
 
-  // False, for what is not valid. `words` gives the message.
+  // False, for what is not valid. `keyword` is a literal, `words` gives the message.
   template <class Words>
-  bool refuse(const Path& path, Words&& words) {
-    if (!is_quiet_) tell(path, words());
+  bool refuse(const Path& path, std::string_view keyword, Words&& words) {
+    if (!is_quiet_) tell(path, keyword, words());
     return false;
   }
 
-  [[gnu::cold, gnu::noinline]] void tell(const Path& path, std::string message) {
+  [[gnu::cold, gnu::noinline]] void tell(const Path& path, std::string_view keyword, std::string message) {
     std::string pointer;
     append_pointer(pointer, path);
-    wrong_->add({std::move(pointer), std::move(message), 0, 0});
+    wrong_->add({std::move(pointer), std::move(message), 0, 0, keyword});
   }
 
   // After a part that is not valid: whether the others would change nothing.
@@ -198,7 +198,9 @@ class Run {
         ++i;
       }
       for (const auto& [key, member] : value.members()) {
-        if (is_left()) is_valid = evaluate_other(rest, member, {.up = &path, .key = key}) && is_valid;
+        if (is_left()) {
+          is_valid = evaluate_other(rest, member, {.up = &path, .key = key}, "unevaluatedProperties") && is_valid;
+        }
         if (!is_valid && stops()) break;
         ++i;
       }
@@ -209,14 +211,15 @@ class Run {
   }
 
   // A member for which there is no property.
-  bool evaluate_other(const Schema& schema, const Value& member, const Path& path) {
-    if (schema.types == 0) return refuse(path, [] { return std::string("is not a field of this object"); });
+  bool evaluate_other(const Schema& schema, const Value& member, const Path& path, std::string_view keyword) {
+    if (schema.types == 0) return refuse(path, keyword, [] { return std::string("is not a field of this object"); });
     return &schema == &anything || evaluate(schema, member, path, nullptr);
   }
 
   bool judge(const Schema& schema, const Value& value, const Path& path, const Seen* seen) {
     if (schema.types != Schema::all_types && (schema.types & internal::type_of(value)) == 0) {
-      return refuse(path, [&] { return internal::words_of_types(schema.types); });
+      // `false` is {"not": {}} (JSON Schema 2020-12 §4.3.2).
+      return refuse(path, schema.types == 0 ? "not" : "type", [&] { return internal::words_of_types(schema.types); });
     }
     bool is_valid = true;
     if (schema.has_values) is_valid = judge_values(schema, value, path);
@@ -247,7 +250,8 @@ class Run {
 
   bool judge_values(const Schema& schema, const Value& value, const Path& path) {
     if (is_one_of(schema.values, value)) return true;
-    return refuse(path, [&] { return internal::words_of_values(schema.values); });
+    return refuse(path, schema.is_constant ? "const" : "enum",
+                  [&] { return internal::words_of_values(schema.values); });
   }
 
   bool judge_number(const NumberRules& rules, const Value& value, const Path& path) {
@@ -258,12 +262,18 @@ class Run {
       return order == beyond || (order == 0 && limit.kind == Limit::Kind::Exclusive);
     };
     bool is_valid = true;
-    if (is_beyond(rules.least, -1) || is_beyond(rules.most, 1)) {
-      is_valid = refuse(path, [&] { return internal::words_of_bounds(rules); });
+    if (is_beyond(rules.least, -1)) {
+      const bool is_exclusive = rules.least.kind == Limit::Kind::Exclusive;
+      is_valid =
+          refuse(path, is_exclusive ? "exclusiveMinimum" : "minimum", [&] { return internal::words_of_bounds(rules); });
+    } else if (is_beyond(rules.most, 1)) {
+      const bool is_exclusive = rules.most.kind == Limit::Kind::Exclusive;
+      is_valid =
+          refuse(path, is_exclusive ? "exclusiveMaximum" : "maximum", [&] { return internal::words_of_bounds(rules); });
     }
     const bool has_step = rules.multiple_of.whole != 0 || rules.multiple_of.real != 0;
     if (has_step && !internal::is_multiple(number, rules.multiple_of)) {
-      is_valid = refuse(path, [&] { return internal::words_of_step(rules.multiple_of); });
+      is_valid = refuse(path, "multipleOf", [&] { return internal::words_of_step(rules.multiple_of); });
     }
     return is_valid;
   }
@@ -275,16 +285,16 @@ class Run {
     if (text.size() > rules.length_max || (text.size() + 3) / 4 < rules.length_min) {
       const std::size_t length = characters_of(text);
       if (length < rules.length_min || length > rules.length_max) {
-        is_valid =
-            refuse(path, [&] { return internal::words_of_count(rules.length_min, rules.length_max, "character"); });
+        is_valid = refuse(path, length < rules.length_min ? "minLength" : "maxLength",
+                          [&] { return internal::words_of_count(rules.length_min, rules.length_max, "character"); });
       }
     }
     if (!is_valid && stops()) return false;
     if (rules.pattern != nullptr && !rules.pattern->is_in(text)) {
-      is_valid = refuse(path, [&] { return "must match " + std::string(rules.pattern_text); });
+      is_valid = refuse(path, "pattern", [&] { return "must match " + std::string(rules.pattern_text); });
     }
     if (rules.format != Format::None && !contract::is_valid(rules.format, text)) {
-      is_valid = refuse(path, [&] { return std::string(expected(rules.format)); });
+      is_valid = refuse(path, "format", [&] { return std::string(expected(rules.format)); });
     }
     return is_valid;
   }
@@ -293,12 +303,13 @@ class Run {
     const std::span<const Value> elements = value.elements();
     bool is_valid = true;
     if (elements.size() < rules.count_min || elements.size() > rules.count_max) {
-      is_valid = refuse(path, [&] { return internal::words_of_count(rules.count_min, rules.count_max, "element"); });
+      is_valid = refuse(path, elements.size() < rules.count_min ? "minItems" : "maxItems",
+                        [&] { return internal::words_of_count(rules.count_min, rules.count_max, "element"); });
       if (stops()) return false;
     }
     if (rules.is_unique) {
       if (const std::size_t second = second_of(elements); second != elements.size()) {
-        is_valid = refuse(Path{.up = &path, .index = second, .is_index = true},
+        is_valid = refuse(Path{.up = &path, .index = second, .is_index = true}, "uniqueItems",
                           [] { return std::string("must not be equal to an element before it"); });
       }
       if (has_given_up_) return false;
@@ -333,7 +344,10 @@ class Run {
     }
     if (has_given_up_) return false;
     if (found >= rules.contains_min && found <= rules.contains_max) return true;
-    return refuse(path, [&] { return internal::words_of_contains(rules); });
+    const char* const keyword = found > rules.contains_max ? "maxContains"
+                                : rules.contains_min == 1  ? "contains"
+                                                           : "minContains";
+    return refuse(path, keyword, [&] { return internal::words_of_contains(rules); });
   }
 
   // The first element that equals one before it, or the number of elements.
@@ -375,21 +389,22 @@ class Run {
   bool judge_object(const ObjectRules& rules, const Value& value, const Path& path, const Seen* seen) {
     bool is_valid = true;
     if (value.size() < rules.count_min || value.size() > rules.count_max) {
-      is_valid = refuse(path, [&] { return internal::words_of_count(rules.count_min, rules.count_max, "field"); });
+      is_valid = refuse(path, value.size() < rules.count_min ? "minProperties" : "maxProperties",
+                        [&] { return internal::words_of_count(rules.count_min, rules.count_max, "field"); });
       if (stops()) return false;
     }
     is_valid = judge_members(rules, value, path, seen) && is_valid;
     if (!is_valid && stops()) return false;
     for (const std::string_view name : rules.required) {
       if (value.find(name) != nullptr) continue;
-      is_valid = refuse(Path{.up = &path, .key = name}, [] { return std::string("is required"); });
+      is_valid = refuse(Path{.up = &path, .key = name}, "required", [] { return std::string("is required"); });
       if (stops()) return false;
     }
     for (const Dependency& dependency : rules.dependencies) {
       if (value.find(dependency.name) == nullptr) continue;
       for (const std::string_view name : dependency.required) {
         if (value.find(name) != nullptr) continue;
-        is_valid = refuse(Path{.up = &path, .key = name},
+        is_valid = refuse(Path{.up = &path, .key = name}, "dependentRequired",
                           [&] { return "is required where '" + std::string(dependency.name) + "' is given"; });
       }
       if (dependency.schema != nullptr) is_valid = evaluate(*dependency.schema, value, path, seen) && is_valid;
@@ -421,7 +436,7 @@ class Run {
       }
       if (!is_known && rules.additional != nullptr) {
         is_known = true;
-        is_valid = evaluate_other(*rules.additional, member, here) && is_valid;
+        is_valid = evaluate_other(*rules.additional, member, here, "additionalProperties") && is_valid;
       }
       if (is_known) mark(seen, i);
       if (rules.names != nullptr) is_valid = judge_name(*rules.names, at.name(), here) && is_valid;
@@ -440,7 +455,7 @@ class Run {
     Violations* const outer = std::exchange(wrong_, &of_name);
     evaluate(schema, name, path, nullptr);
     wrong_ = outer;
-    return refuse(path, [&] {
+    return refuse(path, "propertyNames", [&] {
       return "has a name that " + (of_name.empty() ? std::string("is not allowed") : of_name[0].message);
     });
   }
@@ -482,7 +497,7 @@ class Run {
 
   bool judge_not(const Schema& schema, const Value& value, const Path& path) {
     if (!try_one(schema, value, path, nullptr)) return !has_given_up_;
-    return refuse(path, [&] {
+    return refuse(path, "not", [&] {
       if (!schema.has_values) return std::string(internal::not_allowed);
       return internal::words_of_values(schema.values).replace(0, 4, "must not");
     });
@@ -495,7 +510,7 @@ class Run {
       if (is_valid && seen == nullptr) return true;
     }
     if (has_given_up_) return false;
-    return is_valid || explain(alternatives, value, path, "must match one of ");
+    return is_valid || explain(alternatives, value, path, "anyOf", "must match one of ");
   }
 
   bool judge_one(Schemas alternatives, const Value& value, const Path& path, const Seen* seen) {
@@ -506,15 +521,16 @@ class Run {
     }
     if (has_given_up_) return false;
     if (valid == 1) return true;
-    if (valid == 0) return explain(alternatives, value, path, "must match exactly one of ");
-    return refuse(path, [&] {
+    if (valid == 0) return explain(alternatives, value, path, "oneOf", "must match exactly one of ");
+    return refuse(path, "oneOf", [&] {
       return "must match exactly one of " + std::to_string(alternatives.size()) + " alternatives, and matches " +
              std::to_string(valid);
     });
   }
 
   // The value is as no alternative says. A client is helped most by what is wrong with the one that it meant.
-  bool explain(Schemas alternatives, const Value& value, const Path& path, const char* words) {
+  bool explain(Schemas alternatives, const Value& value, const Path& path, std::string_view keyword,
+               const char* words) {
     if (is_quiet_) return false;
     const Schema* meant = nullptr;
     std::size_t count = 0;
@@ -530,8 +546,9 @@ class Run {
       if (count <= 1) break;
     }
     if (count == 1 && !evaluate(*meant, value, path, nullptr)) return false;
-    if ((types & internal::type_of(value)) == 0) return refuse(path, [&] { return internal::words_of_types(types); });
-    return refuse(path, [&] {
+    if ((types & internal::type_of(value)) == 0)
+      return refuse(path, "type", [&] { return internal::words_of_types(types); });
+    return refuse(path, keyword, [&] {
       return words + std::to_string(alternatives.size()) +
              (alternatives.size() == 1 ? " alternative" : " alternatives, and matches none");
     });

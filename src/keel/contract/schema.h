@@ -151,6 +151,7 @@ struct Schema {
 
   std::uint8_t types = all_types;  // 0: no value is valid.
   bool has_values = false;         // One of `values`.
+  bool is_constant = false;        // They are a `const`, not an `enum`.
   std::span<const Constant> values = {};
   const NumberRules* number = nullptr;
   const TextRules* text = nullptr;

@@ -80,7 +80,8 @@ bool check_ahead(json::Reader& in, const Schema& schema, Violations& wrong) {
   bool has_room = true;
   for (const Violation& one : found) {
     const json::Problem place = place_of(text, one.pointer);
-    Violation moved{std::string(path.view()) + one.pointer, one.message, base.line + place.line - 1, place.column};
+    Violation moved{std::string(path.view()) + one.pointer, one.message, base.line + place.line - 1, place.column,
+                    one.keyword};
     if (place.line == 1) moved.column += base.column - 1;
     has_room = wrong.add(std::move(moved));
     if (!has_room) break;

@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <string>
 
-#include "keel/contract/internal/book.h"
 #include "keel/contract/internal/maker.h"
 #include "keel/data/json_write.h"
 

@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <random>
 
-#include "keel/contract/internal/book.h"
 #include "keel/contract/internal/maker.h"
 #include "keel/data/json_write.h"
 
@@ -36,6 +35,7 @@ TEST(SchemaProperty, the_tables_and_the_validator_by_the_book_agree) {
         const std::string parent = one.pointer.substr(0, one.pointer.rfind('/'));
         ASSERT_TRUE(value.at(one.pointer) != nullptr || value.at(parent) != nullptr) << one.pointer;
         ASSERT_FALSE(one.message.empty());
+        ASSERT_FALSE(one.keyword.empty()) << one.message;
       }
     }
   }

@@ -25,11 +25,64 @@ std::string said(std::string_view schema, std::string_view value) {
   return all;
 }
 
+// "/name minLength" each.
+std::string keywords(std::string_view schema, std::string_view value) {
+  const Tables tables(schema);
+  Violations wrong;
+  check(value_of(value), tables.root(), wrong);
+  std::string all;
+  for (const Violation& one : wrong) {
+    all += (all.empty() ? "" : "; ") + one.pointer + ' ' + std::string(one.keyword);
+  }
+  return all;
+}
+
 struct Case {
   std::string_view schema;
   std::string_view value;
   std::string_view said;
 };
+
+TEST(Schema, a_violation_names_its_keyword) {
+  const std::vector<Case> cases = {
+      {R"({"type": "string"})", "1", " type"},
+      {"false", "1", " not"},
+      {R"({"enum": ["red"]})", "1", " enum"},
+      {R"({"const": "red"})", "1", " const"},
+      {R"({"minimum": 1, "maximum": 3})", "0", " minimum"},
+      {R"({"minimum": 1, "maximum": 3})", "4", " maximum"},
+      {R"({"exclusiveMinimum": 1, "exclusiveMaximum": 3})", "1", " exclusiveMinimum"},
+      {R"({"exclusiveMinimum": 1, "exclusiveMaximum": 3})", "3", " exclusiveMaximum"},
+      {R"({"multipleOf": 2})", "3", " multipleOf"},
+      {R"({"minLength": 2, "maxLength": 3})", "\"a\"", " minLength"},
+      {R"({"minLength": 2, "maxLength": 3})", "\"abcd\"", " maxLength"},
+      {R"({"pattern": "^a", "format": "ipv4"})", "\"b\"", " pattern;  format"},
+      {R"({"minItems": 1, "maxItems": 2})", "[]", " minItems"},
+      {R"({"minItems": 1, "maxItems": 2})", "[1, 2, 3]", " maxItems"},
+      {R"({"uniqueItems": true})", "[1, 1]", "/1 uniqueItems"},
+      {R"({"contains": {"const": 1}})", "[2]", " contains"},
+      {R"({"contains": {"const": 1}, "minContains": 2})", "[1]", " minContains"},
+      {R"({"contains": {"const": 1}, "maxContains": 1})", "[1, 1]", " maxContains"},
+      {R"({"items": false})", "[1]", "/0 not"},
+      {R"({"unevaluatedItems": {"type": "null"}})", "[1]", "/0 type"},
+      {R"({"minProperties": 1, "maxProperties": 1})", "{}", " minProperties"},
+      {R"({"minProperties": 1, "maxProperties": 1})", R"({"a": 1, "b": 2})", " maxProperties"},
+      {R"({"required": ["a"]})", "{}", "/a required"},
+      {R"({"additionalProperties": false})", R"({"a": 1})", "/a additionalProperties"},
+      {R"({"unevaluatedProperties": false})", R"({"a": 1})", "/a unevaluatedProperties"},
+      {R"({"propertyNames": {"maxLength": 1}})", R"({"ab": 1})", "/ab propertyNames"},
+      {R"({"dependentRequired": {"a": ["b"]}})", R"({"a": 1})", "/b dependentRequired"},
+      {R"({"anyOf": [{"minimum": 3}, {"multipleOf": 2}]})", "1", " anyOf"},
+      {R"({"oneOf": [{"minimum": 3}, {"multipleOf": 2}]})", "4", " oneOf"},
+      {R"({"oneOf": [{"type": "string"}, {"type": "null"}]})", "4", " type"},
+      {R"({"oneOf": [{"type": "string", "minLength": 1}, {"type": "null"}]})", "\"\"", " minLength"},
+      {R"({"not": {"enum": [1, 2]}})", "1", " not"},
+      {R"({"if": {"type": "string"}, "then": {"minLength": 1}})", "\"\"", " minLength"},
+  };
+  for (const Case& one : cases) {
+    EXPECT_EQ(keywords(one.schema, one.value), one.said) << one.schema << " " << one.value;
+  }
+}
 
 TEST(Schema, a_violation_says_what_is_expected) {
   const std::vector<Case> cases = {

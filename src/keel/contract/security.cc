@@ -18,49 +18,13 @@ http::Response refuse_certificate(std::string_view detail) {
   return http::refuse(http::Status::Unauthorized, detail).header("WWW-Authenticate", "Certificate realm=\"api\"");
 }
 
-std::optional<http::Response> read(http::Request& request, const Scheme& scheme, http::Credentials& credentials) {
-  using Kind = Scheme::Kind;
-  switch (scheme.kind) {
-    case Kind::Bearer: {
-      static const http::BearerScheme bearer({});
-      return bearer.read(request, credentials);
-    }
-    case Kind::Basic: {
-      static const http::BasicScheme basic({});
-      return basic.read(request, credentials);
-    }
-    case Kind::HeaderKey:
-      return http::ApiKeyScheme({.header = std::string(scheme.name)}).read(request, credentials);
-    case Kind::QueryKey:
-      return http::ApiKeyScheme({.header = {}, .query = std::string(scheme.name)}).read(request, credentials);
-    case Kind::CookieKey:
-      credentials.secret = http::find_cookie(request, scheme.name).value_or(std::string_view());
-      if (!credentials.secret.empty()) return std::nullopt;
-      return refuse_cookie(scheme, "this needs the cookie " + std::string(scheme.name));
-    case Kind::Certificate:
-      credentials.user = request.peer_identity();
-      if (!credentials.user.empty()) return std::nullopt;
-      return refuse_certificate("this needs a certificate of the client");
-  }
-  return http::refuse(http::Status::Unauthorized, "");
+const http::BearerScheme& bearer() {
+  static const http::BearerScheme scheme({});
+  return scheme;
 }
-
-http::Response rejected(const Scheme& scheme) {
-  using Kind = Scheme::Kind;
-  switch (scheme.kind) {
-    case Kind::Bearer:
-      return http::BearerScheme({}).reject();
-    case Kind::Basic:
-      return http::BasicScheme({}).reject();
-    case Kind::CookieKey:
-      return refuse_cookie(scheme, "the cookie " + std::string(scheme.name) + " is not valid, or not any more");
-    case Kind::Certificate:
-      return refuse_certificate("the certificate of the client is not known");
-    case Kind::HeaderKey:
-    case Kind::QueryKey:
-      break;
-  }
-  return http::ApiKeyScheme({}).reject();
+const http::BasicScheme& basic() {
+  static const http::BasicScheme scheme({});
+  return scheme;
 }
 
 // Adds the challenge of another response, where the refusal does not have it.
@@ -74,13 +38,71 @@ void add_challenge(http::Response& refusal, const http::Response& other) {
 
 }  // namespace
 
+Authorization::Authorization(std::span<const Scheme> schemes, std::span<const Alternative> alternatives,
+                             Verifiers& verifiers)
+    : schemes_(schemes), keys_(schemes.size()), alternatives_(alternatives), verifiers_(&verifiers) {
+  for (const Alternative& alternative : alternatives) {
+    for (const Requirement& requirement : alternative) {
+      const Scheme& scheme = schemes[requirement.scheme];
+      if (scheme.kind == Scheme::Kind::HeaderKey) {
+        keys_[requirement.scheme].emplace(http::ApiKeyOptions{.header = std::string(scheme.name)});
+      } else if (scheme.kind == Scheme::Kind::QueryKey) {
+        keys_[requirement.scheme].emplace(http::ApiKeyOptions{.header = {}, .query = std::string(scheme.name)});
+      }
+    }
+  }
+}
+
+std::optional<http::Response> Authorization::read(http::Request& request, std::size_t i,
+                                                  http::Credentials& credentials) const {
+  using Kind = Scheme::Kind;
+  const Scheme& scheme = schemes_[i];
+  switch (scheme.kind) {
+    case Kind::Bearer:
+      return bearer().read(request, credentials);
+    case Kind::Basic:
+      return basic().read(request, credentials);
+    case Kind::HeaderKey:
+    case Kind::QueryKey:
+      return keys_[i]->read(request, credentials);
+    case Kind::CookieKey:
+      credentials.secret = http::find_cookie(request, scheme.name).value_or(std::string_view());
+      if (!credentials.secret.empty()) return std::nullopt;
+      return refuse_cookie(scheme, "this needs the cookie " + std::string(scheme.name));
+    case Kind::Certificate:
+      credentials.user = request.peer_identity();
+      if (!credentials.user.empty()) return std::nullopt;
+      return refuse_certificate("this needs a certificate of the client");
+  }
+  return http::refuse(http::Status::Unauthorized, "");
+}
+
+http::Response Authorization::rejected(std::size_t i) const {
+  using Kind = Scheme::Kind;
+  const Scheme& scheme = schemes_[i];
+  switch (scheme.kind) {
+    case Kind::Bearer:
+      return bearer().reject();
+    case Kind::Basic:
+      return basic().reject();
+    case Kind::CookieKey:
+      return refuse_cookie(scheme, "the cookie " + std::string(scheme.name) + " is not valid, or not any more");
+    case Kind::Certificate:
+      return refuse_certificate("the certificate of the client is not known");
+    case Kind::HeaderKey:
+    case Kind::QueryKey:
+      break;
+  }
+  return keys_[i]->reject();
+}
+
 Task<http::Response> Authorization::operator()(http::Request& request, http::Next next) {
   std::optional<http::Response> refusal;
   for (const Alternative& alternative : alternatives_) {
     http::Credentials credentials[credentials_max];
     bool has_all = true;
     for (std::size_t i = 0; i < alternative.size(); ++i) {
-      auto missing = read(request, schemes_[alternative[i].scheme], credentials[i]);
+      auto missing = read(request, alternative[i].scheme, credentials[i]);
       if (!missing) continue;
       has_all = false;
       using enum http::Status;
@@ -97,7 +119,7 @@ Task<http::Response> Authorization::operator()(http::Request& request, http::Nex
       Result<> verified =
           co_await attempt(verifiers_->verify(requirement.scheme, request, credentials[i], requirement.scopes));
       if (verified) continue;
-      if (verified.error().code() == Code::Unauthenticated) co_return rejected(schemes_[requirement.scheme]);
+      if (verified.error().code() == Code::Unauthenticated) co_return rejected(requirement.scheme);
       co_return http::internal::failure_of(std::move(verified).error());
     }
     co_return co_await next(request);

@@ -5,10 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <initializer_list>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "keel/base/testing/allocation_count.h"
+#include "keel/contract/answer.h"
 #include "keel/contract/routes.h"
 #include "keel/http/client/client_request.h"
 #include "keel/http/testing/test_server.h"
@@ -65,13 +69,22 @@ struct Challenges {
   }
   std::vector<std::string> all;
 };
+class Answer : public contract::Answer {
+ public:
+  static Answer no_content() { return Answer(http::Response(Status::NoContent)); }
+
+ private:
+  using contract::Answer::Answer;
+};
+struct Nothing {};
 struct Handler {
   int calls = 0;
+
+  Task<Answer> answer(http::Request&, const Nothing&) {
+    ++calls;
+    co_return Answer::no_content();
+  }
 };
-Task<http::Response> answer(Handler& handler, http::Request&) {
-  ++handler.calls;
-  co_return http::Response(Status::NoContent);
-}
 
 struct Asked {
   int status = 0;
@@ -88,7 +101,8 @@ Asked ask(std::span<const Alternative> alternatives, ClientRequest request) {
   http::Router router;
   router.use(challenges);
   const contract::Routes routes(router);
-  routes.with(contract::Authorization(schemes, alternatives, verifying)).add(Method::Post, "/a", handler, &answer);
+  routes.with(contract::Authorization(schemes, alternatives, verifying))
+      .serve<&Handler::answer>(Method::Post, "/a", handler);
   http::TestServer server(router);
   const Instant begin = server.now();
   const http::TestResponse response = server.begin(std::move(request)).response();
@@ -109,6 +123,47 @@ TEST(ContractSecurity, finds_the_credentials_of_each_kind) {
   EXPECT_EQ(ask({header}, {{"x-key", "k-1"}}).verified, Texts{"2 :k-1"});
   EXPECT_EQ(ask({query}, {}, "/a?key=k%2D1").verified, Texts{"3 :k-1"});
   EXPECT_EQ(ask({cookie}, {{"Cookie", "a=b; sid=s-1"}}).verified, Texts{"4 :s-1"});
+}
+
+// Allocations from before an Authorization to the first verifier, of a second request.
+std::size_t allocations_to_read(std::span<const Scheme> of, std::string_view name, std::string_view value) {
+  struct Counting {
+    std::optional<http::Response> before(http::Request&) {
+      begin = keel::internal::allocations();
+      return std::nullopt;
+    }
+    std::size_t begin = 0;
+  };
+  struct Verifier final : contract::Verifiers {
+    Task<> verify(std::size_t, http::Request&, const http::Credentials&, contract::Scopes) override {
+      end = keel::internal::allocations();
+      co_return;
+    }
+    std::size_t end = 0;
+  };
+  static constexpr Requirement first[] = {{0, {}}};
+  static constexpr Alternative alternatives[] = {first};
+  Counting counting;
+  Verifier verifier;
+  Handler handler;
+  http::Router router;
+  router.use(counting);
+  const contract::Routes routes(router);
+  routes.with(contract::Authorization(of, alternatives, verifier)).serve<&Handler::answer>(Method::Post, "/a", handler);
+  http::TestServer server(router);
+  for (int i = 0; i < 2; ++i) {
+    ClientRequest request(Method::Post, "/a");
+    request.header(name, value);
+    EXPECT_EQ(server.begin(std::move(request)).response().status(), 204);
+  }
+  return verifier.end - counting.begin;
+}
+
+TEST(ContractSecurity, takes_no_heap_to_read_a_key) {
+  static constexpr Scheme token[] = {{Scheme::Kind::Bearer, ""}};
+  static constexpr Scheme key[] = {{Scheme::Kind::HeaderKey, "X-Key-With-A-Name-That-Is-Longer-Than-A-Small-String"}};
+
+  EXPECT_EQ(allocations_to_read(key, key[0].name, "k-1"), allocations_to_read(token, "Authorization", "Bearer t-1"));
 }
 
 TEST(ContractSecurity, calls_the_handler_once_the_verifier_has_ended) {

@@ -58,7 +58,19 @@ class Maker {
     return names[next_(names.size())];
   }
   std::string_view text() {
-    constexpr std::array<std::string_view, 7> texts = {"", "a", "ab", "b", "12", "éé", "a longer text of more bytes"};
+    constexpr std::array<std::string_view, 13> texts = {"",
+                                                        "a",
+                                                        "ab",
+                                                        "b",
+                                                        "12",
+                                                        "éé",
+                                                        "a longer text of more bytes",
+                                                        "2024-02-29",
+                                                        "2023-02-29",
+                                                        "10.0.0.255",
+                                                        "10.0.0.256",
+                                                        "0192f7a8-3c1b-7d2e-9f00-6b1c2d3e4f5b",
+                                                        "0192f7a8-3c1b-7d2e-9f00-6b1c2d3e4f5"};
     return texts[next_(texts.size())];
   }
   Value number() {
@@ -108,7 +120,7 @@ class Maker {
   }
 
   void add(Value& to, int depth, bool may_refer) {
-    switch (next_(38)) {
+    switch (next_(39)) {
       case 0:
       case 1:
         to["type"] = types();
@@ -225,6 +237,11 @@ class Maker {
       case 36:
         to["unevaluatedProperties"] = schema(depth + 1, true);
         break;
+      case 37: {
+        constexpr std::array<std::string_view, 3> formats = {"date", "uuid", "ipv4"};
+        to["format"] = Value(formats[next_(formats.size())]);
+        break;
+      }
       default:
         if (may_refer) to["$ref"] = Value(next_(2) == 0 ? "#/$defs/a" : "#/$defs/b");
     }

@@ -1,0 +1,279 @@
+// keel/contract/client.h — asks a service by its contract: what the clients share that `keel gen api --generate client`
+// makes.
+//
+//   api::ProductsClient products(app.client({.name = "shop", .base_url = "http://shop.internal"}));
+//
+//   const auto result = co_await products.get_product({.id = 7});
+//   if (const api::Product* const product = result.ok()) …            // one function for each declared response
+//   if (result.not_found() != nullptr) …
+//   const api::Product product = co_await products.get_product({.id = 7}).value();       // 200, or an error
+//
+// A client has a function for each operation. It takes the struct that the service's handler takes, and gives one of
+// the responses that the contract declares, read and checked. Calls are those of an http::Client or http::SharedClient
+// (http/client/client.h): its pool, deadlines, retries, redirects and circuit breaker are theirs.
+//
+// Credentials  of each security scheme are given once, as a text or as what provides it for each call: a token of
+//              Bearer, OAuth 2 and OpenID Connect, a key, or "user:password" of Basic. The first alternative of an
+//              operation's `security` whose credentials the client has is sent, as secret fields; a client certificate
+//              is the connection's (ClientPoolOptions::https).
+// Streams      A body that the service's handler reads as it arrives is an Upload. Where a successful response has a
+//              content that is not typed JSON, name_stream() gives a Streamed, which is read piece by piece; name() has
+//              it whole.
+//
+// Errors:   InvalidArgument: a parameter has no form in its style (output.h), the client has no credentials that the
+//           operation asks for, or a media type is not one of the contract's; nothing has been sent.
+//           Upstream, from the environment (base/error.h): a response that the contract does not declare, or that is
+//           not as it says (reply.h), and of value() any that is no success. The message has the operation, method and
+//           URL, the status, and what is wrong, with its pointer. Those of the http::Client and of a provider, with the
+//           operation in front.
+// Lifetime: the http::Client outlives it; it outlives its calls. A request is written before its function returns: it
+//           need not live until the call has ended. Results own what they have.
+// Threads:  those of the http::Client: with a SharedClient any worker's, at the same time, and so are providers called.
+// Cancel:   as a call of the http::Client.
+// Cost:     that of the call, of writing and reading the bodies, and a few allocations.
+
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "keel/base/function.h"
+#include "keel/base/result.h"
+#include "keel/base/time.h"
+#include "keel/contract/output.h"
+#include "keel/contract/reply.h"
+#include "keel/contract/scheme.h"
+#include "keel/http/client/client.h"
+#include "keel/http/message/fields.h"
+#include "keel/task/task.h"
+#include "keel/task/timing.h"
+
+namespace keel::http {
+class SharedClient;
+}
+
+namespace keel::contract {
+
+// Who asks: a client of the caller's loop, or one of all workers (http/client/shared_client.h, app.client()).
+class Transport {
+ public:
+  Transport(http::Client& client) noexcept : client_(&client) {}
+  Transport(http::SharedClient& client) noexcept : shared_(&client) {}
+
+  Task<http::ClientResponse> send(http::ClientRequest request) const;
+  Task<http::ClientStream> open(http::ClientRequest request) const;
+
+ private:
+  http::Client* client_ = nullptr;
+  http::SharedClient* shared_ = nullptr;
+};
+
+// Of one security scheme. A value, which shares its provider with its copies.
+class Credential {
+ public:
+  // Called for each call, with the scopes that the operation asks for; an error is that of the call. It keeps a token
+  // for as long as it is valid.
+  using Provider = Function<Task<std::string>(Scopes)>;
+
+  Credential() = default;  // There is none.
+  template <class T>
+    requires std::convertible_to<T, std::string>
+  Credential(T&& text) : text_(std::forward<T>(text)) {}
+  template <class F>
+    requires(std::is_invocable_r_v<Task<std::string>, F&, Scopes> && !std::same_as<std::remove_cvref_t<F>, Credential>)
+  Credential(F&& provider) : provider_(std::make_shared<const Provider>(std::forward<F>(provider))) {}
+
+  bool is_given() const noexcept { return provider_ != nullptr || !text_.empty(); }
+  Task<std::string> text(Scopes scopes) const;
+
+ private:
+  std::string text_;
+  std::shared_ptr<const Provider> provider_;  // Shared by the clients of all tags, which get a copy each.
+};
+
+// Of one call, for the length of its function. Views.
+struct CallOptions {
+  // The media type that is wanted, of those that the contract has: "text/csv". Empty: all, JSON first.
+  std::string_view accept = {};
+  // A call with one may be tried again whatever its method is (ClientRequest::idempotency_key).
+  std::string_view idempotency_key = {};
+  std::optional<Duration> timeout = {};       // Instead of ClientOptions::timeout.
+  std::span<const http::Field> headers = {};  // Beside those of the contract, as Authorization of this call alone.
+};
+
+// A body that is streamed: bytes at hand, or what writes them while they are sent (ClientRequest::stream).
+class Upload {
+ public:
+  Upload() = default;  // None.
+  template <class T>
+    requires std::convertible_to<const T&, std::string_view>
+  Upload(const T& bytes) : bytes_(std::string_view(bytes)) {}
+  // With a length it writes exactly so many bytes.
+  template <class F>
+    requires(std::is_invocable_r_v<Task<>, F&, http::ClientBodyWriter&> &&
+             !std::same_as<std::remove_cvref_t<F>, Upload>)
+  Upload(F&& write, std::optional<std::uint64_t> length = std::nullopt)
+      : writer_(std::forward<F>(write)), length_(length) {}
+
+ private:
+  friend class Call;
+  std::optional<std::string_view> bytes_;
+  http::ClientRequest::Writer writer_;
+  std::optional<std::uint64_t> length_;
+};
+
+// What a result has beside its responses.
+class Outcome {
+ public:
+  http::Status status() const noexcept { return status_; }
+  // The value of the field of that name, of several ones with commas between them; or nullopt.
+  std::optional<std::string> header(std::string_view name) const;
+  // Who has answered, after redirects.
+  const std::string& url() const noexcept { return url_; }
+
+ protected:
+  Outcome() = default;
+  // Upstream: it is no success.
+  Error unexpected() const;
+
+ private:
+  friend class Call;
+  const Operation* operation_ = nullptr;
+  http::Status status_ = {};
+  std::string head_;
+  std::string url_;
+  std::string described_;  // Of what is no success.
+};
+
+// A response whose body is read piece by piece, where it is no typed JSON; result() has everything else.
+template <class R>
+class Streamed {
+ public:
+  R& result() noexcept { return result_; }
+  const R& result() const noexcept { return result_; }
+  // As ClientStream::read(): empty at the end, and at once where result() has the body.
+  Task<Chunk> read() {
+    if (!stream_) co_return Chunk();
+    co_return co_await stream_->read();
+  }
+
+ private:
+  friend class Call;
+  R result_;
+  std::optional<http::ClientStream> stream_;
+};
+
+// co_await client.get_product(request).value(): the body of the one success, or an error. A base of generated code.
+template <class R>
+struct ValueOfCall {
+  auto value() && {
+    using Value = typename decltype(std::declval<R>().value())::value_type;
+    return take<Value>(keel::internal::HeldTask<R>(static_cast<Task<R>&&>(*this)));
+  }
+
+ private:
+  template <class Value>
+  static Task<Value> take(keel::internal::HeldTask<R> call) {
+    R result = co_await call.release();
+    if constexpr (std::is_void_v<Value>) {
+      co_await std::move(result).value();
+    } else {
+      co_return std::move(result).value();
+    }
+  }
+};
+
+// For the compiler's message, in generated code: GCC 12 destroys an aggregate that an awaiting expression makes twice
+// (task/compiler_test.cc).
+template <class T>
+void refuse_made_in_call() noexcept {
+  static_assert(std::is_trivially_destructible_v<T>,
+                "a request that has texts is named on the line before: const api::ListProductsRequest request{...}; "
+                "co_await client.list_products(request)");
+}
+
+struct ClientScheme {
+  std::string_view name;  // In the contract.
+  Scheme scheme;
+};
+
+// What generated clients have in common. A constant of its contract, but for what the application gives.
+struct ClientSettings {
+  std::string base;  // In front of all paths.
+  std::span<const ClientScheme> schemes = {};
+  std::vector<Credential> credentials = {};  // One for each scheme.
+};
+
+// A call that is being written: for generated code.
+class Call {
+ public:
+  Call(const Transport& transport, const ClientSettings& settings, const Operation& operation,
+       const CallOptions& options);
+
+  Output& out() noexcept { return out_; }
+  // A body of one of these media types, which may be ranges; there is one, or it is not required.
+  void upload(std::span<const std::string_view> media_types, std::string_view media_type, Upload&& body,
+              bool is_required);
+
+  template <class R>
+  Task<R> ask() && {
+    return ask_for<R>(std::move(*this));
+  }
+  template <class R>
+  Task<Streamed<R>> stream() && {
+    return stream_for<R>(std::move(*this));
+  }
+
+ private:
+  using Read = Result<> (*)(void* result, const Reply& reply);
+  template <class R>
+  static Result<> read_into(void* result, const Reply& reply) {
+    return static_cast<R*>(result)->read(reply);
+  }
+  template <class R>
+  static Task<R> ask_for(Call call) {
+    R result;
+    co_await call.fetch(result, &result, &read_into<R>);
+    co_return std::move(result);
+  }
+  template <class R>
+  static Task<Streamed<R>> stream_for(Call call) {
+    Streamed<R> streamed;
+    co_await call.begin(streamed.result_, &streamed.result_, &read_into<R>, streamed.stream_);
+    co_return std::move(streamed);
+  }
+
+  // With the operation in front of what they fail with.
+  Task<> fetch(Outcome& outcome, void* result, Read read);
+  Task<> begin(Outcome& outcome, void* result, Read read, std::optional<http::ClientStream>& stream);
+  Task<> send(Outcome& outcome, void* result, Read read);
+  Task<> open(Outcome& outcome, void* result, Read read, std::optional<http::ClientStream>& stream);
+  Task<http::ClientRequest> request();
+  Task<> authenticate();
+  Task<> prove(const Requirement& requirement);
+  bool is_given(const Requirement& requirement) const;
+  bool has_own(std::string_view header) const;
+  Result<> take(Outcome& outcome, std::string_view head, std::string_view url, Reply& reply) const;
+  Error told(Error&& error, std::string_view url) const;
+
+  Transport transport_;
+  const ClientSettings* settings_;
+  const Operation* operation_;
+  Output out_;
+  std::optional<Duration> timeout_;
+  std::string idempotency_key_;
+  std::string accept_;
+  std::vector<std::string> own_headers_;  // Names of the call's.
+  std::string problem_;
+};
+
+}  // namespace keel::contract

@@ -1,0 +1,43 @@
+// The JSON that the texts of a parameter, a form or a header stand for.
+
+#pragma once
+
+#include <string_view>
+
+#include "keel/base/buffer.h"
+#include "keel/contract/parameter.h"
+#include "keel/data/json_writer.h"
+
+namespace keel::contract::internal {
+
+inline constexpr const char* not_utf8 = "expected UTF-8";
+
+// RFC 8259 §6.
+bool is_number(std::string_view text) noexcept;
+// A number of JSON, true, false or null.
+bool is_bare(std::string_view text) noexcept;
+
+bool is_list(Form form) noexcept;
+// Of a list; that of anything else is itself.
+Form element_of(Form form) noexcept;
+
+// Writes JSON; remembers what could not be what it stands for.
+class Texts {
+ public:
+  Texts() : out_(text_) {}
+
+  json::Writer& out() noexcept { return out_; }
+  const Buffer& text() const noexcept { return text_; }
+  bool has_misfits() const noexcept { return has_misfits_; }
+  const char* problem() const noexcept { return problem_; }
+
+  void write(Form form, std::string_view text);
+
+ private:
+  Buffer text_;
+  json::Writer out_;
+  bool has_misfits_ = false;
+  const char* problem_ = nullptr;
+};
+
+}  // namespace keel::contract::internal

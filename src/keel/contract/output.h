@@ -1,0 +1,175 @@
+// keel/contract/output.h — what a client sends, written as a contract says: for generated code. The counterpart of
+// Input (input.h), which reads it.
+//
+//   constexpr contract::Parameter limit = {.name = "limit", .place = contract::Place::Query};
+//   contract::Output out(http::Method::Get, "/products/{id}");
+//   out.text(id, contract::Form::Bare, request.id);
+//   out.text(limit, contract::Form::Bare, request.limit);       // A std::optional that is empty is left out.
+//   out.json_body("application/json", request.body);
+//   KEEL_TRY(http::ClientRequest asked, std::move(out).finish("/v1"));
+//
+// Parameters are serialised as OpenAPI's `style` and `explode` say (3.1.1 §4.8.12). Text is percent-encoded wherever it
+// stands but in a header.
+//
+// Result:   finish(): the request. InvalidArgument for the first value that its style cannot express, since it would be
+//           read as another one: an empty parameter or label of a path, a '|' in an element of pipeDelimited and a
+//           blank in one of spaceDelimited, a comma in an element of a header, blanks around a text in a header and
+//           control characters in it, null for a text, a list of one empty text where elements have a separator, a
+//           required list or object that is empty where nothing would be sent for it, U+0000 in a form that is not
+//           multipart, and text that is not UTF-8.
+// Limits:   a text that looks like a number, in a place for either, is read as a number. A list or an object that is
+//           optional and empty is left out where nothing would be sent for it.
+// Threads:  a value, which copies what it is given; the names of parameters and the path are constants.
+// Cost:     what is no text is written as JSON first, and taken apart.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "keel/base/buffer.h"
+#include "keel/base/result.h"
+#include "keel/contract/parameter.h"
+#include "keel/data/json_write.h"
+#include "keel/http/client/client_request.h"
+#include "keel/http/message/method.h"
+
+namespace keel::contract {
+
+class Output {
+ public:
+  // `path` is the contract's: "/products/{id}".
+  Output(http::Method method, std::string_view path) noexcept : method_(method), path_(path) {}
+
+  // What is one text, a number, or what a oneOf has.
+  template <class T>
+  void text(const Parameter& parameter, Form form, const T& value) {
+    if constexpr (is_optional<T>) {
+      if (!value) return put_absent(parameter, form);
+      text(parameter, form, *value);
+    } else if constexpr (std::convertible_to<const T&, std::string_view>) {
+      put_string(parameter, value);
+    } else {
+      put_text(parameter, form, json_of(value));
+    }
+  }
+  // One with a `content` of JSON.
+  template <class T>
+  void json(const Parameter& parameter, const T& value) {
+    if constexpr (is_optional<T>) {
+      if (!value) return put_absent(parameter, Form::Json);
+      json(parameter, *value);
+    } else {
+      put_plain(parameter, json_of(value).view());
+    }
+  }
+  // `form` is that of an element.
+  template <class T>
+  void list(const Parameter& parameter, Form form, const T& value) {
+    if constexpr (is_optional<T>) {
+      if (!value) return put_absent(parameter, Form::Text);
+      list(parameter, form, *value);
+    } else {
+      put_list(parameter, form, json_of(value));
+    }
+  }
+  // `fields` are those that it has by name; others are `others`.
+  template <class T>
+  void object(const Parameter& parameter, std::span<const Field> fields, Form others, const T& value) {
+    if constexpr (is_optional<T>) {
+      if (!value) return put_absent(parameter, Form::Text);
+      object(parameter, fields, others, *value);
+    } else {
+      put_object(parameter, fields, others, json_of(value));
+    }
+  }
+
+  // The body, whole. A std::optional that is empty is no body, or null where one is required.
+  template <class T>
+  void json_body(std::string_view media_type, const T& value, bool is_required = true) {
+    if constexpr (is_optional<T>) {
+      if (value) return json_body(media_type, *value);
+      if (is_required) bytes_body(media_type, "null");
+    } else {
+      put_body(json_of(value), media_type);
+    }
+  }
+  // As application/x-www-form-urlencoded, or multipart/form-data, which has files as files.
+  template <class T>
+  void form_body(std::string_view media_type, std::span<const Field> fields, Form others, const T& value) {
+    if constexpr (is_optional<T>) {
+      if (value) form_body(media_type, fields, others, *value);
+    } else {
+      put_form(media_type, fields, others, json_of(value));
+    }
+  }
+  void bytes_body(std::string_view media_type, std::optional<std::string_view> bytes);
+  // As ClientRequest::stream().
+  void stream_body(std::string_view media_type, http::ClientRequest::Writer writer,
+                   std::optional<std::uint64_t> length);
+
+  // A field of the request; a secret one is not sent on to another origin (http/client/client_request.h).
+  void header(std::string_view name, std::string_view value, bool is_secret = false);
+  void query(std::string_view name, std::string_view value);
+  void cookie(std::string_view name, std::string_view value);
+
+  // `base` stands in front of the path.
+  Result<http::ClientRequest> finish(std::string_view base) &&;
+
+ private:
+  struct Pair;
+  struct Header {
+    std::string name;
+    std::string value;
+    bool is_secret;
+  };
+
+  template <class T>
+  static constexpr bool is_optional = !std::same_as<T, typename internal::PlainOf<T>::Type>;
+  template <class T>
+  static Buffer json_of(const T& value) {
+    Buffer text;
+    json::Writer writer(text);
+    json::internal::write_given(writer, value);
+    return text;
+  }
+
+  void put_absent(const Parameter& parameter, Form form);
+  void put_string(const Parameter& parameter, std::string_view text);
+  void put_plain(const Parameter& parameter, std::string_view text);
+  void put_text(const Parameter& parameter, Form form, const Buffer& json);
+  void put_list(const Parameter& parameter, Form form, const Buffer& json);
+  void put_object(const Parameter& parameter, std::span<const Field> fields, Form others, const Buffer& json);
+  void put_form(std::string_view media_type, std::span<const Field> fields, Form others, const Buffer& json);
+  void put_body(Buffer&& bytes, std::string_view media_type);
+  // What the style decorates is complete.
+  void put_whole(const Parameter& parameter, std::string&& text);
+  void write_multipart(std::span<const Pair> pairs);
+  // The text as it stands behind the style's decoration: as it is in a header, where it must not have any of
+  // `separators`, and else with escapes.
+  std::string escaped(const Parameter& parameter, std::string_view text, std::string_view separators);
+  std::vector<Pair> pairs_of(std::string_view what, std::span<const Field> fields, Form others, std::string_view json,
+                             Arena& arena);
+  std::string_view text_of(std::string_view what, Form form, json::Reader& in, Arena& arena);
+  [[gnu::cold]] void refuse(std::string_view what, std::string_view why);
+
+  http::Method method_;
+  std::string_view path_;
+  std::vector<std::pair<std::string_view, std::string>> segments_;  // By the names of their parameters.
+  Buffer query_;
+  std::string cookies_;
+  std::vector<Header> headers_;
+  Buffer body_;
+  std::string media_type_;
+  http::ClientRequest::Writer writer_;
+  std::optional<std::uint64_t> length_;
+  bool has_body_ = false;
+  std::string problem_;
+};
+
+}  // namespace keel::contract

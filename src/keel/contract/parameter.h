@@ -1,0 +1,89 @@
+// keel/contract/parameter.h — how a contract serialises what is sent (OpenAPI 3.1.1 §4.8.12): for generated code, which
+// reads it by Input (input.h) and writes it by Output (output.h).
+
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "keel/data/json_parse.h"
+
+namespace keel::contract {
+
+enum class Place : std::uint8_t { Path, Query, Header, Cookie };
+enum class Style : std::uint8_t { Simple, Label, Matrix, Form, SpaceDelimited, PipeDelimited, DeepObject };
+
+struct Parameter {
+  std::string_view name;
+  Place place;
+  Style style = Style::Form;
+  bool explodes = true;
+  bool is_required = false;
+  std::string_view in_route = {};  // Of Place::Path: its name in the route's pattern.
+};
+
+// What a text stands for in JSON.
+enum class Form : std::uint8_t {
+  Text,      // A string.
+  Bare,      // A number, true or false; "null" too where it may be null.
+  Either,    // What it looks like: a number, true, false, null, or else a string.
+  File,      // Bytes: a string in base64.
+  TextList,  // Lists of these.
+  BareList,
+  EitherList,
+  FileList,
+  Json,  // It is JSON.
+};
+// A field of a form, or of an object in a parameter.
+struct Field {
+  std::string_view name;
+  Form form;
+};
+
+// Of read_json() that for a T, as an argument of the templates here.
+template <class T>
+constexpr auto reader(void (*read)(json::Reader&, T&, Violations&)) noexcept {
+  return read;
+}
+
+namespace internal {
+
+// Where a T goes that is read: into itself, or into what may be absent.
+template <class T, class To>
+T& room_in(To& to) {
+  if constexpr (std::same_as<T, To>) {
+    return to;
+  } else {
+    return to.emplace();
+  }
+}
+template <class To>
+struct PlainOf {
+  using Type = To;
+};
+template <class T>
+struct PlainOf<std::optional<T>> {
+  using Type = T;
+};
+
+template <auto read>
+struct ReadBy;
+template <class T, void (*read)(json::Reader&, T&, Violations&)>
+struct ReadBy<read> {
+  template <class To>
+  static void* room(To& to) {
+    return &room_in<T>(to);
+  }
+  static void field(json::Reader& in, void* value, Violations& wrong) { read(in, *static_cast<T*>(value), wrong); }
+  static bool body(void* value, std::string_view text, Arena& arena, Violations& wrong) {
+    return json::internal::read_text(text, arena, {}, &field, value, wrong);
+  }
+};
+
+using ReadField = void (*)(json::Reader& in, void* value, Violations& wrong);
+
+}  // namespace internal
+
+}  // namespace keel::contract

@@ -1,0 +1,97 @@
+// keel/contract/reply.h — what a server has answered, read as a contract says: for generated code of clients
+// (client.h).
+//
+// A response is the declared one of its status: "200" before "2XX" before "default". Its body is that of its media
+// type: "text/csv" before "text/*" before "*/*"; parameters of the type mean nothing. A response that is declared
+// without a content may have any body, which is passed over. JSON and headers are read by the readers of the contract's
+// types, and checked as a service checks what it is sent.
+//
+// Errors:   Upstream, from the environment, with what was answered and what is wrong with it: another status, another
+//           media type, a body or a header that is not as its schema says (each violation with its pointer).
+// Lifetime: views; what is read from it owns its text.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "keel/base/result.h"
+#include "keel/contract/parameter.h"
+#include "keel/contract/scheme.h"
+#include "keel/http/message/method.h"
+#include "keel/http/message/status.h"
+
+namespace keel::contract {
+
+// A response of a contract, in one of its media types.
+struct Expected {
+  std::uint16_t least;  // The statuses that it is for.
+  std::uint16_t most;
+  std::string_view media_type = {};  // Empty: it has no content.
+  bool is_typed = false;             // JSON that has a schema.
+};
+
+// An operation of a contract, as its client knows it. A constant.
+struct Operation {
+  std::string_view id;  // "getProduct", or its method and path where it has none.
+  http::Method method;
+  std::string_view path;  // "/products/{id}"
+  std::string_view accept = {};
+  std::span<const Expected> responses = {};  // Those of one status stand side by side.
+  std::span<const Alternative> security = {};
+};
+
+// How well a media type fits a declared one: 3 exactly, 2 as "text/*", 1 as "*/*", 0 not. Parameters mean nothing.
+int fit(std::string_view declared, std::string_view media_type) noexcept;
+
+class Reply {
+ public:
+  Reply(const Operation& operation, http::Status status, std::string_view head, std::string_view body) noexcept
+      : operation_(operation), status_(status), head_(head), body_(body) {}
+
+  // Finds the response that it is: index() from here on.
+  Result<> match();
+  std::size_t index() const noexcept { return index_; }
+  http::Status status() const noexcept { return status_; }
+  const Expected& expected() const noexcept { return operation_.responses[index_]; }
+  // Its value is that of all fields of the name together, with commas between them.
+  std::optional<std::string> header(std::string_view name) const;
+  std::string_view body() const noexcept { return body_; }
+
+  // Of generated code: what the response has, after match().
+  template <auto read, class To>
+  Result<> json(To& to) const {
+    return read_json(&internal::ReadBy<read>::body, internal::ReadBy<read>::room(to));
+  }
+  void text(std::string& to) const { to = body_; }
+  // `form` is Text, Bare, Either, or a list of these.
+  template <auto read, class To>
+  Result<> header(std::string_view name, Form form, bool is_required, To& to) const {
+    const auto given = header(name);
+    if (!given) return is_required ? missing(name) : Result<>();
+    return read_header(name, form, *given, &internal::ReadBy<read>::body, internal::ReadBy<read>::room(to));
+  }
+
+  // "answered 404 Not Found", with the detail of a problem (RFC 9457) behind a colon, at most 200 bytes of it.
+  std::string described() const;
+  static constexpr std::size_t detail_bytes_max = 200;
+
+ private:
+  using Read = bool (*)(void*, std::string_view, Arena&, Violations&);
+  Result<> read_json(Read read, void* value) const;
+  Result<> read_header(std::string_view name, Form form, std::string_view text, Read read, void* value) const;
+  Result<> missing(std::string_view name) const;
+
+  const Operation& operation_;
+  http::Status status_;
+  std::string_view head_;
+  std::string_view body_;
+  std::size_t index_ = 0;
+};
+
+}  // namespace keel::contract
